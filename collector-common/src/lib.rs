@@ -1,0 +1,28 @@
+//! The types that cross a boundary of Collector.
+//!
+//! - [`wire`]: what the eBPF programs and user space agree on. `no_std`; the only part built without the
+//!   `std` feature.
+//! - [`ids`]: newtypes for process ids, times and addresses.
+//! - [`perf`]: `perf_event` records, as far as the sideband needs them.
+//! - [`intern`]: strings and call stacks stored once.
+//! - [`track`]: which process, and which mapping of it, was behind an address at a time.
+//! - [`record`]: the universal record layer, [`record::ExportMachine`]; exporters see only this.
+//! - [`loss`]: the ledger in which every lost sample has a cause.
+//!
+//! Architecture invariant: nothing here does I/O, and nothing here knows an operating system's API.
+#![cfg_attr(not(feature = "std"), no_std)]
+
+pub mod wire;
+
+#[cfg(feature = "std")]
+pub mod ids;
+#[cfg(feature = "std")]
+pub mod intern;
+#[cfg(feature = "std")]
+pub mod loss;
+#[cfg(feature = "std")]
+pub mod perf;
+#[cfg(feature = "std")]
+pub mod record;
+#[cfg(feature = "std")]
+pub mod track;

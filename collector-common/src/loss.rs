@@ -1,0 +1,92 @@
+//! The ledger: every sample that should have been there is either delivered or lost for a counted cause.
+//!
+//! Three independent counters feed it: the kernel's own count of program runs (`bpf_prog_info::run_cnt`), what
+//! the eBPF programs counted, and what user space took out of the rings.
+
+use std::fmt;
+
+/// Why a sample was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LossCause {
+    /// The ring of its CPU had no room.
+    RingFull,
+    /// Its CPU had no ring, as when it came online after the start.
+    NoRing,
+    /// The sampling clock passed a period without running the program: the timer fired late, or the kernel
+    /// refused to nest programs.
+    NotRun,
+    /// The kernel throttled the sampling clock.
+    Throttled,
+    /// The record in the ring could not be read, as from another version of the eBPF object.
+    Malformed,
+    /// The kernel counts more runs than the program itself: neither delivered nor counted by a cause above.
+    Unaccounted,
+}
+
+impl LossCause {
+    /// All causes, in the order they are printed.
+    pub const ALL: [Self; 6] =
+        [Self::RingFull, Self::NoRing, Self::NotRun, Self::Throttled, Self::Malformed, Self::Unaccounted];
+
+    /// The key in `--stats`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RingFull => "ring_full",
+            Self::NoRing => "no_ring",
+            Self::NotRun => "not_run",
+            Self::Throttled => "throttled",
+            Self::Malformed => "malformed",
+            Self::Unaccounted => "unaccounted",
+        }
+    }
+}
+
+impl fmt::Display for LossCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Delivered samples and lost ones by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    delivered: u64,
+    lost: [u64; LossCause::ALL.len()],
+}
+
+impl Ledger {
+    /// Counts `count` delivered samples.
+    pub fn deliver(&mut self, count: u64) {
+        self.delivered += count;
+    }
+
+    /// Counts `count` samples lost for `cause`.
+    pub fn lose(&mut self, cause: LossCause, count: u64) {
+        self.lost[cause as usize] += count;
+    }
+
+    /// Samples that reached the recording.
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// Samples lost for one cause.
+    pub fn lost(&self, cause: LossCause) -> u64 {
+        self.lost[cause as usize]
+    }
+
+    /// Samples lost for any cause.
+    pub fn total_lost(&self) -> u64 {
+        self.lost.iter().sum()
+    }
+
+    /// What should have been recorded: delivered and lost together.
+    pub fn produced(&self) -> u64 {
+        self.delivered + self.total_lost()
+    }
+
+    /// Causes with their counts, in the order of [`LossCause::ALL`].
+    pub fn causes(&self) -> impl Iterator<Item = (LossCause, u64)> + '_ {
+        LossCause::ALL.into_iter().zip(self.lost)
+    }
+}

@@ -1,0 +1,244 @@
+//! [`ExportMachine`]: everything that was recorded.
+
+use rustc_hash::FxHashMap;
+
+use super::{
+    Attributes, Frame, FrameId, InternedFrames, Module, ModuleId, ModuleKind, ModuleMapping, Process,
+    ProcessId, Sample, SampleKind, SampleKindId, Samples, Thread, ThreadId, Unit,
+};
+use crate::ids::{Nanos, Pid, Tid};
+use crate::intern::{InternedCallstacks, InternedStrings, StackId, StringId};
+
+/// The machine and the span of time that were recorded.
+#[derive(Clone, Debug, Default)]
+pub struct SystemInfo {
+    /// Host name.
+    pub host: String,
+    /// Operating system and kernel release, as `Linux 6.18.0`.
+    pub kernel: String,
+    /// Architecture as the system names it, as `x86_64`.
+    pub architecture: String,
+    /// Online CPUs.
+    pub cpus: u32,
+    /// `CLOCK_MONOTONIC` at the start.
+    pub start: Nanos,
+    /// `CLOCK_MONOTONIC` at the end.
+    pub end: Nanos,
+    /// Unix time in nanoseconds at `start`.
+    pub start_unix: u64,
+    /// The command that was recorded, where there was one.
+    pub command: String,
+}
+
+/// What was recorded: the only thing that symbolizers and formats read.
+#[derive(Debug)]
+pub struct ExportMachine {
+    system: SystemInfo,
+    strings: InternedStrings,
+    processes: Vec<Process>,
+    threads: Vec<Thread>,
+    thread_index: FxHashMap<Thread, ThreadId>,
+    modules: Vec<Module>,
+    mappings: Vec<ModuleMapping>,
+    frames: InternedFrames,
+    stacks: InternedCallstacks,
+    kinds: Vec<SampleKind>,
+    samples: Samples,
+    attributes: Attributes,
+}
+
+impl Default for ExportMachine {
+    fn default() -> Self {
+        let mut strings = InternedStrings::default();
+        let kernel = Module { kind: ModuleKind::Kernel, path: strings.intern("[kernel]"), build_id: None };
+        Self {
+            system: SystemInfo::default(),
+            strings,
+            processes: Vec::new(),
+            threads: Vec::new(),
+            thread_index: FxHashMap::default(),
+            modules: vec![kernel],
+            mappings: Vec::new(),
+            frames: InternedFrames::default(),
+            stacks: InternedCallstacks::default(),
+            kinds: Vec::new(),
+            samples: Samples::default(),
+            attributes: Attributes::default(),
+        }
+    }
+}
+
+/// Recording.
+impl ExportMachine {
+    /// The system's description, to be filled in.
+    pub fn system_mut(&mut self) -> &mut SystemInfo {
+        &mut self.system
+    }
+
+    /// The id of a string.
+    pub fn intern_string(&mut self, string: &str) -> StringId {
+        self.strings.intern(string)
+    }
+
+    /// Adds a lifetime of a process.
+    pub fn add_process(
+        &mut self,
+        pid: Pid,
+        name: &str,
+        parent: Option<ProcessId>,
+        start: Nanos,
+    ) -> ProcessId {
+        let name = self.strings.intern(name);
+        self.processes.push(Process { pid, name, parent, start, end: None });
+        ProcessId(self.processes.len() as u32 - 1)
+    }
+
+    /// Renames a process.
+    pub fn rename_process(&mut self, process: ProcessId, name: &str) {
+        let name = self.strings.intern(name);
+        if let Some(process) = self.processes.get_mut(process.0 as usize) {
+            process.name = name;
+        }
+    }
+
+    /// Marks a process as ended.
+    pub fn end_process(&mut self, process: ProcessId, end: Nanos) {
+        if let Some(process) = self.processes.get_mut(process.0 as usize) {
+            process.end = Some(end);
+        }
+    }
+
+    /// The id of a thread under a name.
+    pub fn intern_thread(&mut self, process: ProcessId, tid: Tid, name: StringId) -> ThreadId {
+        let thread = Thread { process, tid, name };
+        let threads = &mut self.threads;
+        *self.thread_index.entry(thread).or_insert_with(|| {
+            threads.push(thread);
+            ThreadId(threads.len() as u32 - 1)
+        })
+    }
+
+    /// Adds a module.
+    pub fn add_module(&mut self, module: Module) -> ModuleId {
+        self.modules.push(module);
+        ModuleId(self.modules.len() as u32 - 1)
+    }
+
+    /// Adds the place of a module in a process.
+    pub fn add_mapping(&mut self, mapping: ModuleMapping) {
+        self.mappings.push(mapping);
+    }
+
+    /// The id of a frame.
+    pub fn intern_frame(&mut self, frame: Frame) -> FrameId {
+        self.frames.intern(frame)
+    }
+
+    /// The id of a call stack, leaf first.
+    pub fn intern_stack(&mut self, stack: &[FrameId]) -> StackId {
+        self.stacks.intern(stack)
+    }
+
+    /// Adds a kind of sample.
+    ///
+    /// # Panics
+    /// For more than 256 kinds.
+    pub fn add_kind(&mut self, name: &str, unit: Unit, period: u64) -> SampleKindId {
+        assert!(self.kinds.len() < 256, "more than 256 kinds of sample");
+        let name = self.strings.intern(name);
+        self.kinds.push(SampleKind { name, unit, period });
+        SampleKindId(self.kinds.len() as u8 - 1)
+    }
+
+    /// The lists of attributes, to be added to.
+    pub fn attributes_mut(&mut self) -> &mut Attributes {
+        &mut self.attributes
+    }
+
+    /// Adds a sample.
+    pub fn add_sample(&mut self, sample: &Sample) {
+        self.samples.push(sample);
+    }
+}
+
+/// Reading.
+impl ExportMachine {
+    /// The machine and the span of time.
+    pub fn system(&self) -> &SystemInfo {
+        &self.system
+    }
+
+    /// A string.
+    pub fn string(&self, id: StringId) -> &str {
+        self.strings.get(id)
+    }
+
+    /// All lifetimes of processes; the position is the [`ProcessId`].
+    pub fn processes(&self) -> &[Process] {
+        &self.processes
+    }
+
+    /// A process.
+    ///
+    /// # Panics
+    /// For an id of another machine.
+    pub fn process(&self, id: ProcessId) -> &Process {
+        &self.processes[id.0 as usize]
+    }
+
+    /// All threads; the position is the [`ThreadId`].
+    pub fn threads(&self) -> &[Thread] {
+        &self.threads
+    }
+
+    /// A thread.
+    ///
+    /// # Panics
+    /// For an id of another machine.
+    pub fn thread(&self, id: ThreadId) -> &Thread {
+        &self.threads[id.0 as usize]
+    }
+
+    /// All modules; the position is the [`ModuleId`], the kernel is first.
+    pub fn modules(&self) -> &[Module] {
+        &self.modules
+    }
+
+    /// A module.
+    ///
+    /// # Panics
+    /// For an id of another machine.
+    pub fn module(&self, id: ModuleId) -> &Module {
+        &self.modules[id.0 as usize]
+    }
+
+    /// All places of modules in processes, in the order they were seen.
+    pub fn mappings(&self) -> &[ModuleMapping] {
+        &self.mappings
+    }
+
+    /// All distinct frames.
+    pub fn frames(&self) -> &InternedFrames {
+        &self.frames
+    }
+
+    /// All distinct call stacks.
+    pub fn stacks(&self) -> &InternedCallstacks {
+        &self.stacks
+    }
+
+    /// All kinds of sample; the position is the [`SampleKindId`].
+    pub fn kinds(&self) -> &[SampleKind] {
+        &self.kinds
+    }
+
+    /// All samples.
+    pub fn samples(&self) -> &Samples {
+        &self.samples
+    }
+
+    /// The lists of attributes.
+    pub fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+}

@@ -1,0 +1,15 @@
+//! The universal record layer: what was recorded, the same on every system and from every source.
+//!
+//! A source fills an [`ExportMachine`] while recording; symbols and formats only read it.
+
+mod frame;
+mod machine;
+mod module;
+mod process;
+mod sample;
+
+pub use frame::{Frame, FrameFlags, FrameId, InternedFrames};
+pub use machine::{ExportMachine, SystemInfo};
+pub use module::{Module, ModuleId, ModuleKind, ModuleMapping};
+pub use process::{Process, ProcessId, Thread, ThreadId};
+pub use sample::{AttributeListId, Attributes, Sample, SampleKind, SampleKindId, Samples, Unit};

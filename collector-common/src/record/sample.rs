@@ -1,0 +1,204 @@
+//! Samples in columns: 19 bytes each, and 8 more for kinds whose values differ, 4 more where attributes are
+//! used.
+
+use rustc_hash::FxHashMap;
+
+use super::ThreadId;
+use crate::ids::Nanos;
+use crate::intern::{StackId, StringId};
+
+/// What the value of a sample counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// Occurrences.
+    Count,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Bytes.
+    Bytes,
+}
+
+impl Unit {
+    /// The unit's name as pprof spells it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Count => "count",
+            Self::Nanoseconds => "nanoseconds",
+            Self::Bytes => "bytes",
+        }
+    }
+}
+
+/// Names a kind of sample of one [`super::ExportMachine`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SampleKindId(pub u8);
+
+/// A kind of sample, as `cpu`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SampleKind {
+    /// The kind's name.
+    pub name: StringId,
+    /// What a value of 1 means.
+    pub unit: Unit,
+    /// What one sample stands for in `unit`s of the period's own clock: for a sampling clock its period in
+    /// nanoseconds, else 1.
+    pub period: u64,
+}
+
+/// Names a list of attributes; [`AttributeListId::NONE`] is the empty one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AttributeListId(pub u32);
+
+impl AttributeListId {
+    /// No attributes.
+    pub const NONE: Self = Self(0);
+}
+
+/// Lists of attributes (name, value), each stored once.
+#[derive(Debug)]
+pub struct Attributes {
+    lists: Vec<Box<[(StringId, StringId)]>>,
+    index: FxHashMap<Box<[(StringId, StringId)]>, AttributeListId>,
+}
+
+impl Default for Attributes {
+    fn default() -> Self {
+        let empty: Box<[(StringId, StringId)]> = Box::default();
+        Self { lists: vec![empty.clone()], index: FxHashMap::from_iter([(empty, AttributeListId::NONE)]) }
+    }
+}
+
+impl Attributes {
+    /// The id of a list, which is stored if it is new.
+    pub fn intern(&mut self, list: &[(StringId, StringId)]) -> AttributeListId {
+        if let Some(&id) = self.index.get(list) {
+            return id;
+        }
+        let id = AttributeListId(self.lists.len() as u32);
+        self.lists.push(list.into());
+        self.index.insert(list.into(), id);
+        id
+    }
+
+    /// The list behind an id; empty for an id of another set.
+    pub fn get(&self, id: AttributeListId) -> &[(StringId, StringId)] {
+        self.lists.get(id.0 as usize).map_or(&[], |list| list)
+    }
+}
+
+/// One sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// `CLOCK_MONOTONIC`.
+    pub time: Nanos,
+    /// The thread, with its process and name.
+    pub thread: ThreadId,
+    /// The call stack.
+    pub stack: StackId,
+    /// The CPU it was taken on.
+    pub cpu: u16,
+    /// Its kind, with the unit of `value`.
+    pub kind: SampleKindId,
+    /// How much, in the kind's unit.
+    pub value: i64,
+    /// Further facts.
+    pub attributes: AttributeListId,
+}
+
+/// All samples of a recording, a column per field, in the order they were taken out of the rings: per CPU in
+/// time order, between CPUs not.
+#[derive(Debug, Default)]
+pub struct Samples {
+    times: Vec<Nanos>,
+    threads: Vec<ThreadId>,
+    stacks: Vec<StackId>,
+    cpus: Vec<u16>,
+    kinds: Vec<SampleKindId>,
+    /// Empty while every value is 1.
+    values: Vec<i64>,
+    /// Empty while no sample has attributes.
+    attributes: Vec<AttributeListId>,
+}
+
+impl Samples {
+    /// Adds a sample.
+    pub fn push(&mut self, sample: &Sample) {
+        if sample.value != 1 && self.values.is_empty() {
+            self.values = vec![1; self.times.len()];
+        }
+        if sample.value != 1 || !self.values.is_empty() {
+            self.values.push(sample.value);
+        }
+        if sample.attributes != AttributeListId::NONE && self.attributes.is_empty() {
+            self.attributes = vec![AttributeListId::NONE; self.times.len()];
+        }
+        if sample.attributes != AttributeListId::NONE || !self.attributes.is_empty() {
+            self.attributes.push(sample.attributes);
+        }
+        self.times.push(sample.time);
+        self.threads.push(sample.thread);
+        self.stacks.push(sample.stack);
+        self.cpus.push(sample.cpu);
+        self.kinds.push(sample.kind);
+    }
+
+    /// Number of samples.
+    pub fn len(&self) -> usize {
+        self.times.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.times.is_empty()
+    }
+
+    /// The sample at a position.
+    pub fn get(&self, index: usize) -> Option<Sample> {
+        Some(Sample {
+            time: *self.times.get(index)?,
+            thread: *self.threads.get(index)?,
+            stack: *self.stacks.get(index)?,
+            cpu: *self.cpus.get(index)?,
+            kind: *self.kinds.get(index)?,
+            value: self.values.get(index).copied().unwrap_or(1),
+            attributes: self.attributes.get(index).copied().unwrap_or_default(),
+        })
+    }
+
+    /// All samples, in stored order.
+    pub fn iter(&self) -> impl Iterator<Item = Sample> + '_ {
+        (0..self.len()).filter_map(|index| self.get(index))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn columns_give_back_what_was_pushed(
+            rows in proptest::collection::vec((any::<u64>(), -1_i64..3, 0_u32..3), 0..50)
+        ) {
+            let mut samples = Samples::default();
+            let rows: Vec<Sample> = rows
+                .iter()
+                .map(|&(time, value, list)| Sample {
+                    time: Nanos(time),
+                    thread: ThreadId(list),
+                    stack: StackId(7),
+                    cpu: 3,
+                    kind: SampleKindId(0),
+                    value,
+                    attributes: AttributeListId(list),
+                })
+                .collect();
+            for row in &rows {
+                samples.push(row);
+            }
+            prop_assert_eq!(samples.iter().collect::<Vec<_>>(), rows);
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Lifetimes of processes: a pid that is used again is another process, an execution of a program is another
+//! [`Space`] of the same process.
+
+use std::num::NonZeroU64;
+
+use rustc_hash::FxHashMap;
+
+use super::space::{MappedModule, Space};
+use crate::ids::{Avma, Nanos, Pid};
+use crate::record::ProcessId;
+
+/// One lifetime of a process.
+#[derive(Debug)]
+struct Tracked {
+    pid: Pid,
+    start: Nanos,
+    /// When its last thread ended.
+    end: Option<Nanos>,
+    /// Threads that are known to run.
+    threads: u32,
+    /// The process that had the pid before, while a sample could still mean it.
+    previous: Option<ProcessId>,
+    /// Images in the order they were executed, with the time each began.
+    images: Vec<(Nanos, Space)>,
+}
+
+/// All processes of a recording. [`ProcessId`]s count up from 0 in the order processes are seen.
+#[derive(Debug, Default)]
+pub struct Tracker {
+    /// The last process of each pid.
+    current: FxHashMap<Pid, ProcessId>,
+    processes: Vec<Tracked>,
+    /// Ended processes that still hold state, and processes with more than one image.
+    historic: Vec<ProcessId>,
+    /// Changes of mappings so far.
+    changes: u64,
+}
+
+impl Tracker {
+    /// A process that runs when the recording starts or is found later, with its number of threads.
+    pub fn existing(&mut self, pid: Pid, threads: u32) -> ProcessId {
+        self.add(pid, Nanos(0), Space::default(), threads.max(1))
+    }
+
+    /// `parent` made the process `pid`. Gives the new process and its parent.
+    pub fn fork(&mut self, parent: Pid, pid: Pid, time: Nanos) -> (ProcessId, Option<ProcessId>) {
+        let parent = self.process_at(parent, time);
+        let space = parent.and_then(|id| self.space_at(id, time)).map(Space::fork).unwrap_or_default();
+        (self.add(pid, time, space, 1), parent)
+    }
+
+    fn add(&mut self, pid: Pid, start: Nanos, space: Space, threads: u32) -> ProcessId {
+        let id = ProcessId(self.processes.len() as u32);
+        let previous = self.current.insert(pid, id);
+        let images = vec![(start, space)];
+        self.processes.push(Tracked { pid, start, end: None, threads, previous, images });
+        id
+    }
+
+    /// A thread was added to a process.
+    pub fn thread_started(&mut self, process: ProcessId) {
+        if let Some(process) = self.processes.get_mut(process.0 as usize) {
+            process.threads = process.threads.saturating_add(1);
+        }
+    }
+
+    /// A thread ended. Tells whether it was the process's last.
+    pub fn thread_ended(&mut self, process: ProcessId, time: Nanos) -> bool {
+        let Some(tracked) = self.processes.get_mut(process.0 as usize) else { return false };
+        tracked.threads = tracked.threads.saturating_sub(1);
+        if tracked.threads > 0 || tracked.end.is_some() {
+            return false;
+        }
+        tracked.end = Some(time);
+        self.historic.push(process);
+        true
+    }
+
+    /// The process executed a program: its mappings are gone. All but one of its threads are, too.
+    pub fn exec(&mut self, process: ProcessId, time: Nanos) {
+        if let Some(tracked) = self.processes.get_mut(process.0 as usize) {
+            tracked.images.push((time, Space::default()));
+            self.historic.push(process);
+        }
+    }
+
+    /// The process mapped executable memory.
+    pub fn map(&mut self, process: ProcessId, mapping: MappedModule) {
+        self.changes += 1;
+        let generation = NonZeroU64::MIN.saturating_add(self.changes);
+        if let Some(tracked) = self.processes.get_mut(process.0 as usize) {
+            let image = tracked.images.iter_mut().rev().find(|(since, _)| *since <= mapping.since);
+            if let Some((_, space)) = image {
+                space.map(mapping, generation);
+            }
+        }
+    }
+
+    /// The process that had `pid` at `time`: the last one that had started by then, and for a time before all
+    /// of them the first that is still known.
+    pub fn process_at(&self, pid: Pid, time: Nanos) -> Option<ProcessId> {
+        let mut id = *self.current.get(&pid)?;
+        loop {
+            let tracked = self.processes.get(id.0 as usize)?;
+            match tracked.previous {
+                Some(previous) if tracked.start > time => id = previous,
+                _ => return Some(id),
+            }
+        }
+    }
+
+    /// The mappings of `process` at `time`.
+    pub fn space_at(&self, process: ProcessId, time: Nanos) -> Option<&Space> {
+        let images = &self.processes.get(process.0 as usize)?.images;
+        let started = images.iter().rev().find(|(since, _)| *since <= time);
+        started.or(images.first()).map(|(_, space)| space)
+    }
+
+    /// The mapping that held `address` in `process` at `time`.
+    pub fn mapping_at(&self, process: ProcessId, address: Avma, time: Nanos) -> Option<&MappedModule> {
+        self.space_at(process, time)?.mapping_at(address, time)
+    }
+
+    /// No query for a time before `watermark` will come: drops the state only those could need.
+    pub fn prune(&mut self, watermark: Nanos) {
+        let mut historic = std::mem::take(&mut self.historic);
+        historic.sort_unstable();
+        historic.dedup();
+        historic.retain(|&id| self.prune_process(id, watermark));
+        self.historic = historic;
+    }
+
+    /// Whether the process still holds history.
+    fn prune_process(&mut self, id: ProcessId, watermark: Nanos) -> bool {
+        let Some(tracked) = self.processes.get_mut(id.0 as usize) else { return false };
+        if tracked.end.is_some_and(|end| end <= watermark) {
+            let pid = tracked.pid;
+            tracked.images = Vec::new();
+            if self.current.get(&pid) == Some(&id) {
+                self.current.remove(&pid);
+            } else {
+                self.unlink(pid, id);
+            }
+            return false;
+        }
+        let keep_from = tracked.images.iter().rposition(|(since, _)| *since <= watermark).unwrap_or(0);
+        tracked.images.drain(..keep_from);
+        for (_, space) in &mut tracked.images {
+            space.prune(watermark);
+        }
+        tracked.end.is_some() || tracked.images.len() > 1
+    }
+
+    /// Takes an ended process out of the chain of its pid.
+    fn unlink(&mut self, pid: Pid, id: ProcessId) {
+        let mut at = self.current.get(&pid).copied();
+        while let Some(tracked) = at.and_then(|at| self.processes.get_mut(at.0 as usize)) {
+            if tracked.previous == Some(id) {
+                tracked.previous = None;
+                return;
+            }
+            at = tracked.previous;
+        }
+    }
+}

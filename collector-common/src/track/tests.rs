@@ -1,0 +1,82 @@
+//! What a query for a time must answer, written down by hand.
+
+use super::*;
+use crate::ids::{Avma, FileOffset, Nanos, Pid};
+use crate::record::ModuleId;
+
+fn mapping(start: u64, end: u64, module: u32, since: u64) -> MappedModule {
+    MappedModule {
+        start: Avma(start),
+        end: Avma(end),
+        file_offset: FileOffset(0),
+        bias: start,
+        module: ModuleId(module),
+        since: Nanos(since),
+    }
+}
+
+fn module_at(tracker: &Tracker, pid: u32, address: u64, time: u64) -> Option<u32> {
+    let process = tracker.process_at(Pid(pid), Nanos(time))?;
+    tracker.mapping_at(process, Avma(address), Nanos(time)).map(|mapping| mapping.module.0)
+}
+
+#[test]
+fn a_mapping_laid_over_another_replaces_it_from_then_on() {
+    let mut tracker = Tracker::default();
+    let process = tracker.existing(Pid(7), 1);
+    tracker.map(process, mapping(0x1000, 0x5000, 1, 0));
+    tracker.map(process, mapping(0x2000, 0x3000, 2, 100));
+    assert_eq!(module_at(&tracker, 7, 0x2800, 99), Some(1));
+    assert_eq!(module_at(&tracker, 7, 0x2800, 100), Some(2));
+    assert_eq!(module_at(&tracker, 7, 0x1800, 100), Some(1));
+    assert_eq!(module_at(&tracker, 7, 0x3800, 100), Some(1));
+    assert_eq!(module_at(&tracker, 7, 0x5000, 100), None);
+    let space = tracker.space_at(process, Nanos(100)).unwrap();
+    let offsets: Vec<u64> = space.mappings().iter().map(|m| m.file_offset.0).collect();
+    assert_eq!(offsets, [0, 0, 0x2000], "the rest behind the new mapping starts later in the file");
+}
+
+#[test]
+fn a_reused_pid_is_another_process() {
+    let mut tracker = Tracker::default();
+    let parent = tracker.existing(Pid(1), 1);
+    tracker.map(parent, mapping(0x1000, 0x2000, 1, 0));
+    let (first, of) = tracker.fork(Pid(1), Pid(7), Nanos(10));
+    assert_eq!(of, Some(parent));
+    assert!(tracker.thread_ended(first, Nanos(20)));
+    let (second, _) = tracker.fork(Pid(1), Pid(7), Nanos(30));
+    tracker.exec(second, Nanos(35));
+    assert_ne!(first, second);
+    assert_eq!(tracker.process_at(Pid(7), Nanos(15)), Some(first));
+    assert_eq!(tracker.process_at(Pid(7), Nanos(25)), Some(first), "the exit itself is still the first's");
+    assert_eq!(tracker.process_at(Pid(7), Nanos(30)), Some(second));
+    assert_eq!(module_at(&tracker, 7, 0x1800, 32), Some(1), "the child has its parent's mappings");
+    assert_eq!(module_at(&tracker, 7, 0x1800, 40), None, "the program it executed has not");
+    tracker.prune(Nanos(50));
+    assert_eq!(tracker.process_at(Pid(7), Nanos(60)), Some(second));
+    assert_eq!(module_at(&tracker, 7, 0x1800, 60), None);
+}
+
+#[test]
+fn a_thread_that_ends_does_not_end_its_process() {
+    let mut tracker = Tracker::default();
+    let process = tracker.existing(Pid(7), 2);
+    tracker.map(process, mapping(0x1000, 0x2000, 1, 0));
+    assert!(!tracker.thread_ended(process, Nanos(10)), "the main thread may end first");
+    tracker.prune(Nanos(20));
+    assert_eq!(module_at(&tracker, 7, 0x1800, 30), Some(1));
+    assert!(tracker.thread_ended(process, Nanos(40)));
+    tracker.prune(Nanos(50));
+    assert_eq!(tracker.process_at(Pid(7), Nanos(60)), None);
+}
+
+#[test]
+fn a_change_in_the_parent_is_not_the_childs() {
+    let mut tracker = Tracker::default();
+    let parent = tracker.existing(Pid(1), 1);
+    tracker.map(parent, mapping(0x1000, 0x2000, 1, 0));
+    tracker.fork(Pid(1), Pid(2), Nanos(10));
+    tracker.map(parent, mapping(0x1000, 0x2000, 9, 20));
+    assert_eq!(module_at(&tracker, 1, 0x1800, 30), Some(9));
+    assert_eq!(module_at(&tracker, 2, 0x1800, 30), Some(1));
+}

@@ -1,0 +1,55 @@
+//! What user space tells the eBPF programs before they are loaded: one read-only global, so that the verifier
+//! drops the branches a recording does not take.
+
+use bytemuck::{Pod, Zeroable};
+
+use super::COMM_LEN;
+
+/// Which threads are sampled. Bits of [`Config::targets`]; none set is the whole machine, several must all
+/// hold.
+pub struct Target;
+
+impl Target {
+    /// Processes in the map of followed processes; their children are added as they are forked.
+    pub const PROCESSES: u32 = 1;
+    /// Threads below the cgroup in slot 0 of the cgroup array.
+    pub const CGROUP: u32 = 1 << 1;
+    /// Threads whose name equals [`Config::comm`].
+    pub const COMM: u32 = 1 << 2;
+}
+
+/// Settings of a recording, and offsets into kernel structures read from the kernel's BTF.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct Config {
+    /// [`Target`] bits.
+    pub targets: u32,
+    /// Largest copy of a user stack in pages, 1 to [`super::MAX_STACK_PAGES`].
+    pub max_stack_pages: u32,
+    /// Wake the reader when this many bytes wait in a ring.
+    pub high_water: u64,
+    /// Offset of `task_struct::mm`.
+    pub task_mm: u32,
+    /// Offset of `task_struct::tgid`.
+    pub task_tgid: u32,
+    /// Offset of `task_struct::stack`; used where `bpf_task_pt_regs` is missing (before Linux 5.15).
+    pub task_stack: u32,
+    /// Offset of `task_struct::thread.fsbase` (`x86_64`), 0 where unknown.
+    pub task_thread_pointer: u32,
+    /// Offset of `mm_struct::start_stack`.
+    pub mm_start_stack: u32,
+    /// Where the user registers lie above `task_struct::stack`: `THREAD_SIZE - sizeof(struct pt_regs)`.
+    pub stack_registers: u32,
+    /// 1 where the kernel has `bpf_task_pt_regs` and `bpf_get_current_task_btf`.
+    pub has_task_pt_regs: u32,
+    /// Offset of `vm_area_struct::vm_end`.
+    pub vma_end: u32,
+    /// Offset of `vm_area_struct::vm_start`.
+    pub vma_start: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// Thread name for [`Target::COMM`], NUL-padded.
+    pub comm: [u8; COMM_LEN],
+}
+
+const _: () = assert!(size_of::<Config>() == 72);

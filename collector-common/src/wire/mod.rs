@@ -1,0 +1,33 @@
+//! The ABI between the eBPF programs and user space: plain data, little-endian as both sides run on one
+//! machine, checked at compile time for size and offsets.
+//!
+//! [`VERSION`] changes whenever a layout here changes; a record of another version is refused, so an object
+//! and a library that do not belong together are noticed at the first record.
+
+mod config;
+mod counter;
+mod sample;
+
+pub use config::{Config, Target};
+pub use counter::Counter;
+pub use sample::{SampleFlags, SampleHeader};
+
+/// Version of every layout in this module.
+pub const VERSION: u16 = 1;
+
+/// Kernel frames a sample can hold: `PERF_MAX_STACK_DEPTH` of `include/uapi/linux/perf_event.h`.
+pub const MAX_KERNEL_FRAMES: usize = 127;
+
+/// The kernel's page size that the copy of the user stack is cut by. On kernels with larger pages the pieces
+/// are merely smaller than a page.
+pub const PAGE_SIZE: usize = 4096;
+
+/// The largest copy of a user stack: 16 pages.
+pub const MAX_STACK_PAGES: usize = 16;
+
+/// What is copied of the other end of a stack that is larger than the largest copy: the outermost frames, which lie
+/// beyond a frame of hundreds of kilobytes.
+pub const STACK_TAIL: usize = 16 * PAGE_SIZE;
+
+/// Bytes of a thread's name, `TASK_COMM_LEN`.
+pub const COMM_LEN: usize = 16;

@@ -1,0 +1,108 @@
+//! One sample as it lies in a ring: [`SampleHeader`], `MAX_KERNEL_FRAMES` kernel addresses (leaf first, the
+//! first `kernel_bytes` valid), then `stack_bytes` bytes of user stack, lowest address first. A stack larger than
+//! the largest copy ([`SampleFlags::STACK_CUT`]) has its other end, too: `STACK_TAIL` bytes from `tail_start`, in
+//! front of which the copy from the stack pointer lies.
+//!
+//! ```text
+//! | header | kernel stack | user stack from sp .... room of the class |            all but the largest class
+//! | header | kernel stack | tail | user stack from sp ............... |            the largest class
+//! ```
+
+use bytemuck::{Pod, Zeroable};
+
+use super::{COMM_LEN, MAX_KERNEL_FRAMES};
+
+/// What a sample's header says beyond numbers. Bits of [`SampleHeader::flags`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SampleFlags(pub u32);
+
+impl SampleFlags {
+    /// `registers` holds the thread's user registers.
+    pub const USER_REGISTERS: u32 = 1;
+    /// The CPU was in the kernel when the sample was taken.
+    pub const IN_KERNEL: u32 = 1 << 1;
+    /// The thread runs 32-bit code.
+    pub const COMPAT: u32 = 1 << 2;
+    /// The end of the stack could not be found out: the copy ends at the first absent page.
+    pub const BOUND_UNKNOWN: u32 = 1 << 3;
+    /// The stack was larger than the largest copy: only its two ends were copied.
+    pub const STACK_CUT: u32 = 1 << 4;
+
+    /// Whether all bits of `mask` are set.
+    pub const fn has(self, mask: u32) -> bool {
+        self.0 & mask == mask
+    }
+}
+
+/// `struct user_pt_regs` of aarch64, the larger one, is 34 words.
+const REGISTER_WORDS: usize = 34;
+
+/// Head of a sample.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct SampleHeader {
+    /// [`super::VERSION`].
+    pub version: u16,
+    /// Bytes of kernel stack, a multiple of 8; 0 when the CPU was in user code.
+    pub kernel_bytes: u16,
+    /// [`SampleFlags`].
+    pub flags: u32,
+    /// `bpf_ktime_get_ns`: `CLOCK_MONOTONIC` in nanoseconds.
+    pub time: u64,
+    /// Thread group id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Id of the thread's cgroup in the v2 hierarchy; 0 where the kernel has none.
+    pub cgroup: u64,
+    /// The CPU the sample was taken on.
+    pub cpu: u32,
+    /// Bytes of user stack that follow, from the stack pointer upwards.
+    pub stack_bytes: u32,
+    /// Bit i: piece i of the user stack was absent and its bytes are meaningless. Piece 0 goes from the stack
+    /// pointer to the end of its page, each further one is a page.
+    pub absent: u32,
+    /// Bytes between the kernel stack and the user stack: `STACK_TAIL` in the largest class, else 0.
+    pub tail_bytes: u32,
+    /// Address of the first byte of the tail.
+    pub tail_start: u64,
+    /// The thread's name, NUL-padded.
+    pub comm: [u8; COMM_LEN],
+    /// `struct pt_regs` of the user side, in the kernel's order: 21 words on `x86_64`, 34 on aarch64
+    /// (`struct user_pt_regs`); the rest is zero.
+    pub registers: [u64; REGISTER_WORDS],
+}
+
+impl SampleHeader {
+    /// Room for the registers of every supported architecture.
+    pub const REGISTERS: usize = REGISTER_WORDS;
+    /// Bytes before the kernel stack.
+    pub const SIZE: usize = size_of::<Self>();
+    /// Bytes of room for the kernel stack.
+    pub const KERNEL_STACK_SIZE: usize = MAX_KERNEL_FRAMES * 8;
+    /// Where the user stack, or its tail, begins in a record.
+    pub const STACK_OFFSET: usize = Self::SIZE + Self::KERNEL_STACK_SIZE;
+
+    /// The flags as their type.
+    pub const fn flags(&self) -> SampleFlags {
+        SampleFlags(self.flags)
+    }
+}
+
+const _: () = {
+    assert!(core::mem::offset_of!(SampleHeader, version) == 0);
+    assert!(core::mem::offset_of!(SampleHeader, kernel_bytes) == 2);
+    assert!(core::mem::offset_of!(SampleHeader, flags) == 4);
+    assert!(core::mem::offset_of!(SampleHeader, time) == 8);
+    assert!(core::mem::offset_of!(SampleHeader, pid) == 16);
+    assert!(core::mem::offset_of!(SampleHeader, tid) == 20);
+    assert!(core::mem::offset_of!(SampleHeader, cgroup) == 24);
+    assert!(core::mem::offset_of!(SampleHeader, cpu) == 32);
+    assert!(core::mem::offset_of!(SampleHeader, stack_bytes) == 36);
+    assert!(core::mem::offset_of!(SampleHeader, absent) == 40);
+    assert!(core::mem::offset_of!(SampleHeader, tail_start) == 48);
+    assert!(core::mem::offset_of!(SampleHeader, comm) == 56);
+    assert!(core::mem::offset_of!(SampleHeader, registers) == 72);
+    assert!(SampleHeader::SIZE == 72 + 34 * 8);
+    assert!(SampleHeader::STACK_OFFSET.is_multiple_of(8));
+};

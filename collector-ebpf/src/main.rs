@@ -1,0 +1,29 @@
+//! The eBPF programs.
+//!
+//! - [`sample`]: the sampling programs, one per kernel level; attached to a `cpu-clock` (or `cycles`) event
+//!   per CPU.
+//! - [`follow`]: adds children of followed processes.
+//!
+//! What user space and these programs agree on is `collector_common::wire`; settings come in as one read-only
+//! global ([`maps::CONFIG`]).
+#![no_std]
+#![no_main]
+
+mod filter;
+mod follow;
+mod kernel;
+mod maps;
+mod record;
+mod registers;
+mod sample;
+mod stack;
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    loop {}
+}
+
+/// Helpers such as `bpf_probe_read_kernel` are given to GPL-compatible programs alone.
+#[unsafe(link_section = "license")]
+#[unsafe(no_mangle)]
+static LICENSE: [u8; 13] = *b"Dual MIT/GPL\0";

@@ -1,0 +1,79 @@
+//! The maps, the settings and the counters.
+
+use aya_ebpf::{
+    btf_maps::{ArrayOfMaps, CgroupArray, HashMap, LruHashMap, PerCpuArray, RingBuf},
+    macros::btf_map,
+};
+use collector_common::wire::{Config, Counter};
+
+/// Settings, patched before load. Read with [`config`].
+#[unsafe(no_mangle)]
+static CONFIG: Config = Config {
+    targets: 0,
+    max_stack_pages: 0,
+    high_water: 0,
+    task_mm: 0,
+    task_tgid: 0,
+    task_stack: 0,
+    task_thread_pointer: 0,
+    mm_start_stack: 0,
+    stack_registers: 0,
+    has_task_pt_regs: 0,
+    vma_end: 0,
+    vma_start: 0,
+    reserved: 0,
+    comm: [0; 16],
+};
+
+/// The settings. Reads one field through `get`, which the verifier knows the value of.
+#[inline(always)]
+pub(crate) fn config<T>(get: impl Fn(&Config) -> *const T) -> T {
+    // SAFETY: `get` returns a pointer to a field of the static it was given; volatile, because the value is
+    // patched before load and must not be folded into the code.
+    unsafe { core::ptr::read_volatile(get(&CONFIG)) }
+}
+
+/// A ring per CPU; sizes are chosen when the rings are made.
+pub(crate) type Ring = RingBuf<u8, 4096>;
+
+/// By CPU number. The number of entries is set before load.
+#[btf_map]
+pub(crate) static RINGS: ArrayOfMaps<Ring, 1> = ArrayOfMaps::new();
+
+/// [`Counter`]s per CPU.
+#[btf_map]
+static COUNTERS: PerCpuArray<u64, { Counter::COUNT as usize }> = PerCpuArray::new();
+
+/// Followed processes (tgid).
+#[btf_map]
+pub(crate) static PROCESSES: HashMap<u32, u8, 65536> = HashMap::new();
+
+/// The cgroup below which threads are sampled, in slot 0.
+#[btf_map]
+pub(crate) static CGROUPS: CgroupArray<1> = CgroupArray::new();
+
+/// The range of memory that holds a thread's stack, as it was when last asked for.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct StackRange {
+    /// The `mm_struct` it belongs to: an exec makes another one.
+    pub(crate) mm: u64,
+    /// First address.
+    pub(crate) start: u64,
+    /// First address after it.
+    pub(crate) end: u64,
+}
+
+/// Stack ranges by tid.
+#[btf_map]
+pub(crate) static STACK_RANGES: LruHashMap<u32, StackRange, 16384> = LruHashMap::new();
+
+/// Adds to a counter of this CPU.
+#[inline(always)]
+pub(crate) fn count(counter: Counter, amount: u64) {
+    if let Some(value) = COUNTERS.get_ptr_mut(counter as u32) {
+        // SAFETY: the helper gave a valid pointer to this CPU's value. A program that interrupts this one on
+        // the same CPU could lose an increment; the kernel does not nest perf_event programs.
+        unsafe { *value += amount };
+    }
+}

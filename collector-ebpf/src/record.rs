@@ -1,0 +1,192 @@
+//! Writes one sample into a ring, in place. A ring hands out records of constant size only, so there is a
+//! size class per [`write`] instance, chosen by how much stack there is.
+
+use core::ffi::c_void;
+
+use aya_ebpf::{
+    bindings::{BPF_RB_AVAIL_DATA, BPF_RB_FORCE_WAKEUP, BPF_RB_NO_WAKEUP},
+    helpers::{
+        bpf_get_current_comm,
+        generated::{
+            bpf_get_current_cgroup_id, bpf_get_smp_processor_id, bpf_get_stack, bpf_probe_read_user,
+            bpf_ringbuf_query, bpf_ringbuf_reserve, bpf_ringbuf_submit,
+        },
+    },
+};
+use collector_common::wire::{Config, Counter, PAGE_SIZE, STACK_TAIL, SampleFlags, SampleHeader, VERSION};
+
+use crate::{
+    maps::{Ring, config, count},
+    registers::UserRegisters,
+};
+
+/// What is known of a sample before its record is reserved.
+#[derive(Clone, Copy)]
+pub(crate) struct Sample {
+    pub(crate) context: *mut c_void,
+    pub(crate) time: u64,
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    pub(crate) flags: u32,
+    pub(crate) registers: UserRegisters,
+    pub(crate) sp: u64,
+    /// Bytes of stack to copy.
+    pub(crate) len: u64,
+    /// First address of the stack's other end, when the stack is larger than that; else 0.
+    pub(crate) tail: u64,
+}
+
+/// Writes the sample into the smallest class that holds its stack.
+#[inline(always)]
+pub(crate) fn emit(ring: &Ring, sample: &Sample) {
+    const PAGE: u64 = PAGE_SIZE as u64;
+    let len = sample.len;
+    if sample.tail != 0 {
+        return write::<PAGE_SIZE, 17, STACK_TAIL>(ring, sample);
+    }
+    if len == 0 {
+        return write::<0, 0, 0>(ring, sample);
+    }
+    // A stack of at most PIECE bytes touches two pages at most.
+    if len <= 512 {
+        return write::<512, 2, 0>(ring, sample);
+    }
+    if len <= 1024 {
+        return write::<1024, 2, 0>(ring, sample);
+    }
+    if len <= 2048 {
+        return write::<2048, 2, 0>(ring, sample);
+    }
+    let pages = ((sample.sp & (PAGE - 1)) + len).div_ceil(PAGE);
+    match pages {
+        0..=2 => write::<PAGE_SIZE, 2, 0>(ring, sample),
+        3 => write::<PAGE_SIZE, 3, 0>(ring, sample),
+        4 => write::<PAGE_SIZE, 4, 0>(ring, sample),
+        5..=6 => write::<PAGE_SIZE, 6, 0>(ring, sample),
+        7..=8 => write::<PAGE_SIZE, 8, 0>(ring, sample),
+        9..=12 => write::<PAGE_SIZE, 12, 0>(ring, sample),
+        _ => write::<PAGE_SIZE, 17, 0>(ring, sample),
+    }
+}
+
+/// Writes the sample into a record with room for `PIECES` pieces of user stack of `PIECE` bytes, after `TAIL` bytes
+/// of the stack's other end.
+#[inline(always)]
+fn write<const PIECE: usize, const PIECES: usize, const TAIL: usize>(ring: &Ring, sample: &Sample) {
+    let ring = core::ptr::from_ref(ring).cast_mut().cast::<c_void>();
+    let size = (SampleHeader::STACK_OFFSET + TAIL + PIECE * PIECES) as u64;
+    // SAFETY: `ring` is a ring buffer map.
+    let header = unsafe { bpf_ringbuf_reserve(ring, size, 0) }.cast::<SampleHeader>();
+    if header.is_null() {
+        count(Counter::RingFull, 1);
+        return;
+    }
+    let record = header.cast::<u8>();
+    let mut kernel_bytes = 0;
+    if sample.flags & SampleFlags::IN_KERNEL != 0 {
+        // SAFETY: the record has `KERNEL_STACK_SIZE` bytes of room after its header.
+        let got = unsafe {
+            bpf_get_stack(
+                sample.context,
+                record.add(SampleHeader::SIZE).cast(),
+                SampleHeader::KERNEL_STACK_SIZE as u32,
+                0,
+            )
+        };
+        kernel_bytes = if got > 0 { got as u16 } else { 0 };
+    }
+    // SAFETY: the record is at least `STACK_OFFSET` bytes long and aligned to 8 bytes; every field is
+    // written, since a ring hands out memory as an earlier record left it.
+    unsafe {
+        (*header).version = VERSION;
+        (*header).kernel_bytes = kernel_bytes;
+        (*header).flags = sample.flags;
+        (*header).time = sample.time;
+        (*header).pid = sample.pid;
+        (*header).tid = sample.tid;
+        (*header).cgroup = bpf_get_current_cgroup_id();
+        (*header).cpu = bpf_get_smp_processor_id() as u32;
+        (*header).stack_bytes = sample.len as u32;
+        (*header).tail_bytes = 0;
+        (*header).tail_start = sample.tail;
+        (*header).comm = bpf_get_current_comm().unwrap_or_default();
+        if sample.flags & SampleFlags::USER_REGISTERS != 0 {
+            sample.registers.copy_to(&raw mut (*header).registers);
+        }
+    }
+    // SAFETY: the record has `TAIL` bytes of room behind `STACK_OFFSET`, then `PIECE * PIECES`.
+    let absent = unsafe {
+        let stack = record.add(SampleHeader::STACK_OFFSET);
+        if TAIL != 0 && bpf_probe_read_user(stack.cast(), TAIL as u32, sample.tail as *const _) == 0 {
+            (*header).tail_bytes = TAIL as u32;
+        }
+        copy_stack::<PIECE, PIECES>(stack.add(TAIL), sample)
+    };
+    if absent != 0 {
+        count(Counter::StackFault, u64::from(absent.count_ones()));
+    }
+    // SAFETY: as above.
+    unsafe { (*header).absent = absent };
+    count(Counter::Submitted, 1);
+    count(Counter::BytesCopied, sample.len + u64::from(kernel_bytes));
+    // SAFETY: `ring` is a ring buffer map, and the record was reserved from it.
+    unsafe {
+        let waiting = bpf_ringbuf_query(ring, u64::from(BPF_RB_AVAIL_DATA));
+        let wakeup = if waiting >= config(|c: &Config| &raw const c.high_water) {
+            BPF_RB_FORCE_WAKEUP
+        } else {
+            BPF_RB_NO_WAKEUP
+        };
+        bpf_ringbuf_submit(record.cast(), u64::from(wakeup));
+    }
+}
+
+/// Copies the user stack page by page, so that an absent page costs only itself; returns a bit per piece that
+/// was absent.
+///
+/// # Safety
+/// `to` has room for `PIECE * PIECES` bytes.
+#[inline(always)]
+unsafe fn copy_stack<const PIECE: usize, const PIECES: usize>(to: *mut u8, sample: &Sample) -> u32 {
+    let mut absent = 0;
+    if PIECES == 0 {
+        return absent;
+    }
+    // The compiler knows from the choice of the class how large the last piece can be and would leave out the
+    // check that the verifier needs, so it must not know the length.
+    // SAFETY: a read of a local value.
+    let len = unsafe { core::ptr::read_volatile(&raw const sample.len) };
+    let first = (PAGE_SIZE as u64 - (sample.sp & (PAGE_SIZE as u64 - 1))).min(PIECE as u64);
+    macro_rules! pieces {
+        ($($piece:literal)*) => {
+            $(
+                if $piece < PIECES {
+                    // The bytes before this piece: a constant plus `first`, which the verifier bounds.
+                    let before = if $piece == 0 { 0 } else { first + ($piece as u64 - 1) * PAGE_SIZE as u64 };
+                    if before >= len {
+                        return absent;
+                    }
+                    let room = if $piece == 0 { first } else { PIECE as u64 };
+                    let size = (len - before).min(room);
+                    // SAFETY: `before` is at most `$piece * PIECE` and `size` at most `PIECE`; the helper
+                    // checks the source.
+                    let result = unsafe {
+                        bpf_probe_read_user(
+                            to.add(before as usize).cast(),
+                            size as u32,
+                            (sample.sp + before) as *const _,
+                        )
+                    };
+                    // Without a branch: the verifier would follow both sides of every piece.
+                    absent |= ((result as u64 >> 63) as u32) << $piece;
+                    if sample.flags & SampleFlags::BOUND_UNKNOWN != 0 && absent != 0 {
+                        // Where the end is unknown, the first absent page is taken for it.
+                        return absent | (!0 << $piece);
+                    }
+                }
+            )*
+        };
+    }
+    pieces!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16);
+    absent
+}

@@ -1,0 +1,114 @@
+//! The user registers of the current thread, wherever the CPU was when the sample was taken.
+
+use aya_ebpf::helpers::generated::{bpf_get_current_task_btf, bpf_probe_read_kernel, bpf_task_pt_regs};
+use collector_common::wire::{Config, SampleHeader};
+
+use crate::{kernel::read_word, maps::config};
+
+/// Layout of the kernel's `struct pt_regs`.
+#[cfg(bpf_target_arch = "x86_64")]
+mod layout {
+    /// `r15 r14 r13 r12 bp bx r11 r10 r9 r8 ax cx dx si di orig_ax ip cs flags sp ss`
+    pub(super) const WORDS: usize = 21;
+    pub(super) const SP: u32 = 19 * 8;
+    pub(super) const IP: u32 = 16 * 8;
+    const CS: usize = 17;
+    /// The privilege level in `cs`; the kernel's is 0.
+    const PRIVILEGE: u64 = 3;
+    /// `__USER32_CS`: the code segment of 32-bit programs.
+    const USER32_CS: u64 = 0x23;
+
+    pub(super) fn is_compat(base: u64) -> bool {
+        crate::kernel::read_word(base, (CS * 8) as u32) & 0xffff == USER32_CS
+    }
+
+    /// Whether the interrupted code, whose registers the program was given, was the kernel's.
+    pub(super) fn in_kernel(regs: &super::ContextRegisters) -> bool {
+        matches!(regs.cs & PRIVILEGE, 0)
+    }
+}
+
+/// Layout of the kernel's `struct user_pt_regs`.
+#[cfg(bpf_target_arch = "aarch64")]
+mod layout {
+    /// `x0..x30 sp pc pstate`
+    pub(super) const WORDS: usize = 34;
+    pub(super) const SP: u32 = 31 * 8;
+    pub(super) const IP: u32 = 32 * 8;
+    const PSTATE: usize = 33;
+    /// `PSR_MODE32_BIT`
+    const MODE32: u64 = 0x10;
+    /// `PSR_MODE_MASK`; 0 is `EL0t`, user code.
+    const MODE: u64 = 0xf;
+
+    pub(super) fn is_compat(base: u64) -> bool {
+        crate::kernel::read_word(base, (PSTATE * 8) as u32) & MODE32 != 0
+    }
+
+    pub(super) fn in_kernel(regs: &super::ContextRegisters) -> bool {
+        regs.pstate & MODE != 0
+    }
+}
+
+#[cfg(bpf_target_arch = "x86_64")]
+type ContextRegisters = aya_ebpf::bindings::pt_regs;
+#[cfg(bpf_target_arch = "aarch64")]
+type ContextRegisters = aya_ebpf::bindings::user_pt_regs;
+
+/// Whether the interrupted code was the kernel's. `context` is `struct bpf_perf_event_data`, which starts
+/// with the registers.
+#[inline(always)]
+pub(crate) fn in_kernel(context: *mut core::ffi::c_void) -> bool {
+    // SAFETY: a perf_event program's context starts with the interrupted registers.
+    layout::in_kernel(unsafe { &*context.cast::<ContextRegisters>() })
+}
+
+/// Where the current thread's user registers lie in kernel memory.
+#[derive(Clone, Copy)]
+pub(crate) struct UserRegisters {
+    base: u64,
+}
+
+impl UserRegisters {
+    /// The registers with which the current thread entered the kernel.
+    #[inline(always)]
+    pub(crate) fn of_current(task: u64) -> Self {
+        let base = if config(|c: &Config| &raw const c.has_task_pt_regs) != 0 {
+            // SAFETY: both helpers exist (Linux 5.15), and the task is the current one.
+            unsafe { bpf_task_pt_regs(bpf_get_current_task_btf()) as u64 }
+        } else {
+            let stack = read_word(task, config(|c: &Config| &raw const c.task_stack));
+            stack.wrapping_add(u64::from(config(|c: &Config| &raw const c.stack_registers)))
+        };
+        Self { base }
+    }
+
+    /// The stack pointer; 0 for a thread that never was in user code.
+    #[inline(always)]
+    pub(crate) fn sp(self) -> u64 {
+        read_word(self.base, layout::SP)
+    }
+
+    /// The instruction pointer; 0 for a thread that never was in user code.
+    #[inline(always)]
+    pub(crate) fn ip(self) -> u64 {
+        read_word(self.base, layout::IP)
+    }
+
+    /// Whether the thread runs 32-bit code.
+    #[inline(always)]
+    pub(crate) fn is_compat(self) -> bool {
+        layout::is_compat(self.base)
+    }
+
+    /// Copies all registers to a record.
+    #[inline(always)]
+    pub(crate) fn copy_to(self, registers: *mut [u64; SampleHeader::REGISTERS]) {
+        const { assert!(layout::WORDS <= SampleHeader::REGISTERS) };
+        // SAFETY: the destination has room for `REGISTERS` words; the helper checks the source and zeroes
+        // the destination where it cannot be read.
+        unsafe {
+            bpf_probe_read_kernel(registers.cast(), (layout::WORDS * 8) as u32, self.base as *const _);
+        }
+    }
+}

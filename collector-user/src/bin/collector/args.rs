@@ -1,0 +1,143 @@
+//! The command line as it is typed. What it means is worked out in the module of each command.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Records what a machine is doing.
+#[derive(Debug, Parser)]
+#[command(version, about, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Record until Ctrl-C, for a time, or while a command runs
+    Run(RunArgs),
+    /// Print the hottest functions of a recorded profile
+    Report(ReportArgs),
+    /// List what can be recorded and written
+    List {
+        /// What to list
+        what: ListWhat,
+    },
+    /// Tell what this machine allows, and the command that closes each gap
+    Doctor,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// What to record: see `collector list scenarios`
+    #[arg(short, long = "scenario", value_name = "NAME", default_value = "cpu_profiling")]
+    pub(crate) scenario: Scenario,
+    /// Record this process, its threads and the children it makes; may be given more than once
+    #[arg(short, long = "pid", value_name = "PID")]
+    pub(crate) pids: Vec<u32>,
+    /// Record the processes below this folder of the cgroup v2 hierarchy
+    #[arg(long, value_name = "PATH")]
+    pub(crate) cgroup: Option<PathBuf>,
+    /// Record threads of this name (its first 15 bytes)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) comm: Option<String>,
+    /// Samples per second and CPU
+    #[arg(short = 'F', long, value_name = "HZ", default_value_t = 997,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) frequency: u32,
+    /// How long, as 10s, 500ms or 2m; without it until Ctrl-C
+    #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) duration: Option<Duration>,
+    /// Where to write; the ending says the format; `-` is stdout; may be given more than once
+    #[arg(short, long = "output", value_name = "FILE")]
+    pub(crate) outputs: Vec<PathBuf>,
+    /// The format of every output, whatever its ending: see `collector list formats`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) format: Option<String>,
+    /// What records
+    #[arg(long, value_enum, default_value_t = Backend::Auto)]
+    pub(crate) backend: Backend,
+    /// Write figures of the recording itself
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) stats: Option<PathBuf>,
+    /// Record this command and its children, and end with it
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// A profile (.pb.gz)
+    pub(crate) input: PathBuf,
+    /// How many functions
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) top: usize,
+}
+
+/// What `list` knows.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ListWhat {
+    /// What `run --scenario` records
+    Scenarios,
+    /// What `run --output` writes
+    Formats,
+}
+
+/// What `run` records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum Scenario {
+    /// On-CPU samples of every thread, at a fixed rate per CPU
+    CpuProfiling,
+}
+
+/// What `run` records with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Backend {
+    /// The best there is here
+    Auto,
+    /// Programs in the Linux kernel
+    Ebpf,
+}
+
+/// `10s`, `500ms`, `2m`, `1h`; a number alone is seconds.
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let scale = match unit {
+        "ms" => 0.001,
+        "s" | "" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(format!("unknown unit `{unit}`: use ms, s, m or h")),
+    };
+    let number: f64 = number.parse().map_err(|_| "a number is missing, as in 10s".to_owned())?;
+    Duration::try_from_secs_f64(number * scale)
+        .ok()
+        .filter(|duration| !duration.is_zero())
+        .ok_or_else(|| "must be more than nothing and less than 500 billion years".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        assert_eq!(parse_duration("10s"), Ok(Duration::from_secs(10)));
+        assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse_duration("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_duration("7"), Ok(Duration::from_secs(7)));
+        for wrong in ["", "s", "10d", "0s", "-1s", "1e400h", "1.2.3s"] {
+            assert!(parse_duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory as _;
+        Cli::command().debug_assert();
+    }
+}

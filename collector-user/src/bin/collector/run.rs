@@ -1,0 +1,125 @@
+//! `collector run`: records, writes, and tells how it went.
+
+use std::io::Write as _;
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, ExitStatus};
+use std::time::Instant;
+
+use anyhow::Context as _;
+use collector_common::record::SampleKindId;
+use collector_user::session::{Command, Ended, Recording, Session, SessionSettings};
+use collector_user::source::ebpf::{Settings, Targets};
+use export::format::Profile;
+use export::hottest::Hottest;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use tempfile::NamedTempFile;
+
+use crate::args::{Backend, RunArgs, Scenario};
+use crate::output::{Output, persist, temporary_beside};
+use crate::progress::{ProgressLine, summarize};
+use crate::report::write_table;
+
+/// Functions printed when no output is named.
+const HOTTEST: usize = 10;
+
+/// A checked command line.
+struct Plan {
+    settings: SessionSettings,
+    outputs: Vec<Output>,
+    stats: Option<(PathBuf, NamedTempFile)>,
+    command: Option<Command>,
+    print_hottest: bool,
+}
+
+pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
+    let (stop, signals) = UnixStream::pair()?;
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::low_level::pipe::register(signal, signals.try_clone()?)?;
+    }
+    let plan = Plan::of(args, started)?;
+    let mut line = ProgressLine::new(plan.settings.duration);
+    let mut session = Session::start(plan.settings, plan.command)?;
+    let ended = session.run(stop.as_fd(), |progress| line.update(progress))?;
+    line.clear();
+    let recording = session.finish()?;
+    eprintln!("{}", summarize(&recording));
+    match ended {
+        Ended::Command(status) => eprintln!("the command {}", describe(status)),
+        Ended::Processes => eprintln!("the recorded processes have ended"),
+        Ended::Duration | Ended::Stopped => {}
+    }
+    write(&recording, plan.outputs, plan.stats, plan.print_hottest)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Plan {
+    fn of(args: RunArgs, started: Instant) -> anyhow::Result<Self> {
+        match (args.scenario, args.backend) {
+            (Scenario::CpuProfiling, Backend::Auto | Backend::Ebpf) => {}
+        }
+        let print_hottest = args.outputs.is_empty();
+        let paths = if print_hottest { default_outputs() } else { args.outputs };
+        let open = |path: &PathBuf| Output::open(path, args.format.as_deref());
+        let outputs = paths.iter().map(open).collect::<anyhow::Result<_>>()?;
+        let stats = match args.stats {
+            Some(path) => Some((path.clone(), temporary_beside(&path)?)),
+            None => None,
+        };
+        let targets = Targets { pids: args.pids.into_iter().collect(), cgroup: args.cgroup, comm: args.comm };
+        let sampling = Settings { frequency: args.frequency, targets, ..Settings::default() };
+        let command = if args.command.is_empty() { None } else { Some(Command::start(&args.command)?) };
+        let settings = SessionSettings { sampling, duration: args.duration, started: Some(started) };
+        Ok(Self { settings, outputs, stats, command, print_hottest })
+    }
+}
+
+/// `collector-20260131T235959Z.html` and the pprof beside it.
+fn default_outputs() -> Vec<PathBuf> {
+    let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
+    [".html", ".pb.gz"].map(|ending| PathBuf::from(format!("collector-{now}{ending}"))).into()
+}
+
+fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exited with status {code}"),
+        (None, Some(signal)) => format!("was ended by signal {signal}"),
+        (None, None) => "ended".to_owned(),
+    }
+}
+
+/// Writes everything; what can be written is, and the first failure is told.
+fn write(
+    recording: &Recording,
+    outputs: Vec<Output>,
+    stats: Option<(PathBuf, NamedTempFile)>,
+    print_hottest: bool,
+) -> anyhow::Result<()> {
+    let symbols = recording.symbolize();
+    let profile = Profile { machine: &recording.machine, symbols: &symbols };
+    let mut result = Ok(());
+    for output in outputs {
+        if let Err(error) = output.write(profile)
+            && let Err(earlier) = std::mem::replace(&mut result, Err(error))
+        {
+            eprintln!("collector: {earlier:#}");
+        }
+    }
+    if print_hottest {
+        let hottest = Hottest::of(profile, SampleKindId(0));
+        write_table(&hottest.table(HOTTEST))?;
+    }
+    if let Some((path, temporary)) = stats {
+        write_stats(recording, &path, temporary)?;
+    }
+    result
+}
+
+/// The last thing done, so that it holds what the writing cost.
+fn write_stats(recording: &Recording, path: &Path, mut temporary: NamedTempFile) -> anyhow::Result<()> {
+    let stats = recording.stats_now().to_json();
+    writeln!(temporary, "{stats:#}").with_context(|| path.display().to_string())?;
+    persist(temporary, path)
+}

@@ -1,0 +1,34 @@
+//! Records what a machine is doing.
+//!
+//! Data takes one way through it:
+//!
+//! ```text
+//! source::ebpf ──samples──┐
+//!                         ├─► recorder ─► collector_common::record::ExportMachine ─► export
+//! source::sideband ───────┘     │  ▲
+//!                     modules ──┘  └── procfs (what ran before the recording)
+//! ```
+//!
+//! [`session::Session`] is the way in: it opens the sources, runs the rounds and gives a [`session::Recording`].
+//! Everything but [`stats`] is Linux alone.
+
+pub mod stats;
+
+#[cfg(target_os = "linux")]
+pub mod clock;
+#[cfg(target_os = "linux")]
+pub mod doctor;
+#[cfg(target_os = "linux")]
+pub mod kernel;
+#[cfg(target_os = "linux")]
+pub mod modules;
+#[cfg(target_os = "linux")]
+pub mod procfs;
+#[cfg(target_os = "linux")]
+pub mod recorder;
+#[cfg(target_os = "linux")]
+pub mod session;
+#[cfg(target_os = "linux")]
+pub mod source;
+#[cfg(target_os = "linux")]
+mod sys;

@@ -1,0 +1,94 @@
+//! One file that is or was executed.
+//!
+//! Files are read, never mapped: a file that is cut short while it is used gives an error, not a signal.
+
+use std::cell::OnceCell;
+use std::fs::File;
+
+use collector_common::ids::{Avma, BuildId, FileOffset};
+use object::{Object as _, ObjectSegment as _, ReadCache, SegmentFlags};
+use unwinder::UnwindTable;
+
+/// An executable part of a file that is loaded (`PT_LOAD` with `PF_X`). Others may share its first page in the
+/// file and lie elsewhere in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Where it is in the file.
+    pub file_offset: u64,
+    /// Bytes in the file.
+    pub file_size: u64,
+    /// Its address as linked.
+    pub address: u64,
+}
+
+/// What the headers of a file say.
+#[derive(Debug, Default)]
+pub(super) struct Layout {
+    pub(super) segments: Vec<Segment>,
+    pub(super) build_id: Option<BuildId>,
+}
+
+impl Layout {
+    /// Reads the headers; `None` for what is no ELF file.
+    pub(super) fn read(file: &File) -> Option<Self> {
+        let cache = ReadCache::new(file);
+        let object = object::File::parse(&cache).ok()?;
+        let executable = |flags| match flags {
+            SegmentFlags::Elf { p_flags, .. } => p_flags.0 & object::elf::PF_X.0 != 0,
+            _ => true,
+        };
+        let segments = object.segments().filter(|segment| executable(segment.flags())).map(|segment| {
+            let (file_offset, file_size) = segment.file_range();
+            Segment { file_offset, file_size, address: segment.address() }
+        });
+        let build_id = object.build_id().ok().flatten().and_then(BuildId::new);
+        Some(Self { segments: segments.collect(), build_id })
+    }
+}
+
+/// A file, kept open so that it can be read when it has been deleted.
+#[derive(Debug, Default)]
+pub struct ModuleFile {
+    /// `None` when it could not be opened, or was closed to bound the number of open files.
+    pub(super) file: Option<File>,
+    pub(super) segments: Vec<Segment>,
+    pub(super) table: OnceCell<Option<UnwindTable>>,
+}
+
+impl ModuleFile {
+    /// Its unwind table, read the first time it is asked for.
+    pub(super) fn table(&self) -> Option<&UnwindTable> {
+        let read = || UnwindTable::from_elf(&ReadCache::new(self.file.as_ref()?)).ok();
+        self.table.get_or_init(read).as_ref()
+    }
+
+    /// Address in the process minus address as linked, wrapping, of a mapping of this file. A file without
+    /// segments (no ELF) counts as linked at its file offsets.
+    pub(super) fn bias(&self, start: Avma, file_offset: FileOffset) -> u64 {
+        /// Segments are mapped from the page they begin on.
+        const PAGE_MASK: u64 = !0xfff;
+        let segment = self.segments.iter().find(|segment| {
+            let first = segment.file_offset & PAGE_MASK;
+            first <= file_offset.0 && file_offset.0 < segment.file_offset.saturating_add(segment.file_size)
+        });
+        let linked = segment.map_or(file_offset.0, |segment| {
+            file_offset.0.wrapping_sub(segment.file_offset).wrapping_add(segment.address)
+        });
+        start.0.wrapping_sub(linked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_virtual_addresses_not_file_offsets() {
+        // As lld links: text at file offset 0x6c0 has address 0x16c0, so the kernel maps the page of file offset
+        // 0 at the page of address 0x1000, as it does for the headers, which are mapped at address 0.
+        let text = Segment { file_offset: 0x6c0, file_size: 0x300, address: 0x16c0 };
+        let file = ModuleFile { segments: vec![text], ..ModuleFile::default() };
+        let base = 0x5555_5555_0000;
+        assert_eq!(file.bias(Avma(base + 0x1000), FileOffset(0)), base);
+    }
+}

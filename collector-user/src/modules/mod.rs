@@ -1,0 +1,18 @@
+//! The files that processes execute: found once per identity, opened while they can be, read when a stack or a
+//! name wants them.
+//!
+//! ```text
+//! mapping (pid, range, identity, path) ─► identity known? ── yes ─► module
+//!                                              │ no
+//!                                              └─► open through map_files ─► module ─► unwind table (at the
+//!                                                  or by path, checked         │       first stack in it)
+//!                                                                              └─► symbols (at export)
+//! ```
+
+mod file;
+mod open;
+mod store;
+mod vdso;
+
+pub use file::{ModuleFile, Segment};
+pub use store::{MappedFile, Modules};

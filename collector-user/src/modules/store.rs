@@ -1,0 +1,183 @@
+//! All modules of a recording.
+
+use std::cell::OnceCell;
+use std::fs::File;
+
+use collector_common::ids::{Avma, BuildId, FileOffset, Pid};
+use collector_common::perf::Identity;
+use collector_common::record::{ExportMachine, Module, ModuleId, ModuleKind, ProcessId};
+use rustc_hash::FxHashMap;
+use unwinder::UnwindTable;
+
+use super::file::{Layout, ModuleFile};
+use super::{open, vdso};
+
+/// Files that are kept open at most; further ones count as unreadable.
+const MAX_OPEN_FILES: usize = 4096;
+
+/// A mapping, as the sideband or `/proc` tells it.
+#[derive(Clone, Copy, Debug)]
+pub struct MappedFile<'a> {
+    /// First address.
+    pub start: Avma,
+    /// First address after it.
+    pub end: Avma,
+    /// Where in the file it starts.
+    pub file_offset: FileOffset,
+    /// Which file.
+    pub identity: Identity,
+    /// Its path as the process sees it, or a name in brackets.
+    pub path: &'a [u8],
+}
+
+/// What tells files apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    BuildId(BuildId),
+    Inode { major: u32, minor: u32, inode: u64 },
+}
+
+impl From<Identity> for Key {
+    fn from(Identity { major, minor, inode, .. }: Identity) -> Self {
+        Self::Inode { major, minor, inode }
+    }
+}
+
+/// All modules, by [`ModuleId`].
+#[derive(Debug)]
+pub struct Modules {
+    files: Vec<ModuleFile>,
+    by_key: FxHashMap<Key, ModuleId>,
+    anonymous: FxHashMap<ProcessId, ModuleId>,
+    unmapped: FxHashMap<ProcessId, ModuleId>,
+    vdso: Option<ModuleId>,
+    vdso_image: OnceCell<Option<Vec<u8>>>,
+    open_files: usize,
+    unreadable: u64,
+}
+
+impl Default for Modules {
+    fn default() -> Self {
+        Self {
+            // The kernel, which every machine has as its first module.
+            files: vec![ModuleFile::default()],
+            by_key: FxHashMap::default(),
+            anonymous: FxHashMap::default(),
+            unmapped: FxHashMap::default(),
+            vdso: None,
+            vdso_image: OnceCell::new(),
+            open_files: 0,
+            unreadable: 0,
+        }
+    }
+}
+
+impl Modules {
+    /// The module of a mapping, and its bias there. A file seen for the first time is opened now, as the
+    /// process may be gone a moment later.
+    pub fn resolve(
+        &mut self,
+        machine: &mut ExportMachine,
+        process: ProcessId,
+        pid: Pid,
+        mapped: &MappedFile<'_>,
+    ) -> (ModuleId, u64) {
+        if mapped.path == b"[vdso]" {
+            let module = self.vdso(machine);
+            return (module, mapped.start.0.wrapping_sub(mapped.file_offset.0));
+        }
+        let no_file = mapped.identity.inode == 0;
+        if no_file || mapped.path.is_empty() || mapped.path.starts_with(b"[") {
+            return (self.anonymous(machine, process), 0);
+        }
+        let key = Key::from(mapped.identity);
+        let module = match self.by_key.get(&key) {
+            Some(&module) => module,
+            None => self.add_file(machine, pid, key, mapped),
+        };
+        let bias = self.files[module.0 as usize].bias(mapped.start, mapped.file_offset);
+        (module, bias)
+    }
+
+    fn add_file(
+        &mut self,
+        machine: &mut ExportMachine,
+        pid: Pid,
+        key: Key,
+        mapped: &MappedFile<'_>,
+    ) -> ModuleId {
+        let file = open::open(pid, mapped);
+        let layout = file.as_ref().and_then(Layout::read).unwrap_or_default();
+        let build_id = layout.build_id;
+        // Copies of a file are one module.
+        if let Some(&known) = build_id.and_then(|id| self.by_key.get(&Key::BuildId(id))) {
+            self.by_key.insert(key, known);
+            return known;
+        }
+        let path = machine.intern_string(&String::from_utf8_lossy(mapped.path));
+        let module = machine.add_module(Module { kind: ModuleKind::File, path, build_id });
+        self.by_key.insert(key, module);
+        if let Some(id) = build_id {
+            self.by_key.insert(Key::BuildId(id), module);
+        }
+        let file = file.filter(|_| self.open_files < MAX_OPEN_FILES);
+        match file {
+            Some(_) => self.open_files += 1,
+            None => self.unreadable += 1,
+        }
+        self.files.push(ModuleFile { file, segments: layout.segments, table: OnceCell::new() });
+        module
+    }
+
+    /// The module of a process's executable memory without a file.
+    pub fn anonymous(&mut self, machine: &mut ExportMachine, process: ProcessId) -> ModuleId {
+        let files = &mut self.files;
+        *self.anonymous.entry(process).or_insert_with(|| {
+            files.push(ModuleFile::default());
+            let path = machine.intern_string("[anon]");
+            machine.add_module(Module { kind: ModuleKind::Anonymous(process), path, build_id: None })
+        })
+    }
+
+    /// The module of a process's addresses that no mapping holds.
+    pub fn unmapped(&mut self, machine: &mut ExportMachine, process: ProcessId) -> ModuleId {
+        let files = &mut self.files;
+        *self.unmapped.entry(process).or_insert_with(|| {
+            files.push(ModuleFile::default());
+            let path = machine.intern_string("[unmapped]");
+            machine.add_module(Module { kind: ModuleKind::Unmapped(process), path, build_id: None })
+        })
+    }
+
+    fn vdso(&mut self, machine: &mut ExportMachine) -> ModuleId {
+        if let Some(module) = self.vdso {
+            return module;
+        }
+        let path = machine.intern_string("[vdso]");
+        let module = machine.add_module(Module { kind: ModuleKind::Vdso, path, build_id: None });
+        let table = self.vdso_image().and_then(|image| UnwindTable::from_elf(image).ok());
+        self.files.push(ModuleFile { table: OnceCell::from(table), ..ModuleFile::default() });
+        self.vdso = Some(module);
+        module
+    }
+
+    /// The vDSO's ELF image.
+    pub fn vdso_image(&self) -> Option<&[u8]> {
+        self.vdso_image.get_or_init(vdso::image).as_deref()
+    }
+
+    /// A module's unwind table, read the first time it is asked for.
+    pub fn table(&self, module: ModuleId) -> Option<&UnwindTable> {
+        self.files.get(module.0 as usize)?.table()
+    }
+
+    /// A module's file, if it is open.
+    pub fn file(&self, module: ModuleId) -> Option<&File> {
+        self.files.get(module.0 as usize)?.file.as_ref()
+    }
+
+    /// Files that could not be opened when they were first mapped, or were too many to be kept open.
+    pub fn unreadable(&self) -> u64 {
+        self.unreadable
+    }
+}

@@ -1,0 +1,7 @@
+//! What `/proc` says of processes that run already. Source of the formats: `proc(5)`.
+
+mod maps;
+mod process;
+
+pub use maps::{MapsEntry, parse_maps_line};
+pub use process::{ProcessSummary, executable_mappings, pids, summary};

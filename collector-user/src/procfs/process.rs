@@ -1,0 +1,82 @@
+//! Reads `/proc/PID`.
+
+use std::fs;
+use std::io::{self, BufRead as _, BufReader};
+
+use collector_common::ids::Pid;
+
+use super::maps::{MapsEntry, parse_maps_line};
+
+/// What `/proc/PID/stat` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessSummary {
+    /// The main thread's name.
+    pub name: String,
+    /// The parent's pid.
+    pub parent: Pid,
+    /// Number of threads.
+    pub threads: u32,
+}
+
+/// All pids there are. Processes may end and start meanwhile.
+pub fn pids() -> io::Result<Vec<Pid>> {
+    let names = fs::read_dir("/proc")?.filter_map(|entry| Some(entry.ok()?.file_name()));
+    Ok(names.filter_map(|name| name.to_str()?.parse().ok().map(Pid)).collect())
+}
+
+/// The summary of a process.
+pub fn summary(pid: Pid) -> io::Result<ProcessSummary> {
+    let stat = fs::read(format!("/proc/{pid}/stat"))?;
+    parse_stat(&stat)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, format!("/proc/{pid}/stat is malformed")))
+}
+
+/// `PID (NAME) STATE PPID ...`; the name may hold spaces and parentheses. Threads are field 20.
+fn parse_stat(stat: &[u8]) -> Option<ProcessSummary> {
+    let open = stat.iter().position(|&byte| byte == b'(')?;
+    let close = stat.iter().rposition(|&byte| byte == b')')?;
+    let name = String::from_utf8_lossy(stat.get(open + 1..close)?).into_owned();
+    let mut fields = std::str::from_utf8(stat.get(close + 1..)?).ok()?.split_ascii_whitespace();
+    let parent = Pid(fields.nth(1)?.parse().ok()?);
+    let threads = fields.nth(15)?.parse().ok()?;
+    Some(ProcessSummary { name, parent, threads })
+}
+
+/// Calls `visit` with each executable mapping of a process. Kernel threads have none.
+pub fn executable_mappings(pid: Pid, mut visit: impl FnMut(&MapsEntry<'_>)) -> io::Result<()> {
+    let mut maps = BufReader::with_capacity(64 << 10, fs::File::open(format!("/proc/{pid}/maps"))?);
+    let mut line = Vec::new();
+    while maps.read_until(b'\n', &mut line)? > 0 {
+        let text = line.strip_suffix(b"\n").unwrap_or(&line);
+        if let Some(entry) = parse_maps_line(text).filter(|entry| entry.executable) {
+            visit(&entry);
+        }
+        line.clear();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_may_hold_anything() {
+        let stat = b"7 (a) b (c) S 3 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 12 0 99 100";
+        let expected = ProcessSummary { name: "a) b (c".to_owned(), parent: Pid(3), threads: 12 };
+        assert_eq!(parse_stat(stat), Some(expected));
+        assert_eq!(parse_stat(b"7 (a"), None);
+        assert_eq!(parse_stat(b""), None);
+    }
+
+    #[test]
+    fn this_process_is_there() {
+        let pid = Pid(std::process::id());
+        assert!(pids().unwrap().contains(&pid));
+        let mut executable = Vec::new();
+        executable_mappings(pid, |entry| executable.push(entry.path.to_vec())).unwrap();
+        let own = std::env::current_exe().unwrap();
+        assert!(executable.iter().any(|path| path == own.as_os_str().as_encoded_bytes()));
+        assert!(executable.iter().any(|path| path == b"[vdso]"));
+    }
+}

@@ -1,0 +1,12 @@
+//! Turns what the sources give into universal records: sideband into tracked state, samples into interned
+//! stacks. Reads `/proc` and files through [`crate::procfs`] and [`crate::modules`], and no kernel interface of
+//! its own, so recorded bytes can be fed to it as well.
+
+mod registers;
+mod sampling;
+mod state;
+mod tally;
+mod view;
+
+pub use state::Recorder;
+pub use tally::StackTally;

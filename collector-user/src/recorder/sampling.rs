@@ -1,0 +1,163 @@
+//! From a record in a ring to a sample: the hot path. Nothing is allocated once the buffers have grown and the
+//! sample's thread, frames and stack have been seen before.
+
+use collector_common::ids::{Avma, Nanos, Pid, Svma, Tid};
+use collector_common::loss::LossCause;
+use collector_common::record::{AttributeListId, Frame, FrameFlags, ModuleId, ProcessId, Sample, ThreadId};
+use collector_common::wire::{COMM_LEN, STACK_TAIL, SampleFlags, SampleHeader, VERSION};
+use unwinder::{CopiedStack, FrameKind, StackMemory, StackReadError, StopReason};
+
+use super::registers::{is_in_exec, user_registers};
+use super::state::{KnownThread, Recorder};
+use super::view::View;
+
+/// A record taken apart.
+struct Parts<'a> {
+    header: &'a SampleHeader,
+    kernel: &'a [u64],
+    stack: SplitStack<'a>,
+}
+
+/// A stack of which the middle may be missing: a frame of hundreds of kilobytes is stepped over.
+struct SplitStack<'a> {
+    head: CopiedStack<'a>,
+    tail: CopiedStack<'a>,
+}
+
+impl StackMemory for SplitStack<'_> {
+    #[inline]
+    fn read_u64(&self, address: u64) -> Result<u64, StackReadError> {
+        match self.head.read_u64(address) {
+            // What neither end holds lies in the gap, which a larger copy would have.
+            Err(StackReadError::Beyond) => self.tail.read_u64(address).map_err(|_| StackReadError::Beyond),
+            result => result,
+        }
+    }
+}
+
+impl<'a> Parts<'a> {
+    /// `None` for a record that is not of this version's form.
+    fn of(record: &'a [u8]) -> Option<Self> {
+        let (header, rest) = record.split_at_checked(SampleHeader::SIZE)?;
+        let header: &SampleHeader = bytemuck::try_from_bytes(header).ok()?;
+        if header.version != VERSION {
+            return None;
+        }
+        let (kernel, stack) = rest.split_at_checked(SampleHeader::KERNEL_STACK_SIZE)?;
+        let kernel = bytemuck::try_cast_slice(kernel.get(..usize::from(header.kernel_bytes))?).ok()?;
+        // The room for the tail is there in the largest class, whether it could be read or not.
+        let room = if header.tail_start == 0 { 0 } else { STACK_TAIL };
+        let (tail, stack) = stack.split_at_checked(room)?;
+        let tail = tail.get(..header.tail_bytes as usize)?;
+        let head = stack.get(..header.stack_bytes as usize)?;
+        let stack = SplitStack {
+            head: CopiedStack::new(user_registers(header).sp(), head, u64::from(header.absent)),
+            tail: CopiedStack::new(header.tail_start, tail, 0),
+        };
+        Some(Self { header, kernel, stack })
+    }
+}
+
+impl Recorder {
+    /// Takes in one sample as it lies in the ring. One that cannot be read is counted as lost.
+    pub fn sample(&mut self, record: &[u8]) {
+        let Some(parts) = Parts::of(record) else {
+            self.ledger.lose(LossCause::Malformed, 1);
+            return;
+        };
+        let header = parts.header;
+        let time = Nanos(header.time);
+        let process = self.process_at(Pid(header.pid), time);
+        let thread = self.thread(process, Tid(header.tid), &header.comm);
+        self.frames.clear();
+        self.add_kernel_frames(parts.kernel);
+        if header.flags().has(SampleFlags::USER_REGISTERS) {
+            self.add_user_frames(process, &parts);
+        }
+        let stack = self.machine.intern_stack(&self.frames);
+        self.machine.add_sample(&Sample {
+            time,
+            thread,
+            stack,
+            cpu: header.cpu as u16,
+            kind: self.kind,
+            value: 1,
+            attributes: AttributeListId::NONE,
+        });
+        self.ledger.deliver(1);
+    }
+
+    /// The thread under its present name.
+    fn thread(&mut self, process: ProcessId, tid: Tid, comm: &[u8; COMM_LEN]) -> ThreadId {
+        match self.threads.get(&tid) {
+            Some(known) if known.process == process && known.comm == *comm => known.id,
+            _ => {
+                let len = comm.iter().position(|&byte| byte == 0).unwrap_or(COMM_LEN);
+                let name = self.machine.intern_string(&String::from_utf8_lossy(&comm[..len]));
+                let id = self.machine.intern_thread(process, tid, name);
+                self.threads.insert(tid, KnownThread { process, comm: *comm, id });
+                id
+            }
+        }
+    }
+
+    /// The kernel's part of the stack: the interrupted address, then return addresses.
+    fn add_kernel_frames(&mut self, addresses: &[u64]) {
+        for (index, &address) in addresses.iter().enumerate() {
+            let returned = if index == 0 { 0 } else { FrameFlags::RETURN_ADDRESS };
+            self.frames.push(self.machine.intern_frame(Frame {
+                module: ModuleId::KERNEL,
+                address: Svma(address),
+                flags: FrameFlags(FrameFlags::KERNEL | returned),
+            }));
+        }
+        self.tally.add_kernel_frames(addresses.len());
+    }
+
+    /// The user's part: unwound in the ring's memory.
+    fn add_user_frames(&mut self, process: ProcessId, parts: &Parts<'_>) {
+        let header = parts.header;
+        let registers = user_registers(header);
+        let time = Nanos(header.time);
+        let mut whole = false;
+        self.walked.clear();
+        let space = self.tracker.space_at(process, time);
+        if header.flags().has(SampleFlags::COMPAT) {
+            let address = registers.ip();
+            self.walked.push(unwinder::Frame { address, kind: FrameKind::Ip, heuristic: false });
+            self.tally.count_unwalked("compat_32_bit");
+        } else {
+            let view = View { space, time, modules: &self.modules };
+            let walked = &mut self.walked;
+            let reason = self.unwinder.unwind(&view, &registers, &parts.stack, |frame| walked.push(frame));
+            whole = reason == StopReason::Root;
+            if !whole && is_in_exec(header) {
+                // The old program's registers with the new one's memory: there is no user stack.
+                return;
+            }
+            self.tally.count(reason, header.flags(), walked.len());
+        }
+        for frame in &self.walked {
+            let (module, bias) =
+                match space.and_then(|space| space.mapping_at(Avma(frame.lookup_address()), time)) {
+                    Some(mapping) => (mapping.module, mapping.bias),
+                    None => (self.modules.unmapped(&mut self.machine, process), 0),
+                };
+            let returned =
+                if frame.kind == FrameKind::ReturnAddress { FrameFlags::RETURN_ADDRESS } else { 0 };
+            let guessed = if frame.heuristic { FrameFlags::HEURISTIC } else { 0 };
+            self.frames.push(self.machine.intern_frame(Frame {
+                module,
+                address: Svma(frame.address.wrapping_sub(bias)),
+                flags: FrameFlags(returned | guessed),
+            }));
+        }
+        if !whole {
+            self.frames.push(self.machine.intern_frame(Frame {
+                module: ModuleId::KERNEL,
+                address: Svma(0),
+                flags: FrameFlags(FrameFlags::CUT),
+            }));
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! How the user stacks of a recording ended.
+
+use std::collections::BTreeMap;
+
+use collector_common::wire::SampleFlags;
+use unwinder::StopReason;
+
+/// User stacks by how they ended, and the frames in them.
+#[derive(Clone, Debug, Default)]
+pub struct StackTally {
+    ends: BTreeMap<&'static str, u64>,
+    frames: u64,
+}
+
+impl StackTally {
+    /// Counts a stack. One whose bytes did not reach its end because it was larger than the largest copy is
+    /// `truncated`, one that reached its root `complete`.
+    pub(super) fn count(&mut self, reason: StopReason, flags: SampleFlags, frames: usize) {
+        let name = match reason {
+            StopReason::Root => "complete",
+            StopReason::StackExhausted if flags.has(SampleFlags::STACK_CUT) => "truncated",
+            StopReason::StackExhausted if flags.has(SampleFlags::BOUND_UNKNOWN) => "bound_unknown",
+            other => other.name(),
+        };
+        *self.ends.entry(name).or_default() += 1;
+        self.frames += frames as u64;
+    }
+
+    /// Counts a user stack that was not walked.
+    pub(super) fn count_unwalked(&mut self, name: &'static str) {
+        *self.ends.entry(name).or_default() += 1;
+    }
+
+    /// Adds kernel frames.
+    pub(super) fn add_kernel_frames(&mut self, frames: usize) {
+        self.frames += frames as u64;
+    }
+
+    /// User stacks by end: `complete`, `truncated`, or the unwinder's stop reason.
+    pub fn ends(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        self.ends.iter().map(|(name, count)| (*name, *count))
+    }
+
+    /// User stacks in all.
+    pub fn total(&self) -> u64 {
+        self.ends.values().sum()
+    }
+
+    /// User stacks that reached their root.
+    pub fn complete(&self) -> u64 {
+        self.ends.get("complete").copied().unwrap_or(0)
+    }
+
+    /// Frames of all stacks, kernel frames too.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+}

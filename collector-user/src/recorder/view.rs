@@ -1,0 +1,33 @@
+//! One process's memory at one time, as the unwinder asks about it.
+
+use std::num::NonZeroU64;
+
+use collector_common::ids::{Avma, Nanos};
+use collector_common::track::Space;
+use unwinder::{AddressSpace, Mapping};
+
+use crate::modules::Modules;
+
+/// A process's mappings at the time of a sample.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) space: Option<&'a Space>,
+    pub(super) time: Nanos,
+    pub(super) modules: &'a Modules,
+}
+
+impl AddressSpace for View<'_> {
+    fn generation(&self) -> Option<NonZeroU64> {
+        self.space?.generation_at(self.time)
+    }
+
+    fn lookup(&self, address: u64) -> Option<Mapping<'_>> {
+        let mapping = self.space?.mapping_at(Avma(address), self.time)?;
+        Some(Mapping {
+            start: mapping.start.0,
+            end: mapping.end.0,
+            bias: mapping.bias,
+            table: self.modules.table(mapping.module),
+        })
+    }
+}

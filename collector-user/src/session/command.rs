@@ -1,0 +1,90 @@
+//! The command that is recorded: started stopped, released when all is attached.
+
+use std::env;
+use std::ffi::OsString;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::process::ExitStatus;
+
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use super::SessionError;
+use crate::sys::spawn::{InvokingUser, WaitingCommand};
+
+/// A command under recording.
+#[derive(Debug)]
+pub struct Command {
+    program: OsString,
+    state: State,
+    pid: u32,
+    /// Becomes readable when the command ends.
+    end: OwnedFd,
+}
+
+#[derive(Debug)]
+enum State {
+    Waiting(WaitingCommand),
+    Running(std::process::Child),
+    /// It could not be executed; the error was given.
+    Failed,
+}
+
+impl Command {
+    /// Forks the command; it does not run yet. Under sudo it will run as the user who called sudo.
+    ///
+    /// # Errors
+    /// When no process can be made.
+    pub fn start(line: &[OsString]) -> Result<Self, SessionError> {
+        let (program, args) = line.split_first().ok_or(SessionError::Command {
+            program: OsString::from("--"),
+            source: std::io::Error::new(std::io::ErrorKind::InvalidInput, "no command is named"),
+        })?;
+        let failed = |source| SessionError::Command { program: program.clone(), source };
+        let waiting = WaitingCommand::start(program, args, invoking_user().as_ref()).map_err(failed)?;
+        let pid = waiting.pid();
+        let end = Pid::from_raw(pid.cast_signed())
+            .ok_or(rustix::io::Errno::SRCH)
+            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()))
+            .map_err(|error| failed(error.into()))?;
+        Ok(Self { program: program.clone(), state: State::Waiting(waiting), pid, end })
+    }
+
+    /// Its pid.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Lets it run.
+    ///
+    /// # Errors
+    /// When the program cannot be executed.
+    pub fn release(&mut self) -> Result<(), SessionError> {
+        if let State::Waiting(waiting) = std::mem::replace(&mut self.state, State::Failed) {
+            let failed = |source| SessionError::Command { program: self.program.clone(), source };
+            self.state = State::Running(waiting.release().map_err(failed)?);
+        }
+        Ok(())
+    }
+
+    /// Becomes readable when the command has ended.
+    pub(super) fn end(&self) -> BorrowedFd<'_> {
+        self.end.as_fd()
+    }
+
+    /// How it ended, or `None` while it runs.
+    pub fn try_status(&mut self) -> Option<ExitStatus> {
+        match &mut self.state {
+            State::Running(child) => child.try_wait().ok().flatten(),
+            State::Waiting(_) | State::Failed => None,
+        }
+    }
+}
+
+/// Who called sudo, if this runs under it.
+fn invoking_user() -> Option<InvokingUser> {
+    if !rustix::process::geteuid().is_root() {
+        return None;
+    }
+    let number = |name| env::var(name).ok()?.parse().ok();
+    let (uid, gid) = (number("SUDO_UID")?, number("SUDO_GID")?);
+    Some(InvokingUser { uid, gid, name: env::var_os("SUDO_USER")? })
+}

@@ -1,0 +1,15 @@
+//! A recording from start to end: opens the sources, runs the rounds, gives a [`Recording`].
+//!
+//! One round: T = now; drain all sideband, which holds everything up to T; then take each ring's samples older
+//! than T, in place, against the tracked state of their time; then drop the history before T.
+
+mod command;
+mod error;
+mod recording;
+mod run;
+mod waker;
+
+pub use command::Command;
+pub use error::SessionError;
+pub use recording::Recording;
+pub use run::{Ended, Progress, Session, SessionSettings};

@@ -1,0 +1,336 @@
+//! The rounds.
+
+use std::collections::BTreeMap;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use collector_common::ids::Nanos;
+use collector_common::wire::Counter;
+use rustix::process::{
+    Pid, PidfdFlags, Resource, getpriority_process, getrlimit, pidfd_open, setpriority_process, setrlimit,
+};
+
+use super::command::Command;
+use super::error::SessionError;
+use super::recording::Recording;
+use super::waker::{Wake, Waker};
+use crate::clock;
+use crate::kernel::online_cpus;
+use crate::recorder::Recorder;
+use crate::source::ebpf::{Account, Sampler, Settings};
+use crate::source::sideband::Sideband;
+use crate::stats::Stats;
+use crate::sys::usage::own_usage;
+
+/// How often rings are drained when nothing else asks for it.
+const DRAIN_PERIOD: Duration = Duration::from_millis(100);
+
+/// The sideband is drained this often at most: soon enough to meet a process of a few milliseconds, and a storm
+/// of short processes does not turn into a storm of wakeups.
+const SIDEBAND_PAUSE: Duration = Duration::from_millis(1);
+
+/// The nice value of the thread that drains the rings, while it does: it must come in time on a machine with hundreds of
+/// runnable threads, and it uses little. A recorded command is forked before and does not inherit it.
+const HIGHEST_PRIORITY: i32 = -20;
+
+/// What and how long to record.
+#[derive(Default)]
+pub struct SessionSettings {
+    /// How to sample, and whom.
+    pub sampling: Settings,
+    /// Ends the recording after this time; without it a stop, the command's end or the recorded processes' end
+    /// does.
+    pub duration: Option<Duration>,
+    /// When the program was started, for the figure of the time to the first sample.
+    pub started: Option<Instant>,
+}
+
+/// How a recording is going.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Time since the sampling started.
+    pub elapsed: Duration,
+    /// Samples delivered so far.
+    pub samples: u64,
+    /// Samples lost so far.
+    pub lost: u64,
+}
+
+/// Why a recording ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The time was over.
+    Duration,
+    /// A stop was asked for.
+    Stopped,
+    /// The command ended.
+    Command(ExitStatus),
+    /// All processes that were to be recorded ended.
+    Processes,
+}
+
+/// A running recording. It belongs to the thread that made it.
+pub struct Session {
+    sideband: Sideband,
+    sampler: Sampler,
+    recorder: Recorder,
+    waker: Waker,
+    command: Option<Command>,
+    /// Ends of the recorded processes; `None` where one has ended.
+    watched: Vec<Option<OwnedFd>>,
+    settings: SessionSettings,
+    started: Instant,
+    began: Nanos,
+    first_sample: Option<Duration>,
+    /// The thread's nice value before the recording, if it was changed.
+    priority: Option<i32>,
+}
+
+impl Session {
+    /// Opens everything and starts sampling; a command is released last.
+    ///
+    /// # Errors
+    /// When a source can't be opened or the command can't be executed.
+    pub fn start(mut settings: SessionSettings, mut command: Option<Command>) -> Result<Self, SessionError> {
+        let started = settings.started.unwrap_or_else(Instant::now);
+        raise_open_file_limit();
+        let priority = set_priority(HIGHEST_PRIORITY);
+        let watched = watch(&settings.sampling)?;
+        if let Some(command) = &command {
+            settings.sampling.targets.pids.insert(command.pid());
+        }
+        let cpus = online_cpus().map_err(SessionError::system("the online CPUs can't be listed"))?;
+        let sideband = Sideband::open(&cpus).map_err(SessionError::sideband)?;
+        let mut sampler = Sampler::load(&settings.sampling, &cpus)?;
+        let mut recorder = Recorder::new(settings.sampling.period());
+        describe_system(&mut recorder, cpus.len());
+        sampler.start().map_err(SessionError::system("the sampling clocks can't be started"))?;
+        let began = clock::now();
+        recorder.scan(clock::now).map_err(SessionError::system("/proc can't be read"))?;
+        let waker = Waker::new(DRAIN_PERIOD).map_err(SessionError::system("epoll"))?;
+        let mut session = Self {
+            sideband,
+            sampler,
+            recorder,
+            waker,
+            command: None,
+            watched,
+            settings,
+            started,
+            began,
+            first_sample: None,
+            priority,
+        };
+        session.fill_waker(command.as_ref()).map_err(SessionError::system("epoll"))?;
+        if let Some(command) = &mut command {
+            command.release()?;
+        }
+        session.command = command;
+        session.round();
+        Ok(session)
+    }
+
+    fn fill_waker(&self, command: Option<&Command>) -> std::io::Result<()> {
+        for fd in self.sideband.descriptors() {
+            self.waker.add(fd, Wake::Sideband)?;
+        }
+        for fd in self.sampler.descriptors() {
+            self.waker.add(fd, Wake::Ring)?;
+        }
+        for (index, fd) in self.watched.iter().enumerate() {
+            if let Some(fd) = fd {
+                self.waker.add(fd, Wake::Ended(index))?;
+            }
+        }
+        if let Some(command) = command {
+            self.waker.add(command.end(), Wake::Ended(usize::MAX >> 1))?;
+        }
+        Ok(())
+    }
+
+    /// Records until the end. `stop` becomes readable when a stop is wanted; `progress` is called after rounds.
+    ///
+    /// # Errors
+    /// When waiting fails.
+    pub fn run(
+        &mut self,
+        stop: BorrowedFd<'_>,
+        mut progress: impl FnMut(&Progress),
+    ) -> Result<Ended, SessionError> {
+        let failed = SessionError::system("epoll");
+        self.waker.add(stop, Wake::Stop).map_err(&failed)?;
+        let mut wakes = Vec::new();
+        let mut sideband_drained = Instant::now();
+        loop {
+            let left = self.left();
+            if left == Some(Duration::ZERO) {
+                return Ok(Ended::Duration);
+            }
+            self.waker.wait(left, &mut wakes).map_err(&failed)?;
+            if wakes.contains(&Wake::Timer) || wakes.contains(&Wake::Ring) {
+                self.round();
+                sideband_drained = Instant::now();
+                progress(&self.progress());
+            } else if wakes.contains(&Wake::Sideband) {
+                std::thread::sleep(SIDEBAND_PAUSE.saturating_sub(sideband_drained.elapsed()));
+                self.drain_sideband();
+                sideband_drained = Instant::now();
+            }
+            if let Some(ended) = self.ended(&wakes).map_err(&failed)? {
+                return Ok(ended);
+            }
+        }
+    }
+
+    /// Time left; `None` for a recording without a set end.
+    fn left(&self) -> Option<Duration> {
+        let elapsed = Duration::from_nanos(clock::now().0.saturating_sub(self.began.0));
+        Some(self.settings.duration?.saturating_sub(elapsed))
+    }
+
+    fn ended(&mut self, wakes: &[Wake]) -> std::io::Result<Option<Ended>> {
+        for wake in wakes {
+            match *wake {
+                Wake::Stop => return Ok(Some(Ended::Stopped)),
+                Wake::Ended(index) => {
+                    if let Some(status) = self.command.as_mut().and_then(Command::try_status) {
+                        return Ok(Some(Ended::Command(status)));
+                    }
+                    if let Some(fd) = self.watched.get_mut(index).and_then(Option::take) {
+                        self.waker.remove(&fd)?;
+                        if self.watched.iter().all(Option::is_none) {
+                            return Ok(Some(Ended::Processes));
+                        }
+                    }
+                }
+                Wake::Sideband | Wake::Ring | Wake::Timer => {}
+            }
+        }
+        Ok(None)
+    }
+
+    fn drain_sideband(&mut self) {
+        let recorder = &mut self.recorder;
+        self.sideband.drain(|record, id| recorder.apply(record, id));
+    }
+
+    /// One round.
+    fn round(&mut self) {
+        let until = clock::now();
+        self.drain_sideband();
+        let recorder = &mut self.recorder;
+        self.sampler.drain(until, |record| recorder.sample(record));
+        self.recorder.prune(until);
+        if self.first_sample.is_none() && self.recorder.ledger().delivered() > 0 {
+            self.first_sample = Some(self.started.elapsed());
+        }
+    }
+
+    fn progress(&mut self) -> Progress {
+        let lost = self
+            .sampler
+            .account()
+            .map_or(0, |account| account.counter(Counter::RingFull) + account.counter(Counter::NoRing));
+        let elapsed = Duration::from_nanos(clock::now().0.saturating_sub(self.began.0));
+        Progress { elapsed, samples: self.recorder.ledger().delivered(), lost }
+    }
+
+    /// Stops sampling, takes what is left in the rings, and closes the account.
+    ///
+    /// # Errors
+    /// When the events can't be stopped or the counters not be read; what was recorded is lost then.
+    pub fn finish(mut self) -> Result<Recording, SessionError> {
+        self.sampler.stop().map_err(SessionError::system("the sampling clocks can't be stopped"))?;
+        let end = clock::now();
+        self.round();
+        if let Some(priority) = self.priority {
+            set_priority(priority);
+        }
+        let account =
+            self.sampler.account().map_err(SessionError::system("the programs' counters can't be read"))?;
+        let taken = self.recorder.ledger().delivered() + self.recorder.ledger().total_lost();
+        account.enter(taken, self.recorder.ledger_mut());
+        self.recorder.machine_mut().system_mut().end = end;
+        let warnings = self.warnings(&account);
+        let mut stats = self.stats(&account, end);
+        let (machine, modules, ledger, tally) = self.recorder.into_parts();
+        stats.ledger = ledger;
+        stats.stacks = tally.ends().collect::<BTreeMap<_, _>>();
+        stats.frames = tally.frames();
+        Ok(Recording { machine, ledger, stats, warnings, modules })
+    }
+
+    fn stats(&self, account: &Account, end: Nanos) -> Stats {
+        Stats {
+            backend: "ebpf",
+            kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+            duration_ns: end.0 - self.began.0,
+            frequency_hz: self.settings.sampling.frequency,
+            bytes_copied: account.counter(Counter::BytesCopied),
+            usage: own_usage(),
+            bpf_run_ns: account.run_ns,
+            bpf_run_count: account.run_count,
+            start_to_first_sample_ns: self.first_sample.map(|time| time.as_nanos() as u64),
+            ..Stats::default()
+        }
+    }
+
+    fn warnings(&self, account: &Account) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let mut warn = |count: u64, text: &str| {
+            if count > 0 {
+                warnings.push(format!("{count} {text}"));
+            }
+        };
+        warn(
+            self.recorder.sideband_lost(),
+            "records of new mappings and processes were lost: some stacks may end early",
+        );
+        warn(self.sideband.malformed(), "records of the sideband could not be read");
+        warn(account.counter(Counter::FollowFailed), "child processes could not be followed: too many");
+        warn(
+            self.recorder.modules().unreadable(),
+            "executed files could not be opened: their stacks and names are incomplete",
+        );
+        warnings
+    }
+}
+
+/// Descriptors that tell when the processes of `-p` end.
+fn watch(sampling: &Settings) -> Result<Vec<Option<OwnedFd>>, SessionError> {
+    let open = |&pid: &u32| {
+        let raw = Pid::from_raw(pid.cast_signed()).ok_or(SessionError::NoProcess(pid))?;
+        match pidfd_open(raw, PidfdFlags::empty()) {
+            Ok(fd) => Ok(Some(fd)),
+            Err(_) => Err(SessionError::NoProcess(pid)),
+        }
+    };
+    sampling.targets.pids.iter().map(open).collect()
+}
+
+/// Executed files are kept open.
+fn raise_open_file_limit() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Where it fails, the limit stays and fewer files are kept open.
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
+/// Sets this thread's nice value and gives the one before; `None` where it is not permitted.
+fn set_priority(nice: i32) -> Option<i32> {
+    let before = getpriority_process(None).ok()?;
+    setpriority_process(None, nice).ok()?;
+    Some(before)
+}
+
+fn describe_system(recorder: &mut Recorder, cpus: usize) {
+    let uname = rustix::system::uname();
+    let system = recorder.machine_mut().system_mut();
+    system.host = uname.nodename().to_string_lossy().into_owned();
+    system.kernel = format!("{} {}", uname.sysname().to_string_lossy(), uname.release().to_string_lossy());
+    system.architecture = uname.machine().to_string_lossy().into_owned();
+    system.cpus = cpus as u32;
+    system.start = clock::now();
+    system.start_unix = clock::unix_now();
+}

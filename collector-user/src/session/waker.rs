@@ -1,0 +1,109 @@
+//! Waits for what the collector thread has to do: one epoll set over the sideband's events, the rings, a timer,
+//! the request to stop, and the processes whose end ends the recording.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
+
+/// Why the thread was woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wake {
+    /// The sideband has records.
+    Sideband,
+    /// A ring is half full.
+    Ring,
+    /// The drain timer ticked.
+    Timer,
+    /// A stop was asked for.
+    Stop,
+    /// A process whose end is waited for has ended; with its position.
+    Ended(usize),
+}
+
+/// The set.
+pub(super) struct Waker {
+    epoll: OwnedFd,
+    timer: OwnedFd,
+    events: Vec<epoll::Event>,
+}
+
+impl Wake {
+    fn to_data(self) -> EventData {
+        EventData::new_u64(match self {
+            Self::Sideband => 0,
+            Self::Ring => 1,
+            Self::Timer => 2,
+            Self::Stop => 3,
+            Self::Ended(index) => 4 + index as u64,
+        })
+    }
+
+    fn from_data(data: EventData) -> Self {
+        match data.u64() {
+            0 => Self::Sideband,
+            1 => Self::Ring,
+            2 => Self::Timer,
+            3 => Self::Stop,
+            index => Self::Ended((index - 4) as usize),
+        }
+    }
+}
+
+impl Waker {
+    /// An empty set with a timer of the given period.
+    pub(super) fn new(period: Duration) -> io::Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let timer =
+            timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
+        let interval =
+            Timespec { tv_sec: period.as_secs().cast_signed(), tv_nsec: period.subsec_nanos().into() };
+        let times = Itimerspec { it_interval: interval, it_value: interval };
+        timerfd_settime(&timer, TimerfdTimerFlags::empty(), &times)?;
+        let waker = Self { epoll, timer, events: Vec::with_capacity(64) };
+        waker.add(&waker.timer, Wake::Timer)?;
+        Ok(waker)
+    }
+
+    /// Adds a descriptor. The sideband's and the rings' tell of new records once (their readable state says
+    /// nothing about whether they were drained).
+    pub(super) fn add(&self, fd: impl AsFd, wake: Wake) -> io::Result<()> {
+        let edge = matches!(wake, Wake::Sideband | Wake::Ring);
+        let flags = if edge { EventFlags::IN | EventFlags::ET } else { EventFlags::IN };
+        Ok(epoll::add(&self.epoll, fd, wake.to_data(), flags)?)
+    }
+
+    /// Takes a process out of the set.
+    pub(super) fn remove(&self, fd: impl AsFd) -> io::Result<()> {
+        Ok(epoll::delete(&self.epoll, fd)?)
+    }
+
+    /// Waits, and gives what happened. `deadline` bounds the wait.
+    pub(super) fn wait(&mut self, deadline: Option<Duration>, wakes: &mut Vec<Wake>) -> io::Result<()> {
+        wakes.clear();
+        self.events.clear();
+        let deadline = deadline.map(|left| Timespec {
+            tv_sec: left.as_secs().cast_signed(),
+            tv_nsec: left.subsec_nanos().into(),
+        });
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut self.events), deadline.as_ref()) {
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+        wakes.extend(self.events.iter().map(|event| Wake::from_data(event.data)));
+        if wakes.contains(&Wake::Timer) {
+            let mut expirations = [0; 8];
+            match rustix::io::read(&self.timer, &mut expirations) {
+                Ok(_) | Err(rustix::io::Errno::AGAIN) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,180 @@
+//! Chooses and loads the programs that this kernel can run.
+
+use std::path::PathBuf;
+
+use aya::programs::{PerfEvent, ProgramError, RawTracePoint};
+use aya::{Ebpf, EbpfLoader};
+use collector_common::wire::{COMM_LEN, Config, Target};
+use thiserror::Error;
+
+use super::btf::{BtfError, KernelTypes};
+use super::object::object;
+use super::sampler::Settings;
+use crate::kernel::Release;
+
+/// Why the programs do not run.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// The binary was built without the programs.
+    #[error("this build has no eBPF programs in it: run `cargo xtask build-ebpf` and build again")]
+    NoObject,
+    /// The kernel's types are not known.
+    #[error(transparent)]
+    Btf(#[from] BtfError),
+    /// The kernel is too old.
+    #[error("Linux {0} is too old: recording through eBPF needs 5.8")]
+    Kernel(Release),
+    /// The rights are missing.
+    #[error("recording the whole machine needs root: run it with sudo")]
+    NotPermitted,
+    /// A pid namespace other than the initial one.
+    #[error(
+        "in a pid namespace of its own: run it where the machine's own pids are seen, as with docker's `--pid=host`"
+    )]
+    PidNamespace,
+    /// Something of the eBPF machinery failed.
+    #[error("{what}: {source}")]
+    Step {
+        /// What was tried.
+        what: String,
+        /// Why it failed.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The cgroup to record cannot be opened.
+    #[error("cgroup {path}: {source}; a path below the cgroup v2 mount is needed")]
+    Cgroup {
+        /// The path as given.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+}
+
+impl LoadError {
+    /// A step that failed.
+    pub(super) fn step(
+        what: impl Into<String>,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self::Step { what: what.into(), source: source.into() }
+    }
+}
+
+/// Which of the programs a kernel takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Level {
+    /// Name of the sampling program.
+    pub(super) program: &'static str,
+    has_task_pt_regs: bool,
+}
+
+impl Level {
+    fn of(release: Release) -> Result<Self, LoadError> {
+        if release < Release::new(5, 8) {
+            return Err(LoadError::Kernel(release));
+        }
+        let program = if release >= Release::new(5, 17) { "sample" } else { "sample_without_find_vma" };
+        Ok(Self { program, has_task_pt_regs: release >= Release::new(5, 15) })
+    }
+}
+
+/// Loads the object and its sampling program into the kernel.
+pub(super) fn load(settings: &Settings, rings: u32, high_water: u64) -> Result<(Ebpf, Level), LoadError> {
+    let object = object().ok_or(LoadError::NoObject)?;
+    if !crate::doctor::in_initial_pid_namespace() {
+        return Err(LoadError::PidNamespace);
+    }
+    let level = Level::of(Release::of_this_kernel())?;
+    let config = config(settings, level, high_water)?;
+    let log_level = log::max_level() as u8;
+    let mut ebpf = EbpfLoader::new()
+        .btf(None)
+        .override_global("CONFIG", bytemuck::bytes_of(&config), true)
+        .override_global(aya_log::LEVEL, &log_level, false)
+        .map_max_entries("RINGS", rings)
+        .load(object)
+        .map_err(|error| LoadError::step("the eBPF object could not be loaded", error))?;
+    let sample = program::<PerfEvent>(&mut ebpf, level.program)?;
+    sample.load().map_err(|error| refused(level.program, error))?;
+    if settings.targets.follows_processes() {
+        let follow = program::<RawTracePoint>(&mut ebpf, "follow_fork")?;
+        follow.load().map_err(|error| refused("follow_fork", error))?;
+        follow
+            .attach("sched_process_fork")
+            .map_err(|error| LoadError::step("cannot attach to sched_process_fork", error))?;
+    }
+    Ok((ebpf, level))
+}
+
+/// A program of the object by its name.
+fn program<'a, P>(ebpf: &'a mut Ebpf, name: &str) -> Result<&'a mut P, LoadError>
+where
+    &'a mut P: TryFrom<&'a mut aya::programs::Program, Error = ProgramError>,
+{
+    let found = ebpf
+        .program_mut(name)
+        .ok_or_else(|| LoadError::step(format!("program {name}"), "not in the object"))?;
+    found.try_into().map_err(|error: ProgramError| LoadError::step(format!("program {name}"), error))
+}
+
+/// A program that the kernel did not take: a missing right, or the last word of the verifier.
+fn refused(program: &str, error: ProgramError) -> LoadError {
+    let ProgramError::LoadError { io_error, verifier_log } = error else {
+        return LoadError::step(format!("program {program} could not be loaded"), error);
+    };
+    let denied = io_error.kind() == std::io::ErrorKind::PermissionDenied;
+    if denied && !rustix::process::geteuid().is_root() {
+        return LoadError::NotPermitted;
+    }
+    let log = verifier_log.to_string();
+    log::debug!("verifier log of {program}: {log}");
+    let verdict = log.lines().rev().map(str::trim).find(|line| {
+        !line.is_empty()
+            && !["processed", "verification time", "stack depth"].iter().any(|w| line.starts_with(w))
+    });
+    let verdict = verdict.map_or(String::new(), |verdict| format!(" ({verdict})"));
+    LoadError::step(format!("the kernel refused program {program}{verdict}"), io_error)
+}
+
+fn config(settings: &Settings, level: Level, high_water: u64) -> Result<Config, LoadError> {
+    let types = KernelTypes::of_this_kernel()?;
+    let mut targets = 0;
+    let mut comm = [0; COMM_LEN];
+    if settings.targets.follows_processes() {
+        targets |= Target::PROCESSES;
+    }
+    if settings.targets.cgroup.is_some() {
+        targets |= Target::CGROUP;
+    }
+    if let Some(name) = &settings.targets.comm {
+        targets |= Target::COMM;
+        // The kernel keeps 15 bytes of a name and a NUL.
+        let len = name.len().min(COMM_LEN - 1);
+        comm[..len].copy_from_slice(&name.as_bytes()[..len]);
+    }
+    let (stack_registers, task_stack) = if level.has_task_pt_regs {
+        (0, 0)
+    } else {
+        (THREAD_SIZE - types.size("pt_regs")?, types.offset(&["task_struct", "stack"])?)
+    };
+    Ok(Config {
+        targets,
+        max_stack_pages: settings.max_stack_pages(),
+        high_water,
+        task_mm: types.offset(&["task_struct", "mm"])?,
+        task_tgid: types.offset(&["task_struct", "tgid"])?,
+        task_stack,
+        // Of x86-64 alone; elsewhere a stack simply ends at its mapping's end.
+        task_thread_pointer: types.offset(&["task_struct", "thread", "fsbase"]).unwrap_or(0),
+        mm_start_stack: types.offset(&["mm_struct", "start_stack"])?,
+        stack_registers,
+        has_task_pt_regs: u32::from(level.has_task_pt_regs),
+        vma_end: types.offset(&["vm_area_struct", "vm_end"])?,
+        vma_start: types.offset(&["vm_area_struct", "vm_start"])?,
+        reserved: 0,
+        comm,
+    })
+}
+
+/// Bytes of a kernel stack on x86-64 and, with 4 KiB pages, on aarch64: `THREAD_SIZE`.
+const THREAD_SIZE: u32 = 16 << 10;

@@ -1,0 +1,15 @@
+//! Samples from eBPF programs: loads and attaches them, drains their rings, keeps account of what they lost.
+//!
+//! Minimum kernel: 5.8 (ring buffers, `CAP_BPF`); from 5.17 on the ends of all stacks are known.
+
+mod account;
+mod btf;
+mod load;
+mod object;
+mod sampler;
+
+pub use account::Account;
+pub use btf::{BtfError, KernelTypes};
+pub use load::LoadError;
+pub use object::is_built_in;
+pub use sampler::{Sampler, Settings, Targets};

@@ -1,0 +1,293 @@
+//! The running programs: an event and a ring per CPU.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use aya::Ebpf;
+use aya::maps::{ArrayOfMaps, CgroupArray, HashMap, Map, MapData, PerCpuArray, RingBuf};
+use aya::programs::PerfEvent as PerfEventProgram;
+use aya::sys::Stats;
+use collector_common::ids::Nanos;
+use collector_common::perf::{Record, SAMPLE_ID_TYPE, parse};
+use collector_common::wire::{Counter, MAX_STACK_PAGES, SampleHeader};
+use perf_event_open_sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE, perf_event_attr};
+
+use super::account::{Account, Clock};
+use super::load::{self, LoadError};
+use crate::kernel::idle_times;
+use crate::sys::perf_event::PerfEvent;
+use crate::sys::perf_ring::PerfRing;
+
+/// Which threads are sampled; empty is the whole machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Targets {
+    /// Processes, with their threads and the children they make from now on.
+    pub pids: BTreeSet<u32>,
+    /// A folder of the cgroup v2 hierarchy, with all below it.
+    pub cgroup: Option<PathBuf>,
+    /// A thread name, as the kernel keeps it: at most 15 bytes.
+    pub comm: Option<String>,
+}
+
+impl Targets {
+    pub(super) fn follows_processes(&self) -> bool {
+        !self.pids.is_empty()
+    }
+}
+
+/// How to sample.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Samples per second and CPU.
+    pub frequency: u32,
+    /// Which threads.
+    pub targets: Targets,
+    /// Largest copy of a user stack in bytes, rounded up to pages; at most 64 KiB.
+    pub max_stack: usize,
+    /// Bytes of each CPU's ring; rounded up to a power of two, at least a page. `None` chooses by the number of
+    /// CPUs.
+    pub ring_bytes: Option<u32>,
+}
+
+impl Default for Settings {
+    /// 997 Hz (a prime, so that nothing periodic hides between the samples), the whole machine, 64 KiB of stack.
+    fn default() -> Self {
+        Self { frequency: 997, targets: Targets::default(), max_stack: 64 << 10, ring_bytes: None }
+    }
+}
+
+impl Settings {
+    pub(super) fn max_stack_pages(&self) -> u32 {
+        self.max_stack.div_ceil(collector_common::wire::PAGE_SIZE).clamp(1, MAX_STACK_PAGES) as u32
+    }
+
+    /// 4 MiB a CPU, less on machines with more than 16 CPUs, so that rings take 64 MiB at most; never less than
+    /// holds a few of the largest records.
+    fn ring_bytes(&self, cpus: usize) -> u32 {
+        const ALL_RINGS: usize = 64 << 20;
+        let chosen = (ALL_RINGS / cpus.max(1)).clamp(256 << 10, 4 << 20);
+        let bytes = self.ring_bytes.map_or(chosen, |bytes| bytes as usize);
+        // Rounded down where it was chosen, up where it was given; both are powers of two then.
+        let bytes = if self.ring_bytes.is_some() { bytes } else { (bytes + 1).next_power_of_two() / 2 };
+        bytes.clamp(rustix::param::page_size(), 1 << 30).next_power_of_two() as u32
+    }
+
+    /// What a sample stands for.
+    pub fn period(&self) -> Nanos {
+        Nanos(1_000_000_000 / u64::from(self.frequency.max(1)))
+    }
+}
+
+/// One CPU's event, with the ring that only throttling is reported in, and its BPF ring.
+struct Cpu {
+    number: u32,
+    /// What the programs counted on it, as of the last account.
+    counters: [u64; Counter::COUNT as usize],
+    event: PerfEvent,
+    notices: PerfRing,
+    ring: RingBuf<MapData>,
+    /// When throttling began, while it lasts.
+    throttled_since: Option<Nanos>,
+}
+
+/// Loaded programs with their events. Dropping it ends the sampling and unloads the programs.
+pub struct Sampler {
+    ebpf: Ebpf,
+    program: &'static str,
+    cpus: Vec<Cpu>,
+    period: Nanos,
+    throttled_ns: u64,
+    /// How long each CPU had been idle when the sampling started.
+    idle_before: BTreeMap<u32, Duration>,
+    /// While open, the kernel counts runs and time of programs.
+    _stats: Option<OwnedFd>,
+}
+
+impl Sampler {
+    /// Loads the programs and attaches them to the given CPUs; nothing is sampled before [`Self::start`].
+    pub fn load(settings: &Settings, cpus: &[u32]) -> Result<Self, LoadError> {
+        let ring_bytes = settings.ring_bytes(cpus.len());
+        let rings = cpus.iter().max().map_or(1, |last| last + 1);
+        let (mut ebpf, level) = load::load(settings, rings, u64::from(ring_bytes / 4))?;
+        let stats = aya::sys::enable_stats(Stats::RunTime).ok();
+        set_targets(&mut ebpf, &settings.targets)?;
+        let period = settings.period();
+        let mut opened = Vec::with_capacity(cpus.len());
+        for &cpu in cpus {
+            let ring = add_ring(&mut ebpf, cpu, ring_bytes)?;
+            let step = |error| {
+                LoadError::step(format!("the sampling clock of CPU {cpu} could not be opened"), error)
+            };
+            let event = PerfEvent::open_on_cpu(&attributes(period), cpu).map_err(step)?;
+            let notices = PerfRing::map(&event, 0).map_err(step)?;
+            let program: &PerfEventProgram = ebpf
+                .program(level.program)
+                .and_then(|program| program.try_into().ok())
+                .ok_or_else(|| LoadError::step(level.program, "not in the object"))?;
+            let fd = program.fd().map_err(|error| LoadError::step(level.program, error))?;
+            event.set_bpf(fd.as_fd()).map_err(|error| {
+                LoadError::step(format!("the program could not be attached to CPU {cpu}"), error)
+            })?;
+            let counters = [0; Counter::COUNT as usize];
+            opened.push(Cpu { number: cpu, counters, event, notices, ring, throttled_since: None });
+        }
+        Ok(Self {
+            ebpf,
+            program: level.program,
+            cpus: opened,
+            period,
+            throttled_ns: 0,
+            idle_before: BTreeMap::new(),
+            _stats: stats,
+        })
+    }
+
+    /// Starts sampling.
+    pub fn start(&mut self) -> io::Result<()> {
+        self.idle_before = idle_times()?;
+        self.cpus.iter().try_for_each(|cpu| cpu.event.enable())
+    }
+
+    /// Stops sampling. What lies in the rings can still be drained.
+    pub fn stop(&self) -> io::Result<()> {
+        self.cpus.iter().try_for_each(|cpu| cpu.event.disable())
+    }
+
+    /// Descriptors that become readable when a ring is a quarter full.
+    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.cpus.iter().map(|cpu| cpu.ring.as_fd())
+    }
+
+    /// Hands each sample taken until `until` to `visit`, in its ring; per CPU in time order. Its place is freed
+    /// when `visit` returns.
+    pub fn drain(&mut self, until: Nanos, mut visit: impl FnMut(&[u8])) {
+        for cpu in &mut self.cpus {
+            while let Some(item) = cpu.ring.next() {
+                if sample_time(&item).is_some_and(|time| time > until) {
+                    // Not consumed: the next round begins with it.
+                    std::mem::forget(item);
+                    break;
+                }
+                visit(&item);
+            }
+            let (throttled_ns, since) = (&mut self.throttled_ns, &mut cpu.throttled_since);
+            cpu.notices.drain(|kind, misc, body| match parse(kind, misc, body) {
+                Ok((Record::Throttle, id)) => *since = Some(id.time),
+                Ok((Record::Unthrottle, id)) => {
+                    *throttled_ns += since.take().map_or(0, |since| id.time.0.saturating_sub(since.0));
+                }
+                _ => {}
+            });
+        }
+    }
+
+    /// The account so far. Taken after [`Self::stop`], it is final.
+    pub fn account(&mut self) -> io::Result<Account> {
+        let mut account =
+            Account { throttled_ns: self.throttled_ns, period_ns: self.period.0, ..Account::default() };
+        let info = self.ebpf.program(self.program).and_then(|program| {
+            let program: &PerfEventProgram = program.try_into().ok()?;
+            program.info().ok()
+        });
+        if let Some(info) = info {
+            account.run_count = info.run_count();
+            account.run_ns = info.run_time().as_nanos() as u64;
+        }
+        let counters = self.ebpf.map("COUNTERS").ok_or(io::ErrorKind::NotFound)?;
+        let counters: PerCpuArray<_, u64> = PerCpuArray::try_from(counters).map_err(io::Error::other)?;
+        for counter in Counter::ALL {
+            let values = counters.get(&(counter as u32), 0).map_err(io::Error::other)?;
+            account.counters[counter as usize] = values.iter().sum();
+            for cpu in &mut self.cpus {
+                cpu.counters[counter as usize] = values.get(cpu.number as usize).copied().unwrap_or(0);
+            }
+        }
+        let idle_after = idle_times()?;
+        for cpu in &self.cpus {
+            let idle = |times: &BTreeMap<u32, Duration>| times.get(&cpu.number).copied().unwrap_or_default();
+            let idle = idle(&idle_after).saturating_sub(idle(&self.idle_before));
+            let runs =
+                |counters: &[Counter]| counters.iter().map(|&counter| cpu.counters[counter as usize]).sum();
+            let clock = Clock {
+                counted_ns: cpu.event.count()?,
+                idle_ns: idle.as_nanos() as u64,
+                busy_runs: runs(&Counter::BUSY_RUNS),
+                idle_runs: runs(&[Counter::FilteredIdle]),
+            };
+            account.not_run += clock.not_run(self.period.0);
+        }
+        Ok(account)
+    }
+
+    /// Samples that the programs could not write so far.
+    pub fn dropped(&self) -> u64 {
+        let counters = self.ebpf.map("COUNTERS").and_then(|map| PerCpuArray::<_, u64>::try_from(map).ok());
+        let dropped = |counter: Counter| -> u64 {
+            let values = counters.as_ref().and_then(|counters| counters.get(&(counter as u32), 0).ok());
+            values.map_or(0, |values| values.iter().sum())
+        };
+        dropped(Counter::RingFull) + dropped(Counter::NoRing)
+    }
+}
+
+/// The time in a record's header.
+fn sample_time(record: &[u8]) -> Option<Nanos> {
+    const AT: usize = std::mem::offset_of!(SampleHeader, time);
+    record.get(AT..AT + 8)?.try_into().ok().map(|bytes| Nanos(u64::from_ne_bytes(bytes)))
+}
+
+fn set_targets(ebpf: &mut Ebpf, targets: &Targets) -> Result<(), LoadError> {
+    let step = |what: &str| {
+        let what = what.to_owned();
+        move |error: aya::maps::MapError| LoadError::step(what, error)
+    };
+    if let Some(map) = ebpf.map_mut("PROCESSES").filter(|_| targets.follows_processes()) {
+        let mut processes: HashMap<_, u32, u8> = HashMap::try_from(map).map_err(step("map PROCESSES"))?;
+        for pid in &targets.pids {
+            processes.insert(pid, 1, 0).map_err(step("map PROCESSES"))?;
+        }
+    }
+    if let Some((path, map)) = targets.cgroup.as_ref().zip(ebpf.map_mut("CGROUPS")) {
+        let cgroup = |source| LoadError::Cgroup { path: path.clone(), source };
+        let folder = File::open(path).map_err(cgroup)?;
+        let mut cgroups = CgroupArray::try_from(map).map_err(step("map CGROUPS"))?;
+        cgroups.set(0, folder, 0).map_err(|error| cgroup(io::Error::other(error)))?;
+    }
+    Ok(())
+}
+
+/// Makes a CPU's ring and enters it into the array of rings.
+fn add_ring(ebpf: &mut Ebpf, cpu: u32, bytes: u32) -> Result<RingBuf<MapData>, LoadError> {
+    let step = |error| LoadError::step(format!("the ring of CPU {cpu} could not be made"), error);
+    let kind = aya_obj::generated::bpf_map_type::BPF_MAP_TYPE_RINGBUF as u32;
+    let object = aya_obj::Map::new_from_params(kind, 0, 0, bytes, 0);
+    let data = MapData::create(object, "samples", None).map_err(step)?;
+    let rings = ebpf.map_mut("RINGS").ok_or_else(|| LoadError::step("map RINGS", "not in the object"))?;
+    let mut rings: ArrayOfMaps<_, MapData> = ArrayOfMaps::try_from(rings).map_err(step)?;
+    rings.set(cpu, &data, 0).map_err(step)?;
+    RingBuf::try_from(Map::RingBuf(data)).map_err(step)
+}
+
+/// A clock that ticks on its CPU whatever runs there.
+fn attributes(period: Nanos) -> perf_event_attr {
+    let mut attr = perf_event_attr {
+        size: size_of::<perf_event_attr>() as u32,
+        type_: PERF_TYPE_SOFTWARE,
+        config: u64::from(PERF_COUNT_SW_CPU_CLOCK),
+        sample_type: SAMPLE_ID_TYPE,
+        clockid: libc::CLOCK_MONOTONIC,
+        ..perf_event_attr::default()
+    };
+    attr.__bindgen_anon_1.sample_period = period.0;
+    attr.set_disabled(1);
+    attr.set_sample_id_all(1);
+    attr.set_use_clockid(1);
+    // The kernel throttles an event by its overflows per timer tick, and an idle CPU has no ticks: without this its
+    // clock would be stopped, and the CPU go unsampled from its wakeup to its next tick.
+    attr.set_exclude_idle(1);
+    attr
+}

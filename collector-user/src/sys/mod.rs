@@ -1,0 +1,9 @@
+//! The system calls that no safe library offers: the only `unsafe` code of this crate. Each module wraps one
+//! kernel object in a type that owns it.
+
+#![allow(unsafe_code)]
+
+pub(crate) mod perf_event;
+pub(crate) mod perf_ring;
+pub(crate) mod spawn;
+pub(crate) mod usage;

@@ -1,0 +1,100 @@
+//! Stacks by how a program was built: each is recorded for a second of its CPU time and compared with its source.
+
+use crate::chains::{Program, repeat};
+use crate::prerequisites::live;
+use crate::programs::{compile, folder};
+use crate::recording::record;
+
+/// `recursion.c` under a name.
+pub(crate) fn recursion(comm: &'static str) -> Program {
+    Program { comm, chains: vec![repeat(&["main"], "recurse", 51, &["leaf", "burn_rounds"])], throws: false }
+}
+
+/// `sorted.c` under a name.
+pub(crate) fn sorted(comm: &'static str) -> Program {
+    Program { comm, chains: vec![vec!["main", "sort_all", "compare", "weigh", "burn_rounds"]], throws: false }
+}
+
+fn check(program: &Program, source: &str, options: &[&str]) {
+    let folder = folder();
+    let file = compile(folder.path(), program.comm, source, options);
+    program.check(&record(folder.path(), ["--".as_ref(), file.as_os_str()]));
+}
+
+#[test]
+fn c_recursion_without_frame_pointers() {
+    let Some(_live) = live("c_recursion_without_frame_pointers") else { return };
+    check(&recursion("recursion"), "recursion.c", &[]);
+}
+
+#[test]
+fn c_callback_of_qsort() {
+    let Some(_live) = live("c_callback_of_qsort") else { return };
+    check(&sorted("sorted"), "sorted.c", &[]);
+}
+
+#[test]
+fn c_linked_statically() {
+    let Some(_live) = live("c_linked_statically") else { return };
+    check(&recursion("rec-static"), "recursion.c", &["-static"]);
+}
+
+#[test]
+fn c_linked_statically_and_position_independent() {
+    let Some(_live) = live("c_linked_statically_and_position_independent") else { return };
+    check(&recursion("rec-static-pie"), "recursion.c", &["-static-pie"]);
+}
+
+#[test]
+fn two_hundred_threads() {
+    let Some(_live) = live("two_hundred_threads") else { return };
+    let program = Program {
+        comm: "threads",
+        chains: vec![vec!["thread_main", "work", "burn_rounds"], vec!["main"]],
+        throws: false,
+    };
+    check(&program, "threads.c", &["-pthread"]);
+}
+
+#[test]
+fn a_return_address_in_a_register() {
+    let Some(_live) = live("a_return_address_in_a_register") else { return };
+    let program = Program { comm: "vforks", chains: vec![vec!["main", "spawn_all"]], throws: false };
+    check(&program, "vforks.c", &[]);
+}
+
+#[test]
+fn cpp_virtual_calls_exceptions_and_lambdas() {
+    let Some(_live) = live("cpp_virtual_calls_exceptions_and_lambdas") else { return };
+    let virtual_call = |area| vec!["main", "run_virtual(Shape const&, unsigned long)", area, "burn_rounds"];
+    let thrown =
+        |depth| repeat(&["main", "attempt(int)"], "thrower(int)", depth, &["Guard::~Guard()", "burn_rounds"]);
+    let mut chains = vec![
+        virtual_call("Square::area(unsigned long) const"),
+        virtual_call("Circle::area(unsigned long) const"),
+    ];
+    chains.extend((1..=9).map(thrown));
+    check(&Program { comm: "dispatch", chains, throws: true }, "dispatch.cpp", &[]);
+}
+
+#[test]
+fn rust_release() {
+    let Some(_live) = live("rust_release") else { return };
+    let program = Program {
+        comm: "oxide",
+        chains: vec![
+            // The C library calls `main`, which the compiler makes around `oxide::main`.
+            repeat(
+                &["main", "oxide::main"],
+                "oxide::descend",
+                21,
+                &["<oxide::Addition as oxide::Operation>::apply", "oxide::burn_rounds"],
+            ),
+            // The closure's call of `burn_rounds` is inlined or not, as the compiler sees fit.
+            repeat(&["main", "oxide::main"], "oxide::descend", 21, &["oxide::burn_rounds"]),
+            vec!["main", "oxide::main", "oxide::caught", "oxide::fail"],
+        ],
+        throws: true,
+    };
+    check(&program, "oxide.rs", &[]);
+}

@@ -1,0 +1,121 @@
+//! Stacks by how a program lives: below another root, without its file, or for five milliseconds only.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::chains::Program;
+use crate::languages::{recursion, sorted};
+use crate::prerequisites::{live, live_with};
+use crate::programs::{compile, folder};
+use crate::recording::{Recorded, record};
+
+/// Records a shell's work.
+pub(crate) fn record_script(folder: &Path, script: &str, args: &[&OsStr]) -> Recorded {
+    let shell = ["--", "sh", "-euc", script, "sh"].map(OsStr::new);
+    record(folder, shell.iter().chain(args))
+}
+
+/// What tells files apart is their inode then.
+const NO_BUILD_ID: &str = "-Wl,--build-id=none";
+
+/// In a mount namespace of its own, a file system that nobody else sees becomes the root of `$2`, with the files in
+/// `$1` on it.
+const HIDDEN_ROOT: &str = r#"
+    exec unshare --mount sh -euc '
+        mount -t tmpfs none "$2"
+        cp -a "$1"/. "$2"
+        exec chroot "$2" "$3"
+    ' sh "$@"
+"#;
+
+#[test]
+fn another_root_static() {
+    let Some(_live) = live_with("another_root_static", &["unshare", "mount"]) else { return };
+    let (folder, outside, root) = (folder(), folder(), folder());
+    compile(outside.path(), "hidden-static", "recursion.c", &["-static"]);
+    let args = [outside.path().as_os_str(), root.path().as_os_str(), OsStr::new("/hidden-static")];
+    let recorded = record_script(folder.path(), HIDDEN_ROOT, &args);
+    assert!(!root.path().join("hidden-static").exists(), "the path is of that name space alone");
+    recursion("hidden-static").check(&recorded);
+}
+
+#[test]
+fn another_root_dynamic() {
+    let Some(_live) = live_with("another_root_dynamic", &["unshare", "mount", "ldd"]) else { return };
+    let (folder, outside, root) = (folder(), folder(), folder());
+    let program = compile(outside.path(), "hidden-dynamic", "sorted.c", &[]);
+    for library in libraries(&program) {
+        let copy = outside.path().join(library.strip_prefix("/").unwrap());
+        fs::create_dir_all(copy.parent().unwrap()).unwrap();
+        fs::copy(library, copy).unwrap();
+    }
+    let args = [outside.path().as_os_str(), root.path().as_os_str(), OsStr::new("/hidden-dynamic")];
+    let recorded = record_script(folder.path(), HIDDEN_ROOT, &args);
+    sorted("hidden-dynamic").check(&recorded);
+}
+
+/// The files that a program loads, as `ldd` lists them.
+fn libraries(program: &Path) -> Vec<std::path::PathBuf> {
+    let output = Command::new("ldd").arg(program).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let words = text.split_whitespace().filter(|word| word.starts_with('/'));
+    words.map(std::path::PathBuf::from).collect()
+}
+
+#[test]
+fn a_program_that_deletes_itself() {
+    let Some(_live) = live("a_program_that_deletes_itself") else { return };
+    let folder = folder();
+    let file = compile(folder.path(), "rec-deleted", "recursion.c", &["-DUNLINK_SELF"]);
+    let recorded = record(folder.path(), ["--".as_ref(), file.as_os_str()]);
+    assert!(!file.exists());
+    recursion("rec-deleted").check(&recorded);
+}
+
+#[test]
+fn programs_of_five_milliseconds() {
+    let Some(_live) = live("programs_of_five_milliseconds") else { return };
+    let folder = folder();
+    let file = compile(folder.path(), "brief", "brief.c", &[]);
+    let script = r#"i=0; while [ "$i" -lt 200 ]; do "$1"; i=$((i + 1)); done"#;
+    let recorded = record_script(folder.path(), script, &[file.as_os_str()]);
+    Program { comm: "brief", chains: vec![vec!["main", "work", "burn_rounds"]], throws: false }
+        .check(&recorded);
+}
+
+#[test]
+fn different_programs_of_five_milliseconds() {
+    let Some(_live) = live("different_programs_of_five_milliseconds") else { return };
+    let folder = folder();
+    // Each a file of its own, which without a build id nobody can take for another, deleted as soon as it has ended.
+    let file = compile(folder.path(), "original", "brief.c", &[NO_BUILD_ID]);
+    let script = r#"
+        i=0
+        while [ "$i" -lt 200 ]; do
+            mkdir "$2/$i"; cp "$1" "$2/$i/brief-copy"; "$2/$i/brief-copy"; rm -r "${2:?}/$i"; i=$((i + 1))
+        done"#;
+    let recorded = record_script(folder.path(), script, &[file.as_os_str(), folder.path().as_os_str()]);
+    Program { comm: "brief-copy", chains: vec![vec!["main", "work", "burn_rounds"]], throws: false }
+        .check(&recorded);
+}
+
+#[test]
+fn another_file_in_the_place_of_a_deleted_one() {
+    let Some(_live) = live("another_file_in_the_place_of_a_deleted_one") else { return };
+    let folder = folder();
+    let first = compile(folder.path(), "first", "recursion.c", &[NO_BUILD_ID]);
+    let second = compile(folder.path(), "second", "sorted.c", &[NO_BUILD_ID]);
+    // Many file systems give the inode of a deleted file to the next new one.
+    let script = r#"cp "$1" "$3"; "$3"; rm "$3"; cp "$2" "$3"; "$3"; rm "$3""#;
+    let place = folder.path().join("reused");
+    let recorded =
+        record_script(folder.path(), script, &[first.as_os_str(), second.as_os_str(), place.as_os_str()]);
+    let chains = [recursion("reused").chains, sorted("reused").chains].concat();
+    Program { comm: "reused", chains, throws: false }.check(&recorded);
+    for leaf in ["leaf", "weigh"] {
+        let seen = recorded.stacks.iter().filter(|stack| stack.frames.iter().any(|frame| frame == leaf));
+        assert!(seen.map(|stack| stack.count).sum::<u64>() > 1000, "{leaf}: {}", recorded.stderr);
+    }
+}

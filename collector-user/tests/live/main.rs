@@ -1,0 +1,26 @@
+//! Live tests: real BPF programs record real processes, and what comes out is compared with what is known from
+//! elsewhere: the sources of the programs, the kernel's own counters, `perf` and `go tool pprof`.
+//!
+//! They need root, a kernel with BTF and the compilers of the test programs. Where one is missing a test writes
+//! `SKIPPED <test>: <reason>` to stderr, and fails if `COLLECTOR_LIVE=require` is set.
+//!
+//! - `prerequisites`, `programs`, `recording`: what a test needs, the programs under record, and a recording of one.
+//! - `chains`: a program's real call chains, and how far a recording agrees with them.
+//! - `languages`, `lives`, `damaged`: stacks of programs by how they are built, how they live, and of spoilt files.
+//! - `targets`, `command_line`, `surroundings`, `ledger`, `peers`: the recorder itself.
+
+#![cfg(all(target_os = "linux", feature = "ebpf"))]
+#![allow(clippy::unwrap_used, reason = "a failed step of a test should stop it")]
+
+mod chains;
+mod command_line;
+mod damaged;
+mod languages;
+mod ledger;
+mod lives;
+mod peers;
+mod prerequisites;
+mod programs;
+mod recording;
+mod surroundings;
+mod targets;

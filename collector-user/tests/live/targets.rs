@@ -1,0 +1,166 @@
+//! Who is recorded: `-p`, `--comm`, `--cgroup`, a 32-bit process.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use collector_user::session::{Ended, Session, SessionError, SessionSettings};
+use collector_user::source::ebpf::{Settings, Targets};
+
+use crate::lives::record_script;
+use crate::prerequisites::{live, skip};
+use crate::programs::{compile, folder, source};
+use crate::recording::{record, run};
+
+fn settings(pid: u32) -> SessionSettings {
+    let targets = Targets { pids: [pid].into(), ..Targets::default() };
+    SessionSettings {
+        sampling: Settings { frequency: 4999, targets, ..Settings::default() },
+        ..SessionSettings::default()
+    }
+}
+
+#[test]
+fn a_process_with_its_threads_and_children() {
+    let Some(_live) = live("a_process_with_its_threads_and_children") else { return };
+    let folder = folder();
+    let file = compile(folder.path(), "family", "family.c", &["-pthread"]);
+    let other = compile(folder.path(), "other", "recursion.c", &[]);
+    let mut family = Command::new(file).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(family.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    let mut session = Session::start(settings(family.id()), None).unwrap();
+    let mut other = Command::new(other).spawn().unwrap();
+    drop(family.stdin.take());
+    let (stop, _never) = UnixStream::pair().unwrap();
+    assert_eq!(session.run(stop.as_fd(), |_| {}).unwrap(), Ended::Processes);
+    let recording = session.finish().unwrap();
+    assert!(family.wait().unwrap().success());
+    assert!(other.wait().unwrap().success());
+
+    let machine = &recording.machine;
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for sample in machine.samples().iter() {
+        let thread = machine.thread(sample.thread);
+        let process = machine.process(thread.process);
+        let parent = process.parent.map(|parent| machine.process(parent).pid.0);
+        assert!([Some(process.pid.0), parent].contains(&Some(family.id())), "{process:?}");
+        *counts.entry(machine.string(thread.name)).or_default() += 1;
+    }
+    // Each burns half a second, which is 2,500 periods.
+    for name in ["family", "family-thread", "family-child"] {
+        assert!(counts.get(name).is_some_and(|count| *count > 1000), "{name}: {counts:?}");
+    }
+}
+
+#[test]
+fn a_process_that_is_not_there() {
+    let Some(_live) = live("a_process_that_is_not_there") else { return };
+    // Above the largest pid that Linux gives: `PID_MAX_LIMIT` is 2^22.
+    let pid = (1 << 22) + 1;
+    assert!(
+        matches!(Session::start(settings(pid), None), Err(SessionError::NoProcess(named)) if named == pid)
+    );
+    let folder = folder();
+    let output =
+        run(["-p".as_ref(), "4194305".as_ref(), "-o".as_ref(), folder.path().join("x.folded").as_os_str()]);
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.lines().count() == 1 && stderr.contains("4194305"), "{stderr}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn threads_by_name() {
+    let Some(_live) = live("threads_by_name") else { return };
+    let folder = folder();
+    let wanted = compile(folder.path(), "wanted", "recursion.c", &[]);
+    let unwanted = compile(folder.path(), "unwanted", "recursion.c", &[]);
+    let script = r#""$1" & "$2"; wait"#;
+    let shell = ["--comm", "wanted", "--", "sh", "-euc", script, "sh"].map(OsStr::new);
+    let recorded =
+        record(folder.path(), shell.iter().copied().chain([wanted.as_os_str(), unwanted.as_os_str()]));
+    assert!(recorded.samples_of("wanted") > 1000, "{}", recorded.stderr);
+    assert!(recorded.stacks.iter().all(|stack| stack.comm == "wanted"), "{:?}", recorded.stacks);
+}
+
+/// A cgroup of the test's, removed when it is dropped.
+struct Cgroup(PathBuf);
+
+impl Cgroup {
+    /// Below the v2 hierarchy, wherever it is mounted; `None` where it is not.
+    fn new() -> Option<Self> {
+        let mounts = fs::read_to_string("/proc/mounts").unwrap();
+        let fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+        let mount = fields.into_iter().find(|fields| fields[2] == "cgroup2")?[1].to_owned();
+        let folder = PathBuf::from(mount).join(format!("collector-test-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        Some(Self(folder))
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        // It is empty when its processes were waited for; a test that fails earlier leaves it.
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn processes_of_a_cgroup() {
+    let Some(_live) = live("processes_of_a_cgroup") else { return };
+    let Some(cgroup) = Cgroup::new() else {
+        return skip("processes_of_a_cgroup", "no cgroup v2 hierarchy is mounted");
+    };
+    let folder = folder();
+    let inside = compile(folder.path(), "inside", "recursion.c", &[]);
+    let outside = compile(folder.path(), "outside", "recursion.c", &[]);
+    let script = r#""$2"; echo $$ > "$3/cgroup.procs"; exec "$1""#;
+    let shell = ["--", "sh", "-euc", script, "sh"].map(OsStr::new);
+    let filter = [OsStr::new("--cgroup"), cgroup.0.as_os_str()];
+    let args = [inside.as_os_str(), outside.as_os_str(), cgroup.0.as_os_str()];
+    let recorded = record(folder.path(), filter.into_iter().chain(shell).chain(args));
+    assert!(recorded.samples_of("inside") > 1000, "{}", recorded.stderr);
+    assert_eq!(recorded.samples_of("outside"), 0);
+}
+
+#[test]
+fn a_cgroup_that_is_not_there() {
+    let Some(_live) = live("a_cgroup_that_is_not_there") else { return };
+    let folder = folder();
+    let missing = folder.path().join("no-cgroup");
+    let output = run([
+        "--cgroup".as_ref(),
+        missing.as_os_str(),
+        "-o".as_ref(),
+        folder.path().join("x.folded").as_os_str(),
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.lines().count() == 1 && stderr.contains("no-cgroup"), "{stderr}");
+}
+
+#[test]
+fn a_32_bit_process() {
+    let Some(_live) = live("a_32_bit_process") else { return };
+    let folder = folder();
+    let file = folder.path().join("compat");
+    let options = ["-m32", "-O2", "-nostdlib", "-static", "-ffreestanding", "-fno-pic", "-no-pie"];
+    let output =
+        Command::new("gcc").args(options).arg("-o").arg(&file).arg(source("compat.c")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    if let Err(error) = Command::new(&file).status() {
+        return skip("a_32_bit_process", &format!("this kernel runs no 32-bit programs: {error}"));
+    }
+    let recorded = record_script(folder.path(), r#"exec "$1""#, &[file.as_os_str()]);
+    let samples = recorded.samples_of("compat");
+    assert!(samples > 1000, "{}", recorded.stderr);
+    let counted = recorded.figure("/stacks/compat_32_bit");
+    assert!(counted > 1000 && counted <= samples, "{counted} of {samples}");
+}

@@ -1,0 +1,61 @@
+//! A flame graph as one SVG file, drawn by `inferno` from the folded stacks.
+
+use std::io::{self, BufWriter, Write};
+
+use collector_common::record::SystemInfo;
+use inferno::flamegraph::color::MultiPalette;
+use inferno::flamegraph::{Options, Palette, from_lines};
+
+use super::folded::Stacks;
+use crate::format::{ExportFormat, Profile};
+
+/// The flame graph format.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlameGraph;
+
+impl ExportFormat for FlameGraph {
+    fn name(&self) -> &'static str {
+        "flamegraph"
+    }
+
+    fn ending(&self) -> &'static str {
+        ".svg"
+    }
+
+    fn description(&self) -> &'static str {
+        "flame graph to zoom and search in a browser, drawn once for the whole recording"
+    }
+
+    fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let stacks = Stacks::of(profile);
+        let lines: Vec<String> = stacks.lines().map(|line| unambiguous(&line)).collect();
+        let mut options = Options::default();
+        // The palette that tells kernel frames from others by their `_[k]`.
+        options.colors = Palette::Multi(MultiPalette::Java);
+        options.deterministic = true;
+        options.title = title(profile.machine.system());
+        stacks.unit().clone_into(&mut options.count_name);
+        let drawn = from_lines(&mut options, lines.iter().map(String::as_str), BufWriter::new(&mut *out));
+        match drawn {
+            // Without a sample there is nothing to draw; what is written then says so.
+            Err(error) if lines.is_empty() && error.kind() == io::ErrorKind::InvalidData => {}
+            drawn => drawn?,
+        }
+        out.flush()
+    }
+}
+
+/// A line whose leaf can't be taken for another count: two numbers at its end would be those of two profiles.
+fn unambiguous(line: &str) -> String {
+    const NO_BREAK_SPACE: &str = "\u{a0}";
+    let (stack, count) = line.rsplit_once(' ').unwrap_or((line, ""));
+    format!("{} {count}", stack.replace(' ', NO_BREAK_SPACE))
+}
+
+fn title(system: &SystemInfo) -> String {
+    match [system.command.as_str(), &system.host].into_iter().find(|text| !text.is_empty()) {
+        // A control character would make the file no XML.
+        Some(text) => text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect(),
+        None => "CPU profile".to_owned(),
+    }
+}

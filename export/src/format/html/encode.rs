@@ -1,0 +1,283 @@
+//! The profile of the HTML page: an [`ExportMachine`](collector_common::record::ExportMachine) and its names in,
+//! the columns below out. `viewer/decode.js` reads them; a change here is a change there.
+//!
+//! Every number is an unsigned LEB128 (see `columns.rs`). `[n]` is a column of `n` numbers. `string` is a
+//! position in the strings. Times are microseconds.
+//!
+//! ```text
+//! magic      the bytes "CLP1"
+//! strings    n, byte length [n], then the UTF-8 bytes of all
+//! system     host string, kernel string, architecture string, command string, CPUs,
+//!            Unix time of time 0 in milliseconds, duration
+//! kinds      n, name string [n], unit [n] (0 count, 1 nanoseconds, 2 bytes), period [n]
+//! modules    n, path string [n]
+//! functions  n, name string [n], module + 1 or 0 for none [n], category [n] (`tables::Category`)
+//! frames     n, function [n], found by a heuristic (0, 1) [n]
+//! nodes      n, depth [n], frame [n]
+//! processes  n, pid [n], name string [n]
+//! threads    n, process [n], tid [n], name string [n]
+//! samples    n, time since the sample before [n], thread [n], node [n], CPU [n],
+//!            kind [n] if there is more than one kind,
+//!            1 and zigzag value [n], or 0 if every value is 1
+//! ```
+//!
+//! Nodes are the prefix tree of all stacks, depth first: the parent of a node is the nearest one before it with
+//! a smaller depth. Node 0 is above all; below it stand processes by name, below those the frames from the root
+//! on. A sample's node is its leaf. Samples are in the order of time; processes and threads are those of samples.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use collector_common::ids::Nanos;
+use collector_common::intern::{StackId, StringId};
+use collector_common::record::{ExportMachine, ProcessId, Sample, ThreadId, Unit};
+
+use super::columns::Columns;
+use super::stacks::{Paths, PrefixTree};
+use super::tables::Tables;
+use crate::format::Profile;
+
+const MAGIC: &[u8; 4] = b"CLP1";
+
+/// Writes `profile` in the layout of this module.
+pub(super) fn encode(profile: Profile<'_>, out: impl Write) -> io::Result<()> {
+    let machine = profile.machine;
+    let mut tables = Tables::new(profile);
+    let people = People::of(machine);
+    let order = by_time(machine);
+    let span = Span::of(machine, &order);
+    let stacks = Stacks::of(machine, &mut tables);
+
+    let system = machine.system();
+    let texts = [&system.host, &system.kernel, &system.architecture, &system.command]
+        .map(|text| u64::from(tables.string(text)));
+    let kinds: Vec<_> =
+        machine.kinds().iter().map(|kind| (tables.string(machine.string(kind.name)), kind)).collect();
+    let process_names: Vec<u32> = people
+        .processes
+        .iter()
+        .map(|&process| tables.string(machine.string(machine.process(process).name)))
+        .collect();
+    let thread_names: Vec<u32> = people
+        .threads
+        .iter()
+        .map(|&thread| tables.string(machine.string(machine.thread(thread).name)))
+        .collect();
+
+    let mut columns = Columns::new(out);
+    columns.bytes(MAGIC)?;
+    columns.number(tables.strings().len() as u64)?;
+    columns.column(tables.strings().iter().map(|string| string.len() as u64))?;
+    tables.strings().iter().try_for_each(|string| columns.bytes(string.as_bytes()))?;
+
+    columns.column(texts)?;
+    columns.column([u64::from(system.cpus), span.start_unix_ms, span.duration_us])?;
+
+    columns.number(kinds.len() as u64)?;
+    columns.column(kinds.iter().map(|&(name, _)| u64::from(name)))?;
+    columns.column(kinds.iter().map(|(_, kind)| unit(kind.unit)))?;
+    columns.column(kinds.iter().map(|(_, kind)| kind.period))?;
+
+    columns.number(tables.modules().len() as u64)?;
+    columns.column(tables.modules().iter().map(|&path| u64::from(path)))?;
+
+    let functions = tables.functions();
+    columns.number(functions.len() as u64)?;
+    columns.column(functions.iter().map(|function| u64::from(function.name)))?;
+    columns.column(functions.iter().map(|function| u64::from(function.module)))?;
+    columns.column(functions.iter().map(|function| function.category as u64))?;
+
+    columns.number(tables.frames().len() as u64)?;
+    columns.column(tables.frames().iter().map(|frame| u64::from(frame.function)))?;
+    columns.column(tables.frames().iter().map(|frame| u64::from(frame.heuristic)))?;
+
+    columns.number(stacks.tree.frames.len() as u64)?;
+    columns.column(stacks.tree.depths.iter().copied().map(u64::from))?;
+    columns.column(stacks.tree.frames.iter().copied().map(u64::from))?;
+
+    columns.number(people.processes.len() as u64)?;
+    columns.column(people.processes.iter().map(|&process| u64::from(machine.process(process).pid.0)))?;
+    columns.column(process_names.into_iter().map(u64::from))?;
+
+    columns.number(people.threads.len() as u64)?;
+    columns.column(people.threads.iter().map(|&thread| people.process(machine, thread)))?;
+    columns.column(people.threads.iter().map(|&thread| u64::from(machine.thread(thread).tid.0)))?;
+    columns.column(thread_names.into_iter().map(u64::from))?;
+
+    let samples = || order.iter().filter_map(|&index| machine.samples().get(index as usize));
+    columns.number(order.len() as u64)?;
+    let mut last = 0;
+    columns.column(samples().map(|sample| {
+        let time = span.since_start(sample.time);
+        time - std::mem::replace(&mut last, time)
+    }))?;
+    columns.column(samples().map(|sample| people.thread(sample.thread)))?;
+    columns.column(samples().map(|sample| stacks.node(machine, &sample)))?;
+    columns.column(samples().map(|sample| u64::from(sample.cpu)))?;
+    if kinds.len() > 1 {
+        columns.column(samples().map(|sample| u64::from(sample.kind.0)))?;
+    }
+    let weighted = samples().any(|sample| sample.value != 1);
+    columns.number(u64::from(weighted))?;
+    if weighted {
+        samples().try_for_each(|sample| columns.signed(sample.value))?;
+    }
+    columns.into_inner().flush()
+}
+
+const fn unit(unit: Unit) -> u64 {
+    match unit {
+        Unit::Count => 0,
+        Unit::Nanoseconds => 1,
+        Unit::Bytes => 2,
+    }
+}
+
+/// Positions of the samples in the order of time.
+fn by_time(machine: &ExportMachine) -> Vec<u32> {
+    let mut order: Vec<(Nanos, u32)> =
+        machine.samples().iter().enumerate().map(|(index, sample)| (sample.time, index as u32)).collect();
+    order.sort_unstable();
+    order.into_iter().map(|(_, index)| index).collect()
+}
+
+/// The time that the page shows.
+struct Span {
+    start: Nanos,
+    start_unix_ms: u64,
+    duration_us: u64,
+}
+
+impl Span {
+    /// From the recording's start to its end, widened to hold every sample. A start that is not known is the
+    /// first sample's time.
+    fn of(machine: &ExportMachine, order: &[u32]) -> Self {
+        let system = machine.system();
+        let time = |index: Option<&u32>| {
+            index.and_then(|&index| machine.samples().get(index as usize)).map(|sample| sample.time)
+        };
+        let first = time(order.first()).unwrap_or(system.start);
+        let start = if system.start == Nanos(0) { first } else { first.min(system.start) };
+        let end = time(order.last()).unwrap_or(start).max(system.end).max(start);
+        let unix = system.start_unix.saturating_add(start.0).saturating_sub(system.start.0);
+        Self {
+            start,
+            start_unix_ms: if system.start_unix == 0 { 0 } else { unix / 1_000_000 },
+            duration_us: (end.0 - start.0) / 1_000,
+        }
+    }
+
+    fn since_start(&self, time: Nanos) -> u64 {
+        time.0.saturating_sub(self.start.0) / 1_000
+    }
+}
+
+/// Processes and threads that have samples, in the order of their ids.
+struct People {
+    processes: Vec<ProcessId>,
+    threads: Vec<ThreadId>,
+}
+
+impl People {
+    fn of(machine: &ExportMachine) -> Self {
+        let mut seen = vec![false; machine.threads().len()];
+        for sample in machine.samples().iter() {
+            seen[sample.thread.0 as usize] = true;
+        }
+        let threads: Vec<ThreadId> =
+            (0..seen.len()).filter(|&index| seen[index]).map(|index| ThreadId(index as u32)).collect();
+        let mut processes: Vec<ProcessId> =
+            threads.iter().map(|&thread| machine.thread(thread).process).collect();
+        processes.sort_unstable();
+        processes.dedup();
+        Self { processes, threads }
+    }
+
+    fn thread(&self, thread: ThreadId) -> u64 {
+        self.threads.partition_point(|&other| other < thread) as u64
+    }
+
+    fn process(&self, machine: &ExportMachine, thread: ThreadId) -> u64 {
+        let process = machine.thread(thread).process;
+        self.processes.partition_point(|&other| other < process) as u64
+    }
+}
+
+/// The prefix tree and where samples stand in it.
+struct Stacks {
+    tree: PrefixTree,
+    paths: HashMap<(StringId, StackId), u32>,
+}
+
+impl Stacks {
+    fn of(machine: &ExportMachine, tables: &mut Tables<'_>) -> Self {
+        let mut list = Paths::default();
+        // The node above all is there without samples, too.
+        list.push([0]);
+        let mut paths = HashMap::new();
+        for sample in machine.samples().iter() {
+            let key = Self::key(machine, &sample);
+            paths.entry(key).or_insert_with(|| {
+                let process = tables.process(key.0);
+                let frames =
+                    machine.stacks().get(sample.stack).iter().rev().map(|&frame| tables.frame(frame));
+                list.push([0, process].into_iter().chain(frames))
+            });
+        }
+        Self { tree: PrefixTree::new(&list), paths }
+    }
+
+    fn key(machine: &ExportMachine, sample: &Sample) -> (StringId, StackId) {
+        let process = machine.process(machine.thread(sample.thread).process);
+        (process.name, sample.stack)
+    }
+
+    fn node(&self, machine: &ExportMachine, sample: &Sample) -> u64 {
+        let path = self.paths.get(&Self::key(machine, sample)).copied().unwrap_or_default();
+        u64::from(self.tree.ends[path as usize])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use collector_common::ids::{Pid, Tid};
+    use collector_common::record::{AttributeListId, SampleKindId};
+
+    use super::*;
+
+    /// The span of a machine that was recorded from `start` to `end` with samples at `times`, in milliseconds.
+    fn span(start: u64, end: u64, times: &[u64]) -> (u64, u64, u64) {
+        let mut machine = ExportMachine::default();
+        let system = machine.system_mut();
+        (system.start, system.end) = (Nanos(start * 1_000_000), Nanos(end * 1_000_000));
+        system.start_unix = 5_000_000_000;
+        let process = machine.add_process(Pid(1), "p", None, Nanos(0));
+        let thread = machine.intern_thread(process, Tid(1), StringId::EMPTY);
+        for time in times {
+            machine.add_sample(&Sample {
+                time: Nanos(time * 1_000_000),
+                thread,
+                stack: StackId::EMPTY,
+                cpu: 0,
+                kind: SampleKindId(0),
+                value: 1,
+                attributes: AttributeListId::NONE,
+            });
+        }
+        let span = Span::of(&machine, &by_time(&machine));
+        (span.start.0 / 1_000_000, span.start_unix_ms, span.duration_us)
+    }
+
+    #[test]
+    fn the_span_is_that_of_the_recording() {
+        assert_eq!(span(100, 400, &[300, 200]), (100, 5_000, 300_000));
+        assert_eq!(span(100, 400, &[]), (100, 5_000, 300_000));
+        assert_eq!(span(0, 0, &[]), (0, 5_000, 0));
+    }
+
+    #[test]
+    fn no_sample_is_outside_the_span() {
+        assert_eq!(span(100, 400, &[450, 60]), (60, 4_960, 390_000));
+        assert_eq!(span(0, 0, &[900, 700]), (700, 5_700, 200_000));
+    }
+}

@@ -1,0 +1,15 @@
+//! Formats: each writes one [`Profile`] to an `impl Write`; where the bytes go is the caller's business.
+//!
+//! - `profile`: what a format is and is given.
+//! - `registry`: all formats, by name and by file ending.
+//! - One file or folder for each.
+
+pub mod flamegraph;
+pub mod folded;
+pub mod html;
+pub mod pprof;
+mod profile;
+mod registry;
+
+pub use profile::{ExportFormat, Profile};
+pub use registry::{by_name, for_path, formats};

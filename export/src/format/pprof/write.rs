@@ -1,0 +1,290 @@
+//! A [`Profile`] in, a compressed `profile.proto` out.
+//!
+//! Samples go out one by one while their locations and strings are collected, so that no copy of the profile is
+//! made; the order of a message's fields is free. A sample has the labels `pid` and `tid` (numbers), `comm` (the
+//! thread's name at the time), `process` (its main thread's), and the attributes it was recorded with. A frame
+//! without a symbol becomes a location without a line: readers name it by its mapping, or look into the file.
+
+use std::io::{self, Write};
+
+use collector_common::intern::InternedStrings;
+use collector_common::record::{FrameFlags, FrameId, ModuleId, Thread};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use prost::Message;
+use prost::encoding::{WireType, encode_key, encode_varint};
+use rustc_hash::FxHashMap;
+
+use super::columns::Columns;
+use super::mappings::Mappings;
+use super::proto::{Function, Label, Line, Location, Mapping, Sample, ValueType, field};
+use super::rows::Rows;
+use crate::format::{ExportFormat, Profile};
+use crate::symbolize::NameId;
+
+/// Bytes that are collected before they are compressed.
+const PIECE: usize = 64 << 10;
+
+/// The pprof format.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pprof;
+
+impl ExportFormat for Pprof {
+    fn name(&self) -> &'static str {
+        "pprof"
+    }
+
+    fn ending(&self) -> &'static str {
+        ".pb.gz"
+    }
+
+    fn description(&self) -> &'static str {
+        "profile.proto for go tool pprof and others: stacks added up by thread, with mappings and build ids"
+    }
+
+    fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let mut fields = Fields { buffer: Vec::new(), out: GzEncoder::new(out, Compression::fast()) };
+        Writer::new(profile).write(&mut fields)?;
+        fields.flush()?;
+        fields.out.finish()?.flush()
+    }
+}
+
+/// Fields of the message `Profile` on their way out.
+struct Fields<W: Write> {
+    buffer: Vec<u8>,
+    out: W,
+}
+
+impl<W: Write> Fields<W> {
+    fn message(&mut self, tag: u32, message: &impl Message) -> io::Result<()> {
+        encode_key(tag, WireType::LengthDelimited, &mut self.buffer);
+        encode_varint(message.encoded_len() as u64, &mut self.buffer);
+        message.encode_raw(&mut self.buffer);
+        self.flush_if_full()
+    }
+
+    fn text(&mut self, tag: u32, text: &str) -> io::Result<()> {
+        encode_key(tag, WireType::LengthDelimited, &mut self.buffer);
+        encode_varint(text.len() as u64, &mut self.buffer);
+        self.buffer.extend_from_slice(text.as_bytes());
+        self.flush_if_full()
+    }
+
+    fn number(&mut self, tag: u32, number: i64) {
+        encode_key(tag, WireType::Varint, &mut self.buffer);
+        encode_varint(number as u64, &mut self.buffer);
+    }
+
+    fn flush_if_full(&mut self) -> io::Result<()> {
+        if self.buffer.len() < PIECE { Ok(()) } else { self.flush() }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.write_all(&self.buffer)?;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+struct Writer<'a> {
+    profile: Profile<'a>,
+    strings: InternedStrings,
+    mappings: Mappings,
+    /// By frame: its location's id, once it is used; 0 before.
+    location_of: Vec<u64>,
+    /// Frames at one address are one location: whether an address was returned to makes no difference here.
+    locations: Vec<Location>,
+    location_index: FxHashMap<(ModuleId, u64, bool), u64>,
+    functions: Vec<Function>,
+    function_index: FxHashMap<(NameId, NameId), u64>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(profile: Profile<'a>) -> Self {
+        Self {
+            profile,
+            strings: InternedStrings::default(),
+            mappings: Mappings::of(profile.machine),
+            location_of: vec![0; profile.machine.frames().len()],
+            locations: Vec::new(),
+            location_index: FxHashMap::default(),
+            functions: Vec::new(),
+            function_index: FxHashMap::default(),
+        }
+    }
+
+    fn write<W: Write>(mut self, fields: &mut Fields<W>) -> io::Result<()> {
+        let columns = Columns::of(self.profile.machine);
+        self.describe(&columns, fields)?;
+        self.samples(&columns, fields)?;
+        for mapping in self.mapping_messages() {
+            fields.message(field::MAPPING, &mapping)?;
+        }
+        for location in &self.locations {
+            fields.message(field::LOCATION, location)?;
+        }
+        for function in &self.functions {
+            fields.message(field::FUNCTION, function)?;
+        }
+        for string in self.strings.iter() {
+            fields.text(field::STRING_TABLE, string)?;
+        }
+        Ok(())
+    }
+
+    fn describe<W: Write>(&mut self, columns: &Columns, fields: &mut Fields<W>) -> io::Result<()> {
+        let types: Vec<ValueType> = columns
+            .list
+            .iter()
+            .map(|column| ValueType { kind: self.string(&column.name), unit: self.string(column.unit) })
+            .collect();
+        for kind in &types {
+            fields.message(field::SAMPLE_TYPE, kind)?;
+        }
+        let (period_column, period) = columns.period;
+        if let Some(kind) = types.get(period_column) {
+            fields.message(field::PERIOD_TYPE, kind)?;
+            fields.number(field::PERIOD, period);
+        }
+        if let Some(kind) = types.get(columns.default) {
+            fields.number(field::DEFAULT_SAMPLE_TYPE, kind.kind);
+        }
+        let system = self.profile.machine.system();
+        fields.number(field::TIME_NANOS, system.start_unix as i64);
+        fields.number(field::DURATION_NANOS, system.end.0.saturating_sub(system.start.0) as i64);
+        let cpus = if system.cpus == 0 { String::new() } else { format!("{} CPUs", system.cpus) };
+        for comment in [&system.host, &system.kernel, &system.architecture, &cpus, &system.command] {
+            if !comment.is_empty() {
+                let comment = self.string(comment);
+                fields.number(field::COMMENT, comment);
+            }
+        }
+        Ok(())
+    }
+
+    fn samples<W: Write>(&mut self, columns: &Columns, fields: &mut Fields<W>) -> io::Result<()> {
+        let machine = self.profile.machine;
+        let rows = Rows::of(machine, columns);
+        let threads: Vec<Vec<Label>> = machine.threads().iter().map(|thread| self.labels(thread)).collect();
+        let mut message = Sample::default();
+        for (key, values) in rows.iter() {
+            message.location_id.clear();
+            for &frame in machine.stacks().get(key.stack) {
+                let location = self.location(frame);
+                message.location_id.push(location);
+            }
+            message.value.clear();
+            message.value.extend_from_slice(values);
+            message.label.clear();
+            message.label.extend(threads.get(key.thread.0 as usize).into_iter().flatten());
+            for &(name, value) in machine.attributes().get(key.attributes) {
+                message.label.extend(self.text_label(machine.string(name), machine.string(value)));
+            }
+            fields.message(field::SAMPLE, &message)?;
+        }
+        Ok(())
+    }
+
+    /// The labels of each sample of a thread.
+    fn labels(&mut self, thread: &Thread) -> Vec<Label> {
+        let machine = self.profile.machine;
+        let process = machine.process(thread.process);
+        let pid = Label { key: self.string("pid"), str: 0, num: process.pid.0.into() };
+        let tid = Label { key: self.string("tid"), str: 0, num: thread.tid.0.into() };
+        let comm = self.text_label("comm", machine.string(thread.name));
+        let process = self.text_label("process", machine.string(process.name));
+        [Some(pid), Some(tid), comm, process].into_iter().flatten().collect()
+    }
+
+    /// A label is a number unless it has text, so that an empty text can't be told.
+    fn text_label(&mut self, key: &str, text: &str) -> Option<Label> {
+        (!text.is_empty()).then(|| Label { key: self.string(key), str: self.string(text), num: 0 })
+    }
+
+    /// The id of a frame's location, which is added if it is new.
+    fn location(&mut self, frame: FrameId) -> u64 {
+        match self.location_of.get(frame.0 as usize) {
+            Some(0) => {}
+            Some(&known) => return known,
+            None => return 0,
+        }
+        let Profile { machine, symbols } = self.profile;
+        let found = *machine.frames().get(frame);
+        let cut = found.flags.has(FrameFlags::CUT);
+        let address = found.lookup_address().0;
+        let next = self.locations.len() as u64 + 1;
+        let id = *self.location_index.entry((found.module, address, cut)).or_insert(next);
+        if id == next {
+            let mapping_id = if cut { 0 } else { self.mappings.id(machine, found.module, address) };
+            let named = cut || symbols.is_resolved(frame);
+            let line = if named { vec![Line { function_id: self.function(frame) }] } else { Vec::new() };
+            self.locations.push(Location { id, mapping_id, address, line });
+        }
+        self.location_of[frame.0 as usize] = id;
+        id
+    }
+
+    fn function(&mut self, frame: FrameId) -> u64 {
+        let symbols = self.profile.symbols;
+        let names = (symbols.name_id(frame), symbols.linkage_id(frame));
+        let next = self.functions.len() as u64 + 1;
+        let id = *self.function_index.entry(names).or_insert(next);
+        if id == next {
+            let name = self.string(symbols.function(names.0));
+            let system_name = self.string(symbols.function(names.1));
+            self.functions.push(Function { id, name, system_name });
+        }
+        id
+    }
+
+    fn mapping_messages(&mut self) -> Vec<Mapping> {
+        let machine = self.profile.machine;
+        let mut named = vec![false; self.mappings.used().len() + 1];
+        for location in &self.locations {
+            named[location.mapping_id as usize] |= !location.line.is_empty();
+        }
+        let places = self.mappings.used().to_vec();
+        let ids = 1_u64..;
+        ids.zip(places)
+            .map(|(id, place)| {
+                let module = machine.module(place.module);
+                let path = match place.module {
+                    ModuleId::KERNEL => "[kernel.kallsyms]",
+                    _ => machine.string(module.path),
+                };
+                let build_id = module.build_id.map(|id| id.to_string()).unwrap_or_default();
+                Mapping {
+                    id,
+                    memory_start: place.start,
+                    memory_limit: place.limit,
+                    file_offset: place.offset,
+                    filename: self.string(path),
+                    build_id: self.string(&build_id),
+                    has_functions: named[id as usize],
+                }
+            })
+            .collect()
+    }
+
+    fn string(&mut self, string: &str) -> i64 {
+        i64::from(self.strings.intern(string).0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use collector_common::record::ExportMachine;
+
+    use super::*;
+
+    /// The strings' table is only right if the empty string is its first.
+    #[test]
+    fn the_empty_string_is_the_first() {
+        let machine = ExportMachine::default();
+        let symbols = crate::symbolize::Symbols::unresolved(&machine);
+        let mut writer = Writer::new(Profile { machine: &machine, symbols: &symbols });
+        assert_eq!(writer.string(""), 0);
+        assert_eq!(writer.strings.iter().next(), Some(""));
+    }
+}

@@ -1,0 +1,28 @@
+//! What a format is: it is given a [`Profile`] and writes bytes.
+
+use std::io::{self, Write};
+
+use collector_common::record::ExportMachine;
+
+use crate::symbolize::Symbols;
+
+/// What a format is given.
+#[derive(Clone, Copy, Debug)]
+pub struct Profile<'a> {
+    /// The recording.
+    pub machine: &'a ExportMachine,
+    /// Names for its frames.
+    pub symbols: &'a Symbols,
+}
+
+/// A way to write a profile.
+pub trait ExportFormat: Sync {
+    /// Its name for `--format`.
+    fn name(&self) -> &'static str;
+    /// The file ending that selects it, with the dot.
+    fn ending(&self) -> &'static str;
+    /// What it can hold, in one line.
+    fn description(&self) -> &'static str;
+    /// Writes the whole profile.
+    fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()>;
+}

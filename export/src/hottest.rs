@@ -1,0 +1,234 @@
+//! The hottest functions of a profile, as rows and as a table of text.
+//!
+//! `own` is what was counted while a function itself ran (it was the leaf of the stack), `total` what was counted
+//! while it was anywhere on the stack: once a sample, however often it is there.
+
+use std::fmt;
+
+use collector_common::record::{ExportMachine, FrameFlags, FrameId, ModuleId, SampleKindId, Unit};
+use rustc_hash::FxHashMap;
+
+use crate::format::Profile;
+use crate::format::pprof::Recorded;
+use crate::symbolize::{NameId, STACK_CUT};
+
+/// A function and what was counted in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Its name; `module+0xaddress` where it has none.
+    pub function: String,
+    /// The file it is in, `[kernel]`, or another name in brackets.
+    pub module: String,
+    /// Counted while it ran itself.
+    pub own: i64,
+    /// Counted while it was on the stack.
+    pub total: i64,
+}
+
+/// Functions, the one with the most of its own first.
+#[derive(Clone, Debug)]
+pub struct Hottest {
+    /// What was counted, as `cpu`.
+    pub name: String,
+    /// In what unit: `count`, `nanoseconds` or `bytes`.
+    pub unit: String,
+    /// Counted in all samples.
+    pub total: i64,
+    /// All functions.
+    pub rows: Vec<Row>,
+}
+
+impl Hottest {
+    /// The functions of a recording, by the samples of one kind.
+    pub fn of(profile: Profile<'_>, kind: SampleKindId) -> Self {
+        let machine = profile.machine;
+        let mut weights = vec![0_i64; machine.stacks().len()];
+        for sample in machine.samples().iter().filter(|sample| sample.kind == kind) {
+            if let Some(weight) = weights.get_mut(sample.stack.0 as usize) {
+                *weight = weight.saturating_add(sample.value);
+            }
+        }
+        let functions = Functions::of(profile);
+        let mut tally = Tally::new(functions.names.len());
+        for (stack, weight) in machine.stacks().iter().zip(weights).filter(|&(_, weight)| weight != 0) {
+            tally.add(stack.iter().filter_map(|&frame| functions.of_frame(frame)), weight);
+        }
+        let kind = machine.kinds().get(usize::from(kind.0));
+        let name = kind.map_or("samples", |kind| machine.string(kind.name)).to_owned();
+        let unit = kind.map_or(Unit::Count, |kind| kind.unit).name().to_owned();
+        tally.finish(name, unit, |function| functions.row(profile, function))
+    }
+
+    /// The functions of a profile that was read, by the values of one of its sample types.
+    pub fn of_recorded(recorded: &Recorded, sample_type: usize) -> Self {
+        let mut tally = Tally::new(recorded.functions());
+        let is_code = |function: &u32| recorded.function(*function).name != STACK_CUT;
+        for sample in recorded.samples() {
+            let weight = sample.values.get(sample_type).copied().unwrap_or_default();
+            tally.add(recorded.stack(&sample).filter(is_code), weight);
+        }
+        let counted = recorded.sample_types().get(sample_type);
+        let (name, unit) = counted.map(|kind| (kind.name.clone(), kind.unit.clone())).unwrap_or_default();
+        tally.finish(name, unit, |function| {
+            let function = recorded.function(function);
+            (function.name.to_owned(), function.module.to_owned())
+        })
+    }
+
+    /// The first `count` functions as text.
+    pub fn table(&self, count: usize) -> Table<'_> {
+        Table { hottest: self, count }
+    }
+}
+
+/// The functions that the frames of a machine are in.
+struct Functions {
+    names: Vec<(NameId, ModuleId)>,
+    /// By frame; none for what is no code.
+    frames: Vec<Option<u32>>,
+}
+
+impl Functions {
+    fn of(profile: Profile<'_>) -> Self {
+        let machine = profile.machine;
+        let mut names = Vec::new();
+        let mut index: FxHashMap<(NameId, ModuleId), u32> = FxHashMap::default();
+        let frames = (0..).zip(machine.frames().iter()).map(|(id, frame)| {
+            let function = (profile.symbols.name_id(FrameId(id)), frame.module);
+            (!frame.flags.has(FrameFlags::CUT)).then(|| {
+                *index.entry(function).or_insert_with(|| {
+                    names.push(function);
+                    names.len() as u32 - 1
+                })
+            })
+        });
+        let frames = frames.collect();
+        Self { names, frames }
+    }
+
+    fn of_frame(&self, frame: FrameId) -> Option<u32> {
+        self.frames.get(frame.0 as usize).copied().flatten()
+    }
+
+    fn row(&self, profile: Profile<'_>, function: u32) -> (String, String) {
+        let Some(&(name, module)) = self.names.get(function as usize) else { return Default::default() };
+        let machine: &ExportMachine = profile.machine;
+        let path = machine.string(machine.module(module).path);
+        (profile.symbols.function(name).to_owned(), path.to_owned())
+    }
+}
+
+/// Counts by function.
+struct Tally {
+    all: i64,
+    own: Vec<i64>,
+    total: Vec<i64>,
+    /// By function: the number of the last stack it was seen on.
+    seen: Vec<u32>,
+    stacks: u32,
+}
+
+impl Tally {
+    fn new(functions: usize) -> Self {
+        Self {
+            all: 0,
+            own: vec![0; functions],
+            total: vec![0; functions],
+            seen: vec![0; functions],
+            stacks: 0,
+        }
+    }
+
+    /// Adds a stack, leaf first.
+    fn add(&mut self, stack: impl Iterator<Item = u32>, weight: i64) {
+        self.stacks += 1;
+        self.all = self.all.saturating_add(weight);
+        for (depth, function) in stack.map(|function| function as usize).enumerate() {
+            let (Some(own), Some(total), Some(seen)) =
+                (self.own.get_mut(function), self.total.get_mut(function), self.seen.get_mut(function))
+            else {
+                continue;
+            };
+            if depth == 0 {
+                *own = own.saturating_add(weight);
+            }
+            if *seen != self.stacks {
+                *seen = self.stacks;
+                *total = total.saturating_add(weight);
+            }
+        }
+    }
+
+    fn finish(self, name: String, unit: String, function: impl Fn(u32) -> (String, String)) -> Hottest {
+        let mut rows: Vec<Row> = (0..)
+            .zip(self.own.into_iter().zip(self.total))
+            .filter(|(_, counts)| *counts != (0, 0))
+            .map(|(index, (own, total))| {
+                let (function, module) = function(index);
+                Row { function, module, own, total }
+            })
+            .collect();
+        rows.sort_by(|a, b| {
+            (b.own, b.total).cmp(&(a.own, a.total)).then_with(|| a.function.cmp(&b.function))
+        });
+        Hottest { name, unit, total: self.all, rows }
+    }
+}
+
+/// The first functions of a [`Hottest`], to be displayed.
+#[derive(Clone, Copy, Debug)]
+pub struct Table<'a> {
+    hottest: &'a Hottest,
+    count: usize,
+}
+
+impl fmt::Display for Table<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Hottest { unit, total, rows, .. } = self.hottest;
+        writeln!(f, "{:>11} {:>6}  {:>11} {:>6}  function", "self", "", "total", "")?;
+        for row in rows.iter().take(self.count) {
+            let module = row.module.rsplit('/').next().unwrap_or_default();
+            let module = if module.is_empty() || row.function.starts_with(module) {
+                String::new()
+            } else {
+                format!("  ({module})")
+            };
+            let function = printable(&row.function);
+            writeln!(
+                f,
+                "{:>11} {:>5.1}%  {:>11} {:>5.1}%  {function}{}",
+                amount(row.own, unit),
+                percent(row.own, *total),
+                amount(row.total, unit),
+                percent(row.total, *total),
+                printable(&module),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// A name without what could drive a terminal.
+fn printable(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+fn percent(part: i64, whole: i64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}
+
+fn amount(value: i64, unit: &str) -> String {
+    let (scale, steps) = match unit {
+        "nanoseconds" => (1000.0, &["ns", "us", "ms", "s"][..]),
+        "bytes" => (1024.0, &["B", "KiB", "MiB", "GiB"][..]),
+        _ => return value.to_string(),
+    };
+    let mut value = value as f64;
+    let mut unit = 0;
+    while value.abs() >= scale && unit + 1 < steps.len() {
+        value /= scale;
+        unit += 1;
+    }
+    let digits = if unit == 0 { 0 } else { 2 };
+    format!("{value:.digits$} {}", steps[unit])
+}

@@ -1,0 +1,169 @@
+//! An ELF file's headers: what `object` parses of them, copied out so that the file can be read on.
+
+use std::io::{Read, Seek};
+
+use object::elf::{FileHeader32, FileHeader64, Machine, SHF_EXECINSTR, SHT_NOBITS, SHT_RELA, SectionType};
+use object::read::elf::{FileHeader, SectionHeader};
+use object::{Endianness, ReadCache, ReadRef};
+
+use super::SymbolError;
+
+/// Headers are small: one read of more than this is refused, and with it the memory it would take.
+const MAX_HEADER_READ: u64 = 16 << 20;
+
+/// Files compiled with a section for each function have tens of thousands before they are linked, and after it
+/// some tens.
+const MAX_SECTIONS: u64 = 1 << 16;
+
+/// Tables of one kind that are looked at.
+const MAX_TABLES: usize = 8;
+
+/// A section header.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Section {
+    pub(super) kind: SectionType,
+    pub(super) executable: bool,
+    /// Whether its name says that it holds procedure linkage stubs, or relocations for them.
+    pub(super) plt: bool,
+    pub(super) address: u64,
+    pub(super) offset: u64,
+    pub(super) size: u64,
+    pub(super) entry_size: u64,
+    /// The section that this one's entries refer to: strings for symbols, symbols for relocations.
+    pub(super) link: u32,
+}
+
+impl Section {
+    /// Whether an address lies in it.
+    pub(super) fn contains(&self, address: u64) -> bool {
+        address.checked_sub(self.address).is_some_and(|offset| offset < self.size)
+    }
+
+    /// Whether the file has its bytes; in a file of debug information code sections have none.
+    pub(super) fn has_bytes(&self) -> bool {
+        self.kind != SHT_NOBITS
+    }
+}
+
+/// What is known of a file.
+#[derive(Debug)]
+pub(super) struct Layout {
+    pub(super) endian: Endianness,
+    pub(super) is_64: bool,
+    pub(super) machine: Machine,
+    pub(super) sections: Vec<Section>,
+    /// Address ranges of code, sorted: start and end.
+    code: Vec<(u64, u64)>,
+}
+
+impl Layout {
+    /// Reads the headers and gives the file back.
+    pub(super) fn read<R: Read + Seek>(file: R) -> Result<(Self, R), SymbolError> {
+        let cache = ReadCache::new(file);
+        let parsed = {
+            let data = Headers(&cache);
+            // The class is the byte after the magic number, in both classes' headers.
+            match data.read_bytes_at(0, 5) {
+                Ok([.., 1]) => Self::parse::<FileHeader32<Endianness>, _>(data, false),
+                _ => Self::parse::<FileHeader64<Endianness>, _>(data, true),
+            }
+        }?;
+        Ok((parsed, cache.into_inner()))
+    }
+
+    fn parse<'data, Elf, R>(data: R, is_64: bool) -> Result<Self, SymbolError>
+    where
+        Elf: FileHeader<Endian = Endianness>,
+        R: ReadRef<'data>,
+    {
+        let header = Elf::parse(data).map_err(SymbolError::Malformed)?;
+        let endian = header.endian().map_err(SymbolError::Malformed)?;
+        let headers = header.section_headers(endian, data).map_err(SymbolError::Malformed)?;
+        if headers.len() as u64 > MAX_SECTIONS {
+            let size = headers.len() as u64;
+            return Err(SymbolError::TooLarge { what: "section table", size, limit: MAX_SECTIONS });
+        }
+        let names = header.section_strings(endian, data, headers).unwrap_or_default();
+        let sections: Vec<Section> = headers
+            .iter()
+            .map(|section| {
+                let executable = section.sh_flags(endian).0 & SHF_EXECINSTR.0 != 0;
+                let kind = section.sh_type(endian);
+                let named = executable || kind == SHT_RELA;
+                let name = if named { section.name(endian, names).unwrap_or_default() } else { &[] };
+                Section {
+                    kind,
+                    executable,
+                    plt: [&b".plt"[..], b".iplt", b".rela.plt", b".rela.iplt"]
+                        .iter()
+                        .any(|start| name.starts_with(start)),
+                    address: section.sh_addr(endian).into(),
+                    offset: section.sh_offset(endian).into(),
+                    size: section.sh_size(endian).into(),
+                    entry_size: section.sh_entsize(endian).into(),
+                    link: section.sh_link(endian),
+                }
+            })
+            .collect();
+        let mut code: Vec<(u64, u64)> = sections
+            .iter()
+            .filter(|section| section.executable)
+            .map(|section| (section.address, section.address.saturating_add(section.size)))
+            .collect();
+        code.sort_unstable();
+        Ok(Self { endian, is_64, machine: header.e_machine(endian), sections, code })
+    }
+
+    /// The code section, as a range, that an address lies in.
+    pub(super) fn code_at(&self, address: u64) -> Option<(u64, u64)> {
+        let after = self.code.partition_point(|&(start, _)| start <= address);
+        let range = *self.code.get(after.checked_sub(1)?)?;
+        (address < range.1).then_some(range)
+    }
+
+    /// The first few sections of a kind, with their positions: linkers make one or two tables of symbols, and some
+    /// of relocations.
+    pub(super) fn tables(&self, kind: SectionType) -> impl Iterator<Item = (usize, &Section)> {
+        let of_kind = move |(_, section): &(usize, &Section)| section.kind == kind;
+        self.sections.iter().enumerate().filter(of_kind).take(MAX_TABLES)
+    }
+
+    /// The sections that hold procedure linkage stubs.
+    pub(super) fn stub_sections(&self) -> impl Iterator<Item = &Section> {
+        self.sections
+            .iter()
+            .filter(|section| section.executable && section.plt && section.has_bytes())
+            .take(MAX_TABLES)
+    }
+
+    /// The section that `section` links to.
+    pub(super) fn linked(&self, section: &Section) -> Option<&Section> {
+        self.sections.get(section.link as usize)
+    }
+}
+
+/// Reads of headers through the cache, none of them large.
+#[derive(Debug)]
+struct Headers<'a, R: Read + Seek>(&'a ReadCache<R>);
+
+impl<R: Read + Seek> Clone for Headers<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: Read + Seek> Copy for Headers<'_, R> {}
+
+impl<'a, R: Read + Seek> ReadRef<'a> for Headers<'a, R> {
+    fn len(self) -> Result<u64, ()> {
+        self.0.len()
+    }
+
+    fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'a [u8], ()> {
+        if size > MAX_HEADER_READ { Err(()) } else { self.0.read_bytes_at(offset, size) }
+    }
+
+    fn read_bytes_at_until(self, range: std::ops::Range<u64>, delimiter: u8) -> Result<&'a [u8], ()> {
+        self.0.read_bytes_at_until(range, delimiter)
+    }
+}

@@ -1,0 +1,81 @@
+//! Addresses as linked in, names out, from the symbol tables of an ELF file.
+//!
+//! The file is read, never mapped, so that one that is cut short while it is read costs an error and not the
+//! process; and it is read in pieces, so that a large one costs no memory. Only the wanted addresses are kept
+//! in mind: one pass over the symbols finds the best for each, nothing is sorted.
+//!
+//! - `layout`: headers and section headers, parsed by `object`.
+//! - `stream`: tables of fixed-size entries, and strings, read piece by piece.
+//! - `symtab`: the pass over a symbol table.
+//! - `plt`: names of procedure linkage stubs, which have no symbols.
+
+mod layout;
+mod plt;
+mod stream;
+mod symtab;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, Read, Seek};
+
+use object::Endianness;
+use object::elf::{FileHeader32, FileHeader64, SHT_DYNSYM, SHT_SYMTAB};
+use object::read::elf::FileHeader;
+
+use layout::Layout;
+
+use super::answer::Answer;
+
+/// Why symbols of a module could not be read, or not all of them.
+#[derive(Debug, thiserror::Error)]
+pub enum SymbolError {
+    /// There is nothing to read.
+    #[error("its file could not be opened")]
+    Missing,
+    /// Reading failed.
+    #[error("reading failed: {0}")]
+    Read(#[from] io::Error),
+    /// The headers are not those of an ELF file, or lead outside of the file.
+    #[error("not a whole ELF file: {0}")]
+    Malformed(object::read::Error),
+    /// A table is larger than any real one.
+    #[error("its {what} claims {size} entries, more than the {limit} of any real file")]
+    TooLarge {
+        /// What the table holds.
+        what: &'static str,
+        /// Its size by the file's account.
+        size: u64,
+        /// The largest that is read.
+        limit: u64,
+    },
+}
+
+/// Finds names for the addresses of `answer` that have none. What was found before an error stays.
+pub(super) fn look_up<R: Read + Seek>(file: R, answer: &mut Answer<'_>) -> Result<(), SymbolError> {
+    let (layout, mut file) = Layout::read(file)?;
+    if layout.is_64 {
+        look_up_in::<FileHeader64<Endianness>, R>(&layout, &mut file, answer)
+    } else {
+        look_up_in::<FileHeader32<Endianness>, R>(&layout, &mut file, answer)
+    }
+}
+
+fn look_up_in<Elf, R>(layout: &Layout, file: &mut R, answer: &mut Answer<'_>) -> Result<(), SymbolError>
+where
+    Elf: FileHeader<Endian = Endianness>,
+    R: Read + Seek,
+{
+    let stubs = plt::stubs::<Elf, R>(layout, file, answer)?;
+    let mut targets: Vec<u64> = stubs.resolvers().collect();
+    targets.sort_unstable();
+    targets.dedup();
+    let mut resolvers = Answer::new(&targets);
+    for kind in [SHT_SYMTAB, SHT_DYNSYM] {
+        for (_, table) in layout.tables(kind) {
+            symtab::look_up::<Elf, R>(layout, table, file, answer)?;
+            symtab::look_up::<Elf, R>(layout, table, file, &mut resolvers)?;
+        }
+    }
+    stubs.name(&resolvers, answer);
+    Ok(())
+}

@@ -1,0 +1,18 @@
+//! Names for frames: each distinct frame is looked up once, after the recording.
+//!
+//! - `resolve`: the way from a machine and its files to [`Symbols`].
+//! - `elf`, `kernel`: names for the addresses of one file, and for those of the kernel.
+//! - `choice`, `demangle`: which of several names, and how it reads.
+//! - `answer`, `symbols`: what was found, for one module and for the machine.
+
+mod answer;
+mod choice;
+mod demangle;
+mod elf;
+mod kernel;
+mod resolve;
+mod symbols;
+
+pub use elf::SymbolError;
+pub use resolve::{ModuleFiles, symbolize};
+pub use symbols::{Name, NameId, STACK_CUT, Symbols, Unreadable};

@@ -1,0 +1,13 @@
+//! Tests of the crate from outside, mostly against readers and tools that are not ours.
+//!
+//! A tool that is missing makes its test print `SKIPPED`, or fail where the environment says `CI=true`.
+
+#![allow(clippy::unwrap_used, reason = "what a test can't do is its failure")]
+
+mod damaged;
+mod flamegraph;
+mod folded;
+mod made;
+mod pprof;
+mod symbols;
+mod tools;

@@ -1,0 +1,422 @@
+//! Names of functions against `nm`, `objdump` and `addr2line` of binutils, which read the same files another way.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Cursor, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use collector_common::ids::Svma;
+use collector_common::record::{ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind};
+use export::symbolize::{ModuleFiles, Symbols, symbolize};
+
+use crate::tools::{output, tool};
+
+/// Files of modules by their paths.
+pub(crate) struct Files<'a> {
+    pub(crate) machine: &'a ExportMachine,
+    pub(crate) debug: Option<PathBuf>,
+    pub(crate) kallsyms: &'static [u8],
+    pub(crate) vdso: Option<Vec<u8>>,
+    pub(crate) opened: Cell<usize>,
+}
+
+impl<'a> Files<'a> {
+    pub(crate) fn of(machine: &'a ExportMachine) -> Self {
+        Self { machine, debug: None, kallsyms: &[], vdso: None, opened: Cell::new(0) }
+    }
+}
+
+impl ModuleFiles for Files<'_> {
+    type File = File;
+
+    fn open(&self, module: ModuleId) -> Option<File> {
+        self.opened.set(self.opened.get() + 1);
+        File::open(self.machine.string(self.machine.module(module).path)).ok()
+    }
+
+    fn open_debug(&self, _: ModuleId) -> Option<File> {
+        self.debug.as_ref().and_then(|path| File::open(path).ok())
+    }
+
+    fn kernel_symbols(&self) -> Option<Box<dyn BufRead>> {
+        Some(Box::new(BufReader::new(Cursor::new(self.kallsyms))))
+    }
+
+    fn vdso(&self) -> Option<&[u8]> {
+        self.vdso.as_deref()
+    }
+}
+
+/// A machine with one file and a frame at each of some addresses.
+pub(crate) fn machine_of(path: &Path, addresses: impl IntoIterator<Item = u64>) -> ExportMachine {
+    let mut machine = ExportMachine::default();
+    let path = machine.intern_string(path.to_str().unwrap());
+    let module = machine.add_module(Module { kind: ModuleKind::File, path, build_id: None });
+    for address in addresses {
+        let flags = FrameFlags::default();
+        machine.intern_frame(Frame { module, address: Svma(address), flags });
+    }
+    machine
+}
+
+/// Linkage names by address, without versions.
+fn names(machine: &ExportMachine, symbols: &Symbols) -> BTreeMap<u64, Option<String>> {
+    let frames = machine.frames().iter().zip(0..);
+    frames
+        .map(|(frame, id)| {
+            let name = symbols.name(FrameId(id)).linkage;
+            let name = name.strip_suffix("@plt").unwrap_or_else(|| name.split('@').next().unwrap_or(name));
+            (frame.address.0, symbols.is_resolved(FrameId(id)).then(|| name.to_owned()))
+        })
+        .collect()
+}
+
+/// A symbol of code with a size, as `nm` prints it.
+#[derive(Debug)]
+struct Symbol {
+    start: u64,
+    size: u64,
+    kind: char,
+    name: String,
+}
+
+fn nm(path: &Path, dynamic: bool) -> Vec<Symbol> {
+    let mut command = Command::new("nm");
+    command.args(["--defined-only", "-S"]).args(dynamic.then_some("-D")).arg(path);
+    let hex = |text: &str| u64::from_str_radix(text, 16).unwrap();
+    output(&mut command)
+        .lines()
+        .filter_map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let [start, size, kind, name] = words[..] else { return None };
+            let name = name.split('@').next().unwrap().to_owned();
+            Some(Symbol { start: hex(start), size: hex(size), kind: kind.chars().next().unwrap(), name })
+        })
+        .filter(|symbol| "tTwWi".contains(symbol.kind))
+        .collect()
+}
+
+/// Names that the rule allows at an address, by `nm`'s account: those of the smallest and most visible symbols
+/// around it.
+fn allowed(symbols: &[Symbol], address: u64) -> BTreeSet<&str> {
+    let around =
+        || symbols.iter().filter(|symbol| (symbol.start..symbol.start + symbol.size).contains(&address));
+    let smallest = around().map(|symbol| symbol.size).min();
+    let of_size = || around().filter(|symbol| Some(symbol.size) == smallest);
+    let rank = |symbol: &Symbol| match symbol.kind {
+        'T' => 2,
+        't' => 0,
+        // `nm` shows an ifunc's kind and not its visibility.
+        'i' => 3,
+        _ => 1,
+    };
+    let best = of_size().map(rank).filter(|&rank| rank < 3).max();
+    of_size()
+        .filter(|symbol| rank(symbol) == 3 || Some(rank(symbol)) == best)
+        .map(|s| s.name.as_str())
+        .collect()
+}
+
+/// First, middle and last address of every `step`-th function.
+fn addresses(symbols: &[Symbol], step: usize) -> BTreeSet<u64> {
+    let spread = |symbol: &Symbol| [0, symbol.size / 2, symbol.size - 1].map(|offset| symbol.start + offset);
+    symbols.iter().filter(|symbol| symbol.size > 0).step_by(step).flat_map(spread).collect()
+}
+
+fn agrees_with_nm(path: &Path, dynamic: bool, step: usize) {
+    if tool("nm").is_none() {
+        return;
+    }
+    let truth = nm(path, dynamic);
+    let wanted = addresses(&truth, step);
+    assert!(wanted.len() > 1_000, "{}: {} addresses", path.display(), wanted.len());
+    let machine = machine_of(path, wanted);
+    let files = Files::of(&machine);
+    let symbols = symbolize(&machine, &files);
+    assert_eq!(files.opened.get(), 1);
+    assert!(symbols.unreadable().is_empty(), "{:?}", symbols.unreadable());
+    for (address, name) in names(&machine, &symbols) {
+        let allowed = allowed(&truth, address);
+        let name = name.unwrap_or_default();
+        assert!(
+            allowed.contains(name.as_str()),
+            "{}: {address:#x} is {name}, not {allowed:?}",
+            path.display()
+        );
+    }
+}
+
+/// The file that a library is, among this process's or the compiler's.
+fn library(name: &str) -> Option<PathBuf> {
+    let found = output(Command::new("gcc").arg(format!("-print-file-name={name}")));
+    let path = PathBuf::from(found.trim());
+    path.is_absolute().then(|| path.canonicalize().unwrap())
+}
+
+#[test]
+fn names_in_libc_and_libstdcxx_are_those_of_nm() {
+    if tool("gcc").is_none() {
+        return;
+    }
+    agrees_with_nm(&library("libc.so.6").unwrap(), true, 1);
+    agrees_with_nm(&library("libstdc++.so.6").unwrap(), true, 2);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn names_in_this_program_are_those_of_nm() {
+    agrees_with_nm(&std::env::current_exe().unwrap(), false, 20);
+}
+
+/// `addr2line` reads symbols where there is no debug information.
+#[test]
+fn names_in_libstdcxx_are_those_of_addr2line() {
+    if tool("gcc").is_none() || tool("addr2line").is_none() {
+        return;
+    }
+    let path = library("libstdc++.so.6").unwrap();
+    let truth = nm(&path, true);
+    let wanted = addresses(&truth, 7);
+    let machine = machine_of(&path, wanted.iter().copied());
+    let found = names(&machine, &symbolize(&machine, &Files::of(&machine)));
+
+    let mut addr2line = Command::new("addr2line");
+    let mut child =
+        addr2line.args(["-f", "-e"]).arg(&path).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let asked = wanted.clone();
+    let feeding = std::thread::spawn(move || {
+        for address in asked {
+            writeln!(input, "{address:#x}").unwrap();
+        }
+    });
+    let answers = child.wait_with_output().unwrap();
+    feeding.join().unwrap();
+    let answers = String::from_utf8(answers.stdout).unwrap();
+    let starts: BTreeMap<&str, u64> =
+        truth.iter().map(|symbol| (symbol.name.as_str(), symbol.start)).collect();
+    let mut compared = 0;
+    for (address, theirs) in wanted.iter().zip(answers.lines().step_by(2)) {
+        let ours = found[address].as_deref().unwrap_or_default();
+        let theirs = theirs.split('@').next().unwrap();
+        // Several names may be right: then they start at one place.
+        assert!(
+            ours == theirs || starts.get(ours) == starts.get(theirs),
+            "{address:#x}: {ours}, not {theirs}"
+        );
+        compared += 1;
+    }
+    assert!(compared > 1_000, "{compared}");
+}
+
+/// Names of stubs as `objdump` makes them up.
+fn agrees_with_objdump(path: &Path) {
+    let mut objdump = Command::new("objdump");
+    objdump.args(["-d", "--no-show-raw-insn", "-j", ".plt", "-j", ".plt.sec", "-j", ".plt.got"]).arg(path);
+    let text = output(&mut objdump);
+    let stubs: BTreeMap<u64, &str> = text
+        .lines()
+        .filter_map(|line| {
+            let (address, name) = line.split_once(" <")?;
+            let name = name.strip_suffix(">:")?.strip_suffix("@plt")?;
+            Some((u64::from_str_radix(address, 16).ok()?, name))
+        })
+        .filter(|(_, name)| !name.starts_with("*ABS*"))
+        .collect();
+    assert!(stubs.len() > 3, "{}: {text}", path.display());
+    let machine = machine_of(path, stubs.keys().map(|start| start + 5));
+    let symbols = symbolize(&machine, &Files::of(&machine));
+    for (frame, id) in machine.frames().iter().zip(0..) {
+        let expected = format!("{}@plt", stubs[&(frame.address.0 - 5)].split('@').next().unwrap());
+        assert_eq!(symbols.name(FrameId(id)).linkage, expected, "{:#x}", frame.address.0);
+    }
+}
+
+/// A program compiled for a test.
+pub(crate) fn compiled(folder: &Path, name: &str, source: &str, arguments: &[&str]) -> PathBuf {
+    let file = folder.join(format!("{name}.c"));
+    std::fs::write(&file, source).unwrap();
+    let program = folder.join(name);
+    output(Command::new("gcc").args(arguments).arg("-o").arg(&program).arg(&file));
+    program
+}
+
+pub(crate) const PROGRAM: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int (*compare)(const char *, const char *) = strcmp;
+__attribute__((noinline)) static int local(int x) { return x * 3 + rand(); }
+__attribute__((noinline)) int global(int x) { puts("x"); return local(x) + 1; }
+__asm__(".text\n.globl bare\nbare:\n nop\n nop\n ret\n inner_label:\n ret\n.globl sized\n.type sized,@function\n"
+        "sized:\n nop\n ret\n.size sized, . - sized\n nop\n nop\n");
+int main(int argc, char **argv) { free(malloc(argc)); return global(argc) + compare(argv[0], "a"); }
+"#;
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn stubs_are_named_after_what_they_call() {
+    if tool("gcc").is_none() || tool("objdump").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (name, arguments) in [
+        ("lazy", &["-Wl,-z,lazy"][..]),
+        ("now", &["-Wl,-z,now", "-fno-plt"]),
+        ("ibt", &["-fcf-protection=full", "-Wl,-z,ibtplt", "-Wl,-z,lazy"]),
+        ("fixed", &["-no-pie", "-Wl,-z,lazy"]),
+    ] {
+        let program = compiled(folder.path(), name, PROGRAM, arguments);
+        if name != "now" {
+            agrees_with_objdump(&program);
+        }
+    }
+    agrees_with_objdump(&library("libstdc++.so.6").unwrap());
+}
+
+/// glibc calls some of its own functions through stubs that a resolver fills: `nm` knows those as ifuncs.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn stubs_of_ifuncs_are_named_after_the_ifunc() {
+    if tool("gcc").is_none() || tool("objdump").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = r#"
+        static int one(void) { return 1; }
+        static int (*resolve(void))(void) { return one; }
+        int chosen(void) __attribute__((ifunc("resolve"), visibility("hidden")));
+        int main(void) { return chosen(); }
+    "#;
+    let program = compiled(folder.path(), "ifunc", source, &[]);
+    let text = output(Command::new("objdump").args(["-d", "-j", ".plt"]).arg(&program));
+    let stub = text
+        .lines()
+        .find(|line| line.contains("*ABS*") && line.ends_with("@plt>:"))
+        .and_then(|line| line.split_once(' '))
+        .unwrap()
+        .0;
+    let machine = machine_of(&program, [u64::from_str_radix(stub, 16).unwrap()]);
+    let symbols = symbolize(&machine, &Files::of(&machine));
+    assert_eq!(symbols.name(FrameId(0)).function, "chosen@plt");
+}
+
+/// The address of a symbol.
+pub(crate) fn address_of(program: &Path, name: &str) -> u64 {
+    let text = output(Command::new("nm").arg(program));
+    let line = text.lines().find(|line| line.ends_with(&format!(" {name}"))).unwrap();
+    u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_symbol_without_a_size_goes_on_to_the_next() {
+    if tool("gcc").is_none() || tool("nm").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = compiled(folder.path(), "bare", PROGRAM, &["-O1"]);
+    let (bare, label, sized) =
+        (address_of(&program, "bare"), address_of(&program, "inner_label"), address_of(&program, "sized"));
+    let truth = BTreeMap::from([
+        (bare, Some("bare")),
+        (bare + 2, Some("bare")),
+        (label, Some("inner_label")),
+        (sized, Some("sized")),
+        (sized + 1, Some("sized")),
+        // Behind the end of a symbol that has one.
+        (sized + 2, None),
+        (address_of(&program, "local") + 1, Some("local")),
+        (0x10, None),
+        (u64::MAX, None),
+    ]);
+    let machine = machine_of(&program, truth.keys().copied());
+    let found = names(&machine, &symbolize(&machine, &Files::of(&machine)));
+    let expected: BTreeMap<u64, Option<String>> =
+        truth.into_iter().map(|(address, name)| (address, name.map(str::to_owned))).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_stripped_program_is_named_by_its_debug_file() {
+    if ["gcc", "nm", "strip", "objcopy"].iter().any(|name| tool(name).is_none()) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = compiled(folder.path(), "whole", PROGRAM, &["-g"]);
+    let (local, main) = (address_of(&program, "local"), address_of(&program, "main"));
+    let debug = folder.path().join("whole.debug");
+    output(Command::new("objcopy").arg("--only-keep-debug").arg(&program).arg(&debug));
+    output(Command::new("strip").arg(&program));
+    let machine = machine_of(&program, [local, main + 4]);
+    let mut files = Files::of(&machine);
+    let alone = symbolize(&machine, &files);
+    assert!(!alone.is_resolved(FrameId(0)));
+    assert_eq!(alone.name(FrameId(0)).function, format!("whole+{local:#x}"));
+    assert!(alone.unreadable().is_empty(), "a stripped file is whole: {:?}", alone.unreadable());
+    files.debug = Some(debug);
+    let both = symbolize(&machine, &files);
+    assert_eq!((both.name(FrameId(0)).function, both.name(FrameId(1)).function), ("local", "main"));
+}
+
+#[test]
+fn a_file_that_is_gone_is_reported() {
+    let machine = machine_of(Path::new("/nowhere/gone"), [0x1000]);
+    let symbols = symbolize(&machine, &Files::of(&machine));
+    assert_eq!(symbols.name(FrameId(0)).function, "gone+0x1000");
+    let messages: Vec<String> = symbols.unreadable().iter().map(|gone| gone.message(&machine)).collect();
+    assert_eq!(messages, ["no names for /nowhere/gone: its file could not be opened"]);
+}
+
+/// A return address is looked up in the call before it, which may be the end of a function.
+#[test]
+fn a_call_at_the_end_of_a_function_belongs_to_it() {
+    if tool("gcc").is_none() || tool("nm").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = compiled(folder.path(), "ends", PROGRAM, &["-O1"]);
+    let symbols = nm(&program, false);
+    let local = symbols.iter().find(|symbol| symbol.name == "local").unwrap();
+    let end = local.start + local.size;
+    let mut machine = machine_of(&program, [end]);
+    let module = ModuleId(1);
+    let flags = FrameFlags(FrameFlags::RETURN_ADDRESS);
+    let frame = machine.intern_frame(Frame { module, address: Svma(end), flags });
+    let symbols = symbolize(&machine, &Files::of(&machine));
+    assert_eq!(symbols.name(frame).function, "local");
+    assert_ne!(symbols.name(FrameId(0)).function, "local");
+}
+
+#[test]
+fn kernel_frames_and_the_vdso_have_their_own_sources() {
+    if tool("gcc").is_none() || tool("nm").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let image = compiled(folder.path(), "vdso.so", PROGRAM, &["-shared", "-fPIC"]);
+    let global = address_of(&image, "global");
+    let mut machine = ExportMachine::default();
+    let path = machine.intern_string("[vdso]");
+    let vdso = machine.add_module(Module { kind: ModuleKind::Vdso, path, build_id: None });
+    let kernel = FrameFlags(FrameFlags::KERNEL);
+    let mut frame =
+        |module, address, flags| machine.intern_frame(Frame { module, address: Svma(address), flags });
+    let frames = [
+        frame(ModuleId::KERNEL, 0xffff_ffff_8100_0010, kernel),
+        frame(ModuleId::KERNEL, 0xffff_ffff_c010_0000, kernel),
+        frame(ModuleId::KERNEL, 0xffff_ffff_0000_0000, kernel),
+        frame(vdso, global, FrameFlags::default()),
+        frame(vdso, 0, FrameFlags(FrameFlags::CUT)),
+    ];
+    let mut files = Files::of(&machine);
+    files.kallsyms = b"ffffffff81000000 T _RNvCs1234_6kernel4open\nffffffffc0100000 t submit\t[zram]\n";
+    files.vdso = Some(std::fs::read(&image).unwrap());
+    let symbols = symbolize(&machine, &files);
+    assert_eq!(
+        frames.map(|frame| symbols.name(frame).function),
+        ["kernel::open", "submit [zram]", "[kernel]+0xffffffff00000000", "global", "[stack cut]"]
+    );
+}

@@ -1,0 +1,41 @@
+//! What the walk asks about an address: which mapping it lies in, and that mapping's unwind table.
+
+use std::num::NonZeroU64;
+
+use crate::UnwindTable;
+
+/// Executable memory of a process, at one moment.
+pub trait AddressSpace {
+    /// The executable mapping that contains `address`; `None` if there is none.
+    ///
+    /// Called when an address leaves the mapping of the frame before, so a binary search is quick enough.
+    fn lookup(&self, address: u64) -> Option<Mapping<'_>>;
+
+    /// A number that stands for this address space as it is now: no other address space that the same
+    /// [`crate::Unwinder`] walks has it, and it changes whenever a mapping does. A walk then reuses what
+    /// [`Self::lookup`] told an earlier walk.
+    ///
+    /// `None`, as here by default, has each walk ask anew.
+    fn generation(&self) -> Option<NonZeroU64> {
+        None
+    }
+}
+
+/// An executable mapping.
+#[derive(Clone, Copy, Debug)]
+pub struct Mapping<'a> {
+    /// The first address.
+    pub start: u64,
+    /// The address behind the last.
+    pub end: u64,
+    /// Address in the process minus address as linked, wrapping: what was added to each `p_vaddr` at load.
+    pub bias: u64,
+    /// The file's unwind rules; `None` for executable memory that has none (JIT code, an unreadable file).
+    pub table: Option<&'a UnwindTable>,
+}
+
+impl Mapping<'_> {
+    pub(crate) fn contains(&self, address: u64) -> bool {
+        self.start <= address && address < self.end
+    }
+}

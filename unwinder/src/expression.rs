@@ -1,0 +1,197 @@
+//! DWARF expressions (DWARF 5, section 2.5) as call frame information uses them: on untyped 64-bit values, bounded in
+//! steps and in stack depth, without allocation.
+
+use gimli::{Encoding, EndianSlice, Expression, Format, LittleEndian, Operation, UnitOffset};
+
+use crate::arch::Registers;
+use crate::{StackMemory, StopReason};
+
+type Slice<'a> = EndianSlice<'a, LittleEndian>;
+
+const ENCODING: Encoding = Encoding { address_size: 8, format: Format::Dwarf32, version: 5 };
+const MAX_STEPS: usize = 1000;
+const MAX_DEPTH: usize = 64;
+
+/// What an expression may ask for.
+#[derive(Debug)]
+pub(crate) struct Operands<'a, M> {
+    pub(crate) registers: &'a Registers,
+    pub(crate) stack: &'a M,
+    /// Added to addresses as linked (`DW_OP_addr`).
+    pub(crate) bias: u64,
+    /// The first value on the stack of a register's expression; there is none while the CFA is sought.
+    pub(crate) cfa: Option<u64>,
+}
+
+/// Whether an expression reads no register but those that `allowed` names. False for one that can't be decoded.
+pub(crate) fn reads_only(bytes: &[u8], allowed: impl Fn(u16) -> bool) -> bool {
+    let mut operations = Expression(Slice::new(bytes, LittleEndian)).operations(ENCODING);
+    loop {
+        match operations.next() {
+            Ok(Some(Operation::Register { register } | Operation::RegisterOffset { register, .. })) => {
+                if !allowed(register.0) {
+                    return false;
+                }
+            }
+            Ok(Some(_)) => {}
+            Ok(None) => return true,
+            Err(_) => return false,
+        }
+    }
+}
+
+/// The value an expression leaves on top.
+pub(crate) fn evaluate<M: StackMemory>(bytes: &[u8], operands: &Operands<'_, M>) -> Result<u64, StopReason> {
+    let mut values = Values { values: [0; MAX_DEPTH], depth: 0 };
+    if let Some(cfa) = operands.cfa {
+        values.push(cfa)?;
+    }
+    let mut position = 0;
+    for _ in 0..MAX_STEPS {
+        let Some(rest) = bytes.get(position..) else { return Err(StopReason::Unsupported) };
+        if rest.is_empty() {
+            return values.pop();
+        }
+        let whole = Expression(Slice::new(rest, LittleEndian));
+        let mut operations = whole.operations(ENCODING);
+        let Ok(Some(operation)) = operations.next() else { return Err(StopReason::Unsupported) };
+        position += operations.offset_from(&whole);
+        if let Some(jump) = apply(operation, &mut values, operands)? {
+            position = position.checked_add_signed(isize::from(jump)).ok_or(StopReason::Unsupported)?;
+        }
+    }
+    Err(StopReason::Unsupported)
+}
+
+/// Does one operation; `Some` is a jump relative to the next.
+fn apply<M: StackMemory>(
+    operation: Operation<Slice<'_>>,
+    values: &mut Values,
+    operands: &Operands<'_, M>,
+) -> Result<Option<i16>, StopReason> {
+    use Operation as O;
+    let register = |number: u16| operands.registers.get(number).ok_or(StopReason::Unsupported);
+    match operation {
+        O::UnsignedConstant { value } => values.push(value)?,
+        O::SignedConstant { value } => values.push(value as u64)?,
+        O::Address { address } => values.push(address.wrapping_add(operands.bias))?,
+        O::Register { register: number } => values.push(register(number.0)?)?,
+        O::RegisterOffset { register: number, offset, base_type: UnitOffset(0) } => {
+            values.push(register(number.0)?.wrapping_add_signed(offset))?;
+        }
+        O::CallFrameCFA => values.push(operands.cfa.ok_or(StopReason::Unsupported)?)?,
+        O::Deref { base_type: UnitOffset(0), size, space: false } => {
+            let address = values.pop()?;
+            values.push(deref(address, size, operands.stack)?)?;
+        }
+        O::Skip { target } => return Ok(Some(target)),
+        O::Bra { target } => return Ok((values.pop()? != 0).then_some(target)),
+        // Conversions between untyped values change nothing.
+        O::Nop
+        | O::Uninitialized
+        | O::StackValue
+        | O::Convert { base_type: UnitOffset(0) }
+        | O::Reinterpret { base_type: UnitOffset(0) } => {}
+        _ => return shuffle_or_compute(&operation, values).map(|()| None),
+    }
+    Ok(None)
+}
+
+fn shuffle_or_compute(operation: &Operation<Slice<'_>>, values: &mut Values) -> Result<(), StopReason> {
+    use Operation as O;
+    match *operation {
+        O::Drop => values.pop().map(|_| ()),
+        O::Pick { index } => values.push(values.peek(index)?),
+        O::Swap => {
+            let (b, a) = (values.pop()?, values.pop()?);
+            values.push(b)?;
+            values.push(a)
+        }
+        O::Rot => {
+            let (c, b, a) = (values.pop()?, values.pop()?, values.pop()?);
+            values.push(c)?;
+            values.push(a)?;
+            values.push(b)
+        }
+        O::Abs => values.unary(|a| (a as i64).unsigned_abs()),
+        O::Neg => values.unary(u64::wrapping_neg),
+        O::Not => values.unary(|a| !a),
+        O::PlusConstant { value } => values.unary(|a| a.wrapping_add(value)),
+        O::And => values.binary(|a, b| Some(a & b)),
+        O::Or => values.binary(|a, b| Some(a | b)),
+        O::Xor => values.binary(|a, b| Some(a ^ b)),
+        O::Plus => values.binary(|a, b| Some(a.wrapping_add(b))),
+        O::Minus => values.binary(|a, b| Some(a.wrapping_sub(b))),
+        O::Mul => values.binary(|a, b| Some(a.wrapping_mul(b))),
+        // Signed, as DWARF says; the remainder is of untyped, thus unsigned, values.
+        O::Div => values.binary(|a, b| (b != 0).then(|| (a as i64).wrapping_div(b as i64) as u64)),
+        O::Mod => values.binary(u64::checked_rem),
+        O::Shl => values.binary(|a, b| Some(if b < 64 { a << b } else { 0 })),
+        O::Shr => values.binary(|a, b| Some(if b < 64 { a >> b } else { 0 })),
+        O::Shra => values.binary(|a, b| Some((a as i64 >> b.min(63)) as u64)),
+        O::Eq => values.compare(|a, b| a == b),
+        O::Ne => values.compare(|a, b| a != b),
+        O::Ge => values.compare(|a, b| a >= b),
+        O::Gt => values.compare(|a, b| a > b),
+        O::Le => values.compare(|a, b| a <= b),
+        O::Lt => values.compare(|a, b| a < b),
+        // Locations, typed values, and what needs a debugger's knowledge.
+        _ => Err(StopReason::Unsupported),
+    }
+}
+
+/// `size` bytes, which may end where readable memory ends.
+fn deref<M: StackMemory>(address: u64, size: u8, stack: &M) -> Result<u64, StopReason> {
+    if !matches!(size, 1 | 2 | 4 | 8) {
+        return Err(StopReason::Unsupported);
+    }
+    let unused = u32::from(8 - size);
+    let mask = u64::MAX >> (unused * 8);
+    if let Ok(word) = stack.read_u64(address) {
+        return Ok(word & mask);
+    }
+    let word = stack.read_u64(address.wrapping_sub(unused.into()))?;
+    Ok(word >> (unused * 8) & mask)
+}
+
+struct Values {
+    values: [u64; MAX_DEPTH],
+    depth: usize,
+}
+
+impl Values {
+    fn push(&mut self, value: u64) -> Result<(), StopReason> {
+        *self.values.get_mut(self.depth).ok_or(StopReason::Unsupported)? = value;
+        self.depth += 1;
+        Ok(())
+    }
+
+    fn pop(&mut self) -> Result<u64, StopReason> {
+        let value = self.peek(0)?;
+        self.depth -= 1;
+        Ok(value)
+    }
+
+    fn peek(&self, from_top: u8) -> Result<u64, StopReason> {
+        let index = self.depth.checked_sub(usize::from(from_top) + 1).ok_or(StopReason::Unsupported)?;
+        self.values.get(index).copied().ok_or(StopReason::Unsupported)
+    }
+
+    fn unary(&mut self, compute: impl FnOnce(u64) -> u64) -> Result<(), StopReason> {
+        let a = self.pop()?;
+        self.push(compute(a))
+    }
+
+    /// `a` was pushed before `b`.
+    fn binary(&mut self, compute: impl FnOnce(u64, u64) -> Option<u64>) -> Result<(), StopReason> {
+        let (b, a) = (self.pop()?, self.pop()?);
+        self.push(compute(a, b).ok_or(StopReason::Unsupported)?)
+    }
+
+    fn compare(&mut self, compare: impl FnOnce(i64, i64) -> bool) -> Result<(), StopReason> {
+        self.binary(|a, b| Some(compare(a as i64, b as i64).into()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

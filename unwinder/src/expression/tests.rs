@@ -1,0 +1,120 @@
+//! Expressions whose values are known; gimli's own evaluator is the second opinion.
+
+use gimli::{Evaluation, EvaluationResult, Expression, Location, Value};
+use proptest::prelude::*;
+
+use super::{ENCODING, LittleEndian, Operands, Slice, evaluate, reads_only};
+use crate::arch::Registers;
+use crate::{CopiedStack, StopReason};
+
+const STACK: [u8; 16] = [1, 2, 3, 4, 5, 6, 7, 0x88, 9, 10, 11, 12, 13, 14, 15, 16];
+
+fn ours(bytes: &[u8], cfa: Option<u64>) -> Result<u64, StopReason> {
+    let registers = Registers::new(0x40_1003, std::array::from_fn(|number| 0x1000 * number as u64));
+    let stack = CopiedStack::new(0x7000, &STACK, 0);
+    evaluate(bytes, &Operands { registers: &registers, stack: &stack, bias: 0x10_0000, cfa })
+}
+
+/// The same by gimli; `None` where it asks for what we have no answer to, or fails.
+fn theirs(bytes: &[u8]) -> Option<u64> {
+    let mut evaluation: Evaluation<Slice<'_>> =
+        Expression(Slice::new(bytes, LittleEndian)).evaluation(ENCODING);
+    evaluation.set_max_iterations(1000);
+    match evaluation.evaluate().ok()? {
+        EvaluationResult::Complete => match evaluation.result().as_slice() {
+            [piece] => match piece.location {
+                Location::Address { address } => Some(address),
+                Location::Value { value: Value::Generic(value) } => Some(value),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+#[test]
+fn a_plt_stubs_cfa() {
+    // rsp + 8 + ((rip & 15) >= 11) << 3
+    let plt = [0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22];
+    assert_eq!(ours(&plt, None), Ok(0x7008));
+    let at_push = [0x77, 0x08, 0x80, 0x09, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22];
+    assert_eq!(ours(&at_push, None), Ok(0x7010));
+    assert!(reads_only(&plt, |register| [7, 16].contains(&register)));
+    assert!(!reads_only(&plt, |register| register == 7));
+}
+
+#[test]
+fn memory_is_read_in_all_sizes_to_its_last_byte() {
+    let read = |offset: u8, size: u8| ours(&[0x77, offset, 0x94, size], None);
+    assert_eq!(read(0, 1), Ok(1));
+    assert_eq!(read(6, 2), Ok(0x8807));
+    assert_eq!(read(8, 8), Ok(0x100f_0e0d_0c0b_0a09));
+    assert_eq!(read(12, 4), Ok(0x100f_0e0d));
+    assert_eq!(read(15, 1), Ok(16));
+    assert_eq!(read(13, 4), Err(StopReason::StackExhausted));
+    assert_eq!(read(0, 3), Err(StopReason::Unsupported));
+    assert_eq!(ours(&[0x77, 0x7f, 0x06], None), Err(StopReason::Unreadable));
+}
+
+#[test]
+fn the_cfa_is_the_first_value_of_a_registers_expression() {
+    // cfa - 16
+    assert_eq!(ours(&[0x40, 0x1c], Some(0x5000)), Ok(0x4ff0));
+    assert_eq!(ours(&[0x9c], Some(0x5000)), Ok(0x5000));
+    assert_eq!(ours(&[0x9c], None), Err(StopReason::Unsupported));
+}
+
+#[test]
+fn addresses_are_relocated() {
+    assert_eq!(ours(&[0x03, 0x78, 0x56, 0x34, 0x12, 0, 0, 0, 0], None), Ok(0x1244_5678));
+}
+
+#[test]
+fn what_never_ends_is_stopped() {
+    // skip -3
+    assert_eq!(ours(&[0x2f, 0xfd, 0xff], None), Err(StopReason::Unsupported));
+    // lit0, skip -4: the stack would grow forever
+    assert_eq!(ours(&[0x30, 0x2f, 0xfc, 0xff], None), Err(StopReason::Unsupported));
+    assert_eq!(ours(&[], None), Err(StopReason::Unsupported));
+}
+
+/// Operations on the stack and on constants alone.
+fn operation() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        (0x30_u8..=0x4f).prop_map(|literal| vec![literal]),
+        any::<u64>().prop_map(|value| [&[0x0e][..], &value.to_le_bytes()].concat()),
+        any::<i16>().prop_map(|value| [&[0x0b][..], &value.to_le_bytes()].concat()),
+        // dup, drop, over, swap, rot; abs .. plus; shl, shr, shra, xor; eq .. ne; nop
+        proptest::sample::select(vec![
+            0x12, 0x12, 0x13, 0x14, 0x16, 0x17, 0x19, 0x1a, 0x1b, 0x1c, 0x1d, 0x1e, 0x1f, 0x20, 0x21, 0x22,
+            0x24, 0x25, 0x26, 0x27, 0x29, 0x2a, 0x2b, 0x2c, 0x2d, 0x2e, 0x96,
+        ])
+        .prop_map(|operation: u8| vec![operation]),
+        (0_u8..4).prop_map(|index| vec![0x15, index]),
+        (0_u8..128).prop_map(|value| vec![0x23, value]),
+        (-12_i16..12).prop_map(|target| [&[0x28][..], &target.to_le_bytes()].concat()),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn arithmetic_agrees_with_gimli(
+        seeds in proptest::collection::vec(any::<u64>(), 3),
+        operations in proptest::collection::vec(operation(), 0..12),
+    ) {
+        let seeds = seeds.iter().flat_map(|seed| [&[0x0e][..], &seed.to_le_bytes()].concat());
+        let bytes: Vec<u8> = seeds.chain(operations.concat()).collect();
+        if let Some(expected) = theirs(&bytes) {
+            prop_assert_eq!(ours(&bytes, None), Ok(expected));
+        }
+    }
+
+    #[test]
+    fn noise_does_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+        let _ = ours(&bytes, Some(0x7000));
+        let _ = reads_only(&bytes, |register| register == 7);
+    }
+}

@@ -1,0 +1,54 @@
+//! Stack unwinding without I/O: registers, stack bytes and modules in, frames out.
+//!
+//! The crate opens no file, reads no memory of its own accord, allocates nothing per stack and has no `unsafe`. A
+//! profiler, a debugger and a crash reporter call it the same way:
+//!
+//! 1. Make one [`UnwindTable`] per ELF file ([`UnwindTable::from_elf`]) and share it by `Arc` between all processes
+//!    that map the file. Its rules are compiled when an address asks for them.
+//! 2. Implement [`AddressSpace`] for a process: a binary search from address to [`Mapping`], and if the process' state
+//!    has a number, [`AddressSpace::generation`], which saves short stacks most of those searches.
+//! 3. Wrap the copied stack in [`CopiedStack`], or implement [`StackMemory`] over memory that can be read live.
+//! 4. Keep one [`Unwinder`] per thread and call [`Unwinder::unwind`] for each sample; every stack ends with a
+//!    [`StopReason`].
+//!
+//! ```
+//! use unwinder::{AddressSpace, CopiedStack, Mapping, Registers, StopReason, Unwinder};
+//!
+//! struct Nothing;
+//! impl AddressSpace for Nothing {
+//!     fn lookup(&self, _address: u64) -> Option<Mapping<'_>> {
+//!         None
+//!     }
+//! }
+//!
+//! let registers = Registers::new(0x1234, [0; 16]);
+//! let stack = CopiedStack::new(registers.sp(), &[], 0);
+//! let mut frames = Vec::new();
+//! let stop = Unwinder::new().unwind(&Nothing, &registers, &stack, |frame| frames.push(frame.address));
+//! assert_eq!((frames.as_slice(), stop), ([0x1234].as_slice(), StopReason::NoMapping));
+//! ```
+//!
+//! Where to read on: `unwinder.rs` is the walk, `table/` turns CFI into rows and rules, `x86_64/` says what a rule
+//! is on that architecture and how it is applied.
+
+mod address_space;
+mod arch;
+mod cache;
+mod error;
+mod expression;
+mod frame;
+mod memory;
+mod region;
+mod stop_reason;
+mod table;
+mod unwinder;
+pub mod x86_64;
+
+pub use address_space::{AddressSpace, Mapping};
+pub use arch::Registers;
+pub use error::TableError;
+pub use frame::{Frame, FrameKind};
+pub use memory::{CopiedStack, StackMemory, StackReadError};
+pub use stop_reason::StopReason;
+pub use table::{SizeReport, UnwindTable};
+pub use unwinder::{DEFAULT_DEPTH_LIMIT, Unwinder};

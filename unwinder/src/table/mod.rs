@@ -1,0 +1,27 @@
+//! From the unwind section of an ELF file to rules, in stages, each a file:
+//!
+//! | stage | in | out |
+//! |---|---|---|
+//! | `sections` | an ELF file | the bytes of `.eh_frame` or `.debug_frame`, and the text's range |
+//! | `functions` | those bytes | each function's start and FDE |
+//! | `index` | that list | a sorted, bucketed index |
+//! | `compile` | one FDE | its rows, by running its program |
+//! | `rules` | a row | an interned rule |
+//! | `rows` | offsets and rules | the compact table that is searched |
+//!
+//! `unwind_table` ties them together and compiles a function when it is first asked for.
+
+mod compile;
+mod functions;
+mod index;
+mod row;
+mod rows;
+mod rules;
+mod sections;
+#[cfg(test)]
+mod tests;
+mod unwind_table;
+
+pub(crate) use row::{CfaRule, ExpressionSpan, RegisterNumber, RegisterRule};
+pub(crate) use rules::{RuleId, RuleView};
+pub use unwind_table::{SizeReport, UnwindTable};

@@ -1,0 +1,197 @@
+//! The interned rules of a table. Thousands of functions share one way to save their registers, so a row is only a
+//! code offset and a [`RuleId`].
+
+use super::row::{CfaRule, ExpressionSpan, RegisterNumber, RegisterRule, Row};
+use crate::arch::{REGISTER_COUNT, Rule};
+
+/// Names a rule of one table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RuleId(pub(crate) u32);
+
+/// A register that changes on the way to the caller, and how, in one word:
+///
+/// ```text
+///  63        32 31     16 15       8 7      0
+///  |  value    | length  | register |  kind |
+/// ```
+///
+/// The value is an offset, a register's number or an expression's offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Saved(u64);
+
+impl Saved {
+    pub(crate) fn new(register: RegisterNumber, rule: RegisterRule) -> Self {
+        let (kind, value, length) = match rule {
+            RegisterRule::Unspecified => (0, 0, 0),
+            RegisterRule::Undefined => (1, 0, 0),
+            RegisterRule::SameValue => (2, 0, 0),
+            RegisterRule::Offset(offset) => (3, offset as u32, 0),
+            RegisterRule::ValOffset(offset) => (4, offset as u32, 0),
+            RegisterRule::Register(source) => (5, source.into(), 0),
+            RegisterRule::Expression(span) => (6, span.offset, span.length),
+            RegisterRule::ValExpression(span) => (7, span.offset, span.length),
+        };
+        Saved(u64::from(value) << 32 | u64::from(length) << 16 | u64::from(register) << 8 | kind)
+    }
+
+    pub(crate) fn register(self) -> RegisterNumber {
+        (self.0 >> 8) as RegisterNumber
+    }
+
+    pub(crate) fn rule(self) -> RegisterRule {
+        let value = (self.0 >> 32) as u32;
+        let span = ExpressionSpan { offset: value, length: (self.0 >> 16) as u16 };
+        match self.0 as u8 {
+            1 => RegisterRule::Undefined,
+            2 => RegisterRule::SameValue,
+            3 => RegisterRule::Offset(value as i32),
+            4 => RegisterRule::ValOffset(value as i32),
+            5 => RegisterRule::Register(value as RegisterNumber),
+            6 => RegisterRule::Expression(span),
+            7 => RegisterRule::ValExpression(span),
+            _ => RegisterRule::Unspecified,
+        }
+    }
+}
+
+/// What holds for all rows of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Traits {
+    /// The register that stands for the return address.
+    pub(crate) return_address: RegisterNumber,
+    /// A signal trampoline: the caller's address is where it was interrupted.
+    pub(crate) signal: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Head {
+    cfa: CfaRule,
+    traits: Traits,
+    saved_count: u8,
+    saved_start: u32,
+    /// What the quick walk does for this rule.
+    quick: Rule,
+}
+
+/// A rule in full.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RuleView<'a> {
+    pub(crate) cfa: CfaRule,
+    pub(crate) traits: Traits,
+    pub(crate) saved: &'a [Saved],
+    /// The unwind section, which holds the expressions' bytes.
+    pub(crate) section: &'a [u8],
+}
+
+impl RuleView<'_> {
+    pub(crate) fn register(&self, register: RegisterNumber) -> RegisterRule {
+        let saved = self.saved.iter().find(|saved| saved.register() == register);
+        saved.map_or(RegisterRule::Unspecified, |saved| saved.rule())
+    }
+}
+
+/// All rules of a table, each once.
+#[derive(Debug, Default)]
+pub(crate) struct RuleStore {
+    heads: Vec<Head>,
+    saved: Vec<Saved>,
+    /// Open addressing with linear probing: a rule's id plus 1, or 0. Its length is a power of two.
+    slots: Vec<u32>,
+}
+
+impl RuleStore {
+    pub(crate) fn len(&self) -> usize {
+        self.heads.len()
+    }
+
+    pub(crate) fn bytes_held(&self) -> usize {
+        self.heads.capacity() * size_of::<Head>()
+            + self.saved.capacity() * size_of::<Saved>()
+            + self.slots.capacity() * size_of::<u32>()
+    }
+
+    pub(crate) fn quick(&self, id: RuleId) -> Rule {
+        self.heads.get(id.0 as usize).map_or(Rule::Missing, |head| head.quick)
+    }
+
+    pub(crate) fn view<'a>(&'a self, id: RuleId, section: &'a [u8]) -> Option<RuleView<'a>> {
+        let head = self.heads.get(id.0 as usize)?;
+        let start = head.saved_start as usize;
+        let saved = self.saved.get(start..start + usize::from(head.saved_count))?;
+        Some(RuleView { cfa: head.cfa, traits: head.traits, saved, section })
+    }
+
+    /// The id of the rule that `row` is, which is added if it is new.
+    pub(crate) fn intern(&mut self, row: &Row, traits: Traits, section: &[u8]) -> RuleId {
+        let mut buffer = [Saved(0); REGISTER_COUNT];
+        let saved = changes(row, traits, &mut buffer);
+        if self.heads.len() * 4 >= self.slots.len() * 3 {
+            self.grow();
+        }
+        let mask = self.slots.len() - 1;
+        let mut slot = hash_of(row.cfa, traits, saved) as usize & mask;
+        while let Some(id) = self.slots[slot].checked_sub(1) {
+            let known = self.view(RuleId(id), section);
+            if known
+                .is_some_and(|known| known.cfa == row.cfa && known.traits == traits && known.saved == saved)
+            {
+                return RuleId(id);
+            }
+            slot = (slot + 1) & mask;
+        }
+        let id = RuleId(self.heads.len() as u32);
+        let quick = Rule::of(id, &RuleView { cfa: row.cfa, traits, saved, section });
+        let saved_start = self.saved.len() as u32;
+        self.saved.extend_from_slice(saved);
+        self.heads.push(Head { cfa: row.cfa, traits, saved_count: saved.len() as u8, saved_start, quick });
+        self.slots[slot] = id.0 + 1;
+        id
+    }
+
+    fn grow(&mut self) {
+        let length = (self.slots.len() * 2).max(64);
+        self.slots.clear();
+        self.slots.resize(length, 0);
+        for (index, head) in self.heads.iter().enumerate() {
+            let start = head.saved_start as usize;
+            let saved = &self.saved[start..start + usize::from(head.saved_count)];
+            let mut slot = hash_of(head.cfa, head.traits, saved) as usize & (length - 1);
+            while self.slots[slot] != 0 {
+                slot = (slot + 1) & (length - 1);
+            }
+            self.slots[slot] = index as u32 + 1;
+        }
+    }
+}
+
+/// The registers that `row` changes, and the return address' rule whatever it is.
+fn changes<'a>(row: &Row, traits: Traits, buffer: &'a mut [Saved; REGISTER_COUNT]) -> &'a [Saved] {
+    let mut count = 0;
+    for (register, &rule) in row.registers.iter().enumerate() {
+        let register = register as RegisterNumber;
+        let kept = match rule {
+            RegisterRule::Unspecified | RegisterRule::SameValue => false,
+            RegisterRule::Undefined => register == traits.return_address,
+            _ => true,
+        };
+        if kept {
+            buffer[count] = Saved::new(register, rule);
+            count += 1;
+        }
+    }
+    &buffer[..count]
+}
+
+/// A multiply-and-rotate hash. Probing is bounded by the store's load, so crafted collisions cost time in proportion
+/// to the rules a file has, never more.
+fn hash_of(cfa: CfaRule, traits: Traits, saved: &[Saved]) -> u64 {
+    let (kind, register, value) = match cfa {
+        CfaRule::Unsupported => (0, 0, 0),
+        CfaRule::RegisterOffset { register, offset } => (1, register, offset as u32),
+        CfaRule::Expression(span) => (2, 0, span.offset),
+    };
+    let head = u64::from_le_bytes([kind, register, traits.return_address, traits.signal.into(), 0, 0, 0, 0]);
+    let fold = |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let hash = saved.iter().fold(fold(0, head | u64::from(value) << 32), |hash, saved| fold(hash, saved.0));
+    hash ^ hash >> 32
+}

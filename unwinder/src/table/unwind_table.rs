@@ -1,0 +1,220 @@
+//! One ELF file's unwind rules: made once, shared by all processes and threads, compiled by function when first asked.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+
+use object::ReadRef;
+
+use super::compile::{self, Scratch};
+use super::index::FdeIndex;
+use super::rows::{Found, RowStart, RowStore};
+use super::rules::{RuleId, RuleStore, RuleView};
+use super::sections::{self, FrameFormat, FrameSection};
+use super::{functions, row::Row};
+use crate::TableError;
+use crate::arch::Rule;
+use crate::cache::CacheKey;
+
+/// Overlapping FDEs (an empty one, one inside of another) that are tried for an address.
+const MAX_CANDIDATES: usize = 4;
+
+/// The unwind rules of one ELF file.
+///
+/// `Send + Sync`; put it in an `Arc`. A function's rules are compiled when an address in it is first asked for.
+#[derive(Debug)]
+pub struct UnwindTable {
+    id: u32,
+    pub(super) text_start: u64,
+    text_size: u32,
+    frame: FrameSection,
+    index: FdeIndex,
+    compiled: RwLock<Compiled>,
+}
+
+#[derive(Debug)]
+struct Compiled {
+    rules: RuleStore,
+    rows: RowStore,
+    scratch: Scratch,
+    /// The rows of the function that is being compiled.
+    pending: Vec<RowStart<u32>>,
+}
+
+enum Lookup {
+    Known(Option<(RuleId, Rule)>),
+    NotCompiled { fde: u32 },
+}
+
+impl Compiled {
+    fn find(&self, function: usize, offset: u32) -> Lookup {
+        match self.rows.find(function, offset) {
+            Found::Rule(id) => Lookup::Known(Some((id, self.rules.quick(id)))),
+            Found::Outside => Lookup::Known(None),
+            Found::NotCompiled { fde } => Lookup::NotCompiled { fde },
+        }
+    }
+}
+
+/// What a table holds, in bytes and counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SizeReport {
+    /// Bytes of the file's text: from the first executable byte to the last.
+    pub text_bytes: usize,
+    /// Bytes of the unwind section, kept for compilation and for expressions.
+    pub section_bytes: usize,
+    /// Bytes of the index from address to function.
+    pub index_bytes: usize,
+    /// Bytes of compiled rows and what leads to them.
+    pub row_bytes: usize,
+    /// Bytes of interned rules.
+    pub rule_bytes: usize,
+    /// Functions (FDEs) in the index.
+    pub functions: usize,
+    /// Functions compiled so far.
+    pub functions_compiled: usize,
+    /// Rows compiled so far.
+    pub rows: usize,
+    /// Distinct rules so far.
+    pub rules: usize,
+}
+
+impl SizeReport {
+    /// All bytes held.
+    pub fn total_bytes(&self) -> usize {
+        self.section_bytes + self.index_bytes + self.row_bytes + self.rule_bytes
+    }
+}
+
+impl UnwindTable {
+    /// The table of an ELF file (or the vDSO's bytes): x86-64, 64-bit, any of executable, shared object, PIE, static.
+    ///
+    /// Copies out only the unwind section; `data` is not kept. Uses `.eh_frame`, or `.debug_frame` (which may be
+    /// compressed) where there is no `.eh_frame`.
+    pub fn from_elf<'d, R: ReadRef<'d>>(data: R) -> Result<Self, TableError> {
+        let parts = sections::read(data)?;
+        let (index, fdes) = FdeIndex::new(functions::list(&parts));
+        let compiled = RwLock::new(Compiled {
+            rules: RuleStore::default(),
+            rows: RowStore::new(fdes),
+            scratch: Scratch::default(),
+            pending: Vec::new(),
+        });
+        let id = next_id()?;
+        Ok(UnwindTable {
+            id,
+            text_start: parts.text_start,
+            text_size: parts.text_size,
+            frame: parts.frame,
+            index,
+            compiled,
+        })
+    }
+
+    /// What the table holds at present.
+    pub fn size_report(&self) -> SizeReport {
+        let compiled = self.read();
+        SizeReport {
+            text_bytes: self.text_size as usize,
+            section_bytes: self.frame.bytes.len(),
+            index_bytes: self.index.bytes_held(),
+            row_bytes: compiled.rows.bytes_held(),
+            rule_bytes: compiled.rules.bytes_held(),
+            functions: self.index.len(),
+            functions_compiled: compiled.rows.functions(),
+            rows: compiled.rows.rows(),
+            rules: compiled.rules.len(),
+        }
+    }
+
+    /// Compiles every function now, for callers that would rather wait once than at each first address.
+    pub fn compile_all(&self) {
+        for function in 0..self.index.len() {
+            self.in_function(function, 0);
+        }
+        self.compiled.write().unwrap_or_else(PoisonError::into_inner).rows.shrink();
+    }
+
+    /// The text's first address as linked, its size, and the cache's key for that first address.
+    pub(crate) fn text(&self) -> (u64, u32, CacheKey) {
+        (self.text_start, self.text_size, CacheKey::new(self.id, 0))
+    }
+
+    /// The quick rule at an address as linked.
+    pub(crate) fn rule(&self, svma: u64) -> Rule {
+        self.locate(svma).map_or(Rule::Missing, |(_, quick)| quick)
+    }
+
+    /// The id of the rule at an address as linked, for [`Self::with_rule`].
+    pub(crate) fn rule_id(&self, svma: u64) -> Option<RuleId> {
+        self.locate(svma).map(|(id, _)| id)
+    }
+
+    /// Hands the rule in full to `use_rule`; `None` for an id of another table.
+    pub(crate) fn with_rule<T>(&self, id: RuleId, use_rule: impl FnOnce(&RuleView<'_>) -> T) -> Option<T> {
+        self.read().rules.view(id, &self.frame.bytes).map(|view| use_rule(&view))
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Compiled> {
+        // The stores only grow, and a reader bounds-checks all that leads into them.
+        self.compiled.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn locate(&self, svma: u64) -> Option<(RuleId, Rule)> {
+        let relative = u32::try_from(svma.checked_sub(self.text_start)?).ok()?;
+        let nearest = self.index.find(relative)?;
+        (0..=nearest).rev().take(MAX_CANDIDATES).find_map(|function| {
+            let offset = relative - self.index.start(function)?;
+            self.in_function(function, offset)
+        })
+    }
+
+    /// The rule at `offset` into `function`, which is compiled if need be.
+    fn in_function(&self, function: usize, offset: u32) -> Option<(RuleId, Rule)> {
+        let compiled = self.read();
+        if let Lookup::Known(known) = compiled.find(function, offset) {
+            return known;
+        }
+        drop(compiled);
+        let mut compiled = self.compiled.write().unwrap_or_else(PoisonError::into_inner);
+        if let Lookup::NotCompiled { fde } = compiled.find(function, offset) {
+            self.compile(function, fde, &mut compiled);
+        }
+        match compiled.find(function, offset) {
+            Lookup::Known(known) => known,
+            Lookup::NotCompiled { .. } => None,
+        }
+    }
+
+    fn compile(&self, function: usize, fde: u32, compiled: &mut Compiled) {
+        let Compiled { rules, rows, scratch, pending } = compiled;
+        pending.clear();
+        let emit = |offset: u64, traits, row: &Row| {
+            let rule = rules.intern(row, traits, &self.frame.bytes).0;
+            // A function of 4 GiB is a broken one: its tail has no rows.
+            let Ok(offset) = u32::try_from(offset) else { return };
+            if pending.last().is_none_or(|last| last.rule != rule) {
+                pending.push(RowStart { offset, rule });
+            }
+        };
+        let bases = &self.frame.bases;
+        let covered = match self.frame.format {
+            FrameFormat::EhFrame => compile::run(&self.frame.eh_frame(), bases, fde, scratch, emit),
+            FrameFormat::DebugFrame => compile::run(&self.frame.debug_frame(), bases, fde, scratch, emit),
+        };
+        let start = self.index.start(function).map(|start| self.text_start + u64::from(start));
+        match covered {
+            Ok(covered) if Some(covered.start) == start => {
+                let length = u32::try_from(covered.end.saturating_sub(covered.start)).unwrap_or(u32::MAX);
+                rows.insert(function, length, pending);
+            }
+            // An FDE that can't be parsed, or another than the index says.
+            _ => rows.insert(function, 0, &[]),
+        }
+    }
+}
+
+fn next_id() -> Result<u32, TableError> {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |id| id.checked_add(1));
+    next.map_err(|_| TableError::TooManyTables)
+}

@@ -1,0 +1,306 @@
+//! The walk: from a thread's registers, frame by frame, to its root or to a [`StopReason`].
+//!
+//! A walk is quick: it follows `ip`, `sp` and `bp` alone, which is what nearly all code needs. Where a frame's rule
+//! reads another register (a realigned stack's CFA in `r10`, the runtime linker's in `rbx`), the walk starts again
+//! from the innermost frame and restores every register from there on; frames that were already handed out are not
+//! handed out twice. That happens at most once a stack.
+
+use std::num::NonZeroU64;
+
+use crate::arch::{Core, GeneralStep, Known, Registers, Rule};
+use crate::cache::{CacheKey, RuleCache};
+use crate::region::{self, Region, RegionMemory};
+use crate::table::RuleId;
+use crate::{AddressSpace, Frame, FrameKind, StackMemory, StackReadError, StopReason};
+
+/// Frames after which a walk stops, unless told otherwise.
+pub const DEFAULT_DEPTH_LIMIT: usize = 1024;
+
+/// Walks stacks. Keep one per thread: it holds the cache from address to rule.
+#[derive(Debug)]
+pub struct Unwinder {
+    cache: RuleCache,
+    memory: RegionMemory,
+    depth_limit: usize,
+}
+
+impl Default for Unwinder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Unwinder {
+    /// An unwinder that stops after [`DEFAULT_DEPTH_LIMIT`] frames.
+    pub fn new() -> Self {
+        Self::with_depth_limit(DEFAULT_DEPTH_LIMIT)
+    }
+
+    /// An unwinder that stops after `depth_limit` frames.
+    pub fn with_depth_limit(depth_limit: usize) -> Self {
+        Unwinder { cache: RuleCache::new(), memory: RegionMemory::new(), depth_limit }
+    }
+
+    /// Hands each frame to `visit`, innermost first, and says why there is no further one.
+    ///
+    /// Allocates nothing, but for the rules of functions that no walk has met before.
+    pub fn unwind<S: AddressSpace, M: StackMemory>(
+        &mut self,
+        space: &S,
+        registers: &Registers,
+        stack: &M,
+        mut visit: impl FnMut(Frame),
+    ) -> StopReason {
+        let mut walk = Walk {
+            cache: &mut self.cache,
+            memory: &mut self.memory,
+            space,
+            generation: space.generation(),
+            stack,
+            region: Region::NOWHERE,
+            depth_limit: self.depth_limit,
+        };
+        match walk.quick_pass(registers, &mut visit) {
+            Pass::Stopped(reason) => reason,
+            Pass::NeedsAllRegisters { visited } => walk.full_pass(registers, visited, &mut visit),
+        }
+    }
+}
+
+/// How the quick pass ended.
+enum Pass {
+    Stopped(StopReason),
+    /// The last of this many frames needs registers that a quick walk does not restore.
+    NeedsAllRegisters {
+        visited: usize,
+    },
+}
+
+/// Why a frame has no next one in this pass.
+enum Halt {
+    Stop(StopReason),
+    NeedsAllRegisters,
+}
+
+impl From<StopReason> for Halt {
+    fn from(reason: StopReason) -> Self {
+        Halt::Stop(reason)
+    }
+}
+
+/// The caller, when it took more than a quick step to find.
+struct Caller {
+    registers: Registers,
+    kind: FrameKind,
+    heuristic: bool,
+    /// The stack pointer went to memory that is not in the copy: there is no frame beyond.
+    switched: bool,
+}
+
+struct Walk<'w, S, M> {
+    cache: &'w mut RuleCache,
+    memory: &'w mut RegionMemory,
+    space: &'w S,
+    generation: Option<NonZeroU64>,
+    stack: &'w M,
+    /// Where the last address that was looked up lies.
+    region: Region,
+    depth_limit: usize,
+}
+
+impl<S: AddressSpace, M: StackMemory> Walk<'_, S, M> {
+    /// Follows `ip`, `sp` and `bp`.
+    #[inline]
+    fn quick_pass(&mut self, initial: &Registers, visit: &mut impl FnMut(Frame)) -> Pass {
+        let mut core = initial.core();
+        let mut frame = Frame { address: core.ip, kind: FrameKind::Ip, heuristic: false };
+        let mut switched = false;
+        for visited in 1..=self.depth_limit {
+            visit(frame);
+            if switched {
+                return Pass::Stopped(StopReason::SwitchedStack);
+            }
+            let rule = self.rule_at(frame.lookup_address());
+            let quick = match rule {
+                Rule::FromSp { offset, base } => core.caller(core.sp, offset, base, self.stack),
+                Rule::FromBp { offset, base } => core.caller(core.bp, offset, base, self.stack),
+                _ => {
+                    let known = if visited == 1 { Known::All } else { Known::Quick };
+                    match self.slow_step(rule, frame, &initial.with_core(core), known) {
+                        Ok(caller) => {
+                            core = caller.registers.core();
+                            frame =
+                                Frame { address: core.ip, kind: caller.kind, heuristic: caller.heuristic };
+                            switched = caller.switched;
+                            continue;
+                        }
+                        Err(Halt::Stop(reason)) => return Pass::Stopped(reason),
+                        Err(Halt::NeedsAllRegisters) => return Pass::NeedsAllRegisters { visited },
+                    }
+                }
+            };
+            core = match quick {
+                Ok(caller) if caller.ip == 0 => return Pass::Stopped(StopReason::Root),
+                Ok(caller) => caller,
+                Err(reason) => return Pass::Stopped(reason),
+            };
+            frame = Frame { address: core.ip, kind: FrameKind::ReturnAddress, heuristic: false };
+        }
+        Pass::Stopped(StopReason::DepthLimit)
+    }
+
+    /// Restores every register. The first `visited` frames were handed out before.
+    #[cold]
+    fn full_pass(
+        &mut self,
+        initial: &Registers,
+        visited: usize,
+        visit: &mut impl FnMut(Frame),
+    ) -> StopReason {
+        let mut registers = *initial;
+        let mut known = Known::All;
+        let mut frame = Frame { address: registers.ip(), kind: FrameKind::Ip, heuristic: false };
+        let mut switched = false;
+        for depth in 0..self.depth_limit {
+            if depth >= visited {
+                visit(frame);
+            }
+            if switched {
+                return StopReason::SwitchedStack;
+            }
+            let caller = match self.full_step(frame, &registers, known) {
+                Ok(caller) => caller,
+                Err(Halt::Stop(reason)) => return reason,
+                // A guess lost them on the way.
+                Err(Halt::NeedsAllRegisters) => return StopReason::Unsupported,
+            };
+            if caller.heuristic {
+                known = Known::Quick;
+            }
+            registers = caller.registers;
+            switched = caller.switched;
+            frame = Frame { address: registers.ip(), kind: caller.kind, heuristic: caller.heuristic };
+        }
+        StopReason::DepthLimit
+    }
+
+    /// The rule at an address, [`Rule::Missing`] where no table says anything.
+    #[inline]
+    fn rule_at(&mut self, address: u64) -> Rule {
+        if !self.region.contains(address) {
+            self.region = self.memory.region(self.space, self.generation, address);
+        }
+        match self.region.key(address) {
+            Some(key) => self.cache.rule(key, || compiled_rule(self.space, address, key)),
+            None => Rule::Missing,
+        }
+    }
+
+    fn full_step(&mut self, frame: Frame, registers: &Registers, known: Known) -> Result<Caller, Halt> {
+        let address = frame.lookup_address();
+        let rule = self.rule_at(address);
+        if !matches!(rule, Rule::FromSp { .. } | Rule::FromBp { .. }) {
+            return self.slow_step(rule, frame, registers, known);
+        }
+        let (table, bias) = region::find(self.space, address).table.ok_or(StopReason::NoRule)?;
+        let id = table.rule_id(address.wrapping_sub(bias)).ok_or(StopReason::NoRule)?;
+        self.general_step(id, frame, registers, known)
+    }
+
+    /// A step by any rule but the two quick ones.
+    #[cold]
+    fn slow_step(
+        &mut self,
+        rule: Rule,
+        frame: Frame,
+        registers: &Registers,
+        known: Known,
+    ) -> Result<Caller, Halt> {
+        match rule {
+            Rule::General { needs_all: true, .. } if known != Known::All => Err(Halt::NeedsAllRegisters),
+            Rule::General { id, .. } => self.general_step(id, frame, registers, known),
+            Rule::Root => Err(StopReason::Root.into()),
+            Rule::Missing => self.guess(frame, registers),
+            Rule::Unsupported | Rule::FromSp { .. } | Rule::FromBp { .. } => {
+                Err(StopReason::Unsupported.into())
+            }
+        }
+    }
+
+    /// A step by the rule `id` of the table that covers the frame.
+    fn general_step(
+        &self,
+        id: RuleId,
+        frame: Frame,
+        registers: &Registers,
+        known: Known,
+    ) -> Result<Caller, Halt> {
+        let found = region::find(self.space, frame.lookup_address());
+        let (table, bias) = found.table.ok_or(StopReason::NoRule)?;
+        let step = GeneralStep { registers, known, stack: self.stack, bias };
+        let applied =
+            table.with_rule(id, |rule| Ok::<_, StopReason>((step.apply(rule)?, rule.traits.signal)));
+        let (caller, signal) = applied.ok_or(StopReason::NoRule)??;
+        if caller.ip() == 0 {
+            return Err(StopReason::Root.into());
+        }
+        if !signal && caller.sp() <= registers.sp() {
+            return Err(StopReason::CfaDidNotGrow.into());
+        }
+        let top = self.stack.read_u64(caller.sp());
+        let switched = signal && matches!(top, Err(StackReadError::Below | StackReadError::Beyond));
+        let kind = if signal { FrameKind::Ip } else { FrameKind::ReturnAddress };
+        Ok(Caller { registers: caller, kind, heuristic: false, switched })
+    }
+
+    /// Whether a frame without a rule is the outermost one, as musl's `_start` is: the frame pointer is zero, which
+    /// is how the psABI ("process initialization") has the outermost frame marked, and nothing but the alignment
+    /// of the stack is left above it.
+    fn is_entry(&self, core: Core) -> bool {
+        const ALIGNMENT: u64 = 16;
+        core.bp == 0
+            && matches!(self.stack.read_u64(core.sp.wrapping_add(ALIGNMENT)), Err(StackReadError::Beyond))
+    }
+
+    /// The caller of a frame without a rule: by the frame pointer, or (only where no call was made since, so that the
+    /// stack's top can be a return address) by the word on top of the stack.
+    ///
+    /// Code that is not mapped at all can't have pushed a frame: there the top of the stack is tried first, and a
+    /// return address into such a place is not worth a guess.
+    fn guess(&mut self, frame: Frame, registers: &Registers) -> Result<Caller, Halt> {
+        let core = registers.core();
+        let mapped = self.region.is_mapped();
+        if mapped && self.is_entry(core) {
+            return Err(StopReason::Root.into());
+        }
+        let candidates = match (frame.kind, mapped) {
+            (FrameKind::Ip, true) => [core.by_frame_pointer(self.stack), core.by_stack_top(self.stack)],
+            (FrameKind::Ip, false) => [core.by_stack_top(self.stack), core.by_frame_pointer(self.stack)],
+            (FrameKind::ReturnAddress, true) => [core.by_frame_pointer(self.stack), None],
+            (FrameKind::ReturnAddress, false) => [None, None],
+        };
+        let reason = if mapped { StopReason::NoRule } else { StopReason::NoMapping };
+        let caller: Core =
+            candidates.into_iter().flatten().find(|core| self.is_plausible(*core)).ok_or(reason)?;
+        if caller.ip == 0 {
+            return Err(StopReason::Root.into());
+        }
+        let registers = registers.with_core(caller);
+        Ok(Caller { registers, kind: FrameKind::ReturnAddress, heuristic: true, switched: false })
+    }
+
+    /// A return address is executable; a chain of frame pointers ends in two zeros.
+    fn is_plausible(&self, caller: Core) -> bool {
+        (caller.ip == 0 && caller.bp == 0)
+            || region::find(self.space, caller.ip.wrapping_sub(1)).region.is_mapped()
+    }
+}
+
+/// The rule that the table of `address` has for it; `None` if that table is not the one that `key` names (an address
+/// space that changed under an unchanged generation).
+#[cold]
+fn compiled_rule<S: AddressSpace>(space: &S, address: u64, key: CacheKey) -> Option<Rule> {
+    let found = region::find(space, address);
+    let (table, bias) = found.table.filter(|_| found.region.key(address) == Some(key))?;
+    Some(table.rule(address.wrapping_sub(bias)))
+}

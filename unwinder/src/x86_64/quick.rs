@@ -1,0 +1,64 @@
+//! A quick step: from (ip, sp, bp) to the caller's, by the rules that nearly all code has, and by guesses where there
+//! is no rule.
+
+use super::SavedBase;
+use crate::{StackMemory, StackReadError, StopReason};
+
+/// The registers that a quick walk follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Core {
+    pub(crate) ip: u64,
+    pub(crate) sp: u64,
+    pub(crate) bp: u64,
+}
+
+impl Core {
+    /// `cfa = from + offset`, `(ip, sp, bp) = (*(cfa - 8), cfa, *(cfa - 8n) or bp)`
+    #[inline]
+    pub(crate) fn caller<M: StackMemory>(
+        self,
+        from: u64,
+        offset: i32,
+        base: SavedBase,
+        stack: &M,
+    ) -> Result<Core, StopReason> {
+        let cfa = from.wrapping_add_signed(offset.into());
+        if cfa <= self.sp {
+            return Err(StopReason::CfaDidNotGrow);
+        }
+        let ip = stack.read_u64(cfa.wrapping_sub(8))?;
+        let bp = match base.below_cfa() {
+            None => self.bp,
+            Some(below) => read_slot(stack, cfa.wrapping_sub(below))?.unwrap_or(self.bp),
+        };
+        Ok(Core { ip, sp: cfa, bp })
+    }
+
+    /// `(ip, sp, bp) = (*(bp + 8), bp + 16, *bp)`, if `bp` may be a frame pointer at all: it points into the readable
+    /// stack, not below `sp`, and is aligned. Whether `ip` is executable is for the walk to find out.
+    pub(crate) fn by_frame_pointer<M: StackMemory>(self, stack: &M) -> Option<Core> {
+        if self.bp < self.sp || !self.bp.is_multiple_of(8) {
+            return None;
+        }
+        let bp = stack.read_u64(self.bp).ok()?;
+        let ip = stack.read_u64(self.bp.checked_add(8)?).ok()?;
+        Some(Core { ip, sp: self.bp.checked_add(16)?, bp })
+    }
+
+    /// `(ip, sp, bp) = (*sp, sp + 8, bp)`: as at a function's first instruction.
+    pub(crate) fn by_stack_top<M: StackMemory>(self, stack: &M) -> Option<Core> {
+        let ip = stack.read_u64(self.sp).ok()?;
+        Some(Core { ip, sp: self.sp.checked_add(8)?, bp: self.bp })
+    }
+}
+
+/// The word at `address`, where a register was saved. `None` if that is below the copied stack: in an epilogue, CFI
+/// still names the slot of a register that was popped a moment ago, and the register itself has its value again.
+#[inline]
+pub(crate) fn read_slot<M: StackMemory>(stack: &M, address: u64) -> Result<Option<u64>, StopReason> {
+    match stack.read_u64(address) {
+        Ok(value) => Ok(Some(value)),
+        Err(StackReadError::Below) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,26 @@
+//! A warmed-up walk allocates nothing. Its own binary, because it replaces the global allocator by one that counts.
+
+#![allow(clippy::unwrap_used, reason = "a failed step of a test should stop it")]
+
+mod corpus;
+
+use unwinder::{StopReason, Unwinder};
+
+#[test]
+fn a_warmed_up_walk_allocates_nothing() {
+    let Some(run) = corpus::run("walks.c", &[]) else { return };
+    let mut unwinder = Unwinder::new();
+    let mut frames = 0;
+    let mut walk_all = || {
+        for stack in &run.stacks {
+            // Quick walks, walks that start again with all registers, signal frames, expressions.
+            let stop = unwinder.unwind(&run.space, &stack.registers, &stack.stack(), |_| frames += 1);
+            assert!(matches!(stop, StopReason::Root | StopReason::SwitchedStack), "{}: {stop:?}", stack.name);
+        }
+    };
+    let cold = allocation_counter::measure(&mut walk_all);
+    let warm = allocation_counter::measure(&mut walk_all);
+    assert!(cold.count_total > 0, "rules were compiled on the first pass, so the counter counts");
+    assert_eq!(warm.count_total, 0);
+    assert!(frames > 200);
+}

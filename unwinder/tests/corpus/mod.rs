@@ -1,0 +1,223 @@
+//! Real stacks for tests and benches: programs in `tests/programs` are compiled here and now; what they print (see
+//! `capture.h`) comes out as [`Captured`] stacks and the [`Space`] they were taken in.
+
+#![allow(dead_code, reason = "each of the binaries that include this module uses a part of it")]
+
+use std::collections::HashMap;
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use object::{Object, ObjectSegment};
+use unwinder::{AddressSpace, CopiedStack, Mapping, Registers, UnwindTable};
+
+/// A stack as a program captured it of itself.
+#[derive(Debug)]
+pub(crate) struct Captured {
+    pub(crate) name: String,
+    pub(crate) registers: Registers,
+    pub(crate) base: u64,
+    pub(crate) bytes: Vec<u8>,
+    /// Every frame's address, innermost first, as glibc's `backtrace()` found them.
+    pub(crate) chain: Vec<u64>,
+}
+
+impl Captured {
+    pub(crate) fn stack(&self) -> CopiedStack<'_> {
+        CopiedStack::new(self.base, &self.bytes, 0)
+    }
+}
+
+/// An executable mapping and the bytes of the ELF file behind it.
+#[derive(Debug)]
+pub(crate) struct Module {
+    pub(crate) name: String,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) bias: u64,
+    pub(crate) elf: Arc<Vec<u8>>,
+    pub(crate) table: Arc<UnwindTable>,
+}
+
+/// A process' executable mappings, sorted.
+#[derive(Debug, Default)]
+pub(crate) struct Space {
+    pub(crate) modules: Vec<Module>,
+    generation: Option<NonZeroU64>,
+}
+
+impl AddressSpace for Space {
+    fn lookup(&self, address: u64) -> Option<Mapping<'_>> {
+        let behind = self.modules.partition_point(|module| module.start <= address);
+        let module = self.modules.get(behind.checked_sub(1)?)?;
+        (address < module.end).then_some(Mapping {
+            start: module.start,
+            end: module.end,
+            bias: module.bias,
+            table: Some(&module.table),
+        })
+    }
+
+    fn generation(&self) -> Option<NonZeroU64> {
+        self.generation
+    }
+}
+
+impl Space {
+    fn new(modules: Vec<Module>) -> Self {
+        static GENERATIONS: AtomicU64 = AtomicU64::new(1);
+        Space { modules, generation: NonZeroU64::new(GENERATIONS.fetch_add(1, Ordering::Relaxed)) }
+    }
+
+    /// The same mappings with tables that have compiled nothing yet.
+    pub(crate) fn fresh(&self) -> Self {
+        let fresh = |module: &Module| Module {
+            name: module.name.clone(),
+            elf: Arc::clone(&module.elf),
+            table: Arc::new(UnwindTable::from_elf(module.elf.as_slice()).unwrap()),
+            ..*module
+        };
+        Space::new(self.modules.iter().map(fresh).collect())
+    }
+}
+
+/// What one run of a program printed.
+#[derive(Debug, Default)]
+pub(crate) struct Run {
+    pub(crate) stacks: Vec<Captured>,
+    pub(crate) space: Space,
+}
+
+impl Run {
+    pub(crate) fn stack(&self, name: &str) -> &Captured {
+        let found = self.stacks.iter().find(|stack| stack.name == name);
+        found.unwrap_or_else(|| panic!("the program captured no stack {name}"))
+    }
+}
+
+const FLAGS: [&str; 6] = ["-O2", "-fomit-frame-pointer", "-pthread", "-g", "-w", "-o"];
+
+/// Compiles `tests/programs/<source>` with `flags` and runs it; `None`, and a line that says so, where no compiler
+/// is installed or it lacks what the flags ask for (static libraries).
+pub(crate) fn run(source: &str, flags: &[&str]) -> Option<Run> {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let binary = folder.path().join("program");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
+    let cpp = source.extension().is_some_and(|extension| extension == "cc");
+    let compiler = if cpp { "g++" } else { "gcc" };
+    let compile =
+        |source: &Path| Command::new(compiler).args(FLAGS).arg(&binary).arg(source).args(flags).status();
+
+    let empty = folder.path().join(if cpp { "empty.cc" } else { "empty.c" });
+    std::fs::write(&empty, "int main(void) { return 0; }").unwrap();
+    if !compile(&empty).is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: {compiler} {flags:?} can't build anything here");
+        return None;
+    }
+    assert!(compile(&source).unwrap().success(), "{}", source.display());
+    let output = Command::new(&binary).env_clear().output().unwrap();
+    assert!(output.status.success(), "{}: {}", source.display(), output.status);
+    Some(parse(&output.stdout))
+}
+
+/// Stacks inside of the machine's Python interpreter, which calls into a shared object of ours.
+pub(crate) fn run_python() -> Option<Run> {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let library = folder.path().join("hook.so");
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let source = programs.join("python_hook.c");
+    let compiled =
+        Command::new("gcc").args(["-shared", "-fPIC"]).args(FLAGS).args([&library, &source]).status();
+    let output = Command::new("python3").arg(programs.join("python_hook.py")).arg(&library).output();
+    let (Ok(compiled), Ok(output)) = (compiled, output) else {
+        eprintln!("SKIPPED: gcc and python3 are not both on this machine");
+        return None;
+    };
+    assert!(compiled.success() && output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(parse(&output.stdout))
+}
+
+struct Words<'a>(&'a [u8]);
+
+impl<'a> Words<'a> {
+    fn word(&mut self) -> u64 {
+        u64::from_le_bytes(*self.bytes(8).first_chunk().unwrap())
+    }
+
+    fn bytes(&mut self, length: usize) -> &'a [u8] {
+        let (bytes, rest) = self.0.split_at(length);
+        self.0 = rest;
+        bytes
+    }
+
+    fn sized(&mut self) -> &'a [u8] {
+        let length = self.word();
+        self.bytes(length as usize)
+    }
+}
+
+fn parse(output: &[u8]) -> Run {
+    let mut words = Words(output);
+    let mut run = Run::default();
+    let mut vdso = Vec::new();
+    while !words.0.is_empty() {
+        match u8::try_from(words.word()) {
+            Ok(b'S') => run.stacks.push(captured(&mut words)),
+            Ok(b'V') => vdso = words.sized().to_vec(),
+            Ok(b'M') => run.space = space(std::str::from_utf8(words.sized()).unwrap(), &vdso),
+            other => panic!("unknown record {other:?}"),
+        }
+    }
+    run
+}
+
+fn captured(words: &mut Words<'_>) -> Captured {
+    let name = std::str::from_utf8(words.bytes(32)).unwrap().trim_end_matches('\0').to_owned();
+    let ip = words.word();
+    let registers = Registers::new(ip, std::array::from_fn(|_| words.word()));
+    let base = words.word();
+    let bytes = words.sized().to_vec();
+    let length = words.word();
+    Captured { name, registers, base, bytes, chain: (0..length).map(|_| words.word()).collect() }
+}
+
+fn space(maps: &str, vdso: &[u8]) -> Space {
+    let mut files = HashMap::<PathBuf, (Arc<Vec<u8>>, Arc<UnwindTable>)>::new();
+    let mut modules = Vec::new();
+    for line in maps.lines() {
+        let mut fields = line.split_whitespace();
+        let (Some(range), Some(mode), Some(offset)) = (fields.next(), fields.next(), fields.next()) else {
+            continue;
+        };
+        let Some(name) = fields.nth(2).filter(|_| mode.contains('x')) else { continue };
+        if name == "[vsyscall]" {
+            continue;
+        }
+        let (start, end) = range.split_once('-').unwrap();
+        let [start, end, offset] = [start, end, offset].map(|hex| u64::from_str_radix(hex, 16).unwrap());
+        let (elf, table) = files.entry(name.into()).or_insert_with(|| {
+            let bytes = if name == "[vdso]" { vdso.to_vec() } else { std::fs::read(name).unwrap() };
+            let table =
+                UnwindTable::from_elf(bytes.as_slice()).unwrap_or_else(|error| panic!("{name}: {error}"));
+            (Arc::new(bytes), Arc::new(table))
+        });
+        let bias = start.wrapping_sub(svma_of_offset(elf, offset));
+        let (elf, table) = (Arc::clone(elf), Arc::clone(table));
+        modules.push(Module { name: name.to_owned(), start, end, bias, elf, table });
+    }
+    modules.sort_by_key(|module| module.start);
+    Space::new(modules)
+}
+
+/// The virtual address as linked of a mapping's first byte.
+fn svma_of_offset(elf: &[u8], offset: u64) -> u64 {
+    let file = object::File::parse(elf).unwrap();
+    let segment = file.segments().find(|segment| {
+        let (start, size) = segment.file_range();
+        (start & !0xfff..start + size).contains(&offset)
+    });
+    let segment = segment.expect("a segment for the mapping's offset");
+    segment.address().wrapping_add(offset).wrapping_sub(segment.file_range().0)
+}

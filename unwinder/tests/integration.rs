@@ -1,0 +1,8 @@
+//! Walks of real stacks, compared with what the programs knew themselves, and of hostile bytes.
+
+#![allow(clippy::unwrap_used, reason = "a failed step of a test should stop it")]
+
+mod corpus;
+mod guesses;
+mod hostile;
+mod walks;

@@ -1,0 +1,193 @@
+//! The chain of addresses of real stacks equals the one that glibc's `backtrace()` (libgcc's unwinder) found in the
+//! program itself.
+
+use unwinder::{Frame, FrameKind, StopReason, Unwinder};
+
+use crate::corpus::{Captured, Run, run, run_python};
+
+fn walk(unwinder: &mut Unwinder, run: &Run, stack: &Captured) -> (Vec<Frame>, StopReason) {
+    let mut frames = Vec::new();
+    let stop = unwinder.unwind(&run.space, &stack.registers, &stack.stack(), |frame| frames.push(frame));
+    (frames, stop)
+}
+
+fn located(run: &Run, addresses: &[u64]) -> Vec<String> {
+    let locate = |&address: &u64| {
+        let module = run.space.modules.iter().find(|module| (module.start..module.end).contains(&address));
+        module.map_or(format!("{address:#x}"), |module| {
+            format!("{}+{:#x}", module.name, address.wrapping_sub(module.bias))
+        })
+    };
+    addresses.iter().map(locate).collect()
+}
+
+/// The whole chain, by unwind information alone, to the root.
+fn assert_complete(run: &Run, stack: &Captured) {
+    let (frames, stop) = walk(&mut Unwinder::new(), run, stack);
+    let addresses: Vec<u64> = frames.iter().map(|frame| frame.address).collect();
+    let name = &stack.name;
+    assert_eq!(located(run, &addresses), located(run, &stack.chain), "{name} stopped with {stop:?}");
+    assert_eq!(stop, StopReason::Root, "{name}");
+    assert!(frames.iter().all(|frame| !frame.heuristic), "{name}");
+}
+
+fn assert_all_complete(source: &str, flags: &[&str], names: &[&str]) {
+    let Some(run) = run(source, flags) else { return };
+    for name in names {
+        let stack = run.stack(name);
+        assert!(stack.chain.len() > 3, "{name}: {:?}", located(&run, &stack.chain));
+        assert_complete(&run, stack);
+    }
+}
+
+const WALKS: [&str; 12] = [
+    "recursion",
+    "qsort",
+    "alloca",
+    "realigned",
+    "huge_frame",
+    "outer_rbx",
+    "outer_r13",
+    "outer_expression",
+    "outer_moved",
+    "signal",
+    "fault",
+    "thread",
+];
+
+#[test]
+fn c_stacks_are_complete() {
+    assert_all_complete("walks.c", &[], &WALKS);
+}
+
+#[test]
+fn stacks_of_a_position_dependent_program_are_complete() {
+    assert_all_complete("walks.c", &["-no-pie", "-fno-pie"], &WALKS);
+}
+
+#[test]
+fn stacks_of_a_static_program_are_complete() {
+    assert_all_complete("walks.c", &["-static"], &WALKS);
+}
+
+#[test]
+fn stacks_of_a_static_pie_are_complete() {
+    assert_all_complete("walks.c", &["-static-pie"], &WALKS);
+}
+
+#[test]
+fn stacks_of_a_program_without_eh_frame_hdr_are_complete() {
+    // libgcc itself then needs the section registered, which static programs do.
+    assert_all_complete("walks.c", &["-static", "-Wl,--no-eh-frame-hdr"], &WALKS);
+}
+
+#[test]
+fn stacks_with_frame_pointers_are_complete() {
+    assert_all_complete("walks.c", &["-fno-omit-frame-pointer", "-O0"], &WALKS);
+}
+
+#[test]
+fn cpp_stacks_are_complete() {
+    let names = ["virtual", "function", "destructor", "handler"];
+    assert_all_complete("exceptions.cc", &[], &names);
+    assert_all_complete("exceptions.cc", &["-O3", "-flto"], &names);
+}
+
+#[test]
+fn python_stacks_are_complete() {
+    let Some(run) = run_python() else { return };
+    assert!(run.stacks.len() > 100, "{}", run.stacks.len());
+    for stack in &run.stacks {
+        assert_complete(&run, stack);
+    }
+}
+
+#[test]
+fn the_recursion_has_its_fifty_frames() {
+    let Some(run) = run("walks.c", &[]) else { return };
+    let (frames, _) = walk(&mut Unwinder::new(), &run, run.stack("recursion"));
+    assert!(frames.len() > 50);
+}
+
+#[test]
+fn frames_above_a_signal_are_exact() {
+    let Some(run) = run("walks.c", &[]) else { return };
+    for name in ["signal", "fault"] {
+        let (frames, _) = walk(&mut Unwinder::new(), &run, run.stack(name));
+        let exact: Vec<usize> = (0..frames.len()).filter(|&at| frames[at].kind == FrameKind::Ip).collect();
+        // capture, on_signal, the trampoline, the interrupted function.
+        assert_eq!(exact, [0, 3], "{name}");
+    }
+}
+
+#[test]
+fn a_handler_on_an_alternate_stack_ends_at_what_it_interrupted() {
+    let Some(run) = run("walks.c", &[]) else { return };
+    let stack = run.stack("alternate_stack");
+    let (frames, stop) = walk(&mut Unwinder::new(), &run, stack);
+    let addresses: Vec<u64> = frames.iter().map(|frame| frame.address).collect();
+    assert_eq!(addresses, stack.chain[..4]);
+    assert_eq!((stop, frames[3].kind), (StopReason::SwitchedStack, FrameKind::Ip));
+}
+
+#[test]
+fn every_instruction_of_lazy_binding_prologues_epilogues_and_vdso() {
+    for flags in [&["-Wl,-z,lazy"][..], &["-Wl,-z,lazy", "-fcf-protection=none"], &["-O0", "-Wl,-z,lazy"]] {
+        let Some(run) = run("steps.c", flags) else { return };
+        assert!(run.stacks.len() > 1000, "{}", run.stacks.len());
+        let mut unwinder = Unwinder::new();
+        let mut modules = std::collections::BTreeMap::new();
+        for (step, stack) in run.stacks.iter().enumerate() {
+            let (frames, stop) = walk(&mut unwinder, &run, stack);
+            let addresses: Vec<u64> = frames.iter().map(|frame| frame.address).collect();
+            let place = located(&run, &addresses);
+            assert_eq!(
+                (place.as_slice(), stop),
+                (located(&run, &stack.chain).as_slice(), StopReason::Root),
+                "step {step}"
+            );
+            *modules.entry(place[0].split('+').next().unwrap().to_owned()).or_insert(0) += 1;
+        }
+        eprintln!("steps by module: {modules:?}");
+        assert!(modules.len() >= 3, "{modules:?}");
+        assert!(modules.contains_key("[vdso]"), "{modules:?}");
+    }
+}
+
+#[test]
+fn the_depth_limit_ends_a_walk() {
+    let Some(run) = run("walks.c", &[]) else { return };
+    let stack = run.stack("recursion");
+    let (frames, stop) = walk(&mut Unwinder::with_depth_limit(20), &run, stack);
+    assert_eq!((frames.len(), stop), (20, StopReason::DepthLimit));
+    let exact = stack.chain.len();
+    assert_eq!(walk(&mut Unwinder::with_depth_limit(exact), &run, stack).1, StopReason::Root);
+    assert_eq!(walk(&mut Unwinder::with_depth_limit(exact - 1), &run, stack).1, StopReason::DepthLimit);
+}
+
+#[test]
+fn a_cut_stack_is_a_prefix() {
+    let Some(run) = run("walks.c", &[]) else { return };
+    let whole = run.stack("recursion");
+    for length in (0..whole.bytes.len()).step_by(512) {
+        let stack = unwinder::CopiedStack::new(whole.base, &whole.bytes[..length], 0);
+        let mut addresses = Vec::new();
+        let stop = Unwinder::new()
+            .unwind(&run.space, &whole.registers, &stack, |frame| addresses.push(frame.address));
+        assert_eq!(addresses, whole.chain[..addresses.len()]);
+        let expected =
+            if addresses.len() == whole.chain.len() { StopReason::Root } else { StopReason::StackExhausted };
+        assert_eq!(stop, expected, "{length} bytes");
+    }
+}
+
+#[test]
+fn an_absent_page_is_unreadable() {
+    let Some(run) = run("walks.c", &[]) else { return };
+    let whole = run.stack("recursion");
+    let stack = unwinder::CopiedStack::new(whole.base, &whole.bytes, 0b1000);
+    let mut addresses = Vec::new();
+    let stop =
+        Unwinder::new().unwind(&run.space, &whole.registers, &stack, |frame| addresses.push(frame.address));
+    assert_eq!((addresses.as_slice(), stop), (&whole.chain[..addresses.len()], StopReason::Unreadable));
+}

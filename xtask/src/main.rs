@@ -1,0 +1,108 @@
+//! The tasks of the checkout: `cargo xtask <verb>`.
+//!
+//! In: a verb and its options. Out: what the verb leaves below `target/`, and the exit code: 0 done, 1 failed,
+//! 2 wrong usage. Each verb is one file and first sets up what it needs, so that any of them works on a fresh
+//! machine.
+
+mod bench;
+mod build_ebpf;
+mod command;
+mod install;
+mod package;
+mod run;
+mod setup;
+mod test;
+mod tidy;
+mod toolchain;
+mod windows;
+mod workspace;
+
+#[path = "../../collector-user/bpf_hash.rs"]
+mod bpf_hash;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::build_ebpf::Arch;
+use crate::setup::Verb;
+use crate::workspace::Workspace;
+
+/// Builds, tests and releases Collector.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Install what is missing on this machine (Debian 12), or print the commands that do
+    Setup {
+        /// Only what this verb needs; without it, what any verb needs
+        #[arg(long = "for", value_name = "VERB")]
+        verb: Option<Verb>,
+    },
+    /// Compile the eBPF programs to target/bpf
+    BuildEbpf {
+        /// Machine whose registers and stacks the programs read; by default this one
+        #[arg(long)]
+        arch: Option<Arch>,
+    },
+    /// Build the release binary and put it on root's PATH
+    Install {
+        /// Folder that gets bin/collector
+        #[arg(long, value_name = "DIR", default_value = "/usr/local")]
+        root: PathBuf,
+    },
+    /// Build, then `collector run` with elevated rights, for 10 s unless told otherwise
+    Run {
+        /// Arguments of `collector run`
+        #[arg(last = true)]
+        args: Vec<String>,
+    },
+    /// Every check there is: format, lints, tests, docs, the Windows build
+    Test {
+        /// Also the slow ones: licences and advisories, benches compiled, packages
+        #[arg(long)]
+        all: bool,
+    },
+    /// Release tarball and publishable crates, in target/package
+    Package,
+    /// Cross-compile for x86_64-pc-windows-gnu
+    Windows,
+    /// Check the house rules that no compiler checks
+    Tidy,
+    /// Run the benches, all or those of one name
+    Bench {
+        /// Name of a bench target
+        name: Option<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    match perform(Cli::parse().task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn perform(task: Task) -> anyhow::Result<()> {
+    let workspace = Workspace::locate()?;
+    match task {
+        Task::Setup { verb } => setup::setup(&workspace, verb.unwrap_or(Verb::Any)),
+        Task::BuildEbpf { arch } => build_ebpf::build_ebpf(&workspace, arch.unwrap_or(Arch::host()?)),
+        Task::Install { root } => install::install(&workspace, &root),
+        Task::Run { args } => run::run(&workspace, args),
+        Task::Test { all } => test::test(&workspace, all),
+        Task::Package => package::package(&workspace),
+        Task::Windows => windows::windows(&workspace),
+        Task::Tidy => tidy::tidy(&workspace),
+        Task::Bench { name } => bench::bench(&workspace, name.as_deref()),
+    }
+}

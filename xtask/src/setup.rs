@@ -1,0 +1,135 @@
+//! `cargo xtask setup`: installs what is missing for a verb.
+//!
+//! In: a verb. Out: a machine on which it works, or an error with the exact commands that a person must run. When
+//! nothing is missing, this is a handful of file look-ups and starts no package manager.
+
+mod bpf_linker;
+mod by_hand;
+mod cargo_tool;
+mod components;
+mod node;
+mod packages;
+mod requirement;
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+
+use crate::toolchain::{BpfToolchain, WindowsToolchain};
+use crate::workspace::Workspace;
+use cargo_tool::CargoTool;
+use requirement::Requirement;
+
+const CARGO_DENY: CargoTool = CargoTool { name: "cargo-deny", version: "0.20.2", args: &[], env: &[] };
+
+/// A verb of `cargo xtask`, as far as it needs something on the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Verb {
+    /// Whatever any verb needs
+    Any,
+    BuildEbpf,
+    Install,
+    Run,
+    Test,
+    Package,
+    Windows,
+    Tidy,
+    Bench,
+}
+
+/// A group of requirements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Need {
+    /// Compile eBPF programs.
+    Bpf,
+    /// Cross-compile for Windows.
+    Windows,
+    /// Readers and workloads that tests use.
+    Tests,
+    /// A browser and what drives it.
+    Browser,
+    /// Clippy and rustfmt.
+    Lints,
+}
+
+impl Verb {
+    fn needs(self) -> &'static [Need] {
+        match self {
+            Self::BuildEbpf | Self::Install | Self::Run | Self::Package => &[Need::Bpf],
+            Self::Windows => &[Need::Windows],
+            Self::Any | Self::Test => &[Need::Bpf, Need::Windows, Need::Tests, Need::Browser, Need::Lints],
+            Self::Bench => &[Need::Bpf, Need::Tests],
+            Self::Tidy => &[],
+        }
+    }
+}
+
+/// Installs what `verb` needs and this machine lacks.
+pub(crate) fn setup(workspace: &Workspace, verb: Verb) -> Result<()> {
+    let needs = verb.needs();
+    let missing = missing(workspace, verb);
+    let lacks_linker = bpf_linker::is_missing(workspace, needs);
+    if !missing.is_empty() {
+        let names: Vec<&str> = missing.iter().map(|requirement| requirement.name).collect();
+        eprintln!("missing on this machine: {}", names.join(", "));
+        if !packages::can_install() {
+            let linker = lacks_linker.then(|| bpf_linker::BPF_LINKER.by_hand(workspace));
+            let commands = by_hand::commands(&missing, by_hand::Manager::detect()).into_iter().chain(linker);
+            let commands: Vec<String> = commands.collect();
+            bail!(
+                "this system is not Debian 12, so nothing was installed; run:\n    {}",
+                commands.join("\n    ")
+            );
+        }
+        packages::install(&missing)?;
+    }
+    if lacks_linker {
+        bpf_linker::BPF_LINKER.install(workspace)?;
+    }
+    if components::are_missing(needs) {
+        components::install()?;
+    }
+    if node::is_missing(workspace, needs) {
+        node::install(workspace)?;
+    }
+    Ok(())
+}
+
+/// Installs cargo-deny, which `test --all` alone needs.
+pub(crate) fn cargo_deny(workspace: &Workspace) -> Result<PathBuf> {
+    if !CARGO_DENY.is_installed(workspace) {
+        CARGO_DENY.install(workspace)?;
+    }
+    Ok(CARGO_DENY.program(workspace))
+}
+
+/// The requirements of `verb` that are not met.
+fn missing(workspace: &Workspace, verb: Verb) -> Vec<Requirement> {
+    let unmet = verb.needs().iter().filter(|need| !is_met_otherwise(workspace, **need));
+    unmet.flat_map(|need| requirement::of(*need)).filter(|requirement| !requirement.is_met()).collect()
+}
+
+/// Whether the machine has what `need` is about, be it by Debian's packages or by rustup.
+fn is_met_otherwise(workspace: &Workspace, need: Need) -> bool {
+    match need {
+        Need::Bpf => BpfToolchain::detect(workspace).is_some(),
+        Need::Lints => matches!(BpfToolchain::detect(workspace), Some(BpfToolchain::Nightly { .. })),
+        Need::Windows => WindowsToolchain::detect().is_some(),
+        Need::Tests | Need::Browser => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_test_verb_covers_what_every_other_verb_needs() {
+        for verb in Verb::value_variants() {
+            for need in verb.needs() {
+                assert!(Verb::Test.needs().contains(need), "{verb:?} needs {need:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! What the tasks need from the machine, and how to tell that it is there.
+//!
+//! Out: for each need a list of requirements, each with its check (a file, or a program whatever package it is
+//! from), its Debian packages, and the command for other systems.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::Need;
+use crate::command;
+use crate::toolchain;
+
+/// One thing a machine must have.
+pub(super) struct Requirement {
+    /// As shown to a person.
+    pub(super) name: &'static str,
+    check: Check,
+    /// Debian 12 packages that bring it.
+    pub(super) debian: &'static [&'static str],
+    /// How another system gets it.
+    pub(super) elsewhere: Elsewhere,
+}
+
+/// What brings a requirement on a system that is not Debian 12.
+#[derive(Clone, Copy)]
+pub(super) enum Elsewhere {
+    /// This command, whatever the system.
+    Command(&'static str),
+    /// A package: by apt-get it has Debian's name.
+    Package { dnf: &'static str, pacman: &'static str },
+}
+
+/// How to tell whether a requirement is met.
+enum Check {
+    /// A file or folder of this path exists.
+    File(&'static str),
+    /// A program of this name is on PATH.
+    Program(&'static str),
+    /// A program on PATH whose `--version` prints at least this major version.
+    Version(&'static str, u32),
+}
+
+impl Requirement {
+    pub(super) fn is_met(&self) -> bool {
+        match self.check {
+            Check::File(path) => Path::new(path).exists(),
+            Check::Program(name) => command::find_program(name).is_some(),
+            Check::Version(name, least) => major_version(name).is_some_and(|major| major >= least),
+        }
+    }
+}
+
+/// All requirements of `need`. A C compiler is in each group that links: a machine got here by way of one, but
+/// cargo may have been built elsewhere.
+pub(super) fn of(need: Need) -> Vec<Requirement> {
+    match need {
+        Need::Bpf => vec![c_compiler(), bpf_rustc(), bpf_core(), llvm(), polly()],
+        Need::Windows => vec![c_compiler(), standard_library_source(), debian_cargo(), mingw()],
+        Need::Tests => vec![c_compiler(), cxx_compiler(), binutils(), perf(), go()],
+        Need::Browser => vec![chromium(), node(), npm()],
+        Need::Lints => vec![bpf_clippy()],
+    }
+}
+
+const NIGHTLY: Elsewhere = Elsewhere::Command("rustup toolchain install nightly --component rust-src");
+const WINDOWS: Elsewhere = Elsewhere::Command("rustup target add x86_64-pc-windows-gnu");
+const LLVM: Elsewhere = Elsewhere::Package { dnf: "llvm-devel", pacman: "llvm" };
+
+fn c_compiler() -> Requirement {
+    Requirement {
+        name: "a C compiler",
+        check: Check::Program("cc"),
+        debian: &["gcc", "libc6-dev"],
+        elsewhere: Elsewhere::Package { dnf: "gcc", pacman: "gcc" },
+    }
+}
+
+fn cxx_compiler() -> Requirement {
+    Requirement {
+        name: "a C++ compiler",
+        check: Check::Program("g++"),
+        debian: &["g++"],
+        elsewhere: Elsewhere::Package { dnf: "gcc-c++", pacman: "gcc" },
+    }
+}
+
+fn bpf_rustc() -> Requirement {
+    Requirement {
+        name: "a Rust compiler for BPF",
+        check: Check::File(toolchain::DEBIAN_RUSTC),
+        debian: &["rustc-web"],
+        elsewhere: NIGHTLY,
+    }
+}
+
+fn bpf_core() -> Requirement {
+    Requirement {
+        name: "Rust's core library for BPF",
+        check: Check::File(toolchain::DEBIAN_BPF_CORE),
+        debian: &["rustc-web", "libstd-rust-web-dev-bpf"],
+        elsewhere: NIGHTLY,
+    }
+}
+
+fn bpf_clippy() -> Requirement {
+    Requirement {
+        name: "clippy for BPF",
+        check: Check::File(toolchain::DEBIAN_CLIPPY),
+        debian: &["rust-web-clippy"],
+        elsewhere: Elsewhere::Command("rustup component add clippy --toolchain nightly"),
+    }
+}
+
+fn llvm() -> Requirement {
+    Requirement {
+        name: "LLVM 22",
+        check: Check::File("/usr/lib/llvm-22/bin/llvm-config"),
+        debian: &["llvm-22-dev"],
+        elsewhere: LLVM,
+    }
+}
+
+fn polly() -> Requirement {
+    Requirement {
+        name: "Polly 22",
+        check: Check::File("/usr/lib/llvm-22/lib/libPolly.a"),
+        debian: &["libpolly-22-dev"],
+        elsewhere: LLVM,
+    }
+}
+
+fn standard_library_source() -> Requirement {
+    Requirement {
+        name: "the sources of Rust's standard library",
+        check: Check::File(toolchain::DEBIAN_STD_SOURCE),
+        debian: &["rust-web-src"],
+        elsewhere: WINDOWS,
+    }
+}
+
+fn debian_cargo() -> Requirement {
+    Requirement {
+        name: "a cargo of the compiler's version",
+        check: Check::File(toolchain::DEBIAN_CARGO),
+        debian: &["cargo-web"],
+        elsewhere: WINDOWS,
+    }
+}
+
+fn mingw() -> Requirement {
+    Requirement {
+        name: "a linker for Windows",
+        check: Check::Program("x86_64-w64-mingw32-gcc"),
+        debian: &["gcc-mingw-w64-x86-64"],
+        elsewhere: Elsewhere::Package { dnf: "mingw64-gcc", pacman: "mingw-w64-gcc" },
+    }
+}
+
+fn binutils() -> Requirement {
+    Requirement {
+        name: "binutils",
+        check: Check::Program("objcopy"),
+        debian: &["binutils"],
+        elsewhere: Elsewhere::Package { dnf: "binutils", pacman: "binutils" },
+    }
+}
+
+fn perf() -> Requirement {
+    Requirement {
+        name: "perf",
+        check: Check::Program("perf"),
+        debian: &["linux-perf"],
+        elsewhere: Elsewhere::Package { dnf: "perf", pacman: "perf" },
+    }
+}
+
+fn go() -> Requirement {
+    Requirement {
+        name: "go",
+        check: Check::Program("go"),
+        debian: &["golang-go"],
+        elsewhere: Elsewhere::Package { dnf: "golang", pacman: "go" },
+    }
+}
+
+fn chromium() -> Requirement {
+    Requirement {
+        name: "chromium",
+        check: Check::Program("chromium"),
+        debian: &["chromium"],
+        elsewhere: Elsewhere::Package { dnf: "chromium", pacman: "chromium" },
+    }
+}
+
+fn node() -> Requirement {
+    Requirement {
+        name: "node 18",
+        check: Check::Version("node", 18),
+        debian: &["nodejs"],
+        elsewhere: Elsewhere::Package { dnf: "nodejs", pacman: "nodejs" },
+    }
+}
+
+fn npm() -> Requirement {
+    Requirement {
+        name: "npm",
+        check: Check::Program("npm"),
+        debian: &["npm"],
+        elsewhere: Elsewhere::Package { dnf: "nodejs-npm", pacman: "npm" },
+    }
+}
+
+/// The first number in what `program --version` prints, as in `v20.20.2`.
+fn major_version(program: &str) -> Option<u32> {
+    let text = command::output(Command::new(command::find_program(program)?).arg("--version")).ok()?;
+    leading_number(&text)
+}
+
+fn leading_number(text: &str) -> Option<u32> {
+    let digits = text.trim_start_matches(|letter: char| !letter.is_ascii_digit());
+    let end = digits.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(digits.len());
+    digits[..end].parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_is_read_past_its_prefix() {
+        assert_eq!(leading_number("v20.20.2\n"), Some(20));
+        assert_eq!(leading_number("tool 9"), Some(9));
+        assert_eq!(leading_number("none"), None);
+    }
+
+    #[test]
+    fn a_check_can_fail_and_can_succeed() {
+        let with = |check| Requirement { name: "", check, debian: &[], elsewhere: NIGHTLY }.is_met();
+        assert!(with(Check::Program("sh")));
+        assert!(!with(Check::Program("no-such-program-anywhere")));
+        assert!(with(Check::File("/proc")));
+        assert!(!with(Check::File("/proc/no-such-file")));
+        assert!(!with(Check::Version("no-such-program-anywhere", 0)));
+    }
+}

@@ -1,0 +1,156 @@
+//! `cargo xtask test`: every check there is, in one command, the one that CI calls.
+//!
+//! In: the checkout and the machine. Out: a heading per step, what the step printed, and at the end a line
+//! `N passed, N failed, N skipped` over all test runners. The first step that fails ends the run, and the last
+//! line names it.
+//!
+//! Tests that need root and BPF run for real where the machine allows. One that can't writes a line
+//! `SKIPPED <test>: <reason>` to stderr; those lines are counted and repeated at the end. Where the machine does
+//! allow it, and on CI, `COLLECTOR_LIVE=require` tells such tests that a skip is a failure.
+
+mod stream;
+mod totals;
+
+use std::env;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+
+use crate::build_ebpf::{self, Arch};
+use crate::command;
+use crate::package;
+use crate::setup::{self, Verb};
+use crate::tidy;
+use crate::toolchain;
+use crate::windows;
+use crate::workspace::Workspace;
+use totals::Totals;
+
+/// A step's heading, and what it does.
+type Step = (&'static str, fn(&Workspace, &mut Totals) -> Result<()>);
+
+const STEPS: [Step; 10] = [
+    ("set-up", |workspace, _| setup::setup(workspace, Verb::Test)),
+    ("format", |workspace, _| format(workspace)),
+    ("tidy", |workspace, _| tidy::tidy(workspace)),
+    ("eBPF programs", |workspace, _| for_each_arch(workspace, build_ebpf::build_ebpf)),
+    ("eBPF lints", |workspace, _| for_each_arch(workspace, build_ebpf::lint)),
+    ("lints", |workspace, _| clippy(workspace)),
+    ("unit, integration and live tests", cargo_test),
+    ("browser tests", browser),
+    ("docs", |workspace, _| docs(workspace)),
+    ("Windows", |workspace, _| windows::windows(workspace)),
+];
+
+/// What takes longer than it tells on every change.
+const SLOW_STEPS: [Step; 3] = [
+    ("licences, bans, sources and advisories", |workspace, _| deny(workspace)),
+    ("benches compile", |workspace, _| benches_compile(workspace)),
+    ("packages", |workspace, _| package::package(workspace)),
+];
+
+/// Runs the steps; `all` adds the slow ones.
+pub(crate) fn test(workspace: &Workspace, all: bool) -> Result<()> {
+    let mut steps = STEPS.to_vec();
+    if all {
+        steps.extend(SLOW_STEPS);
+    }
+    let mut totals = Totals::default();
+    let outcome = run(workspace, &steps, &mut totals);
+    println!();
+    for skipped in totals.skips() {
+        println!("{skipped}");
+    }
+    if totals.any() {
+        println!("{totals}");
+    }
+    outcome
+}
+
+fn run(workspace: &Workspace, steps: &[Step], totals: &mut Totals) -> Result<()> {
+    let start = Instant::now();
+    for (index, (heading, step)) in steps.iter().enumerate() {
+        let seconds = start.elapsed().as_secs();
+        println!("\n==> {}/{} {heading} (after {seconds} s)", index + 1, steps.len());
+        step(workspace, totals).with_context(|| format!("step `{heading}` failed"))?;
+    }
+    if live_is_required()? && !totals.skips().is_empty() {
+        bail!("live tests were skipped, listed above, where every one must run");
+    }
+    Ok(())
+}
+
+fn format(workspace: &Workspace) -> Result<()> {
+    command::run(toolchain::own_cargo(workspace).args(["fmt", "--all", "--check"]))?;
+    let mut ebpf = toolchain::own_cargo(workspace);
+    command::run(ebpf.args(["fmt", "--all", "--check", "--manifest-path", "collector-ebpf/Cargo.toml"]))
+}
+
+fn for_each_arch(workspace: &Workspace, act: fn(&Workspace, Arch) -> Result<()>) -> Result<()> {
+    Arch::ALL.into_iter().try_for_each(|arch| act(workspace, arch))
+}
+
+fn clippy(workspace: &Workspace) -> Result<()> {
+    let mut cargo = toolchain::own_cargo(workspace);
+    command::run(cargo.args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+}
+
+fn cargo_test(workspace: &Workspace, totals: &mut Totals) -> Result<()> {
+    let mut cargo = toolchain::own_cargo(workspace);
+    cargo.args(["test", "--workspace", "--no-fail-fast"]);
+    if live_is_required()? {
+        cargo.env("COLLECTOR_LIVE", "require");
+    }
+    stream::run(&mut cargo, totals)
+}
+
+/// Whether live tests must run: on CI, and wherever they can.
+fn live_is_required() -> Result<bool> {
+    let on_ci = env::var("CI").is_ok_and(|value| value == "true");
+    Ok(on_ci || (command::is_root()? && Path::new("/sys/kernel/btf/vmlinux").exists()))
+}
+
+/// The pictures, in a real browser. The page's own sources need no Node; its tests do.
+fn browser(workspace: &Workspace, totals: &mut Totals) -> Result<()> {
+    let script = workspace.join("export/tests/browser/run.mjs");
+    if !script.exists() {
+        println!("there are none yet: {} is absent", script.display());
+        return Ok(());
+    }
+    let modules = workspace.node().join("node_modules");
+    let chromium = command::find_program("chromium").context("chromium is not on PATH")?;
+    let mut node = toolchain::undisturbed("node");
+    node.arg(script).current_dir(workspace.top());
+    node.env("NODE_PATH", &modules)
+        .env("COLLECTOR_NODE_MODULES", &modules)
+        .env("COLLECTOR_CHROMIUM", chromium);
+    stream::run(&mut node, totals)
+}
+
+fn docs(workspace: &Workspace) -> Result<()> {
+    let mut cargo = toolchain::own_cargo(workspace);
+    command::run(cargo.args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+fn benches_compile(workspace: &Workspace) -> Result<()> {
+    command::run(toolchain::own_cargo(workspace).args(["bench", "--workspace", "--no-run"]))
+}
+
+/// By deny.toml. Advisories need a database from outside; where it can't be had, that is said.
+fn deny(workspace: &Workspace) -> Result<()> {
+    let program = setup::cargo_deny(workspace)?;
+    let deny = |args: &[&str]| {
+        let mut deny = toolchain::undisturbed(&program);
+        command::run(deny.current_dir(workspace.top()).args(["--workspace", "--all-features"]).args(args))
+    };
+    deny(&["check", "bans", "licenses", "sources"])?;
+    deny(&["--manifest-path", "collector-ebpf/Cargo.toml", "check", "bans", "licenses", "sources"])?;
+    match deny(&["fetch", "db"]) {
+        Ok(()) => deny(&["check", "advisories"]),
+        Err(error) => {
+            println!("advisories were not checked, for the database can't be had from here: {error:#}");
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Counts over all test runners.
+//!
+//! In: lines that runners print: `test result:` of cargo's, `N passed, N failed` alone on a line, and our live
+//! tests' `SKIPPED <test>: <reason>`. Out: the sums.
+
+use std::fmt;
+
+/// What passed, failed and was skipped so far.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Totals {
+    passed: u64,
+    failed: u64,
+    /// Reported by a runner as not run.
+    ignored: u64,
+    /// Reported by the test itself, which its runner counts as passed.
+    skips: Vec<String>,
+}
+
+impl Totals {
+    /// Whether `line` can change the sums.
+    pub(super) fn is_about(line: &str) -> bool {
+        let line = line.trim();
+        line.starts_with("SKIPPED ") || counts(line).is_some()
+    }
+
+    /// Adds what `line` says; a line about something else changes nothing.
+    pub(super) fn read(&mut self, line: &str) {
+        let line = line.trim();
+        if line.starts_with("SKIPPED ") {
+            self.skips.push(line.to_owned());
+        } else if let Some([passed, failed, ignored]) = counts(line) {
+            self.passed += passed;
+            self.failed += failed;
+            self.ignored += ignored;
+        }
+    }
+
+    /// Whether any test was run.
+    pub(super) fn any(&self) -> bool {
+        self.passed + self.failed + self.ignored > 0
+    }
+
+    /// The lines of tests that skipped themselves.
+    pub(super) fn skips(&self) -> &[String] {
+        &self.skips
+    }
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let skipped = self.skips.len() as u64;
+        let passed = self.passed.saturating_sub(skipped);
+        write!(out, "{passed} passed, {} failed, {} skipped", self.failed, self.ignored + skipped)
+    }
+}
+
+/// Passed, failed and ignored, from a line that sums up.
+fn counts(line: &str) -> Option<[u64; 3]> {
+    if let Some(result) = line.strip_prefix("test result: ") {
+        let (_, result) = result.split_once(". ")?;
+        return Some([number(result, "passed")?, number(result, "failed")?, number(result, "ignored")?]);
+    }
+    let mut parts = line.split(", ");
+    let [passed, failed] = [only(parts.next()?, "passed")?, only(parts.next()?, "failed")?];
+    let skipped = parts.next().map_or(Some(0), |part| only(part, "skipped"))?;
+    parts.next().is_none().then_some([passed, failed, skipped])
+}
+
+/// The number before `word` in `1 passed; 2 failed; ...`.
+fn number(text: &str, word: &str) -> Option<u64> {
+    text.split("; ").find_map(|part| only(part.trim(), word))
+}
+
+/// `3` in `3 passed`.
+fn only(part: &str, word: &str) -> Option<u64> {
+    part.strip_suffix(word)?.trim_end().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(lines: &[&str]) -> Totals {
+        let mut totals = Totals::default();
+        for line in lines {
+            totals.read(line);
+        }
+        totals
+    }
+
+    #[test]
+    fn cargo_and_plain_lines_add_up() {
+        let totals = sum(&[
+            "test result: ok. 28 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s",
+            "test result: FAILED. 2 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
+            "7 passed, 1 failed",
+            "1 passed, 0 failed, 2 skipped",
+        ]);
+        assert_eq!(totals.to_string(), "38 passed, 4 failed, 3 skipped");
+        assert!(totals.any());
+    }
+
+    #[test]
+    fn a_test_that_skips_itself_did_not_pass() {
+        let totals = sum(&[
+            "SKIPPED live::ledger: not root",
+            "test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
+        ]);
+        assert_eq!(totals.to_string(), "4 passed, 0 failed, 1 skipped");
+        assert_eq!(totals.skips(), ["SKIPPED live::ledger: not root"]);
+    }
+
+    #[test]
+    fn other_lines_change_nothing() {
+        for line in
+            ["test a ... ok", "3 passed", "all passed, none failed", "1 passed, 2 failed, 3 skipped, 4", ""]
+        {
+            assert!(!Totals::is_about(line), "{line}");
+            assert_eq!(sum(&[line]), Totals::default(), "{line}");
+        }
+        assert!(!sum(&[]).any());
+    }
+}
