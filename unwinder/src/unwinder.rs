@@ -244,7 +244,11 @@ impl<S: AddressSpace, M: StackMemory> Walk<'_, S, M> {
         if caller.ip() == 0 {
             return Err(StopReason::Root.into());
         }
-        if !signal && caller.sp() <= registers.sp() {
+        // A function that pushed nothing may hold its return address in a register, as glibc's `vfork` does; only the
+        // innermost frame can, so this is no way to run in circles.
+        let innermost = frame.kind == FrameKind::Ip && caller.ip() != registers.ip();
+        let grew = caller.sp() > registers.sp() || (innermost && caller.sp() == registers.sp());
+        if !signal && !grew {
             return Err(StopReason::CfaDidNotGrow.into());
         }
         let top = self.stack.read_u64(caller.sp());
