@@ -13,7 +13,7 @@ use aya_ebpf::{
         },
     },
 };
-use collector_common::wire::{Config, Counter, PAGE_SIZE, STACK_TAIL, SampleFlags, SampleHeader, VERSION};
+use collector_common::wire::{Config, Counter, PAGE_SIZE, SampleFlags, SampleHeader, VERSION};
 
 use crate::{
     maps::{Ring, config, count},
@@ -32,8 +32,8 @@ pub(crate) struct Sample {
     pub(crate) sp: u64,
     /// Bytes of stack to copy.
     pub(crate) len: u64,
-    /// First address of the stack's other end, when the stack is larger than that; else 0.
-    pub(crate) tail: u64,
+    /// First address after the stack; 0 where it is not known.
+    pub(crate) stack_end: u64,
 }
 
 /// Writes the sample into the smallest class that holds its stack.
@@ -41,40 +41,36 @@ pub(crate) struct Sample {
 pub(crate) fn emit(ring: &Ring, sample: &Sample) {
     const PAGE: u64 = PAGE_SIZE as u64;
     let len = sample.len;
-    if sample.tail != 0 {
-        return write::<PAGE_SIZE, 17, STACK_TAIL>(ring, sample);
-    }
     if len == 0 {
-        return write::<0, 0, 0>(ring, sample);
+        return write::<0, 0>(ring, sample);
     }
     // A stack of at most PIECE bytes touches two pages at most.
     if len <= 512 {
-        return write::<512, 2, 0>(ring, sample);
+        return write::<512, 2>(ring, sample);
     }
     if len <= 1024 {
-        return write::<1024, 2, 0>(ring, sample);
+        return write::<1024, 2>(ring, sample);
     }
     if len <= 2048 {
-        return write::<2048, 2, 0>(ring, sample);
+        return write::<2048, 2>(ring, sample);
     }
     let pages = ((sample.sp & (PAGE - 1)) + len).div_ceil(PAGE);
     match pages {
-        0..=2 => write::<PAGE_SIZE, 2, 0>(ring, sample),
-        3 => write::<PAGE_SIZE, 3, 0>(ring, sample),
-        4 => write::<PAGE_SIZE, 4, 0>(ring, sample),
-        5..=6 => write::<PAGE_SIZE, 6, 0>(ring, sample),
-        7..=8 => write::<PAGE_SIZE, 8, 0>(ring, sample),
-        9..=12 => write::<PAGE_SIZE, 12, 0>(ring, sample),
-        _ => write::<PAGE_SIZE, 17, 0>(ring, sample),
+        0..=2 => write::<PAGE_SIZE, 2>(ring, sample),
+        3 => write::<PAGE_SIZE, 3>(ring, sample),
+        4 => write::<PAGE_SIZE, 4>(ring, sample),
+        5..=6 => write::<PAGE_SIZE, 6>(ring, sample),
+        7..=8 => write::<PAGE_SIZE, 8>(ring, sample),
+        9..=12 => write::<PAGE_SIZE, 12>(ring, sample),
+        _ => write::<PAGE_SIZE, 17>(ring, sample),
     }
 }
 
-/// Writes the sample into a record with room for `PIECES` pieces of user stack of `PIECE` bytes, after `TAIL` bytes
-/// of the stack's other end.
+/// Writes the sample into a record with room for `PIECES` pieces of user stack of `PIECE` bytes.
 #[inline(always)]
-fn write<const PIECE: usize, const PIECES: usize, const TAIL: usize>(ring: &Ring, sample: &Sample) {
+fn write<const PIECE: usize, const PIECES: usize>(ring: &Ring, sample: &Sample) {
     let ring = core::ptr::from_ref(ring).cast_mut().cast::<c_void>();
-    let size = (SampleHeader::STACK_OFFSET + TAIL + PIECE * PIECES) as u64;
+    let size = (SampleHeader::STACK_OFFSET + PIECE * PIECES) as u64;
     // SAFETY: `ring` is a ring buffer map.
     let header = unsafe { bpf_ringbuf_reserve(ring, size, 0) }.cast::<SampleHeader>();
     if header.is_null() {
@@ -107,21 +103,15 @@ fn write<const PIECE: usize, const PIECES: usize, const TAIL: usize>(ring: &Ring
         (*header).cgroup = bpf_get_current_cgroup_id();
         (*header).cpu = bpf_get_smp_processor_id() as u32;
         (*header).stack_bytes = sample.len as u32;
-        (*header).tail_bytes = 0;
-        (*header).tail_start = sample.tail;
+        (*header).reserved = 0;
+        (*header).stack_end = sample.stack_end;
         (*header).comm = bpf_get_current_comm().unwrap_or_default();
         if sample.flags & SampleFlags::USER_REGISTERS != 0 {
             sample.registers.copy_to(&raw mut (*header).registers);
         }
     }
-    // SAFETY: the record has `TAIL` bytes of room behind `STACK_OFFSET`, then `PIECE * PIECES`.
-    let absent = unsafe {
-        let stack = record.add(SampleHeader::STACK_OFFSET);
-        if TAIL != 0 && bpf_probe_read_user(stack.cast(), TAIL as u32, sample.tail as *const _) == 0 {
-            (*header).tail_bytes = TAIL as u32;
-        }
-        copy_stack::<PIECE, PIECES>(stack.add(TAIL), sample)
-    };
+    // SAFETY: the record has `PIECE * PIECES` bytes of room behind `STACK_OFFSET`.
+    let absent = unsafe { copy_stack::<PIECE, PIECES>(record.add(SampleHeader::STACK_OFFSET), sample) };
     if absent != 0 {
         count(Counter::StackFault, u64::from(absent.count_ones()));
     }

@@ -10,7 +10,7 @@ use aya_ebpf::{
     macros::perf_event,
     programs::PerfEventContext,
 };
-use collector_common::wire::{Config, Counter, PAGE_SIZE, STACK_TAIL, SampleFlags};
+use collector_common::wire::{Config, Counter, PAGE_SIZE, SampleFlags};
 
 use crate::{
     filter,
@@ -59,7 +59,7 @@ fn take<const FIND_VMA: bool>(context: &PerfEventContext) -> u32 {
     let task = current_task();
     let registers = UserRegisters::of_current(task);
     let mm = read_word(task, config(|c: &Config| &raw const c.task_mm));
-    let (mut sp, mut len, mut tail) = (0, 0, 0);
+    let (mut sp, mut len, mut stack_end) = (0, 0, 0);
     if mm != 0 {
         sp = registers.sp();
         // Workers of io_uring have user memory and never run user code.
@@ -72,6 +72,7 @@ fn take<const FIND_VMA: bool>(context: &PerfEventContext) -> u32 {
             }
             let most = u64::from(config(|c: &Config| &raw const c.max_stack_pages)) * PAGE_SIZE as u64;
             len = if let Some(end) = stack::end::<FIND_VMA>(task, mm, tid, sp) {
+                stack_end = end;
                 end - sp
             } else {
                 flags |= SampleFlags::BOUND_UNKNOWN;
@@ -79,16 +80,13 @@ fn take<const FIND_VMA: bool>(context: &PerfEventContext) -> u32 {
             };
             if len > most {
                 flags |= SampleFlags::STACK_CUT;
-                if flags & SampleFlags::BOUND_UNKNOWN == 0 {
-                    tail = sp + len - STACK_TAIL as u64;
-                }
                 len = most;
             }
         }
     }
     record::emit(
         ring,
-        &Sample { context: context.as_ptr(), time, pid, tid, flags, registers, sp, len, tail },
+        &Sample { context: context.as_ptr(), time, pid, tid, flags, registers, sp, len, stack_end },
     );
     0
 }

@@ -25,9 +25,5 @@ pub const PAGE_SIZE: usize = 4096;
 /// The largest copy of a user stack: 16 pages.
 pub const MAX_STACK_PAGES: usize = 16;
 
-/// What is copied of the other end of a stack that is larger than the largest copy: the outermost frames, which lie
-/// beyond a frame of hundreds of kilobytes.
-pub const STACK_TAIL: usize = 16 * PAGE_SIZE;
-
 /// Bytes of a thread's name, `TASK_COMM_LEN`.
 pub const COMM_LEN: usize = 16;

@@ -1,12 +1,5 @@
 //! One sample as it lies in a ring: [`SampleHeader`], `MAX_KERNEL_FRAMES` kernel addresses (leaf first, the
-//! first `kernel_bytes` valid), then `stack_bytes` bytes of user stack, lowest address first. A stack larger than
-//! the largest copy ([`SampleFlags::STACK_CUT`]) has its other end, too: `STACK_TAIL` bytes from `tail_start`, in
-//! front of which the copy from the stack pointer lies.
-//!
-//! ```text
-//! | header | kernel stack | user stack from sp .... room of the class |            all but the largest class
-//! | header | kernel stack | tail | user stack from sp ............... |            the largest class
-//! ```
+//! first `kernel_bytes` valid), then `stack_bytes` bytes of user stack, lowest address first.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -25,7 +18,7 @@ impl SampleFlags {
     pub const COMPAT: u32 = 1 << 2;
     /// The end of the stack could not be found out: the copy ends at the first absent page.
     pub const BOUND_UNKNOWN: u32 = 1 << 3;
-    /// The stack was larger than the largest copy: only its two ends were copied.
+    /// The stack was larger than the largest copy.
     pub const STACK_CUT: u32 = 1 << 4;
 
     /// Whether all bits of `mask` are set.
@@ -62,10 +55,10 @@ pub struct SampleHeader {
     /// Bit i: piece i of the user stack was absent and its bytes are meaningless. Piece 0 goes from the stack
     /// pointer to the end of its page, each further one is a page.
     pub absent: u32,
-    /// Bytes between the kernel stack and the user stack: `STACK_TAIL` in the largest class, else 0.
-    pub tail_bytes: u32,
-    /// Address of the first byte of the tail.
-    pub tail_start: u64,
+    /// Zero.
+    pub reserved: u32,
+    /// First address after the stack; 0 where it is not known.
+    pub stack_end: u64,
     /// The thread's name, NUL-padded.
     pub comm: [u8; COMM_LEN],
     /// `struct pt_regs` of the user side, in the kernel's order: 21 words on `x86_64`, 34 on aarch64
@@ -80,7 +73,7 @@ impl SampleHeader {
     pub const SIZE: usize = size_of::<Self>();
     /// Bytes of room for the kernel stack.
     pub const KERNEL_STACK_SIZE: usize = MAX_KERNEL_FRAMES * 8;
-    /// Where the user stack, or its tail, begins in a record.
+    /// Where the user stack begins in a record.
     pub const STACK_OFFSET: usize = Self::SIZE + Self::KERNEL_STACK_SIZE;
 
     /// The flags as their type.
@@ -100,7 +93,7 @@ const _: () = {
     assert!(core::mem::offset_of!(SampleHeader, cpu) == 32);
     assert!(core::mem::offset_of!(SampleHeader, stack_bytes) == 36);
     assert!(core::mem::offset_of!(SampleHeader, absent) == 40);
-    assert!(core::mem::offset_of!(SampleHeader, tail_start) == 48);
+    assert!(core::mem::offset_of!(SampleHeader, stack_end) == 48);
     assert!(core::mem::offset_of!(SampleHeader, comm) == 56);
     assert!(core::mem::offset_of!(SampleHeader, registers) == 72);
     assert!(SampleHeader::SIZE == 72 + 34 * 8);

@@ -4,9 +4,10 @@
 use collector_common::ids::{Avma, Nanos, Pid, Svma, Tid};
 use collector_common::loss::LossCause;
 use collector_common::record::{AttributeListId, Frame, FrameFlags, ModuleId, ProcessId, Sample, ThreadId};
-use collector_common::wire::{COMM_LEN, STACK_TAIL, SampleFlags, SampleHeader, VERSION};
-use unwinder::{CopiedStack, FrameKind, StackMemory, StackReadError, StopReason};
+use collector_common::wire::{COMM_LEN, SampleFlags, SampleHeader, VERSION};
+use unwinder::{CopiedStack, FrameKind, StopReason};
 
+use super::late::LateStack;
 use super::registers::{is_in_exec, user_registers};
 use super::state::{KnownThread, Recorder};
 use super::view::View;
@@ -15,24 +16,7 @@ use super::view::View;
 struct Parts<'a> {
     header: &'a SampleHeader,
     kernel: &'a [u64],
-    stack: SplitStack<'a>,
-}
-
-/// A stack of which the middle may be missing: a frame of hundreds of kilobytes is stepped over.
-struct SplitStack<'a> {
-    head: CopiedStack<'a>,
-    tail: CopiedStack<'a>,
-}
-
-impl StackMemory for SplitStack<'_> {
-    #[inline]
-    fn read_u64(&self, address: u64) -> Result<u64, StackReadError> {
-        match self.head.read_u64(address) {
-            // What neither end holds lies in the gap, which a larger copy would have.
-            Err(StackReadError::Beyond) => self.tail.read_u64(address).map_err(|_| StackReadError::Beyond),
-            result => result,
-        }
-    }
+    stack: &'a [u8],
 }
 
 impl<'a> Parts<'a> {
@@ -45,15 +29,7 @@ impl<'a> Parts<'a> {
         }
         let (kernel, stack) = rest.split_at_checked(SampleHeader::KERNEL_STACK_SIZE)?;
         let kernel = bytemuck::try_cast_slice(kernel.get(..usize::from(header.kernel_bytes))?).ok()?;
-        // The room for the tail is there in the largest class, whether it could be read or not.
-        let room = if header.tail_start == 0 { 0 } else { STACK_TAIL };
-        let (tail, stack) = stack.split_at_checked(room)?;
-        let tail = tail.get(..header.tail_bytes as usize)?;
-        let head = stack.get(..header.stack_bytes as usize)?;
-        let stack = SplitStack {
-            head: CopiedStack::new(user_registers(header).sp(), head, u64::from(header.absent)),
-            tail: CopiedStack::new(header.tail_start, tail, 0),
-        };
+        let stack = stack.get(..header.stack_bytes as usize)?;
         Some(Self { header, kernel, stack })
     }
 }
@@ -129,13 +105,18 @@ impl Recorder {
         } else {
             let view = View { space, time, modules: &self.modules };
             let walked = &mut self.walked;
-            let reason = self.unwinder.unwind(&view, &registers, &parts.stack, |frame| walked.push(frame));
+            let copied = CopiedStack::new(registers.sp(), parts.stack, u64::from(header.absent));
+            let stack = LateStack::new(copied, header, &self.late);
+            let reason = self.unwinder.unwind(&view, &registers, &stack, |mut frame| {
+                frame.heuristic |= stack.was_read_late();
+                walked.push(frame);
+            });
             whole = reason == StopReason::Root;
             if !whole && is_in_exec(header) {
                 // The old program's registers with the new one's memory: there is no user stack.
                 return;
             }
-            self.tally.count(reason, header.flags(), walked.len());
+            self.tally.count(reason, header.flags(), stack.was_read_late(), walked.len());
         }
         for frame in &self.walked {
             let (module, bias) =

@@ -1,5 +1,7 @@
 //! The recorder's state, and what the sideband does to it.
 
+use std::cell::RefCell;
+
 use collector_common::ids::{Nanos, Pid, Tid};
 use collector_common::loss::Ledger;
 use collector_common::perf::{Mmap2, Record, SampleId};
@@ -11,6 +13,7 @@ use collector_common::wire::COMM_LEN;
 use rustc_hash::FxHashMap;
 use unwinder::Unwinder;
 
+use super::late::LateMemory;
 use super::tally::StackTally;
 use crate::modules::{MappedFile, Modules};
 use crate::procfs;
@@ -33,6 +36,8 @@ pub struct Recorder {
     pub(super) tally: StackTally,
     pub(super) kind: SampleKindId,
     pub(super) threads: FxHashMap<Tid, KnownThread>,
+    /// What was read of stacks in this round.
+    pub(super) late: RefCell<LateMemory>,
     /// Frames of the stack in hand; kept for its memory.
     pub(super) walked: Vec<unwinder::Frame>,
     pub(super) frames: Vec<FrameId>,
@@ -55,6 +60,7 @@ impl Recorder {
             tally: StackTally::default(),
             kind,
             threads: FxHashMap::default(),
+            late: RefCell::default(),
             walked: Vec::new(),
             frames: Vec::new(),
             scanned_at: Nanos(0),
@@ -169,6 +175,7 @@ impl Recorder {
     /// No sample from before `watermark` will come.
     pub fn prune(&mut self, watermark: Nanos) {
         self.tracker.prune(watermark);
+        self.late.borrow_mut().clear();
     }
 
     /// What is recorded so far.

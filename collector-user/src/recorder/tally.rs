@@ -14,11 +14,14 @@ pub struct StackTally {
 
 impl StackTally {
     /// Counts a stack. One whose bytes did not reach its end because it was larger than the largest copy is
-    /// `truncated`, one that reached its root `complete`.
-    pub(super) fn count(&mut self, reason: StopReason, flags: SampleFlags, frames: usize) {
+    /// `truncated`, one that reached its root `complete`; or `completed_later`, when part of it was read from memory
+    /// after the sample.
+    pub(super) fn count(&mut self, reason: StopReason, flags: SampleFlags, read_late: bool, frames: usize) {
         let name = match reason {
+            StopReason::Root if read_late => "completed_later",
             StopReason::Root => "complete",
             StopReason::StackExhausted if flags.has(SampleFlags::STACK_CUT) => "truncated",
+            _ if read_late => "truncated",
             StopReason::StackExhausted if flags.has(SampleFlags::BOUND_UNKNOWN) => "bound_unknown",
             other => other.name(),
         };

@@ -82,11 +82,15 @@ pub(crate) fn summarize(recording: &Recording) -> String {
     let stacks = &recording.stats.stacks;
     let total: u64 = stacks.values().sum();
     if total > 0 {
-        let complete = stacks.get("complete").copied().unwrap_or(0);
-        let _ = write!(text, "\n{:.2} % of user stacks are complete", 100.0 * complete as f64 / total as f64);
+        let share = |count: u64| 100.0 * count as f64 / total as f64;
+        let [exact, late] = ["complete", "completed_later"].map(|end| stacks.get(end).copied().unwrap_or(0));
+        let _ = write!(text, "\n{:.2} % of user stacks are complete", share(exact + late));
+        if late > 0 {
+            let _ = write!(text, " ({:.2} % with outer frames read after the sample)", share(late));
+        }
         let cut: Vec<String> = stacks
             .iter()
-            .filter(|(end, _)| **end != "complete")
+            .filter(|(end, _)| !["complete", "completed_later"].contains(*end))
             .map(|(end, count)| format!("{end} {count}"))
             .collect();
         if !cut.is_empty() {

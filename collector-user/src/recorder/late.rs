@@ -1,0 +1,135 @@
+//! The part of a large stack that was not copied, read from the process's memory when the sample is unwound: up to a
+//! round later.
+//!
+//! A function whose frame lies more than the largest copy (64 KiB) above the stack pointer has long been running and
+//! will mostly run on, so its frame is the same a few milliseconds later. It need not be: frames found with such
+//! memory are marked as heuristic, and a walk that fails with it ends as one that ran out of stack.
+
+use std::cell::{Cell, RefCell};
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+
+use collector_common::wire::{PAGE_SIZE, SampleFlags, SampleHeader};
+use rustc_hash::FxHashMap;
+use unwinder::{CopiedStack, StackMemory, StackReadError};
+
+/// Pages kept in one round.
+const MAX_PAGES: usize = 256;
+
+/// Pages that one walk may read.
+const MAX_PAGES_PER_WALK: u32 = 64;
+
+type Page = Box<[u8; PAGE_SIZE]>;
+
+/// Pages of other processes' stacks as they were in this round.
+#[derive(Debug, Default)]
+pub(super) struct LateMemory {
+    /// The memory of the process asked for last.
+    process: Option<(u32, File)>,
+    /// By pid and address; `None` for a page that could not be read.
+    pages: FxHashMap<(u32, u64), Option<Page>>,
+}
+
+impl LateMemory {
+    /// Forgets everything: the next round reads anew.
+    pub(super) fn clear(&mut self) {
+        self.process = None;
+        self.pages.clear();
+    }
+
+    fn word(&mut self, pid: u32, address: u64) -> Option<u64> {
+        let offset = (address % PAGE_SIZE as u64) as usize;
+        let start = address - offset as u64;
+        if !self.pages.contains_key(&(pid, start)) {
+            if self.pages.len() >= MAX_PAGES {
+                self.pages.clear();
+            }
+            let page = self.read(pid, start);
+            self.pages.insert((pid, start), page);
+        }
+        let page = self.pages.get(&(pid, start))?.as_ref()?;
+        Some(u64::from_le_bytes(*page.get(offset..)?.first_chunk()?))
+    }
+
+    fn read(&mut self, pid: u32, start: u64) -> Option<Page> {
+        if self.process.as_ref().is_none_or(|(open, _)| *open != pid) {
+            self.process = Some((pid, File::open(format!("/proc/{pid}/mem")).ok()?));
+        }
+        let (_, memory) = self.process.as_ref()?;
+        let mut page = Box::new([0; PAGE_SIZE]);
+        memory.read_exact_at(&mut page[..], start).ok()?;
+        Some(page)
+    }
+}
+
+/// A copied stack that goes on in the process's memory.
+pub(super) struct LateStack<'a> {
+    copied: CopiedStack<'a>,
+    pid: u32,
+    /// Addresses up to this one may be read late; 0 for a stack that was copied whole.
+    end: u64,
+    memory: &'a RefCell<LateMemory>,
+    reads: Cell<u32>,
+}
+
+impl<'a> LateStack<'a> {
+    pub(super) fn new(
+        copied: CopiedStack<'a>,
+        header: &SampleHeader,
+        memory: &'a RefCell<LateMemory>,
+    ) -> Self {
+        let end = if header.flags().has(SampleFlags::STACK_CUT) { header.stack_end } else { 0 };
+        Self { copied, pid: header.pid, end, memory, reads: Cell::new(0) }
+    }
+
+    /// Whether anything but the copy was used.
+    pub(super) fn was_read_late(&self) -> bool {
+        self.reads.get() > 0
+    }
+}
+
+impl StackMemory for LateStack<'_> {
+    #[inline]
+    fn read_u64(&self, address: u64) -> Result<u64, StackReadError> {
+        match self.copied.read_u64(address) {
+            Err(StackReadError::Beyond)
+                if address < self.end && self.reads.get() < MAX_PAGES_PER_WALK * 512 =>
+            {
+                self.reads.set(self.reads.get() + 1);
+                self.memory.borrow_mut().word(self.pid, address).ok_or(StackReadError::Beyond)
+            }
+            result => result,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_that_was_cut_goes_on_in_memory() {
+        let words: Vec<u64> = (0..1024).map(|word| word * 3).collect();
+        let start = words.as_ptr() as u64;
+        let bytes: Vec<u8> = words[..16].iter().flat_map(|word| word.to_le_bytes()).collect();
+        let mut header: SampleHeader = bytemuck::Zeroable::zeroed();
+        header.pid = std::process::id();
+        header.stack_end = start + 1024 * 8;
+        let memory = RefCell::default();
+
+        let whole = LateStack::new(CopiedStack::new(start, &bytes, 0), &header, &memory);
+        assert_eq!(whole.read_u64(start + 16 * 8), Err(StackReadError::Beyond), "not cut: there is no more");
+
+        header.flags = SampleFlags::STACK_CUT;
+        let cut = LateStack::new(CopiedStack::new(start, &bytes, 0), &header, &memory);
+        assert_eq!(cut.read_u64(start + 15 * 8), Ok(45));
+        assert!(!cut.was_read_late());
+        assert_eq!(cut.read_u64(start + 1000 * 8), Ok(3000));
+        assert!(cut.was_read_late());
+        assert_eq!(cut.read_u64(start + 1024 * 8), Err(StackReadError::Beyond));
+
+        header.pid = 0;
+        let gone = LateStack::new(CopiedStack::new(start, &bytes, 0), &header, &memory);
+        assert_eq!(gone.read_u64(start + 1000 * 8), Err(StackReadError::Beyond));
+    }
+}
