@@ -1,7 +1,6 @@
 //! The eBPF programs.
 //!
-//! - [`sample`]: the sampling programs, one per kernel level; attached to a `cpu-clock` (or `cycles`) event
-//!   per CPU.
+//! - [`sample`]: the sampling programs, one per kernel level; attached to a `cpu-clock` event per CPU.
 //! - [`follow`]: adds children of followed processes.
 //!
 //! What user space and these programs agree on is `collector_common::wire`; settings come in as one read-only

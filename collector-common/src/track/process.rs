@@ -85,15 +85,21 @@ impl Tracker {
     }
 
     /// The process mapped executable memory.
-    pub fn map(&mut self, process: ProcessId, mapping: MappedModule) {
+    /// `false` when just that was mapped there already.
+    pub fn map(&mut self, process: ProcessId, mapping: MappedModule) -> bool {
         self.changes += 1;
         let generation = NonZeroU64::MIN.saturating_add(self.changes);
         if let Some(tracked) = self.processes.get_mut(process.0 as usize) {
             let image = tracked.images.iter_mut().rev().find(|(since, _)| *since <= mapping.since);
             if let Some((_, space)) = image {
-                space.map(mapping, generation);
+                let new = space.map(mapping, generation);
+                if space.has_history() {
+                    self.historic.push(process);
+                }
+                return new;
             }
         }
+        false
     }
 
     /// The process that had `pid` at `time`: the last one that had started by then, and for a time before all
@@ -148,7 +154,8 @@ impl Tracker {
         for (_, space) in &mut tracked.images {
             space.prune(watermark);
         }
-        tracked.end.is_some() || tracked.images.len() > 1
+        let history = tracked.images.iter().any(|(_, space)| space.has_history());
+        tracked.end.is_some() || tracked.images.len() > 1 || history
     }
 
     /// Takes an ended process out of the chain of its pid.

@@ -75,9 +75,12 @@ impl Space {
     }
 
     /// Adds a mapping; what it covers of others is replaced. `generation` was never used before.
-    pub(super) fn map(&mut self, mapping: MappedModule, generation: NonZeroU64) {
-        if mapping.start >= mapping.end {
-            return;
+    /// `false` when just that is mapped there already: a JIT makes its memory executable again and again.
+    pub(super) fn map(&mut self, mapping: MappedModule, generation: NonZeroU64) -> bool {
+        let same = |old: &MappedModule| MappedModule { since: old.since, ..mapping } == *old;
+        let at = self.live.partition_point(|old| old.start < mapping.start);
+        if mapping.start >= mapping.end || self.live.get(at).is_some_and(same) {
+            return false;
         }
         self.changed = self.changed.max(mapping.since);
         self.generation = Some(generation);
@@ -101,6 +104,12 @@ impl Space {
         pieces.push(mapping);
         pieces.sort_unstable_by_key(|piece| piece.start);
         live.splice(first..last.max(first), pieces);
+        true
+    }
+
+    /// Whether a query for an earlier time may need more than the present mappings.
+    pub(super) fn has_history(&self) -> bool {
+        !self.replaced.is_empty()
     }
 
     /// The same mappings for a child.

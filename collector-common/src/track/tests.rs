@@ -37,6 +37,20 @@ fn a_mapping_laid_over_another_replaces_it_from_then_on() {
 }
 
 #[test]
+fn history_goes_with_the_watermark_in_running_processes_too() {
+    let mut tracker = Tracker::default();
+    let process = tracker.existing(Pid(7), 1);
+    assert!(tracker.map(process, mapping(0x1000, 0x2000, 1, 0)));
+    assert!(!tracker.map(process, mapping(0x1000, 0x2000, 1, 5)), "mapped again as it was");
+    assert!(tracker.map(process, mapping(0x1000, 0x2000, 2, 10)));
+    assert!(tracker.space_at(process, Nanos(10)).unwrap().has_history());
+    assert_eq!(module_at(&tracker, 7, 0x1800, 9), Some(1));
+    tracker.prune(Nanos(10));
+    assert!(!tracker.space_at(process, Nanos(10)).unwrap().has_history());
+    assert_eq!(module_at(&tracker, 7, 0x1800, 10), Some(2));
+}
+
+#[test]
 fn a_reused_pid_is_another_process() {
     let mut tracker = Tracker::default();
     let parent = tracker.existing(Pid(1), 1);

@@ -16,8 +16,8 @@ use unwinder::{CopiedStack, StackMemory, StackReadError};
 /// Pages kept in one round.
 const MAX_PAGES: usize = 256;
 
-/// Pages that one walk may read.
-const MAX_PAGES_PER_WALK: u32 = 64;
+/// Words that one walk may read late: two for each frame of the deepest stack.
+const MAX_READS: u32 = 2048;
 
 type Page = Box<[u8; PAGE_SIZE]>;
 
@@ -92,9 +92,7 @@ impl StackMemory for LateStack<'_> {
     #[inline]
     fn read_u64(&self, address: u64) -> Result<u64, StackReadError> {
         match self.copied.read_u64(address) {
-            Err(StackReadError::Beyond)
-                if address < self.end && self.reads.get() < MAX_PAGES_PER_WALK * 512 =>
-            {
+            Err(StackReadError::Beyond) if address < self.end && self.reads.get() < MAX_READS => {
                 self.reads.set(self.reads.get() + 1);
                 self.memory.borrow_mut().word(self.pid, address).ok_or(StackReadError::Beyond)
             }

@@ -44,6 +44,8 @@ pub struct Recorder {
     /// When `/proc` had been scanned: the sideband tells of some things before that which the scan saw, too.
     scanned_at: Nanos,
     sideband_lost: u64,
+    /// Processes that ended since this was last asked for.
+    ended: Vec<Pid>,
 }
 
 impl Recorder {
@@ -65,6 +67,7 @@ impl Recorder {
             frames: Vec::new(),
             scanned_at: Nanos(0),
             sideband_lost: 0,
+            ended: Vec::new(),
         }
     }
 
@@ -113,6 +116,7 @@ impl Recorder {
                     && self.tracker.thread_ended(process, id.time)
                 {
                     self.machine.end_process(process, id.time);
+                    self.ended.push(pid);
                 }
             }
             Record::Lost(count) => self.sideband_lost += count,
@@ -170,6 +174,11 @@ impl Recorder {
             Some(process) => process,
             None => self.discover(pid),
         }
+    }
+
+    /// The pids of processes that ended since the last call.
+    pub fn take_ended(&mut self) -> Vec<Pid> {
+        std::mem::take(&mut self.ended)
     }
 
     /// No sample from before `watermark` will come.
@@ -231,6 +240,7 @@ fn map(
 ) {
     let (module, bias) = modules.resolve(machine, process, pid, mapped);
     let MappedFile { start, end, file_offset, .. } = *mapped;
-    tracker.map(process, MappedModule { start, end, file_offset, bias, module, since });
-    machine.add_mapping(ModuleMapping { process, module, start, end, file_offset, bias, since });
+    if tracker.map(process, MappedModule { start, end, file_offset, bias, module, since }) {
+        machine.add_mapping(ModuleMapping { process, module, start, end, file_offset, bias, since });
+    }
 }

@@ -14,6 +14,7 @@ use crate::sys::spawn::{InvokingUser, WaitingCommand};
 #[derive(Debug)]
 pub struct Command {
     program: OsString,
+    line: String,
     state: State,
     pid: u32,
     /// Becomes readable when the command ends.
@@ -39,13 +40,20 @@ impl Command {
             source: std::io::Error::new(std::io::ErrorKind::InvalidInput, "no command is named"),
         })?;
         let failed = |source| SessionError::Command { program: program.clone(), source };
-        let waiting = WaitingCommand::start(program, args, invoking_user().as_ref()).map_err(failed)?;
+        let user = invoking_user().map_err(failed)?;
+        let waiting = WaitingCommand::start(program, args, user.as_ref()).map_err(failed)?;
         let pid = waiting.pid();
         let end = Pid::from_raw(pid.cast_signed())
             .ok_or(rustix::io::Errno::SRCH)
             .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()))
             .map_err(|error| failed(error.into()))?;
-        Ok(Self { program: program.clone(), state: State::Waiting(waiting), pid, end })
+        let words: Vec<_> = line.iter().map(|word| word.to_string_lossy()).collect();
+        Ok(Self { program: program.clone(), line: words.join(" "), state: State::Waiting(waiting), pid, end })
+    }
+
+    /// The command as it was given, for people.
+    pub fn line(&self) -> String {
+        self.line.clone()
     }
 
     /// Its pid.
@@ -80,11 +88,14 @@ impl Command {
 }
 
 /// Who called sudo, if this runs under it.
-fn invoking_user() -> Option<InvokingUser> {
-    if !rustix::process::geteuid().is_root() {
-        return None;
+fn invoking_user() -> std::io::Result<Option<InvokingUser>> {
+    if !rustix::process::geteuid().is_root() || env::var_os("SUDO_UID").is_none() {
+        return Ok(None);
     }
     let number = |name| env::var(name).ok()?.parse().ok();
-    let (uid, gid) = (number("SUDO_UID")?, number("SUDO_GID")?);
-    Some(InvokingUser { uid, gid, name: env::var_os("SUDO_USER")? })
+    let user = number("SUDO_UID").zip(number("SUDO_GID")).zip(env::var_os("SUDO_USER"));
+    // To run the command as root instead would be more than it was asked for.
+    let ((uid, gid), name) =
+        user.ok_or_else(|| std::io::Error::other("SUDO_UID, SUDO_GID and SUDO_USER do not name a user"))?;
+    Ok(Some(InvokingUser { uid, gid, name }))
 }

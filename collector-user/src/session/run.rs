@@ -104,7 +104,7 @@ impl Session {
         let sideband = Sideband::open(&cpus).map_err(SessionError::sideband)?;
         let mut sampler = Sampler::load(&settings.sampling, &cpus)?;
         let mut recorder = Recorder::new(settings.sampling.period());
-        describe_system(&mut recorder, cpus.len());
+        describe_system(&mut recorder, cpus.len(), command.as_ref());
         sampler.start().map_err(SessionError::system("the sampling clocks can't be started"))?;
         let began = clock::now();
         recorder.scan(clock::now).map_err(SessionError::system("/proc can't be read"))?;
@@ -213,6 +213,9 @@ impl Session {
     fn drain_sideband(&mut self) {
         let recorder = &mut self.recorder;
         self.sideband.drain(|record, id| recorder.apply(record, id));
+        for pid in recorder.take_ended() {
+            self.sampler.unfollow(pid.0);
+        }
     }
 
     /// One round.
@@ -227,11 +230,8 @@ impl Session {
         }
     }
 
-    fn progress(&mut self) -> Progress {
-        let lost = self
-            .sampler
-            .account()
-            .map_or(0, |account| account.counter(Counter::RingFull) + account.counter(Counter::NoRing));
+    fn progress(&self) -> Progress {
+        let lost = self.sampler.dropped();
         let elapsed = Duration::from_nanos(clock::now().0.saturating_sub(self.began.0));
         Progress { elapsed, samples: self.recorder.ledger().delivered(), lost }
     }
@@ -324,13 +324,14 @@ fn set_priority(nice: i32) -> Option<i32> {
     Some(before)
 }
 
-fn describe_system(recorder: &mut Recorder, cpus: usize) {
+fn describe_system(recorder: &mut Recorder, cpus: usize, command: Option<&Command>) {
     let uname = rustix::system::uname();
     let system = recorder.machine_mut().system_mut();
     system.host = uname.nodename().to_string_lossy().into_owned();
     system.kernel = format!("{} {}", uname.sysname().to_string_lossy(), uname.release().to_string_lossy());
     system.architecture = uname.machine().to_string_lossy().into_owned();
     system.cpus = cpus as u32;
+    system.command = command.map_or(String::new(), Command::line);
     system.start = clock::now();
     system.start_unix = clock::unix_now();
 }

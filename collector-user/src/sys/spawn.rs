@@ -1,6 +1,6 @@
 //! Starts a command that waits, before it executes its program, until it is let go.
 //!
-//! The child is forked and blocks in a read from a pipe; closing the pipe's other end lets it execute. So the
+//! The child is forked and blocks in a read from a pipe; a byte in the pipe lets it execute. So the
 //! recording is attached to a process that has not run a single instruction of its program.
 
 use std::ffi::OsString;
@@ -24,7 +24,7 @@ pub(crate) struct InvokingUser {
 #[derive(Debug)]
 pub(crate) struct WaitingCommand {
     pid: u32,
-    /// Closing it releases the child.
+    /// A byte written to it releases the child; closing it without one ends the child.
     gate: OwnedFd,
     /// `Command::spawn` returns only when the program was executed, so it runs on a thread of its own.
     spawned: JoinHandle<io::Result<Child>>,
@@ -56,10 +56,13 @@ impl WaitingCommand {
                 // The child holds a copy of the writing end, which would keep the gate shut for ever.
                 libc::close(child_gate_writer);
                 let mut byte = 0_u8;
-                while libc::read(gate_fd, (&raw mut byte).cast(), 1) < 0 {
-                    let error = io::Error::last_os_error();
-                    if error.kind() != io::ErrorKind::Interrupted {
-                        return Err(error);
+                loop {
+                    match libc::read(gate_fd, (&raw mut byte).cast(), 1) {
+                        1.. => break,
+                        // The recording failed, or the collector is gone: the command must not run.
+                        0 => libc::_exit(1),
+                        _ if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
+                        _ => return Err(io::Error::last_os_error()),
                     }
                 }
                 if let Some((uid, gid, _)) = &identity {
@@ -97,6 +100,7 @@ impl WaitingCommand {
 
     /// Lets the child execute its program. An error means that the program could not be executed.
     pub(crate) fn release(self) -> io::Result<Child> {
+        rustix::io::write(&self.gate, &[1])?;
         drop(self.gate);
         self.spawned
             .join()

@@ -85,6 +85,39 @@ fn a_folder_that_is_not_there_is_told_before_recording() {
 }
 
 #[test]
+fn a_command_does_not_run_when_the_recording_fails() {
+    let Some(_live) = live("a_command_does_not_run_when_the_recording_fails") else { return };
+    let folder = folder();
+    let (file, marker) = (folder.path().join("x.folded"), folder.path().join("marker"));
+    let output = run([
+        OsStr::new("--cgroup"),
+        "/no/such/cgroup".as_ref(),
+        "-o".as_ref(),
+        file.as_os_str(),
+        "--".as_ref(),
+        "touch".as_ref(),
+        marker.as_os_str(),
+    ]);
+    assert_one_line(&output, 1, "/no/such/cgroup");
+    assert_eq!(entries(folder.path()), [""; 0]);
+}
+
+#[test]
+fn a_stderr_that_is_full_does_not_end_a_recording() {
+    let Some(_live) = live("a_stderr_that_is_full_does_not_end_a_recording") else { return };
+    let folder = folder();
+    let file = folder.path().join("x.folded");
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let status = collector()
+        .args(["run".as_ref(), "-d".as_ref(), "200ms".as_ref(), "-o".as_ref(), file.as_os_str()])
+        .stderr(full)
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(0));
+    assert_eq!(entries(folder.path()), ["x.folded"]);
+}
+
+#[test]
 fn an_unknown_ending_is_wrong_usage() {
     let Some(_live) = live("an_unknown_ending_is_wrong_usage") else { return };
     let folder = folder();

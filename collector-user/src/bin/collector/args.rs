@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Records what a machine is doing.
 #[derive(Debug, Parser)]
-#[command(version, about, max_term_width = 100)]
+#[command(name = "collector", version, about, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -1,25 +1,31 @@
 //! `collector list`: what can be recorded and written.
 
+use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::ValueEnum as _;
 use export::format::formats;
 
 use crate::args::{ListWhat, Scenario};
+use crate::report::print_text;
 
-pub(crate) fn list(what: ListWhat) -> ExitCode {
+pub(crate) fn list(what: ListWhat) -> anyhow::Result<ExitCode> {
+    let mut text = String::new();
     match what {
         ListWhat::Scenarios => {
             for scenario in Scenario::value_variants().iter().filter_map(Scenario::to_possible_value) {
                 let help = scenario.get_help().map(ToString::to_string).unwrap_or_default();
-                println!("{:<16} {help}", scenario.get_name());
+                let _ = writeln!(text, "{:<16} {help}", scenario.get_name());
             }
         }
         ListWhat::Formats => {
             for format in formats() {
-                println!("{:<12} {:<10} {}", format.name(), format.ending(), format.description());
+                let _ =
+                    writeln!(text, "{:<12} {:<10} {}", format.name(), format.ending(), format.description());
             }
         }
     }
-    ExitCode::SUCCESS
+    print_text(&text).context("stdout can't be written")?;
+    Ok(ExitCode::SUCCESS)
 }

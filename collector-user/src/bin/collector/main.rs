@@ -12,6 +12,7 @@ mod report;
 #[cfg(target_os = "linux")]
 mod run;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -21,29 +22,36 @@ use args::{Cli, Command};
 
 fn main() -> ExitCode {
     let started = Instant::now();
+    #[cfg(target_os = "linux")]
+    env_logger::init_from_env(env_logger::Env::new().filter("COLLECTOR_LOG"));
     let result = match Cli::parse().command {
         #[cfg(target_os = "linux")]
         Command::Run(args) => run::run(args, started),
         #[cfg(target_os = "linux")]
-        Command::Doctor => Ok(doctor::doctor()),
+        Command::Doctor => doctor::doctor(),
         #[cfg(not(target_os = "linux"))]
         Command::Run(_) | Command::Doctor => {
             let _ = started;
             Err(anyhow::anyhow!("recording works on Linux; here `collector report` reads profiles"))
         }
         Command::Report(args) => report::report(&args),
-        Command::List { what } => Ok(list::list(what)),
+        Command::List { what } => list::list(what),
     };
     match result {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("collector: {}", one_line(&error));
+            say(&format!("collector: {}", one_line(&error)));
             match error.downcast_ref::<Usage>() {
                 Some(_) => ExitCode::from(2),
                 None => ExitCode::FAILURE,
             }
         }
     }
+}
+
+/// Writes a line to stderr. A stderr that is closed or full must not end a recording.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// A command line that parses but means nothing.

@@ -1,10 +1,9 @@
 //! `collector run`: records, writes, and tells how it went.
 
-use std::io::Write as _;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{ExitCode, ExitStatus};
 use std::time::Instant;
 
@@ -14,13 +13,13 @@ use collector_user::session::{Command, Ended, Recording, Session, SessionSetting
 use collector_user::source::ebpf::{Settings, Targets};
 use export::format::Profile;
 use export::hottest::Hottest;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use tempfile::NamedTempFile;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::args::{Backend, RunArgs, Scenario};
-use crate::output::{Output, persist, temporary_beside};
+use crate::output::{Output, Taken, Target};
 use crate::progress::{ProgressLine, summarize};
-use crate::report::write_table;
+use crate::report::print_text;
+use crate::say;
 
 /// Functions printed when no output is named.
 const HOTTEST: usize = 10;
@@ -29,14 +28,14 @@ const HOTTEST: usize = 10;
 struct Plan {
     settings: SessionSettings,
     outputs: Vec<Output>,
-    stats: Option<(PathBuf, NamedTempFile)>,
+    stats: Option<Target>,
     command: Option<Command>,
     print_hottest: bool,
 }
 
 pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
     let (stop, signals) = UnixStream::pair()?;
-    for signal in [SIGINT, SIGTERM] {
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::low_level::pipe::register(signal, signals.try_clone()?)?;
     }
     let plan = Plan::of(args, started)?;
@@ -45,10 +44,10 @@ pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
     let ended = session.run(stop.as_fd(), |progress| line.update(progress))?;
     line.clear();
     let recording = session.finish()?;
-    eprintln!("{}", summarize(&recording));
+    say(&summarize(&recording));
     match ended {
-        Ended::Command(status) => eprintln!("the command {}", describe(status)),
-        Ended::Processes => eprintln!("the recorded processes have ended"),
+        Ended::Command(status) => say(&format!("the command {}", describe(status))),
+        Ended::Processes => say("the recorded processes have ended"),
         Ended::Duration | Ended::Stopped => {}
     }
     write(&recording, plan.outputs, plan.stats, plan.print_hottest)?;
@@ -62,12 +61,10 @@ impl Plan {
         }
         let print_hottest = args.outputs.is_empty();
         let paths = if print_hottest { default_outputs() } else { args.outputs };
-        let open = |path: &PathBuf| Output::open(path, args.format.as_deref());
-        let outputs = paths.iter().map(open).collect::<anyhow::Result<_>>()?;
-        let stats = match args.stats {
-            Some(path) => Some((path.clone(), temporary_beside(&path)?)),
-            None => None,
-        };
+        let mut taken = Taken::default();
+        let mut open = |path: &PathBuf| Output::open(path, args.format.as_deref(), &mut taken);
+        let outputs = paths.iter().map(&mut open).collect::<anyhow::Result<_>>()?;
+        let stats = args.stats.map(|path| Target::open(&path, &mut taken)).transpose()?;
         let targets = Targets { pids: args.pids.into_iter().collect(), cgroup: args.cgroup, comm: args.comm };
         let sampling = Settings { frequency: args.frequency, targets, ..Settings::default() };
         let command = if args.command.is_empty() { None } else { Some(Command::start(&args.command)?) };
@@ -76,10 +73,17 @@ impl Plan {
     }
 }
 
-/// `collector-20260131T235959Z.html` and the pprof beside it.
+/// `collector-20260131T235959Z.html` and the pprof beside it; the process id is added where these are there already.
 fn default_outputs() -> Vec<PathBuf> {
     let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
-    [".html", ".pb.gz"].map(|ending| PathBuf::from(format!("collector-{now}{ending}"))).into()
+    let names = |stem: &str| [".html", ".pb.gz"].map(|ending| PathBuf::from(format!("{stem}{ending}")));
+    let stem = format!("collector-{now}");
+    let first = names(&stem);
+    if first.iter().any(|name| name.exists()) {
+        names(&format!("{stem}-{}", std::process::id())).into()
+    } else {
+        first.into()
+    }
 }
 
 fn describe(status: ExitStatus) -> String {
@@ -94,7 +98,7 @@ fn describe(status: ExitStatus) -> String {
 fn write(
     recording: &Recording,
     outputs: Vec<Output>,
-    stats: Option<(PathBuf, NamedTempFile)>,
+    stats: Option<Target>,
     print_hottest: bool,
 ) -> anyhow::Result<()> {
     let symbols = recording.symbolize();
@@ -104,22 +108,16 @@ fn write(
         if let Err(error) = output.write(profile)
             && let Err(earlier) = std::mem::replace(&mut result, Err(error))
         {
-            eprintln!("collector: {earlier:#}");
+            say(&format!("collector: {earlier:#}"));
         }
+    }
+    if let Some(stats) = stats {
+        // The last thing but the table, so that it holds what the writing cost.
+        stats.fill(|out| writeln!(out, "{:#}", recording.stats_now().to_json()))?;
     }
     if print_hottest {
         let hottest = Hottest::of(profile, SampleKindId(0));
-        write_table(&hottest.table(HOTTEST))?;
-    }
-    if let Some((path, temporary)) = stats {
-        write_stats(recording, &path, temporary)?;
+        print_text(&hottest.table(HOTTEST)).context("stdout can't be written")?;
     }
     result
-}
-
-/// The last thing done, so that it holds what the writing cost.
-fn write_stats(recording: &Recording, path: &Path, mut temporary: NamedTempFile) -> anyhow::Result<()> {
-    let stats = recording.stats_now().to_json();
-    writeln!(temporary, "{stats:#}").with_context(|| path.display().to_string())?;
-    persist(temporary, path)
 }

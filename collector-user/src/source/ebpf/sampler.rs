@@ -11,6 +11,7 @@ use aya::Ebpf;
 use aya::maps::{ArrayOfMaps, CgroupArray, HashMap, Map, MapData, PerCpuArray, RingBuf};
 use aya::programs::PerfEvent as PerfEventProgram;
 use aya::sys::Stats;
+use aya_log::EbpfLogger;
 use collector_common::ids::Nanos;
 use collector_common::perf::{Record, SAMPLE_ID_TYPE, parse};
 use collector_common::wire::{Counter, MAX_STACK_PAGES, SampleHeader};
@@ -101,6 +102,10 @@ pub struct Sampler {
     cpus: Vec<Cpu>,
     period: Nanos,
     throttled_ns: u64,
+    /// Whether only chosen processes are sampled.
+    follows: bool,
+    /// Diagnostics of the programs, where they are asked for.
+    logger: Option<EbpfLogger<&'static dyn log::Log>>,
     /// How long each CPU had been idle when the sampling started.
     idle_before: BTreeMap<u32, Duration>,
     /// While open, the kernel counts runs and time of programs.
@@ -114,6 +119,8 @@ impl Sampler {
         let rings = cpus.iter().max().map_or(1, |last| last + 1);
         let (mut ebpf, level) = load::load(settings, rings, u64::from(ring_bytes / 4))?;
         let stats = aya::sys::enable_stats(Stats::RunTime).ok();
+        let logger =
+            if log::log_enabled!(log::Level::Debug) { EbpfLogger::init(&mut ebpf).ok() } else { None };
         set_targets(&mut ebpf, &settings.targets)?;
         let period = settings.period();
         let mut opened = Vec::with_capacity(cpus.len());
@@ -141,6 +148,8 @@ impl Sampler {
             cpus: opened,
             period,
             throttled_ns: 0,
+            follows: settings.targets.follows_processes(),
+            logger,
             idle_before: BTreeMap::new(),
             _stats: stats,
         })
@@ -165,6 +174,9 @@ impl Sampler {
     /// Hands each sample taken until `until` to `visit`, in its ring; per CPU in time order. Its place is freed
     /// when `visit` returns.
     pub fn drain(&mut self, until: Nanos, mut visit: impl FnMut(&[u8])) {
+        if let Some(logger) = &mut self.logger {
+            logger.flush();
+        }
         for cpu in &mut self.cpus {
             while let Some(item) = cpu.ring.next() {
                 if sample_time(&item).is_some_and(|time| time > until) {
@@ -187,8 +199,11 @@ impl Sampler {
 
     /// The account so far. Taken after [`Self::stop`], it is final.
     pub fn account(&mut self) -> io::Result<Account> {
-        let mut account =
-            Account { throttled_ns: self.throttled_ns, period_ns: self.period.0, ..Account::default() };
+        let now = crate::clock::now();
+        let still = self.cpus.iter().filter_map(|cpu| cpu.throttled_since);
+        let still: u64 = still.map(|since| now.0.saturating_sub(since.0)).sum();
+        let throttled_ns = self.throttled_ns + still;
+        let mut account = Account { throttled_ns, period_ns: self.period.0, ..Account::default() };
         let info = self.ebpf.program(self.program).and_then(|program| {
             let program: &PerfEventProgram = program.try_into().ok()?;
             program.info().ok()
@@ -221,6 +236,15 @@ impl Sampler {
             account.not_run += clock.not_run(self.period.0);
         }
         Ok(account)
+    }
+
+    /// A followed process has ended: its pid may become another's.
+    pub fn unfollow(&mut self, pid: u32) {
+        let map = self.ebpf.map_mut("PROCESSES").filter(|_| self.follows);
+        if let Some(mut processes) = map.and_then(|map| HashMap::<_, u32, u8>::try_from(map).ok()) {
+            // One that was not followed is not there.
+            let _ = processes.remove(&pid);
+        }
     }
 
     /// Samples that the programs could not write so far.
