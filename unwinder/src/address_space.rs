@@ -19,6 +19,15 @@ pub trait AddressSpace {
     fn generation(&self) -> Option<NonZeroU64> {
         None
     }
+
+    /// Fills `buffer` with the code at `address` and says how many bytes of it could be had; none, as here by default,
+    /// where the caller has no code.
+    ///
+    /// Asked only where there is no rule, as in a JIT compiler's code: whether an instruction is a call tells a return
+    /// address from other words on the stack.
+    fn code(&self, _address: u64, _buffer: &mut [u8]) -> usize {
+        0
+    }
 }
 
 /// An executable mapping.

@@ -28,7 +28,7 @@
 //! assert_eq!((frames.as_slice(), stop), ([0x1234].as_slice(), StopReason::NoMapping));
 //! ```
 //!
-//! Where to read on: `unwinder.rs` is the walk, `table/` turns CFI into rows and rules, `x86_64/` says what a rule
+//! Where to read on: `unwinder.rs` is the walk, `guess.rs` what it does where there are no rules, `table/` turns CFI into rows and rules, `x86_64/` says what a rule
 //! is on that architecture and how it is applied.
 
 mod address_space;
@@ -37,6 +37,7 @@ mod cache;
 mod error;
 mod expression;
 mod frame;
+mod guess;
 mod memory;
 mod region;
 mod stop_reason;

@@ -9,6 +9,7 @@ use std::num::NonZeroU64;
 
 use crate::arch::{Core, GeneralStep, Known, Registers, Rule};
 use crate::cache::{CacheKey, RuleCache};
+use crate::guess::Guess;
 use crate::region::{self, Region, RegionMemory};
 use crate::table::RuleId;
 use crate::{AddressSpace, Frame, FrameKind, StackMemory, StackReadError, StopReason};
@@ -59,6 +60,7 @@ impl Unwinder {
             stack,
             region: Region::NOWHERE,
             depth_limit: self.depth_limit,
+            by_frame_pointer: false,
         };
         match walk.quick_pass(registers, &mut visit) {
             Pass::Stopped(reason) => reason,
@@ -106,6 +108,8 @@ struct Walk<'w, S, M> {
     /// Where the last address that was looked up lies.
     region: Region,
     depth_limit: usize,
+    /// The last guess was by a frame pointer.
+    by_frame_pointer: bool,
 }
 
 impl<S: AddressSpace, M: StackMemory> Walk<'_, S, M> {
@@ -257,46 +261,39 @@ impl<S: AddressSpace, M: StackMemory> Walk<'_, S, M> {
         Ok(Caller { registers: caller, kind, heuristic: false, switched })
     }
 
-    /// Whether a frame without a rule is the outermost one, as musl's `_start` is: the frame pointer is zero, which
-    /// is how the psABI ("process initialization") has the outermost frame marked, and nothing but the alignment
-    /// of the stack is left above it.
-    fn is_entry(&self, core: Core) -> bool {
+    /// Whether a frame without a rule is the outermost one: it is where its file is started, as musl's `_start` is; or the
+    /// frame pointer is zero, which is how the psABI ("process initialization") has the outermost frame marked, and
+    /// nothing but the alignment of the stack is left above it.
+    fn is_entry(&self, frame: Frame, core: Core) -> bool {
         const ALIGNMENT: u64 = 16;
+        let address = frame.lookup_address();
+        let mapping = self.space.lookup(address).filter(|mapping| mapping.contains(address));
+        let table = mapping.and_then(|mapping| Some((mapping.table?, mapping.bias)));
+        if table.is_some_and(|(table, bias)| table.is_entry(address.wrapping_sub(bias))) {
+            return true;
+        }
         core.bp == 0
             && matches!(self.stack.read_u64(core.sp.wrapping_add(ALIGNMENT)), Err(StackReadError::Beyond))
     }
 
-    /// The caller of a frame without a rule: by the frame pointer, or (only where no call was made since, so that the
-    /// stack's top can be a return address) by the word on top of the stack.
-    ///
-    /// Code that is not mapped at all can't have pushed a frame: there the top of the stack is tried first, and a
-    /// return address into such a place is not worth a guess.
+    /// The caller of a frame without a rule.
     fn guess(&mut self, frame: Frame, registers: &Registers) -> Result<Caller, Halt> {
         let core = registers.core();
         let mapped = self.region.is_mapped();
-        if mapped && self.is_entry(core) {
+        // A chain of frame pointers ends in a zero, by which runtimes mark the first frame of the stacks they make.
+        let chain_ended = frame.heuristic && self.by_frame_pointer && core.bp == 0;
+        if mapped && (chain_ended || self.is_entry(frame, core)) {
             return Err(StopReason::Root.into());
         }
-        let candidates = match (frame.kind, mapped) {
-            (FrameKind::Ip, true) => [core.by_frame_pointer(self.stack), core.by_stack_top(self.stack)],
-            (FrameKind::Ip, false) => [core.by_stack_top(self.stack), core.by_frame_pointer(self.stack)],
-            (FrameKind::ReturnAddress, true) => [core.by_frame_pointer(self.stack), None],
-            (FrameKind::ReturnAddress, false) => [None, None],
-        };
         let reason = if mapped { StopReason::NoRule } else { StopReason::NoMapping };
-        let caller: Core =
-            candidates.into_iter().flatten().find(|core| self.is_plausible(*core)).ok_or(reason)?;
+        let guess = Guess { space: self.space, stack: self.stack, frame, core };
+        let caller = guess.caller(mapped).ok_or(reason)?;
+        self.by_frame_pointer = caller.sp.wrapping_sub(core.bp) == 16;
         if caller.ip == 0 {
             return Err(StopReason::Root.into());
         }
         let registers = registers.with_core(caller);
         Ok(Caller { registers, kind: FrameKind::ReturnAddress, heuristic: true, switched: false })
-    }
-
-    /// A return address is executable; a chain of frame pointers ends in two zeros.
-    fn is_plausible(&self, caller: Core) -> bool {
-        (caller.ip == 0 && caller.bp == 0)
-            || region::find(self.space, caller.ip.wrapping_sub(1)).region.is_mapped()
     }
 }
 

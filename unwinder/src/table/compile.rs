@@ -1,13 +1,11 @@
-//! Runs the call frame instructions of one FDE and hands out its rows: every CFA instruction of DWARF 5 section 6.4.2
-//! and the GNU extensions that gimli's decoder knows.
+//! Runs the call frame instructions of one FDE and hands out its rows: every CFA instruction of DWARF 5, section 6.4.2,
+//! and the GNU extensions of it.
 
-use gimli::{
-    BaseAddresses, CallFrameInstruction, FrameDescriptionEntry, Register, UnwindExpression, UnwindSection,
-};
-
+use super::bytes::Bytes;
+use super::entries::{Cie, Fde, fde_at, pointer};
 use super::row::{CfaRule, ExpressionSpan, RegisterNumber, RegisterRule, Row};
-use super::rules::Traits;
-use super::sections::Slice;
+use super::rules::{Saved, Traits};
+use super::sections::FrameSections;
 use crate::arch::REGISTER_COUNT;
 
 /// `DW_CFA_remember_state` deeper than this is no compiler's.
@@ -17,88 +15,84 @@ const MAX_REMEMBERED: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
-impl From<gimli::Error> for Malformed {
-    fn from(_: gimli::Error) -> Self {
-        Malformed
-    }
-}
-
 /// What an FDE covers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Covered {
     pub(crate) start: u64,
     /// Behind the last address.
     pub(crate) end: u64,
-    pub(crate) traits: Traits,
 }
 
-/// Storage for a run, reused by the next.
+/// CIEs kept at a time: most files have two or three.
+const KEPT: usize = 8;
+
+/// What a run leaves for the next: storage, and the CIEs, which thousands of functions share.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     remembered: Vec<Row>,
+    cies: [Option<(usize, Cie)>; KEPT],
+}
+
+/// The CIE at `offset`, with its initial row.
+fn cie<'c>(
+    cies: &'c mut [Option<(usize, Cie)>; KEPT],
+    remembered: &mut Vec<Row>,
+    section: &FrameSections,
+    offset: usize,
+) -> Result<&'c Cie, Malformed> {
+    let slot = (offset as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - KEPT.trailing_zeros());
+    let kept = &mut cies[slot as usize % KEPT];
+    if kept.as_ref().is_none_or(|(at, _)| *at != offset) {
+        let (mut cie, instructions) = Cie::parse(section, offset)?;
+        remembered.clear();
+        let emit = |_, _, _: &Row| {};
+        let mut program =
+            Program { section, cie: &cie, row: Row::EMPTY, remembered, location: 0, covered: None, emit };
+        program.run(instructions)?;
+        cie.initial = program.row;
+        *kept = Some((offset, cie));
+    }
+    kept.as_ref().map(|(_, cie)| cie).ok_or(Malformed)
 }
 
 /// Calls `emit` with the distance from the function's start and the row that holds from there, in ascending order;
 /// a row of the same distance replaces the one before.
-pub(crate) fn run<'a, S: UnwindSection<Slice<'a>>>(
-    section: &S,
-    bases: &BaseAddresses,
+pub(crate) fn run(
+    section: &FrameSections,
     offset: u32,
-    scratch: &mut Scratch,
+    Scratch { remembered, cies }: &mut Scratch,
     emit: impl FnMut(u64, Traits, &Row),
 ) -> Result<Covered, Malformed> {
-    let fde = section.fde_from_offset(bases, (offset as usize).into(), S::cie_from_offset)?;
-    let return_address = register(fde.cie().return_address_register()).ok_or(Malformed)?;
-    let traits = Traits { return_address, signal: fde.is_signal_trampoline() };
-    let covered = Covered { start: fde.initial_address(), end: fde.end_address(), traits };
-    scratch.remembered.clear();
-    Program {
-        row: Row::EMPTY,
-        initial: None,
-        remembered: &mut scratch.remembered,
-        location: covered.start,
-        code_factor: fde.cie().code_alignment_factor(),
-        data_factor: fde.cie().data_alignment_factor(),
-        covered,
-        emit,
+    let (cie_offset, body) = fde_at(section, offset)?;
+    let cie = cie(cies, remembered, section, cie_offset)?;
+    let fde = Fde::parse(section, cie, body)?;
+    let covered = Covered { start: fde.start, end: fde.end };
+    remembered.clear();
+    let (row, location) = (cie.initial, covered.start);
+    let mut program = Program { section, cie, row, remembered, location, covered: Some(covered), emit };
+    if program.run(fde.instructions).is_err() {
+        program.row = Row::EMPTY;
     }
-    .run(section, bases, &fde);
+    program.emit_row();
     Ok(covered)
 }
 
 struct Program<'s, E> {
+    section: &'s FrameSections,
+    cie: &'s Cie,
     row: Row,
-    /// The row that the CIE's instructions leave; there is none while they run.
-    initial: Option<Row>,
     remembered: &'s mut Vec<Row>,
     location: u64,
-    code_factor: u64,
-    data_factor: i64,
-    covered: Covered,
+    /// `None` while the CIE's own instructions run, which are of no place.
+    covered: Option<Covered>,
     emit: E,
 }
 
 impl<E: FnMut(u64, Traits, &Row)> Program<'_, E> {
-    fn run<'a, S: UnwindSection<Slice<'a>>>(
-        mut self,
-        section: &S,
-        bases: &BaseAddresses,
-        fde: &FrameDescriptionEntry<Slice<'a>>,
-    ) {
-        let ran = self
-            .all(fde.cie().instructions(section, bases))
-            .map(|()| self.initial = Some(self.row))
-            .and_then(|()| self.all(fde.instructions(section, bases)));
-        if ran.is_err() {
-            self.row = Row::EMPTY;
-        }
-        self.emit_row();
-    }
-
-    fn all(&mut self, instructions: gimli::CallFrameInstructionIter<'_, Slice<'_>>) -> Result<(), Malformed> {
-        for instruction in instructions {
-            self.step(&instruction?)?;
-            if self.location >= self.covered.end {
+    fn run(&mut self, mut instructions: Bytes<'_>) -> Result<(), Malformed> {
+        while !instructions.is_empty() {
+            self.step(&mut instructions).ok_or(Malformed)?;
+            if self.covered.is_some_and(|covered| self.location >= covered.end) {
                 break;
             }
         }
@@ -106,121 +100,164 @@ impl<E: FnMut(u64, Traits, &Row)> Program<'_, E> {
     }
 
     fn emit_row(&mut self) {
-        if self.location < self.covered.end {
-            (self.emit)(self.location - self.covered.start, self.covered.traits, &self.row);
+        if let Some(covered) = self.covered
+            && self.location < covered.end
+        {
+            (self.emit)(self.location - covered.start, self.cie.traits, &self.row);
         }
     }
 
-    fn move_to(&mut self, location: u64) -> Result<(), Malformed> {
-        if self.initial.is_none() || location < self.location {
-            return Err(Malformed);
+    fn move_to(&mut self, location: u64) -> Option<()> {
+        if self.covered.is_none() || location < self.location {
+            return None;
         }
         if location > self.location {
             self.emit_row();
             self.location = location;
         }
-        Ok(())
+        Some(())
     }
 
-    fn step(&mut self, instruction: &CallFrameInstruction<usize>) -> Result<(), Malformed> {
-        use CallFrameInstruction as I;
-        match *instruction {
-            I::AdvanceLoc { delta } => {
-                let distance = u64::from(delta).checked_mul(self.code_factor).ok_or(Malformed)?;
-                self.move_to(self.location.checked_add(distance).ok_or(Malformed)?)?;
+    fn advance(&mut self, delta: u64) -> Option<()> {
+        self.move_to(self.location.checked_add(delta.checked_mul(self.cie.code_factor)?)?)
+    }
+
+    /// One instruction; `None` for one that is cut off or has no meaning here.
+    #[inline]
+    fn step(&mut self, bytes: &mut Bytes<'_>) -> Option<()> {
+        let opcode = bytes.u8()?;
+        let operand = u64::from(opcode & 0x3f);
+        match opcode >> 6 {
+            // DW_CFA_advance_loc, _offset, _restore
+            1 => return self.advance(operand),
+            2 => {
+                let offset = bytes.unsigned()?;
+                return self.set_offset(operand, offset.cast_signed());
             }
-            I::SetLoc { address } => self.move_to(address)?,
-            I::DefCfa { register, offset } => self.set_cfa(register, offset as i64)?,
-            I::DefCfaSf { register, factored_offset } => {
-                self.set_cfa(register, factored_offset.wrapping_mul(self.data_factor))?;
+            3 => return self.restore(operand),
+            _ => {}
+        }
+        match opcode {
+            // DW_CFA_nop
+            0x00 => {}
+            // DW_CFA_set_loc
+            0x01 => {
+                let location = pointer(self.section, bytes, self.cie.pointers)?;
+                self.move_to(location)?;
             }
-            I::DefCfaRegister { register } => {
-                let CfaRule::RegisterOffset { offset, .. } = self.row.cfa else { return Err(Malformed) };
-                self.set_cfa(register, offset.into())?;
+            // DW_CFA_advance_loc1, 2, 4, DW_CFA_MIPS_advance_loc8
+            0x02 => self.advance(bytes.u8()?.into())?,
+            0x03 => self.advance(bytes.u16()?.into())?,
+            0x04 => self.advance(bytes.u32()?.into())?,
+            0x1d => self.advance(bytes.u64()?)?,
+            // DW_CFA_offset_extended, _offset_extended_sf, _GNU_negative_offset_extended
+            0x05 => self.set_offset(bytes.unsigned()?, bytes.unsigned()?.cast_signed())?,
+            0x11 => self.set_offset(bytes.unsigned()?, bytes.signed()?)?,
+            0x2f => self.set_offset(bytes.unsigned()?, bytes.unsigned()?.cast_signed().checked_neg()?)?,
+            // DW_CFA_restore_extended, _undefined, _same_value, _register
+            0x06 => self.restore(bytes.unsigned()?)?,
+            0x07 => self.set(bytes.unsigned()?, RegisterRule::Undefined),
+            0x08 => self.set(bytes.unsigned()?, RegisterRule::SameValue),
+            0x09 => {
+                let (register, source) = (bytes.unsigned()?, register(bytes.unsigned()?)?);
+                self.set(register, RegisterRule::Register(source));
             }
-            I::DefCfaOffset { offset } => self.set_cfa_offset(offset as i64)?,
-            I::DefCfaOffsetSf { factored_offset } => {
-                self.set_cfa_offset(factored_offset.wrapping_mul(self.data_factor))?;
-            }
-            I::DefCfaExpression { expression } => self.row.cfa = CfaRule::Expression(span(expression)?),
-            I::Undefined { register } => self.set(register, RegisterRule::Undefined),
-            I::SameValue { register } => self.set(register, RegisterRule::SameValue),
-            I::Offset { register, factored_offset } => {
-                self.set(register, RegisterRule::Offset(self.factored(factored_offset as i64)?));
-            }
-            I::OffsetExtendedSf { register, factored_offset } => {
-                self.set(register, RegisterRule::Offset(self.factored(factored_offset)?));
-            }
-            I::ValOffset { register, factored_offset } => {
-                self.set(register, RegisterRule::ValOffset(self.factored(factored_offset as i64)?));
-            }
-            I::ValOffsetSf { register, factored_offset } => {
-                self.set(register, RegisterRule::ValOffset(self.factored(factored_offset)?));
-            }
-            I::Register { dest_register, src_register } => {
-                let source = register(src_register).ok_or(Malformed)?;
-                self.set(dest_register, RegisterRule::Register(source));
-            }
-            I::Expression { register, expression } => {
-                self.set(register, RegisterRule::Expression(span(expression)?));
-            }
-            I::ValExpression { register, expression } => {
-                self.set(register, RegisterRule::ValExpression(span(expression)?));
-            }
-            I::Restore { register } => {
-                let initial = self.initial.ok_or(Malformed)?;
-                if let Some(number) = self::register(register) {
-                    self.row.registers[usize::from(number)] = initial.registers[usize::from(number)];
-                }
-            }
-            I::RememberState => {
+            // DW_CFA_remember_state, _restore_state
+            0x0a => {
                 if self.remembered.len() == MAX_REMEMBERED {
-                    return Err(Malformed);
+                    return None;
                 }
                 self.remembered.push(self.row);
             }
-            I::RestoreState => self.row = self.remembered.pop().ok_or(Malformed)?,
-            // The arguments' size matters to a landing pad, not to a walk.
-            I::ArgsSize { .. } | I::Nop => {}
-            // Pointer authentication is not of this architecture.
-            I::NegateRaState => return Err(Malformed),
+            0x0b => self.row = self.remembered.pop()?,
+            // DW_CFA_def_cfa, _def_cfa_sf, _register, _offset, _offset_sf, _expression
+            0x0c => self.set_cfa(bytes.unsigned()?, bytes.unsigned()?.cast_signed())?,
+            0x12 => {
+                let (register, offset) = (bytes.unsigned()?, bytes.signed()?);
+                self.set_cfa(register, offset.checked_mul(self.cie.data_factor)?)?;
+            }
+            0x0d => {
+                let (_, offset) = self.register_and_offset()?;
+                self.set_cfa(bytes.unsigned()?, offset.into())?;
+            }
+            0x0e => {
+                let (register, _) = self.register_and_offset()?;
+                self.set_cfa(register.into(), bytes.unsigned()?.cast_signed())?;
+            }
+            0x13 => {
+                let (register, _) = self.register_and_offset()?;
+                self.set_cfa(register.into(), bytes.signed()?.checked_mul(self.cie.data_factor)?)?;
+            }
+            0x0f => self.row.cfa = CfaRule::Expression(expression(bytes)?),
+            // DW_CFA_expression, _val_expression, _val_offset, _val_offset_sf
+            0x10 => self.set(bytes.unsigned()?, RegisterRule::Expression(expression(bytes)?)),
+            0x16 => self.set(bytes.unsigned()?, RegisterRule::ValExpression(expression(bytes)?)),
+            0x14 => {
+                let (register, offset) = (bytes.unsigned()?, bytes.unsigned()?.cast_signed());
+                self.set(register, RegisterRule::ValOffset(self.factored(offset)?));
+            }
+            0x15 => {
+                let (register, offset) = (bytes.unsigned()?, bytes.signed()?);
+                self.set(register, RegisterRule::ValOffset(self.factored(offset)?));
+            }
+            // DW_CFA_GNU_args_size: the arguments' size matters to a landing pad, not to a walk.
+            0x2e => drop(bytes.unsigned()?),
+            _ => return None,
         }
-        Ok(())
+        Some(())
     }
 
-    fn set_cfa(&mut self, register: Register, offset: i64) -> Result<(), Malformed> {
-        let register = self::register(register).ok_or(Malformed)?;
-        let offset = i32::try_from(offset).map_err(|_| Malformed)?;
-        self.row.cfa = CfaRule::RegisterOffset { register, offset };
-        Ok(())
-    }
-
-    fn set_cfa_offset(&mut self, offset: i64) -> Result<(), Malformed> {
-        let CfaRule::RegisterOffset { register, .. } = self.row.cfa else { return Err(Malformed) };
-        let offset = i32::try_from(offset).map_err(|_| Malformed)?;
-        self.row.cfa = CfaRule::RegisterOffset { register, offset };
-        Ok(())
-    }
-
-    fn factored(&self, offset: i64) -> Result<i32, Malformed> {
-        let offset = offset.checked_mul(self.data_factor).ok_or(Malformed)?;
-        i32::try_from(offset).map_err(|_| Malformed)
-    }
-
-    /// Rules of registers that a walk does not restore (vector registers) are dropped.
-    fn set(&mut self, register: Register, rule: RegisterRule) {
-        if let Some(number) = self::register(register) {
-            self.row.registers[usize::from(number)] = rule;
+    fn register_and_offset(&self) -> Option<(RegisterNumber, i32)> {
+        match self.row.cfa {
+            CfaRule::RegisterOffset { register, offset } => Some((register, offset)),
+            CfaRule::Unsupported | CfaRule::Expression(_) => None,
         }
+    }
+
+    #[inline]
+    fn set_cfa(&mut self, number: u64, offset: i64) -> Option<()> {
+        let (register, offset) = (register(number)?, i32::try_from(offset).ok()?);
+        self.row.cfa = CfaRule::RegisterOffset { register, offset };
+        Some(())
+    }
+
+    fn factored(&self, offset: i64) -> Option<i32> {
+        i32::try_from(offset.checked_mul(self.cie.data_factor)?).ok()
+    }
+
+    #[inline]
+    fn set_offset(&mut self, register: u64, offset: i64) -> Option<()> {
+        self.set(register, RegisterRule::Offset(self.factored(offset)?));
+        Some(())
+    }
+
+    /// Back to the rule of the CIE.
+    fn restore(&mut self, register: u64) -> Option<()> {
+        self.covered?;
+        self.row.set(register, self.cie.initial.get(register));
+        Some(())
+    }
+
+    /// Only what changes a register is kept, and that a return address is undefined: there the stack ends.
+    #[inline]
+    fn set(&mut self, number: u64, rule: RegisterRule) {
+        let Some(register) = register(number) else { return };
+        let kept = match rule {
+            RegisterRule::Unspecified | RegisterRule::SameValue => false,
+            RegisterRule::Undefined => register == self.cie.traits.return_address,
+            _ => true,
+        };
+        self.row.set(number, if kept { Saved::new(register, rule) } else { Saved::NONE });
     }
 }
 
-fn register(register: Register) -> Option<RegisterNumber> {
-    (usize::from(register.0) < REGISTER_COUNT).then_some(register.0 as RegisterNumber)
+fn register(number: u64) -> Option<RegisterNumber> {
+    (number < REGISTER_COUNT as u64).then_some(number as RegisterNumber)
 }
 
-fn span(expression: UnwindExpression<usize>) -> Result<ExpressionSpan, Malformed> {
-    let offset = u32::try_from(expression.offset).map_err(|_| Malformed)?;
-    let length = u16::try_from(expression.length).map_err(|_| Malformed)?;
-    Ok(ExpressionSpan { offset, length })
+fn expression(bytes: &mut Bytes<'_>) -> Option<ExpressionSpan> {
+    let length = bytes.unsigned()?;
+    let offset = u32::try_from(bytes.position()).ok()?;
+    bytes.skip(length)?;
+    Some(ExpressionSpan { offset, length: u16::try_from(length).ok()? })
 }

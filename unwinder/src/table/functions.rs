@@ -8,7 +8,7 @@
 use gimli::{EhFrame, UnwindSection};
 
 use super::index::IndexEntry;
-use super::sections::{EhFrameHdr, FrameFormat, FrameSection, Parts, Slice};
+use super::sections::{EhFrameHdr, FrameSections, Parts, Slice};
 
 /// `DW_EH_PE_udata4`, and `DW_EH_PE_datarel | DW_EH_PE_sdata4`.
 const COUNT_UDATA4: u8 = 0x03;
@@ -20,11 +20,19 @@ const SAMPLES: usize = 16;
 
 /// All functions in the text of `parts`, in no order.
 pub(crate) fn list(parts: &Parts) -> Vec<IndexEntry> {
+    let frame = &parts.frame;
     let from_hdr = parts.hdr.as_ref().and_then(|hdr| hdr_entries(hdr, parts));
-    from_hdr.unwrap_or_else(|| match parts.frame.format {
-        FrameFormat::EhFrame => walk(&parts.frame.eh_frame(), parts),
-        FrameFormat::DebugFrame => walk(&parts.frame.debug_frame(), parts),
-    })
+    let mut entries =
+        from_hdr.unwrap_or_else(|| walk(&frame.eh_frame(), &frame.bytes[..frame.debug_start], 0, parts));
+    if frame.debug_start < frame.bytes.len() {
+        let debug = &frame.bytes[frame.debug_start..];
+        entries.extend(walk(&frame.debug_frame(), debug, frame.debug_start, parts));
+        // Where a function is in both, `.eh_frame` comes first.
+        entries.sort_unstable();
+        entries
+            .dedup_by(|later, first| later.start == first.start && later.fde as usize >= frame.debug_start);
+    }
+    entries
 }
 
 fn le_u32(bytes: &[u8], offset: usize) -> Option<u32> {
@@ -50,7 +58,7 @@ fn hdr_entries(hdr: &EhFrameHdr, parts: &Parts) -> Option<Vec<IndexEntry>> {
             let relative = le_u32(pair, at).unwrap_or_default() as i32;
             hdr.address.wrapping_add_signed(i64::from(relative))
         });
-        let fde = fde.checked_sub(section).filter(|&fde| fde < parts.frame.bytes.len() as u64)?;
+        let fde = fde.checked_sub(section).filter(|&fde| fde < parts.frame.debug_start as u64)?;
         if start < previous {
             return None;
         }
@@ -74,7 +82,7 @@ fn samples_agree(entries: &[IndexEntry], parts: &Parts) -> bool {
     })
 }
 
-fn function_start(frame: &FrameSection, fde: u32) -> Option<u64> {
+fn function_start(frame: &FrameSections, fde: u32) -> Option<u64> {
     let section = frame.eh_frame();
     let fde = section.fde_from_offset(&frame.bases, (fde as usize).into(), EhFrame::cie_from_offset);
     Some(fde.ok()?.initial_address())
@@ -82,8 +90,12 @@ fn function_start(frame: &FrameSection, fde: u32) -> Option<u64> {
 
 /// Steps over the entries by their lengths. A zero length ends a part of the section, not necessarily all of it:
 /// linkers concatenate parts that have their own terminators.
-fn walk<'a, S: UnwindSection<Slice<'a>>>(section: &S, parts: &Parts) -> Vec<IndexEntry> {
-    let bytes = &parts.frame.bytes;
+fn walk<'a, S: UnwindSection<Slice<'a>>>(
+    section: &S,
+    bytes: &[u8],
+    section_start: usize,
+    parts: &Parts,
+) -> Vec<IndexEntry> {
     let mut entries = Vec::new();
     let mut last_cie = None;
     let mut offset = 0;
@@ -122,7 +134,7 @@ fn walk<'a, S: UnwindSection<Slice<'a>>>(section: &S, parts: &Parts) -> Vec<Inde
         if let Ok(fde) = fde
             && fde.len() != 0
         {
-            entries.extend(entry(fde.initial_address(), here as u64, parts));
+            entries.extend(entry(fde.initial_address(), (section_start + here) as u64, parts));
         }
     }
     entries

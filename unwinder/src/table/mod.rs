@@ -5,13 +5,16 @@
 //! | `sections` | an ELF file | the bytes of `.eh_frame` or `.debug_frame`, and the text's range |
 //! | `functions` | those bytes | each function's start and FDE |
 //! | `index` | that list | a sorted, bucketed index |
-//! | `compile` | one FDE | its rows, by running its program |
+//! | `entries` | an offset | a function's FDE with its CIE |
+//! | `compile` | that | its rows, by running its program |
 //! | `rules` | a row | an interned rule |
 //! | `rows` | offsets and rules | the compact table that is searched |
 //!
 //! `unwind_table` ties them together and compiles a function when it is first asked for.
 
+mod bytes;
 mod compile;
+mod entries;
 mod functions;
 mod index;
 mod row;

@@ -4,6 +4,7 @@
 //! `same_value` and `undefined` of any register but the return address are therefore one and the same here, and only
 //! what changes a register is kept.
 
+use super::rules::Saved;
 use crate::arch::REGISTER_COUNT;
 
 /// A DWARF register number below [`REGISTER_COUNT`].
@@ -56,14 +57,51 @@ pub(crate) enum RegisterRule {
     ValExpression(ExpressionSpan),
 }
 
-/// A row while its program runs: a rule for every register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A row while its program runs: the rule of every register that changes, and what finds the same row again quickly.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     pub(crate) cfa: CfaRule,
-    pub(crate) registers: [RegisterRule; REGISTER_COUNT],
+    /// By register; [`Saved::NONE`] where it keeps its value.
+    saved: [Saved; REGISTER_COUNT],
+    /// How many change.
+    count: u8,
+    /// The hashes of all that change, combined so that one can be taken out again.
+    hash: u64,
 }
 
 impl Row {
     pub(crate) const EMPTY: Row =
-        Row { cfa: CfaRule::Unsupported, registers: [RegisterRule::Unspecified; REGISTER_COUNT] };
+        Row { cfa: CfaRule::Unsupported, saved: [Saved::NONE; REGISTER_COUNT], count: 0, hash: 0 };
+
+    /// Sets the rule of a register; registers that a walk does not restore (vector registers) are none of it.
+    #[inline]
+    pub(crate) fn set(&mut self, register: u64, saved: Saved) {
+        let Some(slot) = usize::try_from(register).ok().and_then(|number| self.saved.get_mut(number)) else {
+            return;
+        };
+        self.count = self.count - u8::from(*slot != Saved::NONE) + u8::from(saved != Saved::NONE);
+        self.hash ^= slot.hash() ^ saved.hash();
+        *slot = saved;
+    }
+
+    pub(crate) fn get(&self, register: u64) -> Saved {
+        let slot = usize::try_from(register).ok().and_then(|number| self.saved.get(number));
+        slot.copied().unwrap_or(Saved::NONE)
+    }
+
+    /// The registers that change, in the order of their numbers.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = Saved> {
+        self.saved.into_iter().filter(|&saved| saved != Saved::NONE)
+    }
+
+    /// Whether `saved`, each of another register, is all that changes.
+    #[inline]
+    pub(crate) fn has_just(&self, saved: &[Saved]) -> bool {
+        saved.len() == usize::from(self.count)
+            && saved.iter().all(|saved| self.get(saved.register().into()) == *saved)
+    }
+
+    pub(crate) fn hash(&self) -> u64 {
+        self.hash
+    }
 }

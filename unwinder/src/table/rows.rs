@@ -1,12 +1,12 @@
-//! The compiled rows of a table: for each function that was asked for, a short run of (code offset, rule).
+//! The compiled rows of a table: for each function that was asked for, a short run of (code offset, rule). Functions of
+//! the same shape share one run, as half of all do.
 //!
 //! ```text
-//!  states     [ FDE offset or place in `functions`, ... ]     one per FDE, in the index' order
-//!                  |
-//!  functions  [ (first row, rows, length, width), ... ]       one per compiled FDE
-//!                  |
-//!  narrow     [ (u16 offset, u16 rule), ... ]         4 bytes a row: nearly every function
-//!  wide       [ (u32 offset, u32 rule), ... ]         functions of 64 KiB and more, or rule ids beyond 2^16
+//!  states     [ FDE offset or start of a run, ... ]                         one per FDE, in the index' order
+//!  lengths    [ u16, ... ]                                                  of compiled functions below 64 KiB
+//!  narrow     [ (rows, 0), (u16 offset, u16 rule), ..., (rows, 0), ... ]    runs: nearly every function
+//!  wide       [ (rows, length), (u32 offset, u32 rule), ... ]               functions of 64 KiB and more, or rule ids
+//!                                                                           beyond 2^16
 //! ```
 
 use super::rules::RuleId;
@@ -14,21 +14,20 @@ use super::rules::RuleId;
 /// Unwind sections are smaller than this, so that an FDE's offset leaves a bit for [`State`].
 pub(crate) const MAX_SECTION: u32 = 1 << 31;
 const COMPILED: u32 = 1 << 31;
+const WIDE: u32 = 1 << 30;
 
-/// A function's FDE offset until it is compiled; from then on [`COMPILED`] and its place among the compiled functions.
-#[derive(Clone, Copy, Debug)]
+/// A function's FDE offset until it is compiled; from then on [`COMPILED`] and where its run starts, in the wide runs
+/// with [`WIDE`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct State(u32);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Compiled {
-    first_row: u32,
-    rows: u32,
-    /// Length of the function in bytes.
-    length: u32,
-    wide: bool,
+impl State {
+    /// Compiled, and nothing could be made of its FDE.
+    const NOTHING: State = State(u32::MAX);
 }
 
-/// An offset from its function's start, and the rule that holds from there.
+/// An offset from its function's start, and the rule that holds from there. At the start of a run: the number of rows
+/// in it, and in wide runs the function's length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RowStart<T> {
     pub(crate) offset: T,
@@ -49,77 +48,156 @@ pub(crate) enum Found {
 }
 
 /// Append-only.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct RowStore {
     states: Box<[State]>,
-    functions: Vec<Compiled>,
+    lengths: Box<[u16]>,
     narrow: Vec<RowStart<u16>>,
     wide: Vec<RowStart<u32>>,
+    /// Where narrow runs start, by open addressing with linear probing: the start plus 1, or 0. A power of two.
+    slots: Vec<u32>,
+    runs: usize,
+    functions: usize,
 }
 
 impl RowStore {
     /// A store for functions with FDEs at these offsets, each less than [`MAX_SECTION`].
     pub(crate) fn new(fdes: Box<[u32]>) -> Self {
-        RowStore { states: fdes.into_iter().map(State).collect(), ..Self::default() }
+        RowStore {
+            lengths: vec![0; fdes.len()].into(),
+            states: fdes.into_iter().map(State).collect(),
+            narrow: Vec::with_capacity(256),
+            wide: Vec::new(),
+            slots: vec![0; 64],
+            runs: 0,
+            functions: 0,
+        }
     }
 
+    /// Functions that are compiled.
     pub(crate) fn functions(&self) -> usize {
-        self.functions.len()
+        self.functions
     }
 
+    /// Rows that are stored, those that functions share once.
     pub(crate) fn rows(&self) -> usize {
-        self.narrow.len() + self.wide.len()
+        self.narrow.len() + self.wide.len() - self.runs
     }
 
     pub(crate) fn bytes_held(&self) -> usize {
         size_of_val(&*self.states)
-            + self.functions.capacity() * size_of::<Compiled>()
+            + size_of_val(&*self.lengths)
             + self.narrow.capacity() * size_of::<RowStart<u16>>()
             + self.wide.capacity() * size_of::<RowStart<u32>>()
+            + self.slots.capacity() * size_of::<u32>()
     }
 
-    /// Gives back what was reserved for further rows.
+    /// Gives back what was reserved for further rows, when all functions are compiled.
     pub(crate) fn shrink(&mut self) {
-        self.functions.shrink_to_fit();
         self.narrow.shrink_to_fit();
         self.wide.shrink_to_fit();
+        self.slots = Vec::new();
     }
 
     /// The rule at `offset` bytes into `function`.
     pub(crate) fn find(&self, function: usize, offset: u32) -> Found {
-        let Some(&State(state)) = self.states.get(function) else { return Found::Outside };
-        if state & COMPILED == 0 {
-            return Found::NotCompiled { fde: state };
+        let Some(&state) = self.states.get(function) else { return Found::Outside };
+        let State(place) = state;
+        if place & COMPILED == 0 {
+            return Found::NotCompiled { fde: place };
         }
-        let Some(compiled) = self.functions.get((state & !COMPILED) as usize) else { return Found::Outside };
-        if offset >= compiled.length {
+        if state == State::NOTHING {
             return Found::Outside;
         }
-        let range = compiled.first_row as usize..(compiled.first_row + compiled.rows) as usize;
-        let rule = if compiled.wide {
-            self.wide.get(range).and_then(|rows| rule_at(rows, offset))
+        let start = (place & !(COMPILED | WIDE)) as usize;
+        let rule = if place & WIDE != 0 {
+            run_at(&self.wide, start)
+                .filter(|(head, _)| offset < head.rule)
+                .and_then(|(_, rows)| rule_at(rows, offset))
+        } else if offset < self.lengths[function].into() {
+            run_at(&self.narrow, start).and_then(|(_, rows)| rule_at(rows, offset as u16))
         } else {
-            self.narrow.get(range).and_then(|rows| rule_at(rows, offset as u16))
+            None
         };
         rule.map_or(Found::Outside, |rule| Found::Rule(RuleId(rule)))
     }
 
     /// Adds a function's rows, which are sorted by offset; no rows for an FDE of which nothing can be made.
     pub(crate) fn insert(&mut self, function: usize, length: u32, rows: &[RowStart<u32>]) {
-        let Some(state) = self.states.get_mut(function) else { return };
+        if self.states.get(function).is_none_or(|state| state.0 & COMPILED != 0) {
+            return;
+        }
+        self.functions += 1;
         let fits = |row: &RowStart<u32>| row.offset <= u16::MAX.into() && row.rule <= u16::MAX.into();
-        let wide = length > u32::from(u16::MAX) + 1 || !rows.iter().all(fits);
-        let first_row = if wide {
-            self.wide.extend_from_slice(rows);
-            self.wide.len() - rows.len()
-        } else {
-            let narrow = rows.iter().map(|row| RowStart { offset: row.offset as u16, rule: row.rule as u16 });
-            self.narrow.extend(narrow);
-            self.narrow.len() - rows.len()
+        let place = match u16::try_from(length) {
+            _ if rows.is_empty() => None,
+            Ok(length) if rows.iter().all(fits) => {
+                self.lengths[function] = length;
+                Some(self.narrow_run(rows))
+            }
+            _ => {
+                let start = self.wide.len();
+                self.runs += 1;
+                self.wide.push(RowStart { offset: rows.len() as u32, rule: length });
+                self.wide.extend_from_slice(rows);
+                Some(start).filter(|&start| start < WIDE as usize).map(|start| start as u32 | WIDE)
+            }
         };
-        *state = State(COMPILED | self.functions.len() as u32);
-        self.functions.push(Compiled { first_row: first_row as u32, rows: rows.len() as u32, length, wide });
+        self.states[function] = place.map_or(State::NOTHING, |place| State(COMPILED | place));
     }
+
+    /// Where a run of just these rows starts, which is added if there is none. There are no more rows than a section
+    /// has bytes, so that the place leaves two bits.
+    fn narrow_run(&mut self, rows: &[RowStart<u32>]) -> u32 {
+        if self.runs * 4 >= self.slots.len() * 3 {
+            self.grow();
+        }
+        let narrowed = rows.iter().map(|row| RowStart { offset: row.offset as u16, rule: row.rule as u16 });
+        let mask = self.slots.len() - 1;
+        let mut slot = hash_of(narrowed.clone()) as usize & mask;
+        while let Some(start) = self.slots[slot].checked_sub(1) {
+            let known = run_at(&self.narrow, start as usize);
+            if known.is_some_and(|(_, known)| known.iter().copied().eq(narrowed.clone())) {
+                return start;
+            }
+            slot = (slot + 1) & mask;
+        }
+        let start = self.narrow.len() as u32;
+        self.runs += 1;
+        self.narrow.push(RowStart { offset: rows.len() as u16, rule: 0 });
+        self.narrow.extend(narrowed);
+        self.slots[slot] = start + 1;
+        start
+    }
+
+    fn grow(&mut self) {
+        let mask = (self.slots.len() * 2).max(64) - 1;
+        self.slots.clear();
+        self.slots.resize(mask + 1, 0);
+        let mut start = 0;
+        while let Some((_, rows)) = run_at(&self.narrow, start) {
+            let mut slot = hash_of(rows.iter().copied()) as usize & mask;
+            while self.slots[slot] != 0 {
+                slot = (slot + 1) & mask;
+            }
+            self.slots[slot] = start as u32 + 1;
+            start += 1 + rows.len();
+        }
+    }
+}
+
+/// The head and the rows of the run that starts at `start`.
+fn run_at<T: Copy + Into<u32>>(runs: &[RowStart<T>], start: usize) -> Option<(RowStart<T>, &[RowStart<T>])> {
+    let (&head, rest) = runs.get(start..)?.split_first()?;
+    Some((head, rest.get(..head.offset.into() as usize)?))
+}
+
+fn hash_of(rows: impl Iterator<Item = RowStart<u16>>) -> u64 {
+    let hash = rows.fold(0_u64, |hash, row| {
+        let word = u64::from(row.offset) << 16 | u64::from(row.rule);
+        (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    });
+    hash ^ hash >> 32
 }
 
 fn rule_at<T: Copy + Ord + Into<u32>>(rows: &[RowStart<T>], offset: T) -> Option<u32> {
@@ -141,14 +219,14 @@ mod tests {
         let mut store = RowStore::new([100, 200, 300].into());
         assert_eq!(store.find(1, 0), Found::NotCompiled { fde: 200 });
         store.insert(1, 20, &[row(0, 5), row(4, 6)]);
-        store.insert(0, 0x1_0000, &[row(0, 7), row(0xffff, 8)]);
+        store.insert(0, 0xffff, &[row(0, 7), row(0xfffe, 8)]);
         store.insert(2, 0x1_0001, &[row(0, 9), row(0x1_0000, 70_000)]);
         let expected = [
             (1, 3, 5),
             (1, 4, 6),
             (1, 19, 6),
-            (0, 0xfffe, 7),
-            (0, 0xffff, 8),
+            (0, 0xfffd, 7),
+            (0, 0xfffe, 8),
             (2, 0xffff, 9),
             (2, 0x1_0000, 70_000),
         ];
@@ -156,8 +234,23 @@ mod tests {
             assert_eq!(store.find(function, offset), Found::Rule(RuleId(rule)));
         }
         assert_eq!(store.find(1, 20), Found::Outside);
-        assert_eq!(store.find(0, 0x1_0000), Found::Outside);
+        assert_eq!(store.find(0, 0xffff), Found::Outside);
         assert_eq!(store.find(3, 0), Found::Outside);
+    }
+
+    #[test]
+    fn functions_of_one_shape_share_their_rows_and_have_their_own_ends() {
+        let mut store = RowStore::new((0..1000).collect());
+        for function in 0..1000 {
+            store.insert(function, 20 + function as u32, &[row(0, 5), row(4, function as u32 % 200)]);
+        }
+        assert_eq!((store.functions(), store.rows()), (1000, 400));
+        for function in 0..1000 {
+            let rule = RuleId(function as u32 % 200);
+            assert_eq!(store.find(function, 3), Found::Rule(RuleId(5)));
+            assert_eq!(store.find(function, 19 + function as u32), Found::Rule(rule));
+            assert_eq!(store.find(function, 20 + function as u32), Found::Outside);
+        }
     }
 
     #[test]

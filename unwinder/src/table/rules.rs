@@ -2,7 +2,7 @@
 //! code offset and a [`RuleId`].
 
 use super::row::{CfaRule, ExpressionSpan, RegisterNumber, RegisterRule, Row};
-use crate::arch::{REGISTER_COUNT, Rule};
+use crate::arch::Rule;
 
 /// Names a rule of one table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,16 @@ pub(crate) struct RuleId(pub(crate) u32);
 pub(crate) struct Saved(u64);
 
 impl Saved {
+    /// A register that does not change.
+    pub(crate) const NONE: Saved = Saved(0);
+
+    /// 0 for what does not change.
+    #[inline]
+    pub(crate) fn hash(self) -> u64 {
+        let mixed = self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93)
+    }
+
     pub(crate) fn new(register: RegisterNumber, rule: RegisterRule) -> Self {
         let (kind, value, length) = match rule {
             RegisterRule::Unspecified => (0, 0, 0),
@@ -91,7 +101,7 @@ impl RuleView<'_> {
 }
 
 /// All rules of a table, each once.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct RuleStore {
     heads: Vec<Head>,
     saved: Vec<Saved>,
@@ -100,6 +110,11 @@ pub(crate) struct RuleStore {
 }
 
 impl RuleStore {
+    /// With room for the rules that the first stacks need.
+    pub(crate) fn new() -> Self {
+        RuleStore { heads: Vec::with_capacity(48), saved: Vec::with_capacity(128), slots: vec![0; 128] }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.heads.len()
     }
@@ -123,39 +138,40 @@ impl RuleStore {
 
     /// The id of the rule that `row` is, which is added if it is new.
     pub(crate) fn intern(&mut self, row: &Row, traits: Traits, section: &[u8]) -> RuleId {
-        let mut buffer = [Saved(0); REGISTER_COUNT];
-        let saved = changes(row, traits, &mut buffer);
         if self.heads.len() * 4 >= self.slots.len() * 3 {
             self.grow();
         }
         let mask = self.slots.len() - 1;
-        let mut slot = hash_of(row.cfa, traits, saved) as usize & mask;
+        let mut slot = slot_of(row.cfa, traits, row.hash()) as usize & mask;
         while let Some(id) = self.slots[slot].checked_sub(1) {
             let known = self.view(RuleId(id), section);
-            if known
-                .is_some_and(|known| known.cfa == row.cfa && known.traits == traits && known.saved == saved)
-            {
+            if known.is_some_and(|known| {
+                known.cfa == row.cfa && known.traits == traits && row.has_just(known.saved)
+            }) {
                 return RuleId(id);
             }
             slot = (slot + 1) & mask;
         }
         let id = RuleId(self.heads.len() as u32);
+        let saved_start = self.saved.len();
+        self.saved.extend(row.changes());
+        let saved = &self.saved[saved_start..];
         let quick = Rule::of(id, &RuleView { cfa: row.cfa, traits, saved, section });
-        let saved_start = self.saved.len() as u32;
-        self.saved.extend_from_slice(saved);
-        self.heads.push(Head { cfa: row.cfa, traits, saved_count: saved.len() as u8, saved_start, quick });
+        let (saved_count, saved_start) = (saved.len() as u8, saved_start as u32);
+        self.heads.push(Head { cfa: row.cfa, traits, saved_count, saved_start, quick });
         self.slots[slot] = id.0 + 1;
         id
     }
 
     fn grow(&mut self) {
-        let length = (self.slots.len() * 2).max(64);
+        let length = self.slots.len() * 2;
         self.slots.clear();
         self.slots.resize(length, 0);
         for (index, head) in self.heads.iter().enumerate() {
             let start = head.saved_start as usize;
             let saved = &self.saved[start..start + usize::from(head.saved_count)];
-            let mut slot = hash_of(head.cfa, head.traits, saved) as usize & (length - 1);
+            let hash = saved.iter().fold(0, |hash, saved| hash ^ saved.hash());
+            let mut slot = slot_of(head.cfa, head.traits, hash) as usize & (length - 1);
             while self.slots[slot] != 0 {
                 slot = (slot + 1) & (length - 1);
             }
@@ -164,34 +180,16 @@ impl RuleStore {
     }
 }
 
-/// The registers that `row` changes, and the return address' rule whatever it is.
-fn changes<'a>(row: &Row, traits: Traits, buffer: &'a mut [Saved; REGISTER_COUNT]) -> &'a [Saved] {
-    let mut count = 0;
-    for (register, &rule) in row.registers.iter().enumerate() {
-        let register = register as RegisterNumber;
-        let kept = match rule {
-            RegisterRule::Unspecified | RegisterRule::SameValue => false,
-            RegisterRule::Undefined => register == traits.return_address,
-            _ => true,
-        };
-        if kept {
-            buffer[count] = Saved::new(register, rule);
-            count += 1;
-        }
-    }
-    &buffer[..count]
-}
-
-/// A multiply-and-rotate hash. Probing is bounded by the store's load, so crafted collisions cost time in proportion
-/// to the rules a file has, never more.
-fn hash_of(cfa: CfaRule, traits: Traits, saved: &[Saved]) -> u64 {
+/// Probing is bounded by the store's load, so crafted collisions cost time in proportion to the rules a file has, never
+/// more.
+#[inline]
+fn slot_of(cfa: CfaRule, traits: Traits, saved: u64) -> u64 {
     let (kind, register, value) = match cfa {
         CfaRule::Unsupported => (0, 0, 0),
         CfaRule::RegisterOffset { register, offset } => (1, register, offset as u32),
         CfaRule::Expression(span) => (2, 0, span.offset),
     };
     let head = u64::from_le_bytes([kind, register, traits.return_address, traits.signal.into(), 0, 0, 0, 0]);
-    let fold = |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let hash = saved.iter().fold(fold(0, head | u64::from(value) << 32), |hash, saved| fold(hash, saved.0));
-    hash ^ hash >> 32
+    let mixed = (saved ^ head ^ u64::from(value) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ mixed >> 32
 }

@@ -1,8 +1,11 @@
-//! The bytes a table is made of, copied out of an ELF file: `.eh_frame` with its `.eh_frame_hdr`, or `.debug_frame`.
+//! The bytes a table is made of, copied out of an ELF file: `.eh_frame` with its `.eh_frame_hdr`, and `.debug_frame`.
+//! Most files have the first alone; Go's have the second for Go's functions, and both where C is linked to them.
 //!
 //! Sections are found by name. Where section headers are missing (stripped by `sstrip`, cut off, a memory image),
 //! `PT_GNU_EH_FRAME` leads to `.eh_frame_hdr`, and that to `.eh_frame`, which then ends with its segment. Virtual
 //! addresses come from `sh_addr` and `p_vaddr`, never from file offsets.
+
+use std::borrow::Cow;
 
 use gimli::{BaseAddresses, DebugFrame, EhFrame, EndianSlice, LittleEndian};
 use object::elf::{self, FileHeader64, ProgramHeader64};
@@ -22,7 +25,7 @@ type Segment = ProgramHeader64<LE>;
 const MAX_UNPACKED: u64 = 1 << 30;
 const MAX_RATIO: u64 = 1100;
 
-/// What kind of unwind section a table is made of.
+/// What kind of unwind section an entry is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FrameFormat {
     EhFrame,
@@ -36,23 +39,38 @@ pub(crate) struct EhFrameHdr {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// The unwind section and what its pointers are relative to.
+/// The unwind sections, one behind the other, and what pointers in `.eh_frame` are relative to. An offset in them is less
+/// than [`MAX_SECTION`].
+///
+/// ```text
+///  0                debug_start        bytes.len()
+///  |   .eh_frame    |   .debug_frame   |
+/// ```
 #[derive(Debug)]
-pub(crate) struct FrameSection {
-    pub(crate) format: FrameFormat,
+pub(crate) struct FrameSections {
     pub(crate) bytes: Box<[u8]>,
+    pub(crate) debug_start: usize,
     pub(crate) bases: BaseAddresses,
 }
 
-impl FrameSection {
+impl FrameSections {
+    /// What the entry at an offset is of, and where that section ends.
+    pub(crate) fn section_at(&self, offset: usize) -> (FrameFormat, usize) {
+        if offset < self.debug_start {
+            (FrameFormat::EhFrame, self.debug_start)
+        } else {
+            (FrameFormat::DebugFrame, self.bytes.len())
+        }
+    }
+
     pub(crate) fn eh_frame(&self) -> EhFrame<Slice<'_>> {
-        let mut section = EhFrame::new(&self.bytes, LittleEndian);
+        let mut section = EhFrame::new(&self.bytes[..self.debug_start], LittleEndian);
         section.set_address_size(8);
         section
     }
 
     pub(crate) fn debug_frame(&self) -> DebugFrame<Slice<'_>> {
-        let mut section = DebugFrame::new(&self.bytes, LittleEndian);
+        let mut section = DebugFrame::new(&self.bytes[self.debug_start..], LittleEndian);
         section.set_address_size(8);
         section
     }
@@ -65,8 +83,10 @@ pub(crate) struct Parts {
     pub(crate) text_start: u64,
     /// From there to the end of the last executable segment.
     pub(crate) text_size: u32,
+    /// The first instruction to be run, as linked; 0 where there is none.
+    pub(crate) entry: u64,
     pub(crate) hdr: Option<EhFrameHdr>,
-    pub(crate) frame: FrameSection,
+    pub(crate) frame: FrameSections,
 }
 
 /// Reads the parts out of an ELF file.
@@ -82,7 +102,7 @@ pub(crate) fn read<'d, R: ReadRef<'d>>(data: R) -> Result<Parts, TableError> {
     // A cut-off section header table is no section header table.
     let sections = header.sections(endian, data).unwrap_or_default();
     let (hdr, frame) = Source { data, segments, sections }.unwind_sections()?;
-    Ok(Parts { text_start, text_size, hdr, frame })
+    Ok(Parts { text_start, text_size, entry: header.e_entry(endian), hdr, frame })
 }
 
 fn text_range(segments: &[Segment]) -> Result<(u64, u32), TableError> {
@@ -113,20 +133,27 @@ struct Source<'d, R: ReadRef<'d>> {
 }
 
 impl<'d, R: ReadRef<'d>> Source<'d, R> {
-    fn unwind_sections(&self) -> Result<(Option<EhFrameHdr>, FrameSection), TableError> {
+    fn unwind_sections(&self) -> Result<(Option<EhFrameHdr>, FrameSections), TableError> {
         let hdr = self.section(b".eh_frame_hdr").or_else(|| self.hdr_of_segments());
         let frame = self.section(b".eh_frame").or_else(|| self.frame_of_segments(hdr.as_ref()?));
-        if let Some(frame) = frame.filter(|frame| frame.bytes.len() > 4) {
-            let bases = self.bases(&frame, hdr.as_ref());
-            let bytes = owned(".eh_frame", frame.bytes)?;
-            let section = FrameSection { format: FrameFormat::EhFrame, bytes, bases };
-            return Ok((
-                hdr.map(|hdr| EhFrameHdr { address: hdr.address, bytes: hdr.bytes.to_vec() }),
-                section,
-            ));
-        }
-        let bytes = self.debug_frame()?.ok_or(TableError::NoUnwindSection)?;
-        Ok((None, FrameSection { format: FrameFormat::DebugFrame, bytes, bases: BaseAddresses::default() }))
+        let frame = frame.filter(|frame| frame.bytes.len() > 4);
+        let debug = self.debug_frame()?;
+        let Some(frame) = frame else {
+            let bytes = debug.ok_or(TableError::NoUnwindSection)?;
+            check_size(".debug_frame", bytes.len())?;
+            let sections = FrameSections {
+                bytes: bytes.into_owned().into(),
+                debug_start: 0,
+                bases: BaseAddresses::default(),
+            };
+            return Ok((None, sections));
+        };
+        let bases = self.bases(&frame, hdr.as_ref());
+        let debug = debug.unwrap_or_default();
+        check_size(".eh_frame", frame.bytes.len().saturating_add(debug.len()))?;
+        let bytes = [frame.bytes, &debug].concat().into();
+        let hdr = hdr.map(|hdr| EhFrameHdr { address: hdr.address, bytes: hdr.bytes.to_vec() });
+        Ok((hdr, FrameSections { bytes, debug_start: frame.bytes.len(), bases }))
     }
 
     fn header(&self, name: &[u8]) -> Option<&'d elf::SectionHeader64<LE>> {
@@ -172,11 +199,11 @@ impl<'d, R: ReadRef<'d>> Source<'d, R> {
         bases
     }
 
-    fn debug_frame(&self) -> Result<Option<Box<[u8]>>, TableError> {
+    fn debug_frame(&self) -> Result<Option<Cow<'d, [u8]>>, TableError> {
         const NAME: &str = ".debug_frame";
         let Some(header) = self.header(NAME.as_bytes()) else { return Ok(None) };
         let Some((compression, offset, size)) = header.compression(LE, self.data)? else {
-            return owned(NAME, header.data(LE, self.data)?).map(Some);
+            return Ok(Some(header.data(LE, self.data)?.into()));
         };
         let unpacked = compression.ch_size(LE);
         if unpacked > MAX_UNPACKED || unpacked / MAX_RATIO > size {
@@ -189,14 +216,14 @@ impl<'d, R: ReadRef<'d>> Source<'d, R> {
         };
         let bytes = self.data.read_bytes_at(offset, size);
         let data = bytes.map_err(|()| TableError::SectionTooLarge { section: NAME, size })?;
-        let unpacked = CompressedData { format, data, uncompressed_size: unpacked }.decompress()?;
-        Ok(Some(unpacked.into_owned().into_boxed_slice()))
+        Ok(Some(CompressedData { format, data, uncompressed_size: unpacked }.decompress()?))
     }
 }
 
-fn owned(section: &'static str, bytes: &[u8]) -> Result<Box<[u8]>, TableError> {
-    if bytes.len() >= MAX_SECTION as usize {
-        return Err(TableError::SectionTooLarge { section, size: bytes.len() as u64 });
+fn check_size(section: &'static str, size: usize) -> Result<(), TableError> {
+    if size < MAX_SECTION as usize {
+        Ok(())
+    } else {
+        Err(TableError::SectionTooLarge { section, size: size as u64 })
     }
-    Ok(bytes.into())
 }

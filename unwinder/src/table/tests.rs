@@ -163,11 +163,19 @@ fn section<'d>(file: &object::File<'d>, name: &str) -> Option<(u64, std::borrow:
     Some((section.address(), section.uncompressed_data().unwrap()))
 }
 
+/// Compares with `.eh_frame`, or where there is none with `.debug_frame`.
 fn compare_file(data: &[u8]) -> Compared {
+    let file = object::File::parse(data).unwrap();
+    let name = if section(&file, ".eh_frame").is_some() { ".eh_frame" } else { ".debug_frame" };
+    compare_section(data, name)
+}
+
+fn compare_section(data: &[u8], name: &str) -> Compared {
     let table = UnwindTable::from_elf(data).unwrap();
     let file = object::File::parse(data).unwrap();
     let mut bases = BaseAddresses::default();
-    if let Some((address, bytes)) = section(&file, ".eh_frame") {
+    let (address, bytes) = section(&file, name).unwrap();
+    if name == ".eh_frame" {
         bases = bases.set_eh_frame(address);
         for (name, set) in [
             (".eh_frame_hdr", BaseAddresses::set_eh_frame_hdr as fn(_, _) -> _),
@@ -180,7 +188,6 @@ fn compare_file(data: &[u8]) -> Compared {
         }
         return compare(&table, &EhFrame::new(&bytes, LittleEndian), &bases);
     }
-    let (_, bytes) = section(&file, ".debug_frame").unwrap();
     let mut debug_frame = DebugFrame::new(&bytes, LittleEndian);
     debug_frame.set_address_size(8);
     compare(&table, &debug_frame, &bases)
@@ -243,8 +250,13 @@ fn the_rust_compiler_agrees_with_gimli() {
     }
 }
 
-/// A debug-info-only build of a small program: `.debug_frame` without `.eh_frame`.
+/// A debug-info-only build of a small program: `.debug_frame` for its functions, and no `.eh_frame`.
 fn debug_frame_only(compression: &str) -> Option<Vec<u8>> {
+    compiled(&["-fno-asynchronous-unwind-tables"], &["-shared", "-nostdlib", compression])
+}
+
+/// A small program, compiled with `flags` and linked with `link`.
+fn compiled(flags: &[&str], link: &[&str]) -> Option<Vec<u8>> {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("a.c");
     std::fs::write(
@@ -256,25 +268,29 @@ fn debug_frame_only(compression: &str) -> Option<Vec<u8>> {
     let output = folder.path().join("a.so");
     // A shared object without start files has no .eh_frame of the C library's.
     let status = Command::new("gcc")
-        .args([
-            "-O1",
-            "-g",
-            "-shared",
-            "-fPIC",
-            "-nostdlib",
-            "-fno-asynchronous-unwind-tables",
-            "-Wl,--build-id=none",
-        ])
-        .args([compression, "-o"])
+        .args(["-O1", "-g", "-fPIC", "-Wl,--build-id=none"])
+        .args(flags)
+        .args(link)
+        .arg("-o")
         .args([&output, &source])
         .status();
     match status {
         Ok(status) if status.success() => Some(std::fs::read(output).unwrap()),
         _ => {
-            eprintln!("SKIPPED: gcc {compression} can't build here");
+            eprintln!("SKIPPED: gcc {flags:?} {link:?} can't build here");
             None
         }
     }
+}
+
+#[test]
+fn functions_of_both_sections_are_known() {
+    // The C library's start files have `.eh_frame`, the program `.debug_frame`.
+    let Some(data) = compiled(&["-fno-asynchronous-unwind-tables"], &[]) else { return };
+    let (eh_frame, debug_frame) =
+        (compare_section(&data, ".eh_frame"), compare_section(&data, ".debug_frame"));
+    assert!(eh_frame.functions > 0 && eh_frame.errors == 0, "{eh_frame:?}");
+    assert!(debug_frame.functions == 3 && debug_frame.errors == 0, "{debug_frame:?}");
 }
 
 #[test]

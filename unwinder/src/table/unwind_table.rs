@@ -9,7 +9,7 @@ use super::compile::{self, Scratch};
 use super::index::FdeIndex;
 use super::rows::{Found, RowStart, RowStore};
 use super::rules::{RuleId, RuleStore, RuleView};
-use super::sections::{self, FrameFormat, FrameSection};
+use super::sections::{self, FrameSections};
 use super::{functions, row::Row};
 use crate::TableError;
 use crate::arch::Rule;
@@ -26,7 +26,8 @@ pub struct UnwindTable {
     id: u32,
     pub(super) text_start: u64,
     text_size: u32,
-    frame: FrameSection,
+    entry: u64,
+    frame: FrameSections,
     index: FdeIndex,
     compiled: RwLock<Compiled>,
 }
@@ -88,22 +89,23 @@ impl SizeReport {
 impl UnwindTable {
     /// The table of an ELF file (or the vDSO's bytes): x86-64, 64-bit, any of executable, shared object, PIE, static.
     ///
-    /// Copies out only the unwind section; `data` is not kept. Uses `.eh_frame`, or `.debug_frame` (which may be
-    /// compressed) where there is no `.eh_frame`.
+    /// Copies out only the unwind sections; `data` is not kept. Uses `.eh_frame`, and `.debug_frame` (which may be
+    /// compressed) for functions that `.eh_frame` does not have.
     pub fn from_elf<'d, R: ReadRef<'d>>(data: R) -> Result<Self, TableError> {
         let parts = sections::read(data)?;
         let (index, fdes) = FdeIndex::new(functions::list(&parts));
         let compiled = RwLock::new(Compiled {
-            rules: RuleStore::default(),
+            rules: RuleStore::new(),
             rows: RowStore::new(fdes),
             scratch: Scratch::default(),
-            pending: Vec::new(),
+            pending: Vec::with_capacity(64),
         });
         let id = next_id()?;
         Ok(UnwindTable {
             id,
             text_start: parts.text_start,
             text_size: parts.text_size,
+            entry: parts.entry,
             frame: parts.frame,
             index,
             compiled,
@@ -132,6 +134,13 @@ impl UnwindTable {
             self.in_function(function, 0);
         }
         self.compiled.write().unwrap_or_else(PoisonError::into_inner).rows.shrink();
+    }
+
+    /// Whether an address as linked is in the code that the kernel or the dynamic linker starts the file at. It is short:
+    /// it hands the stack's start to the C library, which does not return.
+    pub(crate) fn is_entry(&self, svma: u64) -> bool {
+        const ENTRY_SIZE: u64 = 64;
+        self.entry != 0 && svma.wrapping_sub(self.entry) < ENTRY_SIZE
     }
 
     /// The text's first address as linked, its size, and the cache's key for that first address.
@@ -196,11 +205,7 @@ impl UnwindTable {
                 pending.push(RowStart { offset, rule });
             }
         };
-        let bases = &self.frame.bases;
-        let covered = match self.frame.format {
-            FrameFormat::EhFrame => compile::run(&self.frame.eh_frame(), bases, fde, scratch, emit),
-            FrameFormat::DebugFrame => compile::run(&self.frame.debug_frame(), bases, fde, scratch, emit),
-        };
+        let covered = compile::run(&self.frame, fde, scratch, emit);
         let start = self.index.start(function).map(|start| self.text_start + u64::from(start));
         match covered {
             Ok(covered) if Some(covered.start) == start => {

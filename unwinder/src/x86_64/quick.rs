@@ -50,6 +50,17 @@ impl Core {
         let ip = stack.read_u64(self.sp).ok()?;
         Some(Core { ip, sp: self.sp.checked_add(8)?, bp: self.bp })
     }
+
+    /// `(ip, sp, bp) = (*slot, slot + 8, *(slot - 8) or bp)`, for a `slot` of the stack that holds a return address: below
+    /// it lies the caller's `bp`, if this function pushed it first of all.
+    pub(crate) fn by_slot<M: StackMemory>(self, slot: u64, ip: u64, stack: &M) -> Option<Core> {
+        let sp = slot.checked_add(8)?;
+        let below = slot.checked_sub(8).filter(|&below| below >= self.sp);
+        let pushed = below.and_then(|below| stack.read_u64(below).ok());
+        // A frame pointer leads up the stack, and not out of it.
+        let bp = pushed.filter(|&bp| bp >= sp && bp.is_multiple_of(8) && stack.read_u64(bp).is_ok());
+        Some(Core { ip, sp, bp: bp.unwrap_or(self.bp) })
+    }
 }
 
 /// The word at `address`, where a register was saved. `None` if that is below the copied stack: in an epilogue, CFI

@@ -87,6 +87,72 @@ fn a_return_address_in_no_mapping_ends_the_walk() {
     assert_eq!((frames.len(), stop), (2, StopReason::NoRule));
 }
 
+/// As [`Jit`], with code: a call of [`CODE`] ends at each address in `of_this`, another call at each in `others`.
+struct Coded<'a> {
+    of_this: &'a [u64],
+    others: &'a [u64],
+}
+
+impl AddressSpace for Coded<'_> {
+    fn lookup(&self, address: u64) -> Option<Mapping<'_>> {
+        Jit.lookup(address)
+    }
+
+    fn code(&self, address: u64, buffer: &mut [u8]) -> usize {
+        let end = address + buffer.len() as u64;
+        buffer.fill(0x90);
+        if let Some(call) = buffer.len().checked_sub(5).and_then(|start| buffer.get_mut(start..)) {
+            if self.of_this.contains(&end) {
+                call[0] = 0xe8;
+                call[1..].copy_from_slice(&(CODE.wrapping_sub(end) as u32).to_le_bytes());
+            } else if self.others.contains(&end) {
+                // call *%rax
+                call[3..].copy_from_slice(&[0xff, 0xd0]);
+            }
+        }
+        buffer.len()
+    }
+}
+
+fn walk_coded(space: &Coded<'_>, sp: u64, bp: u64, words: &[u64]) -> (Vec<u64>, StopReason) {
+    let mut gprs = [0xdead; 16];
+    (gprs[7], gprs[6]) = (sp, bp);
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let (stack, registers) = (CopiedStack::new(STACK, &bytes, 0), Registers::new(CODE + 0x10, gprs));
+    let mut frames = Vec::new();
+    let stop = Unwinder::new().unwind(space, &registers, &stack, |frame| frames.push(frame));
+    assert!(frames.iter().skip(1).all(|frame| *frame == guessed(frame.address)));
+    (frames.iter().map(|frame| frame.address).collect(), stop)
+}
+
+#[test]
+fn without_a_frame_pointer_the_nearest_call_of_this_function_is_the_caller() {
+    let [stale, caller, outer] = [CODE + 0x100, CODE + 0x200, CODE + 0x300];
+    let space = Coded { of_this: &[caller, outer], others: &[stale] };
+    // An address of code that no call ends at, an old return address, and the caller with what it pushed below.
+    let words = [CODE + 0x20, stale, 7, STACK + 56, caller, 7, 7, 0xdead, outer, 7];
+    let (frames, stop) = walk_coded(&space, STACK, 0xdead, &words);
+    assert_eq!(frames, [CODE + 0x10, caller, outer]);
+    assert_eq!(stop, StopReason::NoRule, "nothing says that it is the root");
+    // With calls that tell nothing the nearest is all there is.
+    let space = Coded { of_this: &[], others: &[stale, caller] };
+    assert_eq!(walk_coded(&space, STACK, 0xdead, &words[..5]).0, [CODE + 0x10, stale, caller]);
+}
+
+#[test]
+fn a_frame_pointer_with_a_call_is_believed_before_a_call_that_tells_nothing() {
+    let [stale, caller] = [CODE + 0x100, CODE + 0x200];
+    let words = [stale, 7, 7, 0, caller, 7, 7, 7];
+    for (of_this, others) in [(&[][..], &[stale, caller][..]), (&[stale, caller], &[])] {
+        let space = Coded { of_this, others };
+        let (frames, stop) = walk_coded(&space, STACK, STACK + 24, &words);
+        assert_eq!((frames, stop), (vec![CODE + 0x10, caller], StopReason::Root), "the chain ends in a zero");
+    }
+    // Where nothing was called before the frame pointer's word, it is no frame pointer.
+    let space = Coded { of_this: &[stale], others: &[] };
+    assert_eq!(walk_coded(&space, STACK, STACK + 16, &words).0, [CODE + 0x10, stale]);
+}
+
 /// One mapping whose table can be exchanged without a change of generation, which the trait forbids.
 struct Careless(Arc<UnwindTable>, u64);
 

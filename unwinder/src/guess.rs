@@ -1,0 +1,123 @@
+//! The caller of a frame without a rule: code of JIT compilers, assembly, files that can't be read.
+//!
+//! Candidates, in the order in which they are believed:
+//!
+//! 1. the frame pointer's, where the call before its return address is of this very function;
+//! 2. of the words on the stack that are the return address of a call of this very function, the one whose call names the
+//!    nearest address: no function begins within another;
+//! 3. the frame pointer's, where there is any call before its return address;
+//! 4. the nearest word on the stack that is the return address of a call that may be of this function;
+//! 5. the nearest that is one of a call of another function, which may have jumped on to this one.
+//!
+//! A return address is one in executable memory with a call instruction before it. The call is of this function where it
+//! names an address shortly before the frame's; it may be where it names none (a register, a word in memory) or the
+//! address of a jump (a linkage table's, a JIT compiler's stub). Where the address space has no code to look at, the frame
+//! pointer is believed, and then the top of the stack.
+
+use std::cmp::Reverse;
+
+use crate::arch::{Call, Core, LONGEST_CALL, LONGEST_STUB, call_at_end, is_stub};
+use crate::region;
+use crate::{AddressSpace, Frame, FrameKind, StackMemory};
+
+/// How far into a function an address may be for a call of the function to be one of it.
+const MAX_FUNCTION: u64 = 16 << 10;
+
+/// Words on the stack that are looked at: frames are hardly larger, and old return addresses lie everywhere.
+const SCANNED: u64 = 256;
+
+/// What speaks for a return address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Evidence {
+    /// There is a call of another function before it, which may have jumped on to the frame's.
+    CallOfAnother,
+    /// There is a call before it that may be of the frame's function.
+    Call,
+    /// There is a call of the frame's function before it, which begins this far before the frame's address.
+    CallOfThis(Reverse<u64>),
+}
+
+/// A frame without a rule and what is known around it.
+pub(crate) struct Guess<'a, S, M> {
+    pub(crate) space: &'a S,
+    pub(crate) stack: &'a M,
+    pub(crate) frame: Frame,
+    pub(crate) core: Core,
+}
+
+impl<S: AddressSpace, M: StackMemory> Guess<'_, S, M> {
+    /// The likeliest caller. Code that is not mapped can't have pushed a frame: there the top of the stack comes first, and
+    /// a return address into such a place is not worth a guess.
+    pub(crate) fn caller(&self, mapped: bool) -> Option<Core> {
+        let innermost = self.frame.kind == FrameKind::Ip;
+        let by_top = self.core.by_stack_top(self.stack).filter(|_| innermost);
+        let by_frame_pointer = self.core.by_frame_pointer(self.stack).filter(|_| innermost || mapped);
+        if !mapped {
+            return [by_top, by_frame_pointer].into_iter().flatten().find(|&core| self.is_plausible(core));
+        }
+        let by_frame_pointer = by_frame_pointer.filter(|&core| self.is_plausible(core));
+        if !self.has_code() {
+            return by_frame_pointer.or(by_top.filter(|&core| self.is_plausible(core)));
+        }
+        // The end of a chain need not be called: Go's runtime puts an address in `goexit` there, others a zero.
+        let evidence = |core: Core| self.evidence(core.ip).or((core.bp == 0).then_some(Evidence::Call));
+        let pointed = by_frame_pointer.and_then(|core| Some((evidence(core)?, core)));
+        match pointed {
+            Some((Evidence::CallOfThis(_), core)) => Some(core),
+            _ => match (self.scan(), pointed) {
+                (Some((Evidence::CallOfThis(_), core)), _)
+                | (_, Some((_, core)))
+                | (Some((_, core)), None) => Some(core),
+                (None, None) => None,
+            },
+        }
+    }
+
+    /// A return address is executable; a chain of frame pointers ends in two zeros.
+    fn is_plausible(&self, caller: Core) -> bool {
+        (caller.ip == 0 && caller.bp == 0) || self.is_executable(caller.ip.wrapping_sub(1))
+    }
+
+    fn is_executable(&self, address: u64) -> bool {
+        region::find(self.space, address).region.is_mapped()
+    }
+
+    fn has_code(&self) -> bool {
+        self.space.code(self.frame.lookup_address(), &mut [0]) == 1
+    }
+
+    fn evidence(&self, return_address: u64) -> Option<Evidence> {
+        let mut code = [0; LONGEST_CALL];
+        let start = return_address.checked_sub(LONGEST_CALL as u64)?;
+        if !self.is_executable(return_address - 1) || self.space.code(start, &mut code) < LONGEST_CALL {
+            return None;
+        }
+        match call_at_end(code)? {
+            Call::Direct(distance) => {
+                let target = return_address.wrapping_add_signed(distance.into());
+                let into = self.frame.address.wrapping_sub(target);
+                if into < MAX_FUNCTION {
+                    return Some(Evidence::CallOfThis(Reverse(into)));
+                }
+                let mut code = [0; LONGEST_STUB];
+                let jumps = self.space.code(target, &mut code) < LONGEST_STUB || is_stub(code);
+                Some(if jumps { Evidence::Call } else { Evidence::CallOfAnother })
+            }
+            Call::Indirect => Some(Evidence::Call),
+        }
+    }
+
+    /// The likeliest return address on the stack.
+    fn scan(&self) -> Option<(Evidence, Core)> {
+        let mut best: Option<(Evidence, Core)> = None;
+        for word in 0..SCANNED {
+            let slot = self.core.sp.checked_add(word * 8)?;
+            let Ok(address) = self.stack.read_u64(slot) else { break };
+            let Some(evidence) = self.evidence(address) else { continue };
+            if best.is_none_or(|(known, _)| evidence > known) {
+                best = Some((evidence, self.core.by_slot(slot, address, self.stack)?));
+            }
+        }
+        best
+    }
+}

@@ -1,0 +1,211 @@
+//! The entries of an unwind section: common information (CIE) and, for each function, a frame description (FDE).
+//!
+//! Source: DWARF 5, section 6.4.1; for `.eh_frame` the Linux Standard Base 5.0, "Exception Frames", and for its pointer
+//! encodings "DWARF Exception Header Encoding" there; `B` and `G` of the augmentation are of the `AArch64` ABI.
+
+use super::bytes::Bytes;
+use super::compile::Malformed;
+use super::row::Row;
+use super::rules::Traits;
+use super::sections::{FrameFormat, FrameSections};
+use crate::arch::REGISTER_COUNT;
+
+/// What FDEs have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cie {
+    pub(super) code_factor: u64,
+    pub(super) data_factor: i64,
+    pub(super) traits: Traits,
+    /// `DW_EH_PE_*` of the addresses in its FDEs.
+    pub(super) pointers: u8,
+    /// Whether FDEs have augmentation data, too.
+    augmented: bool,
+    /// The row that its instructions leave.
+    pub(super) initial: Row,
+}
+
+/// A function and the place of its instructions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fde<'a> {
+    pub(super) start: u64,
+    /// Behind its last address.
+    pub(super) end: u64,
+    pub(super) instructions: Bytes<'a>,
+}
+
+/// An entry's header: its bytes, and what its second word says.
+struct Entry<'a> {
+    body: Bytes<'a>,
+    /// Where the second word is, and its value.
+    id_at: usize,
+    id: u64,
+    is_wide: bool,
+    format: FrameFormat,
+}
+
+impl<'a> Entry<'a> {
+    fn at(section: &'a FrameSections, offset: usize) -> Option<Self> {
+        let bytes = &section.bytes;
+        let (format, section_end) = section.section_at(offset);
+        let mut head = Bytes::new(bytes, offset, section_end);
+        let length = head.u32()?;
+        let is_wide = length == u32::MAX;
+        let length = if is_wide { head.u64()? } else { length.into() };
+        let id_at = head.position();
+        let end = id_at.checked_add(usize::try_from(length).ok()?).filter(|&end| end <= section_end)?;
+        let mut body = Bytes::new(bytes, id_at, end);
+        // In `.eh_frame` it has four bytes whatever the length has.
+        let id = match format {
+            FrameFormat::DebugFrame if is_wide => body.u64()?,
+            _ => body.u32()?.into(),
+        };
+        Some(Entry { body, id_at, id, is_wide, format })
+    }
+
+    fn is_cie(&self) -> bool {
+        match (self.format, self.is_wide) {
+            (FrameFormat::EhFrame, _) => self.id == 0,
+            (FrameFormat::DebugFrame, false) => self.id == u32::MAX.into(),
+            (FrameFormat::DebugFrame, true) => self.id == u64::MAX,
+        }
+    }
+}
+
+/// The offset of the CIE of the FDE at `offset`, and the FDE's bytes behind that.
+pub(super) fn fde_at(section: &FrameSections, offset: u32) -> Result<(usize, Bytes<'_>), Malformed> {
+    let entry = Entry::at(section, offset as usize).ok_or(Malformed)?;
+    if entry.is_cie() {
+        return Err(Malformed);
+    }
+    let id = usize::try_from(entry.id).map_err(|_| Malformed)?;
+    let cie = match entry.format {
+        FrameFormat::EhFrame => entry.id_at.checked_sub(id),
+        FrameFormat::DebugFrame => section.debug_start.checked_add(id),
+    };
+    Ok((cie.ok_or(Malformed)?, entry.body))
+}
+
+impl<'a> Fde<'a> {
+    /// Parses what `fde_at` gave.
+    pub(super) fn parse(
+        section: &'a FrameSections,
+        cie: &Cie,
+        mut body: Bytes<'a>,
+    ) -> Result<Self, Malformed> {
+        let start = pointer(section, &mut body, cie.pointers).ok_or(Malformed)?;
+        let length = number(&mut body, cie.pointers).ok_or(Malformed)?;
+        if cie.augmented {
+            body.unsigned().and_then(|len| body.skip(len)).ok_or(Malformed)?;
+        }
+        Ok(Fde { start, end: start.checked_add(length).ok_or(Malformed)?, instructions: body })
+    }
+}
+
+impl Cie {
+    /// The CIE at `offset`, still without its initial row, and its instructions.
+    pub(super) fn parse(section: &FrameSections, offset: usize) -> Result<(Self, Bytes<'_>), Malformed> {
+        let entry = Entry::at(section, offset).ok_or(Malformed)?;
+        if !entry.is_cie() {
+            return Err(Malformed);
+        }
+        let mut body = entry.body;
+        Self::parse_body(section, &mut body).map(|cie| (cie, body)).ok_or(Malformed)
+    }
+
+    fn parse_body(section: &FrameSections, body: &mut Bytes<'_>) -> Option<Self> {
+        let version = body.u8()?;
+        let augmentation = body.text()?;
+        if !matches!(version, 1 | 3 | 4) {
+            return None;
+        }
+        // Addresses of eight bytes, no segment selectors.
+        if version == 4 && (body.u8()?, body.u8()?) != (8, 0) {
+            return None;
+        }
+        if augmentation == b"eh" {
+            // GCC 2's pointer to exception data.
+            body.skip(8)?;
+        }
+        let (code_factor, data_factor) = (body.unsigned()?, body.signed()?);
+        let return_address = if version == 1 { body.u8()?.into() } else { body.unsigned()? };
+        let return_address = u8::try_from(return_address).ok()?;
+        if usize::from(return_address) >= REGISTER_COUNT {
+            return None;
+        }
+        let mut cie = Cie {
+            code_factor,
+            data_factor,
+            traits: Traits { return_address, signal: false },
+            pointers: ABSOLUTE,
+            augmented: false,
+            initial: Row::EMPTY,
+        };
+        match augmentation {
+            [] | b"eh" => {}
+            [b'z', letters @ ..] => {
+                cie.augmented = true;
+                let len = body.unsigned()?;
+                let mut data = *body;
+                body.skip(len)?;
+                cie.augment(section, letters, &mut data)?;
+            }
+            _ => return None,
+        }
+        Some(cie)
+    }
+
+    fn augment(&mut self, section: &FrameSections, letters: &[u8], data: &mut Bytes<'_>) -> Option<()> {
+        for letter in letters {
+            match letter {
+                // Where language-specific data and personality are matters to exceptions, not to a walk.
+                b'L' => drop(data.u8()?),
+                b'P' => {
+                    let encoding = data.u8()?;
+                    pointer(section, data, encoding & !INDIRECT)?;
+                }
+                b'R' => self.pointers = data.u8()?,
+                b'S' => self.traits.signal = true,
+                // Signed with the B key; memory tags.
+                b'B' | b'G' => {}
+                _ => return None,
+            }
+        }
+        Some(())
+    }
+}
+
+const ABSOLUTE: u8 = 0;
+const INDIRECT: u8 = 0x80;
+
+/// A number in one of the forms of `DW_EH_PE_*`, sign-extended.
+fn number(bytes: &mut Bytes<'_>, encoding: u8) -> Option<u64> {
+    Some(match encoding & 0x0f {
+        0x0 | 0x4 | 0xc => bytes.u64()?,
+        0x1 => bytes.unsigned()?,
+        0x2 => bytes.u16()?.into(),
+        0x3 => bytes.u32()?.into(),
+        0x9 => bytes.signed()?.cast_unsigned(),
+        0xa => i64::from(bytes.u16()?.cast_signed()).cast_unsigned(),
+        0xb => i64::from(bytes.u32()?.cast_signed()).cast_unsigned(),
+        _ => return None,
+    })
+}
+
+/// An address, as linked. Where it is indirect, nobody knows it without the process's memory.
+pub(super) fn pointer(section: &FrameSections, bytes: &mut Bytes<'_>, encoding: u8) -> Option<u64> {
+    const ALIGNED: u8 = 0x50;
+    let bases = &section.bases.eh_frame;
+    let base = match encoding & 0xf0 {
+        0x00 => 0,
+        0x10 => bases.section?.wrapping_add(bytes.position() as u64),
+        0x20 => bases.text?,
+        0x30 => bases.data?,
+        ALIGNED => {
+            let address = bases.section?.wrapping_add(bytes.position() as u64);
+            bytes.skip(address.wrapping_neg() % 8)?;
+            return bytes.u64();
+        }
+        _ => return None,
+    };
+    Some(base.wrapping_add(number(bytes, encoding)?))
+}
