@@ -1,7 +1,11 @@
 //! What this machine allows, and for each gap the one command that closes it.
 
-use std::fs;
+use std::env;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+
+use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::kernel::Release;
 
@@ -85,37 +89,68 @@ fn btf() -> Check {
     let path = "/sys/kernel/btf/vmlinux";
     match fs::metadata(path) {
         Ok(metadata) => good("kernel types (BTF)", format!("{path}, {} bytes", metadata.len())),
-        Err(error) => bad(
-            "kernel types (BTF)",
-            format!("{path}: {error}"),
-            "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y",
-        ),
+        Err(error) => {
+            bad("kernel types (BTF)", format!("{path}: {error}"), boot_with("CONFIG_DEBUG_INFO_BTF"))
+        }
     }
 }
 
-/// `CAP_SYS_ADMIN`, or `CAP_BPF` with `CAP_PERFMON`, and what reads other processes' files.
+/// How to come to a kernel that was built with an option, which Debian's are.
+fn boot_with(option: &str) -> String {
+    let debian =
+        fs::read_to_string("/etc/os-release").is_ok_and(|text| text.lines().any(|line| line == "ID=debian"));
+    let package = match env::consts::ARCH {
+        "x86_64" if debian => "linux-image-amd64",
+        "aarch64" if debian => "linux-image-arm64",
+        _ => return format!("boot a kernel built with {option}=y"),
+    };
+    format!("sudo apt-get install {package} && sudo reboot  # Debian's kernel has {option}=y")
+}
+
+/// Of the rights that Linux divides root's into, those that recording uses.
+const USED: CapabilitySet = CapabilitySet::SYS_ADMIN
+    .union(CapabilitySet::BPF)
+    .union(CapabilitySet::PERFMON)
+    .union(CapabilitySet::SYS_PTRACE)
+    .union(CapabilitySet::CHECKPOINT_RESTORE)
+    .union(CapabilitySet::DAC_OVERRIDE)
+    .union(CapabilitySet::DAC_READ_SEARCH)
+    .union(CapabilitySet::SYSLOG);
+
+/// The rights that this process has.
+fn held() -> CapabilitySet {
+    capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective)
+}
+
+/// Whether `held` includes `right`, which `CAP_SYS_ADMIN` includes too.
+fn allows(held: CapabilitySet, right: CapabilitySet) -> bool {
+    held.intersects(right | CapabilitySet::SYS_ADMIN)
+}
+
+/// Whether this process may load the programs and open the events.
+pub(crate) fn may_record() -> bool {
+    allows(held(), CapabilitySet::BPF) && allows(held(), CapabilitySet::PERFMON)
+}
+
+/// Whether a process with these rights can open what others have mapped: it is named in `/proc/PID/map_files`, and may
+/// lie in folders that are closed to others.
+fn may_read_mapped_files(held: CapabilitySet) -> bool {
+    held.contains(CapabilitySet::SYS_PTRACE)
+        && allows(held, CapabilitySet::CHECKPOINT_RESTORE)
+        && held.intersects(CapabilitySet::DAC_READ_SEARCH | CapabilitySet::DAC_OVERRIDE)
+}
+
 fn rights() -> Check {
-    const SYS_PTRACE: u64 = 1 << 19;
-    const SYS_ADMIN: u64 = 1 << 21;
-    const PERFMON: u64 = 1 << 38;
-    const BPF: u64 = 1 << 39;
-    let effective = capabilities().unwrap_or(0);
-    let found = format!("effective capabilities {effective:#x}");
-    let has = |mask| effective & mask == mask;
-    if !has(SYS_ADMIN) && !has(BPF | PERFMON) {
+    let names: Vec<_> = (held() & USED).iter_names().map(|(name, _)| format!("CAP_{name}")).collect();
+    let found = if names.is_empty() { "none that recording uses".to_owned() } else { names.join(", ") };
+    if !may_record() {
         bad("rights", found, "sudo collector run")
-    } else if !has(SYS_ADMIN | SYS_PTRACE) {
+    } else if !may_read_mapped_files(held()) {
         let effect = "files of other users' processes can't be read: their stacks and names are incomplete";
         limited("rights", found, effect, "sudo collector run")
     } else {
         good("rights", found)
     }
-}
-
-fn capabilities() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
-    u64::from_str_radix(line.trim(), 16).ok()
 }
 
 /// Whether this process is in the machine's own pid namespace: eBPF programs see its pids.
@@ -140,13 +175,13 @@ fn setting(path: &str) -> Option<i64> {
 
 fn perf_event_paranoid() -> Check {
     let name = "perf_event_paranoid";
-    let privileged = rustix::process::geteuid().is_root();
+    let privileged = allows(held(), CapabilitySet::PERFMON);
     match setting("/proc/sys/kernel/perf_event_paranoid") {
-        None => bad(name, "absent", "boot a kernel built with CONFIG_PERF_EVENTS=y"),
+        None => bad(name, "absent", boot_with("CONFIG_PERF_EVENTS")),
         Some(level) if level > 0 && !privileged => {
             bad(name, level.to_string(), "sudo sysctl kernel.perf_event_paranoid=-1")
         }
-        Some(level) if level > 0 => good(name, format!("{level}; root is not bound by it")),
+        Some(level) if level > 0 => good(name, format!("{level}, which does not bind these rights")),
         Some(level) => good(name, level.to_string()),
     }
 }
@@ -168,15 +203,25 @@ fn lockdown() -> Check {
 }
 
 fn kernel_symbols() -> Check {
-    let name = "kernel symbols";
+    let (name, path) = ("kernel symbols", "/proc/kallsyms");
     let effect = "kernel functions have no names";
-    match setting("/proc/sys/kernel/kptr_restrict") {
-        _ if !Path::new("/proc/kallsyms").exists() => {
-            limited(name, "no /proc/kallsyms", effect, "boot a kernel built with CONFIG_KALLSYMS=y")
-        }
-        Some(2) => limited(name, "hidden by kptr_restrict=2", effect, "sudo sysctl kernel.kptr_restrict=1"),
-        _ => good(name, "/proc/kallsyms"),
+    let Ok(file) = File::open(path) else {
+        return limited(name, format!("no {path}"), effect, boot_with("CONFIG_KALLSYMS"));
+    };
+    if has_addresses(BufReader::new(file)) {
+        good(name, path)
+    } else if setting("/proc/sys/kernel/kptr_restrict") == Some(2) {
+        limited(name, "hidden by kptr_restrict=2", effect, "sudo sysctl kernel.kptr_restrict=1")
+    } else {
+        limited(name, "hidden from these rights", effect, "sudo collector run")
     }
+}
+
+/// Whether text such as `ffffffff81000000 T _stext` tells addresses; where they are hidden, all are 0.
+fn has_addresses(kallsyms: impl BufRead) -> bool {
+    // The first of a processor's own variables is at 0; that a thousand are is no accident.
+    let lines = kallsyms.lines().map_while(Result::ok).take(1000);
+    lines.filter_map(|line| u64::from_str_radix(line.split(' ').next()?, 16).ok()).any(|address| address != 0)
 }
 
 fn tracefs() -> Check {
@@ -225,12 +270,32 @@ fn toolchain() -> Check {
 }
 
 fn home() -> std::path::PathBuf {
-    std::env::home_dir().unwrap_or_default()
+    env::home_dir().unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rights_add_up() {
+        use CapabilitySet as Set;
+        let reader = Set::SYS_PTRACE | Set::CHECKPOINT_RESTORE | Set::DAC_READ_SEARCH;
+        assert!(may_read_mapped_files(reader));
+        assert!(may_read_mapped_files(Set::SYS_PTRACE | Set::SYS_ADMIN | Set::DAC_OVERRIDE));
+        for one in [Set::SYS_PTRACE, Set::CHECKPOINT_RESTORE, Set::DAC_READ_SEARCH] {
+            assert!(!may_read_mapped_files(reader - one), "{one:?}");
+        }
+        assert!(allows(Set::SYS_ADMIN, Set::BPF) && allows(Set::BPF, Set::BPF));
+        assert!(!allows(Set::PERFMON, Set::BPF));
+    }
+
+    #[test]
+    fn addresses_are_hidden_as_zeros() {
+        assert!(has_addresses(&b"0000000000000000 A fixed_percpu_data\nffffffff81000000 T _stext\n"[..]));
+        assert!(!has_addresses(&b"0000000000000000 A fixed_percpu_data\n0000000000000000 T _stext\n"[..]));
+        assert!(!has_addresses(&b""[..]));
+    }
 
     #[test]
     fn every_gap_names_its_remedy() {

@@ -38,7 +38,15 @@ impl fmt::Display for Release {
 
 /// The CPUs that are online. They need not be numbered without gaps.
 pub fn online_cpus() -> io::Result<Vec<u32>> {
-    let path = "/sys/devices/system/cpu/online";
+    cpu_list("/sys/devices/system/cpu/online")
+}
+
+/// The CPUs that may ever be online on this machine.
+pub fn possible_cpus() -> io::Result<Vec<u32>> {
+    cpu_list("/sys/devices/system/cpu/possible")
+}
+
+fn cpu_list(path: &str) -> io::Result<Vec<u32>> {
     let text = std::fs::read_to_string(path)?;
     parse_cpu_list(text.trim()).ok_or_else(|| {
         io::Error::new(io::ErrorKind::InvalidData, format!("{path} is not a list of CPUs: {text:?}"))

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! [`session::Session`] is the way in: it opens the sources, runs the rounds and gives a [`session::Recording`].
-//! Everything but [`stats`] is Linux alone.
+//! Everything but [`stats`] is Linux alone; sources and sessions need the feature `ebpf`, which is what records.
 
 pub mod stats;
 
@@ -26,9 +26,9 @@ pub mod modules;
 pub mod procfs;
 #[cfg(target_os = "linux")]
 pub mod recorder;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "ebpf"))]
 pub mod session;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "ebpf"))]
 pub mod source;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "ebpf"))]
 mod sys;

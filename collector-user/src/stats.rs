@@ -1,6 +1,7 @@
 //! The figures of a recording, as `--stats FILE.json` gives them. The keys are fixed: scripts depend on them.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use collector_common::loss::{Ledger, LossCause};
@@ -47,6 +48,41 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// What was lost and how user stacks ended, a line each, for people.
+    pub fn account(&self) -> Vec<String> {
+        let mut lines = vec![self.account_of_samples()];
+        lines.extend(self.account_of_stacks());
+        lines
+    }
+
+    fn account_of_samples(&self) -> String {
+        let causes = self.ledger.causes().filter(|(_, count)| *count > 0);
+        let causes: Vec<String> = causes.map(|(cause, count)| format!("{cause} {count}")).collect();
+        if causes.is_empty() {
+            "none lost".to_owned()
+        } else {
+            format!("{} lost ({})", self.ledger.total_lost(), causes.join(", "))
+        }
+    }
+
+    /// `None` where no user stack was recorded.
+    fn account_of_stacks(&self) -> Option<String> {
+        const WHOLE: [&str; 2] = ["complete", "completed_later"];
+        let total: u64 = self.stacks.values().sum();
+        let share = |count: u64| 100.0 * count as f64 / total as f64;
+        let [exact, late] = WHOLE.map(|end| self.stacks.get(end).copied().unwrap_or(0));
+        let mut line = format!("{:.2} % of user stacks are complete", share(exact + late));
+        if late > 0 {
+            let _ = write!(line, " ({:.2} % with outer frames read after the sample)", share(late));
+        }
+        let cut = self.stacks.iter().filter(|(end, count)| !WHOLE.contains(*end) && **count > 0);
+        let cut: Vec<String> = cut.map(|(end, count)| format!("{end} {count}")).collect();
+        if !cut.is_empty() {
+            let _ = write!(line, "; cut: {}", cut.join(", "));
+        }
+        (total > 0).then_some(line)
+    }
+
     /// As JSON. `produced = delivered + sum(lost)`, always.
     pub fn to_json(&self) -> Value {
         let mut stacks = self.stacks.clone();

@@ -175,7 +175,8 @@ impl Tally {
     }
 }
 
-/// The first functions of a [`Hottest`], to be displayed.
+/// The first functions of a [`Hottest`], to be displayed: with a precision, as in `{:.80}`, in lines of at most that
+/// many characters, in which the middle of a long name is left out.
 #[derive(Clone, Copy, Debug)]
 pub struct Table<'a> {
     hottest: &'a Hottest,
@@ -193,19 +194,36 @@ impl fmt::Display for Table<'_> {
             } else {
                 format!("  ({module})")
             };
-            let function = printable(&row.function);
+            let (function, module) = (printable(&row.function), printable(&module));
+            let room = f.precision().map(|width| width.saturating_sub(FIGURES + module.chars().count()));
             writeln!(
                 f,
-                "{:>11} {:>5.1}%  {:>11} {:>5.1}%  {function}{}",
+                "{:>11} {:>5.1}%  {:>11} {:>5.1}%  {}{module}",
                 amount(row.own, unit),
                 percent(row.own, *total),
                 amount(row.total, unit),
                 percent(row.total, *total),
-                printable(&module),
+                room.map_or(function.clone(), |room| shortened(&function, room)),
             )?;
         }
         Ok(())
     }
+}
+
+/// Characters of a line before the function's name.
+const FIGURES: usize = 40;
+
+/// A name in `room` characters, but not fewer than tell anything. Beginning and end tell most.
+fn shortened(name: &str, room: usize) -> String {
+    const LEAST: usize = 20;
+    let room = room.max(LEAST);
+    let length = name.chars().count();
+    if length <= room {
+        return name.to_owned();
+    }
+    let end = (room - 1) / 3;
+    let start = name.chars().take(room - 1 - end);
+    start.chain(['…']).chain(name.chars().skip(length - end)).collect()
 }
 
 /// A name without what could drive a terminal.
@@ -231,4 +249,27 @@ fn amount(value: i64, unit: &str) -> String {
     }
     let digits = if unit == 0 { 0 } else { 2 };
     format!("{value:.digits$} {}", steps[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_keep_their_ends_within_the_width() {
+        let long = format!("outer::{}::leaf", "x".repeat(200));
+        let rows = [(long.clone(), "/lib/m.so"), ("short".to_owned(), "")];
+        let rows =
+            rows.map(|(function, module)| Row { function, module: module.to_owned(), own: 1, total: 2 });
+        let hottest =
+            Hottest { name: "cpu".to_owned(), unit: "count".to_owned(), total: 2, rows: rows.into() };
+        let table = hottest.table(2);
+        assert!(table.to_string().contains(&long), "nothing is left out of a file");
+        let narrow = format!("{table:.100}");
+        let lines: Vec<&str> = narrow.lines().collect();
+        assert_eq!(lines[1].chars().count(), 100);
+        assert!(lines[1].contains("  outer::x") && lines[1].ends_with("x::leaf  (m.so)"), "{narrow}");
+        assert!(lines[2].ends_with("  short"), "{narrow}");
+        assert_eq!(lines[2].find("short"), Some(FIGURES), "the names begin where the constant says");
+    }
 }

@@ -1,9 +1,11 @@
 //! `cargo xtask bench`: runs the benches.
 //!
-//! In: the name of a bench target, or none for all. Out: what the benches print. Those of `live.rs` measure the
-//! collector on this machine and run as root; the others as whoever started us.
+//! In: the name of a bench target, or none for all, and its arguments. Out: what the benches print. Those of
+//! [`PRIVILEGED`] measure the collector on this machine and run as root; the others as whoever started us.
 
-use std::path::PathBuf;
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -15,11 +17,14 @@ use crate::setup::{self, Verb};
 use crate::toolchain;
 use crate::workspace::{CRATES, Workspace};
 
-/// The bench of `collector-user` that needs root.
-const LIVE: &str = "live";
+/// The benches of `collector-user` that need root.
+const PRIVILEGED: [&str; 2] = ["live", "machine"];
 
-/// Runs the bench called `only`, or every bench.
-pub(crate) fn bench(workspace: &Workspace, only: Option<&str>) -> Result<()> {
+/// What finds cargo, its compiler and its registries.
+const TOOLCHAIN: [&str; 4] = ["HOME", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"];
+
+/// Runs the bench called `only`, or every bench, with `args`.
+pub(crate) fn bench(workspace: &Workspace, only: Option<&str>, args: &[String]) -> Result<()> {
     setup::setup(workspace, Verb::Bench)?;
     build_ebpf::build_ebpf(workspace, Arch::host()?)?;
     let mut ran = 0;
@@ -30,7 +35,11 @@ pub(crate) fn bench(workspace: &Workspace, only: Option<&str>) -> Result<()> {
                 continue;
             }
             ran += 1;
-            if name == LIVE { live(workspace, &package)? } else { stage(workspace, &package, &name)? }
+            if PRIVILEGED.contains(&&*name) {
+                privileged(workspace, &package, &name, args)?;
+            } else {
+                stage(workspace, &package, &name, args)?;
+            }
         }
     }
     anyhow::ensure!(ran > 0, "no crate has a bench called {}", only.unwrap_or("anything"));
@@ -54,18 +63,30 @@ fn names(workspace: &Workspace, folder: &str) -> Result<Vec<String>> {
     Ok(names)
 }
 
-fn stage(workspace: &Workspace, package: &str, name: &str) -> Result<()> {
-    command::run(toolchain::own_cargo(workspace).args(["bench", "--package", package, "--bench", name]))
+fn stage(workspace: &Workspace, package: &str, name: &str, args: &[String]) -> Result<()> {
+    let mut cargo = toolchain::own_cargo(workspace);
+    command::run(cargo.args(["bench", "--package", package, "--bench", name, "--"]).args(args))
 }
 
-/// Compiles as ourselves and runs as root, so that root owns nothing in `target/`.
-fn live(workspace: &Workspace, package: &str) -> Result<()> {
+/// Compiles as ourselves and runs as root, so that root owns nothing in `target/`. Root gets our toolchain, because
+/// a bench builds the workspace, and finds the peers.
+fn privileged(workspace: &Workspace, package: &str, name: &str, args: &[String]) -> Result<()> {
+    let samply = setup::samply(workspace)?;
     install::build_release(workspace)?;
     let mut cargo = toolchain::own_cargo(workspace);
-    cargo.args(["bench", "--package", package, "--bench", LIVE, "--no-run", "--message-format", "short"]);
+    cargo.args(["bench", "--package", package, "--bench", name, "--no-run", "--message-format", "short"]);
     let executable = executable(workspace, &mut cargo)?;
-    let mut bench = command::as_root(&executable)?;
-    command::run(bench.arg("--bench").current_dir(workspace.join("collector-user")))
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = samply.parent().map(Path::to_path_buf).into_iter().chain(env::split_paths(&path));
+    let mut path = OsString::from("PATH=");
+    path.push(env::join_paths(folders).context("a folder on PATH has a colon in its name")?);
+    // `env` carries variables through sudo, which drops those it does not know.
+    let mut bench = command::as_root("env")?;
+    bench.arg(path);
+    for name in TOOLCHAIN {
+        bench.args(env::var(name).map(|value| format!("{name}={value}")));
+    }
+    command::run(bench.arg(&executable).args(args).current_dir(workspace.join("collector-user")))
 }
 
 /// The file that `cargo bench --no-run` names on stderr, as in `Executable benches/live.rs (target/...)`.
@@ -79,6 +100,6 @@ fn executable(workspace: &Workspace, cargo: &mut Command) -> Result<PathBuf> {
         let (_, path) = line.trim().strip_prefix("Executable ")?.split_once('(')?;
         path.strip_suffix(')')
     });
-    let path = named.context("cargo named no executable for the live bench")?;
+    let path = named.context("cargo named no executable for the bench")?;
     Ok(workspace.join(path))
 }

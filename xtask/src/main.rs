@@ -79,6 +79,9 @@ enum Task {
     Bench {
         /// Name of a bench target
         name: Option<String>,
+        /// Arguments of the bench
+        #[arg(last = true)]
+        args: Vec<String>,
     },
 }
 
@@ -103,6 +106,6 @@ fn perform(task: Task) -> anyhow::Result<()> {
         Task::Package => package::package(&workspace),
         Task::Windows => windows::windows(&workspace),
         Task::Tidy => tidy::tidy(&workspace),
-        Task::Bench { name } => bench::bench(&workspace, name.as_deref()),
+        Task::Bench { name, args } => bench::bench(&workspace, name.as_deref(), &args),
     }
 }

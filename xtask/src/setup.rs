@@ -22,6 +22,7 @@ use cargo_tool::CargoTool;
 use requirement::Requirement;
 
 const CARGO_DENY: CargoTool = CargoTool { name: "cargo-deny", version: "0.20.2", args: &[], env: &[] };
+const SAMPLY: CargoTool = CargoTool { name: "samply", version: "0.13.1", args: &[], env: &[] };
 
 /// A verb of `cargo xtask`, as far as it needs something on the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -98,10 +99,12 @@ pub(crate) fn setup(workspace: &Workspace, verb: Verb) -> Result<()> {
 
 /// Installs cargo-deny, which `test --all` alone needs.
 pub(crate) fn cargo_deny(workspace: &Workspace) -> Result<PathBuf> {
-    if !CARGO_DENY.is_installed(workspace) {
-        CARGO_DENY.install(workspace)?;
-    }
-    Ok(CARGO_DENY.program(workspace))
+    CARGO_DENY.ensure(workspace)
+}
+
+/// Installs samply, a peer that benches measure beside us.
+pub(crate) fn samply(workspace: &Workspace) -> Result<PathBuf> {
+    SAMPLY.ensure(workspace)
 }
 
 /// The requirements of `verb` that are not met.

@@ -3,8 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::{
-    Attributes, Frame, FrameId, InternedFrames, Module, ModuleId, ModuleKind, ModuleMapping, Process,
-    ProcessId, Sample, SampleKind, SampleKindId, Samples, Thread, ThreadId, Unit,
+    Attributes, Frame, FrameId, InternedFrames, KernelCode, Module, ModuleId, ModuleKind, ModuleMapping,
+    Process, ProcessId, RemovedCodes, Sample, SampleKind, SampleKindId, Samples, Thread, ThreadId, Unit,
 };
 use crate::ids::{Nanos, Pid, Tid};
 use crate::intern::{InternedCallstacks, InternedStrings, StackId, StringId};
@@ -28,6 +28,8 @@ pub struct SystemInfo {
     pub start_unix: u64,
     /// The command that was recorded, where there was one.
     pub command: String,
+    /// Samples lost by cause and how stacks ended, a line each, for people; empty where that is not known.
+    pub account: Vec<String>,
 }
 
 /// What was recorded: the only thing that symbolizers and formats read.
@@ -40,6 +42,7 @@ pub struct ExportMachine {
     thread_index: FxHashMap<Thread, ThreadId>,
     modules: Vec<Module>,
     mappings: Vec<ModuleMapping>,
+    removed_codes: RemovedCodes,
     frames: InternedFrames,
     stacks: InternedCallstacks,
     kinds: Vec<SampleKind>,
@@ -59,6 +62,7 @@ impl Default for ExportMachine {
             thread_index: FxHashMap::default(),
             modules: vec![kernel],
             mappings: Vec::new(),
+            removed_codes: RemovedCodes::default(),
             frames: InternedFrames::default(),
             stacks: InternedCallstacks::default(),
             kinds: Vec::new(),
@@ -127,6 +131,11 @@ impl ExportMachine {
     /// Adds the place of a module in a process.
     pub fn add_mapping(&mut self, mapping: ModuleMapping) {
         self.mappings.push(mapping);
+    }
+
+    /// Adds code that the kernel held when the recording started, and that was removed since.
+    pub fn add_removed_code(&mut self, code: KernelCode) {
+        self.removed_codes.add(code);
     }
 
     /// The id of a frame.
@@ -215,6 +224,11 @@ impl ExportMachine {
     /// All places of modules in processes, in the order they were seen.
     pub fn mappings(&self) -> &[ModuleMapping] {
         &self.mappings
+    }
+
+    /// Code that the kernel held when the recording started, and that was removed since.
+    pub fn removed_codes(&self) -> &RemovedCodes {
+        &self.removed_codes
     }
 
     /// All distinct frames.

@@ -3,12 +3,14 @@
 //! A source fills an [`ExportMachine`] while recording; symbols and formats only read it.
 
 mod frame;
+mod kernel_code;
 mod machine;
 mod module;
 mod process;
 mod sample;
 
 pub use frame::{Frame, FrameFlags, FrameId, InternedFrames};
+pub use kernel_code::{KernelCode, RemovedCodes};
 pub use machine::{ExportMachine, SystemInfo};
 pub use module::{Module, ModuleId, ModuleKind, ModuleMapping};
 pub use process::{Process, ProcessId, Thread, ThreadId};

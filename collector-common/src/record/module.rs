@@ -19,6 +19,9 @@ impl ModuleId {
 pub enum ModuleKind {
     /// The kernel; addresses are kernel addresses.
     Kernel,
+    /// One piece of code that was added to the kernel while it was recorded, as a BPF program; its path is its symbol,
+    /// addresses are kernel addresses.
+    KernelCode,
     /// A file; addresses are as linked.
     File,
     /// The code page the kernel maps into every process (`[vdso]`); addresses are as linked.

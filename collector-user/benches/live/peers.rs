@@ -1,13 +1,15 @@
 //! The recorders that are measured.
 
 use std::fmt;
-use std::path::Path;
-use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, Result, ensure};
-use serde_json::Value;
+use anyhow::Result;
 
-use crate::workload::Workload;
+use crate::collector::Recording;
+use crate::cpu::cpu_us;
+use crate::workload::{Busy, PROGRAMS, Workload};
+
+/// Samples per second and CPU.
+pub(crate) const FREQUENCY: u32 = 997;
 
 /// Who records.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -17,6 +19,8 @@ pub(crate) enum Recorder {
     PerfPlain,
     /// `perf record --call-graph dwarf`, which unwinds nothing yet.
     PerfDwarf,
+    /// `samply record`, which unwinds as it records and looks no name up. On Linux it records what it starts, not
+    /// the machine.
     Samply,
 }
 
@@ -24,7 +28,6 @@ pub(crate) enum Recorder {
 pub(crate) struct Cost {
     pub(crate) cpu_us: f64,
     pub(crate) samples: f64,
-    pub(crate) stats: Value,
 }
 
 impl fmt::Display for Recorder {
@@ -33,73 +36,53 @@ impl fmt::Display for Recorder {
             Self::Collector => "collector, to pprof",
             Self::PerfPlain => "perf record",
             Self::PerfDwarf => "perf record --call-graph dwarf,8192",
-            Self::Samply => "samply record",
+            Self::Samply => "samply record, of these programs alone",
         })
     }
 }
 
 impl Recorder {
-    /// Records the whole machine; `None` where the recorder is not installed.
-    pub(crate) fn record(self, workload: &Workload, seconds: u32) -> Result<Option<Cost>> {
+    /// Records the busy programs for some seconds.
+    pub(crate) fn record(self, workload: &Workload, seconds: u32) -> Result<Cost> {
         let output = workload.file("peer.out");
         let output = output.display();
-        // Both processors are busy for the whole time.
-        let samples = 997.0 * 2.0 * f64::from(seconds);
-        let line = match self {
-            Self::Collector => return collector(workload, seconds, 997).map(Some),
-            Self::PerfPlain => {
-                format!("perf record -q --buildid-mmap -e cpu-clock -F 997 -a -o {output} sleep {seconds}")
-            }
-            Self::PerfDwarf => format!(
-                "perf record -q --buildid-mmap -e cpu-clock -F 997 -a --call-graph dwarf,8192 -o {output} sleep {seconds}"
-            ),
-            Self::Samply => {
-                format!("samply record --save-only --no-open -r 997 -a -d {seconds} -o {output}.json.gz")
-            }
+        let perf = |options: &str| {
+            let _busy = Busy::start(workload, f64::from(seconds) + 3.0, 0)?;
+            let clock = format!("-e cpu-clock -F {FREQUENCY}");
+            cpu_us(&format!("perf record -q --buildid-mmap {clock} -a {options} -o {output} sleep {seconds}"))
         };
-        let program = line.split(' ').next().unwrap_or_default();
-        if !is_installed(program) {
-            return Ok(None);
-        }
-        Ok(Some(Cost { cpu_us: cpu_us(&line)?, samples, stats: Value::Null }))
+        let cpu_us = match self {
+            Self::Collector => {
+                let _busy = Busy::start(workload, f64::from(seconds) + 3.0, 0)?;
+                let recording = Recording::start(workload.folder(), FREQUENCY, seconds, &["out.pb.gz"])?;
+                let figures = recording.figures()?;
+                return Ok(Cost { cpu_us: figures.cpu_us()?, samples: figures.samples()? });
+            }
+            Self::PerfPlain => perf("")?,
+            Self::PerfDwarf => perf("--call-graph dwarf,8192")?,
+            Self::Samply => cpu_us(&samply(workload, seconds)?)?,
+        };
+        // All programs are busy for the whole time, on a CPU each.
+        let samples = f64::from(FREQUENCY) * PROGRAMS as f64 * f64::from(seconds);
+        Ok(Cost { cpu_us, samples })
     }
 }
 
-/// Runs the collector that was built with this bench.
-pub(crate) fn collector(workload: &Workload, seconds: u32, frequency: u32) -> Result<Cost> {
-    let stats = workload.file("stats.json");
-    let output = Command::new(env!("CARGO_BIN_EXE_collector"))
-        .args(["run", "-F", &frequency.to_string(), "-d", &format!("{seconds}s"), "-o"])
-        .arg(workload.file("out.pb.gz"))
-        .arg("--stats")
-        .arg(&stats)
-        .output()?;
-    ensure!(output.status.success(), "collector: {}", String::from_utf8_lossy(&output.stderr));
-    let stats: Value = serde_json::from_slice(&std::fs::read(&stats)?)?;
-    let number = |a: &str, b: &str| stats[a][b].as_f64().with_context(|| format!("no {a}.{b}"));
-    let cpu_us = (number("cpu", "user_ns")? + number("cpu", "system_ns")?) / 1e3;
-    Ok(Cost { cpu_us, samples: number("samples", "delivered")?, stats })
-}
-
-fn is_installed(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| Path::new(&folder).join(program).is_file())
-}
-
-/// CPU time of a command, as bash's `times` tells it: its second line is of the children, user then system.
-fn cpu_us(line: &str) -> Result<f64> {
-    let output = Command::new("bash")
-        .args(["-c", &format!("{line} >/dev/null 2>&1 || exit 1; times")])
-        .stderr(Stdio::inherit())
-        .output()?;
-    ensure!(output.status.success(), "`{line}` failed");
-    let text = String::from_utf8(output.stdout)?;
-    let children = text.lines().nth(1).context("bash's times has no second line")?;
-    children.split_whitespace().map(microseconds).sum()
-}
-
-/// `1m2.345s` in microseconds.
-fn microseconds(text: &str) -> Result<f64> {
-    let (minutes, seconds) = text.trim_end_matches('s').split_once('m').context("not a time of bash's")?;
-    Ok((minutes.parse::<f64>()? * 60.0 + seconds.parse::<f64>()?) * 1e6)
+/// Samply with programs that it starts. They are orphans when their shell ends, so that their CPU time is not counted
+/// as samply's; it records until they end.
+///
+/// Samply 0.13 takes any failure to open the hardware's cycle counter for a lack of permission and gives up where
+/// `perf_event_paranoid` is above 1, before it tries `cpu-clock`. It reads that from a file of its own here.
+fn samply(workload: &Workload, seconds: u32) -> Result<String> {
+    let paranoid = workload.file("paranoid");
+    std::fs::write(&paranoid, "1\n")?;
+    let output = workload.file("samply.json.gz");
+    let program = workload.file("busy");
+    let programs = format!("{} {seconds} 0 & ", program.display()).repeat(PROGRAMS);
+    Ok(format!(
+        "unshare --mount bash -c 'mount --bind {} /proc/sys/kernel/perf_event_paranoid && \
+         samply record --save-only --no-open -r {FREQUENCY} -o {} -- sh -c \"{programs}\"'",
+        paranoid.display(),
+        output.display()
+    ))
 }

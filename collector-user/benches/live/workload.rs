@@ -1,14 +1,14 @@
 //! Two programs that keep two CPUs busy.
 
 use std::io::Read as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 use tempfile::TempDir;
 
 /// Programs that run at a time.
-const PROGRAMS: usize = 2;
+pub(crate) const PROGRAMS: usize = 2;
 
 /// A folder with the compiled program, for outputs too.
 pub(crate) struct Workload {
@@ -26,6 +26,10 @@ impl Workload {
             .context("gcc can't be started")?;
         ensure!(status.success(), "gcc failed on {source}");
         Ok(Self { folder })
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     pub(crate) fn file(&self, name: &str) -> PathBuf {

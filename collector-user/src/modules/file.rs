@@ -4,6 +4,7 @@
 
 use std::cell::OnceCell;
 use std::fs::File;
+use std::time::SystemTime;
 
 use collector_common::ids::{Avma, BuildId, FileOffset};
 use object::{Object as _, ObjectSegment as _, ReadCache, SegmentFlags};
@@ -51,14 +52,22 @@ impl Layout {
 pub struct ModuleFile {
     /// `None` when it could not be opened, or was closed to bound the number of open files.
     pub(super) file: Option<File>,
+    /// When it had last been written when it was opened.
+    pub(super) modified: Option<SystemTime>,
     pub(super) segments: Vec<Segment>,
     pub(super) table: OnceCell<Option<UnwindTable>>,
 }
 
 impl ModuleFile {
+    /// The file, while it holds what was executed: one that was written to since holds something else.
+    pub(super) fn unchanged(&self) -> Option<&File> {
+        let file = self.file.as_ref()?;
+        (modified(file) == self.modified).then_some(file)
+    }
+
     /// Its unwind table, read the first time it is asked for.
     pub(super) fn table(&self) -> Option<&UnwindTable> {
-        let read = || UnwindTable::from_elf(&ReadCache::new(self.file.as_ref()?)).ok();
+        let read = || UnwindTable::from_elf(&ReadCache::new(self.unchanged()?)).ok();
         self.table.get_or_init(read).as_ref()
     }
 
@@ -76,6 +85,11 @@ impl ModuleFile {
         });
         start.0.wrapping_sub(linked)
     }
+}
+
+/// When a file was last written, where its file system tells.
+pub(super) fn modified(file: &File) -> Option<SystemTime> {
+    file.metadata().and_then(|metadata| metadata.modified()).ok()
 }
 
 #[cfg(test)]

@@ -1,27 +1,31 @@
 //! Opens the file behind a mapping of another process.
 //!
-//! `/proc/PID/map_files/START-END` is the mapped file itself, deleted or not, whatever the process's root is. It
-//! is gone with the process, so a path is tried next, below the process's root and then as it is, and is taken
-//! only when what it leads to is the file that was mapped.
+//! `/proc/PID/map_files/START-END` is the mapped file itself, deleted or not, whatever the process's root is, unless
+//! another was mapped there since: it must be of the same inode, or of the same name where a file system shows other
+//! inodes in mappings than in `stat`. It is gone with the process, so a path is tried next, below the process's root and then as it is, and is taken
+//! only when what it leads to is the file that was mapped, and not a newer one that got its inode.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 use collector_common::ids::Pid;
-use collector_common::perf::Identity;
 
 use super::store::MappedFile;
+use crate::clock;
 
 /// The file, if it can still be had.
 pub(super) fn open(pid: Pid, mapped: &MappedFile<'_>) -> Option<File> {
     let by_range = format!("/proc/{pid}/map_files/{:x}-{:x}", mapped.start.0, mapped.end.0);
-    if let Some(file) = open_regular(Path::new(&by_range)) {
+    let path = Path::new(OsStr::from_bytes(mapped.path));
+    let same_name = || std::fs::read_link(&by_range).is_ok_and(|name| name == path);
+    let by_range_file = open_regular(Path::new(&by_range));
+    if let Some(file) = by_range_file.filter(|file| is_same(file, mapped) || same_name()) {
         return Some(file);
     }
-    let path = Path::new(OsStr::from_bytes(mapped.path));
     if !path.is_absolute() {
         return None;
     }
@@ -29,7 +33,7 @@ pub(super) fn open(pid: Pid, mapped: &MappedFile<'_>) -> Option<File> {
     below_root.extend(path.components().skip(1));
     [below_root.as_path(), path]
         .into_iter()
-        .find_map(|path| open_regular(path).filter(|file| is_same(file, &mapped.identity)))
+        .find_map(|path| open_regular(path).filter(|file| is_same(file, mapped)))
 }
 
 /// Opens without blocking on a pipe and without following what is no regular file.
@@ -41,7 +45,42 @@ fn open_regular(path: &Path) -> Option<File> {
 }
 
 /// Whether an opened file is the one that was mapped. Device numbers are not compared: overlay file systems
-/// show another one in mappings than in `stat`.
-fn is_same(file: &File, identity: &Identity) -> bool {
-    file.metadata().is_ok_and(|metadata| metadata.ino() == identity.inode)
+/// show another one in mappings than in `stat`. Not every file system tells when a file was made.
+fn is_same(file: &File, mapped: &MappedFile<'_>) -> bool {
+    let mapped_at = UNIX_EPOCH + Duration::from_nanos(clock::unix_at(mapped.since));
+    let is_newer = |made| mapped.since.0 > 0 && made > mapped_at;
+    file.metadata().is_ok_and(|metadata| {
+        metadata.ino() == mapped.identity.inode && !metadata.created().is_ok_and(is_newer)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use collector_common::ids::{Avma, FileOffset, Nanos};
+    use collector_common::perf::Identity;
+
+    use super::*;
+
+    #[test]
+    fn a_newer_file_of_the_same_inode_is_another() {
+        let before = clock::now();
+        let temporary = tempfile::NamedTempFile::new().unwrap();
+        let file = temporary.as_file();
+        // The clock of file systems goes in steps of a timer tick.
+        let after = Nanos(clock::now().0 + 20_000_000);
+        let inode = file.metadata().unwrap().ino();
+        let mapped = |inode, since| MappedFile {
+            start: Avma(0x1000),
+            end: Avma(0x2000),
+            file_offset: FileOffset(0),
+            identity: Identity { major: 0, minor: 0, inode, generation: 0 },
+            path: b"/x",
+            since,
+        };
+        assert!(file.metadata().unwrap().created().is_ok(), "this file system tells when files were made");
+        assert!(is_same(file, &mapped(inode, after)));
+        assert!(!is_same(file, &mapped(inode, Nanos(before.0 - 50_000_000))));
+        assert!(is_same(file, &mapped(inode, Nanos(0))), "mapped before the recording");
+        assert!(!is_same(file, &mapped(inode + 1, after)));
+    }
 }

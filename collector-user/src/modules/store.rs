@@ -3,16 +3,16 @@
 use std::cell::OnceCell;
 use std::fs::File;
 
-use collector_common::ids::{Avma, BuildId, FileOffset, Pid};
+use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid};
 use collector_common::perf::Identity;
 use collector_common::record::{ExportMachine, Module, ModuleId, ModuleKind, ProcessId};
 use rustc_hash::FxHashMap;
 use unwinder::UnwindTable;
 
-use super::file::{Layout, ModuleFile};
+use super::file::{Layout, ModuleFile, modified};
 use super::{open, vdso};
 
-/// Files that are kept open at most; further ones count as unreadable.
+/// Files that are kept open at most; further ones are not read and count as unreadable.
 const MAX_OPEN_FILES: usize = 4096;
 
 /// A mapping, as the sideband or `/proc` tells it.
@@ -28,24 +28,34 @@ pub struct MappedFile<'a> {
     pub identity: Identity,
     /// Its path as the process sees it, or a name in brackets.
     pub path: &'a [u8],
+    /// When it was mapped; 0 for before the recording.
+    pub since: Nanos,
 }
 
 /// What tells files apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Key {
     BuildId(BuildId),
-    Inode { major: u32, minor: u32, inode: u64 },
+    /// An inode is a file's for as long as the file is there or open; then it may become another's, of another
+    /// generation. `/proc` tells no generation, which is 0 then.
+    Inode {
+        major: u32,
+        minor: u32,
+        inode: u64,
+        generation: u64,
+    },
 }
 
 impl From<Identity> for Key {
-    fn from(Identity { major, minor, inode, .. }: Identity) -> Self {
-        Self::Inode { major, minor, inode }
+    fn from(Identity { major, minor, inode, generation }: Identity) -> Self {
+        Self::Inode { major, minor, inode, generation }
     }
 }
 
 /// All modules, by [`ModuleId`].
 #[derive(Debug)]
 pub struct Modules {
+    /// By module; shorter than the machine's list where the last ones have no file.
     files: Vec<ModuleFile>,
     by_key: FxHashMap<Key, ModuleId>,
     anonymous: FxHashMap<ProcessId, ModuleId>,
@@ -59,8 +69,7 @@ pub struct Modules {
 impl Default for Modules {
     fn default() -> Self {
         Self {
-            // The kernel, which every machine has as its first module.
-            files: vec![ModuleFile::default()],
+            files: Vec::new(),
             by_key: FxHashMap::default(),
             anonymous: FxHashMap::default(),
             unmapped: FxHashMap::default(),
@@ -90,28 +99,31 @@ impl Modules {
         if no_file || mapped.path.is_empty() || mapped.path.starts_with(b"[") {
             return (self.anonymous(machine, process), 0);
         }
-        let key = Key::from(mapped.identity);
-        let module = match self.by_key.get(&key) {
-            Some(&module) => module,
-            None => self.add_file(machine, pid, key, mapped),
-        };
-        let bias = self.files[module.0 as usize].bias(mapped.start, mapped.file_offset);
-        (module, bias)
+        let module = self.known(mapped.identity).unwrap_or_else(|| self.add_file(machine, pid, mapped));
+        let bias = self.files.get(module.0 as usize).map(|file| file.bias(mapped.start, mapped.file_offset));
+        (module, bias.unwrap_or(0))
     }
 
-    fn add_file(
-        &mut self,
-        machine: &mut ExportMachine,
-        pid: Pid,
-        key: Key,
-        mapped: &MappedFile<'_>,
-    ) -> ModuleId {
-        let file = open::open(pid, mapped);
+    /// The module of a file that is open. Nothing else can have its inode, so the generation need not be known.
+    fn known(&self, identity: Identity) -> Option<ModuleId> {
+        let by_inode = Identity { generation: 0, ..identity };
+        let mut modules = [identity, by_inode].into_iter().filter_map(|id| self.by_key.get(&Key::from(id)));
+        modules.find(|&&module| self.file(module).is_some()).copied()
+    }
+
+    fn add_file(&mut self, machine: &mut ExportMachine, pid: Pid, mapped: &MappedFile<'_>) -> ModuleId {
+        let key = Key::from(mapped.identity);
+        let file = open::open(pid, mapped).filter(|_| self.open_files < MAX_OPEN_FILES);
+        if let Some(&known) = self.by_key.get(&key).filter(|_| file.is_none()) {
+            return known;
+        }
         let layout = file.as_ref().and_then(Layout::read).unwrap_or_default();
         let build_id = layout.build_id;
-        // Copies of a file are one module.
+        // Copies of a file are one module. A copy is not kept open, so its inode alone does not say what it is later.
         if let Some(&known) = build_id.and_then(|id| self.by_key.get(&Key::BuildId(id))) {
-            self.by_key.insert(key, known);
+            if mapped.identity.generation != 0 {
+                self.by_key.insert(key, known);
+            }
             return known;
         }
         let path = machine.intern_string(&String::from_utf8_lossy(mapped.path));
@@ -120,20 +132,19 @@ impl Modules {
         if let Some(id) = build_id {
             self.by_key.insert(Key::BuildId(id), module);
         }
-        let file = file.filter(|_| self.open_files < MAX_OPEN_FILES);
         match file {
             Some(_) => self.open_files += 1,
             None => self.unreadable += 1,
         }
-        self.files.push(ModuleFile { file, segments: layout.segments, table: OnceCell::new() });
+        let modified = file.as_ref().and_then(modified);
+        let file = ModuleFile { file, modified, segments: layout.segments, table: OnceCell::new() };
+        self.put(module, file);
         module
     }
 
     /// The module of a process's executable memory without a file.
     pub fn anonymous(&mut self, machine: &mut ExportMachine, process: ProcessId) -> ModuleId {
-        let files = &mut self.files;
         *self.anonymous.entry(process).or_insert_with(|| {
-            files.push(ModuleFile::default());
             let path = machine.intern_string("[anon]");
             machine.add_module(Module { kind: ModuleKind::Anonymous(process), path, build_id: None })
         })
@@ -141,9 +152,7 @@ impl Modules {
 
     /// The module of a process's addresses that no mapping holds.
     pub fn unmapped(&mut self, machine: &mut ExportMachine, process: ProcessId) -> ModuleId {
-        let files = &mut self.files;
         *self.unmapped.entry(process).or_insert_with(|| {
-            files.push(ModuleFile::default());
             let path = machine.intern_string("[unmapped]");
             machine.add_module(Module { kind: ModuleKind::Unmapped(process), path, build_id: None })
         })
@@ -156,9 +165,17 @@ impl Modules {
         let path = machine.intern_string("[vdso]");
         let module = machine.add_module(Module { kind: ModuleKind::Vdso, path, build_id: None });
         let table = self.vdso_image().and_then(|image| UnwindTable::from_elf(image).ok());
-        self.files.push(ModuleFile { table: OnceCell::from(table), ..ModuleFile::default() });
+        self.put(module, ModuleFile { table: OnceCell::from(table), ..ModuleFile::default() });
         self.vdso = Some(module);
         module
+    }
+
+    fn put(&mut self, module: ModuleId, file: ModuleFile) {
+        let at = module.0 as usize;
+        if self.files.len() <= at {
+            self.files.resize_with(at + 1, ModuleFile::default);
+        }
+        self.files[at] = file;
     }
 
     /// The vDSO's ELF image.
@@ -171,9 +188,9 @@ impl Modules {
         self.files.get(module.0 as usize)?.table()
     }
 
-    /// A module's file, if it is open.
+    /// A module's file, if it is open and nobody has written to it since.
     pub fn file(&self, module: ModuleId) -> Option<&File> {
-        self.files.get(module.0 as usize)?.file.as_ref()
+        self.files.get(module.0 as usize)?.unchanged()
     }
 
     /// Files that could not be opened when they were first mapped, or were too many to be kept open.

@@ -1,9 +1,11 @@
-//! The part of a large stack that was not copied, read from the process's memory when the sample is unwound: up to a
-//! round later.
+//! Memory of a process that was not copied with the sample, read when that is unwound, up to a round later: the part of a
+//! large stack beyond the copy, and code that has no unwind information.
 //!
 //! A function whose frame lies more than the largest copy (64 KiB) above the stack pointer has long been running and
-//! will mostly run on, so its frame is the same a few milliseconds later. It need not be: frames found with such
-//! memory are marked as heuristic, and a walk that fails with it ends as one that ran out of stack.
+//! will mostly run on, so its frame is the same a few milliseconds later. It need not be: before the first late word is
+//! believed, the words that the walk read last from the copy (the outermost copied frame's return address and registers)
+//! must still be what is in memory. Frames found with late memory are marked as heuristic all the same, and a walk that
+//! fails with it ends as one that ran out of stack.
 
 use std::cell::{Cell, RefCell};
 use std::fs::File;
@@ -21,7 +23,7 @@ const MAX_READS: u32 = 2048;
 
 type Page = Box<[u8; PAGE_SIZE]>;
 
-/// Pages of other processes' stacks as they were in this round.
+/// Pages of other processes' memory as they were in this round.
 #[derive(Debug, Default)]
 pub(super) struct LateMemory {
     /// The memory of the process asked for last.
@@ -38,6 +40,23 @@ impl LateMemory {
     }
 
     fn word(&mut self, pid: u32, address: u64) -> Option<u64> {
+        Some(u64::from_le_bytes(*self.from(pid, address)?.first_chunk()?))
+    }
+
+    /// Fills `buffer` with what lies at `address`, and says how many bytes could be had.
+    pub(super) fn bytes(&mut self, pid: u32, address: u64, buffer: &mut [u8]) -> usize {
+        let mut filled = 0;
+        while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            let Some(bytes) = self.from(pid, address.wrapping_add(filled as u64)) else { break };
+            let len = bytes.len().min(rest.len());
+            rest[..len].copy_from_slice(&bytes[..len]);
+            filled += len;
+        }
+        filled
+    }
+
+    /// What lies at `address` and behind it on its page; never empty.
+    fn from(&mut self, pid: u32, address: u64) -> Option<&[u8]> {
         let offset = (address % PAGE_SIZE as u64) as usize;
         let start = address - offset as u64;
         if !self.pages.contains_key(&(pid, start)) {
@@ -47,8 +66,7 @@ impl LateMemory {
             let page = self.read(pid, start);
             self.pages.insert((pid, start), page);
         }
-        let page = self.pages.get(&(pid, start))?.as_ref()?;
-        Some(u64::from_le_bytes(*page.get(offset..)?.first_chunk()?))
+        self.pages.get(&(pid, start))?.as_ref()?.get(offset..)
     }
 
     fn read(&mut self, pid: u32, start: u64) -> Option<Page> {
@@ -70,6 +88,8 @@ pub(super) struct LateStack<'a> {
     end: u64,
     memory: &'a RefCell<LateMemory>,
     reads: Cell<u32>,
+    /// The words read last from the copy, with their addresses.
+    copied_last: Cell<[(u64, u64); 2]>,
 }
 
 impl<'a> LateStack<'a> {
@@ -79,7 +99,13 @@ impl<'a> LateStack<'a> {
         memory: &'a RefCell<LateMemory>,
     ) -> Self {
         let end = if header.flags().has(SampleFlags::STACK_CUT) { header.stack_end } else { 0 };
-        Self { copied, pid: header.pid, end, memory, reads: Cell::new(0) }
+        Self { copied, pid: header.pid, end, memory, reads: Cell::new(0), copied_last: Cell::default() }
+    }
+
+    /// Whether the words that lead out of the copy are still in memory.
+    fn is_unchanged(&self, memory: &mut LateMemory) -> bool {
+        let copied = self.copied_last.get().into_iter().filter(|&(address, _)| address != 0);
+        copied.into_iter().all(|(address, value)| memory.word(self.pid, address) == Some(value))
     }
 
     /// Whether anything but the copy was used.
@@ -92,9 +118,18 @@ impl StackMemory for LateStack<'_> {
     #[inline]
     fn read_u64(&self, address: u64) -> Result<u64, StackReadError> {
         match self.copied.read_u64(address) {
+            Ok(value) => {
+                let [_, last] = self.copied_last.get();
+                self.copied_last.set([last, (address, value)]);
+                Ok(value)
+            }
             Err(StackReadError::Beyond) if address < self.end && self.reads.get() < MAX_READS => {
+                let mut memory = self.memory.borrow_mut();
+                if self.reads.get() == 0 && !self.is_unchanged(&mut memory) {
+                    return Err(StackReadError::Beyond);
+                }
                 self.reads.set(self.reads.get() + 1);
-                self.memory.borrow_mut().word(self.pid, address).ok_or(StackReadError::Beyond)
+                memory.word(self.pid, address).ok_or(StackReadError::Beyond)
             }
             result => result,
         }
@@ -114,6 +149,11 @@ mod tests {
         header.pid = std::process::id();
         header.stack_end = start + 1024 * 8;
         let memory = RefCell::default();
+        let changed = {
+            let mut other = bytes.clone();
+            other[15 * 8] ^= 1;
+            other
+        };
 
         let whole = LateStack::new(CopiedStack::new(start, &bytes, 0), &header, &memory);
         assert_eq!(whole.read_u64(start + 16 * 8), Err(StackReadError::Beyond), "not cut: there is no more");
@@ -125,6 +165,14 @@ mod tests {
         assert_eq!(cut.read_u64(start + 1000 * 8), Ok(3000));
         assert!(cut.was_read_late());
         assert_eq!(cut.read_u64(start + 1024 * 8), Err(StackReadError::Beyond));
+
+        let returned = LateStack::new(CopiedStack::new(start, &changed, 0), &header, &memory);
+        assert_eq!(returned.read_u64(start + 15 * 8), Ok(44));
+        assert_eq!(
+            returned.read_u64(start + 1000 * 8),
+            Err(StackReadError::Beyond),
+            "another function's frame by now"
+        );
 
         header.pid = 0;
         let gone = LateStack::new(CopiedStack::new(start, &bytes, 0), &header, &memory);

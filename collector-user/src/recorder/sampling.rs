@@ -82,7 +82,7 @@ impl Recorder {
         for (index, &address) in addresses.iter().enumerate() {
             let returned = if index == 0 { 0 } else { FrameFlags::RETURN_ADDRESS };
             self.frames.push(self.machine.intern_frame(Frame {
-                module: ModuleId::KERNEL,
+                module: self.kernel_codes.module_at(address.saturating_sub((index > 0).into())),
                 address: Svma(address),
                 flags: FrameFlags(FrameFlags::KERNEL | returned),
             }));
@@ -103,7 +103,7 @@ impl Recorder {
             self.walked.push(unwinder::Frame { address, kind: FrameKind::Ip, heuristic: false });
             self.tally.count_unwalked("compat_32_bit");
         } else {
-            let view = View { space, time, modules: &self.modules };
+            let view = View { pid: header.pid, space, time, modules: &self.modules, late: &self.late };
             let walked = &mut self.walked;
             let copied = CopiedStack::new(registers.sp(), parts.stack, u64::from(header.absent));
             let stack = LateStack::new(copied, header, &self.late);

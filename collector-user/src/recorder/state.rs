@@ -1,22 +1,27 @@
 //! The recorder's state, and what the sideband does to it.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 
-use collector_common::ids::{Nanos, Pid, Tid};
+use collector_common::ids::{Nanos, Pid, Svma, Tid};
 use collector_common::loss::Ledger;
 use collector_common::perf::{Mmap2, Record, SampleId};
 use collector_common::record::{
-    ExportMachine, FrameId, ModuleMapping, ProcessId, SampleKindId, ThreadId, Unit,
+    ExportMachine, FrameId, KernelCode, ModuleMapping, Process, ProcessId, SampleKindId, ThreadId, Unit,
 };
 use collector_common::track::{MappedModule, Tracker};
 use collector_common::wire::COMM_LEN;
 use rustc_hash::FxHashMap;
 use unwinder::Unwinder;
 
+use super::kernel_code::AddedCodes;
 use super::late::LateMemory;
 use super::tally::StackTally;
 use crate::modules::{MappedFile, Modules};
 use crate::procfs;
+
+/// Generations of processes that are looked through.
+const MAX_ANCESTORS: usize = 64;
 
 /// A thread as its last sample named it.
 #[derive(Clone, Copy)]
@@ -36,6 +41,9 @@ pub struct Recorder {
     pub(super) tally: StackTally,
     pub(super) kind: SampleKindId,
     pub(super) threads: FxHashMap<Tid, KnownThread>,
+    /// The last names of processes that were renamed: a process may rename itself without end.
+    names: FxHashMap<ProcessId, Box<[u8]>>,
+    pub(super) kernel_codes: AddedCodes,
     /// What was read of stacks in this round.
     pub(super) late: RefCell<LateMemory>,
     /// Frames of the stack in hand; kept for its memory.
@@ -44,6 +52,8 @@ pub struct Recorder {
     /// When `/proc` had been scanned: the sideband tells of some things before that which the scan saw, too.
     scanned_at: Nanos,
     sideband_lost: u64,
+    /// Whether mappings and processes may be missing.
+    has_gaps: bool,
     /// Processes that ended since this was last asked for.
     ended: Vec<Pid>,
 }
@@ -62,11 +72,14 @@ impl Recorder {
             tally: StackTally::default(),
             kind,
             threads: FxHashMap::default(),
+            names: FxHashMap::default(),
+            kernel_codes: AddedCodes::default(),
             late: RefCell::default(),
             walked: Vec::new(),
             frames: Vec::new(),
             scanned_at: Nanos(0),
             sideband_lost: 0,
+            has_gaps: false,
             ended: Vec::new(),
         }
     }
@@ -80,6 +93,27 @@ impl Recorder {
         Ok(())
     }
 
+    /// The children of some processes, and theirs, as of the scan.
+    pub fn descendants(&self, pids: &BTreeSet<u32>) -> Vec<Pid> {
+        let mut found: Vec<Pid> = Vec::new();
+        let processes = self.machine.processes();
+        let parents = |process: &Process| {
+            // A parent may have a higher pid than its child, and be scanned after it.
+            let mut parent = procfs::summary(process.pid).ok().map(|summary| summary.parent);
+            std::iter::from_fn(move || {
+                let this = parent.filter(|pid| pid.0 > 0)?;
+                parent = procfs::summary(this).ok().map(|summary| summary.parent);
+                Some(this)
+            })
+            .take(MAX_ANCESTORS)
+        };
+        if !pids.is_empty() {
+            let below = |process: &&Process| parents(process).any(|parent| pids.contains(&parent.0));
+            found.extend(processes.iter().filter(below).map(|process| process.pid));
+        }
+        found
+    }
+
     /// Takes in one process that runs already; one that ended meanwhile gets an empty entry.
     pub(super) fn discover(&mut self, pid: Pid) -> ProcessId {
         let summary = procfs::summary(pid).ok();
@@ -89,8 +123,33 @@ impl Recorder {
         let process = self.tracker.existing(pid, threads);
         let added = self.machine.add_process(pid, name, parent, Nanos(0));
         debug_assert_eq!(process, added);
+        self.read_mappings(process, pid, Nanos(0));
+        process
+    }
+
+    /// Says that the sideband has missed something: see [`Self::rescan`].
+    pub fn distrust_sideband(&mut self) {
+        self.has_gaps = true;
+    }
+
+    /// Whether the sideband has missed something since the last [`Self::rescan`].
+    pub fn has_gaps(&self) -> bool {
+        self.has_gaps
+    }
+
+    /// Takes in what all processes have mapped at `now`. Where `/proc` can't be read, the gaps stay.
+    pub fn rescan(&mut self, now: Nanos) {
+        let Ok(pids) = procfs::pids() else { return };
+        for pid in pids {
+            let process = self.process_at(pid, now);
+            self.read_mappings(process, pid, now);
+        }
+        self.has_gaps = false;
+    }
+
+    /// A process that ends while it is read keeps what was read.
+    fn read_mappings(&mut self, process: ProcessId, pid: Pid, since: Nanos) {
         let (tracker, machine, modules) = (&mut self.tracker, &mut self.machine, &mut self.modules);
-        // A process that ends while it is read keeps what was read.
         let _ = procfs::executable_mappings(pid, |entry| {
             let mapped = MappedFile {
                 start: entry.start,
@@ -98,10 +157,10 @@ impl Recorder {
                 file_offset: entry.file_offset,
                 identity: entry.identity,
                 path: &entry.path,
+                since,
             };
-            map(tracker, machine, modules, process, pid, &mapped, Nanos(0));
+            map(tracker, machine, modules, process, pid, &mapped);
         });
-        process
     }
 
     /// Takes in a record of the sideband.
@@ -119,7 +178,16 @@ impl Recorder {
                     self.ended.push(pid);
                 }
             }
-            Record::Lost(count) => self.sideband_lost += count,
+            Record::KernelSymbol { start, len, removed, name, .. } => {
+                let (start, end) = (Svma(start.0), Svma(start.0.saturating_add(len.into())));
+                let name = self.machine.intern_string(&String::from_utf8_lossy(name));
+                let change = if removed { AddedCodes::remove } else { AddedCodes::add };
+                change(&mut self.kernel_codes, &mut self.machine, KernelCode { start, end, name });
+            }
+            Record::Lost(count) => {
+                self.sideband_lost += count;
+                self.distrust_sideband();
+            }
             _ => {}
         }
     }
@@ -132,9 +200,10 @@ impl Recorder {
             file_offset: mmap.file_offset,
             identity: mmap.identity,
             path: mmap.path,
+            since: time,
         };
         let (tracker, machine, modules) = (&mut self.tracker, &mut self.machine, &mut self.modules);
-        map(tracker, machine, modules, process, mmap.pid, &mapped, time);
+        map(tracker, machine, modules, process, mmap.pid, &mapped);
     }
 
     fn apply_name(&mut self, pid: Pid, tid: Tid, exec: bool, name: &[u8], time: Nanos) {
@@ -143,7 +212,7 @@ impl Recorder {
             self.tracker.exec(process, time);
         }
         if tid.0 == pid.0 {
-            self.machine.rename_process(process, &String::from_utf8_lossy(name));
+            self.names.insert(process, name.into());
         }
     }
 
@@ -161,8 +230,9 @@ impl Recorder {
             return;
         }
         let (process, parent) = self.tracker.fork(parent, pid, time);
-        let name = parent.map_or(String::new(), |parent| {
-            self.machine.string(self.machine.process(parent).name).to_owned()
+        let name = parent.map_or(String::new(), |parent| match self.names.get(&parent) {
+            Some(name) => String::from_utf8_lossy(name).into_owned(),
+            None => self.machine.string(self.machine.process(parent).name).to_owned(),
         });
         let added = self.machine.add_process(pid, &name, parent, time);
         debug_assert_eq!(process, added);
@@ -223,7 +293,10 @@ impl Recorder {
     }
 
     /// Ends the recording.
-    pub fn into_parts(self) -> (ExportMachine, Modules, Ledger, StackTally) {
+    pub fn into_parts(mut self) -> (ExportMachine, Modules, Ledger, StackTally) {
+        for (process, name) in self.names {
+            self.machine.rename_process(process, &String::from_utf8_lossy(&name));
+        }
         (self.machine, self.modules, self.ledger, self.tally)
     }
 }
@@ -236,10 +309,9 @@ fn map(
     process: ProcessId,
     pid: Pid,
     mapped: &MappedFile<'_>,
-    since: Nanos,
 ) {
     let (module, bias) = modules.resolve(machine, process, pid, mapped);
-    let MappedFile { start, end, file_offset, .. } = *mapped;
+    let MappedFile { start, end, file_offset, since, .. } = *mapped;
     if tracker.map(process, MappedModule { start, end, file_offset, bias, module, since }) {
         machine.add_mapping(ModuleMapping { process, module, start, end, file_offset, bias, since });
     }

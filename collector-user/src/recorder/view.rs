@@ -1,19 +1,23 @@
 //! One process's memory at one time, as the unwinder asks about it.
 
+use std::cell::RefCell;
 use std::num::NonZeroU64;
 
 use collector_common::ids::{Avma, Nanos};
 use collector_common::track::Space;
 use unwinder::{AddressSpace, Mapping};
 
+use super::late::LateMemory;
 use crate::modules::Modules;
 
-/// A process's mappings at the time of a sample.
+/// A process's mappings at the time of a sample, and its code as it is now.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
+    pub(super) pid: u32,
     pub(super) space: Option<&'a Space>,
     pub(super) time: Nanos,
     pub(super) modules: &'a Modules,
+    pub(super) late: &'a RefCell<LateMemory>,
 }
 
 impl AddressSpace for View<'_> {
@@ -29,5 +33,9 @@ impl AddressSpace for View<'_> {
             bias: mapping.bias,
             table: self.modules.table(mapping.module),
         })
+    }
+
+    fn code(&self, address: u64, buffer: &mut [u8]) -> usize {
+        self.late.borrow_mut().bytes(self.pid, address, buffer)
     }
 }

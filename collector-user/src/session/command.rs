@@ -95,7 +95,10 @@ fn invoking_user() -> std::io::Result<Option<InvokingUser>> {
     let number = |name| env::var(name).ok()?.parse().ok();
     let user = number("SUDO_UID").zip(number("SUDO_GID")).zip(env::var_os("SUDO_USER"));
     // To run the command as root instead would be more than it was asked for.
-    let ((uid, gid), name) =
-        user.ok_or_else(|| std::io::Error::other("SUDO_UID, SUDO_GID and SUDO_USER do not name a user"))?;
+    let ((uid, gid), name) = user.ok_or_else(|| {
+        std::io::Error::other(
+            "SUDO_UID, SUDO_GID and SUDO_USER do not name a user; set all three, as sudo does, or none",
+        )
+    })?;
     Ok(Some(InvokingUser { uid, gid, name }))
 }

@@ -1,25 +1,19 @@
 //! Why a recording could not be made.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
+use std::path::Path;
 
 use thiserror::Error;
 
-#[cfg(feature = "ebpf")]
 use crate::source::ebpf::LoadError;
 
 /// Why a recording could not be made.
 #[derive(Debug, Error)]
 pub enum SessionError {
     /// The eBPF programs do not run here.
-    #[cfg(feature = "ebpf")]
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// The build has no source of samples.
-    #[error(
-        "this build was made without the feature `ebpf`, which is what records: build with default features"
-    )]
-    NoSource,
     /// A process to record is not there.
     #[error("process {0} does not exist: `ps -e` lists those that do")]
     NoProcess(u32),
@@ -32,7 +26,7 @@ pub enum SessionError {
         hint: &'static str,
     },
     /// The command to record cannot be executed.
-    #[error("{}: {source}", program.to_string_lossy())]
+    #[error("{program:?} can't be executed: {source}{}", remedy(program, source))]
     Command {
         /// The program.
         program: OsString,
@@ -49,6 +43,22 @@ pub enum SessionError {
     },
 }
 
+/// What to do about a command that can't be executed; nothing where the reason tells it.
+fn remedy(program: &OsStr, source: &io::Error) -> &'static str {
+    let path = Path::new(program);
+    match source.raw_os_error() {
+        Some(libc::ENOENT) if path.is_file() && path.components().count() > 1 => {
+            "; install the interpreter that its first line, or its ELF header, names"
+        }
+        Some(libc::ENOENT) => "; name a program that is on PATH, or its path",
+        Some(libc::EACCES) if path.is_dir() => "; it is a folder: name a program",
+        Some(libc::EACCES) => "; make it executable, with `chmod +x`, for the user that it runs as",
+        Some(libc::ENOEXEC) => "; start it with its interpreter, as in `-- sh FILE`",
+        Some(libc::EAGAIN | libc::ENOMEM) => "; end other processes, or raise their limit (`ulimit -u`)",
+        _ => "",
+    }
+}
+
 impl SessionError {
     /// For `map_err`: a step that failed.
     pub(super) fn system(what: &'static str) -> impl Fn(io::Error) -> Self {
@@ -58,7 +68,7 @@ impl SessionError {
     /// The sideband's failure, with what helps against it.
     pub(super) fn sideband(source: io::Error) -> Self {
         let hint = match source.raw_os_error() {
-            Some(libc::EACCES | libc::EPERM) => "; run it with sudo",
+            Some(libc::EACCES | libc::EPERM) => "; run it with sudo, in a container with --privileged",
             Some(libc::EMFILE) => "; raise the limit of open files (`ulimit -n`)",
             _ => "",
         };

@@ -30,6 +30,9 @@ const DRAIN_PERIOD: Duration = Duration::from_millis(100);
 /// of short processes does not turn into a storm of wakeups.
 const SIDEBAND_PAUSE: Duration = Duration::from_millis(1);
 
+/// How often CPUs that came online are looked for.
+const CHECK_PERIOD: Duration = Duration::from_secs(1);
+
 /// The nice value of the thread that drains the rings, while it does: it must come in time on a machine with hundreds of
 /// runnable threads, and it uses little. A recorded command is forked before and does not inherit it.
 const HIGHEST_PRIORITY: i32 = -20;
@@ -82,6 +85,10 @@ pub struct Session {
     settings: SessionSettings,
     started: Instant,
     began: Nanos,
+    /// When it was last looked for what the sideband does not tell.
+    checked: Instant,
+    /// CPUs that came online.
+    cpus_added: u64,
     first_sample: Option<Duration>,
     /// The thread's nice value before the recording, if it was changed.
     priority: Option<i32>,
@@ -108,6 +115,9 @@ impl Session {
         sampler.start().map_err(SessionError::system("the sampling clocks can't be started"))?;
         let began = clock::now();
         recorder.scan(clock::now).map_err(SessionError::system("/proc can't be read"))?;
+        for descendant in recorder.descendants(&settings.sampling.targets.pids) {
+            sampler.follow(descendant.0);
+        }
         let waker = Waker::new(DRAIN_PERIOD).map_err(SessionError::system("epoll"))?;
         let mut session = Self {
             sideband,
@@ -119,6 +129,8 @@ impl Session {
             settings,
             started,
             began,
+            checked: started,
+            cpus_added: 0,
             first_sample: None,
             priority,
         };
@@ -170,6 +182,7 @@ impl Session {
             self.waker.wait(left, &mut wakes).map_err(&failed)?;
             if wakes.contains(&Wake::Timer) || wakes.contains(&Wake::Ring) {
                 self.round();
+                self.check();
                 sideband_drained = Instant::now();
                 progress(&self.progress());
             } else if wakes.contains(&Wake::Sideband) {
@@ -230,6 +243,37 @@ impl Session {
         }
     }
 
+    /// Once a second, takes in CPUs that came online, as all but one of a suspended machine's do when it wakes up; and
+    /// looks at all processes anew where the sideband has missed something.
+    fn check(&mut self) {
+        if self.checked.elapsed() < CHECK_PERIOD {
+            return;
+        }
+        self.checked = Instant::now();
+        for cpu in online_cpus().unwrap_or_default() {
+            if !self.sampler.samples(cpu) {
+                match self.add_cpu(cpu) {
+                    Ok(()) => self.cpus_added += 1,
+                    // It is tried again the next time.
+                    Err(error) => log::warn!("CPU {cpu} came online and can't be sampled yet: {error}"),
+                }
+            }
+        }
+        if self.recorder.has_gaps() {
+            self.recorder.rescan(clock::now());
+        }
+    }
+
+    fn add_cpu(&mut self, cpu: u32) -> Result<(), SessionError> {
+        let failed = SessionError::system("epoll");
+        self.waker
+            .add(self.sideband.add_cpu(cpu).map_err(SessionError::sideband)?, Wake::Sideband)
+            .map_err(&failed)?;
+        self.waker.set(self.sampler.add_cpu(cpu)?, Wake::Ring).map_err(&failed)?;
+        self.recorder.distrust_sideband();
+        Ok(())
+    }
+
     fn progress(&self) -> Progress {
         let lost = self.sampler.dropped();
         let elapsed = Duration::from_nanos(clock::now().0.saturating_sub(self.began.0));
@@ -254,10 +298,11 @@ impl Session {
         self.recorder.machine_mut().system_mut().end = end;
         let warnings = self.warnings(&account);
         let mut stats = self.stats(&account, end);
-        let (machine, modules, ledger, tally) = self.recorder.into_parts();
+        let (mut machine, modules, ledger, tally) = self.recorder.into_parts();
         stats.ledger = ledger;
         stats.stacks = tally.ends().collect::<BTreeMap<_, _>>();
         stats.frames = tally.frames();
+        machine.system_mut().account = stats.account();
         Ok(Recording { machine, ledger, stats, warnings, modules })
     }
 
@@ -286,6 +331,11 @@ impl Session {
         warn(
             self.recorder.sideband_lost(),
             "records of new mappings and processes were lost: some stacks may end early",
+        );
+        warn(self.cpus_added, "CPUs came online: what ran there in their first second is missing");
+        warn(
+            self.sampler.notices_lost(),
+            "records of throttling were lost: more samples may be lost than is said",
         );
         warn(self.sideband.malformed(), "records of the sideband could not be read");
         warn(account.counter(Counter::FollowFailed), "child processes could not be followed: too many");

@@ -78,6 +78,14 @@ impl Waker {
         Ok(epoll::add(&self.epoll, fd, wake.to_data(), flags)?)
     }
 
+    /// As [`Self::add`], for a descriptor that may be in the set already.
+    pub(super) fn set(&self, fd: impl AsFd, wake: Wake) -> io::Result<()> {
+        match self.add(fd, wake) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            result => result,
+        }
+    }
+
     /// Takes a process out of the set.
     pub(super) fn remove(&self, fd: impl AsFd) -> io::Result<()> {
         Ok(epoll::delete(&self.epoll, fd)?)

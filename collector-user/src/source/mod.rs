@@ -3,6 +3,5 @@
 //! - [`ebpf`]: samples, from programs in the kernel through a ring per CPU.
 //! - [`sideband`]: mappings, names, forks, exits and kernel symbols, from dummy perf events.
 
-#[cfg(feature = "ebpf")]
 pub mod ebpf;
 pub mod sideband;

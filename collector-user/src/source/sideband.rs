@@ -24,9 +24,16 @@ struct Queued {
     bytes: std::ops::Range<usize>,
 }
 
+/// A CPU's event and its ring.
+struct Cpu {
+    number: u32,
+    event: PerfEvent,
+    ring: PerfRing,
+}
+
 /// Dummy events and their rings.
 pub struct Sideband {
-    cpus: Vec<(PerfEvent, PerfRing)>,
+    cpus: Vec<Cpu>,
     /// Bodies of the records of one round, and their order.
     bytes: Vec<u8>,
     queue: Vec<Queued>,
@@ -36,26 +43,33 @@ pub struct Sideband {
 impl Sideband {
     /// Opens and enables the events on the given CPUs.
     pub fn open(cpus: &[u32]) -> io::Result<Self> {
-        let mut opened = Vec::with_capacity(cpus.len());
+        let mut sideband = Self { cpus: Vec::new(), bytes: Vec::new(), queue: Vec::new(), malformed: 0 };
         for &cpu in cpus {
-            let event = open_newest(cpu)?;
-            let ring = PerfRing::map(&event, RING_ORDER)?;
-            event.enable()?;
-            opened.push((event, ring));
+            sideband.add_cpu(cpu)?;
         }
-        Ok(Self { cpus: opened, bytes: Vec::new(), queue: Vec::new(), malformed: 0 })
+        Ok(sideband)
+    }
+
+    /// Opens and enables the event of a CPU, also of one whose event ended when it went offline: what its ring still
+    /// holds must have been drained. Gives the event's descriptor.
+    pub fn add_cpu(&mut self, cpu: u32) -> io::Result<BorrowedFd<'_>> {
+        let event = open_newest(cpu)?;
+        let ring = PerfRing::map(&event, RING_ORDER)?;
+        event.enable()?;
+        self.cpus.retain(|earlier| earlier.number != cpu);
+        Ok(self.cpus.push_mut(Cpu { number: cpu, event, ring }).event.as_fd())
     }
 
     /// The descriptors that become readable when a record was written.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.cpus.iter().map(|(event, _)| event.as_fd())
+        self.cpus.iter().map(|cpu| cpu.event.as_fd())
     }
 
     /// Hands all waiting records to `visit`, in time order over all CPUs.
     pub fn drain(&mut self, mut visit: impl FnMut(&Record<'_>, &SampleId)) {
         self.bytes.clear();
         self.queue.clear();
-        for (_, ring) in &mut self.cpus {
+        for Cpu { ring, .. } in &mut self.cpus {
             let (bytes, queue, malformed) = (&mut self.bytes, &mut self.queue, &mut self.malformed);
             ring.drain(|kind, misc, body| match parse(kind, misc, body) {
                 Ok((_, id)) => {

@@ -3,7 +3,7 @@
 //! The child is forked and blocks in a read from a pipe; a byte in the pipe lets it execute. So the
 //! recording is attached to a process that has not run a single instruction of its program.
 
-use std::ffi::OsString;
+use std::ffi::{CStr, OsStr, OsString};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
@@ -41,6 +41,12 @@ impl WaitingCommand {
         let (hello_read, hello) = pipe_with(PipeFlags::CLOEXEC)?;
         let mut command = Command::new(program);
         command.args(args);
+        if let Some(user) = user {
+            command.env("USER", &user.name).env("LOGNAME", &user.name);
+            if let Some((home, shell)) = home_and_shell(user.uid)? {
+                command.env("HOME", home).env("SHELL", shell);
+            }
+        }
         let identity = user.map(|user| (user.uid, user.gid, user.name.clone()));
         let groups = match &identity {
             Some((_, gid, name)) => supplementary_groups(name, *gid)?,
@@ -105,6 +111,29 @@ impl WaitingCommand {
         self.spawned
             .join()
             .unwrap_or_else(|_| Err(io::Error::other("the thread that starts commands panicked")))
+    }
+}
+
+/// A user's home folder and login shell; `None` for a number that is no user's.
+fn home_and_shell(uid: u32) -> io::Result<Option<(OsString, OsString)>> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let mut buffer = vec![0; 1 << 10];
+    loop {
+        // SAFETY: all zeros is a valid `passwd`: pointers and numbers.
+        let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
+        let mut found = std::ptr::null_mut();
+        let (room, len) = (buffer.as_mut_ptr(), buffer.len());
+        // SAFETY: `entry` and `found` may be written, and `buffer` has room for `len` bytes.
+        match unsafe { libc::getpwuid_r(uid, &raw mut entry, room, len, &raw mut found) } {
+            0 if found.is_null() => return Ok(None),
+            0 => {
+                // SAFETY: where an entry was found, its texts lie in `buffer`, NUL-terminated.
+                let text = |text| OsStr::from_bytes(unsafe { CStr::from_ptr(text) }.to_bytes()).to_owned();
+                return Ok(Some((text(entry.pw_dir), text(entry.pw_shell))));
+            }
+            libc::ERANGE if buffer.len() < 1 << 20 => buffer.resize(buffer.len() * 4, 0),
+            error => return Err(io::Error::from_raw_os_error(error)),
+        }
     }
 }
 

@@ -2,11 +2,13 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::prerequisites::live;
@@ -57,14 +59,46 @@ fn the_status_of_the_command_is_told_not_returned() {
 fn a_program_that_cannot_be_executed() {
     let Some(_live) = live("a_program_that_cannot_be_executed") else { return };
     let (folder, programs) = (folder(), folder());
-    let text = programs.path().join("no-program");
+    let (text, script) = (programs.path().join("no-program"), programs.path().join("script"));
     fs::write(&text, "not for execution\n").unwrap();
-    for program in [Path::new("/no/such/program"), &text] {
+    fs::write(&script, "#!/no/such/interpreter\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    for (program, remedy) in [
+        (Path::new("/no/such/program"), "; name a program that is on PATH"),
+        (Path::new("no-such-program"), "; name a program that is on PATH"),
+        (&text, "; make it executable, with `chmod +x`"),
+        (&script, "; install the interpreter"),
+        (programs.path(), "; it is a folder"),
+    ] {
         let file = folder.path().join("x.folded");
         let output = run(["-o".as_ref(), file.as_os_str(), "--".as_ref(), program.as_os_str()]);
-        assert_one_line(&output, 1, &program.display().to_string());
+        assert_one_line(&output, 1, &format!("\"{}\" can't be executed", program.display()));
+        assert!(stderr(&output).contains(remedy), "{}", stderr(&output));
         assert_eq!(entries(folder.path()), [""; 0], "no file is left");
     }
+}
+
+#[test]
+fn a_command_goes_on_when_the_time_is_over() {
+    let Some(_live) = live("a_command_goes_on_when_the_time_is_over") else { return };
+    let folder = folder();
+    let (folded, stats) = files(folder.path());
+    let mut recorder = collector();
+    recorder.args(["run", "-d", "200ms", "-o"]).arg(folded).arg("--stats").arg(stats);
+    recorder.args(["--", "sh", "-c", "read -r line; echo \"$line\""]);
+    recorder.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut recorder = recorder.spawn().unwrap();
+    // `wait` would close what the command reads.
+    let stdin = recorder.stdin.take();
+    assert_eq!(recorder.wait().unwrap().code(), Some(0));
+    stdin.unwrap().write_all(b"still here\n").unwrap();
+    let mut line = String::new();
+    recorder.stdout.take().unwrap().read_to_string(&mut line).unwrap();
+    assert_eq!(line, "still here\n");
+    let mut stderr = String::new();
+    recorder.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert!(stderr.contains("goes on"), "{stderr}");
+    read(folder.path(), stderr);
 }
 
 #[test]
@@ -118,6 +152,96 @@ fn a_stderr_that_is_full_does_not_end_a_recording() {
 }
 
 #[test]
+fn figures_have_the_keys_that_scripts_depend_on() {
+    let Some(_live) = live("figures_have_the_keys_that_scripts_depend_on") else { return };
+    let folder = folder();
+    let (folded, stats) = files(folder.path());
+    let output = run([
+        "-d".as_ref(),
+        "200ms".as_ref(),
+        "-o".as_ref(),
+        folded.as_os_str(),
+        "--stats".as_ref(),
+        stats.as_os_str(),
+    ]);
+    let recorded = read(folder.path(), stderr(&output));
+    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let expected = [
+        "backend",
+        "bpf",
+        "bytes_copied",
+        "cpu",
+        "duration_ns",
+        "frames",
+        "frequency_hz",
+        "kernel",
+        "lost",
+        "peak_rss_bytes",
+        "samples",
+        "stacks",
+        "start_to_first_sample_ns",
+    ];
+    assert_eq!(keys(&recorded.stats), expected);
+    assert_eq!(keys(&recorded.stats["samples"]), ["delivered", "produced"]);
+    assert_eq!(keys(&recorded.stats["cpu"]), ["system_ns", "user_ns"]);
+    assert_eq!(keys(&recorded.stats["bpf"]), ["run_count", "run_ns"]);
+    assert!(recorded.stats["stacks"]["complete"].is_u64() && recorded.stats["stacks"]["truncated"].is_u64());
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
+    for name in keys(&recorded.stats["lost"]).iter().chain(&keys(&recorded.stats["stacks"])) {
+        assert!(readme.contains(&format!("`{name}`")), "the README does not tell what {name} means");
+    }
+}
+
+#[test]
+fn what_this_version_does_not_have_is_told() {
+    let Some(_live) = live("what_this_version_does_not_have_is_told") else { return };
+    for (backend, instead) in [("perf", "--backend ebpf"), ("etw", "Windows")] {
+        assert_one_line(&run(["--backend", backend]), 2, instead);
+    }
+    let list = |what| collector().args(["list", what]).output().unwrap();
+    assert_one_line(&list("providers"), 1, "Event Tracing for Windows");
+    for (what, entry) in [("scenarios", "cpu_profiling"), ("events", "cpu-clock"), ("formats", ".pb.gz")] {
+        let output = list(what);
+        assert_eq!(output.status.code(), Some(0));
+        assert!(String::from_utf8(output.stdout).unwrap().contains(entry), "{what}");
+    }
+}
+
+#[test]
+fn a_scenario_may_be_named_twice_and_nothing_recorded_is_told() {
+    let Some(_live) = live("a_scenario_may_be_named_twice_and_nothing_recorded_is_told") else { return };
+    let folder = folder();
+    let file = folder.path().join("x.folded");
+    let scenarios =
+        ["-s", "cpu_profiling", "-s", "cpu_profiling", "--comm", "nobody-has-this", "-d", "200ms", "-o"];
+    let output = run(scenarios.iter().map(OsStr::new).chain([file.as_os_str()]));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let hint = "warning: no samples: what was to be recorded was idle, or -p, --cgroup and --comm name other";
+    assert!(stderr(&output).contains(hint), "{}", stderr(&output));
+    assert_eq!(fs::read(file).unwrap(), b"", "an output of nothing is a whole one");
+}
+
+#[test]
+fn a_file_that_is_no_profile() {
+    let Some(_live) = live("a_file_that_is_no_profile") else { return };
+    let folder = folder();
+    let file = folder.path().join("noise.pb.gz");
+    let report = || collector().arg("report").arg(&file).output().unwrap();
+    assert_one_line(&report(), 1, "noise.pb.gz can't be read: name a profile");
+    fs::write(&file, "no profile").unwrap();
+    assert_one_line(&report(), 1, "noise.pb.gz is no pprof profile");
+}
+
+#[test]
+fn a_folder_that_is_no_cgroup() {
+    let Some(_live) = live("a_folder_that_is_no_cgroup") else { return };
+    let folder = folder();
+    let file = folder.path().join("x.folded");
+    let output = run(["--cgroup", "/etc", "-d", "1s", "-o"].iter().map(OsStr::new).chain([file.as_os_str()]));
+    assert_one_line(&output, 1, "/etc is no cgroup to record");
+}
+
+#[test]
 fn an_unknown_ending_is_wrong_usage() {
     let Some(_live) = live("an_unknown_ending_is_wrong_usage") else { return };
     let folder = folder();
@@ -126,6 +250,7 @@ fn an_unknown_ending_is_wrong_usage() {
     assert_one_line(&output, 2, "x.unknown");
     assert_eq!(run(["--no-such-option"]).status.code(), Some(2));
     assert_eq!(run(["-F", "0"]).status.code(), Some(2));
+    assert_one_line(&run(["--format", "folded"]), 2, "--format needs -o");
     assert_eq!(entries(folder.path()), [""; 0]);
 }
 
@@ -186,4 +311,5 @@ fn a_killed_run_leaves_no_half_file() {
     drop(stdin);
     assert_eq!(fs::read_to_string(folded).unwrap(), "from an earlier run");
     assert!(!stats.exists());
+    assert_eq!(entries(folder.path()).len(), 1, "nor one under another name");
 }

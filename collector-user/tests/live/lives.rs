@@ -1,5 +1,6 @@
 //! Stacks by how a program lives: below another root, without its file, or for five milliseconds only.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
@@ -115,7 +116,31 @@ fn another_file_in_the_place_of_a_deleted_one() {
     let chains = [recursion("reused").chains, sorted("reused").chains].concat();
     Program { comm: "reused", chains, throws: false }.check(&recorded);
     for leaf in ["leaf", "weigh"] {
-        let seen = recorded.stacks.iter().filter(|stack| stack.frames.iter().any(|frame| frame == leaf));
-        assert!(seen.map(|stack| stack.count).sum::<u64>() > 1000, "{leaf}: {}", recorded.stderr);
+        assert!(samples_with(&recorded, leaf) > 1000, "{leaf}: {}", recorded.stderr);
+    }
+}
+
+fn samples_with(recorded: &Recorded, function: &str) -> u64 {
+    let seen = recorded.stacks.iter().filter(|stack| stack.frames.iter().any(|frame| frame == function));
+    seen.map(|stack| stack.count).sum()
+}
+
+#[test]
+fn a_file_that_is_written_anew() {
+    let Some(_live) = live("a_file_that_is_written_anew") else { return };
+    let folder = folder();
+    let first = compile(folder.path(), "first", "recursion.c", &[NO_BUILD_ID]);
+    let second = compile(folder.path(), "second", "sorted.c", &[NO_BUILD_ID]);
+    let script = r#"cat "$1" >"$3"; chmod +x "$3"; "$3"; cat "$2" >"$3"; "$3""#;
+    let place = folder.path().join("anew");
+    let recorded =
+        record_script(folder.path(), script, &[first.as_os_str(), second.as_os_str(), place.as_os_str()]);
+    assert!(samples_with(&recorded, "weigh") > 1000, "what is there now: {}", recorded.stderr);
+    // What was there is gone; it has no names rather than those of the other program.
+    let chains = sorted("anew").chains;
+    let own: BTreeSet<&str> = chains.iter().flatten().copied().collect();
+    for stack in recorded.stacks.iter().filter(|stack| stack.comm == "anew" && !stack.is_cut()) {
+        let chain: Vec<&str> = stack.user_frames().filter(|name| own.contains(name)).collect();
+        assert!(chain.is_empty() || chains.iter().any(|known| known.starts_with(&chain)), "{stack:?}");
     }
 }

@@ -14,7 +14,10 @@
 
 mod chains;
 mod command_line;
+mod cpus;
 mod damaged;
+mod doctor;
+mod kernel_code;
 mod languages;
 mod ledger;
 mod lives;

@@ -1,45 +1,168 @@
-//! Surroundings that do not allow it: no rights, and a file system that fills up.
+//! Surroundings that do not allow it: no rights, no kernel types, and a file system that fills up.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
 use crate::prerequisites::live_with;
 use crate::programs::folder;
+use crate::recording::read;
 
 /// `nobody` on all distributions.
 const NOBODY: &str = "65534";
 
+/// A user without rights, with a copy of the collector where every user can come to, unlike the build's folders.
+pub(crate) struct Nobody {
+    folder: TempDir,
+}
+
+impl Nobody {
+    pub(crate) fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let binary = folder.path().join("collector");
+        fs::copy(env!("CARGO_BIN_EXE_collector"), &binary).unwrap();
+        fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).unwrap();
+        Self { folder }
+    }
+
+    /// Its folder, in which it may write.
+    fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Runs a program there with these of root's rights, named as in `bpf`.
+    pub(crate) fn run(&self, rights: &[&str], program: &str, args: &[&str]) -> Output {
+        let rights: Vec<String> = rights.iter().map(|right| format!("+{right}")).collect();
+        let rights = if rights.is_empty() { "-all".to_owned() } else { rights.join(",") };
+        Command::new("setpriv")
+            .args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"])
+            .args(["--inh-caps", &rights, "--ambient-caps", &rights])
+            .arg(program)
+            .args(args)
+            .current_dir(self.folder())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    }
+
+    /// Runs the collector with these rights.
+    pub(crate) fn collector(&self, rights: &[&str], args: &[&str]) -> Output {
+        self.run(rights, "./collector", args)
+    }
+}
+
+/// The kernel's `perf_event_paranoid`, raised for a test and put back after it.
+pub(crate) struct Paranoid {
+    before: Option<String>,
+}
+
+impl Paranoid {
+    const PATH: &str = "/proc/sys/kernel/perf_event_paranoid";
+
+    /// At 2, the kernel's default, or above.
+    pub(crate) fn high() -> Self {
+        let level = fs::read_to_string(Self::PATH).unwrap();
+        let low = level.trim().parse::<i32>().unwrap() < 2;
+        if low {
+            fs::write(Self::PATH, "2").unwrap();
+        }
+        Self { before: low.then_some(level) }
+    }
+}
+
+impl Drop for Paranoid {
+    fn drop(&mut self) {
+        if let Some(level) = &self.before {
+            fs::write(Self::PATH, level).unwrap();
+        }
+    }
+}
+
+/// Runs the collector in namespaces of its own (options of `unshare`), after a script that changes what it sees there.
+pub(crate) fn unshared(options: &[&str], script: &str, args: &[&str]) -> Output {
+    Command::new("unshare")
+        .args(options)
+        .args(["sh", "-euc", &format!("{script}\nexec \"$@\""), "sh"])
+        .arg(env!("CARGO_BIN_EXE_collector"))
+        .args(args)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+/// It failed, and said so in one line with `what` in it.
+fn assert_refused(output: &Output, what: &str) {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.lines().count() == 1 && stderr.contains(what), "{stderr}");
+}
+
 #[test]
 fn without_rights() {
     let Some(_live) = live_with("without_rights", &["setpriv"]) else { return };
-    // Where every user can come to, unlike the build's folders.
-    let folder = TempDir::new().unwrap();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
-    let binary = folder.path().join("collector");
-    fs::copy(env!("CARGO_BIN_EXE_collector"), &binary).unwrap();
-    fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).unwrap();
-    let output = Command::new("setpriv")
-        .args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"])
-        .arg(&binary)
-        .args(["run", "-d", "1s", "-o", "x.folded"])
-        .current_dir(folder.path())
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{stderr}");
-    assert!(stderr.lines().count() == 1 && stderr.contains("run it with sudo"), "{stderr}");
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the binary alone");
+    let (_paranoid, nobody) = (Paranoid::high(), Nobody::new());
+    // Neither the events nor, with the events alone, the programs.
+    for rights in [&[][..], &["perfmon"], &["bpf"]] {
+        let output = nobody.collector(rights, &["run", "-d", "1s", "-o", "x.folded"]);
+        assert_refused(&output, "run it with sudo");
+    }
+    assert_eq!(fs::read_dir(nobody.folder()).unwrap().count(), 1, "the binary alone");
+}
+
+#[test]
+fn two_rights_are_enough() {
+    let Some(_live) = live_with("two_rights_are_enough", &["setpriv"]) else { return };
+    let (_paranoid, nobody) = (Paranoid::high(), Nobody::new());
+    let script = "i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done";
+    let args = ["run", "-o", "recorded.folded", "--stats", "stats.json", "--", "sh", "-c", script];
+    let output = nobody.collector(&["bpf", "perfmon"], &args);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    let recorded = read(nobody.folder(), stderr);
+    assert!(recorded.samples_of("sh") > 0, "{}", recorded.stderr);
+}
+
+#[test]
+fn a_folder_of_someone_else() {
+    let Some(_live) = live_with("a_folder_of_someone_else", &["setpriv"]) else { return };
+    let (nobody, roots) = (Nobody::new(), TempDir::new().unwrap());
+    fs::set_permissions(roots.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let file = roots.path().join("x.folded");
+    let output = nobody.collector(&[], &["run", "-d", "1s", "-o", file.to_str().unwrap()]);
+    assert_refused(&output, "x.folded can't be written: Permission denied");
+    assert!(String::from_utf8(output.stderr).unwrap().contains("choose a folder"));
+}
+
+#[test]
+fn without_btf() {
+    let Some(_live) = live_with("without_btf", &["unshare", "mount"]) else { return };
+    let folder = folder();
+    let file = folder.path().join("x.folded");
+    let args = ["run", "-d", "1s", "-o", file.to_str().unwrap()];
+    let output = unshared(&["--mount"], "mount -t tmpfs none /sys/kernel/btf", &args);
+    assert_refused(&output, "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "no file is left");
+}
+
+#[test]
+fn in_a_pid_namespace() {
+    let Some(_live) = live_with("in_a_pid_namespace", &["unshare"]) else { return };
+    let folder = folder();
+    let file = folder.path().join("x.folded");
+    let args = ["run", "-d", "1s", "-o", file.to_str().unwrap()];
+    assert_refused(&unshared(&["--pid", "--fork", "--mount-proc"], "", &args), "--pid=host");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "no file is left");
 }
 
 /// `$1` a folder for a small file system, `$2` a folder with room, `$3` the collector.
 const FULL: &str = r#"
     mount -t tmpfs -o size=16k none "$1"
     status=0
-    "$3" run -o "$1/full.html" -o "$2/fine.folded" --stats "$2/stats.json" -- sh -c \
+    "$3" run -o "$1/full.html" -o "$2/fine.folded" -o "$1/fuller.html" --stats "$2/stats.json" -- sh -c \
         'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done' || status=$?
     ls -A "$1"
     exit "$status"
@@ -58,11 +181,12 @@ fn a_file_system_that_fills_up() {
         .unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
-    let told: Vec<&str> = stderr.lines().filter(|line| line.starts_with("collector: ")).collect();
-    assert!(
-        told.len() == 1 && told[0].contains("full.html") && told[0].contains("No space left"),
-        "{stderr}"
-    );
+    let mut told: Vec<&str> = stderr.lines().filter(|line| line.starts_with("collector: ")).collect();
+    told.sort_unstable();
+    assert_eq!(told.len(), 2, "{stderr}");
+    for (line, name) in told.iter().zip(["/full.html can't", "/fuller.html can't"]) {
+        assert!(line.contains(name) && line.contains("No space left"), "{stderr}");
+    }
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "", "no half file is left");
     // What could be written was.
     assert!(fs::read_to_string(roomy.path().join("fine.folded")).unwrap().starts_with("sh;"));

@@ -8,6 +8,7 @@ use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use collector_user::session::{Ended, Session, SessionError, SessionSettings};
 use collector_user::source::ebpf::{Settings, Targets};
@@ -15,7 +16,7 @@ use collector_user::source::ebpf::{Settings, Targets};
 use crate::lives::record_script;
 use crate::prerequisites::{live, skip};
 use crate::programs::{compile, folder, source};
-use crate::recording::{record, run};
+use crate::recording::{FREQUENCY, collector, files, read, record, run};
 
 fn settings(pid: u32) -> SessionSettings {
     let targets = Targets { pids: [pid].into(), ..Targets::default() };
@@ -57,6 +58,100 @@ fn a_process_with_its_threads_and_children() {
     for name in ["family", "family-thread", "family-child"] {
         assert!(counts.get(name).is_some_and(|count| *count > 1000), "{name}: {counts:?}");
     }
+}
+
+#[test]
+fn a_child_that_runs_already() {
+    let Some(_live) = live("a_child_that_runs_already") else { return };
+    let script = "(while :; do :; done) & echo ready; read line; kill $!; wait";
+    let mut parent =
+        Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(parent.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    let settings = SessionSettings { duration: Some(Duration::from_millis(500)), ..settings(parent.id()) };
+    let mut session = Session::start(settings, None).unwrap();
+    let (stop, _never) = UnixStream::pair().unwrap();
+    assert_eq!(session.run(stop.as_fd(), |_| {}).unwrap(), Ended::Duration);
+    let recording = session.finish().unwrap();
+    drop(parent.stdin.take());
+    assert!(parent.wait().is_ok());
+    assert!(recording.ledger.delivered() > 500, "{:?}", recording.ledger);
+}
+
+#[test]
+fn a_process_that_ends() {
+    let Some(_live) = live("a_process_that_ends") else { return };
+    let folder = folder();
+    let script = "read line; i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done";
+    let mut target = Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).spawn().unwrap();
+    let (folded, stats) = files(folder.path());
+    let mut recorder = collector();
+    recorder.args(["run", "-F", FREQUENCY, "-p", &target.id().to_string(), "-o"]).arg(folded);
+    let recorder =
+        recorder.arg("--stats").arg(stats).stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    // It goes on when the recording is over at the latest: what is asked is whether that ends by itself.
+    let events = format!("/proc/{}/fd", recorder.id());
+    while !fs::read_dir(&events).is_ok_and(|fds| {
+        fds.filter_map(|fd| fs::read_link(fd.ok()?.path()).ok())
+            .any(|link| link.as_os_str() == "anon_inode:[pidfd]")
+    }) {
+        std::thread::yield_now();
+    }
+    drop(target.stdin.take());
+    assert!(target.wait().unwrap().success());
+    let output = recorder.wait_with_output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("the recorded processes have ended"), "{stderr}");
+    read(folder.path(), stderr);
+}
+
+#[test]
+fn under_sudo_the_command_is_the_callers() {
+    let Some(_live) = live("under_sudo_the_command_is_the_callers") else { return };
+    let folder = folder();
+    let output = collector()
+        .args(["run", "-o"])
+        .arg(folder.path().join("x.folded"))
+        .args(["--", "sh", "-c", "id -u; id -g; id -G; cat /proc/self/status; env"])
+        .envs([("SUDO_UID", "65534"), ("SUDO_GID", "65534"), ("SUDO_USER", "nobody")])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert!(stdout.starts_with("65534\n65534\n65534\n"), "{stdout}");
+    let line =
+        |name: &str| stdout.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().to_owned();
+    assert_eq!(line("Uid:"), "65534\t65534\t65534\t65534", "saved and file system ids, too");
+    let passwd = fs::read_to_string("/etc/passwd").unwrap();
+    let entry: Vec<&str> =
+        passwd.lines().find(|line| line.starts_with("nobody:")).unwrap().split(':').collect();
+    assert_eq!([line("USER="), line("HOME=")], [entry[0], entry[5]]);
+    assert_eq!([line("CapEff:"), line("CapPrm:")], ["0000000000000000", "0000000000000000"]);
+}
+
+#[test]
+fn a_caller_who_is_not_known_gets_no_command_as_root() {
+    let Some(_live) = live("a_caller_who_is_not_known_gets_no_command_as_root") else { return };
+    let folder = folder();
+    let marker = folder.path().join("marker");
+    let output = collector()
+        .args(["run", "-o"])
+        .arg(folder.path().join("x.folded"))
+        .args(["--", "touch"])
+        .arg(&marker)
+        .env("SUDO_UID", "65534")
+        .env_remove("SUDO_GID")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.lines().count() == 1 && stderr.contains("do not name a user; set all three"), "{stderr}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 #[test]

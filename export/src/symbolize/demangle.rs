@@ -14,7 +14,7 @@ const MAX_LENGTH: usize = 64 << 10;
 const MAX_DEPTH: u32 = 160;
 
 /// The name to show for a linkage name.
-pub(super) fn demangle(linkage: &str) -> Cow<'_, str> {
+pub fn demangle(linkage: &str) -> Cow<'_, str> {
     let (name, tail) = match linkage.split_once('@') {
         Some((name, "plt")) if !name.is_empty() => (name, "@plt"),
         Some((name, _)) if !name.is_empty() => (name, ""),

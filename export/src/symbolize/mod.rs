@@ -13,6 +13,7 @@ mod kernel;
 mod resolve;
 mod symbols;
 
+pub use demangle::demangle;
 pub use elf::SymbolError;
 pub use resolve::{ModuleFiles, symbolize};
 pub use symbols::{Name, NameId, STACK_CUT, Symbols, Unreadable};

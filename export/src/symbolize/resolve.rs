@@ -5,6 +5,7 @@
 
 use std::io::{BufRead, Cursor, Read, Seek};
 
+use collector_common::ids::Svma;
 use collector_common::record::{ExportMachine, FrameFlags, FrameId, ModuleId, ModuleKind};
 
 use super::answer::Answer;
@@ -74,7 +75,12 @@ fn name_module(machine: &ExportMachine, files: &impl ModuleFiles, places: &[Plac
     wanted.dedup();
     let mut answer = Answer::new(&wanted);
     let outcome = match machine.module(module).kind {
-        ModuleKind::Kernel => kernel(files, &mut answer),
+        ModuleKind::Kernel => kernel(machine, files, &mut answer),
+        ModuleKind::KernelCode => {
+            let name = answer.add_name(machine.string(machine.module(module).path).to_owned());
+            (0..wanted.len()).for_each(|position| answer.set(position, name));
+            Ok(())
+        }
         ModuleKind::Vdso => files
             .vdso()
             .map_or(Err(SymbolError::Missing), |image| elf::look_up(Cursor::new(image), &mut answer)),
@@ -96,10 +102,23 @@ fn name_module(machine: &ExportMachine, files: &impl ModuleFiles, places: &[Plac
     }
 }
 
-fn kernel(files: &impl ModuleFiles, answer: &mut Answer<'_>) -> Result<(), SymbolError> {
-    let mut text = files.kernel_symbols().ok_or(SymbolError::Missing)?;
-    kernel_names(&mut text, answer)?;
-    Ok(())
+/// The kernel's own list says what it holds now; what was removed during the recording was there before.
+fn kernel(
+    machine: &ExportMachine,
+    files: &impl ModuleFiles,
+    answer: &mut Answer<'_>,
+) -> Result<(), SymbolError> {
+    let listed = match files.kernel_symbols() {
+        Some(mut text) => kernel_names(&mut text, answer).map_err(SymbolError::from),
+        None => Err(SymbolError::Missing),
+    };
+    for (position, &address) in answer.wanted().iter().enumerate() {
+        if let Some(name) = machine.removed_codes().at(Svma(address)) {
+            let name = answer.add_name(machine.string(name).to_owned());
+            answer.set(position, name);
+        }
+    }
+    listed
 }
 
 fn file(files: &impl ModuleFiles, module: ModuleId, answer: &mut Answer<'_>) -> Result<(), SymbolError> {

@@ -26,7 +26,8 @@ async function namesStayText(browser, { small }) {
   const page = await browser.open(small.page);
   equal(await page.locator("#host").textContent(), "host-<b>1</b>");
   equal(await page.locator("#command").textContent(), "run --flag '</script><b>'");
-  match(await page.locator("#facts").textContent(), /Linux 6\.12\.9.*x86_64.*2 CPUs.*3\.00 s.*3,200 samples/);
+  match(await page.locator("#facts").textContent(), /Linux 6\.12\.9.*x86_64.*2 CPUs.*3\.00 s.*3,200 samples.*7 lost/);
+  equal(await page.locator("#facts li", { hasText: "7 lost" }).getAttribute("title"), "99.00 % are <b>complete</b>");
   for (const pick of ["#process-filter button", "#thread-filter button"]) {
     await page.click(pick);
     await page.keyboard.press("Escape");

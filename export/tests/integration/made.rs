@@ -37,6 +37,7 @@ impl Made {
         "prog --fast".clone_into(&mut system.command);
         (system.cpus, system.start, system.end) = (2, Nanos(1_000), Nanos(2_000_001_000));
         system.start_unix = 1_750_000_000_123_456_789;
+        system.account = vec!["3 lost (ring_full 3)".to_owned(), "100.00 % are complete".to_owned()];
         let kind = machine.add_kind("cpu", Unit::Count, PERIOD);
         let first = machine.add_process(Pid(100), "prog", None, Nanos(0));
         let second = machine.add_process(Pid(200), "prog", Some(first), Nanos(5));

@@ -32,6 +32,14 @@ impl CargoTool {
         self.program(workspace).is_file() && list.contains(&format!("\"{} {} ", self.name, self.version))
     }
 
+    /// The program, after installing it where it is not there.
+    pub(super) fn ensure(&self, workspace: &Workspace) -> Result<PathBuf> {
+        if !self.is_installed(workspace) {
+            self.install(workspace)?;
+        }
+        Ok(self.program(workspace))
+    }
+
     /// Compiles and installs it.
     pub(super) fn install(&self, workspace: &Workspace) -> Result<()> {
         let mut cargo = toolchain::undisturbed("cargo");

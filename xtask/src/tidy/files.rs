@@ -35,7 +35,7 @@ fn walk(folder: &Path, prefix: &str, files: &mut Vec<TextFile>) -> Result<()> {
         let kind = entry.file_type()?;
         if kind.is_dir() && !NOT_ENTERED.contains(&name.as_str()) {
             walk(&path, &format!("{relative}/"), files)?;
-        } else if kind.is_file() && is_text(&relative) {
+        } else if kind.is_file() && is_text(&relative) && !is_recording(&relative) {
             let bytes = fs::read(&path).with_context(|| format!("{} can't be read", path.display()))?;
             files.push(TextFile { path: relative, text: String::from_utf8_lossy(&bytes).into_owned() });
         }
@@ -47,6 +47,11 @@ fn walk(folder: &Path, prefix: &str, files: &mut Vec<TextFile>) -> Result<()> {
 fn is_text(path: &str) -> bool {
     let ending = Path::new(path).extension().and_then(|ending| ending.to_str());
     ending.is_some_and(|ending| ENDINGS.contains(&ending)) || path == ".ci/run"
+}
+
+/// What `cargo xtask run` leaves beside the sources, as `.gitignore` names it.
+fn is_recording(path: &str) -> bool {
+    path.strip_suffix(".html").is_some_and(|stem| stem.starts_with("collector-") && !stem.contains('/'))
 }
 
 #[cfg(test)]
@@ -66,6 +71,8 @@ mod tests {
         assert!(is_text("a/b.rs"));
         assert!(is_text(".ci/run"));
         assert!(!is_text("a/b.o"));
+        assert!(is_recording("collector-20260131T235959Z.html"));
+        assert!(!is_recording("export/src/format/html/viewer/index.html"));
         assert!(!is_text("Cargo.lock"));
     }
 }

@@ -31,9 +31,9 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// What to record: see `collector list scenarios`
+    /// What to record: see `collector list scenarios`; may be given more than once
     #[arg(short, long = "scenario", value_name = "NAME", default_value = "cpu_profiling")]
-    pub(crate) scenario: Scenario,
+    pub(crate) scenarios: Vec<Scenario>,
     /// Record this process, its threads and the children it makes; may be given more than once
     #[arg(short, long = "pid", value_name = "PID")]
     pub(crate) pids: Vec<u32>,
@@ -47,7 +47,7 @@ pub(crate) struct RunArgs {
     #[arg(short = 'F', long, value_name = "HZ", default_value_t = 997,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) frequency: u32,
-    /// How long, as 10s, 500ms or 2m; without it until Ctrl-C
+    /// How long, as 10s, 500ms or 2m; without it until Ctrl-C, or until COMMAND ends; a COMMAND that takes longer goes on
     #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) duration: Option<Duration>,
     /// Where to write; the ending says the format; `-` is stdout; may be given more than once
@@ -81,8 +81,12 @@ pub(crate) struct ReportArgs {
 pub(crate) enum ListWhat {
     /// What `run --scenario` records
     Scenarios,
+    /// What can be sampled
+    Events,
     /// What `run --output` writes
     Formats,
+    /// Providers of Event Tracing for Windows
+    Providers,
 }
 
 /// What `run` records.
@@ -100,6 +104,10 @@ pub(crate) enum Backend {
     Auto,
     /// Programs in the Linux kernel
     Ebpf,
+    /// Plain perf events of the Linux kernel: not in this version
+    Perf,
+    /// Event Tracing for Windows: on Windows only
+    Etw,
 }
 
 /// `10s`, `500ms`, `2m`, `1h`; a number alone is seconds.

@@ -19,6 +19,13 @@ pub(crate) fn list(what: ListWhat) -> anyhow::Result<ExitCode> {
                 let _ = writeln!(text, "{:<16} {help}", scenario.get_name());
             }
         }
+        ListWhat::Events => {
+            let _ = writeln!(text, "{:<16} the time that each CPU is not idle", "cpu-clock");
+        }
+        ListWhat::Providers => anyhow::bail!(
+            "providers are of Event Tracing for Windows, which this version does not record: `collector list scenarios` \
+             lists what it does"
+        ),
         ListWhat::Formats => {
             for format in formats() {
                 let _ =

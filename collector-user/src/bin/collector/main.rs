@@ -4,13 +4,17 @@ mod args;
 #[cfg(target_os = "linux")]
 mod doctor;
 mod list;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "ebpf"))]
 mod output;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "ebpf"))]
 mod progress;
 mod report;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "ebpf"))]
 mod run;
+#[cfg(all(target_os = "linux", feature = "ebpf"))]
+mod temporary;
+#[cfg(not(all(target_os = "linux", feature = "ebpf")))]
+mod unable;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -19,34 +23,40 @@ use std::time::Instant;
 use clap::Parser as _;
 
 use args::{Cli, Command};
+#[cfg(target_os = "linux")]
+use doctor::doctor;
+#[cfg(all(target_os = "linux", feature = "ebpf"))]
+use run::run;
+#[cfg(not(target_os = "linux"))]
+use unable::doctor;
+#[cfg(not(all(target_os = "linux", feature = "ebpf")))]
+use unable::run;
 
 fn main() -> ExitCode {
     let started = Instant::now();
     #[cfg(target_os = "linux")]
     env_logger::init_from_env(env_logger::Env::new().filter("COLLECTOR_LOG"));
     let result = match Cli::parse().command {
-        #[cfg(target_os = "linux")]
-        Command::Run(args) => run::run(args, started),
-        #[cfg(target_os = "linux")]
-        Command::Doctor => doctor::doctor(),
-        #[cfg(not(target_os = "linux"))]
-        Command::Run(_) | Command::Doctor => {
-            let _ = started;
-            Err(anyhow::anyhow!("recording works on Linux; here `collector report` reads profiles"))
-        }
+        Command::Run(args) => run(args, started),
+        Command::Doctor => doctor(),
         Command::Report(args) => report::report(&args),
         Command::List { what } => list::list(what),
     };
     match result {
         Ok(code) => code,
         Err(error) => {
-            say(&format!("collector: {}", one_line(&error)));
+            tell(&error);
             match error.downcast_ref::<Usage>() {
                 Some(_) => ExitCode::from(2),
                 None => ExitCode::FAILURE,
             }
         }
     }
+}
+
+/// Tells an error and its causes, in one line.
+pub(crate) fn tell(error: &anyhow::Error) {
+    say(&format!("collector: {}", one_line(error)));
 }
 
 /// Writes a line to stderr. A stderr that is closed or full must not end a recording.

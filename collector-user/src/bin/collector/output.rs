@@ -1,6 +1,6 @@
-//! Where a recording is written. A file is made under a temporary name in its folder before the recording starts, so
-//! that a folder that can't be written is told at once, and renamed into place when it is whole. What is there already
-//! and is no file (a device, a pipe) is written to as it is.
+//! Where a recording is written. A temporary file is made before the recording starts, so that a folder that can't be
+//! written is told at once, and put into place when it is whole. What is there already and is no file (a device, a
+//! pipe) is written to as it is.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use export::format::{ExportFormat, Profile, by_name, for_path, formats};
-use tempfile::NamedTempFile;
 
+use crate::temporary::Temporary;
 use crate::{Usage, say};
 
 /// An output with its format.
@@ -57,7 +57,7 @@ pub(crate) enum Target {
     },
     File {
         path: PathBuf,
-        temporary: NamedTempFile,
+        temporary: Temporary,
     },
 }
 
@@ -81,9 +81,7 @@ impl Target {
             let file = file.map_err(|error| unwritable(path, folder, &error))?;
             return Ok(Self::Special { path: path.to_owned(), file });
         }
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".collector-").permissions(readable());
-        let temporary = builder.tempfile_in(place.parent().unwrap_or(folder));
+        let temporary = Temporary::new_in(place.parent().unwrap_or(folder));
         let temporary = temporary.map_err(|error| unwritable(path, folder, &error))?;
         Ok(Self::File { path: place, temporary })
     }
@@ -96,8 +94,8 @@ impl Target {
                 buffered(file, write).with_context(|| format!("{} can't be written", path.display()))
             }
             Self::File { path, mut temporary } => {
-                buffered(temporary.as_file_mut(), write)
-                    .and_then(|()| temporary.persist(&path).map(drop).map_err(|error| error.error))
+                buffered(temporary.file(), write)
+                    .and_then(|()| temporary.persist(&path))
                     .with_context(|| format!("{} can't be written", path.display()))?;
                 say(&format!("wrote {}", path.display()));
                 Ok(())
@@ -113,20 +111,11 @@ fn buffered(out: impl Write, write: impl FnOnce(&mut dyn Write) -> io::Result<()
 }
 
 fn unwritable(path: &Path, folder: &Path, error: &io::Error) -> anyhow::Error {
-    // Of a temporary file's error only the system's reason means something to a user.
-    let reason = error.raw_os_error().map(io::Error::from_raw_os_error);
-    let reason = reason.map_or_else(|| error.to_string(), |reason| reason.to_string());
     anyhow::anyhow!(
-        "{} can't be written: {reason}; choose a folder that exists and is yours instead of {}",
+        "{} can't be written: {error}; choose a folder that exists and is yours instead of {}",
         path.display(),
         folder.display()
     )
-}
-
-/// As any file that a program makes; the umask takes away from it.
-fn readable() -> std::fs::Permissions {
-    use std::os::unix::fs::PermissionsExt as _;
-    std::fs::Permissions::from_mode(0o666)
 }
 
 #[cfg(test)]

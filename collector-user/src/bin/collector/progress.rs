@@ -66,37 +66,9 @@ impl ProgressLine {
 
 /// What was recorded and lost, in a few lines.
 pub(crate) fn summarize(recording: &Recording) -> String {
-    let ledger = &recording.ledger;
     let seconds = Duration::from_nanos(recording.stats.duration_ns).as_secs_f64();
-    let mut text = format!("{} samples in {seconds:.1} s", ledger.delivered());
-    if ledger.total_lost() > 0 {
-        let causes: Vec<String> = ledger
-            .causes()
-            .filter(|(_, count)| *count > 0)
-            .map(|(cause, count)| format!("{cause} {count}"))
-            .collect();
-        let _ = write!(text, "; {} lost ({})", ledger.total_lost(), causes.join(", "));
-    } else {
-        text.push_str("; none lost");
-    }
-    let stacks = &recording.stats.stacks;
-    let total: u64 = stacks.values().sum();
-    if total > 0 {
-        let share = |count: u64| 100.0 * count as f64 / total as f64;
-        let [exact, late] = ["complete", "completed_later"].map(|end| stacks.get(end).copied().unwrap_or(0));
-        let _ = write!(text, "\n{:.2} % of user stacks are complete", share(exact + late));
-        if late > 0 {
-            let _ = write!(text, " ({:.2} % with outer frames read after the sample)", share(late));
-        }
-        let cut: Vec<String> = stacks
-            .iter()
-            .filter(|(end, _)| !["complete", "completed_later"].contains(*end))
-            .map(|(end, count)| format!("{end} {count}"))
-            .collect();
-        if !cut.is_empty() {
-            let _ = write!(text, "; cut: {}", cut.join(", "));
-        }
-    }
+    let mut text = format!("{} samples in {seconds:.1} s; ", recording.ledger.delivered());
+    text.push_str(&recording.stats.account().join("\n"));
     for warning in &recording.warnings {
         let _ = write!(text, "\nwarning: {warning}");
     }

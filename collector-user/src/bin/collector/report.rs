@@ -7,17 +7,30 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use export::format::pprof;
-use export::hottest::Hottest;
+use export::hottest::{Hottest, Table};
 
 use crate::args::ReportArgs;
 
 pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let name = args.input.display();
-    let file = File::open(&args.input).with_context(|| name.to_string())?;
-    let profile = pprof::read(file).with_context(|| format!("{name} is no pprof profile"))?;
+    let file = File::open(&args.input).with_context(|| {
+        format!("{name} can't be read: name a profile that `collector run -o FILE.pb.gz` has written")
+    })?;
+    let profile = pprof::read(file).with_context(|| {
+        format!("{name} is no pprof profile, which is what `collector run -o FILE.pb.gz` writes")
+    })?;
     let hottest = Hottest::of_recorded(&profile, profile.default_type());
-    print_text(&hottest.table(args.top)).context("stdout can't be written")?;
+    print_table(&hottest.table(args.top))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints a table on stdout, on a terminal no wider than that.
+pub(crate) fn print_table(table: &Table<'_>) -> anyhow::Result<()> {
+    let printed = match terminal_size::terminal_size_of(io::stdout()) {
+        Some((width, _)) => print_text(&format_args!("{table:.*}", usize::from(width.0))),
+        None => print_text(table),
+    };
+    printed.context("stdout can't be written")
 }
 
 /// Prints text on stdout. A reader that has seen enough and closed it, as `head` does, is no error.

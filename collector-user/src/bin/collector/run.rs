@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::process::{ExitCode, ExitStatus};
 use std::time::Instant;
 
-use anyhow::Context as _;
 use collector_common::record::SampleKindId;
 use collector_user::session::{Command, Ended, Recording, Session, SessionSettings};
 use collector_user::source::ebpf::{Settings, Targets};
@@ -18,8 +17,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use crate::args::{Backend, RunArgs, Scenario};
 use crate::output::{Output, Taken, Target};
 use crate::progress::{ProgressLine, summarize};
-use crate::report::print_text;
-use crate::say;
+use crate::report::print_table;
+use crate::{Usage, say, tell};
 
 /// Functions printed when no output is named.
 const HOTTEST: usize = 10;
@@ -39,16 +38,22 @@ pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
         signal_hook::low_level::pipe::register(signal, signals.try_clone()?)?;
     }
     let plan = Plan::of(args, started)?;
+    let targets = plan.settings.sampling.targets.clone();
+    let command = plan.command.as_ref().map(Command::pid);
     let mut line = ProgressLine::new(plan.settings.duration);
     let mut session = Session::start(plan.settings, plan.command)?;
     let ended = session.run(stop.as_fd(), |progress| line.update(progress))?;
     line.clear();
     let recording = session.finish()?;
     say(&summarize(&recording));
-    match ended {
-        Ended::Command(status) => say(&format!("the command {}", describe(status))),
-        Ended::Processes => say("the recorded processes have ended"),
-        Ended::Duration | Ended::Stopped => {}
+    if recording.ledger.delivered() == 0 {
+        say(&format!("warning: no samples: {}", why_nothing(&targets, command.is_some())));
+    }
+    match (ended, command) {
+        (Ended::Command(status), _) => say(&format!("the command {}", describe(status))),
+        (Ended::Processes, _) => say("the recorded processes have ended"),
+        (Ended::Duration, Some(pid)) => say(&format!("the command (pid {pid}) goes on")),
+        (Ended::Duration | Ended::Stopped, _) => {}
     }
     write(&recording, plan.outputs, plan.stats, plan.print_hottest)?;
     Ok(ExitCode::SUCCESS)
@@ -56,10 +61,11 @@ pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
 
 impl Plan {
     fn of(args: RunArgs, started: Instant) -> anyhow::Result<Self> {
-        match (args.scenario, args.backend) {
-            (Scenario::CpuProfiling, Backend::Auto | Backend::Ebpf) => {}
-        }
+        args.scenarios.iter().try_for_each(|&scenario| check(scenario, args.backend))?;
         let print_hottest = args.outputs.is_empty();
+        if print_hottest && args.format.is_some() {
+            return Err(Usage("--format needs -o FILE, or `-o -` for stdout".to_owned()).into());
+        }
         let paths = if print_hottest { default_outputs() } else { args.outputs };
         let mut taken = Taken::default();
         let mut open = |path: &PathBuf| Output::open(path, args.format.as_deref(), &mut taken);
@@ -70,6 +76,31 @@ impl Plan {
         let command = if args.command.is_empty() { None } else { Some(Command::start(&args.command)?) };
         let settings = SessionSettings { sampling, duration: args.duration, started: Some(started) };
         Ok(Self { settings, outputs, stats, command, print_hottest })
+    }
+}
+
+/// Whether a backend records a scenario.
+fn check(scenario: Scenario, backend: Backend) -> Result<(), Usage> {
+    let refuse = |why: &str| Err(Usage(why.to_owned()));
+    match (scenario, backend) {
+        (Scenario::CpuProfiling, Backend::Auto | Backend::Ebpf) => Ok(()),
+        (Scenario::CpuProfiling, Backend::Perf) => refuse(
+            "--backend perf is not in this version: use --backend ebpf, which needs root and Linux 5.8",
+        ),
+        (Scenario::CpuProfiling, Backend::Etw) => {
+            refuse("--backend etw is of Windows alone: on Linux use --backend ebpf")
+        }
+    }
+}
+
+/// Why there may be no samples, and what helps.
+fn why_nothing(targets: &Targets, command: bool) -> &'static str {
+    if targets.cgroup.is_some() || targets.comm.is_some() || !targets.pids.is_empty() {
+        "what was to be recorded was idle, or -p, --cgroup and --comm name other processes than meant"
+    } else if command {
+        "the command was idle, or ended within a period of the sampling clock, which a higher -F makes shorter"
+    } else {
+        "all CPUs were idle, or the recording was shorter than a period of the sampling clock"
     }
 }
 
@@ -94,7 +125,7 @@ fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// Writes everything; what can be written is, and the first failure is told.
+/// Writes everything that can be written; the last failure is given, the others are told.
 fn write(
     recording: &Recording,
     outputs: Vec<Output>,
@@ -103,21 +134,17 @@ fn write(
 ) -> anyhow::Result<()> {
     let symbols = recording.symbolize();
     let profile = Profile { machine: &recording.machine, symbols: &symbols };
-    let mut result = Ok(());
-    for output in outputs {
-        if let Err(error) = output.write(profile)
-            && let Err(earlier) = std::mem::replace(&mut result, Err(error))
-        {
-            say(&format!("collector: {earlier:#}"));
-        }
-    }
+    let mut results: Vec<_> = outputs.into_iter().map(|output| output.write(profile)).collect();
     if let Some(stats) = stats {
         // The last thing but the table, so that it holds what the writing cost.
-        stats.fill(|out| writeln!(out, "{:#}", recording.stats_now().to_json()))?;
+        results.push(stats.fill(|out| writeln!(out, "{:#}", recording.stats_now().to_json())));
     }
     if print_hottest {
         let hottest = Hottest::of(profile, SampleKindId(0));
-        print_text(&hottest.table(HOTTEST)).context("stdout can't be written")?;
+        results.push(print_table(&hottest.table(HOTTEST)));
     }
-    result
+    let mut failures = results.into_iter().filter_map(Result::err);
+    let last = failures.next_back();
+    failures.for_each(|error| tell(&error));
+    last.map_or(Ok(()), Err)
 }

@@ -29,7 +29,7 @@ const MAX_DEPTH: u32 = 8;
 #[derive(Debug, Error)]
 pub enum BtfError {
     /// The file is not there or cannot be read.
-    #[error("{path} cannot be read ({source}): the kernel needs CONFIG_DEBUG_INFO_BTF")]
+    #[error("{path} cannot be read ({source}): boot a kernel built with CONFIG_DEBUG_INFO_BTF=y")]
     Read {
         /// The file.
         path: String,

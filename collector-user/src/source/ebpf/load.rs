@@ -22,10 +22,10 @@ pub enum LoadError {
     #[error(transparent)]
     Btf(#[from] BtfError),
     /// The kernel is too old.
-    #[error("Linux {0} is too old: recording through eBPF needs 5.8")]
+    #[error("Linux {0} is too old: update the kernel, recording through eBPF needs 5.8")]
     Kernel(Release),
     /// The rights are missing.
-    #[error("recording the whole machine needs root: run it with sudo")]
+    #[error("recording needs root, or CAP_BPF and CAP_PERFMON: run it with sudo")]
     NotPermitted,
     /// A pid namespace other than the initial one.
     #[error(
@@ -41,7 +41,7 @@ pub enum LoadError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The cgroup to record cannot be opened.
-    #[error("cgroup {path}: {source}; a path below the cgroup v2 mount is needed")]
+    #[error("{} is no cgroup to record: {source}; name a folder of the cgroup v2 hierarchy, as below /sys/fs/cgroup", path.display())]
     Cgroup {
         /// The path as given.
         path: PathBuf,
@@ -84,6 +84,9 @@ pub(super) fn load(settings: &Settings, rings: u32, high_water: u64) -> Result<(
     if !crate::doctor::in_initial_pid_namespace() {
         return Err(LoadError::PidNamespace);
     }
+    if !crate::doctor::may_record() {
+        return Err(LoadError::NotPermitted);
+    }
     let level = Level::of(Release::of_this_kernel())?;
     let config = config(settings, level, high_water)?;
     let log_level = log::max_level() as u8;
@@ -117,15 +120,11 @@ where
     found.try_into().map_err(|error: ProgramError| LoadError::step(format!("program {name}"), error))
 }
 
-/// A program that the kernel did not take: a missing right, or the last word of the verifier.
+/// A program that the kernel did not take, with the last word of the verifier.
 fn refused(program: &str, error: ProgramError) -> LoadError {
     let ProgramError::LoadError { io_error, verifier_log } = error else {
         return LoadError::step(format!("program {program} could not be loaded"), error);
     };
-    let denied = io_error.kind() == std::io::ErrorKind::PermissionDenied;
-    if denied && !rustix::process::geteuid().is_root() {
-        return LoadError::NotPermitted;
-    }
     let log = verifier_log.to_string();
     log::debug!("verifier log of {program}: {log}");
     let verdict = log.lines().rev().map(str::trim).find(|line| {

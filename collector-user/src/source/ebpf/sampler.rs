@@ -19,7 +19,7 @@ use perf_event_open_sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE,
 
 use super::account::{Account, Clock};
 use super::load::{self, LoadError};
-use crate::kernel::idle_times;
+use crate::kernel::{idle_times, possible_cpus};
 use crate::sys::perf_event::PerfEvent;
 use crate::sys::perf_ring::PerfRing;
 
@@ -93,6 +93,10 @@ struct Cpu {
     ring: RingBuf<MapData>,
     /// When throttling began, while it lasts.
     throttled_since: Option<Nanos>,
+    /// Nanoseconds that clocks before this one counted, when the CPU was online earlier.
+    counted_before: u64,
+    /// What the clock had counted when it was last looked at.
+    seen: u64,
 }
 
 /// Loaded programs with their events. Dropping it ends the sampling and unloads the programs.
@@ -101,7 +105,10 @@ pub struct Sampler {
     program: &'static str,
     cpus: Vec<Cpu>,
     period: Nanos,
+    ring_bytes: u32,
     throttled_ns: u64,
+    /// Records of throttling that there was no room for.
+    notices_lost: u64,
     /// Whether only chosen processes are sampled.
     follows: bool,
     /// Diagnostics of the programs, where they are asked for.
@@ -116,43 +123,83 @@ impl Sampler {
     /// Loads the programs and attaches them to the given CPUs; nothing is sampled before [`Self::start`].
     pub fn load(settings: &Settings, cpus: &[u32]) -> Result<Self, LoadError> {
         let ring_bytes = settings.ring_bytes(cpus.len());
-        let rings = cpus.iter().max().map_or(1, |last| last + 1);
+        let rings = possible_cpus().unwrap_or_default().iter().chain(cpus).max().map_or(1, |last| last + 1);
         let (mut ebpf, level) = load::load(settings, rings, u64::from(ring_bytes / 4))?;
         let stats = aya::sys::enable_stats(Stats::RunTime).ok();
         let logger =
             if log::log_enabled!(log::Level::Debug) { EbpfLogger::init(&mut ebpf).ok() } else { None };
         set_targets(&mut ebpf, &settings.targets)?;
-        let period = settings.period();
-        let mut opened = Vec::with_capacity(cpus.len());
-        for &cpu in cpus {
-            let ring = add_ring(&mut ebpf, cpu, ring_bytes)?;
-            let step = |error| {
-                LoadError::step(format!("the sampling clock of CPU {cpu} could not be opened"), error)
-            };
-            let event = PerfEvent::open_on_cpu(&attributes(period), cpu).map_err(step)?;
-            let notices = PerfRing::map(&event, 0).map_err(step)?;
-            let program: &PerfEventProgram = ebpf
-                .program(level.program)
-                .and_then(|program| program.try_into().ok())
-                .ok_or_else(|| LoadError::step(level.program, "not in the object"))?;
-            let fd = program.fd().map_err(|error| LoadError::step(level.program, error))?;
-            event.set_bpf(fd.as_fd()).map_err(|error| {
-                LoadError::step(format!("the program could not be attached to CPU {cpu}"), error)
-            })?;
-            let counters = [0; Counter::COUNT as usize];
-            opened.push(Cpu { number: cpu, counters, event, notices, ring, throttled_since: None });
-        }
-        Ok(Self {
+        let mut sampler = Self {
             ebpf,
             program: level.program,
-            cpus: opened,
-            period,
+            cpus: Vec::with_capacity(cpus.len()),
+            period: settings.period(),
+            ring_bytes,
             throttled_ns: 0,
+            notices_lost: 0,
             follows: settings.targets.follows_processes(),
             logger,
             idle_before: BTreeMap::new(),
             _stats: stats,
+        };
+        cpus.iter().try_for_each(|&cpu| sampler.attach(cpu))?;
+        Ok(sampler)
+    }
+
+    /// Opens a CPU's clock, with its ring, and attaches the program to it.
+    fn attach(&mut self, cpu: u32) -> Result<(), LoadError> {
+        let step =
+            |error| LoadError::step(format!("the sampling clock of CPU {cpu} could not be opened"), error);
+        let event = PerfEvent::open_on_cpu(&attributes(self.period), cpu).map_err(step)?;
+        let notices = PerfRing::map(&event, 0).map_err(step)?;
+        let program: &PerfEventProgram = self
+            .ebpf
+            .program(self.program)
+            .and_then(|program| program.try_into().ok())
+            .ok_or_else(|| LoadError::step(self.program, "not in the object"))?;
+        let fd = program.fd().map_err(|error| LoadError::step(self.program, error))?;
+        event.set_bpf(fd.as_fd()).map_err(|error| {
+            LoadError::step(format!("the program could not be attached to CPU {cpu}"), error)
+        })?;
+        if let Some(earlier) = self.cpus.iter_mut().find(|earlier| earlier.number == cpu) {
+            earlier.counted_before += earlier.event.count().map_err(step)?;
+            earlier.event = event;
+            earlier.notices = notices;
+            earlier.seen = 0;
+        } else {
+            self.cpus.push(Cpu {
+                number: cpu,
+                counters: [0; Counter::COUNT as usize],
+                event,
+                notices,
+                ring: add_ring(&mut self.ebpf, cpu, self.ring_bytes)?,
+                throttled_since: None,
+                counted_before: 0,
+                seen: 0,
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether a CPU has a clock that went on since this was last asked for it. One whose CPU goes offline stands still
+    /// from then on, whether the CPU comes back or not.
+    pub fn samples(&mut self, cpu: u32) -> bool {
+        self.cpus.iter_mut().find(|known| known.number == cpu).is_some_and(|known| {
+            let count = known.event.count().unwrap_or(known.seen);
+            std::mem::replace(&mut known.seen, count) < count
         })
+    }
+
+    /// Samples a CPU that came online after the start: a clock that was open for it ended when it went offline. Gives
+    /// the descriptor of its ring.
+    pub fn add_cpu(&mut self, cpu: u32) -> Result<BorrowedFd<'_>, LoadError> {
+        self.attach(cpu)?;
+        let step =
+            |error| LoadError::step(format!("the sampling clock of CPU {cpu} could not be started"), error);
+        let added = self.cpus.iter().find(|added| added.number == cpu);
+        let added = added.ok_or_else(|| step(io::ErrorKind::NotFound.into()))?;
+        added.event.enable().map_err(step)?;
+        Ok(added.ring.as_fd())
     }
 
     /// Starts sampling.
@@ -187,14 +234,21 @@ impl Sampler {
                 visit(&item);
             }
             let (throttled_ns, since) = (&mut self.throttled_ns, &mut cpu.throttled_since);
+            let notices_lost = &mut self.notices_lost;
             cpu.notices.drain(|kind, misc, body| match parse(kind, misc, body) {
                 Ok((Record::Throttle, id)) => *since = Some(id.time),
                 Ok((Record::Unthrottle, id)) => {
                     *throttled_ns += since.take().map_or(0, |since| id.time.0.saturating_sub(since.0));
                 }
+                Ok((Record::Lost(count), _)) => *notices_lost += count,
                 _ => {}
             });
         }
+    }
+
+    /// Records of throttling that were lost: `throttled` of the account may be too small.
+    pub fn notices_lost(&self) -> u64 {
+        self.notices_lost
     }
 
     /// The account so far. Taken after [`Self::stop`], it is final.
@@ -228,7 +282,7 @@ impl Sampler {
             let runs =
                 |counters: &[Counter]| counters.iter().map(|&counter| cpu.counters[counter as usize]).sum();
             let clock = Clock {
-                counted_ns: cpu.event.count()?,
+                counted_ns: cpu.counted_before + cpu.event.count()?,
                 idle_ns: idle.as_nanos() as u64,
                 busy_runs: runs(&Counter::BUSY_RUNS),
                 idle_runs: runs(&[Counter::FilteredIdle]),
@@ -236,6 +290,15 @@ impl Sampler {
             account.not_run += clock.not_run(self.period.0);
         }
         Ok(account)
+    }
+
+    /// Follows a process beside those that the settings name.
+    pub fn follow(&mut self, pid: u32) {
+        let map = self.ebpf.map_mut("PROCESSES").filter(|_| self.follows);
+        if let Some(mut processes) = map.and_then(|map| HashMap::<_, u32, u8>::try_from(map).ok()) {
+            // There is room for thousands; what is too much is counted where a fork finds no room.
+            let _ = processes.insert(pid, 1, 0);
+        }
     }
 
     /// A followed process has ended: its pid may become another's.
@@ -264,6 +327,9 @@ fn sample_time(record: &[u8]) -> Option<Nanos> {
     record.get(AT..AT + 8)?.try_into().ok().map(|bytes| Nanos(u64::from_ne_bytes(bytes)))
 }
 
+/// Of `linux/magic.h`.
+const CGROUP2_SUPER_MAGIC: i64 = 0x6367_7270;
+
 fn set_targets(ebpf: &mut Ebpf, targets: &Targets) -> Result<(), LoadError> {
     let step = |what: &str| {
         let what = what.to_owned();
@@ -278,6 +344,9 @@ fn set_targets(ebpf: &mut Ebpf, targets: &Targets) -> Result<(), LoadError> {
     if let Some((path, map)) = targets.cgroup.as_ref().zip(ebpf.map_mut("CGROUPS")) {
         let cgroup = |source| LoadError::Cgroup { path: path.clone(), source };
         let folder = File::open(path).map_err(cgroup)?;
+        if rustix::fs::fstatfs(&folder).is_ok_and(|system| system.f_type != CGROUP2_SUPER_MAGIC) {
+            return Err(cgroup(io::Error::other("it is on another file system")));
+        }
         let mut cgroups = CgroupArray::try_from(map).map_err(step("map CGROUPS"))?;
         cgroups.set(0, folder, 0).map_err(|error| cgroup(io::Error::other(error)))?;
     }

@@ -7,7 +7,7 @@
 //! ```text
 //! magic      the bytes "CLP1"
 //! strings    n, byte length [n], then the UTF-8 bytes of all
-//! system     host string, kernel string, architecture string, command string, CPUs,
+//! system     host string, kernel string, architecture string, command string, account string (lines), CPUs,
 //!            Unix time of time 0 in milliseconds, duration
 //! kinds      n, name string [n], unit [n] (0 count, 1 nanoseconds, 2 bytes), period [n]
 //! modules    n, path string [n]
@@ -49,7 +49,8 @@ pub(super) fn encode(profile: Profile<'_>, out: impl Write) -> io::Result<()> {
     let stacks = Stacks::of(machine, &mut tables);
 
     let system = machine.system();
-    let texts = [&system.host, &system.kernel, &system.architecture, &system.command]
+    let account = system.account.join("\n");
+    let texts = [&system.host, &system.kernel, &system.architecture, &system.command, &account]
         .map(|text| u64::from(tables.string(text)));
     let kinds: Vec<_> =
         machine.kinds().iter().map(|kind| (tables.string(machine.string(kind.name)), kind)).collect();

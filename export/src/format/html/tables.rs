@@ -176,7 +176,7 @@ fn category(machine: &ExportMachine, frame: &Frame, name: &str) -> Category {
         return Category::Unknown;
     }
     match machine.module(frame.module).kind {
-        ModuleKind::Kernel => Category::Kernel,
+        ModuleKind::Kernel | ModuleKind::KernelCode => Category::Kernel,
         ModuleKind::File | ModuleKind::Vdso => Category::User,
         ModuleKind::Anonymous(_) => Category::Jit,
         ModuleKind::Unmapped(_) => Category::Unknown,

@@ -56,9 +56,11 @@ impl Mappings {
 
     /// The id (from 1) of the mapping that holds an address of a module; 0 for memory that is no module's.
     pub(super) fn id(&mut self, machine: &ExportMachine, module: ModuleId, address: u64) -> u64 {
-        if let ModuleKind::Unmapped(_) = machine.module(module).kind {
-            return 0;
-        }
+        let module = match machine.module(module).kind {
+            ModuleKind::Unmapped(_) => return 0,
+            ModuleKind::KernelCode => ModuleId::KERNEL,
+            _ => module,
+        };
         let after = self.places.partition_point(|place| (place.module, place.start) <= (module, address));
         let unknown = Place { module, start: 0, limit: 0, offset: 0 };
         let place = self.places[..after]

@@ -118,8 +118,11 @@ impl<'a> Writer<'a> {
         let columns = Columns::of(self.profile.machine);
         self.describe(&columns, fields)?;
         self.samples(&columns, fields)?;
-        for mapping in self.mapping_messages() {
-            fields.message(field::MAPPING, &mapping)?;
+        // Readers take the first one for the program that the profile is about.
+        let (kernel, files): (Vec<_>, Vec<_>) =
+            self.mapping_messages().into_iter().partition(|mapping| mapping.memory_start >= 1 << 63);
+        for mapping in files.iter().chain(&kernel) {
+            fields.message(field::MAPPING, mapping)?;
         }
         for location in &self.locations {
             fields.message(field::LOCATION, location)?;
@@ -154,7 +157,8 @@ impl<'a> Writer<'a> {
         fields.number(field::TIME_NANOS, system.start_unix as i64);
         fields.number(field::DURATION_NANOS, system.end.0.saturating_sub(system.start.0) as i64);
         let cpus = if system.cpus == 0 { String::new() } else { format!("{} CPUs", system.cpus) };
-        for comment in [&system.host, &system.kernel, &system.architecture, &cpus, &system.command] {
+        let described = [&system.host, &system.kernel, &system.architecture, &cpus, &system.command];
+        for comment in described.into_iter().chain(&system.account) {
             if !comment.is_empty() {
                 let comment = self.string(comment);
                 fields.number(field::COMMENT, comment);

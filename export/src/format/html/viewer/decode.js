@@ -73,6 +73,7 @@ export async function decodeProfile(text) {
   const names = (count) => Array.from({ length: count }, string);
 
   const system = { host: string(), kernel: string(), architecture: string(), command: string() };
+  system.account = string().split("\n").filter((line) => line !== "");
   system.cpus = reader.number();
   system.start = reader.number();
   system.duration = reader.number();

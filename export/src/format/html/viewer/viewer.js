@@ -97,6 +97,8 @@ export class Viewer {
       [system.cpus > 0 ? `${system.cpus} ${system.cpus === 1 ? "CPU" : "CPUs"}` : "", "online CPUs"],
       [formatTime(system.duration), "duration"],
       [`${formatCount(samples.count)} ${samples.count === 1 ? "sample" : "samples"}`, "recorded"],
+      // The first line is what was lost; the others say how stacks ended.
+      [system.account[0] ?? "", system.account.slice(1).join("\n") || "lost samples"],
       [system.start > 0 ? new Date(system.start).toLocaleString() : "", "start"],
     ];
     byId("facts").replaceChildren(

@@ -1,0 +1,24 @@
+//! `collector run` and `collector doctor` of builds that can't record: they say why.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use crate::args::RunArgs;
+
+pub(crate) fn run(_: RunArgs, _: Instant) -> anyhow::Result<ExitCode> {
+    if cfg!(target_os = "linux") {
+        anyhow::bail!(
+            "this build was made without the feature `ebpf`, which is what records: build it with default features"
+        )
+    }
+    nothing_here()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn doctor() -> anyhow::Result<ExitCode> {
+    nothing_here()
+}
+
+fn nothing_here() -> anyhow::Result<ExitCode> {
+    anyhow::bail!("recording works on Linux; here `collector report` reads profiles")
+}

@@ -1,0 +1,135 @@
+//! `collector doctor` against what the machine says to others, and without what it looks for.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use crate::prerequisites::live_with;
+use crate::recording::collector;
+use crate::surroundings::{Nobody, Paranoid, unshared};
+
+fn text(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// The line of a check and those below it that tell what to do.
+fn check(text: &str, name: &str) -> Vec<String> {
+    let mut lines = text.lines().skip_while(|line| !line.get(5..).is_some_and(|rest| rest.starts_with(name)));
+    let head = lines.next().unwrap_or_else(|| panic!("no {name} in\n{text}"));
+    let more = lines.take_while(|line| line.starts_with("     "));
+    std::iter::once(head).chain(more).map(|line| line.trim().to_owned()).collect()
+}
+
+#[test]
+fn what_it_finds_is_so() {
+    let Some(_live) = live_with("what_it_finds_is_so", &["uname"]) else { return };
+    let output = collector().arg("doctor").output().unwrap();
+    let text = text(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.ends_with("recording works here\n"), "{text}");
+    let release = Command::new("uname").arg("-r").output().unwrap().stdout;
+    let release = String::from_utf8(release).unwrap();
+    assert_eq!(check(&text, "kernel:"), [format!("ok   kernel: {}", release.trim())]);
+    for works in ["kernel types (BTF)", "rights", "perf_event_paranoid", "eBPF programs"] {
+        assert!(check(&text, works)[0].starts_with("ok"), "{text}");
+    }
+}
+
+/// The rights that it names, sorted.
+fn rights(text: &str) -> Vec<String> {
+    let line = &check(text, "rights")[0];
+    let mut names: Vec<String> =
+        line.split_once("rights: ").unwrap().1.split(", ").map(str::to_owned).collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn rights_are_those_of_the_process() {
+    let Some(_live) = live_with("rights_are_those_of_the_process", &["setpriv"]) else { return };
+    let (_paranoid, nobody) = (Paranoid::high(), Nobody::new());
+    // What root has it takes from the process, whose bits are numbered in `linux/capability.h`.
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let bits = status.lines().find_map(|line| line.strip_prefix("CapEff:\t")).unwrap();
+    let bits = u64::from_str_radix(bits, 16).unwrap();
+    let numbered = [
+        (39, "CAP_BPF"),
+        (40, "CAP_CHECKPOINT_RESTORE"),
+        (1, "CAP_DAC_OVERRIDE"),
+        (2, "CAP_DAC_READ_SEARCH"),
+        (38, "CAP_PERFMON"),
+        (21, "CAP_SYS_ADMIN"),
+        (34, "CAP_SYSLOG"),
+        (19, "CAP_SYS_PTRACE"),
+    ];
+    let mut has: Vec<_> =
+        numbered.iter().filter(|(bit, _)| bits >> bit & 1 == 1).map(|(_, name)| *name).collect();
+    has.sort_unstable();
+    assert_eq!(rights(&text(&collector().arg("doctor").output().unwrap())), has);
+
+    for (given, mark) in [
+        (&["perfmon"][..], "NO"),
+        (&["bpf", "perfmon"], "some"),
+        (&["bpf", "perfmon", "sys_ptrace", "checkpoint_restore", "dac_read_search", "syslog"], "ok"),
+    ] {
+        let output = nobody.collector(given, &["doctor"]);
+        let text = text(&output);
+        assert_eq!(output.status.code(), Some(i32::from(mark == "NO")), "{text}");
+        assert!(check(&text, "rights")[0].starts_with(mark), "{text}");
+        let mut names: Vec<_> = given.iter().map(|name| format!("CAP_{}", name.to_uppercase())).collect();
+        names.sort_unstable();
+        assert_eq!(rights(&text), names);
+        assert!(check(&text, "perf_event_paranoid")[0].starts_with("ok"), "CAP_PERFMON is not bound: {text}");
+        let kallsyms = nobody.run(given, "head", &["-n", "1000", "/proc/kallsyms"]).stdout;
+        let hidden =
+            String::from_utf8(kallsyms).unwrap().lines().all(|line| line.starts_with("0000000000000000 "));
+        assert_eq!(check(&text, "kernel symbols")[0].starts_with("some"), hidden, "{text}");
+    }
+}
+
+#[test]
+fn without_rights_it_says_what_gives_them() {
+    let Some(_live) = live_with("without_rights_it_says_what_gives_them", &["setpriv"]) else { return };
+    let _paranoid = Paranoid::high();
+    let output = Nobody::new().collector(&[], &["doctor"]);
+    let text = text(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.ends_with("recording does not work here yet\n"), "{text}");
+    let none = ["NO   rights: none that recording uses", "sudo collector run"];
+    assert_eq!(check(&text, "rights"), none);
+    let level = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
+    let paranoid = check(&text, "perf_event_paranoid");
+    assert_eq!(paranoid[0], format!("NO   perf_event_paranoid: {}", level.trim()));
+    assert_eq!(paranoid[1..], ["sudo sysctl kernel.perf_event_paranoid=-1"]);
+}
+
+/// A kernel that has nothing of what is looked for, and forbids the rest.
+const BARE: &str = r"
+    mount -t tmpfs none /sys/kernel
+    mkdir /sys/kernel/security
+    echo 'none integrity [confidentiality]' > /sys/kernel/security/lockdown
+    mount -t tmpfs none /proc/sys/kernel
+    echo 2 > /proc/sys/kernel/kptr_restrict
+    mount --bind /dev/null /proc/kallsyms
+";
+
+#[test]
+fn each_gap_has_one_remedy() {
+    let Some(_live) = live_with("each_gap_has_one_remedy", &["unshare", "mount"]) else { return };
+    let output = unshared(&["--mount", "--pid", "--fork", "--mount-proc"], BARE, &["doctor"]);
+    let text = text(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    for (name, mark, remedy) in [
+        ("kernel types (BTF)", "NO", "CONFIG_DEBUG_INFO_BTF=y"),
+        ("pid namespace", "NO", "docker run --pid=host"),
+        ("perf_event_paranoid", "NO", "CONFIG_PERF_EVENTS=y"),
+        ("lockdown", "NO", "lockdown=integrity"),
+        ("kernel symbols", "some", "sudo sysctl kernel.kptr_restrict=1"),
+        ("tracefs", "some", "sudo mount -t tracefs"),
+    ] {
+        let lines = check(&text, name);
+        assert!(lines[0].starts_with(mark), "{text}");
+        // What is missing then stands above what to do.
+        assert_eq!(lines.len(), if mark == "NO" { 2 } else { 3 }, "{text}");
+        assert!(lines.last().unwrap().contains(remedy), "{text}");
+    }
+}
