@@ -32,3 +32,8 @@ pub mod session;
 pub mod source;
 #[cfg(all(target_os = "linux", feature = "ebpf"))]
 mod sys;
+
+/// The README's example compiles.
+#[cfg(all(doctest, target_os = "linux", feature = "ebpf"))]
+#[doc = include_str!("../../README.md")]
+struct Readme;

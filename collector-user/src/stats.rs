@@ -18,6 +18,17 @@ pub struct Usage {
     pub peak_rss: u64,
 }
 
+/// What the BPF programs could not read or learn, in samples that were delivered all the same.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Faults {
+    /// Pages of user stacks that were not in memory.
+    pub absent_pages: u64,
+    /// Times that the end of a stack was not told, because the mappings of its process were being changed.
+    pub busy_mappings: u64,
+    /// Samples of user threads without their registers.
+    pub no_registers: u64,
+}
+
 /// Figures of one recording.
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
@@ -43,6 +54,8 @@ pub struct Stats {
     pub bpf_run_ns: u64,
     /// Runs of the BPF programs.
     pub bpf_run_count: u64,
+    /// What the BPF programs could not read or learn.
+    pub bpf_faults: Faults,
     /// From the start of `main` to the first sample delivered; `None` without samples.
     pub start_to_first_sample_ns: Option<u64>,
 }
@@ -52,7 +65,21 @@ impl Stats {
     pub fn account(&self) -> Vec<String> {
         let mut lines = vec![self.account_of_samples()];
         lines.extend(self.account_of_stacks());
+        lines.extend(self.account_of_faults());
         lines
+    }
+
+    /// `None` where the copies of user stacks met nothing unusual.
+    fn account_of_faults(&self) -> Option<String> {
+        let Faults { absent_pages, busy_mappings, no_registers } = self.bpf_faults;
+        let faults = [
+            (absent_pages, "pages of stacks were not in memory"),
+            (busy_mappings, "ends of stacks were not told"),
+            (no_registers, "samples had no user registers"),
+        ];
+        let faults = faults.into_iter().filter(|(count, _)| *count > 0);
+        let faults: Vec<String> = faults.map(|(count, what)| format!("{count} {what}")).collect();
+        (!faults.is_empty()).then(|| format!("in the kernel: {}", faults.join(", ")))
     }
 
     fn account_of_samples(&self) -> String {
@@ -67,15 +94,23 @@ impl Stats {
 
     /// `None` where no user stack was recorded.
     fn account_of_stacks(&self) -> Option<String> {
-        const WHOLE: [&str; 2] = ["complete", "completed_later"];
+        const WHOLE: [(&str, &str); 3] = [
+            ("complete", ""),
+            ("completed_later", "with outer frames read after the sample"),
+            ("completed_by_guesses", "by guesses where code has no unwind information"),
+        ];
         let total: u64 = self.stacks.values().sum();
         let share = |count: u64| 100.0 * count as f64 / total as f64;
-        let [exact, late] = WHOLE.map(|end| self.stacks.get(end).copied().unwrap_or(0));
-        let mut line = format!("{:.2} % of user stacks are complete", share(exact + late));
-        if late > 0 {
-            let _ = write!(line, " ({:.2} % with outer frames read after the sample)", share(late));
+        let whole = WHOLE.map(|(end, _)| self.stacks.get(end).copied().unwrap_or(0));
+        let mut line = format!("{:.2} % of user stacks are complete", share(whole.iter().sum()));
+        let with_doubt = WHOLE.iter().zip(whole).skip(1).filter(|(_, count)| *count > 0);
+        let with_doubt: Vec<String> =
+            with_doubt.map(|((_, how), count)| format!("{:.2} % {how}", share(count))).collect();
+        if !with_doubt.is_empty() {
+            let _ = write!(line, " ({})", with_doubt.join(", "));
         }
-        let cut = self.stacks.iter().filter(|(end, count)| !WHOLE.contains(*end) && **count > 0);
+        let is_whole = |end: &str| WHOLE.iter().any(|(name, _)| *name == end);
+        let cut = self.stacks.iter().filter(|(end, count)| !is_whole(end) && **count > 0);
         let cut: Vec<String> = cut.map(|(end, count)| format!("{end} {count}")).collect();
         if !cut.is_empty() {
             let _ = write!(line, "; cut: {}", cut.join(", "));

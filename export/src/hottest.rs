@@ -186,7 +186,8 @@ pub struct Table<'a> {
 impl fmt::Display for Table<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Hottest { unit, total, rows, .. } = self.hottest;
-        writeln!(f, "{:>11} {:>6}  {:>11} {:>6}  function", "self", "", "total", "")?;
+        let (all, noun) = (amount(*total, unit), if unit == "count" { " samples" } else { "" });
+        writeln!(f, "{:>11} {:>6}  {:>11} {:>6}  function, of {all}{noun}", "self", "", "total", "")?;
         for row in rows.iter().take(self.count) {
             let module = row.module.rsplit('/').next().unwrap_or_default();
             let module = if module.is_empty() || row.function.starts_with(module) {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, BufRead as _, BufReader};
 
-use collector_common::ids::Pid;
+use collector_common::ids::{Pid, Tid};
 
 use super::maps::{MapsEntry, parse_maps_line};
 
@@ -29,6 +29,12 @@ pub fn summary(pid: Pid) -> io::Result<ProcessSummary> {
     let stat = fs::read(format!("/proc/{pid}/stat"))?;
     parse_stat(&stat)
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, format!("/proc/{pid}/stat is malformed")))
+}
+
+/// The process that a thread belongs to; `None` where there is no such thread.
+pub fn process_of(thread: Tid) -> Option<Pid> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    Some(Pid(status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()?))
 }
 
 /// `PID (NAME) STATE PPID ...`; the name may hold spaces and parentheses. Threads are field 20.

@@ -116,7 +116,7 @@ impl Recorder {
                 // The old program's registers with the new one's memory: there is no user stack.
                 return;
             }
-            self.tally.count(reason, header.flags(), stack.was_read_late(), walked.len());
+            self.tally.count(reason, header.flags(), stack.was_read_late(), walked);
         }
         for frame in &self.walked {
             let (module, bias) =

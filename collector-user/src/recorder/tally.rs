@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use collector_common::wire::SampleFlags;
-use unwinder::StopReason;
+use unwinder::{Frame, StopReason};
 
 /// User stacks by how they ended, and the frames in them.
 #[derive(Clone, Debug, Default)]
@@ -15,10 +15,17 @@ pub struct StackTally {
 impl StackTally {
     /// Counts a stack. One whose bytes did not reach its end because it was larger than the largest copy is
     /// `truncated`, one that reached its root `complete`; or `completed_later`, when part of it was read from memory
-    /// after the sample.
-    pub(super) fn count(&mut self, reason: StopReason, flags: SampleFlags, read_late: bool, frames: usize) {
+    /// after the sample; or `completed_by_guesses`.
+    pub(super) fn count(
+        &mut self,
+        reason: StopReason,
+        flags: SampleFlags,
+        read_late: bool,
+        frames: &[Frame],
+    ) {
         let name = match reason {
             StopReason::Root if read_late => "completed_later",
+            StopReason::Root if frames.iter().any(|frame| frame.heuristic) => "completed_by_guesses",
             StopReason::Root => "complete",
             StopReason::StackExhausted if flags.has(SampleFlags::STACK_CUT) => "truncated",
             _ if read_late => "truncated",
@@ -26,7 +33,7 @@ impl StackTally {
             other => other.name(),
         };
         *self.ends.entry(name).or_default() += 1;
-        self.frames += frames as u64;
+        self.frames += frames.len() as u64;
     }
 
     /// Counts a user stack that was not walked.

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
 
+use collector_common::ids::{Pid, Tid};
 use thiserror::Error;
 
 use crate::source::ebpf::LoadError;
@@ -17,6 +18,14 @@ pub enum SessionError {
     /// A process to record is not there.
     #[error("process {0} does not exist: `ps -e` lists those that do")]
     NoProcess(u32),
+    /// What is to be recorded is one thread of a process.
+    #[error("{thread} is a thread, not a process: record its process with `-p {process}`")]
+    OneThread {
+        /// The thread.
+        thread: Tid,
+        /// Its process.
+        process: Pid,
+    },
     /// The kernel does not give the sideband.
     #[error("the kernel refuses to tell about processes and mappings: {source}{hint}")]
     Sideband {

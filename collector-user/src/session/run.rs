@@ -5,7 +5,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use collector_common::ids::Nanos;
+use collector_common::ids::{Nanos, Tid};
 use collector_common::wire::Counter;
 use rustix::process::{
     Pid, PidfdFlags, Resource, getpriority_process, getrlimit, pidfd_open, setpriority_process, setrlimit,
@@ -17,10 +17,11 @@ use super::recording::Recording;
 use super::waker::{Wake, Waker};
 use crate::clock;
 use crate::kernel::online_cpus;
+use crate::procfs;
 use crate::recorder::Recorder;
 use crate::source::ebpf::{Account, Sampler, Settings};
 use crate::source::sideband::Sideband;
-use crate::stats::Stats;
+use crate::stats::{Faults, Stats};
 use crate::sys::usage::own_usage;
 
 /// How often rings are drained when nothing else asks for it.
@@ -316,6 +317,11 @@ impl Session {
             usage: own_usage(),
             bpf_run_ns: account.run_ns,
             bpf_run_count: account.run_count,
+            bpf_faults: Faults {
+                absent_pages: account.counter(Counter::StackFault),
+                busy_mappings: account.counter(Counter::FindVmaBusy),
+                no_registers: account.counter(Counter::NoRegisters),
+            },
             start_to_first_sample_ns: self.first_sample.map(|time| time.as_nanos() as u64),
             ..Stats::default()
         }
@@ -351,10 +357,11 @@ impl Session {
 fn watch(sampling: &Settings) -> Result<Vec<Option<OwnedFd>>, SessionError> {
     let open = |&pid: &u32| {
         let raw = Pid::from_raw(pid.cast_signed()).ok_or(SessionError::NoProcess(pid))?;
-        match pidfd_open(raw, PidfdFlags::empty()) {
-            Ok(fd) => Ok(Some(fd)),
-            Err(_) => Err(SessionError::NoProcess(pid)),
-        }
+        pidfd_open(raw, PidfdFlags::empty()).map(Some).map_err(|error| match procfs::process_of(Tid(pid)) {
+            None => SessionError::NoProcess(pid),
+            Some(process) if process.0 != pid => SessionError::OneThread { thread: Tid(pid), process },
+            Some(_) => SessionError::system("the processes of -p can't be watched")(error.into()),
+        })
     };
     sampling.targets.pids.iter().map(open).collect()
 }

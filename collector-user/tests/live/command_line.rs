@@ -7,13 +7,14 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
 
+use rustix::fs::{CWD, FileType, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::prerequisites::live;
 use crate::programs::folder;
-use crate::recording::{collector, files, read, run};
+use crate::recording::{assert_balanced, collector, files, read, run};
 
 fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
@@ -251,6 +252,8 @@ fn an_unknown_ending_is_wrong_usage() {
     assert_eq!(run(["--no-such-option"]).status.code(), Some(2));
     assert_eq!(run(["-F", "0"]).status.code(), Some(2));
     assert_one_line(&run(["--format", "folded"]), 2, "--format needs -o");
+    assert_one_line(&run(["-o", "-", "--stats", "-", "--format", "folded"]), 2, "- is named twice");
+    assert_one_line(&run(["-o", "x.folded", "--"]), 2, "no command follows `--`");
     assert_eq!(entries(folder.path()), [""; 0]);
 }
 
@@ -297,6 +300,60 @@ fn ctrl_c_and_sigterm_finish_cleanly() {
         assert!(recorded.samples_of("sh") > 0, "{}", recorded.stderr);
         assert_eq!(entries(folder.path()).len(), 2, "the two files and nothing else");
     }
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_can_be_abandoned() {
+    let Some(_live) = live("a_pipe_that_nobody_reads_can_be_abandoned") else { return };
+    let folder = folder();
+    let pipe = folder.path().join("x.folded");
+    mknodat(CWD, &pipe, FileType::Fifo, 0o600.into(), 0).unwrap();
+    let mut recorder = collector();
+    recorder.args(["run", "-d", "100ms", "-o"]).arg(&pipe).stderr(Stdio::piped());
+    let mut recorder = recorder.spawn().unwrap();
+    let mut lines = BufReader::new(recorder.stderr.take().unwrap()).lines().map(Result::unwrap);
+    // Said when the recording is over; opening the pipe comes next.
+    assert!(lines.any(|line| line.contains("of user stacks")));
+    let mut signal_until = |said: &str| {
+        send(&recorder, Signal::INT);
+        assert!(lines.any(|line| line.contains(said)), "{said}");
+    };
+    signal_until("a second signal abandons it");
+    signal_until("abandoned");
+    assert_eq!(recorder.wait().unwrap().code(), Some(1));
+    assert_eq!(entries(folder.path()), ["x.folded"]);
+}
+
+#[test]
+fn two_recordings_of_a_second_keep_their_files() {
+    let Some(_live) = live("two_recordings_of_a_second_keep_their_files") else { return };
+    let folder = folder();
+    let start = || {
+        let mut recorder = collector();
+        recorder.args(["run", "-d", "100ms"]).current_dir(folder.path());
+        recorder.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    for recorder in [start(), start()] {
+        let output = recorder.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let wrote = stderr(&output);
+        for file in wrote.lines().filter_map(|line| line.strip_prefix("wrote ")) {
+            assert!(Path::new(file).is_file(), "{wrote}");
+        }
+        assert!(String::from_utf8(output.stdout).unwrap().contains("function, of "));
+    }
+    assert_eq!(entries(folder.path()).len(), 4);
+}
+
+#[test]
+fn figures_on_stdout() {
+    let Some(_live) = live("figures_on_stdout") else { return };
+    let folder = folder();
+    let file = folder.path().join("x.folded");
+    let output =
+        run(["-d", "100ms", "--stats", "-", "-o"].map(OsStr::new).into_iter().chain([file.as_os_str()]));
+    let stats: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_balanced(&stats);
 }
 
 #[test]

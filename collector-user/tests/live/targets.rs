@@ -155,6 +155,22 @@ fn a_caller_who_is_not_known_gets_no_command_as_root() {
 }
 
 #[test]
+fn a_thread_is_not_a_process() {
+    let Some(_live) = live("a_thread_is_not_a_process") else { return };
+    let folder = folder();
+    let file = folder.path().join("x.folded");
+    let thread = std::thread::spawn(move || {
+        let tid = rustix::thread::gettid().as_raw_nonzero().to_string();
+        (run([OsStr::new("-p"), tid.as_ref(), "-o".as_ref(), file.as_os_str()]), tid)
+    });
+    let (output, tid) = thread.join().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let process = std::process::id();
+    let expected = format!("{tid} is a thread, not a process: record its process with `-p {process}`");
+    assert!(String::from_utf8_lossy(&output.stderr).contains(&expected), "{output:?}");
+}
+
+#[test]
 fn a_process_that_is_not_there() {
     let Some(_live) = live("a_process_that_is_not_there") else { return };
     // Above the largest pid that Linux gives: `PID_MAX_LIMIT` is 2^22.

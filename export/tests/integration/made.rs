@@ -115,7 +115,7 @@ impl Frames {
         Self {
             main: add(program, 0x4101, ret),
             work: add(program, 0x4200, 0),
-            recurse: [add(program, 0x4300, 0), add(program, 0x4311, ret)],
+            recurse: [add(program, 0x4300, 0), add(program, 0x4311, ret | FrameFlags::HEURISTIC)],
             unnamed: add(program, 0x8123, 0),
             kernel: add(ModuleId::KERNEL, 0xffff_ffff_8123_4567, FrameFlags::KERNEL),
             cut: add(program, 0, FrameFlags::CUT),

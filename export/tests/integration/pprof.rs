@@ -102,6 +102,7 @@ fn go_sees_stacks_and_labels() {
     trace(&["comm: worker 7", "process: prog", "pid: 100", "tid: 101", "20 work(int; char)", "main"]);
     trace(&[
         "comm: prog",
+        "frames: guessed",
         "process: prog",
         "pid: 100",
         "tid: 100",

@@ -59,7 +59,7 @@ pub(crate) struct RunArgs {
     /// What records
     #[arg(long, value_enum, default_value_t = Backend::Auto)]
     pub(crate) backend: Backend,
-    /// Write figures of the recording itself
+    /// Write figures of the recording itself, as JSON; `-` is stdout
     #[arg(long, value_name = "FILE.json")]
     pub(crate) stats: Option<PathBuf>,
     /// Record this command and its children, and end with it

@@ -1,14 +1,15 @@
 //! Where a recording is written. A temporary file is made before the recording starts, so that a folder that can't be
 //! written is told at once, and put into place when it is whole. What is there already and is no file (a device, a
-//! pipe) is written to as it is.
+//! pipe) is opened when the recording is over, as a pipe waits for its reader, and written to as it is.
 
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use export::format::{ExportFormat, Profile, by_name, for_path, formats};
+use rustix::fs::{Access, access};
 
 use crate::temporary::Temporary;
 use crate::{Usage, say};
@@ -33,8 +34,15 @@ impl Output {
                 Usage(format!("the ending of {} is no format: use one of {}", path.display(), known()))
             })?,
         };
-        let target = if stdout { Target::Stdout } else { Target::open(path, taken)? };
-        Ok(Self { target, format })
+        Ok(Self { target: Target::open(path, taken)?, format })
+    }
+
+    /// What is at its place when it is written is kept, and the file is called `name` then.
+    pub(crate) fn or_named(mut self, name: &str) -> Self {
+        if let Target::File { path, if_taken, .. } = &mut self.target {
+            *if_taken = Some(path.with_file_name(name));
+        }
+        self
     }
 
     /// Writes the profile and puts the file into place.
@@ -53,51 +61,68 @@ pub(crate) enum Target {
     /// Something that is there and is no file.
     Special {
         path: PathBuf,
-        file: File,
     },
     File {
         path: PathBuf,
         temporary: Temporary,
+        if_taken: Option<PathBuf>,
     },
 }
 
 impl Target {
-    /// Makes sure that `path` can be written.
+    /// Makes sure that `path` can be written; `-` is stdout.
     pub(crate) fn open(path: &Path, taken: &mut Taken) -> anyhow::Result<Self> {
-        if path.is_dir() {
-            return Err(Usage(format!("{} is a folder: name a file in it", path.display())).into());
+        let mut take = |place: PathBuf| {
+            let is_free = taken.0.insert(place);
+            is_free
+                .then_some(())
+                .ok_or_else(|| Usage(format!("{} is named twice as an output", path.display())))
+        };
+        if path.as_os_str() == "-" {
+            take(path.to_owned())?;
+            return Ok(Self::Stdout);
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let refuse = |error: io::Error| unwritable(path, folder, &error);
+        // The kernel does not follow somebody else's link in a folder like /tmp, which `canonicalize` would.
+        let is_special = match path.metadata() {
+            Ok(data) if data.is_dir() => {
+                return Err(Usage(format!("{} is a folder: name a file in it", path.display())).into());
+            }
+            Ok(data) => !data.is_file(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) => return Err(refuse(error)),
+        };
         // A link is followed: what it leads to is replaced, not the link.
         let place = path
             .canonicalize()
             .or_else(|_| Ok(folder.canonicalize()?.join(path.file_name().unwrap_or_default())));
-        let place = place.map_err(|error: io::Error| unwritable(path, folder, &error))?;
-        if !taken.0.insert(place.clone()) {
-            return Err(Usage(format!("{} is named twice as an output", path.display())).into());
+        let place = place.map_err(refuse)?;
+        take(place.clone())?;
+        if is_special {
+            access(&place, Access::WRITE_OK).map_err(|error| refuse(error.into()))?;
+            return Ok(Self::Special { path: path.to_owned() });
         }
-        if place.metadata().is_ok_and(|data| !data.is_file()) {
-            let file = OpenOptions::new().write(true).open(&place);
-            let file = file.map_err(|error| unwritable(path, folder, &error))?;
-            return Ok(Self::Special { path: path.to_owned(), file });
-        }
-        let temporary = Temporary::new_in(place.parent().unwrap_or(folder));
-        let temporary = temporary.map_err(|error| unwritable(path, folder, &error))?;
-        Ok(Self::File { path: place, temporary })
+        let temporary = Temporary::new_in(place.parent().unwrap_or(folder)).map_err(refuse)?;
+        Ok(Self::File { path: place, temporary, if_taken: None })
     }
 
     /// Lets `write` fill it, and puts a file into place when it is whole.
     pub(crate) fn fill(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
         match self {
             Self::Stdout => buffered(io::stdout().lock(), write).context("stdout can't be written"),
-            Self::Special { path, file } => {
-                buffered(file, write).with_context(|| format!("{} can't be written", path.display()))
-            }
-            Self::File { path, mut temporary } => {
-                buffered(temporary.file(), write)
-                    .and_then(|()| temporary.persist(&path))
-                    .with_context(|| format!("{} can't be written", path.display()))?;
-                say(&format!("wrote {}", path.display()));
+            Self::Special { path } => OpenOptions::new()
+                .write(true)
+                .open(&path)
+                .and_then(|file| buffered(file, write))
+                .with_context(|| format!("{} can't be written", path.display())),
+            Self::File { path, mut temporary, if_taken } => {
+                let written = buffered(temporary.file(), write).and_then(|()| match if_taken {
+                    Some(other) => temporary.persist_at_first_free([&path, &other]),
+                    None => temporary.persist(&path).map(|()| path.clone()),
+                });
+                let place = written.with_context(|| format!("{} can't be written", path.display()))?;
+                say(&format!("wrote {}", place.display()));
                 Ok(())
             }
         }

@@ -1,10 +1,13 @@
 //! `collector run`: records, writes, and tells how it went.
 
+use std::env;
+use std::io::{self, Read as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::PathBuf;
-use std::process::{ExitCode, ExitStatus};
+use std::path::Path;
+use std::process::{self, ExitCode, ExitStatus};
+use std::thread;
 use std::time::Instant;
 
 use collector_common::record::SampleKindId;
@@ -45,6 +48,7 @@ pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
     let ended = session.run(stop.as_fd(), |progress| line.update(progress))?;
     line.clear();
     let recording = session.finish()?;
+    abandon_when_told_twice(stop)?;
     say(&summarize(&recording));
     if recording.ledger.delivered() == 0 {
         say(&format!("warning: no samples: {}", why_nothing(&targets, command.is_some())));
@@ -66,10 +70,19 @@ impl Plan {
         if print_hottest && args.format.is_some() {
             return Err(Usage("--format needs -o FILE, or `-o -` for stdout".to_owned()).into());
         }
-        let paths = if print_hottest { default_outputs() } else { args.outputs };
+        if args.command.is_empty() && env::args_os().next_back().is_some_and(|last| last == "--") {
+            return Err(Usage("no command follows `--`".to_owned()).into());
+        }
         let mut taken = Taken::default();
-        let mut open = |path: &PathBuf| Output::open(path, args.format.as_deref(), &mut taken);
-        let outputs = paths.iter().map(&mut open).collect::<anyhow::Result<_>>()?;
+        let mut open = |path: &Path| Output::open(path, args.format.as_deref(), &mut taken);
+        let outputs = if print_hottest {
+            let outputs = default_outputs()
+                .into_iter()
+                .map(|[name, other]| Ok(open(Path::new(&name))?.or_named(&other)));
+            outputs.collect::<anyhow::Result<_>>()?
+        } else {
+            args.outputs.iter().map(|path| open(path)).collect::<anyhow::Result<_>>()?
+        };
         let stats = args.stats.map(|path| Target::open(&path, &mut taken)).transpose()?;
         let targets = Targets { pids: args.pids.into_iter().collect(), cgroup: args.cgroup, comm: args.comm };
         let sampling = Settings { frequency: args.frequency, targets, ..Settings::default() };
@@ -104,17 +117,30 @@ fn why_nothing(targets: &Targets, command: bool) -> &'static str {
     }
 }
 
-/// `collector-20260131T235959Z.html` and the pprof beside it; the process id is added where these are there already.
-fn default_outputs() -> Vec<PathBuf> {
+/// `collector-20260131T235959Z.html` and the pprof beside it, each with what it is called if another recording of that
+/// second has taken its name.
+fn default_outputs() -> [[String; 2]; 2] {
     let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
-    let names = |stem: &str| [".html", ".pb.gz"].map(|ending| PathBuf::from(format!("{stem}{ending}")));
-    let stem = format!("collector-{now}");
-    let first = names(&stem);
-    if first.iter().any(|name| name.exists()) {
-        names(&format!("{stem}-{}", std::process::id())).into()
-    } else {
-        first.into()
-    }
+    let stems = [format!("collector-{now}"), format!("collector-{now}-{}", process::id())];
+    [".html", ".pb.gz"].map(|ending| stems.each_ref().map(|stem| format!("{stem}{ending}")))
+}
+
+/// From here on a first signal is answered, and a second one ends the program: an output may be slow, or wait for a
+/// reader for ever. Signals that came before have ended the recording.
+fn abandon_when_told_twice(mut signals: UnixStream) -> io::Result<()> {
+    signals.set_nonblocking(true)?;
+    while signals.read(&mut [0; 64]).is_ok_and(|bytes| bytes > 0) {}
+    signals.set_nonblocking(false)?;
+    thread::spawn(move || {
+        for line in ["the recording is being written: a second signal abandons it", "abandoned"] {
+            if signals.read_exact(&mut [0]).is_err() {
+                return;
+            }
+            say(&format!("collector: {line}"));
+        }
+        process::exit(1);
+    });
+    Ok(())
 }
 
 fn describe(status: ExitStatus) -> String {

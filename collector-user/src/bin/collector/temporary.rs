@@ -4,8 +4,8 @@
 use std::fs::{File, Permissions};
 use std::io;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
 use rustix::io::Errno;
@@ -46,21 +46,51 @@ impl Temporary {
         }
     }
 
-    /// Puts it into place, in the folder that it was made for. What is there is replaced at once.
-    pub(crate) fn persist(self, path: &Path) -> io::Result<()> {
+    /// Puts it into place, in the folder that it was made for. What is there is replaced at once; its owner and mode
+    /// stay.
+    pub(crate) fn persist(mut self, path: &Path) -> io::Result<()> {
+        if let Ok(replaced) = path.metadata() {
+            let file = self.file();
+            // Who may not give a file away owns the new one, and lets read it whom the umask lets.
+            if fchown(&*file, Some(replaced.uid()), Some(replaced.gid())).is_ok() {
+                file.set_permissions(Permissions::from_mode(replaced.mode() & 0o777))?;
+            }
+        }
         match self {
             // A link replaces nothing, a rename does: so it gets a name first, for an instant.
             Self::Unnamed(file) => {
-                let open_file = format!("/proc/self/fd/{}", file.as_raw_fd());
-                let link =
-                    |name: &Path| Ok(linkat(CWD, open_file.as_str(), CWD, name, AtFlags::SYMLINK_FOLLOW)?);
                 let folder = path.parent().unwrap_or(Path::new("/"));
-                names().make_in(folder, link)?.persist(path)?;
+                names().make_in(folder, |name| link(&file, name))?.persist(path)?;
             }
             Self::Named(file) => drop(file.persist(path)?),
         }
         Ok(())
     }
+
+    /// Puts it at the first of two places where nothing is, and gives that.
+    pub(crate) fn persist_at_first_free(self, [first, second]: [&Path; 2]) -> io::Result<PathBuf> {
+        let place = match self {
+            Self::Unnamed(file) => match link(&file, first) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    link(&file, second).map(|()| second)
+                }
+                linked => linked.map(|()| first),
+            },
+            Self::Named(file) => match file.persist_noclobber(first) {
+                Err(taken) if taken.error.kind() == io::ErrorKind::AlreadyExists => {
+                    taken.file.persist_noclobber(second).map(|_| second).map_err(io::Error::from)
+                }
+                persisted => persisted.map(|_| first).map_err(io::Error::from),
+            },
+        };
+        place.map(Path::to_path_buf)
+    }
+}
+
+/// Gives an open file a name that is free.
+fn link(file: &File, name: &Path) -> io::Result<()> {
+    let open_file = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(linkat(CWD, open_file.as_str(), CWD, name, AtFlags::SYMLINK_FOLLOW)?)
 }
 
 fn names() -> Builder<'static, 'static> {
@@ -77,25 +107,42 @@ mod tests {
 
     use super::*;
 
+    const MAKERS: [fn(&Path) -> io::Result<Temporary>; 2] =
+        [|folder| Ok(Temporary::unnamed_in(folder)?), Temporary::named_in];
+
     fn entries(folder: &Path) -> Vec<OsString> {
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect()
     }
 
     #[test]
     fn it_replaces_a_file_when_it_is_whole() {
-        let unnamed = |folder: &Path| Temporary::unnamed_in(folder).map_err(io::Error::from);
-        for make in [unnamed, Temporary::named_in] {
+        for make in MAKERS {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("x");
             fs::write(&path, "old").unwrap();
-            let as_others = fs::metadata(&path).unwrap().permissions();
+            fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
             let mut temporary = make(folder.path()).unwrap();
             temporary.file().write_all(b"new").unwrap();
             assert_eq!(fs::read(&path).unwrap(), b"old");
             temporary.persist(&path).unwrap();
             assert_eq!(fs::read(&path).unwrap(), b"new");
-            assert_eq!(fs::metadata(&path).unwrap().permissions(), as_others);
+            assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o640, "as the one before");
             assert_eq!(entries(folder.path()), ["x"]);
+        }
+    }
+
+    #[test]
+    fn it_takes_the_first_free_place() {
+        for make in MAKERS {
+            let folder = tempfile::tempdir().unwrap();
+            let places = ["x", "y"].map(|name| folder.path().join(name));
+            let persist = || {
+                make(folder.path()).unwrap().persist_at_first_free(places.each_ref().map(PathBuf::as_path))
+            };
+            assert_eq!(persist().unwrap(), places[0]);
+            assert_eq!(persist().unwrap(), places[1]);
+            assert_eq!(persist().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+            assert_eq!(entries(folder.path()).len(), 2);
         }
     }
 

@@ -2,8 +2,8 @@
 //!
 //! Samples go out one by one while their locations and strings are collected, so that no copy of the profile is
 //! made; the order of a message's fields is free. A sample has the labels `pid` and `tid` (numbers), `comm` (the
-//! thread's name at the time), `process` (its main thread's), and the attributes it was recorded with. A frame
-//! without a symbol becomes a location without a line: readers name it by its mapping, or look into the file.
+//! thread's name at the time), `process` (its main thread's), `frames` (`guessed`, where some of the stack's frames were
+//! found by a heuristic), and the attributes it was recorded with. A frame without a symbol becomes a location without a line: readers name it by its mapping, or look into the file.
 
 use std::io::{self, Write};
 
@@ -171,10 +171,12 @@ impl<'a> Writer<'a> {
         let machine = self.profile.machine;
         let rows = Rows::of(machine, columns);
         let threads: Vec<Vec<Label>> = machine.threads().iter().map(|thread| self.labels(thread)).collect();
+        let guessed = self.text_label("frames", "guessed");
         let mut message = Sample::default();
         for (key, values) in rows.iter() {
+            let stack = machine.stacks().get(key.stack);
             message.location_id.clear();
-            for &frame in machine.stacks().get(key.stack) {
+            for &frame in stack {
                 let location = self.location(frame);
                 message.location_id.push(location);
             }
@@ -182,6 +184,8 @@ impl<'a> Writer<'a> {
             message.value.extend_from_slice(values);
             message.label.clear();
             message.label.extend(threads.get(key.thread.0 as usize).into_iter().flatten());
+            let is_guess = |&frame: &FrameId| machine.frames().get(frame).flags.has(FrameFlags::HEURISTIC);
+            message.label.extend(guessed.filter(|_| stack.iter().any(is_guess)));
             for &(name, value) in machine.attributes().get(key.attributes) {
                 message.label.extend(self.text_label(machine.string(name), machine.string(value)));
             }
