@@ -65,12 +65,12 @@ impl Stats {
     pub fn account(&self) -> Vec<String> {
         let mut lines = vec![self.account_of_samples()];
         lines.extend(self.account_of_stacks());
-        lines.extend(self.account_of_faults());
         lines
     }
 
-    /// `None` where the copies of user stacks met nothing unusual.
-    fn account_of_faults(&self) -> Option<String> {
+    /// What the BPF programs could not read or learn, for people; `None` where they met nothing unusual. What it did to
+    /// stacks is in [`Self::account`].
+    pub fn faults(&self) -> Option<String> {
         let Faults { absent_pages, busy_mappings, no_registers } = self.bpf_faults;
         let faults = [
             (absent_pages, "pages of stacks were not in memory"),

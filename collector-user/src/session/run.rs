@@ -303,7 +303,7 @@ impl Session {
         stats.ledger = ledger;
         stats.stacks = tally.ends().collect::<BTreeMap<_, _>>();
         stats.frames = tally.frames();
-        machine.system_mut().account = stats.account();
+        machine.system_mut().account = stats.account().into_iter().chain(stats.faults()).collect();
         Ok(Recording { machine, ledger, stats, warnings, modules })
     }
 

@@ -3,7 +3,8 @@
 //! Samples go out one by one while their locations and strings are collected, so that no copy of the profile is
 //! made; the order of a message's fields is free. A sample has the labels `pid` and `tid` (numbers), `comm` (the
 //! thread's name at the time), `process` (its main thread's), `frames` (`guessed`, where some of the stack's frames were
-//! found by a heuristic), and the attributes it was recorded with. A frame without a symbol becomes a location without a line: readers name it by its mapping, or look into the file.
+//! found by a heuristic), and the attributes it was recorded with. A frame without a symbol becomes a location without a
+//! line: readers name it by its mapping, or look into the file.
 
 use std::io::{self, Write};
 
