@@ -5,4 +5,5 @@
 mod corpus;
 mod guesses;
 mod hostile;
+mod replay;
 mod walks;

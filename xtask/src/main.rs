@@ -7,6 +7,7 @@
 mod bench;
 mod build_ebpf;
 mod command;
+mod fixtures;
 mod install;
 mod package;
 mod run;
@@ -75,6 +76,14 @@ enum Task {
     Windows,
     /// Check the house rules that no compiler checks
     Tidy,
+    /// Sample real programs under gdb, for the unwinder's replay test and bench, into target/fixtures
+    Fixtures {
+        /// Names of programs; all, if there is none
+        names: Vec<String>,
+        /// Also replace the part that is in the repository
+        #[arg(long)]
+        commit: bool,
+    },
     /// Run the benches, all or those of one name
     Bench {
         /// Name of a bench target
@@ -106,6 +115,7 @@ fn perform(task: Task) -> anyhow::Result<()> {
         Task::Package => package::package(&workspace),
         Task::Windows => windows::windows(&workspace),
         Task::Tidy => tidy::tidy(&workspace),
+        Task::Fixtures { names, commit } => fixtures::fixtures(&workspace, &names, commit),
         Task::Bench { name, args } => bench::bench(&workspace, name.as_deref(), &args),
     }
 }

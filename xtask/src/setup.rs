@@ -37,6 +37,7 @@ pub(crate) enum Verb {
     Windows,
     Tidy,
     Bench,
+    Fixtures,
 }
 
 /// A group of requirements.
@@ -52,6 +53,8 @@ enum Need {
     Browser,
     /// Clippy and rustfmt.
     Lints,
+    /// A debugger, and the languages of the programs that it samples.
+    Fixtures,
 }
 
 impl Verb {
@@ -59,8 +62,10 @@ impl Verb {
         match self {
             Self::BuildEbpf | Self::Install | Self::Run | Self::Package => &[Need::Bpf],
             Self::Windows => &[Need::Windows],
-            Self::Any | Self::Test => &[Need::Bpf, Need::Windows, Need::Tests, Need::Browser, Need::Lints],
+            Self::Test => &[Need::Bpf, Need::Windows, Need::Tests, Need::Browser, Need::Lints],
+            Self::Any => &[Need::Bpf, Need::Windows, Need::Tests, Need::Browser, Need::Lints, Need::Fixtures],
             Self::Bench => &[Need::Bpf, Need::Tests],
+            Self::Fixtures => &[Need::Tests, Need::Fixtures],
             Self::Tidy => &[],
         }
     }
@@ -119,7 +124,7 @@ fn is_met_otherwise(workspace: &Workspace, need: Need) -> bool {
         Need::Bpf => BpfToolchain::detect(workspace).is_some(),
         Need::Lints => matches!(BpfToolchain::detect(workspace), Some(BpfToolchain::Nightly { .. })),
         Need::Windows => WindowsToolchain::detect().is_some(),
-        Need::Tests | Need::Browser => false,
+        Need::Tests | Need::Browser | Need::Fixtures => false,
     }
 }
 
@@ -128,10 +133,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_test_verb_covers_what_every_other_verb_needs() {
+    fn set_up_without_a_verb_covers_what_every_verb_needs() {
         for verb in Verb::value_variants() {
             for need in verb.needs() {
-                assert!(Verb::Test.needs().contains(need), "{verb:?} needs {need:?}");
+                assert!(Verb::Any.needs().contains(need), "{verb:?} needs {need:?}");
             }
         }
     }

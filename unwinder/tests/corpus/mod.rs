@@ -3,7 +3,9 @@
 
 #![allow(dead_code, reason = "each of the binaries that include this module uses a part of it")]
 
-use std::collections::HashMap;
+pub(crate) mod saved;
+
+use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,7 +32,7 @@ impl Captured {
     }
 }
 
-/// An executable mapping and the bytes of the ELF file behind it.
+/// An executable mapping and the bytes of the ELF file behind it; none and no table for code that is of no file.
 #[derive(Debug)]
 pub(crate) struct Module {
     pub(crate) name: String,
@@ -38,13 +40,25 @@ pub(crate) struct Module {
     pub(crate) end: u64,
     pub(crate) bias: u64,
     pub(crate) elf: Arc<Vec<u8>>,
-    pub(crate) table: Arc<UnwindTable>,
+    /// Of the mapping's first byte in `elf`.
+    offset: u64,
+    pub(crate) table: Option<Arc<UnwindTable>>,
+}
+
+impl Module {
+    /// The file's bytes from `address` on.
+    fn code(&self, address: u64) -> Option<&[u8]> {
+        let bytes = self.elf.get(usize::try_from(self.offset.checked_add(address - self.start)?).ok()?..)?;
+        Some(bytes).filter(|rest| !rest.is_empty())
+    }
 }
 
 /// A process' executable mappings, sorted.
 #[derive(Debug, Default)]
 pub(crate) struct Space {
     pub(crate) modules: Vec<Module>,
+    /// Code that is of no file, in pieces that do not overlap.
+    pages: Arc<BTreeMap<u64, Vec<u8>>>,
     generation: Option<NonZeroU64>,
 }
 
@@ -56,8 +70,19 @@ impl AddressSpace for Space {
             start: module.start,
             end: module.end,
             bias: module.bias,
-            table: Some(&module.table),
+            table: module.table.as_deref(),
         })
+    }
+
+    fn code(&self, address: u64, buffer: &mut [u8]) -> usize {
+        let mut filled = 0;
+        while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            let Some(bytes) = self.bytes_at(address.wrapping_add(filled as u64)) else { break };
+            let length = bytes.len().min(rest.len());
+            rest[..length].copy_from_slice(&bytes[..length]);
+            filled += length;
+        }
+        filled
     }
 
     fn generation(&self) -> Option<NonZeroU64> {
@@ -68,18 +93,44 @@ impl AddressSpace for Space {
 impl Space {
     fn new(modules: Vec<Module>) -> Self {
         static GENERATIONS: AtomicU64 = AtomicU64::new(1);
-        Space { modules, generation: NonZeroU64::new(GENERATIONS.fetch_add(1, Ordering::Relaxed)) }
+        let generation = NonZeroU64::new(GENERATIONS.fetch_add(1, Ordering::Relaxed));
+        Space { modules, pages: Arc::default(), generation }
+    }
+
+    fn bytes_at(&self, address: u64) -> Option<&[u8]> {
+        let piece = self.pages.range(..=address).next_back();
+        if let Some(bytes) = piece.and_then(|(start, page)| page.get((address - start) as usize..))
+            && !bytes.is_empty()
+        {
+            return Some(bytes);
+        }
+        let module = self.modules.iter().find(|module| (module.start..module.end).contains(&address))?;
+        module.code(address)
     }
 
     /// The same mappings with tables that have compiled nothing yet.
     pub(crate) fn fresh(&self) -> Self {
+        let table = |module: &Module| {
+            let table = module.table.as_ref().map(|_| UnwindTable::from_elf(module.elf.as_slice()).unwrap());
+            table.map(Arc::new)
+        };
+        self.with_tables(table)
+    }
+
+    /// The same mappings without unwind information of the files that `without` names.
+    pub(crate) fn stripped(&self, without: impl Fn(&Module) -> bool) -> Self {
+        self.with_tables(|module| module.table.clone().filter(|_| !without(module)))
+    }
+
+    fn with_tables(&self, table: impl Fn(&Module) -> Option<Arc<UnwindTable>>) -> Self {
         let fresh = |module: &Module| Module {
             name: module.name.clone(),
             elf: Arc::clone(&module.elf),
-            table: Arc::new(UnwindTable::from_elf(module.elf.as_slice()).unwrap()),
+            table: table(module),
             ..*module
         };
-        Space::new(self.modules.iter().map(fresh).collect())
+        let space = Space::new(self.modules.iter().map(fresh).collect());
+        Space { pages: Arc::clone(&self.pages), ..space }
     }
 }
 
@@ -205,7 +256,7 @@ fn space(maps: &str, vdso: &[u8]) -> Space {
         });
         let bias = start.wrapping_sub(svma_of_offset(elf, offset));
         let (elf, table) = (Arc::clone(elf), Arc::clone(table));
-        modules.push(Module { name: name.to_owned(), start, end, bias, elf, table });
+        modules.push(Module { name: name.to_owned(), start, end, bias, elf, offset, table: Some(table) });
     }
     modules.sort_by_key(|module| module.start);
     Space::new(modules)
@@ -214,9 +265,10 @@ fn space(maps: &str, vdso: &[u8]) -> Space {
 /// The virtual address as linked of a mapping's first byte.
 fn svma_of_offset(elf: &[u8], offset: u64) -> u64 {
     let file = object::File::parse(elf).unwrap();
+    // Two segments may share a page of the file; the mappings here are executable.
     let segment = file.segments().find(|segment| {
         let (start, size) = segment.file_range();
-        (start & !0xfff..start + size).contains(&offset)
+        segment.permissions().executable() && (start & !0xfff..start + size).contains(&offset)
     });
     let segment = segment.expect("a segment for the mapping's offset");
     segment.address().wrapping_add(offset).wrapping_sub(segment.file_range().0)

@@ -8,6 +8,7 @@ use std::process::Command;
 
 use super::Need;
 use crate::command;
+use crate::fixtures;
 use crate::toolchain;
 
 /// One thing a machine must have.
@@ -59,6 +60,7 @@ pub(super) fn of(need: Need) -> Vec<Requirement> {
         Need::Tests => vec![c_compiler(), cxx_compiler(), binutils(), perf(), go()],
         Need::Browser => vec![chromium(), node(), npm()],
         Need::Lints => vec![bpf_clippy()],
+        Need::Fixtures => vec![gdb(), musl(), openssl(), python(), node(), java()],
     }
 }
 
@@ -207,6 +209,51 @@ fn npm() -> Requirement {
         check: Check::Program("npm"),
         debian: &["npm"],
         elsewhere: Elsewhere::Package { dnf: "nodejs-npm", pacman: "npm" },
+    }
+}
+
+fn gdb() -> Requirement {
+    Requirement {
+        name: "gdb",
+        check: Check::Program("gdb"),
+        debian: &["gdb"],
+        elsewhere: Elsewhere::Package { dnf: "gdb", pacman: "gdb" },
+    }
+}
+
+fn musl() -> Requirement {
+    Requirement {
+        name: "musl's C compiler",
+        check: Check::Program("musl-gcc"),
+        debian: &["musl-tools"],
+        elsewhere: Elsewhere::Package { dnf: "musl-gcc", pacman: "musl" },
+    }
+}
+
+fn openssl() -> Requirement {
+    Requirement {
+        name: "openssl",
+        check: Check::Program("openssl"),
+        debian: &["openssl"],
+        elsewhere: Elsewhere::Package { dnf: "openssl", pacman: "openssl" },
+    }
+}
+
+fn python() -> Requirement {
+    Requirement {
+        name: "python3",
+        check: Check::File(fixtures::PYTHON),
+        debian: &["python3"],
+        elsewhere: Elsewhere::Package { dnf: "python3", pacman: "python" },
+    }
+}
+
+fn java() -> Requirement {
+    Requirement {
+        name: "javac",
+        check: Check::Program("javac"),
+        debian: &["openjdk-17-jdk-headless"],
+        elsewhere: Elsewhere::Package { dnf: "java-17-openjdk-devel", pacman: "jdk17-openjdk" },
     }
 }
 

@@ -1,0 +1,162 @@
+//! Saved samples of real programs (see `xtask/fixtures`), walked again: every frame is the one that a witness saw, or the
+//! difference is of a kind that is listed here with its reason. `docs/unwinder.md` has the same list in words.
+
+mod differences;
+
+use std::fmt;
+
+use unwinder::{Frame, StopReason, Unwinder};
+
+use crate::corpus::saved::{self, Fixture};
+use crate::corpus::{Captured, Run};
+use differences::{DIFFERENCES, Known, RECURSIONS};
+
+/// How our chain of addresses relates to the witness's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Relation {
+    Equal,
+    /// The witness saw more outer frames.
+    Shorter,
+    /// We have more outer frames.
+    Longer,
+    /// From some frame on, each has another.
+    Other,
+}
+
+/// A sample, walked.
+struct Walked<'a> {
+    fixture: &'a Fixture,
+    run: &'a Run,
+    stack: &'a Captured,
+    frames: Vec<Frame>,
+    stop: StopReason,
+    /// Frames from the innermost on that are the witness's.
+    same: usize,
+}
+
+impl<'a> Walked<'a> {
+    fn new(fixture: &'a Fixture, run: &'a Run, stack: &'a Captured, unwinder: &mut Unwinder) -> Self {
+        let mut frames = Vec::new();
+        let stop = unwinder.unwind(&run.space, &stack.registers, &stack.stack(), |frame| frames.push(frame));
+        let same =
+            frames.iter().zip(&stack.chain).take_while(|(frame, seen)| frame.address == **seen).count();
+        Walked { fixture, run, stack, frames, stop, same }
+    }
+
+    fn relation(&self) -> Relation {
+        match (self.same == self.frames.len(), self.same == self.stack.chain.len()) {
+            (true, true) => Relation::Equal,
+            (true, false) => Relation::Shorter,
+            (false, true) => Relation::Longer,
+            (false, false) => Relation::Other,
+        }
+    }
+
+    fn is_guessed(&self) -> bool {
+        self.frames.iter().any(|frame| frame.heuristic)
+    }
+
+    fn known_difference(&self) -> Option<&'static Known> {
+        DIFFERENCES.iter().find(|known| {
+            known.fixture == self.fixture.name
+                && (known.relation, known.stop) == (self.relation(), self.stop)
+                && known.guessed == self.is_guessed()
+        })
+    }
+}
+
+impl fmt::Display for Walked<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let modules = &self.run.space.modules;
+        let located = |address: u64| {
+            let module = modules.iter().find(|module| (module.start..module.end).contains(&address));
+            match (self.fixture.name_at(address.wrapping_sub(1)), module) {
+                (Some(name), _) => name.to_owned(),
+                (None, Some(module)) => format!("{}+{:#x}", module.name, address.wrapping_sub(module.bias)),
+                (None, None) => format!("{address:#x}"),
+            }
+        };
+        let Walked { fixture, stack, stop, same, .. } = self;
+        let shown = same.saturating_sub(1);
+        let ours = self.frames.iter().skip(shown).map(|frame| located(frame.address));
+        let seen = stack.chain.iter().skip(shown).map(|&address| located(address));
+        write!(
+            out,
+            "{} {}: {:?}, {stop:?}, guessed: {}, {same} alike\n  ours {:?}\n  seen {:?}",
+            fixture.name,
+            stack.name,
+            self.relation(),
+            self.is_guessed(),
+            ours.take(8).collect::<Vec<_>>(),
+            seen.take(8).collect::<Vec<_>>(),
+        )
+    }
+}
+
+/// Walks every sample of the fixtures and hands it on.
+fn walk_all(fixtures: &[Fixture], mut visit: impl FnMut(&Walked<'_>)) {
+    // One of the stacks is 10,000 deep.
+    let mut unwinder = Unwinder::with_depth_limit(20_000);
+    for fixture in fixtures {
+        for (run, stack) in fixture.stacks() {
+            visit(&Walked::new(fixture, run, stack, &mut unwinder));
+        }
+    }
+}
+
+/// That every sample is as the witness saw it, or differs in a way that is listed; how many do, in the list's order.
+fn differences(fixtures: &[Fixture]) -> Vec<usize> {
+    let mut counts = vec![0; DIFFERENCES.len()];
+    let mut unknown = Vec::new();
+    walk_all(fixtures, |walked| {
+        let is_plain = walked.relation() == Relation::Equal && walked.stop == StopReason::Root;
+        if is_plain && !walked.is_guessed() {
+            return;
+        }
+        match DIFFERENCES.iter().position(|known| Some(known) == walked.known_difference()) {
+            Some(index) => counts[index] += 1,
+            None => unknown.push(walked.to_string()),
+        }
+    });
+    assert!(unknown.is_empty(), "{} samples differ:\n{}", unknown.len(), unknown.join("\n"));
+    counts
+}
+
+#[test]
+fn committed_samples_are_as_their_witness_saw_them() {
+    let counts = differences(&saved::committed());
+    assert_eq!(counts, DIFFERENCES.map(|known| known.committed));
+}
+
+#[test]
+fn samples_of_this_machine_are_as_their_witness_saw_them() {
+    let fixtures = saved::local();
+    for (known, count) in DIFFERENCES.iter().zip(differences(&fixtures)) {
+        let samples = fixtures.iter().filter(|fixture| fixture.name == known.fixture);
+        let total: usize = samples.map(|fixture| fixture.stacks().count()).sum();
+        assert!(count * 100 <= total * known.percent, "{known:?}: {count} of {total}");
+    }
+}
+
+/// Where code was compiled at run time there is no witness of every frame, but it is known how often a function calls
+/// itself.
+#[test]
+fn recursions_of_compiled_code_have_their_depth() {
+    for fixtures in [saved::committed(), saved::local()] {
+        for recursion in &RECURSIONS {
+            let (mut right, mut total) = (0, 0);
+            walk_all(&fixtures, |walked| {
+                let is_of_it = |frame: &&Frame| {
+                    let name = walked.fixture.name_at(frame.lookup_address());
+                    name.is_some_and(|name| name.contains(recursion.function))
+                };
+                let depth = walked.frames.iter().filter(is_of_it).count();
+                if walked.fixture.name == recursion.fixture && depth > 0 {
+                    total += 1;
+                    right += usize::from(depth == recursion.depth && walked.stop == StopReason::Root);
+                }
+            });
+            assert!(right * 100 >= total * recursion.percent, "{recursion:?}: {right} of {total}");
+        }
+    }
+}
