@@ -224,7 +224,10 @@ impl<S: AddressSpace, M: StackMemory> Walk<'_, S, M> {
             Rule::General { needs_all: true, .. } if known != Known::All => Err(Halt::NeedsAllRegisters),
             Rule::General { id, .. } => self.general_step(id, frame, registers, known),
             Rule::Root => Err(StopReason::Root.into()),
-            Rule::Missing => self.guess(frame, registers),
+            Rule::Missing => match self.made_by_hand(frame, registers, known) {
+                Some(caller) => caller,
+                None => self.guess(frame, registers),
+            },
             Rule::Unsupported | Rule::FromSp { .. } | Rule::FromBp { .. } => {
                 Err(StopReason::Unsupported.into())
             }
@@ -274,6 +277,27 @@ impl<S: AddressSpace, M: StackMemory> Walk<'_, S, M> {
         }
         core.bp == 0
             && matches!(self.stack.read_u64(core.sp.wrapping_add(ALIGNMENT)), Err(StackReadError::Beyond))
+    }
+
+    /// The step from a return address that no call pushed, but that was put on the stack to have a function begin, as
+    /// `makecontext` does with `__start_context`: it is the function's first, and the one before it is nobody's.
+    fn made_by_hand(
+        &mut self,
+        frame: Frame,
+        registers: &Registers,
+        known: Known,
+    ) -> Option<Result<Caller, Halt>> {
+        if frame.kind != FrameKind::ReturnAddress {
+            return None;
+        }
+        let begins = !matches!(self.rule_at(frame.address), Rule::Missing);
+        let step = begins.then(|| self.full_step(Frame { kind: FrameKind::Ip, ..frame }, registers, known));
+        // Where the frame lies is asked about again.
+        self.rule_at(frame.lookup_address());
+        step.filter(|step| match step {
+            Ok(caller) => region::find(self.space, caller.registers.ip().wrapping_sub(1)).region.is_mapped(),
+            Err(halt) => matches!(halt, Halt::Stop(StopReason::Root)),
+        })
     }
 
     /// The caller of a frame without a rule.
