@@ -124,17 +124,18 @@ fn tables(criterion: &mut Criterion) {
             eprintln!("SKIPPED: {name} is not on this machine");
             continue;
         };
-        let Ok(table) = UnwindTable::from_elf(bytes.as_slice()) else { continue };
+        let Ok(table) = <UnwindTable>::from_elf(bytes.as_slice()) else { continue };
         table.compile_all();
         let report = table.size_report();
         eprintln!("{name}: {report:?}");
         let mut group =
             criterion.benchmark_group(format!("table/{}", name.rsplit('/').next().unwrap_or(name)));
         group.throughput(Throughput::Bytes(report.text_bytes as u64));
-        group.bench_function("from_elf", |bencher| bencher.iter(|| UnwindTable::from_elf(bytes.as_slice())));
+        group
+            .bench_function("from_elf", |bencher| bencher.iter(|| <UnwindTable>::from_elf(bytes.as_slice())));
         group.bench_function("compile_all", |bencher| {
             bencher.iter_batched_ref(
-                || UnwindTable::from_elf(bytes.as_slice()),
+                || <UnwindTable>::from_elf(bytes.as_slice()),
                 |table| table.iter().for_each(UnwindTable::compile_all),
                 BatchSize::PerIteration,
             );

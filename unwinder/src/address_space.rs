@@ -2,14 +2,15 @@
 
 use std::num::NonZeroU64;
 
-use crate::UnwindTable;
+use crate::x86_64::X86_64;
+use crate::{Architecture, UnwindTable};
 
 /// Executable memory of a process, at one moment.
-pub trait AddressSpace {
+pub trait AddressSpace<A: Architecture = X86_64> {
     /// The executable mapping that contains `address`; `None` if there is none.
     ///
     /// Called when an address leaves the mapping of the frame before, so a binary search is quick enough.
-    fn lookup(&self, address: u64) -> Option<Mapping<'_>>;
+    fn lookup(&self, address: u64) -> Option<Mapping<'_, A>>;
 
     /// A number that stands for this address space as it is now: no other address space that the same
     /// [`crate::Unwinder`] walks has it, and it changes whenever a mapping does. A walk then reuses what
@@ -32,7 +33,7 @@ pub trait AddressSpace {
 
 /// An executable mapping.
 #[derive(Clone, Copy, Debug)]
-pub struct Mapping<'a> {
+pub struct Mapping<'a, A: Architecture = X86_64> {
     /// The first address.
     pub start: u64,
     /// The address behind the last.
@@ -40,10 +41,10 @@ pub struct Mapping<'a> {
     /// Address in the process minus address as linked, wrapping: what was added to each `p_vaddr` at load.
     pub bias: u64,
     /// The file's unwind rules; `None` for executable memory that has none (JIT code, an unreadable file).
-    pub table: Option<&'a UnwindTable>,
+    pub table: Option<&'a UnwindTable<A>>,
 }
 
-impl Mapping<'_> {
+impl<A: Architecture> Mapping<'_, A> {
     pub(crate) fn contains(&self, address: u64) -> bool {
         self.start <= address && address < self.end
     }

@@ -1,6 +1,102 @@
-//! The seam between what all architectures share (walk, table, expressions) and what each defines for itself.
+//! The seam between what all architectures share (walk, table, rules, guesses) and what each defines for itself.
 
-pub use crate::x86_64::Registers;
-pub(crate) use crate::x86_64::{
-    Call, Core, GeneralStep, Known, LONGEST_CALL, LONGEST_STUB, REGISTER_COUNT, Rule, call_at_end, is_stub,
-};
+use std::fmt::Debug;
+
+use crate::signal::SignalFrame;
+use crate::table::{RegisterNumber, RuleView, Saved, Traits};
+use crate::{StackMemory, StopReason};
+
+/// An architecture whose stacks can be walked, chosen by type: a program may walk stacks of several.
+///
+/// Sealed: [`crate::x86_64::X86_64`] is the default of every type that has the parameter.
+#[expect(private_bounds, reason = "what makes an architecture is this crate's own matter")]
+pub trait Architecture: Machine {}
+
+/// What an architecture defines.
+pub(crate) trait Machine: Copy + Debug + Eq + 'static {
+    /// As messages name it.
+    const NAME: &str;
+    /// `e_machine` of its ELF files (`EM_*`).
+    const ELF_MACHINE: u16;
+    /// Registers that have rules, and the length of [`Self::Saved`].
+    const REGISTER_COUNT: usize;
+    /// The column of the instruction pointer.
+    const IP: RegisterNumber;
+    const SP: RegisterNumber;
+    /// Registers beside the instruction pointer that [`Self::Core`] has.
+    const FOLLOWED: &[RegisterNumber];
+    /// Whether a call leaves the return address in a register: no rule for it then says that it is still there.
+    const RETURNS_BY_REGISTER: bool;
+    const NOTHING_SAVED: Self::Saved;
+
+    /// A thread's registers by DWARF number.
+    type Values: Copy + Debug + Eq + AsRef<[u64]> + AsMut<[u64]>;
+    /// What becomes of each register, by DWARF number.
+    type Saved: Copy + Debug + AsRef<[Saved]> + AsMut<[Saved]>;
+    /// The registers that a quick walk follows.
+    type Core: Core<Quick = Self::Quick>;
+    /// A rule that needs no other registers than those.
+    type Quick: Copy + Debug + Eq;
+
+    fn core(values: &Self::Values) -> Self::Core;
+    fn set_core(values: &mut Self::Values, core: Self::Core);
+
+    /// The quick form of a rule with a usable CFA and return address, if it has one.
+    fn quick(rule: &RuleView<'_>) -> Option<Self::Quick>;
+
+    /// Sets the instruction pointer of a caller whose other registers are set already. `found` is what the rule of the
+    /// return address gave, if there is one. `None` where there is no way back.
+    fn return_to(caller: &mut Self::Values, found: Option<u64>, traits: Traits) -> Option<()>;
+
+    /// Whether a call frame instruction says that from here on the return address is signed, or no longer is.
+    fn toggles_signature(opcode: u8) -> bool;
+
+    const SIGNAL_FRAME: SignalFrame;
+
+    /// At most [`LONGEST_CODE`].
+    const LONGEST_CALL: usize;
+    /// The longest beginning of a stub that is looked at; at most [`LONGEST_CODE`].
+    const LONGEST_STUB: usize;
+
+    /// The call at the end of `code`, [`Self::LONGEST_CALL`] bytes long. Bytes that happen to look like one can't be
+    /// told from one.
+    fn call_at_end(code: &[u8]) -> Option<Call>;
+
+    /// Whether `code`, [`Self::LONGEST_STUB`] bytes long, does nothing but jump on: an entry of a linkage table, or a
+    /// JIT compiler's stub.
+    fn is_stub(code: &[u8]) -> bool;
+}
+
+/// Room for the code that any architecture looks at.
+pub(crate) const LONGEST_CODE: usize = 16;
+
+/// A call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    /// Of the address this far behind its end.
+    Direct(i32),
+    /// Of an address in a register or in memory.
+    Indirect,
+}
+
+/// The registers that a quick walk follows, and the steps that need no others.
+pub(crate) trait Core: Copy + Debug + Eq {
+    type Quick;
+
+    fn ip(self) -> u64;
+    fn sp(self) -> u64;
+    fn frame_pointer(self) -> u64;
+
+    /// The caller by a rule.
+    fn caller<M: StackMemory>(self, rule: Self::Quick, stack: &M) -> Result<Self, StopReason>;
+
+    /// The caller by the frame pointer, if that may be one at all: it points into the readable stack, not below `sp`, and
+    /// is aligned. Whether `ip` is executable is for the walk to find out.
+    fn by_frame_pointer<M: StackMemory>(self, stack: &M) -> Option<Self>;
+
+    /// The caller as at a function's first instruction.
+    fn by_entry<M: StackMemory>(self, stack: &M) -> Option<Self>;
+
+    /// The caller that the return address `ip` in a `slot` of the stack leads to.
+    fn by_slot<M: StackMemory>(self, slot: u64, ip: u64, stack: &M) -> Option<Self>;
+}

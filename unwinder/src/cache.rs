@@ -3,7 +3,8 @@
 //! The key is the table's identity and the address relative to the table's text, never the address in a process, so
 //! processes that map one file share entries and never confuse them.
 
-use crate::arch::Rule;
+use crate::Architecture;
+use crate::rule::{Rule, RuleOf};
 
 /// Entries; 16 bytes each.
 const ENTRIES: usize = 8192;
@@ -32,18 +33,22 @@ impl CacheKey {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct Entry<A: Architecture> {
     key: CacheKey,
-    rule: Rule,
+    rule: RuleOf<A>,
 }
 
 #[derive(Debug)]
-pub(crate) struct RuleCache {
-    entries: Box<[Entry; ENTRIES]>,
+pub(crate) struct RuleCache<A: Architecture> {
+    entries: Box<[Entry<A>; ENTRIES]>,
 }
 
-impl RuleCache {
+impl<A: Architecture> RuleCache<A> {
+    /// Four to a cache line.
+    const ENTRY_SIZE: () = assert!(size_of::<Entry<A>>() == 16);
+
     pub(crate) fn new() -> Self {
+        let () = Self::ENTRY_SIZE;
         // Key 0 is no table's: an empty entry never hits. Made on the heap, for a debug build would otherwise put
         // the array on the stack first.
         let empty = vec![Entry { key: CacheKey(0), rule: Rule::Missing }; ENTRIES].into_boxed_slice();
@@ -56,7 +61,7 @@ impl RuleCache {
     /// The cached rule of `key`, or else the one that `compute` gives, which is kept. `compute` may have none, and
     /// then nothing is kept.
     #[inline]
-    pub(crate) fn rule(&mut self, key: CacheKey, compute: impl FnOnce() -> Option<Rule>) -> Rule {
+    pub(crate) fn rule(&mut self, key: CacheKey, compute: impl FnOnce() -> Option<RuleOf<A>>) -> RuleOf<A> {
         let entry = &mut self.entries[key.slot() % ENTRIES];
         if entry.key != key {
             let Some(rule) = compute() else { return Rule::Missing };
@@ -69,11 +74,12 @@ impl RuleCache {
 #[cfg(test)]
 mod tests {
     use super::{CacheKey, RuleCache};
-    use crate::arch::Rule;
+    use crate::rule::Rule;
+    use crate::x86_64::X86_64;
 
     #[test]
     fn the_same_address_in_two_tables_is_two_entries() {
-        let mut cache = RuleCache::new();
+        let mut cache = RuleCache::<X86_64>::new();
         assert_eq!(cache.rule(CacheKey::new(1, 0x1000), || Some(Rule::Root)), Rule::Root);
         assert_eq!(cache.rule(CacheKey::new(2, 0x1000), || Some(Rule::Missing)), Rule::Missing);
         assert_eq!(cache.rule(CacheKey::new(1, 0x1000), || Some(Rule::Root)), Rule::Root);

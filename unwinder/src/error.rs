@@ -10,8 +10,10 @@ pub enum TableError {
     #[error("not a readable ELF file ({0}); treat its memory as code without unwind information")]
     NotElf(#[from] object::Error),
     /// An ELF file for another machine.
-    #[error("ELF machine {machine} (EM_*) is not x86-64; its stacks need another architecture")]
+    #[error("ELF machine {machine} (EM_*) is not {wanted}; its stacks need another architecture")]
     OtherMachine {
+        /// The name of the table's architecture.
+        wanted: &'static str,
         /// `e_machine`.
         machine: u16,
     },

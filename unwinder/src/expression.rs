@@ -3,8 +3,7 @@
 
 use gimli::{Encoding, EndianSlice, Expression, Format, LittleEndian, Operation, UnitOffset};
 
-use crate::arch::Registers;
-use crate::{StackMemory, StopReason};
+use crate::{Architecture, Registers, StackMemory, StopReason};
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
@@ -14,8 +13,8 @@ const MAX_DEPTH: usize = 64;
 
 /// What an expression may ask for.
 #[derive(Debug)]
-pub(crate) struct Operands<'a, M> {
-    pub(crate) registers: &'a Registers,
+pub(crate) struct Operands<'a, A: Architecture, M> {
+    pub(crate) registers: &'a Registers<A>,
     pub(crate) stack: &'a M,
     /// Added to addresses as linked (`DW_OP_addr`).
     pub(crate) bias: u64,
@@ -41,7 +40,10 @@ pub(crate) fn reads_only(bytes: &[u8], allowed: impl Fn(u16) -> bool) -> bool {
 }
 
 /// The value an expression leaves on top.
-pub(crate) fn evaluate<M: StackMemory>(bytes: &[u8], operands: &Operands<'_, M>) -> Result<u64, StopReason> {
+pub(crate) fn evaluate<A: Architecture, M: StackMemory>(
+    bytes: &[u8],
+    operands: &Operands<'_, A, M>,
+) -> Result<u64, StopReason> {
     let mut values = Values { values: [0; MAX_DEPTH], depth: 0 };
     if let Some(cfa) = operands.cfa {
         values.push(cfa)?;
@@ -64,10 +66,10 @@ pub(crate) fn evaluate<M: StackMemory>(bytes: &[u8], operands: &Operands<'_, M>)
 }
 
 /// Does one operation; `Some` is a jump relative to the next.
-fn apply<M: StackMemory>(
+fn apply<A: Architecture, M: StackMemory>(
     operation: Operation<Slice<'_>>,
     values: &mut Values,
-    operands: &Operands<'_, M>,
+    operands: &Operands<'_, A, M>,
 ) -> Result<Option<i16>, StopReason> {
     use Operation as O;
     let register = |number: u16| operands.registers.get(number).ok_or(StopReason::Unsupported);

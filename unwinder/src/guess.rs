@@ -12,13 +12,13 @@
 //! A return address is one in executable memory with a call instruction before it. The call is of this function where it
 //! names an address shortly before the frame's; it may be where it names none (a register, a word in memory) or the
 //! address of a jump (a linkage table's, a JIT compiler's stub). Where the address space has no code to look at, the frame
-//! pointer is believed, and then the top of the stack.
+//! pointer is believed, and then what a function finds when it is called.
 
 use std::cmp::Reverse;
 
-use crate::arch::{Call, Core, LONGEST_CALL, LONGEST_STUB, call_at_end, is_stub};
+use crate::arch::{Call, Core, LONGEST_CODE};
 use crate::region;
-use crate::{AddressSpace, Frame, FrameKind, StackMemory};
+use crate::{AddressSpace, Architecture, Frame, FrameKind, StackMemory};
 
 /// How far into a function an address may be for a call of the function to be one of it.
 const MAX_FUNCTION: u64 = 16 << 10;
@@ -38,29 +38,31 @@ enum Evidence {
 }
 
 /// A frame without a rule and what is known around it.
-pub(crate) struct Guess<'a, S, M> {
+pub(crate) struct Guess<'a, A: Architecture, S, M> {
     pub(crate) space: &'a S,
     pub(crate) stack: &'a M,
     pub(crate) frame: Frame,
-    pub(crate) core: Core,
+    pub(crate) core: A::Core,
 }
 
-impl<S: AddressSpace, M: StackMemory> Guess<'_, S, M> {
+impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
     /// The likeliest caller. Code that is not mapped can't have pushed a frame: there the top of the stack comes first, and
     /// a return address into such a place is not worth a guess.
-    pub(crate) fn caller(&self, mapped: bool) -> Option<Core> {
+    pub(crate) fn caller(&self, mapped: bool) -> Option<A::Core> {
         let innermost = self.frame.kind == FrameKind::Ip;
-        let by_top = self.core.by_stack_top(self.stack).filter(|_| innermost);
+        let by_entry = self.core.by_entry(self.stack).filter(|_| innermost);
         let by_frame_pointer = self.core.by_frame_pointer(self.stack).filter(|_| innermost || mapped);
         if !mapped {
-            return [by_top, by_frame_pointer].into_iter().flatten().find(|&core| self.is_plausible(core));
+            return [by_entry, by_frame_pointer].into_iter().flatten().find(|&core| self.is_plausible(core));
         }
         let by_frame_pointer = by_frame_pointer.filter(|&core| self.is_plausible(core));
         if !self.has_code() {
-            return by_frame_pointer.or(by_top.filter(|&core| self.is_plausible(core)));
+            return by_frame_pointer.or(by_entry.filter(|&core| self.is_plausible(core)));
         }
         // The end of a chain need not be called: Go's runtime puts an address in `goexit` there, others a zero.
-        let evidence = |core: Core| self.evidence(core.ip).or((core.bp == 0).then_some(Evidence::Call));
+        let evidence = |core: A::Core| {
+            self.evidence(core.ip()).or((core.frame_pointer() == 0).then_some(Evidence::Call))
+        };
         let pointed = by_frame_pointer.and_then(|core| Some((evidence(core)?, core)));
         match pointed {
             Some((Evidence::CallOfThis(_), core)) => Some(core),
@@ -74,8 +76,8 @@ impl<S: AddressSpace, M: StackMemory> Guess<'_, S, M> {
     }
 
     /// A return address is executable; a chain of frame pointers ends in two zeros.
-    fn is_plausible(&self, caller: Core) -> bool {
-        (caller.ip == 0 && caller.bp == 0) || self.is_executable(caller.ip.wrapping_sub(1))
+    fn is_plausible(&self, caller: A::Core) -> bool {
+        (caller.ip() == 0 && caller.frame_pointer() == 0) || self.is_executable(caller.ip().wrapping_sub(1))
     }
 
     fn is_executable(&self, address: u64) -> bool {
@@ -87,20 +89,19 @@ impl<S: AddressSpace, M: StackMemory> Guess<'_, S, M> {
     }
 
     fn evidence(&self, return_address: u64) -> Option<Evidence> {
-        let mut code = [0; LONGEST_CALL];
-        let start = return_address.checked_sub(LONGEST_CALL as u64)?;
-        if !self.is_executable(return_address - 1) || self.space.code(start, &mut code) < LONGEST_CALL {
+        if !self.is_executable(return_address.checked_sub(1)?) {
             return None;
         }
-        match call_at_end(code)? {
+        let mut buffer = [0; LONGEST_CODE];
+        match A::call_at_end(code_before(self.space, return_address, &mut buffer)?)? {
             Call::Direct(distance) => {
                 let target = return_address.wrapping_add_signed(distance.into());
                 let into = self.frame.address.wrapping_sub(target);
                 if into < MAX_FUNCTION {
                     return Some(Evidence::CallOfThis(Reverse(into)));
                 }
-                let mut code = [0; LONGEST_STUB];
-                let jumps = self.space.code(target, &mut code) < LONGEST_STUB || is_stub(code);
+                let code = code(self.space, target, buffer.get_mut(..A::LONGEST_STUB)?);
+                let jumps = code.is_none_or(A::is_stub);
                 Some(if jumps { Evidence::Call } else { Evidence::CallOfAnother })
             }
             Call::Indirect => Some(Evidence::Call),
@@ -108,10 +109,10 @@ impl<S: AddressSpace, M: StackMemory> Guess<'_, S, M> {
     }
 
     /// The likeliest return address on the stack.
-    fn scan(&self) -> Option<(Evidence, Core)> {
-        let mut best: Option<(Evidence, Core)> = None;
+    fn scan(&self) -> Option<(Evidence, A::Core)> {
+        let mut best: Option<(Evidence, A::Core)> = None;
         for word in 0..SCANNED {
-            let slot = self.core.sp.checked_add(word * 8)?;
+            let slot = self.core.sp().checked_add(word * 8)?;
             let Ok(address) = self.stack.read_u64(slot) else { break };
             let Some(evidence) = self.evidence(address) else { continue };
             if best.is_none_or(|(known, _)| evidence > known) {
@@ -120,4 +121,23 @@ impl<S: AddressSpace, M: StackMemory> Guess<'_, S, M> {
         }
         best
     }
+}
+
+/// The code before an address that may be a call.
+pub(crate) fn code_before<'b, A: Architecture>(
+    space: &impl AddressSpace<A>,
+    address: u64,
+    buffer: &'b mut [u8; LONGEST_CODE],
+) -> Option<&'b [u8]> {
+    let start = address.checked_sub(A::LONGEST_CALL as u64)?;
+    code(space, start, buffer.get_mut(..A::LONGEST_CALL)?)
+}
+
+/// All of `buffer`, filled with the code at `address`.
+pub(crate) fn code<'b, A: Architecture>(
+    space: &impl AddressSpace<A>,
+    address: u64,
+    buffer: &'b mut [u8],
+) -> Option<&'b [u8]> {
+    (space.code(address, buffer) >= buffer.len()).then_some(buffer)
 }

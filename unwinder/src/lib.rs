@@ -12,7 +12,8 @@
 //!    [`StopReason`].
 //!
 //! ```
-//! use unwinder::{AddressSpace, CopiedStack, Mapping, Registers, StopReason, Unwinder};
+//! use unwinder::x86_64::Registers;
+//! use unwinder::{AddressSpace, CopiedStack, Mapping, StopReason, Unwinder};
 //!
 //! struct Nothing;
 //! impl AddressSpace for Nothing {
@@ -28,8 +29,10 @@
 //! assert_eq!((frames.as_slice(), stop), ([0x1234].as_slice(), StopReason::NoMapping));
 //! ```
 //!
-//! Where to read on: `unwinder.rs` is the walk, `guess.rs` what it does where there are no rules, `table/` turns CFI into rows and rules, `x86_64/` says what a rule
-//! is on that architecture and how it is applied.
+//! The architecture is a type parameter, [`x86_64::X86_64`] unless another is named.
+//!
+//! Where to read on: `unwinder.rs` is the walk, `guess.rs` what it does where there are no rules, `table/` turns CFI
+//! into rows and rules, `x86_64/` says what a rule is on that architecture and how it is applied.
 
 mod address_space;
 mod arch;
@@ -37,19 +40,24 @@ mod cache;
 mod error;
 mod expression;
 mod frame;
+mod general;
 mod guess;
 mod memory;
 mod region;
+mod registers;
+mod rule;
+mod signal;
 mod stop_reason;
 mod table;
 mod unwinder;
 pub mod x86_64;
 
 pub use address_space::{AddressSpace, Mapping};
-pub use arch::Registers;
+pub use arch::Architecture;
 pub use error::TableError;
 pub use frame::{Frame, FrameKind};
 pub use memory::{CopiedStack, StackMemory, StackReadError};
+pub use registers::Registers;
 pub use stop_reason::StopReason;
 pub use table::{SizeReport, UnwindTable};
 pub use unwinder::{DEFAULT_DEPTH_LIMIT, Unwinder};

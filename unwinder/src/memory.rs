@@ -34,6 +34,17 @@ pub trait StackMemory {
     fn read_u64(&self, address: u64) -> Result<u64, StackReadError>;
 }
 
+/// The word at `address`, where a register was saved. `None` if that is below the copied stack: in an epilogue, CFI
+/// still names the slot of a register that was popped a moment ago, and the register itself has its value again.
+#[inline]
+pub(crate) fn read_slot<M: StackMemory>(stack: &M, address: u64) -> Result<Option<u64>, StopReason> {
+    match stack.read_u64(address) {
+        Ok(value) => Ok(Some(value)),
+        Err(StackReadError::Below) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 const PAGE_SHIFT: u32 = 12;
 
 /// Bytes copied from a stack, from `base` (usually the stack pointer) upwards; some 4 KiB pages may be absent.

@@ -5,7 +5,7 @@
 use std::num::NonZeroU64;
 
 use crate::cache::CacheKey;
-use crate::{AddressSpace, UnwindTable};
+use crate::{AddressSpace, Architecture, UnwindTable};
 
 /// A range of addresses of which one thing can be said.
 #[derive(Clone, Copy, Debug)]
@@ -25,10 +25,10 @@ enum Content {
 }
 
 /// What the address space says of an address now.
-pub(crate) struct Found<'a> {
+pub(crate) struct Found<'a, A: Architecture> {
     pub(crate) region: Region,
     /// The table, and the bias of its file.
-    pub(crate) table: Option<(&'a UnwindTable, u64)>,
+    pub(crate) table: Option<(&'a UnwindTable<A>, u64)>,
 }
 
 impl Region {
@@ -55,7 +55,7 @@ impl Region {
 }
 
 /// Asks `space` for the region around `address`: the mapping without what lies outside of its file's text.
-pub(crate) fn find<S: AddressSpace>(space: &S, address: u64) -> Found<'_> {
+pub(crate) fn find<A: Architecture, S: AddressSpace<A>>(space: &S, address: u64) -> Found<'_, A> {
     let nothing = Region { start: address, length: 1, content: Content::Unmapped };
     // A mapping that does not contain the address asked for would be an answer to another question.
     let Some(mapping) = space.lookup(address).filter(|mapping| mapping.contains(address)) else {
@@ -94,7 +94,7 @@ impl RegionMemory {
     }
 
     #[inline]
-    pub(crate) fn region<S: AddressSpace>(
+    pub(crate) fn region<A: Architecture, S: AddressSpace<A>>(
         &mut self,
         space: &S,
         generation: Option<NonZeroU64>,

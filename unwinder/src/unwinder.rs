@@ -1,37 +1,43 @@
 //! The walk: from a thread's registers, frame by frame, to its root or to a [`StopReason`].
 //!
-//! A walk is quick: it follows `ip`, `sp` and `bp` alone, which is what nearly all code needs. Where a frame's rule
+//! A walk is quick: it follows a few registers (on x86-64 `ip`, `sp` and `bp`), which is what nearly all code needs. Where a frame's rule
 //! reads another register (a realigned stack's CFA in `r10`, the runtime linker's in `rbx`), the walk starts again
 //! from the innermost frame and restores every register from there on; frames that were already handed out are not
 //! handed out twice. That happens at most once a stack.
 
 use std::num::NonZeroU64;
 
-use crate::arch::{Core, GeneralStep, Known, Registers, Rule};
+use crate::arch::{Core, LONGEST_CODE};
 use crate::cache::{CacheKey, RuleCache};
-use crate::guess::Guess;
+use crate::general::{GeneralStep, Known};
+use crate::guess::{Guess, code_before};
 use crate::region::{self, Region, RegionMemory};
+use crate::rule::{Rule, RuleOf};
+use crate::signal;
 use crate::table::RuleId;
-use crate::{AddressSpace, Frame, FrameKind, StackMemory, StackReadError, StopReason};
+use crate::x86_64::X86_64;
+use crate::{
+    AddressSpace, Architecture, Frame, FrameKind, Registers, StackMemory, StackReadError, StopReason,
+};
 
 /// Frames after which a walk stops, unless told otherwise.
 pub const DEFAULT_DEPTH_LIMIT: usize = 1024;
 
 /// Walks stacks. Keep one per thread: it holds the cache from address to rule.
 #[derive(Debug)]
-pub struct Unwinder {
-    cache: RuleCache,
+pub struct Unwinder<A: Architecture = X86_64> {
+    cache: RuleCache<A>,
     memory: RegionMemory,
     depth_limit: usize,
 }
 
-impl Default for Unwinder {
+impl<A: Architecture> Default for Unwinder<A> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Unwinder {
+impl<A: Architecture> Unwinder<A> {
     /// An unwinder that stops after [`DEFAULT_DEPTH_LIMIT`] frames.
     pub fn new() -> Self {
         Self::with_depth_limit(DEFAULT_DEPTH_LIMIT)
@@ -45,10 +51,10 @@ impl Unwinder {
     /// Hands each frame to `visit`, innermost first, and says why there is no further one.
     ///
     /// Allocates nothing, but for the rules of functions that no walk has met before.
-    pub fn unwind<S: AddressSpace, M: StackMemory>(
+    pub fn unwind<S: AddressSpace<A>, M: StackMemory>(
         &mut self,
         space: &S,
-        registers: &Registers,
+        registers: &Registers<A>,
         stack: &M,
         mut visit: impl FnMut(Frame),
     ) -> StopReason {
@@ -91,16 +97,16 @@ impl From<StopReason> for Halt {
 }
 
 /// The caller, when it took more than a quick step to find.
-struct Caller {
-    registers: Registers,
+struct Caller<A: Architecture> {
+    registers: Registers<A>,
     kind: FrameKind,
     heuristic: bool,
     /// The stack pointer went to memory that is not in the copy: there is no frame beyond.
     switched: bool,
 }
 
-struct Walk<'w, S, M> {
-    cache: &'w mut RuleCache,
+struct Walk<'w, A: Architecture, S, M> {
+    cache: &'w mut RuleCache<A>,
     memory: &'w mut RegionMemory,
     space: &'w S,
     generation: Option<NonZeroU64>,
@@ -112,12 +118,12 @@ struct Walk<'w, S, M> {
     by_frame_pointer: bool,
 }
 
-impl<S: AddressSpace, M: StackMemory> Walk<'_, S, M> {
-    /// Follows `ip`, `sp` and `bp`.
+impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
+    /// Follows the registers of [`Core`].
     #[inline]
-    fn quick_pass(&mut self, initial: &Registers, visit: &mut impl FnMut(Frame)) -> Pass {
+    fn quick_pass(&mut self, initial: &Registers<A>, visit: &mut impl FnMut(Frame)) -> Pass {
         let mut core = initial.core();
-        let mut frame = Frame { address: core.ip, kind: FrameKind::Ip, heuristic: false };
+        let mut frame = Frame { address: core.ip(), kind: FrameKind::Ip, heuristic: false };
         let mut switched = false;
         for visited in 1..=self.depth_limit {
             visit(frame);
@@ -125,30 +131,25 @@ impl<S: AddressSpace, M: StackMemory> Walk<'_, S, M> {
                 return Pass::Stopped(StopReason::SwitchedStack);
             }
             let rule = self.rule_at(frame.lookup_address());
-            let quick = match rule {
-                Rule::FromSp { offset, base } => core.caller(core.sp, offset, base, self.stack),
-                Rule::FromBp { offset, base } => core.caller(core.bp, offset, base, self.stack),
-                _ => {
-                    let known = if visited == 1 { Known::All } else { Known::Quick };
-                    match self.slow_step(rule, frame, &initial.with_core(core), known) {
-                        Ok(caller) => {
-                            core = caller.registers.core();
-                            frame =
-                                Frame { address: core.ip, kind: caller.kind, heuristic: caller.heuristic };
-                            switched = caller.switched;
-                            continue;
-                        }
-                        Err(Halt::Stop(reason)) => return Pass::Stopped(reason),
-                        Err(Halt::NeedsAllRegisters) => return Pass::NeedsAllRegisters { visited },
-                    }
+            if let Rule::Quick(rule) = rule {
+                core = match core.caller(rule, self.stack) {
+                    Ok(caller) if caller.ip() == 0 => return Pass::Stopped(StopReason::Root),
+                    Ok(caller) => caller,
+                    Err(reason) => return Pass::Stopped(reason),
+                };
+                frame = Frame { address: core.ip(), kind: FrameKind::ReturnAddress, heuristic: false };
+                continue;
+            }
+            let known = if visited == 1 { Known::All } else { Known::Quick };
+            match self.slow_step(rule, frame, &initial.with_core(core), known) {
+                Ok(caller) => {
+                    core = caller.registers.core();
+                    frame = Frame { address: core.ip(), kind: caller.kind, heuristic: caller.heuristic };
+                    switched = caller.switched;
                 }
-            };
-            core = match quick {
-                Ok(caller) if caller.ip == 0 => return Pass::Stopped(StopReason::Root),
-                Ok(caller) => caller,
-                Err(reason) => return Pass::Stopped(reason),
-            };
-            frame = Frame { address: core.ip, kind: FrameKind::ReturnAddress, heuristic: false };
+                Err(Halt::Stop(reason)) => return Pass::Stopped(reason),
+                Err(Halt::NeedsAllRegisters) => return Pass::NeedsAllRegisters { visited },
+            }
         }
         Pass::Stopped(StopReason::DepthLimit)
     }
@@ -157,7 +158,7 @@ impl<S: AddressSpace, M: StackMemory> Walk<'_, S, M> {
     #[cold]
     fn full_pass(
         &mut self,
-        initial: &Registers,
+        initial: &Registers<A>,
         visited: usize,
         visit: &mut impl FnMut(Frame),
     ) -> StopReason {
@@ -190,7 +191,7 @@ impl<S: AddressSpace, M: StackMemory> Walk<'_, S, M> {
 
     /// The rule at an address, [`Rule::Missing`] where no table says anything.
     #[inline]
-    fn rule_at(&mut self, address: u64) -> Rule {
+    fn rule_at(&mut self, address: u64) -> RuleOf<A> {
         if !self.region.contains(address) {
             self.region = self.memory.region(self.space, self.generation, address);
         }
@@ -200,10 +201,10 @@ impl<S: AddressSpace, M: StackMemory> Walk<'_, S, M> {
         }
     }
 
-    fn full_step(&mut self, frame: Frame, registers: &Registers, known: Known) -> Result<Caller, Halt> {
+    fn full_step(&mut self, frame: Frame, registers: &Registers<A>, known: Known) -> Result<Caller<A>, Halt> {
         let address = frame.lookup_address();
         let rule = self.rule_at(address);
-        if !matches!(rule, Rule::FromSp { .. } | Rule::FromBp { .. }) {
+        if !matches!(rule, Rule::Quick(_)) {
             return self.slow_step(rule, frame, registers, known);
         }
         let (table, bias) = region::find(self.space, address).table.ok_or(StopReason::NoRule)?;
@@ -211,26 +212,22 @@ impl<S: AddressSpace, M: StackMemory> Walk<'_, S, M> {
         self.general_step(id, frame, registers, known)
     }
 
-    /// A step by any rule but the two quick ones.
+    /// A step by any rule but a quick one.
     #[cold]
     fn slow_step(
         &mut self,
-        rule: Rule,
+        rule: RuleOf<A>,
         frame: Frame,
-        registers: &Registers,
+        registers: &Registers<A>,
         known: Known,
-    ) -> Result<Caller, Halt> {
+    ) -> Result<Caller<A>, Halt> {
         match rule {
-            Rule::General { needs_all: true, .. } if known != Known::All => Err(Halt::NeedsAllRegisters),
-            Rule::General { id, .. } => self.general_step(id, frame, registers, known),
+            Rule::NeedsAll(_) if known != Known::All => Err(Halt::NeedsAllRegisters),
+            Rule::General(id) | Rule::NeedsAll(id) => self.general_step(id, frame, registers, known),
             Rule::Root => Err(StopReason::Root.into()),
-            Rule::Missing => match self.made_by_hand(frame, registers, known) {
-                Some(caller) => caller,
-                None => self.guess(frame, registers),
-            },
-            Rule::Unsupported | Rule::FromSp { .. } | Rule::FromBp { .. } => {
-                Err(StopReason::Unsupported.into())
-            }
+            Rule::Missing if frame.kind == FrameKind::ReturnAddress => self.uncalled_step(frame, registers),
+            Rule::Missing => self.guess(frame, registers),
+            Rule::Unsupported | Rule::Quick(_) => Err(StopReason::Unsupported.into()),
         }
     }
 
@@ -239,9 +236,9 @@ impl<S: AddressSpace, M: StackMemory> Walk<'_, S, M> {
         &self,
         id: RuleId,
         frame: Frame,
-        registers: &Registers,
+        registers: &Registers<A>,
         known: Known,
-    ) -> Result<Caller, Halt> {
+    ) -> Result<Caller<A>, Halt> {
         let found = region::find(self.space, frame.lookup_address());
         let (table, bias) = found.table.ok_or(StopReason::NoRule)?;
         let step = GeneralStep { registers, known, stack: self.stack, bias };
@@ -258,16 +255,16 @@ impl<S: AddressSpace, M: StackMemory> Walk<'_, S, M> {
         if !signal && !grew {
             return Err(StopReason::CfaDidNotGrow.into());
         }
-        let top = self.stack.read_u64(caller.sp());
-        let switched = signal && matches!(top, Err(StackReadError::Below | StackReadError::Beyond));
-        let kind = if signal { FrameKind::Ip } else { FrameKind::ReturnAddress };
-        Ok(Caller { registers: caller, kind, heuristic: false, switched })
+        if signal {
+            return Ok(self.interrupted(caller));
+        }
+        Ok(Caller { registers: caller, kind: FrameKind::ReturnAddress, heuristic: false, switched: false })
     }
 
     /// Whether a frame without a rule is the outermost one: it is where its file is started, as musl's `_start` is; or the
     /// frame pointer is zero, which is how the psABI ("process initialization") has the outermost frame marked, and
     /// nothing but the alignment of the stack is left above it.
-    fn is_entry(&self, frame: Frame, core: Core) -> bool {
+    fn is_entry(&self, frame: Frame, core: A::Core) -> bool {
         const ALIGNMENT: u64 = 16;
         let address = frame.lookup_address();
         let mapping = self.space.lookup(address).filter(|mapping| mapping.contains(address));
@@ -275,45 +272,49 @@ impl<S: AddressSpace, M: StackMemory> Walk<'_, S, M> {
         if table.is_some_and(|(table, bias)| table.is_entry(address.wrapping_sub(bias))) {
             return true;
         }
-        core.bp == 0
-            && matches!(self.stack.read_u64(core.sp.wrapping_add(ALIGNMENT)), Err(StackReadError::Beyond))
+        core.frame_pointer() == 0
+            && matches!(self.stack.read_u64(core.sp().wrapping_add(ALIGNMENT)), Err(StackReadError::Beyond))
     }
 
-    /// The step from a return address that no call pushed, but that was put on the stack to have a function begin, as
-    /// `makecontext` does with `__start_context`: it is the function's first, and the one before it is nobody's.
-    fn made_by_hand(
-        &mut self,
-        frame: Frame,
-        registers: &Registers,
-        known: Known,
-    ) -> Option<Result<Caller, Halt>> {
-        if frame.kind != FrameKind::ReturnAddress {
-            return None;
+    /// The caller of a frame without a rule, whose return address may not have been pushed by a call, but put on the stack
+    /// to have a function begin: one that returns from a signal, by the kernel; or a root, as `makecontext` does with
+    /// `__start_context`.
+    fn uncalled_step(&mut self, frame: Frame, registers: &Registers<A>) -> Result<Caller<A>, Halt> {
+        if let Some(interrupted) = signal::interrupted(self.space, self.stack, frame.address, registers) {
+            return Ok(self.interrupted(interrupted?));
         }
-        let begins = !matches!(self.rule_at(frame.address), Rule::Missing);
-        let step = begins.then(|| self.full_step(Frame { kind: FrameKind::Ip, ..frame }, registers, known));
+        let begins = self.rule_at(frame.address) != Rule::Missing;
         // Where the frame lies is asked about again.
         self.rule_at(frame.lookup_address());
-        step.filter(|step| match step {
-            Ok(caller) => region::find(self.space, caller.registers.ip().wrapping_sub(1)).region.is_mapped(),
-            Err(halt) => matches!(halt, Halt::Stop(StopReason::Root)),
-        })
+        let mut buffer = [0; LONGEST_CODE];
+        let before = code_before(self.space, frame.address, &mut buffer);
+        if begins && before.is_some_and(|code| A::call_at_end(code).is_none()) {
+            return Err(StopReason::Root.into());
+        }
+        self.guess(frame, registers)
+    }
+
+    /// What a signal interrupted, which may run on another stack.
+    fn interrupted(&self, registers: Registers<A>) -> Caller<A> {
+        let top = self.stack.read_u64(registers.sp());
+        let switched = matches!(top, Err(StackReadError::Below | StackReadError::Beyond));
+        Caller { registers, kind: FrameKind::Ip, heuristic: false, switched }
     }
 
     /// The caller of a frame without a rule.
-    fn guess(&mut self, frame: Frame, registers: &Registers) -> Result<Caller, Halt> {
+    fn guess(&mut self, frame: Frame, registers: &Registers<A>) -> Result<Caller<A>, Halt> {
         let core = registers.core();
         let mapped = self.region.is_mapped();
         // A chain of frame pointers ends in a zero, by which runtimes mark the first frame of the stacks they make.
-        let chain_ended = frame.heuristic && self.by_frame_pointer && core.bp == 0;
+        let chain_ended = frame.heuristic && self.by_frame_pointer && core.frame_pointer() == 0;
         if mapped && (chain_ended || self.is_entry(frame, core)) {
             return Err(StopReason::Root.into());
         }
         let reason = if mapped { StopReason::NoRule } else { StopReason::NoMapping };
         let guess = Guess { space: self.space, stack: self.stack, frame, core };
         let caller = guess.caller(mapped).ok_or(reason)?;
-        self.by_frame_pointer = caller.sp.wrapping_sub(core.bp) == 16;
-        if caller.ip == 0 {
+        self.by_frame_pointer = caller.sp().wrapping_sub(core.frame_pointer()) == 16;
+        if caller.ip() == 0 {
             return Err(StopReason::Root.into());
         }
         let registers = registers.with_core(caller);
@@ -324,7 +325,11 @@ impl<S: AddressSpace, M: StackMemory> Walk<'_, S, M> {
 /// The rule that the table of `address` has for it; `None` if that table is not the one that `key` names (an address
 /// space that changed under an unchanged generation).
 #[cold]
-fn compiled_rule<S: AddressSpace>(space: &S, address: u64, key: CacheKey) -> Option<Rule> {
+fn compiled_rule<A: Architecture, S: AddressSpace<A>>(
+    space: &S,
+    address: u64,
+    key: CacheKey,
+) -> Option<RuleOf<A>> {
     let found = region::find(space, address);
     let (table, bias) = found.table.filter(|_| found.region.key(address) == Some(key))?;
     Some(table.rule(address.wrapping_sub(bias)))

@@ -4,7 +4,7 @@ use gimli::{Evaluation, EvaluationResult, Expression, Location, Value};
 use proptest::prelude::*;
 
 use super::{ENCODING, LittleEndian, Operands, Slice, evaluate, reads_only};
-use crate::arch::Registers;
+use crate::x86_64::Registers;
 use crate::{CopiedStack, StopReason};
 
 const STACK: [u8; 16] = [1, 2, 3, 4, 5, 6, 7, 0x88, 9, 10, 11, 12, 13, 14, 15, 16];

@@ -6,7 +6,7 @@ use super::entries::{Cie, Fde, fde_at, pointer};
 use super::row::{CfaRule, ExpressionSpan, RegisterNumber, RegisterRule, Row};
 use super::rules::{Saved, Traits};
 use super::sections::FrameSections;
-use crate::arch::REGISTER_COUNT;
+use crate::Architecture;
 
 /// `DW_CFA_remember_state` deeper than this is no compiler's.
 const MAX_REMEMBERED: usize = 64;
@@ -27,25 +27,31 @@ pub(crate) struct Covered {
 const KEPT: usize = 8;
 
 /// What a run leaves for the next: storage, and the CIEs, which thousands of functions share.
-#[derive(Debug, Default)]
-pub(crate) struct Scratch {
-    remembered: Vec<Row>,
-    cies: [Option<(usize, Cie)>; KEPT],
+#[derive(Debug)]
+pub(crate) struct Scratch<A: Architecture> {
+    remembered: Vec<Row<A>>,
+    cies: [Option<(usize, Cie<A>)>; KEPT],
+}
+
+impl<A: Architecture> Default for Scratch<A> {
+    fn default() -> Self {
+        Scratch { remembered: Vec::new(), cies: [const { None }; KEPT] }
+    }
 }
 
 /// The CIE at `offset`, with its initial row.
-fn cie<'c>(
-    cies: &'c mut [Option<(usize, Cie)>; KEPT],
-    remembered: &mut Vec<Row>,
+fn cie<'c, A: Architecture>(
+    cies: &'c mut [Option<(usize, Cie<A>)>; KEPT],
+    remembered: &mut Vec<Row<A>>,
     section: &FrameSections,
     offset: usize,
-) -> Result<&'c Cie, Malformed> {
+) -> Result<&'c Cie<A>, Malformed> {
     let slot = (offset as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - KEPT.trailing_zeros());
     let kept = &mut cies[slot as usize % KEPT];
     if kept.as_ref().is_none_or(|(at, _)| *at != offset) {
         let (mut cie, instructions) = Cie::parse(section, offset)?;
         remembered.clear();
-        let emit = |_, _, _: &Row| {};
+        let emit = |_, _, _: &Row<A>| {};
         let mut program =
             Program { section, cie: &cie, row: Row::EMPTY, remembered, location: 0, covered: None, emit };
         program.run(instructions)?;
@@ -57,11 +63,11 @@ fn cie<'c>(
 
 /// Calls `emit` with the distance from the function's start and the row that holds from there, in ascending order;
 /// a row of the same distance replaces the one before.
-pub(crate) fn run(
+pub(crate) fn run<A: Architecture>(
     section: &FrameSections,
     offset: u32,
-    Scratch { remembered, cies }: &mut Scratch,
-    emit: impl FnMut(u64, Traits, &Row),
+    Scratch { remembered, cies }: &mut Scratch<A>,
+    emit: impl FnMut(u64, Traits, &Row<A>),
 ) -> Result<Covered, Malformed> {
     let (cie_offset, body) = fde_at(section, offset)?;
     let cie = cie(cies, remembered, section, cie_offset)?;
@@ -77,18 +83,18 @@ pub(crate) fn run(
     Ok(covered)
 }
 
-struct Program<'s, E> {
+struct Program<'s, A: Architecture, E> {
     section: &'s FrameSections,
-    cie: &'s Cie,
-    row: Row,
-    remembered: &'s mut Vec<Row>,
+    cie: &'s Cie<A>,
+    row: Row<A>,
+    remembered: &'s mut Vec<Row<A>>,
     location: u64,
     /// `None` while the CIE's own instructions run, which are of no place.
     covered: Option<Covered>,
     emit: E,
 }
 
-impl<E: FnMut(u64, Traits, &Row)> Program<'_, E> {
+impl<A: Architecture, E: FnMut(u64, Traits, &Row<A>)> Program<'_, A, E> {
     fn run(&mut self, mut instructions: Bytes<'_>) -> Result<(), Malformed> {
         while !instructions.is_empty() {
             self.step(&mut instructions).ok_or(Malformed)?;
@@ -103,7 +109,8 @@ impl<E: FnMut(u64, Traits, &Row)> Program<'_, E> {
         if let Some(covered) = self.covered
             && self.location < covered.end
         {
-            (self.emit)(self.location - covered.start, self.cie.traits, &self.row);
+            let traits = Traits { signed: self.row.signed, ..self.cie.traits };
+            (self.emit)(self.location - covered.start, traits, &self.row);
         }
     }
 
@@ -159,7 +166,7 @@ impl<E: FnMut(u64, Traits, &Row)> Program<'_, E> {
             0x07 => self.set(bytes.unsigned()?, RegisterRule::Undefined),
             0x08 => self.set(bytes.unsigned()?, RegisterRule::SameValue),
             0x09 => {
-                let (register, source) = (bytes.unsigned()?, register(bytes.unsigned()?)?);
+                let (register, source) = (bytes.unsigned()?, register::<A>(bytes.unsigned()?)?);
                 self.set(register, RegisterRule::Register(source));
             }
             // DW_CFA_remember_state, _restore_state
@@ -202,6 +209,8 @@ impl<E: FnMut(u64, Traits, &Row)> Program<'_, E> {
             }
             // DW_CFA_GNU_args_size: the arguments' size matters to a landing pad, not to a walk.
             0x2e => drop(bytes.unsigned()?),
+            // DW_CFA_AARCH64_negate_ra_state and its like
+            _ if A::toggles_signature(opcode) => self.row.signed = !self.row.signed,
             _ => return None,
         }
         Some(())
@@ -216,7 +225,7 @@ impl<E: FnMut(u64, Traits, &Row)> Program<'_, E> {
 
     #[inline]
     fn set_cfa(&mut self, number: u64, offset: i64) -> Option<()> {
-        let (register, offset) = (register(number)?, i32::try_from(offset).ok()?);
+        let (register, offset) = (register::<A>(number)?, i32::try_from(offset).ok()?);
         self.row.cfa = CfaRule::RegisterOffset { register, offset };
         Some(())
     }
@@ -241,7 +250,7 @@ impl<E: FnMut(u64, Traits, &Row)> Program<'_, E> {
     /// Only what changes a register is kept, and that a return address is undefined: there the stack ends.
     #[inline]
     fn set(&mut self, number: u64, rule: RegisterRule) {
-        let Some(register) = register(number) else { return };
+        let Some(register) = register::<A>(number) else { return };
         let kept = match rule {
             RegisterRule::Unspecified | RegisterRule::SameValue => false,
             RegisterRule::Undefined => register == self.cie.traits.return_address,
@@ -251,8 +260,8 @@ impl<E: FnMut(u64, Traits, &Row)> Program<'_, E> {
     }
 }
 
-fn register(number: u64) -> Option<RegisterNumber> {
-    (number < REGISTER_COUNT as u64).then_some(number as RegisterNumber)
+fn register<A: Architecture>(number: u64) -> Option<RegisterNumber> {
+    (number < A::REGISTER_COUNT as u64).then_some(number as RegisterNumber)
 }
 
 fn expression(bytes: &mut Bytes<'_>) -> Option<ExpressionSpan> {

@@ -8,11 +8,11 @@ use super::compile::Malformed;
 use super::row::Row;
 use super::rules::Traits;
 use super::sections::{FrameFormat, FrameSections};
-use crate::arch::REGISTER_COUNT;
+use crate::Architecture;
 
 /// What FDEs have in common.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cie {
+pub(super) struct Cie<A: Architecture> {
     pub(super) code_factor: u64,
     pub(super) data_factor: i64,
     pub(super) traits: Traits,
@@ -21,7 +21,7 @@ pub(super) struct Cie {
     /// Whether FDEs have augmentation data, too.
     augmented: bool,
     /// The row that its instructions leave.
-    pub(super) initial: Row,
+    pub(super) initial: Row<A>,
 }
 
 /// A function and the place of its instructions.
@@ -87,9 +87,9 @@ pub(super) fn fde_at(section: &FrameSections, offset: u32) -> Result<(usize, Byt
 
 impl<'a> Fde<'a> {
     /// Parses what `fde_at` gave.
-    pub(super) fn parse(
+    pub(super) fn parse<A: Architecture>(
         section: &'a FrameSections,
-        cie: &Cie,
+        cie: &Cie<A>,
         mut body: Bytes<'a>,
     ) -> Result<Self, Malformed> {
         let start = pointer(section, &mut body, cie.pointers).ok_or(Malformed)?;
@@ -101,7 +101,7 @@ impl<'a> Fde<'a> {
     }
 }
 
-impl Cie {
+impl<A: Architecture> Cie<A> {
     /// The CIE at `offset`, still without its initial row, and its instructions.
     pub(super) fn parse(section: &FrameSections, offset: usize) -> Result<(Self, Bytes<'_>), Malformed> {
         let entry = Entry::at(section, offset).ok_or(Malformed)?;
@@ -129,13 +129,13 @@ impl Cie {
         let (code_factor, data_factor) = (body.unsigned()?, body.signed()?);
         let return_address = if version == 1 { body.u8()?.into() } else { body.unsigned()? };
         let return_address = u8::try_from(return_address).ok()?;
-        if usize::from(return_address) >= REGISTER_COUNT {
+        if usize::from(return_address) >= A::REGISTER_COUNT {
             return None;
         }
         let mut cie = Cie {
             code_factor,
             data_factor,
-            traits: Traits { return_address, signal: false },
+            traits: Traits { return_address, signal: false, signed: false },
             pointers: ABSOLUTE,
             augmented: false,
             initial: Row::EMPTY,

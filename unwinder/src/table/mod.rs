@@ -26,5 +26,5 @@ mod tests;
 mod unwind_table;
 
 pub(crate) use row::{CfaRule, ExpressionSpan, RegisterNumber, RegisterRule};
-pub(crate) use rules::{RuleId, RuleView};
+pub(crate) use rules::{RuleId, RuleView, Saved, Traits};
 pub use unwind_table::{SizeReport, UnwindTable};

@@ -5,9 +5,9 @@
 //! what changes a register is kept.
 
 use super::rules::Saved;
-use crate::arch::REGISTER_COUNT;
+use crate::Architecture;
 
-/// A DWARF register number below [`REGISTER_COUNT`].
+/// A DWARF register number below the architecture's count.
 pub(crate) type RegisterNumber = u8;
 
 /// Bytes of an expression inside of the unwind section.
@@ -59,24 +59,28 @@ pub(crate) enum RegisterRule {
 
 /// A row while its program runs: the rule of every register that changes, and what finds the same row again quickly.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
+pub(crate) struct Row<A: Architecture> {
     pub(crate) cfa: CfaRule,
     /// By register; [`Saved::NONE`] where it keeps its value.
-    saved: [Saved; REGISTER_COUNT],
+    saved: A::Saved,
+    /// Whether the return address is signed.
+    pub(crate) signed: bool,
     /// How many change.
     count: u8,
     /// The hashes of all that change, combined so that one can be taken out again.
     hash: u64,
 }
 
-impl Row {
-    pub(crate) const EMPTY: Row =
-        Row { cfa: CfaRule::Unsupported, saved: [Saved::NONE; REGISTER_COUNT], count: 0, hash: 0 };
+impl<A: Architecture> Row<A> {
+    pub(crate) const EMPTY: Self =
+        Row { cfa: CfaRule::Unsupported, saved: A::NOTHING_SAVED, signed: false, count: 0, hash: 0 };
 
     /// Sets the rule of a register; registers that a walk does not restore (vector registers) are none of it.
     #[inline]
     pub(crate) fn set(&mut self, register: u64, saved: Saved) {
-        let Some(slot) = usize::try_from(register).ok().and_then(|number| self.saved.get_mut(number)) else {
+        let Some(slot) =
+            usize::try_from(register).ok().and_then(|number| self.saved.as_mut().get_mut(number))
+        else {
             return;
         };
         self.count = self.count - u8::from(*slot != Saved::NONE) + u8::from(saved != Saved::NONE);
@@ -85,13 +89,13 @@ impl Row {
     }
 
     pub(crate) fn get(&self, register: u64) -> Saved {
-        let slot = usize::try_from(register).ok().and_then(|number| self.saved.get(number));
+        let slot = usize::try_from(register).ok().and_then(|number| self.saved.as_ref().get(number));
         slot.copied().unwrap_or(Saved::NONE)
     }
 
     /// The registers that change, in the order of their numbers.
     pub(crate) fn changes(&self) -> impl Iterator<Item = Saved> {
-        self.saved.into_iter().filter(|&saved| saved != Saved::NONE)
+        self.saved.as_ref().iter().copied().filter(|&saved| saved != Saved::NONE)
     }
 
     /// Whether `saved`, each of another register, is all that changes.

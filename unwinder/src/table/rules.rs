@@ -2,7 +2,8 @@
 //! code offset and a [`RuleId`].
 
 use super::row::{CfaRule, ExpressionSpan, RegisterNumber, RegisterRule, Row};
-use crate::arch::Rule;
+use crate::Architecture;
+use crate::rule::{Rule, RuleOf};
 
 /// Names a rule of one table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,23 +65,25 @@ impl Saved {
     }
 }
 
-/// What holds for all rows of a function.
+/// What a rule has beside the CFA and the registers' rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Traits {
     /// The register that stands for the return address.
     pub(crate) return_address: RegisterNumber,
     /// A signal trampoline: the caller's address is where it was interrupted.
     pub(crate) signal: bool,
+    /// The return address is signed, on architectures that sign.
+    pub(crate) signed: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Head {
+struct Head<A: Architecture> {
     cfa: CfaRule,
     traits: Traits,
     saved_count: u8,
     saved_start: u32,
     /// What the quick walk does for this rule.
-    quick: Rule,
+    quick: RuleOf<A>,
 }
 
 /// A rule in full.
@@ -102,14 +105,14 @@ impl RuleView<'_> {
 
 /// All rules of a table, each once.
 #[derive(Debug)]
-pub(crate) struct RuleStore {
-    heads: Vec<Head>,
+pub(crate) struct RuleStore<A: Architecture> {
+    heads: Vec<Head<A>>,
     saved: Vec<Saved>,
     /// Open addressing with linear probing: a rule's id plus 1, or 0. Its length is a power of two.
     slots: Vec<u32>,
 }
 
-impl RuleStore {
+impl<A: Architecture> RuleStore<A> {
     /// With room for the rules that the first stacks need.
     pub(crate) fn new() -> Self {
         RuleStore { heads: Vec::with_capacity(48), saved: Vec::with_capacity(128), slots: vec![0; 128] }
@@ -120,12 +123,12 @@ impl RuleStore {
     }
 
     pub(crate) fn bytes_held(&self) -> usize {
-        self.heads.capacity() * size_of::<Head>()
+        self.heads.capacity() * size_of::<Head<A>>()
             + self.saved.capacity() * size_of::<Saved>()
             + self.slots.capacity() * size_of::<u32>()
     }
 
-    pub(crate) fn quick(&self, id: RuleId) -> Rule {
+    pub(crate) fn quick(&self, id: RuleId) -> RuleOf<A> {
         self.heads.get(id.0 as usize).map_or(Rule::Missing, |head| head.quick)
     }
 
@@ -137,7 +140,7 @@ impl RuleStore {
     }
 
     /// The id of the rule that `row` is, which is added if it is new.
-    pub(crate) fn intern(&mut self, row: &Row, traits: Traits, section: &[u8]) -> RuleId {
+    pub(crate) fn intern(&mut self, row: &Row<A>, traits: Traits, section: &[u8]) -> RuleId {
         if self.heads.len() * 4 >= self.slots.len() * 3 {
             self.grow();
         }
@@ -156,7 +159,7 @@ impl RuleStore {
         let saved_start = self.saved.len();
         self.saved.extend(row.changes());
         let saved = &self.saved[saved_start..];
-        let quick = Rule::of(id, &RuleView { cfa: row.cfa, traits, saved, section });
+        let quick = Rule::of::<A>(id, &RuleView { cfa: row.cfa, traits, saved, section });
         let (saved_count, saved_start) = (saved.len() as u8, saved_start as u32);
         self.heads.push(Head { cfa: row.cfa, traits, saved_count, saved_start, quick });
         self.slots[slot] = id.0 + 1;
@@ -189,7 +192,16 @@ fn slot_of(cfa: CfaRule, traits: Traits, saved: u64) -> u64 {
         CfaRule::RegisterOffset { register, offset } => (1, register, offset as u32),
         CfaRule::Expression(span) => (2, 0, span.offset),
     };
-    let head = u64::from_le_bytes([kind, register, traits.return_address, traits.signal.into(), 0, 0, 0, 0]);
+    let head = u64::from_le_bytes([
+        kind,
+        register,
+        traits.return_address,
+        traits.signal.into(),
+        traits.signed.into(),
+        0,
+        0,
+        0,
+    ]);
     let mixed = (saved ^ head ^ u64::from(value) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ mixed >> 32
 }

@@ -13,7 +13,7 @@ use object::read::elf::{CompressionHeader, FileHeader, ProgramHeader, SectionHea
 use object::{CompressedData, CompressionFormat, LittleEndian as LE, ReadRef};
 
 use super::rows::MAX_SECTION;
-use crate::TableError;
+use crate::{Architecture, TableError};
 
 pub(crate) type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
@@ -90,12 +90,12 @@ pub(crate) struct Parts {
 }
 
 /// Reads the parts out of an ELF file.
-pub(crate) fn read<'d, R: ReadRef<'d>>(data: R) -> Result<Parts, TableError> {
+pub(crate) fn read<'d, A: Architecture, R: ReadRef<'d>>(data: R) -> Result<Parts, TableError> {
     let header = Elf::parse(data)?;
     let endian = header.endian()?;
     let machine = header.e_machine(endian);
-    if machine != elf::EM_X86_64 {
-        return Err(TableError::OtherMachine { machine: machine.0 });
+    if machine.0 != A::ELF_MACHINE {
+        return Err(TableError::OtherMachine { wanted: A::NAME, machine: machine.0 });
     }
     let segments = header.program_headers(endian, data)?;
     let (text_start, text_size) = text_range(segments)?;

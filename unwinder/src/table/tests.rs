@@ -10,8 +10,10 @@ use gimli::{
 use object::{Object, ObjectSection, ObjectSegment};
 
 use super::{CfaRule, ExpressionSpan, RegisterRule, UnwindTable};
-use crate::arch::{GeneralStep, Known, Registers, Rule};
-use crate::{StackMemory, StackReadError};
+use crate::arch::Core;
+use crate::general::{GeneralStep, Known};
+use crate::rule::{Rule, RuleOf};
+use crate::{Architecture, Registers, StackMemory, StackReadError, StopReason, x86_64};
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
@@ -115,47 +117,47 @@ fn compare_row(
                     expected_register(row.register(gimli::Register(register)), register == return_address);
                 assert_eq!(view.register(register as u8), expected, "register {register} at {address:#x}");
             }
-            compare_quick(quick, view)
+            compare_quick(quick, view, &registers())
         })
         .unwrap()
 }
 
+/// Distinct values, the frame pointer's above the stack pointer's.
+fn registers() -> x86_64::Registers {
+    let mut gprs = std::array::from_fn(|register| 0x7fff_0000_0000 + 0x1_0000 * register as u64);
+    gprs.swap(6, 7);
+    x86_64::Registers::new(0x40_0123, gprs)
+}
+
 /// The quick form against the full one, on registers and memory whose values are all distinct.
-fn compare_quick(quick: Rule, view: &super::RuleView<'_>) -> bool {
-    let gprs = std::array::from_fn(|register| 0x7fff_0000_0000 + 0x1_0000 * register as u64);
-    let registers = Registers::new(0x40_0123, gprs);
-    let step = GeneralStep { registers: &registers, known: Known::All, stack: &Scrambled, bias: 0 };
-    let full = step.apply(view);
-    let (from, offset, base) = match quick {
-        Rule::FromSp { offset, base } => (registers.sp(), offset, base),
-        Rule::FromBp { offset, base } => (registers.bp(), offset, base),
+fn compare_quick<A: Architecture>(
+    quick: RuleOf<A>,
+    view: &super::RuleView<'_>,
+    registers: &Registers<A>,
+) -> bool {
+    let step = |known, registers| GeneralStep { registers, known, stack: &Scrambled, bias: 0 }.apply(view);
+    let core = |caller: Registers<A>| caller.core();
+    let full = step(Known::All, registers).map(core);
+    match quick {
+        Rule::Quick(quick) => {
+            assert_eq!(registers.core().caller(quick, &Scrambled), full);
+            false
+        }
         Rule::Root => {
-            assert_eq!(full, Err(crate::StopReason::Root));
-            return true;
+            assert_eq!(full, Err(StopReason::Root));
+            true
         }
-        Rule::General { needs_all, .. } => {
-            if !needs_all {
-                // What the rule says it does not need, it must not read.
-                let quick_only =
-                    std::array::from_fn(
-                        |register| if matches!(register, 6 | 7) { gprs[register] } else { 0xdead },
-                    );
-                let registers = Registers::new(0x40_0123, quick_only);
-                let step =
-                    GeneralStep { registers: &registers, known: Known::Quick, stack: &Scrambled, bias: 0 };
-                let without = step.apply(view).map(|caller| (caller.ip(), caller.sp(), caller.bp()));
-                assert_eq!(without, full.map(|caller| (caller.ip(), caller.sp(), caller.bp())));
-            }
-            return true;
+        Rule::NeedsAll(_) => true,
+        Rule::General(_) => {
+            // What the rule says it does not need, it must not read.
+            let mut quick_only = *registers;
+            quick_only.values.as_mut().fill(0xdead);
+            let quick_only = quick_only.with_core(registers.core());
+            assert_eq!(step(Known::Quick, &quick_only).map(core), full);
+            true
         }
-        other => panic!("{other:?} for a row that gimli evaluates: {view:?}"),
-    };
-    let cfa = from.wrapping_add_signed(offset.into());
-    let bp = base.below_cfa().map_or(registers.bp(), |below| Scrambled.read_u64(cfa - below).unwrap());
-    let expected = (Scrambled.read_u64(cfa - 8).unwrap(), cfa, bp);
-    let full = full.unwrap();
-    assert_eq!((full.ip(), full.sp(), full.bp()), expected);
-    false
+        Rule::Missing | Rule::Unsupported => panic!("{quick:?} for a row that gimli evaluates: {view:?}"),
+    }
 }
 
 fn section<'d>(file: &object::File<'d>, name: &str) -> Option<(u64, std::borrow::Cow<'d, [u8]>)> {
@@ -171,7 +173,7 @@ fn compare_file(data: &[u8]) -> Compared {
 }
 
 fn compare_section(data: &[u8], name: &str) -> Compared {
-    let table = UnwindTable::from_elf(data).unwrap();
+    let table = <UnwindTable>::from_elf(data).unwrap();
     let file = object::File::parse(data).unwrap();
     let mut bases = BaseAddresses::default();
     let (address, bytes) = section(&file, name).unwrap();
@@ -339,10 +341,10 @@ fn assert_same_rules(damage: impl FnOnce(&mut Vec<u8>)) {
         return;
     };
     let addresses = some_addresses(&data);
-    let whole = rules(&UnwindTable::from_elf(data.as_slice()).unwrap(), &addresses);
+    let whole = rules(&<UnwindTable>::from_elf(data.as_slice()).unwrap(), &addresses);
     assert!(whole.iter().flatten().count() > addresses.len() / 2);
     damage(&mut data);
-    let damaged = rules(&UnwindTable::from_elf(data.as_slice()).unwrap(), &addresses);
+    let damaged = rules(&<UnwindTable>::from_elf(data.as_slice()).unwrap(), &addresses);
     let differing =
         addresses.iter().zip(whole.iter().zip(&damaged)).find(|(_, (whole, damaged))| whole != damaged);
     assert_eq!(differing, None);

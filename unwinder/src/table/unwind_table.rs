@@ -11,9 +11,10 @@ use super::rows::{Found, RowStart, RowStore};
 use super::rules::{RuleId, RuleStore, RuleView};
 use super::sections::{self, FrameSections};
 use super::{functions, row::Row};
-use crate::TableError;
-use crate::arch::Rule;
 use crate::cache::CacheKey;
+use crate::rule::{Rule, RuleOf};
+use crate::x86_64::X86_64;
+use crate::{Architecture, TableError};
 
 /// Overlapping FDEs (an empty one, one inside of another) that are tried for an address.
 const MAX_CANDIDATES: usize = 4;
@@ -22,32 +23,32 @@ const MAX_CANDIDATES: usize = 4;
 ///
 /// `Send + Sync`; put it in an `Arc`. A function's rules are compiled when an address in it is first asked for.
 #[derive(Debug)]
-pub struct UnwindTable {
+pub struct UnwindTable<A: Architecture = X86_64> {
     id: u32,
     pub(super) text_start: u64,
     text_size: u32,
     entry: u64,
     frame: FrameSections,
     index: FdeIndex,
-    compiled: RwLock<Compiled>,
+    compiled: RwLock<Compiled<A>>,
 }
 
 #[derive(Debug)]
-struct Compiled {
-    rules: RuleStore,
+struct Compiled<A: Architecture> {
+    rules: RuleStore<A>,
     rows: RowStore,
-    scratch: Scratch,
+    scratch: Scratch<A>,
     /// The rows of the function that is being compiled.
     pending: Vec<RowStart<u32>>,
 }
 
-enum Lookup {
-    Known(Option<(RuleId, Rule)>),
+enum Lookup<A: Architecture> {
+    Known(Option<(RuleId, RuleOf<A>)>),
     NotCompiled { fde: u32 },
 }
 
-impl Compiled {
-    fn find(&self, function: usize, offset: u32) -> Lookup {
+impl<A: Architecture> Compiled<A> {
+    fn find(&self, function: usize, offset: u32) -> Lookup<A> {
         match self.rows.find(function, offset) {
             Found::Rule(id) => Lookup::Known(Some((id, self.rules.quick(id)))),
             Found::Outside => Lookup::Known(None),
@@ -86,13 +87,14 @@ impl SizeReport {
     }
 }
 
-impl UnwindTable {
-    /// The table of an ELF file (or the vDSO's bytes): x86-64, 64-bit, any of executable, shared object, PIE, static.
+impl<A: Architecture> UnwindTable<A> {
+    /// The table of an ELF file (or the vDSO's bytes): of the architecture, 64-bit and little-endian, any of
+    /// executable, shared object, PIE, static.
     ///
     /// Copies out only the unwind sections; `data` is not kept. Uses `.eh_frame`, and `.debug_frame` (which may be
     /// compressed) for functions that `.eh_frame` does not have.
     pub fn from_elf<'d, R: ReadRef<'d>>(data: R) -> Result<Self, TableError> {
-        let parts = sections::read(data)?;
+        let parts = sections::read::<A, R>(data)?;
         let (index, fdes) = FdeIndex::new(functions::list(&parts));
         let compiled = RwLock::new(Compiled {
             rules: RuleStore::new(),
@@ -149,7 +151,7 @@ impl UnwindTable {
     }
 
     /// The quick rule at an address as linked.
-    pub(crate) fn rule(&self, svma: u64) -> Rule {
+    pub(crate) fn rule(&self, svma: u64) -> RuleOf<A> {
         self.locate(svma).map_or(Rule::Missing, |(_, quick)| quick)
     }
 
@@ -163,12 +165,12 @@ impl UnwindTable {
         self.read().rules.view(id, &self.frame.bytes).map(|view| use_rule(&view))
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Compiled> {
+    fn read(&self) -> RwLockReadGuard<'_, Compiled<A>> {
         // The stores only grow, and a reader bounds-checks all that leads into them.
         self.compiled.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn locate(&self, svma: u64) -> Option<(RuleId, Rule)> {
+    pub(super) fn locate(&self, svma: u64) -> Option<(RuleId, RuleOf<A>)> {
         let relative = u32::try_from(svma.checked_sub(self.text_start)?).ok()?;
         let nearest = self.index.find(relative)?;
         (0..=nearest).rev().take(MAX_CANDIDATES).find_map(|function| {
@@ -178,7 +180,7 @@ impl UnwindTable {
     }
 
     /// The rule at `offset` into `function`, which is compiled if need be.
-    fn in_function(&self, function: usize, offset: u32) -> Option<(RuleId, Rule)> {
+    fn in_function(&self, function: usize, offset: u32) -> Option<(RuleId, RuleOf<A>)> {
         let compiled = self.read();
         if let Lookup::Known(known) = compiled.find(function, offset) {
             return known;
@@ -194,10 +196,10 @@ impl UnwindTable {
         }
     }
 
-    fn compile(&self, function: usize, fde: u32, compiled: &mut Compiled) {
+    fn compile(&self, function: usize, fde: u32, compiled: &mut Compiled<A>) {
         let Compiled { rules, rows, scratch, pending } = compiled;
         pending.clear();
-        let emit = |offset: u64, traits, row: &Row| {
+        let emit = |offset: u64, traits, row: &Row<A>| {
             let rule = rules.intern(row, traits, &self.frame.bytes).0;
             // A function of 4 GiB is a broken one: its tail has no rows.
             let Ok(offset) = u32::try_from(offset) else { return };

@@ -1,20 +1,13 @@
 //! Whether the instruction before an address is a call: the forms of `call` in volume 2 of Intel's manual (`E8`, and
 //! `FF /2` with every kind of operand). A prefix before them makes no difference to where they end.
 
-/// The longest form: `FF /2` with a SIB byte and a 32-bit displacement.
-pub(crate) const LONGEST_CALL: usize = 7;
+use crate::arch::Call;
 
-/// A call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Call {
-    /// Of the address this far behind its end.
-    Direct(i32),
-    /// Of an address in a register or in memory.
-    Indirect,
-}
+/// The longest form: `FF /2` with a SIB byte and a 32-bit displacement.
+pub(super) const LONGEST_CALL: usize = 7;
 
 /// The call at the end of `code`. Bytes that happen to look like one can't be told from one.
-pub(crate) fn call_at_end(code: [u8; LONGEST_CALL]) -> Option<Call> {
+pub(super) fn call_at_end(code: [u8; LONGEST_CALL]) -> Option<Call> {
     /// The addressing mode's bits.
     const MODE: u8 = 0b1100_0000;
     let [.., e8, d0, d1, d2, d3] = code;
@@ -44,11 +37,11 @@ pub(crate) fn call_at_end(code: [u8; LONGEST_CALL]) -> Option<Call> {
 }
 
 /// The longest beginning of a stub: `movabs` and the jump's first byte.
-pub(crate) const LONGEST_STUB: usize = 11;
+pub(super) const LONGEST_STUB: usize = 11;
 
 /// Whether code does nothing but jump on: an entry of a linkage table (with or without `endbr64` and `bnd`), or a JIT
 /// compiler's stub, which may load a word first.
-pub(crate) fn is_stub(code: [u8; LONGEST_STUB]) -> bool {
+pub(super) fn is_stub(code: [u8; LONGEST_STUB]) -> bool {
     let code = code.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfa]).unwrap_or(&code);
     let code = code.strip_prefix(&[0xf2]).unwrap_or(code);
     // movabs $word, %rbx (or another register)

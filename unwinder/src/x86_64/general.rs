@@ -1,85 +1,10 @@
-//! A step by a rule in full: any CFA, any rule for any register.
+//! What a step by a rule in full leaves to x86-64: how the caller is returned to.
 
-use super::quick::read_slot;
-use super::{BP, RETURN_ADDRESS, Registers, SP};
-use crate::expression::{self, Operands};
-use crate::table::{CfaRule, RegisterRule, RuleView};
-use crate::{StackMemory, StopReason};
+use super::RETURN_ADDRESS;
+use super::registers::Values;
 
-/// Which registers of a frame have their true values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Known {
-    /// `ip`, `sp` and `bp`.
-    Quick,
-    All,
-}
-
-/// What a step needs beside the rule.
-#[derive(Debug)]
-pub(crate) struct GeneralStep<'a, M> {
-    pub(crate) registers: &'a Registers,
-    pub(crate) known: Known,
-    pub(crate) stack: &'a M,
-    /// The mapping's bias, for expressions that name an address.
-    pub(crate) bias: u64,
-}
-
-impl<M: StackMemory> GeneralStep<'_, M> {
-    /// The caller's registers. Those that are not known stay as they are.
-    pub(crate) fn apply(&self, rule: &RuleView<'_>) -> Result<Registers, StopReason> {
-        let cfa = match rule.cfa {
-            CfaRule::Unsupported => return Err(StopReason::Unsupported),
-            CfaRule::RegisterOffset { register, offset } => {
-                let base = self.registers.get(register.into()).ok_or(StopReason::Unsupported)?;
-                base.wrapping_add_signed(offset.into())
-            }
-            CfaRule::Expression(span) => self.evaluate(span.bytes(rule.section), None)?,
-        };
-        let mut caller = *self.registers;
-        caller.set(SP, cfa);
-        let mut returns = false;
-        for saved in rule.saved {
-            let is_return_address = saved.register() == rule.traits.return_address;
-            returns |= is_return_address;
-            let followed = is_return_address || [BP, SP].contains(&saved.register());
-            if self.known == Known::All || followed {
-                let Some(value) = self.value(saved.rule(), cfa, rule)? else {
-                    if is_return_address {
-                        return Err(StopReason::Unreadable);
-                    }
-                    continue;
-                };
-                caller.set(saved.register(), value);
-                if is_return_address {
-                    caller.set(RETURN_ADDRESS, value);
-                }
-            }
-        }
-        if returns { Ok(caller) } else { Err(StopReason::Unsupported) }
-    }
-
-    /// `None`: the register was already restored (see `read_slot`).
-    fn value(&self, rule: RegisterRule, cfa: u64, view: &RuleView<'_>) -> Result<Option<u64>, StopReason> {
-        let slot = |address| read_slot(self.stack, address);
-        match rule {
-            // Kept only for the return address.
-            RegisterRule::Undefined => Err(StopReason::Root),
-            // Not kept: they change nothing.
-            RegisterRule::Unspecified | RegisterRule::SameValue => Err(StopReason::Unsupported),
-            RegisterRule::Offset(offset) => slot(cfa.wrapping_add_signed(offset.into())),
-            RegisterRule::ValOffset(offset) => Ok(Some(cfa.wrapping_add_signed(offset.into()))),
-            RegisterRule::Register(source) => {
-                self.registers.get(source.into()).map(Some).ok_or(StopReason::Unsupported)
-            }
-            RegisterRule::Expression(span) => slot(self.evaluate(span.bytes(view.section), Some(cfa))?),
-            RegisterRule::ValExpression(span) => self.evaluate(span.bytes(view.section), Some(cfa)).map(Some),
-        }
-    }
-
-    fn evaluate(&self, bytes: &[u8], cfa: Option<u64>) -> Result<u64, StopReason> {
-        expression::evaluate(
-            bytes,
-            &Operands { registers: self.registers, stack: self.stack, bias: self.bias, cfa },
-        )
-    }
+/// The return address always has a rule, for `call` pushes it.
+pub(super) fn return_to(caller: &mut Values, found: Option<u64>) -> Option<()> {
+    caller[usize::from(RETURN_ADDRESS)] = found?;
+    Some(())
 }

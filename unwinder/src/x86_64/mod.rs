@@ -6,10 +6,68 @@ mod general;
 mod quick;
 mod registers;
 mod rule;
+mod signal;
 
-pub(crate) use call::{Call, LONGEST_CALL, LONGEST_STUB, call_at_end, is_stub};
-pub(crate) use general::{GeneralStep, Known};
-pub(crate) use quick::Core;
+use crate::Architecture;
+use crate::arch::{Call, Machine};
+use crate::signal::SignalFrame;
+use crate::table::{RegisterNumber, RuleView, Saved, Traits};
+
 pub use registers::Registers;
-pub(crate) use registers::{BP, REGISTER_COUNT, RETURN_ADDRESS, SP};
-pub(crate) use rule::{Rule, SavedBase};
+use registers::{BP, REGISTER_COUNT, RETURN_ADDRESS, SP, Values};
+
+/// The architecture x86-64 (also called AMD64), 64-bit code only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct X86_64;
+
+impl Architecture for X86_64 {}
+
+impl Machine for X86_64 {
+    const NAME: &str = "x86-64";
+    const ELF_MACHINE: u16 = object::elf::EM_X86_64.0;
+    const REGISTER_COUNT: usize = REGISTER_COUNT;
+    const IP: RegisterNumber = RETURN_ADDRESS;
+    const SP: RegisterNumber = SP;
+    const FOLLOWED: &[RegisterNumber] = &[BP, SP];
+    const RETURNS_BY_REGISTER: bool = false;
+    const NOTHING_SAVED: Self::Saved = [Saved::NONE; REGISTER_COUNT];
+
+    type Values = Values;
+    type Saved = [Saved; REGISTER_COUNT];
+    type Core = quick::Core;
+    type Quick = rule::Quick;
+
+    #[inline]
+    fn core(values: &Values) -> quick::Core {
+        registers::core(values)
+    }
+
+    fn set_core(values: &mut Values, core: quick::Core) {
+        registers::set_core(values, core);
+    }
+
+    fn quick(rule: &RuleView<'_>) -> Option<rule::Quick> {
+        rule::Quick::of(rule)
+    }
+
+    fn return_to(caller: &mut Values, found: Option<u64>, _traits: Traits) -> Option<()> {
+        general::return_to(caller, found)
+    }
+
+    fn toggles_signature(_opcode: u8) -> bool {
+        false
+    }
+
+    const SIGNAL_FRAME: SignalFrame = signal::SIGNAL_FRAME;
+
+    const LONGEST_CALL: usize = call::LONGEST_CALL;
+    const LONGEST_STUB: usize = call::LONGEST_STUB;
+
+    fn call_at_end(code: &[u8]) -> Option<Call> {
+        call::call_at_end(*code.last_chunk()?)
+    }
+
+    fn is_stub(code: &[u8]) -> bool {
+        code.first_chunk().is_some_and(|code| call::is_stub(*code))
+    }
+}

@@ -1,21 +1,22 @@
 //! A quick step: from (ip, sp, bp) to the caller's, by the rules that nearly all code has, and by guesses where there
 //! is no rule.
 
-use super::SavedBase;
-use crate::{StackMemory, StackReadError, StopReason};
+use super::rule::{Quick, SavedBase};
+use crate::memory::read_slot;
+use crate::{StackMemory, StopReason, arch};
 
 /// The registers that a quick walk follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Core {
-    pub(crate) ip: u64,
-    pub(crate) sp: u64,
-    pub(crate) bp: u64,
+    pub(super) ip: u64,
+    pub(super) sp: u64,
+    pub(super) bp: u64,
 }
 
 impl Core {
     /// `cfa = from + offset`, `(ip, sp, bp) = (*(cfa - 8), cfa, *(cfa - 8n) or bp)`
     #[inline]
-    pub(crate) fn caller<M: StackMemory>(
+    fn step<M: StackMemory>(
         self,
         from: u64,
         offset: i32,
@@ -33,10 +34,35 @@ impl Core {
         };
         Ok(Core { ip, sp: cfa, bp })
     }
+}
 
-    /// `(ip, sp, bp) = (*(bp + 8), bp + 16, *bp)`, if `bp` may be a frame pointer at all: it points into the readable
-    /// stack, not below `sp`, and is aligned. Whether `ip` is executable is for the walk to find out.
-    pub(crate) fn by_frame_pointer<M: StackMemory>(self, stack: &M) -> Option<Core> {
+impl arch::Core for Core {
+    type Quick = Quick;
+
+    #[inline]
+    fn ip(self) -> u64 {
+        self.ip
+    }
+
+    #[inline]
+    fn sp(self) -> u64 {
+        self.sp
+    }
+
+    fn frame_pointer(self) -> u64 {
+        self.bp
+    }
+
+    #[inline]
+    fn caller<M: StackMemory>(self, rule: Quick, stack: &M) -> Result<Core, StopReason> {
+        match rule {
+            Quick::FromSp { offset, base } => self.step(self.sp, offset, base, stack),
+            Quick::FromBp { offset, base } => self.step(self.bp, offset, base, stack),
+        }
+    }
+
+    /// `(ip, sp, bp) = (*(bp + 8), bp + 16, *bp)`
+    fn by_frame_pointer<M: StackMemory>(self, stack: &M) -> Option<Core> {
         if self.bp < self.sp || !self.bp.is_multiple_of(8) {
             return None;
         }
@@ -45,31 +71,20 @@ impl Core {
         Some(Core { ip, sp: self.bp.checked_add(16)?, bp })
     }
 
-    /// `(ip, sp, bp) = (*sp, sp + 8, bp)`: as at a function's first instruction.
-    pub(crate) fn by_stack_top<M: StackMemory>(self, stack: &M) -> Option<Core> {
+    /// `(ip, sp, bp) = (*sp, sp + 8, bp)`
+    fn by_entry<M: StackMemory>(self, stack: &M) -> Option<Core> {
         let ip = stack.read_u64(self.sp).ok()?;
         Some(Core { ip, sp: self.sp.checked_add(8)?, bp: self.bp })
     }
 
-    /// `(ip, sp, bp) = (*slot, slot + 8, *(slot - 8) or bp)`, for a `slot` of the stack that holds a return address: below
-    /// it lies the caller's `bp`, if this function pushed it first of all.
-    pub(crate) fn by_slot<M: StackMemory>(self, slot: u64, ip: u64, stack: &M) -> Option<Core> {
+    /// `(ip, sp, bp) = (*slot, slot + 8, *(slot - 8) or bp)`: below the return address lies the caller's `bp`, if this
+    /// function pushed it first of all.
+    fn by_slot<M: StackMemory>(self, slot: u64, ip: u64, stack: &M) -> Option<Core> {
         let sp = slot.checked_add(8)?;
         let below = slot.checked_sub(8).filter(|&below| below >= self.sp);
         let pushed = below.and_then(|below| stack.read_u64(below).ok());
         // A frame pointer leads up the stack, and not out of it.
         let bp = pushed.filter(|&bp| bp >= sp && bp.is_multiple_of(8) && stack.read_u64(bp).is_ok());
         Some(Core { ip, sp, bp: bp.unwrap_or(self.bp) })
-    }
-}
-
-/// The word at `address`, where a register was saved. `None` if that is below the copied stack: in an epilogue, CFI
-/// still names the slot of a register that was popped a moment ago, and the register itself has its value again.
-#[inline]
-pub(crate) fn read_slot<M: StackMemory>(stack: &M, address: u64) -> Result<Option<u64>, StopReason> {
-    match stack.read_u64(address) {
-        Ok(value) => Ok(Some(value)),
-        Err(StackReadError::Below) => Ok(None),
-        Err(error) => Err(error.into()),
     }
 }

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use object::{Object, ObjectSegment};
-use unwinder::{AddressSpace, CopiedStack, Mapping, Registers, UnwindTable};
+use unwinder::x86_64::Registers;
+use unwinder::{AddressSpace, CopiedStack, Mapping, UnwindTable};
 
 /// A stack as a program captured it of itself.
 #[derive(Debug)]

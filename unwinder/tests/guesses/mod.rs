@@ -3,9 +3,8 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use unwinder::{
-    AddressSpace, CopiedStack, Frame, FrameKind, Mapping, Registers, StopReason, UnwindTable, Unwinder,
-};
+use unwinder::x86_64::Registers;
+use unwinder::{AddressSpace, CopiedStack, Frame, FrameKind, Mapping, StopReason, UnwindTable, Unwinder};
 
 use crate::corpus;
 

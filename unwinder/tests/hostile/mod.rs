@@ -4,7 +4,8 @@ use std::sync::OnceLock;
 
 use object::{Object, ObjectSection};
 use proptest::prelude::*;
-use unwinder::{AddressSpace, CopiedStack, DEFAULT_DEPTH_LIMIT, Mapping, Registers, UnwindTable, Unwinder};
+use unwinder::x86_64::Registers;
+use unwinder::{AddressSpace, CopiedStack, DEFAULT_DEPTH_LIMIT, Mapping, UnwindTable, Unwinder};
 
 use crate::corpus;
 
@@ -35,7 +36,7 @@ impl AddressSpace for One<'_> {
 
 /// Compiles all of a damaged file, bounds what it holds, and walks through it.
 fn use_damaged(data: &[u8], registers: &Registers, stack: &[u8]) {
-    let Ok(table) = UnwindTable::from_elf(data) else { return };
+    let Ok(table) = <UnwindTable>::from_elf(data) else { return };
     let before = table.size_report();
     assert!(before.total_bytes() <= 8 * data.len() + 4096, "{before:?} of {} bytes", data.len());
     table.compile_all();
@@ -152,6 +153,6 @@ proptest! {
 
     #[test]
     fn noise_is_no_elf_file(data in proptest::collection::vec(any::<u8>(), 0..2000)) {
-        prop_assert!(UnwindTable::from_elf(data.as_slice()).is_err());
+        prop_assert!(<UnwindTable>::from_elf(data.as_slice()).is_err());
     }
 }

@@ -2,6 +2,7 @@
 #include "capture.h"
 #include <alloca.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 static volatile int sink;
 
@@ -143,6 +144,44 @@ void fault_at_entry(void);
 __asm__(".text\n.globl fault_at_entry\n.type fault_at_entry, @function\nfault_at_entry:\n.cfi_startproc\n"
         "ud2\nret\n.cfi_endproc\n.size fault_at_entry, .-fault_at_entry\n");
 
+/* A handler that returns as musl's and Go's do, to code without unwind information. */
+void bare_return(void);
+__asm__(".text\nnop\n.p2align 4\nnop\n.p2align 4\n.globl bare_return\n.type bare_return, @function\nbare_return:\n"
+        "mov $15, %rax\nsyscall\n.size bare_return, .-bare_return\n");
+static void on_bare_signal(int signal) {
+    (void)signal;
+    capture("bare_signal");
+    sink++;
+}
+static void raise_bare(void) {
+    struct {
+        void (*handler)(int);
+        unsigned long flags;
+        void (*restorer)(void);
+        unsigned long mask;
+    } action = {on_bare_signal, 0x04000000 /* SA_RESTORER */, bare_return, 0};
+    syscall(SYS_rt_sigaction, SIGUSR1, &action, NULL, sizeof action.mask);
+    raise_in(SIGUSR1);
+}
+
+/* A context of its own: its first function was never called, but "returns" to glibc's __start_context. */
+static ucontext_t back, forth;
+static char context_stack[1 << 16];
+static NOINLINE void in_context(void) {
+    stack_top = (uintptr_t)context_stack + sizeof context_stack;
+    capture("context");
+    stack_top = 0;
+    sink++;
+}
+static void run_context(void) {
+    getcontext(&forth);
+    forth.uc_stack.ss_sp = context_stack;
+    forth.uc_stack.ss_size = sizeof context_stack;
+    forth.uc_link = &back;
+    makecontext(&forth, in_context, 0);
+    swapcontext(&back, &forth);
+}
+
 static NOINLINE void *thread_work(void *argument) {
     capture("thread");
     sink++;
@@ -186,6 +225,8 @@ int main(void) {
     pthread_t thread;
     pthread_create(&thread, NULL, thread_start, NULL);
     pthread_join(thread, NULL);
+    raise_bare();
+    run_context();
     put_maps();
     return 0;
 }
