@@ -2,14 +2,14 @@
 
 use std::fmt::Debug;
 
-use crate::signal::SignalFrame;
 use crate::table::{RegisterNumber, RuleView, Saved, Traits};
 use crate::{StackMemory, StopReason};
 
 /// An architecture whose stacks can be walked, chosen by type: a program may walk stacks of several.
 ///
-/// Sealed: [`crate::x86_64::X86_64`] is the default of every type that has the parameter.
-#[expect(private_bounds, reason = "what makes an architecture is this crate's own matter")]
+/// Sealed: there are [`crate::x86_64::X86_64`], the default of every type that has the parameter, and
+/// [`crate::aarch64::Aarch64`].
+#[allow(private_bounds, reason = "what makes an architecture is this crate's own matter")]
 pub trait Architecture: Machine {}
 
 /// What an architecture defines.
@@ -51,7 +51,12 @@ pub(crate) trait Machine: Copy + Debug + Eq + 'static {
     /// Whether a call frame instruction says that from here on the return address is signed, or no longer is.
     fn toggles_signature(opcode: u8) -> bool;
 
-    const SIGNAL_FRAME: SignalFrame;
+    /// How much code [`Self::interrupted`] looks at; at most [`LONGEST_CODE`].
+    const SIGNAL_RETURN: usize;
+
+    /// The registers that a signal interrupted, if `code`, [`Self::SIGNAL_RETURN`] bytes long, is what a signal handler
+    /// returns to, and `handler` are the registers there.
+    fn interrupted<M: StackMemory>(code: &[u8], handler: &Self::Values, stack: &M) -> Option<Self::Values>;
 
     /// At most [`LONGEST_CODE`].
     const LONGEST_CALL: usize;
@@ -99,4 +104,25 @@ pub(crate) trait Core: Copy + Debug + Eq {
 
     /// The caller that the return address `ip` in a `slot` of the stack leads to.
     fn by_slot<M: StackMemory>(self, slot: u64, ip: u64, stack: &M) -> Option<Self>;
+}
+
+/// The bytes of assembly, as the assembler of a toolchain with this prefix makes them.
+#[cfg(test)]
+pub(crate) fn assembled(prefix: &str, text: &str) -> Option<Vec<u8>> {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+
+    let folder = tempfile::tempdir().unwrap();
+    let (object, code) = (folder.path().join("a.o"), folder.path().join("a.bin"));
+    let spawned = Command::new(format!("{prefix}as")).arg("-o").arg(&object).stdin(Stdio::piped()).spawn();
+    let Ok(mut assembler) = spawned else {
+        eprintln!("SKIPPED: there is no {prefix}as");
+        return None;
+    };
+    assembler.stdin.take().unwrap().write_all(format!("{text}\n").as_bytes()).unwrap();
+    assert!(assembler.wait().unwrap().success(), "{text}");
+    let mut copy = Command::new(format!("{prefix}objcopy"));
+    let copied = copy.args(["-O", "binary", "-j", ".text"]).args([&object, &code]).status();
+    assert!(copied.unwrap().success());
+    Some(std::fs::read(code).unwrap())
 }

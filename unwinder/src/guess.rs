@@ -9,6 +9,9 @@
 //! 4. the nearest word on the stack that is the return address of a call that may be of this function;
 //! 5. the nearest that is one of a call of another function, which may have jumped on to this one.
 //!
+//! Where calls leave the return address in a register, the innermost frame may have its own still there: that is believed
+//! as the frame pointer's is, and after it, if both have the same to say for them.
+//!
 //! A return address is one in executable memory with a call instruction before it. The call is of this function where it
 //! names an address shortly before the frame's; it may be where it names none (a register, a word in memory) or the
 //! address of a jump (a linkage table's, a JIT compiler's stub). Where the address space has no code to look at, the frame
@@ -64,9 +67,16 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
             self.evidence(core.ip()).or((core.frame_pointer() == 0).then_some(Evidence::Call))
         };
         let pointed = by_frame_pointer.and_then(|core| Some((evidence(core)?, core)));
-        match pointed {
+        let held = by_entry.filter(|_| A::RETURNS_BY_REGISTER);
+        let held = held.and_then(|core| Some((self.evidence(core.ip())?, core)));
+        let held = held.filter(|(evidence, _)| *evidence != Evidence::CallOfAnother);
+        let known = match (pointed, held) {
+            (Some(pointed), Some(held)) if held.0 > pointed.0 => Some(held),
+            _ => pointed.or(held),
+        };
+        match known {
             Some((Evidence::CallOfThis(_), core)) => Some(core),
-            _ => match (self.scan(), pointed) {
+            _ => match (self.scan(), known) {
                 (Some((Evidence::CallOfThis(_), core)), _)
                 | (_, Some((_, core)))
                 | (Some((_, core)), None) => Some(core),

@@ -32,8 +32,9 @@
 //! The architecture is a type parameter, [`x86_64::X86_64`] unless another is named.
 //!
 //! Where to read on: `unwinder.rs` is the walk, `guess.rs` what it does where there are no rules, `table/` turns CFI
-//! into rows and rules, `x86_64/` says what a rule is on that architecture and how it is applied.
+//! into rows and rules, `x86_64/` and `aarch64/` say what a rule is on that architecture and how it is applied.
 
+pub mod aarch64;
 mod address_space;
 mod arch;
 mod cache;
@@ -46,7 +47,6 @@ mod memory;
 mod region;
 mod registers;
 mod rule;
-mod signal;
 mod stop_reason;
 mod table;
 mod unwinder;

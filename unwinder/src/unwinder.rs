@@ -10,10 +10,9 @@ use std::num::NonZeroU64;
 use crate::arch::{Core, LONGEST_CODE};
 use crate::cache::{CacheKey, RuleCache};
 use crate::general::{GeneralStep, Known};
-use crate::guess::{Guess, code_before};
+use crate::guess::{Guess, code, code_before};
 use crate::region::{self, Region, RegionMemory};
 use crate::rule::{Rule, RuleOf};
-use crate::signal;
 use crate::table::RuleId;
 use crate::x86_64::X86_64;
 use crate::{
@@ -225,7 +224,6 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
             Rule::NeedsAll(_) if known != Known::All => Err(Halt::NeedsAllRegisters),
             Rule::General(id) | Rule::NeedsAll(id) => self.general_step(id, frame, registers, known),
             Rule::Root => Err(StopReason::Root.into()),
-            Rule::Missing if frame.kind == FrameKind::ReturnAddress => self.uncalled_step(frame, registers),
             Rule::Missing => self.guess(frame, registers),
             Rule::Unsupported | Rule::Quick(_) => Err(StopReason::Unsupported.into()),
         }
@@ -245,6 +243,9 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         let applied =
             table.with_rule(id, |rule| Ok::<_, StopReason>((step.apply(rule)?, rule.traits.signal)));
         let (caller, signal) = applied.ok_or(StopReason::NoRule)??;
+        if signal && let Some(interrupted) = self.interrupted(frame, registers) {
+            return Ok(interrupted);
+        }
         if caller.ip() == 0 {
             return Err(StopReason::Root.into());
         }
@@ -255,10 +256,9 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         if !signal && !grew {
             return Err(StopReason::CfaDidNotGrow.into());
         }
-        if signal {
-            return Ok(self.interrupted(caller));
-        }
-        Ok(Caller { registers: caller, kind: FrameKind::ReturnAddress, heuristic: false, switched: false })
+        let switched = signal && self.is_elsewhere(&caller);
+        let kind = if signal { FrameKind::Ip } else { FrameKind::ReturnAddress };
+        Ok(Caller { registers: caller, kind, heuristic: false, switched })
     }
 
     /// Whether a frame without a rule is the outermost one: it is where its file is started, as musl's `_start` is; or the
@@ -276,33 +276,46 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
             && matches!(self.stack.read_u64(core.sp().wrapping_add(ALIGNMENT)), Err(StackReadError::Beyond))
     }
 
-    /// The caller of a frame without a rule, whose return address may not have been pushed by a call, but put on the stack
-    /// to have a function begin: one that returns from a signal, by the kernel; or a root, as `makecontext` does with
-    /// `__start_context`.
-    fn uncalled_step(&mut self, frame: Frame, registers: &Registers<A>) -> Result<Caller<A>, Halt> {
-        if let Some(interrupted) = signal::interrupted(self.space, self.stack, frame.address, registers) {
-            return Ok(self.interrupted(interrupted?));
+    /// The frame that a signal interrupted, if `frame` is the code that its handler returns to.
+    fn interrupted(&self, frame: Frame, registers: &Registers<A>) -> Option<Caller<A>> {
+        let mut buffer = [0; LONGEST_CODE];
+        let code = code(self.space, frame.address, buffer.get_mut(..A::SIGNAL_RETURN)?)?;
+        let registers = Registers { values: A::interrupted(code, &registers.values, self.stack)? };
+        Some(Caller {
+            switched: self.is_elsewhere(&registers),
+            registers,
+            kind: FrameKind::Ip,
+            heuristic: frame.heuristic,
+        })
+    }
+
+    /// Whether the stack pointer is not in the copy.
+    fn is_elsewhere(&self, registers: &Registers<A>) -> bool {
+        matches!(self.stack.read_u64(registers.sp()), Err(StackReadError::Below | StackReadError::Beyond))
+    }
+
+    /// Whether a return address was not pushed by a call, but put on the stack to have a root begin there, as `makecontext`
+    /// does with `__start_context`: it is the first of a function with rules, and there is no call before it.
+    fn begins_root(&mut self, frame: Frame) -> bool {
+        if frame.kind != FrameKind::ReturnAddress {
+            return false;
         }
         let begins = self.rule_at(frame.address) != Rule::Missing;
         // Where the frame lies is asked about again.
         self.rule_at(frame.lookup_address());
         let mut buffer = [0; LONGEST_CODE];
         let before = code_before(self.space, frame.address, &mut buffer);
-        if begins && before.is_some_and(|code| A::call_at_end(code).is_none()) {
-            return Err(StopReason::Root.into());
-        }
-        self.guess(frame, registers)
-    }
-
-    /// What a signal interrupted, which may run on another stack.
-    fn interrupted(&self, registers: Registers<A>) -> Caller<A> {
-        let top = self.stack.read_u64(registers.sp());
-        let switched = matches!(top, Err(StackReadError::Below | StackReadError::Beyond));
-        Caller { registers, kind: FrameKind::Ip, heuristic: false, switched }
+        begins && before.is_some_and(|code| A::call_at_end(code).is_none())
     }
 
     /// The caller of a frame without a rule.
     fn guess(&mut self, frame: Frame, registers: &Registers<A>) -> Result<Caller<A>, Halt> {
+        if let Some(interrupted) = self.interrupted(frame, registers) {
+            return Ok(interrupted);
+        }
+        if self.begins_root(frame) {
+            return Err(StopReason::Root.into());
+        }
         let core = registers.core();
         let mapped = self.region.is_mapped();
         // A chain of frame pointers ends in a zero, by which runtimes mark the first frame of the stacks they make.

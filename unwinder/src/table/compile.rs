@@ -69,7 +69,7 @@ pub(crate) fn run<A: Architecture>(
     Scratch { remembered, cies }: &mut Scratch<A>,
     emit: impl FnMut(u64, Traits, &Row<A>),
 ) -> Result<Covered, Malformed> {
-    let (cie_offset, body) = fde_at(section, offset)?;
+    let (cie_offset, body) = fde_at(section, offset as usize)?;
     let cie = cie(cies, remembered, section, cie_offset)?;
     let fde = Fde::parse(section, cie, body)?;
     let covered = Covered { start: fde.start, end: fde.end };

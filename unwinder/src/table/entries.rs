@@ -3,6 +3,8 @@
 //! Source: DWARF 5, section 6.4.1; for `.eh_frame` the Linux Standard Base 5.0, "Exception Frames", and for its pointer
 //! encodings "DWARF Exception Header Encoding" there; `B` and `G` of the augmentation are of the `AArch64` ABI.
 
+use std::ops::Range;
+
 use super::bytes::Bytes;
 use super::compile::Malformed;
 use super::row::Row;
@@ -72,8 +74,8 @@ impl<'a> Entry<'a> {
 }
 
 /// The offset of the CIE of the FDE at `offset`, and the FDE's bytes behind that.
-pub(super) fn fde_at(section: &FrameSections, offset: u32) -> Result<(usize, Bytes<'_>), Malformed> {
-    let entry = Entry::at(section, offset as usize).ok_or(Malformed)?;
+pub(super) fn fde_at(section: &FrameSections, offset: usize) -> Result<(usize, Bytes<'_>), Malformed> {
+    let entry = Entry::at(section, offset).ok_or(Malformed)?;
     if entry.is_cie() {
         return Err(Malformed);
     }
@@ -83,6 +85,22 @@ pub(super) fn fde_at(section: &FrameSections, offset: u32) -> Result<(usize, Byt
         FrameFormat::DebugFrame => section.debug_start.checked_add(id),
     };
     Ok((cie.ok_or(Malformed)?, entry.body))
+}
+
+/// The addresses that the FDE at `offset` covers. `last` holds the CIE of the one before, which most share.
+pub(super) fn covered_at<A: Architecture>(
+    section: &FrameSections,
+    offset: usize,
+    last: &mut Option<(usize, Cie<A>)>,
+) -> Result<Range<u64>, Malformed> {
+    let (cie_offset, body) = fde_at(section, offset)?;
+    let cie = match last.take() {
+        Some((known, cie)) if known == cie_offset => cie,
+        _ => Cie::parse(section, cie_offset)?.0,
+    };
+    let fde = Fde::parse(section, &cie, body)?;
+    *last = Some((cie_offset, cie));
+    Ok(fde.start..fde.end)
 }
 
 impl<'a> Fde<'a> {

@@ -5,10 +5,12 @@
 //! (32-bit entries relative to the section); any other form, a table that is cut off or out of order, or one whose
 //! entries do not fit the FDEs they name, makes us walk.
 
-use gimli::{EhFrame, UnwindSection};
+use std::ops::Range;
 
+use super::entries::covered_at;
 use super::index::IndexEntry;
-use super::sections::{EhFrameHdr, FrameSections, Parts, Slice};
+use super::sections::{EhFrameHdr, Parts};
+use crate::Architecture;
 
 /// `DW_EH_PE_udata4`, and `DW_EH_PE_datarel | DW_EH_PE_sdata4`.
 const COUNT_UDATA4: u8 = 0x03;
@@ -19,14 +21,12 @@ const HDR_SIZE: usize = 12;
 const SAMPLES: usize = 16;
 
 /// All functions in the text of `parts`, in no order.
-pub(crate) fn list(parts: &Parts) -> Vec<IndexEntry> {
+pub(crate) fn list<A: Architecture>(parts: &Parts) -> Vec<IndexEntry> {
     let frame = &parts.frame;
-    let from_hdr = parts.hdr.as_ref().and_then(|hdr| hdr_entries(hdr, parts));
-    let mut entries =
-        from_hdr.unwrap_or_else(|| walk(&frame.eh_frame(), &frame.bytes[..frame.debug_start], 0, parts));
+    let from_hdr = parts.hdr.as_ref().and_then(|hdr| hdr_entries::<A>(hdr, parts));
+    let mut entries = from_hdr.unwrap_or_else(|| walk::<A>(0..frame.debug_start, parts));
     if frame.debug_start < frame.bytes.len() {
-        let debug = &frame.bytes[frame.debug_start..];
-        entries.extend(walk(&frame.debug_frame(), debug, frame.debug_start, parts));
+        entries.extend(walk::<A>(frame.debug_start..frame.bytes.len(), parts));
         // Where a function is in both, `.eh_frame` comes first.
         entries.sort_unstable();
         entries
@@ -40,7 +40,7 @@ fn le_u32(bytes: &[u8], offset: usize) -> Option<u32> {
 }
 
 /// `None` if the table is not one to trust.
-fn hdr_entries(hdr: &EhFrameHdr, parts: &Parts) -> Option<Vec<IndexEntry>> {
+fn hdr_entries<A: Architecture>(hdr: &EhFrameHdr, parts: &Parts) -> Option<Vec<IndexEntry>> {
     let &[version, pointer_encoding, COUNT_UDATA4, TABLE_DATAREL_SDATA4, ..] = hdr.bytes.as_slice() else {
         return None;
     };
@@ -65,7 +65,7 @@ fn hdr_entries(hdr: &EhFrameHdr, parts: &Parts) -> Option<Vec<IndexEntry>> {
         previous = start;
         entries.extend(entry(start, fde, parts));
     }
-    (!entries.is_empty() && samples_agree(&entries, parts)).then_some(entries)
+    (!entries.is_empty() && samples_agree::<A>(&entries, parts)).then_some(entries)
 }
 
 /// An entry, if it lies in the text. Linkers leave FDEs of discarded functions behind, with address 0.
@@ -74,31 +74,22 @@ fn entry(start: u64, fde: u64, parts: &Parts) -> Option<IndexEntry> {
     (relative < parts.text_size).then_some(IndexEntry { start: relative, fde: fde as u32 })
 }
 
-fn samples_agree(entries: &[IndexEntry], parts: &Parts) -> bool {
+fn samples_agree<A: Architecture>(entries: &[IndexEntry], parts: &Parts) -> bool {
     let step = (entries.len() / SAMPLES).max(1);
+    let mut last = None;
     entries.iter().step_by(step).chain(entries.last()).all(|entry| {
-        let start = function_start(&parts.frame, entry.fde);
-        start == Some(parts.text_start + u64::from(entry.start))
+        let covered = covered_at::<A>(&parts.frame, entry.fde as usize, &mut last);
+        covered.is_ok_and(|covered| covered.start == parts.text_start + u64::from(entry.start))
     })
 }
 
-fn function_start(frame: &FrameSections, fde: u32) -> Option<u64> {
-    let section = frame.eh_frame();
-    let fde = section.fde_from_offset(&frame.bases, (fde as usize).into(), EhFrame::cie_from_offset);
-    Some(fde.ok()?.initial_address())
-}
-
-/// Steps over the entries by their lengths. A zero length ends a part of the section, not necessarily all of it:
-/// linkers concatenate parts that have their own terminators.
-fn walk<'a, S: UnwindSection<Slice<'a>>>(
-    section: &S,
-    bytes: &[u8],
-    section_start: usize,
-    parts: &Parts,
-) -> Vec<IndexEntry> {
+/// Steps over the entries in `section`, a part of the sections' bytes, by their lengths. A zero length ends a part of it,
+/// not necessarily all: linkers concatenate parts that have their own terminators.
+fn walk<A: Architecture>(section: Range<usize>, parts: &Parts) -> Vec<IndexEntry> {
+    let bytes = parts.frame.bytes.get(..section.end).unwrap_or_default();
     let mut entries = Vec::new();
-    let mut last_cie = None;
-    let mut offset = 0;
+    let mut last = None;
+    let mut offset = section.start;
     while let Some(length) = le_u32(bytes, offset) {
         let here = offset;
         let body = match length {
@@ -122,19 +113,10 @@ fn walk<'a, S: UnwindSection<Slice<'a>>>(
         }
         offset = next;
         // A CIE, or an entry that makes no sense, is stepped over.
-        let Ok(partial) = section.partial_fde_from_offset(&parts.frame.bases, here.into()) else { continue };
-        let fde = partial.parse(|section, bases, offset| match &last_cie {
-            Some((known, cie)) if *known == offset => Ok(Clone::clone(cie)),
-            _ => {
-                let cie = section.cie_from_offset(bases, offset)?;
-                last_cie = Some((offset, cie.clone()));
-                Ok(cie)
-            }
-        });
-        if let Ok(fde) = fde
-            && fde.len() != 0
+        if let Ok(covered) = covered_at::<A>(&parts.frame, here, &mut last)
+            && !covered.is_empty()
         {
-            entries.extend(entry(fde.initial_address(), (section_start + here) as u64, parts));
+            entries.extend(entry(covered.start, here as u64, parts));
         }
     }
     entries

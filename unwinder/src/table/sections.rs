@@ -7,15 +7,13 @@
 
 use std::borrow::Cow;
 
-use gimli::{BaseAddresses, DebugFrame, EhFrame, EndianSlice, LittleEndian};
+use gimli::{BaseAddresses, LittleEndian};
 use object::elf::{self, FileHeader64, ProgramHeader64};
 use object::read::elf::{CompressionHeader, FileHeader, ProgramHeader, SectionHeader, SectionTable};
 use object::{CompressedData, CompressionFormat, LittleEndian as LE, ReadRef};
 
 use super::rows::MAX_SECTION;
 use crate::{Architecture, TableError};
-
-pub(crate) type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
 type Elf = FileHeader64<LE>;
 type Segment = ProgramHeader64<LE>;
@@ -61,18 +59,6 @@ impl FrameSections {
         } else {
             (FrameFormat::DebugFrame, self.bytes.len())
         }
-    }
-
-    pub(crate) fn eh_frame(&self) -> EhFrame<Slice<'_>> {
-        let mut section = EhFrame::new(&self.bytes[..self.debug_start], LittleEndian);
-        section.set_address_size(8);
-        section
-    }
-
-    pub(crate) fn debug_frame(&self) -> DebugFrame<Slice<'_>> {
-        let mut section = DebugFrame::new(&self.bytes[self.debug_start..], LittleEndian);
-        section.set_address_size(8);
-        section
     }
 }
 

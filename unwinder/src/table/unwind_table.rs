@@ -95,7 +95,7 @@ impl<A: Architecture> UnwindTable<A> {
     /// compressed) for functions that `.eh_frame` does not have.
     pub fn from_elf<'d, R: ReadRef<'d>>(data: R) -> Result<Self, TableError> {
         let parts = sections::read::<A, R>(data)?;
-        let (index, fdes) = FdeIndex::new(functions::list(&parts));
+        let (index, fdes) = FdeIndex::new(functions::list::<A>(&parts));
         let compiled = RwLock::new(Compiled {
             rules: RuleStore::new(),
             rows: RowStore::new(fdes),

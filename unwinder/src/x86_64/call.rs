@@ -54,9 +54,6 @@ pub(super) fn is_stub(code: [u8; LONGEST_STUB]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
-    use std::process::{Command, Stdio};
-
     use super::*;
 
     fn padded(code: &[u8]) -> [u8; LONGEST_CALL] {
@@ -66,21 +63,8 @@ mod tests {
         padded
     }
 
-    /// The bytes of one instruction, as the assembler makes them.
-    fn assembled(instruction: &str) -> Option<Vec<u8>> {
-        let folder = tempfile::tempdir().unwrap();
-        let (object, code) = (folder.path().join("a.o"), folder.path().join("a.bin"));
-        let spawned = Command::new("as").arg("-o").arg(&object).stdin(Stdio::piped()).spawn();
-        let Ok(mut assembler) = spawned else {
-            eprintln!("SKIPPED: there is no assembler");
-            return None;
-        };
-        assembler.stdin.take().unwrap().write_all(format!("{instruction}\n").as_bytes()).unwrap();
-        assert!(assembler.wait().unwrap().success(), "{instruction}");
-        let copy =
-            Command::new("objcopy").args(["-O", "binary", "-j", ".text"]).args([&object, &code]).status();
-        assert!(copy.unwrap().success());
-        Some(std::fs::read(code).unwrap())
+    fn assembled(text: &str) -> Option<Vec<u8>> {
+        crate::arch::assembled("", text)
     }
 
     #[test]

@@ -8,10 +8,9 @@ mod registers;
 mod rule;
 mod signal;
 
-use crate::Architecture;
 use crate::arch::{Call, Machine};
-use crate::signal::SignalFrame;
 use crate::table::{RegisterNumber, RuleView, Saved, Traits};
+use crate::{Architecture, StackMemory};
 
 pub use registers::Registers;
 use registers::{BP, REGISTER_COUNT, RETURN_ADDRESS, SP, Values};
@@ -58,7 +57,11 @@ impl Machine for X86_64 {
         false
     }
 
-    const SIGNAL_FRAME: SignalFrame = signal::SIGNAL_FRAME;
+    const SIGNAL_RETURN: usize = signal::SIGNAL_RETURN;
+
+    fn interrupted<M: StackMemory>(code: &[u8], handler: &Values, stack: &M) -> Option<Values> {
+        signal::interrupted(*code.first_chunk()?, handler, stack)
+    }
 
     const LONGEST_CALL: usize = call::LONGEST_CALL;
     const LONGEST_STUB: usize = call::LONGEST_STUB;

@@ -1,35 +1,35 @@
-//! The frame that Linux makes for a signal's handler: `struct rt_sigframe`, of which the handler's return leaves the stack
-//! pointer at the `ucontext`. Source: the kernel's `arch/x86/include/uapi/asm/{ucontext,sigcontext}.h`.
+//! The code that a signal handler returns to, where it has no call frame information, as musl's has none. It is known by
+//! its instructions (those that GDB knows it by, too), and the frame that the kernel pushed is read as `struct rt_sigframe`
+//! of `arch/x86/include/asm/sigframe.h` lays it out: the return address, which is popped by then, and `ucontext_t`.
 
-use crate::signal::SignalFrame;
+use super::registers::Values;
+use super::{BP, RETURN_ADDRESS, SP};
+use crate::StackMemory;
 
-/// `uc_mcontext` in `struct ucontext`: after `uc_flags`, `uc_link` and `uc_stack`.
-const MCONTEXT: u16 = 40;
+/// `mov $__NR_rt_sigreturn, %rax; syscall`, and the shorter `mov` to `%eax`
+const LONG: [u8; SIGNAL_RETURN] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+const SHORT: [u8; 7] = [0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05];
+pub(super) const SIGNAL_RETURN: usize = 9;
 
-pub(super) const SIGNAL_FRAME: SignalFrame = SignalFrame {
-    returns: &[
-        // mov $15, %rax; syscall: 15 is rt_sigreturn
-        &[0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05],
-        // mov $15, %eax; syscall
-        &[0xb8, 15, 0, 0, 0, 0x0f, 0x05],
-    ],
-    registers: &[
-        (8, MCONTEXT),
-        (9, MCONTEXT + 8),
-        (10, MCONTEXT + 16),
-        (11, MCONTEXT + 24),
-        (12, MCONTEXT + 32),
-        (13, MCONTEXT + 40),
-        (14, MCONTEXT + 48),
-        (15, MCONTEXT + 56),
-        (5, MCONTEXT + 64),   // rdi
-        (4, MCONTEXT + 72),   // rsi
-        (6, MCONTEXT + 80),   // rbp
-        (3, MCONTEXT + 88),   // rbx
-        (1, MCONTEXT + 96),   // rdx
-        (0, MCONTEXT + 104),  // rax
-        (2, MCONTEXT + 112),  // rcx
-        (7, MCONTEXT + 120),  // rsp
-        (16, MCONTEXT + 128), // rip
-    ],
-};
+/// `uc_flags`, `uc_link` and `uc_stack`.
+const SIGCONTEXT_IN_UCONTEXT: u64 = 8 + 8 + 24;
+/// By DWARF number: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip.
+const SIGCONTEXT: [u8; 17] = [8, 9, 10, 11, 12, 13, 14, 15, 5, 4, BP, 3, 1, 0, 2, SP, RETURN_ADDRESS];
+
+/// The registers that the signal interrupted.
+pub(super) fn interrupted<M: StackMemory>(
+    code: [u8; SIGNAL_RETURN],
+    handler: &Values,
+    stack: &M,
+) -> Option<Values> {
+    if code != LONG && !code.starts_with(&SHORT) {
+        return None;
+    }
+    let mut interrupted = *handler;
+    let mut address = handler[usize::from(SP)].checked_add(SIGCONTEXT_IN_UCONTEXT)?;
+    for register in SIGCONTEXT {
+        interrupted[usize::from(register)] = stack.read_u64(address).ok()?;
+        address = address.checked_add(8)?;
+    }
+    Some(interrupted)
+}

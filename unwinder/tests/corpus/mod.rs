@@ -13,21 +13,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use object::{Object, ObjectSegment};
-use unwinder::x86_64::Registers;
-use unwinder::{AddressSpace, CopiedStack, Mapping, UnwindTable};
+use unwinder::x86_64::X86_64;
+use unwinder::{AddressSpace, CopiedStack, Mapping, Registers, UnwindTable};
+
+pub(crate) use platform::Platform;
+
+mod platform;
 
 /// A stack as a program captured it of itself.
 #[derive(Debug)]
-pub(crate) struct Captured {
+pub(crate) struct Captured<A: Platform = X86_64> {
     pub(crate) name: String,
-    pub(crate) registers: Registers,
+    pub(crate) registers: Registers<A>,
     pub(crate) base: u64,
     pub(crate) bytes: Vec<u8>,
     /// Every frame's address, innermost first, as glibc's `backtrace()` found them.
     pub(crate) chain: Vec<u64>,
 }
 
-impl Captured {
+impl<A: Platform> Captured<A> {
     pub(crate) fn stack(&self) -> CopiedStack<'_> {
         CopiedStack::new(self.base, &self.bytes, 0)
     }
@@ -35,7 +39,7 @@ impl Captured {
 
 /// An executable mapping and the bytes of the ELF file behind it; none and no table for code that is of no file.
 #[derive(Debug)]
-pub(crate) struct Module {
+pub(crate) struct Module<A: Platform = X86_64> {
     pub(crate) name: String,
     pub(crate) start: u64,
     pub(crate) end: u64,
@@ -43,10 +47,10 @@ pub(crate) struct Module {
     pub(crate) elf: Arc<Vec<u8>>,
     /// Of the mapping's first byte in `elf`.
     offset: u64,
-    pub(crate) table: Option<Arc<UnwindTable>>,
+    pub(crate) table: Option<Arc<UnwindTable<A>>>,
 }
 
-impl Module {
+impl<A: Platform> Module<A> {
     /// The file's bytes from `address` on.
     fn code(&self, address: u64) -> Option<&[u8]> {
         let bytes = self.elf.get(usize::try_from(self.offset.checked_add(address - self.start)?).ok()?..)?;
@@ -55,16 +59,16 @@ impl Module {
 }
 
 /// A process' executable mappings, sorted.
-#[derive(Debug, Default)]
-pub(crate) struct Space {
-    pub(crate) modules: Vec<Module>,
+#[derive(Debug)]
+pub(crate) struct Space<A: Platform = X86_64> {
+    pub(crate) modules: Vec<Module<A>>,
     /// Code that is of no file, in pieces that do not overlap.
     pages: Arc<BTreeMap<u64, Vec<u8>>>,
     generation: Option<NonZeroU64>,
 }
 
-impl AddressSpace for Space {
-    fn lookup(&self, address: u64) -> Option<Mapping<'_>> {
+impl<A: Platform> AddressSpace<A> for Space<A> {
+    fn lookup(&self, address: u64) -> Option<Mapping<'_, A>> {
         let behind = self.modules.partition_point(|module| module.start <= address);
         let module = self.modules.get(behind.checked_sub(1)?)?;
         (address < module.end).then_some(Mapping {
@@ -91,11 +95,11 @@ impl AddressSpace for Space {
     }
 }
 
-impl Space {
-    fn new(modules: Vec<Module>) -> Self {
+impl<A: Platform> Space<A> {
+    fn new(modules: Vec<Module<A>>, pages: Arc<BTreeMap<u64, Vec<u8>>>) -> Self {
         static GENERATIONS: AtomicU64 = AtomicU64::new(1);
         let generation = NonZeroU64::new(GENERATIONS.fetch_add(1, Ordering::Relaxed));
-        Space { modules, pages: Arc::default(), generation }
+        Space { modules, pages, generation }
     }
 
     fn bytes_at(&self, address: u64) -> Option<&[u8]> {
@@ -111,7 +115,7 @@ impl Space {
 
     /// The same mappings with tables that have compiled nothing yet.
     pub(crate) fn fresh(&self) -> Self {
-        let table = |module: &Module| {
+        let table = |module: &Module<A>| {
             let table = module.table.as_ref().map(|_| UnwindTable::from_elf(module.elf.as_slice()).unwrap());
             table.map(Arc::new)
         };
@@ -119,31 +123,30 @@ impl Space {
     }
 
     /// The same mappings without unwind information of the files that `without` names.
-    pub(crate) fn stripped(&self, without: impl Fn(&Module) -> bool) -> Self {
+    pub(crate) fn stripped(&self, without: impl Fn(&Module<A>) -> bool) -> Self {
         self.with_tables(|module| module.table.clone().filter(|_| !without(module)))
     }
 
-    fn with_tables(&self, table: impl Fn(&Module) -> Option<Arc<UnwindTable>>) -> Self {
-        let fresh = |module: &Module| Module {
+    fn with_tables(&self, table: impl Fn(&Module<A>) -> Option<Arc<UnwindTable<A>>>) -> Self {
+        let fresh = |module: &Module<A>| Module {
             name: module.name.clone(),
             elf: Arc::clone(&module.elf),
             table: table(module),
             ..*module
         };
-        let space = Space::new(self.modules.iter().map(fresh).collect());
-        Space { pages: Arc::clone(&self.pages), ..space }
+        Space::new(self.modules.iter().map(fresh).collect(), Arc::clone(&self.pages))
     }
 }
 
 /// What one run of a program printed.
-#[derive(Debug, Default)]
-pub(crate) struct Run {
-    pub(crate) stacks: Vec<Captured>,
-    pub(crate) space: Space,
+#[derive(Debug)]
+pub(crate) struct Run<A: Platform = X86_64> {
+    pub(crate) stacks: Vec<Captured<A>>,
+    pub(crate) space: Space<A>,
 }
 
-impl Run {
-    pub(crate) fn stack(&self, name: &str) -> &Captured {
+impl<A: Platform> Run<A> {
+    pub(crate) fn stack(&self, name: &str) -> &Captured<A> {
         let found = self.stacks.iter().find(|stack| stack.name == name);
         found.unwrap_or_else(|| panic!("the program captured no stack {name}"))
     }
@@ -151,25 +154,29 @@ impl Run {
 
 const FLAGS: [&str; 6] = ["-O2", "-fomit-frame-pointer", "-pthread", "-g", "-w", "-o"];
 
+/// [`run_on`] x86-64.
+pub(crate) fn run(source: &str, flags: &[&str]) -> Option<Run> {
+    run_on(source, flags)
+}
+
 /// Compiles `tests/programs/<source>` with `flags` and runs it; `None`, and a line that says so, where no compiler
 /// is installed or it lacks what the flags ask for (static libraries).
-pub(crate) fn run(source: &str, flags: &[&str]) -> Option<Run> {
+pub(crate) fn run_on<A: Platform>(source: &str, flags: &[&str]) -> Option<Run<A>> {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let binary = folder.path().join("program");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
     let cpp = source.extension().is_some_and(|extension| extension == "cc");
     let compiler = if cpp { "g++" } else { "gcc" };
-    let compile =
-        |source: &Path| Command::new(compiler).args(FLAGS).arg(&binary).arg(source).args(flags).status();
+    let compile = |source: &Path| A::tool(compiler).args(FLAGS).arg(&binary).arg(source).args(flags).status();
 
     let empty = folder.path().join(if cpp { "empty.cc" } else { "empty.c" });
     std::fs::write(&empty, "int main(void) { return 0; }").unwrap();
     if !compile(&empty).is_ok_and(|status| status.success()) {
-        eprintln!("SKIPPED: {compiler} {flags:?} can't build anything here");
+        eprintln!("SKIPPED: {}{compiler} {flags:?} can't build anything here", A::PREFIX);
         return None;
     }
     assert!(compile(&source).unwrap().success(), "{}", source.display());
-    let output = Command::new(&binary).env_clear().output().unwrap();
+    let output = A::command(&binary).env_clear().output().unwrap();
     assert!(output.status.success(), "{}: {}", source.display(), output.status);
     Some(parse(&output.stdout))
 }
@@ -191,10 +198,10 @@ pub(crate) fn run_python() -> Option<Run> {
     Some(parse(&output.stdout))
 }
 
-struct Words<'a>(&'a [u8]);
+pub(crate) struct Words<'a>(&'a [u8]);
 
 impl<'a> Words<'a> {
-    fn word(&mut self) -> u64 {
+    pub(crate) fn word(&mut self) -> u64 {
         u64::from_le_bytes(*self.bytes(8).first_chunk().unwrap())
     }
 
@@ -210,33 +217,34 @@ impl<'a> Words<'a> {
     }
 }
 
-fn parse(output: &[u8]) -> Run {
+fn parse<A: Platform>(output: &[u8]) -> Run<A> {
     let mut words = Words(output);
-    let mut run = Run::default();
-    let mut vdso = Vec::new();
+    let (mut stacks, mut pages, mut maps, mut vdso) = (Vec::new(), BTreeMap::new(), "", Vec::new());
     while !words.0.is_empty() {
         match u8::try_from(words.word()) {
-            Ok(b'S') => run.stacks.push(captured(&mut words)),
+            Ok(b'S') => stacks.push(captured(&mut words)),
+            Ok(b'C') => {
+                pages.insert(words.word(), words.sized().to_vec());
+            }
             Ok(b'V') => vdso = words.sized().to_vec(),
-            Ok(b'M') => run.space = space(std::str::from_utf8(words.sized()).unwrap(), &vdso),
+            Ok(b'M') => maps = std::str::from_utf8(words.sized()).unwrap(),
             other => panic!("unknown record {other:?}"),
         }
     }
-    run
+    Run { stacks, space: Space::new(modules(maps, &vdso), Arc::new(pages)) }
 }
 
-fn captured(words: &mut Words<'_>) -> Captured {
+fn captured<A: Platform>(words: &mut Words<'_>) -> Captured<A> {
     let name = std::str::from_utf8(words.bytes(32)).unwrap().trim_end_matches('\0').to_owned();
-    let ip = words.word();
-    let registers = Registers::new(ip, std::array::from_fn(|_| words.word()));
+    let registers = A::registers(words);
     let base = words.word();
     let bytes = words.sized().to_vec();
     let length = words.word();
     Captured { name, registers, base, bytes, chain: (0..length).map(|_| words.word()).collect() }
 }
 
-fn space(maps: &str, vdso: &[u8]) -> Space {
-    let mut files = HashMap::<PathBuf, (Arc<Vec<u8>>, Arc<UnwindTable>)>::new();
+fn modules<A: Platform>(maps: &str, vdso: &[u8]) -> Vec<Module<A>> {
+    let mut files = HashMap::<PathBuf, (Arc<Vec<u8>>, Arc<UnwindTable<A>>)>::new();
     let mut modules = Vec::new();
     for line in maps.lines() {
         let mut fields = line.split_whitespace();
@@ -260,7 +268,7 @@ fn space(maps: &str, vdso: &[u8]) -> Space {
         modules.push(Module { name: name.to_owned(), start, end, bias, elf, offset, table: Some(table) });
     }
     modules.sort_by_key(|module| module.start);
-    Space::new(modules)
+    modules
 }
 
 /// The virtual address as linked of a mapping's first byte.

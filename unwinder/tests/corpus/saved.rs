@@ -99,7 +99,7 @@ fn load(path: &Path, files: &mut Files) -> Fixture {
             Ok(b'W') => fixture.witness = text(&mut words),
             Ok(b'M') => {
                 let modules = text(&mut words).lines().map(|line| module(line, files)).collect();
-                let space = Space::new(modules);
+                let space = Space::new(modules, Arc::default());
                 fixture.runs.push(Run { stacks: Vec::new(), space });
             }
             // The newest code stands for all of its run.

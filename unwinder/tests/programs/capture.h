@@ -1,6 +1,8 @@
 /* Writes stacks to standard output: registers, the stack's bytes, and the chain of addresses as glibc's backtrace()
  * sees it. All words are 64 bits, little-endian:
- *   'S', name (32 bytes), ip, 16 registers in DWARF order, stack base, stack length, bytes, chain length, addresses
+ *   'S', name (32 bytes), ip, the registers in DWARF order up to the stack pointer or r15, stack base, stack length,
+ *        bytes, chain length, addresses
+ *   'C', address, length, bytes of code that is in no file
  *   'V', length, bytes of the vDSO
  *   'M', length, text of /proc/self/maps
  */
@@ -15,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -37,17 +40,39 @@ static void put(const void *bytes, size_t length) {
 
 static void put_word(uint64_t word) { put(&word, 8); }
 
-static void put_stack(const char *name, const greg_t *r, void *const *chain, int length) {
+#if defined(__x86_64__)
+#define IP(context) ((context)->uc_mcontext.gregs[REG_RIP])
+#define SP(context) ((context)->uc_mcontext.gregs[REG_RSP])
+static void put_registers(const ucontext_t *context) {
     static const int order[16] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
                                   REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+    for (int i = 0; i < 16; i++) put_word(context->uc_mcontext.gregs[order[i]]);
+}
+#elif defined(__aarch64__)
+#define IP(context) ((context)->uc_mcontext.pc)
+#define SP(context) ((context)->uc_mcontext.sp)
+static void put_registers(const ucontext_t *context) {
+    for (int i = 0; i < 31; i++) put_word(context->uc_mcontext.regs[i]);
+    put_word(SP(context));
+}
+#endif
+
+static void put_code(const void *address, size_t length) {
+    put_word('C');
+    put_word((uintptr_t)address);
+    put_word(length);
+    put(address, length);
+}
+
+static void put_stack(const char *name, const ucontext_t *context, void *const *chain, int length) {
     char padded[32] = {0};
     strncpy(padded, name, sizeof padded - 1);
-    uintptr_t base = r[REG_RSP];
+    uintptr_t base = SP(context);
     uintptr_t top = stack_top ? stack_top : (uintptr_t)__libc_stack_end + 8;
     put_word('S');
     put(padded, sizeof padded);
-    put_word(r[REG_RIP]);
-    for (int i = 0; i < 16; i++) put_word(r[order[i]]);
+    put_word(IP(context));
+    put_registers(context);
     put_word(base);
     put_word(top - base);
     put((void *)base, top - base);
@@ -61,8 +86,8 @@ static NOINLINE void capture(const char *name) {
     ucontext_t context;
     int length = backtrace(chain, MAX_CHAIN);
     getcontext(&context);
-    chain[0] = (void *)context.uc_mcontext.gregs[REG_RIP];
-    put_stack(name, context.uc_mcontext.gregs, chain, length);
+    chain[0] = (void *)IP(&context);
+    put_stack(name, &context, chain, length);
     __asm__ volatile("" ::: "memory");
 }
 
@@ -70,10 +95,9 @@ static NOINLINE void capture(const char *name) {
 static void capture_interrupted(const char *name, const ucontext_t *context) {
     static void *chain[MAX_CHAIN];
     int length = backtrace(chain, MAX_CHAIN);
-    const greg_t *r = context->uc_mcontext.gregs;
     for (int i = 0; i < length; i++) {
-        if ((greg_t)chain[i] == r[REG_RIP]) {
-            put_stack(name, r, chain + i, length - i);
+        if ((uintptr_t)chain[i] == (uintptr_t)IP(context)) {
+            put_stack(name, context, chain + i, length - i);
             return;
         }
     }

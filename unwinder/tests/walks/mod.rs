@@ -1,17 +1,24 @@
 //! The chain of addresses of real stacks equals the one that glibc's `backtrace()` (libgcc's unwinder) found in the
 //! program itself.
 
+use unwinder::x86_64::X86_64;
 use unwinder::{Frame, FrameKind, StopReason, Unwinder};
 
-use crate::corpus::{Captured, Run, run, run_python};
+use crate::corpus::{Captured, Platform, Run, run, run_on, run_python};
 
-fn walk(unwinder: &mut Unwinder, run: &Run, stack: &Captured) -> (Vec<Frame>, StopReason) {
+mod aarch64;
+
+fn walk<A: Platform>(
+    unwinder: &mut Unwinder<A>,
+    run: &Run<A>,
+    stack: &Captured<A>,
+) -> (Vec<Frame>, StopReason) {
     let mut frames = Vec::new();
     let stop = unwinder.unwind(&run.space, &stack.registers, &stack.stack(), |frame| frames.push(frame));
     (frames, stop)
 }
 
-fn located(run: &Run, addresses: &[u64]) -> Vec<String> {
+fn located<A: Platform>(run: &Run<A>, addresses: &[u64]) -> Vec<String> {
     let locate = |&address: &u64| {
         let module = run.space.modules.iter().find(|module| (module.start..module.end).contains(&address));
         module.map_or(format!("{address:#x}"), |module| {
@@ -22,7 +29,7 @@ fn located(run: &Run, addresses: &[u64]) -> Vec<String> {
 }
 
 /// The whole chain, by unwind information alone, to the root.
-fn assert_complete(run: &Run, stack: &Captured) {
+fn assert_complete<A: Platform>(run: &Run<A>, stack: &Captured<A>) {
     let (frames, stop) = walk(&mut Unwinder::new(), run, stack);
     let addresses: Vec<u64> = frames.iter().map(|frame| frame.address).collect();
     let name = &stack.name;
@@ -31,8 +38,8 @@ fn assert_complete(run: &Run, stack: &Captured) {
     assert!(frames.iter().all(|frame| !frame.heuristic), "{name}");
 }
 
-fn assert_all_complete(source: &str, flags: &[&str], names: &[&str]) {
-    let Some(run) = run(source, flags) else { return };
+fn assert_all_complete<A: Platform>(source: &str, flags: &[&str], names: &[&str]) {
+    let Some(run) = run_on::<A>(source, flags) else { return };
     for name in names {
         let stack = run.stack(name);
         assert!(stack.chain.len() >= 3, "{name}: {:?}", located(&run, &stack.chain));
@@ -50,49 +57,49 @@ const WALKS: [&str; 14] = [
     "outer_r13",
     "outer_expression",
     "outer_moved",
+    "plain_restorer",
     "signal",
     "fault",
     "thread",
-    "bare_signal",
     "context",
 ];
 
 #[test]
 fn c_stacks_are_complete() {
-    assert_all_complete("walks.c", &[], &WALKS);
+    assert_all_complete::<X86_64>("walks.c", &[], &WALKS);
 }
 
 #[test]
 fn stacks_of_a_position_dependent_program_are_complete() {
-    assert_all_complete("walks.c", &["-no-pie", "-fno-pie"], &WALKS);
+    assert_all_complete::<X86_64>("walks.c", &["-no-pie", "-fno-pie"], &WALKS);
 }
 
 #[test]
 fn stacks_of_a_static_program_are_complete() {
-    assert_all_complete("walks.c", &["-static"], &WALKS);
+    assert_all_complete::<X86_64>("walks.c", &["-static"], &WALKS);
 }
 
 #[test]
 fn stacks_of_a_static_pie_are_complete() {
-    assert_all_complete("walks.c", &["-static-pie"], &WALKS);
+    assert_all_complete::<X86_64>("walks.c", &["-static-pie"], &WALKS);
 }
 
 #[test]
 fn stacks_of_a_program_without_eh_frame_hdr_are_complete() {
     // libgcc itself then needs the section registered, which static programs do.
-    assert_all_complete("walks.c", &["-static", "-Wl,--no-eh-frame-hdr"], &WALKS);
+    assert_all_complete::<X86_64>("walks.c", &["-static", "-Wl,--no-eh-frame-hdr"], &WALKS);
 }
 
 #[test]
 fn stacks_with_frame_pointers_are_complete() {
-    assert_all_complete("walks.c", &["-fno-omit-frame-pointer", "-O0"], &WALKS);
+    assert_all_complete::<X86_64>("walks.c", &["-fno-omit-frame-pointer", "-O0"], &WALKS);
 }
 
 #[test]
 fn cpp_stacks_are_complete() {
     let names = ["virtual", "function", "destructor", "handler"];
-    assert_all_complete("exceptions.cc", &[], &names);
-    assert_all_complete("exceptions.cc", &["-O3", "-flto"], &names);
+    assert_all_complete::<X86_64>("exceptions.cc", &[], &names);
+    assert_all_complete::<X86_64>("exceptions.cc", &["-O3", "-flto"], &names);
 }
 
 #[test]

@@ -57,7 +57,10 @@ pub(super) fn of(need: Need) -> Vec<Requirement> {
     match need {
         Need::Bpf => vec![c_compiler(), bpf_rustc(), bpf_core(), llvm(), polly()],
         Need::Windows => vec![c_compiler(), standard_library_source(), debian_cargo(), mingw()],
-        Need::Tests => vec![c_compiler(), cxx_compiler(), binutils(), perf(), go()],
+        Need::Tests => {
+            let own = [c_compiler(), cxx_compiler(), binutils(), perf(), go()];
+            own.into_iter().chain([aarch64_c(), aarch64_cxx(), aarch64_emulator()]).collect()
+        }
         Need::Browser => vec![chromium(), node(), npm()],
         Need::Lints => vec![bpf_clippy()],
         Need::Fixtures => vec![gdb(), musl(), openssl(), python(), node(), java()],
@@ -182,6 +185,33 @@ fn go() -> Requirement {
         check: Check::Program("go"),
         debian: &["golang-go"],
         elsewhere: Elsewhere::Package { dnf: "golang", pacman: "go" },
+    }
+}
+
+fn aarch64_c() -> Requirement {
+    Requirement {
+        name: "a C compiler for aarch64",
+        check: Check::File("/usr/aarch64-linux-gnu/lib/libc.so.6"),
+        debian: &["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"],
+        elsewhere: Elsewhere::Package { dnf: "gcc-aarch64-linux-gnu", pacman: "aarch64-linux-gnu-gcc" },
+    }
+}
+
+fn aarch64_cxx() -> Requirement {
+    Requirement {
+        name: "a C++ compiler for aarch64",
+        check: Check::Program("aarch64-linux-gnu-g++"),
+        debian: &["g++-aarch64-linux-gnu"],
+        elsewhere: Elsewhere::Package { dnf: "gcc-c++-aarch64-linux-gnu", pacman: "aarch64-linux-gnu-gcc" },
+    }
+}
+
+fn aarch64_emulator() -> Requirement {
+    Requirement {
+        name: "an emulator for aarch64 programs",
+        check: Check::Program("qemu-aarch64-static"),
+        debian: &["qemu-user-static"],
+        elsewhere: Elsewhere::Package { dnf: "qemu-user-static", pacman: "qemu-user-static" },
     }
 }
 

@@ -1,0 +1,77 @@
+//! aarch64: its registers, what a rule is there, and how a rule leads to the caller. Register numbers are those of "DWARF
+//! for the Arm 64-bit Architecture" (section 4.1); frame records and the link register are of the procedure call
+//! standard (AAPCS64).
+
+mod call;
+mod general;
+mod quick;
+mod registers;
+mod rule;
+mod signal;
+
+use crate::arch::{Call, Machine};
+use crate::table::{RegisterNumber, RuleView, Saved, Traits};
+use crate::{Architecture, StackMemory};
+
+use registers::{FP, LR, PC, REGISTER_COUNT, SP, Values};
+pub use registers::{Registers, ReturnAddressMask};
+
+/// The architecture aarch64 (also called ARM64), 64-bit and little-endian code only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aarch64;
+
+impl Architecture for Aarch64 {}
+
+impl Machine for Aarch64 {
+    const NAME: &str = "aarch64";
+    const ELF_MACHINE: u16 = object::elf::EM_AARCH64.0;
+    const REGISTER_COUNT: usize = REGISTER_COUNT;
+    const IP: RegisterNumber = PC;
+    const SP: RegisterNumber = SP;
+    const FOLLOWED: &[RegisterNumber] = &[FP, LR, SP];
+    const RETURNS_BY_REGISTER: bool = true;
+    const NOTHING_SAVED: Self::Saved = [Saved::NONE; REGISTER_COUNT];
+
+    type Values = Values;
+    type Saved = [Saved; REGISTER_COUNT];
+    type Core = quick::Core;
+    type Quick = rule::Quick;
+
+    #[inline]
+    fn core(values: &Values) -> quick::Core {
+        registers::core(values)
+    }
+
+    fn set_core(values: &mut Values, core: quick::Core) {
+        registers::set_core(values, core);
+    }
+
+    fn quick(rule: &RuleView<'_>) -> Option<rule::Quick> {
+        rule::Quick::of(rule)
+    }
+
+    fn return_to(caller: &mut Values, found: Option<u64>, traits: Traits) -> Option<()> {
+        general::return_to(caller, found, traits)
+    }
+
+    fn toggles_signature(opcode: u8) -> bool {
+        general::toggles_signature(opcode)
+    }
+
+    const SIGNAL_RETURN: usize = signal::SIGNAL_RETURN;
+
+    fn interrupted<M: StackMemory>(code: &[u8], handler: &Values, stack: &M) -> Option<Values> {
+        signal::interrupted(*code.first_chunk()?, handler, stack)
+    }
+
+    const LONGEST_CALL: usize = call::LONGEST_CALL;
+    const LONGEST_STUB: usize = call::LONGEST_STUB;
+
+    fn call_at_end(code: &[u8]) -> Option<Call> {
+        call::call_at_end(*code.last_chunk()?)
+    }
+
+    fn is_stub(code: &[u8]) -> bool {
+        code.first_chunk().is_some_and(|code| call::is_stub(*code))
+    }
+}
