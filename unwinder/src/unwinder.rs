@@ -328,7 +328,8 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         let caller = guess.caller(mapped).ok_or(reason)?;
         self.by_frame_pointer = caller.sp().wrapping_sub(core.frame_pointer()) == 16;
         if caller.ip() == 0 {
-            return Err(StopReason::Root.into());
+            // Zeros lie anywhere: they end a chain of frames, but are none by themselves.
+            return Err(if frame.heuristic && mapped { StopReason::Root } else { reason }.into());
         }
         let registers = registers.with_core(caller);
         Ok(Caller { registers, kind: FrameKind::ReturnAddress, heuristic: true, switched: false })

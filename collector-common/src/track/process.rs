@@ -3,10 +3,10 @@
 
 use std::num::NonZeroU64;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::space::{MappedModule, Space};
-use crate::ids::{Avma, Nanos, Pid};
+use crate::ids::{Avma, Nanos, Pid, Tid};
 use crate::record::ProcessId;
 
 /// One lifetime of a process.
@@ -16,8 +16,9 @@ struct Tracked {
     start: Nanos,
     /// When its last thread ended.
     end: Option<Nanos>,
-    /// Threads that are known to run.
-    threads: u32,
+    /// Threads that are known to run. A set, not a number: what is told twice, by the sideband and by a look at the
+    /// process, makes no difference.
+    threads: FxHashSet<Tid>,
     /// The process that had the pid before, while a sample could still mean it.
     previous: Option<ProcessId>,
     /// Images in the order they were executed, with the time each began.
@@ -37,19 +38,19 @@ pub struct Tracker {
 }
 
 impl Tracker {
-    /// A process that runs when the recording starts or is found later, with its number of threads.
-    pub fn existing(&mut self, pid: Pid, threads: u32) -> ProcessId {
-        self.add(pid, Nanos(0), Space::default(), threads.max(1))
+    /// A process that runs when the recording starts or is found later, with its threads.
+    pub fn existing(&mut self, pid: Pid, threads: impl IntoIterator<Item = Tid>) -> ProcessId {
+        self.add(pid, Nanos(0), Space::default(), threads.into_iter().collect())
     }
 
     /// `parent` made the process `pid`. Gives the new process and its parent.
     pub fn fork(&mut self, parent: Pid, pid: Pid, time: Nanos) -> (ProcessId, Option<ProcessId>) {
         let parent = self.process_at(parent, time);
         let space = parent.and_then(|id| self.space_at(id, time)).map(Space::fork).unwrap_or_default();
-        (self.add(pid, time, space, 1), parent)
+        (self.add(pid, time, space, FxHashSet::from_iter([Tid(pid.0)])), parent)
     }
 
-    fn add(&mut self, pid: Pid, start: Nanos, space: Space, threads: u32) -> ProcessId {
+    fn add(&mut self, pid: Pid, start: Nanos, space: Space, threads: FxHashSet<Tid>) -> ProcessId {
         let id = ProcessId(self.processes.len() as u32);
         let previous = self.current.insert(pid, id);
         let images = vec![(start, space)];
@@ -58,17 +59,30 @@ impl Tracker {
     }
 
     /// A thread was added to a process.
-    pub fn thread_started(&mut self, process: ProcessId) {
+    pub fn thread_started(&mut self, process: ProcessId, thread: Tid) {
         if let Some(process) = self.processes.get_mut(process.0 as usize) {
-            process.threads = process.threads.saturating_add(1);
+            process.threads.insert(thread);
         }
     }
 
+    /// A look at a process showed these threads: what was heard of others was not all.
+    pub fn threads_found(&mut self, process: ProcessId, threads: impl IntoIterator<Item = Tid>) {
+        if let Some(process) = self.processes.get_mut(process.0 as usize) {
+            process.threads = threads.into_iter().collect();
+        }
+    }
+
+    /// Whether a thread is the only one that is known to run.
+    pub fn is_last_thread(&self, process: ProcessId, thread: Tid) -> bool {
+        let tracked = self.processes.get(process.0 as usize);
+        tracked.is_some_and(|tracked| tracked.threads.len() == 1 && tracked.threads.contains(&thread))
+    }
+
     /// A thread ended. Tells whether it was the process's last.
-    pub fn thread_ended(&mut self, process: ProcessId, time: Nanos) -> bool {
+    pub fn thread_ended(&mut self, process: ProcessId, thread: Tid, time: Nanos) -> bool {
         let Some(tracked) = self.processes.get_mut(process.0 as usize) else { return false };
-        tracked.threads = tracked.threads.saturating_sub(1);
-        if tracked.threads > 0 || tracked.end.is_some() {
+        tracked.threads.remove(&thread);
+        if !tracked.threads.is_empty() || tracked.end.is_some() {
             return false;
         }
         tracked.end = Some(time);
@@ -76,9 +90,11 @@ impl Tracker {
         true
     }
 
-    /// The process executed a program: its mappings are gone. All but one of its threads are, too.
+    /// The process executed a program: its mappings are gone. All but one of its threads are, too, and that one has the
+    /// main thread's id now, whichever it had.
     pub fn exec(&mut self, process: ProcessId, time: Nanos) {
         if let Some(tracked) = self.processes.get_mut(process.0 as usize) {
+            tracked.threads = FxHashSet::from_iter([Tid(tracked.pid.0)]);
             tracked.images.push((time, Space::default()));
             self.historic.push(process);
         }

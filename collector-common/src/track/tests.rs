@@ -1,7 +1,7 @@
 //! What a query for a time must answer, written down by hand.
 
 use super::*;
-use crate::ids::{Avma, FileOffset, Nanos, Pid};
+use crate::ids::{Avma, FileOffset, Nanos, Pid, Tid};
 use crate::record::ModuleId;
 
 fn mapping(start: u64, end: u64, module: u32, since: u64) -> MappedModule {
@@ -23,7 +23,7 @@ fn module_at(tracker: &Tracker, pid: u32, address: u64, time: u64) -> Option<u32
 #[test]
 fn a_mapping_laid_over_another_replaces_it_from_then_on() {
     let mut tracker = Tracker::default();
-    let process = tracker.existing(Pid(7), 1);
+    let process = tracker.existing(Pid(7), [Tid(7)]);
     tracker.map(process, mapping(0x1000, 0x5000, 1, 0));
     tracker.map(process, mapping(0x2000, 0x3000, 2, 100));
     assert_eq!(module_at(&tracker, 7, 0x2800, 99), Some(1));
@@ -39,7 +39,7 @@ fn a_mapping_laid_over_another_replaces_it_from_then_on() {
 #[test]
 fn history_goes_with_the_watermark_in_running_processes_too() {
     let mut tracker = Tracker::default();
-    let process = tracker.existing(Pid(7), 1);
+    let process = tracker.existing(Pid(7), [Tid(7)]);
     assert!(tracker.map(process, mapping(0x1000, 0x2000, 1, 0)));
     assert!(!tracker.map(process, mapping(0x1000, 0x2000, 1, 5)), "mapped again as it was");
     assert!(tracker.map(process, mapping(0x1000, 0x2000, 2, 10)));
@@ -53,11 +53,11 @@ fn history_goes_with_the_watermark_in_running_processes_too() {
 #[test]
 fn a_reused_pid_is_another_process() {
     let mut tracker = Tracker::default();
-    let parent = tracker.existing(Pid(1), 1);
+    let parent = tracker.existing(Pid(1), [Tid(1)]);
     tracker.map(parent, mapping(0x1000, 0x2000, 1, 0));
     let (first, of) = tracker.fork(Pid(1), Pid(7), Nanos(10));
     assert_eq!(of, Some(parent));
-    assert!(tracker.thread_ended(first, Nanos(20)));
+    assert!(tracker.thread_ended(first, Tid(7), Nanos(20)));
     let (second, _) = tracker.fork(Pid(1), Pid(7), Nanos(30));
     tracker.exec(second, Nanos(35));
     assert_ne!(first, second);
@@ -74,20 +74,41 @@ fn a_reused_pid_is_another_process() {
 #[test]
 fn a_thread_that_ends_does_not_end_its_process() {
     let mut tracker = Tracker::default();
-    let process = tracker.existing(Pid(7), 2);
+    let process = tracker.existing(Pid(7), [Tid(7), Tid(8)]);
     tracker.map(process, mapping(0x1000, 0x2000, 1, 0));
-    assert!(!tracker.thread_ended(process, Nanos(10)), "the main thread may end first");
+    assert!(!tracker.thread_ended(process, Tid(7), Nanos(10)), "the main thread may end first");
     tracker.prune(Nanos(20));
     assert_eq!(module_at(&tracker, 7, 0x1800, 30), Some(1));
-    assert!(tracker.thread_ended(process, Nanos(40)));
+    tracker.thread_started(process, Tid(9));
+    assert!(!tracker.is_last_thread(process, Tid(9)));
+    assert!(!tracker.thread_ended(process, Tid(8), Nanos(35)));
+    assert!(!tracker.thread_ended(process, Tid(8), Nanos(36)), "told twice");
+    assert!(
+        !tracker.thread_ended(process, Tid(6), Nanos(37)),
+        "one that had ended before the look at the process"
+    );
+    assert!(tracker.is_last_thread(process, Tid(9)));
+    assert!(tracker.thread_ended(process, Tid(9), Nanos(40)));
     tracker.prune(Nanos(50));
     assert_eq!(tracker.process_at(Pid(7), Nanos(60)), None);
 }
 
 #[test]
+fn a_program_runs_in_the_main_thread_whichever_executed_it() {
+    let mut tracker = Tracker::default();
+    let process = tracker.existing(Pid(7), [Tid(7), Tid(8)]);
+    assert!(
+        !tracker.thread_ended(process, Tid(7), Nanos(10)),
+        "the one that executes it waits for the others"
+    );
+    tracker.exec(process, Nanos(20));
+    assert!(tracker.thread_ended(process, Tid(7), Nanos(30)));
+}
+
+#[test]
 fn a_change_in_the_parent_is_not_the_childs() {
     let mut tracker = Tracker::default();
-    let parent = tracker.existing(Pid(1), 1);
+    let parent = tracker.existing(Pid(1), [Tid(1)]);
     tracker.map(parent, mapping(0x1000, 0x2000, 1, 0));
     tracker.fork(Pid(1), Pid(2), Nanos(10));
     tracker.map(parent, mapping(0x1000, 0x2000, 9, 20));

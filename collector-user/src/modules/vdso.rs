@@ -4,14 +4,14 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
-use collector_common::ids::Pid;
+use collector_common::ids::Tid;
 
 use crate::procfs;
 
 /// The image, or `None` where there is none.
 pub(super) fn image() -> Option<Vec<u8>> {
     let mut range = None;
-    procfs::executable_mappings(Pid(std::process::id()), |entry| {
+    procfs::executable_mappings(Tid(std::process::id()), |entry| {
         if &*entry.path == b"[vdso]" {
             range = Some(entry.start.0..entry.end.0);
         }

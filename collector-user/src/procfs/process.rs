@@ -14,8 +14,10 @@ pub struct ProcessSummary {
     pub name: String,
     /// The parent's pid.
     pub parent: Pid,
-    /// Number of threads.
+    /// Number of threads, with a main thread that has ended before others.
     pub threads: u32,
+    /// The main thread has ended.
+    pub is_zombie: bool,
 }
 
 /// All pids there are. Processes may end and start meanwhile.
@@ -43,14 +45,27 @@ fn parse_stat(stat: &[u8]) -> Option<ProcessSummary> {
     let close = stat.iter().rposition(|&byte| byte == b')')?;
     let name = String::from_utf8_lossy(stat.get(open + 1..close)?).into_owned();
     let mut fields = std::str::from_utf8(stat.get(close + 1..)?).ok()?.split_ascii_whitespace();
-    let parent = Pid(fields.nth(1)?.parse().ok()?);
+    let is_zombie = ["Z", "X"].contains(&fields.next()?);
+    let parent = Pid(fields.next()?.parse().ok()?);
     let threads = fields.nth(15)?.parse().ok()?;
-    Some(ProcessSummary { name, parent, threads })
+    Some(ProcessSummary { name, parent, threads, is_zombie })
 }
 
-/// Calls `visit` with each executable mapping of a process. Kernel threads have none.
-pub fn executable_mappings(pid: Pid, mut visit: impl FnMut(&MapsEntry<'_>)) -> io::Result<()> {
-    let mut maps = BufReader::with_capacity(64 << 10, fs::File::open(format!("/proc/{pid}/maps"))?);
+/// The threads of a process that have not ended; of one that ends meanwhile, none.
+pub fn threads(pid: Pid, summary: &ProcessSummary) -> Vec<Tid> {
+    let main = Tid(pid.0);
+    if summary.threads == 1 {
+        return if summary.is_zombie { Vec::new() } else { vec![main] };
+    }
+    let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
+    let threads = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok().map(Tid));
+    threads.filter(|thread| !summary.is_zombie || *thread != main).collect()
+}
+
+/// Calls `visit` with each executable mapping of the process of a thread, which must not have ended: a process goes on
+/// without its main thread, but has no mappings by that name any more. Kernel threads have none.
+pub fn executable_mappings(thread: Tid, mut visit: impl FnMut(&MapsEntry<'_>)) -> io::Result<()> {
+    let mut maps = BufReader::with_capacity(64 << 10, fs::File::open(format!("/proc/{thread}/maps"))?);
     let mut line = Vec::new();
     while maps.read_until(b'\n', &mut line)? > 0 {
         let text = line.strip_suffix(b"\n").unwrap_or(&line);
@@ -69,7 +84,8 @@ mod tests {
     #[test]
     fn names_may_hold_anything() {
         let stat = b"7 (a) b (c) S 3 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 12 0 99 100";
-        let expected = ProcessSummary { name: "a) b (c".to_owned(), parent: Pid(3), threads: 12 };
+        let expected =
+            ProcessSummary { name: "a) b (c".to_owned(), parent: Pid(3), threads: 12, is_zombie: false };
         assert_eq!(parse_stat(stat), Some(expected));
         assert_eq!(parse_stat(b"7 (a"), None);
         assert_eq!(parse_stat(b""), None);
@@ -80,7 +96,7 @@ mod tests {
         let pid = Pid(std::process::id());
         assert!(pids().unwrap().contains(&pid));
         let mut executable = Vec::new();
-        executable_mappings(pid, |entry| executable.push(entry.path.to_vec())).unwrap();
+        executable_mappings(Tid(pid.0), |entry| executable.push(entry.path.to_vec())).unwrap();
         let own = std::env::current_exe().unwrap();
         assert!(executable.iter().any(|path| path == own.as_os_str().as_encoded_bytes()));
         assert!(executable.iter().any(|path| path == b"[vdso]"));

@@ -117,13 +117,16 @@ impl Recorder {
     /// Takes in one process that runs already; one that ended meanwhile gets an empty entry.
     pub(super) fn discover(&mut self, pid: Pid) -> ProcessId {
         let summary = procfs::summary(pid).ok();
-        let threads = summary.as_ref().map_or(1, |summary| summary.threads);
+        let threads = summary.as_ref().map(|summary| procfs::threads(pid, summary)).unwrap_or_default();
+        let reader = threads.first().copied();
         let name = summary.as_ref().map_or("", |summary| &summary.name);
         let parent = summary.as_ref().and_then(|summary| self.tracker.process_at(summary.parent, Nanos(0)));
         let process = self.tracker.existing(pid, threads);
         let added = self.machine.add_process(pid, name, parent, Nanos(0));
         debug_assert_eq!(process, added);
-        self.read_mappings(process, pid, Nanos(0));
+        if let Some(thread) = reader {
+            self.read_mappings(process, thread, Nanos(0));
+        }
         process
     }
 
@@ -142,15 +145,20 @@ impl Recorder {
         let Ok(pids) = procfs::pids() else { return };
         for pid in pids {
             let process = self.process_at(pid, now);
-            self.read_mappings(process, pid, now);
+            let threads = threads_now(pid);
+            if let Some(&thread) = threads.first() {
+                self.read_mappings(process, thread, now);
+            }
+            self.tracker.threads_found(process, threads);
         }
         self.has_gaps = false;
     }
 
     /// A process that ends while it is read keeps what was read.
-    fn read_mappings(&mut self, process: ProcessId, pid: Pid, since: Nanos) {
+    fn read_mappings(&mut self, process: ProcessId, thread: Tid, since: Nanos) {
         let (tracker, machine, modules) = (&mut self.tracker, &mut self.machine, &mut self.modules);
-        let _ = procfs::executable_mappings(pid, |entry| {
+        let pid = machine.process(process).pid;
+        let _ = procfs::executable_mappings(thread, |entry| {
             let mapped = MappedFile {
                 start: entry.start,
                 end: entry.end,
@@ -169,15 +177,7 @@ impl Recorder {
             Record::Mmap2(mmap) if mmap.is_executable() => self.apply_mapping(&mmap, id.time),
             Record::Comm { pid, tid, exec, name } => self.apply_name(pid, tid, exec, name, id.time),
             Record::Fork { pid, parent, tid } => self.apply_fork(pid, parent, tid, id.time),
-            Record::Exit { pid, tid } => {
-                self.threads.remove(&tid);
-                if let Some(process) = self.tracker.process_at(pid, id.time)
-                    && self.tracker.thread_ended(process, id.time)
-                {
-                    self.machine.end_process(process, id.time);
-                    self.ended.push(pid);
-                }
-            }
+            Record::Exit { pid, tid } => self.apply_exit(pid, tid, id.time),
             Record::KernelSymbol { start, len, removed, name, .. } => {
                 let (start, end) = (Svma(start.0), Svma(start.0.saturating_add(len.into())));
                 let name = self.machine.intern_string(&String::from_utf8_lossy(name));
@@ -216,12 +216,25 @@ impl Recorder {
         }
     }
 
+    fn apply_exit(&mut self, pid: Pid, tid: Tid, time: Nanos) {
+        self.threads.remove(&tid);
+        let Some(process) = self.tracker.process_at(pid, time) else { return };
+        // The start of another one may have been lost.
+        if self.sideband_lost > 0 && self.tracker.is_last_thread(process, tid) {
+            for thread in threads_now(pid) {
+                self.tracker.thread_started(process, thread);
+            }
+        }
+        if self.tracker.thread_ended(process, tid, time) {
+            self.machine.end_process(process, time);
+            self.ended.push(pid);
+        }
+    }
+
     fn apply_fork(&mut self, pid: Pid, parent: Pid, tid: Tid, time: Nanos) {
         if tid.0 != pid.0 {
-            if time >= self.scanned_at
-                && let Some(process) = self.tracker.process_at(pid, time)
-            {
-                self.tracker.thread_started(process);
+            if let Some(process) = self.tracker.process_at(pid, time) {
+                self.tracker.thread_started(process, tid);
             }
             return;
         }
@@ -299,6 +312,11 @@ impl Recorder {
         }
         (self.machine, self.modules, self.ledger, self.tally)
     }
+}
+
+/// The threads that a process has now; none of one that has ended.
+fn threads_now(pid: Pid) -> Vec<Tid> {
+    procfs::summary(pid).map(|summary| procfs::threads(pid, &summary)).unwrap_or_default()
 }
 
 /// Enters a mapping into the tracked state and the records.

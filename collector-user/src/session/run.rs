@@ -112,13 +112,13 @@ impl Session {
         let sideband = Sideband::open(&cpus).map_err(SessionError::sideband)?;
         let mut sampler = Sampler::load(&settings.sampling, &cpus)?;
         let mut recorder = Recorder::new(settings.sampling.period());
-        describe_system(&mut recorder, cpus.len(), command.as_ref());
-        sampler.start().map_err(SessionError::system("the sampling clocks can't be started"))?;
-        let began = clock::now();
         recorder.scan(clock::now).map_err(SessionError::system("/proc can't be read"))?;
         for descendant in recorder.descendants(&settings.sampling.targets.pids) {
             sampler.follow(descendant.0);
         }
+        sampler.start().map_err(SessionError::system("the sampling clocks can't be started"))?;
+        let began = clock::now();
+        describe_system(&mut recorder, began, cpus.len(), command.as_ref());
         let waker = Waker::new(DRAIN_PERIOD).map_err(SessionError::system("epoll"))?;
         let mut session = Self {
             sideband,
@@ -347,7 +347,7 @@ impl Session {
         warn(account.counter(Counter::FollowFailed), "child processes could not be followed: too many");
         warn(
             self.recorder.modules().unreadable(),
-            "executed files could not be opened: their stacks and names are incomplete",
+            "executed files, of any process, could not be opened: stacks and names in them are incomplete",
         );
         warnings
     }
@@ -381,7 +381,7 @@ fn set_priority(nice: i32) -> Option<i32> {
     Some(before)
 }
 
-fn describe_system(recorder: &mut Recorder, cpus: usize, command: Option<&Command>) {
+fn describe_system(recorder: &mut Recorder, began: Nanos, cpus: usize, command: Option<&Command>) {
     let uname = rustix::system::uname();
     let system = recorder.machine_mut().system_mut();
     system.host = uname.nodename().to_string_lossy().into_owned();
@@ -389,6 +389,6 @@ fn describe_system(recorder: &mut Recorder, cpus: usize, command: Option<&Comman
     system.architecture = uname.machine().to_string_lossy().into_owned();
     system.cpus = cpus as u32;
     system.command = command.map_or(String::new(), Command::line);
-    system.start = clock::now();
-    system.start_unix = clock::unix_now();
+    system.start = began;
+    system.start_unix = clock::unix_at(began);
 }

@@ -167,7 +167,9 @@ fn pprof_reads_what_was_recorded() {
     let ours = leaves(&recorded);
     assert_source_shares(&ours);
     // The same samples in another format: the counts are equal, not only close.
-    let top = top(&pprof("-top", &profile));
+    let text = pprof("-top", &profile);
+    assert!(text.contains("File: weights\n"), "{text}");
+    let top = top(&text);
     assert_eq!(hot(&top), hot(&ours));
     assert_eq!(ranking(&top), ranking(&ours));
     let traces = traces(&pprof("-traces", &profile));

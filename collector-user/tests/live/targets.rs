@@ -6,8 +6,8 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use collector_user::session::{Ended, Session, SessionError, SessionSettings};
@@ -16,7 +16,7 @@ use collector_user::source::ebpf::{Settings, Targets};
 use crate::lives::record_script;
 use crate::prerequisites::{live, skip};
 use crate::programs::{compile, folder, source};
-use crate::recording::{FREQUENCY, collector, files, read, record, run};
+use crate::recording::{FREQUENCY, Stack, collector, files, read, record, run};
 
 fn settings(pid: u32) -> SessionSettings {
     let targets = Targets { pids: [pid].into(), ..Targets::default() };
@@ -60,6 +60,68 @@ fn a_process_with_its_threads_and_children() {
     }
 }
 
+/// A program of ours that waits for a line after it has said `ready`.
+fn waiting(folder: &Path, name: &str, source: &str) -> Child {
+    let program = compile(folder, name, source, &["-pthread"]);
+    let mut child = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    child
+}
+
+#[test]
+fn a_process_whose_threads_come_and_go() {
+    let Some(_live) = live("a_process_whose_threads_come_and_go") else { return };
+    let folder = folder();
+    let mut churn = waiting(folder.path(), "churn", "churn.c");
+    let mut session = Session::start(settings(churn.id()), None).unwrap();
+    drop(churn.stdin.take());
+    let (stop, _never) = UnixStream::pair().unwrap();
+    assert_eq!(session.run(stop.as_fd(), |_| {}).unwrap(), Ended::Processes);
+    let recording = session.finish().unwrap();
+    assert!(churn.wait().unwrap().success());
+    // One of its threads alone burns a second, which is 4,999 periods.
+    assert!(recording.ledger.produced() > 4900, "{:?}", recording.ledger);
+    assert!(recording.ledger.delivered() > 4000, "{:?}", recording.ledger);
+    assert_eq!(recording.machine.processes().iter().filter(|process| process.pid.0 == churn.id()).count(), 1);
+}
+
+#[test]
+fn a_process_without_its_main_thread() {
+    let Some(_live) = live("a_process_without_its_main_thread") else { return };
+    let folder = folder();
+    let mut leaderless = waiting(folder.path(), "leaderless", "leaderless.c");
+    let pid = leaderless.id().to_string();
+    let folded = files(folder.path()).0;
+    let mut recorder = collector();
+    recorder
+        .args(["run", "-F", FREQUENCY, "-p", &pid, "-o"])
+        .arg(&folded)
+        .arg("--stats")
+        .arg(files(folder.path()).1);
+    let recorder = recorder.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    until_it_watches(recorder.id());
+    drop(leaderless.stdin.take());
+    assert!(leaderless.wait().unwrap().success());
+    let stderr = String::from_utf8(recorder.wait_with_output().unwrap().stderr).unwrap();
+    let recorded = read(folder.path(), stderr);
+    let whole = |stack: &&Stack| !stack.is_cut() && stack.frames.iter().any(|frame| frame == "work_alone");
+    let seen: u64 = recorded.stacks.iter().filter(whole).map(|stack| stack.count).sum();
+    assert!(seen > 2000, "{seen}, {:?}\n{}", recorded.stacks, recorded.stderr);
+}
+
+/// Returns when a recording watches the process of its `-p`.
+fn until_it_watches(recorder: u32) {
+    let descriptors = format!("/proc/{recorder}/fd");
+    while !fs::read_dir(&descriptors).is_ok_and(|fds| {
+        fds.filter_map(|fd| fs::read_link(fd.ok()?.path()).ok())
+            .any(|link| link.as_os_str() == "anon_inode:[pidfd]")
+    }) {
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn a_child_that_runs_already() {
     let Some(_live) = live("a_child_that_runs_already") else { return };
@@ -91,13 +153,7 @@ fn a_process_that_ends() {
     let recorder =
         recorder.arg("--stats").arg(stats).stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     // It goes on when the recording is over at the latest: what is asked is whether that ends by itself.
-    let events = format!("/proc/{}/fd", recorder.id());
-    while !fs::read_dir(&events).is_ok_and(|fds| {
-        fds.filter_map(|fd| fs::read_link(fd.ok()?.path()).ok())
-            .any(|link| link.as_os_str() == "anon_inode:[pidfd]")
-    }) {
-        std::thread::yield_now();
-    }
+    until_it_watches(recorder.id());
     drop(target.stdin.take());
     assert!(target.wait().unwrap().success());
     let output = recorder.wait_with_output().unwrap();

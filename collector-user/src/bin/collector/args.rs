@@ -45,7 +45,7 @@ pub(crate) struct RunArgs {
     pub(crate) comm: Option<String>,
     /// Samples per second and CPU
     #[arg(short = 'F', long, value_name = "HZ", default_value_t = 997,
-          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+          value_parser = clap::value_parser!(u32).range(1..=20_000))]
     pub(crate) frequency: u32,
     /// How long, as 10s, 500ms or 2m; without it until Ctrl-C, or until COMMAND ends; a COMMAND that takes longer goes on
     #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]

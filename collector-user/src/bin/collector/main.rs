@@ -35,7 +35,7 @@ use unable::run;
 fn main() -> ExitCode {
     let started = Instant::now();
     #[cfg(target_os = "linux")]
-    env_logger::init_from_env(env_logger::Env::new().filter("COLLECTOR_LOG"));
+    env_logger::init_from_env(env_logger::Env::new().filter_or("COLLECTOR_LOG", "off"));
     let result = match Cli::parse().command {
         Command::Run(args) => run(args, started),
         Command::Doctor => doctor(),

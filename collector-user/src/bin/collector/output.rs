@@ -3,13 +3,14 @@
 //! pipe) is opened when the recording is over, as a pipe waits for its reader, and written to as it is.
 
 use std::collections::BTreeSet;
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use export::format::{ExportFormat, Profile, by_name, for_path, formats};
 use rustix::fs::{Access, access};
+use rustix::io::Errno;
 
 use crate::temporary::Temporary;
 use crate::{Usage, say};
@@ -93,11 +94,7 @@ impl Target {
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
             Err(error) => return Err(refuse(error)),
         };
-        // A link is followed: what it leads to is replaced, not the link.
-        let place = path
-            .canonicalize()
-            .or_else(|_| Ok(folder.canonicalize()?.join(path.file_name().unwrap_or_default())));
-        let place = place.map_err(refuse)?;
+        let place = place_of(path).map_err(refuse)?;
         take(place.clone())?;
         if is_special {
             access(&place, Access::WRITE_OK).map_err(|error| refuse(error.into()))?;
@@ -129,6 +126,22 @@ impl Target {
     }
 }
 
+/// Where a file is made so that `path` leads to it. A link is followed: what it leads to is replaced or made, not the link.
+fn place_of(path: &Path) -> io::Result<PathBuf> {
+    /// As many as the kernel follows.
+    const MAX_LINKS: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let place = folder.canonicalize()?.join(path.file_name().unwrap_or_default());
+        match fs::read_link(&place) {
+            Ok(target) => path = place.with_file_name(target),
+            Err(_) => return Ok(place),
+        }
+    }
+    Err(Errno::LOOP.into())
+}
+
 fn buffered(out: impl Write, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(256 << 10, out);
     write(&mut out)?;
@@ -145,7 +158,6 @@ fn unwritable(path: &Path, folder: &Path, error: &io::Error) -> anyhow::Error {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::os::unix::fs::{FileTypeExt as _, symlink};
 
     use super::*;
@@ -163,6 +175,14 @@ mod tests {
         write(&link).unwrap();
         assert!(link.is_symlink());
         assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        let dangling = folder.path().join("dangling");
+        symlink("made", &dangling).unwrap();
+        write(&dangling).unwrap();
+        assert!(dangling.is_symlink());
+        assert_eq!(fs::read_to_string(folder.path().join("made")).unwrap(), "new");
+        let circular = folder.path().join("circular");
+        symlink(&circular, &circular).unwrap();
+        assert!(write(&circular).is_err());
     }
 
     #[test]

@@ -6,10 +6,11 @@
 //! found by a heuristic), and the attributes it was recorded with. A frame without a symbol becomes a location without a
 //! line: readers name it by its mapping, or look into the file.
 
+use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use collector_common::intern::InternedStrings;
-use collector_common::record::{FrameFlags, FrameId, ModuleId, Thread};
+use collector_common::record::{FrameFlags, FrameId, ModuleId, ModuleKind, Thread, ThreadId};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::Message;
@@ -99,6 +100,8 @@ struct Writer<'a> {
     location_index: FxHashMap<(ModuleId, u64, bool), u64>,
     functions: Vec<Function>,
     function_index: FxHashMap<(NameId, NameId), u64>,
+    /// By mapping: what was counted where it is the outermost of a main thread, which programs are.
+    programs: FxHashMap<u64, i64>,
 }
 
 impl<'a> Writer<'a> {
@@ -112,6 +115,7 @@ impl<'a> Writer<'a> {
             location_index: FxHashMap::default(),
             functions: Vec::new(),
             function_index: FxHashMap::default(),
+            programs: FxHashMap::default(),
         }
     }
 
@@ -119,10 +123,12 @@ impl<'a> Writer<'a> {
         let columns = Columns::of(self.profile.machine);
         self.describe(&columns, fields)?;
         self.samples(&columns, fields)?;
+        let mut mappings = self.mapping_messages();
         // Readers take the first one for the program that the profile is about.
-        let (kernel, files): (Vec<_>, Vec<_>) =
-            self.mapping_messages().into_iter().partition(|mapping| mapping.memory_start >= 1 << 63);
-        for mapping in files.iter().chain(&kernel) {
+        let program = self.programs.iter().max_by_key(|(place, weight)| (**weight, Reverse(**place)));
+        let program = program.map_or(0, |(place, _)| *place);
+        mappings.sort_by_key(|mapping| (mapping.id != program, mapping.memory_start >= 1 << 63));
+        for mapping in &mappings {
             fields.message(field::MAPPING, mapping)?;
         }
         for location in &self.locations {
@@ -183,6 +189,13 @@ impl<'a> Writer<'a> {
             }
             message.value.clear();
             message.value.extend_from_slice(values);
+            let outermost = stack.last().filter(|_| self.is_main(key.thread));
+            if let Some(outermost) = outermost.map(|&frame| machine.frames().get(frame))
+                && machine.module(outermost.module).kind == ModuleKind::File
+            {
+                let program = self.mappings.id(machine, outermost.module, outermost.lookup_address().0);
+                *self.programs.entry(program).or_default() += values.first().copied().unwrap_or_default();
+            }
             message.label.clear();
             message.label.extend(threads.get(key.thread.0 as usize).into_iter().flatten());
             let is_guess = |&frame: &FrameId| machine.frames().get(frame).flags.has(FrameFlags::HEURISTIC);
@@ -193,6 +206,11 @@ impl<'a> Writer<'a> {
             fields.message(field::SAMPLE, &message)?;
         }
         Ok(())
+    }
+
+    fn is_main(&self, thread: ThreadId) -> bool {
+        let thread = self.profile.machine.thread(thread);
+        self.profile.machine.process(thread.process).pid.0 == thread.tid.0
     }
 
     /// The labels of each sample of a thread.
