@@ -8,6 +8,7 @@ mod bench;
 mod build_ebpf;
 mod command;
 mod fixtures;
+mod fuzz;
 mod install;
 mod package;
 mod run;
@@ -92,6 +93,17 @@ enum Task {
         #[arg(last = true)]
         args: Vec<String>,
     },
+    /// Run the fuzz targets, all or one, each for ten minutes unless told otherwise
+    Fuzz {
+        /// Name of a target
+        target: Option<String>,
+        /// How long to run each
+        #[arg(long, value_name = "N", default_value_t = 600)]
+        seconds: u64,
+        /// A minute each
+        #[arg(long, conflicts_with = "seconds")]
+        smoke: bool,
+    },
 }
 
 fn main() -> ExitCode {
@@ -117,5 +129,8 @@ fn perform(task: Task) -> anyhow::Result<()> {
         Task::Tidy => tidy::tidy(&workspace),
         Task::Fixtures { names, commit } => fixtures::fixtures(&workspace, &names, commit),
         Task::Bench { name, args } => bench::bench(&workspace, name.as_deref(), &args),
+        Task::Fuzz { target, seconds, smoke } => {
+            fuzz::fuzz(&workspace, target.as_deref(), if smoke { fuzz::SMOKE } else { seconds })
+        }
     }
 }

@@ -22,6 +22,7 @@ use cargo_tool::CargoTool;
 use requirement::Requirement;
 
 const CARGO_DENY: CargoTool = CargoTool { name: "cargo-deny", version: "0.20.2", args: &[], env: &[] };
+const CARGO_FUZZ: CargoTool = CargoTool { name: "cargo-fuzz", version: "0.13.1", args: &[], env: &[] };
 const SAMPLY: CargoTool = CargoTool { name: "samply", version: "0.13.1", args: &[], env: &[] };
 
 /// A verb of `cargo xtask`, as far as it needs something on the machine.
@@ -38,6 +39,7 @@ pub(crate) enum Verb {
     Tidy,
     Bench,
     Fixtures,
+    Fuzz,
 }
 
 /// A group of requirements.
@@ -66,6 +68,7 @@ impl Verb {
             Self::Any => &[Need::Bpf, Need::Windows, Need::Tests, Need::Browser, Need::Lints, Need::Fixtures],
             Self::Bench => &[Need::Bpf, Need::Tests],
             Self::Fixtures => &[Need::Tests, Need::Fixtures],
+            Self::Fuzz => &[Need::Tests],
             Self::Tidy => &[],
         }
     }
@@ -105,6 +108,11 @@ pub(crate) fn setup(workspace: &Workspace, verb: Verb) -> Result<()> {
 /// Installs cargo-deny, which `test --all` alone needs.
 pub(crate) fn cargo_deny(workspace: &Workspace) -> Result<PathBuf> {
     CARGO_DENY.ensure(workspace)
+}
+
+/// Installs cargo-fuzz, which instruments the fuzz targets.
+pub(crate) fn cargo_fuzz(workspace: &Workspace) -> Result<PathBuf> {
+    CARGO_FUZZ.ensure(workspace)
 }
 
 /// Installs samply, a peer that benches measure beside us.

@@ -83,8 +83,11 @@ fn run(workspace: &Workspace, steps: &[Step], totals: &mut Totals) -> Result<()>
 
 fn format(workspace: &Workspace) -> Result<()> {
     command::run(toolchain::own_cargo(workspace).args(["fmt", "--all", "--check"]))?;
-    let mut ebpf = toolchain::own_cargo(workspace);
-    command::run(ebpf.args(["fmt", "--all", "--check", "--manifest-path", "collector-ebpf/Cargo.toml"]))
+    for manifest in ["collector-ebpf/Cargo.toml", "fuzz/Cargo.toml"] {
+        let mut cargo = toolchain::own_cargo(workspace);
+        command::run(cargo.args(["fmt", "--all", "--check", "--manifest-path", manifest]))?;
+    }
+    Ok(())
 }
 
 fn for_each_arch(workspace: &Workspace, act: fn(&Workspace, Arch) -> Result<()>) -> Result<()> {

@@ -17,6 +17,11 @@ impl<'a> Bytes<'a> {
         self.at
     }
 
+    /// How many bytes are left.
+    pub(super) fn remaining(&self) -> usize {
+        self.bytes.len().saturating_sub(self.at)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.at >= self.bytes.len()
     }

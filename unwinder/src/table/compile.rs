@@ -11,6 +11,9 @@ use crate::Architecture;
 /// `DW_CFA_remember_state` deeper than this is no compiler's.
 const MAX_REMEMBERED: usize = 64;
 
+/// A CIE's instructions are run again when too many others came in between; longer ones are no compiler's.
+const MAX_INITIAL_INSTRUCTIONS: usize = 4096;
+
 /// A program that can't be run on: rows before the fault are good, those behind it unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
@@ -31,11 +34,15 @@ const KEPT: usize = 8;
 pub(crate) struct Scratch<A: Architecture> {
     remembered: Vec<Row<A>>,
     cies: [Option<(usize, Cie<A>)>; KEPT],
+    /// Bytes that further FDEs may have.
+    budget: usize,
 }
 
-impl<A: Architecture> Default for Scratch<A> {
-    fn default() -> Self {
-        Scratch { remembered: Vec::new(), cies: [const { None }; KEPT] }
+impl<A: Architecture> Scratch<A> {
+    /// For the FDEs of one section of this size. They lie beside each other, so together they have no more bytes; but an
+    /// index can name FDEs within FDEs, whose rows would grow with the square of their number.
+    pub(crate) fn new(section_size: usize) -> Self {
+        Scratch { remembered: Vec::new(), cies: [const { None }; KEPT], budget: section_size }
     }
 }
 
@@ -50,6 +57,9 @@ fn cie<'c, A: Architecture>(
     let kept = &mut cies[slot as usize % KEPT];
     if kept.as_ref().is_none_or(|(at, _)| *at != offset) {
         let (mut cie, instructions) = Cie::parse(section, offset)?;
+        if instructions.remaining() > MAX_INITIAL_INSTRUCTIONS {
+            return Err(Malformed);
+        }
         remembered.clear();
         let emit = |_, _, _: &Row<A>| {};
         let mut program =
@@ -66,10 +76,11 @@ fn cie<'c, A: Architecture>(
 pub(crate) fn run<A: Architecture>(
     section: &FrameSections,
     offset: u32,
-    Scratch { remembered, cies }: &mut Scratch<A>,
+    Scratch { remembered, cies, budget }: &mut Scratch<A>,
     emit: impl FnMut(u64, Traits, &Row<A>),
 ) -> Result<Covered, Malformed> {
     let (cie_offset, body) = fde_at(section, offset as usize)?;
+    *budget = budget.checked_sub(body.remaining()).ok_or(Malformed)?;
     let cie = cie(cies, remembered, section, cie_offset)?;
     let fde = Fde::parse(section, cie, body)?;
     let covered = Covered { start: fde.start, end: fde.end };

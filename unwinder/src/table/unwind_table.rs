@@ -99,7 +99,7 @@ impl<A: Architecture> UnwindTable<A> {
         let compiled = RwLock::new(Compiled {
             rules: RuleStore::new(),
             rows: RowStore::new(fdes),
-            scratch: Scratch::default(),
+            scratch: Scratch::new(parts.frame.bytes.len()),
             pending: Vec::with_capacity(64),
         });
         let id = next_id()?;

@@ -8,6 +8,8 @@ use unwinder::x86_64::Registers;
 use unwinder::{AddressSpace, CopiedStack, DEFAULT_DEPTH_LIMIT, Mapping, UnwindTable, Unwinder};
 
 use crate::corpus;
+use crate::fuzzing::elf::run as use_file;
+use crate::fuzzing::image::{SECTION_ADDRESS, with_sections};
 
 /// A small program of ours that has been linked with libc's start files, and its runs' stacks.
 fn program() -> Option<&'static corpus::Run> {
@@ -155,4 +157,45 @@ proptest! {
     fn noise_is_no_elf_file(data in proptest::collection::vec(any::<u8>(), 0..2000)) {
         prop_assert!(<UnwindTable>::from_elf(data.as_slice()).is_err());
     }
+}
+
+/// `.eh_frame` whose FDEs lie within each other, each to the end of the section, and the `.eh_frame_hdr` that names them
+/// all. Each steps over the headers of those inside of it as over an expression, and has all their rows.
+fn nested_functions(count: usize) -> [Vec<u8>; 2] {
+    const CIE: &[u8] = b"\x10\0\0\0\0\0\0\0\x01zR\0\x01\x78\x10\x01\x1b\x0c\x07\x08";
+    // The FDE's header of 17 bytes, and the instructions that follow it.
+    const STRIDE: usize = 17 + 9;
+    let mut frame = CIE.to_vec();
+    frame[0] = (CIE.len() - 4) as u8;
+    let mut table = Vec::new();
+    let end = CIE.len() + count * STRIDE;
+    for index in 0..count {
+        let at = frame.len();
+        let start = 0x1000 + index as u64;
+        frame.extend(((end - at - 4) as u32).to_le_bytes());
+        frame.extend((at as u32 + 4).to_le_bytes());
+        frame.extend((start.wrapping_sub(SECTION_ADDRESS + at as u64 + 8) as u32).to_le_bytes());
+        frame.extend(0x8000_u32.to_le_bytes());
+        // DW_CFA_advance_loc and DW_CFA_def_cfa_offset, twice; DW_CFA_val_expression of a vector register.
+        frame.extend([0, 0x41, 0x0e, 8, 0x41, 0x0e, 16, 0x16, 20, 17]);
+        for address in [start, SECTION_ADDRESS + at as u64] {
+            table.extend((address.wrapping_sub(HDR_ADDRESS) as u32).to_le_bytes());
+        }
+    }
+    let mut hdr = vec![1, 0x1b, 0x03, 0x3b];
+    hdr.extend((SECTION_ADDRESS.wrapping_sub(HDR_ADDRESS + 4) as u32).to_le_bytes());
+    hdr.extend((count as u32).to_le_bytes());
+    hdr.extend(table);
+    [frame, hdr]
+}
+
+const HDR_ADDRESS: u64 = SECTION_ADDRESS - 0x10_0000;
+
+#[test]
+fn functions_within_functions_do_not_multiply() {
+    let [frame, hdr] = nested_functions(4000);
+    let file = with_sections(&[(".eh_frame", SECTION_ADDRESS, &frame), (".eh_frame_hdr", HDR_ADDRESS, &hdr)]);
+    let table = <UnwindTable>::from_elf(file.as_slice()).unwrap();
+    assert_eq!(table.size_report().functions, 4000);
+    use_file(&file);
 }

@@ -1,0 +1,42 @@
+//! Input: an ELF file. Its table is made, all of it is compiled, and stacks are walked in it.
+
+use unwinder::{CopiedStack, Mapping, UnwindTable, Unwinder};
+
+use super::{Everywhere, FRAMES, STACK, registers_at, within_memory};
+
+/// How many times its size a compressed section may unpack to, and room for the unpacking.
+const MOST_UNPACKED: u64 = 1200;
+
+/// Bytes held for each byte of unwind section: its copy, the index, and a row for each of the shortest instructions.
+const PER_SECTION_BYTE: u64 = 64;
+
+/// Addresses that are looked up.
+const PROBES: u64 = 64;
+
+pub(crate) fn run(data: &[u8]) {
+    let bound = |section: &Option<usize>| match section {
+        Some(section) => (data.len() + section) as u64 * PER_SECTION_BYTE,
+        None => data.len() as u64 * MOST_UNPACKED,
+    };
+    within_memory(|| use_file(data), bound);
+}
+
+/// The size of the file's unwind sections, if it has usable ones.
+fn use_file(data: &[u8]) -> Option<usize> {
+    let table = <UnwindTable>::from_elf(data).ok()?;
+    let mut unwinder = Unwinder::new();
+    let stack: Vec<u8> = (0..512_u64).flat_map(|word| (STACK + word * 24).to_le_bytes()).collect();
+    let stack = CopiedStack::new(STACK, &stack, 0);
+    let space = Everywhere(Mapping { start: 0, end: u64::MAX, bias: 0, table: Some(&table) });
+    let report = table.size_report();
+    for probe in 0..PROBES {
+        let ip = probe * (report.text_bytes as u64).div_ceil(PROBES);
+        let mut frames = 0;
+        unwinder.unwind(&space, &registers_at(ip), &stack, |_| frames += 1);
+        assert!(FRAMES.contains(&frames), "{frames} frames");
+    }
+    table.compile_all();
+    let report = table.size_report();
+    assert!(report.functions_compiled == report.functions && report.rules <= report.rows, "{report:?}");
+    Some(report.section_bytes)
+}
