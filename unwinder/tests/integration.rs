@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed step of a test should stop it")]
 
 mod corpus;
+mod debug_files;
 mod fuzzing;
 mod guesses;
 mod hostile;

@@ -2,7 +2,8 @@
 //!
 //! | stage | in | out |
 //! |---|---|---|
-//! | `sections` | an ELF file | the bytes of `.eh_frame` or `.debug_frame`, and the text's range |
+//! | `elf_file`, `debug_data` | an ELF file | its text and its sections, also those that are packed |
+//! | `sections` | those | the bytes of `.eh_frame` and `.debug_frame` |
 //! | `functions` | those bytes | each function's start and FDE |
 //! | `index` | that list | a sorted, bucketed index |
 //! | `entries` | an offset | a function's FDE with its CIE |
@@ -14,6 +15,8 @@
 
 mod bytes;
 mod compile;
+mod debug_data;
+mod elf_file;
 mod entries;
 mod functions;
 mod index;

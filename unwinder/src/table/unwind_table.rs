@@ -92,7 +92,8 @@ impl<A: Architecture> UnwindTable<A> {
     /// executable, shared object, PIE, static.
     ///
     /// Copies out only the unwind sections; `data` is not kept. Uses `.eh_frame`, and `.debug_frame` (which may be
-    /// compressed) for functions that `.eh_frame` does not have.
+    /// compressed) for functions that `.eh_frame` does not have. Where neither describes more than a small part of the
+    /// text, those of the file in `.gnu_debugdata` are taken, if there is one.
     pub fn from_elf<'d, R: ReadRef<'d>>(data: R) -> Result<Self, TableError> {
         let parts = sections::read::<A, R>(data)?;
         let (index, fdes) = FdeIndex::new(functions::list::<A>(&parts));

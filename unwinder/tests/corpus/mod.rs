@@ -95,6 +95,14 @@ impl<A: Platform> AddressSpace<A> for Space<A> {
     }
 }
 
+impl<A: Platform> Run<A> {
+    /// The module of the program itself.
+    pub(crate) fn program(&mut self) -> &mut Module<A> {
+        let found = self.space.modules.iter_mut().find(|module| module.name.ends_with("/program"));
+        found.expect("a program is mapped in its own process")
+    }
+}
+
 impl<A: Platform> Space<A> {
     fn new(modules: Vec<Module<A>>, pages: Arc<BTreeMap<u64, Vec<u8>>>) -> Self {
         static GENERATIONS: AtomicU64 = AtomicU64::new(1);

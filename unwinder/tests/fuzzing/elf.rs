@@ -13,10 +13,18 @@ const PER_SECTION_BYTE: u64 = 64;
 /// Addresses that are looked up.
 const PROBES: u64 = 64;
 
+/// The dictionary that an xz file may ask for.
+const DICTIONARY: u64 = 64 << 20;
+
 pub(crate) fn run(data: &[u8]) {
-    let bound = |section: &Option<usize>| match section {
-        Some(section) => (data.len() + section) as u64 * PER_SECTION_BYTE,
-        None => data.len() as u64 * MOST_UNPACKED,
+    const PACKED: &[u8] = b".gnu_debugdata";
+    let dictionary = if data.windows(PACKED.len()).any(|name| name == PACKED) { DICTIONARY } else { 0 };
+    let bound = |section: &Option<usize>| {
+        dictionary
+            + match section {
+                Some(section) => (data.len() + section) as u64 * PER_SECTION_BYTE,
+                None => data.len() as u64 * MOST_UNPACKED,
+            }
     };
     within_memory(|| use_file(data), bound);
 }

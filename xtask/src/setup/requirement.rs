@@ -58,7 +58,7 @@ pub(super) fn of(need: Need) -> Vec<Requirement> {
         Need::Bpf => vec![c_compiler(), bpf_rustc(), bpf_core(), llvm(), polly()],
         Need::Windows => vec![c_compiler(), standard_library_source(), debian_cargo(), mingw()],
         Need::Tests => {
-            let own = [c_compiler(), cxx_compiler(), binutils(), perf(), go()];
+            let own = [c_compiler(), cxx_compiler(), binutils(), xz(), perf(), go()];
             own.into_iter().chain([aarch64_c(), aarch64_cxx(), aarch64_emulator()]).collect()
         }
         Need::Browser => vec![chromium(), node(), npm()],
@@ -167,6 +167,15 @@ fn binutils() -> Requirement {
         check: Check::Program("objcopy"),
         debian: &["binutils"],
         elsewhere: Elsewhere::Package { dnf: "binutils", pacman: "binutils" },
+    }
+}
+
+fn xz() -> Requirement {
+    Requirement {
+        name: "xz",
+        check: Check::Program("xz"),
+        debian: &["xz-utils"],
+        elsewhere: Elsewhere::Package { dnf: "xz", pacman: "xz" },
     }
 }
 

@@ -1,0 +1,158 @@
+//! One ELF file: where its text is, and the bytes of its unwind sections.
+//!
+//! Sections are found by name. Where section headers are missing (stripped by `sstrip`, cut off, a memory image),
+//! `PT_GNU_EH_FRAME` leads to `.eh_frame_hdr`, and that to `.eh_frame`, which then ends with its segment. Virtual
+//! addresses come from `sh_addr` and `p_vaddr`, never from file offsets.
+
+use std::borrow::Cow;
+
+use gimli::{BaseAddresses, LittleEndian};
+use object::elf::{self, FileHeader64, ProgramHeader64};
+use object::read::elf::{CompressionHeader, FileHeader, ProgramHeader, SectionHeader, SectionTable};
+use object::{CompressedData, CompressionFormat, LittleEndian as LE, ReadRef};
+
+use crate::{Architecture, TableError};
+
+type Elf = FileHeader64<LE>;
+type Segment = ProgramHeader64<LE>;
+
+/// A compressed section that says it unpacks to more than this, or to more than [`MAX_RATIO`] times its size, is
+/// damaged.
+const MAX_UNPACKED: u64 = 1 << 30;
+const MAX_RATIO: u64 = 1100;
+
+/// A section's virtual address and its bytes in the file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found<'d> {
+    pub(super) address: u64,
+    pub(super) bytes: &'d [u8],
+}
+
+/// `.eh_frame`, its `.eh_frame_hdr`, and what their pointers are relative to.
+#[derive(Debug)]
+pub(super) struct EhFrame<'d> {
+    pub(super) frame: Found<'d>,
+    pub(super) hdr: Option<Found<'d>>,
+    pub(super) bases: BaseAddresses,
+}
+
+/// An ELF file of the wanted machine, its headers read.
+pub(super) struct ElfFile<'d, R: ReadRef<'d>> {
+    data: R,
+    header: &'d Elf,
+    segments: &'d [Segment],
+    sections: SectionTable<'d, Elf, R>,
+}
+
+impl<'d, R: ReadRef<'d>> ElfFile<'d, R> {
+    pub(super) fn parse<A: Architecture>(data: R) -> Result<Self, TableError> {
+        let header = Elf::parse(data)?;
+        let endian = header.endian()?;
+        let machine = header.e_machine(endian);
+        if machine.0 != A::ELF_MACHINE {
+            return Err(TableError::OtherMachine { wanted: A::NAME, machine: machine.0 });
+        }
+        let segments = header.program_headers(endian, data)?;
+        // A cut-off section header table is no section header table.
+        let sections = header.sections(endian, data).unwrap_or_default();
+        Ok(ElfFile { data, header, segments, sections })
+    }
+
+    /// The first instruction to be run, as linked; 0 where there is none.
+    pub(super) fn entry(&self) -> u64 {
+        self.header.e_entry(LE)
+    }
+
+    /// The first address of the executable segments, as linked, and the size from there to the end of the last.
+    pub(super) fn text(&self) -> Result<(u64, u32), TableError> {
+        let executable = self.segments.iter().filter(|segment| {
+            segment.p_type(LE) == elf::PT_LOAD
+                && segment.p_flags(LE).contains(elf::PF_X)
+                && segment.p_memsz(LE) > 0
+        });
+        let (start, end) = executable.fold((u64::MAX, 0), |(start, end), segment| {
+            let address = segment.p_vaddr(LE);
+            (start.min(address), end.max(address.saturating_add(segment.p_memsz(LE))))
+        });
+        let span = end.checked_sub(start).ok_or(TableError::NoText)?;
+        let size = u32::try_from(span).map_err(|_| TableError::TextTooLarge { span })?;
+        Ok((start, size))
+    }
+
+    pub(super) fn eh_frame(&self) -> Option<EhFrame<'d>> {
+        let hdr = self.section(b".eh_frame_hdr").or_else(|| self.hdr_of_segments());
+        let frame = self.section(b".eh_frame").or_else(|| self.frame_of_segments(hdr.as_ref()?));
+        let frame = frame.filter(|frame| frame.bytes.len() > 4)?;
+        let bases = self.bases(&frame, hdr.as_ref());
+        Some(EhFrame { frame, hdr, bases })
+    }
+
+    /// `.debug_frame`, unpacked.
+    pub(super) fn debug_frame(&self) -> Result<Option<Cow<'d, [u8]>>, TableError> {
+        const NAME: &str = ".debug_frame";
+        let Some(header) = self.header(NAME.as_bytes()) else { return Ok(None) };
+        let Some((compression, offset, size)) = header.compression(LE, self.data)? else {
+            return Ok(Some(header.data(LE, self.data)?.into()));
+        };
+        let unpacked = compression.ch_size(LE);
+        if unpacked > MAX_UNPACKED || unpacked / MAX_RATIO > size {
+            return Err(TableError::SectionTooLarge { section: NAME, size: unpacked });
+        }
+        let format = match compression.ch_type(LE) {
+            elf::ELFCOMPRESS_ZLIB => CompressionFormat::Zlib,
+            elf::ELFCOMPRESS_ZSTD => CompressionFormat::Zstandard,
+            _ => CompressionFormat::Unknown,
+        };
+        let bytes = self.data.read_bytes_at(offset, size);
+        let data = bytes.map_err(|()| TableError::SectionTooLarge { section: NAME, size })?;
+        Ok(Some(CompressedData { format, data, uncompressed_size: unpacked }.decompress()?))
+    }
+
+    /// `.gnu_debugdata`, as it is in the file.
+    pub(super) fn debug_data(&self) -> Option<&'d [u8]> {
+        self.section(b".gnu_debugdata").map(|section| section.bytes)
+    }
+
+    fn header(&self, name: &[u8]) -> Option<&'d elf::SectionHeader64<LE>> {
+        let (_, header) = self.sections.section_by_name(LE, name)?;
+        // In a separate debug file the section has an address and a size, but no bytes.
+        (header.sh_type(LE) != elf::SHT_NOBITS).then_some(header)
+    }
+
+    fn section(&self, name: &[u8]) -> Option<Found<'d>> {
+        let header = self.header(name)?;
+        Some(Found { address: header.sh_addr(LE), bytes: header.data(LE, self.data).ok()? })
+    }
+
+    fn hdr_of_segments(&self) -> Option<Found<'d>> {
+        let segment = self.segments.iter().find(|segment| segment.p_type(LE) == elf::PT_GNU_EH_FRAME)?;
+        Some(Found { address: segment.p_vaddr(LE), bytes: segment.data(LE, self.data).ok()? })
+    }
+
+    /// From where `.eh_frame_hdr` says that `.eh_frame` starts to the end of its segment; the section's terminator
+    /// or the first senseless entry ends it.
+    fn frame_of_segments(&self, hdr: &Found<'d>) -> Option<Found<'d>> {
+        let bases = BaseAddresses::default().set_eh_frame_hdr(hdr.address);
+        let parsed = gimli::EhFrameHdr::new(hdr.bytes, LittleEndian).parse(&bases, 8).ok()?;
+        let address = parsed.eh_frame_ptr().direct().ok()?;
+        self.segments.iter().filter(|segment| segment.p_type(LE) == elf::PT_LOAD).find_map(|segment| {
+            let offset = usize::try_from(address.checked_sub(segment.p_vaddr(LE))?).ok()?;
+            let bytes = segment.data(LE, self.data).ok()?.get(offset..)?;
+            Some(Found { address, bytes })
+        })
+    }
+
+    fn bases(&self, frame: &Found<'d>, hdr: Option<&Found<'d>>) -> BaseAddresses {
+        let mut bases = BaseAddresses::default().set_eh_frame(frame.address);
+        if let Some(hdr) = hdr {
+            bases = bases.set_eh_frame_hdr(hdr.address);
+        }
+        if let Some(text) = self.header(b".text") {
+            bases = bases.set_text(text.sh_addr(LE));
+        }
+        if let Some(got) = self.header(b".got") {
+            bases = bases.set_got(got.sh_addr(LE));
+        }
+        bases
+    }
+}

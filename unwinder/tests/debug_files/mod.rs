@@ -1,0 +1,92 @@
+//! Programs whose rules are not in the file that was run: binutils and xz take them out of it, and the stacks that the
+//! whole program had captured of itself are walked with what is left.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use unwinder::{StopReason, TableError, UnwindTable, Unwinder};
+
+use crate::corpus::{self, Run};
+
+/// Runs a program in `folder`.
+fn tool(folder: &Path, program: &str, args: &[&str]) {
+    let status = Command::new(program).args(args).current_dir(folder).status();
+    assert!(status.unwrap_or_else(|error| panic!("{program}: {error}")).success(), "{program} {args:?}");
+}
+
+/// A program that was run, and its files taken apart.
+struct TakenApart {
+    run: Run,
+    /// `program`, `main` (without its rules) and `debug` (what `main` lacks).
+    folder: TempDir,
+}
+
+impl TakenApart {
+    fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.folder.path().join(name)).unwrap()
+    }
+
+    /// Walks all stacks with `table` as the program's.
+    fn assert_complete(mut self, table: UnwindTable) {
+        self.run.program().table = Some(Arc::new(table));
+        for stack in &self.run.stacks {
+            if stack.name == "alternate_stack" {
+                continue;
+            }
+            let (mut frames, mut guessed) = (Vec::new(), false);
+            let bytes = stack.stack();
+            let stop = Unwinder::new().unwind(&self.run.space, &stack.registers, &bytes, |frame| {
+                frames.push(frame.address);
+                guessed |= frame.heuristic;
+            });
+            assert_eq!((frames, stop), (stack.chain.clone(), StopReason::Root), "{}", stack.name);
+            assert!(!guessed, "{}", stack.name);
+        }
+    }
+}
+
+fn taken_apart() -> Option<TakenApart> {
+    let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/both_sections.h");
+    let mut run = corpus::run("walks.c", &["-include", header.to_str()?])?;
+    assert!(run.stacks.len() > 10, "{}", run.stacks.len());
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    std::fs::write(folder.path().join("program"), run.program().elf.as_slice()).unwrap();
+    tool(folder.path(), "objcopy", &["--only-keep-debug", "program", "debug"]);
+    let without_rules = ["--strip-all", "-R", ".eh_frame", "-R", ".eh_frame_hdr", "program", "main"];
+    tool(folder.path(), "objcopy", &without_rules);
+    Some(TakenApart { run, folder })
+}
+
+#[test]
+fn rules_are_found_in_gnu_debugdata() {
+    let Some(parts) = taken_apart() else { return };
+    let folder = parts.folder.path();
+    tool(folder, "xz", &["--keep", "debug"]);
+    tool(folder, "objcopy", &["--add-section", ".gnu_debugdata=debug.xz", "main", "packed"]);
+    let without = <UnwindTable>::from_elf(parts.read("main").as_slice());
+    assert!(matches!(without, Err(TableError::NoUnwindSection)), "{without:?}");
+    let table = <UnwindTable>::from_elf(parts.read("packed").as_slice()).unwrap();
+    parts.assert_complete(table);
+}
+
+#[test]
+fn a_damaged_gnu_debugdata_counts_as_none() {
+    let Some(parts) = taken_apart() else { return };
+    let folder = parts.folder.path();
+    tool(folder, "xz", &["--keep", "debug"]);
+    let whole = parts.read("debug.xz");
+    let bomb = vec![0; 80 << 20];
+    std::fs::write(folder.join("bomb"), bomb).unwrap();
+    tool(folder, "xz", &["bomb"]);
+    let middle = whole.len() / 2;
+    let mut flipped = whole.clone();
+    flipped[middle] ^= 0x10;
+    for packed in [&[][..], &whole[..middle], &flipped, &parts.read("bomb.xz")] {
+        std::fs::write(folder.join("damaged.xz"), packed).unwrap();
+        tool(folder, "objcopy", &["--add-section", ".gnu_debugdata=damaged.xz", "main", "packed"]);
+        let table = <UnwindTable>::from_elf(parts.read("packed").as_slice());
+        assert!(matches!(table, Err(TableError::NoUnwindSection)), "{table:?}");
+    }
+}
