@@ -312,8 +312,8 @@ fn a_pipe_that_nobody_reads_can_be_abandoned() {
     recorder.args(["run", "-d", "100ms", "-o"]).arg(&pipe).stderr(Stdio::piped());
     let mut recorder = recorder.spawn().unwrap();
     let mut lines = BufReader::new(recorder.stderr.take().unwrap()).lines().map(Result::unwrap);
-    // Said when the recording is over; opening the pipe comes next.
-    assert!(lines.any(|line| line.contains("of user stacks")));
+    // Said when the recording is over, however idle the machine was; opening the pipe comes next.
+    assert!(lines.any(|line| line.contains(" samples in ")));
     let mut signal_until = |said: &str| {
         send(&recorder, Signal::INT);
         assert!(lines.any(|line| line.contains(said)), "{said}");

@@ -107,8 +107,11 @@ fn a_process_without_its_main_thread() {
     let stderr = String::from_utf8(recorder.wait_with_output().unwrap().stderr).unwrap();
     let recorded = read(folder.path(), stderr);
     let whole = |stack: &&Stack| !stack.is_cut() && stack.frames.iter().any(|frame| frame == "work_alone");
-    let seen: u64 = recorded.stacks.iter().filter(whole).map(|stack| stack.count).sum();
-    assert!(seen > 2000, "{seen}, {:?}\n{}", recorded.stacks, recorded.stderr);
+    let count = |stacks: &mut dyn Iterator<Item = &Stack>| stacks.map(|stack| stack.count).sum::<u64>();
+    let seen = count(&mut recorded.stacks.iter());
+    let whole = count(&mut recorded.stacks.iter().filter(whole));
+    // How much of its work is before the sampling clocks start depends on how busy the machine is.
+    assert!(seen > 100 && whole * 100 >= seen * 99, "{whole} of {seen}, {:?}", recorded.stacks);
 }
 
 /// Returns when a recording watches the process of its `-p`.
