@@ -362,6 +362,42 @@ fn a_stripped_program_is_named_by_its_debug_file() {
 }
 
 #[test]
+fn a_stripped_program_is_named_by_the_symbols_that_are_packed_in_it() {
+    if ["gcc", "nm", "strip", "objcopy", "xz"].iter().any(|name| tool(name).is_none()) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = compiled(folder.path(), "whole", PROGRAM, &[]);
+    let truth = nm(&program, false);
+    let wanted = addresses(&truth, 1);
+    // As `find-debuginfo` of RPM makes it, but that it drops what the dynamic symbols have.
+    let packed = folder.path().join("packed");
+    output(Command::new("objcopy").arg("--only-keep-debug").arg(&program).arg(&packed));
+    output(Command::new("xz").arg(&packed));
+    output(Command::new("strip").arg(&program));
+    let whole = std::fs::read(packed.with_extension("xz")).unwrap();
+    let add = |bytes: &[u8]| {
+        let section = folder.path().join("section");
+        std::fs::write(&section, bytes).unwrap();
+        let named = folder.path().join("named");
+        let argument = format!(".gnu_debugdata={}", section.display());
+        output(Command::new("objcopy").args(["--add-section", &argument]).arg(&program).arg(&named));
+        named
+    };
+    let machine = machine_of(&add(&whole), wanted.iter().copied());
+    let symbols = symbolize(&machine, &Files::of(&machine));
+    assert!(symbols.unreadable().is_empty(), "{:?}", symbols.unreadable());
+    for (address, name) in names(&machine, &symbols) {
+        let allowed = allowed(&truth, address);
+        assert!(name.as_deref().is_some_and(|name| allowed.contains(name)), "{address:#x}: {name:?}");
+    }
+    for damaged in [&whole[..whole.len() / 2], b"no xz file"] {
+        let machine = machine_of(&add(damaged), wanted.iter().copied());
+        assert_eq!(symbolize(&machine, &Files::of(&machine)).unreadable().len(), 1);
+    }
+}
+
+#[test]
 fn a_file_that_is_gone_is_reported() {
     let machine = machine_of(Path::new("/nowhere/gone"), [0x1000]);
     let symbols = symbolize(&machine, &Files::of(&machine));

@@ -2,7 +2,10 @@
 
 use std::io::{Read, Seek};
 
-use object::elf::{FileHeader32, FileHeader64, Machine, SHF_EXECINSTR, SHT_NOBITS, SHT_RELA, SectionType};
+use object::elf::{
+    FileHeader32, FileHeader64, Machine, SHF_ALLOC, SHF_EXECINSTR, SHT_NOBITS, SHT_PROGBITS, SHT_RELA,
+    SectionType,
+};
 use object::read::elf::{FileHeader, SectionHeader};
 use object::{Endianness, ReadCache, ReadRef};
 
@@ -54,6 +57,8 @@ pub(super) struct Layout {
     pub(super) sections: Vec<Section>,
     /// Address ranges of code, sorted: start and end.
     code: Vec<(u64, u64)>,
+    /// Which section is `.gnu_debugdata`.
+    debug_data: Option<usize>,
 }
 
 impl Layout {
@@ -84,13 +89,19 @@ impl Layout {
             return Err(SymbolError::TooLarge { what: "section table", size, limit: MAX_SECTIONS });
         }
         let names = header.section_strings(endian, data, headers).unwrap_or_default();
+        let mut debug_data = None;
         let sections: Vec<Section> = headers
             .iter()
-            .map(|section| {
+            .enumerate()
+            .map(|(index, section)| {
                 let executable = section.sh_flags(endian).0 & SHF_EXECINSTR.0 != 0;
                 let kind = section.sh_type(endian);
-                let named = executable || kind == SHT_RELA;
+                let unloaded = kind == SHT_PROGBITS && section.sh_flags(endian).0 & SHF_ALLOC.0 == 0;
+                let named = executable || unloaded || kind == SHT_RELA;
                 let name = if named { section.name(endian, names).unwrap_or_default() } else { &[] };
+                if unloaded && name == b".gnu_debugdata" {
+                    debug_data = Some(index);
+                }
                 Section {
                     kind,
                     executable,
@@ -111,7 +122,7 @@ impl Layout {
             .map(|section| (section.address, section.address.saturating_add(section.size)))
             .collect();
         code.sort_unstable();
-        Ok(Self { endian, is_64, machine: header.e_machine(endian), sections, code })
+        Ok(Self { endian, is_64, machine: header.e_machine(endian), sections, code, debug_data })
     }
 
     /// The code section, as a range, that an address lies in.
@@ -119,6 +130,11 @@ impl Layout {
         let after = self.code.partition_point(|&(start, _)| start <= address);
         let range = *self.code.get(after.checked_sub(1)?)?;
         (address < range.1).then_some(range)
+    }
+
+    /// The section that holds a packed file of symbols.
+    pub(super) fn debug_data(&self) -> Option<&Section> {
+        self.sections.get(self.debug_data?)
     }
 
     /// The first few sections of a kind, with their positions: linkers make one or two tables of symbols, and some

@@ -7,8 +7,10 @@
 //! - `layout`: headers and section headers, parsed by `object`.
 //! - `stream`: tables of fixed-size entries, and strings, read piece by piece.
 //! - `symtab`: the pass over a symbol table.
+//! - `debug_data`: the file of symbols that is packed in a stripped one.
 //! - `plt`: names of procedure linkage stubs, which have no symbols.
 
+mod debug_data;
 mod layout;
 mod plt;
 mod stream;
@@ -16,7 +18,7 @@ mod symtab;
 #[cfg(test)]
 mod tests;
 
-use std::io::{self, Read, Seek};
+use std::io::{self, Cursor, Read, Seek};
 
 use object::Endianness;
 use object::elf::{FileHeader32, FileHeader64, SHT_DYNSYM, SHT_SYMTAB};
@@ -38,6 +40,9 @@ pub enum SymbolError {
     /// The headers are not those of an ELF file, or lead outside of the file.
     #[error("not a whole ELF file: {0}")]
     Malformed(object::read::Error),
+    /// The symbols that are packed in the file can't be unpacked.
+    #[error("its .gnu_debugdata can't be unpacked: {0}")]
+    Packed(io::Error),
     /// A table is larger than any real one.
     #[error("its {what} claims {size} entries, more than the {limit} of any real file")]
     TooLarge {
@@ -53,10 +58,23 @@ pub enum SymbolError {
 /// Finds names for the addresses of `answer` that have none. What was found before an error stays.
 pub(super) fn look_up<R: Read + Seek>(file: R, answer: &mut Answer<'_>) -> Result<(), SymbolError> {
     let (layout, mut file) = Layout::read(file)?;
+    let own = look_up_by_class(&layout, &mut file, answer);
+    let Some(section) = layout.debug_data().filter(|_| !answer.is_complete()) else { return own };
+    let packed = debug_data::unpack(&mut file, section).and_then(|inner| {
+        let (layout, mut inner) = Layout::read(Cursor::new(inner))?;
+        look_up_by_class(&layout, &mut inner, answer)
+    });
+    own.and(packed)
+}
+
+fn look_up_by_class<R>(layout: &Layout, file: &mut R, answer: &mut Answer<'_>) -> Result<(), SymbolError>
+where
+    R: Read + Seek,
+{
     if layout.is_64 {
-        look_up_in::<FileHeader64<Endianness>, R>(&layout, &mut file, answer)
+        look_up_in::<FileHeader64<Endianness>, R>(layout, file, answer)
     } else {
-        look_up_in::<FileHeader32<Endianness>, R>(&layout, &mut file, answer)
+        look_up_in::<FileHeader32<Endianness>, R>(layout, file, answer)
     }
 }
 
