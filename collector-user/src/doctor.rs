@@ -1,6 +1,7 @@
 //! What this machine allows, and for each gap the one command that closes it.
 
 use std::env;
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -122,30 +123,49 @@ fn held() -> CapabilitySet {
     capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective)
 }
 
-/// Whether `held` includes `right`, which `CAP_SYS_ADMIN` includes too.
-fn allows(held: CapabilitySet, right: CapabilitySet) -> bool {
-    held.intersects(right | CapabilitySet::SYS_ADMIN)
+/// What loads the programs and opens the events: one right of each set.
+const TO_RECORD: [CapabilitySet; 2] = [
+    CapabilitySet::BPF.union(CapabilitySet::SYS_ADMIN),
+    CapabilitySet::PERFMON.union(CapabilitySet::SYS_ADMIN),
+];
+
+/// What opens the files that others have mapped, which are named in `/proc/PID/map_files` and may lie in folders that are
+/// closed to others: one right of each set.
+const TO_READ: [CapabilitySet; 3] = [
+    CapabilitySet::SYS_PTRACE,
+    CapabilitySet::CHECKPOINT_RESTORE.union(CapabilitySet::SYS_ADMIN),
+    CapabilitySet::DAC_READ_SEARCH.union(CapabilitySet::DAC_OVERRIDE),
+];
+
+/// The sets of which `held` has none.
+fn lacking(held: CapabilitySet, wanted: &[CapabilitySet]) -> Vec<CapabilitySet> {
+    wanted.iter().copied().filter(|&set| !held.intersects(set)).collect()
 }
 
 /// Whether this process may load the programs and open the events.
 pub(crate) fn may_record() -> bool {
-    allows(held(), CapabilitySet::BPF) && allows(held(), CapabilitySet::PERFMON)
+    lacking(held(), &TO_RECORD).is_empty()
 }
 
-/// Whether a process with these rights can open what others have mapped: it is named in `/proc/PID/map_files`, and may
-/// lie in folders that are closed to others.
-fn may_read_mapped_files(held: CapabilitySet) -> bool {
-    held.contains(CapabilitySet::SYS_PTRACE)
-        && allows(held, CapabilitySet::CHECKPOINT_RESTORE)
-        && held.intersects(CapabilitySet::DAC_READ_SEARCH | CapabilitySet::DAC_OVERRIDE)
+/// `CAP_BPF, CAP_SYSLOG`
+fn names(rights: CapabilitySet, between: &str) -> String {
+    rights.iter_names().map(|(name, _)| format!("CAP_{name}")).collect::<Vec<_>>().join(between)
 }
 
 fn rights() -> Check {
-    let names: Vec<_> = (held() & USED).iter_names().map(|(name, _)| format!("CAP_{name}")).collect();
-    let found = if names.is_empty() { "none that recording uses".to_owned() } else { names.join(", ") };
-    if !may_record() {
+    let used = held() & USED;
+    let [to_record, to_read] = [&TO_RECORD[..], &TO_READ].map(|wanted| lacking(held(), wanted));
+    let mut found = names(used, ", ");
+    if used.is_empty() {
+        found.push_str("none that recording uses");
+    } else {
+        for lacked in to_record.iter().chain(&to_read) {
+            let _ = write!(found, "; no {}", names(*lacked, " or "));
+        }
+    }
+    if !to_record.is_empty() {
         bad("rights", found, "sudo collector run")
-    } else if !may_read_mapped_files(held()) {
+    } else if !to_read.is_empty() {
         let effect = "files of other users' processes can't be read: their stacks and names are incomplete";
         limited("rights", found, effect, "sudo collector run")
     } else {
@@ -175,11 +195,12 @@ fn setting(path: &str) -> Option<i64> {
 
 fn perf_event_paranoid() -> Check {
     let name = "perf_event_paranoid";
-    let privileged = allows(held(), CapabilitySet::PERFMON);
+    let privileged = held().intersects(TO_RECORD[1]);
     match setting("/proc/sys/kernel/perf_event_paranoid") {
         None => bad(name, "absent", boot_with("CONFIG_PERF_EVENTS")),
         Some(level) if level > 0 && !privileged => {
-            bad(name, level.to_string(), "sudo sysctl kernel.perf_event_paranoid=-1")
+            // Set to -1 it would allow the events, but not the programs.
+            bad(name, format!("{level}, which binds whoever has no CAP_PERFMON"), "sudo collector run")
         }
         Some(level) if level > 0 => good(name, format!("{level}, which does not bind these rights")),
         Some(level) => good(name, level.to_string()),
@@ -281,13 +302,13 @@ mod tests {
     fn rights_add_up() {
         use CapabilitySet as Set;
         let reader = Set::SYS_PTRACE | Set::CHECKPOINT_RESTORE | Set::DAC_READ_SEARCH;
-        assert!(may_read_mapped_files(reader));
-        assert!(may_read_mapped_files(Set::SYS_PTRACE | Set::SYS_ADMIN | Set::DAC_OVERRIDE));
+        assert_eq!(lacking(reader, &TO_READ), []);
+        assert_eq!(lacking(Set::SYS_PTRACE | Set::SYS_ADMIN | Set::DAC_OVERRIDE, &TO_READ), []);
         for one in [Set::SYS_PTRACE, Set::CHECKPOINT_RESTORE, Set::DAC_READ_SEARCH] {
-            assert!(!may_read_mapped_files(reader - one), "{one:?}");
+            assert!(matches!(*lacking(reader - one, &TO_READ), [lacked] if lacked.contains(one)), "{one:?}");
         }
-        assert!(allows(Set::SYS_ADMIN, Set::BPF) && allows(Set::BPF, Set::BPF));
-        assert!(!allows(Set::PERFMON, Set::BPF));
+        assert_eq!(lacking(Set::SYS_ADMIN, &TO_RECORD), []);
+        assert_eq!(names(lacking(Set::BPF, &TO_RECORD)[0], " or "), "CAP_SYS_ADMIN or CAP_PERFMON");
     }
 
     #[test]

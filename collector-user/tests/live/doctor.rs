@@ -34,13 +34,13 @@ fn what_it_finds_is_so() {
     }
 }
 
-/// The rights that it names, sorted.
-fn rights(text: &str) -> Vec<String> {
+/// The rights that it names, sorted, and what it misses.
+fn rights(text: &str) -> (Vec<String>, Vec<String>) {
     let line = &check(text, "rights")[0];
-    let mut names: Vec<String> =
-        line.split_once("rights: ").unwrap().1.split(", ").map(str::to_owned).collect();
+    let mut parts = line.split_once("rights: ").unwrap().1.split("; ");
+    let mut names: Vec<String> = parts.next().unwrap().split(", ").map(str::to_owned).collect();
     names.sort_unstable();
-    names
+    (names, parts.map(str::to_owned).collect())
 }
 
 #[test]
@@ -64,12 +64,16 @@ fn rights_are_those_of_the_process() {
     let mut has: Vec<_> =
         numbered.iter().filter(|(bit, _)| bits >> bit & 1 == 1).map(|(_, name)| *name).collect();
     has.sort_unstable();
-    assert_eq!(rights(&text(&collector().arg("doctor").output().unwrap())), has);
+    assert_eq!(rights(&text(&collector().arg("doctor").output().unwrap())).0, has);
 
-    for (given, mark) in [
-        (&["perfmon"][..], "NO"),
-        (&["bpf", "perfmon"], "some"),
-        (&["bpf", "perfmon", "sys_ptrace", "checkpoint_restore", "dac_read_search", "syslog"], "ok"),
+    let readers = ["CAP_SYS_PTRACE", "CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE"];
+    let readers = readers.into_iter().chain(["CAP_DAC_OVERRIDE or CAP_DAC_READ_SEARCH"]);
+    let readers: Vec<String> = readers.map(|missing| format!("no {missing}")).collect();
+    let loader = "no CAP_SYS_ADMIN or CAP_BPF".to_owned();
+    for (given, mark, missing) in [
+        (&["perfmon"][..], "NO", [&[loader], readers.as_slice()].concat()),
+        (&["bpf", "perfmon"], "some", readers),
+        (&["bpf", "perfmon", "sys_ptrace", "checkpoint_restore", "dac_read_search", "syslog"], "ok", vec![]),
     ] {
         let output = nobody.collector(given, &["doctor"]);
         let text = text(&output);
@@ -77,7 +81,7 @@ fn rights_are_those_of_the_process() {
         assert!(check(&text, "rights")[0].starts_with(mark), "{text}");
         let mut names: Vec<_> = given.iter().map(|name| format!("CAP_{}", name.to_uppercase())).collect();
         names.sort_unstable();
-        assert_eq!(rights(&text), names);
+        assert_eq!(rights(&text), (names, missing));
         assert!(check(&text, "perf_event_paranoid")[0].starts_with("ok"), "CAP_PERFMON is not bound: {text}");
         let kallsyms = nobody.run(given, "head", &["-n", "1000", "/proc/kallsyms"]).stdout;
         let hidden =
@@ -98,8 +102,11 @@ fn without_rights_it_says_what_gives_them() {
     assert_eq!(check(&text, "rights"), none);
     let level = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
     let paranoid = check(&text, "perf_event_paranoid");
-    assert_eq!(paranoid[0], format!("NO   perf_event_paranoid: {}", level.trim()));
-    assert_eq!(paranoid[1..], ["sudo sysctl kernel.perf_event_paranoid=-1"]);
+    assert_eq!(
+        paranoid[0],
+        format!("NO   perf_event_paranoid: {}, which binds whoever has no CAP_PERFMON", level.trim())
+    );
+    assert_eq!(paranoid[1..], ["sudo collector run"]);
 }
 
 /// A kernel that has nothing of what is looked for, and forbids the rest.
