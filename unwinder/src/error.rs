@@ -9,6 +9,15 @@ pub enum TableError {
     /// The bytes are not an ELF file, or its headers are cut off.
     #[error("not a readable ELF file ({0}); treat its memory as code without unwind information")]
     NotElf(#[from] object::Error),
+    /// The bytes are not a PE32+ file, or its headers are cut off.
+    #[error("not a readable 64-bit PE file ({0}); treat its memory as code without unwind information")]
+    NotPe(#[source] object::Error),
+    /// A PE file for another machine.
+    #[error("PE machine {machine:#x} (IMAGE_FILE_MACHINE_*) is not that of the table's architecture")]
+    OtherPeMachine {
+        /// `Machine` of the file header.
+        machine: u16,
+    },
     /// An ELF file for another machine.
     #[error("ELF machine {machine} (EM_*) is not {wanted}; its stacks need another architecture")]
     OtherMachine {
@@ -17,8 +26,8 @@ pub enum TableError {
         /// `e_machine`.
         machine: u16,
     },
-    /// No segment of the file is executable.
-    #[error("the ELF file has no executable segment, so no address in it can have an unwind rule")]
+    /// No segment or section of the file is executable.
+    #[error("the file has no executable segment or section, so no address in it can have an unwind rule")]
     NoText,
     /// The executable segments span 4 GiB or more.
     #[error("the ELF file's executable segments span {span} bytes; tables reach 4 GiB")]
@@ -26,8 +35,8 @@ pub enum TableError {
         /// From the first executable byte to the last.
         span: u64,
     },
-    /// Neither `.eh_frame` nor `.debug_frame` is there.
-    #[error("the ELF file has neither .eh_frame nor .debug_frame; walk its code by frame pointers")]
+    /// Neither `.eh_frame` nor `.debug_frame` is in the ELF file, or no exception directory in the PE file.
+    #[error("the file has no .eh_frame, .debug_frame or .pdata; walk its code by frame pointers")]
     NoUnwindSection,
     /// An unwind section of 2 GiB or more, or one that says it unpacks to an implausible size.
     #[error(

@@ -3,8 +3,8 @@
 //! The crate opens no file, reads no memory of its own accord, allocates nothing per stack and has no `unsafe`. A
 //! profiler, a debugger and a crash reporter call it the same way:
 //!
-//! 1. Make one [`UnwindTable`] per ELF file ([`UnwindTable::from_elf`]) and share it by `Arc` between all processes
-//!    that map the file. Its rules are compiled when an address asks for them.
+//! 1. Make one [`UnwindTable`] per file ([`UnwindTable::from_elf`], [`UnwindTable::from_pe`]) and share it by `Arc`
+//!    between all processes that map the file. An ELF file's rules are compiled when an address asks for them.
 //! 2. Implement [`AddressSpace`] for a process: a binary search from address to [`Mapping`], and if the process' state
 //!    has a number, [`AddressSpace::generation`], which saves short stacks most of those searches.
 //! 3. Wrap the copied stack in [`CopiedStack`], or implement [`StackMemory`] over memory that can be read live.
@@ -32,7 +32,8 @@
 //! The architecture is a type parameter, [`x86_64::X86_64`] unless another is named.
 //!
 //! Where to read on: `unwinder.rs` is the walk, `guess.rs` what it does where there are no rules, `table/` turns CFI
-//! into rows and rules, `x86_64/` and `aarch64/` say what a rule is on that architecture and how it is applied.
+//! into rows and rules, `pe/` does so for Windows' unwind information, `x86_64/` and `aarch64/` say what a rule is on that
+//! architecture and how it is applied.
 
 pub mod aarch64;
 mod address_space;
@@ -44,6 +45,7 @@ mod frame;
 mod general;
 mod guess;
 mod memory;
+mod pe;
 mod region;
 mod registers;
 mod rule;

@@ -11,13 +11,15 @@
 //! | `rules` | a row | an interned rule |
 //! | `rows` | offsets and rules | the compact table that is searched |
 //!
-//! `unwind_table` ties them together and compiles a function when it is first asked for.
+//! `unwind_table` ties them together and compiles a function when it is first asked for. `from_pe` makes the same table of
+//! what `crate::pe` reads in a PE image.
 
 mod bytes;
 mod compile;
 mod debug_data;
 mod elf_file;
 mod entries;
+mod from_pe;
 mod functions;
 mod index;
 mod row;
@@ -28,6 +30,6 @@ mod sections;
 mod tests;
 mod unwind_table;
 
-pub(crate) use row::{CfaRule, ExpressionSpan, RegisterNumber, RegisterRule};
+pub(crate) use row::{CfaRule, ExpressionSpan, RegisterNumber, RegisterRule, Row};
 pub(crate) use rules::{RuleId, RuleView, Saved, Traits};
 pub use unwind_table::{SizeReport, UnwindTable};

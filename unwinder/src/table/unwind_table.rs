@@ -1,4 +1,4 @@
-//! One ELF file's unwind rules: made once, shared by all processes and threads, compiled by function when first asked.
+//! One file's unwind rules: made once, shared by all processes and threads, compiled by function when first asked.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
@@ -19,22 +19,24 @@ use crate::{Architecture, TableError};
 /// Overlapping FDEs (an empty one, one inside of another) that are tried for an address.
 const MAX_CANDIDATES: usize = 4;
 
-/// The unwind rules of one ELF file.
+/// The unwind rules of one ELF or PE file.
 ///
 /// `Send + Sync`; put it in an `Arc`. A function's rules are compiled when an address in it is first asked for.
 #[derive(Debug)]
 pub struct UnwindTable<A: Architecture = X86_64> {
-    id: u32,
+    pub(super) id: u32,
     pub(super) text_start: u64,
-    text_size: u32,
-    entry: u64,
-    frame: FrameSections,
-    index: FdeIndex,
-    compiled: RwLock<Compiled<A>>,
+    pub(super) text_size: u32,
+    pub(super) entry: u64,
+    pub(super) frame: FrameSections,
+    pub(super) index: FdeIndex,
+    pub(super) compiled: RwLock<Compiled<A>>,
+    /// The rule of code that no function covers; ELF files have none.
+    pub(super) leaf: Option<RuleId>,
 }
 
 #[derive(Debug)]
-struct Compiled<A: Architecture> {
+pub(super) struct Compiled<A: Architecture> {
     rules: RuleStore<A>,
     rows: RowStore,
     scratch: Scratch<A>,
@@ -48,6 +50,10 @@ enum Lookup<A: Architecture> {
 }
 
 impl<A: Architecture> Compiled<A> {
+    pub(super) fn new(rules: RuleStore<A>, rows: RowStore, scratch: Scratch<A>) -> Self {
+        Compiled { rules, rows, scratch, pending: Vec::with_capacity(64) }
+    }
+
     fn find(&self, function: usize, offset: u32) -> Lookup<A> {
         match self.rows.find(function, offset) {
             Found::Rule(id) => Lookup::Known(Some((id, self.rules.quick(id)))),
@@ -97,21 +103,16 @@ impl<A: Architecture> UnwindTable<A> {
     pub fn from_elf<'d, R: ReadRef<'d>>(data: R) -> Result<Self, TableError> {
         let parts = sections::read::<A, R>(data)?;
         let (index, fdes) = FdeIndex::new(functions::list::<A>(&parts));
-        let compiled = RwLock::new(Compiled {
-            rules: RuleStore::new(),
-            rows: RowStore::new(fdes),
-            scratch: Scratch::new(parts.frame.bytes.len()),
-            pending: Vec::with_capacity(64),
-        });
-        let id = next_id()?;
+        let scratch = Scratch::new(parts.frame.bytes.len());
         Ok(UnwindTable {
-            id,
+            id: next_id()?,
             text_start: parts.text_start,
             text_size: parts.text_size,
             entry: parts.entry,
             frame: parts.frame,
             index,
-            compiled,
+            compiled: RwLock::new(Compiled::new(RuleStore::new(), RowStore::new(fdes), scratch)),
+            leaf: None,
         })
     }
 
@@ -173,6 +174,12 @@ impl<A: Architecture> UnwindTable<A> {
 
     pub(super) fn locate(&self, svma: u64) -> Option<(RuleId, RuleOf<A>)> {
         let relative = u32::try_from(svma.checked_sub(self.text_start)?).ok()?;
+        let leaf = || self.leaf.map(|id| (id, self.read().rules.quick(id)));
+        self.in_functions(relative).or_else(leaf)
+    }
+
+    /// The rule at an address relative to the text's start, if a function covers it.
+    fn in_functions(&self, relative: u32) -> Option<(RuleId, RuleOf<A>)> {
         let nearest = self.index.find(relative)?;
         (0..=nearest).rev().take(MAX_CANDIDATES).find_map(|function| {
             let offset = relative - self.index.start(function)?;
@@ -201,12 +208,10 @@ impl<A: Architecture> UnwindTable<A> {
         let Compiled { rules, rows, scratch, pending } = compiled;
         pending.clear();
         let emit = |offset: u64, traits, row: &Row<A>| {
-            let rule = rules.intern(row, traits, &self.frame.bytes).0;
+            let rule = rules.intern(row, traits, &self.frame.bytes);
             // A function of 4 GiB is a broken one: its tail has no rows.
             let Ok(offset) = u32::try_from(offset) else { return };
-            if pending.last().is_none_or(|last| last.rule != rule) {
-                pending.push(RowStart { offset, rule });
-            }
+            add_row(pending, offset, rule);
         };
         let covered = compile::run(&self.frame, fde, scratch, emit);
         let start = self.index.start(function).map(|start| self.text_start + u64::from(start));
@@ -221,7 +226,14 @@ impl<A: Architecture> UnwindTable<A> {
     }
 }
 
-fn next_id() -> Result<u32, TableError> {
+/// Adds a row, unless the one before has the same rule.
+pub(super) fn add_row(rows: &mut Vec<RowStart<u32>>, offset: u32, rule: RuleId) {
+    if rows.last().is_none_or(|last| last.rule != rule.0) {
+        rows.push(RowStart { offset, rule: rule.0 });
+    }
+}
+
+pub(super) fn next_id() -> Result<u32, TableError> {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |id| id.checked_add(1));
     next.map_err(|_| TableError::TooManyTables)

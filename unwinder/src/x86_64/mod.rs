@@ -13,7 +13,8 @@ use crate::table::{RegisterNumber, RuleView, Saved, Traits};
 use crate::{Architecture, StackMemory};
 
 pub use registers::Registers;
-use registers::{BP, REGISTER_COUNT, RETURN_ADDRESS, SP, Values};
+use registers::{BP, REGISTER_COUNT, Values};
+pub(crate) use registers::{RETURN_ADDRESS, SP};
 
 /// The architecture x86-64 (also called AMD64), 64-bit code only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use crate::table::RegisterNumber;
 /// Registers that have rules; vector registers and flags are not restored.
 pub(super) const REGISTER_COUNT: usize = 17;
 pub(super) const BP: RegisterNumber = 6;
-pub(super) const SP: RegisterNumber = 7;
+pub(crate) const SP: RegisterNumber = 7;
 /// The column of the return address: the caller's instruction pointer.
-pub(super) const RETURN_ADDRESS: RegisterNumber = 16;
+pub(crate) const RETURN_ADDRESS: RegisterNumber = 16;
 
 /// By DWARF number.
 pub(super) type Values = [u64; REGISTER_COUNT];

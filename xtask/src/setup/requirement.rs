@@ -59,7 +59,7 @@ pub(super) fn of(need: Need) -> Vec<Requirement> {
         Need::Windows => vec![c_compiler(), standard_library_source(), debian_cargo(), mingw()],
         Need::Tests => {
             let own = [c_compiler(), cxx_compiler(), binutils(), xz(), perf(), go()];
-            own.into_iter().chain([aarch64_c(), aarch64_cxx(), aarch64_emulator()]).collect()
+            own.into_iter().chain([mingw(), aarch64_c(), aarch64_cxx(), aarch64_emulator()]).collect()
         }
         Need::Browser => vec![chromium(), node(), npm()],
         Need::Lints => vec![bpf_clippy()],

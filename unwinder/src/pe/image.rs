@@ -1,0 +1,78 @@
+//! A PE image as it lies in its file: sections by relative virtual address (RVA), the text's range, the exception
+//! directory.
+//!
+//! Source: Microsoft, "PE Format". Section data is found by section headers alone; what an image has no bytes for (a
+//! section that is cut off or uninitialized) is empty.
+
+use std::ops::Range;
+
+use object::pe::{self, ImageDosHeader, ImageNtHeaders64};
+use object::read::pe::{ImageNtHeaders, ImageOptionalHeader};
+use object::{LittleEndian as LE, ReadRef};
+
+use crate::TableError;
+
+/// Bytes at an RVA.
+#[derive(Debug)]
+struct Section<'d> {
+    start: u32,
+    bytes: &'d [u8],
+}
+
+/// What a table is made of.
+#[derive(Debug)]
+pub(crate) struct Image<'d> {
+    /// The address it was linked for.
+    pub(crate) base: u64,
+    /// From the first executable byte to the last.
+    pub(crate) text: Range<u32>,
+    /// `.pdata`: what the exception directory names.
+    pub(crate) exceptions: &'d [u8],
+    /// Sorted by start.
+    sections: Vec<Section<'d>>,
+}
+
+impl<'d> Image<'d> {
+    /// Reads a PE32+ file for `machine` (`IMAGE_FILE_MACHINE_*`).
+    pub(crate) fn read<R: ReadRef<'d>>(data: R, machine: u16) -> Result<Self, TableError> {
+        let dos = ImageDosHeader::parse(data).map_err(TableError::NotPe)?;
+        let mut offset = dos.nt_headers_offset().into();
+        let (headers, directories) = ImageNtHeaders64::parse(data, &mut offset).map_err(TableError::NotPe)?;
+        let found = headers.file_header().machine.get(LE);
+        if found.0 != machine {
+            return Err(TableError::OtherPeMachine { machine: found.0 });
+        }
+        let headers_of_sections = headers.sections(data, offset).map_err(TableError::NotPe)?;
+        let mut text: Option<Range<u32>> = None;
+        let mut sections = Vec::with_capacity(headers_of_sections.len());
+        for header in headers_of_sections.iter() {
+            let (start, size) = header.pe_address_range();
+            let end = start.saturating_add(size);
+            if header.characteristics.get(LE).contains(pe::IMAGE_SCN_MEM_EXECUTE) && start < end {
+                let known = text.get_or_insert(start..end);
+                *known = known.start.min(start)..known.end.max(end);
+            }
+            sections.push(Section { start, bytes: header.pe_data(data).unwrap_or_default() });
+        }
+        sections.sort_by_key(|section| section.start);
+        let mut image = Image {
+            base: headers.optional_header().image_base(),
+            text: text.ok_or(TableError::NoText)?,
+            exceptions: &[],
+            sections,
+        };
+        let directory = directories.get(pe::IMAGE_DIRECTORY_ENTRY_EXCEPTION);
+        let (start, size) = directory.ok_or(TableError::NoUnwindSection)?.address_range();
+        let bytes = image.bytes_at(start);
+        image.exceptions = bytes.get(..size as usize).unwrap_or(bytes);
+        Ok(image)
+    }
+
+    /// The bytes from an RVA to the end of its section; none where there are none.
+    pub(crate) fn bytes_at(&self, rva: u32) -> &'d [u8] {
+        let behind = self.sections.partition_point(|section| section.start <= rva);
+        let section = behind.checked_sub(1).and_then(|last| self.sections.get(last));
+        let bytes = section.and_then(|section| section.bytes.get((rva - section.start) as usize..));
+        bytes.unwrap_or_default()
+    }
+}

@@ -1,0 +1,175 @@
+//! The table against the processor: programs for Windows run instruction by instruction (`tests/programs/pe_steps.c`), and
+//! at each of them every caller's address and registers are those that the run's own account of calls has.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::general::{GeneralStep, Known};
+use crate::x86_64::Registers;
+use crate::{AddressSpace, CopiedStack, FrameKind, Mapping, StopReason, UnwindTable, Unwinder};
+
+const IMAGE_BASE: &str = "0x10000000";
+
+/// rbx, rbp, rsi, rdi, r12 to r15 by DWARF number: what a function leaves as it was.
+const KEPT: [u16; 8] = [3, 6, 4, 5, 12, 13, 14, 15];
+
+struct Call {
+    return_address: u64,
+    sp: u64,
+    kept: [u64; 8],
+}
+
+/// A stop before an instruction.
+struct Step {
+    registers: Registers,
+    stack_base: u64,
+    stack: Vec<u8>,
+    /// Innermost first; the last one is of the program that called the image.
+    calls: Vec<Call>,
+}
+
+struct Run {
+    image: Vec<u8>,
+    steps: Vec<Step>,
+}
+
+struct Words<'a>(&'a [u8]);
+
+impl<'a> Words<'a> {
+    fn bytes(&mut self, length: usize) -> &'a [u8] {
+        let (bytes, rest) = self.0.split_at(length);
+        self.0 = rest;
+        bytes
+    }
+
+    fn word(&mut self) -> u64 {
+        u64::from_le_bytes(*self.bytes(8).first_chunk().unwrap())
+    }
+
+    fn step(&mut self) -> Step {
+        let ip = self.word();
+        let registers = Registers::new(ip, std::array::from_fn(|_| self.word()));
+        let (stack_base, length) = (self.word(), self.word());
+        let stack = self.bytes(length as usize).to_vec();
+        let call = |words: &mut Self| Call {
+            return_address: words.word(),
+            sp: words.word(),
+            kept: std::array::from_fn(|_| words.word()),
+        };
+        let calls = (0..self.word()).map(|_| call(self)).collect();
+        Step { registers, stack_base, stack, calls }
+    }
+}
+
+fn program(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
+}
+
+/// Builds the programs with `compiler` and runs them; `None`, and a line that says so, where it is not installed.
+fn run(compiler: &str, flags: &[&str]) -> Option<Run> {
+    let folder = tempfile::tempdir().unwrap();
+    let [image, runner] = ["image.exe", "runner"].map(|name| folder.path().join(name));
+    if !Command::new(compiler).arg("--version").output().is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED pe::tests: {compiler} is not installed");
+        return None;
+    }
+    let mut compile = Command::new(compiler);
+    compile.args(flags).arg("-o").arg(&image);
+    compile.args(["windows.c", "windows_shapes.s"].map(program));
+    assert!(compile.status().unwrap().success(), "{compile:?}");
+    let mut compile = Command::new("cc");
+    compile.args(["-O1", "-o"]).arg(&runner).arg(program("pe_steps.c"));
+    assert!(compile.status().unwrap().success(), "{compile:?}");
+    let output = Command::new(&runner).arg(&image).env_clear().output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let mut words = Words(&output.stdout);
+    let mut steps = Vec::new();
+    while !words.0.is_empty() {
+        steps.push(words.step());
+    }
+    Some(Run { image: std::fs::read(image).unwrap(), steps })
+}
+
+const MINGW: &str = "x86_64-w64-mingw32-gcc";
+
+fn run_mingw(optimization: &[&str]) -> Option<Run> {
+    let base = format!("-Wl,--image-base={IMAGE_BASE}");
+    let fixed = ["-w", "-nostdlib", "-ffreestanding", "-Wl,-e,entry", "-Wl,--disable-dynamicbase", &base];
+    run(MINGW, &[optimization, &fixed].concat())
+}
+
+struct Space<'a> {
+    table: &'a UnwindTable,
+    start: u64,
+    end: u64,
+}
+
+impl<'a> Space<'a> {
+    fn new(table: &'a UnwindTable) -> Self {
+        let (start, size, _) = table.text();
+        Space { table, start, end: start + u64::from(size) }
+    }
+}
+
+impl AddressSpace for Space<'_> {
+    fn lookup(&self, address: u64) -> Option<Mapping<'_>> {
+        (self.start..self.end).contains(&address).then_some(Mapping {
+            start: self.start,
+            end: self.end,
+            bias: 0,
+            table: Some(self.table),
+        })
+    }
+}
+
+fn assert_walked(space: &Space<'_>, step: &Step) {
+    let stack = CopiedStack::new(step.stack_base, &step.stack, 0);
+    let mut frames = Vec::new();
+    let stop = Unwinder::new().unwind(space, &step.registers, &stack, |frame| frames.push(frame));
+    let addresses: Vec<u64> = frames.iter().map(|frame| frame.address).collect();
+    let returns = step.calls.iter().map(|call| call.return_address);
+    let expected: Vec<u64> = [step.registers.ip()].into_iter().chain(returns).collect();
+    assert_eq!((&addresses, stop), (&expected, StopReason::NoMapping), "{addresses:x?} {expected:x?}");
+    assert!(frames.iter().all(|frame| !frame.heuristic));
+    assert!(frames.iter().skip(1).all(|frame| frame.kind == FrameKind::ReturnAddress));
+}
+
+/// Every register of every caller, by the rules in full.
+fn assert_restored(table: &UnwindTable, step: &Step) {
+    let stack = CopiedStack::new(step.stack_base, &step.stack, 0);
+    let mut registers = step.registers;
+    for (depth, call) in step.calls.iter().enumerate() {
+        let at = format!("frame {depth} of the stack at {:#x}", step.registers.ip());
+        let address = registers.ip() - u64::from(depth > 0);
+        let id = table.rule_id(address).unwrap_or_else(|| panic!("{at} has no rule"));
+        let general = GeneralStep { registers: &registers, known: Known::All, stack: &stack, bias: 0 };
+        let caller = table.with_rule(id, |rule| general.apply(rule)).unwrap().unwrap();
+        assert_eq!((caller.ip(), caller.sp()), (call.return_address, call.sp), "{at}");
+        let kept = KEPT.map(|register| caller.get(register).unwrap());
+        assert_eq!(kept, call.kept, "{at}");
+        registers = caller;
+    }
+}
+
+/// Returns how many distinct instructions were compared.
+fn assert_every_instruction(run: &Run) -> usize {
+    let table = UnwindTable::from_pe(run.image.as_slice()).unwrap();
+    let space = Space::new(&table);
+    for step in &run.steps {
+        assert_walked(&space, step);
+        assert_restored(&table, step);
+    }
+    let places: std::collections::BTreeSet<u64> = run.steps.iter().map(|step| step.registers.ip()).collect();
+    eprintln!("{} stops at {} instructions; {:?}", run.steps.len(), places.len(), table.size_report());
+    places.len()
+}
+
+#[test]
+fn every_instruction_of_gcc_programs() {
+    for optimization in ["-O0", "-O1", "-O2", "-O3", "-Os"] {
+        for more in ["-fomit-frame-pointer", "-fno-omit-frame-pointer"] {
+            let Some(run) = run_mingw(&[optimization, more]) else { return };
+            assert!(assert_every_instruction(&run) > 500, "{optimization} {more}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Epilogues that unwind information of version 2 names by codes.
+//!
+//! The first code holds their size in bytes and whether one ends the function; each further one holds how far before the
+//! function's end another begins. The size is that of the pops and of the first byte of what follows them: the stack's
+//! release lies before. The pops mirror the prologue's pushes; a pushed flags register (an allocation of eight bytes below
+//! the others) is popped by one byte.
+
+use super::prologue::{Frame, Prologue};
+use super::runtime_function::RuntimeFunction;
+use super::unwind_info::{Operation, UnwindInfo};
+
+/// The epilogues of a function.
+#[derive(Debug)]
+pub(super) struct Epilogues {
+    pub(super) size: u32,
+    /// Where each begins, as an RVA.
+    pub(super) starts: Vec<u32>,
+}
+
+impl Epilogues {
+    pub(super) fn of(function: RuntimeFunction, info: &UnwindInfo<'_>) -> Self {
+        let mut codes = info.codes().map_while(|code| {
+            let code = code?;
+            match code.operation {
+                Operation::Epilogue { info } => Some((code.offset, info)),
+                _ => None,
+            }
+        });
+        let mut starts = Vec::new();
+        let Some((size, flags)) = codes.next() else { return Epilogues { size: 0, starts } };
+        let size = u32::from(size);
+        if flags & 1 != 0 {
+            starts.extend(function.end.checked_sub(size));
+        }
+        let distances = codes.map(|(low, high)| u32::from(high) << 8 | u32::from(low));
+        // 0 fills up a pair.
+        starts.extend(
+            distances.take_while(|&distance| distance != 0).filter_map(|d| function.end.checked_sub(d)),
+        );
+        Epilogues { size, starts }
+    }
+}
+
+/// Calls `emit` with the offset into such an epilogue and the frame that holds from there.
+pub(super) fn replay(prologue: &Prologue, mut emit: impl FnMut(u32, &Frame)) {
+    // In the order of execution: what was pushed on top of the return address, up to where other things follow.
+    let mut frame = Frame::at_entry();
+    let mut pushed = Vec::new();
+    for (index, operation) in prologue.operations().enumerate() {
+        match operation {
+            Operation::MachineFrame { .. } if index == 0 => frame = Frame::of_interrupt(false),
+            Operation::Allocate { size: 8 } if pushed.is_empty() => pushed.push((None, 1)),
+            Operation::Push { register } => pushed.push((Some(register), if register < 8 { 1 } else { 2 })),
+            Operation::Nothing => {}
+            _ => break,
+        }
+    }
+    let mut remaining = pushed.as_slice();
+    let mut offset = 0;
+    loop {
+        let mut at = frame;
+        for &(register, _) in remaining {
+            match register {
+                Some(register) => at.push(register),
+                None => at.allocate(8),
+            }
+        }
+        emit(offset, &at);
+        let Some(&(_, length)) = remaining.last() else { break };
+        remaining = remaining.get(..remaining.len() - 1).unwrap_or_default();
+        offset += length;
+    }
+}

@@ -1,0 +1,171 @@
+//! The rows of one function: its prologue's, then those of its body, and those of each epilogue in it.
+
+use super::Row;
+use super::coded_epilogue::{self, Epilogues};
+use super::epilogue::Instructions;
+use super::prologue::{Frame, Prologue};
+use super::runtime_function::{Functions, RuntimeFunction};
+use super::unwind_info::{MAX_CHAIN, UnwindInfo};
+use crate::arch::{Call, Machine};
+use crate::pe::{Image, PlacedRow};
+use crate::x86_64::X86_64;
+
+/// Compiles functions of an image, one after the other.
+#[derive(Debug)]
+pub(super) struct Compiler<'i, 'd> {
+    image: &'i Image<'d>,
+    functions: &'i Functions,
+    prologue: Prologue,
+    /// Those of the function that is being compiled.
+    rows: Vec<PlacedRow<X86_64>>,
+}
+
+impl<'i, 'd> Compiler<'i, 'd> {
+    pub(super) fn new(image: &'i Image<'d>, functions: &'i Functions) -> Self {
+        Compiler { image, functions, prologue: Prologue::default(), rows: Vec::new() }
+    }
+
+    /// The rows of a function of which `size` bytes are its own.
+    pub(super) fn compile(&mut self, function: RuntimeFunction, size: u32) -> &[PlacedRow<X86_64>] {
+        self.rows.clear();
+        if self.collect(function, size).is_none() {
+            self.rows.clear();
+            self.rows.push((0, Row::EMPTY, Frame::at_entry().row().1));
+        }
+        // Of rows at one offset the last one counts.
+        self.rows.dedup_by(|later, first| {
+            let same = later.0 == first.0;
+            if same {
+                *first = *later;
+            }
+            same
+        });
+        self.rows.retain(|&(offset, ..)| offset < size);
+        &self.rows
+    }
+
+    fn collect(&mut self, function: RuntimeFunction, size: u32) -> Option<()> {
+        let described_by = function.described_by(self.image)?;
+        let info = UnwindInfo::read(self.image, described_by.unwind_data)?;
+        self.prologue.load(self.image, described_by)?;
+        // Of a part that lies elsewhere, all is behind the prologue.
+        let executed = if function.begin == described_by.begin { 0 } else { u32::MAX };
+        let rows = &mut self.rows;
+        self.prologue.replay(|offset, frame| {
+            let (row, traits) = frame.row();
+            rows.push((offset.saturating_sub(executed), row, traits));
+        })?;
+        if info.version == 1 {
+            self.add_epilogues(described_by, &info, function.begin, size);
+        } else if function == described_by {
+            self.add_coded_epilogues(function, &info);
+        }
+        Some(())
+    }
+
+    /// Looks for epilogues at every byte: where instructions begin is not known.
+    fn add_epilogues(&mut self, described_by: RuntimeFunction, info: &UnwindInfo<'_>, begin: u32, size: u32) {
+        let bytes = self.image.bytes_at(begin);
+        let code = bytes.get(..size as usize).unwrap_or(bytes);
+        let prologue = std::mem::take(&mut self.rows);
+        let mut steps = prologue.iter().copied().peekable();
+        let mut body = Frame::at_entry().row();
+        let mut in_epilogue = false;
+        for (offset, _) in (0..).zip(code) {
+            let mut moved = false;
+            while let Some((_, row, traits)) = steps.next_if(|&(at, ..)| at <= offset) {
+                (body, moved) = ((row, traits), true);
+            }
+            let rest = code.get(offset as usize..).unwrap_or_default();
+            let instructions =
+                Instructions { code: rest, rva: begin + offset, frame_register: info.frame_register };
+            let epilogue = may_begin(rest)
+                .then(|| instructions.epilogue(|target| self.leaves(described_by, info, target)))
+                .flatten()
+                .filter(|_| !self.ends_call(code, begin, offset));
+            if let Some(row) = epilogue {
+                self.rows.push((offset, row, Frame::at_entry().row().1));
+            } else if moved || in_epilogue {
+                self.rows.push((offset, body.0, body.1));
+            }
+            in_epilogue = epilogue.is_some();
+        }
+        // Where the image has fewer bytes than the function.
+        self.rows.extend(steps);
+    }
+
+    /// Whether a jump to `target` is one out of the function: to another one, or to its own beginning.
+    fn leaves(&self, function: RuntimeFunction, info: &UnwindInfo<'_>, target: i64) -> bool {
+        let Ok(target) = u32::try_from(target) else { return true };
+        if (function.begin..function.end).contains(&target) {
+            return target == function.begin && info.chained.is_none();
+        }
+        let Some(other) = self.functions.at(target) else { return true };
+        let (own, other) = (self.primary(function), self.primary(other));
+        own != other || other.is_none_or(|primary| primary.begin == target)
+    }
+
+    /// The function that an entry is a part of; `None` where that makes no sense.
+    fn primary(&self, entry: RuntimeFunction) -> Option<RuntimeFunction> {
+        let mut entry = entry.described_by(self.image)?;
+        for _ in 0..=MAX_CHAIN {
+            match UnwindInfo::read(self.image, entry.unwind_data)?.chained {
+                Some(next) => entry = next.described_by(self.image)?,
+                None => return Some(entry),
+            }
+        }
+        None
+    }
+
+    /// Whether the byte at `offset` is the last one of a call. A return address is looked up by it, and together with the
+    /// instructions behind the call it may look like an epilogue.
+    fn ends_call(&self, code: &[u8], begin: u32, offset: u32) -> bool {
+        let behind = offset as usize + 1;
+        let before = code.get(behind.saturating_sub(X86_64::LONGEST_CALL)..behind).unwrap_or_default();
+        let mut padded = [0; X86_64::LONGEST_CALL];
+        if let Some(end) = padded.get_mut(X86_64::LONGEST_CALL - before.len()..) {
+            end.copy_from_slice(before);
+        }
+        match X86_64::call_at_end(&padded) {
+            Some(Call::Direct(distance)) => {
+                let target = i64::from(begin) + behind as i64 + i64::from(distance);
+                u32::try_from(target).is_ok_and(|target| self.image.text.contains(&target))
+            }
+            Some(Call::Indirect) => true,
+            None => false,
+        }
+    }
+
+    fn add_coded_epilogues(&mut self, function: RuntimeFunction, info: &UnwindInfo<'_>) {
+        let mut epilogues = Epilogues::of(function, info);
+        epilogues.starts.sort_unstable();
+        for start in epilogues.starts {
+            let Some(start) = start.checked_sub(function.begin) else { continue };
+            let end = start.saturating_add(epilogues.size);
+            let behind = self.rows.partition_point(|&(offset, ..)| offset <= end);
+            let body = behind.checked_sub(1).and_then(|last| self.rows.get(last)).copied();
+            self.rows.retain(|&(offset, ..)| !(start..end).contains(&offset));
+            let at = self.rows.partition_point(|&(offset, ..)| offset < start);
+            let mut rows = Vec::new();
+            coded_epilogue::replay(&self.prologue, |offset, frame| {
+                let (row, traits) = frame.row();
+                if offset < end - start {
+                    rows.push((start + offset, row, traits));
+                }
+            });
+            if let Some((_, row, traits)) = body {
+                rows.push((end, row, traits));
+            }
+            self.rows.splice(at..at, rows);
+        }
+    }
+}
+
+/// A first look, which nearly all bytes fail.
+fn may_begin(code: &[u8]) -> bool {
+    match code {
+        [0x40..=0x4f, next, ..] => matches!(next, 0x58..=0x5f | 0x83 | 0x81 | 0x8d | 0xff),
+        [first, ..] => matches!(first, 0x58..=0x5f | 0xc2 | 0xc3 | 0xe9 | 0xeb | 0xf2 | 0xf3 | 0xff),
+        [] => false,
+    }
+}

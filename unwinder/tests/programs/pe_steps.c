@@ -1,0 +1,125 @@
+/* Maps a PE image, calls its entry point and stops after every instruction in it (the trap flag makes each raise SIGTRAP).
+ * For each stop it prints the registers, the stack, and who is to be returned to: an account of calls that it keeps itself,
+ * by what the processor does. A call leaves the address behind itself on top of the stack; a return takes it away.
+ *
+ * Words of 8 bytes on stdout, for each stop: rip; 16 registers in DWARF order; the stack's first address, its length in
+ * bytes, the bytes; the number of open calls; for each, innermost first: return address, rsp behind the return, and rbx,
+ * rbp, rsi, rdi, r12 to r15 as they were at the call. */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#define TRAP_FLAG 0x100
+#define MAX_OPEN 256
+#define MAX_STEPS 40000
+#define LONGEST_INSTRUCTION 15
+
+static const int DWARF_ORDER[16] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
+                                    REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+static const int KEPT[8] = {REG_RBX, REG_RBP, REG_RSI, REG_RDI, REG_R12, REG_R13, REG_R14, REG_R15};
+
+struct call {
+    uint64_t return_address, sp, kept[8];
+};
+
+static struct call calls[MAX_OPEN];
+static int open_calls, steps, watching;
+static uint64_t image_start, image_end, stack_end, last_ip, last_sp, last_kept[8];
+
+static void put(const void *bytes, size_t length) {
+    if (fwrite(bytes, 1, length, stdout) != length) abort();
+}
+static void put_word(uint64_t word) { put(&word, sizeof word); }
+
+static void on_trap(int signal, siginfo_t *info, void *context) {
+    (void)signal;
+    (void)info;
+    greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+    uint64_t ip = registers[REG_RIP], sp = registers[REG_RSP];
+    if (!watching || steps > MAX_STEPS) {
+        registers[REG_EFL] &= ~TRAP_FLAG;
+        return;
+    }
+    while (open_calls && sp >= calls[open_calls - 1].sp) open_calls--;
+    uint64_t top = *(uint64_t *)sp;
+    if (sp == last_sp - 8 && top > last_ip && top <= last_ip + LONGEST_INSTRUCTION && ip != top) {
+        if (open_calls == MAX_OPEN) abort();
+        struct call *call = &calls[open_calls++];
+        call->return_address = top;
+        call->sp = last_sp;
+        memcpy(call->kept, last_kept, sizeof last_kept);
+    }
+    last_ip = ip;
+    last_sp = sp;
+    for (int i = 0; i < 8; i++) last_kept[i] = registers[KEPT[i]];
+    if (ip < image_start || ip >= image_end) return;
+    steps++;
+    put_word(ip);
+    for (int i = 0; i < 16; i++) put_word(registers[DWARF_ORDER[i]]);
+    put_word(sp);
+    put_word(stack_end - sp);
+    put((void *)sp, stack_end - sp);
+    put_word(open_calls);
+    for (int i = open_calls; i-- > 0;) put(&calls[i], sizeof calls[i]);
+}
+
+static void *field(char *at, size_t offset) { return at + offset; }
+static uint32_t u32(char *at, size_t offset) { return *(uint32_t *)field(at, offset); }
+static uint16_t u16(char *at, size_t offset) { return *(uint16_t *)field(at, offset); }
+
+/* Maps the sections at the preferred base, so that nothing needs relocation, and returns the entry point. */
+static void *load(const char *path) {
+    FILE *file = fopen(path, "rb");
+    if (!file) exit(2);
+    fseek(file, 0, SEEK_END);
+    long length = ftell(file);
+    rewind(file);
+    char *bytes = malloc(length);
+    if (fread(bytes, 1, length, file) != (size_t)length) exit(2);
+    fclose(file);
+    char *coff = bytes + u32(bytes, 0x3c) + 4, *optional = coff + 20;
+    uint64_t base = *(uint64_t *)field(optional, 24);
+    uint32_t size = u32(optional, 56);
+    int writable = PROT_READ | PROT_WRITE | PROT_EXEC;
+    char *image = mmap((void *)base, size, writable, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (image != (char *)base) exit(3);
+    char *section = optional + u16(coff, 16);
+    for (int i = 0; i < u16(coff, 2); i++, section += 40) {
+        uint32_t in_memory = u32(section, 8), in_file = u32(section, 16);
+        memcpy(image + u32(section, 12), bytes + u32(section, 20), in_file < in_memory ? in_file : in_memory);
+    }
+    image_start = base;
+    image_end = base + size;
+    return image + u32(optional, 16);
+}
+
+static __attribute__((noinline)) long call_watched(void *entry) {
+    long (*function)(long) __attribute__((ms_abi)) = entry;
+    char end;
+    stack_end = ((uintptr_t)&end + 15) & ~15ul;
+    watching = 1;
+    __asm__ volatile("pushf\n orl $0x100, (%%rsp)\n popf" ::: "memory", "cc");
+    long result = function(3);
+    watching = 0;
+    __asm__ volatile("nop");
+    return result;
+}
+
+int main(int count, char **arguments) {
+    static char handler_stack[1 << 16];
+    if (count != 2) return 1;
+    void *entry = load(arguments[1]);
+    stack_t stack = {.ss_sp = handler_stack, .ss_size = sizeof handler_stack};
+    sigaltstack(&stack, NULL);
+    struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigaction(SIGTRAP, &action, NULL);
+    long result = call_watched(entry);
+    fprintf(stderr, "%ld\n", result);
+    fflush(stdout);
+    return 0;
+}
