@@ -9,6 +9,9 @@ use crate::x86_64::Registers;
 use crate::{AddressSpace, CopiedStack, FrameKind, Mapping, StopReason, UnwindTable, Unwinder};
 
 const IMAGE_BASE: &str = "0x10000000";
+const GCC: &str = "x86_64-w64-mingw32-gcc";
+const CLANG: &str = "clang-22";
+const LLD: &str = "lld-link-22";
 
 /// rbx, rbp, rsi, rdi, r12 to r15 by DWARF number: what a function leaves as it was.
 const KEPT: [u16; 8] = [3, 6, 4, 5, 12, 13, 14, 15];
@@ -17,6 +20,7 @@ struct Call {
     return_address: u64,
     sp: u64,
     kept: [u64; 8],
+    interrupted: bool,
 }
 
 /// A stop before an instruction.
@@ -55,6 +59,7 @@ impl<'a> Words<'a> {
             return_address: words.word(),
             sp: words.word(),
             kept: std::array::from_fn(|_| words.word()),
+            interrupted: words.word() != 0,
         };
         let calls = (0..self.word()).map(|_| call(self)).collect();
         Step { registers, stack_base, stack, calls }
@@ -65,37 +70,62 @@ fn program(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
 }
 
-/// Builds the programs with `compiler` and runs them; `None`, and a line that says so, where it is not installed.
-fn run(compiler: &str, flags: &[&str]) -> Option<Run> {
+/// Programs that a build needs; a line says so where one is not installed.
+fn are_installed(programs: &[&str]) -> bool {
+    programs.iter().all(|program| {
+        let found = Command::new(program).arg("--version").output().is_ok();
+        if !found {
+            eprintln!("SKIPPED pe::tests: {program} is not installed");
+        }
+        found
+    })
+}
+
+fn succeed(command: &mut Command) -> Vec<u8> {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+/// Runs the image that `build` makes, whose path it is told.
+fn run(build: impl FnOnce(&Path)) -> Run {
     let folder = tempfile::tempdir().unwrap();
     let [image, runner] = ["image.exe", "runner"].map(|name| folder.path().join(name));
-    if !Command::new(compiler).arg("--version").output().is_ok_and(|output| output.status.success()) {
-        eprintln!("SKIPPED pe::tests: {compiler} is not installed");
-        return None;
-    }
-    let mut compile = Command::new(compiler);
-    compile.args(flags).arg("-o").arg(&image);
-    compile.args(["windows.c", "windows_shapes.s"].map(program));
-    assert!(compile.status().unwrap().success(), "{compile:?}");
-    let mut compile = Command::new("cc");
-    compile.args(["-O1", "-o"]).arg(&runner).arg(program("pe_steps.c"));
-    assert!(compile.status().unwrap().success(), "{compile:?}");
-    let output = Command::new(&runner).arg(&image).env_clear().output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    let mut words = Words(&output.stdout);
+    build(&image);
+    succeed(Command::new("cc").args(["-O1", "-o"]).arg(&runner).arg(program("pe_steps.c")));
+    let output = succeed(Command::new(&runner).arg(&image).env_clear());
+    let mut words = Words(&output);
     let mut steps = Vec::new();
     while !words.0.is_empty() {
         steps.push(words.step());
     }
-    Some(Run { image: std::fs::read(image).unwrap(), steps })
+    Run { image: std::fs::read(image).unwrap(), steps }
 }
 
-const MINGW: &str = "x86_64-w64-mingw32-gcc";
+fn run_gcc(flags: &[&str]) -> Run {
+    run(|image| {
+        let mut compile = Command::new(GCC);
+        compile.args(["-w", "-nostdlib", "-ffreestanding", "-Wl,-e,entry", "-Wl,--disable-dynamicbase"]);
+        compile.arg(format!("-Wl,--image-base={IMAGE_BASE}")).args(flags).arg("-o").arg(image);
+        succeed(compile.args(["windows.c", "windows_shapes.s"].map(program)));
+    })
+}
 
-fn run_mingw(optimization: &[&str]) -> Option<Run> {
-    let base = format!("-Wl,--image-base={IMAGE_BASE}");
-    let fixed = ["-w", "-nostdlib", "-ffreestanding", "-Wl,-e,entry", "-Wl,--disable-dynamicbase", &base];
-    run(MINGW, &[optimization, &fixed].concat())
+fn run_clang(flags: &[&str]) -> Run {
+    run(|image| {
+        let mut link = Command::new(LLD);
+        link.args(["/nodefaultlib", "/entry:entry", "/fixed", "/subsystem:console"]);
+        link.arg(format!("/base:{IMAGE_BASE}")).arg(format!("/out:{}", image.display()));
+        for source in ["windows.c", "windows_shapes.s"] {
+            let object = image.with_file_name(source).with_extension("obj");
+            let mut compile = Command::new(CLANG);
+            compile.args(["--target=x86_64-pc-windows-msvc", "-w", "-ffreestanding"]).args(flags);
+            compile.args(["-fasynchronous-unwind-tables", "-c", "-o"]).arg(&object).arg(program(source));
+            succeed(&mut compile);
+            link.arg(object);
+        }
+        succeed(&mut link);
+    })
 }
 
 struct Space<'a> {
@@ -131,7 +161,9 @@ fn assert_walked(space: &Space<'_>, step: &Step) {
     let expected: Vec<u64> = [step.registers.ip()].into_iter().chain(returns).collect();
     assert_eq!((&addresses, stop), (&expected, StopReason::NoMapping), "{addresses:x?} {expected:x?}");
     assert!(frames.iter().all(|frame| !frame.heuristic));
-    assert!(frames.iter().skip(1).all(|frame| frame.kind == FrameKind::ReturnAddress));
+    for (frame, call) in frames.iter().skip(1).zip(&step.calls) {
+        assert_eq!(frame.kind == FrameKind::Ip, call.interrupted, "{:#x}", frame.address);
+    }
 }
 
 /// Every register of every caller, by the rules in full.
@@ -140,7 +172,8 @@ fn assert_restored(table: &UnwindTable, step: &Step) {
     let mut registers = step.registers;
     for (depth, call) in step.calls.iter().enumerate() {
         let at = format!("frame {depth} of the stack at {:#x}", step.registers.ip());
-        let address = registers.ip() - u64::from(depth > 0);
+        let exact = depth == 0 || step.calls[depth - 1].interrupted;
+        let address = registers.ip() - u64::from(!exact);
         let id = table.rule_id(address).unwrap_or_else(|| panic!("{at} has no rule"));
         let general = GeneralStep { registers: &registers, known: Known::All, stack: &stack, bias: 0 };
         let caller = table.with_rule(id, |rule| general.apply(rule)).unwrap().unwrap();
@@ -166,10 +199,27 @@ fn assert_every_instruction(run: &Run) -> usize {
 
 #[test]
 fn every_instruction_of_gcc_programs() {
+    if !are_installed(&[GCC]) {
+        return;
+    }
     for optimization in ["-O0", "-O1", "-O2", "-O3", "-Os"] {
         for more in ["-fomit-frame-pointer", "-fno-omit-frame-pointer"] {
-            let Some(run) = run_mingw(&[optimization, more]) else { return };
-            assert!(assert_every_instruction(&run) > 500, "{optimization} {more}");
+            assert!(assert_every_instruction(&run_gcc(&[optimization, more])) > 500, "{optimization} {more}");
+        }
+    }
+}
+
+/// Unwind information of version 1, and of version 2 for the functions that clang has it for.
+#[test]
+fn every_instruction_of_clang_programs() {
+    if !are_installed(&[CLANG, LLD]) {
+        return;
+    }
+    for optimization in ["-O0", "-O1", "-O2", "-Os"] {
+        for version in ["disabled", "best-effort"] {
+            let flag = format!("-fwinx64-eh-unwindv2={version}");
+            let run = run_clang(&[optimization, &flag]);
+            assert!(assert_every_instruction(&run) > 500, "{optimization} {version}");
         }
     }
 }

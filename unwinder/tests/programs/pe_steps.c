@@ -3,8 +3,11 @@
  * by what the processor does. A call leaves the address behind itself on top of the stack; a return takes it away.
  *
  * Words of 8 bytes on stdout, for each stop: rip; 16 registers in DWARF order; the stack's first address, its length in
- * bytes, the bytes; the number of open calls; for each, innermost first: return address, rsp behind the return, and rbx,
- * rbp, rsi, rdi, r12 to r15 as they were at the call. */
+ * bytes, the bytes; the number of open calls; for each, innermost first: return address, rsp behind the return, rbx, rbp,
+ * rsi, rdi, r12 to r15 as they were at the call, and 1 if it was an interrupt.
+ *
+ * An int3 in the image is made an interrupt: the handler that rax names begins with the frame that the processor pushes,
+ * and with an error code if rdx is not 0. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdint.h>
@@ -24,7 +27,7 @@ static const int DWARF_ORDER[16] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI,
 static const int KEPT[8] = {REG_RBX, REG_RBP, REG_RSI, REG_RDI, REG_R12, REG_R13, REG_R14, REG_R15};
 
 struct call {
-    uint64_t return_address, sp, kept[8];
+    uint64_t return_address, sp, kept[8], interrupted;
 };
 
 static struct call calls[MAX_OPEN];
@@ -36,24 +39,45 @@ static void put(const void *bytes, size_t length) {
 }
 static void put_word(uint64_t word) { put(&word, sizeof word); }
 
+static void add_call(uint64_t return_address, uint64_t sp, uint64_t interrupted) {
+    if (open_calls == MAX_OPEN) abort();
+    struct call *call = &calls[open_calls++];
+    call->return_address = return_address;
+    call->sp = sp;
+    call->interrupted = interrupted;
+    memcpy(call->kept, last_kept, sizeof last_kept);
+}
+
+/* Pushes ss, rsp, the flags, cs and rip on the aligned stack, as the processor does in 64-bit mode. */
+static void interrupt(greg_t *registers) {
+    uint64_t sp = registers[REG_RSP], *top = (uint64_t *)(sp & ~15ul);
+    uint16_t cs, ss;
+    __asm__("mov %%cs, %0\n mov %%ss, %1" : "=r"(cs), "=r"(ss));
+    add_call(registers[REG_RIP], sp, 1);
+    *--top = ss;
+    *--top = sp;
+    *--top = registers[REG_EFL] | TRAP_FLAG;
+    *--top = cs;
+    *--top = registers[REG_RIP];
+    if (registers[REG_RDX]) *--top = 0;
+    registers[REG_RSP] = (uintptr_t)top;
+    registers[REG_RIP] = registers[REG_RAX];
+}
+
 static void on_trap(int signal, siginfo_t *info, void *context) {
     (void)signal;
-    (void)info;
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
-    uint64_t ip = registers[REG_RIP], sp = registers[REG_RSP];
     if (!watching || steps > MAX_STEPS) {
         registers[REG_EFL] &= ~TRAP_FLAG;
         return;
     }
+    int is_int3 = info->si_code == SI_KERNEL;
+    if (is_int3) interrupt(registers);
+    uint64_t ip = registers[REG_RIP], sp = registers[REG_RSP];
     while (open_calls && sp >= calls[open_calls - 1].sp) open_calls--;
     uint64_t top = *(uint64_t *)sp;
-    if (sp == last_sp - 8 && top > last_ip && top <= last_ip + LONGEST_INSTRUCTION && ip != top) {
-        if (open_calls == MAX_OPEN) abort();
-        struct call *call = &calls[open_calls++];
-        call->return_address = top;
-        call->sp = last_sp;
-        memcpy(call->kept, last_kept, sizeof last_kept);
-    }
+    if (!is_int3 && sp == last_sp - 8 && top > last_ip && top <= last_ip + LONGEST_INSTRUCTION && ip != top)
+        add_call(top, last_sp, 0);
     last_ip = ip;
     last_sp = sp;
     for (int i = 0; i < 8; i++) last_kept[i] = registers[KEPT[i]];

@@ -1,5 +1,5 @@
 # Frames that hand-written code and other compilers make: chained parts, registers saved by moves, frame pointers in other
-# registers and with an offset, every form of an epilogue's end, unwind information of version 2.
+# registers and with an offset, every form of an epilogue's end, unwind information of version 2, interrupts' frames.
     .text
 
     .globl shapes
@@ -25,6 +25,7 @@ shapes:
     call large_release
     call chained
     call coded_epilogues
+    call interrupted
     movq %rbx, %rax
     addq $40, %rsp
     popq %r12
@@ -315,6 +316,56 @@ coded_epilogues_information:
     .byte coded_epilogues_end - 5b, 0x06
     .byte 4b - coded_epilogues, 0x32, 3b - coded_epilogues, 0xe0, 2b - coded_epilogues, 0xd0, 1b - coded_epilogues, 0x30
     .text
+
+# Is interrupted twice: at int3, what runs the image pushes what the processor would, with an error code if rdx is not 0, and
+# goes on at rax.
+    .seh_proc interrupted
+interrupted:
+    pushq %rbx
+    .seh_pushreg %rbx
+    subq $40, %rsp
+    .seh_stackalloc 40
+    .seh_endprologue
+    movl $6, %ebx
+    leaq on_interrupt(%rip), %rax
+    xorl %edx, %edx
+    int3
+    movl $7, %ebx
+    leaq on_fault(%rip), %rax
+    movl $1, %edx
+    int3
+    addq $40, %rsp
+    popq %rbx
+    ret
+    .seh_endproc
+
+on_interrupt:
+    pushq %rbx
+    subq $32, %rsp
+    movl $1, %ebx
+    call plain
+    addq $32, %rsp
+    popq %rbx
+    iretq
+on_interrupt_end:
+
+on_fault:
+    subq $40, %rsp
+    movq %rbx, 32(%rsp)
+    movl $1, %ebx
+    call plain
+    movq 32(%rsp), %rbx
+    addq $48, %rsp
+    iretq
+on_fault_end:
+    function on_interrupt, on_interrupt_end, on_interrupt_information
+    function on_fault, on_fault_end, on_fault_information
+    .section .xdata
+    .balign 4
+on_interrupt_information:
+    .byte 1, 5, 3, 0, 5, 0x32, 1, 0x30, 0, 0x0a, 0, 0
+on_fault_information:
+    .byte 1, 9, 4, 0, 9, 0x34, 4, 0, 4, 0x42, 0, 0x1a
 
     .data
 plain_pointer:

@@ -59,7 +59,8 @@ pub(super) fn of(need: Need) -> Vec<Requirement> {
         Need::Windows => vec![c_compiler(), standard_library_source(), debian_cargo(), mingw()],
         Need::Tests => {
             let own = [c_compiler(), cxx_compiler(), binutils(), xz(), perf(), go()];
-            own.into_iter().chain([mingw(), aarch64_c(), aarch64_cxx(), aarch64_emulator()]).collect()
+            let windows = [mingw(), clang(), lld()];
+            own.into_iter().chain(windows).chain([aarch64_c(), aarch64_cxx(), aarch64_emulator()]).collect()
         }
         Need::Browser => vec![chromium(), node(), npm()],
         Need::Lints => vec![bpf_clippy()],
@@ -158,6 +159,24 @@ fn mingw() -> Requirement {
         check: Check::Program("x86_64-w64-mingw32-gcc"),
         debian: &["gcc-mingw-w64-x86-64"],
         elsewhere: Elsewhere::Package { dnf: "mingw64-gcc", pacman: "mingw-w64-gcc" },
+    }
+}
+
+fn clang() -> Requirement {
+    Requirement {
+        name: "clang 22",
+        check: Check::Program("clang-22"),
+        debian: &["clang-22"],
+        elsewhere: Elsewhere::Package { dnf: "clang", pacman: "clang" },
+    }
+}
+
+fn lld() -> Requirement {
+    Requirement {
+        name: "LLVM's linker for Windows",
+        check: Check::Program("lld-link-22"),
+        debian: &["lld-22"],
+        elsewhere: Elsewhere::Package { dnf: "lld", pacman: "lld" },
     }
 }
 

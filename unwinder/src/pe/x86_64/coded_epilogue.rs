@@ -55,6 +55,10 @@ pub(super) fn replay(prologue: &Prologue, mut emit: impl FnMut(u32, &Frame)) {
             _ => break,
         }
     }
+    // With no register pushed above them, the eight bytes are released before the epilogue, as other sizes are.
+    if pushed.len() == 1 && pushed.first().is_some_and(|(register, _)| register.is_none()) {
+        pushed.clear();
+    }
     let mut remaining = pushed.as_slice();
     let mut offset = 0;
     loop {

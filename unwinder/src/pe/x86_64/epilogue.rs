@@ -1,12 +1,12 @@
 //! Tells by its instructions whether an address is in an epilogue, as Windows does for unwind information of version 1.
 //!
 //! An epilogue is, from its first instruction or any later one: `add rsp, n` or `lea rsp, n[frame register]`; any number of
-//! `pop`; and a return or a jump out of the function. What has been executed of it is not undone, the rest is followed.
+//! `pop`; and a return or a jump out of the function. What has been executed of it is not undone, the rest is followed. A
+//! return from an interrupt is one, too, which Windows sees in epilogues of version 2 only.
 
-use super::Row;
-use super::prologue::dwarf_number;
-use crate::table::{CfaRule, RegisterNumber, RegisterRule, Saved};
-use crate::x86_64::{RETURN_ADDRESS, SP};
+use super::prologue::{Frame, dwarf_number};
+use crate::table::RegisterNumber;
+use crate::x86_64::SP;
 
 /// There are no more registers.
 const MAX_POPS: usize = 16;
@@ -23,9 +23,9 @@ pub(super) struct Instructions<'d> {
 }
 
 impl Instructions<'_> {
-    /// The row at the address, if it is in an epilogue. `leaves` says whether a jump to an address is one out of the
+    /// The frame at the address, if it is in an epilogue. `leaves` says whether a jump to an address is one out of the
     /// function.
-    pub(super) fn epilogue(&self, leaves: impl FnOnce(i64) -> bool) -> Option<Row> {
+    pub(super) fn epilogue(&self, leaves: impl FnOnce(i64) -> bool) -> Option<Frame> {
         let (register, offset, length) = self.release();
         let mut rest = self.code.get(length..)?;
         let mut popped = [0; MAX_POPS];
@@ -45,8 +45,17 @@ impl Instructions<'_> {
             [0xe9, a, b, c, d, ..] => leaves(at + 5 + i64::from(i32::from_le_bytes([a, b, c, d]))),
             _ => false,
         };
-        let popped = popped.get(..pops).filter(|_| ends)?;
-        Some(row(register, offset, popped))
+        let mut frame = match rest {
+            // iretq
+            [0x48, 0xcf, ..] => Frame::of_interrupt(false),
+            _ if ends => Frame::at_entry(),
+            _ => return None,
+        };
+        for &number in popped.get(..pops)?.iter().rev() {
+            frame.push(number);
+        }
+        frame.release_from(register, offset);
+        Some(frame)
     }
 
     /// Where the pops begin, as an offset from a register; and the length of the instruction that moves `rsp` there.
@@ -78,19 +87,4 @@ fn pop(code: &[u8]) -> Option<(u8, &[u8])> {
         _ => return None,
     };
     (register != RSP).then_some((register, rest))
-}
-
-/// The row where registers are popped from `register + offset` on, and then a return address.
-fn row(register: RegisterNumber, offset: i32, popped: &[u8]) -> Row {
-    let size = 8 * popped.len() as i32 + 8;
-    let mut row = Row::EMPTY;
-    row.cfa = offset
-        .checked_add(size)
-        .map_or(CfaRule::Unsupported, |offset| CfaRule::RegisterOffset { register, offset });
-    row.set(RETURN_ADDRESS.into(), Saved::new(RETURN_ADDRESS, RegisterRule::Offset(-8)));
-    for (slot, &number) in (0..).step_by(8).zip(popped) {
-        let register = dwarf_number(number);
-        row.set(register.into(), Saved::new(register, RegisterRule::Offset(slot - size)));
-    }
-    row
 }

@@ -83,8 +83,9 @@ impl<'i, 'd> Compiler<'i, 'd> {
                 .then(|| instructions.epilogue(|target| self.leaves(described_by, info, target)))
                 .flatten()
                 .filter(|_| !self.ends_call(code, begin, offset));
-            if let Some(row) = epilogue {
-                self.rows.push((offset, row, Frame::at_entry().row().1));
+            if let Some(frame) = epilogue {
+                let (row, traits) = frame.row();
+                self.rows.push((offset, row, traits));
             } else if moved || in_epilogue {
                 self.rows.push((offset, body.0, body.1));
             }
@@ -164,7 +165,7 @@ impl<'i, 'd> Compiler<'i, 'd> {
 /// A first look, which nearly all bytes fail.
 fn may_begin(code: &[u8]) -> bool {
     match code {
-        [0x40..=0x4f, next, ..] => matches!(next, 0x58..=0x5f | 0x83 | 0x81 | 0x8d | 0xff),
+        [0x40..=0x4f, next, ..] => matches!(next, 0x58..=0x5f | 0x83 | 0x81 | 0x8d | 0xcf | 0xff),
         [first, ..] => matches!(first, 0x58..=0x5f | 0xc2 | 0xc3 | 0xe9 | 0xeb | 0xf2 | 0xf3 | 0xff),
         [] => false,
     }

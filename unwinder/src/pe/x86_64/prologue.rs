@@ -83,6 +83,16 @@ impl Frame {
         self.pointer = Some((dwarf_number(register), self.depth - i64::from(offset)));
     }
 
+    /// `rsp` is about to become this register plus an offset, from where on registers are popped.
+    pub(super) fn release_from(&mut self, register: RegisterNumber, offset: i32) {
+        let depth = self.depth + i64::from(offset);
+        if register == SP {
+            self.depth = depth;
+        } else {
+            self.pointer = Some((register, depth));
+        }
+    }
+
     pub(super) fn row(&self) -> (Row, Traits) {
         let (register, offset) = self.pointer.unwrap_or((SP, self.depth));
         let cfa = i32::try_from(offset)
