@@ -16,7 +16,10 @@ pub(super) fn return_to(caller: &mut Values, found: Option<u64>, traits: Traits)
     let kept = || Some(caller.get(traits.return_address)).filter(|&address| address != caller.get(PC));
     let address = found.or_else(kept)?;
     let address = if traits.signed { caller.mask.strip(address) } else { address };
-    caller.set(LR, address);
+    // An interrupted function has its own `x30`.
+    if traits.return_address != PC {
+        caller.set(LR, address);
+    }
     caller.set(PC, address);
     Some(())
 }

@@ -13,7 +13,8 @@ use crate::arch::{Call, Machine};
 use crate::table::{RegisterNumber, RuleView, Saved, Traits};
 use crate::{Architecture, StackMemory};
 
-use registers::{FP, LR, PC, REGISTER_COUNT, SP, Values};
+pub(crate) use registers::{FP, LR, PC, SP};
+use registers::{REGISTER_COUNT, Values};
 pub use registers::{Registers, ReturnAddressMask};
 
 /// The architecture aarch64 (also called ARM64), 64-bit and little-endian code only.

@@ -8,11 +8,11 @@ use crate::table::RegisterNumber;
 /// Registers that have rules; vector registers are not restored.
 pub(super) const REGISTER_COUNT: usize = 33;
 /// `x29`, which points to the frame record: the caller's `x29`, and above it the return address.
-pub(super) const FP: RegisterNumber = 29;
+pub(crate) const FP: RegisterNumber = 29;
 /// `x30`, the column of the return address.
-pub(super) const LR: RegisterNumber = 30;
-pub(super) const SP: RegisterNumber = 31;
-pub(super) const PC: RegisterNumber = 32;
+pub(crate) const LR: RegisterNumber = 30;
+pub(crate) const SP: RegisterNumber = 31;
+pub(crate) const PC: RegisterNumber = 32;
 
 /// Which bits of a signed return address are the address; the others hold its pointer authentication code.
 ///

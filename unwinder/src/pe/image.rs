@@ -44,6 +44,8 @@ impl<'d> Image<'d> {
         }
         let headers_of_sections = headers.sections(data, offset).map_err(TableError::NotPe)?;
         let mut text: Option<Range<u32>> = None;
+        // Sections lie beside each other in a file, so together they have no more bytes.
+        let mut budget = data.len().map_or(0, |length| usize::try_from(length).unwrap_or(usize::MAX));
         let mut sections = Vec::with_capacity(headers_of_sections.len());
         for header in headers_of_sections.iter() {
             let (start, size) = header.pe_address_range();
@@ -52,7 +54,10 @@ impl<'d> Image<'d> {
                 let known = text.get_or_insert(start..end);
                 *known = known.start.min(start)..known.end.max(end);
             }
-            sections.push(Section { start, bytes: header.pe_data(data).unwrap_or_default() });
+            let bytes = header.pe_data(data).unwrap_or_default();
+            let bytes = bytes.get(..bytes.len().min(budget)).unwrap_or_default();
+            budget -= bytes.len();
+            sections.push(Section { start, bytes });
         }
         sections.sort_by_key(|section| section.start);
         let mut image = Image {
@@ -74,5 +79,11 @@ impl<'d> Image<'d> {
         let section = behind.checked_sub(1).and_then(|last| self.sections.get(last));
         let bytes = section.and_then(|section| section.bytes.get((rva - section.start) as usize..));
         bytes.unwrap_or_default()
+    }
+
+    /// The code of a function, as far as the image has bytes for it.
+    pub(crate) fn code(&self, begin: u32, size: u32) -> &'d [u8] {
+        let bytes = self.bytes_at(begin);
+        bytes.get(..size as usize).unwrap_or(bytes)
     }
 }

@@ -10,10 +10,15 @@
 //! | `x86_64/epilogue` | instructions | the rows of an epilogue without codes of its own |
 //! | `x86_64/coded_epilogue` | the codes of version 2 | the rows of the epilogues they name |
 //! | `x86_64/function` | all of these | a function's rows |
+//! | `aarch64/codes` | bytes | what an instruction of a prologue did |
+//! | `aarch64/full`, `aarch64/packed` | a function's record, or packed data | its prologue and epilogues |
+//! | `aarch64/frame` | such steps | a row |
+//! | `aarch64/function` | the exception directory | the functions' rows |
 //!
 //! The rows are those that ELF's call frame information is compiled to, so a walk knows no difference. An address is
 //! relative to the image's base (an RVA) in here.
 
+mod aarch64;
 mod image;
 #[cfg(test)]
 mod tests;

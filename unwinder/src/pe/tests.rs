@@ -1,12 +1,20 @@
-//! The table against the processor: programs for Windows run instruction by instruction (`tests/programs/pe_steps.c`), and
-//! at each of them every caller's address and registers are those that the run's own account of calls has.
+//! The table against the processor: programs for Windows run instruction by instruction (`tests/programs/pe_steps.c`; for
+//! ARM64 in qemu), and at each of them every caller's address and registers are those that the run's own account of calls
+//! has.
+
+mod aarch64;
+mod packed;
+mod remote;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::general::{GeneralStep, Known};
-use crate::x86_64::Registers;
-use crate::{AddressSpace, CopiedStack, FrameKind, Mapping, StopReason, UnwindTable, Unwinder};
+use crate::pe::PeMachine;
+use crate::x86_64::X86_64;
+use crate::{
+    AddressSpace, Architecture, CopiedStack, FrameKind, Mapping, Registers, StopReason, UnwindTable, Unwinder,
+};
 
 const IMAGE_BASE: &str = "0x10000000";
 const GCC: &str = "x86_64-w64-mingw32-gcc";
@@ -16,25 +24,27 @@ const LLD: &str = "lld-link-22";
 /// rbx, rbp, rsi, rdi, r12 to r15 by DWARF number: what a function leaves as it was.
 const KEPT: [u16; 8] = [3, 6, 4, 5, 12, 13, 14, 15];
 
+#[derive(Clone)]
 struct Call {
     return_address: u64,
     sp: u64,
-    kept: [u64; 8],
+    /// By the architecture's list of what a function leaves as it was.
+    kept: Vec<u64>,
     interrupted: bool,
 }
 
 /// A stop before an instruction.
-struct Step {
-    registers: Registers,
+struct Step<A: Architecture> {
+    registers: Registers<A>,
     stack_base: u64,
     stack: Vec<u8>,
     /// Innermost first; the last one is of the program that called the image.
     calls: Vec<Call>,
 }
 
-struct Run {
+struct Run<A: Architecture> {
     image: Vec<u8>,
-    steps: Vec<Step>,
+    steps: Vec<Step<A>>,
 }
 
 struct Words<'a>(&'a [u8]);
@@ -50,15 +60,15 @@ impl<'a> Words<'a> {
         u64::from_le_bytes(*self.bytes(8).first_chunk().unwrap())
     }
 
-    fn step(&mut self) -> Step {
+    fn step(&mut self) -> Step<X86_64> {
         let ip = self.word();
-        let registers = Registers::new(ip, std::array::from_fn(|_| self.word()));
+        let registers = Registers::<X86_64>::new(ip, std::array::from_fn(|_| self.word()));
         let (stack_base, length) = (self.word(), self.word());
         let stack = self.bytes(length as usize).to_vec();
         let call = |words: &mut Self| Call {
             return_address: words.word(),
             sp: words.word(),
-            kept: std::array::from_fn(|_| words.word()),
+            kept: KEPT.map(|_| words.word()).to_vec(),
             interrupted: words.word() != 0,
         };
         let calls = (0..self.word()).map(|_| call(self)).collect();
@@ -88,7 +98,7 @@ fn succeed(command: &mut Command) -> Vec<u8> {
 }
 
 /// Runs the image that `build` makes, whose path it is told.
-fn run(build: impl FnOnce(&Path)) -> Run {
+fn run(build: impl FnOnce(&Path)) -> Run<X86_64> {
     let folder = tempfile::tempdir().unwrap();
     let [image, runner] = ["image.exe", "runner"].map(|name| folder.path().join(name));
     build(&image);
@@ -102,7 +112,7 @@ fn run(build: impl FnOnce(&Path)) -> Run {
     Run { image: std::fs::read(image).unwrap(), steps }
 }
 
-fn run_gcc(flags: &[&str]) -> Run {
+fn run_gcc(flags: &[&str]) -> Run<X86_64> {
     run(|image| {
         let mut compile = Command::new(GCC);
         compile.args(["-w", "-nostdlib", "-ffreestanding", "-Wl,-e,entry", "-Wl,--disable-dynamicbase"]);
@@ -111,38 +121,42 @@ fn run_gcc(flags: &[&str]) -> Run {
     })
 }
 
-fn run_clang(flags: &[&str]) -> Run {
-    run(|image| {
-        let mut link = Command::new(LLD);
-        link.args(["/nodefaultlib", "/entry:entry", "/fixed", "/subsystem:console"]);
-        link.arg(format!("/base:{IMAGE_BASE}")).arg(format!("/out:{}", image.display()));
-        for source in ["windows.c", "windows_shapes.s"] {
-            let object = image.with_file_name(source).with_extension("obj");
-            let mut compile = Command::new(CLANG);
-            compile.args(["--target=x86_64-pc-windows-msvc", "-w", "-ffreestanding"]).args(flags);
-            compile.args(["-fasynchronous-unwind-tables", "-c", "-o"]).arg(&object).arg(program(source));
-            succeed(&mut compile);
-            link.arg(object);
-        }
-        succeed(&mut link);
-    })
+/// Builds an image for `target` with clang.
+fn build_clang(target: &str, sources: &[PathBuf], flags: &[&str], image: &Path) {
+    let mut link = Command::new(LLD);
+    link.args(["/nodefaultlib", "/entry:entry", "/fixed:no", "/subsystem:console"]);
+    link.arg(format!("/base:{IMAGE_BASE}")).arg(format!("/out:{}", image.display()));
+    for source in sources {
+        let object = image.with_file_name(source.file_name().unwrap()).with_extension("obj");
+        let mut compile = Command::new(CLANG);
+        compile.arg(format!("--target={target}")).args(["-w", "-ffreestanding"]).args(flags);
+        compile.args(["-fasynchronous-unwind-tables", "-c", "-o"]).arg(&object).arg(source);
+        succeed(&mut compile);
+        link.arg(object);
+    }
+    succeed(&mut link);
 }
 
-struct Space<'a> {
-    table: &'a UnwindTable,
+fn run_clang(flags: &[&str]) -> Run<X86_64> {
+    let sources = ["windows.c", "windows_shapes.s"].map(program);
+    run(|image| build_clang("x86_64-pc-windows-msvc", &sources, flags, image))
+}
+
+struct Space<'a, A: Architecture> {
+    table: &'a UnwindTable<A>,
     start: u64,
     end: u64,
 }
 
-impl<'a> Space<'a> {
-    fn new(table: &'a UnwindTable) -> Self {
+impl<'a, A: Architecture> Space<'a, A> {
+    fn new(table: &'a UnwindTable<A>) -> Self {
         let (start, size, _) = table.text();
         Space { table, start, end: start + u64::from(size) }
     }
 }
 
-impl AddressSpace for Space<'_> {
-    fn lookup(&self, address: u64) -> Option<Mapping<'_>> {
+impl<A: Architecture> AddressSpace<A> for Space<'_, A> {
+    fn lookup(&self, address: u64) -> Option<Mapping<'_, A>> {
         (self.start..self.end).contains(&address).then_some(Mapping {
             start: self.start,
             end: self.end,
@@ -152,7 +166,7 @@ impl AddressSpace for Space<'_> {
     }
 }
 
-fn assert_walked(space: &Space<'_>, step: &Step) {
+fn assert_walked<A: Architecture>(space: &Space<'_, A>, step: &Step<A>) {
     let stack = CopiedStack::new(step.stack_base, &step.stack, 0);
     let mut frames = Vec::new();
     let stop = Unwinder::new().unwind(space, &step.registers, &stack, |frame| frames.push(frame));
@@ -167,7 +181,7 @@ fn assert_walked(space: &Space<'_>, step: &Step) {
 }
 
 /// Every register of every caller, by the rules in full.
-fn assert_restored(table: &UnwindTable, step: &Step) {
+fn assert_restored<A: Architecture>(table: &UnwindTable<A>, step: &Step<A>, kept_registers: &[u16]) {
     let stack = CopiedStack::new(step.stack_base, &step.stack, 0);
     let mut registers = step.registers;
     for (depth, call) in step.calls.iter().enumerate() {
@@ -178,19 +192,19 @@ fn assert_restored(table: &UnwindTable, step: &Step) {
         let general = GeneralStep { registers: &registers, known: Known::All, stack: &stack, bias: 0 };
         let caller = table.with_rule(id, |rule| general.apply(rule)).unwrap().unwrap();
         assert_eq!((caller.ip(), caller.sp()), (call.return_address, call.sp), "{at}");
-        let kept = KEPT.map(|register| caller.get(register).unwrap());
+        let kept: Vec<u64> = kept_registers.iter().map(|&register| caller.get(register).unwrap()).collect();
         assert_eq!(kept, call.kept, "{at}");
         registers = caller;
     }
 }
 
 /// Returns how many distinct instructions were compared.
-fn assert_every_instruction(run: &Run) -> usize {
-    let table = UnwindTable::from_pe(run.image.as_slice()).unwrap();
+fn assert_every_instruction<A: PeMachine>(run: &Run<A>, kept: &[u16]) -> usize {
+    let table = UnwindTable::<A>::from_pe(run.image.as_slice()).unwrap();
     let space = Space::new(&table);
     for step in &run.steps {
         assert_walked(&space, step);
-        assert_restored(&table, step);
+        assert_restored(&table, step, kept);
     }
     let places: std::collections::BTreeSet<u64> = run.steps.iter().map(|step| step.registers.ip()).collect();
     eprintln!("{} stops at {} instructions; {:?}", run.steps.len(), places.len(), table.size_report());
@@ -204,7 +218,10 @@ fn every_instruction_of_gcc_programs() {
     }
     for optimization in ["-O0", "-O1", "-O2", "-O3", "-Os"] {
         for more in ["-fomit-frame-pointer", "-fno-omit-frame-pointer"] {
-            assert!(assert_every_instruction(&run_gcc(&[optimization, more])) > 500, "{optimization} {more}");
+            assert!(
+                assert_every_instruction(&run_gcc(&[optimization, more]), &KEPT) > 500,
+                "{optimization} {more}"
+            );
         }
     }
 }
@@ -219,7 +236,7 @@ fn every_instruction_of_clang_programs() {
         for version in ["disabled", "best-effort"] {
             let flag = format!("-fwinx64-eh-unwindv2={version}");
             let run = run_clang(&[optimization, &flag]);
-            assert!(assert_every_instruction(&run) > 500, "{optimization} {version}");
+            assert!(assert_every_instruction(&run, &KEPT) > 500, "{optimization} {version}");
         }
     }
 }

@@ -27,7 +27,8 @@ impl<A: PeMachine> UnwindTable<A> {
     ///
     /// An address as linked is the image's preferred base (`ImageBase`) plus an RVA, so [`crate::Mapping::bias`] is where the
     /// image was loaded minus where it preferred to be. Code without an entry in `.pdata` is a leaf function's, by the
-    /// definition in Microsoft's "x64 exception handling": it changes neither the stack pointer nor what it must keep.
+    /// definition in Microsoft's "x64 exception handling" and "ARM64 exception handling": it changes neither the stack
+    /// pointer nor what it must keep.
     pub fn from_pe<'d, R: ReadRef<'d>>(data: R) -> Result<Self, TableError> {
         let image = Image::read(data, A::PE_MACHINE)?;
         let mut rules = RuleStore::new();

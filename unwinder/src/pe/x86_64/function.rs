@@ -65,8 +65,7 @@ impl<'i, 'd> Compiler<'i, 'd> {
 
     /// Looks for epilogues at every byte: where instructions begin is not known.
     fn add_epilogues(&mut self, described_by: RuntimeFunction, info: &UnwindInfo<'_>, begin: u32, size: u32) {
-        let bytes = self.image.bytes_at(begin);
-        let code = bytes.get(..size as usize).unwrap_or(bytes);
+        let code = self.image.code(begin, size);
         let prologue = std::mem::take(&mut self.rows);
         let mut steps = prologue.iter().copied().peekable();
         let mut body = Frame::at_entry().row();
