@@ -10,6 +10,8 @@ use collector_common::ids::{Avma, BuildId, FileOffset};
 use object::{Object as _, ObjectSegment as _, ReadCache, SegmentFlags};
 use unwinder::UnwindTable;
 
+use super::debug;
+
 /// An executable part of a file that is loaded (`PT_LOAD` with `PF_X`). Others may share its first page in the
 /// file and lie elsewhere in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +56,7 @@ pub struct ModuleFile {
     pub(super) file: Option<File>,
     /// When it had last been written when it was opened.
     pub(super) modified: Option<SystemTime>,
+    pub(super) build_id: Option<BuildId>,
     pub(super) segments: Vec<Segment>,
     pub(super) table: OnceCell<Option<UnwindTable>>,
 }
@@ -65,10 +68,18 @@ impl ModuleFile {
         (modified(file) == self.modified).then_some(file)
     }
 
-    /// Its unwind table, read the first time it is asked for.
+    /// Its unwind table, read the first time it is asked for; where the file has few rules, with those of its debug file.
     pub(super) fn table(&self) -> Option<&UnwindTable> {
-        let read = || UnwindTable::from_elf(&ReadCache::new(self.unchanged()?)).ok();
-        self.table.get_or_init(read).as_ref()
+        self.table.get_or_init(|| self.read_table(debug::open)).as_ref()
+    }
+
+    fn read_table(&self, open_debug: impl FnOnce(BuildId) -> Option<File>) -> Option<UnwindTable> {
+        let cache = OnceCell::new();
+        let debug = || {
+            let file = open_debug(self.build_id?)?;
+            Some(cache.get_or_init(|| ReadCache::new(file)))
+        };
+        UnwindTable::from_elf_with_debug(&ReadCache::new(self.unchanged()?), debug).ok()
     }
 
     /// Address in the process minus address as linked, wrapping, of a mapping of this file. A file without
@@ -104,5 +115,27 @@ mod tests {
         let file = ModuleFile { segments: vec![text], ..ModuleFile::default() };
         let base = 0x5555_5555_0000;
         assert_eq!(file.bias(Avma(base + 0x1000), FileOffset(0)), base);
+    }
+
+    #[test]
+    fn rules_that_a_file_lacks_are_its_debug_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let tool = |program: &str, args: &[&str]| {
+            let status = std::process::Command::new(program).args(args).current_dir(folder.path()).status();
+            assert!(status.unwrap().success(), "{program} {args:?}");
+        };
+        std::fs::write(folder.path().join("source.c"), "int one(int a) { return a + 1; }").unwrap();
+        let without = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-g", "-Wl,--build-id"];
+        tool("gcc", &[&["-shared", "-nostdlib", "-o", "main", "source.c"], &without[..]].concat());
+        tool("objcopy", &["--only-keep-debug", "main", "debug"]);
+        tool("strip", &["main"]);
+        let open = |name| File::open(folder.path().join(name)).ok();
+        let build_id = Layout::read(&open("main").unwrap()).unwrap().build_id;
+        let file = open("main");
+        let modified = file.as_ref().and_then(modified);
+        let main = ModuleFile { file, modified, build_id, ..ModuleFile::default() };
+        assert!(main.read_table(|_| None).is_none());
+        let asked = |id| open("debug").filter(|_| Some(id) == build_id);
+        assert_eq!(main.read_table(asked).unwrap().size_report().functions, 1);
     }
 }

@@ -9,6 +9,7 @@
 //!                                                                              └─► symbols (at export)
 //! ```
 
+pub(crate) mod debug;
 mod file;
 mod open;
 mod store;

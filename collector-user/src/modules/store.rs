@@ -137,7 +137,8 @@ impl Modules {
             None => self.unreadable += 1,
         }
         let modified = file.as_ref().and_then(modified);
-        let file = ModuleFile { file, modified, segments: layout.segments, table: OnceCell::new() };
+        let segments = layout.segments;
+        let file = ModuleFile { file, modified, build_id, segments, table: OnceCell::new() };
         self.put(module, file);
         module
     }

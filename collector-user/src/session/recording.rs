@@ -7,7 +7,7 @@ use collector_common::loss::Ledger;
 use collector_common::record::{ExportMachine, ModuleId};
 use export::symbolize::{ModuleFiles, Symbols, symbolize};
 
-use crate::modules::Modules;
+use crate::modules::{Modules, debug};
 use crate::stats::Stats;
 use crate::sys::usage::own_usage;
 
@@ -49,11 +49,8 @@ impl ModuleFiles for Files<'_> {
         self.modules.file(module)?.try_clone().ok()
     }
 
-    /// Where distributions put debug information: `/usr/lib/debug/.build-id/ab/cdef....debug`.
     fn open_debug(&self, module: ModuleId) -> Option<File> {
-        let id = self.machine.module(module).build_id?.to_string();
-        let (head, tail) = id.split_at_checked(2)?;
-        File::open(format!("/usr/lib/debug/.build-id/{head}/{tail}.debug")).ok()
+        debug::open(self.machine.module(module).build_id?)
     }
 
     fn kernel_symbols(&self) -> Option<Box<dyn BufRead>> {

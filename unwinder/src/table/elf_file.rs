@@ -79,11 +79,23 @@ impl<'d, R: ReadRef<'d>> ElfFile<'d, R> {
         Ok((start, size))
     }
 
-    pub(super) fn eh_frame(&self) -> Option<EhFrame<'d>> {
-        let hdr = self.section(b".eh_frame_hdr").or_else(|| self.hdr_of_segments());
-        let frame = self.section(b".eh_frame").or_else(|| self.frame_of_segments(hdr.as_ref()?));
+    /// What is added, wrapping, to an address in `debug`, this file's debug file, for it to be one here. Linkers and
+    /// `prelink` move all of a file, so what holds for its first code holds for everything.
+    pub(super) fn distance_from<'e, D: ReadRef<'e>>(&self, debug: &ElfFile<'e, D>) -> u64 {
+        let starts = [self.text(), debug.text()];
+        let [Ok((here, _)), Ok((there, _))] = starts else { return 0 };
+        here.wrapping_sub(there)
+    }
+
+    /// `.eh_frame`, with `shift` added to all addresses that are not in its bytes.
+    pub(super) fn eh_frame(&self, shift: u64) -> Option<EhFrame<'d>> {
+        // A debug file has headers of all sections, and segments that may lie where other bytes are.
+        let named = self.sections.section_by_name(LE, b".eh_frame").is_some();
+        let hdr = self.section(b".eh_frame_hdr").or_else(|| self.hdr_of_segments().filter(|_| !named));
+        let frame = if named { self.section(b".eh_frame") } else { self.frame_of_segments(hdr.as_ref()?) };
         let frame = frame.filter(|frame| frame.bytes.len() > 4)?;
-        let bases = self.bases(&frame, hdr.as_ref());
+        let bases = self.bases(&frame, hdr.as_ref(), shift);
+        let hdr = hdr.map(|hdr| Found { address: hdr.address.wrapping_add(shift), ..hdr });
         Some(EhFrame { frame, hdr, bases })
     }
 
@@ -142,16 +154,17 @@ impl<'d, R: ReadRef<'d>> ElfFile<'d, R> {
         })
     }
 
-    fn bases(&self, frame: &Found<'d>, hdr: Option<&Found<'d>>) -> BaseAddresses {
-        let mut bases = BaseAddresses::default().set_eh_frame(frame.address);
+    fn bases(&self, frame: &Found<'d>, hdr: Option<&Found<'d>>, shift: u64) -> BaseAddresses {
+        let address = |name| self.header(name).map(|header| header.sh_addr(LE).wrapping_add(shift));
+        let mut bases = BaseAddresses::default().set_eh_frame(frame.address.wrapping_add(shift));
         if let Some(hdr) = hdr {
-            bases = bases.set_eh_frame_hdr(hdr.address);
+            bases = bases.set_eh_frame_hdr(hdr.address.wrapping_add(shift));
         }
-        if let Some(text) = self.header(b".text") {
-            bases = bases.set_text(text.sh_addr(LE));
+        if let Some(text) = address(b".text".as_slice()) {
+            bases = bases.set_text(text);
         }
-        if let Some(got) = self.header(b".got") {
-            bases = bases.set_got(got.sh_addr(LE));
+        if let Some(got) = address(b".got") {
+            bases = bases.set_got(got);
         }
         bases
     }

@@ -214,14 +214,15 @@ pub(super) fn pointer(section: &FrameSections, bytes: &mut Bytes<'_>, encoding: 
     const ALIGNED: u8 = 0x50;
     let bases = &section.bases.eh_frame;
     let base = match encoding & 0xf0 {
-        0x00 => 0,
+        0x00 => section.shift_at(bytes.position()),
         0x10 => bases.section?.wrapping_add(bytes.position() as u64),
         0x20 => bases.text?,
         0x30 => bases.data?,
         ALIGNED => {
             let address = bases.section?.wrapping_add(bytes.position() as u64);
             bytes.skip(address.wrapping_neg() % 8)?;
-            return bytes.u64();
+            let shift = section.shift_at(bytes.position());
+            return bytes.u64().map(|address| address.wrapping_add(shift));
         }
         _ => return None,
     };

@@ -1,6 +1,9 @@
 //! The bytes a table is made of, copied out of ELF files: `.eh_frame` with its `.eh_frame_hdr`, and `.debug_frame`.
 //! Most files have the first alone; Go's have the second for Go's functions, and both where C is linked to them. What a
-//! file does not have is looked for in the file that its `.gnu_debugdata` holds.
+//! file does not have is looked for in a debug file: one that the caller has, or the one in `.gnu_debugdata`.
+//!
+//! A debug file was made when its file was linked. Where the file was moved since (prelinked), addresses in the two
+//! differ by as much as their text does; offsets in the two have nothing to do with each other.
 
 use gimli::BaseAddresses;
 use object::ReadRef;
@@ -39,7 +42,11 @@ pub(crate) struct EhFrameHdr {
 pub(crate) struct FrameSections {
     pub(crate) bytes: Box<[u8]>,
     pub(crate) debug_start: usize,
+    /// As in the file whose text is described.
     pub(crate) bases: BaseAddresses,
+    /// What is added, wrapping, to an absolute address in `.eh_frame` for it to be one of that file, and to one in
+    /// `.debug_frame`.
+    pub(crate) shifts: [u64; 2],
 }
 
 impl FrameSections {
@@ -50,6 +57,12 @@ impl FrameSections {
         } else {
             (FrameFormat::DebugFrame, self.bytes.len())
         }
+    }
+
+    /// What is added, wrapping, to the absolute address at an offset.
+    pub(crate) fn shift_at(&self, offset: usize) -> u64 {
+        let [frame, debug] = self.shifts;
+        if offset < self.debug_start { frame } else { debug }
     }
 }
 
@@ -66,17 +79,29 @@ pub(crate) struct Parts {
     pub(crate) frame: FrameSections,
 }
 
-/// Reads the parts out of an ELF file.
-pub(crate) fn read<'d, A: Architecture, R: ReadRef<'d>>(data: R) -> Result<Parts, TableError> {
+/// Reads the parts out of an ELF file. What it does not have is taken out of its `.gnu_debugdata`, and then out of what
+/// `debug` gives, as long as most of the text has no rules; neither needs to be a readable file.
+pub(crate) fn read<'d, 'e, A, R, D>(data: R, debug: impl FnOnce() -> Option<D>) -> Result<Parts, TableError>
+where
+    A: Architecture,
+    R: ReadRef<'d>,
+    D: ReadRef<'e>,
+{
     let file = ElfFile::parse::<A>(data)?;
     let (text_start, text_size) = file.text()?;
     let mut sections = Sections::default();
-    sections.add(&file)?;
+    sections.add(&file, 0)?;
     if sections.are_sparse(text_size)
         && let Some(inner) = file.debug_data().and_then(debug_data::unpack)
         && let Ok(inner) = ElfFile::parse::<A>(inner.as_slice())
     {
-        sections.add(&inner)?;
+        sections.add(&inner, file.distance_from(&inner))?;
+    }
+    if sections.are_sparse(text_size)
+        && let Some(debug) = debug()
+        && let Ok(debug) = ElfFile::parse::<A>(debug)
+    {
+        sections.add(&debug, file.distance_from(&debug))?;
     }
     let (hdr, frame) = sections.joined()?;
     Ok(Parts { text_start, text_size, entry: file.entry(), hdr, frame })
@@ -89,16 +114,18 @@ struct Sections {
     bases: BaseAddresses,
     hdr: Option<EhFrameHdr>,
     debug: Vec<u8>,
+    shifts: [u64; 2],
 }
 
 impl Sections {
-    /// Takes from `file` what is missing.
-    fn add<'d, R: ReadRef<'d>>(&mut self, file: &ElfFile<'d, R>) -> Result<(), TableError> {
+    /// Takes from `file`, to whose addresses `shift` is added, what is missing.
+    fn add<'d, R: ReadRef<'d>>(&mut self, file: &ElfFile<'d, R>, shift: u64) -> Result<(), TableError> {
         if self.frame.is_empty()
-            && let Some(EhFrame { frame, hdr, bases }) = file.eh_frame()
+            && let Some(EhFrame { frame, hdr, bases }) = file.eh_frame(shift)
         {
             check_size(".eh_frame", frame.bytes.len())?;
             self.frame = frame.bytes.to_vec();
+            self.shifts[0] = shift;
             self.bases = bases;
             self.hdr = hdr.map(|hdr| EhFrameHdr { address: hdr.address, bytes: hdr.bytes.to_vec() });
         }
@@ -107,6 +134,7 @@ impl Sections {
         {
             check_size(".debug_frame", debug.len().saturating_add(self.frame.len()))?;
             self.debug = debug.into_owned();
+            self.shifts[1] = shift;
         }
         Ok(())
     }
@@ -117,7 +145,7 @@ impl Sections {
     }
 
     fn joined(self) -> Result<(Option<EhFrameHdr>, FrameSections), TableError> {
-        let Sections { mut frame, bases, hdr, debug } = self;
+        let Sections { mut frame, bases, hdr, debug, shifts } = self;
         let debug_start = frame.len();
         if frame.is_empty() {
             frame = debug;
@@ -127,7 +155,7 @@ impl Sections {
         if frame.is_empty() {
             return Err(TableError::NoUnwindSection);
         }
-        Ok((hdr, FrameSections { bytes: frame.into(), debug_start, bases }))
+        Ok((hdr, FrameSections { bytes: frame.into(), debug_start, bases, shifts }))
     }
 }
 

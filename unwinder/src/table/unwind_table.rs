@@ -9,7 +9,7 @@ use super::compile::{self, Scratch};
 use super::index::FdeIndex;
 use super::rows::{Found, RowStart, RowStore};
 use super::rules::{RuleId, RuleStore, RuleView};
-use super::sections::{self, FrameSections};
+use super::sections::{self, FrameSections, Parts};
 use super::{functions, row::Row};
 use crate::cache::CacheKey;
 use crate::rule::{Rule, RuleOf};
@@ -101,7 +101,27 @@ impl<A: Architecture> UnwindTable<A> {
     /// compressed) for functions that `.eh_frame` does not have. Where neither describes more than a small part of the
     /// text, those of the file in `.gnu_debugdata` are taken, if there is one.
     pub fn from_elf<'d, R: ReadRef<'d>>(data: R) -> Result<Self, TableError> {
-        let parts = sections::read::<A, R>(data)?;
+        Self::from_elf_with_debug(data, || None::<R>)
+    }
+
+    /// [`Self::from_elf`] of a file whose rules may be in a separate debug file: `.debug_frame`, or an `.eh_frame` that
+    /// the file itself does not have.
+    ///
+    /// `debug` is asked for that file if most of the text has no rules without it. That it belongs to `data` is for the
+    /// caller to know, by build id or by checksum; one that is no ELF file of the architecture counts as none.
+    /// Addresses are those of `data`, which may have been prelinked since the debug file was made.
+    pub fn from_elf_with_debug<'d, 'e, R, D>(
+        data: R,
+        debug: impl FnOnce() -> Option<D>,
+    ) -> Result<Self, TableError>
+    where
+        R: ReadRef<'d>,
+        D: ReadRef<'e>,
+    {
+        Self::new(sections::read::<A, R, D>(data, debug)?)
+    }
+
+    fn new(parts: Parts) -> Result<Self, TableError> {
         let (index, fdes) = FdeIndex::new(functions::list::<A>(&parts));
         let scratch = Scratch::new(parts.frame.bytes.len());
         Ok(UnwindTable {

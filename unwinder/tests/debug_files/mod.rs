@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
+use object::{Object, ObjectSection};
 use tempfile::TempDir;
 use unwinder::{StopReason, TableError, UnwindTable, Unwinder};
 
@@ -29,7 +30,7 @@ impl TakenApart {
     }
 
     /// Walks all stacks with `table` as the program's.
-    fn assert_complete(mut self, table: UnwindTable) {
+    fn assert_complete(&mut self, table: UnwindTable) {
         self.run.program().table = Some(Arc::new(table));
         for stack in &self.run.stacks {
             if stack.name == "alternate_stack" {
@@ -47,9 +48,14 @@ impl TakenApart {
     }
 }
 
-fn taken_apart() -> Option<TakenApart> {
+/// A run of a program whose rules are in both sections.
+fn run(flags: &[&str]) -> Option<Run> {
     let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/both_sections.h");
-    let mut run = corpus::run("walks.c", &["-include", header.to_str()?])?;
+    corpus::run("walks.c", &[&["-include", header.to_str()?], flags].concat())
+}
+
+fn taken_apart() -> Option<TakenApart> {
+    let mut run = run(&[])?;
     assert!(run.stacks.len() > 10, "{}", run.stacks.len());
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     std::fs::write(folder.path().join("program"), run.program().elf.as_slice()).unwrap();
@@ -61,7 +67,7 @@ fn taken_apart() -> Option<TakenApart> {
 
 #[test]
 fn rules_are_found_in_gnu_debugdata() {
-    let Some(parts) = taken_apart() else { return };
+    let Some(mut parts) = taken_apart() else { return };
     let folder = parts.folder.path();
     tool(folder, "xz", &["--keep", "debug"]);
     tool(folder, "objcopy", &["--add-section", ".gnu_debugdata=debug.xz", "main", "packed"]);
@@ -89,4 +95,55 @@ fn a_damaged_gnu_debugdata_counts_as_none() {
         let table = <UnwindTable>::from_elf(parts.read("packed").as_slice());
         assert!(matches!(table, Err(TableError::NoUnwindSection)), "{table:?}");
     }
+}
+
+#[test]
+fn rules_are_found_in_a_debug_file() {
+    let Some(mut parts) = taken_apart() else { return };
+    let (main, debug) = (parts.read("main"), parts.read("debug"));
+    let table = <UnwindTable>::from_elf_with_debug(&*main, || Some(&*debug)).unwrap();
+    parts.assert_complete(table);
+}
+
+#[test]
+fn rules_of_a_debug_file_hold_where_the_file_was_moved() {
+    let Some(mut parts) = taken_apart() else { return };
+    // Linked at another address, as the file that a prelinked one was made of; all else is the same.
+    let Some(mut elsewhere) = run(&["-Wl,-Ttext-segment=0x10000000"]) else { return };
+    let folder = parts.folder.path();
+    std::fs::write(folder.join("elsewhere"), elsewhere.program().elf.as_slice()).unwrap();
+    let absolute = ["--only-keep-debug", "-R", ".eh_frame", "-R", ".eh_frame_hdr", "elsewhere", "debug"];
+    tool(folder, "objcopy", &absolute);
+    let text = |file: &[u8]| object::File::parse(file).unwrap().section_by_name(".text").unwrap().address();
+    let (main, debug) = (parts.read("main"), parts.read("debug"));
+    assert_eq!(text(&debug).wrapping_sub(text(&main)), 0x1000_0000);
+    // Addresses in `.debug_frame` are absolute, those in `.eh_frame` relative to the section's own.
+    let whole = parts.read("elsewhere");
+    let relative = <UnwindTable>::from_elf_with_debug(&*main, || Some(&*whole)).unwrap();
+    let table = <UnwindTable>::from_elf_with_debug(&*main, || Some(&*debug)).unwrap();
+    assert!(relative.size_report().section_bytes > table.size_report().section_bytes);
+    parts.assert_complete(table);
+    parts.assert_complete(relative);
+}
+
+#[test]
+fn what_is_no_debug_file_counts_as_none() {
+    let Some(parts) = taken_apart() else { return };
+    let (main, whole) = (parts.read("main"), parts.read("program"));
+    for debug in [None, Some(&b"no ELF file"[..])] {
+        let table = <UnwindTable>::from_elf_with_debug(&*main, || debug);
+        assert!(matches!(table, Err(TableError::NoUnwindSection)), "{table:?}");
+        assert!(<UnwindTable>::from_elf_with_debug(&*whole, || debug).is_ok());
+    }
+}
+
+#[test]
+fn a_file_with_rules_needs_no_debug_file() {
+    let Some(parts) = taken_apart() else { return };
+    let mut asked = false;
+    let table = <UnwindTable>::from_elf_with_debug(&*parts.read("program"), || {
+        asked = true;
+        None::<&[u8]>
+    });
+    assert!(table.is_ok() && !asked);
 }
