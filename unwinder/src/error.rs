@@ -26,17 +26,19 @@ pub enum TableError {
         /// `e_machine`.
         machine: u16,
     },
-    /// No segment or section of the file is executable.
-    #[error("the file has no executable segment or section, so no address in it can have an unwind rule")]
+    /// No segment or section of the file is executable, or the code that the caller named is empty.
+    #[error(
+        "there is no code (in a file: no executable segment or section), so no address can have an unwind rule"
+    )]
     NoText,
-    /// The executable segments span 4 GiB or more.
-    #[error("the ELF file's executable segments span {span} bytes; tables reach 4 GiB")]
+    /// The code spans 4 GiB or more.
+    #[error("the code (in an ELF file: the executable segments) spans {span} bytes; tables reach 4 GiB")]
     TextTooLarge {
         /// From the first executable byte to the last.
         span: u64,
     },
-    /// Neither `.eh_frame` nor `.debug_frame` is in the ELF file, or no exception directory in the PE file.
-    #[error("the file has no .eh_frame, .debug_frame or .pdata; walk its code by frame pointers")]
+    /// Neither `.eh_frame` nor `.debug_frame` is there, or no exception directory in a PE file.
+    #[error("there is no .eh_frame, .debug_frame or .pdata; walk its code by frame pointers")]
     NoUnwindSection,
     /// An unwind section of 2 GiB or more, or one that says it unpacks to an implausible size.
     #[error(

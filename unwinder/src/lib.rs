@@ -61,5 +61,5 @@ pub use frame::{Frame, FrameKind};
 pub use memory::{CopiedStack, StackMemory, StackReadError};
 pub use registers::Registers;
 pub use stop_reason::StopReason;
-pub use table::{SizeReport, UnwindTable};
+pub use table::{Section, SizeReport, UnwindSections, UnwindTable};
 pub use unwinder::{DEFAULT_DEPTH_LIMIT, Unwinder};

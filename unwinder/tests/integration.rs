@@ -7,5 +7,6 @@ mod debug_files;
 mod fuzzing;
 mod guesses;
 mod hostile;
+mod jit;
 mod replay;
 mod walks;

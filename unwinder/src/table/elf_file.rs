@@ -11,6 +11,7 @@ use object::elf::{self, FileHeader64, ProgramHeader64};
 use object::read::elf::{CompressionHeader, FileHeader, ProgramHeader, SectionHeader, SectionTable};
 use object::{CompressedData, CompressionFormat, LittleEndian as LE, ReadRef};
 
+use super::code_sections::{EhFrame, Section};
 use crate::{Architecture, TableError};
 
 type Elf = FileHeader64<LE>;
@@ -20,21 +21,6 @@ type Segment = ProgramHeader64<LE>;
 /// damaged.
 const MAX_UNPACKED: u64 = 1 << 30;
 const MAX_RATIO: u64 = 1100;
-
-/// A section's virtual address and its bytes in the file.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Found<'d> {
-    pub(super) address: u64,
-    pub(super) bytes: &'d [u8],
-}
-
-/// `.eh_frame`, its `.eh_frame_hdr`, and what their pointers are relative to.
-#[derive(Debug)]
-pub(super) struct EhFrame<'d> {
-    pub(super) frame: Found<'d>,
-    pub(super) hdr: Option<Found<'d>>,
-    pub(super) bases: BaseAddresses,
-}
 
 /// An ELF file of the wanted machine, its headers read.
 pub(super) struct ElfFile<'d, R: ReadRef<'d>> {
@@ -87,16 +73,14 @@ impl<'d, R: ReadRef<'d>> ElfFile<'d, R> {
         here.wrapping_sub(there)
     }
 
-    /// `.eh_frame`, with `shift` added to all addresses that are not in its bytes.
-    pub(super) fn eh_frame(&self, shift: u64) -> Option<EhFrame<'d>> {
+    pub(super) fn eh_frame(&self) -> Option<EhFrame<'d>> {
         // A debug file has headers of all sections, and segments that may lie where other bytes are.
         let named = self.sections.section_by_name(LE, b".eh_frame").is_some();
         let hdr = self.section(b".eh_frame_hdr").or_else(|| self.hdr_of_segments().filter(|_| !named));
         let frame = if named { self.section(b".eh_frame") } else { self.frame_of_segments(hdr.as_ref()?) };
-        let frame = frame.filter(|frame| frame.bytes.len() > 4)?;
-        let bases = self.bases(&frame, hdr.as_ref(), shift);
-        let hdr = hdr.map(|hdr| Found { address: hdr.address.wrapping_add(shift), ..hdr });
-        Some(EhFrame { frame, hdr, bases })
+        let address = |name| self.header(name).map(|header| header.sh_addr(LE));
+        let (text, got) = (address(b".text".as_slice()), address(b".got"));
+        frame.map(|frame| EhFrame { frame, hdr, text, got })
     }
 
     /// `.debug_frame`, unpacked.
@@ -131,41 +115,26 @@ impl<'d, R: ReadRef<'d>> ElfFile<'d, R> {
         (header.sh_type(LE) != elf::SHT_NOBITS).then_some(header)
     }
 
-    fn section(&self, name: &[u8]) -> Option<Found<'d>> {
+    fn section(&self, name: &[u8]) -> Option<Section<'d>> {
         let header = self.header(name)?;
-        Some(Found { address: header.sh_addr(LE), bytes: header.data(LE, self.data).ok()? })
+        Some(Section { address: header.sh_addr(LE), bytes: header.data(LE, self.data).ok()? })
     }
 
-    fn hdr_of_segments(&self) -> Option<Found<'d>> {
+    fn hdr_of_segments(&self) -> Option<Section<'d>> {
         let segment = self.segments.iter().find(|segment| segment.p_type(LE) == elf::PT_GNU_EH_FRAME)?;
-        Some(Found { address: segment.p_vaddr(LE), bytes: segment.data(LE, self.data).ok()? })
+        Some(Section { address: segment.p_vaddr(LE), bytes: segment.data(LE, self.data).ok()? })
     }
 
     /// From where `.eh_frame_hdr` says that `.eh_frame` starts to the end of its segment; the section's terminator
     /// or the first senseless entry ends it.
-    fn frame_of_segments(&self, hdr: &Found<'d>) -> Option<Found<'d>> {
+    fn frame_of_segments(&self, hdr: &Section<'d>) -> Option<Section<'d>> {
         let bases = BaseAddresses::default().set_eh_frame_hdr(hdr.address);
         let parsed = gimli::EhFrameHdr::new(hdr.bytes, LittleEndian).parse(&bases, 8).ok()?;
         let address = parsed.eh_frame_ptr().direct().ok()?;
         self.segments.iter().filter(|segment| segment.p_type(LE) == elf::PT_LOAD).find_map(|segment| {
             let offset = usize::try_from(address.checked_sub(segment.p_vaddr(LE))?).ok()?;
             let bytes = segment.data(LE, self.data).ok()?.get(offset..)?;
-            Some(Found { address, bytes })
+            Some(Section { address, bytes })
         })
-    }
-
-    fn bases(&self, frame: &Found<'d>, hdr: Option<&Found<'d>>, shift: u64) -> BaseAddresses {
-        let address = |name| self.header(name).map(|header| header.sh_addr(LE).wrapping_add(shift));
-        let mut bases = BaseAddresses::default().set_eh_frame(frame.address.wrapping_add(shift));
-        if let Some(hdr) = hdr {
-            bases = bases.set_eh_frame_hdr(hdr.address.wrapping_add(shift));
-        }
-        if let Some(text) = address(b".text".as_slice()) {
-            bases = bases.set_text(text);
-        }
-        if let Some(got) = address(b".got") {
-            bases = bases.set_got(got);
-        }
-        bases
     }
 }

@@ -3,7 +3,6 @@
 
 use std::sync::RwLock;
 
-use gimli::BaseAddresses;
 use object::ReadRef;
 
 use super::compile::Scratch;
@@ -60,11 +59,7 @@ impl<A: PeMachine> UnwindTable<A> {
             text_start: image.base.wrapping_add(image.text.start.into()),
             text_size: image.text.end - image.text.start,
             entry: 0,
-            frame: FrameSections {
-                bytes: NO_EXPRESSIONS.into(),
-                debug_start: 0,
-                bases: BaseAddresses::default(),
-            },
+            frame: FrameSections::default(),
             index,
             compiled: RwLock::new(Compiled::new(rules, store, Scratch::new(NO_EXPRESSIONS.len()))),
             leaf: Some(leaf),

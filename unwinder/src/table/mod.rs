@@ -3,6 +3,7 @@
 //! | stage | in | out |
 //! |---|---|---|
 //! | `elf_file`, `debug_data` | an ELF file | its text and its sections, also those that are packed |
+//! | `code_sections` | a caller's sections | the same |
 //! | `sections` | those | the bytes of `.eh_frame` and `.debug_frame` |
 //! | `functions` | those bytes | each function's start and FDE |
 //! | `index` | that list | a sorted, bucketed index |
@@ -15,6 +16,7 @@
 //! what `crate::pe` reads in a PE image.
 
 mod bytes;
+mod code_sections;
 mod compile;
 mod debug_data;
 mod elf_file;
@@ -30,6 +32,7 @@ mod sections;
 mod tests;
 mod unwind_table;
 
+pub use code_sections::{Section, UnwindSections};
 pub(crate) use row::{CfaRule, ExpressionSpan, RegisterNumber, RegisterRule, Row};
 pub(crate) use rules::{RuleId, RuleView, Saved, Traits};
 pub use unwind_table::{SizeReport, UnwindTable};

@@ -1,15 +1,19 @@
-//! The bytes a table is made of, copied out of ELF files: `.eh_frame` with its `.eh_frame_hdr`, and `.debug_frame`.
-//! Most files have the first alone; Go's have the second for Go's functions, and both where C is linked to them. What a
-//! file does not have is looked for in a debug file: one that the caller has, or the one in `.gnu_debugdata`.
+//! The bytes a table is made of, copied out of ELF files or of what a caller has: `.eh_frame` with its `.eh_frame_hdr`,
+//! and `.debug_frame`. Most files have the first alone; Go's have the second for Go's functions, and both where C is linked
+//! to them. What a file does not have is looked for in a debug file: one that the caller has, or the one in
+//! `.gnu_debugdata`.
 //!
 //! A debug file was made when its file was linked. Where the file was moved since (prelinked), addresses in the two
 //! differ by as much as their text does; offsets in the two have nothing to do with each other.
 
+use std::borrow::Cow;
+
 use gimli::BaseAddresses;
 use object::ReadRef;
 
+use super::code_sections::{EhFrame, UnwindSections};
 use super::debug_data;
-use super::elf_file::{EhFrame, ElfFile};
+use super::elf_file::ElfFile;
 use super::rows::MAX_SECTION;
 use crate::{Architecture, TableError};
 
@@ -38,7 +42,7 @@ pub(crate) struct EhFrameHdr {
 ///  0                debug_start        bytes.len()
 ///  |   .eh_frame    |   .debug_frame   |
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct FrameSections {
     pub(crate) bytes: Box<[u8]>,
     pub(crate) debug_start: usize,
@@ -66,12 +70,12 @@ impl FrameSections {
     }
 }
 
-/// All that a table takes from an ELF file.
+/// All that a table is made of.
 #[derive(Debug)]
 pub(crate) struct Parts {
-    /// First address of the executable segments, as linked.
+    /// First address of the code, as linked.
     pub(crate) text_start: u64,
-    /// From there to the end of the last executable segment.
+    /// From there to the end of the last code.
     pub(crate) text_size: u32,
     /// The first instruction to be run, as linked; 0 where there is none.
     pub(crate) entry: u64,
@@ -107,6 +111,23 @@ where
     Ok(Parts { text_start, text_size, entry: file.entry(), hdr, frame })
 }
 
+/// Copies the parts out of a caller's sections.
+pub(crate) fn copy(code: &UnwindSections<'_>) -> Result<Parts, TableError> {
+    let text = &code.text;
+    let span = text.end.checked_sub(text.start).filter(|&span| span > 0).ok_or(TableError::NoText)?;
+    let text_size = u32::try_from(span).map_err(|_| TableError::TextTooLarge { span })?;
+    let mut sections = Sections::default();
+    if let Some(frame) = code.eh_frame {
+        let found = EhFrame { frame, hdr: code.eh_frame_hdr, text: Some(text.start), got: None };
+        sections.add_eh_frame(&found, 0)?;
+    }
+    if let Some(debug) = code.debug_frame {
+        sections.add_debug_frame(debug.into(), 0)?;
+    }
+    let (hdr, frame) = sections.joined()?;
+    Ok(Parts { text_start: text.start, text_size, entry: 0, hdr, frame })
+}
+
 /// What was found so far.
 #[derive(Debug, Default)]
 struct Sections {
@@ -121,21 +142,38 @@ impl Sections {
     /// Takes from `file`, to whose addresses `shift` is added, what is missing.
     fn add<'d, R: ReadRef<'d>>(&mut self, file: &ElfFile<'d, R>, shift: u64) -> Result<(), TableError> {
         if self.frame.is_empty()
-            && let Some(EhFrame { frame, hdr, bases }) = file.eh_frame(shift)
+            && let Some(frame) = file.eh_frame()
         {
-            check_size(".eh_frame", frame.bytes.len())?;
-            self.frame = frame.bytes.to_vec();
-            self.shifts[0] = shift;
-            self.bases = bases;
-            self.hdr = hdr.map(|hdr| EhFrameHdr { address: hdr.address, bytes: hdr.bytes.to_vec() });
+            self.add_eh_frame(&frame, shift)?;
         }
         if self.debug.is_empty()
             && let Some(debug) = file.debug_frame()?
         {
-            check_size(".debug_frame", debug.len().saturating_add(self.frame.len()))?;
-            self.debug = debug.into_owned();
-            self.shifts[1] = shift;
+            self.add_debug_frame(debug, shift)?;
         }
+        Ok(())
+    }
+
+    fn add_eh_frame(&mut self, found: &EhFrame<'_>, shift: u64) -> Result<(), TableError> {
+        let bytes = found.frame.bytes;
+        check_size(".eh_frame", bytes.len())?;
+        // Less is a terminator alone.
+        if bytes.len() > 4 {
+            self.frame = bytes.to_vec();
+            self.shifts[0] = shift;
+            self.bases = found.bases(shift);
+            self.hdr = found.hdr.map(|hdr| EhFrameHdr {
+                address: hdr.address.wrapping_add(shift),
+                bytes: hdr.bytes.to_vec(),
+            });
+        }
+        Ok(())
+    }
+
+    fn add_debug_frame(&mut self, debug: Cow<'_, [u8]>, shift: u64) -> Result<(), TableError> {
+        check_size(".debug_frame", debug.len().saturating_add(self.frame.len()))?;
+        self.debug = debug.into_owned();
+        self.shifts[1] = shift;
         Ok(())
     }
 

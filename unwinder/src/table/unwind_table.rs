@@ -5,6 +5,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use object::ReadRef;
 
+use super::code_sections::UnwindSections;
 use super::compile::{self, Scratch};
 use super::index::FdeIndex;
 use super::rows::{Found, RowStart, RowStore};
@@ -119,6 +120,31 @@ impl<A: Architecture> UnwindTable<A> {
         D: ReadRef<'e>,
     {
         Self::new(sections::read::<A, R, D>(data, debug)?)
+    }
+
+    /// The table of code whose unwind sections the caller has: a JIT compiler's, as the record
+    /// `JIT_CODE_UNWINDING_INFO` of a jitdump file holds them or as the process registered them.
+    ///
+    /// Copies out what it needs; `sections` is not kept. Uses all sections that are there, as [`Self::from_elf`] does.
+    ///
+    /// ```
+    /// use unwinder::{Section, TableError, UnwindSections, UnwindTable};
+    ///
+    /// // In jitdump files of V8, .eh_frame_hdr comes last, and in memory .eh_frame follows the code, aligned.
+    /// fn of_jitdump(code: u64, size: u64, unwinding: &[u8], hdr_size: usize) -> Result<UnwindTable, TableError> {
+    ///     let (frame, hdr) = unwinding.split_at(unwinding.len() - hdr_size);
+    ///     let eh_frame = Section { address: (code + size).next_multiple_of(8), bytes: frame };
+    ///     let eh_frame_hdr = Section { address: eh_frame.address + frame.len() as u64, bytes: hdr };
+    ///     UnwindTable::from_sections(&UnwindSections {
+    ///         text: code..code + size,
+    ///         eh_frame: Some(eh_frame),
+    ///         eh_frame_hdr: Some(eh_frame_hdr),
+    ///         debug_frame: None,
+    ///     })
+    /// }
+    /// ```
+    pub fn from_sections(sections: &UnwindSections<'_>) -> Result<Self, TableError> {
+        Self::new(sections::copy(sections)?)
     }
 
     fn new(parts: Parts) -> Result<Self, TableError> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use object::{Object, ObjectSection};
 use tempfile::TempDir;
-use unwinder::{StopReason, TableError, UnwindTable, Unwinder};
+use unwinder::{Section, StopReason, TableError, UnwindSections, UnwindTable, Unwinder};
 
 use crate::corpus::{self, Run};
 
@@ -146,4 +146,28 @@ fn a_file_with_rules_needs_no_debug_file() {
         None::<&[u8]>
     });
     assert!(table.is_ok() && !asked);
+}
+
+#[test]
+fn bare_sections_have_the_rules_of_their_file() {
+    let Some(mut parts) = taken_apart() else { return };
+    let bytes = parts.read("program");
+    let file = object::File::parse(&*bytes).unwrap();
+    let section = |name: &str| {
+        let section = file.section_by_name(name).unwrap();
+        Section { address: section.address(), bytes: section.data().unwrap() }
+    };
+    let code = [".init", ".plt", ".text", ".fini"].map(section);
+    let all = UnwindSections {
+        text: code[0].address..code[3].address + code[3].bytes.len() as u64,
+        eh_frame: Some(section(".eh_frame")),
+        eh_frame_hdr: Some(section(".eh_frame_hdr")),
+        debug_frame: Some(section(".debug_frame").bytes),
+    };
+    let of_file = <UnwindTable>::from_elf(&*bytes).unwrap().size_report();
+    let table = UnwindTable::from_sections(&all).unwrap();
+    assert_eq!(table.size_report().functions, of_file.functions);
+    parts.assert_complete(table);
+    let without_hdr = UnwindSections { eh_frame_hdr: None, debug_frame: None, ..all.clone() };
+    parts.assert_complete(UnwindTable::from_sections(&without_hdr).unwrap());
 }
