@@ -5,12 +5,13 @@
 pub(crate) mod elf;
 pub(crate) mod image;
 pub(crate) mod lookup;
+pub(crate) mod pe;
 pub(crate) mod walk;
 
 use std::ops::RangeInclusive;
 
-use unwinder::x86_64::Registers;
-use unwinder::{AddressSpace, DEFAULT_DEPTH_LIMIT, Mapping};
+use unwinder::x86_64::{Registers, X86_64};
+use unwinder::{AddressSpace, Architecture, DEFAULT_DEPTH_LIMIT, Mapping};
 
 /// What a stack may have, whatever it holds.
 const FRAMES: RangeInclusive<usize> = 1..=DEFAULT_DEPTH_LIMIT;
@@ -30,10 +31,10 @@ fn within_memory<T>(use_it: impl FnOnce() -> T, bound: impl FnOnce(&T) -> u64) {
 }
 
 /// One mapping over all addresses.
-struct Everywhere<'a>(Mapping<'a>);
+struct Everywhere<'a, A: Architecture = X86_64>(Mapping<'a, A>);
 
-impl AddressSpace for Everywhere<'_> {
-    fn lookup(&self, _address: u64) -> Option<Mapping<'_>> {
+impl<A: Architecture> AddressSpace<A> for Everywhere<'_, A> {
+    fn lookup(&self, _address: u64) -> Option<Mapping<'_, A>> {
         Some(self.0)
     }
 }
@@ -53,8 +54,12 @@ mod tests {
 
     type Target = (&'static str, fn(&[u8]));
 
-    const TARGETS: [Target; 3] =
-        [("elf", super::elf::run), ("lookup", super::lookup::run), ("walk", super::walk::run)];
+    const TARGETS: [Target; 4] = [
+        ("elf", super::elf::run),
+        ("lookup", super::lookup::run),
+        ("pe", super::pe::run),
+        ("walk", super::walk::run),
+    ];
 
     #[test]
     fn regressions() {

@@ -6,52 +6,124 @@ use std::sync::OnceLock;
 
 use proptest::prelude::*;
 use unwinder::UnwindTable;
-use unwinder::x86_64::Registers;
+use unwinder::aarch64::Aarch64;
+use unwinder::x86_64::X86_64;
 
-use super::{registers, section, stack, walk};
+use super::section;
+use crate::fuzzing::pe::{IMAGE_BASE, run as use_file};
 
-/// Where the text of the image is linked to lie, as `registers` and `stack` have it.
-const IMAGE_BASE: &str = "0x0";
+/// Small images with every kind of unwind information, for x64 and for ARM64; none, and a line that says so, without a
+/// compiler for it.
+fn images() -> &'static [Vec<u8>] {
+    static IMAGES: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
+    IMAGES.get_or_init(|| {
+        let targets = [
+            ("x86_64-pc-windows-msvc", "windows_shapes.s", "-fwinx64-eh-unwindv2=disabled"),
+            ("x86_64-pc-windows-msvc", "windows_shapes.s", "-fwinx64-eh-unwindv2=best-effort"),
+            ("aarch64-pc-windows-msvc", "windows_shapes_arm64.s", "-mbranch-protection=pac-ret"),
+        ];
+        targets.into_iter().map_while(|(target, shapes, flag)| image(target, shapes, flag)).collect()
+    })
+}
 
-/// A small image with every kind of unwind information; `None`, and a line that says so, without a compiler for it.
-fn image() -> Option<&'static [u8]> {
-    static IMAGE: OnceLock<Option<Vec<u8>>> = OnceLock::new();
-    let image = IMAGE.get_or_init(|| {
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let image = folder.path().join("image.exe");
-        let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
-        let mut compile = Command::new("x86_64-w64-mingw32-gcc");
-        compile.args(["-w", "-O2", "-nostdlib", "-ffreestanding", "-s", "-Wl,-e,entry"]);
-        compile.arg(format!("-Wl,--image-base={IMAGE_BASE}")).arg("-o").arg(&image);
-        compile.args(["windows.c", "windows_shapes.s"].map(|name| programs.join(name)));
+fn image(target: &str, shapes: &str, flag: &str) -> Option<Vec<u8>> {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let image = folder.path().join("image.exe");
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let mut link = Command::new("lld-link-22");
+    link.args(["/nodefaultlib", "/entry:entry", "/fixed:no", "/subsystem:console"]);
+    link.arg(format!("/base:{IMAGE_BASE}")).arg(format!("/out:{}", image.display()));
+    for source in ["windows.c", shapes] {
+        let object = folder.path().join(source).with_extension("obj");
+        let mut compile = Command::new("clang-22");
+        compile.arg(format!("--target={target}")).args(["-w", "-O2", "-ffreestanding", flag]);
+        compile.args(["-fasynchronous-unwind-tables", "-c", "-o"]).arg(&object).arg(programs.join(source));
         let Ok(status) = compile.status() else {
-            eprintln!("SKIPPED hostile::pe: there is no compiler for Windows");
+            eprintln!("SKIPPED hostile::pe: there is no clang-22");
             return None;
         };
         assert!(status.success(), "{compile:?}");
-        Some(std::fs::read(image).unwrap())
-    });
-    image.as_deref()
+        link.arg(object);
+    }
+    assert!(link.status().unwrap().success(), "{link:?}");
+    Some(std::fs::read(image).unwrap())
 }
 
-/// Compiles all of a damaged image, bounds what it holds, and walks through it.
-fn use_damaged(data: &[u8], registers: &Registers, stack: &[u8]) {
-    let Ok(table) = UnwindTable::from_pe(data) else { return };
-    let report = table.size_report();
-    // An epilogue takes a byte at least, a rule of its own five, and a table grows by doubling.
-    assert!(report.rules <= report.rows + 1 && report.rows <= data.len(), "{report:?}");
-    assert!(report.total_bytes() <= 64 * data.len() + 8192, "{report:?} of {} bytes", data.len());
-    table.compile_all();
-    assert_eq!(table.size_report().rules, report.rules);
-    walk(&table, registers, stack);
+/// An image with one section, from 0x1000 to far behind its bytes, which begin with the exception directory.
+fn image_of(machine: u16, entries: &[[u32; 3]], entry_words: usize, records: &[u8]) -> Vec<u8> {
+    let mut content: Vec<u8> =
+        entries.iter().flat_map(|entry| &entry[..entry_words]).flat_map(|word| word.to_le_bytes()).collect();
+    let directory = content.len() as u32;
+    content.resize(RECORDS, 0);
+    content.extend(records);
+    let mut file = b"MZ".to_vec();
+    file.resize(60, 0);
+    file.extend(64_u32.to_le_bytes());
+    file.extend(b"PE\0\0");
+    for half in [machine, 1, 0, 0, 0, 0, 0, 0, 240, 2, 0x20b] {
+        file.extend(half.to_le_bytes());
+    }
+    let mut optional = [0_u8; 238];
+    optional[22..30].copy_from_slice(&IMAGE_BASE.to_le_bytes());
+    optional[106] = 16;
+    optional[134..138].copy_from_slice(&0x1000_u32.to_le_bytes());
+    optional[138..142].copy_from_slice(&directory.to_le_bytes());
+    file.extend(optional);
+    file.extend(b".text\0\0\0");
+    for word in [0x4000_0000, 0x1000, content.len() as u32, 0x400, 0, 0, 0, 0x6000_0020] {
+        file.extend(u32::to_le_bytes(word));
+    }
+    file.resize(0x400, 0);
+    file.extend(content);
+    file
+}
+
+/// Where the records of such an image begin in its section.
+const RECORDS: usize = 0x2000;
+const RECORDS_RVA: u32 = 0x1000 + RECORDS as u32;
+
+/// Begins of functions: every few bytes of the image, or far behind its bytes.
+fn begins(far: bool) -> impl Iterator<Item = u32> {
+    (0..600).map(move |index| if far { 0x10_0000 + index * 0x10_0000 } else { 0x1000 + index * 16 })
+}
+
+#[test]
+fn functions_that_share_hundreds_of_epilogues_make_no_more_rows_than_code() {
+    // Version 2, 255 slots: epilogues 8 bytes apart, each of 8 bytes; then pushes.
+    let mut shared = vec![2, 0, 255, 0, 8, 0x16];
+    for distance in (16..=200 * 8_u32).step_by(8) {
+        shared.extend([distance as u8, 6 | (distance >> 8 << 4) as u8]);
+    }
+    shared.resize(4 + 255 * 2, 0x30);
+    for (far, size) in [(true, 0x1000), (false, 16)] {
+        let entries: Vec<_> = begins(far).map(|begin| [begin, begin + size, RECORDS_RVA]).collect();
+        let image = image_of(0x8664, &entries, 3, &shared);
+        assert_eq!(UnwindTable::<X86_64>::from_pe(image.as_slice()).unwrap().size_report().functions, 600);
+        use_file(&image);
+    }
+}
+
+#[test]
+fn functions_that_share_thousands_of_epilogues_make_no_more_rows_than_code() {
+    // With the second word: 4,000 epilogues 4 instructions apart, and codes of 4 registers saved.
+    let mut shared = vec![0x0003_ffff_u32, 0x2_0000 + 4000];
+    shared.extend((0..4000).map(|epilogue| epilogue * 4));
+    let mut shared: Vec<u8> = shared.into_iter().flat_map(u32::to_le_bytes).collect();
+    shared.extend([0xd0, 0x01, 0xd0, 0x42, 0xd0, 0x83, 0xd5, 0x07]);
+    for far in [true, false] {
+        let entries: Vec<_> = begins(far).map(|begin| [begin, RECORDS_RVA, 0]).collect();
+        let image = image_of(0xaa64, &entries, 2, &shared);
+        assert_eq!(UnwindTable::<Aarch64>::from_pe(image.as_slice()).unwrap().size_report().functions, 600);
+        use_file(&image);
+    }
 }
 
 #[test]
 fn every_truncation_of_an_image() {
-    let Some(data) = image() else { return };
-    let registers = Registers::new(0x1400, [0x7000_0000; 16]);
-    for length in (0..data.len()).step_by(7) {
-        use_damaged(&data[..length], &registers, &[0; 64]);
+    for data in images() {
+        for length in (0..data.len()).step_by(7) {
+            use_file(&data[..length]);
+        }
     }
 }
 
@@ -62,34 +134,33 @@ proptest! {
     fn flipped_bytes_in_an_image(
         flips in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..40),
         place in 0_usize..4,
-        registers in registers(),
-        stack in stack(),
+        image in 0_usize..3,
     ) {
-        if let Some(data) = image() {
-            let mut damaged = data.to_vec();
-            let places = [section(data, ".pdata"), section(data, ".xdata"), section(data, ".text"), 0..0x400];
+        if let Some(data) = images().get(image) {
+            let mut damaged = data.clone();
+            // clang's unwind information lies in `.rdata`.
+            let places = [section(data, ".pdata"), section(data, ".rdata"), section(data, ".text"), 0..0x400];
             let place = &places[place];
-            for (at, value) in flips {
-                damaged[place.start + at.index(place.len())] = value;
+            for (at, value) in &flips {
+                damaged[place.start + at.index(place.len())] = *value;
             }
-            use_damaged(&damaged, &registers, &stack);
+            use_file(&damaged);
         }
     }
 
     #[test]
     fn noise_behind_the_headers_of_an_image(
-        noise in proptest::collection::vec(any::<u8>(), 0x4000..0x8000),
-        registers in registers(),
-        stack in stack(),
+        noise in proptest::collection::vec(any::<u8>(), 0x1000..0x4000),
+        image in 0_usize..3,
     ) {
-        if let Some(data) = image() {
-            let damaged = [&data[..0x400], noise.as_slice()].concat();
-            use_damaged(&damaged, &registers, &stack);
+        if let Some(data) = images().get(image) {
+            use_file(&[&data[..0x400], noise.as_slice()].concat());
         }
     }
 
     #[test]
     fn noise_is_no_image(data in proptest::collection::vec(any::<u8>(), 0..2000)) {
-        prop_assert!(<UnwindTable>::from_pe(data.as_slice()).is_err());
+        prop_assert!(UnwindTable::<X86_64>::from_pe(data.as_slice()).is_err());
+        prop_assert!(UnwindTable::<Aarch64>::from_pe(data.as_slice()).is_err());
     }
 }

@@ -1,8 +1,8 @@
 //! What fuzzing starts from: small ELF files, made here by the C compiler, and the unwind sections of those and of
-//! programs of this machine.
+//! programs of this machine; and PE images of the programs that the unwinder is tested with.
 //!
-//! Out: `target/fuzz/seeds/elf` (files) and `target/fuzz/seeds/lookup` (a byte that tells `.eh_frame`, 0, from
-//! `.debug_frame`, 1, and the section's first bytes).
+//! Out: `target/fuzz/seeds/elf` and `target/fuzz/seeds/pe` (files), and `target/fuzz/seeds/lookup` (a byte that tells
+//! `.eh_frame`, 0, from `.debug_frame`, 1, and the section's first bytes).
 
 use std::env;
 use std::fs;
@@ -31,14 +31,28 @@ const VARIANTS: [(&str, &[&str]); 4] = [
     ("packed", &["-shared", "-fPIC", "-g1", "-fno-asynchronous-unwind-tables", "-gz", "-fno-unwind-tables"]),
 ];
 
+/// Targets of clang, what is compiled for each, and with which options, by the name of the seed.
+const IMAGES: [(&str, &str, [&str; 2], &[&str]); 5] = [
+    ("x64", "x86_64", ["windows.c", "windows_shapes.s"], &["-O2"]),
+    ("x64-frames", "x86_64", ["windows.c", "windows_shapes.s"], &["-O0"]),
+    ("x64-codes", "x86_64", ["windows.c", "windows_shapes.s"], &["-O2", "-fwinx64-eh-unwindv2=best-effort"]),
+    ("arm64", "aarch64", ["windows.c", "windows_shapes_arm64.s"], &["-Os"]),
+    (
+        "arm64-signed",
+        "aarch64",
+        ["windows.c", "windows_shapes_arm64.s"],
+        &["-O1", "-mbranch-protection=pac-ret"],
+    ),
+];
+
 /// Bytes of a section that are taken.
 const SECTION_PART: usize = 8 << 10;
 
 /// Makes all seeds and returns the folder that has one folder for each target with seeds.
 pub(super) fn make(workspace: &Workspace) -> Result<PathBuf> {
     let seeds = workspace.target().join("fuzz/seeds");
-    let (files, sections) = (seeds.join("elf"), seeds.join("lookup"));
-    for folder in [&files, &sections] {
+    let (files, sections, images) = (seeds.join("elf"), seeds.join("lookup"), seeds.join("pe"));
+    for folder in [&files, &sections, &images] {
         fs::create_dir_all(folder).with_context(|| format!("{} can't be made", folder.display()))?;
     }
     let source = seeds.join("seed.c");
@@ -56,6 +70,22 @@ pub(super) fn make(workspace: &Workspace) -> Result<PathBuf> {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             section_of(file, section, kind as u8, &sections.join(format!("{name}{section}")))?;
         }
+    }
+    for (name, architecture, sources, options) in IMAGES {
+        let objects = seeds.join("objects");
+        fs::create_dir_all(&objects).with_context(|| format!("{} can't be made", objects.display()))?;
+        let mut link = Command::new("lld-link-22");
+        link.args(["/nodefaultlib", "/entry:entry", "/fixed:no", "/subsystem:console", "/base:0x10000000"]);
+        link.arg(format!("/out:{}", images.join(name).display()));
+        for source in sources {
+            let object = objects.join(source);
+            let mut clang = Command::new("clang-22");
+            clang.arg(format!("--target={architecture}-pc-windows-msvc")).args(["-w", "-ffreestanding"]);
+            clang.args(options).args(["-fasynchronous-unwind-tables", "-c", "-o"]).arg(&object);
+            command::run(clang.arg(workspace.join("unwinder/tests/programs").join(source)))?;
+            link.arg(object);
+        }
+        command::run(&mut link)?;
     }
     Ok(seeds)
 }

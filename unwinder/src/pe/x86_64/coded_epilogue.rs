@@ -41,37 +41,43 @@ impl Epilogues {
     }
 }
 
-/// Calls `emit` with the offset into such an epilogue and the frame that holds from there.
-pub(super) fn replay(prologue: &Prologue, mut emit: impl FnMut(u32, &Frame)) {
+/// The frames of such an epilogue, and the offset into it from which each holds, in ascending order.
+pub(super) fn frames(prologue: &Prologue) -> Vec<(u32, Frame)> {
     // In the order of execution: what was pushed on top of the return address, up to where other things follow.
     let mut frame = Frame::at_entry();
-    let mut pushed = Vec::new();
+    let mut length = 0;
+    let mut frames = Vec::new();
+    let mut only_flags = false;
     for (index, operation) in prologue.operations().enumerate() {
+        let before = (length, frame);
         match operation {
-            Operation::MachineFrame { .. } if index == 0 => frame = Frame::of_interrupt(false),
-            Operation::Allocate { size: 8 } if pushed.is_empty() => pushed.push((None, 1)),
-            Operation::Push { register } => pushed.push((Some(register), if register < 8 { 1 } else { 2 })),
-            Operation::Nothing => {}
+            Operation::MachineFrame { .. } if index == 0 => {
+                frame = Frame::of_interrupt(false);
+                continue;
+            }
+            Operation::Allocate { size: 8 } if frames.is_empty() => {
+                frame.allocate(8);
+                length += 1;
+                only_flags = true;
+            }
+            Operation::Push { register } => {
+                frame.push(register);
+                length += if register < 8 { 1 } else { 2 };
+                only_flags = false;
+            }
+            Operation::Nothing => continue,
             _ => break,
         }
+        frames.push(before);
     }
-    // With no register pushed above them, the eight bytes are released before the epilogue, as other sizes are.
-    if pushed.len() == 1 && pushed.first().is_some_and(|(register, _)| register.is_none()) {
-        pushed.clear();
+    if only_flags {
+        // With no register pushed above them, the eight bytes are released before the epilogue, as other sizes are.
+        return frames;
     }
-    let mut remaining = pushed.as_slice();
-    let mut offset = 0;
-    loop {
-        let mut at = frame;
-        for &(register, _) in remaining {
-            match register {
-                Some(register) => at.push(register),
-                None => at.allocate(8),
-            }
-        }
-        emit(offset, &at);
-        let Some(&(_, length)) = remaining.last() else { break };
-        remaining = remaining.get(..remaining.len() - 1).unwrap_or_default();
-        offset += length;
+    frames.push((length, frame));
+    frames.reverse();
+    for (at, _) in &mut frames {
+        *at = length - *at;
     }
+    frames
 }

@@ -28,7 +28,8 @@ impl<'i, 'd> Compiler<'i, 'd> {
     /// The rows of a function of which `size` bytes are its own.
     pub(super) fn compile(&mut self, function: RuntimeFunction, size: u32) -> &[PlacedRow<X86_64>] {
         self.rows.clear();
-        if self.collect(function, size).is_none() {
+        let code = self.image.code(function.begin, size);
+        if self.collect(function, code).is_none() {
             self.rows.clear();
             self.rows.push((0, Row::EMPTY, Frame::at_entry().row().1));
         }
@@ -40,11 +41,12 @@ impl<'i, 'd> Compiler<'i, 'd> {
             }
             same
         });
-        self.rows.retain(|&(offset, ..)| offset < size);
+        // What lies behind its bytes is no code.
+        self.rows.retain(|&(offset, ..)| offset == 0 || (offset as usize) < code.len());
         &self.rows
     }
 
-    fn collect(&mut self, function: RuntimeFunction, size: u32) -> Option<()> {
+    fn collect(&mut self, function: RuntimeFunction, code: &[u8]) -> Option<()> {
         let described_by = function.described_by(self.image)?;
         let info = UnwindInfo::read(self.image, described_by.unwind_data)?;
         self.prologue.load(self.image, described_by)?;
@@ -56,16 +58,21 @@ impl<'i, 'd> Compiler<'i, 'd> {
             rows.push((offset.saturating_sub(executed), row, traits));
         })?;
         if info.version == 1 {
-            self.add_epilogues(described_by, &info, function.begin, size);
+            self.add_epilogues(described_by, &info, function.begin, code);
         } else if function == described_by {
-            self.add_coded_epilogues(function, &info);
+            self.add_coded_epilogues(function, &info, code.len() as u32);
         }
         Some(())
     }
 
     /// Looks for epilogues at every byte: where instructions begin is not known.
-    fn add_epilogues(&mut self, described_by: RuntimeFunction, info: &UnwindInfo<'_>, begin: u32, size: u32) {
-        let code = self.image.code(begin, size);
+    fn add_epilogues(
+        &mut self,
+        described_by: RuntimeFunction,
+        info: &UnwindInfo<'_>,
+        begin: u32,
+        code: &[u8],
+    ) {
         let prologue = std::mem::take(&mut self.rows);
         let mut steps = prologue.iter().copied().peekable();
         let mut body = Frame::at_entry().row();
@@ -136,28 +143,39 @@ impl<'i, 'd> Compiler<'i, 'd> {
         }
     }
 
-    fn add_coded_epilogues(&mut self, function: RuntimeFunction, info: &UnwindInfo<'_>) {
+    fn add_coded_epilogues(&mut self, function: RuntimeFunction, info: &UnwindInfo<'_>, code: u32) {
         let mut epilogues = Epilogues::of(function, info);
         epilogues.starts.sort_unstable();
+        let frames = coded_epilogue::frames(&self.prologue);
+        let prologue = std::mem::take(&mut self.rows);
+        let mut steps = prologue.into_iter().peekable();
+        let mut body = None;
+        let mut behind = 0;
         for start in epilogues.starts {
             let Some(start) = start.checked_sub(function.begin) else { continue };
-            let end = start.saturating_add(epilogues.size);
-            let behind = self.rows.partition_point(|&(offset, ..)| offset <= end);
-            let body = behind.checked_sub(1).and_then(|last| self.rows.get(last)).copied();
-            self.rows.retain(|&(offset, ..)| !(start..end).contains(&offset));
-            let at = self.rows.partition_point(|&(offset, ..)| offset < start);
-            let mut rows = Vec::new();
-            coded_epilogue::replay(&self.prologue, |offset, frame| {
-                let (row, traits) = frame.row();
-                if offset < end - start {
-                    rows.push((start + offset, row, traits));
-                }
-            });
-            if let Some((_, row, traits)) = body {
-                rows.push((end, row, traits));
+            if start >= code {
+                break;
             }
-            self.rows.splice(at..at, rows);
+            if start < behind {
+                continue;
+            }
+            while let Some(step) = steps.next_if(|&(at, ..)| at < start) {
+                body = Some(step);
+                self.rows.push(step);
+            }
+            behind = start.saturating_add(epilogues.size);
+            for (offset, frame) in frames.iter().take_while(|&&(offset, _)| offset < epilogues.size) {
+                let (row, traits) = frame.row();
+                self.rows.push((start + offset, row, traits));
+            }
+            while let Some(step) = steps.next_if(|&(at, ..)| at <= behind) {
+                body = Some(step);
+            }
+            if let Some((_, row, traits)) = body {
+                self.rows.push((behind, row, traits));
+            }
         }
+        self.rows.extend(steps);
     }
 }
 

@@ -104,6 +104,9 @@ impl Frame {
     }
 }
 
+/// More than a function and all it may be chained to have registers to save.
+const MAX_STEPS: usize = 512;
+
 /// A function's codes and those of the functions it is chained to, in the order in which they were executed.
 #[derive(Debug, Default)]
 pub(super) struct Prologue {
@@ -131,6 +134,9 @@ impl Prologue {
                 // What a function is chained to was executed before it was entered.
                 let offset = if is_own { offset.into() } else { 0 };
                 let UnwindInfo { frame_register, frame_offset, .. } = info;
+                if self.steps.len() == MAX_STEPS {
+                    return None;
+                }
                 self.steps.push(Step { offset, operation, frame_register, frame_offset });
             }
             let Some(primary) = info.chained else {
