@@ -22,7 +22,8 @@ fn theirs(bytes: &[u8]) -> Option<u64> {
     evaluation.set_max_iterations(1000);
     match evaluation.evaluate().ok()? {
         EvaluationResult::Complete => match evaluation.result().as_slice() {
-            [piece] => match piece.location {
+            // A branch into another operation's operand may find one that makes pieces, as no CFA has.
+            [piece] if piece.size_in_bits.is_none() => match piece.location {
                 Location::Address { address } => Some(address),
                 Location::Value { value: Value::Generic(value) } => Some(value),
                 _ => None,
