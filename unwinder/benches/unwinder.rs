@@ -21,9 +21,10 @@ use std::collections::BTreeMap;
 use std::env;
 use std::hint::black_box;
 
+use unwinder::aarch64::Aarch64;
 use unwinder::{StopReason, UnwindTable, Unwinder};
 
-use corpus::{Captured, Module, Run, Space, saved};
+use corpus::{Captured, Module, Platform, Run, Space, saved};
 use framehop_peer::Peer;
 
 /// One of the stacks is 10,000 deep.
@@ -41,6 +42,16 @@ const FILES: [&str; 8] = [
     "/usr/lib/chromium/chromium",
 ];
 
+/// Programs for aarch64, which run on an emulated processor: name, source and compiler's flags.
+const AARCH64: [(&str, &str, &[&str]); 6] = [
+    ("aarch64/c", "walks.c", &[]),
+    ("aarch64/c-O0", "walks.c", &["-O0"]),
+    ("aarch64/signed", "walks.c", &["-mbranch-protection=standard"]),
+    ("aarch64/frame_pointers", "walks.c", &["-fno-omit-frame-pointer"]),
+    ("aarch64/static", "walks.c", &["-static"]),
+    ("aarch64/cpp", "exceptions.cc", &[]),
+];
+
 /// What can be asked for by name, beside a corpus.
 const SECTIONS: [&str; 4] = ["ends", "times", "guesses", "files"];
 
@@ -55,7 +66,7 @@ fn main() {
         match section {
             "ends" => completeness(&corpora),
             "times" => times(&corpora),
-            "guesses" => guesses(&corpora),
+            "guesses" => guesses(&corpora, |name| is_asked(name, &names)),
             _ => files(),
         }
     }
@@ -238,9 +249,9 @@ struct Guesses {
 }
 
 impl Guesses {
-    fn of(corpus: &Corpus, without: impl Fn(&Module) -> bool) -> Self {
+    fn of<A: Platform>(runs: &[Run<A>], without: impl Fn(&Module<A>) -> bool) -> Self {
         let mut guesses = Guesses::default();
-        for run in &corpus.runs {
+        for run in runs {
             let space = run.space.stripped(&without);
             let mut unwinder = Unwinder::with_depth_limit(DEPTH_LIMIT);
             for stack in &run.stacks {
@@ -250,7 +261,7 @@ impl Guesses {
         guesses
     }
 
-    fn count(&mut self, unwinder: &mut Unwinder, space: &Space, stack: &Captured) {
+    fn count<A: Platform>(&mut self, unwinder: &mut Unwinder<A>, space: &Space<A>, stack: &Captured<A>) {
         let mut frames = Vec::new();
         let stop = unwinder.unwind(space, &stack.registers, &stack.stack(), |frame| frames.push(frame));
         for (at, frame) in frames.iter().enumerate() {
@@ -278,16 +289,25 @@ impl Guesses {
     }
 }
 
-fn guesses(corpora: &[Corpus]) {
+fn guesses(corpora: &[Corpus], is_asked: impl Fn(&str) -> bool) {
     println!("\nGuessed callers");
     // What gdb can't walk has no witness of every frame.
     for corpus in corpora.iter().filter(|corpus| !["go", "java", "node"].contains(&&*corpus.name)) {
-        let of_none = Guesses::of(corpus, |_| true);
-        let of_program =
-            Guesses::of(corpus, |module| !module.name.contains(".so") && module.name != "[vdso]");
-        println!("{:12} no rules at all      {}", corpus.name, of_none.line());
-        println!("{:12} none of the program  {}", "", of_program.line());
+        print_guesses(&corpus.name, &corpus.runs);
     }
+    for (name, source, flags) in AARCH64 {
+        let run = is_asked(name).then(|| corpus::run_on::<Aarch64>(source, flags)).flatten();
+        if let Some(run) = run {
+            print_guesses(name, &[run]);
+        }
+    }
+}
+
+fn print_guesses<A: Platform>(name: &str, runs: &[Run<A>]) {
+    let of_none = Guesses::of(runs, |_| true);
+    let of_program = Guesses::of(runs, |module| !module.name.contains(".so") && module.name != "[vdso]");
+    println!("{name:22} no rules at all      {}", of_none.line());
+    println!("{:22} none of the program  {}", "", of_program.line());
 }
 
 /// From a file's bytes to a table, which is ready for its first stack then, and from there to all rows compiled.

@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use crate::prologue::Prologue;
 use crate::table::{RegisterNumber, RuleView, Saved, Traits};
 use crate::{StackMemory, StopReason};
 
@@ -27,6 +28,8 @@ pub(crate) trait Machine: Copy + Debug + Eq + 'static {
     const FOLLOWED: &[RegisterNumber];
     /// Whether a call leaves the return address in a register: no rule for it then says that it is still there.
     const RETURNS_BY_REGISTER: bool;
+    /// Whether code keeps the frame pointer for frame records alone, by the rules of the platform.
+    const KEEPS_FRAME_POINTER: bool;
     const NOTHING_SAVED: Self::Saved;
 
     /// A thread's registers by DWARF number.
@@ -51,12 +54,14 @@ pub(crate) trait Machine: Copy + Debug + Eq + 'static {
     /// Whether a call frame instruction says that from here on the return address is signed, or no longer is.
     fn toggles_signature(opcode: u8) -> bool;
 
-    /// How much code [`Self::interrupted`] looks at; at most [`LONGEST_CODE`].
+    /// How much code [`Self::is_signal_return`] looks at; at most [`LONGEST_CODE`].
     const SIGNAL_RETURN: usize;
 
-    /// The registers that a signal interrupted, if `code`, [`Self::SIGNAL_RETURN`] bytes long, is what a signal handler
-    /// returns to, and `handler` are the registers there.
-    fn interrupted<M: StackMemory>(code: &[u8], handler: &Self::Values, stack: &M) -> Option<Self::Values>;
+    /// Whether `code`, [`Self::SIGNAL_RETURN`] bytes long, is what a signal handler returns to.
+    fn is_signal_return(code: &[u8]) -> bool;
+
+    /// The registers that a signal interrupted; `at_return` are those where its handler returns to.
+    fn interrupted<M: StackMemory>(at_return: &Self::Values, stack: &M) -> Option<Self::Values>;
 
     /// At most [`LONGEST_CODE`].
     const LONGEST_CALL: usize;
@@ -70,6 +75,13 @@ pub(crate) trait Machine: Copy + Debug + Eq + 'static {
     /// Whether `code`, [`Self::LONGEST_STUB`] bytes long, does nothing but jump on: an entry of a linkage table, or a
     /// JIT compiler's stub.
     fn is_stub(code: &[u8]) -> bool;
+
+    /// What a function has done to the stack; `code` is from its first instruction on up to the one that is about to run.
+    fn prologue(code: &[u8]) -> Prologue;
+
+    /// Where, from its beginning, `code` jumps to before it does anything to the stack: a function that only hands on to
+    /// another.
+    fn tail_jump(code: &[u8]) -> Option<i64>;
 }
 
 /// Room for the code that any architecture looks at.
@@ -102,8 +114,21 @@ pub(crate) trait Core: Copy + Debug + Eq {
     /// The caller as at a function's first instruction.
     fn by_entry<M: StackMemory>(self, stack: &M) -> Option<Self>;
 
-    /// The caller that the return address `ip` in a `slot` of the stack leads to.
-    fn by_slot<M: StackMemory>(self, slot: u64, ip: u64, stack: &M) -> Option<Self>;
+    /// The caller that the `word` in a `slot` of the stack leads to, if that is this function's return address.
+    fn by_slot<M: StackMemory>(self, slot: u64, word: u64, stack: &M) -> Option<Self>;
+
+    /// The same, where the function is known to have begun with `prologue`: with the stack pointer `entry` at its first
+    /// instruction.
+    fn by_prologue<M: StackMemory>(
+        self,
+        word: u64,
+        entry: u64,
+        prologue: Prologue,
+        stack: &M,
+    ) -> Option<Self>;
+
+    /// The address that a word on the stack is, if it is a return address.
+    fn return_address(self, word: u64) -> u64;
 }
 
 /// The bytes of assembly, as the assembler of a toolchain with this prefix makes them.

@@ -3,28 +3,35 @@
 //! Candidates, in the order in which they are believed:
 //!
 //! 1. the frame pointer's, where the call before its return address is of this very function;
-//! 2. of the words on the stack that are the return address of a call of this very function, the one whose call names the
-//!    nearest address: no function begins within another;
-//! 3. the frame pointer's, where there is any call before its return address;
-//! 4. the nearest word on the stack that is the return address of a call that may be of this function;
-//! 5. the nearest that is one of a call of another function, which may have jumped on to this one.
+//! 2. of the words on the stack up to there, the first that is the return address of a call of this very function and lies
+//!    where the function's first instructions leave it: they store registers and lower the stack pointer;
+//! 3. of those that are the return address of a call of this function, the one whose call names the nearest address: no
+//!    function begins within another;
+//! 4. the frame pointer's, where there is any call before its return address (on architectures whose rules have code keep
+//!    the frame pointer, before 3);
+//! 5. the nearest word on the stack that is the return address of a call that may be of this function, or of a signal
+//!    handler;
+//! 6. the nearest that is one of a call of another function, which may have jumped on to this one.
 //!
 //! Where calls leave the return address in a register, the innermost frame may have its own still there: that is believed
 //! as the frame pointer's is, and after it, if both have the same to say for them.
 //!
 //! A return address is one in executable memory with a call instruction before it. The call is of this function where it
-//! names an address shortly before the frame's; it may be where it names none (a register, a word in memory) or the
-//! address of a jump (a linkage table's, a JIT compiler's stub). Where the address space has no code to look at, the frame
-//! pointer is believed, and then what a function finds when it is called.
+//! names an address shortly before the frame's, or of one that does nothing but jump there; it may be where it names none (a
+//! register, a word in memory) or the address of a jump (a linkage table's, a JIT compiler's stub). Where the address space
+//! has no code to look at, the frame pointer is believed, and then what a function finds when it is called.
 
 use std::cmp::Reverse;
 
 use crate::arch::{Call, Core, LONGEST_CODE};
+use crate::prologue::{LONGEST_PROLOGUE, Prologue};
 use crate::region;
 use crate::{AddressSpace, Architecture, Frame, FrameKind, StackMemory};
 
-/// How far into a function an address may be for a call of the function to be one of it.
+/// How far into a function an address may be for a call of the function to be one of it, if the stack is as the function's
+/// first instructions leave it; and if it is not, which it need not be.
 const MAX_FUNCTION: u64 = 16 << 10;
+const NEAR: u64 = 1 << 10;
 
 /// Words on the stack that are looked at: frames are hardly larger, and old return addresses lie everywhere.
 const SCANNED: u64 = 256;
@@ -38,6 +45,32 @@ enum Evidence {
     Call,
     /// There is a call of the frame's function before it, which begins this far before the frame's address.
     CallOfThis(Reverse<u64>),
+    /// There is a call of the frame's function before it, and it is where the function's first instructions leave it.
+    Frame,
+}
+
+/// Where a return address may be.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Register,
+    /// In this slot of the stack,
+    Stack(u64),
+    /// where the frame pointer says so.
+    Record(u64),
+}
+
+/// What is known of a return address.
+#[derive(Clone, Copy, Debug)]
+struct Finding {
+    evidence: Evidence,
+    /// The stack pointer at the function's first instruction, and how it went on, where that leads to the address' place.
+    begun: Option<(u64, Prologue)>,
+}
+
+impl From<Evidence> for Finding {
+    fn from(evidence: Evidence) -> Self {
+        Finding { evidence, begun: None }
+    }
 }
 
 /// A frame without a rule and what is known around it.
@@ -62,32 +95,58 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
         if !self.has_code() {
             return by_frame_pointer.or(by_entry.filter(|&core| self.is_plausible(core)));
         }
-        // The end of a chain need not be called: Go's runtime puts an address in `goexit` there, others a zero.
-        let evidence = |core: A::Core| {
-            self.evidence(core.ip()).or((core.frame_pointer() == 0).then_some(Evidence::Call))
-        };
-        let pointed = by_frame_pointer.and_then(|core| Some((evidence(core)?, core)));
-        let held = by_entry.filter(|_| A::RETURNS_BY_REGISTER);
-        let held = held.and_then(|core| Some((self.evidence(core.ip())?, core)));
-        let held = held.filter(|(evidence, _)| *evidence != Evidence::CallOfAnother);
+        let pointed = by_frame_pointer.and_then(|core| self.pointed(core));
+        let held = by_entry.filter(|_| A::RETURNS_BY_REGISTER).and_then(|core| self.held(core));
         let known = match (pointed, held) {
-            (Some(pointed), Some(held)) if held.0 > pointed.0 => Some(held),
+            (Some(pointed), Some(held)) if held.0 > pointed.0 && self.tells_more(&held, &pointed) => {
+                Some(held)
+            }
             _ => pointed.or(held),
         };
-        match known {
-            Some((Evidence::CallOfThis(_), core)) => Some(core),
-            _ => match (self.scan(), known) {
-                (Some((Evidence::CallOfThis(_), core)), _)
-                | (_, Some((_, core)))
-                | (Some((_, core)), None) => Some(core),
-                (None, None) => None,
-            },
+        if let Some((Evidence::Frame | Evidence::CallOfThis(_), core)) = known {
+            return Some(core);
         }
+        // A frame pointer that is not this function's is that of one further out.
+        let end = by_frame_pointer.filter(|_| pointed.is_some()).map_or(u64::MAX, Core::sp);
+        let scanned = self.scan(end);
+        let (_, caller) = match (scanned, known) {
+            (Some(scanned @ (Evidence::Frame, _)), _) => scanned,
+            (_, Some(known @ (Evidence::Call, _))) if A::KEEPS_FRAME_POINTER => known,
+            (Some(scanned @ (Evidence::CallOfThis(_), _)), _) => scanned,
+            (scanned, known) => known.or(scanned)?,
+        };
+        Some(caller)
+    }
+
+    /// The frame pointer's caller.
+    fn pointed(&self, core: A::Core) -> Option<(Evidence, A::Core)> {
+        match self.finding(core.ip(), Place::Record(core.sp().wrapping_sub(8))) {
+            Some(finding) => Some(self.found(finding, core.ip(), || Some(core))?),
+            // The end of a chain need not be called: Go's runtime puts an address in `goexit` there, others a zero.
+            None => (core.frame_pointer() == 0).then_some((Evidence::Call, core)),
+        }
+    }
+
+    /// The caller that the register for return addresses leads to.
+    fn held(&self, core: A::Core) -> Option<(Evidence, A::Core)> {
+        let finding = self.finding(core.ip(), Place::Register)?;
+        let held = self.found(finding, core.ip(), || Some(core))?;
+        (held.0 != Evidence::CallOfAnother).then_some(held)
+    }
+
+    /// Whether the register that holds a return address is to be believed before the frame pointer. The call may be one
+    /// that this frame made and that is over, of a function before this one: then it lies behind that function's beginning.
+    fn tells_more(&self, held: &(Evidence, A::Core), pointed: &(Evidence, A::Core)) -> bool {
+        let Evidence::CallOfThis(Reverse(into)) = held.0 else { return false };
+        let behind = held.1.ip().wrapping_sub(self.frame.address.wrapping_sub(into));
+        matches!(pointed.0, Evidence::CallOfThis(_)) || behind >= MAX_FUNCTION
     }
 
     /// A return address is executable; a chain of frame pointers ends in two zeros.
     fn is_plausible(&self, caller: A::Core) -> bool {
-        (caller.ip() == 0 && caller.frame_pointer() == 0) || self.is_executable(caller.ip().wrapping_sub(1))
+        (caller.ip() == 0 && caller.frame_pointer() == 0)
+            || self.is_executable(caller.ip().wrapping_sub(1))
+            || is_signal_return(self.space, caller.ip())
     }
 
     fn is_executable(&self, address: u64) -> bool {
@@ -98,35 +157,89 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
         self.space.code(self.frame.lookup_address(), &mut [0]) == 1
     }
 
-    fn evidence(&self, return_address: u64) -> Option<Evidence> {
+    /// What speaks for the return address `word` in a place.
+    fn finding(&self, word: u64, place: Place) -> Option<Finding> {
+        let return_address = self.core.return_address(word);
+        let Some(call) = self.call_before(return_address) else {
+            return is_signal_return(self.space, return_address).then_some(Evidence::Call.into());
+        };
+        let Call::Direct(distance) = call else { return Some(Evidence::Call.into()) };
+        let target = return_address.wrapping_add_signed(distance.into());
+        let mut buffer = [0; LONGEST_CODE];
+        let jumps = code(self.space, target, buffer.get_mut(..A::LONGEST_STUB)?).map(A::is_stub);
+        // A linkage table may lie as near as a function's beginning.
+        let of_this = if jumps == Some(true) { None } else { self.finding_of_call(target, place) };
+        let onward = || self.finding_of_call(target.wrapping_add_signed(self.tail_jump(target)?), place);
+        let other = if jumps == Some(false) { Evidence::CallOfAnother } else { Evidence::Call };
+        of_this.or_else(onward).or(Some(other.into()))
+    }
+
+    fn call_before(&self, return_address: u64) -> Option<Call> {
         if !self.is_executable(return_address.checked_sub(1)?) {
             return None;
         }
-        let mut buffer = [0; LONGEST_CODE];
-        match A::call_at_end(code_before(self.space, return_address, &mut buffer)?)? {
-            Call::Direct(distance) => {
-                let target = return_address.wrapping_add_signed(distance.into());
-                let into = self.frame.address.wrapping_sub(target);
-                if into < MAX_FUNCTION {
-                    return Some(Evidence::CallOfThis(Reverse(into)));
-                }
-                let code = code(self.space, target, buffer.get_mut(..A::LONGEST_STUB)?);
-                let jumps = code.is_none_or(A::is_stub);
-                Some(if jumps { Evidence::Call } else { Evidence::CallOfAnother })
-            }
-            Call::Indirect => Some(Evidence::Call),
-        }
+        A::call_at_end(code_before(self.space, return_address, &mut [0; LONGEST_CODE])?)
     }
 
-    /// The likeliest return address on the stack.
-    fn scan(&self) -> Option<(Evidence, A::Core)> {
+    /// What a call of the function at `target` says, if that may be the frame's.
+    fn finding_of_call(&self, target: u64, place: Place) -> Option<Finding> {
+        let into = self.frame.address.wrapping_sub(target);
+        if into >= MAX_FUNCTION {
+            return None;
+        }
+        let mut buffer = [0; LONGEST_PROLOGUE];
+        let prologue = A::prologue(self.function(target, into, &mut buffer));
+        let entry = self.core.sp().wrapping_add(prologue.lowered);
+        let entry = match place {
+            Place::Register => prologue.return_address.is_none().then_some(entry),
+            Place::Stack(slot) => (prologue.return_slot(entry) == Some(slot)).then_some(entry),
+            Place::Record(slot) => prologue.entry_by_record(slot),
+        };
+        let evidence = match (entry, place) {
+            // The call may be over, and the register as it left it.
+            (Some(_), Place::Stack(_) | Place::Record(_)) => Evidence::Frame,
+            _ if into < NEAR => Evidence::CallOfThis(Reverse(into)),
+            _ => Evidence::Call,
+        };
+        Some(Finding { evidence, begun: entry.map(|entry| (entry, prologue)) })
+    }
+
+    /// The code of the function at `entry`, of `length` bytes or of as many as are looked at.
+    fn function<'b>(&self, entry: u64, length: u64, buffer: &'b mut [u8; LONGEST_PROLOGUE]) -> &'b [u8] {
+        let read = self.space.code(entry, buffer).min(length.try_into().unwrap_or(LONGEST_PROLOGUE));
+        buffer.get(..read).unwrap_or_default()
+    }
+
+    fn tail_jump(&self, entry: u64) -> Option<i64> {
+        A::tail_jump(self.function(entry, u64::MAX, &mut [0; LONGEST_PROLOGUE]))
+    }
+
+    /// The caller that a return address leads to: by how the function began, if that is known.
+    fn found(
+        &self,
+        finding: Finding,
+        word: u64,
+        otherwise: impl FnOnce() -> Option<A::Core>,
+    ) -> Option<(Evidence, A::Core)> {
+        let core = match finding.begun {
+            Some((entry, prologue)) => self.core.by_prologue(word, entry, prologue, self.stack),
+            None => otherwise(),
+        };
+        Some((finding.evidence, core?))
+    }
+
+    /// The likeliest return address on the stack below `end`.
+    fn scan(&self, end: u64) -> Option<(Evidence, A::Core)> {
         let mut best: Option<(Evidence, A::Core)> = None;
-        for word in 0..SCANNED {
-            let slot = self.core.sp().checked_add(word * 8)?;
-            let Ok(address) = self.stack.read_u64(slot) else { break };
-            let Some(evidence) = self.evidence(address) else { continue };
-            if best.is_none_or(|(known, _)| evidence > known) {
-                best = Some((evidence, self.core.by_slot(slot, address, self.stack)?));
+        for number in 0..SCANNED {
+            let slot = self.core.sp().checked_add(number * 8)?;
+            if slot >= end || matches!(best, Some((Evidence::Frame, _))) {
+                break;
+            }
+            let Ok(word) = self.stack.read_u64(slot) else { break };
+            let Some(finding) = self.finding(word, Place::Stack(slot)) else { continue };
+            if best.is_none_or(|(known, _)| finding.evidence > known) {
+                best = self.found(finding, word, || self.core.by_slot(slot, word, self.stack)).or(best);
             }
         }
         best
@@ -143,8 +256,15 @@ pub(crate) fn code_before<'b, A: Architecture>(
     code(space, start, buffer.get_mut(..A::LONGEST_CALL)?)
 }
 
+/// Whether `address` is that of the code that a signal handler returns to.
+pub(crate) fn is_signal_return<A: Architecture>(space: &impl AddressSpace<A>, address: u64) -> bool {
+    let mut buffer = [0; LONGEST_CODE];
+    let code = buffer.get_mut(..A::SIGNAL_RETURN).and_then(|buffer| code(space, address, buffer));
+    code.is_some_and(A::is_signal_return)
+}
+
 /// All of `buffer`, filled with the code at `address`.
-pub(crate) fn code<'b, A: Architecture>(
+fn code<'b, A: Architecture>(
     space: &impl AddressSpace<A>,
     address: u64,
     buffer: &'b mut [u8],

@@ -46,6 +46,7 @@ mod general;
 mod guess;
 mod memory;
 mod pe;
+mod prologue;
 mod region;
 mod registers;
 mod rule;

@@ -56,7 +56,11 @@ fn needs_all<A: Architecture>(rule: &RuleView<'_>) -> bool {
         CfaRule::Unsupported => false,
     };
     let followed = |register| A::FOLLOWED.contains(&register) || register == rule.traits.return_address;
+    let return_address = rule.traits.return_address;
+    // Where calls return by a register it need not be the usual one: some of glibc's return by x15.
+    let is_kept = rule.register(return_address) == RegisterRule::Unspecified;
     cfa_needs
+        || is_kept && !is_quick::<A>(return_address.into())
         || rule.saved.iter().filter(|saved| followed(saved.register())).any(|saved| match saved.rule() {
             RegisterRule::Register(source) => !is_quick::<A>(source.into()),
             RegisterRule::Expression(span) | RegisterRule::ValExpression(span) => expression_needs(span),

@@ -10,7 +10,7 @@ use std::num::NonZeroU64;
 use crate::arch::{Core, LONGEST_CODE};
 use crate::cache::{CacheKey, RuleCache};
 use crate::general::{GeneralStep, Known};
-use crate::guess::{Guess, code, code_before};
+use crate::guess::{Guess, code_before, is_signal_return};
 use crate::region::{self, Region, RegionMemory};
 use crate::rule::{Rule, RuleOf};
 use crate::table::RuleId;
@@ -278,9 +278,10 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
 
     /// The frame that a signal interrupted, if `frame` is the code that its handler returns to.
     fn interrupted(&self, frame: Frame, registers: &Registers<A>) -> Option<Caller<A>> {
-        let mut buffer = [0; LONGEST_CODE];
-        let code = code(self.space, frame.address, buffer.get_mut(..A::SIGNAL_RETURN)?)?;
-        let registers = Registers { values: A::interrupted(code, &registers.values, self.stack)? };
+        if !is_signal_return(self.space, frame.address) {
+            return None;
+        }
+        let registers = Registers { values: A::interrupted(&registers.values, self.stack)? };
         Some(Caller {
             switched: self.is_elsewhere(&registers),
             registers,

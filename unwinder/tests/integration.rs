@@ -4,6 +4,8 @@
 
 mod corpus;
 mod debug_files;
+#[path = "../benches/framehop_peer/mod.rs"]
+mod framehop_peer;
 mod fuzzing;
 mod guesses;
 mod hostile;

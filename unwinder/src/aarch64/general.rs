@@ -21,5 +21,6 @@ pub(super) fn return_to(caller: &mut Values, found: Option<u64>, traits: Traits)
         caller.set(LR, address);
     }
     caller.set(PC, address);
+    *caller = caller.with_exact_sp();
     Some(())
 }

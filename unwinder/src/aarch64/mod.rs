@@ -4,12 +4,14 @@
 
 mod call;
 mod general;
+mod prologue;
 mod quick;
 mod registers;
 mod rule;
 mod signal;
 
 use crate::arch::{Call, Machine};
+use crate::prologue::Prologue;
 use crate::table::{RegisterNumber, RuleView, Saved, Traits};
 use crate::{Architecture, StackMemory};
 
@@ -31,6 +33,7 @@ impl Machine for Aarch64 {
     const SP: RegisterNumber = SP;
     const FOLLOWED: &[RegisterNumber] = &[FP, LR, SP];
     const RETURNS_BY_REGISTER: bool = true;
+    const KEEPS_FRAME_POINTER: bool = true;
     const NOTHING_SAVED: Self::Saved = [Saved::NONE; REGISTER_COUNT];
 
     type Values = Values;
@@ -61,8 +64,12 @@ impl Machine for Aarch64 {
 
     const SIGNAL_RETURN: usize = signal::SIGNAL_RETURN;
 
-    fn interrupted<M: StackMemory>(code: &[u8], handler: &Values, stack: &M) -> Option<Values> {
-        signal::interrupted(*code.first_chunk()?, handler, stack)
+    fn is_signal_return(code: &[u8]) -> bool {
+        code.first_chunk().is_some_and(|code| signal::is_signal_return(*code))
+    }
+
+    fn interrupted<M: StackMemory>(at_return: &Values, stack: &M) -> Option<Values> {
+        signal::interrupted(at_return, stack)
     }
 
     const LONGEST_CALL: usize = call::LONGEST_CALL;
@@ -74,5 +81,13 @@ impl Machine for Aarch64 {
 
     fn is_stub(code: &[u8]) -> bool {
         code.first_chunk().is_some_and(|code| call::is_stub(*code))
+    }
+
+    fn prologue(code: &[u8]) -> Prologue {
+        prologue::prologue(code)
+    }
+
+    fn tail_jump(code: &[u8]) -> Option<i64> {
+        prologue::tail_jump(code)
     }
 }

@@ -4,6 +4,7 @@
 use super::registers::ReturnAddressMask;
 use super::rule::{Base, Quick};
 use crate::memory::read_slot;
+use crate::prologue::Prologue;
 use crate::{StackMemory, StopReason, arch};
 
 /// The registers that a quick walk follows.
@@ -83,12 +84,31 @@ impl arch::Core for Core {
 
     /// `(pc, sp, x29) = (*slot, slot + 8 or more, *(slot - 8) or x29)`: with the return address the caller's `x29` is
     /// saved, if this function saves it at all.
-    fn by_slot<M: StackMemory>(self, slot: u64, ip: u64, stack: &M) -> Option<Core> {
+    fn by_slot<M: StackMemory>(self, slot: u64, word: u64, stack: &M) -> Option<Core> {
         let sp = slot.checked_add(8)?;
         let below = slot.checked_sub(8).filter(|&below| below >= self.sp);
         let saved = below.and_then(|below| stack.read_u64(below).ok());
         // A frame pointer leads up the stack, and not out of it.
         let fp = saved.filter(|&fp| fp >= sp && fp.is_multiple_of(8) && stack.read_u64(fp).is_ok());
-        Some(self.guessed(ip, sp, fp.unwrap_or(self.fp), false))
+        Some(self.guessed(word, sp, fp.unwrap_or(self.fp), false))
+    }
+
+    /// `(pc, sp, x29) = (word, entry, *(entry - n) or x29)`
+    fn by_prologue<M: StackMemory>(
+        self,
+        word: u64,
+        entry: u64,
+        prologue: Prologue,
+        stack: &M,
+    ) -> Option<Core> {
+        let fp = match prologue.frame_pointer {
+            Some(below) => stack.read_u64(entry.wrapping_sub(below)).ok()?,
+            None => self.fp,
+        };
+        Some(self.guessed(word, entry, fp, true))
+    }
+
+    fn return_address(self, word: u64) -> u64 {
+        self.mask.strip(word)
     }
 }

@@ -46,7 +46,7 @@ pub(crate) struct Values {
     numbered: [u64; REGISTER_COUNT],
     pub(super) mask: ReturnAddressMask,
     /// See [`Core::exact_sp`].
-    exact_sp: bool,
+    pub(super) exact_sp: bool,
 }
 
 impl AsRef<[u64]> for Values {
@@ -64,6 +64,10 @@ impl AsMut<[u64]> for Values {
 impl Values {
     pub(super) fn get(&self, register: RegisterNumber) -> u64 {
         self.numbered.get(usize::from(register)).copied().unwrap_or_default()
+    }
+
+    pub(super) fn with_exact_sp(self) -> Self {
+        Values { exact_sp: true, ..self }
     }
 
     pub(super) fn set(&mut self, register: RegisterNumber, value: u64) {

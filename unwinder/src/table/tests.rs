@@ -6,6 +6,7 @@ use std::process::Command;
 
 use gimli::{
     BaseAddresses, CieOrFde, DebugFrame, EhFrame, EndianSlice, LittleEndian, UnwindContext, UnwindSection,
+    UnwindTableRow, Vendor,
 };
 use object::{Object, ObjectSection, ObjectSegment};
 
@@ -13,9 +14,37 @@ use super::{CfaRule, ExpressionSpan, RegisterRule, UnwindTable};
 use crate::arch::Core;
 use crate::general::{GeneralStep, Known};
 use crate::rule::{Rule, RuleOf};
-use crate::{Architecture, Registers, StackMemory, StackReadError, StopReason, x86_64};
+use crate::x86_64::{self, X86_64};
+use crate::{Architecture, Registers, StackMemory, StackReadError, StopReason};
+
+mod aarch64;
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
+
+/// An architecture whose tables are compared with gimli's reading.
+trait Tested: Architecture {
+    const VENDOR: Vendor;
+
+    /// Distinct values, the frame pointer's above the stack pointer's.
+    fn registers() -> Registers<Self>;
+
+    /// Whether the return address is signed.
+    fn is_signed(row: &UnwindTableRow<usize>) -> bool;
+}
+
+impl Tested for X86_64 {
+    const VENDOR: Vendor = Vendor::Default;
+
+    fn registers() -> x86_64::Registers {
+        let mut gprs = std::array::from_fn(|register| 0x7fff_0000_0000 + 0x1_0000 * register as u64);
+        gprs.swap(6, 7);
+        x86_64::Registers::new(0x40_0123, gprs)
+    }
+
+    fn is_signed(_row: &UnwindTableRow<usize>) -> bool {
+        false
+    }
+}
 
 /// Memory whose every word is known from its address.
 struct Scrambled;
@@ -62,8 +91,8 @@ fn expected_register(rule: Option<gimli::RegisterRule<usize>>, is_return_address
 }
 
 /// Compares the first and the last address of every row of every function.
-fn compare<'a, S: UnwindSection<Slice<'a>>>(
-    table: &UnwindTable,
+fn compare<'a, A: Tested, S: UnwindSection<Slice<'a>>>(
+    table: &UnwindTable<A>,
     section: &S,
     bases: &BaseAddresses,
 ) -> Compared {
@@ -101,10 +130,10 @@ fn compare<'a, S: UnwindSection<Slice<'a>>>(
     compared
 }
 
-fn compare_row(
-    table: &UnwindTable,
+fn compare_row<A: Tested>(
+    table: &UnwindTable<A>,
     address: u64,
-    row: &gimli::UnwindTableRow<usize>,
+    row: &UnwindTableRow<usize>,
     (return_address, signal): (u16, bool),
 ) -> bool {
     let (id, quick) = table.locate(address).unwrap_or_else(|| panic!("no rule at {address:#x}"));
@@ -112,21 +141,15 @@ fn compare_row(
         .with_rule(id, |view| {
             assert_eq!(view.cfa, expected_cfa(row.cfa()), "CFA at {address:#x}");
             assert_eq!(view.traits.signal, signal, "signal at {address:#x}");
-            for register in 0..17 {
+            assert_eq!(view.traits.signed, A::is_signed(row), "signed at {address:#x}");
+            for register in 0..A::REGISTER_COUNT as u16 {
                 let expected =
                     expected_register(row.register(gimli::Register(register)), register == return_address);
                 assert_eq!(view.register(register as u8), expected, "register {register} at {address:#x}");
             }
-            compare_quick(quick, view, &registers())
+            compare_quick(quick, view, &A::registers())
         })
         .unwrap()
-}
-
-/// Distinct values, the frame pointer's above the stack pointer's.
-fn registers() -> x86_64::Registers {
-    let mut gprs = std::array::from_fn(|register| 0x7fff_0000_0000 + 0x1_0000 * register as u64);
-    gprs.swap(6, 7);
-    x86_64::Registers::new(0x40_0123, gprs)
 }
 
 /// The quick form against the full one, on registers and memory whose values are all distinct.
@@ -166,14 +189,14 @@ fn section<'d>(file: &object::File<'d>, name: &str) -> Option<(u64, std::borrow:
 }
 
 /// Compares with `.eh_frame`, or where there is none with `.debug_frame`.
-fn compare_file(data: &[u8]) -> Compared {
+fn compare_file<A: Tested>(data: &[u8]) -> Compared {
     let file = object::File::parse(data).unwrap();
     let name = if section(&file, ".eh_frame").is_some() { ".eh_frame" } else { ".debug_frame" };
-    compare_section(data, name)
+    compare_section::<A>(data, name)
 }
 
-fn compare_section(data: &[u8], name: &str) -> Compared {
-    let table = <UnwindTable>::from_elf(data).unwrap();
+fn compare_section<A: Tested>(data: &[u8], name: &str) -> Compared {
+    let table = UnwindTable::<A>::from_elf(data).unwrap();
     let file = object::File::parse(data).unwrap();
     let mut bases = BaseAddresses::default();
     let (address, bytes) = section(&file, name).unwrap();
@@ -188,10 +211,13 @@ fn compare_section(data: &[u8], name: &str) -> Compared {
                 bases = set(bases, address);
             }
         }
-        return compare(&table, &EhFrame::new(&bytes, LittleEndian), &bases);
+        let mut eh_frame = EhFrame::new(&bytes, LittleEndian);
+        eh_frame.set_vendor(A::VENDOR);
+        return compare(&table, &eh_frame, &bases);
     }
     let mut debug_frame = DebugFrame::new(&bytes, LittleEndian);
     debug_frame.set_address_size(8);
+    debug_frame.set_vendor(A::VENDOR);
     compare(&table, &debug_frame, &bases)
 }
 
@@ -202,12 +228,12 @@ fn sysroot_driver() -> Option<PathBuf> {
     entries.into_iter().find(|path| path.to_string_lossy().contains("librustc_driver"))
 }
 
-fn assert_agrees(path: &Path) {
+fn assert_agrees<A: Tested>(path: &Path) {
     let Ok(data) = std::fs::read(path) else {
         eprintln!("SKIPPED: {} is not on this machine", path.display());
         return;
     };
-    let compared = compare_file(&data);
+    let compared = compare_file::<A>(&data);
     eprintln!("{}: {compared:?}", path.display());
     assert!(compared.functions > 10 && compared.rows > compared.functions, "{compared:?}");
     assert_eq!(compared.errors, 0);
@@ -221,44 +247,50 @@ fn library(name: &str) -> PathBuf {
 
 #[test]
 fn libc_agrees_with_gimli() {
-    assert_agrees(&library("libc.so.6"));
+    assert_agrees::<X86_64>(&library("libc.so.6"));
 }
 
 #[test]
 fn the_runtime_linker_agrees_with_gimli() {
-    assert_agrees(&library("ld-linux-x86-64.so.2"));
+    assert_agrees::<X86_64>(&library("ld-linux-x86-64.so.2"));
 }
 
 #[test]
 fn libstdcxx_agrees_with_gimli() {
-    assert_agrees(&library("libstdc++.so.6"));
+    assert_agrees::<X86_64>(&library("libstdc++.so.6"));
 }
 
 #[test]
 fn openssl_with_its_assembly_agrees_with_gimli() {
-    assert_agrees(&library("libcrypto.so.3"));
+    assert_agrees::<X86_64>(&library("libcrypto.so.3"));
 }
 
 #[test]
 fn this_test_binary_agrees_with_gimli() {
-    assert_agrees(&std::env::current_exe().unwrap());
+    #[cfg(target_arch = "x86_64")]
+    assert_agrees::<X86_64>(&std::env::current_exe().unwrap());
+    #[cfg(target_arch = "aarch64")]
+    assert_agrees::<crate::aarch64::Aarch64>(&std::env::current_exe().unwrap());
 }
 
 #[test]
 fn the_rust_compiler_agrees_with_gimli() {
     match sysroot_driver() {
-        Some(path) => assert_agrees(&path),
+        Some(path) => assert_agrees::<X86_64>(&path),
         None => eprintln!("SKIPPED: there is no librustc_driver in rustc's sysroot"),
     }
 }
 
 /// A debug-info-only build of a small program: `.debug_frame` for its functions, and no `.eh_frame`.
 fn debug_frame_only(compression: &str) -> Option<Vec<u8>> {
-    compiled(&["-fno-asynchronous-unwind-tables"], &["-shared", "-nostdlib", compression])
+    compiled(X86_64_GCC, &["-fno-asynchronous-unwind-tables"], &["-shared", "-nostdlib", compression])
 }
 
-/// A small program, compiled with `flags` and linked with `link`.
-fn compiled(flags: &[&str], link: &[&str]) -> Option<Vec<u8>> {
+/// For x86-64, whatever machine this is.
+const X86_64_GCC: &str = if cfg!(target_arch = "x86_64") { "gcc" } else { "x86_64-linux-gnu-gcc" };
+
+/// A small program, compiled by `gcc` with `flags` and linked with `link`.
+fn compiled(gcc: &str, flags: &[&str], link: &[&str]) -> Option<Vec<u8>> {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("a.c");
     std::fs::write(
@@ -269,7 +301,7 @@ fn compiled(flags: &[&str], link: &[&str]) -> Option<Vec<u8>> {
     .unwrap();
     let output = folder.path().join("a.so");
     // A shared object without start files has no .eh_frame of the C library's.
-    let status = Command::new("gcc")
+    let status = Command::new(gcc)
         .args(["-O1", "-g", "-fPIC", "-Wl,--build-id=none"])
         .args(flags)
         .args(link)
@@ -279,7 +311,7 @@ fn compiled(flags: &[&str], link: &[&str]) -> Option<Vec<u8>> {
     match status {
         Ok(status) if status.success() => Some(std::fs::read(output).unwrap()),
         _ => {
-            eprintln!("SKIPPED: gcc {flags:?} {link:?} can't build here");
+            eprintln!("SKIPPED: {gcc} {flags:?} {link:?} can't build here");
             None
         }
     }
@@ -288,9 +320,9 @@ fn compiled(flags: &[&str], link: &[&str]) -> Option<Vec<u8>> {
 #[test]
 fn functions_of_both_sections_are_known() {
     // The C library's start files have `.eh_frame`, the program `.debug_frame`.
-    let Some(data) = compiled(&["-fno-asynchronous-unwind-tables"], &[]) else { return };
+    let Some(data) = compiled(X86_64_GCC, &["-fno-asynchronous-unwind-tables"], &[]) else { return };
     let (eh_frame, debug_frame) =
-        (compare_section(&data, ".eh_frame"), compare_section(&data, ".debug_frame"));
+        (compare_section::<X86_64>(&data, ".eh_frame"), compare_section::<X86_64>(&data, ".debug_frame"));
     assert!(eh_frame.functions > 0 && eh_frame.errors == 0, "{eh_frame:?}");
     assert!(debug_frame.functions == 3 && debug_frame.errors == 0, "{debug_frame:?}");
 }
@@ -300,7 +332,7 @@ fn debug_frame_is_read_plain_and_compressed() {
     for compression in ["-gz=none", "-gz=zlib", "-gz=zstd"] {
         let Some(mut data) = debug_frame_only(compression) else { continue };
         hide_section(&mut data, ".eh_frame");
-        let compared = compare_file(&data);
+        let compared = compare_file::<X86_64>(&data);
         assert!(compared.functions == 3 && compared.errors == 0, "{compression}: {compared:?}");
     }
 }

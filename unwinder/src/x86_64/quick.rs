@@ -3,6 +3,7 @@
 
 use super::rule::{Quick, SavedBase};
 use crate::memory::read_slot;
+use crate::prologue::Prologue;
 use crate::{StackMemory, StopReason, arch};
 
 /// The registers that a quick walk follows.
@@ -79,12 +80,31 @@ impl arch::Core for Core {
 
     /// `(ip, sp, bp) = (*slot, slot + 8, *(slot - 8) or bp)`: below the return address lies the caller's `bp`, if this
     /// function pushed it first of all.
-    fn by_slot<M: StackMemory>(self, slot: u64, ip: u64, stack: &M) -> Option<Core> {
+    fn by_slot<M: StackMemory>(self, slot: u64, word: u64, stack: &M) -> Option<Core> {
         let sp = slot.checked_add(8)?;
         let below = slot.checked_sub(8).filter(|&below| below >= self.sp);
         let pushed = below.and_then(|below| stack.read_u64(below).ok());
         // A frame pointer leads up the stack, and not out of it.
         let bp = pushed.filter(|&bp| bp >= sp && bp.is_multiple_of(8) && stack.read_u64(bp).is_ok());
-        Some(Core { ip, sp, bp: bp.unwrap_or(self.bp) })
+        Some(Core { ip: word, sp, bp: bp.unwrap_or(self.bp) })
+    }
+
+    /// `(ip, sp, bp) = (word, entry + 8, *(entry - n) or bp)`
+    fn by_prologue<M: StackMemory>(
+        self,
+        word: u64,
+        entry: u64,
+        prologue: Prologue,
+        stack: &M,
+    ) -> Option<Core> {
+        let bp = match prologue.frame_pointer {
+            Some(below) => stack.read_u64(entry.wrapping_sub(below)).ok()?,
+            None => self.bp,
+        };
+        Some(Core { ip: word, sp: entry.checked_add(8)?, bp })
+    }
+
+    fn return_address(self, word: u64) -> u64 {
+        word
     }
 }

@@ -16,17 +16,14 @@ const SIGCONTEXT_IN_UCONTEXT: u64 = 8 + 8 + 24;
 /// By DWARF number: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip.
 const SIGCONTEXT: [u8; 17] = [8, 9, 10, 11, 12, 13, 14, 15, 5, 4, BP, 3, 1, 0, 2, SP, RETURN_ADDRESS];
 
+pub(super) fn is_signal_return(code: [u8; SIGNAL_RETURN]) -> bool {
+    code == LONG || code.starts_with(&SHORT)
+}
+
 /// The registers that the signal interrupted.
-pub(super) fn interrupted<M: StackMemory>(
-    code: [u8; SIGNAL_RETURN],
-    handler: &Values,
-    stack: &M,
-) -> Option<Values> {
-    if code != LONG && !code.starts_with(&SHORT) {
-        return None;
-    }
-    let mut interrupted = *handler;
-    let mut address = handler[usize::from(SP)].checked_add(SIGCONTEXT_IN_UCONTEXT)?;
+pub(super) fn interrupted<M: StackMemory>(at_return: &Values, stack: &M) -> Option<Values> {
+    let mut interrupted = *at_return;
+    let mut address = at_return[usize::from(SP)].checked_add(SIGCONTEXT_IN_UCONTEXT)?;
     for register in SIGCONTEXT {
         interrupted[usize::from(register)] = stack.read_u64(address).ok()?;
         address = address.checked_add(8)?;

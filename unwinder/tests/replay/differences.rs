@@ -30,7 +30,7 @@ pub(super) struct Recursion {
     pub(super) percent: usize,
 }
 
-pub(super) const DIFFERENCES: [Known; 9] = [
+pub(super) const DIFFERENCES: [Known; 15] = [
     // A handler on an alternate stack: gdb reads the interrupted one, too, of which our copy has nothing.
     Known {
         fixture: "signals",
@@ -59,8 +59,8 @@ pub(super) const DIFFERENCES: [Known; 9] = [
         committed: 2,
         percent: 30,
     },
-    // Go's signal handlers run on a stack of their own: what they interrupted is on another, of which our copy has nothing.
-    // gdb goes no further than the code by which the handler returns.
+    // Go's signal handlers have a stack of their own. gdb does not know the code that they return to; we know it, and then
+    // what was interrupted, whose stack is seldom in the copy.
     Known {
         fixture: "go",
         relation: Relation::Longer,
@@ -69,30 +69,72 @@ pub(super) const DIFFERENCES: [Known; 9] = [
         committed: 1,
         percent: 20,
     },
-    // musl's functions have no rules: their callers are guessed.
     Known {
-        fixture: "musl",
-        relation: Relation::Equal,
+        fixture: "go",
+        relation: Relation::Longer,
         stop: StopReason::Root,
-        guessed: true,
-        committed: 13,
-        percent: 100,
+        guessed: false,
+        committed: 0,
+        percent: 20,
     },
+    // musl's functions have no rules: their callers are guessed. What is wrong is a stale return address,
     Known {
         fixture: "musl",
         relation: Relation::Other,
         stop: StopReason::Root,
         guessed: true,
-        committed: 10,
-        percent: 95,
+        committed: 3,
+        percent: 5,
     },
     Known {
         fixture: "musl",
         relation: Relation::Other,
         stop: StopReason::NoMapping,
         guessed: true,
-        committed: 1,
+        committed: 0,
         percent: 5,
+    },
+    // two zeros that a register happens to point to, taken for the end of a chain of frame pointers,
+    Known {
+        fixture: "musl",
+        relation: Relation::Shorter,
+        stop: StopReason::Root,
+        guessed: true,
+        committed: 4,
+        percent: 5,
+    },
+    Known {
+        fixture: "musl",
+        relation: Relation::Shorter,
+        stop: StopReason::Root,
+        guessed: false,
+        committed: 0,
+        percent: 5,
+    },
+    Known {
+        fixture: "musl",
+        relation: Relation::Shorter,
+        stop: StopReason::NoRule,
+        guessed: false,
+        committed: 0,
+        percent: 1,
+    },
+    // a rule that is based on a register which a function without rules had saved.
+    Known {
+        fixture: "musl",
+        relation: Relation::Shorter,
+        stop: StopReason::Unreadable,
+        guessed: true,
+        committed: 3,
+        percent: 15,
+    },
+    Known {
+        fixture: "musl",
+        relation: Relation::Shorter,
+        stop: StopReason::StackExhausted,
+        guessed: true,
+        committed: 0,
+        percent: 15,
     },
     // gdb has no rules for code that was compiled at run time; its guesses lead out of code.
     Known {
@@ -102,6 +144,14 @@ pub(super) const DIFFERENCES: [Known; 9] = [
         guessed: true,
         committed: 3,
         percent: 100,
+    },
+    Known {
+        fixture: "node",
+        relation: Relation::Other,
+        stop: StopReason::Root,
+        guessed: true,
+        committed: 0,
+        percent: 10,
     },
     Known {
         fixture: "java",
@@ -115,5 +165,25 @@ pub(super) const DIFFERENCES: [Known; 9] = [
 
 pub(super) const RECURSIONS: [Recursion; 2] = [
     Recursion { fixture: "node", function: "descend", depth: 41, percent: 98 },
-    Recursion { fixture: "java", function: "descend", depth: 41, percent: 60 },
+    Recursion { fixture: "java", function: "descend", depth: 41, percent: 95 },
+];
+
+/// In how many of the committed samples framehop finds other frames than we do, where there are any.
+pub(super) const FRAMEHOP: [(&str, usize); 9] = [
+    // A realigned stack: the CFA is read by way of another register than `sp` and `bp`, which are all it follows. The runtime
+    // linker's first instructions, which have no rule, are the outermost here; it goes on by what `bp` holds.
+    ("c", 8),
+    ("vdso", 2),
+    // What a handler returns to, without a rule.
+    ("go", 1),
+    // Code without rules and without frame pointers.
+    ("java", 2),
+    ("musl", 25),
+    // `__longjmp`, whose caller's registers are in others; OpenSSL's assembly, whose CFA is an expression.
+    ("longjmp", 2),
+    ("openssl", 5),
+    // `__restore_rt`: its registers are expressions.
+    ("signals", 17),
+    // `_dl_runtime_resolve_xsavec`, whose CFA is based on `rbx`.
+    ("start", 15),
 ];

@@ -9,7 +9,11 @@ use unwinder::{Frame, StopReason, Unwinder};
 
 use crate::corpus::saved::{self, Fixture};
 use crate::corpus::{Captured, Run};
-use differences::{DIFFERENCES, Known, RECURSIONS};
+use crate::framehop_peer::Peer;
+use differences::{DIFFERENCES, FRAMEHOP, Known, RECURSIONS};
+
+/// One of the stacks is 10,000 deep.
+const DEPTH_LIMIT: usize = 20_000;
 
 /// How our chain of addresses relates to the witness's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,8 +99,7 @@ impl fmt::Display for Walked<'_> {
 
 /// Walks every sample of the fixtures and hands it on.
 fn walk_all(fixtures: &[Fixture], mut visit: impl FnMut(&Walked<'_>)) {
-    // One of the stacks is 10,000 deep.
-    let mut unwinder = Unwinder::with_depth_limit(20_000);
+    let mut unwinder = Unwinder::with_depth_limit(DEPTH_LIMIT);
     for fixture in fixtures {
         for (run, stack) in fixture.stacks() {
             visit(&Walked::new(fixture, run, stack, &mut unwinder));
@@ -109,8 +112,7 @@ fn differences(fixtures: &[Fixture]) -> Vec<usize> {
     let mut counts = vec![0; DIFFERENCES.len()];
     let mut unknown = Vec::new();
     walk_all(fixtures, |walked| {
-        let is_plain = walked.relation() == Relation::Equal && walked.stop == StopReason::Root;
-        if is_plain && !walked.is_guessed() {
+        if walked.relation() == Relation::Equal && walked.stop == StopReason::Root {
             return;
         }
         match DIFFERENCES.iter().position(|known| Some(known) == walked.known_difference()) {
@@ -158,5 +160,24 @@ fn recursions_of_compiled_code_have_their_depth() {
             });
             assert!(right * 100 >= total * recursion.percent, "{recursion:?}: {right} of {total}");
         }
+    }
+}
+
+/// framehop over the committed samples: where it finds other frames than we do.
+#[test]
+fn framehop_differs_where_it_is_known_to() {
+    for fixture in &saved::committed() {
+        let mut differ = 0;
+        for run in &fixture.runs {
+            let (mut peer, mut unwinder) = (Peer::new(&run.space), Unwinder::with_depth_limit(DEPTH_LIMIT));
+            for stack in &run.stacks {
+                let mut theirs = Vec::new();
+                peer.walk(stack, |address| theirs.push(address));
+                let ours = Walked::new(fixture, run, stack, &mut unwinder);
+                differ += usize::from(!ours.frames.iter().map(|frame| frame.address).eq(theirs));
+            }
+        }
+        let listed = FRAMEHOP.iter().find(|(name, _)| *name == fixture.name).map_or(0, |(_, count)| *count);
+        assert_eq!(differ, listed, "{}", fixture.name);
     }
 }

@@ -1,0 +1,30 @@
+//! What a function's first instructions do to the stack, which says where the caller is found while the function runs.
+
+/// Bytes of a function that are looked at.
+pub(crate) const LONGEST_PROLOGUE: usize = 96;
+
+/// What a function has done to the stack since its first instruction. Distances count down from where the stack pointer was
+/// then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Prologue {
+    /// By how many bytes it lowered the stack pointer.
+    pub(crate) lowered: u64,
+    /// Where the return address is; `None` while it is in a register.
+    pub(crate) return_address: Option<u64>,
+    /// Where it put the caller's frame pointer; `None` if that is still in the register.
+    pub(crate) frame_pointer: Option<u64>,
+}
+
+impl Prologue {
+    /// Where the return address is, with the stack pointer at `entry` at the first instruction.
+    pub(crate) fn return_slot(&self, entry: u64) -> Option<u64> {
+        Some(entry.wrapping_sub(self.return_address?))
+    }
+
+    /// Where the stack pointer was at the first instruction, if `slot` has the return address of the frame record that the
+    /// function made: the caller's frame pointer is just below.
+    pub(crate) fn entry_by_record(&self, slot: u64) -> Option<u64> {
+        let below = self.return_address?;
+        (self.frame_pointer == Some(below.wrapping_add(8))).then_some(slot.wrapping_add(below))
+    }
+}
