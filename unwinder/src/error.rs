@@ -26,6 +26,12 @@ pub enum TableError {
         /// `e_machine`.
         machine: u16,
     },
+    /// An ELF file that is linked already.
+    #[error("an ELF file of type {kind} (ET_*) is no relocatable object; its own addresses hold")]
+    NotRelocatable {
+        /// `e_type`.
+        kind: u16,
+    },
     /// No segment or section of the file is executable, or the code that the caller named is empty.
     #[error(
         "there is no code (in a file: no executable segment or section), so no address can have an unwind rule"

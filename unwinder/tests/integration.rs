@@ -10,5 +10,6 @@ mod fuzzing;
 mod guesses;
 mod hostile;
 mod jit;
+mod objects;
 mod replay;
 mod walks;

@@ -30,17 +30,34 @@ pub(super) struct ElfFile<'d, R: ReadRef<'d>> {
     sections: SectionTable<'d, Elf, R>,
 }
 
+pub(super) fn check_machine<A: Architecture>(header: &Elf) -> Result<(), TableError> {
+    let machine = header.e_machine(header.endian()?).0;
+    if machine == A::ELF_MACHINE {
+        Ok(())
+    } else {
+        Err(TableError::OtherMachine { wanted: A::NAME, machine })
+    }
+}
+
+/// The bytes of a section that may be compressed.
+pub(super) fn unpack<'d>(
+    section: &'static str,
+    packed: CompressedData<'d>,
+) -> Result<Cow<'d, [u8]>, TableError> {
+    let (packed_size, size) = (packed.data.len() as u64, packed.uncompressed_size);
+    if packed.format != CompressionFormat::None && (size > MAX_UNPACKED || size / MAX_RATIO > packed_size) {
+        return Err(TableError::SectionTooLarge { section, size });
+    }
+    Ok(packed.decompress()?)
+}
+
 impl<'d, R: ReadRef<'d>> ElfFile<'d, R> {
     pub(super) fn parse<A: Architecture>(data: R) -> Result<Self, TableError> {
         let header = Elf::parse(data)?;
-        let endian = header.endian()?;
-        let machine = header.e_machine(endian);
-        if machine.0 != A::ELF_MACHINE {
-            return Err(TableError::OtherMachine { wanted: A::NAME, machine: machine.0 });
-        }
-        let segments = header.program_headers(endian, data)?;
+        check_machine::<A>(header)?;
+        let segments = header.program_headers(LE, data)?;
         // A cut-off section header table is no section header table.
-        let sections = header.sections(endian, data).unwrap_or_default();
+        let sections = header.sections(LE, data).unwrap_or_default();
         Ok(ElfFile { data, header, segments, sections })
     }
 
@@ -90,10 +107,6 @@ impl<'d, R: ReadRef<'d>> ElfFile<'d, R> {
         let Some((compression, offset, size)) = header.compression(LE, self.data)? else {
             return Ok(Some(header.data(LE, self.data)?.into()));
         };
-        let unpacked = compression.ch_size(LE);
-        if unpacked > MAX_UNPACKED || unpacked / MAX_RATIO > size {
-            return Err(TableError::SectionTooLarge { section: NAME, size: unpacked });
-        }
         let format = match compression.ch_type(LE) {
             elf::ELFCOMPRESS_ZLIB => CompressionFormat::Zlib,
             elf::ELFCOMPRESS_ZSTD => CompressionFormat::Zstandard,
@@ -101,7 +114,7 @@ impl<'d, R: ReadRef<'d>> ElfFile<'d, R> {
         };
         let bytes = self.data.read_bytes_at(offset, size);
         let data = bytes.map_err(|()| TableError::SectionTooLarge { section: NAME, size })?;
-        Ok(Some(CompressedData { format, data, uncompressed_size: unpacked }.decompress()?))
+        unpack(NAME, CompressedData { format, data, uncompressed_size: compression.ch_size(LE) }).map(Some)
     }
 
     /// `.gnu_debugdata`, as it is in the file.

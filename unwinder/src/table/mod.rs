@@ -3,6 +3,7 @@
 //! | stage | in | out |
 //! |---|---|---|
 //! | `elf_file`, `debug_data` | an ELF file | its text and its sections, also those that are packed |
+//! | `object_file` | a relocatable object | the same, relocated |
 //! | `code_sections` | a caller's sections | the same |
 //! | `sections` | those | the bytes of `.eh_frame` and `.debug_frame` |
 //! | `functions` | those bytes | each function's start and FDE |
@@ -24,6 +25,7 @@ mod entries;
 mod from_pe;
 mod functions;
 mod index;
+mod object_file;
 mod row;
 mod rows;
 mod rules;

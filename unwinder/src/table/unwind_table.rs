@@ -11,7 +11,7 @@ use super::index::FdeIndex;
 use super::rows::{Found, RowStart, RowStore};
 use super::rules::{RuleId, RuleStore, RuleView};
 use super::sections::{self, FrameSections, Parts};
-use super::{functions, row::Row};
+use super::{functions, object_file, row::Row};
 use crate::cache::CacheKey;
 use crate::rule::{Rule, RuleOf};
 use crate::x86_64::X86_64;
@@ -120,6 +120,23 @@ impl<A: Architecture> UnwindTable<A> {
         D: ReadRef<'e>,
     {
         Self::new(sections::read::<A, R, D>(data, debug)?)
+    }
+
+    /// The table of a relocatable object (`ET_REL`), which code is loaded from without a link: by a JIT compiler, or by the
+    /// kernel as a module. `.eh_frame` and `.debug_frame` are used.
+    ///
+    /// `place` gives the address where an executable section was loaded, by its number in the file and its name
+    /// (names need not be unique), or `None` for one that was not; for a module of Linux these are in
+    /// `/sys/module/NAME/sections`. The table's addresses are those. [`TableError::NotRelocatable`] for other files.
+    ///
+    /// Kernel modules as they are installed have no such section: those of Debian 12 for amd64 (Linux 6.1, 6.12) have ORC
+    /// instead, which the kernel alone reads, those for arm64 (6.12) have frame pointers. The modules in Debian's `-dbg`
+    /// packages have `.debug_frame`.
+    pub fn from_object<'d, R: ReadRef<'d>>(
+        data: R,
+        place: impl FnMut(usize, &str) -> Option<u64>,
+    ) -> Result<Self, TableError> {
+        Self::new(object_file::read::<A, R>(data, place)?)
     }
 
     /// The table of code whose unwind sections the caller has: a JIT compiler's, as the record

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use object::{Object, ObjectSegment};
+use tempfile::TempDir;
 use unwinder::x86_64::X86_64;
 use unwinder::{AddressSpace, CopiedStack, Mapping, Registers, UnwindTable};
 
@@ -170,6 +171,14 @@ pub(crate) fn run(source: &str, flags: &[&str]) -> Option<Run> {
 /// Compiles `tests/programs/<source>` with `flags` and runs it; `None`, and a line that says so, where no compiler
 /// is installed or it lacks what the flags ask for (static libraries).
 pub(crate) fn run_on<A: Platform>(source: &str, flags: &[&str]) -> Option<Run<A>> {
+    let (_folder, binary) = compile::<A>(source, flags)?;
+    let output = A::command(&binary).env_clear().output().unwrap();
+    assert!(output.status.success(), "{source}: {}", output.status);
+    Some(parse(&output.stdout))
+}
+
+/// The compiled file, in a folder that is deleted when it is dropped.
+pub(crate) fn compile<A: Platform>(source: &str, flags: &[&str]) -> Option<(TempDir, PathBuf)> {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let binary = folder.path().join("program");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
@@ -184,9 +193,7 @@ pub(crate) fn run_on<A: Platform>(source: &str, flags: &[&str]) -> Option<Run<A>
         return None;
     }
     assert!(compile(&source).unwrap().success(), "{}", source.display());
-    let output = A::command(&binary).env_clear().output().unwrap();
-    assert!(output.status.success(), "{}: {}", source.display(), output.status);
-    Some(parse(&output.stdout))
+    Some((folder, binary))
 }
 
 /// Stacks inside of the machine's Python interpreter, which calls into a shared object of ours.

@@ -1,4 +1,4 @@
-//! Input: an ELF file. Its table is made, all of it is compiled, and stacks are walked in it.
+//! Input: an ELF file or object. Its table is made, all of it is compiled, and stacks are walked in it.
 
 use unwinder::{CopiedStack, Mapping, UnwindTable, Unwinder};
 
@@ -29,9 +29,14 @@ pub(crate) fn run(data: &[u8]) {
     within_memory(|| use_file(data), bound);
 }
 
+/// Where an object's sections are loaded: apart, and the last ones out of reach.
+fn place(section: usize, _name: &str) -> Option<u64> {
+    (section as u64).checked_mul(0x1000_0000)
+}
+
 /// The size of the file's unwind sections, if it has usable ones.
 fn use_file(data: &[u8]) -> Option<usize> {
-    let table = <UnwindTable>::from_elf(data).ok()?;
+    let table = <UnwindTable>::from_elf(data).or_else(|_| UnwindTable::from_object(data, place)).ok()?;
     let mut unwinder = Unwinder::new();
     let stack: Vec<u8> = (0..512_u64).flat_map(|word| (STACK + word * 24).to_le_bytes()).collect();
     let stack = CopiedStack::new(STACK, &stack, 0);

@@ -1,5 +1,5 @@
-//! What fuzzing starts from: small ELF files, made here by the C compiler, and the unwind sections of those and of
-//! programs of this machine; and PE images of the programs that the unwinder is tested with.
+//! What fuzzing starts from: small ELF files and an object, made here by the C compiler, and the unwind sections of those
+//! and of programs of this machine; and PE images of the programs that the unwinder is tested with.
 //!
 //! Out: `target/fuzz/seeds/elf` and `target/fuzz/seeds/pe` (files), and `target/fuzz/seeds/lookup` (a byte that tells
 //! `.eh_frame`, 0, from `.debug_frame`, 1, and the section's first bytes).
@@ -24,9 +24,10 @@ int outside(void *p, int n) { return n ? saves(n, n - 1, *(int *)p, 0) + realign
 ";
 
 /// What compiles `SOURCE`, by the name of the seed.
-const VARIANTS: [(&str, &[&str]); 4] = [
+const VARIANTS: [(&str, &[&str]); 5] = [
     ("shared", &["-shared", "-fPIC"]),
     ("cold", &["-shared", "-fPIC", "-Wl,--no-eh-frame-hdr"]),
+    ("object", &["-c", "-ffunction-sections"]),
     ("debug", &["-shared", "-fPIC", "-g1", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]),
     ("packed", &["-shared", "-fPIC", "-g1", "-fno-asynchronous-unwind-tables", "-gz", "-fno-unwind-tables"]),
 ];

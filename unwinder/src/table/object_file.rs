@@ -1,0 +1,134 @@
+//! One relocatable object (`ET_REL`): the parts of its code lie where a loader put each of them, and its unwind sections
+//! name code by relocations. Those that name other things (personality routines) matter to no walk.
+//!
+//! Source: the ELF gABI, "Relocation"; the supplements of x86-64 and of `AArch64` for what each type computes.
+
+use std::borrow::Cow;
+
+use object::elf::{self, FileHeader64};
+use object::read::elf::{ElfFile64, FileHeader};
+use object::{LittleEndian as LE, Object, ObjectSection, ObjectSymbol, ReadRef};
+use object::{Relocation, RelocationKind, RelocationTarget, SectionFlags};
+
+use super::code_sections::{Section, UnwindSections};
+use super::elf_file::{check_machine, unpack};
+use super::sections::{self, Parts};
+use crate::{Architecture, TableError};
+
+type File<'d, R> = ElfFile64<'d, LE, R>;
+
+/// Reads the parts out of an object. `place` gives the address of an executable section, by number and name, if it was
+/// loaded.
+pub(crate) fn read<'d, A, R>(
+    data: R,
+    mut place: impl FnMut(usize, &str) -> Option<u64>,
+) -> Result<Parts, TableError>
+where
+    A: Architecture,
+    R: ReadRef<'d>,
+{
+    let header = FileHeader64::<LE>::parse(data)?;
+    check_machine::<A>(header)?;
+    let kind = header.e_type(LE);
+    if kind != elf::ET_REL {
+        return Err(TableError::NotRelocatable { kind: kind.0 });
+    }
+    let file = File::parse(data)?;
+    let mut places = Places::default();
+    for section in file.sections().filter(is_code) {
+        let (index, name) = (section.index().0, section.name().unwrap_or_default());
+        if let Some(address) = place(index, name) {
+            places.add(index, address, section.size());
+        }
+    }
+    let Some(start) = places.start else { return Err(TableError::NoText) };
+    // Relocations that lead nowhere leave a pointer at itself, which must be no code.
+    let address = places.end.wrapping_add(7) & !7;
+    let eh_frame = relocated(&file, ".eh_frame", address, &places)?;
+    let debug_frame = relocated(&file, ".debug_frame", 0, &places)?;
+    sections::copy(&UnwindSections {
+        text: start..places.end,
+        eh_frame: eh_frame.as_deref().map(|bytes| Section { address, bytes }),
+        eh_frame_hdr: None,
+        debug_frame: debug_frame.as_deref(),
+    })
+}
+
+fn is_code<'d, S: ObjectSection<'d>>(section: &S) -> bool {
+    let SectionFlags::Elf { sh_flags, .. } = section.flags() else { return false };
+    sh_flags.contains(elf::SHF_ALLOC) && sh_flags.contains(elf::SHF_EXECINSTR) && section.size() > 0
+}
+
+/// Where the sections are.
+#[derive(Debug, Default)]
+struct Places {
+    /// Sorted by section.
+    addresses: Vec<(usize, u64)>,
+    /// The first address of all.
+    start: Option<u64>,
+    /// Behind the last.
+    end: u64,
+}
+
+impl Places {
+    /// Takes sections in the order of their numbers.
+    fn add(&mut self, index: usize, address: u64, size: u64) {
+        self.addresses.push((index, address));
+        self.start = Some(self.start.map_or(address, |start| start.min(address)));
+        self.end = self.end.max(address.saturating_add(size));
+    }
+
+    fn of(&self, index: usize) -> Option<u64> {
+        let found = self.addresses.binary_search_by_key(&index, |&(index, _)| index);
+        found.ok().and_then(|found| self.addresses.get(found)).map(|&(_, address)| address)
+    }
+}
+
+/// A section's bytes, as if loaded at `address`.
+fn relocated<'d, R: ReadRef<'d>>(
+    file: &File<'d, R>,
+    name: &'static str,
+    address: u64,
+    places: &Places,
+) -> Result<Option<Vec<u8>>, TableError> {
+    let Some(section) = file.section_by_name(name) else { return Ok(None) };
+    let mut bytes = unpack(name, section.compressed_data()?).map(Cow::into_owned)?;
+    for (offset, relocation) in section.relocations() {
+        let target = target(file, &relocation, (section.index().0, address), places);
+        let value = match relocation.kind() {
+            RelocationKind::Absolute => target.unwrap_or(u64::MAX),
+            RelocationKind::Relative => {
+                let distance = target.map(|target| target.wrapping_sub(address.wrapping_add(offset)));
+                let fits = |distance: &u64| i32::try_from(distance.cast_signed()).is_ok();
+                distance.filter(|distance| relocation.size() == 64 || fits(distance)).unwrap_or(0)
+            }
+            _ => continue,
+        };
+        put(&mut bytes, offset, relocation.size(), value);
+    }
+    Ok(Some(bytes))
+}
+
+/// The address that a relocation of the section `own` (number and address) names.
+fn target<'d, R: ReadRef<'d>>(
+    file: &File<'d, R>,
+    relocation: &Relocation,
+    own: (usize, u64),
+    places: &Places,
+) -> Option<u64> {
+    let RelocationTarget::Symbol(index) = relocation.target() else { return None };
+    let symbol = file.symbol_by_index(index).ok()?;
+    let section = symbol.section_index()?.0;
+    let base = if section == own.0 { own.1 } else { places.of(section)? };
+    Some(base.wrapping_add(symbol.address()).wrapping_add_signed(relocation.addend()))
+}
+
+/// Writes the low `bits` of a value; a place outside of the section is none.
+fn put(bytes: &mut [u8], offset: u64, bits: u8, value: u64) {
+    let value = value.to_le_bytes();
+    let size = usize::from(bits / 8);
+    let place = usize::try_from(offset).ok().and_then(|offset| bytes.get_mut(offset..)?.get_mut(..size));
+    if let (Some(place), Some(value)) = (place, value.get(..size)) {
+        place.copy_from_slice(value);
+    }
+}
