@@ -163,7 +163,7 @@ fn rights() -> Check {
             let _ = write!(found, "; no {}", names(*lacked, " or "));
         }
     }
-    if !to_record.is_empty() {
+    if !may_record() {
         bad("rights", found, "sudo collector run")
     } else if !to_read.is_empty() {
         let effect = "files of other users' processes can't be read: their stacks and names are incomplete";
