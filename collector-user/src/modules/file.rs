@@ -4,6 +4,7 @@
 
 use std::cell::OnceCell;
 use std::fs::File;
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use collector_common::ids::{Avma, BuildId, FileOffset};
@@ -54,6 +55,8 @@ impl Layout {
 pub struct ModuleFile {
     /// `None` when it could not be opened, or was closed to bound the number of open files.
     pub(super) file: Option<File>,
+    /// As the process that mapped it saw it.
+    pub(super) path: PathBuf,
     /// When it had last been written when it was opened.
     pub(super) modified: Option<SystemTime>,
     pub(super) build_id: Option<BuildId>,
@@ -70,16 +73,22 @@ impl ModuleFile {
 
     /// Its unwind table, read the first time it is asked for; where the file has few rules, with those of its debug file.
     pub(super) fn table(&self) -> Option<&UnwindTable> {
-        self.table.get_or_init(|| self.read_table(debug::open)).as_ref()
+        self.table.get_or_init(|| self.read_table(|| self.open_debug())).as_ref()
     }
 
-    fn read_table(&self, open_debug: impl FnOnce(BuildId) -> Option<File>) -> Option<UnwindTable> {
+    fn read_table(&self, open_debug: impl FnOnce() -> Option<File>) -> Option<UnwindTable> {
         let cache = OnceCell::new();
         let debug = || {
-            let file = open_debug(self.build_id?)?;
+            let file = open_debug()?;
             Some(cache.get_or_init(|| ReadCache::new(file)))
         };
         UnwindTable::from_elf_with_debug(&ReadCache::new(self.unchanged()?), debug).ok()
+    }
+
+    /// Its debug file, where one is installed.
+    pub(super) fn open_debug(&self) -> Option<File> {
+        let by_build_id = self.build_id.and_then(debug::by_build_id);
+        by_build_id.or_else(|| debug::by_link(&self.path, self.unchanged()?))
     }
 
     /// Address in the process minus address as linked, wrapping, of a mapping of this file. A file without
@@ -105,6 +114,10 @@ pub(super) fn modified(file: &File) -> Option<SystemTime> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
+    use std::path::Path;
+    use std::process::Command;
+
     use super::*;
 
     #[test]
@@ -117,25 +130,57 @@ mod tests {
         assert_eq!(file.bias(Avma(base + 0x1000), FileOffset(0)), base);
     }
 
+    /// Runs a program in a folder.
+    fn tool(folder: &Path, program: &str, args: &[&str]) {
+        let status = Command::new(program).args(args).current_dir(folder).status();
+        assert!(status.unwrap().success(), "{program} {args:?}");
+    }
+
+    /// Makes `main`, a library that has no rules, and `debug`, which has those of its function.
+    fn taken_apart(folder: &Path, flag: &str) -> ModuleFile {
+        std::fs::write(folder.join("source.c"), "int one(int a) { return a + 1; }").unwrap();
+        let without = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-g", flag];
+        tool(folder, "gcc", &[&["-shared", "-nostdlib", "-o", "main", "source.c"], &without[..]].concat());
+        tool(folder, "objcopy", &["--only-keep-debug", "main", "debug"]);
+        tool(folder, "strip", &["main"]);
+        opened(folder)
+    }
+
+    fn opened(folder: &Path) -> ModuleFile {
+        let path = folder.join("main");
+        let file = File::open(&path).unwrap();
+        let build_id = Layout::read(&file).unwrap().build_id;
+        ModuleFile { modified: modified(&file), file: Some(file), path, build_id, ..ModuleFile::default() }
+    }
+
     #[test]
     fn rules_that_a_file_lacks_are_its_debug_files() {
         let folder = tempfile::tempdir().unwrap();
-        let tool = |program: &str, args: &[&str]| {
-            let status = std::process::Command::new(program).args(args).current_dir(folder.path()).status();
-            assert!(status.unwrap().success(), "{program} {args:?}");
-        };
-        std::fs::write(folder.path().join("source.c"), "int one(int a) { return a + 1; }").unwrap();
-        let without = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-g", "-Wl,--build-id"];
-        tool("gcc", &[&["-shared", "-nostdlib", "-o", "main", "source.c"], &without[..]].concat());
-        tool("objcopy", &["--only-keep-debug", "main", "debug"]);
-        tool("strip", &["main"]);
-        let open = |name| File::open(folder.path().join(name)).ok();
-        let build_id = Layout::read(&open("main").unwrap()).unwrap().build_id;
-        let file = open("main");
-        let modified = file.as_ref().and_then(modified);
-        let main = ModuleFile { file, modified, build_id, ..ModuleFile::default() };
-        assert!(main.read_table(|_| None).is_none());
-        let asked = |id| open("debug").filter(|_| Some(id) == build_id);
-        assert_eq!(main.read_table(asked).unwrap().size_report().functions, 1);
+        let main = taken_apart(folder.path(), "-Wl,--build-id");
+        assert!(main.build_id.is_some() && main.read_table(|| None).is_none());
+        let debug = || File::open(folder.path().join("debug")).ok();
+        assert_eq!(main.read_table(debug).unwrap().size_report().functions, 1);
+    }
+
+    #[test]
+    fn a_debug_file_is_found_by_its_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name| folder.path().join(name);
+        let unlinked = taken_apart(folder.path(), "-Wl,--build-id=none");
+        assert!(unlinked.build_id.is_none() && unlinked.open_debug().is_none());
+        tool(folder.path(), "objcopy", &["--add-gnu-debuglink=debug", "main"]);
+        assert_eq!(opened(folder.path()).table().unwrap().size_report().functions, 1);
+
+        std::fs::create_dir(path(".debug")).unwrap();
+        std::fs::rename(path("debug"), path(".debug/debug")).unwrap();
+        // Another file of that name.
+        std::fs::copy(path("main"), path("debug")).unwrap();
+        let mut found = opened(folder.path()).open_debug().unwrap();
+        let mut bytes = Vec::new();
+        found.read_to_end(&mut bytes).unwrap();
+        assert_eq!(bytes, std::fs::read(path(".debug/debug")).unwrap());
+
+        std::fs::write(path(".debug/debug"), &bytes[..bytes.len() - 1]).unwrap();
+        assert!(opened(folder.path()).open_debug().is_none());
     }
 }

@@ -9,7 +9,7 @@
 //!                                                                              └─► symbols (at export)
 //! ```
 
-pub(crate) mod debug;
+mod debug;
 mod file;
 mod open;
 mod store;

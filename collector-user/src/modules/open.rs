@@ -37,7 +37,7 @@ pub(super) fn open(pid: Pid, mapped: &MappedFile<'_>) -> Option<File> {
 }
 
 /// Opens without blocking on a pipe and without following what is no regular file.
-fn open_regular(path: &Path) -> Option<File> {
+pub(super) fn open_regular(path: &Path) -> Option<File> {
     let file =
         OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path).ok()?;
     file.metadata().ok().filter(std::fs::Metadata::is_file)?;

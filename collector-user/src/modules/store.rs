@@ -1,7 +1,10 @@
 //! All modules of a recording.
 
 use std::cell::OnceCell;
+use std::ffi::OsStr;
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 
 use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid};
 use collector_common::perf::Identity;
@@ -126,8 +129,8 @@ impl Modules {
             }
             return known;
         }
-        let path = machine.intern_string(&String::from_utf8_lossy(mapped.path));
-        let module = machine.add_module(Module { kind: ModuleKind::File, path, build_id });
+        let name = machine.intern_string(&String::from_utf8_lossy(mapped.path));
+        let module = machine.add_module(Module { kind: ModuleKind::File, path: name, build_id });
         self.by_key.insert(key, module);
         if let Some(id) = build_id {
             self.by_key.insert(Key::BuildId(id), module);
@@ -138,7 +141,8 @@ impl Modules {
         }
         let modified = file.as_ref().and_then(modified);
         let segments = layout.segments;
-        let file = ModuleFile { file, modified, build_id, segments, table: OnceCell::new() };
+        let path = PathBuf::from(OsStr::from_bytes(mapped.path));
+        let file = ModuleFile { file, path, modified, build_id, segments, table: OnceCell::new() };
         self.put(module, file);
         module
     }
@@ -192,6 +196,11 @@ impl Modules {
     /// A module's file, if it is open and nobody has written to it since.
     pub fn file(&self, module: ModuleId) -> Option<&File> {
         self.files.get(module.0 as usize)?.unchanged()
+    }
+
+    /// The debug file of a module, where one is installed.
+    pub fn open_debug(&self, module: ModuleId) -> Option<File> {
+        self.files.get(module.0 as usize)?.open_debug()
     }
 
     /// Files that could not be opened when they were first mapped, or were too many to be kept open.

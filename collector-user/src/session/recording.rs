@@ -7,7 +7,7 @@ use collector_common::loss::Ledger;
 use collector_common::record::{ExportMachine, ModuleId};
 use export::symbolize::{ModuleFiles, Symbols, symbolize};
 
-use crate::modules::{Modules, debug};
+use crate::modules::Modules;
 use crate::stats::Stats;
 use crate::sys::usage::own_usage;
 
@@ -32,13 +32,12 @@ impl Recording {
 
     /// Names all frames.
     pub fn symbolize(&self) -> Symbols {
-        symbolize(&self.machine, &Files { machine: &self.machine, modules: &self.modules })
+        symbolize(&self.machine, &Files { modules: &self.modules })
     }
 }
 
 /// The recording's files, as the symbolizer wants them.
 struct Files<'a> {
-    machine: &'a ExportMachine,
     modules: &'a Modules,
 }
 
@@ -50,7 +49,7 @@ impl ModuleFiles for Files<'_> {
     }
 
     fn open_debug(&self, module: ModuleId) -> Option<File> {
-        debug::open(self.machine.module(module).build_id?)
+        self.modules.open_debug(module)
     }
 
     fn kernel_symbols(&self) -> Option<Box<dyn BufRead>> {
