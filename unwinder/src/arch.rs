@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use crate::epilogue::{Epilogue, Next};
 use crate::prologue::Prologue;
 use crate::table::{RegisterNumber, RuleView, Saved, Traits};
 use crate::{StackMemory, StopReason};
@@ -78,6 +79,9 @@ pub(crate) trait Machine: Copy + Debug + Eq + 'static {
 
     /// What a function has done to the stack; `code` is from its first instruction on up to the one that is about to run.
     fn prologue(code: &[u8]) -> Prologue;
+
+    /// Adds to `epilogue` what `code` does to the stack from its beginning on, up to where it returns or jumps.
+    fn epilogue(code: &[u8], epilogue: &mut Epilogue) -> Next;
 
     /// Where, from its beginning, `code` jumps to before it does anything to the stack: a function that only hands on to
     /// another.

@@ -2,16 +2,18 @@
 //!
 //! Candidates, in the order in which they are believed:
 //!
-//! 1. the frame pointer's, where the call before its return address is of this very function;
-//! 2. of the words on the stack up to there, the first that is the return address of a call of this very function and lies
+//! 1. what the instructions from the frame's address on to the function's return would return to, if there is any call before
+//!    that: jumps that depend on a condition are passed over, others followed, and every call returns;
+//! 2. the frame pointer's, where the call before its return address is of this very function;
+//! 3. of the words on the stack up to there, the first that is the return address of a call of this very function and lies
 //!    where the function's first instructions leave it: they store registers and lower the stack pointer;
-//! 3. of those that are the return address of a call of this function, the one whose call names the nearest address: no
+//! 4. of those that are the return address of a call of this function, the one whose call names the nearest address: no
 //!    function begins within another;
-//! 4. the frame pointer's, where there is any call before its return address (on architectures whose rules have code keep
-//!    the frame pointer, before 3);
-//! 5. the nearest word on the stack that is the return address of a call that may be of this function, or of a signal
+//! 5. the frame pointer's, where there is any call before its return address (on architectures whose rules have code keep
+//!    the frame pointer, before 4);
+//! 6. the nearest word on the stack that is the return address of a call that may be of this function, or of a signal
 //!    handler;
-//! 6. the nearest that is one of a call of another function, which may have jumped on to this one.
+//! 7. the nearest that is one of a call of another function, which may have jumped on to this one.
 //!
 //! Where calls leave the return address in a register, the innermost frame may have its own still there: that is believed
 //! as the frame pointer's is, and after it, if both have the same to say for them.
@@ -24,6 +26,7 @@
 use std::cmp::Reverse;
 
 use crate::arch::{Call, Core, LONGEST_CODE};
+use crate::epilogue::{Base, Epilogue, LONGEST_EPILOGUE, Next};
 use crate::prologue::{LONGEST_PROLOGUE, Prologue};
 use crate::region;
 use crate::{AddressSpace, Architecture, Frame, FrameKind, StackMemory};
@@ -35,6 +38,9 @@ const NEAR: u64 = 1 << 10;
 
 /// Words on the stack that are looked at: frames are hardly larger, and old return addresses lie everywhere.
 const SCANNED: u64 = 256;
+
+/// Pieces of code on the way to a function's return.
+const LONGEST_WAY_OUT: usize = 8;
 
 /// What speaks for a return address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,6 +101,9 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
         if !self.has_code() {
             return by_frame_pointer.or(by_entry.filter(|&core| self.is_plausible(core)));
         }
+        if let Some(core) = self.by_way_out() {
+            return Some(core);
+        }
         let pointed = by_frame_pointer.and_then(|core| self.pointed(core));
         let held = by_entry.filter(|_| A::RETURNS_BY_REGISTER).and_then(|core| self.held(core));
         let known = match (pointed, held) {
@@ -116,6 +125,39 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
             (scanned, known) => known.or(scanned)?,
         };
         Some(caller)
+    }
+
+    /// The caller that the instructions from here on to the function's return lead to, if there is a call before it.
+    fn by_way_out(&self) -> Option<A::Core> {
+        let (mut epilogue, mut at) = (Epilogue::default(), self.frame.address);
+        for _ in 0..LONGEST_WAY_OUT {
+            let mut buffer = [0; LONGEST_EPILOGUE];
+            let read = self.space.code(at, &mut buffer);
+            match A::epilogue(buffer.get(..read)?, &mut epilogue) {
+                Next::Returns => return self.caller_by_epilogue(&epilogue),
+                Next::Jumps(distance) => at = at.wrapping_add_signed(distance),
+                Next::Unknown => return None,
+            }
+        }
+        None
+    }
+
+    fn caller_by_epilogue(&self, epilogue: &Epilogue) -> Option<A::Core> {
+        let base = match epilogue.base {
+            Base::StackPointer => self.core.sp(),
+            Base::FramePointer => self.core.frame_pointer(),
+        };
+        let word = match epilogue.return_address {
+            Some(above) => self.stack.read_u64(base.wrapping_add(above)).ok()?,
+            None => self.core.by_entry(self.stack).filter(|_| self.frame.kind == FrameKind::Ip)?.ip(),
+        };
+        let return_address = self.core.return_address(word);
+        if self.call_before(return_address).is_none() && !is_signal_return(self.space, return_address) {
+            return None;
+        }
+        let entry = base.wrapping_add(epilogue.raised);
+        let caller = self.core.by_prologue(word, entry, epilogue.as_prologue(), self.stack)?;
+        (caller.sp() >= self.core.sp()).then_some(caller)
     }
 
     /// The frame pointer's caller.

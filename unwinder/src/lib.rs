@@ -39,6 +39,7 @@ pub mod aarch64;
 mod address_space;
 mod arch;
 mod cache;
+mod epilogue;
 mod error;
 mod expression;
 mod frame;

@@ -3,7 +3,9 @@
 //! standard (AAPCS64).
 
 mod call;
+mod epilogue;
 mod general;
+mod instruction;
 mod prologue;
 mod quick;
 mod registers;
@@ -11,6 +13,7 @@ mod rule;
 mod signal;
 
 use crate::arch::{Call, Machine};
+use crate::epilogue::{Epilogue, Next};
 use crate::prologue::Prologue;
 use crate::table::{RegisterNumber, RuleView, Saved, Traits};
 use crate::{Architecture, StackMemory};
@@ -85,6 +88,10 @@ impl Machine for Aarch64 {
 
     fn prologue(code: &[u8]) -> Prologue {
         prologue::prologue(code)
+    }
+
+    fn epilogue(code: &[u8], epilogue: &mut Epilogue) -> Next {
+        epilogue::follow(code, epilogue)
     }
 
     fn tail_jump(code: &[u8]) -> Option<i64> {

@@ -1,49 +1,18 @@
-//! How a function's first instructions move the stack pointer, and where they put `x29` and `x30`. Encodings are those of
-//! the Arm Architecture Reference Manual (section C4.1). All instructions have one length, so what compilers put between
+//! How a function's first instructions move the stack pointer, and where they put `x29` and `x30`. What compilers put between
 //! is passed over, up to what calls, jumps, or moves the stack pointer in another way.
 
-use super::{FP, LR, SP};
+use super::instruction::{Effect, Size, effect};
+use super::{FP, LR};
 use crate::prologue::Prologue;
-use crate::table::RegisterNumber;
-
-/// What an instruction does to the stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Effect {
-    None,
-    /// Moves the stack pointer up by so much.
-    Moves(i64),
-    /// Moves the stack pointer up by `moved`, then stores these registers one after the other, from `offset` above it on.
-    Stores {
-        moved: i64,
-        offset: i64,
-        registers: [Option<RegisterNumber>; 2],
-    },
-    /// Moves the stack pointer down by what this register has.
-    MovesBy(RegisterNumber),
-    /// Gives a register this value,
-    Sets(RegisterNumber, u64),
-    /// or these 16 bits of it, from one of them on.
-    SetsPart(RegisterNumber, u64, u32),
-    /// Jumps on to so far behind its own beginning.
-    Jumps(i64),
-    /// Goes elsewhere, or moves the stack pointer in a way that it does not tell.
-    Unknown,
-}
 
 /// Of `code`, from a function's first instruction on up to the one that was about to run.
 pub(super) fn prologue(code: &[u8]) -> Prologue {
     let mut prologue = Prologue::default();
-    // A frame's size that no instruction has room for.
-    let mut size = (SP, 0);
+    let mut size = Size::default();
     for word in code.as_chunks::<4>().0 {
-        match effect(u32::from_le_bytes(*word)) {
-            Effect::Moves(moved) => prologue.lowered = prologue.lowered.wrapping_add_signed(-moved),
-            Effect::MovesBy(register) if register == size.0 => {
-                prologue.lowered = prologue.lowered.wrapping_add(size.1);
-            }
-            Effect::Sets(register, value) => size = (register, value),
-            Effect::SetsPart(register, bits, from) if register == size.0 => {
-                size.1 = size.1 & !(0xffff << from) | bits << from;
+        match size.seen(effect(u32::from_le_bytes(*word))) {
+            Effect::Moves(moved) if moved < 0 => {
+                prologue.lowered = prologue.lowered.wrapping_add_signed(-moved);
             }
             Effect::Stores { moved, offset, registers } => {
                 prologue.lowered = prologue.lowered.wrapping_add_signed(-moved);
@@ -58,8 +27,8 @@ pub(super) fn prologue(code: &[u8]) -> Prologue {
                     }
                 }
             }
-            Effect::None | Effect::SetsPart(..) => {}
-            Effect::MovesBy(_) | Effect::Jumps(_) | Effect::Unknown => break,
+            Effect::None | Effect::Loads { before: 0, after: 0, .. } => {}
+            _ => break,
         }
     }
     prologue
@@ -76,64 +45,6 @@ pub(super) fn tail_jump(code: &[u8]) -> Option<i64> {
         }
     }
     None
-}
-
-fn effect(word: u32) -> Effect {
-    let field = |low: u32, width: u32| word >> low & ((1 << width) - 1);
-    let signed =
-        |low: u32, width: u32| i64::from((field(low, width) << (32 - width)).cast_signed() >> (32 - width));
-    let is_sp = |low: u32| field(low, 5) == u32::from(SP);
-    let register = |low: u32| field(low, 5) as RegisterNumber;
-    match word >> 24 {
-        // sub sp, sp, #...
-        0xd1 if is_sp(0) && is_sp(5) => {
-            let size = i64::from(field(10, 12));
-            Effect::Moves(if field(22, 1) == 1 { -(size << 12) } else { -size })
-        }
-        0xcb if word & 0xffe0_ffff == 0xcb20_63ff => Effect::MovesBy(register(16)),
-        // movz, movk
-        0xd2 if field(23, 1) == 1 => {
-            Effect::Sets(register(0), u64::from(field(5, 16)) << (field(21, 2) * 16))
-        }
-        0xf2 if field(23, 1) == 1 => Effect::SetsPart(register(0), field(5, 16).into(), field(21, 2) * 16),
-        // add and sub of a number or an extended register, and and orr of a number: to the stack pointer.
-        0x91 | 0xd1 | 0x92 | 0xb2 if is_sp(0) => Effect::Unknown,
-        0x8b | 0xcb if is_sp(0) && field(21, 1) == 1 => Effect::Unknown,
-        // Pairs of registers in memory: x, d and q, stored (bit 22 is clear) with the stack pointer as the base.
-        0xa8 | 0xa9 | 0x6c | 0x6d | 0xac | 0xad if is_sp(5) => {
-            let (is_load, mode) = (field(22, 1) == 1, field(23, 3));
-            let offset = signed(15, 7) * if field(30, 2) == 0b10 && field(26, 1) == 1 { 16 } else { 8 };
-            let is_general = field(26, 1) == 0;
-            let registers = if is_general { [Some(register(0)), Some(register(10))] } else { [None; 2] };
-            match (is_load, mode) {
-                (false, 0b010) => Effect::Stores { moved: 0, offset, registers },
-                (false, 0b011) => Effect::Stores { moved: offset, offset: 0, registers },
-                (true, 0b010) => Effect::None,
-                _ => Effect::Unknown,
-            }
-        }
-        // str of a register, 64 bits: with an offset, or with the stack pointer moved before.
-        0xf9 if is_sp(5) && field(22, 2) == 0 => Effect::Stores {
-            moved: 0,
-            offset: i64::from(field(10, 12)) * 8,
-            registers: [Some(register(0)), None],
-        },
-        0xf8 | 0xfc | 0x3c if is_sp(5) && field(21, 1) == 0 && field(10, 1) == 1 => {
-            let is_general = word >> 24 == 0xf8;
-            match (field(22, 1), field(10, 2)) {
-                (0, 0b11) => Effect::Stores {
-                    moved: signed(12, 9),
-                    offset: 0,
-                    registers: [is_general.then(|| register(0)), None],
-                },
-                _ => Effect::Unknown,
-            }
-        }
-        0x14..=0x17 => Effect::Jumps(signed(0, 26) * 4),
-        // bl; br, blr, ret and their like; svc, brk
-        0x94..=0x97 | 0xd6 | 0xd7 | 0xd4 => Effect::Unknown,
-        _ => Effect::None,
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 //! System V ABI's DWARF mapping (figure 3.36 of version 1.0).
 
 mod call;
+mod epilogue;
 mod general;
+mod instruction;
 mod prologue;
 mod quick;
 mod registers;
@@ -10,6 +12,7 @@ mod rule;
 mod signal;
 
 use crate::arch::{Call, Machine};
+use crate::epilogue::{Epilogue, Next};
 use crate::prologue::Prologue;
 use crate::table::{RegisterNumber, RuleView, Saved, Traits};
 use crate::{Architecture, StackMemory};
@@ -84,6 +87,10 @@ impl Machine for X86_64 {
 
     fn prologue(code: &[u8]) -> Prologue {
         prologue::prologue(code)
+    }
+
+    fn epilogue(code: &[u8], epilogue: &mut Epilogue) -> Next {
+        epilogue::follow(code, epilogue)
     }
 
     fn tail_jump(code: &[u8]) -> Option<i64> {

@@ -1,21 +1,25 @@
-//! How far a function's first instructions move the stack pointer: what they push, and what they take for locals.
-//! Encodings are those of volume 2 of Intel's manual. Between the pushes compilers put whatever else is ready to run, so the
-//! length of the usual instructions is known, too; the first other one ends the prologue.
+//! How far a function's first instructions move the stack pointer: what they push, and what they take for locals. Between
+//! the pushes compilers put whatever else is ready to run; the first instruction that is not known ends the prologue.
 
+use super::instruction::{Instruction, instruction};
 use crate::prologue::Prologue;
 
 /// Of `code`, from a function's first instruction on up to the one that was about to run.
 pub(super) fn prologue(code: &[u8]) -> Prologue {
-    const PUSH_BP: u8 = 0x55;
     let (mut at, mut prologue) = (0, Prologue { return_address: Some(0), ..Prologue::default() });
-    while let Some((length, lowered)) = code.get(at..).and_then(instruction) {
-        let pushes_bp = code.get(at) == Some(&PUSH_BP);
+    while let Some((length, instruction)) = code.get(at..).and_then(instruction) {
         at += length;
         if at > code.len() {
             break;
         }
+        let lowered = match instruction {
+            Instruction::Other => 0,
+            Instruction::Push { .. } => 8,
+            Instruction::Moves(moved) if moved < 0 => moved.unsigned_abs(),
+            _ => break,
+        };
         prologue.lowered = prologue.lowered.wrapping_add(lowered);
-        if pushes_bp {
+        if instruction == (Instruction::Push { bp: true }) {
             prologue.frame_pointer = Some(prologue.lowered);
         }
     }
@@ -26,75 +30,14 @@ pub(super) fn prologue(code: &[u8]) -> Prologue {
 pub(super) fn tail_jump(code: &[u8]) -> Option<i64> {
     let mut at = 0;
     loop {
-        let rest = code.get(at..)?;
-        match *rest {
-            [0xe9, a, b, c, d, ..] => {
-                return Some(at as i64 + 5 + i64::from(i32::from_le_bytes([a, b, c, d])));
-            }
-            [0xeb, distance, ..] => return Some(at as i64 + 2 + i64::from(distance.cast_signed())),
-            _ => {}
-        }
-        let (length, lowered) = instruction(rest)?;
-        if lowered != 0 {
-            return None;
-        }
+        let (length, instruction) = instruction(code.get(at..)?)?;
         at += length;
-    }
-}
-
-/// The length of an instruction of a prologue, and by how much it lowers the stack pointer.
-fn instruction(code: &[u8]) -> Option<(usize, u64)> {
-    if code.starts_with(&[0xf3, 0x0f, 0x1e, 0xfa]) {
-        // endbr64
-        return Some((4, 0));
-    }
-    let prefixes = code.iter().take_while(|byte| matches!(byte, 0x66 | 0xf2 | 0xf3)).count();
-    let rex = *code.get(prefixes)?;
-    let has_rex = rex & 0xf0 == 0x40;
-    let opcode_at = prefixes + usize::from(has_rex);
-    let rest = code.get(opcode_at + 1..)?;
-    let (behind, lowered) = match *code.get(opcode_at)? {
-        // push
-        0x50..=0x57 => (0, 8),
-        0x6a => (1, 8),
-        0x68 => (4, 8),
-        // sub $..., %rsp
-        0x83 if rest.first() == Some(&0xec) => (2, (*rest.get(1)?).cast_signed() as u64),
-        0x81 if rest.first() == Some(&0xec) => {
-            let size = i32::from_le_bytes(*rest.get(1..)?.first_chunk()?);
-            (5, size as u64)
-        }
-        // Another change of the stack pointer: and $..., %rsp
-        0x81 | 0x83 if rest.first()? & 0xc7 == 0xc4 => return None,
-        // Jumps if a condition holds: this one was not taken.
-        0x70..=0x7f => (1, 0),
-        0xb8..=0xbf => (if has_rex && rex & 8 != 0 { 8 } else { 4 }, 0),
-        0x80 | 0x83 | 0xc0 | 0xc1 | 0xc6 | 0x6b => (operand(rest)? + 1, 0),
-        0x81 | 0xc7 | 0x69 => (operand(rest)? + 4, 0),
-        opcode @ 0x00..=0x3f if opcode & 7 < 4 => (operand(rest)?, 0),
-        0x63 | 0x84..=0x8b | 0x8d | 0xd1 | 0xd3 => (operand(rest)?, 0),
-        0x0f => match *rest.first()? {
-            0x80..=0x8f => (5, 0),
-            0x10..=0x17 | 0x1f | 0x28..=0x2f | 0x40..=0x7f | 0x90..=0x9f | 0xa3..=0xff => {
-                (1 + operand(rest.get(1..)?)?, 0)
-            }
+        match instruction {
+            Instruction::Other => {}
+            Instruction::Jump(distance) => return Some(at as i64 + distance),
             _ => return None,
-        },
-        _ => return None,
-    };
-    Some((opcode_at + 1 + behind, lowered))
-}
-
-/// The length of an operand: its `ModRM` byte, and what that says follows.
-fn operand(code: &[u8]) -> Option<usize> {
-    let modrm = *code.first()?;
-    let (mode, rm) = (modrm >> 6, modrm & 7);
-    if mode == 3 {
-        return Some(1);
+        }
     }
-    let sib = usize::from(rm == 4);
-    let has_no_base = rm == 5 || (rm == 4 && code.get(1)? & 7 == 5);
-    Some(1 + sib + [if has_no_base { 4 } else { 0 }, 1, 4][usize::from(mode)])
 }
 
 #[cfg(test)]

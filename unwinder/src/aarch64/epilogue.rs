@@ -1,0 +1,121 @@
+//! How the instructions from an address on to the function's return move the stack pointer, and from where they take `x29` and
+//! `x30` back.
+
+use super::instruction::{Effect, Size, effect};
+use super::{FP, LR};
+use crate::epilogue::{Base, Epilogue, Next};
+
+/// What `code` does to the stack from its beginning on, and where it goes then.
+pub(super) fn follow(code: &[u8], epilogue: &mut Epilogue) -> Next {
+    let (mut at, mut size) = (0, Size::default());
+    for word in code.as_chunks::<4>().0 {
+        match size.seen(effect(u32::from_le_bytes(*word))) {
+            // The return address is in the register again, and no call is made any more.
+            Effect::Call if epilogue.return_address.is_some() => return Next::Unknown,
+            Effect::None | Effect::Call => {}
+            Effect::Moves(moved) | Effect::Stores { moved, .. } => epilogue.raise(moved),
+            Effect::SetsFromFp(offset) => {
+                if !epilogue.rebase(Base::FramePointer, offset) {
+                    return Next::Unknown;
+                }
+            }
+            Effect::Loads { before, offset, registers, after } => {
+                epilogue.raise(before);
+                for (place, register) in registers.into_iter().enumerate() {
+                    let slot = epilogue.raised.wrapping_add_signed(offset).wrapping_add(place as u64 * 8);
+                    match register {
+                        Some(LR) => epilogue.return_address = Some(slot),
+                        Some(FP) => epilogue.frame_pointer = Some(slot),
+                        _ => {}
+                    }
+                }
+                epilogue.raise(after);
+            }
+            Effect::Jumps(distance) => return Next::Jumps(at + distance),
+            Effect::Returns => return Next::Returns,
+            _ => return Next::Unknown,
+        }
+        at += 4;
+    }
+    Next::Unknown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::follow;
+    use crate::epilogue::{Base, Epilogue, Next};
+
+    fn followed(text: &str) -> Option<(Next, Epilogue)> {
+        let text = format!(".arch armv8.5-a+pauth\n{text}");
+        let code = crate::arch::assembled("aarch64-linux-gnu-", &text)?;
+        let mut epilogue = Epilogue::default();
+        Some((follow(&code, &mut epilogue), epilogue))
+    }
+
+    #[test]
+    fn loads_lead_to_the_return_address() {
+        use Base::{FramePointer, StackPointer};
+        let cases = [
+            ("ret", StackPointer, 0, None, None),
+            ("ldp x29, x30, [sp], #32; ret", StackPointer, 32, Some(8), Some(0)),
+            (
+                "bl .+64; mov w0, w19; cbz x0, .+8; ldp x19, x20, [sp, #16]; ldp x29, x30, [sp], #48; autiasp; ret",
+                StackPointer,
+                48,
+                Some(8),
+                Some(0),
+            ),
+            ("ldp x29, x30, [sp, #16]; add sp, sp, #0x40; retaa", StackPointer, 64, Some(24), Some(16)),
+            ("ldr x30, [sp, #24]; ldr d8, [sp], #48; ret", StackPointer, 48, Some(24), None),
+            ("ldp d8, d9, [sp, #16]; ldr x30, [sp], #32; ret", StackPointer, 32, Some(0), None),
+            (
+                "mov x12, #0x1280; ldp x19, x30, [sp]; add sp, sp, x12; ret",
+                StackPointer,
+                0x1280,
+                Some(8),
+                None,
+            ),
+            (
+                "add sp, sp, #1, lsl #12; ldp x29, x30, [sp], #16; ret",
+                StackPointer,
+                0x1010,
+                Some(0x1008),
+                Some(0x1000),
+            ),
+            ("mov sp, x29; ldp x29, x30, [sp], #96; ret", FramePointer, 96, Some(8), Some(0)),
+            (
+                "sub sp, x29, #16; ldr x19, [sp], #16; ldp x29, x30, [sp], #16; ret",
+                FramePointer,
+                16,
+                Some(8),
+                Some(0),
+            ),
+            ("blr x1; add sp, sp, #16; ret", StackPointer, 16, None, None),
+        ];
+        for (text, base, raised, return_address, frame_pointer) in cases {
+            let Some(found) = followed(text) else { return };
+            assert_eq!(
+                found,
+                (Next::Returns, Epilogue { base, raised, return_address, frame_pointer }),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_ends_it() {
+        for text in [
+            "brk #1",
+            "br x16",
+            "mov sp, x9; ret",
+            "add sp, sp, x9; ret",
+            "ldp x29, x30, [sp], #16; mov sp, x29; ret",
+            "ldp x29, x30, [sp], #16; bl .+64; ret",
+            "nop",
+        ] {
+            let Some((next, _)) = followed(text) else { return };
+            assert_eq!(next, Next::Unknown, "{text}");
+        }
+        assert_eq!(followed("ldp x29, x30, [sp], #16; b .+0x1000").unwrap().0, Next::Jumps(4 + 0x1000));
+    }
+}

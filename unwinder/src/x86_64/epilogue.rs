@@ -1,0 +1,125 @@
+//! How far the instructions from an address on to the function's return move the stack pointer. Encodings are those of
+//! volume 2 of Intel's manual.
+
+use super::instruction::{Instruction, instruction};
+use crate::epilogue::{Base, Epilogue, Next};
+
+/// What `code` does to the stack from its beginning on, and where it goes then.
+pub(super) fn follow(code: &[u8], epilogue: &mut Epilogue) -> Next {
+    let mut at = 0;
+    loop {
+        let Some(rest) = code.get(at..) else { return Next::Unknown };
+        let Some((length, instruction)) = instruction(rest) else { return Next::Unknown };
+        at += length;
+        if at > code.len() {
+            return Next::Unknown;
+        }
+        match instruction {
+            Instruction::Other | Instruction::Call => {}
+            Instruction::Push { .. } => epilogue.raise(-8),
+            Instruction::Pop { bp } => {
+                if bp {
+                    epilogue.restore_frame_pointer();
+                }
+                epilogue.raise(8);
+            }
+            Instruction::Moves(moved) => epilogue.raise(moved),
+            Instruction::SetsFromBp(offset) => {
+                if !epilogue.rebase(Base::FramePointer, offset) {
+                    return Next::Unknown;
+                }
+            }
+            Instruction::Leave => {
+                if !epilogue.rebase(Base::FramePointer, 0) {
+                    return Next::Unknown;
+                }
+                epilogue.restore_frame_pointer();
+                epilogue.raise(8);
+            }
+            Instruction::Jump(distance) => return Next::Jumps(at as i64 + distance),
+            Instruction::Return => {
+                epilogue.return_here();
+                return Next::Returns;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::follow;
+    use crate::epilogue::{Base, Epilogue, Next};
+
+    fn followed(text: &str) -> Option<(Next, Epilogue)> {
+        let code = crate::arch::assembled("", text)?;
+        let mut epilogue = Epilogue::default();
+        Some((follow(&code, &mut epilogue), epilogue))
+    }
+
+    #[test]
+    fn pops_and_additions_lead_to_the_return_address() {
+        let cases = [
+            ("ret", 0, None),
+            ("repz ret", 0, None),
+            ("pop %rbx; pop %rbp; pop %r12; ret", 24, Some(8)),
+            ("add $0x18, %rsp; mov %rax, %rdi; pop %rbp; pop %r13; ret", 40, Some(24)),
+            ("mov %eax, %ebx; call .+64; test %al, %al; je .+9; add $0x1238, %rsp; ret", 0x1238, None),
+            ("call *8(%rbx); lea 0x28(%rsp), %rsp; pop %rbx; ret $8", 48, None),
+            ("push %rax; push $7; call .+64; add $16, %rsp; ret", 0, None),
+            (
+                "testb $1, 8(%rdi); testl $5, (%rax); notl %ecx; cmp $9, %al; bswap %ecx; bt $3, %eax; pop %rdi; ret",
+                8,
+                None,
+            ),
+            (
+                "movw $5, 8(%rdi); movb $1, %cl; shld $4, %rax, %rdx; pshufd $3, %xmm0, %xmm1; cltq; nop; pop %rcx; ret",
+                8,
+                None,
+            ),
+        ];
+        for (text, raised, frame_pointer) in cases {
+            let Some((next, epilogue)) = followed(text) else { return };
+            assert_eq!(next, Next::Returns, "{text}");
+            let expected =
+                Epilogue { base: Base::StackPointer, raised, return_address: Some(raised), frame_pointer };
+            assert_eq!(epilogue, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_frame_pointer_may_lead_there() {
+        for (text, raised, frame_pointer) in [
+            ("mov %eax, %ebx; leave; ret", 8, 0),
+            ("mov %rbp, %rsp; pop %rbp; ret", 8, 0),
+            ("lea -16(%rbp), %rsp; pop %rbx; pop %r12; pop %rbp; ret", 8, 0),
+            ("lea -0x88(%rbp), %rsp; add $0x88, %rsp; pop %rbp; ret", 8, 0),
+        ] {
+            let Some((next, epilogue)) = followed(text) else { return };
+            let expected = Epilogue {
+                base: Base::FramePointer,
+                raised,
+                return_address: Some(raised),
+                frame_pointer: Some(frame_pointer),
+            };
+            assert_eq!((next, epilogue), (Next::Returns, expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_ends_it() {
+        for text in [
+            "ud2; ret",
+            "hlt; ret",
+            "and $-16, %rsp; ret",
+            "mov %rax, %rsp; ret",
+            "jmp *%rax; ret",
+            "pop %rax",
+            "pop %rsp; ret",
+            "pop %rbp; leave; ret",
+        ] {
+            let Some((next, _)) = followed(text) else { return };
+            assert_eq!(next, Next::Unknown, "{text}");
+        }
+        assert_eq!(followed("pop %rbx; jmp .+0x1000").unwrap().0, Next::Jumps(1 + 0x1000));
+    }
+}

@@ -1,0 +1,186 @@
+//! The instructions that compilers put between a function's first and its return: how long they are, and what they do to
+//! the stack pointer. Encodings are those of volume 2 of Intel's manual. Others, among them all with a VEX prefix, are unknown.
+
+/// What an instruction does to the stack, and whether another follows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Instruction {
+    /// Nothing; or jumps if a condition holds, which it does not.
+    Other,
+    Push {
+        bp: bool,
+    },
+    Pop {
+        bp: bool,
+    },
+    /// Moves the stack pointer up by so much.
+    Moves(i64),
+    /// `sp = bp + offset`
+    SetsFromBp(i64),
+    /// `sp = bp`, and pops `bp`
+    Leave,
+    Call,
+    /// To so far behind its end.
+    Jump(i64),
+    Return,
+}
+
+/// The length of the instruction that `code` begins with, and what it does. The length may be more than `code` has.
+pub(super) fn instruction(code: &[u8]) -> Option<(usize, Instruction)> {
+    use Instruction::{Call, Jump, Leave, Moves, Other, Pop, Push, Return, SetsFromBp};
+
+    // endbr64
+    if code.starts_with(&[0xf3, 0x0f, 0x1e, 0xfa]) {
+        return Some((4, Other));
+    }
+    let prefixes = code.iter().take_while(|byte| matches!(byte, 0x64..=0x66 | 0xf2 | 0xf3)).count();
+    let has_word = code.get(..prefixes)?.contains(&0x66);
+    let rex = Some(*code.get(prefixes)?).filter(|byte| byte & 0xf0 == 0x40);
+    let [w, r, _, b] = [8, 4, 2, 1].map(|bit| rex.is_some_and(|rex| rex & bit != 0));
+    let at = prefixes + usize::from(rex.is_some());
+    let rest = code.get(at + 1..)?;
+    let number = if has_word { 2 } else { 4 };
+    let byte = |at: usize| rest.get(at).map(|byte| i64::from(byte.cast_signed()));
+    let word = |at: usize| Some(i64::from(i32::from_le_bytes(*rest.get(at..)?.first_chunk()?)));
+    let modrm = rest.first().copied().unwrap_or_default();
+    let group = modrm >> 3 & 7;
+    // Whether the operand is the stack pointer, or the instruction's other register is.
+    let (on_sp, to_sp) = (modrm & 0xc7 == 0xc4 && !b, group == 4 && !r);
+    let (behind, instruction) = match *code.get(at)? {
+        opcode @ 0x50..=0x57 => (0, Push { bp: opcode == 0x55 && !b }),
+        // pop %rsp
+        0x5c if !b => return None,
+        opcode @ 0x58..=0x5f => (0, Pop { bp: opcode == 0x5d && !b }),
+        0x6a => (1, Push { bp: false }),
+        0x68 => (4, Push { bp: false }),
+        0xff if group == 6 => (operand(rest)?, Push { bp: false }),
+        0x83 if on_sp && group == 5 => (2, Moves(-byte(1)?)),
+        0x81 if on_sp && group == 5 => (5, Moves(-word(1)?)),
+        0x83 if on_sp && group == 0 => (2, Moves(byte(1)?)),
+        0x81 if on_sp && group == 0 => (5, Moves(word(1)?)),
+        // cmp, which changes nothing; the others of the group change the stack pointer.
+        0x81 | 0x83 if on_sp && group != 7 => return None,
+        // lea of an address based on the stack pointer, or on bp
+        0x8d if w && to_sp => match rest {
+            [0x64, 0x24, ..] if !b => (3, Moves(byte(2)?)),
+            [0xa4, 0x24, ..] if !b => (6, Moves(word(2)?)),
+            [0x65, ..] if !b => (2, SetsFromBp(byte(1)?)),
+            [0xa5, ..] if !b => (5, SetsFromBp(word(1)?)),
+            _ => return None,
+        },
+        0x89 if w && !r && !b && modrm == 0xec => (1, SetsFromBp(0)),
+        0x89 if on_sp => return None,
+        0x8b if w && !r && !b && modrm == 0xe5 => (1, SetsFromBp(0)),
+        0x8b if to_sp => return None,
+        0xc9 => (0, Leave),
+        0xc3 => (0, Return),
+        0xc2 => (2, Return),
+        0xe8 => (4, Call),
+        0xff if group == 2 => (operand(rest)?, Call),
+        0xe9 => (4, Jump(word(0)?)),
+        0xeb => (1, Jump(byte(0)?)),
+        0x0f => (1 + after_0f(rest)?, Other),
+        // Jumps if a condition holds; mov and test of one byte
+        0x70..=0x7f | 0xb0..=0xb7 | 0xa8 => (1, Other),
+        0xb8..=0xbf => (if w { 8 } else { number }, Other),
+        0x80 | 0x83 | 0xc0 | 0xc1 | 0xc6 | 0x6b => (operand(rest)? + 1, Other),
+        0x81 | 0xc7 | 0x69 => (operand(rest)? + number, Other),
+        // Arithmetic, but for cmp, with the stack pointer as what is changed
+        opcode @ 0x00..=0x37 if opcode & 7 < 4 && (on_sp && opcode & 2 == 0 || to_sp && opcode & 2 != 0) => {
+            return None;
+        }
+        opcode @ 0x00..=0x3f if opcode & 7 < 4 => (operand(rest)?, Other),
+        opcode @ 0x00..=0x3f if opcode & 7 == 4 => (1, Other),
+        opcode @ 0x00..=0x3f if opcode & 7 == 5 => (number, Other),
+        0xa9 => (number, Other),
+        0x63 | 0x84..=0x8b | 0x8d | 0xd0..=0xd3 => (operand(rest)?, Other),
+        0x90 | 0x98 | 0x99 | 0xa4..=0xa7 | 0xaa..=0xaf => (0, Other),
+        // test has a number, the others of the group have none.
+        0xf6 => (operand(rest)? + usize::from(group < 2), Other),
+        0xf7 => (operand(rest)? + if group < 2 { number } else { 0 }, Other),
+        0xfe | 0xff if group < 2 => (operand(rest)?, Other),
+        _ => return None,
+    };
+    Some((at + 1 + behind, instruction))
+}
+
+/// The length of what follows `0f`, without the byte that says what it is.
+fn after_0f(code: &[u8]) -> Option<usize> {
+    let operands = code.get(1..)?;
+    match *code.first()? {
+        0x80..=0x8f => Some(4),
+        // syscall, cpuid, bswap
+        0x05 | 0xa2 | 0xc8..=0xcf => Some(0),
+        0x70..=0x73 | 0xa4 | 0xac | 0xba | 0xc2 | 0xc4..=0xc6 => Some(operand(operands)? + 1),
+        0x0d | 0x10..=0x1f | 0x28..=0x2f | 0x40..=0x6f | 0x74..=0x76 | 0x7e | 0x7f | 0x90..=0x9f => {
+            operand(operands)
+        }
+        0xa3 | 0xa5 | 0xab | 0xad..=0xb9 | 0xbb..=0xc1 | 0xc3 | 0xc7 | 0xd0..=0xfe => operand(operands),
+        _ => None,
+    }
+}
+
+/// The length of an operand: its `ModRM` byte, and what that says follows.
+fn operand(code: &[u8]) -> Option<usize> {
+    let modrm = *code.first()?;
+    let (mode, rm) = (modrm >> 6, modrm & 7);
+    if mode == 3 {
+        return Some(1);
+    }
+    let sib = usize::from(rm == 4);
+    let has_no_base = rm == 5 || (rm == 4 && code.get(1)? & 7 == 5);
+    Some(1 + sib + [if has_no_base { 4 } else { 0 }, 1, 4][usize::from(mode)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Instruction, instruction};
+
+    /// Of all of the C library's instructions that are known, the length is the assembler's reader's.
+    #[test]
+    fn lengths_are_those_that_objdump_tells() {
+        const LIBRARY: &str = "/lib/x86_64-linux-gnu/libc.so.6";
+        let listing = std::process::Command::new("objdump")
+            .args(["-d", "-w", "-j", ".text", "--insn-width=16", LIBRARY])
+            .output();
+        let Some(listing) = listing.ok().filter(|listing| listing.status.success()) else {
+            eprintln!("SKIPPED: there is no objdump, or no {LIBRARY}");
+            return;
+        };
+        let (mut known, mut total) = (0, 0);
+        for line in String::from_utf8(listing.stdout).unwrap().lines() {
+            let mut columns = line.split('\t').skip(1);
+            let (Some(bytes), Some(text)) = (columns.next(), columns.next()) else { continue };
+            let code: Vec<u8> =
+                bytes.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
+            total += 1;
+            let Some((length, what)) = instruction(&code) else { continue };
+            known += 1;
+            assert_eq!(length, code.len(), "{text}: {code:x?}");
+            let name = text
+                .split_whitespace()
+                .find(|word| {
+                    !matches!(*word, "repz" | "repnz" | "bnd" | "notrack" | "cs" | "ds" | "data16" | "lock")
+                })
+                .unwrap_or("");
+            let expected = match what {
+                Instruction::Push { .. } => name.starts_with("push"),
+                Instruction::Pop { .. } => name.starts_with("pop"),
+                Instruction::Moves(_) => text.contains("%rsp") && ["add", "sub", "lea"].contains(&name),
+                Instruction::SetsFromBp(_) => text.contains("%rbp") && text.ends_with("%rsp"),
+                Instruction::Leave => name == "leave",
+                Instruction::Call => name == "call",
+                Instruction::Jump(_) => name == "jmp",
+                Instruction::Return => name == "ret",
+                Instruction::Other => {
+                    let is_test = name.starts_with("cmp") || name.starts_with("test");
+                    is_test
+                        || !(text.ends_with(",%rsp")
+                            || name.starts_with("push")
+                            || name.starts_with("pop") && !name.starts_with("popcnt"))
+                }
+            };
+            assert!(expected, "{text}: {what:?}");
+        }
+        assert!(known * 100 > total * 85, "{known} of {total}");
+    }
+}
