@@ -26,7 +26,10 @@ pub(super) struct Recursion {
     pub(super) function: &'static str,
     /// How many frames of it there are.
     pub(super) depth: usize,
-    /// At least this share of its samples has them, and reaches the root.
+    /// So many of the committed samples are within it, and each has them.
+    pub(super) committed: usize,
+    /// At least this share of the samples that were taken elsewhere has them, and reaches the root: a stop may be in the
+    /// recursion itself.
     pub(super) percent: usize,
 }
 
@@ -164,8 +167,8 @@ pub(super) const DIFFERENCES: [Known; 15] = [
 ];
 
 pub(super) const RECURSIONS: [Recursion; 2] = [
-    Recursion { fixture: "node", function: "descend", depth: 41, percent: 98 },
-    Recursion { fixture: "java", function: "descend", depth: 41, percent: 95 },
+    Recursion { fixture: "node", function: "descend", depth: 41, committed: 3, percent: 98 },
+    Recursion { fixture: "java", function: "descend", depth: 41, committed: 0, percent: 95 },
 ];
 
 /// In how many of the committed samples framehop finds other frames than we do, where there are any.

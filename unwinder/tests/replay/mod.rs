@@ -10,7 +10,7 @@ use unwinder::{Frame, StopReason, Unwinder};
 use crate::corpus::saved::{self, Fixture};
 use crate::corpus::{Captured, Run};
 use crate::framehop_peer::Peer;
-use differences::{DIFFERENCES, FRAMEHOP, Known, RECURSIONS};
+use differences::{DIFFERENCES, FRAMEHOP, Known, RECURSIONS, Recursion};
 
 /// One of the stacks is 10,000 deep.
 const DEPTH_LIMIT: usize = 20_000;
@@ -140,26 +140,35 @@ fn samples_of_this_machine_are_as_their_witness_saw_them() {
     }
 }
 
+/// How many samples of a recursion there are, and how many of them have its depth.
+fn recursions(fixtures: &[Fixture], recursion: &Recursion) -> (usize, usize) {
+    let (mut right, mut total) = (0, 0);
+    walk_all(fixtures, |walked| {
+        let is_of_it = |frame: &&Frame| {
+            let name = walked.fixture.name_at(frame.lookup_address());
+            name.is_some_and(|name| name.contains(recursion.function))
+        };
+        let depth = walked.frames.iter().filter(is_of_it).count();
+        if walked.fixture.name == recursion.fixture && depth > 0 {
+            total += 1;
+            right += usize::from(depth == recursion.depth && walked.stop == StopReason::Root);
+        }
+    });
+    (right, total)
+}
+
 /// Where code was compiled at run time there is no witness of every frame, but it is known how often a function calls
 /// itself.
 #[test]
 fn recursions_of_compiled_code_have_their_depth() {
-    for fixtures in [saved::committed(), saved::local()] {
-        for recursion in &RECURSIONS {
-            let (mut right, mut total) = (0, 0);
-            walk_all(&fixtures, |walked| {
-                let is_of_it = |frame: &&Frame| {
-                    let name = walked.fixture.name_at(frame.lookup_address());
-                    name.is_some_and(|name| name.contains(recursion.function))
-                };
-                let depth = walked.frames.iter().filter(is_of_it).count();
-                if walked.fixture.name == recursion.fixture && depth > 0 {
-                    total += 1;
-                    right += usize::from(depth == recursion.depth && walked.stop == StopReason::Root);
-                }
-            });
-            assert!(right * 100 >= total * recursion.percent, "{recursion:?}: {right} of {total}");
-        }
+    let (committed, local) = (saved::committed(), saved::local());
+    for recursion in &RECURSIONS {
+        let expected = (recursion.committed, recursion.committed);
+        assert_eq!(recursions(&committed, recursion), expected, "{recursion:?}");
+        let (right, total) = recursions(&local, recursion);
+        assert!(right * 100 >= total * recursion.percent, "{recursion:?}: {right} of {total}");
+        let is_there = local.iter().any(|fixture| fixture.name == recursion.fixture);
+        assert!(total > 0 || !is_there, "{recursion:?}: there is none");
     }
 }
 
