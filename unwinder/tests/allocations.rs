@@ -4,11 +4,13 @@
 
 mod corpus;
 
+use corpus::Platform;
+use unwinder::aarch64::Aarch64;
+use unwinder::x86_64::X86_64;
 use unwinder::{StopReason, Unwinder};
 
-#[test]
-fn a_warmed_up_walk_allocates_nothing() {
-    let Some(run) = corpus::run("walks.c", &[]) else { return };
+fn assert_allocates_nothing<A: Platform>() {
+    let Some(run) = corpus::run_on::<A>("walks.c", &[]) else { return };
     let mut unwinder = Unwinder::new();
     let mut frames = 0;
     let mut walk_all = || {
@@ -23,4 +25,14 @@ fn a_warmed_up_walk_allocates_nothing() {
     assert!(cold.count_total > 0, "rules were compiled on the first pass, so the counter counts");
     assert_eq!(warm.count_total, 0);
     assert!(frames > 200);
+}
+
+#[test]
+fn a_warmed_up_walk_on_x86_64_allocates_nothing() {
+    assert_allocates_nothing::<X86_64>();
+}
+
+#[test]
+fn a_warmed_up_walk_on_aarch64_allocates_nothing() {
+    assert_allocates_nothing::<Aarch64>();
 }

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 
-use crate::toolchain::{BpfToolchain, WindowsToolchain};
+use crate::toolchain::{BpfToolchain, CrossTarget, CrossToolchain};
 use crate::workspace::Workspace;
 use cargo_tool::CargoTool;
 use requirement::Requirement;
@@ -49,6 +49,8 @@ enum Need {
     Bpf,
     /// Cross-compile for Windows.
     Windows,
+    /// Run the unwinder's tests as programs for aarch64.
+    Aarch64,
     /// Readers and workloads that tests use.
     Tests,
     /// A browser and what drives it.
@@ -64,9 +66,17 @@ impl Verb {
         match self {
             Self::BuildEbpf | Self::Install | Self::Run | Self::Package => &[Need::Bpf],
             Self::Windows => &[Need::Windows],
-            Self::Test => &[Need::Bpf, Need::Windows, Need::Tests, Need::Browser, Need::Lints],
-            Self::Any => &[Need::Bpf, Need::Windows, Need::Tests, Need::Browser, Need::Lints, Need::Fixtures],
-            Self::Bench => &[Need::Bpf, Need::Tests],
+            Self::Test => &[Need::Bpf, Need::Windows, Need::Aarch64, Need::Tests, Need::Browser, Need::Lints],
+            Self::Any => &[
+                Need::Bpf,
+                Need::Windows,
+                Need::Aarch64,
+                Need::Tests,
+                Need::Browser,
+                Need::Lints,
+                Need::Fixtures,
+            ],
+            Self::Bench => &[Need::Bpf, Need::Aarch64, Need::Tests],
             Self::Fixtures => &[Need::Tests, Need::Fixtures],
             Self::Fuzz => &[Need::Tests],
             Self::Tidy => &[],
@@ -131,8 +141,8 @@ fn is_met_otherwise(workspace: &Workspace, need: Need) -> bool {
     match need {
         Need::Bpf => BpfToolchain::detect(workspace).is_some(),
         Need::Lints => matches!(BpfToolchain::detect(workspace), Some(BpfToolchain::Nightly { .. })),
-        Need::Windows => WindowsToolchain::detect().is_some(),
-        Need::Tests | Need::Browser | Need::Fixtures => false,
+        Need::Windows => CrossToolchain::detect(CrossTarget::WINDOWS).is_some(),
+        Need::Aarch64 | Need::Tests | Need::Browser | Need::Fixtures => false,
     }
 }
 

@@ -22,7 +22,7 @@ use crate::command;
 use crate::package;
 use crate::setup::{self, Verb};
 use crate::tidy;
-use crate::toolchain;
+use crate::toolchain::{self, CrossTarget, CrossToolchain};
 use crate::windows;
 use crate::workspace::Workspace;
 use totals::Totals;
@@ -30,7 +30,7 @@ use totals::Totals;
 /// A step's heading, and what it does.
 type Step = (&'static str, fn(&Workspace, &mut Totals) -> Result<()>);
 
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 11] = [
     ("set-up", |workspace, _| setup::setup(workspace, Verb::Test)),
     ("format", |workspace, _| format(workspace)),
     ("tidy", |workspace, _| tidy::tidy(workspace)),
@@ -41,6 +41,7 @@ const STEPS: [Step; 10] = [
     ("browser tests", browser),
     ("docs", |workspace, _| docs(workspace)),
     ("Windows", |workspace, _| windows::windows(workspace)),
+    ("the unwinder's tests on aarch64", aarch64),
 ];
 
 /// What takes longer than it tells on every change.
@@ -117,6 +118,21 @@ fn cargo_test(workspace: &Workspace, totals: &mut Totals) -> Result<()> {
 fn live_is_required() -> Result<bool> {
     let on_ci = env::var("CI").is_ok_and(|value| value == "true");
     Ok(on_ci || (command::is_root()? && Path::new("/sys/kernel/btf/vmlinux").exists()))
+}
+
+/// The unwinder compiled for aarch64, on an emulated processor: what its tests do with aarch64 programs, and what reads
+/// bytes. The rest is the same code over files of x86-64, which an emulation reads slowly.
+fn aarch64(workspace: &Workspace, totals: &mut Totals) -> Result<()> {
+    const TARGET: CrossTarget = CrossTarget::AARCH64;
+    const TESTS: [&str; 6] =
+        ["aarch64", "this_test_binary", "allocates", "memory::", "bytes::", "expression::"];
+    let toolchain = CrossToolchain::detect(TARGET).context("no toolchain compiles for aarch64 here")?;
+    let mut cargo = toolchain.cargo("test", "std,panic_unwind,test");
+    cargo.args(["--tests", "--package", &workspace.package("unwinder")?]);
+    cargo.arg("--target-dir").arg(workspace.join("target/aarch64")).current_dir(workspace.top());
+    cargo.env(TARGET.variable("RUNNER"), "qemu-aarch64-static -cpu max -L /usr/aarch64-linux-gnu");
+    cargo.env("CARGO_PROFILE_DEV_DEBUG", "false");
+    stream::run(cargo.arg("--").args(TESTS), totals)
 }
 
 /// The pictures, in a real browser. The page's own sources need no Node; its tests do.

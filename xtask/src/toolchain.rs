@@ -146,43 +146,61 @@ fn linker(workspace: &Workspace) -> Option<PathBuf> {
     if own.is_file() { Some(own) } else { command::find_program("bpf-linker") }
 }
 
-/// A way to compile for `x86_64-pc-windows-gnu`.
-#[derive(Debug)]
-pub(crate) enum WindowsToolchain {
-    /// Debian's packages: the standard library is built from `rust-web-src`.
-    Debian,
-    /// Rustup's prebuilt standard library.
-    Rustup,
+/// A platform that we compile for beside this machine's own.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct CrossTarget {
+    pub(crate) triple: &'static str,
+    /// The C compiler that links for it.
+    pub(crate) linker: &'static str,
 }
 
-impl WindowsToolchain {
-    pub(crate) const TARGET: &str = "x86_64-pc-windows-gnu";
+impl CrossTarget {
+    pub(crate) const WINDOWS: CrossTarget =
+        CrossTarget { triple: "x86_64-pc-windows-gnu", linker: "x86_64-w64-mingw32-gcc" };
+    pub(crate) const AARCH64: CrossTarget =
+        CrossTarget { triple: "aarch64-unknown-linux-gnu", linker: "aarch64-linux-gnu-gcc" };
 
+    /// The variable of cargo that sets `what` for this target alone.
+    pub(crate) fn variable(&self, what: &str) -> String {
+        format!("CARGO_TARGET_{}_{what}", self.triple.replace('-', "_").to_uppercase())
+    }
+}
+
+/// A way to compile for a [`CrossTarget`].
+#[derive(Debug)]
+pub(crate) enum CrossToolchain {
+    /// Debian's packages: the standard library is built from `rust-web-src`.
+    Debian(CrossTarget),
+    /// Rustup's prebuilt standard library.
+    Rustup(CrossTarget),
+}
+
+impl CrossToolchain {
     /// The toolchain that is there, Debian's first.
-    pub(crate) fn detect() -> Option<Self> {
-        command::find_program("x86_64-w64-mingw32-gcc")?;
+    pub(crate) fn detect(target: CrossTarget) -> Option<Self> {
+        command::find_program(target.linker)?;
         if debian_source_and_cargo() {
-            return Some(Self::Debian);
+            return Some(Self::Debian(target));
         }
-        rustup_has_windows().then_some(Self::Rustup)
+        rustup_has(&target).then_some(Self::Rustup(target))
     }
 
-    /// `cargo build` for the target.
-    pub(crate) fn cargo_build(&self) -> Command {
-        let mut cargo = match self {
-            Self::Debian => {
+    /// `cargo <verb>` for the target, with `crates` of the standard library where that must be built.
+    pub(crate) fn cargo(&self, verb: &str, crates: &str) -> Command {
+        let (mut cargo, target) = match self {
+            Self::Debian(target) => {
                 let mut cargo = undisturbed(DEBIAN_CARGO);
                 cargo.env("RUSTC", DEBIAN_RUSTC).env("RUSTC_BOOTSTRAP", "1");
-                cargo.args(["build", "-Z", "build-std=std,panic_abort"]);
-                cargo
+                cargo.args([verb, "-Z"]).arg(format!("build-std={crates}"));
+                (cargo, target)
             }
-            Self::Rustup => {
+            Self::Rustup(target) => {
                 let mut cargo = undisturbed("cargo");
-                cargo.arg("build");
-                cargo
+                cargo.arg(verb);
+                (cargo, target)
             }
         };
-        cargo.args(["--target", Self::TARGET]);
+        cargo.args(["--target", target.triple]).env(target.variable("LINKER"), target.linker);
         cargo
     }
 }
@@ -191,8 +209,8 @@ fn debian_source_and_cargo() -> bool {
     [DEBIAN_RUSTC, DEBIAN_CARGO, DEBIAN_STD_SOURCE].iter().all(|file| Path::new(file).exists())
 }
 
-fn rustup_has_windows() -> bool {
+fn rustup_has(target: &CrossTarget) -> bool {
     let mut rustc = undisturbed("rustc");
-    rustc.args(["--print", "target-libdir", "--target", WindowsToolchain::TARGET]);
+    rustc.args(["--print", "target-libdir", "--target", target.triple]);
     command::output(&mut rustc).is_ok_and(|folder| Path::new(folder.trim()).is_dir())
 }

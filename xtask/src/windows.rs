@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::command;
 use crate::setup::{self, Verb};
-use crate::toolchain::WindowsToolchain;
+use crate::toolchain::{CrossTarget, CrossToolchain};
 use crate::workspace::{CRATES, Workspace};
 
 /// The crate that holds the binary.
@@ -16,15 +16,16 @@ const BINARY: &str = "collector-user";
 /// Compiles and links them.
 pub(crate) fn windows(workspace: &Workspace) -> Result<()> {
     setup::setup(workspace, Verb::Windows)?;
-    let Some(toolchain) = WindowsToolchain::detect() else {
+    let Some(toolchain) = CrossToolchain::detect(CrossTarget::WINDOWS) else {
         bail!("no toolchain compiles for Windows here; run `cargo xtask setup --for windows`");
     };
-    let mut libraries = toolchain.cargo_build();
+    let cargo_build = || toolchain.cargo("build", "std,panic_abort");
+    let mut libraries = cargo_build();
     libraries.arg("--lib");
     for folder in CRATES.into_iter().filter(|folder| *folder != BINARY) {
         libraries.args(["--package", &workspace.package(folder)?]);
     }
-    let mut binary = toolchain.cargo_build();
+    let mut binary = cargo_build();
     binary.args(["--package", BINARY, "--bin", "collector"]);
     for mut cargo in [libraries, binary] {
         cargo.arg("--target-dir").arg(workspace.join("target/windows")).current_dir(workspace.top());

@@ -7,11 +7,15 @@ use std::sync::OnceLock;
 use object::{Object, ObjectSection};
 use proptest::prelude::*;
 use unwinder::x86_64::Registers;
-use unwinder::{AddressSpace, CopiedStack, DEFAULT_DEPTH_LIMIT, Mapping, UnwindTable, Unwinder};
+use unwinder::{
+    AddressSpace, Architecture, CopiedStack, DEFAULT_DEPTH_LIMIT, Mapping, UnwindTable, Unwinder,
+};
 
 use crate::corpus;
 use crate::fuzzing::elf::run as use_file;
 use crate::fuzzing::image::{SECTION_ADDRESS, with_sections};
+
+mod aarch64;
 
 /// A small program of ours that has been linked with libc's start files, and its runs' stacks.
 fn program() -> Option<&'static corpus::Run> {
@@ -28,19 +32,19 @@ fn elf() -> Option<&'static [u8]> {
         .map(|module| module.elf.as_slice())
 }
 
-struct One<'a> {
-    mapping: Mapping<'a>,
+struct One<'a, A: Architecture> {
+    mapping: Mapping<'a, A>,
 }
 
-impl AddressSpace for One<'_> {
-    fn lookup(&self, _address: u64) -> Option<Mapping<'_>> {
+impl<A: Architecture> AddressSpace<A> for One<'_, A> {
+    fn lookup(&self, _address: u64) -> Option<Mapping<'_, A>> {
         Some(self.mapping)
     }
 }
 
 /// Compiles all of a damaged file, bounds what it holds, and walks through it.
-fn use_damaged(data: &[u8], registers: &Registers, stack: &[u8]) {
-    let Ok(table) = <UnwindTable>::from_elf(data) else { return };
+fn use_damaged<A: Architecture>(data: &[u8], registers: &unwinder::Registers<A>, stack: &[u8]) {
+    let Ok(table) = UnwindTable::from_elf(data) else { return };
     let before = table.size_report();
     assert!(before.total_bytes() <= 8 * data.len() + 4096, "{before:?} of {} bytes", data.len());
     table.compile_all();
@@ -50,7 +54,7 @@ fn use_damaged(data: &[u8], registers: &Registers, stack: &[u8]) {
     walk(&table, registers, stack);
 }
 
-fn walk(table: &UnwindTable, registers: &Registers, stack: &[u8]) {
+fn walk<A: Architecture>(table: &UnwindTable<A>, registers: &unwinder::Registers<A>, stack: &[u8]) {
     let mapping = Mapping { start: 0, end: u64::MAX, bias: 0, table: Some(table) };
     let stack = CopiedStack::new(registers.sp(), stack, 0);
     let mut frames = 0;

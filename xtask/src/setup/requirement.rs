@@ -9,7 +9,7 @@ use std::process::Command;
 use super::Need;
 use crate::command;
 use crate::fixtures;
-use crate::toolchain;
+use crate::toolchain::{self, CrossTarget, CrossToolchain};
 
 /// One thing a machine must have.
 pub(super) struct Requirement {
@@ -56,11 +56,16 @@ impl Requirement {
 pub(super) fn of(need: Need) -> Vec<Requirement> {
     match need {
         Need::Bpf => vec![c_compiler(), bpf_rustc(), bpf_core(), llvm(), polly()],
-        Need::Windows => vec![c_compiler(), standard_library_source(), debian_cargo(), mingw()],
+        Need::Windows => vec![c_compiler(), standard_library_source(WINDOWS), debian_cargo(WINDOWS), mingw()],
+        Need::Aarch64 => {
+            let mut needed = vec![aarch64_c(), aarch64_cxx(), aarch64_emulator()];
+            if CrossToolchain::detect(CrossTarget::AARCH64).is_none() {
+                needed.extend([bpf_rustc(), standard_library_source(AARCH64), debian_cargo(AARCH64)]);
+            }
+            needed
+        }
         Need::Tests => {
-            let own = [c_compiler(), cxx_compiler(), binutils(), xz(), perf(), go()];
-            let windows = [mingw(), clang(), lld()];
-            own.into_iter().chain(windows).chain([aarch64_c(), aarch64_cxx(), aarch64_emulator()]).collect()
+            vec![c_compiler(), cxx_compiler(), mingw(), clang(), lld(), binutils(), xz(), perf(), go()]
         }
         Need::Browser => vec![chromium(), node(), npm()],
         Need::Lints => vec![bpf_clippy()],
@@ -69,6 +74,7 @@ pub(super) fn of(need: Need) -> Vec<Requirement> {
 }
 
 const NIGHTLY: Elsewhere = Elsewhere::Command("rustup toolchain install nightly --component rust-src");
+const AARCH64: Elsewhere = Elsewhere::Command("rustup target add aarch64-unknown-linux-gnu");
 const WINDOWS: Elsewhere = Elsewhere::Command("rustup target add x86_64-pc-windows-gnu");
 const LLVM: Elsewhere = Elsewhere::Package { dnf: "llvm-devel", pacman: "llvm" };
 
@@ -135,21 +141,21 @@ fn polly() -> Requirement {
     }
 }
 
-fn standard_library_source() -> Requirement {
+fn standard_library_source(elsewhere: Elsewhere) -> Requirement {
     Requirement {
         name: "the sources of Rust's standard library",
         check: Check::File(toolchain::DEBIAN_STD_SOURCE),
         debian: &["rust-web-src"],
-        elsewhere: WINDOWS,
+        elsewhere,
     }
 }
 
-fn debian_cargo() -> Requirement {
+fn debian_cargo(elsewhere: Elsewhere) -> Requirement {
     Requirement {
         name: "a cargo of the compiler's version",
         check: Check::File(toolchain::DEBIAN_CARGO),
         debian: &["cargo-web"],
-        elsewhere: WINDOWS,
+        elsewhere,
     }
 }
 
