@@ -73,7 +73,7 @@ export class Truth {
     for (const { path, weight } of byStack.values()) {
       let key = "all";
       add(paths, key, weight);
-      for (const name of fromLeaf ? path.toReversed() : path) {
+      for (const name of fromLeaf ? [...path].reverse() : path) {
         key = joined([key, name]);
         add(paths, key, weight);
       }
