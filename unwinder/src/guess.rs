@@ -40,7 +40,7 @@ const NEAR: u64 = 1 << 10;
 const SCANNED: u64 = 256;
 
 /// Pieces of code on the way to a function's return.
-const LONGEST_WAY_OUT: usize = 8;
+const LONGEST_WAY_OUT: usize = 4;
 
 /// What speaks for a return address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
