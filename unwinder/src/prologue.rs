@@ -1,5 +1,7 @@
 //! What a function's first instructions do to the stack, which says where the caller is found while the function runs.
 
+use crate::StackMemory;
+
 /// Bytes of a function that are looked at.
 pub(crate) const LONGEST_PROLOGUE: usize = 96;
 
@@ -19,6 +21,19 @@ impl Prologue {
     /// Where the return address is, with the stack pointer at `entry` at the first instruction.
     pub(crate) fn return_slot(&self, entry: u64) -> Option<u64> {
         Some(entry.wrapping_sub(self.return_address?))
+    }
+
+    /// The caller's frame pointer, with the stack pointer at `entry` at the first instruction and `current` in the register.
+    pub(crate) fn callers_frame_pointer(
+        &self,
+        entry: u64,
+        current: u64,
+        stack: &impl StackMemory,
+    ) -> Option<u64> {
+        match self.frame_pointer {
+            Some(below) => stack.read_u64(entry.wrapping_sub(below)).ok(),
+            None => Some(current),
+        }
     }
 
     /// Where the stack pointer was at the first instruction, if `slot` has the return address of the frame record that the

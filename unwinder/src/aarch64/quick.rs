@@ -101,10 +101,7 @@ impl arch::Core for Core {
         prologue: Prologue,
         stack: &M,
     ) -> Option<Core> {
-        let fp = match prologue.frame_pointer {
-            Some(below) => stack.read_u64(entry.wrapping_sub(below)).ok()?,
-            None => self.fp,
-        };
+        let fp = prologue.callers_frame_pointer(entry, self.fp, stack)?;
         Some(self.guessed(word, entry, fp, true))
     }
 

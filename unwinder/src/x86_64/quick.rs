@@ -97,10 +97,7 @@ impl arch::Core for Core {
         prologue: Prologue,
         stack: &M,
     ) -> Option<Core> {
-        let bp = match prologue.frame_pointer {
-            Some(below) => stack.read_u64(entry.wrapping_sub(below)).ok()?,
-            None => self.bp,
-        };
+        let bp = prologue.callers_frame_pointer(entry, self.bp, stack)?;
         Some(Core { ip: word, sp: entry.checked_add(8)?, bp })
     }
 
