@@ -1,8 +1,9 @@
 //! The rounds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::process::ExitStatus;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use collector_common::ids::{Nanos, Tid};
@@ -26,6 +27,9 @@ use crate::sys::usage::own_usage;
 
 /// How often rings are drained when nothing else asks for it.
 const DRAIN_PERIOD: Duration = Duration::from_millis(100);
+
+/// When rings are drained for the first time: a few samples after the start.
+const FIRST_DRAIN: Duration = Duration::from_millis(10);
 
 /// The sideband is drained this often at most: soon enough to meet a process of a few milliseconds, and a storm
 /// of short processes does not turn into a storm of wakeups.
@@ -110,16 +114,16 @@ impl Session {
         }
         let cpus = online_cpus().map_err(SessionError::system("the online CPUs can't be listed"))?;
         let sideband = Sideband::open(&cpus).map_err(SessionError::sideband)?;
-        let mut sampler = Sampler::load(&settings.sampling, &cpus)?;
         let mut recorder = Recorder::new(settings.sampling.period());
-        recorder.scan(clock::now).map_err(SessionError::system("/proc can't be read"))?;
-        for descendant in recorder.descendants(&settings.sampling.targets.pids) {
-            sampler.follow(descendant.0);
-        }
-        sampler.start().map_err(SessionError::system("the sampling clocks can't be started"))?;
-        let began = clock::now();
-        describe_system(&mut recorder, began, cpus.len(), command.as_ref());
-        let waker = Waker::new(DRAIN_PERIOD).map_err(SessionError::system("epoll"))?;
+        // Each takes as long as the other: the kernel checks the programs while `/proc` is read.
+        let (sampler, scanned) = thread::scope(|scope| {
+            let sampler = scope.spawn(|| Sampler::load(&settings.sampling, &cpus));
+            let scanned = recorder.scan(clock::now);
+            (sampler.join(), scanned)
+        });
+        let sampler = sampler.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        scanned.map_err(SessionError::system("/proc can't be read"))?;
+        let waker = Waker::new(FIRST_DRAIN, DRAIN_PERIOD).map_err(SessionError::system("epoll"))?;
         let mut session = Self {
             sideband,
             sampler,
@@ -129,12 +133,16 @@ impl Session {
             watched,
             settings,
             started,
-            began,
+            began: Nanos(0),
             checked: started,
             cpus_added: 0,
             first_sample: None,
             priority,
         };
+        session.follow_descendants();
+        session.sampler.start().map_err(SessionError::system("the sampling clocks can't be started"))?;
+        session.began = clock::now();
+        describe_system(&mut session.recorder, session.began, cpus.len(), command.as_ref());
         session.fill_waker(command.as_ref()).map_err(SessionError::system("epoll"))?;
         if let Some(command) = &mut command {
             command.release()?;
@@ -142,6 +150,23 @@ impl Session {
         session.command = command;
         session.round();
         Ok(session)
+    }
+
+    /// Has the kernel follow the processes below those of `-p`. One of them may fork before it is followed: then the
+    /// sideband tells of the child, and it is looked again.
+    fn follow_descendants(&mut self) {
+        let mut followed = BTreeSet::new();
+        loop {
+            self.drain_sideband();
+            let found = self.recorder.descendants(&self.settings.sampling.targets.pids);
+            let new: Vec<_> = found.into_iter().filter(|pid| followed.insert(pid.0)).collect();
+            if new.is_empty() {
+                return;
+            }
+            for pid in new {
+                self.sampler.follow(pid.0);
+            }
+        }
     }
 
     fn fill_waker(&self, command: Option<&Command>) -> std::io::Result<()> {
@@ -187,7 +212,7 @@ impl Session {
                 sideband_drained = Instant::now();
                 progress(&self.progress());
             } else if wakes.contains(&Wake::Sideband) {
-                std::thread::sleep(SIDEBAND_PAUSE.saturating_sub(sideband_drained.elapsed()));
+                thread::sleep(SIDEBAND_PAUSE.saturating_sub(sideband_drained.elapsed()));
                 self.drain_sideband();
                 sideband_drained = Instant::now();
             }

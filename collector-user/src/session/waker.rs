@@ -56,14 +56,12 @@ impl Wake {
 }
 
 impl Waker {
-    /// An empty set with a timer of the given period.
-    pub(super) fn new(period: Duration) -> io::Result<Self> {
+    /// An empty set with a timer that ticks after `first`, and from then on once a `period`.
+    pub(super) fn new(first: Duration, period: Duration) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let timer =
             timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
-        let interval =
-            Timespec { tv_sec: period.as_secs().cast_signed(), tv_nsec: period.subsec_nanos().into() };
-        let times = Itimerspec { it_interval: interval, it_value: interval };
+        let times = Itimerspec { it_interval: timespec(period), it_value: timespec(first) };
         timerfd_settime(&timer, TimerfdTimerFlags::empty(), &times)?;
         let waker = Self { epoll, timer, events: Vec::with_capacity(64) };
         waker.add(&waker.timer, Wake::Timer)?;
@@ -95,10 +93,7 @@ impl Waker {
     pub(super) fn wait(&mut self, deadline: Option<Duration>, wakes: &mut Vec<Wake>) -> io::Result<()> {
         wakes.clear();
         self.events.clear();
-        let deadline = deadline.map(|left| Timespec {
-            tv_sec: left.as_secs().cast_signed(),
-            tv_nsec: left.subsec_nanos().into(),
-        });
+        let deadline = deadline.map(timespec);
         match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut self.events), deadline.as_ref()) {
             Ok(_) => {}
             Err(rustix::io::Errno::INTR) => return Ok(()),
@@ -114,4 +109,8 @@ impl Waker {
         }
         Ok(())
     }
+}
+
+fn timespec(time: Duration) -> Timespec {
+    Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() }
 }

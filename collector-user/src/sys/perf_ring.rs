@@ -28,6 +28,9 @@ pub(crate) struct PerfRing {
     scratch: Vec<u8>,
 }
 
+// SAFETY: the mapping is the process's, not a thread's, and this is its only owner: it is read through `&mut self` alone.
+unsafe impl Send for PerfRing {}
+
 impl PerfRing {
     /// Maps the ring of an event, with 2^`order` pages of data.
     pub(crate) fn map(event: impl AsFd, order: u32) -> io::Result<Self> {
