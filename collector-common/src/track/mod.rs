@@ -9,6 +9,7 @@
 //! watermark  ───────────────────────────────────────────► history before it is dropped
 //! ```
 
+mod mappings;
 mod process;
 mod space;
 

@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
+use super::mappings::Mappings;
 use crate::ids::{Avma, FileOffset, Nanos};
 use crate::record::ModuleId;
 
@@ -28,6 +29,18 @@ impl MappedModule {
     pub fn contains(&self, address: Avma) -> bool {
         self.start <= address && address < self.end
     }
+
+    /// The part of it that lies before an address.
+    pub(super) fn before(self, address: Avma) -> Option<Self> {
+        (self.start < address).then_some(Self { end: self.end.min(address), ..self })
+    }
+
+    /// The part of it that lies from an address on.
+    pub(super) fn from(self, address: Avma) -> Option<Self> {
+        let start = self.start.max(address);
+        let file_offset = FileOffset(self.file_offset.0.wrapping_add(start.0 - self.start.0));
+        (start < self.end).then_some(Self { start, file_offset, ..self })
+    }
 }
 
 /// A mapping that is no more, and until when it was.
@@ -41,8 +54,7 @@ struct Replaced {
 /// one of them changes it.
 #[derive(Clone, Debug, Default)]
 pub struct Space {
-    /// Sorted by address, without overlap.
-    live: Arc<Vec<MappedModule>>,
+    live: Arc<Mappings>,
     /// Mappings that others were laid over, in the order that happened.
     replaced: Vec<Replaced>,
     /// When `live` last changed, and its number since then.
@@ -53,8 +65,7 @@ pub struct Space {
 impl Space {
     /// The mapping that held `address` at `time`.
     pub fn mapping_at(&self, address: Avma, time: Nanos) -> Option<&MappedModule> {
-        let after = self.live.partition_point(|mapping| mapping.start <= address);
-        let live = after.checked_sub(1).map(|index| &self.live[index]).filter(|m| m.contains(address));
+        let live = self.live.at(address);
         match live {
             Some(mapping) if mapping.since <= time => Some(mapping),
             _ => self.replaced_at(address, time).or(live),
@@ -78,32 +89,17 @@ impl Space {
     /// `false` when just that is mapped there already: a JIT makes its memory executable again and again.
     pub(super) fn map(&mut self, mapping: MappedModule, generation: NonZeroU64) -> bool {
         let same = |old: &MappedModule| MappedModule { since: old.since, ..mapping } == *old;
-        let at = self.live.partition_point(|old| old.start < mapping.start);
-        if mapping.start >= mapping.end || self.live.get(at).is_some_and(same) {
+        if mapping.start >= mapping.end || self.live.at(mapping.start).is_some_and(same) {
             return false;
         }
         self.changed = self.changed.max(mapping.since);
         self.generation = Some(generation);
-        let live = Arc::make_mut(&mut self.live);
-        let first = live.partition_point(|old| old.end <= mapping.start);
-        let last = live.partition_point(|old| old.start < mapping.end);
-        let mut pieces = Vec::with_capacity(3);
-        for old in &live[first..last.max(first)] {
+        let replaced = &mut self.replaced;
+        Arc::make_mut(&mut self.live).lay(mapping, |old| {
             if old.since < mapping.since {
-                self.replaced.push(Replaced { mapping: *old, until: mapping.since });
+                replaced.push(Replaced { mapping: *old, until: mapping.since });
             }
-            if old.start < mapping.start {
-                pieces.push(MappedModule { end: mapping.start, ..*old });
-            }
-            if old.end > mapping.end {
-                let skipped = mapping.end.0 - old.start.0;
-                let file_offset = FileOffset(old.file_offset.0.wrapping_add(skipped));
-                pieces.push(MappedModule { start: mapping.end, file_offset, ..*old });
-            }
-        }
-        pieces.push(mapping);
-        pieces.sort_unstable_by_key(|piece| piece.start);
-        live.splice(first..last.max(first), pieces);
+        });
         true
     }
 
@@ -128,7 +124,7 @@ impl Space {
     }
 
     /// The present mappings, sorted by address.
-    pub fn mappings(&self) -> &[MappedModule] {
-        &self.live
+    pub fn mappings(&self) -> impl Iterator<Item = &MappedModule> {
+        self.live.iter()
     }
 }

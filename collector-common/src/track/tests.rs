@@ -32,7 +32,7 @@ fn a_mapping_laid_over_another_replaces_it_from_then_on() {
     assert_eq!(module_at(&tracker, 7, 0x3800, 100), Some(1));
     assert_eq!(module_at(&tracker, 7, 0x5000, 100), None);
     let space = tracker.space_at(process, Nanos(100)).unwrap();
-    let offsets: Vec<u64> = space.mappings().iter().map(|m| m.file_offset.0).collect();
+    let offsets: Vec<u64> = space.mappings().map(|m| m.file_offset.0).collect();
     assert_eq!(offsets, [0, 0, 0x2000], "the rest behind the new mapping starts later in the file");
 }
 
@@ -114,4 +114,37 @@ fn a_change_in_the_parent_is_not_the_childs() {
     tracker.map(parent, mapping(0x1000, 0x2000, 9, 20));
     assert_eq!(module_at(&tracker, 1, 0x1800, 30), Some(9));
     assert_eq!(module_at(&tracker, 2, 0x1800, 30), Some(1));
+}
+
+/// The simplest thing that can be right: which mapping each page has.
+#[test]
+fn thousands_of_mappings_in_any_order_are_as_page_by_page() {
+    const PAGES: u64 = 4096;
+    let mut state = 7;
+    let mut random = move |below: u64| {
+        state = u64::wrapping_mul(state, 6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    for longest in [1, 3, 2000] {
+        let mut tracker = Tracker::default();
+        let process = tracker.existing(Pid(7), [Tid(7)]);
+        let mut pages = vec![None; PAGES as usize];
+        for module in 0..6000 {
+            let start = random(PAGES);
+            let end = (start + 1 + random(longest)).min(PAGES);
+            tracker.map(process, mapping(start << 12, end << 12, module, 1));
+            pages[start as usize..end as usize].fill(Some((module, start << 12)));
+        }
+        for (page, &expected) in pages.iter().enumerate() {
+            let found = tracker.mapping_at(process, Avma((page as u64) << 12), Nanos(1));
+            assert_eq!(found.map(|mapping| (mapping.module.0, mapping.bias)), expected, "page {page}");
+            let offset = found.map(|mapping| mapping.file_offset.0 - (mapping.start.0 - mapping.bias));
+            assert_eq!(offset.unwrap_or(0), 0, "page {page}: what is left begins later in the file");
+        }
+        let mut last = Avma(0);
+        for mapping in tracker.space_at(process, Nanos(1)).unwrap().mappings() {
+            assert!(last <= mapping.start && mapping.start < mapping.end, "sorted, without overlap");
+            last = mapping.end;
+        }
+    }
 }

@@ -31,8 +31,8 @@ const DRAIN_PERIOD: Duration = Duration::from_millis(100);
 /// When rings are drained for the first time: a few samples after the start.
 const FIRST_DRAIN: Duration = Duration::from_millis(10);
 
-/// The sideband is drained this often at most: soon enough to meet a process of a few milliseconds, and a storm
-/// of short processes does not turn into a storm of wakeups.
+/// So long after a wakeup by the sideband it is drained: soon enough to meet a process of a few milliseconds, late enough
+/// for a program to have mapped its libraries, and a storm of short processes does not turn into a storm of wakeups.
 const SIDEBAND_PAUSE: Duration = Duration::from_millis(1);
 
 /// How often CPUs that came online are looked for.
@@ -157,7 +157,7 @@ impl Session {
     fn follow_descendants(&mut self) {
         let mut followed = BTreeSet::new();
         loop {
-            self.drain_sideband();
+            self.drain_sideband(clock::now());
             let found = self.recorder.descendants(&self.settings.sampling.targets.pids);
             let new: Vec<_> = found.into_iter().filter(|pid| followed.insert(pid.0)).collect();
             if new.is_empty() {
@@ -199,7 +199,6 @@ impl Session {
         let failed = SessionError::system("epoll");
         self.waker.add(stop, Wake::Stop).map_err(&failed)?;
         let mut wakes = Vec::new();
-        let mut sideband_drained = Instant::now();
         loop {
             let left = self.left();
             if left == Some(Duration::ZERO) {
@@ -209,12 +208,10 @@ impl Session {
             if wakes.contains(&Wake::Timer) || wakes.contains(&Wake::Ring) {
                 self.round();
                 self.check();
-                sideband_drained = Instant::now();
                 progress(&self.progress());
             } else if wakes.contains(&Wake::Sideband) {
-                thread::sleep(SIDEBAND_PAUSE.saturating_sub(sideband_drained.elapsed()));
-                self.drain_sideband();
-                sideband_drained = Instant::now();
+                thread::sleep(SIDEBAND_PAUSE);
+                self.drain_sideband(clock::now());
             }
             if let Some(ended) = self.ended(&wakes).map_err(&failed)? {
                 return Ok(ended);
@@ -249,9 +246,9 @@ impl Session {
         Ok(None)
     }
 
-    fn drain_sideband(&mut self) {
+    fn drain_sideband(&mut self, until: Nanos) {
         let recorder = &mut self.recorder;
-        self.sideband.drain(|record, id| recorder.apply(record, id));
+        self.sideband.drain(until, |record, id| recorder.apply(record, id));
         for pid in recorder.take_ended() {
             self.sampler.unfollow(pid.0);
         }
@@ -260,7 +257,7 @@ impl Session {
     /// One round.
     fn round(&mut self) {
         let until = clock::now();
-        self.drain_sideband();
+        self.drain_sideband(until);
         let recorder = &mut self.recorder;
         self.sampler.drain(until, |record| recorder.sample(record));
         self.recorder.prune(until);
@@ -292,9 +289,9 @@ impl Session {
 
     fn add_cpu(&mut self, cpu: u32) -> Result<(), SessionError> {
         let failed = SessionError::system("epoll");
-        self.waker
-            .add(self.sideband.add_cpu(cpu).map_err(SessionError::sideband)?, Wake::Sideband)
-            .map_err(&failed)?;
+        for fd in self.sideband.add_cpu(cpu).map_err(SessionError::sideband)? {
+            self.waker.add(fd, Wake::Sideband).map_err(&failed)?;
+        }
         self.waker.set(self.sampler.add_cpu(cpu)?, Wake::Ring).map_err(&failed)?;
         self.recorder.distrust_sideband();
         Ok(())

@@ -1,4 +1,7 @@
-//! The sideband: what processes did to their memory, names and lives, from one dummy perf event per CPU.
+//! The sideband: what processes did to their memory, names and lives, from two dummy perf events per CPU. One wakes the
+//! reader for every program that is executed, which may live for some milliseconds alone. The other is for all the rest and
+//! waits until there are some records: each wakeup costs the program that caused it an interrupt, which in a virtual machine
+//! is worth ten of the system calls that map memory.
 //!
 //! Minimum kernel: 4.1 (`use_clockid`); kernel symbols 5.1. Older kernels refuse the unknown bit, and the event is
 //! opened without it. Build ids in mappings (5.12) are not asked for: see `docs/adr/0002-no-build-ids-in-mappings.md`.
@@ -16,6 +19,13 @@ use crate::sys::perf_ring::PerfRing;
 /// 2^7 pages per CPU: 512 KiB hold about 4,000 mappings between two rounds.
 const RING_ORDER: u32 = 7;
 
+/// 2^3 pages for the names of programs: about 700.
+const NAMES_RING_ORDER: u32 = 3;
+
+/// Bytes after which the reader is woken for what does not wake it at once: some four mappings, as many as a program and
+/// its libraries make when it starts.
+const WAKEUP_BYTES: u32 = 512;
+
 /// A record, with the bytes it borrows from kept apart.
 struct Queued {
     time: Nanos,
@@ -24,17 +34,22 @@ struct Queued {
     bytes: std::ops::Range<usize>,
 }
 
-/// A CPU's event and its ring.
-struct Cpu {
-    number: u32,
+/// An event and its ring.
+struct Source {
     event: PerfEvent,
     ring: PerfRing,
+}
+
+/// A CPU's events: of names, and of all else.
+struct Cpu {
+    number: u32,
+    sources: [Source; 2],
 }
 
 /// Dummy events and their rings.
 pub struct Sideband {
     cpus: Vec<Cpu>,
-    /// Bodies of the records of one round, and their order.
+    /// Bodies of the records that wait, and their order.
     bytes: Vec<u8>,
     queue: Vec<Queued>,
     malformed: u64,
@@ -50,26 +65,24 @@ impl Sideband {
         Ok(sideband)
     }
 
-    /// Opens and enables the event of a CPU, also of one whose event ended when it went offline: what its ring still
-    /// holds must have been drained. Gives the event's descriptor.
-    pub fn add_cpu(&mut self, cpu: u32) -> io::Result<BorrowedFd<'_>> {
-        let event = open_newest(cpu)?;
-        let ring = PerfRing::map(&event, RING_ORDER)?;
-        event.enable()?;
+    /// Opens and enables the events of a CPU, also of one whose events ended when it went offline: what their rings still
+    /// hold must have been drained. Gives the events' descriptors.
+    pub fn add_cpu(&mut self, cpu: u32) -> io::Result<[BorrowedFd<'_>; 2]> {
+        let names = Source::open(PerfEvent::open_on_cpu(&names(), cpu)?, NAMES_RING_ORDER)?;
+        let sources = [names, Source::open(open_newest(cpu)?, RING_ORDER)?];
         self.cpus.retain(|earlier| earlier.number != cpu);
-        Ok(self.cpus.push_mut(Cpu { number: cpu, event, ring }).event.as_fd())
+        Ok(self.cpus.push_mut(Cpu { number: cpu, sources }).descriptors())
     }
 
-    /// The descriptors that become readable when a record was written.
+    /// The descriptors that become readable when the reader is to be woken.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.cpus.iter().map(|cpu| cpu.event.as_fd())
+        self.cpus.iter().flat_map(Cpu::descriptors)
     }
 
-    /// Hands all waiting records to `visit`, in time order over all CPUs.
-    pub fn drain(&mut self, mut visit: impl FnMut(&Record<'_>, &SampleId)) {
-        self.bytes.clear();
-        self.queue.clear();
-        for Cpu { ring, .. } in &mut self.cpus {
+    /// Hands all records from before `until` to `visit`, in time order over all CPUs. Later ones wait: of what happened
+    /// before them, a part may lie in a ring that had been looked at.
+    pub fn drain(&mut self, until: Nanos, mut visit: impl FnMut(&Record<'_>, &SampleId)) {
+        for Source { ring, .. } in self.cpus.iter_mut().flat_map(|cpu| &mut cpu.sources) {
             let (bytes, queue, malformed) = (&mut self.bytes, &mut self.queue, &mut self.malformed);
             ring.drain(|kind, misc, body| match parse(kind, misc, body) {
                 Ok((_, id)) => {
@@ -81,10 +94,22 @@ impl Sideband {
             });
         }
         self.queue.sort_by_key(|queued| queued.time);
-        for queued in &self.queue {
-            if let Ok((record, id)) = parse(queued.kind, queued.misc, &self.bytes[queued.bytes.clone()]) {
+        let ripe = self.queue.partition_point(|queued| queued.time <= until);
+        for queued in self.queue.drain(..ripe) {
+            if let Ok((record, id)) = parse(queued.kind, queued.misc, &self.bytes[queued.bytes]) {
                 visit(&record, &id);
             }
+        }
+        let done = std::mem::take(&mut self.bytes);
+        for queued in &mut self.queue {
+            let start = self.bytes.len();
+            self.bytes.extend_from_slice(&done[queued.bytes.clone()]);
+            queued.bytes = start..self.bytes.len();
+        }
+        if self.queue.is_empty() {
+            // Its memory is used again.
+            self.bytes = done;
+            self.bytes.clear();
         }
     }
 
@@ -94,19 +119,49 @@ impl Sideband {
     }
 }
 
-/// Opens the event, without kernel symbols where the kernel does not know them.
+impl Source {
+    fn open(event: PerfEvent, ring_order: u32) -> io::Result<Self> {
+        let ring = PerfRing::map(&event, ring_order)?;
+        event.enable()?;
+        Ok(Self { event, ring })
+    }
+}
+
+impl Cpu {
+    fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
+        self.sources.each_ref().map(|source| source.event.as_fd())
+    }
+}
+
+/// Opens the event of all but names, without kernel symbols where the kernel does not know them.
 fn open_newest(cpu: u32) -> io::Result<PerfEvent> {
-    let mut attr = attributes();
+    let mut attr = lives_and_mappings();
     attr.set_ksymbol(1);
     match PerfEvent::open_on_cpu(&attr, cpu) {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-            PerfEvent::open_on_cpu(&attributes(), cpu)
+            PerfEvent::open_on_cpu(&lives_and_mappings(), cpu)
         }
         result => result,
     }
 }
 
-fn attributes() -> perf_event_attr {
+fn names() -> perf_event_attr {
+    let mut attr = dummy(1);
+    attr.set_comm(1);
+    attr.set_comm_exec(1);
+    attr
+}
+
+fn lives_and_mappings() -> perf_event_attr {
+    let mut attr = dummy(WAKEUP_BYTES);
+    attr.set_mmap(1);
+    attr.set_mmap2(1);
+    attr.set_task(1);
+    attr
+}
+
+/// An event of nothing, whose ring wakes the reader once it has so many bytes more.
+fn dummy(wakeup_bytes: u32) -> perf_event_attr {
     let mut attr = perf_event_attr {
         size: size_of::<perf_event_attr>() as u32,
         type_: PERF_TYPE_SOFTWARE,
@@ -116,15 +171,9 @@ fn attributes() -> perf_event_attr {
         ..perf_event_attr::default()
     };
     attr.set_disabled(1);
-    attr.set_mmap(1);
-    attr.set_mmap2(1);
-    attr.set_comm(1);
-    attr.set_comm_exec(1);
-    attr.set_task(1);
     attr.set_sample_id_all(1);
     attr.set_use_clockid(1);
-    // Every record wakes the reader: a process of a few milliseconds must be met while it lives.
     attr.set_watermark(1);
-    attr.__bindgen_anon_2.wakeup_watermark = 1;
+    attr.__bindgen_anon_2.wakeup_watermark = wakeup_bytes;
     attr
 }
