@@ -144,7 +144,14 @@ fn lacking(held: CapabilitySet, wanted: &[CapabilitySet]) -> Vec<CapabilitySet> 
 
 /// Whether this process may load the programs and open the events.
 pub(crate) fn may_record() -> bool {
-    lacking(held(), &TO_RECORD).is_empty()
+    lacking(held(), &TO_RECORD).is_empty() && !in_user_namespace()
+}
+
+/// Whether this process is in a user namespace of its own: its rights are none over the machine.
+fn in_user_namespace() -> bool {
+    /// `PROC_USER_INIT_INO` of `include/linux/proc_ns.h`.
+    const INITIAL: &str = "user:[4026531837]";
+    fs::read_link("/proc/self/ns/user").is_ok_and(|link| link.as_os_str() != INITIAL)
 }
 
 /// `CAP_BPF, CAP_SYSLOG`
@@ -163,7 +170,10 @@ fn rights() -> Check {
             let _ = write!(found, "; no {}", names(*lacked, " or "));
         }
     }
-    if !may_record() {
+    if in_user_namespace() {
+        found.push_str("; in a user namespace, where they are none over the machine");
+        bad("rights", found, "run it as root outside of it: a container needs `--privileged --userns=host`")
+    } else if !may_record() {
         bad("rights", found, "sudo collector run")
     } else if !to_read.is_empty() {
         let effect = "files of other users' processes can't be read: their stacks and names are incomplete";
@@ -180,8 +190,15 @@ pub(crate) fn in_initial_pid_namespace() -> bool {
     fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link.as_os_str() == INITIAL)
 }
 
+/// Whether `/proc` is there.
+pub(crate) fn has_proc() -> bool {
+    Path::new("/proc/self/ns").is_dir()
+}
+
 fn pid_namespace() -> Check {
-    if in_initial_pid_namespace() {
+    if !has_proc() {
+        bad("pid namespace", "/proc is not mounted", "sudo mount -t proc proc /proc")
+    } else if in_initial_pid_namespace() {
         good("pid namespace", "the machine's own")
     } else {
         let fix = "run it in the machine's pid namespace, as with `docker run --pid=host --privileged`";

@@ -34,6 +34,16 @@ pub enum SessionError {
         /// What to do about it.
         hint: &'static str,
     },
+    /// Too few files may be open.
+    #[error(
+        "{limit} files may be open at once, and a recording needs {needed}: raise the limit (`ulimit -n`)"
+    )]
+    OpenFiles {
+        /// As it is.
+        limit: u64,
+        /// As it must be at least.
+        needed: u64,
+    },
     /// The command to record cannot be executed.
     #[error("{program:?} can't be executed: {source}{}", remedy(program, source))]
     Command {
@@ -77,7 +87,7 @@ impl SessionError {
     /// The sideband's failure, with what helps against it.
     pub(super) fn sideband(source: io::Error) -> Self {
         let hint = match source.raw_os_error() {
-            Some(libc::EACCES | libc::EPERM) => "; run it with sudo, in a container with --privileged",
+            Some(libc::EACCES | libc::EPERM) => "; run it with sudo, outside of user namespaces, in a container with --privileged",
             Some(libc::EMFILE) => "; raise the limit of open files (`ulimit -n`)",
             _ => "",
         };

@@ -95,8 +95,7 @@ pub struct Session {
     /// CPUs that came online.
     cpus_added: u64,
     first_sample: Option<Duration>,
-    /// The thread's nice value before the recording, if it was changed.
-    priority: Option<i32>,
+    _priority: Priority,
 }
 
 impl Session {
@@ -106,13 +105,13 @@ impl Session {
     /// When a source can't be opened or the command can't be executed.
     pub fn start(mut settings: SessionSettings, mut command: Option<Command>) -> Result<Self, SessionError> {
         let started = settings.started.unwrap_or_else(Instant::now);
-        raise_open_file_limit();
-        let priority = set_priority(HIGHEST_PRIORITY);
+        let priority = Priority::highest();
         let watched = watch(&settings.sampling)?;
         if let Some(command) = &command {
             settings.sampling.targets.pids.insert(command.pid());
         }
         let cpus = online_cpus().map_err(SessionError::system("the online CPUs can't be listed"))?;
+        raise_open_file_limit(cpus.len())?;
         let sideband = Sideband::open(&cpus).map_err(SessionError::sideband)?;
         let mut recorder = Recorder::new(settings.sampling.period());
         // Each takes as long as the other: the kernel checks the programs while `/proc` is read.
@@ -137,7 +136,7 @@ impl Session {
             checked: started,
             cpus_added: 0,
             first_sample: None,
-            priority,
+            _priority: priority,
         };
         session.follow_descendants();
         session.sampler.start().map_err(SessionError::system("the sampling clocks can't be started"))?;
@@ -235,7 +234,7 @@ impl Session {
                     }
                     if let Some(fd) = self.watched.get_mut(index).and_then(Option::take) {
                         self.waker.remove(&fd)?;
-                        if self.watched.iter().all(Option::is_none) {
+                        if self.command.is_none() && self.watched.iter().all(Option::is_none) {
                             return Ok(Some(Ended::Processes));
                         }
                     }
@@ -311,9 +310,6 @@ impl Session {
         self.sampler.stop().map_err(SessionError::system("the sampling clocks can't be stopped"))?;
         let end = clock::now();
         self.round();
-        if let Some(priority) = self.priority {
-            set_priority(priority);
-        }
         let account =
             self.sampler.account().map_err(SessionError::system("the programs' counters can't be read"))?;
         let taken = self.recorder.ledger().delivered() + self.recorder.ledger().total_lost();
@@ -360,7 +356,7 @@ impl Session {
             self.recorder.sideband_lost(),
             "records of new mappings and processes were lost: some stacks may end early",
         );
-        warn(self.cpus_added, "CPUs came online: what ran there in their first second is missing");
+        warn(self.cpus_added, "CPU(s) came online: what ran there in their first second is missing");
         warn(
             self.sampler.notices_lost(),
             "records of throttling were lost: more samples may be lost than is said",
@@ -388,19 +384,39 @@ fn watch(sampling: &Settings) -> Result<Vec<Option<OwnedFd>>, SessionError> {
     sampling.targets.pids.iter().map(open).collect()
 }
 
-/// Executed files are kept open.
-fn raise_open_file_limit() {
+/// Executed files are kept open, beside what each CPU needs.
+fn raise_open_file_limit(cpus: usize) -> Result<(), SessionError> {
+    const NEEDED: usize = 64;
+    const NEEDED_PER_CPU: usize = 4;
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     // Where it fails, the limit stays and fewer files are kept open.
     let _ = setrlimit(Resource::Nofile, limit);
+    let needed = (NEEDED + cpus * NEEDED_PER_CPU) as u64;
+    match getrlimit(Resource::Nofile).current {
+        Some(limit) if limit < needed => Err(SessionError::OpenFiles { limit, needed }),
+        _ => Ok(()),
+    }
 }
 
-/// Sets this thread's nice value and gives the one before; `None` where it is not permitted.
-fn set_priority(nice: i32) -> Option<i32> {
-    let before = getpriority_process(None).ok()?;
-    setpriority_process(None, nice).ok()?;
-    Some(before)
+/// The thread's nice value before the recording, if it was changed; it is that again in the end.
+struct Priority(Option<i32>);
+
+impl Priority {
+    /// The highest priority, where that is permitted.
+    fn highest() -> Self {
+        let before = getpriority_process(None).ok();
+        Self(before.filter(|_| setpriority_process(None, HIGHEST_PRIORITY).is_ok()))
+    }
+}
+
+impl Drop for Priority {
+    fn drop(&mut self) {
+        if let Some(before) = self.0 {
+            // Lowering one's priority is always permitted.
+            let _ = setpriority_process(None, before);
+        }
+    }
 }
 
 fn describe_system(recorder: &mut Recorder, began: Nanos, cpus: usize, command: Option<&Command>) {

@@ -5,14 +5,14 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::{Child, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use rustix::fs::{CWD, FileType, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::prerequisites::live;
+use crate::prerequisites::{live, live_with};
 use crate::programs::folder;
 use crate::recording::{assert_balanced, collector, files, read, run};
 
@@ -259,10 +259,10 @@ fn an_unknown_ending_is_wrong_usage() {
 
 /// A recording of a shell that has burnt some time, said so and waits. It waits for as long as its standard input,
 /// which is the second value, is open.
-fn started(folder: &TempDir) -> (Child, std::process::ChildStdin) {
+fn started(mut collector: Command, folder: &TempDir) -> (Child, std::process::ChildStdin) {
     let (folded, stats) = files(folder.path());
     let script = "i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; echo ready; read -r line || true";
-    let mut child = collector()
+    let mut child = collector
         .args(["run", "-o"])
         .arg(folded)
         .arg("--stats")
@@ -289,7 +289,7 @@ fn ctrl_c_and_sigterm_finish_cleanly() {
     let Some(_live) = live("ctrl_c_and_sigterm_finish_cleanly") else { return };
     for signal in [Signal::INT, Signal::TERM] {
         let folder = folder();
-        let (mut child, stdin) = started(&folder);
+        let (mut child, stdin) = started(collector(), &folder);
         send(&child, signal);
         let status = child.wait().unwrap();
         drop(stdin);
@@ -300,6 +300,21 @@ fn ctrl_c_and_sigterm_finish_cleanly() {
         assert!(recorded.samples_of("sh") > 0, "{}", recorded.stderr);
         assert_eq!(entries(folder.path()).len(), 2, "the two files and nothing else");
     }
+}
+
+#[test]
+fn a_recording_under_nohup_outlives_its_terminal() {
+    let Some(_live) = live_with("a_recording_under_nohup_outlives_its_terminal", &["nohup"]) else { return };
+    let folder = folder();
+    let mut nohup = Command::new("nohup");
+    nohup.arg(env!("CARGO_BIN_EXE_collector"));
+    let (mut child, stdin) = started(nohup, &folder);
+    send(&child, Signal::HUP);
+    drop(stdin);
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{stderr}");
+    assert!(stderr.contains("the command exited with status 0"), "it was recorded to its end: {stderr}");
 }
 
 #[test]
@@ -360,7 +375,7 @@ fn figures_on_stdout() {
 fn a_killed_run_leaves_no_half_file() {
     let Some(_live) = live("a_killed_run_leaves_no_half_file") else { return };
     let folder = folder();
-    let (mut child, stdin) = started(&folder);
+    let (mut child, stdin) = started(collector(), &folder);
     let (folded, stats) = files(folder.path());
     fs::write(&folded, "from an earlier run").unwrap();
     send(&child, Signal::KILL);

@@ -32,5 +32,5 @@ fn a_cpu_that_was_offline() {
     let script = r#"echo 0 >"$2"; echo 1 >"$2"; for i in 1 2 3; do taskset -c 1 "$1"; done"#;
     let recorded = record_script(folder.path(), script, &[program.as_os_str(), OsStr::new(switch)]);
     recursion("on-cpu-1").check(&recorded);
-    assert!(recorded.stderr.contains("warning: 1 CPUs came online"), "{}", recorded.stderr);
+    assert!(recorded.stderr.contains("warning: 1 CPU(s) came online"), "{}", recorded.stderr);
 }

@@ -158,6 +158,71 @@ fn in_a_pid_namespace() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "no file is left");
 }
 
+#[test]
+fn in_a_user_namespace() {
+    let Some(_live) = live_with("in_a_user_namespace", &["unshare"]) else { return };
+    let options = ["--user", "--map-root-user"];
+    assert_refused(
+        &unshared(&options, "", &["run", "-d", "1s", "-o", "-", "--format", "folded"]),
+        "user namespace",
+    );
+    let doctor = unshared(&options, "", &["doctor"]);
+    let text = String::from_utf8(doctor.stdout).unwrap();
+    assert_eq!(doctor.status.code(), Some(1), "{text}");
+    assert!(text.contains("in a user namespace"), "{text}");
+}
+
+#[test]
+fn without_proc() {
+    let Some(_live) = live_with("without_proc", &["unshare", "umount"]) else { return };
+    let args = ["run", "-d", "1s", "-o", "-", "--format", "folded"];
+    assert_refused(&unshared(&["--mount"], "umount -l /proc", &args), "mount -t proc");
+}
+
+/// Runs the collector with a limit of the shell's.
+fn limited(limit: &str, folder: &Path, args: &[&str]) -> Output {
+    Command::new("bash")
+        .args(["-euc", &format!("ulimit {limit}\nexec \"$@\""), "bash"])
+        .arg(env!("CARGO_BIN_EXE_collector"))
+        .args(args)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn with_few_open_files() {
+    let Some(_live) = live_with("with_few_open_files", &["bash"]) else { return };
+    for limit in ["-n 16", "-n 40"] {
+        let output = limited(limit, folder().path(), &["run", "-d", "1s", "-o", "x.folded"]);
+        assert_refused(&output, "raise the limit (`ulimit -n`)");
+    }
+}
+
+#[test]
+fn with_small_files() {
+    let Some(_live) = live_with("with_small_files", &["bash"]) else { return };
+    let folder = folder();
+    // The page is some 100 KB, whatever is in it; the limit is in units of 1 KB.
+    let args = [
+        "run",
+        "-o",
+        "x.html",
+        "-o",
+        "x.folded",
+        "--",
+        "sh",
+        "-c",
+        "while :; do :; done & sleep 0.2; kill $!",
+    ];
+    let output = limited("-f 40", folder.path(), &args);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("x.html can't be written: File too large"), "{stderr}");
+    assert!(fs::read_to_string(folder.path().join("x.folded")).unwrap().contains("sh;"));
+}
+
 /// `$1` a folder for a small file system, `$2` a folder with room, `$3` the collector.
 const FULL: &str = r#"
     mount -t tmpfs -o size=16k none "$1"

@@ -94,12 +94,14 @@ impl Target {
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
             Err(error) => return Err(refuse(error)),
         };
-        let place = place_of(path).map_err(refuse)?;
-        take(place.clone())?;
         if is_special {
-            access(&place, Access::WRITE_OK).map_err(|error| refuse(error.into()))?;
+            // What `/dev/fd/63` leads to has a path that nothing else knows: `pipe:[4711]`.
+            take(path.to_owned())?;
+            access(path, Access::WRITE_OK).map_err(|error| refuse(error.into()))?;
             return Ok(Self::Special { path: path.to_owned() });
         }
+        let place = place_of(path).map_err(refuse)?;
+        take(place.clone())?;
         let temporary = Temporary::new_in(place.parent().unwrap_or(folder)).map_err(refuse)?;
         Ok(Self::File { path: place, temporary, if_taken: None })
     }
@@ -197,6 +199,15 @@ mod tests {
         io::Read::read_exact(&mut reader, &mut bytes).unwrap();
         assert_eq!(&bytes, b"new");
         assert!(fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
+    }
+
+    #[test]
+    fn a_pipe_without_a_name_is_written_through_its_descriptor() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        write(Path::new(&format!("/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&writer)))).unwrap();
+        let mut bytes = [0; 3];
+        io::Read::read_exact(&mut reader, &mut bytes).unwrap();
+        assert_eq!(&bytes, b"new");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{self, ExitCode, ExitStatus};
+use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
@@ -15,7 +16,7 @@ use collector_user::session::{Command, Ended, Recording, Session, SessionSetting
 use collector_user::source::ebpf::{Settings, Targets};
 use export::format::Profile;
 use export::hottest::Hottest;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
 use crate::args::{Backend, RunArgs, Scenario};
 use crate::output::{Output, Taken, Target};
@@ -38,8 +39,13 @@ struct Plan {
 pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
     let (stop, signals) = UnixStream::pair()?;
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::low_level::pipe::register(signal, signals.try_clone()?)?;
+        // A recording under `nohup` outlives its terminal.
+        if signal != SIGHUP || !is_ignored(SIGHUP) {
+            signal_hook::low_level::pipe::register(signal, signals.try_clone()?)?;
+        }
     }
+    // A file that grows beyond `ulimit -f` fails to be written then, and nothing else does.
+    signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     let plan = Plan::of(args, started)?;
     let targets = plan.settings.sampling.targets.clone();
     let command = plan.command.as_ref().map(Command::pid);
@@ -56,11 +62,19 @@ pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
     match (ended, command) {
         (Ended::Command(status), _) => say(&format!("the command {}", describe(status))),
         (Ended::Processes, _) => say("the recorded processes have ended"),
-        (Ended::Duration, Some(pid)) => say(&format!("the command (pid {pid}) goes on")),
-        (Ended::Duration | Ended::Stopped, _) => {}
+        (Ended::Duration | Ended::Stopped, Some(pid)) => say(&format!("the command (pid {pid}) goes on")),
+        (Ended::Duration | Ended::Stopped, None) => {}
     }
     write(&recording, plan.outputs, plan.stats, plan.print_hottest)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether the program was started with a signal ignored: `SigIgn` in `proc_pid_status(5)`.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 != 0
 }
 
 impl Plan {
@@ -84,6 +98,9 @@ impl Plan {
             args.outputs.iter().map(|path| open(path)).collect::<anyhow::Result<_>>()?
         };
         let stats = args.stats.map(|path| Target::open(&path, &mut taken)).transpose()?;
+        if args.comm.as_deref() == Some("") {
+            return Err(Usage("--comm is empty: name a program as `ps -o comm` does".to_owned()).into());
+        }
         let targets = Targets { pids: args.pids.into_iter().collect(), cgroup: args.cgroup, comm: args.comm };
         let sampling = Settings { frequency: args.frequency, targets, ..Settings::default() };
         let command = if args.command.is_empty() { None } else { Some(Command::start(&args.command)?) };

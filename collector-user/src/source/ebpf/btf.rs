@@ -29,7 +29,7 @@ const MAX_DEPTH: u32 = 8;
 #[derive(Debug, Error)]
 pub enum BtfError {
     /// The file is not there or cannot be read.
-    #[error("{path} cannot be read ({source}): boot a kernel built with CONFIG_DEBUG_INFO_BTF=y")]
+    #[error("{path} cannot be read ({source}){}", remedy(source))]
     Read {
         /// The file.
         path: String,
@@ -42,6 +42,16 @@ pub enum BtfError {
     /// The kernel has no such structure or member.
     #[error("the kernel's type information has no {0}")]
     Missing(String),
+}
+
+/// What helps where the file can't be read.
+fn remedy(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            ": boot a kernel built with CONFIG_DEBUG_INFO_BTF=y, and have /sys mounted"
+        }
+        _ => "",
+    }
 }
 
 /// The kernel's type information.

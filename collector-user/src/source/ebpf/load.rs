@@ -25,8 +25,11 @@ pub enum LoadError {
     #[error("Linux {0} is too old: update the kernel, recording through eBPF needs 5.8")]
     Kernel(Release),
     /// The rights are missing.
-    #[error("recording needs root, or CAP_BPF and CAP_PERFMON: run it with sudo")]
+    #[error("recording needs root, or CAP_BPF and CAP_PERFMON: run it with sudo, outside of user namespaces")]
     NotPermitted,
+    /// There is no `/proc`.
+    #[error("/proc is not mounted: run `sudo mount -t proc proc /proc`")]
+    NoProc,
     /// A pid namespace other than the initial one.
     #[error(
         "in a pid namespace of its own: run it where the machine's own pids are seen, as with docker's `--pid=host`"
@@ -81,6 +84,9 @@ impl Level {
 /// Loads the object and its sampling program into the kernel.
 pub(super) fn load(settings: &Settings, rings: u32, high_water: u64) -> Result<(Ebpf, Level), LoadError> {
     let object = object().ok_or(LoadError::NoObject)?;
+    if !crate::doctor::has_proc() {
+        return Err(LoadError::NoProc);
+    }
     if !crate::doctor::in_initial_pid_namespace() {
         return Err(LoadError::PidNamespace);
     }
