@@ -21,7 +21,9 @@ use crate::workspace::{CRATES, Workspace};
 /// The workspace's version, which this crate shares.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// What lies beside the binary; every file called `LICENSE...` does too.
-const PAPERS: [&str; 2] = ["README.md", "CHANGELOG.md"];
+const PAPERS: [&str; 3] = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"];
+/// What they refer to.
+const DOCS: &str = "docs";
 /// Where `collector-user` carries the objects; in no commit.
 const CARRIED_OBJECTS: &str = "collector-user/bpf";
 
@@ -48,6 +50,7 @@ fn tarball(workspace: &Workspace) -> Result<()> {
     for paper in PAPERS.into_iter().map(String::from).chain(licences(workspace)?) {
         copy(&workspace.join(&paper), &stage.join(&paper))?;
     }
+    command::run(Command::new("cp").arg("-r").args([workspace.join(DOCS), stage.join(DOCS)]))?;
     command::run(Command::new(stage.join("collector")).arg("--version"))?;
 
     let archive = folder.join(format!("{name}.tar.gz"));

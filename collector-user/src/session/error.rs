@@ -87,7 +87,9 @@ impl SessionError {
     /// The sideband's failure, with what helps against it.
     pub(super) fn sideband(source: io::Error) -> Self {
         let hint = match source.raw_os_error() {
-            Some(libc::EACCES | libc::EPERM) => "; run it with sudo, outside of user namespaces, in a container with --privileged",
+            Some(libc::EACCES | libc::EPERM) => {
+                "; run it with sudo, outside of user namespaces, in a container with --privileged"
+            }
             Some(libc::EMFILE) => "; raise the limit of open files (`ulimit -n`)",
             _ => "",
         };
