@@ -26,6 +26,9 @@ pub trait AddressSpace<A: Architecture = X86_64> {
     ///
     /// Asked only where there is no rule, as in a JIT compiler's code: whether an instruction is a call tells a return
     /// address from other words on the stack.
+    ///
+    /// What it says is remembered as long as [`Self::generation`] stays the same. Code that is replaced meanwhile is looked
+    /// at again after [`crate::Unwinder::forget_code`].
     fn code(&self, _address: u64, _buffer: &mut [u8]) -> usize {
         0
     }

@@ -25,10 +25,10 @@
 
 use std::cmp::Reverse;
 
-use crate::arch::{Call, Core, LONGEST_CODE};
-use crate::epilogue::{Base, Epilogue, LONGEST_EPILOGUE, Next};
-use crate::prologue::{LONGEST_PROLOGUE, Prologue};
-use crate::region;
+use crate::arch::Core;
+use crate::code::{Called, Code, Site, WayOut};
+use crate::epilogue::{Base, Epilogue};
+use crate::prologue::Prologue;
 use crate::{AddressSpace, Architecture, Frame, FrameKind, StackMemory};
 
 /// How far into a function an address may be for a call of the function to be one of it, if the stack is as the function's
@@ -39,8 +39,8 @@ const NEAR: u64 = 1 << 10;
 /// Words on the stack that are looked at: frames are hardly larger, and old return addresses lie everywhere.
 const SCANNED: u64 = 256;
 
-/// Pieces of code on the way to a function's return.
-const LONGEST_WAY_OUT: usize = 4;
+/// Further from a frame than this no call names the frame's function, nor a jump to it: both reach 2 GiB.
+const REACH: u64 = 1 << 33;
 
 /// What speaks for a return address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,7 +81,7 @@ impl From<Evidence> for Finding {
 
 /// A frame without a rule and what is known around it.
 pub(crate) struct Guess<'a, A: Architecture, S, M> {
-    pub(crate) space: &'a S,
+    pub(crate) code: Code<'a, A, S>,
     pub(crate) stack: &'a M,
     pub(crate) frame: Frame,
     pub(crate) core: A::Core,
@@ -90,19 +90,22 @@ pub(crate) struct Guess<'a, A: Architecture, S, M> {
 impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
     /// The likeliest caller. Code that is not mapped can't have pushed a frame: there the top of the stack comes first, and
     /// a return address into such a place is not worth a guess.
-    pub(crate) fn caller(&self, mapped: bool) -> Option<A::Core> {
+    pub(crate) fn caller(&mut self, mapped: bool) -> Option<A::Core> {
         let innermost = self.frame.kind == FrameKind::Ip;
+        let way_out = if mapped { self.code.way_out(self.frame) } else { None };
+        if let Some(WayOut::Known(epilogue)) = way_out
+            && let Some(caller) = self.by_way_out(&epilogue)
+        {
+            return Some(caller);
+        }
         let by_entry = self.core.by_entry(self.stack).filter(|_| innermost);
         let by_frame_pointer = self.core.by_frame_pointer(self.stack).filter(|_| innermost || mapped);
         if !mapped {
             return [by_entry, by_frame_pointer].into_iter().flatten().find(|&core| self.is_plausible(core));
         }
         let by_frame_pointer = by_frame_pointer.filter(|&core| self.is_plausible(core));
-        if !self.has_code() {
+        if way_out.is_none() {
             return by_frame_pointer.or(by_entry.filter(|&core| self.is_plausible(core)));
-        }
-        if let Some(core) = self.by_way_out() {
-            return Some(core);
         }
         let pointed = by_frame_pointer.and_then(|core| self.pointed(core));
         let held = by_entry.filter(|_| A::RETURNS_BY_REGISTER).and_then(|core| self.held(core));
@@ -117,7 +120,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
         }
         // A frame pointer that is not this function's is that of one further out.
         let end = by_frame_pointer.filter(|_| pointed.is_some()).map_or(u64::MAX, Core::sp);
-        let scanned = self.scan(end);
+        let scanned = self.scan(end, known.map(|_| Evidence::Call));
         let (_, caller) = match (scanned, known) {
             (Some(scanned @ (Evidence::Frame, _)), _) => scanned,
             (_, Some(known @ (Evidence::Call, _))) if A::KEEPS_FRAME_POINTER => known,
@@ -128,21 +131,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
     }
 
     /// The caller that the instructions from here on to the function's return lead to, if there is a call before it.
-    fn by_way_out(&self) -> Option<A::Core> {
-        let (mut epilogue, mut at) = (Epilogue::default(), self.frame.address);
-        for _ in 0..LONGEST_WAY_OUT {
-            let mut buffer = [0; LONGEST_EPILOGUE];
-            let read = self.space.code(at, &mut buffer);
-            match A::epilogue(buffer.get(..read)?, &mut epilogue) {
-                Next::Returns => return self.caller_by_epilogue(&epilogue),
-                Next::Jumps(distance) => at = at.wrapping_add_signed(distance),
-                Next::Unknown => return None,
-            }
-        }
-        None
-    }
-
-    fn caller_by_epilogue(&self, epilogue: &Epilogue) -> Option<A::Core> {
+    fn by_way_out(&mut self, epilogue: &Epilogue) -> Option<A::Core> {
         let base = match epilogue.base {
             Base::StackPointer => self.core.sp(),
             Base::FramePointer => self.core.frame_pointer(),
@@ -152,7 +141,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
             None => self.core.by_entry(self.stack).filter(|_| self.frame.kind == FrameKind::Ip)?.ip(),
         };
         let return_address = self.core.return_address(word);
-        if self.call_before(return_address).is_none() && !is_signal_return(self.space, return_address) {
+        if self.code.site(return_address) == Site::Other {
             return None;
         }
         let entry = base.wrapping_add(epilogue.raised);
@@ -161,7 +150,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
     }
 
     /// The frame pointer's caller.
-    fn pointed(&self, core: A::Core) -> Option<(Evidence, A::Core)> {
+    fn pointed(&mut self, core: A::Core) -> Option<(Evidence, A::Core)> {
         match self.finding(core.ip(), Place::Record(core.sp().wrapping_sub(8))) {
             Some(finding) => Some(self.found(finding, core.ip(), || Some(core))?),
             // The end of a chain need not be called: Go's runtime puts an address in `goexit` there, others a zero.
@@ -170,7 +159,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
     }
 
     /// The caller that the register for return addresses leads to.
-    fn held(&self, core: A::Core) -> Option<(Evidence, A::Core)> {
+    fn held(&mut self, core: A::Core) -> Option<(Evidence, A::Core)> {
         let finding = self.finding(core.ip(), Place::Register)?;
         let held = self.found(finding, core.ip(), || Some(core))?;
         (held.0 != Evidence::CallOfAnother).then_some(held)
@@ -185,52 +174,38 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
     }
 
     /// A return address is executable; a chain of frame pointers ends in two zeros.
-    fn is_plausible(&self, caller: A::Core) -> bool {
+    fn is_plausible(&mut self, caller: A::Core) -> bool {
         (caller.ip() == 0 && caller.frame_pointer() == 0)
-            || self.is_executable(caller.ip().wrapping_sub(1))
-            || is_signal_return(self.space, caller.ip())
-    }
-
-    fn is_executable(&self, address: u64) -> bool {
-        region::find(self.space, address).region.is_mapped()
-    }
-
-    fn has_code(&self) -> bool {
-        self.space.code(self.frame.lookup_address(), &mut [0]) == 1
+            || self.code.is_executable(caller.ip().wrapping_sub(1))
+            || self.code.is_signal_return(caller.ip())
     }
 
     /// What speaks for the return address `word` in a place.
-    fn finding(&self, word: u64, place: Place) -> Option<Finding> {
-        let return_address = self.core.return_address(word);
-        let Some(call) = self.call_before(return_address) else {
-            return is_signal_return(self.space, return_address).then_some(Evidence::Call.into());
+    fn finding(&mut self, word: u64, place: Place) -> Option<Finding> {
+        let address = self.core.return_address(word);
+        let site = match place {
+            Place::Stack(_) => self.code.site_of_word(address),
+            Place::Register | Place::Record(_) => self.code.site(address),
         };
-        let Call::Direct(distance) = call else { return Some(Evidence::Call.into()) };
-        let target = return_address.wrapping_add_signed(distance.into());
-        let mut buffer = [0; LONGEST_CODE];
-        let jumps = code(self.space, target, buffer.get_mut(..A::LONGEST_STUB)?).map(A::is_stub);
+        let called = match site {
+            Site::Other => return None,
+            Site::SignalReturn | Site::Indirect => return Some(Evidence::Call.into()),
+            Site::Direct(called) => called,
+        };
+        let Called { target, is_stub, onward } = called;
         // A linkage table may lie as near as a function's beginning.
-        let of_this = if jumps == Some(true) { None } else { self.finding_of_call(target, place) };
-        let onward = || self.finding_of_call(target.wrapping_add_signed(self.tail_jump(target)?), place);
-        let other = if jumps == Some(false) { Evidence::CallOfAnother } else { Evidence::Call };
-        of_this.or_else(onward).or(Some(other.into()))
-    }
-
-    fn call_before(&self, return_address: u64) -> Option<Call> {
-        if !self.is_executable(return_address.checked_sub(1)?) {
-            return None;
-        }
-        A::call_at_end(code_before(self.space, return_address, &mut [0; LONGEST_CODE])?)
+        let of_this = if is_stub == Some(true) { None } else { self.finding_of_call(target, place) };
+        let other = if is_stub == Some(false) { Evidence::CallOfAnother } else { Evidence::Call };
+        of_this.or_else(|| self.finding_of_call(onward?, place)).or(Some(other.into()))
     }
 
     /// What a call of the function at `target` says, if that may be the frame's.
-    fn finding_of_call(&self, target: u64, place: Place) -> Option<Finding> {
+    fn finding_of_call(&mut self, target: u64, place: Place) -> Option<Finding> {
         let into = self.frame.address.wrapping_sub(target);
         if into >= MAX_FUNCTION {
             return None;
         }
-        let mut buffer = [0; LONGEST_PROLOGUE];
-        let prologue = A::prologue(self.function(target, into, &mut buffer));
+        let prologue = self.code.prologue(target, into);
         let entry = self.core.sp().wrapping_add(prologue.lowered);
         let entry = match place {
             Place::Register => prologue.return_address.is_none().then_some(entry),
@@ -244,16 +219,6 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
             _ => Evidence::Call,
         };
         Some(Finding { evidence, begun: entry.map(|entry| (entry, prologue)) })
-    }
-
-    /// The code of the function at `entry`, of `length` bytes or of as many as are looked at.
-    fn function<'b>(&self, entry: u64, length: u64, buffer: &'b mut [u8; LONGEST_PROLOGUE]) -> &'b [u8] {
-        let read = self.space.code(entry, buffer).min(length.try_into().unwrap_or(LONGEST_PROLOGUE));
-        buffer.get(..read).unwrap_or_default()
-    }
-
-    fn tail_jump(&self, entry: u64) -> Option<i64> {
-        A::tail_jump(self.function(entry, u64::MAX, &mut [0; LONGEST_PROLOGUE]))
     }
 
     /// The caller that a return address leads to: by how the function began, if that is known.
@@ -270,8 +235,8 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
         Some((finding.evidence, core?))
     }
 
-    /// The likeliest return address on the stack below `end`.
-    fn scan(&self, end: u64) -> Option<(Evidence, A::Core)> {
+    /// The likeliest return address on the stack below `end`, if there is one with more than `enough` to say for it.
+    fn scan(&mut self, end: u64, enough: Option<Evidence>) -> Option<(Evidence, A::Core)> {
         let mut best: Option<(Evidence, A::Core)> = None;
         for number in 0..SCANNED {
             let slot = self.core.sp().checked_add(number * 8)?;
@@ -279,37 +244,21 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
                 break;
             }
             let Ok(word) = self.stack.read_u64(slot) else { break };
+            let known = best.map(|(known, _)| known).max(enough);
+            if known >= Some(Evidence::Call) && !self.is_in_reach(word) {
+                continue;
+            }
             let Some(finding) = self.finding(word, Place::Stack(slot)) else { continue };
-            if best.is_none_or(|(known, _)| finding.evidence > known) {
+            if Some(finding.evidence) > known {
                 best = self.found(finding, word, || self.core.by_slot(slot, word, self.stack)).or(best);
             }
         }
         best
     }
-}
 
-/// The code before an address that may be a call.
-pub(crate) fn code_before<'b, A: Architecture>(
-    space: &impl AddressSpace<A>,
-    address: u64,
-    buffer: &'b mut [u8; LONGEST_CODE],
-) -> Option<&'b [u8]> {
-    let start = address.checked_sub(A::LONGEST_CALL as u64)?;
-    code(space, start, buffer.get_mut(..A::LONGEST_CALL)?)
-}
-
-/// Whether `address` is that of the code that a signal handler returns to.
-pub(crate) fn is_signal_return<A: Architecture>(space: &impl AddressSpace<A>, address: u64) -> bool {
-    let mut buffer = [0; LONGEST_CODE];
-    let code = buffer.get_mut(..A::SIGNAL_RETURN).and_then(|buffer| code(space, address, buffer));
-    code.is_some_and(A::is_signal_return)
-}
-
-/// All of `buffer`, filled with the code at `address`.
-fn code<'b, A: Architecture>(
-    space: &impl AddressSpace<A>,
-    address: u64,
-    buffer: &'b mut [u8],
-) -> Option<&'b [u8]> {
-    (space.code(address, buffer) >= buffer.len()).then_some(buffer)
+    /// Whether the call before a return address may be one of this function.
+    fn is_in_reach(&self, word: u64) -> bool {
+        let distance = self.core.return_address(word).wrapping_sub(self.frame.address);
+        distance.wrapping_add(REACH) < 2 * REACH
+    }
 }

@@ -31,14 +31,16 @@
 //!
 //! The architecture is a type parameter, [`x86_64::X86_64`] unless another is named.
 //!
-//! Where to read on: `unwinder.rs` is the walk, `guess.rs` what it does where there are no rules, `table/` turns CFI
-//! into rows and rules, `pe/` does so for Windows' unwind information, `x86_64/` and `aarch64/` say what a rule is on that
-//! architecture and how it is applied.
+//! Where to read on: `unwinder.rs` is the walk, `guess.rs` what it does where there are no rules, `code.rs` what that asks
+//! about code, `table/` turns CFI into rows and rules, `pe/` does so for Windows' unwind information, `x86_64/` and `aarch64/`
+//! say what a rule is on that architecture and how it is applied.
 
 pub mod aarch64;
 mod address_space;
 mod arch;
 mod cache;
+mod code;
+mod code_memory;
 mod epilogue;
 mod error;
 mod expression;

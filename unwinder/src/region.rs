@@ -101,11 +101,38 @@ impl RegionMemory {
         address: u64,
     ) -> Region {
         let Some(generation) = generation.map(NonZeroU64::get) else { return find(space, address).region };
-        let mixed = (address >> 16 ^ generation.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let entry = &mut self.entries[(mixed >> 57) as usize % MEMORY];
+        let entry = self.entry(generation, address);
         if entry.0 != generation || !entry.1.contains(address) {
             *entry = (generation, find(space, address).region);
         }
         entry.1
+    }
+
+    /// Whether `address` is mapped. Nothing is forgotten for one that is not: most words on a stack are none.
+    #[inline]
+    pub(crate) fn is_mapped<A: Architecture, S: AddressSpace<A>>(
+        &mut self,
+        space: &S,
+        generation: Option<NonZeroU64>,
+        address: u64,
+    ) -> bool {
+        let Some(generation) = generation.map(NonZeroU64::get) else {
+            return find(space, address).region.is_mapped();
+        };
+        let entry = self.entry(generation, address);
+        if entry.0 == generation && entry.1.contains(address) {
+            return entry.1.is_mapped();
+        }
+        let region = find(space, address).region;
+        if region.is_mapped() {
+            *entry = (generation, region);
+        }
+        region.is_mapped()
+    }
+
+    #[inline]
+    fn entry(&mut self, generation: u64, address: u64) -> &mut (u64, Region) {
+        let mixed = (address >> 16 ^ generation.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        &mut self.entries[(mixed >> 57) as usize % MEMORY]
     }
 }

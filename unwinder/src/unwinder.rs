@@ -9,8 +9,10 @@ use std::num::NonZeroU64;
 
 use crate::arch::{Core, LONGEST_CODE};
 use crate::cache::{CacheKey, RuleCache};
+use crate::code::{Code, code_before, is_signal_return};
+use crate::code_memory::CodeMemory;
 use crate::general::{GeneralStep, Known};
-use crate::guess::{Guess, code_before, is_signal_return};
+use crate::guess::Guess;
 use crate::region::{self, Region, RegionMemory};
 use crate::rule::{Rule, RuleOf};
 use crate::table::RuleId;
@@ -22,11 +24,12 @@ use crate::{
 /// Frames after which a walk stops, unless told otherwise.
 pub const DEFAULT_DEPTH_LIMIT: usize = 1024;
 
-/// Walks stacks. Keep one per thread: it holds the cache from address to rule.
+/// Walks stacks. Keep one per thread: it holds the caches of rules, of mappings, and of what code says.
 #[derive(Debug)]
 pub struct Unwinder<A: Architecture = X86_64> {
     cache: RuleCache<A>,
     memory: RegionMemory,
+    code: CodeMemory,
     depth_limit: usize,
 }
 
@@ -44,7 +47,18 @@ impl<A: Architecture> Unwinder<A> {
 
     /// An unwinder that stops after `depth_limit` frames.
     pub fn with_depth_limit(depth_limit: usize) -> Self {
-        Unwinder { cache: RuleCache::new(), memory: RegionMemory::new(), depth_limit }
+        Unwinder {
+            cache: RuleCache::new(),
+            memory: RegionMemory::new(),
+            code: CodeMemory::new(),
+            depth_limit,
+        }
+    }
+
+    /// Forgets what guesses learnt from [`AddressSpace::code`]. Needed only where code may be replaced without a change of
+    /// the address space's generation, as JIT compilers do; how often is how long guesses may go by code of old.
+    pub fn forget_code(&mut self) {
+        self.code.clear();
     }
 
     /// Hands each frame to `visit`, innermost first, and says why there is no further one.
@@ -60,6 +74,7 @@ impl<A: Architecture> Unwinder<A> {
         let mut walk = Walk {
             cache: &mut self.cache,
             memory: &mut self.memory,
+            code: &mut self.code,
             space,
             generation: space.generation(),
             stack,
@@ -107,6 +122,7 @@ struct Caller<A: Architecture> {
 struct Walk<'w, A: Architecture, S, M> {
     cache: &'w mut RuleCache<A>,
     memory: &'w mut RegionMemory,
+    code: &'w mut CodeMemory,
     space: &'w S,
     generation: Option<NonZeroU64>,
     stack: &'w M,
@@ -261,17 +277,18 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         Ok(Caller { registers: caller, kind, heuristic: false, switched })
     }
 
-    /// Whether a frame without a rule is the outermost one: it is where its file is started, as musl's `_start` is; or the
-    /// frame pointer is zero, which is how the psABI ("process initialization") has the outermost frame marked, and
-    /// nothing but the alignment of the stack is left above it.
-    fn is_entry(&self, frame: Frame, core: A::Core) -> bool {
-        const ALIGNMENT: u64 = 16;
+    /// Whether a frame without a rule is where its file is started, as musl's `_start` is.
+    fn is_entry(&self, frame: Frame) -> bool {
         let address = frame.lookup_address();
         let mapping = self.space.lookup(address).filter(|mapping| mapping.contains(address));
         let table = mapping.and_then(|mapping| Some((mapping.table?, mapping.bias)));
-        if table.is_some_and(|(table, bias)| table.is_entry(address.wrapping_sub(bias))) {
-            return true;
-        }
+        table.is_some_and(|(table, bias)| table.is_entry(address.wrapping_sub(bias)))
+    }
+
+    /// Whether a frame without a rule is the outermost one: the frame pointer is zero, which is how the psABI ("process
+    /// initialization") has the outermost frame marked, and nothing but the alignment of the stack is left above it.
+    fn is_bottom(&self, core: A::Core) -> bool {
+        const ALIGNMENT: u64 = 16;
         core.frame_pointer() == 0
             && matches!(self.stack.read_u64(core.sp().wrapping_add(ALIGNMENT)), Err(StackReadError::Beyond))
     }
@@ -311,21 +328,25 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
 
     /// The caller of a frame without a rule.
     fn guess(&mut self, frame: Frame, registers: &Registers<A>) -> Result<Caller<A>, Halt> {
-        if let Some(interrupted) = self.interrupted(frame, registers) {
-            return Ok(interrupted);
-        }
-        if self.begins_root(frame) {
-            return Err(StopReason::Root.into());
-        }
         let core = registers.core();
+        let is_known = self.code.way_out(self.generation, frame.address, frame.kind).is_some();
+        if !is_known {
+            if let Some(interrupted) = self.interrupted(frame, registers) {
+                return Ok(interrupted);
+            }
+            if self.begins_root(frame) || self.is_entry(frame) {
+                return Err(StopReason::Root.into());
+            }
+        }
         let mapped = self.region.is_mapped();
         // A chain of frame pointers ends in a zero, by which runtimes mark the first frame of the stacks they make.
         let chain_ended = frame.heuristic && self.by_frame_pointer && core.frame_pointer() == 0;
-        if mapped && (chain_ended || self.is_entry(frame, core)) {
+        if mapped && (chain_ended || self.is_bottom(core)) {
             return Err(StopReason::Root.into());
         }
         let reason = if mapped { StopReason::NoRule } else { StopReason::NoMapping };
-        let guess = Guess { space: self.space, stack: self.stack, frame, core };
+        let code = Code::new(self.space, self.generation, self.memory, self.code);
+        let mut guess = Guess { code, stack: self.stack, frame, core };
         let caller = guess.caller(mapped).ok_or(reason)?;
         self.by_frame_pointer = caller.sp().wrapping_sub(core.frame_pointer()) == 16;
         if caller.ip() == 0 {

@@ -2,6 +2,7 @@
 //! difference is of a kind that is listed here with its reason. `docs/unwinder.md` has the same list in words.
 
 mod differences;
+mod remembered;
 
 use std::fmt;
 

@@ -1,0 +1,209 @@
+//! What guesses ask about the code of an address space: what is called where, how functions begin, and how they go on to
+//! their return. Answers are remembered ([`CodeMemory`]).
+
+use std::marker::PhantomData;
+use std::num::NonZeroU64;
+
+use crate::arch::{Call, LONGEST_CODE};
+use crate::code_memory::CodeMemory;
+use crate::epilogue::{Epilogue, LONGEST_EPILOGUE, Next};
+use crate::prologue::{LONGEST_PROLOGUE, Prologue};
+use crate::region::RegionMemory;
+use crate::{AddressSpace, Architecture, Frame};
+
+/// Pieces of code on the way to a function's return.
+const LONGEST_WAY_OUT: usize = 4;
+
+/// What there is before an address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Site {
+    /// No call, or no code: it is no return address.
+    #[default]
+    Other,
+    /// It is that of the code that a signal handler returns to.
+    SignalReturn,
+    /// A call of an address in a register or in memory.
+    Indirect,
+    Direct(Called),
+}
+
+/// What a call names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Called {
+    pub(crate) target: u64,
+    /// Whether it does nothing but jump on (`None`: there is no code to tell by).
+    pub(crate) is_stub: Option<bool>,
+    /// Where it jumps to before it does anything to the stack.
+    pub(crate) onward: Option<u64>,
+}
+
+/// What code does from an address on up to its function's return.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum WayOut {
+    #[default]
+    Unknown,
+    Known(Epilogue),
+}
+
+/// The code of an address space.
+pub(crate) struct Code<'a, A, S> {
+    space: &'a S,
+    generation: Option<NonZeroU64>,
+    regions: &'a mut RegionMemory,
+    memory: &'a mut CodeMemory,
+    architecture: PhantomData<A>,
+}
+
+impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
+    pub(crate) fn new(
+        space: &'a S,
+        generation: Option<NonZeroU64>,
+        regions: &'a mut RegionMemory,
+        memory: &'a mut CodeMemory,
+    ) -> Self {
+        Code { space, generation, regions, memory, architecture: PhantomData }
+    }
+
+    pub(crate) fn is_executable(&mut self, address: u64) -> bool {
+        self.regions.is_mapped(self.space, self.generation, address)
+    }
+
+    /// Whether `address` is that of the code that a signal handler returns to.
+    pub(crate) fn is_signal_return(&self, address: u64) -> bool {
+        is_signal_return(self.space, address)
+    }
+
+    /// How the code of a frame goes on to its function's return; `None` where there is no code to look at.
+    #[inline]
+    pub(crate) fn way_out(&mut self, frame: Frame) -> Option<WayOut> {
+        let known = self.memory.way_out(self.generation, frame.address, frame.kind);
+        known.or_else(|| self.follow(frame))
+    }
+
+    #[cold]
+    fn follow(&mut self, frame: Frame) -> Option<WayOut> {
+        if self.space.code(frame.lookup_address(), &mut [0]) == 0 {
+            return None;
+        }
+        let way = match self.epilogue(frame.address) {
+            Some(epilogue) => WayOut::Known(epilogue),
+            None => WayOut::Unknown,
+        };
+        // Whether a handler's way back can be taken depends on the stack: that is asked about each time.
+        if !is_signal_return(self.space, frame.address) {
+            self.memory.set_way_out(self.generation, frame.address, frame.kind, way);
+        }
+        Some(way)
+    }
+
+    fn epilogue(&self, mut at: u64) -> Option<Epilogue> {
+        let mut epilogue = Epilogue::default();
+        for _ in 0..LONGEST_WAY_OUT {
+            let mut buffer = [0; LONGEST_EPILOGUE];
+            let read = self.space.code(at, &mut buffer);
+            match A::epilogue(buffer.get(..read)?, &mut epilogue) {
+                Next::Returns => return Some(epilogue),
+                Next::Jumps(distance) => at = at.wrapping_add_signed(distance),
+                Next::Unknown => return None,
+            }
+        }
+        None
+    }
+
+    /// What there is before `address`.
+    #[inline]
+    pub(crate) fn site(&mut self, address: u64) -> Site {
+        let known = self.memory.site(self.generation, address);
+        known.unwrap_or_else(|| self.look_at(address))
+    }
+
+    /// The same, of any word on the stack: only what is mapped is looked at.
+    #[inline]
+    pub(crate) fn site_of_word(&mut self, word: u64) -> Site {
+        let known = self.memory.site(self.generation, word);
+        known.unwrap_or_else(|| {
+            if self.is_behind_code(word) || self.is_executable(word) {
+                self.look_at(word)
+            } else {
+                Site::Other
+            }
+        })
+    }
+
+    fn is_behind_code(&mut self, address: u64) -> bool {
+        address.checked_sub(1).is_some_and(|before| self.is_executable(before))
+    }
+
+    fn look_at(&mut self, address: u64) -> Site {
+        let mut buffer = [0; LONGEST_CODE];
+        let code =
+            if self.is_behind_code(address) { code_before(self.space, address, &mut buffer) } else { None };
+        let site = match code.and_then(A::call_at_end) {
+            Some(Call::Direct(distance)) => {
+                Site::Direct(self.called(address.wrapping_add_signed(distance.into())))
+            }
+            Some(Call::Indirect) => Site::Indirect,
+            None if self.is_signal_return(address) => Site::SignalReturn,
+            None => Site::Other,
+        };
+        self.memory.set_site(self.generation, address, site);
+        site
+    }
+
+    fn called(&self, target: u64) -> Called {
+        let mut buffer = [0; LONGEST_CODE];
+        let beginning = buffer.get_mut(..A::LONGEST_STUB).and_then(|buffer| code(self.space, target, buffer));
+        let distance =
+            A::tail_jump(function(self.space, target, LONGEST_PROLOGUE, &mut [0; LONGEST_PROLOGUE]));
+        Called {
+            target,
+            is_stub: beginning.map(A::is_stub),
+            onward: distance.map(|distance| target.wrapping_add_signed(distance)),
+        }
+    }
+
+    /// What the function at `entry` has done to the stack up to `into` bytes behind its beginning.
+    pub(crate) fn prologue(&mut self, entry: u64, into: u64) -> Prologue {
+        let length = u8::try_from(into).map_or(LONGEST_PROLOGUE, |into| LONGEST_PROLOGUE.min(into.into()));
+        self.memory.prologue(self.generation, entry, length as u8, || {
+            A::prologue(function(self.space, entry, length, &mut [0; LONGEST_PROLOGUE]))
+        })
+    }
+}
+
+/// The code of the function at `entry`, `length` bytes or as many as are looked at.
+fn function<'b, A: Architecture>(
+    space: &impl AddressSpace<A>,
+    entry: u64,
+    length: usize,
+    buffer: &'b mut [u8; LONGEST_PROLOGUE],
+) -> &'b [u8] {
+    let read = space.code(entry, buffer).min(length);
+    buffer.get(..read).unwrap_or_default()
+}
+
+/// The code before an address that may be a call.
+pub(crate) fn code_before<'b, A: Architecture>(
+    space: &impl AddressSpace<A>,
+    address: u64,
+    buffer: &'b mut [u8; LONGEST_CODE],
+) -> Option<&'b [u8]> {
+    let start = address.checked_sub(A::LONGEST_CALL as u64)?;
+    code(space, start, buffer.get_mut(..A::LONGEST_CALL)?)
+}
+
+/// Whether `address` is that of the code that a signal handler returns to.
+pub(crate) fn is_signal_return<A: Architecture>(space: &impl AddressSpace<A>, address: u64) -> bool {
+    let mut buffer = [0; LONGEST_CODE];
+    let code = buffer.get_mut(..A::SIGNAL_RETURN).and_then(|buffer| code(space, address, buffer));
+    code.is_some_and(A::is_signal_return)
+}
+
+/// All of `buffer`, filled with the code at `address`.
+fn code<'b, A: Architecture>(
+    space: &impl AddressSpace<A>,
+    address: u64,
+    buffer: &'b mut [u8],
+) -> Option<&'b [u8]> {
+    (space.code(address, buffer) >= buffer.len()).then_some(buffer)
+}

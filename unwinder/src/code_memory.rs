@@ -1,0 +1,142 @@
+//! What guesses have learnt from code, remembered from one walk to the next: three direct-mapped caches, one of each per
+//! [`crate::Unwinder`].
+//!
+//! What is remembered are facts about code, never a guess: each follows from the bytes at and around one address alone, so
+//! a walk that finds it here goes on as one that reads the code would. The key has the address space's generation, and where
+//! there is none nothing is remembered.
+
+use std::num::NonZeroU64;
+
+use crate::FrameKind;
+use crate::code::{Site, WayOut};
+use crate::prologue::Prologue;
+
+/// Entries of each cache.
+const ENTRIES: usize = 2048;
+const SHIFT: u32 = 64 - ENTRIES.trailing_zeros();
+
+/// Where in which address space, and what else the answer depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Key {
+    /// No address space's generation is 0: that is an empty entry's.
+    generation: u64,
+    address: u64,
+    detail: u8,
+}
+
+impl Key {
+    const EMPTY: Key = Key { generation: 0, address: 0, detail: 0 };
+
+    /// By Fibonacci hashing, as in the cache of rules.
+    #[inline]
+    fn slot(self) -> usize {
+        let mixed = self.address ^ self.generation.rotate_left(32) ^ u64::from(self.detail) << 56;
+        (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> SHIFT) as usize
+    }
+}
+
+/// One of the caches.
+#[derive(Debug)]
+struct Cache<T> {
+    entries: Box<[(Key, T)]>,
+}
+
+impl<T: Copy + Default> Cache<T> {
+    fn new() -> Self {
+        Cache { entries: vec![(Key::EMPTY, T::default()); ENTRIES].into_boxed_slice() }
+    }
+
+    #[inline]
+    fn get(&self, key: Key) -> Option<T> {
+        let (known, value) = self.entries.get(key.slot())?;
+        (*known == key).then_some(*value)
+    }
+
+    fn set(&mut self, key: Key, value: T) {
+        if let Some(entry) = self.entries.get_mut(key.slot()) {
+            *entry = (key, value);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.entries.fill((Key::EMPTY, T::default()));
+    }
+}
+
+/// What code told earlier walks.
+#[derive(Debug)]
+pub(crate) struct CodeMemory {
+    ways_out: Cache<WayOut>,
+    sites: Cache<Site>,
+    prologues: Cache<Prologue>,
+}
+
+impl CodeMemory {
+    pub(crate) fn new() -> Self {
+        CodeMemory { ways_out: Cache::new(), sites: Cache::new(), prologues: Cache::new() }
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.ways_out.clear();
+        self.sites.clear();
+        self.prologues.clear();
+    }
+
+    /// How the function of a frame goes on to its return. What is known of that is of a frame in code that can be read,
+    /// which is neither a signal handler's way back nor where a stack begins.
+    #[inline]
+    pub(crate) fn way_out(
+        &self,
+        generation: Option<NonZeroU64>,
+        address: u64,
+        kind: FrameKind,
+    ) -> Option<WayOut> {
+        self.ways_out.get(way_key(generation?, address, kind))
+    }
+
+    pub(crate) fn set_way_out(
+        &mut self,
+        generation: Option<NonZeroU64>,
+        address: u64,
+        kind: FrameKind,
+        way: WayOut,
+    ) {
+        if let Some(generation) = generation {
+            self.ways_out.set(way_key(generation, address, kind), way);
+        }
+    }
+
+    /// What there is before an address.
+    #[inline]
+    pub(crate) fn site(&self, generation: Option<NonZeroU64>, address: u64) -> Option<Site> {
+        self.sites.get(Key { generation: generation?.get(), address, detail: 0 })
+    }
+
+    pub(crate) fn set_site(&mut self, generation: Option<NonZeroU64>, address: u64, site: Site) {
+        if let Some(generation) = generation.map(NonZeroU64::get) {
+            self.sites.set(Key { generation, address, detail: 0 }, site);
+        }
+    }
+
+    /// What the first `length` bytes of a function do, or else what `compute` says.
+    pub(crate) fn prologue(
+        &mut self,
+        generation: Option<NonZeroU64>,
+        entry: u64,
+        length: u8,
+        compute: impl FnOnce() -> Prologue,
+    ) -> Prologue {
+        let Some(generation) = generation.map(NonZeroU64::get) else { return compute() };
+        let key = Key { generation, address: entry, detail: length };
+        self.prologues.get(key).unwrap_or_else(|| {
+            let prologue = compute();
+            self.prologues.set(key, prologue);
+            prologue
+        })
+    }
+}
+
+fn way_key(generation: NonZeroU64, address: u64, kind: FrameKind) -> Key {
+    Key { generation: generation.get(), address, detail: u8::from(kind == FrameKind::Ip) }
+}
