@@ -14,6 +14,9 @@ use crate::{AddressSpace, Architecture, Frame};
 /// Pieces of code on the way to a function's return.
 const LONGEST_WAY_OUT: usize = 4;
 
+/// Mappings begin at multiples of this, if not of more.
+const PAGE: u64 = 4096;
+
 /// What there is before an address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Site {
@@ -74,14 +77,8 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
     }
 
     /// How the code of a frame goes on to its function's return; `None` where there is no code to look at.
-    #[inline]
-    pub(crate) fn way_out(&mut self, frame: Frame) -> Option<WayOut> {
-        let known = self.memory.way_out(self.generation, frame.address, frame.kind);
-        known.or_else(|| self.follow(frame))
-    }
-
     #[cold]
-    fn follow(&mut self, frame: Frame) -> Option<WayOut> {
+    pub(crate) fn way_out(&mut self, frame: Frame) -> Option<WayOut> {
         if self.space.code(frame.lookup_address(), &mut [0]) == 0 {
             return None;
         }
@@ -122,11 +119,9 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
     pub(crate) fn site_of_word(&mut self, word: u64) -> Site {
         let known = self.memory.site(self.generation, word);
         known.unwrap_or_else(|| {
-            if self.is_behind_code(word) || self.is_executable(word) {
-                self.look_at(word)
-            } else {
-                Site::Other
-            }
+            let is_code =
+                self.is_behind_code(word) || (word.is_multiple_of(PAGE) && self.is_executable(word));
+            if is_code { self.look_at(word) } else { Site::Other }
         })
     }
 

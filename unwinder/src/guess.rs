@@ -90,9 +90,10 @@ pub(crate) struct Guess<'a, A: Architecture, S, M> {
 impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
     /// The likeliest caller. Code that is not mapped can't have pushed a frame: there the top of the stack comes first, and
     /// a return address into such a place is not worth a guess.
-    pub(crate) fn caller(&mut self, mapped: bool) -> Option<A::Core> {
+    /// `way_out` is that of the frame's code, if it is known already.
+    pub(crate) fn caller(&mut self, mapped: bool, way_out: Option<WayOut>) -> Option<A::Core> {
         let innermost = self.frame.kind == FrameKind::Ip;
-        let way_out = if mapped { self.code.way_out(self.frame) } else { None };
+        let way_out = way_out.or_else(|| if mapped { self.code.way_out(self.frame) } else { None });
         if let Some(WayOut::Known(epilogue)) = way_out
             && let Some(caller) = self.by_way_out(&epilogue)
         {

@@ -9,7 +9,7 @@ use std::num::NonZeroU64;
 
 use crate::arch::{Core, LONGEST_CODE};
 use crate::cache::{CacheKey, RuleCache};
-use crate::code::{Code, code_before, is_signal_return};
+use crate::code::{Code, WayOut, code_before, is_signal_return};
 use crate::code_memory::CodeMemory;
 use crate::general::{GeneralStep, Known};
 use crate::guess::Guess;
@@ -153,6 +153,16 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
                     Err(reason) => return Pass::Stopped(reason),
                 };
                 frame = Frame { address: core.ip(), kind: FrameKind::ReturnAddress, heuristic: false };
+                continue;
+            }
+            if rule == Rule::Missing
+                && let Some(way_out) = self.code.way_out(self.generation, frame.address, frame.kind)
+            {
+                core = match self.guessed_core(frame, core, Some(way_out)) {
+                    Ok(caller) => caller,
+                    Err(reason) => return Pass::Stopped(reason),
+                };
+                frame = Frame { address: core.ip(), kind: FrameKind::ReturnAddress, heuristic: true };
                 continue;
             }
             let known = if visited == 1 { Known::All } else { Known::Quick };
@@ -328,9 +338,8 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
 
     /// The caller of a frame without a rule.
     fn guess(&mut self, frame: Frame, registers: &Registers<A>) -> Result<Caller<A>, Halt> {
-        let core = registers.core();
-        let is_known = self.code.way_out(self.generation, frame.address, frame.kind).is_some();
-        if !is_known {
+        let way_out = self.code.way_out(self.generation, frame.address, frame.kind);
+        if way_out.is_none() {
             if let Some(interrupted) = self.interrupted(frame, registers) {
                 return Ok(interrupted);
             }
@@ -338,23 +347,35 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
                 return Err(StopReason::Root.into());
             }
         }
+        let caller = self.guessed_core(frame, registers.core(), way_out)?;
+        let registers = registers.with_core(caller);
+        Ok(Caller { registers, kind: FrameKind::ReturnAddress, heuristic: true, switched: false })
+    }
+
+    /// The likeliest caller of a frame that neither a signal handler returns to nor a stack begins with.
+    #[inline]
+    fn guessed_core(
+        &mut self,
+        frame: Frame,
+        core: A::Core,
+        way_out: Option<WayOut>,
+    ) -> Result<A::Core, StopReason> {
         let mapped = self.region.is_mapped();
         // A chain of frame pointers ends in a zero, by which runtimes mark the first frame of the stacks they make.
         let chain_ended = frame.heuristic && self.by_frame_pointer && core.frame_pointer() == 0;
         if mapped && (chain_ended || self.is_bottom(core)) {
-            return Err(StopReason::Root.into());
+            return Err(StopReason::Root);
         }
         let reason = if mapped { StopReason::NoRule } else { StopReason::NoMapping };
         let code = Code::new(self.space, self.generation, self.memory, self.code);
         let mut guess = Guess { code, stack: self.stack, frame, core };
-        let caller = guess.caller(mapped).ok_or(reason)?;
+        let caller = guess.caller(mapped, way_out).ok_or(reason)?;
         self.by_frame_pointer = caller.sp().wrapping_sub(core.frame_pointer()) == 16;
         if caller.ip() == 0 {
             // Zeros lie anywhere: they end a chain of frames, but are none by themselves.
-            return Err(if frame.heuristic && mapped { StopReason::Root } else { reason }.into());
+            return Err(if frame.heuristic && mapped { StopReason::Root } else { reason });
         }
-        let registers = registers.with_core(caller);
-        Ok(Caller { registers, kind: FrameKind::ReturnAddress, heuristic: true, switched: false })
+        Ok(caller)
     }
 }
 
