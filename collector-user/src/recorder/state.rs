@@ -31,12 +31,17 @@ pub(super) struct KnownThread {
     pub(super) id: ThreadId,
 }
 
+/// How long guesses go by code that may have been replaced in the same mapping, as JIT compilers do.
+const CODE_LIFETIME: Nanos = Nanos(10_000_000_000);
+
 /// Fills an [`ExportMachine`].
 pub struct Recorder {
     pub(super) machine: ExportMachine,
     pub(super) tracker: Tracker,
     pub(super) modules: Modules,
     pub(super) unwinder: Unwinder,
+    /// Since when the unwinder remembers what code it has looked at says.
+    code_known_since: Nanos,
     pub(super) ledger: Ledger,
     pub(super) tally: StackTally,
     pub(super) kind: SampleKindId,
@@ -68,6 +73,7 @@ impl Recorder {
             tracker: Tracker::default(),
             modules: Modules::default(),
             unwinder: Unwinder::new(),
+            code_known_since: Nanos(0),
             ledger: Ledger::default(),
             tally: StackTally::default(),
             kind,
@@ -268,6 +274,10 @@ impl Recorder {
     pub fn prune(&mut self, watermark: Nanos) {
         self.tracker.prune(watermark);
         self.late.borrow_mut().clear();
+        if watermark.0.saturating_sub(self.code_known_since.0) >= CODE_LIFETIME.0 {
+            self.unwinder.forget_code();
+            self.code_known_since = watermark;
+        }
     }
 
     /// What is recorded so far.
