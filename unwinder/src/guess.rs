@@ -135,7 +135,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
             let read = self.space.code(at, &mut buffer);
             match A::epilogue(buffer.get(..read)?, &mut epilogue) {
                 Next::Returns => return self.caller_by_epilogue(&epilogue),
-                Next::Jumps(distance) => at = at.wrapping_add_signed(distance),
+                Next::Jumps(distance) => at = A::WORD.offset(at, distance),
                 Next::Unknown => return None,
             }
         }
@@ -148,21 +148,21 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
             Base::FramePointer => self.core.frame_pointer(),
         };
         let word = match epilogue.return_address {
-            Some(above) => self.stack.read_u64(base.wrapping_add(above)).ok()?,
+            Some(above) => A::WORD.read(self.stack, A::WORD.wrap(base.wrapping_add(above))).ok()?,
             None => self.core.by_entry(self.stack).filter(|_| self.frame.kind == FrameKind::Ip)?.ip(),
         };
         let return_address = self.core.return_address(word);
         if self.call_before(return_address).is_none() && !is_signal_return(self.space, return_address) {
             return None;
         }
-        let entry = base.wrapping_add(epilogue.raised);
+        let entry = A::WORD.wrap(base.wrapping_add(epilogue.raised));
         let caller = self.core.by_prologue(word, entry, epilogue.as_prologue(), self.stack)?;
         (caller.sp() >= self.core.sp()).then_some(caller)
     }
 
     /// The frame pointer's caller.
     fn pointed(&self, core: A::Core) -> Option<(Evidence, A::Core)> {
-        match self.finding(core.ip(), Place::Record(core.sp().wrapping_sub(8))) {
+        match self.finding(core.ip(), Place::Record(core.sp().wrapping_sub(A::WORD.bytes()))) {
             Some(finding) => Some(self.found(finding, core.ip(), || Some(core))?),
             // The end of a chain need not be called: Go's runtime puts an address in `goexit` there, others a zero.
             None => (core.frame_pointer() == 0).then_some((Evidence::Call, core)),
@@ -206,12 +206,12 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
             return is_signal_return(self.space, return_address).then_some(Evidence::Call.into());
         };
         let Call::Direct(distance) = call else { return Some(Evidence::Call.into()) };
-        let target = return_address.wrapping_add_signed(distance.into());
+        let target = A::WORD.offset(return_address, distance.into());
         let mut buffer = [0; LONGEST_CODE];
         let jumps = code(self.space, target, buffer.get_mut(..A::LONGEST_STUB)?).map(A::is_stub);
         // A linkage table may lie as near as a function's beginning.
         let of_this = if jumps == Some(true) { None } else { self.finding_of_call(target, place) };
-        let onward = || self.finding_of_call(target.wrapping_add_signed(self.tail_jump(target)?), place);
+        let onward = || self.finding_of_call(A::WORD.offset(target, self.tail_jump(target)?), place);
         let other = if jumps == Some(false) { Evidence::CallOfAnother } else { Evidence::Call };
         of_this.or_else(onward).or(Some(other.into()))
     }
@@ -231,11 +231,11 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
         }
         let mut buffer = [0; LONGEST_PROLOGUE];
         let prologue = A::prologue(self.function(target, into, &mut buffer));
-        let entry = self.core.sp().wrapping_add(prologue.lowered);
+        let entry = A::WORD.wrap(self.core.sp().wrapping_add(prologue.lowered));
         let entry = match place {
             Place::Register => prologue.return_address.is_none().then_some(entry),
-            Place::Stack(slot) => (prologue.return_slot(entry) == Some(slot)).then_some(entry),
-            Place::Record(slot) => prologue.entry_by_record(slot),
+            Place::Stack(slot) => (prologue.return_slot(entry, A::WORD) == Some(slot)).then_some(entry),
+            Place::Record(slot) => prologue.entry_by_record(slot, A::WORD),
         };
         let evidence = match (entry, place) {
             // The call may be over, and the register as it left it.
@@ -274,11 +274,11 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
     fn scan(&self, end: u64) -> Option<(Evidence, A::Core)> {
         let mut best: Option<(Evidence, A::Core)> = None;
         for number in 0..SCANNED {
-            let slot = self.core.sp().checked_add(number * 8)?;
+            let slot = A::WORD.above(self.core.sp(), number)?;
             if slot >= end || matches!(best, Some((Evidence::Frame, _))) {
                 break;
             }
-            let Ok(word) = self.stack.read_u64(slot) else { break };
+            let Ok(word) = A::WORD.read(self.stack, slot) else { break };
             let Some(finding) = self.finding(word, Place::Stack(slot)) else { continue };
             if best.is_none_or(|(known, _)| finding.evidence > known) {
                 best = self.found(finding, word, || self.core.by_slot(slot, word, self.stack)).or(best);

@@ -273,7 +273,10 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
             return true;
         }
         core.frame_pointer() == 0
-            && matches!(self.stack.read_u64(core.sp().wrapping_add(ALIGNMENT)), Err(StackReadError::Beyond))
+            && matches!(
+                A::WORD.read(self.stack, core.sp().wrapping_add(ALIGNMENT)),
+                Err(StackReadError::Beyond)
+            )
     }
 
     /// The frame that a signal interrupted, if `frame` is the code that its handler returns to.
@@ -292,7 +295,10 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
 
     /// Whether the stack pointer is not in the copy.
     fn is_elsewhere(&self, registers: &Registers<A>) -> bool {
-        matches!(self.stack.read_u64(registers.sp()), Err(StackReadError::Below | StackReadError::Beyond))
+        matches!(
+            A::WORD.read(self.stack, registers.sp()),
+            Err(StackReadError::Below | StackReadError::Beyond)
+        )
     }
 
     /// Whether a return address was not pushed by a call, but put on the stack to have a root begin there, as `makecontext`
@@ -327,7 +333,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         let reason = if mapped { StopReason::NoRule } else { StopReason::NoMapping };
         let guess = Guess { space: self.space, stack: self.stack, frame, core };
         let caller = guess.caller(mapped).ok_or(reason)?;
-        self.by_frame_pointer = caller.sp().wrapping_sub(core.frame_pointer()) == 16;
+        self.by_frame_pointer = caller.sp().wrapping_sub(core.frame_pointer()) == 2 * A::WORD.bytes();
         if caller.ip() == 0 {
             // Zeros lie anywhere: they end a chain of frames, but are none by themselves.
             return Err(if frame.heuristic && mapped { StopReason::Root } else { reason }.into());
