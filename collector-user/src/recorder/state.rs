@@ -13,6 +13,7 @@ use collector_common::track::{MappedModule, Tracker};
 use collector_common::wire::COMM_LEN;
 use rustc_hash::FxHashMap;
 use unwinder::Unwinder;
+use unwinder::x86::X86;
 
 use super::kernel_code::AddedCodes;
 use super::late::LateMemory;
@@ -37,6 +38,8 @@ pub struct Recorder {
     pub(super) tracker: Tracker,
     pub(super) modules: Modules,
     pub(super) unwinder: Unwinder,
+    /// For threads that run 32-bit code.
+    pub(super) compat_unwinder: Unwinder<X86>,
     pub(super) ledger: Ledger,
     pub(super) tally: StackTally,
     pub(super) kind: SampleKindId,
@@ -68,6 +71,7 @@ impl Recorder {
             tracker: Tracker::default(),
             modules: Modules::default(),
             unwinder: Unwinder::new(),
+            compat_unwinder: Unwinder::new(),
             ledger: Ledger::default(),
             tally: StackTally::default(),
             kind,
