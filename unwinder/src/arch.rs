@@ -36,6 +36,9 @@ pub(crate) trait Machine: Copy + Debug + Eq + 'static {
     const RETURNS_BY_REGISTER: bool;
     /// Whether code keeps the frame pointer for frame records alone, by the rules of the platform.
     const KEEPS_FRAME_POINTER: bool;
+    /// The most bytes between the stack pointer of the outermost frame, where it has called another, and what the kernel
+    /// put on the stack: the stack's alignment, and what the C library's `_start` pushes for what it calls.
+    const OUTERMOST_FRAME: u64;
     const NOTHING_SAVED: Self::Saved;
 
     /// The header of its ELF files, which says of which class they are.

@@ -263,9 +263,8 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
 
     /// Whether a frame without a rule is the outermost one: it is where its file is started, as musl's `_start` is; or the
     /// frame pointer is zero, which is how the psABI ("process initialization") has the outermost frame marked, and
-    /// nothing but the alignment of the stack is left above it.
+    /// nothing but what it pushed itself is left above it.
     fn is_entry(&self, frame: Frame, core: A::Core) -> bool {
-        const ALIGNMENT: u64 = 16;
         let address = frame.lookup_address();
         let mapping = self.space.lookup(address).filter(|mapping| mapping.contains(address));
         let table = mapping.and_then(|mapping| Some((mapping.table?, mapping.bias)));
@@ -274,7 +273,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         }
         core.frame_pointer() == 0
             && matches!(
-                A::WORD.read(self.stack, core.sp().wrapping_add(ALIGNMENT)),
+                A::WORD.read(self.stack, core.sp().wrapping_add(A::OUTERMOST_FRAME)),
                 Err(StackReadError::Beyond)
             )
     }

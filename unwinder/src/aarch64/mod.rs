@@ -42,6 +42,7 @@ impl Machine for Aarch64 {
     const FOLLOWED: &[RegisterNumber] = &[FP, LR, SP];
     const RETURNS_BY_REGISTER: bool = true;
     const KEEPS_FRAME_POINTER: bool = true;
+    const OUTERMOST_FRAME: u64 = 16;
     const NOTHING_SAVED: Self::Saved = [Saved::NONE; REGISTER_COUNT];
 
     type Elf = FileHeader64<LE>;

@@ -7,6 +7,8 @@ mod call;
 mod general;
 mod registers;
 mod signal;
+#[cfg(test)]
+mod tests;
 
 use object::LittleEndian as LE;
 use object::elf::FileHeader32;
@@ -38,6 +40,8 @@ impl Machine for X86 {
     const FOLLOWED: &[RegisterNumber] = &[BP, SP];
     const RETURNS_BY_REGISTER: bool = false;
     const KEEPS_FRAME_POINTER: bool = false;
+    /// Arguments are on the stack: `__libc_start_main` has seven.
+    const OUTERMOST_FRAME: u64 = 8 * 4 + 16;
     const NOTHING_SAVED: Self::Saved = [Saved::NONE; REGISTER_COUNT];
 
     type Elf = FileHeader32<LE>;

@@ -47,6 +47,25 @@ impl<A: Machine> Core<A> {
     }
 }
 
+impl<A: Machine> Core<A> {
+    /// The caller's stack pointer, if this function realigned its own. GCC has it push a copy of its return address, on
+    /// top of which `sp` is and `bp` is saved, and before other registers or behind them the address behind the true one.
+    fn before_realignment<M: StackMemory>(self, sp: u64, return_address: u64, stack: &M) -> Option<u64> {
+        /// The registers that a function may save.
+        const SAVED: u64 = 6;
+        const LARGEST_ALIGNMENT: u64 = 64;
+        let word = A::WORD.bytes();
+        (1..=SAVED).find_map(|number| {
+            let slot = self.bp.checked_sub(number * word).filter(|&slot| slot >= self.sp)?;
+            let saved = A::WORD.read(stack, slot).ok()?;
+            let distance = saved.checked_sub(sp).filter(|&distance| distance <= LARGEST_ALIGNMENT)?;
+            let is_behind = distance > 0 && distance.is_multiple_of(word);
+            let is_true = || A::WORD.read(stack, saved.wrapping_sub(word)) == Ok(return_address);
+            (is_behind && is_true()).then_some(saved)
+        })
+    }
+}
+
 impl<A: Machine> arch::Core for Core<A> {
     type Quick = Quick;
 
@@ -72,14 +91,16 @@ impl<A: Machine> arch::Core for Core<A> {
         }
     }
 
-    /// `(ip, sp, bp) = (*(bp + w), bp + 2w, *bp)`
+    /// `(ip, sp, bp) = (*(bp + w), bp + 2w, *bp)`, or a larger `sp` in a function that realigned its stack
     fn by_frame_pointer<M: StackMemory>(self, stack: &M) -> Option<Self> {
         if self.bp < self.sp || !self.bp.is_multiple_of(A::WORD.bytes()) {
             return None;
         }
         let bp = A::WORD.read(stack, self.bp).ok()?;
-        let ip = A::WORD.read(stack, A::WORD.above(self.bp, 1)?).ok()?;
-        Some(Core::new(ip, A::WORD.above(self.bp, 2)?, bp))
+        let slot = A::WORD.above(self.bp, 1)?;
+        let ip = A::WORD.read(stack, slot).ok()?;
+        let sp = A::WORD.above(slot, 1)?;
+        Some(Core::new(ip, self.before_realignment(sp, ip, stack).unwrap_or(sp), bp))
     }
 
     /// `(ip, sp, bp) = (*sp, sp + w, bp)`

@@ -9,6 +9,7 @@ use unwinder::{AddressSpace, CopiedStack, Frame, FrameKind, Mapping, StopReason,
 use crate::corpus;
 
 mod aarch64;
+mod x86;
 
 const CODE: u64 = 0x10_0000;
 const STACK: u64 = 0x7000_0000;
