@@ -22,6 +22,7 @@ use std::env;
 use std::hint::black_box;
 
 use unwinder::aarch64::Aarch64;
+use unwinder::x86::X86;
 use unwinder::{StopReason, UnwindTable, Unwinder};
 
 use corpus::{Captured, Module, Platform, Run, Space, saved};
@@ -42,14 +43,26 @@ const FILES: [&str; 8] = [
     "/usr/lib/chromium/chromium",
 ];
 
-/// Programs for aarch64, which run on an emulated processor: name, source and compiler's flags.
-const AARCH64: [(&str, &str, &[&str]); 6] = [
+/// A program of the corpus: name, source and compiler's flags.
+type Program = (&'static str, &'static str, &'static [&'static str]);
+
+/// Programs for aarch64, which run on an emulated processor.
+const AARCH64: [Program; 6] = [
     ("aarch64/c", "walks.c", &[]),
     ("aarch64/c-O0", "walks.c", &["-O0"]),
     ("aarch64/signed", "walks.c", &["-mbranch-protection=standard"]),
     ("aarch64/frame_pointers", "walks.c", &["-fno-omit-frame-pointer"]),
     ("aarch64/static", "walks.c", &["-static"]),
     ("aarch64/cpp", "exceptions.cc", &[]),
+];
+
+/// The same for 32-bit x86, which the processor itself runs.
+const X86_PROGRAMS: [Program; 5] = [
+    ("x86/c", "walks.c", &[]),
+    ("x86/c-O0", "walks.c", &["-O0"]),
+    ("x86/fixed", "walks.c", &["-no-pie", "-fno-pie"]),
+    ("x86/frame_pointers", "walks.c", &["-fno-omit-frame-pointer"]),
+    ("x86/cpp", "exceptions.cc", &[]),
 ];
 
 /// What can be asked for by name, beside a corpus.
@@ -295,8 +308,13 @@ fn guesses(corpora: &[Corpus], is_asked: impl Fn(&str) -> bool) {
     for corpus in corpora.iter().filter(|corpus| !["go", "java", "node"].contains(&&*corpus.name)) {
         print_guesses(&corpus.name, &corpus.runs);
     }
-    for (name, source, flags) in AARCH64 {
-        let run = is_asked(name).then(|| corpus::run_on::<Aarch64>(source, flags)).flatten();
+    guesses_of::<Aarch64>(&AARCH64, &is_asked);
+    guesses_of::<X86>(&X86_PROGRAMS, &is_asked);
+}
+
+fn guesses_of<A: Platform>(programs: &[Program], is_asked: impl Fn(&str) -> bool) {
+    for (name, source, flags) in programs {
+        let run = is_asked(name).then(|| corpus::run_on::<A>(source, flags)).flatten();
         if let Some(run) = run {
             print_guesses(name, &[run]);
         }

@@ -2,14 +2,18 @@
 
 use std::fmt::Debug;
 
+use object::LittleEndian as LE;
+use object::read::elf::FileHeader;
+
 use crate::epilogue::{Epilogue, Next};
 use crate::prologue::Prologue;
 use crate::table::{RegisterNumber, RuleView, Saved, Traits};
+use crate::word::Word;
 use crate::{StackMemory, StopReason};
 
 /// An architecture whose stacks can be walked, chosen by type: a program may walk stacks of several.
 ///
-/// Sealed: there are [`crate::x86_64::X86_64`], the default of every type that has the parameter, and
+/// Sealed: there are [`crate::x86_64::X86_64`], the default of every type that has the parameter, [`crate::x86::X86`] and
 /// [`crate::aarch64::Aarch64`].
 #[allow(private_bounds, reason = "what makes an architecture is this crate's own matter")]
 pub trait Architecture: Machine {}
@@ -20,6 +24,7 @@ pub(crate) trait Machine: Copy + Debug + Eq + 'static {
     const NAME: &str;
     /// `e_machine` of its ELF files (`EM_*`).
     const ELF_MACHINE: u16;
+    const WORD: Word;
     /// Registers that have rules, and the length of [`Self::Saved`].
     const REGISTER_COUNT: usize;
     /// The column of the instruction pointer.
@@ -31,8 +36,13 @@ pub(crate) trait Machine: Copy + Debug + Eq + 'static {
     const RETURNS_BY_REGISTER: bool;
     /// Whether code keeps the frame pointer for frame records alone, by the rules of the platform.
     const KEEPS_FRAME_POINTER: bool;
+    /// The most bytes between the stack pointer of the outermost frame, where it has called another, and what the kernel
+    /// put on the stack: the stack's alignment, and what the C library's `_start` pushes for what it calls.
+    const OUTERMOST_FRAME: u64;
     const NOTHING_SAVED: Self::Saved;
 
+    /// The header of its ELF files, which says of which class they are.
+    type Elf: FileHeader<Endian = LE>;
     /// A thread's registers by DWARF number.
     type Values: Copy + Debug + Eq + AsRef<[u64]> + AsMut<[u64]>;
     /// What becomes of each register, by DWARF number.

@@ -100,7 +100,7 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
             let read = self.space.code(at, &mut buffer);
             match A::epilogue(buffer.get(..read)?, &mut epilogue) {
                 Next::Returns => return Some(epilogue),
-                Next::Jumps(distance) => at = at.wrapping_add_signed(distance),
+                Next::Jumps(distance) => at = A::WORD.offset(at, distance),
                 Next::Unknown => return None,
             }
         }
@@ -135,7 +135,7 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
             if self.is_behind_code(address) { code_before(self.space, address, &mut buffer) } else { None };
         let site = match code.and_then(A::call_at_end) {
             Some(Call::Direct(distance)) => {
-                Site::Direct(self.called(address.wrapping_add_signed(distance.into())))
+                Site::Direct(self.called(A::WORD.offset(address, distance.into())))
             }
             Some(Call::Indirect) => Site::Indirect,
             None if self.is_signal_return(address) => Site::SignalReturn,
@@ -153,7 +153,7 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
         Called {
             target,
             is_stub: beginning.map(A::is_stub),
-            onward: distance.map(|distance| target.wrapping_add_signed(distance)),
+            onward: distance.map(|distance| A::WORD.offset(target, distance)),
         }
     }
 

@@ -1,15 +1,19 @@
-//! DWARF expressions (DWARF 5, section 2.5) as call frame information uses them: on untyped 64-bit values, bounded in
-//! steps and in stack depth, without allocation.
+//! DWARF expressions (DWARF 5, section 2.5) as call frame information uses them: on untyped values of an address's size,
+//! bounded in steps and in stack depth, without allocation.
 
 use gimli::{Encoding, EndianSlice, Expression, Format, LittleEndian, Operation, UnitOffset};
 
+use crate::word::Word;
 use crate::{Architecture, Registers, StackMemory, StopReason};
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
-const ENCODING: Encoding = Encoding { address_size: 8, format: Format::Dwarf32, version: 5 };
 const MAX_STEPS: usize = 1000;
 const MAX_DEPTH: usize = 64;
+
+fn encoding(word: Word) -> Encoding {
+    Encoding { address_size: word.bytes() as u8, format: Format::Dwarf32, version: 5 }
+}
 
 /// What an expression may ask for.
 #[derive(Debug)]
@@ -23,8 +27,8 @@ pub(crate) struct Operands<'a, A: Architecture, M> {
 }
 
 /// Whether an expression reads no register but those that `allowed` names. False for one that can't be decoded.
-pub(crate) fn reads_only(bytes: &[u8], allowed: impl Fn(u16) -> bool) -> bool {
-    let mut operations = Expression(Slice::new(bytes, LittleEndian)).operations(ENCODING);
+pub(crate) fn reads_only(bytes: &[u8], word: Word, allowed: impl Fn(u16) -> bool) -> bool {
+    let mut operations = Expression(Slice::new(bytes, LittleEndian)).operations(encoding(word));
     loop {
         match operations.next() {
             Ok(Some(Operation::Register { register } | Operation::RegisterOffset { register, .. })) => {
@@ -44,7 +48,7 @@ pub(crate) fn evaluate<A: Architecture, M: StackMemory>(
     bytes: &[u8],
     operands: &Operands<'_, A, M>,
 ) -> Result<u64, StopReason> {
-    let mut values = Values { values: [0; MAX_DEPTH], depth: 0 };
+    let mut values = Values { slots: [0; MAX_DEPTH], depth: 0, word: A::WORD };
     if let Some(cfa) = operands.cfa {
         values.push(cfa)?;
     }
@@ -55,7 +59,7 @@ pub(crate) fn evaluate<A: Architecture, M: StackMemory>(
             return values.pop();
         }
         let whole = Expression(Slice::new(rest, LittleEndian));
-        let mut operations = whole.operations(ENCODING);
+        let mut operations = whole.operations(encoding(A::WORD));
         let Ok(Some(operation)) = operations.next() else { return Err(StopReason::Unsupported) };
         position += operations.offset_from(&whole);
         if let Some(jump) = apply(operation, &mut values, operands)? {
@@ -84,7 +88,7 @@ fn apply<A: Architecture, M: StackMemory>(
         O::CallFrameCFA => values.push(operands.cfa.ok_or(StopReason::Unsupported)?)?,
         O::Deref { base_type: UnitOffset(0), size, space: false } => {
             let address = values.pop()?;
-            values.push(deref(address, size, operands.stack)?)?;
+            values.push(deref(address, size, A::WORD, operands.stack)?)?;
         }
         O::Skip { target } => return Ok(Some(target)),
         O::Bra { target } => return Ok((values.pop()? != 0).then_some(target)),
@@ -101,6 +105,7 @@ fn apply<A: Architecture, M: StackMemory>(
 
 fn shuffle_or_compute(operation: &Operation<Slice<'_>>, values: &mut Values) -> Result<(), StopReason> {
     use Operation as O;
+    let (word, bits) = (values.word, u64::from(values.word.bits()));
     match *operation {
         O::Drop => values.pop().map(|_| ()),
         O::Pick { index } => values.push(values.peek(index)?),
@@ -115,7 +120,7 @@ fn shuffle_or_compute(operation: &Operation<Slice<'_>>, values: &mut Values) -> 
             values.push(a)?;
             values.push(b)
         }
-        O::Abs => values.unary(|a| (a as i64).unsigned_abs()),
+        O::Abs => values.unary(|a| word.signed(a).unsigned_abs()),
         O::Neg => values.unary(u64::wrapping_neg),
         O::Not => values.unary(|a| !a),
         O::PlusConstant { value } => values.unary(|a| a.wrapping_add(value)),
@@ -126,11 +131,11 @@ fn shuffle_or_compute(operation: &Operation<Slice<'_>>, values: &mut Values) -> 
         O::Minus => values.binary(|a, b| Some(a.wrapping_sub(b))),
         O::Mul => values.binary(|a, b| Some(a.wrapping_mul(b))),
         // Signed, as DWARF says; the remainder is of untyped, thus unsigned, values.
-        O::Div => values.binary(|a, b| (b != 0).then(|| (a as i64).wrapping_div(b as i64) as u64)),
+        O::Div => values.binary(|a, b| (b != 0).then(|| word.signed(a).wrapping_div(word.signed(b)) as u64)),
         O::Mod => values.binary(u64::checked_rem),
-        O::Shl => values.binary(|a, b| Some(if b < 64 { a << b } else { 0 })),
-        O::Shr => values.binary(|a, b| Some(if b < 64 { a >> b } else { 0 })),
-        O::Shra => values.binary(|a, b| Some((a as i64 >> b.min(63)) as u64)),
+        O::Shl => values.binary(|a, b| Some(if b < bits { a << b } else { 0 })),
+        O::Shr => values.binary(|a, b| Some(if b < bits { a >> b } else { 0 })),
+        O::Shra => values.binary(|a, b| Some((word.signed(a) >> b.min(bits - 1)) as u64)),
         O::Eq => values.compare(|a, b| a == b),
         O::Ne => values.compare(|a, b| a != b),
         O::Ge => values.compare(|a, b| a >= b),
@@ -143,27 +148,29 @@ fn shuffle_or_compute(operation: &Operation<Slice<'_>>, values: &mut Values) -> 
 }
 
 /// `size` bytes, which may end where readable memory ends.
-fn deref<M: StackMemory>(address: u64, size: u8, stack: &M) -> Result<u64, StopReason> {
-    if !matches!(size, 1 | 2 | 4 | 8) {
+fn deref<M: StackMemory>(address: u64, size: u8, word: Word, stack: &M) -> Result<u64, StopReason> {
+    let longest = word.bytes() as u8;
+    if !matches!(size, 1 | 2 | 4 | 8) || size > longest {
         return Err(StopReason::Unsupported);
     }
-    let unused = u32::from(8 - size);
-    let mask = u64::MAX >> (unused * 8);
-    if let Ok(word) = stack.read_u64(address) {
-        return Ok(word & mask);
+    let unused = u32::from(longest - size);
+    let mask = u64::MAX >> (64 - u32::from(size) * 8);
+    if let Ok(value) = word.read(stack, address) {
+        return Ok(value & mask);
     }
-    let word = stack.read_u64(address.wrapping_sub(unused.into()))?;
-    Ok(word >> (unused * 8) & mask)
+    let value = word.read(stack, word.wrap(address.wrapping_sub(unused.into())))?;
+    Ok(value >> (unused * 8) & mask)
 }
 
 struct Values {
-    values: [u64; MAX_DEPTH],
+    slots: [u64; MAX_DEPTH],
     depth: usize,
+    word: Word,
 }
 
 impl Values {
     fn push(&mut self, value: u64) -> Result<(), StopReason> {
-        *self.values.get_mut(self.depth).ok_or(StopReason::Unsupported)? = value;
+        *self.slots.get_mut(self.depth).ok_or(StopReason::Unsupported)? = self.word.wrap(value);
         self.depth += 1;
         Ok(())
     }
@@ -176,7 +183,7 @@ impl Values {
 
     fn peek(&self, from_top: u8) -> Result<u64, StopReason> {
         let index = self.depth.checked_sub(usize::from(from_top) + 1).ok_or(StopReason::Unsupported)?;
-        self.values.get(index).copied().ok_or(StopReason::Unsupported)
+        self.slots.get(index).copied().ok_or(StopReason::Unsupported)
     }
 
     fn unary(&mut self, compute: impl FnOnce(u64) -> u64) -> Result<(), StopReason> {
@@ -191,7 +198,8 @@ impl Values {
     }
 
     fn compare(&mut self, compare: impl FnOnce(i64, i64) -> bool) -> Result<(), StopReason> {
-        self.binary(|a, b| Some(compare(a as i64, b as i64).into()))
+        let word = self.word;
+        self.binary(|a, b| Some(compare(word.signed(a), word.signed(b)).into()))
     }
 }
 

@@ -1,7 +1,6 @@
 //! A step by a rule in full: any CFA, any rule for any register.
 
 use crate::expression::{self, Operands};
-use crate::memory::read_slot;
 use crate::table::{CfaRule, RegisterRule, RuleView};
 use crate::{Architecture, Registers, StackMemory, StopReason};
 
@@ -30,7 +29,7 @@ impl<A: Architecture, M: StackMemory> GeneralStep<'_, A, M> {
             CfaRule::Unsupported => return Err(StopReason::Unsupported),
             CfaRule::RegisterOffset { register, offset } => {
                 let base = self.registers.get(register.into()).ok_or(StopReason::Unsupported)?;
-                base.wrapping_add_signed(offset.into())
+                A::WORD.offset(base, offset.into())
             }
             CfaRule::Expression(span) => self.evaluate(span.bytes(rule.section), None)?,
         };
@@ -56,14 +55,14 @@ impl<A: Architecture, M: StackMemory> GeneralStep<'_, A, M> {
 
     /// `None`: the register was already restored (see [`read_slot`]).
     fn value(&self, rule: RegisterRule, cfa: u64, view: &RuleView<'_>) -> Result<Option<u64>, StopReason> {
-        let slot = |address| read_slot(self.stack, address);
+        let slot = |address| A::WORD.read_slot(self.stack, address);
         match rule {
             // Kept only for the return address.
             RegisterRule::Undefined => Err(StopReason::Root),
             // Not kept: they change nothing.
             RegisterRule::Unspecified | RegisterRule::SameValue => Err(StopReason::Unsupported),
-            RegisterRule::Offset(offset) => slot(cfa.wrapping_add_signed(offset.into())),
-            RegisterRule::ValOffset(offset) => Ok(Some(cfa.wrapping_add_signed(offset.into()))),
+            RegisterRule::Offset(offset) => slot(A::WORD.offset(cfa, offset.into())),
+            RegisterRule::ValOffset(offset) => Ok(Some(A::WORD.offset(cfa, offset.into()))),
             RegisterRule::Register(source) => {
                 self.registers.get(source.into()).map(Some).ok_or(StopReason::Unsupported)
             }

@@ -138,21 +138,21 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
             Base::FramePointer => self.core.frame_pointer(),
         };
         let word = match epilogue.return_address {
-            Some(above) => self.stack.read_u64(base.wrapping_add(above)).ok()?,
+            Some(above) => A::WORD.read(self.stack, A::WORD.wrap(base.wrapping_add(above))).ok()?,
             None => self.core.by_entry(self.stack).filter(|_| self.frame.kind == FrameKind::Ip)?.ip(),
         };
         let return_address = self.core.return_address(word);
         if self.code.site(return_address) == Site::Other {
             return None;
         }
-        let entry = base.wrapping_add(epilogue.raised);
+        let entry = A::WORD.wrap(base.wrapping_add(epilogue.raised));
         let caller = self.core.by_prologue(word, entry, epilogue.as_prologue(), self.stack)?;
         (caller.sp() >= self.core.sp()).then_some(caller)
     }
 
     /// The frame pointer's caller.
     fn pointed(&mut self, core: A::Core) -> Option<(Evidence, A::Core)> {
-        match self.finding(core.ip(), Place::Record(core.sp().wrapping_sub(8))) {
+        match self.finding(core.ip(), Place::Record(core.sp().wrapping_sub(A::WORD.bytes()))) {
             Some(finding) => Some(self.found(finding, core.ip(), || Some(core))?),
             // The end of a chain need not be called: Go's runtime puts an address in `goexit` there, others a zero.
             None => (core.frame_pointer() == 0).then_some((Evidence::Call, core)),
@@ -207,11 +207,11 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
             return None;
         }
         let prologue = self.code.prologue(target, into);
-        let entry = self.core.sp().wrapping_add(prologue.lowered);
+        let entry = A::WORD.wrap(self.core.sp().wrapping_add(prologue.lowered));
         let entry = match place {
             Place::Register => prologue.return_address.is_none().then_some(entry),
-            Place::Stack(slot) => (prologue.return_slot(entry) == Some(slot)).then_some(entry),
-            Place::Record(slot) => prologue.entry_by_record(slot),
+            Place::Stack(slot) => (prologue.return_slot(entry, A::WORD) == Some(slot)).then_some(entry),
+            Place::Record(slot) => prologue.entry_by_record(slot, A::WORD),
         };
         let evidence = match (entry, place) {
             // The call may be over, and the register as it left it.
@@ -240,11 +240,11 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
     fn scan(&mut self, end: u64, enough: Option<Evidence>) -> Option<(Evidence, A::Core)> {
         let mut best: Option<(Evidence, A::Core)> = None;
         for number in 0..SCANNED {
-            let slot = self.core.sp().checked_add(number * 8)?;
+            let slot = A::WORD.above(self.core.sp(), number)?;
             if slot >= end || matches!(best, Some((Evidence::Frame, _))) {
                 break;
             }
-            let Ok(word) = self.stack.read_u64(slot) else { break };
+            let Ok(word) = A::WORD.read(self.stack, slot) else { break };
             let known = best.map(|(known, _)| known).max(enough);
             if known >= Some(Evidence::Call) && !self.is_in_reach(word) {
                 continue;
@@ -260,6 +260,6 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
     /// Whether the call before a return address may be one of this function.
     fn is_in_reach(&self, word: u64) -> bool {
         let distance = self.core.return_address(word).wrapping_sub(self.frame.address);
-        distance.wrapping_add(REACH) < 2 * REACH
+        A::WORD.signed(distance).unsigned_abs() < REACH
     }
 }

@@ -32,8 +32,8 @@
 //! The architecture is a type parameter, [`x86_64::X86_64`] unless another is named.
 //!
 //! Where to read on: `unwinder.rs` is the walk, `guess.rs` what it does where there are no rules, `code.rs` what that asks
-//! about code, `table/` turns CFI into rows and rules, `pe/` does so for Windows' unwind information, `x86_64/` and `aarch64/`
-//! say what a rule is on that architecture and how it is applied.
+//! about code, `table/` turns CFI into rows and rules, `pe/` does so for Windows' unwind information, `x86_64/`, `x86/` and
+//! `aarch64/` say what a rule is on that architecture and how it is applied.
 
 pub mod aarch64;
 mod address_space;
@@ -56,6 +56,8 @@ mod rule;
 mod stop_reason;
 mod table;
 mod unwinder;
+mod word;
+pub mod x86;
 pub mod x86_64;
 
 pub use address_space::{AddressSpace, Mapping};

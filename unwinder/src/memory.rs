@@ -32,16 +32,14 @@ impl From<StackReadError> for StopReason {
 pub trait StackMemory {
     /// The little-endian word at `address`, which need not be aligned.
     fn read_u64(&self, address: u64) -> Result<u64, StackReadError>;
-}
 
-/// The word at `address`, where a register was saved. `None` if that is below the copied stack: in an epilogue, CFI
-/// still names the slot of a register that was popped a moment ago, and the register itself has its value again.
-#[inline]
-pub(crate) fn read_slot<M: StackMemory>(stack: &M, address: u64) -> Result<Option<u64>, StopReason> {
-    match stack.read_u64(address) {
-        Ok(value) => Ok(Some(value)),
-        Err(StackReadError::Below) => Ok(None),
-        Err(error) => Err(error.into()),
+    /// The little-endian word of 4 bytes at `address`, which need not be aligned: what stacks of 32-bit code are made of.
+    fn read_u32(&self, address: u64) -> Result<u32, StackReadError> {
+        if let Ok(word) = self.read_u64(address) {
+            return Ok(word as u32);
+        }
+        // Where readable memory ends.
+        self.read_u64(address.wrapping_sub(4)).map(|word| (word >> 32) as u32)
     }
 }
 
@@ -73,20 +71,31 @@ impl<'a> CopiedStack<'a> {
         let piece = (address >> PAGE_SHIFT).wrapping_sub(self.base >> PAGE_SHIFT);
         piece < 64 && self.absent >> piece & 1 != 0
     }
+
+    #[inline]
+    fn read<const N: usize>(&self, address: u64) -> Result<[u8; N], StackReadError> {
+        let offset = address.wrapping_sub(self.base);
+        let word = usize::try_from(offset)
+            .ok()
+            .and_then(|offset| self.bytes.get(offset..)?.first_chunk::<N>())
+            .ok_or(if address < self.base { StackReadError::Below } else { StackReadError::Beyond })?;
+        let last = address.wrapping_add(N as u64 - 1);
+        if self.absent != 0 && (self.is_absent(address) || self.is_absent(last)) {
+            return Err(StackReadError::Absent);
+        }
+        Ok(*word)
+    }
 }
 
 impl StackMemory for CopiedStack<'_> {
     #[inline]
     fn read_u64(&self, address: u64) -> Result<u64, StackReadError> {
-        let offset = address.wrapping_sub(self.base);
-        let word = usize::try_from(offset)
-            .ok()
-            .and_then(|offset| self.bytes.get(offset..)?.first_chunk::<8>())
-            .ok_or(if address < self.base { StackReadError::Below } else { StackReadError::Beyond })?;
-        if self.absent != 0 && (self.is_absent(address) || self.is_absent(address.wrapping_add(7))) {
-            return Err(StackReadError::Absent);
-        }
-        Ok(u64::from_le_bytes(*word))
+        self.read(address).map(u64::from_le_bytes)
+    }
+
+    #[inline]
+    fn read_u32(&self, address: u64) -> Result<u32, StackReadError> {
+        self.read(address).map(u32::from_le_bytes)
     }
 }
 
@@ -103,6 +112,27 @@ mod tests {
         assert_eq!(stack.read_u64(0x1019), Err(StackReadError::Beyond));
         assert_eq!(stack.read_u64(u64::MAX), Err(StackReadError::Beyond));
         assert_eq!(stack.read_u64(0xfff), Err(StackReadError::Below));
+        assert_eq!(stack.read_u32(0x101c), Ok(0x1f1e_1d1c));
+        assert_eq!(stack.read_u32(0x101d), Err(StackReadError::Beyond));
+        assert_eq!(stack.read_u32(0xffe), Err(StackReadError::Below));
+    }
+
+    /// Memory that is read by longer words alone.
+    struct LongWords<'a>(CopiedStack<'a>);
+
+    impl StackMemory for LongWords<'_> {
+        fn read_u64(&self, address: u64) -> Result<u64, StackReadError> {
+            self.0.read_u64(address)
+        }
+    }
+
+    #[test]
+    fn short_words_are_parts_of_longer_ones() {
+        let bytes: Vec<u8> = (0..32).collect();
+        let stack = CopiedStack::new(0x1000, &bytes, 0);
+        for address in 0x1000..0x1020 {
+            assert_eq!(LongWords(stack).read_u32(address).ok(), stack.read_u32(address).ok(), "{address:#x}");
+        }
     }
 
     #[test]

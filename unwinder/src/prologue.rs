@@ -1,6 +1,7 @@
 //! What a function's first instructions do to the stack, which says where the caller is found while the function runs.
 
 use crate::StackMemory;
+use crate::word::Word;
 
 /// Bytes of a function that are looked at.
 pub(crate) const LONGEST_PROLOGUE: usize = 96;
@@ -19,8 +20,8 @@ pub(crate) struct Prologue {
 
 impl Prologue {
     /// Where the return address is, with the stack pointer at `entry` at the first instruction.
-    pub(crate) fn return_slot(&self, entry: u64) -> Option<u64> {
-        Some(entry.wrapping_sub(self.return_address?))
+    pub(crate) fn return_slot(&self, entry: u64, word: Word) -> Option<u64> {
+        Some(word.wrap(entry.wrapping_sub(self.return_address?)))
     }
 
     /// The caller's frame pointer, with the stack pointer at `entry` at the first instruction and `current` in the register.
@@ -28,18 +29,20 @@ impl Prologue {
         &self,
         entry: u64,
         current: u64,
+        word: Word,
         stack: &impl StackMemory,
     ) -> Option<u64> {
         match self.frame_pointer {
-            Some(below) => stack.read_u64(entry.wrapping_sub(below)).ok(),
+            Some(below) => word.read(stack, word.wrap(entry.wrapping_sub(below))).ok(),
             None => Some(current),
         }
     }
 
     /// Where the stack pointer was at the first instruction, if `slot` has the return address of the frame record that the
     /// function made: the caller's frame pointer is just below.
-    pub(crate) fn entry_by_record(&self, slot: u64) -> Option<u64> {
+    pub(crate) fn entry_by_record(&self, slot: u64, word: Word) -> Option<u64> {
         let below = self.return_address?;
-        (self.frame_pointer == Some(below.wrapping_add(8))).then_some(slot.wrapping_add(below))
+        let has_record = self.frame_pointer == Some(below.wrapping_add(word.bytes()));
+        has_record.then(|| word.wrap(slot.wrapping_add(below)))
     }
 }

@@ -49,7 +49,7 @@ fn is_quick<A: Architecture>(register: u16) -> bool {
 /// Whether the step to the registers that a quick walk follows reads one that is not one of them.
 fn needs_all<A: Architecture>(rule: &RuleView<'_>) -> bool {
     let expression_needs =
-        |span: ExpressionSpan| !expression::reads_only(span.bytes(rule.section), is_quick::<A>);
+        |span: ExpressionSpan| !expression::reads_only(span.bytes(rule.section), A::WORD, is_quick::<A>);
     let cfa_needs = match rule.cfa {
         CfaRule::RegisterOffset { register, .. } => !is_quick::<A>(register.into()),
         CfaRule::Expression(span) => expression_needs(span),

@@ -296,11 +296,13 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
     }
 
     /// Whether a frame without a rule is the outermost one: the frame pointer is zero, which is how the psABI ("process
-    /// initialization") has the outermost frame marked, and nothing but the alignment of the stack is left above it.
+    /// initialization") has the outermost frame marked, and nothing but what it pushed itself is left above it.
     fn is_bottom(&self, core: A::Core) -> bool {
-        const ALIGNMENT: u64 = 16;
         core.frame_pointer() == 0
-            && matches!(self.stack.read_u64(core.sp().wrapping_add(ALIGNMENT)), Err(StackReadError::Beyond))
+            && matches!(
+                A::WORD.read(self.stack, core.sp().wrapping_add(A::OUTERMOST_FRAME)),
+                Err(StackReadError::Beyond)
+            )
     }
 
     /// The frame that a signal interrupted, if `frame` is the code that its handler returns to.
@@ -319,7 +321,10 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
 
     /// Whether the stack pointer is not in the copy.
     fn is_elsewhere(&self, registers: &Registers<A>) -> bool {
-        matches!(self.stack.read_u64(registers.sp()), Err(StackReadError::Below | StackReadError::Beyond))
+        matches!(
+            A::WORD.read(self.stack, registers.sp()),
+            Err(StackReadError::Below | StackReadError::Beyond)
+        )
     }
 
     /// Whether a return address was not pushed by a call, but put on the stack to have a root begin there, as `makecontext`
@@ -370,7 +375,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         let code = Code::new(self.space, self.generation, self.memory, self.code);
         let mut guess = Guess { code, stack: self.stack, frame, core };
         let caller = guess.caller(mapped, way_out).ok_or(reason)?;
-        self.by_frame_pointer = caller.sp().wrapping_sub(core.frame_pointer()) == 16;
+        self.by_frame_pointer = caller.sp().wrapping_sub(core.frame_pointer()) == 2 * A::WORD.bytes();
         if caller.ip() == 0 {
             // Zeros lie anywhere: they end a chain of frames, but are none by themselves.
             return Err(if frame.heuristic && mapped { StopReason::Root } else { reason });

@@ -9,9 +9,9 @@ use std::time::SystemTime;
 
 use collector_common::ids::{Avma, BuildId, FileOffset};
 use object::{Object as _, ObjectSegment as _, ReadCache, SegmentFlags};
-use unwinder::UnwindTable;
 
 use super::debug;
+use super::table::Table;
 
 /// An executable part of a file that is loaded (`PT_LOAD` with `PF_X`). Others may share its first page in the
 /// file and lie elsewhere in memory.
@@ -61,7 +61,7 @@ pub struct ModuleFile {
     pub(super) modified: Option<SystemTime>,
     pub(super) build_id: Option<BuildId>,
     pub(super) segments: Vec<Segment>,
-    pub(super) table: OnceCell<Option<UnwindTable>>,
+    pub(super) table: OnceCell<Option<Table>>,
 }
 
 impl ModuleFile {
@@ -72,17 +72,17 @@ impl ModuleFile {
     }
 
     /// Its unwind table, read the first time it is asked for; where the file has few rules, with those of its debug file.
-    pub(super) fn table(&self) -> Option<&UnwindTable> {
+    pub(super) fn table(&self) -> Option<&Table> {
         self.table.get_or_init(|| self.read_table(|| self.open_debug())).as_ref()
     }
 
-    fn read_table(&self, open_debug: impl FnOnce() -> Option<File>) -> Option<UnwindTable> {
+    fn read_table(&self, open_debug: impl FnOnce() -> Option<File>) -> Option<Table> {
         let cache = OnceCell::new();
         let debug = || {
             let file = open_debug()?;
             Some(cache.get_or_init(|| ReadCache::new(file)))
         };
-        UnwindTable::from_elf_with_debug(&ReadCache::new(self.unchanged()?), debug).ok()
+        Table::read(&ReadCache::new(self.unchanged()?), debug)
     }
 
     /// Its debug file, where one is installed.
@@ -118,6 +118,9 @@ mod tests {
     use std::path::Path;
     use std::process::Command;
 
+    use unwinder::x86_64::X86_64;
+
+    use super::super::Recorded as _;
     use super::*;
 
     #[test]
@@ -153,13 +156,17 @@ mod tests {
         ModuleFile { modified: modified(&file), file: Some(file), path, build_id, ..ModuleFile::default() }
     }
 
+    fn functions(table: &Table) -> usize {
+        X86_64::of(table).expect("a table of this machine's architecture").size_report().functions
+    }
+
     #[test]
     fn rules_that_a_file_lacks_are_its_debug_files() {
         let folder = tempfile::tempdir().unwrap();
         let main = taken_apart(folder.path(), "-Wl,--build-id");
         assert!(main.build_id.is_some() && main.read_table(|| None).is_none());
         let debug = || File::open(folder.path().join("debug")).ok();
-        assert_eq!(main.read_table(debug).unwrap().size_report().functions, 1);
+        assert_eq!(functions(&main.read_table(debug).unwrap()), 1);
     }
 
     #[test]
@@ -169,7 +176,7 @@ mod tests {
         let unlinked = taken_apart(folder.path(), "-Wl,--build-id=none");
         assert!(unlinked.build_id.is_none() && unlinked.open_debug().is_none());
         tool(folder.path(), "objcopy", &["--add-gnu-debuglink=debug", "main"]);
-        assert_eq!(opened(folder.path()).table().unwrap().size_report().functions, 1);
+        assert_eq!(functions(opened(folder.path()).table().unwrap()), 1);
 
         std::fs::create_dir(path(".debug")).unwrap();
         std::fs::rename(path("debug"), path(".debug/debug")).unwrap();

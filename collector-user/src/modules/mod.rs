@@ -13,7 +13,9 @@ mod debug;
 mod file;
 mod open;
 mod store;
+mod table;
 mod vdso;
 
 pub use file::{ModuleFile, Segment};
 pub use store::{MappedFile, Modules};
+pub use table::{Recorded, Table};

@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use unwinder::UnwindTable;
 
 use super::file::{Layout, ModuleFile, modified};
+use super::table::{Recorded, Table};
 use super::{open, vdso};
 
 /// Files that are kept open at most; further ones are not read and count as unreadable.
@@ -65,6 +66,9 @@ pub struct Modules {
     unmapped: FxHashMap<ProcessId, ModuleId>,
     vdso: Option<ModuleId>,
     vdso_image: OnceCell<Option<Vec<u8>>>,
+    /// That of 32-bit processes, and its image as soon as one could be read.
+    compat_vdso: Option<ModuleId>,
+    compat_vdso_image: Option<Vec<u8>>,
     open_files: usize,
     unreadable: u64,
 }
@@ -78,6 +82,8 @@ impl Default for Modules {
             unmapped: FxHashMap::default(),
             vdso: None,
             vdso_image: OnceCell::new(),
+            compat_vdso: None,
+            compat_vdso_image: None,
             open_files: 0,
             unreadable: 0,
         }
@@ -95,7 +101,8 @@ impl Modules {
         mapped: &MappedFile<'_>,
     ) -> (ModuleId, u64) {
         if mapped.path == b"[vdso]" {
-            let module = self.vdso(machine);
+            let compat = vdso::is_compat(mapped.end);
+            let module = if compat { self.compat_vdso(machine, pid, mapped) } else { self.vdso(machine) };
             return (module, mapped.start.0.wrapping_sub(mapped.file_offset.0));
         }
         let no_file = mapped.identity.inode == 0;
@@ -167,11 +174,21 @@ impl Modules {
         if let Some(module) = self.vdso {
             return module;
         }
-        let path = machine.intern_string("[vdso]");
-        let module = machine.add_module(Module { kind: ModuleKind::Vdso, path, build_id: None });
-        let table = self.vdso_image().and_then(|image| UnwindTable::from_elf(image).ok());
-        self.put(module, ModuleFile { table: OnceCell::from(table), ..ModuleFile::default() });
+        let module = add_vdso(machine);
+        let table = Table::known(self.vdso_image.get_or_init(vdso::image).as_deref());
+        self.put(module, ModuleFile { table, ..ModuleFile::default() });
         self.vdso = Some(module);
+        module
+    }
+
+    /// The same bytes for all 32-bit processes, of which this one may have ended already.
+    fn compat_vdso(&mut self, machine: &mut ExportMachine, pid: Pid, mapped: &MappedFile<'_>) -> ModuleId {
+        let module = *self.compat_vdso.get_or_insert_with(|| add_vdso(machine));
+        if self.compat_vdso_image.is_none() {
+            self.compat_vdso_image = vdso::compat_image(pid, mapped.start..mapped.end);
+            let table = Table::known(self.compat_vdso_image.as_deref());
+            self.put(module, ModuleFile { table, ..ModuleFile::default() });
+        }
         module
     }
 
@@ -183,14 +200,17 @@ impl Modules {
         self.files[at] = file;
     }
 
-    /// The vDSO's ELF image.
-    pub fn vdso_image(&self) -> Option<&[u8]> {
+    /// The ELF image of a module that is a vDSO.
+    pub fn vdso_image(&self, module: ModuleId) -> Option<&[u8]> {
+        if self.compat_vdso == Some(module) {
+            return self.compat_vdso_image.as_deref();
+        }
         self.vdso_image.get_or_init(vdso::image).as_deref()
     }
 
-    /// A module's unwind table, read the first time it is asked for.
-    pub fn table(&self, module: ModuleId) -> Option<&UnwindTable> {
-        self.files.get(module.0 as usize)?.table()
+    /// A module's unwind table, read the first time it is asked for; `None` where its code is of another architecture.
+    pub fn table<A: Recorded>(&self, module: ModuleId) -> Option<&UnwindTable<A>> {
+        A::of(self.files.get(module.0 as usize)?.table()?)
     }
 
     /// A module's file, if it is open and nobody has written to it since.
@@ -207,4 +227,9 @@ impl Modules {
     pub fn unreadable(&self) -> u64 {
         self.unreadable
     }
+}
+
+fn add_vdso(machine: &mut ExportMachine) -> ModuleId {
+    let path = machine.intern_string("[vdso]");
+    machine.add_module(Module { kind: ModuleKind::Vdso, path, build_id: None })
 }

@@ -39,8 +39,8 @@ impl LateMemory {
         self.pages.clear();
     }
 
-    fn word(&mut self, pid: u32, address: u64) -> Option<u64> {
-        Some(u64::from_le_bytes(*self.from(pid, address)?.first_chunk()?))
+    fn word<const N: usize>(&mut self, pid: u32, address: u64) -> Option<[u8; N]> {
+        self.from(pid, address)?.first_chunk().copied()
     }
 
     /// Fills `buffer` with what lies at `address`, and says how many bytes could be had.
@@ -80,6 +80,26 @@ impl LateMemory {
     }
 }
 
+/// A word that was read from a copy; of address 0 where there is none.
+#[derive(Clone, Copy, Default)]
+struct Copied {
+    address: u64,
+    /// Of up to 8 bytes, the others being zero.
+    value: u64,
+    is_long: bool,
+}
+
+impl Copied {
+    fn is_in(self, memory: &mut LateMemory, pid: u32) -> bool {
+        let value = if self.is_long {
+            memory.word(pid, self.address).map(u64::from_le_bytes)
+        } else {
+            memory.word(pid, self.address).map(u32::from_le_bytes).map(u64::from)
+        };
+        value == Some(self.value)
+    }
+}
+
 /// A copied stack that goes on in the process's memory.
 pub(super) struct LateStack<'a> {
     copied: CopiedStack<'a>,
@@ -88,8 +108,8 @@ pub(super) struct LateStack<'a> {
     end: u64,
     memory: &'a RefCell<LateMemory>,
     reads: Cell<u32>,
-    /// The words read last from the copy, with their addresses.
-    copied_last: Cell<[(u64, u64); 2]>,
+    /// The words read last from the copy, with their addresses and sizes.
+    copied_last: Cell<[Copied; 2]>,
 }
 
 impl<'a> LateStack<'a> {
@@ -104,8 +124,8 @@ impl<'a> LateStack<'a> {
 
     /// Whether the words that lead out of the copy are still in memory.
     fn is_unchanged(&self, memory: &mut LateMemory) -> bool {
-        let copied = self.copied_last.get().into_iter().filter(|&(address, _)| address != 0);
-        copied.into_iter().all(|(address, value)| memory.word(self.pid, address) == Some(value))
+        let mut copied = self.copied_last.get().into_iter().filter(|copied| copied.address != 0);
+        copied.all(|copied| copied.is_in(memory, self.pid))
     }
 
     /// Whether anything but the copy was used.
@@ -114,13 +134,19 @@ impl<'a> LateStack<'a> {
     }
 }
 
-impl StackMemory for LateStack<'_> {
+impl LateStack<'_> {
+    /// What `copied` is of the word at `address`, or if that is beyond the copy, the word of `N` bytes in memory.
     #[inline]
-    fn read_u64(&self, address: u64) -> Result<u64, StackReadError> {
-        match self.copied.read_u64(address) {
+    fn read<const N: usize, T: Copy + Into<u64>>(
+        &self,
+        address: u64,
+        copied: Result<T, StackReadError>,
+        of_bytes: impl FnOnce([u8; N]) -> T,
+    ) -> Result<T, StackReadError> {
+        match copied {
             Ok(value) => {
                 let [_, last] = self.copied_last.get();
-                self.copied_last.set([last, (address, value)]);
+                self.copied_last.set([last, Copied { address, value: value.into(), is_long: N == 8 }]);
                 Ok(value)
             }
             Err(StackReadError::Beyond) if address < self.end && self.reads.get() < MAX_READS => {
@@ -129,10 +155,22 @@ impl StackMemory for LateStack<'_> {
                     return Err(StackReadError::Beyond);
                 }
                 self.reads.set(self.reads.get() + 1);
-                memory.word(self.pid, address).ok_or(StackReadError::Beyond)
+                memory.word(self.pid, address).map(of_bytes).ok_or(StackReadError::Beyond)
             }
             result => result,
         }
+    }
+}
+
+impl StackMemory for LateStack<'_> {
+    #[inline]
+    fn read_u64(&self, address: u64) -> Result<u64, StackReadError> {
+        self.read(address, self.copied.read_u64(address), u64::from_le_bytes)
+    }
+
+    #[inline]
+    fn read_u32(&self, address: u64) -> Result<u32, StackReadError> {
+        self.read(address, self.copied.read_u32(address), u32::from_le_bytes)
     }
 }
 
@@ -165,6 +203,11 @@ mod tests {
         assert_eq!(cut.read_u64(start + 1000 * 8), Ok(3000));
         assert!(cut.was_read_late());
         assert_eq!(cut.read_u64(start + 1024 * 8), Err(StackReadError::Beyond));
+
+        let cut = LateStack::new(CopiedStack::new(start, &bytes, 0), &header, &memory);
+        assert_eq!(cut.read_u32(start + 15 * 8), Ok(45));
+        assert_eq!(cut.read_u32(start + 1000 * 8), Ok(3000));
+        assert!(cut.was_read_late());
 
         let returned = LateStack::new(CopiedStack::new(start, &changed, 0), &header, &memory);
         assert_eq!(returned.read_u64(start + 15 * 8), Ok(44));

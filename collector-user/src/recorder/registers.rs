@@ -1,22 +1,40 @@
 //! From the kernel's `struct pt_regs` to what the unwinder wants.
 
 use collector_common::wire::{SampleFlags, SampleHeader};
-use unwinder::x86_64::Registers;
+use unwinder::{StopReason, x86, x86_64};
 
 /// User registers of a sample. The kernel's order on `x86_64`
 /// (`arch/x86/include/asm/ptrace.h`): r15 r14 r13 r12 bp bx r11 r10 r9 r8 ax cx dx si di orig\_ax ip cs flags sp
 /// ss. DWARF's: ax dx cx bx si di bp sp r8 to r15.
-pub(super) fn user_registers(header: &SampleHeader) -> Registers {
+pub(super) fn user_registers(header: &SampleHeader) -> x86_64::Registers {
     let r = &header.registers;
     let [ax, dx, cx, bx, si, di, bp, sp] = [r[10], r[12], r[11], r[5], r[13], r[14], r[4], r[19]];
     let gprs = [ax, dx, cx, bx, si, di, bp, sp, r[9], r[8], r[7], r[6], r[3], r[2], r[1], r[0]];
-    Registers::new(r[16], gprs)
+    x86_64::Registers::new(r[16], gprs)
+}
+
+/// The same of a thread that runs 32-bit code, which has the lower halves of half of them. DWARF's order is another there:
+/// ax cx dx bx sp bp si di.
+pub(super) fn compat_registers(header: &SampleHeader) -> x86::Registers {
+    let r = header.registers.map(|register| register as u32);
+    x86::Registers::new(r[16], [r[10], r[11], r[12], r[5], r[19], r[4], r[13], r[14]])
+}
+
+/// Where the copy of the stack begins: at the user's stack pointer.
+pub(super) fn stack_pointer(header: &SampleHeader) -> u64 {
+    header.registers[19]
 }
 
 /// Whether the thread is executing a program: `orig_ax` holds the number of the system call it is in
-/// (`arch/x86/entry/syscalls/syscall_64.tbl`).
-pub(super) fn is_in_exec(header: &SampleHeader) -> bool {
-    const EXECVE: u64 = 59;
-    const EXECVEAT: u64 = 322;
-    header.flags().has(SampleFlags::IN_KERNEL) && matches!(header.registers[15], EXECVE | EXECVEAT)
+/// (`arch/x86/entry/syscalls/syscall_64.tbl`, `syscall_32.tbl`). Where the new program's words have another size, the
+/// kernel puts its `execve` there while the other registers are still the old program's
+/// (`arch/x86/kernel/process_64.c`); it is another call's number in the old one, which has its code mapped.
+pub(super) fn is_in_exec(header: &SampleHeader, reason: StopReason) -> bool {
+    const EXECVE: [u64; 2] = [59, 322];
+    const COMPAT_EXECVE: [u64; 2] = [11, 358];
+    let is_compat = header.flags().has(SampleFlags::COMPAT);
+    let (own, other) = if is_compat { (COMPAT_EXECVE, EXECVE) } else { (EXECVE, COMPAT_EXECVE) };
+    let call = header.registers[15];
+    header.flags().has(SampleFlags::IN_KERNEL)
+        && (own.contains(&call) || call == other[0] && reason == StopReason::NoMapping)
 }

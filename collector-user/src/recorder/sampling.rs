@@ -5,12 +5,13 @@ use collector_common::ids::{Avma, Nanos, Pid, Svma, Tid};
 use collector_common::loss::LossCause;
 use collector_common::record::{AttributeListId, Frame, FrameFlags, ModuleId, ProcessId, Sample, ThreadId};
 use collector_common::wire::{COMM_LEN, SampleFlags, SampleHeader, VERSION};
-use unwinder::{CopiedStack, FrameKind, StopReason};
+use unwinder::{CopiedStack, FrameKind, Registers, StopReason, Unwinder};
 
 use super::late::LateStack;
-use super::registers::{is_in_exec, user_registers};
+use super::registers::{compat_registers, is_in_exec, stack_pointer, user_registers};
 use super::state::{KnownThread, Recorder};
 use super::view::View;
+use crate::modules::Recorded;
 
 /// A record taken apart.
 struct Parts<'a> {
@@ -93,31 +94,24 @@ impl Recorder {
     /// The user's part: unwound in the ring's memory.
     fn add_user_frames(&mut self, process: ProcessId, parts: &Parts<'_>) {
         let header = parts.header;
-        let registers = user_registers(header);
         let time = Nanos(header.time);
-        let mut whole = false;
         self.walked.clear();
         let space = self.tracker.space_at(process, time);
-        if header.flags().has(SampleFlags::COMPAT) {
-            let address = registers.ip();
-            self.walked.push(unwinder::Frame { address, kind: FrameKind::Ip, heuristic: false });
-            self.tally.count_unwalked("compat_32_bit");
+        let view = View { pid: header.pid, space, time, modules: &self.modules, late: &self.late };
+        let copied = CopiedStack::new(stack_pointer(header), parts.stack, u64::from(header.absent));
+        let stack = LateStack::new(copied, header, &self.late);
+        let walked = &mut self.walked;
+        let reason = if header.flags().has(SampleFlags::COMPAT) {
+            walk(&mut self.compat_unwinder, &compat_registers(header), &view, &stack, walked)
         } else {
-            let view = View { pid: header.pid, space, time, modules: &self.modules, late: &self.late };
-            let walked = &mut self.walked;
-            let copied = CopiedStack::new(registers.sp(), parts.stack, u64::from(header.absent));
-            let stack = LateStack::new(copied, header, &self.late);
-            let reason = self.unwinder.unwind(&view, &registers, &stack, |mut frame| {
-                frame.heuristic |= stack.was_read_late();
-                walked.push(frame);
-            });
-            whole = reason == StopReason::Root;
-            if !whole && is_in_exec(header) {
-                // The old program's registers with the new one's memory: there is no user stack.
-                return;
-            }
-            self.tally.count(reason, header.flags(), stack.was_read_late(), walked);
+            walk(&mut self.unwinder, &user_registers(header), &view, &stack, walked)
+        };
+        let whole = reason == StopReason::Root;
+        if !whole && is_in_exec(header, reason) {
+            // The old program's registers with the new one's memory: there is no user stack.
+            return;
         }
+        self.tally.count(reason, header.flags(), stack.was_read_late(), walked);
         for frame in &self.walked {
             let (module, bias) =
                 match space.and_then(|space| space.mapping_at(Avma(frame.lookup_address()), time)) {
@@ -141,4 +135,18 @@ impl Recorder {
             }));
         }
     }
+}
+
+/// Walks a stack as one of architecture `A`; adds its frames to `walked`.
+fn walk<A: Recorded>(
+    unwinder: &mut Unwinder<A>,
+    registers: &Registers<A>,
+    view: &View<'_>,
+    stack: &LateStack<'_>,
+    walked: &mut Vec<unwinder::Frame>,
+) -> StopReason {
+    unwinder.unwind(view, registers, stack, |mut frame| {
+        frame.heuristic |= stack.was_read_late();
+        walked.push(frame);
+    })
 }

@@ -13,6 +13,7 @@ use collector_common::track::{MappedModule, Tracker};
 use collector_common::wire::COMM_LEN;
 use rustc_hash::FxHashMap;
 use unwinder::Unwinder;
+use unwinder::x86::X86;
 
 use super::kernel_code::AddedCodes;
 use super::late::LateMemory;
@@ -42,6 +43,8 @@ pub struct Recorder {
     pub(super) unwinder: Unwinder,
     /// Since when the unwinder remembers what code it has looked at says.
     code_known_since: Nanos,
+    /// For threads that run 32-bit code.
+    pub(super) compat_unwinder: Unwinder<X86>,
     pub(super) ledger: Ledger,
     pub(super) tally: StackTally,
     pub(super) kind: SampleKindId,
@@ -74,6 +77,7 @@ impl Recorder {
             modules: Modules::default(),
             unwinder: Unwinder::new(),
             code_known_since: Nanos(0),
+            compat_unwinder: Unwinder::new(),
             ledger: Ledger::default(),
             tally: StackTally::default(),
             kind,
@@ -276,6 +280,7 @@ impl Recorder {
         self.late.borrow_mut().clear();
         if watermark.0.saturating_sub(self.code_known_since.0) >= CODE_LIFETIME.0 {
             self.unwinder.forget_code();
+            self.compat_unwinder.forget_code();
             self.code_known_since = watermark;
         }
     }

@@ -36,11 +36,6 @@ impl StackTally {
         self.frames += frames.len() as u64;
     }
 
-    /// Counts a user stack that was not walked.
-    pub(super) fn count_unwalked(&mut self, name: &'static str) {
-        *self.ends.entry(name).or_default() += 1;
-    }
-
     /// Adds kernel frames.
     pub(super) fn add_kernel_frames(&mut self, frames: usize) {
         self.frames += frames as u64;

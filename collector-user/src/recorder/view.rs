@@ -8,7 +8,7 @@ use collector_common::track::Space;
 use unwinder::{AddressSpace, Mapping};
 
 use super::late::LateMemory;
-use crate::modules::Modules;
+use crate::modules::{Modules, Recorded};
 
 /// A process's mappings at the time of a sample, and its code as it is now.
 #[derive(Clone, Copy)]
@@ -20,12 +20,12 @@ pub(super) struct View<'a> {
     pub(super) late: &'a RefCell<LateMemory>,
 }
 
-impl AddressSpace for View<'_> {
+impl<A: Recorded> AddressSpace<A> for View<'_> {
     fn generation(&self) -> Option<NonZeroU64> {
         self.space?.generation_at(self.time)
     }
 
-    fn lookup(&self, address: u64) -> Option<Mapping<'_>> {
+    fn lookup(&self, address: u64) -> Option<Mapping<'_, A>> {
         let mapping = self.space?.mapping_at(Avma(address), self.time)?;
         Some(Mapping {
             start: mapping.start.0,

@@ -56,7 +56,7 @@ impl ModuleFiles for Files<'_> {
         Some(Box::new(BufReader::with_capacity(256 << 10, File::open("/proc/kallsyms").ok()?)))
     }
 
-    fn vdso(&self) -> Option<&[u8]> {
-        self.modules.vdso_image()
+    fn vdso(&self, module: ModuleId) -> Option<&[u8]> {
+        self.modules.vdso_image(module)
     }
 }

@@ -15,6 +15,12 @@ pub(crate) fn sorted(comm: &'static str) -> Program {
     Program { comm, chains: vec![vec!["main", "sort_all", "compare", "weigh", "burn_rounds"]], throws: false }
 }
 
+/// `threads.c` under a name.
+pub(crate) fn threads(comm: &'static str) -> Program {
+    let chains = vec![vec!["thread_main", "work", "burn_rounds"], vec!["main"]];
+    Program { comm, chains, throws: false }
+}
+
 fn check(program: &Program, source: &str, options: &[&str]) {
     let folder = folder();
     let file = compile(folder.path(), program.comm, source, options);
@@ -72,12 +78,7 @@ fn c_linked_statically_and_position_independent() {
 #[test]
 fn two_hundred_threads() {
     let Some(_live) = live("two_hundred_threads") else { return };
-    let program = Program {
-        comm: "threads",
-        chains: vec![vec!["thread_main", "work", "burn_rounds"], vec!["main"]],
-        throws: false,
-    };
-    check(&program, "threads.c", &["-pthread"]);
+    check(&threads("threads"), "threads.c", &["-pthread"]);
 }
 
 #[test]

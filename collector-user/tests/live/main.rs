@@ -6,7 +6,8 @@
 //!
 //! - `prerequisites`, `programs`, `recording`: what a test needs, the programs under record, and a recording of one.
 //! - `chains`: a program's real call chains, and how far a recording agrees with them.
-//! - `languages`, `lives`, `damaged`: stacks of programs by how they are built, how they live, and of spoilt files.
+//! - `languages`, `compat`, `lives`, `damaged`: stacks of programs by how they are built, of 32-bit programs, by how they
+//!   live, and of spoilt files.
 //! - `targets`, `command_line`, `surroundings`, `ledger`, `peers`: the recorder itself.
 
 #![cfg(all(target_os = "linux", feature = "ebpf"))]
@@ -14,6 +15,7 @@
 
 mod chains;
 mod command_line;
+mod compat;
 mod cpus;
 mod damaged;
 mod doctor;

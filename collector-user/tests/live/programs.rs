@@ -29,7 +29,25 @@ pub(crate) fn compile(folder: &Path, name: &str, source_name: &str, options: &[&
         other => panic!("no compiler for {other:?}"),
     };
     let mut compiler = Command::new(compiler);
-    let output = compiler.args(flags).args(options).arg("-o").arg(&program).arg(source).output().unwrap();
-    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    link(compiler.args(flags).args(options).arg(source), &program);
     program
+}
+
+/// The compiler for 32-bit x86, which installs beside the machine's own.
+pub(crate) const COMPAT_COMPILER: &str = "i686-linux-gnu-gcc";
+
+/// Compiles the C source `source_name` to the 32-bit program `name` in `folder`.
+pub(crate) fn compile_compat(folder: &Path, name: &str, source_name: &str, options: &[&str]) -> PathBuf {
+    /// Its libraries need not be where those of the system are.
+    const LIBRARIES: [&str; 2] =
+        ["-Wl,--dynamic-linker=/usr/i686-linux-gnu/lib/ld-linux.so.2", "-Wl,-rpath,/usr/i686-linux-gnu/lib"];
+    let program = folder.join(name);
+    let mut compiler = Command::new(COMPAT_COMPILER);
+    link(compiler.args(FLAGS).args(LIBRARIES).args(options).arg(source(source_name)), &program);
+    program
+}
+
+fn link(compiler: &mut Command, program: &Path) {
+    let output = compiler.arg("-o").arg(program).output().unwrap();
+    assert!(output.status.success(), "{}: {}", program.display(), String::from_utf8_lossy(&output.stderr));
 }

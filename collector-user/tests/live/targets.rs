@@ -1,4 +1,4 @@
-//! Who is recorded: `-p`, `--comm`, `--cgroup`, a 32-bit process.
+//! Who is recorded: `-p`, `--comm`, `--cgroup`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -13,9 +13,8 @@ use std::time::Duration;
 use collector_user::session::{Ended, Session, SessionError, SessionSettings};
 use collector_user::source::ebpf::{Settings, Targets};
 
-use crate::lives::record_script;
 use crate::prerequisites::{live, skip};
-use crate::programs::{compile, folder, source};
+use crate::programs::{compile, folder};
 use crate::recording::{FREQUENCY, Stack, collector, files, read, record, run};
 
 fn settings(pid: u32) -> SessionSettings {
@@ -314,23 +313,4 @@ fn a_cgroup_that_is_not_there() {
     assert_eq!(output.status.code(), Some(1));
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(stderr.lines().count() == 1 && stderr.contains("no-cgroup"), "{stderr}");
-}
-
-#[test]
-fn a_32_bit_process() {
-    let Some(_live) = live("a_32_bit_process") else { return };
-    let folder = folder();
-    let file = folder.path().join("compat");
-    let options = ["-m32", "-O2", "-nostdlib", "-static", "-ffreestanding", "-fno-pic", "-no-pie"];
-    let output =
-        Command::new("gcc").args(options).arg("-o").arg(&file).arg(source("compat.c")).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    if let Err(error) = Command::new(&file).status() {
-        return skip("a_32_bit_process", &format!("this kernel runs no 32-bit programs: {error}"));
-    }
-    let recorded = record_script(folder.path(), r#"exec "$1""#, &[file.as_os_str()]);
-    let samples = recorded.samples_of("compat");
-    assert!(samples > 1000, "{}", recorded.stderr);
-    let counted = recorded.figure("/stacks/compat_32_bit");
-    assert!(counted > 1000 && counted <= samples, "{counted} of {samples}");
 }

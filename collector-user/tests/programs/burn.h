@@ -12,7 +12,7 @@ extern "C"
 #define NOIPA __attribute__((noipa))
 #endif
 NOIPA void burn_rounds(unsigned long rounds) {
-  unsigned long x = 88172645463325252UL;
+  unsigned long x = (unsigned long)88172645463325252ULL;
   for (unsigned long i = 0; i < rounds; i++) {
     x ^= x << 13;
     x ^= x >> 7;

@@ -33,8 +33,8 @@ pub trait ModuleFiles {
         None
     }
 
-    /// The ELF image that the kernel maps as the vDSO.
-    fn vdso(&self) -> Option<&[u8]> {
+    /// The ELF image of a module of kind [`ModuleKind::Vdso`].
+    fn vdso(&self, _module: ModuleId) -> Option<&[u8]> {
         None
     }
 }
@@ -82,7 +82,7 @@ fn name_module(machine: &ExportMachine, files: &impl ModuleFiles, places: &[Plac
             Ok(())
         }
         ModuleKind::Vdso => files
-            .vdso()
+            .vdso(module)
             .map_or(Err(SymbolError::Missing), |image| elf::look_up(Cursor::new(image), &mut answer)),
         ModuleKind::File => file(files, module, &mut answer),
         ModuleKind::Anonymous(_) | ModuleKind::Unmapped(_) => Ok(()),

@@ -44,7 +44,7 @@ impl ModuleFiles for Files<'_> {
         Some(Box::new(BufReader::new(Cursor::new(self.kallsyms))))
     }
 
-    fn vdso(&self) -> Option<&[u8]> {
+    fn vdso(&self, _: ModuleId) -> Option<&[u8]> {
         self.vdso.as_deref()
     }
 }

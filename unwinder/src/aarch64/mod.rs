@@ -12,10 +12,14 @@ mod registers;
 mod rule;
 mod signal;
 
+use object::LittleEndian as LE;
+use object::elf::FileHeader64;
+
 use crate::arch::{Call, Machine};
 use crate::epilogue::{Epilogue, Next};
 use crate::prologue::Prologue;
 use crate::table::{RegisterNumber, RuleView, Saved, Traits};
+use crate::word::Word;
 use crate::{Architecture, StackMemory};
 
 pub(crate) use registers::{FP, LR, PC, SP};
@@ -31,14 +35,17 @@ impl Architecture for Aarch64 {}
 impl Machine for Aarch64 {
     const NAME: &str = "aarch64";
     const ELF_MACHINE: u16 = object::elf::EM_AARCH64.0;
+    const WORD: Word = Word::Eight;
     const REGISTER_COUNT: usize = REGISTER_COUNT;
     const IP: RegisterNumber = PC;
     const SP: RegisterNumber = SP;
     const FOLLOWED: &[RegisterNumber] = &[FP, LR, SP];
     const RETURNS_BY_REGISTER: bool = true;
     const KEEPS_FRAME_POINTER: bool = true;
+    const OUTERMOST_FRAME: u64 = 16;
     const NOTHING_SAVED: Self::Saved = [Saved::NONE; REGISTER_COUNT];
 
+    type Elf = FileHeader64<LE>;
     type Values = Values;
     type Saved = [Saved; REGISTER_COUNT];
     type Core = quick::Core;

@@ -3,8 +3,8 @@
 
 use super::registers::ReturnAddressMask;
 use super::rule::{Base, Quick};
-use crate::memory::read_slot;
 use crate::prologue::Prologue;
+use crate::word::Word;
 use crate::{StackMemory, StopReason, arch};
 
 /// The registers that a quick walk follows.
@@ -61,7 +61,7 @@ impl arch::Core for Core {
         let ip = if rule.signed { self.mask.strip(ip) } else { ip };
         let fp = match rule.frame.below_cfa() {
             None => self.fp,
-            Some(below) => read_slot(stack, cfa.wrapping_sub(below))?.unwrap_or(self.fp),
+            Some(below) => Word::Eight.read_slot(stack, cfa.wrapping_sub(below))?.unwrap_or(self.fp),
         };
         Ok(Core { ip, sp: cfa, fp, lr: ip, exact_sp: true, ..self })
     }
@@ -101,7 +101,7 @@ impl arch::Core for Core {
         prologue: Prologue,
         stack: &M,
     ) -> Option<Core> {
-        let fp = prologue.callers_frame_pointer(entry, self.fp, stack)?;
+        let fp = prologue.callers_frame_pointer(entry, self.fp, Word::Eight, stack)?;
         Some(self.guessed(word, entry, fp, true))
     }
 

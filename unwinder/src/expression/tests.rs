@@ -3,22 +3,29 @@
 use gimli::{Evaluation, EvaluationResult, Expression, Location, Value};
 use proptest::prelude::*;
 
-use super::{ENCODING, LittleEndian, Operands, Slice, evaluate, reads_only};
-use crate::x86_64::Registers;
-use crate::{CopiedStack, StopReason};
+use super::{LittleEndian, Operands, Slice, encoding, evaluate, reads_only};
+use crate::word::Word;
+use crate::{CopiedStack, StopReason, x86, x86_64};
 
 const STACK: [u8; 16] = [1, 2, 3, 4, 5, 6, 7, 0x88, 9, 10, 11, 12, 13, 14, 15, 16];
 
 fn ours(bytes: &[u8], cfa: Option<u64>) -> Result<u64, StopReason> {
-    let registers = Registers::new(0x40_1003, std::array::from_fn(|number| 0x1000 * number as u64));
+    let registers = x86_64::Registers::new(0x40_1003, std::array::from_fn(|number| 0x1000 * number as u64));
     let stack = CopiedStack::new(0x7000, &STACK, 0);
     evaluate(bytes, &Operands { registers: &registers, stack: &stack, bias: 0x10_0000, cfa })
 }
 
+/// The same with words of 32 bits.
+fn ours_narrow(bytes: &[u8]) -> Result<u64, StopReason> {
+    let registers = x86::Registers::new(0x40_1003, std::array::from_fn(|number| 0x1000 * number as u32));
+    let stack = CopiedStack::new(0x4000, &STACK, 0);
+    evaluate(bytes, &Operands { registers: &registers, stack: &stack, bias: 0x10_0000, cfa: None })
+}
+
 /// The same by gimli; `None` where it asks for what we have no answer to, or fails.
-fn theirs(bytes: &[u8]) -> Option<u64> {
+fn theirs(bytes: &[u8], word: Word) -> Option<u64> {
     let mut evaluation: Evaluation<Slice<'_>> =
-        Expression(Slice::new(bytes, LittleEndian)).evaluation(ENCODING);
+        Expression(Slice::new(bytes, LittleEndian)).evaluation(encoding(word));
     evaluation.set_max_iterations(1000);
     match evaluation.evaluate().ok()? {
         EvaluationResult::Complete => match evaluation.result().as_slice() {
@@ -41,8 +48,8 @@ fn a_plt_stubs_cfa() {
     assert_eq!(ours(&plt, None), Ok(0x7008));
     let at_push = [0x77, 0x08, 0x80, 0x09, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22];
     assert_eq!(ours(&at_push, None), Ok(0x7010));
-    assert!(reads_only(&plt, |register| [7, 16].contains(&register)));
-    assert!(!reads_only(&plt, |register| register == 7));
+    assert!(reads_only(&plt, Word::Eight, |register| [7, 16].contains(&register)));
+    assert!(!reads_only(&plt, Word::Eight, |register| register == 7));
 }
 
 #[test]
@@ -56,6 +63,20 @@ fn memory_is_read_in_all_sizes_to_its_last_byte() {
     assert_eq!(read(13, 4), Err(StopReason::StackExhausted));
     assert_eq!(read(0, 3), Err(StopReason::Unsupported));
     assert_eq!(ours(&[0x77, 0x7f, 0x06], None), Err(StopReason::Unreadable));
+}
+
+#[test]
+fn short_words_are_read_to_the_last_byte_and_wrap() {
+    // esp is 0x4000
+    let read = |offset: u8, size: u8| ours_narrow(&[0x74, offset, 0x94, size]);
+    assert_eq!(ours_narrow(&[0x74, 12, 0x06]), Ok(0x100f_0e0d));
+    assert_eq!(read(6, 2), Ok(0x8807));
+    assert_eq!(read(15, 1), Ok(16));
+    assert_eq!(read(13, 4), Err(StopReason::StackExhausted));
+    assert_eq!(read(0, 8), Err(StopReason::Unsupported));
+    // An address of four bytes, moved by the bias; 1 - 2
+    assert_eq!(ours_narrow(&[0x03, 0x78, 0x56, 0x34, 0x12]), Ok(0x1244_5678));
+    assert_eq!(ours_narrow(&[0x31, 0x32, 0x1c]), Ok(0xffff_ffff));
 }
 
 #[test]
@@ -108,14 +129,17 @@ proptest! {
     ) {
         let seeds = seeds.iter().flat_map(|seed| [&[0x0e][..], &seed.to_le_bytes()].concat());
         let bytes: Vec<u8> = seeds.chain(operations.concat()).collect();
-        if let Some(expected) = theirs(&bytes) {
+        if let Some(expected) = theirs(&bytes, Word::Eight) {
             prop_assert_eq!(ours(&bytes, None), Ok(expected));
+        }
+        if let Some(expected) = theirs(&bytes, Word::Four) {
+            prop_assert_eq!(ours_narrow(&bytes), Ok(expected));
         }
     }
 
     #[test]
     fn noise_does_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
         let _ = ours(&bytes, Some(0x7000));
-        let _ = reads_only(&bytes, |register| register == 7);
+        let _ = reads_only(&bytes, Word::Eight, |register| register == 7);
     }
 }

@@ -1,5 +1,7 @@
 //! Reads the little-endian numbers of call frame information, which end nowhere but where their bytes do.
 
+use crate::word::Word;
+
 /// A position in bytes. What can't be read is `None`, and the position is then anywhere.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bytes<'a> {
@@ -48,6 +50,13 @@ impl<'a> Bytes<'a> {
 
     pub(super) fn u64(&mut self) -> Option<u64> {
         self.take().map(u64::from_le_bytes)
+    }
+
+    pub(super) fn word(&mut self, word: Word) -> Option<u64> {
+        match word {
+            Word::Four => self.u32().map(u64::from),
+            Word::Eight => self.u64(),
+        }
     }
 
     /// An unsigned LEB128 number of up to 64 bits.

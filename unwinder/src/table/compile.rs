@@ -160,7 +160,7 @@ impl<A: Architecture, E: FnMut(u64, Traits, &Row<A>)> Program<'_, A, E> {
             0x00 => {}
             // DW_CFA_set_loc
             0x01 => {
-                let location = pointer(self.section, bytes, self.cie.pointers)?;
+                let location = pointer(self.section, bytes, self.cie.pointers, A::WORD)?;
                 self.move_to(location)?;
             }
             // DW_CFA_advance_loc1, 2, 4, DW_CFA_MIPS_advance_loc8

@@ -7,15 +7,16 @@
 use std::borrow::Cow;
 
 use gimli::{BaseAddresses, LittleEndian};
-use object::elf::{self, FileHeader64, ProgramHeader64};
+use object::elf;
 use object::read::elf::{CompressionHeader, FileHeader, ProgramHeader, SectionHeader, SectionTable};
 use object::{CompressedData, CompressionFormat, LittleEndian as LE, ReadRef};
 
 use super::code_sections::{EhFrame, Section};
+use crate::arch::Machine;
 use crate::{Architecture, TableError};
 
-type Elf = FileHeader64<LE>;
-type Segment = ProgramHeader64<LE>;
+type SegmentOf<A> = <<A as Machine>::Elf as FileHeader>::ProgramHeader;
+type SectionOf<A> = <<A as Machine>::Elf as FileHeader>::SectionHeader;
 
 /// A compressed section that says it unpacks to more than this, or to more than [`MAX_RATIO`] times its size, is
 /// damaged.
@@ -23,14 +24,14 @@ const MAX_UNPACKED: u64 = 1 << 30;
 const MAX_RATIO: u64 = 1100;
 
 /// An ELF file of the wanted machine, its headers read.
-pub(super) struct ElfFile<'d, R: ReadRef<'d>> {
+pub(super) struct ElfFile<'d, A: Architecture, R: ReadRef<'d>> {
     data: R,
-    header: &'d Elf,
-    segments: &'d [Segment],
-    sections: SectionTable<'d, Elf, R>,
+    header: &'d A::Elf,
+    segments: &'d [SegmentOf<A>],
+    sections: SectionTable<'d, A::Elf, R>,
 }
 
-pub(super) fn check_machine<A: Architecture>(header: &Elf) -> Result<(), TableError> {
+pub(super) fn check_machine<A: Architecture>(header: &A::Elf) -> Result<(), TableError> {
     let machine = header.e_machine(header.endian()?).0;
     if machine == A::ELF_MACHINE {
         Ok(())
@@ -51,9 +52,9 @@ pub(super) fn unpack<'d>(
     Ok(packed.decompress()?)
 }
 
-impl<'d, R: ReadRef<'d>> ElfFile<'d, R> {
-    pub(super) fn parse<A: Architecture>(data: R) -> Result<Self, TableError> {
-        let header = Elf::parse(data)?;
+impl<'d, A: Architecture, R: ReadRef<'d>> ElfFile<'d, A, R> {
+    pub(super) fn parse(data: R) -> Result<Self, TableError> {
+        let header = A::Elf::parse(data)?;
         check_machine::<A>(header)?;
         let segments = header.program_headers(LE, data)?;
         // A cut-off section header table is no section header table.
@@ -63,7 +64,7 @@ impl<'d, R: ReadRef<'d>> ElfFile<'d, R> {
 
     /// The first instruction to be run, as linked; 0 where there is none.
     pub(super) fn entry(&self) -> u64 {
-        self.header.e_entry(LE)
+        self.header.e_entry(LE).into()
     }
 
     /// The first address of the executable segments, as linked, and the size from there to the end of the last.
@@ -71,11 +72,11 @@ impl<'d, R: ReadRef<'d>> ElfFile<'d, R> {
         let executable = self.segments.iter().filter(|segment| {
             segment.p_type(LE) == elf::PT_LOAD
                 && segment.p_flags(LE).contains(elf::PF_X)
-                && segment.p_memsz(LE) > 0
+                && segment.p_memsz(LE).into() > 0
         });
         let (start, end) = executable.fold((u64::MAX, 0), |(start, end), segment| {
-            let address = segment.p_vaddr(LE);
-            (start.min(address), end.max(address.saturating_add(segment.p_memsz(LE))))
+            let address = segment.p_vaddr(LE).into();
+            (start.min(address), end.max(address.saturating_add(segment.p_memsz(LE).into())))
         });
         let span = end.checked_sub(start).ok_or(TableError::NoText)?;
         let size = u32::try_from(span).map_err(|_| TableError::TextTooLarge { span })?;
@@ -84,7 +85,7 @@ impl<'d, R: ReadRef<'d>> ElfFile<'d, R> {
 
     /// What is added, wrapping, to an address in `debug`, this file's debug file, for it to be one here. Linkers and
     /// `prelink` move all of a file, so what holds for its first code holds for everything.
-    pub(super) fn distance_from<'e, D: ReadRef<'e>>(&self, debug: &ElfFile<'e, D>) -> u64 {
+    pub(super) fn distance_from<'e, D: ReadRef<'e>>(&self, debug: &ElfFile<'e, A, D>) -> u64 {
         let starts = [self.text(), debug.text()];
         let [Ok((here, _)), Ok((there, _))] = starts else { return 0 };
         here.wrapping_sub(there)
@@ -95,7 +96,7 @@ impl<'d, R: ReadRef<'d>> ElfFile<'d, R> {
         let named = self.sections.section_by_name(LE, b".eh_frame").is_some();
         let hdr = self.section(b".eh_frame_hdr").or_else(|| self.hdr_of_segments().filter(|_| !named));
         let frame = if named { self.section(b".eh_frame") } else { self.frame_of_segments(hdr.as_ref()?) };
-        let address = |name| self.header(name).map(|header| header.sh_addr(LE));
+        let address = |name| self.header(name).map(|header| header.sh_addr(LE).into());
         let (text, got) = (address(b".text".as_slice()), address(b".got"));
         frame.map(|frame| EhFrame { frame, hdr, text, got })
     }
@@ -114,7 +115,8 @@ impl<'d, R: ReadRef<'d>> ElfFile<'d, R> {
         };
         let bytes = self.data.read_bytes_at(offset, size);
         let data = bytes.map_err(|()| TableError::SectionTooLarge { section: NAME, size })?;
-        unpack(NAME, CompressedData { format, data, uncompressed_size: compression.ch_size(LE) }).map(Some)
+        unpack(NAME, CompressedData { format, data, uncompressed_size: compression.ch_size(LE).into() })
+            .map(Some)
     }
 
     /// `.gnu_debugdata`, as it is in the file.
@@ -122,7 +124,7 @@ impl<'d, R: ReadRef<'d>> ElfFile<'d, R> {
         self.section(b".gnu_debugdata").map(|section| section.bytes)
     }
 
-    fn header(&self, name: &[u8]) -> Option<&'d elf::SectionHeader64<LE>> {
+    fn header(&self, name: &[u8]) -> Option<&'d SectionOf<A>> {
         let (_, header) = self.sections.section_by_name(LE, name)?;
         // In a separate debug file the section has an address and a size, but no bytes.
         (header.sh_type(LE) != elf::SHT_NOBITS).then_some(header)
@@ -130,22 +132,23 @@ impl<'d, R: ReadRef<'d>> ElfFile<'d, R> {
 
     fn section(&self, name: &[u8]) -> Option<Section<'d>> {
         let header = self.header(name)?;
-        Some(Section { address: header.sh_addr(LE), bytes: header.data(LE, self.data).ok()? })
+        Some(Section { address: header.sh_addr(LE).into(), bytes: header.data(LE, self.data).ok()? })
     }
 
     fn hdr_of_segments(&self) -> Option<Section<'d>> {
         let segment = self.segments.iter().find(|segment| segment.p_type(LE) == elf::PT_GNU_EH_FRAME)?;
-        Some(Section { address: segment.p_vaddr(LE), bytes: segment.data(LE, self.data).ok()? })
+        Some(Section { address: segment.p_vaddr(LE).into(), bytes: segment.data(LE, self.data).ok()? })
     }
 
     /// From where `.eh_frame_hdr` says that `.eh_frame` starts to the end of its segment; the section's terminator
     /// or the first senseless entry ends it.
     fn frame_of_segments(&self, hdr: &Section<'d>) -> Option<Section<'d>> {
         let bases = BaseAddresses::default().set_eh_frame_hdr(hdr.address);
-        let parsed = gimli::EhFrameHdr::new(hdr.bytes, LittleEndian).parse(&bases, 8).ok()?;
+        let parsed =
+            gimli::EhFrameHdr::new(hdr.bytes, LittleEndian).parse(&bases, A::WORD.bytes() as u8).ok()?;
         let address = parsed.eh_frame_ptr().direct().ok()?;
         self.segments.iter().filter(|segment| segment.p_type(LE) == elf::PT_LOAD).find_map(|segment| {
-            let offset = usize::try_from(address.checked_sub(segment.p_vaddr(LE))?).ok()?;
+            let offset = usize::try_from(address.checked_sub(segment.p_vaddr(LE).into())?).ok()?;
             let bytes = segment.data(LE, self.data).ok()?.get(offset..)?;
             Some(Section { address, bytes })
         })

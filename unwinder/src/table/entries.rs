@@ -11,6 +11,7 @@ use super::row::Row;
 use super::rules::Traits;
 use super::sections::{FrameFormat, FrameSections};
 use crate::Architecture;
+use crate::word::Word;
 
 /// What FDEs have in common.
 #[derive(Clone, Copy, Debug)]
@@ -110,8 +111,8 @@ impl<'a> Fde<'a> {
         cie: &Cie<A>,
         mut body: Bytes<'a>,
     ) -> Result<Self, Malformed> {
-        let start = pointer(section, &mut body, cie.pointers).ok_or(Malformed)?;
-        let length = number(&mut body, cie.pointers).ok_or(Malformed)?;
+        let start = pointer(section, &mut body, cie.pointers, A::WORD).ok_or(Malformed)?;
+        let length = number(&mut body, cie.pointers, A::WORD).ok_or(Malformed)?;
         if cie.augmented {
             body.unsigned().and_then(|len| body.skip(len)).ok_or(Malformed)?;
         }
@@ -136,13 +137,13 @@ impl<A: Architecture> Cie<A> {
         if !matches!(version, 1 | 3 | 4) {
             return None;
         }
-        // Addresses of eight bytes, no segment selectors.
-        if version == 4 && (body.u8()?, body.u8()?) != (8, 0) {
+        // The size of addresses, no segment selectors.
+        if version == 4 && (u64::from(body.u8()?), body.u8()?) != (A::WORD.bytes(), 0) {
             return None;
         }
         if augmentation == b"eh" {
             // GCC 2's pointer to exception data.
-            body.skip(8)?;
+            body.skip(A::WORD.bytes())?;
         }
         let (code_factor, data_factor) = (body.unsigned()?, body.signed()?);
         let return_address = if version == 1 { body.u8()?.into() } else { body.unsigned()? };
@@ -179,7 +180,7 @@ impl<A: Architecture> Cie<A> {
                 b'L' => drop(data.u8()?),
                 b'P' => {
                     let encoding = data.u8()?;
-                    pointer(section, data, encoding & !INDIRECT)?;
+                    pointer(section, data, encoding & !INDIRECT, A::WORD)?;
                 }
                 b'R' => self.pointers = data.u8()?,
                 b'S' => self.traits.signal = true,
@@ -196,9 +197,10 @@ const ABSOLUTE: u8 = 0;
 const INDIRECT: u8 = 0x80;
 
 /// A number in one of the forms of `DW_EH_PE_*`, sign-extended.
-fn number(bytes: &mut Bytes<'_>, encoding: u8) -> Option<u64> {
+fn number(bytes: &mut Bytes<'_>, encoding: u8, word: Word) -> Option<u64> {
     Some(match encoding & 0x0f {
-        0x0 | 0x4 | 0xc => bytes.u64()?,
+        0x0 => bytes.word(word)?,
+        0x4 | 0xc => bytes.u64()?,
         0x1 => bytes.unsigned()?,
         0x2 => bytes.u16()?.into(),
         0x3 => bytes.u32()?.into(),
@@ -210,7 +212,12 @@ fn number(bytes: &mut Bytes<'_>, encoding: u8) -> Option<u64> {
 }
 
 /// An address, as linked. Where it is indirect, nobody knows it without the process's memory.
-pub(super) fn pointer(section: &FrameSections, bytes: &mut Bytes<'_>, encoding: u8) -> Option<u64> {
+pub(super) fn pointer(
+    section: &FrameSections,
+    bytes: &mut Bytes<'_>,
+    encoding: u8,
+    word: Word,
+) -> Option<u64> {
     const ALIGNED: u8 = 0x50;
     let bases = &section.bases.eh_frame;
     let base = match encoding & 0xf0 {
@@ -220,11 +227,11 @@ pub(super) fn pointer(section: &FrameSections, bytes: &mut Bytes<'_>, encoding: 
         0x30 => bases.data?,
         ALIGNED => {
             let address = bases.section?.wrapping_add(bytes.position() as u64);
-            bytes.skip(address.wrapping_neg() % 8)?;
+            bytes.skip(address.wrapping_neg() % word.bytes())?;
             let shift = section.shift_at(bytes.position());
-            return bytes.u64().map(|address| address.wrapping_add(shift));
+            return bytes.word(word).map(|address| word.wrap(address.wrapping_add(shift)));
         }
         _ => return None,
     };
-    Some(base.wrapping_add(number(bytes, encoding)?))
+    Some(word.wrap(base.wrapping_add(number(bytes, encoding, word)?)))
 }

@@ -56,7 +56,7 @@ fn hdr_entries<A: Architecture>(hdr: &EhFrameHdr, parts: &Parts) -> Option<Vec<I
     for pair in table.chunks_exact(8) {
         let [start, fde] = [0, 4].map(|at| {
             let relative = le_u32(pair, at).unwrap_or_default() as i32;
-            hdr.address.wrapping_add_signed(i64::from(relative))
+            A::WORD.offset(hdr.address, relative.into())
         });
         let fde = fde.checked_sub(section).filter(|&fde| fde < parts.frame.debug_start as u64)?;
         if start < previous {

@@ -5,17 +5,18 @@
 
 use std::borrow::Cow;
 
-use object::elf::{self, FileHeader64};
-use object::read::elf::{ElfFile64, FileHeader};
+use object::elf;
+use object::read::elf::{ElfFile, FileHeader};
 use object::{LittleEndian as LE, Object, ObjectSection, ObjectSymbol, ReadRef};
 use object::{Relocation, RelocationKind, RelocationTarget, SectionFlags};
 
 use super::code_sections::{Section, UnwindSections};
 use super::elf_file::{check_machine, unpack};
 use super::sections::{self, Parts};
+use crate::arch::Machine;
 use crate::{Architecture, TableError};
 
-type File<'d, R> = ElfFile64<'d, LE, R>;
+type File<'d, A, R> = ElfFile<'d, <A as Machine>::Elf, R>;
 
 /// Reads the parts out of an object. `place` gives the address of an executable section, by number and name, if it was
 /// loaded.
@@ -27,13 +28,13 @@ where
     A: Architecture,
     R: ReadRef<'d>,
 {
-    let header = FileHeader64::<LE>::parse(data)?;
+    let header = A::Elf::parse(data)?;
     check_machine::<A>(header)?;
     let kind = header.e_type(LE);
     if kind != elf::ET_REL {
         return Err(TableError::NotRelocatable { kind: kind.0 });
     }
-    let file = File::parse(data)?;
+    let file = File::<A, R>::parse(data)?;
     let mut places = Places::default();
     for section in file.sections().filter(is_code) {
         let (index, name) = (section.index().0, section.name().unwrap_or_default());
@@ -44,8 +45,8 @@ where
     let Some(start) = places.start else { return Err(TableError::NoText) };
     // Relocations that lead nowhere leave a pointer at itself, which must be no code.
     let address = places.end.wrapping_add(7) & !7;
-    let eh_frame = relocated(&file, ".eh_frame", address, &places)?;
-    let debug_frame = relocated(&file, ".debug_frame", 0, &places)?;
+    let eh_frame = relocated::<A, R>(&file, ".eh_frame", address, &places)?;
+    let debug_frame = relocated::<A, R>(&file, ".debug_frame", 0, &places)?;
     sections::copy(&UnwindSections {
         text: start..places.end,
         eh_frame: eh_frame.as_deref().map(|bytes| Section { address, bytes }),
@@ -85,8 +86,8 @@ impl Places {
 }
 
 /// A section's bytes, as if loaded at `address`.
-fn relocated<'d, R: ReadRef<'d>>(
-    file: &File<'d, R>,
+fn relocated<'d, A: Architecture, R: ReadRef<'d>>(
+    file: &File<'d, A, R>,
     name: &'static str,
     address: u64,
     places: &Places,
@@ -94,12 +95,14 @@ fn relocated<'d, R: ReadRef<'d>>(
     let Some(section) = file.section_by_name(name) else { return Ok(None) };
     let mut bytes = unpack(name, section.compressed_data()?).map(Cow::into_owned)?;
     for (offset, relocation) in section.relocations() {
-        let target = target(file, &relocation, (section.index().0, address), places);
+        let implicit = if relocation.has_implicit_addend() { addend_at(&bytes, offset) } else { 0 };
+        let target = target::<A, R>(file, &relocation, (section.index().0, address), places);
+        let target = target.map(|target| A::WORD.offset(target, implicit));
         let value = match relocation.kind() {
             RelocationKind::Absolute => target.unwrap_or(u64::MAX),
             RelocationKind::Relative => {
                 let distance = target.map(|target| target.wrapping_sub(address.wrapping_add(offset)));
-                let fits = |distance: &u64| i32::try_from(distance.cast_signed()).is_ok();
+                let fits = |distance: &u64| i32::try_from(A::WORD.signed(*distance)).is_ok();
                 distance.filter(|distance| relocation.size() == 64 || fits(distance)).unwrap_or(0)
             }
             _ => continue,
@@ -110,8 +113,8 @@ fn relocated<'d, R: ReadRef<'d>>(
 }
 
 /// The address that a relocation of the section `own` (number and address) names.
-fn target<'d, R: ReadRef<'d>>(
-    file: &File<'d, R>,
+fn target<'d, A: Architecture, R: ReadRef<'d>>(
+    file: &File<'d, A, R>,
     relocation: &Relocation,
     own: (usize, u64),
     places: &Places,
@@ -121,6 +124,12 @@ fn target<'d, R: ReadRef<'d>>(
     let section = symbol.section_index()?.0;
     let base = if section == own.0 { own.1 } else { places.of(section)? };
     Some(base.wrapping_add(symbol.address()).wrapping_add_signed(relocation.addend()))
+}
+
+/// What the place of a relocation of 32 bits holds to be added (`Elf32_Rel`); no other size has it there.
+fn addend_at(bytes: &[u8], offset: u64) -> i64 {
+    let place = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)?.first_chunk());
+    place.map_or(0, |place| i32::from_le_bytes(*place).into())
 }
 
 /// Writes the low `bits` of a value; a place outside of the section is none.

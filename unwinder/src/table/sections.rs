@@ -91,19 +91,19 @@ where
     R: ReadRef<'d>,
     D: ReadRef<'e>,
 {
-    let file = ElfFile::parse::<A>(data)?;
+    let file = ElfFile::<A, _>::parse(data)?;
     let (text_start, text_size) = file.text()?;
     let mut sections = Sections::default();
     sections.add(&file, 0)?;
     if sections.are_sparse(text_size)
         && let Some(inner) = file.debug_data().and_then(debug_data::unpack)
-        && let Ok(inner) = ElfFile::parse::<A>(inner.as_slice())
+        && let Ok(inner) = ElfFile::<A, _>::parse(inner.as_slice())
     {
         sections.add(&inner, file.distance_from(&inner))?;
     }
     if sections.are_sparse(text_size)
         && let Some(debug) = debug()
-        && let Ok(debug) = ElfFile::parse::<A>(debug)
+        && let Ok(debug) = ElfFile::<A, _>::parse(debug)
     {
         sections.add(&debug, file.distance_from(&debug))?;
     }
@@ -140,7 +140,11 @@ struct Sections {
 
 impl Sections {
     /// Takes from `file`, to whose addresses `shift` is added, what is missing.
-    fn add<'d, R: ReadRef<'d>>(&mut self, file: &ElfFile<'d, R>, shift: u64) -> Result<(), TableError> {
+    fn add<'d, A: Architecture, R: ReadRef<'d>>(
+        &mut self,
+        file: &ElfFile<'d, A, R>,
+        shift: u64,
+    ) -> Result<(), TableError> {
         if self.frame.is_empty()
             && let Some(frame) = file.eh_frame()
         {

@@ -18,6 +18,7 @@ use crate::x86_64::{self, X86_64};
 use crate::{Architecture, Registers, StackMemory, StackReadError, StopReason};
 
 mod aarch64;
+mod x86;
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
@@ -212,11 +213,12 @@ fn compare_section<A: Tested>(data: &[u8], name: &str) -> Compared {
             }
         }
         let mut eh_frame = EhFrame::new(&bytes, LittleEndian);
+        eh_frame.set_address_size(A::WORD.bytes() as u8);
         eh_frame.set_vendor(A::VENDOR);
         return compare(&table, &eh_frame, &bases);
     }
     let mut debug_frame = DebugFrame::new(&bytes, LittleEndian);
-    debug_frame.set_address_size(8);
+    debug_frame.set_address_size(A::WORD.bytes() as u8);
     debug_frame.set_vendor(A::VENDOR);
     compare(&table, &debug_frame, &bases)
 }

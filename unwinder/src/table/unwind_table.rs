@@ -203,11 +203,12 @@ impl<A: Architecture> UnwindTable<A> {
         self.compiled.write().unwrap_or_else(PoisonError::into_inner).rows.shrink();
     }
 
-    /// Whether an address as linked is in the code that the kernel or the dynamic linker starts the file at. It is short:
-    /// it hands the stack's start to the C library, which does not return.
+    /// Whether an address as linked, for which there is no rule, is in the code that the kernel or the dynamic linker starts
+    /// the file at. It is short: it hands the stack's start to the C library, which does not return. Where it has rules, what
+    /// has none is behind it.
     pub(crate) fn is_entry(&self, svma: u64) -> bool {
         const ENTRY_SIZE: u64 = 64;
-        self.entry != 0 && svma.wrapping_sub(self.entry) < ENTRY_SIZE
+        self.entry != 0 && svma.wrapping_sub(self.entry) < ENTRY_SIZE && self.locate(self.entry).is_none()
     }
 
     /// The text's first address as linked, its size, and the cache's key for that first address.

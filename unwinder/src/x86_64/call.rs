@@ -4,10 +4,10 @@
 use crate::arch::Call;
 
 /// The longest form: `FF /2` with a SIB byte and a 32-bit displacement.
-pub(super) const LONGEST_CALL: usize = 7;
+pub(crate) const LONGEST_CALL: usize = 7;
 
 /// The call at the end of `code`. Bytes that happen to look like one can't be told from one.
-pub(super) fn call_at_end(code: [u8; LONGEST_CALL]) -> Option<Call> {
+pub(crate) fn call_at_end(code: [u8; LONGEST_CALL]) -> Option<Call> {
     /// The addressing mode's bits.
     const MODE: u8 = 0b1100_0000;
     let [.., e8, d0, d1, d2, d3] = code;

@@ -3,25 +3,27 @@
 
 use super::instruction::{Instruction, instruction};
 use crate::epilogue::{Base, Epilogue, Next};
+use crate::word::Word;
 
 /// What `code` does to the stack from its beginning on, and where it goes then.
-pub(super) fn follow(code: &[u8], epilogue: &mut Epilogue) -> Next {
+pub(crate) fn follow(code: &[u8], epilogue: &mut Epilogue, word: Word) -> Next {
+    let slot = word.bytes() as i64;
     let mut at = 0;
     loop {
         let Some(rest) = code.get(at..) else { return Next::Unknown };
-        let Some((length, instruction)) = instruction(rest) else { return Next::Unknown };
+        let Some((length, instruction)) = instruction(rest, word) else { return Next::Unknown };
         at += length;
         if at > code.len() {
             return Next::Unknown;
         }
         match instruction {
             Instruction::Other | Instruction::Call => {}
-            Instruction::Push { .. } => epilogue.raise(-8),
+            Instruction::Push { .. } => epilogue.raise(-slot),
             Instruction::Pop { bp } => {
                 if bp {
                     epilogue.restore_frame_pointer();
                 }
-                epilogue.raise(8);
+                epilogue.raise(slot);
             }
             Instruction::Moves(moved) => epilogue.raise(moved),
             Instruction::SetsFromBp(offset) => {
@@ -34,7 +36,7 @@ pub(super) fn follow(code: &[u8], epilogue: &mut Epilogue) -> Next {
                     return Next::Unknown;
                 }
                 epilogue.restore_frame_pointer();
-                epilogue.raise(8);
+                epilogue.raise(slot);
             }
             Instruction::Jump(distance) => return Next::Jumps(at as i64 + distance),
             Instruction::Return => {
@@ -49,11 +51,12 @@ pub(super) fn follow(code: &[u8], epilogue: &mut Epilogue) -> Next {
 mod tests {
     use super::follow;
     use crate::epilogue::{Base, Epilogue, Next};
+    use crate::word::Word;
 
     fn followed(text: &str) -> Option<(Next, Epilogue)> {
         let code = crate::arch::assembled("", text)?;
         let mut epilogue = Epilogue::default();
-        Some((follow(&code, &mut epilogue), epilogue))
+        Some((follow(&code, &mut epilogue, Word::Eight), epilogue))
     }
 
     #[test]

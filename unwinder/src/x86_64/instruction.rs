@@ -1,5 +1,8 @@
 //! The instructions that compilers put between a function's first and its return: how long they are, and what they do to
-//! the stack pointer. Encodings are those of volume 2 of Intel's manual. Others, among them all with a VEX prefix, are unknown.
+//! the stack pointer. Encodings are those of volume 2 of Intel's manual, in 64-bit mode and, where words have four bytes, in
+//! protected mode. Others, among them all with a VEX prefix, are unknown.
+
+use crate::word::Word;
 
 /// What an instruction does to the stack, and whether another follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,27 +28,35 @@ pub(super) enum Instruction {
 }
 
 /// The length of the instruction that `code` begins with, and what it does. The length may be more than `code` has.
-pub(super) fn instruction(code: &[u8]) -> Option<(usize, Instruction)> {
+pub(super) fn instruction(code: &[u8], word: Word) -> Option<(usize, Instruction)> {
     use Instruction::{Call, Jump, Leave, Moves, Other, Pop, Push, Return, SetsFromBp};
 
-    // endbr64
-    if code.starts_with(&[0xf3, 0x0f, 0x1e, 0xfa]) {
-        return Some((4, Other));
+    let is_long = word == Word::Eight;
+    match code {
+        // endbr64, endbr32
+        [0xf3, 0x0f, 0x1e, 0xfa | 0xfb, ..] => return Some((4, Other)),
+        // A call of what is behind it, which pops its own address; not into the stack pointer.
+        [0xe8, 0, 0, 0, 0, 0x58..=0x5b | 0x5d..=0x5f, ..] if !is_long => return Some((6, Other)),
+        _ => {}
     }
     let prefixes = code.iter().take_while(|byte| matches!(byte, 0x64..=0x66 | 0xf2 | 0xf3)).count();
     let has_word = code.get(..prefixes)?.contains(&0x66);
-    let rex = Some(*code.get(prefixes)?).filter(|byte| byte & 0xf0 == 0x40);
+    let rex = Some(*code.get(prefixes)?).filter(|byte| is_long && byte & 0xf0 == 0x40);
     let [w, r, _, b] = [8, 4, 2, 1].map(|bit| rex.is_some_and(|rex| rex & bit != 0));
+    // Whether operands are as wide as the stack pointer.
+    let is_wide = w || !is_long && !has_word;
     let at = prefixes + usize::from(rex.is_some());
     let rest = code.get(at + 1..)?;
     let number = if has_word { 2 } else { 4 };
     let byte = |at: usize| rest.get(at).map(|byte| i64::from(byte.cast_signed()));
-    let word = |at: usize| Some(i64::from(i32::from_le_bytes(*rest.get(at..)?.first_chunk()?)));
+    let long = |at: usize| Some(i64::from(i32::from_le_bytes(*rest.get(at..)?.first_chunk()?)));
     let modrm = rest.first().copied().unwrap_or_default();
     let group = modrm >> 3 & 7;
     // Whether the operand is the stack pointer, or the instruction's other register is.
     let (on_sp, to_sp) = (modrm & 0xc7 == 0xc4 && !b, group == 4 && !r);
     let (behind, instruction) = match *code.get(at)? {
+        // inc and dec, of which those of the stack pointer are no compiler's
+        opcode @ 0x40..=0x4f if !is_long && opcode & 7 != 4 => (0, Other),
         opcode @ 0x50..=0x57 => (0, Push { bp: opcode == 0x55 && !b }),
         // pop %rsp
         0x5c if !b => return None,
@@ -54,29 +65,29 @@ pub(super) fn instruction(code: &[u8]) -> Option<(usize, Instruction)> {
         0x68 => (4, Push { bp: false }),
         0xff if group == 6 => (operand(rest)?, Push { bp: false }),
         0x83 if on_sp && group == 5 => (2, Moves(-byte(1)?)),
-        0x81 if on_sp && group == 5 => (5, Moves(-word(1)?)),
+        0x81 if on_sp && group == 5 => (5, Moves(-long(1)?)),
         0x83 if on_sp && group == 0 => (2, Moves(byte(1)?)),
-        0x81 if on_sp && group == 0 => (5, Moves(word(1)?)),
+        0x81 if on_sp && group == 0 => (5, Moves(long(1)?)),
         // cmp, which changes nothing; the others of the group change the stack pointer.
         0x81 | 0x83 if on_sp && group != 7 => return None,
         // lea of an address based on the stack pointer, or on bp
-        0x8d if w && to_sp => match rest {
+        0x8d if is_wide && to_sp => match rest {
             [0x64, 0x24, ..] if !b => (3, Moves(byte(2)?)),
-            [0xa4, 0x24, ..] if !b => (6, Moves(word(2)?)),
+            [0xa4, 0x24, ..] if !b => (6, Moves(long(2)?)),
             [0x65, ..] if !b => (2, SetsFromBp(byte(1)?)),
-            [0xa5, ..] if !b => (5, SetsFromBp(word(1)?)),
+            [0xa5, ..] if !b => (5, SetsFromBp(long(1)?)),
             _ => return None,
         },
-        0x89 if w && !r && !b && modrm == 0xec => (1, SetsFromBp(0)),
+        0x89 if is_wide && !r && !b && modrm == 0xec => (1, SetsFromBp(0)),
         0x89 if on_sp => return None,
-        0x8b if w && !r && !b && modrm == 0xe5 => (1, SetsFromBp(0)),
+        0x8b if is_wide && !r && !b && modrm == 0xe5 => (1, SetsFromBp(0)),
         0x8b if to_sp => return None,
         0xc9 => (0, Leave),
         0xc3 => (0, Return),
         0xc2 => (2, Return),
         0xe8 => (4, Call),
         0xff if group == 2 => (operand(rest)?, Call),
-        0xe9 => (4, Jump(word(0)?)),
+        0xe9 => (4, Jump(long(0)?)),
         0xeb => (1, Jump(byte(0)?)),
         0x0f => (1 + after_0f(rest)?, Other),
         // Jumps if a condition holds; mov and test of one byte
@@ -92,7 +103,9 @@ pub(super) fn instruction(code: &[u8]) -> Option<(usize, Instruction)> {
         opcode @ 0x00..=0x3f if opcode & 7 == 4 => (1, Other),
         opcode @ 0x00..=0x3f if opcode & 7 == 5 => (number, Other),
         0xa9 => (number, Other),
-        0x63 | 0x84..=0x8b | 0x8d | 0xd0..=0xd3 => (operand(rest)?, Other),
+        // mov of a word at an absolute address
+        0xa0..=0xa3 if !is_long => (4, Other),
+        0x63 | 0x84..=0x8b | 0x8d | 0xd0..=0xd3 | 0xd8..=0xdf => (operand(rest)?, Other),
         0x90 | 0x98 | 0x99 | 0xa4..=0xa7 | 0xaa..=0xaf => (0, Other),
         // test has a number, the others of the group have none.
         0xf6 => (operand(rest)? + usize::from(group < 2), Other),
@@ -134,18 +147,24 @@ fn operand(code: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::{Instruction, instruction};
+    use crate::word::Word;
 
-    /// Of all of the C library's instructions that are known, the length is the assembler's reader's.
     #[test]
     fn lengths_are_those_that_objdump_tells() {
-        const LIBRARY: &str = "/lib/x86_64-linux-gnu/libc.so.6";
+        assert_lengths("/lib/x86_64-linux-gnu/libc.so.6", Word::Eight);
+        assert_lengths("/usr/i686-linux-gnu/lib/libc.so.6", Word::Four);
+    }
+
+    /// Of all of the library's instructions that are known, the length is the assembler's reader's.
+    fn assert_lengths(library: &str, word: Word) {
         let listing = std::process::Command::new("objdump")
-            .args(["-d", "-w", "-j", ".text", "--insn-width=16", LIBRARY])
+            .args(["-d", "-w", "-j", ".text", "--insn-width=16", library])
             .output();
         let Some(listing) = listing.ok().filter(|listing| listing.status.success()) else {
-            eprintln!("SKIPPED: there is no objdump, or no {LIBRARY}");
+            eprintln!("SKIPPED: there is no objdump, or no {library}");
             return;
         };
+        let (sp, bp) = if word == Word::Eight { ("%rsp", "%rbp") } else { ("%esp", "%ebp") };
         let (mut known, mut total) = (0, 0);
         for line in String::from_utf8(listing.stdout).unwrap().lines() {
             let mut columns = line.split('\t').skip(1);
@@ -153,7 +172,7 @@ mod tests {
             let code: Vec<u8> =
                 bytes.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
             total += 1;
-            let Some((length, what)) = instruction(&code) else { continue };
+            let Some((length, what)) = instruction(&code, word) else { continue };
             known += 1;
             assert_eq!(length, code.len(), "{text}: {code:x?}");
             let name = text
@@ -165,8 +184,8 @@ mod tests {
             let expected = match what {
                 Instruction::Push { .. } => name.starts_with("push"),
                 Instruction::Pop { .. } => name.starts_with("pop"),
-                Instruction::Moves(_) => text.contains("%rsp") && ["add", "sub", "lea"].contains(&name),
-                Instruction::SetsFromBp(_) => text.contains("%rbp") && text.ends_with("%rsp"),
+                Instruction::Moves(_) => text.contains(sp) && ["add", "sub", "lea"].contains(&name),
+                Instruction::SetsFromBp(_) => text.contains(bp) && text.ends_with(sp),
                 Instruction::Leave => name == "leave",
                 Instruction::Call => name == "call",
                 Instruction::Jump(_) => name == "jmp",
@@ -174,7 +193,7 @@ mod tests {
                 Instruction::Other => {
                     let is_test = name.starts_with("cmp") || name.starts_with("test");
                     is_test
-                        || !(text.ends_with(",%rsp")
+                        || !(text.ends_with(&format!(",{sp}"))
                             || name.starts_with("push")
                             || name.starts_with("pop") && !name.starts_with("popcnt"))
                 }

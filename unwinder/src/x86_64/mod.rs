@@ -1,20 +1,24 @@
 //! x86-64: its registers, what a rule is there, and how a rule leads to the caller. Register numbers are those of the
 //! System V ABI's DWARF mapping (figure 3.36 of version 1.0).
 
-mod call;
-mod epilogue;
+pub(crate) mod call;
+pub(crate) mod epilogue;
 mod general;
 mod instruction;
-mod prologue;
-mod quick;
+pub(crate) mod prologue;
+pub(crate) mod quick;
 mod registers;
-mod rule;
+pub(crate) mod rule;
 mod signal;
+
+use object::LittleEndian as LE;
+use object::elf::FileHeader64;
 
 use crate::arch::{Call, Machine};
 use crate::epilogue::{Epilogue, Next};
 use crate::prologue::Prologue;
 use crate::table::{RegisterNumber, RuleView, Saved, Traits};
+use crate::word::Word;
 use crate::{Architecture, StackMemory};
 
 pub use registers::Registers;
@@ -30,30 +34,33 @@ impl Architecture for X86_64 {}
 impl Machine for X86_64 {
     const NAME: &str = "x86-64";
     const ELF_MACHINE: u16 = object::elf::EM_X86_64.0;
+    const WORD: Word = Word::Eight;
     const REGISTER_COUNT: usize = REGISTER_COUNT;
     const IP: RegisterNumber = RETURN_ADDRESS;
     const SP: RegisterNumber = SP;
     const FOLLOWED: &[RegisterNumber] = &[BP, SP];
     const RETURNS_BY_REGISTER: bool = false;
     const KEEPS_FRAME_POINTER: bool = false;
+    const OUTERMOST_FRAME: u64 = 16;
     const NOTHING_SAVED: Self::Saved = [Saved::NONE; REGISTER_COUNT];
 
+    type Elf = FileHeader64<LE>;
     type Values = Values;
     type Saved = [Saved; REGISTER_COUNT];
-    type Core = quick::Core;
+    type Core = quick::Core<Self>;
     type Quick = rule::Quick;
 
     #[inline]
-    fn core(values: &Values) -> quick::Core {
+    fn core(values: &Values) -> quick::Core<Self> {
         registers::core(values)
     }
 
-    fn set_core(values: &mut Values, core: quick::Core) {
+    fn set_core(values: &mut Values, core: quick::Core<Self>) {
         registers::set_core(values, core);
     }
 
     fn quick(rule: &RuleView<'_>) -> Option<rule::Quick> {
-        rule::Quick::of(rule)
+        rule::Quick::of::<Self>(rule, BP)
     }
 
     fn return_to(caller: &mut Values, found: Option<u64>, _traits: Traits) -> Option<()> {
@@ -86,14 +93,14 @@ impl Machine for X86_64 {
     }
 
     fn prologue(code: &[u8]) -> Prologue {
-        prologue::prologue(code)
+        prologue::prologue(code, Self::WORD)
     }
 
     fn epilogue(code: &[u8], epilogue: &mut Epilogue) -> Next {
-        epilogue::follow(code, epilogue)
+        epilogue::follow(code, epilogue, Self::WORD)
     }
 
     fn tail_jump(code: &[u8]) -> Option<i64> {
-        prologue::tail_jump(code)
+        prologue::tail_jump(code, Self::WORD)
     }
 }

@@ -3,18 +3,20 @@
 
 use super::instruction::{Instruction, instruction};
 use crate::prologue::Prologue;
+use crate::word::Word;
 
 /// Of `code`, from a function's first instruction on up to the one that was about to run.
-pub(super) fn prologue(code: &[u8]) -> Prologue {
+pub(crate) fn prologue(code: &[u8], word: Word) -> Prologue {
     let (mut at, mut prologue) = (0, Prologue { return_address: Some(0), ..Prologue::default() });
-    while let Some((length, instruction)) = code.get(at..).and_then(instruction) {
+    while let Some((length, instruction)) = code.get(at..).and_then(|code| instruction(code, word)) {
         at += length;
         if at > code.len() {
             break;
         }
         let lowered = match instruction {
             Instruction::Other => 0,
-            Instruction::Push { .. } => 8,
+            Instruction::Call if word == Word::Four && takes_own_address(code.get(at..)) => 0,
+            Instruction::Push { .. } => word.bytes(),
             Instruction::Moves(moved) if moved < 0 => moved.unsigned_abs(),
             _ => break,
         };
@@ -26,11 +28,17 @@ pub(super) fn prologue(code: &[u8]) -> Prologue {
     prologue
 }
 
+/// Whether the call that `rest` follows was one of GCC's `__x86.get_pc_thunk`, by which 32-bit code finds its data: what it
+/// gives, its own return address, is added to at once.
+fn takes_own_address(rest: Option<&[u8]>) -> bool {
+    matches!(rest, Some([0x81, 0xc0..=0xc7, ..] | [0x05, ..]))
+}
+
 /// Where, from its beginning, `code` jumps to before it lowers the stack pointer: a function that only hands on to another.
-pub(super) fn tail_jump(code: &[u8]) -> Option<i64> {
+pub(crate) fn tail_jump(code: &[u8], word: Word) -> Option<i64> {
     let mut at = 0;
     loop {
-        let (length, instruction) = instruction(code.get(at..)?)?;
+        let (length, instruction) = instruction(code.get(at..)?, word)?;
         at += length;
         match instruction {
             Instruction::Other => {}
@@ -42,10 +50,19 @@ pub(super) fn tail_jump(code: &[u8]) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{prologue, tail_jump};
+    use crate::prologue::Prologue;
+    use crate::word::Word;
 
     fn assembled(text: &str) -> Option<Vec<u8>> {
         crate::arch::assembled("", text)
+    }
+
+    fn prologue(code: &[u8]) -> Prologue {
+        super::prologue(code, Word::Eight)
+    }
+
+    fn tail_jump(code: &[u8]) -> Option<i64> {
+        super::tail_jump(code, Word::Eight)
     }
 
     #[test]

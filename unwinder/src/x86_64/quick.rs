@@ -1,21 +1,29 @@
 //! A quick step: from (ip, sp, bp) to the caller's, by the rules that nearly all code has, and by guesses where there
 //! is no rule.
 
-use super::rule::{Quick, SavedBase};
-use crate::memory::read_slot;
-use crate::prologue::Prologue;
-use crate::{StackMemory, StopReason, arch};
+use std::marker::PhantomData;
 
-/// The registers that a quick walk follows.
+use super::rule::{Quick, SavedBase};
+use crate::arch::{self, Machine};
+use crate::prologue::Prologue;
+use crate::{StackMemory, StopReason};
+
+/// The registers that a quick walk follows, on an architecture with the words of `A`, whose size is `w` below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Core {
-    pub(super) ip: u64,
-    pub(super) sp: u64,
-    pub(super) bp: u64,
+pub(crate) struct Core<A> {
+    ip: u64,
+    sp: u64,
+    bp: u64,
+    architecture: PhantomData<A>,
 }
 
-impl Core {
-    /// `cfa = from + offset`, `(ip, sp, bp) = (*(cfa - 8), cfa, *(cfa - 8n) or bp)`
+impl<A: Machine> Core<A> {
+    #[inline]
+    pub(crate) fn new(ip: u64, sp: u64, bp: u64) -> Self {
+        Core { ip, sp, bp, architecture: PhantomData }
+    }
+
+    /// `cfa = from + offset`, `(ip, sp, bp) = (*(cfa - w), cfa, *(cfa - nw) or bp)`
     #[inline]
     fn step<M: StackMemory>(
         self,
@@ -23,21 +31,42 @@ impl Core {
         offset: i32,
         base: SavedBase,
         stack: &M,
-    ) -> Result<Core, StopReason> {
-        let cfa = from.wrapping_add_signed(offset.into());
+    ) -> Result<Self, StopReason> {
+        let cfa = A::WORD.offset(from, offset.into());
         if cfa <= self.sp {
             return Err(StopReason::CfaDidNotGrow);
         }
-        let ip = stack.read_u64(cfa.wrapping_sub(8))?;
-        let bp = match base.below_cfa() {
+        let ip = A::WORD.read(stack, A::WORD.wrap(cfa.wrapping_sub(A::WORD.bytes())))?;
+        let bp = match base.below_cfa(A::WORD) {
             None => self.bp,
-            Some(below) => read_slot(stack, cfa.wrapping_sub(below))?.unwrap_or(self.bp),
+            Some(below) => {
+                A::WORD.read_slot(stack, A::WORD.wrap(cfa.wrapping_sub(below)))?.unwrap_or(self.bp)
+            }
         };
-        Ok(Core { ip, sp: cfa, bp })
+        Ok(Core::new(ip, cfa, bp))
     }
 }
 
-impl arch::Core for Core {
+impl<A: Machine> Core<A> {
+    /// The caller's stack pointer, if this function realigned its own. GCC has it push a copy of its return address, on
+    /// top of which `sp` is and `bp` is saved, and before other registers or behind them the address behind the true one.
+    fn before_realignment<M: StackMemory>(self, sp: u64, return_address: u64, stack: &M) -> Option<u64> {
+        /// The registers that a function may save.
+        const SAVED: u64 = 6;
+        const LARGEST_ALIGNMENT: u64 = 64;
+        let word = A::WORD.bytes();
+        (1..=SAVED).find_map(|number| {
+            let slot = self.bp.checked_sub(number * word).filter(|&slot| slot >= self.sp)?;
+            let saved = A::WORD.read(stack, slot).ok()?;
+            let distance = saved.checked_sub(sp).filter(|&distance| distance <= LARGEST_ALIGNMENT)?;
+            let is_behind = distance > 0 && distance.is_multiple_of(word);
+            let is_true = || A::WORD.read(stack, saved.wrapping_sub(word)) == Ok(return_address);
+            (is_behind && is_true()).then_some(saved)
+        })
+    }
+}
+
+impl<A: Machine> arch::Core for Core<A> {
     type Quick = Quick;
 
     #[inline]
@@ -55,50 +84,53 @@ impl arch::Core for Core {
     }
 
     #[inline]
-    fn caller<M: StackMemory>(self, rule: Quick, stack: &M) -> Result<Core, StopReason> {
+    fn caller<M: StackMemory>(self, rule: Quick, stack: &M) -> Result<Self, StopReason> {
         match rule {
             Quick::FromSp { offset, base } => self.step(self.sp, offset, base, stack),
             Quick::FromBp { offset, base } => self.step(self.bp, offset, base, stack),
         }
     }
 
-    /// `(ip, sp, bp) = (*(bp + 8), bp + 16, *bp)`
-    fn by_frame_pointer<M: StackMemory>(self, stack: &M) -> Option<Core> {
-        if self.bp < self.sp || !self.bp.is_multiple_of(8) {
+    /// `(ip, sp, bp) = (*(bp + w), bp + 2w, *bp)`, or a larger `sp` in a function that realigned its stack
+    fn by_frame_pointer<M: StackMemory>(self, stack: &M) -> Option<Self> {
+        if self.bp < self.sp || !self.bp.is_multiple_of(A::WORD.bytes()) {
             return None;
         }
-        let bp = stack.read_u64(self.bp).ok()?;
-        let ip = stack.read_u64(self.bp.checked_add(8)?).ok()?;
-        Some(Core { ip, sp: self.bp.checked_add(16)?, bp })
+        let bp = A::WORD.read(stack, self.bp).ok()?;
+        let slot = A::WORD.above(self.bp, 1)?;
+        let ip = A::WORD.read(stack, slot).ok()?;
+        let sp = A::WORD.above(slot, 1)?;
+        Some(Core::new(ip, self.before_realignment(sp, ip, stack).unwrap_or(sp), bp))
     }
 
-    /// `(ip, sp, bp) = (*sp, sp + 8, bp)`
-    fn by_entry<M: StackMemory>(self, stack: &M) -> Option<Core> {
-        let ip = stack.read_u64(self.sp).ok()?;
-        Some(Core { ip, sp: self.sp.checked_add(8)?, bp: self.bp })
+    /// `(ip, sp, bp) = (*sp, sp + w, bp)`
+    fn by_entry<M: StackMemory>(self, stack: &M) -> Option<Self> {
+        let ip = A::WORD.read(stack, self.sp).ok()?;
+        Some(Core::new(ip, A::WORD.above(self.sp, 1)?, self.bp))
     }
 
-    /// `(ip, sp, bp) = (*slot, slot + 8, *(slot - 8) or bp)`: below the return address lies the caller's `bp`, if this
+    /// `(ip, sp, bp) = (*slot, slot + w, *(slot - w) or bp)`: below the return address lies the caller's `bp`, if this
     /// function pushed it first of all.
-    fn by_slot<M: StackMemory>(self, slot: u64, word: u64, stack: &M) -> Option<Core> {
-        let sp = slot.checked_add(8)?;
-        let below = slot.checked_sub(8).filter(|&below| below >= self.sp);
-        let pushed = below.and_then(|below| stack.read_u64(below).ok());
+    fn by_slot<M: StackMemory>(self, slot: u64, word: u64, stack: &M) -> Option<Self> {
+        let sp = A::WORD.above(slot, 1)?;
+        let below = slot.checked_sub(A::WORD.bytes()).filter(|&below| below >= self.sp);
+        let pushed = below.and_then(|below| A::WORD.read(stack, below).ok());
         // A frame pointer leads up the stack, and not out of it.
-        let bp = pushed.filter(|&bp| bp >= sp && bp.is_multiple_of(8) && stack.read_u64(bp).is_ok());
-        Some(Core { ip: word, sp, bp: bp.unwrap_or(self.bp) })
+        let leads_up = |bp: u64| bp >= sp && bp.is_multiple_of(A::WORD.bytes());
+        let bp = pushed.filter(|&bp| leads_up(bp) && A::WORD.read(stack, bp).is_ok());
+        Some(Core::new(word, sp, bp.unwrap_or(self.bp)))
     }
 
-    /// `(ip, sp, bp) = (word, entry + 8, *(entry - n) or bp)`
+    /// `(ip, sp, bp) = (word, entry + w, *(entry - n) or bp)`
     fn by_prologue<M: StackMemory>(
         self,
         word: u64,
         entry: u64,
         prologue: Prologue,
         stack: &M,
-    ) -> Option<Core> {
-        let bp = prologue.callers_frame_pointer(entry, self.bp, stack)?;
-        Some(Core { ip: word, sp: entry.checked_add(8)?, bp })
+    ) -> Option<Self> {
+        let bp = prologue.callers_frame_pointer(entry, self.bp, A::WORD, stack)?;
+        Some(Core::new(word, A::WORD.above(entry, 1)?, bp))
     }
 
     fn return_address(self, word: u64) -> u64 {

@@ -2,6 +2,7 @@
 
 use super::X86_64;
 use super::quick::Core;
+use crate::arch::Core as _;
 use crate::table::RegisterNumber;
 
 /// Registers that have rules; vector registers and flags are not restored.
@@ -31,12 +32,12 @@ impl Registers {
     }
 }
 
-pub(super) fn core(values: &Values) -> Core {
-    Core { ip: values[RETURN_ADDRESS as usize], sp: values[SP as usize], bp: values[BP as usize] }
+pub(super) fn core(values: &Values) -> Core<X86_64> {
+    Core::new(values[RETURN_ADDRESS as usize], values[SP as usize], values[BP as usize])
 }
 
-pub(super) fn set_core(values: &mut Values, core: Core) {
-    values[RETURN_ADDRESS as usize] = core.ip;
-    values[SP as usize] = core.sp;
-    values[BP as usize] = core.bp;
+pub(super) fn set_core(values: &mut Values, core: Core<X86_64>) {
+    values[RETURN_ADDRESS as usize] = core.ip();
+    values[SP as usize] = core.sp();
+    values[BP as usize] = core.frame_pointer();
 }

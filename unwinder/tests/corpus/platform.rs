@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use unwinder::aarch64::{self, Aarch64, ReturnAddressMask};
+use unwinder::x86::{self, X86};
 use unwinder::x86_64::{self, X86_64};
 use unwinder::{Architecture, Registers};
 
@@ -17,6 +18,8 @@ pub(crate) trait Platform: Architecture {
     const IS_NATIVE: bool;
     /// How a program is started that is not the machine's own.
     const EMULATOR: &[&str];
+    /// Where programs that are not static find their interpreter and libraries, if that needs to be said.
+    const DYNAMIC: &[&str] = &[];
 
     /// `capture.h`'s registers.
     fn registers(words: &mut Words<'_>) -> Registers<Self>;
@@ -46,6 +49,23 @@ impl Platform for X86_64 {
 
     fn registers(words: &mut Words<'_>) -> x86_64::Registers {
         x86_64::Registers::new(words.word(), std::array::from_fn(|_| words.word()))
+    }
+}
+
+/// By the processor itself, which runs 32-bit programs where the kernel lets it (`CONFIG_IA32_EMULATION`), with the
+/// toolchain's own libraries: there need be none in the system's folders.
+impl Platform for X86 {
+    const PREFIX: &str = "i686-linux-gnu-";
+    const IS_NATIVE: bool = false;
+    const EMULATOR: &[&str] = &[];
+    const DYNAMIC: &[&str] = &[
+        "-Wl,--dynamic-linker=/usr/i686-linux-gnu/lib/ld-linux.so.2",
+        "-Wl,--disable-new-dtags,-rpath,/usr/i686-linux-gnu/lib",
+    ];
+
+    fn registers(words: &mut Words<'_>) -> x86::Registers {
+        let mut word = || u32::try_from(words.word()).expect("a register of 32 bits");
+        x86::Registers::new(word(), std::array::from_fn(|_| word()))
     }
 }
 

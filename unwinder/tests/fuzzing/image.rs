@@ -1,5 +1,5 @@
 //! Makes an ELF file around an unwind section, so that fuzzed bytes get to the call frame information without having
-//! to spell out a header first. Layouts are those of the ELF specification, 64-bit and little-endian.
+//! to spell out a header first. Layouts are those of the ELF specification, little-endian.
 
 use std::ops::Range;
 
@@ -10,7 +10,6 @@ pub(crate) const SECTION_ADDRESS: u64 = 0x4000_0000;
 /// The text, as linked.
 pub(super) const TEXT: Range<u64> = 0..0x8000_0000;
 
-const HEADERS: u64 = 64 + 56;
 const SHT_NULL: u32 = 0;
 const SHT_PROGBITS: u32 = 1;
 const SHT_STRTAB: u32 = 3;
@@ -18,48 +17,111 @@ const SHT_STRTAB: u32 = 3;
 /// A section by name, address and content.
 pub(crate) type Section<'a> = (&'a str, u64, &'a [u8]);
 
-/// A file whose only content is `section`: its `.eh_frame`, or its `.debug_frame`.
-pub(super) fn with_section(section: &[u8], is_debug_frame: bool) -> Vec<u8> {
-    let name = if is_debug_frame { ".debug_frame" } else { ".eh_frame" };
-    with_sections(&[(name, SECTION_ADDRESS, section)])
+/// A class of ELF files, and the machine that files of it are for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Class {
+    /// `EM_386`
+    Elf32,
+    /// `EM_X86_64`
+    Elf64,
 }
 
-/// A file of just these sections.
+impl Class {
+    /// Bytes of an address.
+    pub(super) fn word(self) -> usize {
+        match self {
+            Class::Elf32 => 4,
+            Class::Elf64 => 8,
+        }
+    }
+
+    /// Bytes of the file's header, of a program header and of a section's.
+    fn header_sizes(self) -> [u64; 3] {
+        match self {
+            Class::Elf32 => [52, 32, 40],
+            Class::Elf64 => [64, 56, 64],
+        }
+    }
+}
+
+/// A file whose only content is `section`: its `.eh_frame`, or its `.debug_frame`.
+pub(super) fn with_section(class: Class, section: &[u8], is_debug_frame: bool) -> Vec<u8> {
+    let name = if is_debug_frame { ".debug_frame" } else { ".eh_frame" };
+    of_class(class, &[(name, SECTION_ADDRESS, section)])
+}
+
+/// A file for x86-64 of just these sections.
 pub(crate) fn with_sections(sections: &[Section<'_>]) -> Vec<u8> {
+    of_class(Class::Elf64, sections)
+}
+
+fn of_class(class: Class, sections: &[Section<'_>]) -> Vec<u8> {
+    let word = class.word();
+    let [header_size, program_header_size, section_header_size] = class.header_sizes();
+    let content_at = header_size + program_header_size;
     let mut content = Vec::new();
     let mut names = vec![0];
     let mut headers = Vec::new();
-    section_header(&mut headers, 0, SHT_NULL, 0, 0..0);
+    section_header(&mut headers, word, 0, SHT_NULL, 0, 0..0);
     for (name, address, bytes) in sections {
-        let start = HEADERS + content.len() as u64;
-        section_header(&mut headers, names.len(), SHT_PROGBITS, *address, start..start + bytes.len() as u64);
+        let start = content_at + content.len() as u64;
+        section_header(
+            &mut headers,
+            word,
+            names.len(),
+            SHT_PROGBITS,
+            *address,
+            start..start + bytes.len() as u64,
+        );
         names.extend(name.bytes().chain([0]));
         content.extend_from_slice(bytes);
     }
-    let names_at = HEADERS + content.len() as u64;
+    let names_at = content_at + content.len() as u64;
     let headers_at = names_at + names.len() as u64;
-    section_header(&mut headers, 0, SHT_STRTAB, 0, names_at..headers_at);
+    section_header(&mut headers, word, 0, SHT_STRTAB, 0, names_at..headers_at);
     let count = sections.len() as u64 + 2;
 
     let mut file = Vec::new();
-    file.extend(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0");
-    // e_type (ET_DYN), e_machine (EM_X86_64), e_version, e_entry, e_phoff, e_shoff, e_flags
-    put(&mut file, &[(3, 2), (62, 2), (1, 4), (0, 8), (64, 8), (headers_at, 8), (0, 4)]);
+    let (class_byte, machine) = match class {
+        Class::Elf32 => (1, 3),
+        Class::Elf64 => (2, 62),
+    };
+    file.extend([0x7f, b'E', b'L', b'F', class_byte, 1, 1]);
+    file.resize(16, 0);
+    // e_type (ET_DYN), e_machine, e_version, e_entry, e_phoff, e_shoff, e_flags
+    put(
+        &mut file,
+        &[(3, 2), (machine, 2), (1, 4), (0, word), (header_size, word), (headers_at, word), (0, 4)],
+    );
     // e_ehsize, e_phentsize, e_phnum, e_shentsize, e_shnum, e_shstrndx
-    put(&mut file, &[(64, 2), (56, 2), (1, 2), (64, 2), (count, 2), (count - 1, 2)]);
-    // PT_LOAD, readable and executable, p_offset, p_vaddr, p_paddr, p_filesz, p_memsz, p_align
-    put(&mut file, &[(1, 4), (5, 4), (0, 8), (TEXT.start, 8), (TEXT.start, 8)]);
-    put(&mut file, &[(0, 8), (TEXT.end - TEXT.start, 8), (4096, 8)]);
+    put(&mut file, &[(header_size, 2), (program_header_size, 2), (1, 2)]);
+    put(&mut file, &[(section_header_size, 2), (count, 2), (count - 1, 2)]);
+    // PT_LOAD; p_flags, readable and executable, whose place differs; p_offset, p_vaddr, p_paddr, p_filesz, p_memsz; p_align
+    let (flags, size) = ((5, 4), TEXT.end - TEXT.start);
+    let place = [(0, word), (TEXT.start, word), (TEXT.start, word), (0, word), (size, word)];
+    put(&mut file, &[(1, 4)]);
+    match class {
+        Class::Elf32 => put(&mut file, &[&place[..], &[flags]].concat()),
+        Class::Elf64 => put(&mut file, &[&[flags], &place[..]].concat()),
+    }
+    put(&mut file, &[(4096, word)]);
     for part in [content, names, headers] {
         file.extend(part);
     }
     file
 }
 
-fn section_header(headers: &mut Vec<u8>, name: usize, kind: u32, address: u64, place: Range<u64>) {
+fn section_header(
+    headers: &mut Vec<u8>,
+    word: usize,
+    name: usize,
+    kind: u32,
+    address: u64,
+    place: Range<u64>,
+) {
     // sh_name, sh_type, sh_flags, sh_addr, sh_offset, sh_size, sh_link, sh_info, sh_addralign, sh_entsize
-    put(headers, &[(name as u64, 4), (kind.into(), 4), (0, 8), (address, 8), (place.start, 8)]);
-    put(headers, &[(place.end - place.start, 8), (0, 8), (1, 8), (0, 8)]);
+    put(headers, &[(name as u64, 4), (kind.into(), 4), (0, word), (address, word), (place.start, word)]);
+    put(headers, &[(place.end - place.start, word), (0, 8), (1, word), (0, word)]);
 }
 
 /// Appends each value in this many little-endian bytes.

@@ -5,10 +5,12 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 
 use arbitrary::{Arbitrary, Unstructured};
-use unwinder::x86_64::Registers;
-use unwinder::{AddressSpace, CopiedStack, Mapping, StopReason, UnwindTable, Unwinder};
+use unwinder::{
+    AddressSpace, Architecture, CopiedStack, Mapping, Registers, StopReason, UnwindTable, Unwinder, x86,
+    x86_64,
+};
 
-use super::image::{TEXT, with_section};
+use super::image::{Class, TEXT, with_section};
 use super::{FRAMES, STACK, within_memory};
 
 /// Bytes held for each byte of input: an instruction may come of a single one.
@@ -22,6 +24,8 @@ const FUNCTION: u64 = 0x100;
 
 #[derive(Arbitrary, Debug)]
 struct Input {
+    /// Of 32-bit code, whose words are the lower halves of these.
+    is_narrow: bool,
     modules: Vec<Module>,
     registers: [Value; 17],
     words: Vec<Value>,
@@ -102,7 +106,7 @@ impl Value {
 }
 
 impl Instruction {
-    fn encode(&self, out: &mut Vec<u8>) {
+    fn encode(&self, word: usize, out: &mut Vec<u8>) {
         let register = |number: u8| number % 18;
         match self {
             Instruction::Advance(delta) => out.push(0x40 | delta & 0x3f),
@@ -115,7 +119,7 @@ impl Instruction {
             Instruction::CfaOffset(offset) => out.extend([0x0e, offset & 0x7f]),
             Instruction::CfaExpression(operations) => {
                 out.push(0x0f);
-                block(out, operations);
+                block(out, word, operations);
             }
             Instruction::Offset(number, offset) => out.extend([0x80 | register(*number), offset & 0x7f]),
             Instruction::OffsetSigned(number, offset) => {
@@ -128,11 +132,11 @@ impl Instruction {
             Instruction::Register(number, source) => out.extend([0x09, register(*number), register(*source)]),
             Instruction::Expression(number, operations) => {
                 out.extend([0x10, register(*number)]);
-                block(out, operations);
+                block(out, word, operations);
             }
             Instruction::ValExpression(number, operations) => {
                 out.extend([0x16, register(*number)]);
-                block(out, operations);
+                block(out, word, operations);
             }
             Instruction::Remember => out.push(0x0a),
             Instruction::Restore => out.push(0x0b),
@@ -143,7 +147,7 @@ impl Instruction {
 }
 
 impl Operation {
-    fn encode(&self, out: &mut Vec<u8>) {
+    fn encode(&self, word: usize, out: &mut Vec<u8>) {
         match self {
             Operation::Breg(register, offset) => {
                 out.push(0x70 + register % 17);
@@ -152,7 +156,7 @@ impl Operation {
             Operation::Literal(value) => out.push(0x30 + value % 32),
             Operation::Address(value) => {
                 out.push(0x03);
-                out.extend(value.word().to_le_bytes());
+                out.extend(&value.word().to_le_bytes()[..word]);
             }
             Operation::Deref => out.push(0x06),
             Operation::DerefSize(size) => out.extend([0x94, size % 9]),
@@ -175,10 +179,10 @@ fn leb(out: &mut Vec<u8>, value: i16) {
     out.extend([0x80 | value as u8, 0x80 | (value >> 7) as u8, (value >> 14) as u8 & 0x7f]);
 }
 
-fn block(out: &mut Vec<u8>, operations: &[Operation]) {
+fn block(out: &mut Vec<u8>, word: usize, operations: &[Operation]) {
     let mut bytes = Vec::new();
     for operation in operations {
-        operation.encode(&mut bytes);
+        operation.encode(word, &mut bytes);
     }
     // A length of two bytes holds 14 bits.
     bytes.truncate(0x3fff);
@@ -195,7 +199,7 @@ fn entry(section: &mut Vec<u8>, mut body: Vec<u8>) {
 
 impl Module {
     /// Its unwind section: one CIE, and an FDE for each function, with absolute addresses.
-    fn section(&self) -> Vec<u8> {
+    fn section(&self, word: usize) -> Vec<u8> {
         let mut section = Vec::new();
         let id: u32 = if self.is_debug_frame { u32::MAX } else { 0 };
         let mut common = id.to_le_bytes().to_vec();
@@ -207,19 +211,19 @@ impl Module {
             common.push(0);
         }
         for instruction in &self.common {
-            instruction.encode(&mut common);
+            instruction.encode(word, &mut common);
         }
         entry(&mut section, common);
         for (index, instructions) in self.functions.iter().enumerate() {
             let back = if self.is_debug_frame { 0 } else { section.len() as u32 + 4 };
             let mut function = back.to_le_bytes().to_vec();
-            function.extend((TEXT.start + index as u64 * FUNCTION).to_le_bytes());
-            function.extend(FUNCTION.to_le_bytes());
+            function.extend(&(TEXT.start + index as u64 * FUNCTION).to_le_bytes()[..word]);
+            function.extend(&FUNCTION.to_le_bytes()[..word]);
             if self.is_signal {
                 function.push(0);
             }
             for instruction in instructions {
-                instruction.encode(&mut function);
+                instruction.encode(word, &mut function);
             }
             entry(&mut section, function);
         }
@@ -231,15 +235,15 @@ fn module_at(index: u64) -> u64 {
     MODULES * (index + 1)
 }
 
-struct Space {
+struct Space<A: Architecture> {
     /// By index; `None` where code has no rules.
-    tables: Vec<Option<UnwindTable>>,
+    tables: Vec<Option<UnwindTable<A>>>,
     code: Vec<u8>,
     generation: Option<NonZeroU64>,
 }
 
-impl AddressSpace for Space {
-    fn lookup(&self, address: u64) -> Option<Mapping<'_>> {
+impl<A: Architecture> AddressSpace<A> for Space<A> {
+    fn lookup(&self, address: u64) -> Option<Mapping<'_, A>> {
         let index = (address / MODULES).checked_sub(1)?;
         let table = self.tables.get(usize::try_from(index).ok()?)?;
         let Range { start, end } = module_at(index)..module_at(index + 1);
@@ -267,15 +271,26 @@ pub(crate) fn run(data: &[u8]) {
 }
 
 fn walk(input: Input) {
+    let values = input.registers.map(Value::word);
+    if input.is_narrow {
+        let [ip, gprs @ ..] = values.map(|value| value as u32);
+        let gprs = *gprs.first_chunk().expect("more registers than 32-bit code has");
+        walk_of(Class::Elf32, input, x86::Registers::new(ip, gprs));
+    } else {
+        let [ip, gprs @ ..] = values;
+        walk_of(Class::Elf64, input, x86_64::Registers::new(ip, gprs));
+    }
+}
+
+fn walk_of<A: Architecture>(class: Class, input: Input, registers: Registers<A>) {
+    let word = class.word();
     let tables = input.modules.iter().map(|module| {
-        let file = with_section(&module.section(), module.is_debug_frame);
+        let file = with_section(class, &module.section(word), module.is_debug_frame);
         module.has_table.then(|| UnwindTable::from_elf(file.as_slice()).ok()).flatten()
     });
     let space = Space { tables: tables.collect(), code: input.code, generation: input.generation };
-    let values = input.registers.map(Value::word);
-    let [ip, gprs @ ..] = values;
-    let registers = Registers::new(ip, gprs);
-    let words: Vec<u8> = input.words.iter().flat_map(|value| value.word().to_le_bytes()).collect();
+    let words: Vec<u8> =
+        input.words.iter().flat_map(|value| value.word().to_le_bytes().into_iter().take(word)).collect();
     let base = registers.sp().wrapping_add_signed(input.base.into());
     let stack = CopiedStack::new(base, &words, input.absent);
     let mut unwinder = match input.depth {
@@ -288,8 +303,42 @@ fn walk(input: Input) {
         (frames, stop)
     };
     let (frames, stop) = walk();
+    let highest = u64::MAX >> (64 - 8 * word);
+    assert!(frames.iter().all(|frame| frame.address <= highest), "{frames:x?}");
     let most = if input.depth == 0 { *FRAMES.end() } else { input.depth.into() };
     assert!((1..=most).contains(&frames.len()), "{} frames", frames.len());
     assert!(stop != StopReason::DepthLimit || frames.len() == most, "{} frames", frames.len());
     assert_eq!(walk(), (frames, stop), "a walk depends on the one before");
+}
+
+#[cfg(test)]
+mod tests {
+    use unwinder::x86::X86;
+    use unwinder::x86_64::X86_64;
+
+    use super::*;
+
+    fn functions<A: Architecture>(class: Class, module: &Module) -> usize {
+        let file = with_section(class, &module.section(class.word()), module.is_debug_frame);
+        let table = UnwindTable::<A>::from_elf(file.as_slice()).unwrap();
+        table.compile_all();
+        assert_eq!(table.size_report().functions, table.size_report().functions_compiled);
+        table.size_report().rows
+    }
+
+    #[test]
+    fn made_files_have_the_rules_that_were_asked_for() {
+        for is_debug_frame in [false, true] {
+            let module = Module {
+                is_debug_frame,
+                return_address: 8,
+                is_signal: false,
+                common: vec![Instruction::DefCfa(4, 4), Instruction::Offset(8, 1)],
+                functions: vec![vec![Instruction::Advance(1), Instruction::CfaOffset(8)], Vec::new()],
+                has_table: true,
+            };
+            assert_eq!(functions::<X86_64>(Class::Elf64, &module), 3);
+            assert_eq!(functions::<X86>(Class::Elf32, &module), 3);
+        }
+    }
 }

@@ -10,6 +10,7 @@ use crate::corpus;
 
 mod aarch64;
 mod memory;
+mod x86;
 
 const CODE: u64 = 0x10_0000;
 const STACK: u64 = 0x7000_0000;

@@ -16,6 +16,7 @@ use crate::fuzzing::elf::run as use_file;
 use crate::fuzzing::image::{SECTION_ADDRESS, with_sections};
 
 mod aarch64;
+mod x86;
 
 /// A small program of ours that has been linked with libc's start files, and its runs' stacks.
 fn program() -> Option<&'static corpus::Run> {

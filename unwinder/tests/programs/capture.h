@@ -1,6 +1,6 @@
 /* Writes stacks to standard output: registers, the stack's bytes, and the chain of addresses as glibc's backtrace()
  * sees it. All words are 64 bits, little-endian:
- *   'S', name (32 bytes), ip, the registers in DWARF order up to the stack pointer or r15, stack base, stack length,
+ *   'S', name (32 bytes), ip, the registers in DWARF order up to the stack pointer, r15 or edi, stack base, stack length,
  *        bytes, chain length, addresses
  *   'C', address, length, bytes of code that is in no file
  *   'V', length, bytes of the vDSO
@@ -10,6 +10,7 @@
 #include <elf.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -48,6 +49,13 @@ static void put_registers(const ucontext_t *context) {
                                   REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
     for (int i = 0; i < 16; i++) put_word(context->uc_mcontext.gregs[order[i]]);
 }
+#elif defined(__i386__)
+#define IP(context) ((context)->uc_mcontext.gregs[REG_EIP])
+#define SP(context) ((context)->uc_mcontext.gregs[REG_ESP])
+static void put_registers(const ucontext_t *context) {
+    static const int order[8] = {REG_EAX, REG_ECX, REG_EDX, REG_EBX, REG_ESP, REG_EBP, REG_ESI, REG_EDI};
+    for (int i = 0; i < 8; i++) put_word((uint32_t)context->uc_mcontext.gregs[order[i]]);
+}
 #elif defined(__aarch64__)
 #define IP(context) ((context)->uc_mcontext.pc)
 #define SP(context) ((context)->uc_mcontext.sp)
@@ -68,16 +76,16 @@ static void put_stack(const char *name, const ucontext_t *context, void *const *
     char padded[32] = {0};
     strncpy(padded, name, sizeof padded - 1);
     uintptr_t base = SP(context);
-    uintptr_t top = stack_top ? stack_top : (uintptr_t)__libc_stack_end + 8;
+    uintptr_t top = stack_top ? stack_top : (uintptr_t)__libc_stack_end + sizeof(void *);
     put_word('S');
     put(padded, sizeof padded);
-    put_word(IP(context));
+    put_word((uintptr_t)IP(context));
     put_registers(context);
     put_word(base);
     put_word(top - base);
     put((void *)base, top - base);
     put_word(length);
-    put(chain, 8 * length);
+    for (int i = 0; i < length; i++) put_word((uintptr_t)chain[i]);
 }
 
 /* This function's own stack: its callers, as backtrace() finds them. */
@@ -107,7 +115,7 @@ static void put_maps(void) {
     static char text[1 << 20];
     const char *vdso = (const char *)getauxval(AT_SYSINFO_EHDR);
     if (vdso) {
-        const Elf64_Ehdr *header = (const Elf64_Ehdr *)vdso;
+        const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)vdso;
         size_t length = header->e_shoff + (size_t)header->e_shentsize * header->e_shnum;
         put_word('V');
         put_word(length);

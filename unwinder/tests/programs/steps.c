@@ -47,7 +47,11 @@ int main(void) {
     backtrace(warm, 8);
     sigaction(SIGTRAP, &action, NULL);
     working = 1;
+#if defined(__x86_64__)
     __asm__ volatile("pushf\n orl $0x100, (%%rsp)\n popf" ::: "memory", "cc");
+#elif defined(__i386__)
+    __asm__ volatile("pushf\n orl $0x100, (%%esp)\n popf" ::: "memory", "cc");
+#endif
     work();
     working = 0;
     __asm__ volatile("nop");

@@ -66,16 +66,20 @@ static NOINLINE void huge_frame(void) {
 NOINLINE void clobber_and_capture(const char *name) {
 #if defined(__x86_64__)
     register long a __asm__("rbx") = sink, b __asm__("r12") = sink, c __asm__("r13") = sink, d __asm__("r14") = sink;
+#elif defined(__i386__)
+    register long a __asm__("ebx") = sink, b __asm__("esi") = sink, c __asm__("edi") = sink, d = sink;
 #elif defined(__aarch64__)
     register long a __asm__("x19") = sink, b __asm__("x20") = sink, c __asm__("x21") = sink, d __asm__("x28") = sink;
 #endif
-    __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d));
+    __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+g"(d));
     capture(name);
-    __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d));
+    __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+g"(d));
     sink = a + b + c + d;
 }
 #if defined(__x86_64__)
 #include "outer_x86_64.h"
+#elif defined(__i386__)
+#include "outer_x86.h"
 #elif defined(__aarch64__)
 #include "outer_aarch64.h"
 #endif

@@ -65,7 +65,8 @@ pub(super) fn of(need: Need) -> Vec<Requirement> {
             needed
         }
         Need::Tests => {
-            vec![c_compiler(), cxx_compiler(), mingw(), clang(), lld(), binutils(), xz(), perf(), go()]
+            let native = [c_compiler(), cxx_compiler(), clang(), binutils(), xz(), perf(), go()];
+            native.into_iter().chain([i686_c(), i686_cxx(), mingw(), lld()]).collect()
         }
         Need::Browser => vec![chromium(), node(), npm()],
         Need::Lints => vec![bpf_clippy()],
@@ -76,6 +77,9 @@ pub(super) fn of(need: Need) -> Vec<Requirement> {
 const NIGHTLY: Elsewhere = Elsewhere::Command("rustup toolchain install nightly --component rust-src");
 const AARCH64: Elsewhere = Elsewhere::Command("rustup target add aarch64-unknown-linux-gnu");
 const WINDOWS: Elsewhere = Elsewhere::Command("rustup target add x86_64-pc-windows-gnu");
+const I686: Elsewhere = Elsewhere::Command(
+    "# install gcc and g++ for i686-linux-gnu, with the libraries of their programs in /usr/i686-linux-gnu/lib",
+);
 const LLVM: Elsewhere = Elsewhere::Package { dnf: "llvm-devel", pacman: "llvm" };
 
 fn c_compiler() -> Requirement {
@@ -219,6 +223,24 @@ fn go() -> Requirement {
         check: Check::Program("go"),
         debian: &["golang-go"],
         elsewhere: Elsewhere::Package { dnf: "golang", pacman: "go" },
+    }
+}
+
+fn i686_c() -> Requirement {
+    Requirement {
+        name: "a C compiler for 32-bit x86",
+        check: Check::File("/usr/i686-linux-gnu/lib/libc.so.6"),
+        debian: &["gcc-i686-linux-gnu", "libc6-dev-i386-cross"],
+        elsewhere: I686,
+    }
+}
+
+fn i686_cxx() -> Requirement {
+    Requirement {
+        name: "a C++ compiler for 32-bit x86",
+        check: Check::Program("i686-linux-gnu-g++"),
+        debian: &["g++-i686-linux-gnu"],
+        elsewhere: I686,
     }
 }
 

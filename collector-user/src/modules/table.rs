@@ -1,0 +1,61 @@
+//! The unwind table of a file, whichever of the architectures it is of that processes on one machine have.
+
+use std::cell::OnceCell;
+
+use object::read::{FileKind, ReadRef};
+use unwinder::x86::X86;
+use unwinder::x86_64::X86_64;
+use unwinder::{Architecture, UnwindTable};
+
+/// An unwind table.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one a file, and nearly all are of the larger kind")]
+pub enum Table {
+    /// Of an ELF file for x86-64.
+    X86_64(UnwindTable<X86_64>),
+    /// Of one for 32-bit x86, which Linux runs beside the others.
+    X86(UnwindTable<X86>),
+}
+
+/// An architecture whose processes are recorded.
+pub trait Recorded: Architecture {
+    /// The table, if it is of this architecture.
+    fn of(table: &Table) -> Option<&UnwindTable<Self>>;
+}
+
+impl Recorded for X86_64 {
+    fn of(table: &Table) -> Option<&UnwindTable<Self>> {
+        match table {
+            Table::X86_64(table) => Some(table),
+            Table::X86(_) => None,
+        }
+    }
+}
+
+impl Recorded for X86 {
+    fn of(table: &Table) -> Option<&UnwindTable<Self>> {
+        match table {
+            Table::X86(table) => Some(table),
+            Table::X86_64(_) => None,
+        }
+    }
+}
+
+impl Table {
+    /// The table of an ELF file; `debug` is asked for its debug file where that is needed. `None` for what is no ELF file,
+    /// one of another architecture, or one without rules.
+    pub(super) fn read<'d, 'e, R: ReadRef<'d>, D: ReadRef<'e>>(
+        data: R,
+        debug: impl FnOnce() -> Option<D>,
+    ) -> Option<Self> {
+        match FileKind::parse(data).ok()? {
+            FileKind::Elf32 => UnwindTable::from_elf_with_debug(data, debug).map(Table::X86).ok(),
+            _ => UnwindTable::from_elf_with_debug(data, debug).map(Table::X86_64).ok(),
+        }
+    }
+
+    /// That of an image in memory, which is known by now.
+    pub(super) fn known(image: Option<&[u8]>) -> OnceCell<Option<Self>> {
+        OnceCell::from(image.and_then(|image| Self::read(image, || None::<&[u8]>)))
+    }
+}
