@@ -15,11 +15,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use object::{Object, ObjectSegment};
 use tempfile::TempDir;
 use unwinder::x86_64::X86_64;
-use unwinder::{AddressSpace, CopiedStack, Mapping, Registers, UnwindTable};
+use unwinder::{AddressSpace, Mapping, Registers, UnwindTable};
 
 pub(crate) use platform::Platform;
+pub(crate) use stacks::Stacks;
 
 mod platform;
+mod stacks;
 
 /// A stack as a program captured it of itself.
 #[derive(Debug)]
@@ -28,13 +30,15 @@ pub(crate) struct Captured<A: Platform = X86_64> {
     pub(crate) registers: Registers<A>,
     pub(crate) base: u64,
     pub(crate) bytes: Vec<u8>,
+    /// Stacks elsewhere that a signal interrupted, with their addresses.
+    others: Vec<(u64, Vec<u8>)>,
     /// Every frame's address, innermost first, as glibc's `backtrace()` found them.
     pub(crate) chain: Vec<u64>,
 }
 
 impl<A: Platform> Captured<A> {
-    pub(crate) fn stack(&self) -> CopiedStack<'_> {
-        CopiedStack::new(self.base, &self.bytes, 0)
+    pub(crate) fn stack(&self) -> Stacks<'_> {
+        Stacks::new(self.base, &self.bytes, &self.others)
     }
 }
 
@@ -265,7 +269,8 @@ fn captured<A: Platform>(words: &mut Words<'_>) -> Captured<A> {
     let base = words.word();
     let bytes = words.sized().to_vec();
     let length = words.word();
-    Captured { name, registers, base, bytes, chain: (0..length).map(|_| words.word()).collect() }
+    let others = Vec::new();
+    Captured { name, registers, base, bytes, others, chain: (0..length).map(|_| words.word()).collect() }
 }
 
 fn modules<A: Platform>(maps: &str, vdso: &[u8]) -> Vec<Module<A>> {

@@ -90,7 +90,7 @@ fn unpacked(path: &Path) -> Vec<u8> {
 fn load(path: &Path, files: &mut Files) -> Fixture {
     let name = path.file_stem().unwrap().to_string_lossy().into_owned();
     let mut fixture = Fixture { name, witness: String::new(), runs: Vec::new(), names: BTreeMap::new() };
-    let mut pages = BTreeMap::new();
+    let (mut pages, mut others) = (BTreeMap::new(), Vec::new());
     let bytes = unpacked(path);
     let mut words = Words(&bytes);
     while !words.0.is_empty() {
@@ -107,9 +107,11 @@ fn load(path: &Path, files: &mut Files) -> Fixture {
                 let (address, code) = (words.word(), words.sized().to_vec());
                 pages.insert(address, code);
             }
+            Ok(b'T') => others.push((words.word(), words.sized().to_vec())),
             Ok(b'S') => {
                 let run = fixture.runs.last_mut().expect("mappings before the first sample");
-                run.stacks.push(captured(&mut words));
+                let others = std::mem::take(&mut others);
+                run.stacks.push(Captured { others, ..captured(&mut words) });
             }
             other => panic!("{}: unknown record {other:?}", path.display()),
         }
