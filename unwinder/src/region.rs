@@ -55,6 +55,7 @@ impl Region {
 }
 
 /// Asks `space` for the region around `address`: the mapping without what lies outside of its file's text.
+#[inline(never)]
 pub(crate) fn find<A: Architecture, S: AddressSpace<A>>(space: &S, address: u64) -> Found<'_, A> {
     let nothing = Region { start: address, length: 1, content: Content::Unmapped };
     // A mapping that does not contain the address asked for would be an answer to another question.
@@ -103,9 +104,11 @@ impl RegionMemory {
         let Some(generation) = generation.map(NonZeroU64::get) else { return find(space, address).region };
         let mixed = (address >> 16 ^ generation.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let entry = &mut self.entries[(mixed >> 57) as usize % MEMORY];
-        if entry.0 != generation || !entry.1.contains(address) {
-            *entry = (generation, find(space, address).region);
+        if entry.0 == generation && entry.1.contains(address) {
+            return entry.1;
         }
-        entry.1
+        let found = find(space, address).region;
+        *entry = (generation, found);
+        found
     }
 }

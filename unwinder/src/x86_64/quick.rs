@@ -1,6 +1,8 @@
 //! A quick step: from (ip, sp, bp) to the caller's, by the rules that nearly all code has, and by guesses where there
 //! is no rule.
 
+use std::hint::cold_path;
+
 use super::rule::{Quick, SavedBase};
 use crate::memory::read_slot;
 use crate::prologue::Prologue;
@@ -58,7 +60,11 @@ impl arch::Core for Core {
     fn caller<M: StackMemory>(self, rule: Quick, stack: &M) -> Result<Core, StopReason> {
         match rule {
             Quick::FromSp { offset, base } => self.step(self.sp, offset, base, stack),
-            Quick::FromBp { offset, base } => self.step(self.bp, offset, base, stack),
+            Quick::FromBp { offset, base } => {
+                // A branch, not a choice of one of two values: what is above `sp` need not wait for `bp` then.
+                cold_path();
+                self.step(self.bp, offset, base, stack)
+            }
         }
     }
 
