@@ -1,4 +1,4 @@
-//! One file's unwind rules: made once, shared by all processes and threads, compiled by function when first asked.
+//! One file's unwind rules: made once, shared by all processes and threads, compiled by function when asked for often enough.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
