@@ -2,6 +2,15 @@
 //!
 //! The key is the table's identity and the address relative to the table's text, never the address in a process, so
 //! processes that map one file share entries and never confuse them.
+//!
+//! For each entry the cache also remembers where the rule of the next frame was found the last time. A walk applies what it
+//! finds there while the return address, which confirms it, is still on its way from memory: the steps of a stack that
+//! goes as one before wait for nothing but the loads of the entries themselves.
+//!
+//! ```text
+//!  entries   | key, rule | key, rule | key, rule | ...      by the hash of the key
+//!  next      |     2     |     0     |     1     | ...      the entry that came behind this one
+//! ```
 
 use crate::Architecture;
 use crate::rule::{Rule, RuleOf};
@@ -27,8 +36,19 @@ impl CacheKey {
 
     /// Fibonacci hashing: the top bits of a product with 2^64 / phi depend on all bits of the key.
     #[inline]
-    fn slot(self) -> usize {
-        (self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> SHIFT) as usize
+    fn slot(self) -> Slot {
+        Slot((self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> SHIFT) as u16)
+    }
+}
+
+/// The place of an entry.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Slot(u16);
+
+impl Slot {
+    #[inline]
+    fn index(self) -> usize {
+        usize::from(self.0) % ENTRIES
     }
 }
 
@@ -41,6 +61,16 @@ struct Entry<A: Architecture> {
 #[derive(Debug)]
 pub(crate) struct RuleCache<A: Architecture> {
     entries: Box<[Entry<A>; ENTRIES]>,
+    next: Box<[Slot; ENTRIES]>,
+}
+
+/// `value` for each entry.
+#[allow(clippy::unnecessary_box_returns, reason = "a debug build would put the array on the stack")]
+fn of_each<T: Copy>(value: T) -> Box<[T; ENTRIES]> {
+    match vec![value; ENTRIES].into_boxed_slice().try_into() {
+        Ok(array) => array,
+        Err(_) => unreachable!("the slice was made with exactly this length"),
+    }
 }
 
 impl<A: Architecture> RuleCache<A> {
@@ -49,25 +79,41 @@ impl<A: Architecture> RuleCache<A> {
 
     pub(crate) fn new() -> Self {
         let () = Self::ENTRY_SIZE;
-        // Key 0 is no table's: an empty entry never hits. Made on the heap, for a debug build would otherwise put
-        // the array on the stack first.
-        let empty = vec![Entry { key: CacheKey(0), rule: Rule::Missing }; ENTRIES].into_boxed_slice();
-        match empty.try_into() {
-            Ok(entries) => RuleCache { entries },
-            Err(_) => unreachable!("the slice was made with exactly this length"),
-        }
+        // Key 0 is no table's: an empty entry never hits.
+        let empty = Entry { key: CacheKey(0), rule: Rule::Missing };
+        RuleCache { entries: of_each(empty), next: of_each(Slot::default()) }
     }
 
-    /// The cached rule of `key`, or else the one that `compute` gives, which is kept. `compute` may have none, and
-    /// then nothing is kept.
+    /// The rule of `key`, if it is where the one behind `last` was.
     #[inline]
-    pub(crate) fn rule(&mut self, key: CacheKey, compute: impl FnOnce() -> Option<RuleOf<A>>) -> RuleOf<A> {
-        let entry = &mut self.entries[key.slot() % ENTRIES];
+    pub(crate) fn foretold(&self, key: CacheKey, last: Slot) -> Option<(RuleOf<A>, Slot)> {
+        // Which entry this is must not depend on the key, or nothing is gained.
+        let slot = self.next[last.index()];
+        let entry = &self.entries[slot.index()];
+        (entry.key == key).then_some((entry.rule, slot))
+    }
+
+    /// The cached rule of `key`, or else the one that `compute` gives, which is kept, and where it is. `compute` may have
+    /// none, and then nothing is kept.
+    #[inline]
+    pub(crate) fn rule(
+        &mut self,
+        key: CacheKey,
+        compute: impl FnOnce() -> Option<RuleOf<A>>,
+    ) -> (RuleOf<A>, Slot) {
+        let slot = key.slot();
+        let entry = &mut self.entries[slot.index()];
         if entry.key != key {
-            let Some(rule) = compute() else { return Rule::Missing };
+            let Some(rule) = compute() else { return (Rule::Missing, slot) };
             *entry = Entry { key, rule };
         }
-        entry.rule
+        (entry.rule, slot)
+    }
+
+    /// The rule in `slot` is behind that in `last`, and will be foretold there.
+    #[inline]
+    pub(crate) fn foretell(&mut self, last: Slot, slot: Slot) {
+        self.next[last.index()] = slot;
     }
 }
 
@@ -80,11 +126,41 @@ mod tests {
     #[test]
     fn the_same_address_in_two_tables_is_two_entries() {
         let mut cache = RuleCache::<X86_64>::new();
-        assert_eq!(cache.rule(CacheKey::new(1, 0x1000), || Some(Rule::Root)), Rule::Root);
-        assert_eq!(cache.rule(CacheKey::new(2, 0x1000), || Some(Rule::Missing)), Rule::Missing);
-        assert_eq!(cache.rule(CacheKey::new(1, 0x1000), || Some(Rule::Root)), Rule::Root);
-        assert_eq!(cache.rule(CacheKey::new(2, 0x1000), || Some(Rule::Unsupported)), Rule::Missing);
-        assert_eq!(cache.rule(CacheKey::new(3, 0), || None), Rule::Missing);
-        assert_eq!(cache.rule(CacheKey::new(3, 0), || Some(Rule::Root)), Rule::Root);
+        let mut rule = |table, relative, rule| cache.rule(CacheKey::new(table, relative), || rule).0;
+        assert_eq!(rule(1, 0x1000, Some(Rule::Root)), Rule::Root);
+        assert_eq!(rule(2, 0x1000, Some(Rule::Missing)), Rule::Missing);
+        assert_eq!(rule(1, 0x1000, Some(Rule::Root)), Rule::Root);
+        assert_eq!(rule(2, 0x1000, Some(Rule::Unsupported)), Rule::Missing);
+        assert_eq!(rule(3, 0, None), Rule::Missing);
+        assert_eq!(rule(3, 0, Some(Rule::Root)), Rule::Root);
+    }
+
+    #[test]
+    fn what_is_foretold_is_of_the_key_that_was_asked_for() {
+        let mut cache = RuleCache::<X86_64>::new();
+        let rule_of = |address: u32| match address % 3 {
+            0 => Rule::Root,
+            1 => Rule::Unsupported,
+            _ => Rule::Missing,
+        };
+        let (mut state, mut foretold) = (1_u32, 0);
+        // More keys than entries, the second half of a walk always the same.
+        for _ in 0..20_000 {
+            let (_, mut last) = cache.rule(CacheKey::new(1, 0), || Some(rule_of(0)));
+            for depth in 0..8 {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let address = if depth < 4 { state >> 16 } else { depth };
+                let key = CacheKey::new(1, address);
+                let (rule, slot) =
+                    cache.foretold(key, last).inspect(|_| foretold += 1).unwrap_or_else(|| {
+                        let (rule, slot) = cache.rule(key, || Some(rule_of(address)));
+                        cache.foretell(last, slot);
+                        (rule, slot)
+                    });
+                assert_eq!(rule, rule_of(address));
+                last = slot;
+            }
+        }
+        assert!(foretold > 50_000, "{foretold}");
     }
 }

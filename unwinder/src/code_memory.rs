@@ -35,17 +35,13 @@ impl Key {
     }
 }
 
-/// One of the caches.
-#[derive(Debug)]
+/// One of the caches; its memory is taken when there is something to remember.
+#[derive(Debug, Default)]
 struct Cache<T> {
     entries: Box<[(Key, T)]>,
 }
 
 impl<T: Copy + Default> Cache<T> {
-    fn new() -> Self {
-        Cache { entries: vec![(Key::EMPTY, T::default()); ENTRIES].into_boxed_slice() }
-    }
-
     #[inline]
     fn get(&self, key: Key) -> Option<T> {
         let (known, value) = self.entries.get(key.slot())?;
@@ -53,6 +49,9 @@ impl<T: Copy + Default> Cache<T> {
     }
 
     fn set(&mut self, key: Key, value: T) {
+        if self.entries.is_empty() {
+            self.entries = vec![(Key::EMPTY, T::default()); ENTRIES].into_boxed_slice();
+        }
         if let Some(entry) = self.entries.get_mut(key.slot()) {
             *entry = (key, value);
         }
@@ -64,7 +63,7 @@ impl<T: Copy + Default> Cache<T> {
 }
 
 /// What code told earlier walks.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct CodeMemory {
     ways_out: Cache<WayOut>,
     sites: Cache<Site>,
@@ -72,10 +71,6 @@ pub(crate) struct CodeMemory {
 }
 
 impl CodeMemory {
-    pub(crate) fn new() -> Self {
-        CodeMemory { ways_out: Cache::new(), sites: Cache::new(), prologues: Cache::new() }
-    }
-
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         self.ways_out.clear();

@@ -4,7 +4,7 @@
 //! profiler, a debugger and a crash reporter call it the same way:
 //!
 //! 1. Make one [`UnwindTable`] per file ([`UnwindTable::from_elf`], [`UnwindTable::from_pe`]) and share it by `Arc`
-//!    between all processes that map the file. An ELF file's rules are compiled when an address asks for them.
+//!    between all processes that map the file. An ELF file's rules are read when an address asks for them.
 //! 2. Implement [`AddressSpace`] for a process: a binary search from address to [`Mapping`], and if the process' state
 //!    has a number, [`AddressSpace::generation`], which saves short stacks most of those searches.
 //! 3. Wrap the copied stack in [`CopiedStack`], or implement [`StackMemory`] over memory that can be read live.

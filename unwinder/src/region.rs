@@ -55,6 +55,7 @@ impl Region {
 }
 
 /// Asks `space` for the region around `address`: the mapping without what lies outside of its file's text.
+#[inline(never)]
 pub(crate) fn find<A: Architecture, S: AddressSpace<A>>(space: &S, address: u64) -> Found<'_, A> {
     let nothing = Region { start: address, length: 1, content: Content::Unmapped };
     // A mapping that does not contain the address asked for would be an answer to another question.
@@ -102,10 +103,12 @@ impl RegionMemory {
     ) -> Region {
         let Some(generation) = generation.map(NonZeroU64::get) else { return find(space, address).region };
         let entry = self.entry(generation, address);
-        if entry.0 != generation || !entry.1.contains(address) {
-            *entry = (generation, find(space, address).region);
+        if entry.0 == generation && entry.1.contains(address) {
+            return entry.1;
         }
-        entry.1
+        let found = find(space, address).region;
+        *entry = (generation, found);
+        found
     }
 
     /// Whether `address` is mapped. Nothing is forgotten for one that is not: most words on a stack are none.

@@ -8,7 +8,7 @@
 use std::num::NonZeroU64;
 
 use crate::arch::{Core, LONGEST_CODE};
-use crate::cache::{CacheKey, RuleCache};
+use crate::cache::{CacheKey, RuleCache, Slot};
 use crate::code::{Code, WayOut, code_before, is_signal_return};
 use crate::code_memory::CodeMemory;
 use crate::general::{GeneralStep, Known};
@@ -50,7 +50,7 @@ impl<A: Architecture> Unwinder<A> {
         Unwinder {
             cache: RuleCache::new(),
             memory: RegionMemory::new(),
-            code: CodeMemory::new(),
+            code: CodeMemory::default(),
             depth_limit,
         }
     }
@@ -78,7 +78,7 @@ impl<A: Architecture> Unwinder<A> {
             space,
             generation: space.generation(),
             stack,
-            region: Region::NOWHERE,
+            place: Place { region: Region::NOWHERE, slot: Slot::default() },
             depth_limit: self.depth_limit,
             by_frame_pointer: false,
         };
@@ -119,6 +119,13 @@ struct Caller<A: Architecture> {
     switched: bool,
 }
 
+/// Where the last address that was looked up lies, in the process and in the cache.
+#[derive(Clone, Copy)]
+struct Place {
+    region: Region,
+    slot: Slot,
+}
+
 struct Walk<'w, A: Architecture, S, M> {
     cache: &'w mut RuleCache<A>,
     memory: &'w mut RegionMemory,
@@ -126,8 +133,7 @@ struct Walk<'w, A: Architecture, S, M> {
     space: &'w S,
     generation: Option<NonZeroU64>,
     stack: &'w M,
-    /// Where the last address that was looked up lies.
-    region: Region,
+    place: Place,
     depth_limit: usize,
     /// The last guess was by a frame pointer.
     by_frame_pointer: bool,
@@ -139,21 +145,17 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
     fn quick_pass(&mut self, initial: &Registers<A>, visit: &mut impl FnMut(Frame)) -> Pass {
         let mut core = initial.core();
         let mut frame = Frame { address: core.ip(), kind: FrameKind::Ip, heuristic: false };
-        let mut switched = false;
-        for visited in 1..=self.depth_limit {
+        let mut visited = 0;
+        while visited < self.depth_limit {
+            visited += 1;
             visit(frame);
-            if switched {
-                return Pass::Stopped(StopReason::SwitchedStack);
-            }
-            let rule = self.rule_at(frame.lookup_address());
-            if let Rule::Quick(rule) = rule {
-                core = match core.caller(rule, self.stack) {
-                    Ok(caller) if caller.ip() == 0 => return Pass::Stopped(StopReason::Root),
-                    Ok(caller) => caller,
-                    Err(reason) => return Pass::Stopped(reason),
-                };
-                frame = Frame { address: core.ip(), kind: FrameKind::ReturnAddress, heuristic: false };
-                continue;
+            let first = self.rule_at(frame.lookup_address());
+            let rule = match self.quick_steps(first, &mut core, &mut visited, visit) {
+                Ok(rule) => rule,
+                Err(reason) => return Pass::Stopped(reason),
+            };
+            if matches!(first, Rule::Quick(_)) {
+                frame = returned_to(core);
             }
             if rule == Rule::Missing
                 && let Some(way_out) = self.code.way_out(self.generation, frame.address, frame.kind)
@@ -170,13 +172,46 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
                 Ok(caller) => {
                     core = caller.registers.core();
                     frame = Frame { address: core.ip(), kind: caller.kind, heuristic: caller.heuristic };
-                    switched = caller.switched;
+                    if caller.switched && visited < self.depth_limit {
+                        visit(frame);
+                        return Pass::Stopped(StopReason::SwitchedStack);
+                    }
                 }
                 Err(Halt::Stop(reason)) => return Pass::Stopped(reason),
                 Err(Halt::NeedsAllRegisters) => return Pass::NeedsAllRegisters { visited },
             }
         }
         Pass::Stopped(StopReason::DepthLimit)
+    }
+
+    /// Goes on from the frame of `core`, whose rule is `first`, as long as rules are quick. What comes out is the rule, then of
+    /// the frame of `core` again, that takes another step.
+    #[inline]
+    fn quick_steps(
+        &mut self,
+        first: RuleOf<A>,
+        core: &mut A::Core,
+        visited: &mut usize,
+        visit: &mut impl FnMut(Frame),
+    ) -> Result<RuleOf<A>, StopReason> {
+        // In registers, as is all that the loop needs.
+        let (mut at, mut place, mut rule) = (*core, self.place, first);
+        let mut left = self.depth_limit - *visited;
+        while let Rule::Quick(quick) = rule {
+            at = at.caller(quick, self.stack)?;
+            if at.ip() == 0 {
+                return Err(StopReason::Root);
+            }
+            left = left.checked_sub(1).ok_or(StopReason::DepthLimit)?;
+            let frame = returned_to(at);
+            visit(frame);
+            rule = self.rule_from(&mut place, frame.lookup_address());
+        }
+        if rule == Rule::Root {
+            return Err(StopReason::Root);
+        }
+        (*core, self.place, *visited) = (at, place, self.depth_limit - left);
+        Ok(rule)
     }
 
     /// Restores every register. The first `visited` frames were handed out before.
@@ -215,15 +250,44 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
     }
 
     /// The rule at an address, [`Rule::Missing`] where no table says anything.
-    #[inline]
+    #[inline(never)]
     fn rule_at(&mut self, address: u64) -> RuleOf<A> {
-        if !self.region.contains(address) {
-            self.region = self.memory.region(self.space, self.generation, address);
+        let mut region = self.place.region;
+        let key = self.key_at(&mut region, address);
+        self.place.region = region;
+        let Some(key) = key else { return Rule::Missing };
+        let (rule, slot) = self.looked_up(key, address);
+        self.place.slot = slot;
+        rule
+    }
+
+    /// The same, for a walk that goes on from `place`, which stays in registers where this is part of its loop.
+    #[allow(clippy::inline_always, reason = "a call would take a third of a step, and `place` to memory")]
+    #[inline(always)]
+    fn rule_from(&mut self, place: &mut Place, address: u64) -> RuleOf<A> {
+        let Some(key) = self.key_at(&mut place.region, address) else { return Rule::Missing };
+        let (rule, slot) = self.cache.foretold(key, place.slot).unwrap_or_else(|| {
+            let found = self.looked_up(key, address);
+            self.cache.foretell(place.slot, found.1);
+            found
+        });
+        place.slot = slot;
+        rule
+    }
+
+    /// The cache's key of an address, which `region` contains then.
+    #[inline]
+    fn key_at(&mut self, region: &mut Region, address: u64) -> Option<CacheKey> {
+        if !region.contains(address) {
+            *region = self.memory.region(self.space, self.generation, address);
         }
-        match self.region.key(address) {
-            Some(key) => self.cache.rule(key, || compiled_rule(self.space, address, key)),
-            None => Rule::Missing,
-        }
+        region.key(address)
+    }
+
+    /// The rule of the key of `address`, and where in the cache it is.
+    #[inline(never)]
+    fn looked_up(&mut self, key: CacheKey, address: u64) -> (RuleOf<A>, Slot) {
+        self.cache.rule(key, || compiled_rule(self.space, address, key))
     }
 
     fn full_step(&mut self, frame: Frame, registers: &Registers<A>, known: Known) -> Result<Caller<A>, Halt> {
@@ -365,7 +429,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         core: A::Core,
         way_out: Option<WayOut>,
     ) -> Result<A::Core, StopReason> {
-        let mapped = self.region.is_mapped();
+        let mapped = self.place.region.is_mapped();
         // A chain of frame pointers ends in a zero, by which runtimes mark the first frame of the stacks they make.
         let chain_ended = frame.heuristic && self.by_frame_pointer && core.frame_pointer() == 0;
         if mapped && (chain_ended || self.is_bottom(core)) {
@@ -382,6 +446,12 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         }
         Ok(caller)
     }
+}
+
+/// The frame of a caller that a quick step led to.
+#[inline]
+fn returned_to(core: impl Core) -> Frame {
+    Frame { address: core.ip(), kind: FrameKind::ReturnAddress, heuristic: false }
 }
 
 /// The rule that the table of `address` has for it; `None` if that table is not the one that `key` names (an address

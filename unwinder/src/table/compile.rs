@@ -1,9 +1,12 @@
 //! Runs the call frame instructions of one FDE and hands out its rows: every CFA instruction of DWARF 5, section 6.4.2,
 //! and the GNU extensions of it.
 
+use std::ops::Range;
+
 use super::bytes::Bytes;
 use super::entries::{Cie, Fde, fde_at, pointer};
 use super::row::{CfaRule, ExpressionSpan, RegisterNumber, RegisterRule, Row};
+use super::rows::MAX_GLANCES;
 use super::rules::{Saved, Traits};
 use super::sections::FrameSections;
 use crate::Architecture;
@@ -34,15 +37,21 @@ const KEPT: usize = 8;
 pub(crate) struct Scratch<A: Architecture> {
     remembered: Vec<Row<A>>,
     cies: [Option<(usize, Cie<A>)>; KEPT],
-    /// Bytes that further FDEs may have.
+    /// Bytes that further FDEs may have of which all rows are kept, and those of which one is looked at.
     budget: usize,
+    glances: usize,
 }
 
 impl<A: Architecture> Scratch<A> {
     /// For the FDEs of one section of this size. They lie beside each other, so together they have no more bytes; but an
     /// index can name FDEs within FDEs, whose rows would grow with the square of their number.
     pub(crate) fn new(section_size: usize) -> Self {
-        Scratch { remembered: Vec::new(), cies: [const { None }; KEPT], budget: section_size }
+        Scratch {
+            remembered: Vec::new(),
+            cies: [const { None }; KEPT],
+            budget: section_size,
+            glances: section_size.saturating_mul(MAX_GLANCES as usize),
+        }
     }
 }
 
@@ -61,7 +70,7 @@ fn cie<'c, A: Architecture>(
             return Err(Malformed);
         }
         remembered.clear();
-        let emit = |_, _, _: &Row<A>| {};
+        let emit = |_: Range<u64>, _, _: &Row<A>| {};
         let mut program =
             Program { section, cie: &cie, row: Row::EMPTY, remembered, location: 0, covered: None, emit };
         program.run(instructions)?;
@@ -71,27 +80,65 @@ fn cie<'c, A: Architecture>(
     kept.as_ref().map(|(_, cie)| cie).ok_or(Malformed)
 }
 
-/// Calls `emit` with the distance from the function's start and the row that holds from there, in ascending order;
-/// a row of the same distance replaces the one before.
+/// Calls `emit` with each row and the distances from the function's start at which it holds, in ascending order.
 pub(crate) fn run<A: Architecture>(
     section: &FrameSections,
     offset: u32,
-    Scratch { remembered, cies, budget }: &mut Scratch<A>,
-    emit: impl FnMut(u64, Traits, &Row<A>),
+    scratch: &mut Scratch<A>,
+    emit: impl FnMut(Range<u64>, Traits, &Row<A>),
 ) -> Result<Covered, Malformed> {
     let (cie_offset, body) = fde_at(section, offset as usize)?;
+    let Scratch { remembered, cies, budget, .. } = scratch;
     *budget = budget.checked_sub(body.remaining()).ok_or(Malformed)?;
     let cie = cie(cies, remembered, section, cie_offset)?;
     let fde = Fde::parse(section, cie, body)?;
-    let covered = Covered { start: fde.start, end: fde.end };
+    Ok(run_fde(section, cie, &fde, remembered, u64::MAX, emit))
+}
+
+/// [`run`] for the row that holds at `distance` alone, as far as that is.
+pub(crate) fn run_to<A: Architecture>(
+    section: &FrameSections,
+    offset: u32,
+    scratch: &mut Scratch<A>,
+    distance: u32,
+    use_row: impl FnOnce(Traits, &Row<A>),
+) -> Result<Covered, Malformed> {
+    let (cie_offset, body) = fde_at(section, offset as usize)?;
+    let Scratch { remembered, cies, glances, .. } = scratch;
+    *glances = glances.checked_sub(body.remaining()).ok_or(Malformed)?;
+    let cie = cie(cies, remembered, section, cie_offset)?;
+    let fde = Fde::parse(section, cie, body)?;
+    let distance = u64::from(distance);
+    let mut use_row = Some(use_row);
+    Ok(run_fde(section, cie, &fde, remembered, distance, |holds, traits, row| {
+        if holds.contains(&distance)
+            && let Some(use_row) = use_row.take()
+        {
+            use_row(traits, row);
+        }
+    }))
+}
+
+/// Runs the program of an FDE up to the row that holds at the distance `to`.
+fn run_fde<A: Architecture>(
+    section: &FrameSections,
+    cie: &Cie<A>,
+    fde: &Fde<'_>,
+    remembered: &mut Vec<Row<A>>,
+    to: u64,
+    emit: impl FnMut(Range<u64>, Traits, &Row<A>),
+) -> Covered {
     remembered.clear();
+    let covered = Covered { start: fde.start, end: fde.end };
+    let end = covered.end.min(covered.start.saturating_add(to).saturating_add(1));
     let (row, location) = (cie.initial, covered.start);
-    let mut program = Program { section, cie, row, remembered, location, covered: Some(covered), emit };
+    let needed = Some(Covered { end, ..covered });
+    let mut program = Program { section, cie, row, remembered, location, covered: needed, emit };
     if program.run(fde.instructions).is_err() {
         program.row = Row::EMPTY;
     }
-    program.emit_row();
-    Ok(covered)
+    program.emit_row(end);
+    covered
 }
 
 struct Program<'s, A: Architecture, E> {
@@ -105,7 +152,7 @@ struct Program<'s, A: Architecture, E> {
     emit: E,
 }
 
-impl<A: Architecture, E: FnMut(u64, Traits, &Row<A>)> Program<'_, A, E> {
+impl<A: Architecture, E: FnMut(Range<u64>, Traits, &Row<A>)> Program<'_, A, E> {
     fn run(&mut self, mut instructions: Bytes<'_>) -> Result<(), Malformed> {
         while !instructions.is_empty() {
             self.step(&mut instructions).ok_or(Malformed)?;
@@ -116,12 +163,13 @@ impl<A: Architecture, E: FnMut(u64, Traits, &Row<A>)> Program<'_, A, E> {
         Ok(())
     }
 
-    fn emit_row(&mut self) {
+    /// The row holds up to the address `until`.
+    fn emit_row(&mut self, until: u64) {
         if let Some(covered) = self.covered
             && self.location < covered.end
         {
             let traits = Traits { signed: self.row.signed, ..self.cie.traits };
-            (self.emit)(self.location - covered.start, traits, &self.row);
+            (self.emit)(self.location - covered.start..until - covered.start, traits, &self.row);
         }
     }
 
@@ -130,7 +178,7 @@ impl<A: Architecture, E: FnMut(u64, Traits, &Row<A>)> Program<'_, A, E> {
             return None;
         }
         if location > self.location {
-            self.emit_row();
+            self.emit_row(location);
             self.location = location;
         }
         Some(())

@@ -4,6 +4,7 @@
 //! ```text
 //!  states     [ FDE offset or start of a run, ... ]                         one per FDE, in the index' order
 //!  lengths    [ u16, ... ]                                                  of compiled functions below 64 KiB
+//!  needed     [ 2 bits, ... ]                                               how often a row was, until compiled
 //!  narrow     [ (rows, 0), (u16 offset, u16 rule), ..., (rows, 0), ... ]    runs: nearly every function
 //!  wide       [ (rows, length), (u32 offset, u32 rule), ... ]               functions of 64 KiB and more, or rule ids
 //!                                                                           beyond 2^16
@@ -15,6 +16,9 @@ use super::rules::RuleId;
 pub(crate) const MAX_SECTION: u32 = 1 << 31;
 const COMPILED: u32 = 1 << 31;
 const WIDE: u32 = 1 << 30;
+
+/// How often one row of a function is computed alone, before all are compiled. Beyond 3, a count takes more than two bits.
+pub(crate) const MAX_GLANCES: u64 = 3;
 
 /// A function's FDE offset until it is compiled; from then on [`COMPILED`] and where its run starts, in the wide runs
 /// with [`WIDE`].
@@ -52,6 +56,8 @@ pub(crate) enum Found {
 pub(crate) struct RowStore {
     states: Box<[State]>,
     lengths: Box<[u16]>,
+    /// Two bits for each function: how often one of its rows was needed.
+    needed: Box<[u64]>,
     narrow: Vec<RowStart<u16>>,
     wide: Vec<RowStart<u32>>,
     /// Where narrow runs start, by open addressing with linear probing: the start plus 1, or 0. A power of two.
@@ -65,6 +71,7 @@ impl RowStore {
     pub(crate) fn new(fdes: Box<[u32]>) -> Self {
         RowStore {
             lengths: vec![0; fdes.len()].into(),
+            needed: vec![0; fdes.len().div_ceil(32)].into(),
             states: fdes.into_iter().map(State).collect(),
             narrow: Vec::with_capacity(256),
             wide: Vec::new(),
@@ -87,6 +94,7 @@ impl RowStore {
     pub(crate) fn bytes_held(&self) -> usize {
         size_of_val(&*self.states)
             + size_of_val(&*self.lengths)
+            + size_of_val(&*self.needed)
             + self.narrow.capacity() * size_of::<RowStart<u16>>()
             + self.wide.capacity() * size_of::<RowStart<u32>>()
             + self.slots.capacity() * size_of::<u32>()
@@ -97,6 +105,18 @@ impl RowStore {
         self.narrow.shrink_to_fit();
         self.wide.shrink_to_fit();
         self.slots = Vec::new();
+        self.needed = Box::default();
+    }
+
+    /// Counts that a row of `function` is needed; whether that happens so often that all of them should be compiled.
+    pub(crate) fn is_needed_again(&mut self, function: usize) -> bool {
+        let Some(word) = self.needed.get_mut(function / 32) else { return true };
+        let shift = function % 32 * 2;
+        let count = *word >> shift & 3;
+        if count < MAX_GLANCES {
+            *word += 1 << shift;
+        }
+        count == MAX_GLANCES
     }
 
     /// The rule at `offset` bytes into `function`.
@@ -251,6 +271,17 @@ mod tests {
             assert_eq!(store.find(function, 19 + function as u32), Found::Rule(rule));
             assert_eq!(store.find(function, 20 + function as u32), Found::Outside);
         }
+    }
+
+    #[test]
+    fn the_fourth_need_of_a_row_is_one_for_all() {
+        let mut store = RowStore::new((0..70).collect());
+        for round in 0..6 {
+            for function in 0..70 {
+                assert_eq!(store.is_needed_again(function), round >= 3);
+            }
+        }
+        assert!(store.is_needed_again(96), "there is no such function");
     }
 
     #[test]

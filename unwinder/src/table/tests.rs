@@ -10,6 +10,8 @@ use gimli::{
 };
 use object::{Object, ObjectSection, ObjectSegment};
 
+use super::compile::Scratch;
+use super::unwind_table::Glance;
 use super::{CfaRule, ExpressionSpan, RegisterRule, UnwindTable};
 use crate::arch::Core;
 use crate::general::{GeneralStep, Known};
@@ -91,13 +93,16 @@ fn expected_register(rule: Option<gimli::RegisterRule<usize>>, is_return_address
     }
 }
 
-/// Compares the first and the last address of every row of every function.
+/// Compares the first and the last address of every row of every function. `place` is where the section begins among those
+/// of the table.
 fn compare<'a, A: Tested, S: UnwindSection<Slice<'a>>>(
     table: &UnwindTable<A>,
     section: &S,
     bases: &BaseAddresses,
+    place: usize,
 ) -> Compared {
     let mut compared = Compared::default();
+    let mut scratch = Scratch::new(usize::MAX);
     let mut context = UnwindContext::new();
     let mut entries = section.entries(bases);
     while let Some(entry) = entries.next().unwrap() {
@@ -125,10 +130,24 @@ fn compare<'a, A: Tested, S: UnwindSection<Slice<'a>>>(
             compared.rows += 1;
             for address in [row.start_address(), row.end_address().min(fde.end_address()) - 1] {
                 compared.general += usize::from(compare_row(table, address, row, traits));
+                let function = table.index.find((fde.initial_address() - table.text_start) as u32).unwrap();
+                let (at, offset) = ((place + fde.offset()) as u32, (address - fde.initial_address()) as u32);
+                compare_glance(table, address, table.glance(function, at, offset, &mut scratch));
             }
         }
     }
     compared
+}
+
+/// What a glance into a function gives against what its rows, which were compared with gimli's, do.
+fn compare_glance<A: Tested>(table: &UnwindTable<A>, address: u64, glance: Glance<RuleOf<A>>) {
+    match table.locate(address).map(|(_, quick)| quick) {
+        None => assert_eq!(glance, Glance::Outside, "at {address:#x}"),
+        Some(Rule::General(_) | Rule::NeedsAll(_)) => {
+            assert_eq!(glance, Glance::NotEnough, "at {address:#x}");
+        }
+        Some(quick) => assert_eq!(glance, Glance::Rule(quick), "at {address:#x}"),
+    }
 }
 
 fn compare_row<A: Tested>(
@@ -215,12 +234,12 @@ fn compare_section<A: Tested>(data: &[u8], name: &str) -> Compared {
         let mut eh_frame = EhFrame::new(&bytes, LittleEndian);
         eh_frame.set_address_size(A::WORD.bytes() as u8);
         eh_frame.set_vendor(A::VENDOR);
-        return compare(&table, &eh_frame, &bases);
+        return compare(&table, &eh_frame, &bases, 0);
     }
     let mut debug_frame = DebugFrame::new(&bytes, LittleEndian);
     debug_frame.set_address_size(A::WORD.bytes() as u8);
     debug_frame.set_vendor(A::VENDOR);
-    compare(&table, &debug_frame, &bases)
+    compare(&table, &debug_frame, &bases, table.frame.debug_start)
 }
 
 fn sysroot_driver() -> Option<PathBuf> {

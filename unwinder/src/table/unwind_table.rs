@@ -1,5 +1,6 @@
-//! One file's unwind rules: made once, shared by all processes and threads, compiled by function when first asked.
+//! One file's unwind rules: made once, shared by all processes and threads, compiled by function when asked for often enough.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
@@ -9,7 +10,7 @@ use super::code_sections::UnwindSections;
 use super::compile::{self, Scratch};
 use super::index::FdeIndex;
 use super::rows::{Found, RowStart, RowStore};
-use super::rules::{RuleId, RuleStore, RuleView};
+use super::rules::{RuleId, RuleStore, RuleView, Traits};
 use super::sections::{self, FrameSections, Parts};
 use super::{functions, object_file, row::Row};
 use crate::cache::CacheKey;
@@ -22,7 +23,8 @@ const MAX_CANDIDATES: usize = 4;
 
 /// The unwind rules of one ELF or PE file.
 ///
-/// `Send + Sync`; put it in an `Arc`. A function's rules are compiled when an address in it is first asked for.
+/// `Send + Sync`; put it in an `Arc`. A function's rules are compiled when it is asked for them again and again; until then
+/// they are computed one by one.
 #[derive(Debug)]
 pub struct UnwindTable<A: Architecture = X86_64> {
     pub(super) id: u32,
@@ -48,6 +50,16 @@ pub(super) struct Compiled<A: Architecture> {
 enum Lookup<A: Architecture> {
     Known(Option<(RuleId, RuleOf<A>)>),
     NotCompiled { fde: u32 },
+}
+
+/// What one row of a function tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Glance<R> {
+    Rule(R),
+    /// The function does not have the offset.
+    Outside,
+    /// The rule is one in full, which a table has to keep, or there is something wrong with the FDE.
+    NotEnough,
 }
 
 impl<A: Architecture> Compiled<A> {
@@ -218,7 +230,8 @@ impl<A: Architecture> UnwindTable<A> {
 
     /// The quick rule at an address as linked.
     pub(crate) fn rule(&self, svma: u64) -> RuleOf<A> {
-        self.locate(svma).map_or(Rule::Missing, |(_, quick)| quick)
+        let rule_in = |function, offset| self.rule_in(function, offset);
+        self.found(svma, rule_in).or_else(|| self.leaf().map(|(_, quick)| quick)).unwrap_or(Rule::Missing)
     }
 
     /// The id of the rule at an address as linked, for [`Self::with_rule`].
@@ -237,18 +250,65 @@ impl<A: Architecture> UnwindTable<A> {
     }
 
     pub(super) fn locate(&self, svma: u64) -> Option<(RuleId, RuleOf<A>)> {
-        let relative = u32::try_from(svma.checked_sub(self.text_start)?).ok()?;
-        let leaf = || self.leaf.map(|id| (id, self.read().rules.quick(id)));
-        self.in_functions(relative).or_else(leaf)
+        let in_function = |function, offset| self.in_function(function, offset);
+        self.found(svma, in_function).or_else(|| self.leaf())
     }
 
-    /// The rule at an address relative to the text's start, if a function covers it.
-    fn in_functions(&self, relative: u32) -> Option<(RuleId, RuleOf<A>)> {
+    fn leaf(&self) -> Option<(RuleId, RuleOf<A>)> {
+        self.leaf.map(|id| (id, self.read().rules.quick(id)))
+    }
+
+    /// What `look` finds in a function that starts at or before an address as linked, and the offset of the address in it.
+    fn found<T>(&self, svma: u64, look: impl Fn(usize, u32) -> Option<T>) -> Option<T> {
+        let relative = u32::try_from(svma.checked_sub(self.text_start)?).ok()?;
         let nearest = self.index.find(relative)?;
         (0..=nearest).rev().take(MAX_CANDIDATES).find_map(|function| {
             let offset = relative - self.index.start(function)?;
-            self.in_function(function, offset)
+            look(function, offset)
         })
+    }
+
+    /// The quick rule at `offset` into `function`. Most functions are met at few addresses, so their programs are run only
+    /// that far at first, and nothing is kept; a function that is met again and again is compiled.
+    fn rule_in(&self, function: usize, offset: u32) -> Option<RuleOf<A>> {
+        let compiled = self.read();
+        let fde = match compiled.find(function, offset) {
+            Lookup::Known(known) => return known.map(|(_, quick)| quick),
+            Lookup::NotCompiled { fde } => fde,
+        };
+        drop(compiled);
+        let mut compiled = self.compiled.write().unwrap_or_else(PoisonError::into_inner);
+        if !compiled.rows.is_needed_again(function) {
+            match self.glance(function, fde, offset, &mut compiled.scratch) {
+                Glance::Rule(rule) => return Some(rule),
+                Glance::Outside => return None,
+                Glance::NotEnough => {}
+            }
+        }
+        drop(compiled);
+        self.in_function(function, offset).map(|(_, quick)| quick)
+    }
+
+    /// The quick rule at `offset` into `function`, whose FDE is at `fde`, without keeping anything.
+    pub(super) fn glance(
+        &self,
+        function: usize,
+        fde: u32,
+        offset: u32,
+        scratch: &mut Scratch<A>,
+    ) -> Glance<RuleOf<A>> {
+        let mut rule = None;
+        let use_row = |traits, row: &Row<A>| rule = Some(quick_rule(row, traits, &self.frame.bytes));
+        let covered = compile::run_to(&self.frame, fde, scratch, offset, use_row);
+        let start = self.index.start(function).map(|start| self.text_start + u64::from(start));
+        match (covered, rule) {
+            (Ok(covered), rule) if Some(covered.start) == start => match rule {
+                Some(Rule::General(_) | Rule::NeedsAll(_)) => Glance::NotEnough,
+                Some(rule) => Glance::Rule(rule),
+                None => Glance::Outside,
+            },
+            _ => Glance::NotEnough,
+        }
     }
 
     /// The rule at `offset` into `function`, which is compiled if need be.
@@ -271,10 +331,10 @@ impl<A: Architecture> UnwindTable<A> {
     fn compile(&self, function: usize, fde: u32, compiled: &mut Compiled<A>) {
         let Compiled { rules, rows, scratch, pending } = compiled;
         pending.clear();
-        let emit = |offset: u64, traits, row: &Row<A>| {
+        let emit = |holds: Range<u64>, traits, row: &Row<A>| {
             let rule = rules.intern(row, traits, &self.frame.bytes);
             // A function of 4 GiB is a broken one: its tail has no rows.
-            let Ok(offset) = u32::try_from(offset) else { return };
+            let Ok(offset) = u32::try_from(holds.start) else { return };
             add_row(pending, offset, rule);
         };
         let covered = compile::run(&self.frame, fde, scratch, emit);
@@ -288,6 +348,17 @@ impl<A: Architecture> UnwindTable<A> {
             _ => rows.insert(function, 0, &[]),
         }
     }
+}
+
+/// What a walk does for a row; a rule that is named has no name yet.
+fn quick_rule<A: Architecture>(row: &Row<A>, traits: Traits, section: &[u8]) -> RuleOf<A> {
+    let (mut saved, mut count) = (A::NOTHING_SAVED, 0);
+    for (slot, change) in saved.as_mut().iter_mut().zip(row.changes()) {
+        *slot = change;
+        count += 1;
+    }
+    let saved = saved.as_ref().get(..count).unwrap_or_default();
+    Rule::of::<A>(RuleId(u32::MAX), &RuleView { cfa: row.cfa, traits, saved, section })
 }
 
 /// Adds a row, unless the one before has the same rule.

@@ -1,6 +1,7 @@
 //! A quick step: from (ip, sp, bp) to the caller's, by the rules that nearly all code has, and by guesses where there
 //! is no rule.
 
+use std::hint::cold_path;
 use std::marker::PhantomData;
 
 use super::rule::{Quick, SavedBase};
@@ -87,7 +88,11 @@ impl<A: Machine> arch::Core for Core<A> {
     fn caller<M: StackMemory>(self, rule: Quick, stack: &M) -> Result<Self, StopReason> {
         match rule {
             Quick::FromSp { offset, base } => self.step(self.sp, offset, base, stack),
-            Quick::FromBp { offset, base } => self.step(self.bp, offset, base, stack),
+            Quick::FromBp { offset, base } => {
+                // A branch, not a choice of one of two values: what is above `sp` need not wait for `bp` then.
+                cold_path();
+                self.step(self.bp, offset, base, stack)
+            }
         }
     }
 
