@@ -30,6 +30,8 @@ pub struct Segment {
 pub(super) struct Layout {
     pub(super) segments: Vec<Segment>,
     pub(super) build_id: Option<BuildId>,
+    /// Whether there is a table of symbols beside that of the dynamic linker.
+    pub(super) has_symbols: bool,
 }
 
 impl Layout {
@@ -46,7 +48,7 @@ impl Layout {
             Segment { file_offset, file_size, address: segment.address() }
         });
         let build_id = object.build_id().ok().flatten().and_then(BuildId::new);
-        Some(Self { segments: segments.collect(), build_id })
+        Some(Self { segments: segments.collect(), build_id, has_symbols: object.symbols().next().is_some() })
     }
 }
 
@@ -61,10 +63,17 @@ pub struct ModuleFile {
     pub(super) modified: Option<SystemTime>,
     pub(super) build_id: Option<BuildId>,
     pub(super) segments: Vec<Segment>,
+    pub(super) has_symbols: bool,
     pub(super) table: OnceCell<Option<Table>>,
 }
 
 impl ModuleFile {
+    pub(super) fn new(file: Option<File>, path: PathBuf, layout: Layout) -> Self {
+        let modified = file.as_ref().and_then(modified);
+        let Layout { segments, build_id, has_symbols } = layout;
+        Self { file, path, modified, build_id, segments, has_symbols, table: OnceCell::new() }
+    }
+
     /// The file, while it holds what was executed: one that was written to since holds something else.
     pub(super) fn unchanged(&self) -> Option<&File> {
         let file = self.file.as_ref()?;
@@ -108,7 +117,7 @@ impl ModuleFile {
 }
 
 /// When a file was last written, where its file system tells.
-pub(super) fn modified(file: &File) -> Option<SystemTime> {
+fn modified(file: &File) -> Option<SystemTime> {
     file.metadata().and_then(|metadata| metadata.modified()).ok()
 }
 
@@ -152,8 +161,8 @@ mod tests {
     fn opened(folder: &Path) -> ModuleFile {
         let path = folder.join("main");
         let file = File::open(&path).unwrap();
-        let build_id = Layout::read(&file).unwrap().build_id;
-        ModuleFile { modified: modified(&file), file: Some(file), path, build_id, ..ModuleFile::default() }
+        let layout = Layout::read(&file).unwrap();
+        ModuleFile::new(Some(file), path, layout)
     }
 
     fn functions(table: &Table) -> usize {

@@ -12,7 +12,7 @@ use collector_common::record::{ExportMachine, Module, ModuleId, ModuleKind, Proc
 use rustc_hash::FxHashMap;
 use unwinder::UnwindTable;
 
-use super::file::{Layout, ModuleFile, modified};
+use super::file::{Layout, ModuleFile};
 use super::table::{Recorded, Table};
 use super::{open, vdso};
 
@@ -129,11 +129,9 @@ impl Modules {
         }
         let layout = file.as_ref().and_then(Layout::read).unwrap_or_default();
         let build_id = layout.build_id;
-        // Copies of a file are one module. A copy is not kept open, so its inode alone does not say what it is later.
+        let path = PathBuf::from(OsStr::from_bytes(mapped.path));
         if let Some(&known) = build_id.and_then(|id| self.by_key.get(&Key::BuildId(id))) {
-            if mapped.identity.generation != 0 {
-                self.by_key.insert(key, known);
-            }
+            self.add_copy(known, key, ModuleFile::new(file, path, layout));
             return known;
         }
         let name = machine.intern_string(&String::from_utf8_lossy(mapped.path));
@@ -146,12 +144,21 @@ impl Modules {
             Some(_) => self.open_files += 1,
             None => self.unreadable += 1,
         }
-        let modified = file.as_ref().and_then(modified);
-        let segments = layout.segments;
-        let path = PathBuf::from(OsStr::from_bytes(mapped.path));
-        let file = ModuleFile { file, path, modified, build_id, segments, table: OnceCell::new() };
-        self.put(module, file);
+        self.put(module, ModuleFile::new(file, path, layout));
         module
+    }
+
+    /// Copies of a file are one module. Of copies one is kept open, if there is one that names more than the dynamic
+    /// linker needs then that; what another's inode is later, its inode alone does not say.
+    fn add_copy(&mut self, module: ModuleId, key: Key, copy: ModuleFile) {
+        let known = self.files.get(module.0 as usize);
+        if copy.has_symbols && known.is_some_and(|known| !known.has_symbols) {
+            self.by_key.retain(|key, of| *of != module || matches!(key, Key::BuildId(_)));
+            self.by_key.insert(key, module);
+            self.put(module, copy);
+        } else if matches!(key, Key::Inode { generation: 1.., .. }) {
+            self.by_key.insert(key, module);
+        }
     }
 
     /// The module of a process's executable memory without a file.
@@ -232,4 +239,46 @@ impl Modules {
 fn add_vdso(machine: &mut ExportMachine) -> ModuleId {
     let path = machine.intern_string("[vdso]");
     machine.add_module(Module { kind: ModuleKind::Vdso, path, build_id: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_copy_that_has_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let tool = |program: &str, args: &[&str]| {
+            let status = Command::new(program).args(args).current_dir(folder.path()).status();
+            assert!(status.unwrap().success(), "{program} {args:?}");
+        };
+        std::fs::write(folder.path().join("source.c"), "int main(void) { return 0; }").unwrap();
+        tool("gcc", &["-Wl,--build-id", "-o", "whole", "source.c"]);
+        tool("strip", &["-o", "stripped", "whole"]);
+        let (mut modules, mut machine) = (Modules::default(), ExportMachine::default());
+        let process = machine.add_process(Pid(1), "program", None, Nanos(0));
+        let mut file_of = |name: &str| {
+            let path = folder.path().join(name);
+            let data = path.metadata().unwrap();
+            let (major, minor) = (rustix::fs::major(data.dev()), rustix::fs::minor(data.dev()));
+            let mapped = MappedFile {
+                start: Avma(0x1000),
+                end: Avma(0x2000),
+                file_offset: FileOffset(0),
+                identity: Identity { major, minor, inode: data.ino(), generation: 0 },
+                path: path.as_os_str().as_bytes(),
+                since: Nanos(0),
+            };
+            let own = Pid(std::process::id());
+            let (module, _) = modules.resolve(&mut machine, process, own, &mapped);
+            (module, modules.file(module).unwrap().metadata().unwrap().ino() == data.ino())
+        };
+        let (module, _) = file_of("stripped");
+        assert_eq!(file_of("whole"), (module, true), "the one with names takes its place");
+        assert_eq!(file_of("stripped"), (module, false), "and keeps it");
+        assert_eq!(file_of("whole"), (module, true));
+    }
 }

@@ -105,23 +105,23 @@ impl Recorder {
 
     /// The children of some processes, and theirs, as of the scan.
     pub fn descendants(&self, pids: &BTreeSet<u32>) -> Vec<Pid> {
-        let mut found: Vec<Pid> = Vec::new();
-        let processes = self.machine.processes();
-        let parents = |process: &Process| {
-            // A parent may have a higher pid than its child, and be scanned after it.
-            let mut parent = procfs::summary(process.pid).ok().map(|summary| summary.parent);
-            std::iter::from_fn(move || {
-                let this = parent.filter(|pid| pid.0 > 0)?;
-                parent = procfs::summary(this).ok().map(|summary| summary.parent);
-                Some(this)
-            })
-            .take(MAX_ANCESTORS)
-        };
-        if !pids.is_empty() {
-            let below = |process: &&Process| parents(process).any(|parent| pids.contains(&parent.0));
-            found.extend(processes.iter().filter(below).map(|process| process.pid));
+        if pids.is_empty() {
+            return Vec::new();
         }
-        found
+        let is_below = |process: &&Process| {
+            let parents = std::iter::successors(self.parent(process), |parent| self.parent(parent));
+            parents.take(MAX_ANCESTORS).any(|parent| pids.contains(&parent.pid.0))
+        };
+        self.machine.processes().iter().filter(is_below).map(|process| process.pid).collect()
+    }
+
+    fn parent(&self, process: &Process) -> Option<&Process> {
+        let known = process.parent.or_else(|| {
+            // A parent may have a higher pid than its child, and be scanned after it. The first process has none.
+            let summary = procfs::summary(process.pid).ok()?;
+            self.tracker.process_at(summary.parent, self.scanned_at)
+        });
+        known.map(|parent| self.machine.process(parent))
     }
 
     /// Takes in one process that runs already; one that ended meanwhile gets an empty entry.
