@@ -39,9 +39,9 @@ impl Epilogue {
         self.raised = self.raised.wrapping_add_signed(bytes);
     }
 
-    /// The caller's frame pointer is where the stack pointer is.
-    pub(crate) fn restore_frame_pointer(&mut self) {
-        self.frame_pointer = Some(self.raised);
+    /// The frame pointer is loaded from so far above where the stack pointer is; with the caller's, if it is the last time.
+    pub(crate) fn load_frame_pointer(&mut self, above: i64) {
+        self.frame_pointer = Some(self.raised.wrapping_add_signed(above));
     }
 
     /// The return address is where the stack pointer is.

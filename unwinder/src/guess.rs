@@ -3,7 +3,8 @@
 //! Candidates, in the order in which they are believed:
 //!
 //! 1. what the instructions from the frame's address on to the function's return would return to, if there is any call before
-//!    that: jumps that depend on a condition are passed over, others followed, and every call returns;
+//!    that, or it is the end of a chain of frame pointers: jumps that depend on a condition are passed over, others followed,
+//!    and every call returns;
 //! 2. the frame pointer's, where the call before its return address is of this very function;
 //! 3. of the words on the stack up to there, the first that is the return address of a call of this very function and lies
 //!    where the function's first instructions leave it: they store registers and lower the stack pointer;
@@ -131,7 +132,8 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
         Some(caller)
     }
 
-    /// The caller that the instructions from here on to the function's return lead to, if there is a call before it.
+    /// The caller that the instructions from here on to the function's return lead to, if there is a call before it. The
+    /// end of a chain of frame pointers need not be called: Go's runtime puts an address in `goexit` there, others a zero.
     fn by_way_out(&mut self, epilogue: &Epilogue) -> Option<A::Core> {
         let base = match epilogue.base {
             Base::StackPointer => self.core.sp(),
@@ -142,19 +144,21 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
             None => self.core.by_entry(self.stack).filter(|_| self.frame.kind == FrameKind::Ip)?.ip(),
         };
         let return_address = self.core.return_address(word);
-        if self.code.site(return_address) == Site::Other {
+        let is_called = self.code.site(return_address) != Site::Other;
+        if !is_called && !self.code.is_executable(return_address.checked_sub(1)?) {
             return None;
         }
         let entry = A::WORD.wrap(base.wrapping_add(epilogue.raised));
         let caller = self.core.by_prologue(word, entry, epilogue.as_prologue(), self.stack)?;
-        (caller.sp() >= self.core.sp()).then_some(caller)
+        let ends_chain = epilogue.frame_pointer.is_some() && caller.frame_pointer() == 0;
+        (caller.sp() >= self.core.sp() && (is_called || ends_chain)).then_some(caller)
     }
 
     /// The frame pointer's caller.
     fn pointed(&mut self, core: A::Core) -> Option<(Evidence, A::Core)> {
         match self.finding(core.ip(), Place::Record(core.sp().wrapping_sub(A::WORD.bytes()))) {
             Some(finding) => Some(self.found(finding, core.ip(), || Some(core))?),
-            // The end of a chain need not be called: Go's runtime puts an address in `goexit` there, others a zero.
+            // The end of a chain need not be called: as below.
             None => (core.frame_pointer() == 0).then_some((Evidence::Call, core)),
         }
     }

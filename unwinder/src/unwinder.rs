@@ -400,9 +400,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         let begins = self.rule_at(frame.address) != Rule::Missing;
         // Where the frame lies is asked about again.
         self.rule_at(frame.lookup_address());
-        let mut buffer = [0; LONGEST_CODE];
-        let before = code_before(self.space, frame.address, &mut buffer);
-        begins && before.is_some_and(|code| A::call_at_end(code).is_none())
+        begins && self.is_uncalled(frame.address)
     }
 
     /// The caller of a frame without a rule.
@@ -421,6 +419,13 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         Ok(Caller { registers, kind: FrameKind::ReturnAddress, heuristic: true, switched: false })
     }
 
+    /// Whether an address has code before it, which is no call.
+    fn is_uncalled(&self, address: u64) -> bool {
+        let mut buffer = [0; LONGEST_CODE];
+        let before = code_before(self.space, address, &mut buffer);
+        before.is_some_and(|code| A::call_at_end(code).is_none())
+    }
+
     /// The likeliest caller of a frame that neither a signal handler returns to nor a stack begins with.
     #[inline]
     fn guessed_core(
@@ -431,7 +436,10 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
     ) -> Result<A::Core, StopReason> {
         let mapped = self.place.region.is_mapped();
         // A chain of frame pointers ends in a zero, by which runtimes mark the first frame of the stacks they make.
-        let chain_ended = frame.heuristic && self.by_frame_pointer && core.frame_pointer() == 0;
+        // Its address is one that nothing calls where the runtime put it there, as Go's does that of `goexit`.
+        let chain_ended = frame.heuristic
+            && core.frame_pointer() == 0
+            && (self.by_frame_pointer || self.is_uncalled(frame.address));
         if mapped && (chain_ended || self.is_bottom(core)) {
             return Err(StopReason::Root);
         }

@@ -17,11 +17,12 @@ pub(crate) fn follow(code: &[u8], epilogue: &mut Epilogue, word: Word) -> Next {
             return Next::Unknown;
         }
         match instruction {
-            Instruction::Other | Instruction::Call => {}
+            Instruction::Other | Instruction::Call | Instruction::SavesBp(_) => {}
+            Instruction::LoadsBp(above) => epilogue.load_frame_pointer(above),
             Instruction::Push { .. } => epilogue.raise(-slot),
             Instruction::Pop { bp } => {
                 if bp {
-                    epilogue.restore_frame_pointer();
+                    epilogue.load_frame_pointer(0);
                 }
                 epilogue.raise(slot);
             }
@@ -35,7 +36,7 @@ pub(crate) fn follow(code: &[u8], epilogue: &mut Epilogue, word: Word) -> Next {
                 if !epilogue.rebase(Base::FramePointer, 0) {
                     return Next::Unknown;
                 }
-                epilogue.restore_frame_pointer();
+                epilogue.load_frame_pointer(0);
                 epilogue.raise(slot);
             }
             Instruction::Jump(distance) => return Next::Jumps(at as i64 + distance),
@@ -64,6 +65,8 @@ mod tests {
         let cases = [
             ("ret", 0, None),
             ("repz ret", 0, None),
+            ("call .+64; mov 0x50(%rsp), %rbp; add $0x58, %rsp; ret", 0x58, Some(0x50)),
+            ("mov 8(%rsp), %rbp; mov %rbp, %rdi; call .+64; pop %rbx; pop %rbp; ret", 16, Some(8)),
             ("pop %rbx; pop %rbp; pop %r12; ret", 24, Some(8)),
             ("add $0x18, %rsp; mov %rax, %rdi; pop %rbp; pop %r13; ret", 40, Some(24)),
             ("mov %eax, %ebx; call .+64; test %al, %al; je .+9; add $0x1238, %rsp; ret", 0x1238, None),

@@ -15,6 +15,10 @@ pub(super) enum Instruction {
     Pop {
         bp: bool,
     },
+    /// `*(sp + offset) = bp`, by which Go and old compilers save it.
+    SavesBp(i64),
+    /// `bp = *(sp + offset)`
+    LoadsBp(i64),
     /// Moves the stack pointer up by so much.
     Moves(i64),
     /// `sp = bp + offset`
@@ -29,7 +33,7 @@ pub(super) enum Instruction {
 
 /// The length of the instruction that `code` begins with, and what it does. The length may be more than `code` has.
 pub(super) fn instruction(code: &[u8], word: Word) -> Option<(usize, Instruction)> {
-    use Instruction::{Call, Jump, Leave, Moves, Other, Pop, Push, Return, SetsFromBp};
+    use Instruction::{Call, Jump, Leave, LoadsBp, Moves, Other, Pop, Push, Return, SavesBp, SetsFromBp};
 
     let is_long = word == Word::Eight;
     match code {
@@ -42,7 +46,7 @@ pub(super) fn instruction(code: &[u8], word: Word) -> Option<(usize, Instruction
     let prefixes = code.iter().take_while(|byte| matches!(byte, 0x64..=0x66 | 0xf2 | 0xf3)).count();
     let has_word = code.get(..prefixes)?.contains(&0x66);
     let rex = Some(*code.get(prefixes)?).filter(|byte| is_long && byte & 0xf0 == 0x40);
-    let [w, r, _, b] = [8, 4, 2, 1].map(|bit| rex.is_some_and(|rex| rex & bit != 0));
+    let [w, r, x, b] = [8, 4, 2, 1].map(|bit| rex.is_some_and(|rex| rex & bit != 0));
     // Whether operands are as wide as the stack pointer.
     let is_wide = w || !is_long && !has_word;
     let at = prefixes + usize::from(rex.is_some());
@@ -53,6 +57,14 @@ pub(super) fn instruction(code: &[u8], word: Word) -> Option<(usize, Instruction
     let modrm = rest.first().copied().unwrap_or_default();
     let group = modrm >> 3 & 7;
     // Whether the operand is the stack pointer, or the instruction's other register is.
+    // A word at an address relative to the stack pointer, and how far from that.
+    let at_sp = match (modrm & 0xc7, rest.get(1)) {
+        (0x04, Some(0x24)) => Some(0),
+        (0x44, Some(0x24)) => byte(2),
+        (0x84, Some(0x24)) => long(2),
+        _ => None,
+    };
+    let at_sp = at_sp.filter(|_| is_wide && !x && !b);
     let (on_sp, to_sp) = (modrm & 0xc7 == 0xc4 && !b, group == 4 && !r);
     let (behind, instruction) = match *code.get(at)? {
         // inc and dec, of which those of the stack pointer are no compiler's
@@ -80,6 +92,8 @@ pub(super) fn instruction(code: &[u8], word: Word) -> Option<(usize, Instruction
         },
         0x89 if is_wide && !r && !b && modrm == 0xec => (1, SetsFromBp(0)),
         0x89 if on_sp => return None,
+        0x89 if group == 5 && !r && at_sp.is_some() => (operand(rest)?, SavesBp(at_sp?)),
+        0x8b if group == 5 && !r && at_sp.is_some() => (operand(rest)?, LoadsBp(at_sp?)),
         0x8b if is_wide && !r && !b && modrm == 0xe5 => (1, SetsFromBp(0)),
         0x8b if to_sp => return None,
         0xc9 => (0, Leave),
@@ -185,6 +199,12 @@ mod tests {
                 Instruction::Push { .. } => name.starts_with("push"),
                 Instruction::Pop { .. } => name.starts_with("pop"),
                 Instruction::Moves(_) => text.contains(sp) && ["add", "sub", "lea"].contains(&name),
+                Instruction::SavesBp(_) => {
+                    name == "mov" && text.contains(&format!("{bp},")) && text.contains(sp)
+                }
+                Instruction::LoadsBp(_) => {
+                    name == "mov" && text.ends_with(&format!(",{bp}")) && text.contains(sp)
+                }
                 Instruction::SetsFromBp(_) => text.contains(bp) && text.ends_with(sp),
                 Instruction::Leave => name == "leave",
                 Instruction::Call => name == "call",

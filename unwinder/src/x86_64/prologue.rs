@@ -15,6 +15,12 @@ pub(crate) fn prologue(code: &[u8], word: Word) -> Prologue {
         }
         let lowered = match instruction {
             Instruction::Other => 0,
+            Instruction::SavesBp(above) => {
+                // What it holds later on is no longer the caller's.
+                let below = prologue.lowered.wrapping_add_signed(-above);
+                prologue.frame_pointer.get_or_insert(below);
+                0
+            }
             Instruction::Call if word == Word::Four && takes_own_address(code.get(at..)) => 0,
             Instruction::Push { .. } => word.bytes(),
             Instruction::Moves(moved) if moved < 0 => moved.unsigned_abs(),
@@ -100,6 +106,11 @@ mod tests {
             ("push %r15; push %r14; push %rbp; push %rbx; sub $8, %rsp", Some(24)),
             ("endbr64; push %rbp; mov %rsp, %rbp", Some(8)),
             ("push %r13; sub $8, %rsp", None),
+            (
+                "cmp 16(%r14), %rsp; jbe .+100; sub $0x58, %rsp; mov %rbp, 0x50(%rsp); lea 0x50(%rsp), %rbp",
+                Some(8),
+            ),
+            ("mov %rbx, -16(%rsp); mov %rbp, -8(%rsp); sub $0x18, %rsp; mov %rbp, (%rsp)", Some(8)),
         ] {
             let Some(code) = assembled(text) else { return };
             assert_eq!(prologue(&code).frame_pointer, base, "{text}");
