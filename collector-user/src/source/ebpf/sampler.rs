@@ -20,6 +20,7 @@ use perf_event_open_sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE,
 use super::account::{Account, Clock};
 use super::load::{self, LoadError};
 use crate::kernel::{idle_times, possible_cpus};
+use crate::sys::memory::give_back;
 use crate::sys::perf_event::PerfEvent;
 use crate::sys::perf_ring::PerfRing;
 
@@ -125,6 +126,8 @@ impl Sampler {
         let ring_bytes = settings.ring_bytes(cpus.len());
         let rings = possible_cpus().unwrap_or_default().iter().chain(cpus).max().map_or(1, |last| last + 1);
         let (mut ebpf, level) = load::load(settings, rings, u64::from(ring_bytes / 4))?;
+        // Aya has read all of the kernel's types; the rings need as much.
+        give_back();
         let stats = aya::sys::enable_stats(Stats::RunTime).ok();
         let logger =
             if log::log_enabled!(log::Level::Debug) { EbpfLogger::init(&mut ebpf).ok() } else { None };
