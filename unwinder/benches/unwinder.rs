@@ -215,7 +215,7 @@ impl<'a> Alike<'a> {
 
     fn pass(&self, unwinder: &mut Unwinder, space: &Space) {
         for stack in &self.stacks {
-            unwinder.unwind(space, &stack.registers, &stack.stack(), |frame| {
+            unwinder.unwind(space, &stack.registers, &stack.copy(), |frame| {
                 black_box(frame.address);
             });
         }

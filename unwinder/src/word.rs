@@ -10,6 +10,7 @@ pub(crate) enum Word {
 }
 
 impl Word {
+    #[inline]
     pub(crate) const fn bytes(self) -> u64 {
         match self {
             Word::Four => 4,

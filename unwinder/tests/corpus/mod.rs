@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use object::{Object, ObjectSegment};
 use tempfile::TempDir;
 use unwinder::x86_64::X86_64;
-use unwinder::{AddressSpace, Mapping, Registers, UnwindTable};
+use unwinder::{AddressSpace, CopiedStack, Mapping, Registers, UnwindTable};
 
 pub(crate) use platform::Platform;
 pub(crate) use stacks::Stacks;
@@ -37,8 +37,13 @@ pub(crate) struct Captured<A: Platform = X86_64> {
 }
 
 impl<A: Platform> Captured<A> {
+    /// The stack that the registers are of alone, as recorders copy it.
+    pub(crate) fn copy(&self) -> CopiedStack<'_> {
+        CopiedStack::new(self.base, &self.bytes, 0)
+    }
+
     pub(crate) fn stack(&self) -> Stacks<'_> {
-        Stacks::new(self.base, &self.bytes, &self.others)
+        Stacks::new(self.copy(), &self.others)
     }
 }
 

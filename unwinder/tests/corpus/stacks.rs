@@ -10,19 +10,22 @@ pub(crate) struct Stacks<'a> {
 }
 
 impl<'a> Stacks<'a> {
-    pub(super) fn new(base: u64, bytes: &'a [u8], others: &'a [(u64, Vec<u8>)]) -> Self {
-        Self { own: CopiedStack::new(base, bytes, 0), others }
+    pub(super) fn new(own: CopiedStack<'a>, others: &'a [(u64, Vec<u8>)]) -> Self {
+        Self { own, others }
+    }
+}
+
+impl Stacks<'_> {
+    #[cold]
+    fn read_other(&self, address: u64, error: StackReadError) -> Result<u64, StackReadError> {
+        let mut others = self.others.iter().map(|(base, bytes)| CopiedStack::new(*base, bytes, 0));
+        others.find_map(|other| other.read_u64(address).ok()).ok_or(error)
     }
 }
 
 impl StackMemory for Stacks<'_> {
     #[inline]
     fn read_u64(&self, address: u64) -> Result<u64, StackReadError> {
-        let own = self.own.read_u64(address);
-        if own.is_ok() || self.others.is_empty() {
-            return own;
-        }
-        let mut others = self.others.iter().map(|(base, bytes)| CopiedStack::new(*base, bytes, 0));
-        others.find_map(|other| other.read_u64(address).ok()).map_or(own, Ok)
+        self.own.read_u64(address).or_else(|error| self.read_other(address, error))
     }
 }
