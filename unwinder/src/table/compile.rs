@@ -163,12 +163,13 @@ impl<A: Architecture, E: FnMut(Range<u64>, Traits, &Row<A>)> Program<'_, A, E> {
         Ok(())
     }
 
-    /// The row holds up to the address `until`.
+    /// The row holds up to the address `until`, or to where the function ends.
     fn emit_row(&mut self, until: u64) {
         if let Some(covered) = self.covered
             && self.location < covered.end
         {
             let traits = Traits { signed: self.row.signed, ..self.cie.traits };
+            let until = until.min(covered.end);
             (self.emit)(self.location - covered.start..until - covered.start, traits, &self.row);
         }
     }

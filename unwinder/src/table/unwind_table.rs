@@ -332,10 +332,9 @@ impl<A: Architecture> UnwindTable<A> {
         let Compiled { rules, rows, scratch, pending } = compiled;
         pending.clear();
         let emit = |holds: Range<u64>, traits, row: &Row<A>| {
-            let rule = rules.intern(row, traits, &self.frame.bytes);
             // A function of 4 GiB is a broken one: its tail has no rows.
             let Ok(offset) = u32::try_from(holds.start) else { return };
-            add_row(pending, offset, rule);
+            add_row(pending, offset, rules.intern(row, traits, &self.frame.bytes));
         };
         let covered = compile::run(&self.frame, fde, scratch, emit);
         let start = self.index.start(function).map(|start| self.text_start + u64::from(start));
