@@ -2,14 +2,14 @@
 //! order.
 //!
 //! ```text
-//! chunks   | m m m m | m m m | m m m m m |     sorted, never empty, at most 256 mappings each
+//! chunks   | m m m m | m m m | m m m m m |     sorted, never empty, some 256 mappings at most
 //! starts   | s         s       s         |     where the first of each chunk starts
 //! ```
 
 use super::space::MappedModule;
 use crate::ids::Avma;
 
-/// Mappings that are moved, at most, when one is added.
+/// A chunk with more mappings is halved: about so many are moved, at most, when one is added.
 const CHUNK: usize = 256;
 
 /// Mappings sorted by address, without overlap.

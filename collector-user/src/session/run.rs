@@ -114,7 +114,7 @@ impl Session {
         raise_open_file_limit(cpus.len())?;
         let sideband = Sideband::open(&cpus).map_err(SessionError::sideband)?;
         let mut recorder = Recorder::new(settings.sampling.period());
-        // Each takes as long as the other: the kernel checks the programs while `/proc` is read.
+        // The kernel checks the programs while `/proc` is read.
         let (sampler, scanned) = thread::scope(|scope| {
             let sampler = scope.spawn(|| Sampler::load(&settings.sampling, &cpus));
             let scanned = recorder.scan(clock::now);

@@ -1,7 +1,7 @@
 //! The sideband: what processes did to their memory, names and lives, from two dummy perf events per CPU. One wakes the
 //! reader for every program that is executed, which may live for some milliseconds alone. The other is for all the rest and
-//! waits until there are some records: each wakeup costs the program that caused it an interrupt, which in a virtual machine
-//! is worth ten of the system calls that map memory.
+//! waits until there are some records: each wakeup costs the program that caused it an interrupt. Where every record did,
+//! those were half of the time of a program that mapped memory again and again in a virtual machine.
 //!
 //! Minimum kernel: 4.1 (`use_clockid`); kernel symbols 5.1. Older kernels refuse the unknown bit, and the event is
 //! opened without it. Build ids in mappings (5.12) are not asked for: see `docs/adr/0002-no-build-ids-in-mappings.md`.
