@@ -1,9 +1,8 @@
 //! Stacks of aarch64 programs, with and without signed return addresses.
 
 use unwinder::aarch64::Aarch64;
-use unwinder::{FrameKind, StopReason, Unwinder};
 
-use super::{assert_all_complete, walk};
+use super::{assert_all_complete, assert_ends_at_what_was_interrupted, assert_exact_above_signals};
 use crate::corpus::{Run, run_on};
 
 const WALKS: [&str; 13] = [
@@ -75,21 +74,10 @@ fn return_addresses_are_signed_in_the_corpus() {
 
 #[test]
 fn frames_above_a_signal_are_exact() {
-    let Some(run) = run_on::<Aarch64>("walks.c", &[SIGNED]) else { return };
-    for name in ["signal", "fault"] {
-        let (frames, _) = walk(&mut Unwinder::new(), &run, run.stack(name));
-        let exact: Vec<usize> = (0..frames.len()).filter(|&at| frames[at].kind == FrameKind::Ip).collect();
-        // capture, on_signal, the trampoline, the interrupted function.
-        assert_eq!(exact, [0, 3], "{name}");
-    }
+    assert_exact_above_signals::<Aarch64>(&[SIGNED], &["signal", "fault"]);
 }
 
 #[test]
 fn a_handler_on_an_alternate_stack_ends_at_what_it_interrupted() {
-    let Some(run) = run_on::<Aarch64>("walks.c", &[]) else { return };
-    let stack = run.stack("alternate_stack");
-    let (frames, stop) = walk(&mut Unwinder::new(), &run, stack);
-    let addresses: Vec<u64> = frames.iter().map(|frame| frame.address).collect();
-    assert_eq!(addresses, stack.chain[..4]);
-    assert_eq!((stop, frames[3].kind), (StopReason::SwitchedStack, FrameKind::Ip));
+    assert_ends_at_what_was_interrupted::<Aarch64>();
 }

@@ -119,25 +119,35 @@ fn the_recursion_has_its_fifty_frames() {
     assert!(frames.len() > 50);
 }
 
-#[test]
-fn frames_above_a_signal_are_exact() {
-    let Some(run) = run("walks.c", &[]) else { return };
-    for name in ["signal", "fault"] {
+/// That of the frames of these stacks those that were interrupted are exact, and no others.
+fn assert_exact_above_signals<A: Platform>(flags: &[&str], names: &[&str]) {
+    let Some(run) = run_on::<A>("walks.c", flags) else { return };
+    for name in names {
         let (frames, _) = walk(&mut Unwinder::new(), &run, run.stack(name));
         let exact: Vec<usize> = (0..frames.len()).filter(|&at| frames[at].kind == FrameKind::Ip).collect();
-        // capture, on_signal, the trampoline, the interrupted function.
+        // capture, the handler, the trampoline, the interrupted function.
         assert_eq!(exact, [0, 3], "{name}");
     }
 }
 
-#[test]
-fn a_handler_on_an_alternate_stack_ends_at_what_it_interrupted() {
-    let Some(run) = run("walks.c", &[]) else { return };
+/// That a stack whose handler runs on another one ends with the frame that the signal interrupted.
+fn assert_ends_at_what_was_interrupted<A: Platform>() {
+    let Some(run) = run_on::<A>("walks.c", &[]) else { return };
     let stack = run.stack("alternate_stack");
     let (frames, stop) = walk(&mut Unwinder::new(), &run, stack);
     let addresses: Vec<u64> = frames.iter().map(|frame| frame.address).collect();
     assert_eq!(addresses, stack.chain[..4]);
     assert_eq!((stop, frames[3].kind), (StopReason::SwitchedStack, FrameKind::Ip));
+}
+
+#[test]
+fn frames_above_a_signal_are_exact() {
+    assert_exact_above_signals::<X86_64>(&[], &["signal", "fault"]);
+}
+
+#[test]
+fn a_handler_on_an_alternate_stack_ends_at_what_it_interrupted() {
+    assert_ends_at_what_was_interrupted::<X86_64>();
 }
 
 #[test]

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use unwinder::x86::X86;
-use unwinder::{Frame, FrameKind, StopReason, Unwinder};
+use unwinder::{Frame, StopReason, Unwinder};
 
-use super::{assert_all_complete, located, walk};
+use super::{
+    assert_all_complete, assert_ends_at_what_was_interrupted, assert_exact_above_signals, located, walk,
+};
 use crate::corpus::run_on;
 
 const WALKS: [&str; 14] = [
@@ -51,13 +53,7 @@ fn cpp_stacks_are_complete() {
 
 #[test]
 fn frames_above_a_signal_are_exact() {
-    let Some(run) = run_on::<X86>("walks.c", &[]) else { return };
-    for name in ["signal", "fault", "plain_restorer", "plain_rt_restorer"] {
-        let (frames, _) = walk(&mut Unwinder::new(), &run, run.stack(name));
-        let exact: Vec<usize> = (0..frames.len()).filter(|&at| frames[at].kind == FrameKind::Ip).collect();
-        // capture, the handler, the trampoline, the interrupted function.
-        assert_eq!(exact, [0, 3], "{name}");
-    }
+    assert_exact_above_signals::<X86>(&[], &["signal", "fault", "plain_restorer", "plain_rt_restorer"]);
 }
 
 #[test]
@@ -74,12 +70,7 @@ fn a_context_ends_at_code_without_rules() {
 
 #[test]
 fn a_handler_on_an_alternate_stack_ends_at_what_it_interrupted() {
-    let Some(run) = run_on::<X86>("walks.c", &[]) else { return };
-    let stack = run.stack("alternate_stack");
-    let (frames, stop) = walk(&mut Unwinder::new(), &run, stack);
-    let addresses: Vec<u64> = frames.iter().map(|frame| frame.address).collect();
-    assert_eq!(addresses, stack.chain[..4]);
-    assert_eq!((stop, frames[3].kind), (StopReason::SwitchedStack, FrameKind::Ip));
+    assert_ends_at_what_was_interrupted::<X86>();
 }
 
 #[test]
