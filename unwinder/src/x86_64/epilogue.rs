@@ -1,7 +1,7 @@
 //! How far the instructions from an address on to the function's return move the stack pointer. Encodings are those of
 //! volume 2 of Intel's manual.
 
-use super::instruction::{Instruction, instruction};
+use super::instruction::{Instruction, LONGEST_INSTRUCTION, instruction};
 use crate::epilogue::{Base, Epilogue, Next};
 use crate::word::Word;
 
@@ -11,11 +11,16 @@ pub(crate) fn follow(code: &[u8], epilogue: &mut Epilogue, word: Word) -> Next {
     let mut at = 0;
     loop {
         let Some(rest) = code.get(at..) else { return Next::Unknown };
-        let Some((length, instruction)) = instruction(rest, word) else { return Next::Unknown };
+        let known = instruction(rest, word).filter(|(length, _)| *length <= rest.len());
+        let Some((length, instruction)) = known else {
+            // What is left may be the beginning of one.
+            return if at > 0 && rest.len() < LONGEST_INSTRUCTION {
+                Next::Jumps(at as i64)
+            } else {
+                Next::Unknown
+            };
+        };
         at += length;
-        if at > code.len() {
-            return Next::Unknown;
-        }
         match instruction {
             Instruction::Other | Instruction::Call | Instruction::SavesBp(_) => {}
             Instruction::LoadsBp(above) => epilogue.load_frame_pointer(above),
@@ -71,6 +76,14 @@ mod tests {
             ("add $0x18, %rsp; mov %rax, %rdi; pop %rbp; pop %r13; ret", 40, Some(24)),
             ("mov %eax, %ebx; call .+64; test %al, %al; je .+9; add $0x1238, %rsp; ret", 0x1238, None),
             ("call *8(%rbx); lea 0x28(%rsp), %rsp; pop %rbx; ret $8", 48, None),
+            ("pop %rax; pop %r10; lea (%rsp,%r8,8), %rsp; push %r10; ret", 8, None),
+            ("pop %rax; pop %rcx; lea (%rsp,%rdx,8), %rsp; push %rcx; ret", 8, None),
+            ("pop %rax; pop %rcx; lea 8(%r15), %rsp; push %rcx; ret", 8, None),
+            (
+                "popq 0x108(%r13); vmovsd %xmm0, -8(%rbp); vfmadd132pd %zmm1, %zmm2, %zmm3; pop %rcx; ret",
+                16,
+                None,
+            ),
             ("push %rax; push $7; call .+64; add $16, %rsp; ret", 0, None),
             (
                 "testb $1, 8(%rdi); testl $5, (%rax); notl %ecx; cmp $9, %al; bswap %ecx; bt $3, %eax; pop %rdi; ret",
@@ -119,7 +132,6 @@ mod tests {
             "and $-16, %rsp; ret",
             "mov %rax, %rsp; ret",
             "jmp *%rax; ret",
-            "pop %rax",
             "pop %rsp; ret",
             "pop %rbp; leave; ret",
         ] {
@@ -127,5 +139,23 @@ mod tests {
             assert_eq!(next, Next::Unknown, "{text}");
         }
         assert_eq!(followed("pop %rbx; jmp .+0x1000").unwrap().0, Next::Jumps(1 + 0x1000));
+    }
+
+    #[test]
+    fn code_that_is_cut_goes_on() {
+        let Some(code) = crate::arch::assembled("", "pop %rax; movabs $7, %rcx; pop %rdx; ret") else {
+            return;
+        };
+        for length in 1..code.len() {
+            let mut epilogue = Epilogue::default();
+            let next = follow(&code[..length], &mut epilogue, Word::Eight);
+            let (at, raised) = match length {
+                ..11 => (1, 8),
+                11 => (11, 8),
+                _ => (12, 16),
+            };
+            assert_eq!((next, epilogue.raised), (Next::Jumps(at), raised), "{length} bytes");
+        }
+        assert_eq!(follow(&[], &mut Epilogue::default(), Word::Eight), Next::Unknown);
     }
 }
