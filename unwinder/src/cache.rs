@@ -7,6 +7,10 @@
 //! finds there while the return address, which confirms it, is still on its way from memory: the steps of a stack that
 //! goes as one before wait for nothing but the loads of the entries themselves.
 //!
+//! Code without a table has keys of its own: the address space's number and the address in the process. What its frames
+//! lead to is a guess, which is believed because there is a call before the return address; that has been seen where the
+//! entry of the return address is the one that was behind the guess's the last time.
+//!
 //! ```text
 //!  entries   | key, rule | key, rule | key, rule | ...      by the hash of the key
 //!  next      |     2     |     0     |     1     | ...      the entry that came behind this one
@@ -19,16 +23,64 @@ use crate::rule::{Rule, RuleOf};
 const ENTRIES: usize = 8192;
 const SHIFT: u32 = 64 - ENTRIES.trailing_zeros();
 
-/// Table identity (never 0) in the upper half, address relative to the start of the table's text in the lower.
+/// Table identity (never 0) in the upper half, address relative to the start of the table's text in the lower; or, with
+/// the highest bit set, number of an address space and address of code without a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CacheKey(u64);
 
+/// The number of an address space whose code is remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SpaceNumber(u16);
+
+impl SpaceNumber {
+    pub(crate) const FIRST: SpaceNumber = SpaceNumber(0);
+    const BITS: u32 = u64::BITS - 1 - CODE_BITS;
+
+    pub(crate) fn following(self) -> Option<Self> {
+        let next = self.0 + 1;
+        (u32::from(next) >> Self::BITS == 0).then_some(SpaceNumber(next))
+    }
+}
+
+/// Bits of the addresses that code of user space has; with five levels of page tables it gets more only if it asks for them.
+const CODE_BITS: u32 = 48;
+const OF_CODE: u64 = 1 << (u64::BITS - 1);
+
 impl CacheKey {
-    pub(crate) fn new(table: u32, relative: u32) -> Self {
+    /// Of what is mapped, but can't be remembered.
+    pub(crate) const NONE: CacheKey = CacheKey(0);
+    /// Of what is not mapped. No code of user space has this address.
+    pub(crate) const UNMAPPED: CacheKey = CacheKey(u64::MAX);
+
+    /// The largest identity that a table may have.
+    pub(crate) const LAST_TABLE: u32 = i32::MAX as u32;
+
+    pub(crate) fn of_text(table: u32, relative: u32) -> Self {
         CacheKey(u64::from(table) << 32 | u64::from(relative))
     }
 
-    /// The key of an address `distance` bytes further on in the same text.
+    /// Whether there are keys for code at `address`.
+    pub(crate) fn has_code(address: u64) -> bool {
+        address >> CODE_BITS == 0
+    }
+
+    /// Of code at `address`, for which there are keys, in an address space.
+    pub(crate) fn of_code(space: SpaceNumber, address: u64) -> Self {
+        CacheKey(OF_CODE | u64::from(space.0) << CODE_BITS | address)
+    }
+
+    /// Whether it is that of an entry.
+    #[inline]
+    pub(crate) fn is_one(self) -> bool {
+        // Neither all ones nor zero.
+        self.0.wrapping_add(1) > 1
+    }
+
+    pub(crate) fn is_of_code(self) -> bool {
+        self.0 & OF_CODE != 0
+    }
+
+    /// The key of an address `distance` bytes further on in the same text or code.
     #[inline]
     pub(crate) fn advanced(self, distance: u64) -> Self {
         CacheKey(self.0.wrapping_add(distance))
@@ -37,15 +89,18 @@ impl CacheKey {
     /// Fibonacci hashing: the top bits of a product with 2^64 / phi depend on all bits of the key.
     #[inline]
     fn slot(self) -> Slot {
-        Slot((self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> SHIFT) as u16)
+        Slot(((self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> SHIFT) as u16).max(1))
     }
 }
 
 /// The place of an entry.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot(u16);
 
 impl Slot {
+    /// The one that stays empty.
+    pub(crate) const EMPTY: Slot = Slot(0);
+
     #[inline]
     fn index(self) -> usize {
         usize::from(self.0) % ENTRIES
@@ -79,9 +134,18 @@ impl<A: Architecture> RuleCache<A> {
 
     pub(crate) fn new() -> Self {
         let () = Self::ENTRY_SIZE;
-        // Key 0 is no table's: an empty entry never hits.
-        let empty = Entry { key: CacheKey(0), rule: Rule::Missing };
-        RuleCache { entries: of_each(empty), next: of_each(Slot::default()) }
+        // An empty entry never hits.
+        let empty = Entry { key: CacheKey::NONE, rule: Rule::Missing };
+        RuleCache { entries: of_each(empty), next: of_each(Slot::EMPTY) }
+    }
+
+    /// Forgets what follows from code.
+    pub(crate) fn forget_code(&mut self) {
+        for entry in self.entries.iter_mut() {
+            if entry.key.is_of_code() || matches!(entry.rule, Rule::Interrupted | Rule::Guessed(_)) {
+                *entry = Entry { key: CacheKey::NONE, rule: Rule::Missing };
+            }
+        }
     }
 
     /// The rule of `key`, if it is where the one behind `last` was.
@@ -93,24 +157,24 @@ impl<A: Architecture> RuleCache<A> {
         (entry.key == key).then_some((entry.rule, slot))
     }
 
-    /// The cached rule of `key`, or else the one that `compute` gives, which is kept, and where it is. `compute` may have
-    /// none, and then nothing is kept.
+    /// The cached rule of `key`, and where it is.
     #[inline]
-    pub(crate) fn rule(
-        &mut self,
-        key: CacheKey,
-        compute: impl FnOnce() -> Option<RuleOf<A>>,
-    ) -> (RuleOf<A>, Slot) {
+    pub(crate) fn known(&self, key: CacheKey) -> Option<(RuleOf<A>, Slot)> {
         let slot = key.slot();
-        let entry = &mut self.entries[slot.index()];
-        if entry.key != key {
-            let Some(rule) = compute() else { return (Rule::Missing, slot) };
-            *entry = Entry { key, rule };
-        }
-        (entry.rule, slot)
+        let entry = &self.entries[slot.index()];
+        (entry.key == key).then_some((entry.rule, slot))
     }
 
-    /// The rule in `slot` is behind that in `last`, and will be foretold there.
+    /// Keeps the rule of `key`, and says where.
+    pub(crate) fn remember(&mut self, key: CacheKey, rule: RuleOf<A>) -> Slot {
+        let slot = key.slot();
+        self.entries[slot.index()] = Entry { key, rule };
+        self.next[slot.index()] = Slot::EMPTY;
+        slot
+    }
+
+    /// The rule in `slot` is behind that in `last`, and will be foretold there. If that in `last` is a guess, it was found
+    /// to be right.
     #[inline]
     pub(crate) fn foretell(&mut self, last: Slot, slot: Slot) {
         self.next[last.index()] = slot;
@@ -119,20 +183,56 @@ impl<A: Architecture> RuleCache<A> {
 
 #[cfg(test)]
 mod tests {
-    use super::{CacheKey, RuleCache};
+    use super::{CacheKey, RuleCache, SpaceNumber};
     use crate::rule::Rule;
     use crate::x86_64::X86_64;
 
     #[test]
     fn the_same_address_in_two_tables_is_two_entries() {
         let mut cache = RuleCache::<X86_64>::new();
-        let mut rule = |table, relative, rule| cache.rule(CacheKey::new(table, relative), || rule).0;
-        assert_eq!(rule(1, 0x1000, Some(Rule::Root)), Rule::Root);
-        assert_eq!(rule(2, 0x1000, Some(Rule::Missing)), Rule::Missing);
-        assert_eq!(rule(1, 0x1000, Some(Rule::Root)), Rule::Root);
-        assert_eq!(rule(2, 0x1000, Some(Rule::Unsupported)), Rule::Missing);
-        assert_eq!(rule(3, 0, None), Rule::Missing);
-        assert_eq!(rule(3, 0, Some(Rule::Root)), Rule::Root);
+        let [first, second] = [1, 2].map(|table| CacheKey::of_text(table, 0x1000));
+        cache.remember(first, Rule::Root);
+        assert_eq!(cache.known(second).map(|(rule, _)| rule), None);
+        cache.remember(second, Rule::Unsupported);
+        for (key, rule) in [(first, Rule::Root), (second, Rule::Unsupported)] {
+            assert_eq!(cache.known(key).map(|(rule, _)| rule), Some(rule));
+        }
+    }
+
+    #[test]
+    fn keys_of_code_are_no_tables() {
+        let last = SpaceNumber(0x7fff);
+        assert_eq!(last.following(), None);
+        assert_eq!(SpaceNumber::FIRST.following(), Some(SpaceNumber(1)));
+        let highest = CacheKey::of_code(SpaceNumber::FIRST, 0xffff_ffff_f000).advanced(0xfff);
+        assert!(highest.is_of_code() && CacheKey::has_code(0xffff_ffff_ffff));
+        assert!(!CacheKey::has_code(0x1_0000_0000_0000));
+        assert_eq!(highest.advanced(1), CacheKey::of_code(SpaceNumber(1), 0));
+        assert!(!CacheKey::of_text(CacheKey::LAST_TABLE, u32::MAX).is_of_code());
+    }
+
+    #[test]
+    fn a_new_entry_foretells_nothing() {
+        let mut cache = RuleCache::<X86_64>::new();
+        let rules = (0..100_000).map(|relative| CacheKey::of_text(1, relative));
+        for key in rules {
+            let slot = cache.remember(key, Rule::Root);
+            assert!(cache.foretold(key, slot).is_none());
+            cache.foretell(slot, slot);
+            assert_eq!(cache.foretold(key, slot).map(|(rule, _)| rule), Some(Rule::Root));
+        }
+    }
+
+    #[test]
+    fn what_follows_from_code_is_forgotten() {
+        let mut cache = RuleCache::<X86_64>::new();
+        let [text, stub] = [1, 2].map(|table| CacheKey::of_text(table, 0x1000));
+        let code = CacheKey::of_code(SpaceNumber::FIRST, 0x1000);
+        cache.remember(text, Rule::Root);
+        cache.remember(stub, Rule::Interrupted);
+        cache.remember(code, Rule::Missing);
+        cache.forget_code();
+        assert!(cache.known(text).is_some() && cache.known(stub).is_none() && cache.known(code).is_none());
     }
 
     #[test]
@@ -146,16 +246,20 @@ mod tests {
         let (mut state, mut foretold) = (1_u32, 0);
         // More keys than entries, the second half of a walk always the same.
         for _ in 0..20_000 {
-            let (_, mut last) = cache.rule(CacheKey::new(1, 0), || Some(rule_of(0)));
+            let mut last = cache.remember(CacheKey::of_text(1, 0), rule_of(0));
             for depth in 0..8 {
                 state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 let address = if depth < 4 { state >> 16 } else { depth };
-                let key = CacheKey::new(1, address);
+                let key = CacheKey::of_text(1, address);
                 let (rule, slot) =
                     cache.foretold(key, last).inspect(|_| foretold += 1).unwrap_or_else(|| {
-                        let (rule, slot) = cache.rule(key, || Some(rule_of(address)));
-                        cache.foretell(last, slot);
-                        (rule, slot)
+                        let kept = cache.known(key);
+                        let found = kept.unwrap_or_else(|| {
+                            let rule = rule_of(address);
+                            (rule, cache.remember(key, rule))
+                        });
+                        cache.foretell(last, found.1);
+                        found
                     });
                 assert_eq!(rule, rule_of(address));
                 last = slot;

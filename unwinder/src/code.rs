@@ -6,13 +6,14 @@ use std::num::NonZeroU64;
 
 use crate::arch::{Call, LONGEST_CODE};
 use crate::code_memory::CodeMemory;
-use crate::epilogue::{Epilogue, LONGEST_EPILOGUE, Next};
+use crate::epilogue::{Epilogue, LONGEST_EPILOGUE, Next, ShortEpilogue};
 use crate::prologue::{LONGEST_PROLOGUE, Prologue};
 use crate::region::RegionMemory;
-use crate::{AddressSpace, Architecture, Frame};
+use crate::rule::{Rule, RuleOf};
+use crate::{AddressSpace, Architecture, Frame, FrameKind};
 
 /// Pieces of code on the way to a function's return.
-const LONGEST_WAY_OUT: usize = 4;
+const LONGEST_WAY_OUT: usize = 16;
 
 /// Mappings begin at multiples of this, if not of more.
 const PAGE: u64 = 4096;
@@ -74,6 +75,34 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
     /// Whether `address` is that of the code that a signal handler returns to.
     pub(crate) fn is_signal_return(&self, address: u64) -> bool {
         is_signal_return(self.space, address)
+    }
+
+    /// What the code of a frame adds to the `rule` that a table has for it, or has not.
+    #[cold]
+    pub(crate) fn rule(&mut self, frame: Frame, rule: RuleOf<A>) -> RuleOf<A> {
+        let may_be_code = matches!(rule, Rule::Missing | Rule::General(_) | Rule::NeedsAll(_));
+        if frame.kind != FrameKind::ReturnAddress || !may_be_code {
+            return rule;
+        }
+        match rule {
+            _ if is_signal_return(self.space, frame.address) => Rule::Interrupted,
+            Rule::Missing if is_entry(self.space, frame) => Rule::Root,
+            Rule::Missing => self.guess(frame).map_or(rule, Rule::Guessed),
+            _ => rule,
+        }
+    }
+
+    /// How the code of a return address goes on to its function's return, if that may be remembered.
+    fn guess(&mut self, frame: Frame) -> Option<ShortEpilogue> {
+        self.generation?;
+        // Stacks begin where no call is.
+        if self.site(frame.address) == Site::Other {
+            return None;
+        }
+        match self.way_out(frame)? {
+            WayOut::Known(epilogue) => ShortEpilogue::of(&epilogue, A::WORD),
+            WayOut::Unknown => None,
+        }
     }
 
     /// How the code of a frame goes on to its function's return; `None` where there is no code to look at.
@@ -185,6 +214,14 @@ pub(crate) fn code_before<'b, A: Architecture>(
 ) -> Option<&'b [u8]> {
     let start = address.checked_sub(A::LONGEST_CALL as u64)?;
     code(space, start, buffer.get_mut(..A::LONGEST_CALL)?)
+}
+
+/// Whether a frame without a rule is where its file is started, as musl's `_start` is.
+pub(crate) fn is_entry<A: Architecture>(space: &impl AddressSpace<A>, frame: Frame) -> bool {
+    let address = frame.lookup_address();
+    let mapping = space.lookup(address).filter(|mapping| mapping.contains(address));
+    let table = mapping.and_then(|mapping| Some((mapping.table?, mapping.bias)));
+    table.is_some_and(|(table, bias)| table.is_entry(address.wrapping_sub(bias)))
 }
 
 /// Whether `address` is that of the code that a signal handler returns to.

@@ -1,6 +1,9 @@
 //! What a function still does to the stack before it returns, which says where its caller is found.
 
+use crate::StackMemory;
+use crate::arch::Core;
 use crate::prologue::Prologue;
+use crate::word::Word;
 
 /// Bytes of code that are looked at in one piece.
 pub(crate) const LONGEST_EPILOGUE: usize = 128;
@@ -57,13 +60,123 @@ impl Epilogue {
         is_known
     }
 
+    /// The word that the code returns to, and its caller; `in_register` is the word that a register has for it. There
+    /// is none where the stack does not get smaller, or where memory can't be read.
+    #[inline]
+    pub(crate) fn caller<C: Core, M: StackMemory>(
+        &self,
+        core: C,
+        in_register: Option<u64>,
+        word: Word,
+        stack: &M,
+    ) -> Option<(u64, C)> {
+        let base = match self.base {
+            Base::StackPointer => core.sp(),
+            Base::FramePointer => core.frame_pointer(),
+        };
+        let returned_to = match self.return_address {
+            Some(above) => word.read(stack, word.wrap(base.wrapping_add(above))).ok()?,
+            None => in_register?,
+        };
+        let entry = word.wrap(base.wrapping_add(self.raised));
+        let caller = core.by_prologue(returned_to, entry, self.as_prologue(), stack)?;
+        let grew = caller.sp() > core.sp() || self.return_address.is_none() && caller.sp() == core.sp();
+        grew.then_some((returned_to, caller))
+    }
+
     /// The same, seen from the function's first instruction.
-    pub(crate) fn as_prologue(&self) -> Prologue {
+    fn as_prologue(&self) -> Prologue {
         let below = |place: u64| self.raised.wrapping_sub(place);
         Prologue {
             lowered: self.raised,
             return_address: self.return_address.map(below),
             frame_pointer: self.frame_pointer.map(below),
         }
+    }
+}
+
+/// An [`Epilogue`] in 4 bytes, as most are: the return address is on the stack, everything is a whole number of words,
+/// and there are not too many of them. From the lowest bit:
+///
+/// ```text
+///  1   from the frame pointer
+///  15  words that the stack pointer is raised by
+///  8   words from the return address up to there
+///  8   the same of the caller's frame pointer; all ones if it is still in the register
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ShortEpilogue(u32);
+
+impl ShortEpilogue {
+    const UNCHANGED: u64 = 0xff;
+
+    pub(crate) fn of(epilogue: &Epilogue, word: Word) -> Option<Self> {
+        let words = |bytes: u64| bytes.is_multiple_of(word.bytes()).then(|| bytes / word.bytes());
+        let raised = words(epilogue.raised).filter(|raised| raised >> 15 == 0)?;
+        let below =
+            |place: u64| words(epilogue.raised.wrapping_sub(place)).filter(|&below| below < Self::UNCHANGED);
+        let return_address = below(epilogue.return_address?)?;
+        let frame_pointer = epilogue.frame_pointer.map_or(Some(Self::UNCHANGED), below)?;
+        let base = u64::from(epilogue.base == Base::FramePointer);
+        let bits = base | raised << 1 | return_address << 16 | frame_pointer << 24;
+        u32::try_from(bits).ok().map(ShortEpilogue)
+    }
+
+    #[inline]
+    pub(crate) fn epilogue(self, word: Word) -> Epilogue {
+        let bits = u64::from(self.0);
+        let raised = (bits >> 1 & 0x7fff) * word.bytes();
+        let place = |below: u64| raised.wrapping_sub(below * word.bytes());
+        let frame_pointer = bits >> 24;
+        Epilogue {
+            base: if bits & 1 == 0 { Base::StackPointer } else { Base::FramePointer },
+            raised,
+            return_address: Some(place(bits >> 16 & 0xff)),
+            frame_pointer: (frame_pointer != Self::UNCHANGED).then(|| place(frame_pointer)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Base, Epilogue, ShortEpilogue};
+    use crate::word::Word;
+
+    #[test]
+    fn what_fits_is_what_was_put_in() {
+        let leave =
+            Epilogue { base: Base::FramePointer, raised: 8, return_address: Some(8), frame_pointer: Some(0) };
+        let pops = Epilogue {
+            base: Base::StackPointer,
+            raised: 0x58,
+            return_address: Some(0x58),
+            frame_pointer: None,
+        };
+        let record = Epilogue { raised: 32, return_address: Some(8), frame_pointer: Some(0), ..pops };
+        let large = Epilogue { raised: 8 * 0x7fff, return_address: Some(8 * 0x7fff), ..pops };
+        for epilogue in [leave, pops, record, large] {
+            let short = ShortEpilogue::of(&epilogue, Word::Eight).unwrap();
+            assert_eq!(short.epilogue(Word::Eight), epilogue);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_cut() {
+        let pops = Epilogue { raised: 0x58, return_address: Some(0x58), ..Epilogue::default() };
+        for epilogue in [
+            Epilogue { return_address: None, ..pops },
+            Epilogue { raised: 0x5c, ..pops },
+            Epilogue { raised: 8 * 0x8000, return_address: Some(8 * 0x8000), ..pops },
+            Epilogue { raised: 8 << 16, return_address: Some(8 << 16), ..pops },
+            Epilogue { raised: 0x58, return_address: Some(0x60), ..pops },
+            Epilogue { raised: 8 * 300, return_address: Some(8 * 300), frame_pointer: Some(8 * 45), ..pops },
+            Epilogue { raised: 8 * 300, return_address: Some(8 * 300), frame_pointer: Some(8 * 10), ..pops },
+        ] {
+            assert_eq!(ShortEpilogue::of(&epilogue, Word::Eight), None, "{epilogue:?}");
+        }
+        assert!(
+            ShortEpilogue::of(&Epilogue { raised: 0x5c, return_address: Some(0x5c), ..pops }, Word::Four)
+                .is_some()
+        );
     }
 }

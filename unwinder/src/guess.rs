@@ -28,7 +28,7 @@ use std::cmp::Reverse;
 
 use crate::arch::Core;
 use crate::code::{Called, Code, Site, WayOut};
-use crate::epilogue::{Base, Epilogue};
+use crate::epilogue::Epilogue;
 use crate::prologue::Prologue;
 use crate::{AddressSpace, Architecture, Frame, FrameKind, StackMemory};
 
@@ -135,23 +135,19 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
     /// The caller that the instructions from here on to the function's return lead to, if there is a call before it. The
     /// end of a chain of frame pointers need not be called: Go's runtime puts an address in `goexit` there, others a zero.
     fn by_way_out(&mut self, epilogue: &Epilogue) -> Option<A::Core> {
-        let base = match epilogue.base {
-            Base::StackPointer => self.core.sp(),
-            Base::FramePointer => self.core.frame_pointer(),
+        let in_register = if epilogue.return_address.is_none() && self.frame.kind == FrameKind::Ip {
+            self.core.by_entry(self.stack).map(Core::ip)
+        } else {
+            None
         };
-        let word = match epilogue.return_address {
-            Some(above) => A::WORD.read(self.stack, A::WORD.wrap(base.wrapping_add(above))).ok()?,
-            None => self.core.by_entry(self.stack).filter(|_| self.frame.kind == FrameKind::Ip)?.ip(),
-        };
+        let (word, caller) = epilogue.caller(self.core, in_register, A::WORD, self.stack)?;
         let return_address = self.core.return_address(word);
         let is_called = self.code.site(return_address) != Site::Other;
         if !is_called && !self.code.is_executable(return_address.checked_sub(1)?) {
             return None;
         }
-        let entry = A::WORD.wrap(base.wrapping_add(epilogue.raised));
-        let caller = self.core.by_prologue(word, entry, epilogue.as_prologue(), self.stack)?;
         let ends_chain = epilogue.frame_pointer.is_some() && caller.frame_pointer() == 0;
-        (caller.sp() >= self.core.sp() && (is_called || ends_chain)).then_some(caller)
+        (is_called || ends_chain).then_some(caller)
     }
 
     /// The frame pointer's caller.

@@ -4,7 +4,7 @@
 
 use std::num::NonZeroU64;
 
-use crate::cache::CacheKey;
+use crate::cache::{CacheKey, SpaceNumber};
 use crate::{AddressSpace, Architecture, UnwindTable};
 
 /// A range of addresses of which one thing can be said.
@@ -12,16 +12,8 @@ use crate::{AddressSpace, Architecture, UnwindTable};
 pub(crate) struct Region {
     start: u64,
     length: u64,
-    content: Content,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Content {
-    Unmapped,
-    /// Executable memory without rules.
-    NoTable,
-    /// Text of a file that has a table; the key is that of the region's start.
-    Text(CacheKey),
+    /// That of the region's start.
+    key: CacheKey,
 }
 
 /// What the address space says of an address now.
@@ -33,7 +25,15 @@ pub(crate) struct Found<'a, A: Architecture> {
 
 impl Region {
     /// Contains no address.
-    pub(crate) const NOWHERE: Region = Region { start: 0, length: 0, content: Content::Unmapped };
+    pub(crate) const NOWHERE: Region = Region::unmapped(0, 0);
+
+    const fn unmapped(start: u64, length: u64) -> Self {
+        Region { start, length, key: CacheKey::UNMAPPED }
+    }
+
+    const fn mapped(start: u64, length: u64, key: CacheKey) -> Self {
+        Region { start, length, key }
+    }
 
     #[inline]
     pub(crate) fn contains(&self, address: u64) -> bool {
@@ -41,57 +41,96 @@ impl Region {
     }
 
     pub(crate) fn is_mapped(&self) -> bool {
-        !matches!(self.content, Content::Unmapped)
+        self.key != CacheKey::UNMAPPED
+    }
+
+    /// With a key, if it is code without rules; `number` is that of its address space.
+    fn with_key_of_code(mut self, number: impl FnOnce() -> Option<SpaceNumber>) -> Self {
+        if self.key == CacheKey::NONE
+            && let Some(last) = self.start.checked_add(self.length.saturating_sub(1))
+            && CacheKey::has_code(last)
+        {
+            self.key = number().map_or(CacheKey::NONE, |number| CacheKey::of_code(number, self.start));
+        }
+        self
     }
 
     /// The cache's key of an address in this region.
     #[inline]
     pub(crate) fn key(&self, address: u64) -> Option<CacheKey> {
-        match self.content {
-            Content::Text(key) => Some(key.advanced(address.wrapping_sub(self.start))),
-            Content::NoTable | Content::Unmapped => None,
-        }
+        self.key.is_one().then(|| self.key.advanced(address.wrapping_sub(self.start)))
     }
 }
 
 /// Asks `space` for the region around `address`: the mapping without what lies outside of its file's text.
 #[inline(never)]
 pub(crate) fn find<A: Architecture, S: AddressSpace<A>>(space: &S, address: u64) -> Found<'_, A> {
-    let nothing = Region { start: address, length: 1, content: Content::Unmapped };
     // A mapping that does not contain the address asked for would be an answer to another question.
     let Some(mapping) = space.lookup(address).filter(|mapping| mapping.contains(address)) else {
-        return Found { region: nothing, table: None };
+        return Found { region: Region::unmapped(address, 1), table: None };
     };
     let Some(table) = mapping.table else {
-        let length = mapping.end - mapping.start;
-        return Found {
-            region: Region { start: mapping.start, length, content: Content::NoTable },
-            table: None,
-        };
+        let region = Region::mapped(mapping.start, mapping.end - mapping.start, CacheKey::NONE);
+        return Found { region, table: None };
     };
     let (text_start, text_size, text_key) = table.text();
     let text_start = text_start.wrapping_add(mapping.bias);
     let start = mapping.start.max(text_start);
     let end = mapping.end.min(text_start.saturating_add(text_size.into()));
     if !(start..end).contains(&address) {
-        return Found { region: Region { content: Content::NoTable, ..nothing }, table: None };
+        return Found { region: Region::mapped(address, 1, CacheKey::NONE), table: None };
     }
-    let content = Content::Text(text_key.advanced(start - text_start));
-    Found { region: Region { start, length: end - start, content }, table: Some((table, mapping.bias)) }
+    let region = Region::mapped(start, end - start, text_key.advanced(start - text_start));
+    Found { region, table: Some((table, mapping.bias)) }
 }
 
 const MEMORY: usize = 128;
+const SPACES: usize = 64;
 
 /// Regions of earlier walks, by address space and 64 KiB of code.
 #[derive(Debug)]
 pub(crate) struct RegionMemory {
     entries: Box<[(u64, Region); MEMORY]>,
+    spaces: Spaces,
 }
+
+/// The numbers of address spaces whose code is remembered, by their generation: no number stands for two, but one may come
+/// to have several.
+#[derive(Debug)]
+struct Spaces {
+    entries: Box<[(u64, Option<SpaceNumber>); SPACES]>,
+    /// The next one; `None` if there are no more.
+    next: Option<SpaceNumber>,
+}
+
+impl Spaces {
+    fn new() -> Self {
+        // No address space has the generation 0.
+        Spaces { entries: Box::new([(0, None); SPACES]), next: Some(SpaceNumber::FIRST) }
+    }
+
+    fn number(&mut self, generation: u64) -> Option<SpaceNumber> {
+        let entry = &mut self.entries[(generation.wrapping_mul(MIXER) >> 58) as usize % SPACES];
+        if entry.0 != generation || entry.1.is_none() {
+            *entry = (generation, self.next);
+            self.next = self.next.and_then(SpaceNumber::following);
+        }
+        entry.1
+    }
+}
+
+/// 2^64 / phi, for Fibonacci hashing.
+const MIXER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl RegionMemory {
     pub(crate) fn new() -> Self {
         // No address space has the generation 0.
-        RegionMemory { entries: Box::new([(0, Region::NOWHERE); MEMORY]) }
+        RegionMemory { entries: Box::new([(0, Region::NOWHERE); MEMORY]), spaces: Spaces::new() }
+    }
+
+    /// Forgets all regions and numbers. Keys of code that come after this are those of other code.
+    pub(crate) fn clear(&mut self) {
+        *self = RegionMemory::new();
     }
 
     #[inline]
@@ -106,9 +145,20 @@ impl RegionMemory {
         if entry.0 == generation && entry.1.contains(address) {
             return entry.1;
         }
-        let found = find(space, address).region;
-        *entry = (generation, found);
-        found
+        self.found(space, generation, address)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn found<A: Architecture, S: AddressSpace<A>>(
+        &mut self,
+        space: &S,
+        generation: u64,
+        address: u64,
+    ) -> Region {
+        let region = find(space, address).region.with_key_of_code(|| self.spaces.number(generation));
+        *self.entry(generation, address) = (generation, region);
+        region
     }
 
     /// Whether `address` is mapped. Nothing is forgotten for one that is not: most words on a stack are none.
@@ -126,16 +176,16 @@ impl RegionMemory {
         if entry.0 == generation && entry.1.contains(address) {
             return entry.1.is_mapped();
         }
-        let region = find(space, address).region;
+        let region = find(space, address).region.with_key_of_code(|| self.spaces.number(generation));
         if region.is_mapped() {
-            *entry = (generation, region);
+            *self.entry(generation, address) = (generation, region);
         }
         region.is_mapped()
     }
 
     #[inline]
     fn entry(&mut self, generation: u64, address: u64) -> &mut (u64, Region) {
-        let mixed = (address >> 16 ^ generation.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (address >> 16 ^ generation.rotate_left(32)).wrapping_mul(MIXER);
         &mut self.entries[(mixed >> 57) as usize % MEMORY]
     }
 }

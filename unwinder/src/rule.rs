@@ -2,12 +2,13 @@
 
 use crate::Architecture;
 use crate::arch::Machine;
+use crate::epilogue::ShortEpilogue;
 use crate::expression;
 use crate::table::{CfaRule, ExpressionSpan, RegisterRule, RuleId, RuleView};
 
 pub(crate) type RuleOf<A> = Rule<<A as Machine>::Quick>;
 
-/// How to get to the caller; `Q` is an architecture's rule for a quick step.
+/// How to get to the caller; `Q` is an architecture's rule for a quick step. The last two are of return addresses alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rule<Q> {
     /// No rule covers the address.
@@ -21,6 +22,10 @@ pub(crate) enum Rule<Q> {
     General(RuleId),
     /// Another that does.
     NeedsAll(RuleId),
+    /// None covers the address, and the function's code goes on to its return like this.
+    Guessed(ShortEpilogue),
+    /// A signal handler returned to the address.
+    Interrupted,
 }
 
 impl<Q> Rule<Q> {

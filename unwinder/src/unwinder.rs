@@ -9,8 +9,9 @@ use std::num::NonZeroU64;
 
 use crate::arch::{Core, LONGEST_CODE};
 use crate::cache::{CacheKey, RuleCache, Slot};
-use crate::code::{Code, WayOut, code_before, is_signal_return};
+use crate::code::{Code, Site, WayOut, code_before, is_entry, is_signal_return};
 use crate::code_memory::CodeMemory;
+use crate::epilogue::ShortEpilogue;
 use crate::general::{GeneralStep, Known};
 use crate::guess::Guess;
 use crate::region::{self, Region, RegionMemory};
@@ -59,6 +60,8 @@ impl<A: Architecture> Unwinder<A> {
     /// the address space's generation, as JIT compilers do; how often is how long guesses may go by code of old.
     pub fn forget_code(&mut self) {
         self.code.clear();
+        self.cache.forget_code();
+        self.memory.clear();
     }
 
     /// Hands each frame to `visit`, innermost first, and says why there is no further one.
@@ -78,7 +81,7 @@ impl<A: Architecture> Unwinder<A> {
             space,
             generation: space.generation(),
             stack,
-            place: Place { region: Region::NOWHERE, slot: Slot::default() },
+            place: Place { region: Region::NOWHERE, slot: Slot::EMPTY },
             depth_limit: self.depth_limit,
             by_frame_pointer: false,
         };
@@ -146,25 +149,50 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         let mut core = initial.core();
         let mut frame = Frame { address: core.ip(), kind: FrameKind::Ip, heuristic: false };
         let mut visited = 0;
+        // Where the guess that led to the frame is cached, if it was one by code.
+        let mut guessed_by = None;
         while visited < self.depth_limit {
             visited += 1;
             visit(frame);
-            let first = self.rule_at(frame.lookup_address());
-            let rule = match self.quick_steps(first, &mut core, &mut visited, visit) {
-                Ok(rule) => rule,
-                Err(reason) => return Pass::Stopped(reason),
-            };
-            if matches!(first, Rule::Quick(_)) {
-                frame = returned_to(core);
+            let first = self.rule_of(frame);
+            if let Some(slot) = guessed_by.take() {
+                self.cache.foretell(slot, self.place.slot);
             }
-            if rule == Rule::Missing
+            let mut rule = first;
+            let rule = loop {
+                let before = visited;
+                let steps = match rule {
+                    Rule::Quick(_) => self.quick_steps(rule, &mut core, &mut visited, visit),
+                    Rule::Guessed(_) => self.guessed_steps(rule, &mut core, &mut visited, visit),
+                    Rule::Root => return Pass::Stopped(StopReason::Root),
+                    _ => break rule,
+                };
+                let heuristic = matches!(rule, Rule::Guessed(_));
+                rule = match steps {
+                    Ok(rule) => rule,
+                    Err(reason) => return Pass::Stopped(reason),
+                };
+                if visited == before {
+                    break rule;
+                }
+                frame = returned_to(core, heuristic);
+            };
+            if let Rule::Guessed(epilogue) = rule
+                && let Some(caller) = self.caller_by_code(epilogue, core)
+            {
+                guessed_by = Some(self.place.slot);
+                core = caller;
+                frame = returned_to(core, true);
+                continue;
+            }
+            if matches!(rule, Rule::Missing | Rule::Guessed(_))
                 && let Some(way_out) = self.code.way_out(self.generation, frame.address, frame.kind)
             {
                 core = match self.guessed_core(frame, core, Some(way_out)) {
                     Ok(caller) => caller,
                     Err(reason) => return Pass::Stopped(reason),
                 };
-                frame = Frame { address: core.ip(), kind: FrameKind::ReturnAddress, heuristic: true };
+                frame = returned_to(core, true);
                 continue;
             }
             let known = if visited == 1 { Known::All } else { Known::Quick };
@@ -203,15 +231,71 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
                 return Err(StopReason::Root);
             }
             left = left.checked_sub(1).ok_or(StopReason::DepthLimit)?;
-            let frame = returned_to(at);
+            let frame = returned_to(at, false);
             visit(frame);
-            rule = self.rule_from(&mut place, frame.lookup_address());
+            rule = self.rule_from(&mut place, frame);
         }
         if rule == Rule::Root {
             return Err(StopReason::Root);
         }
         (*core, self.place, *visited) = (at, place, self.depth_limit - left);
         Ok(rule)
+    }
+
+    /// Goes on from the frame of `core`, whose rule is `first`, as long as rules are guesses that were right the last time.
+    #[inline(never)]
+    fn guessed_steps(
+        &mut self,
+        first: RuleOf<A>,
+        core: &mut A::Core,
+        visited: &mut usize,
+        visit: &mut impl FnMut(Frame),
+    ) -> Result<RuleOf<A>, StopReason> {
+        let (mut at, mut place, mut rule) = (*core, self.place, first);
+        let mut left = self.depth_limit - *visited;
+        while let Rule::Guessed(epilogue) = rule
+            && let Some((caller, behind)) = self.foretold_caller(epilogue, at, place)
+        {
+            left = left.checked_sub(1).ok_or(StopReason::DepthLimit)?;
+            self.by_frame_pointer = is_by_frame_pointer::<A>(caller, at);
+            visit(returned_to(caller, true));
+            (at, (rule, place)) = (caller, behind);
+        }
+        (*core, self.place, *visited) = (at, place, self.depth_limit - left);
+        Ok(rule)
+    }
+
+    /// The caller that code goes on to from a return address, with its rule, if that is the one that was behind it the last
+    /// time.
+    #[inline]
+    fn foretold_caller(
+        &mut self,
+        epilogue: ShortEpilogue,
+        at: A::Core,
+        Place { mut region, slot }: Place,
+    ) -> Option<(A::Core, (RuleOf<A>, Place))> {
+        let caller = self.caller_by_epilogue(epilogue, at)?;
+        let key = self.key_at(&mut region, returned_to(caller, true).lookup_address())?;
+        let (rule, slot) = self.cache.foretold(key, slot)?;
+        Some((caller, (rule, Place { region, slot })))
+    }
+
+    /// The caller that code goes on to from a return address, if there is a call before it.
+    fn caller_by_code(&mut self, epilogue: ShortEpilogue, at: A::Core) -> Option<A::Core> {
+        let caller = self.caller_by_epilogue(epilogue, at)?;
+        let site = Code::new(self.space, self.generation, self.memory, self.code).site(caller.ip());
+        self.by_frame_pointer = is_by_frame_pointer::<A>(caller, at);
+        (site != Site::Other).then_some(caller)
+    }
+
+    /// Not where the frame pointer is zero: it may say that this is the root.
+    #[inline]
+    fn caller_by_epilogue(&self, epilogue: ShortEpilogue, at: A::Core) -> Option<A::Core> {
+        if at.frame_pointer() == 0 {
+            return None;
+        }
+        let (_, caller) = epilogue.epilogue(A::WORD).caller(at, None, A::WORD, self.stack)?;
+        Some(caller)
     }
 
     /// Restores every register. The first `visited` frames were handed out before.
@@ -249,25 +333,29 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         StopReason::DepthLimit
     }
 
-    /// The rule at an address, [`Rule::Missing`] where no table says anything.
+    /// The rule of a frame, [`Rule::Missing`] where neither a table nor code says anything.
     #[inline(never)]
-    fn rule_at(&mut self, address: u64) -> RuleOf<A> {
+    fn rule_of(&mut self, frame: Frame) -> RuleOf<A> {
         let mut region = self.place.region;
-        let key = self.key_at(&mut region, address);
-        self.place.region = region;
-        let Some(key) = key else { return Rule::Missing };
-        let (rule, slot) = self.looked_up(key, address);
+        let key = self.key_at(&mut region, frame.lookup_address());
+        self.place = Place { region, slot: Slot::EMPTY };
+        let is_behind_call = frame.kind == FrameKind::ReturnAddress;
+        let Some(key) = key.filter(|key| is_behind_call || !key.is_of_code()) else { return Rule::Missing };
+        let (rule, slot) = self.looked_up(key, frame.address, frame.kind);
+        if !is_behind_call && matches!(rule, Rule::Guessed(_) | Rule::Interrupted) {
+            return compiled_rule(self.space, frame.address, key).unwrap_or(Rule::Missing);
+        }
         self.place.slot = slot;
         rule
     }
 
-    /// The same, for a walk that goes on from `place`, which stays in registers where this is part of its loop.
+    /// The same of a caller, for a walk that goes on from `place`, which stays in registers where this is part of its loop.
     #[allow(clippy::inline_always, reason = "a call would take a third of a step, and `place` to memory")]
     #[inline(always)]
-    fn rule_from(&mut self, place: &mut Place, address: u64) -> RuleOf<A> {
-        let Some(key) = self.key_at(&mut place.region, address) else { return Rule::Missing };
+    fn rule_from(&mut self, place: &mut Place, caller: Frame) -> RuleOf<A> {
+        let Some(key) = self.key_at(&mut place.region, caller.lookup_address()) else { return Rule::Missing };
         let (rule, slot) = self.cache.foretold(key, place.slot).unwrap_or_else(|| {
-            let found = self.looked_up(key, address);
+            let found = self.looked_up(key, caller.address, caller.kind);
             self.cache.foretell(place.slot, found.1);
             found
         });
@@ -276,7 +364,8 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
     }
 
     /// The cache's key of an address, which `region` contains then.
-    #[inline]
+    #[allow(clippy::inline_always, reason = "as above")]
+    #[inline(always)]
     fn key_at(&mut self, region: &mut Region, address: u64) -> Option<CacheKey> {
         if !region.contains(address) {
             *region = self.memory.region(self.space, self.generation, address);
@@ -284,21 +373,29 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         region.key(address)
     }
 
-    /// The rule of the key of `address`, and where in the cache it is.
+    /// The rule of a frame, whose key this is, and where in the cache it is.
     #[inline(never)]
-    fn looked_up(&mut self, key: CacheKey, address: u64) -> (RuleOf<A>, Slot) {
-        self.cache.rule(key, || compiled_rule(self.space, address, key))
+    fn looked_up(&mut self, key: CacheKey, address: u64, kind: FrameKind) -> (RuleOf<A>, Slot) {
+        let known = self.cache.known(key);
+        known.unwrap_or_else(|| self.computed(key, Frame { address, kind, heuristic: false }))
+    }
+
+    /// The same, the first time.
+    #[cold]
+    #[inline(never)]
+    fn computed(&mut self, key: CacheKey, frame: Frame) -> (RuleOf<A>, Slot) {
+        let Some(rule) = compiled_rule(self.space, frame.lookup_address(), key) else {
+            return (Rule::Missing, Slot::EMPTY);
+        };
+        let rule = Code::new(self.space, self.generation, self.memory, self.code).rule(frame, rule);
+        (rule, self.cache.remember(key, rule))
     }
 
     fn full_step(&mut self, frame: Frame, registers: &Registers<A>, known: Known) -> Result<Caller<A>, Halt> {
-        let address = frame.lookup_address();
-        let rule = self.rule_at(address);
-        if !matches!(rule, Rule::Quick(_)) {
-            return self.slow_step(rule, frame, registers, known);
+        match self.rule_of(frame) {
+            Rule::Quick(_) => self.step_by_table(frame, registers, known),
+            rule => self.slow_step(rule, frame, registers, known),
         }
-        let (table, bias) = region::find(self.space, address).table.ok_or(StopReason::NoRule)?;
-        let id = table.rule_id(address.wrapping_sub(bias)).ok_or(StopReason::NoRule)?;
-        self.general_step(id, frame, registers, known)
     }
 
     /// A step by any rule but a quick one.
@@ -314,9 +411,21 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
             Rule::NeedsAll(_) if known != Known::All => Err(Halt::NeedsAllRegisters),
             Rule::General(id) | Rule::NeedsAll(id) => self.general_step(id, frame, registers, known),
             Rule::Root => Err(StopReason::Root.into()),
-            Rule::Missing => self.guess(frame, registers),
+            Rule::Missing | Rule::Guessed(_) => self.guess(frame, registers),
+            Rule::Interrupted => match self.interrupted(frame, registers) {
+                Some(interrupted) => Ok(interrupted),
+                None => self.step_by_table(frame, registers, known),
+            },
             Rule::Unsupported | Rule::Quick(_) => Err(StopReason::Unsupported.into()),
         }
+    }
+
+    /// A step by the table that covers the frame, whatever its rule.
+    fn step_by_table(&self, frame: Frame, registers: &Registers<A>, known: Known) -> Result<Caller<A>, Halt> {
+        let address = frame.lookup_address();
+        let (table, bias) = region::find(self.space, address).table.ok_or(StopReason::NoRule)?;
+        let id = table.rule_id(address.wrapping_sub(bias)).ok_or(StopReason::NoRule)?;
+        self.general_step(id, frame, registers, known)
     }
 
     /// A step by the rule `id` of the table that covers the frame.
@@ -333,7 +442,10 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         let applied =
             table.with_rule(id, |rule| Ok::<_, StopReason>((step.apply(rule)?, rule.traits.signal)));
         let (caller, signal) = applied.ok_or(StopReason::NoRule)??;
-        if signal && let Some(interrupted) = self.interrupted(frame, registers) {
+        if signal
+            && is_signal_return(self.space, frame.address)
+            && let Some(interrupted) = self.interrupted(frame, registers)
+        {
             return Ok(interrupted);
         }
         if caller.ip() == 0 {
@@ -351,14 +463,6 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         Ok(Caller { registers: caller, kind, heuristic: false, switched })
     }
 
-    /// Whether a frame without a rule is where its file is started, as musl's `_start` is.
-    fn is_entry(&self, frame: Frame) -> bool {
-        let address = frame.lookup_address();
-        let mapping = self.space.lookup(address).filter(|mapping| mapping.contains(address));
-        let table = mapping.and_then(|mapping| Some((mapping.table?, mapping.bias)));
-        table.is_some_and(|(table, bias)| table.is_entry(address.wrapping_sub(bias)))
-    }
-
     /// Whether a frame without a rule is the outermost one: the frame pointer is zero, which is how the psABI ("process
     /// initialization") has the outermost frame marked, and nothing but what it pushed itself is left above it.
     fn is_bottom(&self, core: A::Core) -> bool {
@@ -369,11 +473,8 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
             )
     }
 
-    /// The frame that a signal interrupted, if `frame` is the code that its handler returns to.
+    /// The frame that a signal interrupted; `frame` is the code that its handler returns to.
     fn interrupted(&self, frame: Frame, registers: &Registers<A>) -> Option<Caller<A>> {
-        if !is_signal_return(self.space, frame.address) {
-            return None;
-        }
         let registers = Registers { values: A::interrupted(&registers.values, self.stack)? };
         Some(Caller {
             switched: self.is_elsewhere(&registers),
@@ -397,9 +498,9 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         if frame.kind != FrameKind::ReturnAddress {
             return false;
         }
-        let begins = self.rule_at(frame.address) != Rule::Missing;
+        let begins = self.rule_of(Frame { kind: FrameKind::Ip, ..frame }) != Rule::Missing;
         // Where the frame lies is asked about again.
-        self.rule_at(frame.lookup_address());
+        self.rule_of(frame);
         begins && self.is_uncalled(frame.address)
     }
 
@@ -407,10 +508,12 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
     fn guess(&mut self, frame: Frame, registers: &Registers<A>) -> Result<Caller<A>, Halt> {
         let way_out = self.code.way_out(self.generation, frame.address, frame.kind);
         if way_out.is_none() {
-            if let Some(interrupted) = self.interrupted(frame, registers) {
+            if is_signal_return(self.space, frame.address)
+                && let Some(interrupted) = self.interrupted(frame, registers)
+            {
                 return Ok(interrupted);
             }
-            if self.begins_root(frame) || self.is_entry(frame) {
+            if self.begins_root(frame) || is_entry(self.space, frame) {
                 return Err(StopReason::Root.into());
             }
         }
@@ -447,7 +550,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         let code = Code::new(self.space, self.generation, self.memory, self.code);
         let mut guess = Guess { code, stack: self.stack, frame, core };
         let caller = guess.caller(mapped, way_out).ok_or(reason)?;
-        self.by_frame_pointer = caller.sp().wrapping_sub(core.frame_pointer()) == 2 * A::WORD.bytes();
+        self.by_frame_pointer = is_by_frame_pointer::<A>(caller, core);
         if caller.ip() == 0 {
             // Zeros lie anywhere: they end a chain of frames, but are none by themselves.
             return Err(if frame.heuristic && mapped { StopReason::Root } else { reason });
@@ -456,10 +559,16 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
     }
 }
 
-/// The frame of a caller that a quick step led to.
+/// The frame of a caller.
 #[inline]
-fn returned_to(core: impl Core) -> Frame {
-    Frame { address: core.ip(), kind: FrameKind::ReturnAddress, heuristic: false }
+fn returned_to(core: impl Core, heuristic: bool) -> Frame {
+    Frame { address: core.ip(), kind: FrameKind::ReturnAddress, heuristic }
+}
+
+/// Whether the frame pointer of `core` leads to `caller`.
+#[inline]
+fn is_by_frame_pointer<A: Architecture>(caller: A::Core, core: A::Core) -> bool {
+    caller.sp().wrapping_sub(core.frame_pointer()) == 2 * A::WORD.bytes()
 }
 
 /// The rule that the table of `address` has for it; `None` if that table is not the one that `key` names (an address
@@ -471,6 +580,6 @@ fn compiled_rule<A: Architecture, S: AddressSpace<A>>(
     key: CacheKey,
 ) -> Option<RuleOf<A>> {
     let found = region::find(space, address);
-    let (table, bias) = found.table.filter(|_| found.region.key(address) == Some(key))?;
-    Some(table.rule(address.wrapping_sub(bias)))
+    let Some((table, bias)) = found.table else { return key.is_of_code().then_some(Rule::Missing) };
+    (found.region.key(address) == Some(key)).then(|| table.rule(address.wrapping_sub(bias)))
 }

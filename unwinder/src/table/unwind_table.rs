@@ -225,7 +225,7 @@ impl<A: Architecture> UnwindTable<A> {
 
     /// The text's first address as linked, its size, and the cache's key for that first address.
     pub(crate) fn text(&self) -> (u64, u32, CacheKey) {
-        (self.text_start, self.text_size, CacheKey::new(self.id, 0))
+        (self.text_start, self.text_size, CacheKey::of_text(self.id, 0))
     }
 
     /// The quick rule at an address as linked.
@@ -369,6 +369,7 @@ pub(super) fn add_row(rows: &mut Vec<RowStart<u32>>, offset: u32, rule: RuleId) 
 
 pub(super) fn next_id() -> Result<u32, TableError> {
     static NEXT: AtomicU32 = AtomicU32::new(1);
-    let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |id| id.checked_add(1));
+    let following = |id| (id < CacheKey::LAST_TABLE).then(|| id + 1);
+    let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, following);
     next.map_err(|_| TableError::TooManyTables)
 }
