@@ -20,6 +20,7 @@ use crate::x86_64::{self, X86_64};
 use crate::{Architecture, Registers, StackMemory, StackReadError, StopReason};
 
 mod aarch64;
+mod made;
 mod x86;
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
