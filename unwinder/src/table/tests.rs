@@ -359,6 +359,25 @@ fn debug_frame_is_read_plain_and_compressed() {
     }
 }
 
+#[test]
+fn a_damaged_debug_frame_leaves_the_rules_of_eh_frame() {
+    let Some(mut data) = compiled(X86_64_GCC, &["-fno-asynchronous-unwind-tables"], &["-gz=zlib"]) else {
+        return;
+    };
+    let functions = |data: &[u8]| <UnwindTable>::from_elf(data).map(|table| table.size_report().functions);
+    let whole = functions(&data).unwrap();
+    let packed = file_range(&data, ".debug_frame");
+    data[packed].fill(0xff);
+    let left = functions(&data).unwrap();
+    assert!(left > 0 && left < whole, "{left} of {whole}");
+    let mut data = debug_frame_only("-gz=zlib").unwrap();
+    hide_section(&mut data, ".eh_frame");
+    let packed = file_range(&data, ".debug_frame");
+    data[packed].fill(0xff);
+    let error = functions(&data).unwrap_err();
+    assert!(matches!(error, crate::TableError::SectionTooLarge { .. }), "{error}");
+}
+
 fn file_range(data: &[u8], name: &str) -> std::ops::Range<usize> {
     let file = object::File::parse(data).unwrap();
     let (start, size) = file.section_by_name(name).unwrap().file_range().unwrap();
