@@ -96,8 +96,9 @@ where
     let mut sections = Sections::default();
     sections.add(&file, 0)?;
     if sections.are_sparse(text_size)
-        && let Some(inner) = file.debug_data().and_then(debug_data::unpack)
-        && let Ok(inner) = ElfFile::<A, _>::parse(inner.as_slice())
+        && let Some(packed) = file.debug_data()
+        && let Some(inner) = debug_data::unpack(packed)
+        && let Ok(inner) = ElfFile::<A, _>::parse_unpacked(inner.as_slice(), packed.len())
     {
         sections.add(&inner, file.distance_from(&inner))?;
     }
