@@ -11,6 +11,10 @@ type Slice<'a> = EndianSlice<'a, LittleEndian>;
 const MAX_STEPS: usize = 1000;
 const MAX_DEPTH: usize = 64;
 
+/// How far [`reads_only`] looks: compilers' and assemblers' expressions have some ten operations, and each rule that has one
+/// asks.
+const MAX_LOOKED_AT: usize = 64;
+
 fn encoding(word: Word) -> Encoding {
     Encoding { address_size: word.bytes() as u8, format: Format::Dwarf32, version: 5 }
 }
@@ -26,10 +30,11 @@ pub(crate) struct Operands<'a, A: Architecture, M> {
     pub(crate) cfa: Option<u64>,
 }
 
-/// Whether an expression reads no register but those that `allowed` names. False for one that can't be decoded.
+/// Whether an expression reads no register but those that `allowed` names. False for one that can't be decoded, or is too long
+/// to tell.
 pub(crate) fn reads_only(bytes: &[u8], word: Word, allowed: impl Fn(u16) -> bool) -> bool {
     let mut operations = Expression(Slice::new(bytes, LittleEndian)).operations(encoding(word));
-    loop {
+    for _ in 0..=MAX_LOOKED_AT {
         match operations.next() {
             Ok(Some(Operation::Register { register } | Operation::RegisterOffset { register, .. })) => {
                 if !allowed(register.0) {
@@ -41,6 +46,7 @@ pub(crate) fn reads_only(bytes: &[u8], word: Word, allowed: impl Fn(u16) -> bool
             Err(_) => return false,
         }
     }
+    false
 }
 
 /// The value an expression leaves on top.

@@ -17,8 +17,9 @@ pub struct Frame {
     pub address: u64,
     /// Whether `address` is exact or lies behind the call.
     pub kind: FrameKind,
-    /// Found without unwind information: by a frame pointer, or by a return address on top of the stack. Frames
-    /// further out are as certain as this one, even where unwind information led to them.
+    /// Found without unwind information: by the code that is about to run, by a frame pointer, or as a return address on the
+    /// stack (`docs/unwinder.md` has how often that is wrong). Frames further out are no more certain than this one, even
+    /// where unwind information led to them and this is `false` of them.
     pub heuristic: bool,
 }
 

@@ -7,7 +7,7 @@ pub enum StopReason {
     Root,
     /// The caller's frame lies beyond the end of the copied stack.
     StackExhausted,
-    /// Executable memory without unwind information for this address, and no plausible frame pointer.
+    /// Executable memory without unwind information for this address, and no plausible caller.
     NoRule,
     /// The address lies in no known executable mapping.
     NoMapping,

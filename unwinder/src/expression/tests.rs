@@ -3,7 +3,7 @@
 use gimli::{Evaluation, EvaluationResult, Expression, Location, Value};
 use proptest::prelude::*;
 
-use super::{LittleEndian, Operands, Slice, encoding, evaluate, reads_only};
+use super::{LittleEndian, MAX_LOOKED_AT, Operands, Slice, encoding, evaluate, reads_only};
 use crate::word::Word;
 use crate::{CopiedStack, StopReason, x86, x86_64};
 
@@ -50,6 +50,12 @@ fn a_plt_stubs_cfa() {
     assert_eq!(ours(&at_push, None), Ok(0x7010));
     assert!(reads_only(&plt, Word::Eight, |register| [7, 16].contains(&register)));
     assert!(!reads_only(&plt, Word::Eight, |register| register == 7));
+}
+
+#[test]
+fn of_an_expression_that_is_too_long_nothing_is_told() {
+    let reads = |length| !reads_only(&vec![0x96; length], Word::Eight, |_| false);
+    assert!(!reads(MAX_LOOKED_AT) && reads(MAX_LOOKED_AT + 1) && reads(60_000));
 }
 
 #[test]

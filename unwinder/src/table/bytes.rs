@@ -104,10 +104,10 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// The bytes up to a NUL, without it.
-    pub(super) fn text(&mut self) -> Option<&'a [u8]> {
+    /// The bytes up to a NUL, without it; `None` if they are more than `longest`.
+    pub(super) fn text(&mut self, longest: usize) -> Option<&'a [u8]> {
         let rest = self.bytes.get(self.at..)?;
-        let len = rest.iter().position(|&byte| byte == 0)?;
+        let len = rest.iter().take(longest + 1).position(|&byte| byte == 0)?;
         self.at += len + 1;
         rest.get(..len)
     }

@@ -32,6 +32,10 @@ pub(crate) struct Covered {
 /// CIEs kept at a time: most files have two or three.
 const KEPT: usize = 8;
 
+/// Where more than that take turns, a CIE is run for each FDE and each glance into one. Its instructions are hardly more than
+/// the FDE's, so together they are at most so many times the section's size.
+const MAX_COMMON: usize = 16;
+
 /// What a run leaves for the next: storage, and the CIEs, which thousands of functions share.
 #[derive(Debug)]
 pub(crate) struct Scratch<A: Architecture> {
@@ -40,6 +44,8 @@ pub(crate) struct Scratch<A: Architecture> {
     /// Bytes that further FDEs may have of which all rows are kept, and those of which one is looked at.
     budget: usize,
     glances: usize,
+    /// Bytes of CIEs' instructions that may still be run.
+    common: usize,
 }
 
 impl<A: Architecture> Scratch<A> {
@@ -51,6 +57,7 @@ impl<A: Architecture> Scratch<A> {
             cies: [const { None }; KEPT],
             budget: section_size,
             glances: section_size.saturating_mul(MAX_GLANCES as usize),
+            common: section_size.saturating_mul(MAX_COMMON),
         }
     }
 }
@@ -59,6 +66,7 @@ impl<A: Architecture> Scratch<A> {
 fn cie<'c, A: Architecture>(
     cies: &'c mut [Option<(usize, Cie<A>)>; KEPT],
     remembered: &mut Vec<Row<A>>,
+    common: &mut usize,
     section: &FrameSections,
     offset: usize,
 ) -> Result<&'c Cie<A>, Malformed> {
@@ -69,6 +77,7 @@ fn cie<'c, A: Architecture>(
         if instructions.remaining() > MAX_INITIAL_INSTRUCTIONS {
             return Err(Malformed);
         }
+        *common = common.checked_sub(instructions.remaining()).ok_or(Malformed)?;
         remembered.clear();
         let emit = |_: Range<u64>, _, _: &Row<A>| {};
         let mut program =
@@ -88,9 +97,9 @@ pub(crate) fn run<A: Architecture>(
     emit: impl FnMut(Range<u64>, Traits, &Row<A>),
 ) -> Result<Covered, Malformed> {
     let (cie_offset, body) = fde_at(section, offset as usize)?;
-    let Scratch { remembered, cies, budget, .. } = scratch;
+    let Scratch { remembered, cies, budget, common, .. } = scratch;
     *budget = budget.checked_sub(body.remaining()).ok_or(Malformed)?;
-    let cie = cie(cies, remembered, section, cie_offset)?;
+    let cie = cie(cies, remembered, common, section, cie_offset)?;
     let fde = Fde::parse(section, cie, body)?;
     Ok(run_fde(section, cie, &fde, remembered, u64::MAX, emit))
 }
@@ -104,9 +113,9 @@ pub(crate) fn run_to<A: Architecture>(
     use_row: impl FnOnce(Traits, &Row<A>),
 ) -> Result<Covered, Malformed> {
     let (cie_offset, body) = fde_at(section, offset as usize)?;
-    let Scratch { remembered, cies, glances, .. } = scratch;
+    let Scratch { remembered, cies, glances, common, .. } = scratch;
     *glances = glances.checked_sub(body.remaining()).ok_or(Malformed)?;
-    let cie = cie(cies, remembered, section, cie_offset)?;
+    let cie = cie(cies, remembered, common, section, cie_offset)?;
     let fde = Fde::parse(section, cie, body)?;
     let distance = u64::from(distance);
     let mut use_row = Some(use_row);

@@ -19,9 +19,10 @@ type SegmentOf<A> = <<A as Machine>::Elf as FileHeader>::ProgramHeader;
 type SectionOf<A> = <<A as Machine>::Elf as FileHeader>::SectionHeader;
 
 /// A compressed section that says it unpacks to more than this, or to more than [`MAX_RATIO`] times its size, is
-/// damaged.
+/// damaged. Compilers' unpack to five times theirs, and the entries of 20,000 equal functions to 15 (zlib) or 31 times
+/// (zstd).
 const MAX_UNPACKED: u64 = 1 << 30;
-const MAX_RATIO: u64 = 1100;
+const MAX_RATIO: u64 = 128;
 
 /// An ELF file of the wanted machine, its headers read.
 pub(super) struct ElfFile<'d, A: Architecture, R: ReadRef<'d>> {
@@ -29,6 +30,31 @@ pub(super) struct ElfFile<'d, A: Architecture, R: ReadRef<'d>> {
     header: &'d A::Elf,
     segments: &'d [SegmentOf<A>],
     sections: SectionTable<'d, A::Elf, R>,
+    names: Names<'d>,
+    /// What a section may unpack to.
+    most_unpacked: u64,
+}
+
+/// The names of a file's sections.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Names<'d>(&'d [u8]);
+
+impl<'d> Names<'d> {
+    pub(super) fn of<E: FileHeader<Endian = LE>, R: ReadRef<'d>>(
+        header: &E,
+        sections: &SectionTable<'d, E, R>,
+        data: R,
+    ) -> Self {
+        let section = header.section_strings_index(LE, data).and_then(|index| sections.section(index));
+        Names(section.and_then(|section| section.data(LE, data)).unwrap_or_default())
+    }
+
+    /// Whether the name at an offset is `name`. It is not read to its end, for names may lie within each other: together they
+    /// would have more bytes than the file.
+    pub(super) fn is(self, offset: u32, name: &[u8]) -> bool {
+        let rest = self.0.get(offset as usize..).and_then(|rest| rest.strip_prefix(name));
+        rest.is_some_and(|rest| rest.first() == Some(&0))
+    }
 }
 
 pub(super) fn check_machine<A: Architecture>(header: &A::Elf) -> Result<(), TableError> {
@@ -45,8 +71,17 @@ pub(super) fn unpack<'d>(
     section: &'static str,
     packed: CompressedData<'d>,
 ) -> Result<Cow<'d, [u8]>, TableError> {
+    unpack_to(MAX_UNPACKED, section, packed)
+}
+
+/// The same of one that may unpack to `most` bytes.
+fn unpack_to<'d>(
+    most: u64,
+    section: &'static str,
+    packed: CompressedData<'d>,
+) -> Result<Cow<'d, [u8]>, TableError> {
     let (packed_size, size) = (packed.data.len() as u64, packed.uncompressed_size);
-    if packed.format != CompressionFormat::None && (size > MAX_UNPACKED || size / MAX_RATIO > packed_size) {
+    if packed.format != CompressionFormat::None && (size > most || size / MAX_RATIO > packed_size) {
         return Err(TableError::SectionTooLarge { section, size });
     }
     Ok(packed.decompress()?)
@@ -59,7 +94,14 @@ impl<'d, A: Architecture, R: ReadRef<'d>> ElfFile<'d, A, R> {
         let segments = header.program_headers(LE, data)?;
         // A cut-off section header table is no section header table.
         let sections = header.sections(LE, data).unwrap_or_default();
-        Ok(ElfFile { data, header, segments, sections })
+        let names = Names::of(header, &sections, data);
+        Ok(ElfFile { data, header, segments, sections, names, most_unpacked: MAX_UNPACKED })
+    }
+
+    /// The same of a file that was itself unpacked, from so many bytes: what they may unpack to is not multiplied.
+    pub(super) fn parse_unpacked(data: R, packed: usize) -> Result<Self, TableError> {
+        let most_unpacked = MAX_UNPACKED.min((packed as u64).saturating_mul(MAX_RATIO));
+        Ok(ElfFile { most_unpacked, ..Self::parse(data)? })
     }
 
     /// The first instruction to be run, as linked; 0 where there is none.
@@ -93,7 +135,7 @@ impl<'d, A: Architecture, R: ReadRef<'d>> ElfFile<'d, A, R> {
 
     pub(super) fn eh_frame(&self) -> Option<EhFrame<'d>> {
         // A debug file has headers of all sections, and segments that may lie where other bytes are.
-        let named = self.sections.section_by_name(LE, b".eh_frame").is_some();
+        let named = self.named(b".eh_frame").is_some();
         let hdr = self.section(b".eh_frame_hdr").or_else(|| self.hdr_of_segments().filter(|_| !named));
         let frame = if named { self.section(b".eh_frame") } else { self.frame_of_segments(hdr.as_ref()?) };
         let address = |name| self.header(name).map(|header| header.sh_addr(LE).into());
@@ -115,8 +157,8 @@ impl<'d, A: Architecture, R: ReadRef<'d>> ElfFile<'d, A, R> {
         };
         let bytes = self.data.read_bytes_at(offset, size);
         let data = bytes.map_err(|()| TableError::SectionTooLarge { section: NAME, size })?;
-        unpack(NAME, CompressedData { format, data, uncompressed_size: compression.ch_size(LE).into() })
-            .map(Some)
+        let packed = CompressedData { format, data, uncompressed_size: compression.ch_size(LE).into() };
+        unpack_to(self.most_unpacked, NAME, packed).map(Some)
     }
 
     /// `.gnu_debugdata`, as it is in the file.
@@ -124,8 +166,12 @@ impl<'d, A: Architecture, R: ReadRef<'d>> ElfFile<'d, A, R> {
         self.section(b".gnu_debugdata").map(|section| section.bytes)
     }
 
+    fn named(&self, name: &[u8]) -> Option<&'d SectionOf<A>> {
+        self.sections.iter().find(|header| self.names.is(header.sh_name(LE), name))
+    }
+
     fn header(&self, name: &[u8]) -> Option<&'d SectionOf<A>> {
-        let (_, header) = self.sections.section_by_name(LE, name)?;
+        let header = self.named(name)?;
         // In a separate debug file the section has an address and a size, but no bytes.
         (header.sh_type(LE) != elf::SHT_NOBITS).then_some(header)
     }

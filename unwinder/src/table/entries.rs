@@ -13,6 +13,10 @@ use super::sections::{FrameFormat, FrameSections};
 use crate::Architecture;
 use crate::word::Word;
 
+/// Letters of an augmentation. There are not as many that have a meaning; and a CIE is parsed again for an FDE when others
+/// were in between, so a long one would be read as often as there are FDEs.
+const MAX_AUGMENTATION: usize = 16;
+
 /// What FDEs have in common.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cie<A: Architecture> {
@@ -133,7 +137,7 @@ impl<A: Architecture> Cie<A> {
 
     fn parse_body(section: &FrameSections, body: &mut Bytes<'_>) -> Option<Self> {
         let version = body.u8()?;
-        let augmentation = body.text()?;
+        let augmentation = body.text(MAX_AUGMENTATION)?;
         if !matches!(version, 1 | 3 | 4) {
             return None;
         }

@@ -94,7 +94,8 @@ fn relocated<'d, A: Architecture, R: ReadRef<'d>>(
 ) -> Result<Option<Vec<u8>>, TableError> {
     let Some(section) = file.section_by_name(name) else { return Ok(None) };
     let mut bytes = unpack(name, section.compressed_data()?).map(Cow::into_owned)?;
-    for (offset, relocation) in section.relocations() {
+    // No byte has more than one; but a file can have any number of tables of them that are the same bytes.
+    for (offset, relocation) in section.relocations().take(bytes.len()) {
         let implicit = if relocation.has_implicit_addend() { addend_at(&bytes, offset) } else { 0 };
         let target = target::<A, R>(file, &relocation, (section.index().0, address), places);
         let target = target.map(|target| A::WORD.offset(target, implicit));

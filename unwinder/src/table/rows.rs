@@ -20,6 +20,10 @@ const WIDE: u32 = 1 << 30;
 /// How often one row of a function is computed alone, before all are compiled. Beyond 3, a count takes more than two bits.
 pub(crate) const MAX_GLANCES: u64 = 3;
 
+/// Slots that are looked at for a run, far more than it takes where hashes are not chosen to collide. A run that has none of
+/// them is kept without a slot, and shared by no other function.
+const MAX_PROBES: usize = 64;
+
 /// A function's FDE offset until it is compiled; from then on [`COMPILED`] and where its run starts, in the wide runs
 /// with [`WIDE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,34 +177,43 @@ impl RowStore {
             self.grow();
         }
         let narrowed = rows.iter().map(|row| RowStart { offset: row.offset as u16, rule: row.rule as u16 });
-        let mask = self.slots.len() - 1;
-        let mut slot = hash_of(narrowed.clone()) as usize & mask;
-        while let Some(start) = self.slots[slot].checked_sub(1) {
+        let mut free = None;
+        for slot in self.probes(hash_of(narrowed.clone())) {
+            let Some(start) = self.slots[slot].checked_sub(1) else {
+                free = Some(slot);
+                break;
+            };
             let known = run_at(&self.narrow, start as usize);
             if known.is_some_and(|(_, known)| known.iter().copied().eq(narrowed.clone())) {
                 return start;
             }
-            slot = (slot + 1) & mask;
         }
         let start = self.narrow.len() as u32;
         self.runs += 1;
         self.narrow.push(RowStart { offset: rows.len() as u16, rule: 0 });
         self.narrow.extend(narrowed);
-        self.slots[slot] = start + 1;
+        if let Some(slot) = free {
+            self.slots[slot] = start + 1;
+        }
         start
     }
 
+    /// The slots that a run of this hash may have.
+    fn probes(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
+        let mask = self.slots.len() - 1;
+        (0..MAX_PROBES).map(move |step| (hash as usize).wrapping_add(step) & mask)
+    }
+
     fn grow(&mut self) {
-        let mask = (self.slots.len() * 2).max(64) - 1;
+        let length = (self.slots.len() * 2).max(MAX_PROBES);
         self.slots.clear();
-        self.slots.resize(mask + 1, 0);
+        self.slots.resize(length, 0);
         let mut start = 0;
         while let Some((_, rows)) = run_at(&self.narrow, start) {
-            let mut slot = hash_of(rows.iter().copied()) as usize & mask;
-            while self.slots[slot] != 0 {
-                slot = (slot + 1) & mask;
+            let free = self.probes(hash_of(rows.iter().copied())).find(|&slot| self.slots[slot] == 0);
+            if let Some(slot) = free {
+                self.slots[slot] = start as u32 + 1;
             }
-            self.slots[slot] = start as u32 + 1;
             start += 1 + rows.len();
         }
     }
@@ -227,7 +240,7 @@ fn rule_at<T: Copy + Ord + Into<u32>>(rows: &[RowStart<T>], offset: T) -> Option
 
 #[cfg(test)]
 mod tests {
-    use super::{Found, RowStart, RowStore};
+    use super::{Found, MAX_PROBES, RowStart, RowStore, hash_of};
     use crate::table::rules::RuleId;
 
     fn row(offset: u32, rule: u32) -> RowStart<u32> {
@@ -271,6 +284,25 @@ mod tests {
             assert_eq!(store.find(function, 19 + function as u32), Found::Rule(rule));
             assert_eq!(store.find(function, 20 + function as u32), Found::Outside);
         }
+    }
+
+    #[test]
+    fn runs_that_collide_are_kept_and_looked_for_no_longer_than_others() {
+        let rows = |number: u32| [row(0, 5), row(1 + (number >> 8), number & 0xff)];
+        let collides = |&number: &u32| {
+            let narrowed =
+                rows(number).map(|row| RowStart { offset: row.offset as u16, rule: row.rule as u16 });
+            hash_of(narrowed.into_iter()).trailing_zeros() >= 12
+        };
+        let numbers: Vec<u32> = (0..1 << 24).filter(collides).take(3 * MAX_PROBES).collect();
+        let mut store = RowStore::new((0..6 * MAX_PROBES as u32).collect());
+        for (function, &number) in numbers.iter().chain(&numbers).enumerate() {
+            let [_, last] = rows(number);
+            store.insert(function, 0xffff, &rows(number));
+            assert_eq!(store.find(function, last.offset), Found::Rule(RuleId(last.rule)));
+        }
+        // Those that had no slot are not shared.
+        assert_eq!(store.rows(), 2 * 5 * MAX_PROBES);
     }
 
     #[test]

@@ -5,6 +5,10 @@ use super::row::{CfaRule, ExpressionSpan, RegisterNumber, RegisterRule, Row};
 use crate::Architecture;
 use crate::rule::{Rule, RuleOf};
 
+/// Slots that are looked at for a rule, far more than it takes where hashes are not chosen to collide. A rule that has none of
+/// them is kept without a slot, and will not be found again.
+const MAX_PROBES: usize = 64;
+
 /// Names a rule of one table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RuleId(pub(crate) u32);
@@ -108,7 +112,7 @@ impl RuleView<'_> {
 pub(crate) struct RuleStore<A: Architecture> {
     heads: Vec<Head<A>>,
     saved: Vec<Saved>,
-    /// Open addressing with linear probing: a rule's id plus 1, or 0. Its length is a power of two.
+    /// Open addressing with linear probing: a rule's id plus 1, or 0. Its length is a power of two, not below [`MAX_PROBES`].
     slots: Vec<u32>,
 }
 
@@ -144,16 +148,18 @@ impl<A: Architecture> RuleStore<A> {
         if self.heads.len() * 4 >= self.slots.len() * 3 {
             self.grow();
         }
-        let mask = self.slots.len() - 1;
-        let mut slot = slot_of(row.cfa, traits, row.hash()) as usize & mask;
-        while let Some(id) = self.slots[slot].checked_sub(1) {
+        let mut free = None;
+        for slot in self.probes(slot_of(row.cfa, traits, row.hash())) {
+            let Some(id) = self.slots[slot].checked_sub(1) else {
+                free = Some(slot);
+                break;
+            };
             let known = self.view(RuleId(id), section);
             if known.is_some_and(|known| {
                 known.cfa == row.cfa && known.traits == traits && row.has_just(known.saved)
             }) {
                 return RuleId(id);
             }
-            slot = (slot + 1) & mask;
         }
         let id = RuleId(self.heads.len() as u32);
         let saved_start = self.saved.len();
@@ -162,8 +168,16 @@ impl<A: Architecture> RuleStore<A> {
         let quick = Rule::of::<A>(id, &RuleView { cfa: row.cfa, traits, saved, section });
         let (saved_count, saved_start) = (saved.len() as u8, saved_start as u32);
         self.heads.push(Head { cfa: row.cfa, traits, saved_count, saved_start, quick });
-        self.slots[slot] = id.0 + 1;
+        if let Some(slot) = free {
+            self.slots[slot] = id.0 + 1;
+        }
         id
+    }
+
+    /// The slots that a rule of this hash may have.
+    fn probes(&self, hash: u64) -> impl Iterator<Item = usize> + use<A> {
+        let mask = self.slots.len() - 1;
+        (0..MAX_PROBES).map(move |step| (hash as usize).wrapping_add(step) & mask)
     }
 
     fn grow(&mut self) {
@@ -174,17 +188,14 @@ impl<A: Architecture> RuleStore<A> {
             let start = head.saved_start as usize;
             let saved = &self.saved[start..start + usize::from(head.saved_count)];
             let hash = saved.iter().fold(0, |hash, saved| hash ^ saved.hash());
-            let mut slot = slot_of(head.cfa, head.traits, hash) as usize & (length - 1);
-            while self.slots[slot] != 0 {
-                slot = (slot + 1) & (length - 1);
+            let free = self.probes(slot_of(head.cfa, head.traits, hash)).find(|&slot| self.slots[slot] == 0);
+            if let Some(slot) = free {
+                self.slots[slot] = index as u32 + 1;
             }
-            self.slots[slot] = index as u32 + 1;
         }
     }
 }
 
-/// Probing is bounded by the store's load, so crafted collisions cost time in proportion to the rules a file has, never
-/// more.
 #[inline]
 fn slot_of(cfa: CfaRule, traits: Traits, saved: u64) -> u64 {
     let (kind, register, value) = match cfa {
@@ -204,4 +215,29 @@ fn slot_of(cfa: CfaRule, traits: Traits, saved: u64) -> u64 {
     ]);
     let mixed = (saved ^ head ^ u64::from(value) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ mixed >> 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CfaRule, MAX_PROBES, Row, RuleStore, Traits, slot_of};
+    use crate::x86_64::X86_64;
+
+    #[test]
+    fn rules_that_collide_are_kept_and_looked_for_no_longer_than_others() {
+        let traits = Traits { return_address: 16, signal: false, signed: false };
+        let cfa = |offset| CfaRule::RegisterOffset { register: 7, offset };
+        let collides = |&offset: &i32| slot_of(cfa(offset), traits, 0).trailing_zeros() >= 12;
+        let offsets: Vec<i32> = (0..).filter(collides).take(3 * MAX_PROBES).collect();
+        let mut store = RuleStore::<X86_64>::new();
+        for _ in 0..2 {
+            for &offset in &offsets {
+                let mut row = Row::EMPTY;
+                row.cfa = cfa(offset);
+                let id = store.intern(&row, traits, &[]);
+                assert_eq!(store.view(id, &[]).map(|rule| rule.cfa), Some(cfa(offset)));
+            }
+        }
+        // Those that had no slot were not found the second time.
+        assert_eq!(store.len(), 5 * MAX_PROBES);
+    }
 }

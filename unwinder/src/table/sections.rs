@@ -96,8 +96,9 @@ where
     let mut sections = Sections::default();
     sections.add(&file, 0)?;
     if sections.are_sparse(text_size)
-        && let Some(inner) = file.debug_data().and_then(debug_data::unpack)
-        && let Ok(inner) = ElfFile::<A, _>::parse(inner.as_slice())
+        && let Some(packed) = file.debug_data()
+        && let Some(inner) = debug_data::unpack(packed)
+        && let Ok(inner) = ElfFile::<A, _>::parse_unpacked(inner.as_slice(), packed.len())
     {
         sections.add(&inner, file.distance_from(&inner))?;
     }
@@ -136,6 +137,8 @@ struct Sections {
     hdr: Option<EhFrameHdr>,
     debug: Vec<u8>,
     shifts: [u64; 2],
+    /// Why a `.debug_frame` can't be had that is there. What else there is may do without it.
+    problem: Option<TableError>,
 }
 
 impl Sections {
@@ -150,10 +153,12 @@ impl Sections {
         {
             self.add_eh_frame(&frame, shift)?;
         }
-        if self.debug.is_empty()
-            && let Some(debug) = file.debug_frame()?
-        {
-            self.add_debug_frame(debug, shift)?;
+        if self.debug.is_empty() {
+            match file.debug_frame() {
+                Ok(Some(debug)) => self.add_debug_frame(debug, shift)?,
+                Ok(None) => {}
+                Err(error) => self.problem = Some(error),
+            }
         }
         Ok(())
     }
@@ -187,7 +192,7 @@ impl Sections {
     }
 
     fn joined(self) -> Result<(Option<EhFrameHdr>, FrameSections), TableError> {
-        let Sections { mut frame, bases, hdr, debug, shifts } = self;
+        let Sections { mut frame, bases, hdr, debug, shifts, problem } = self;
         let debug_start = frame.len();
         if frame.is_empty() {
             frame = debug;
@@ -195,7 +200,7 @@ impl Sections {
             frame.extend(debug);
         }
         if frame.is_empty() {
-            return Err(TableError::NoUnwindSection);
+            return Err(problem.unwrap_or(TableError::NoUnwindSection));
         }
         Ok((hdr, FrameSections { bytes: frame.into(), debug_start, bases, shifts }))
     }

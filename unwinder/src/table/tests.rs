@@ -20,6 +20,7 @@ use crate::x86_64::{self, X86_64};
 use crate::{Architecture, Registers, StackMemory, StackReadError, StopReason};
 
 mod aarch64;
+mod made;
 mod x86;
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
@@ -356,6 +357,25 @@ fn debug_frame_is_read_plain_and_compressed() {
         let compared = compare_file::<X86_64>(&data);
         assert!(compared.functions == 3 && compared.errors == 0, "{compression}: {compared:?}");
     }
+}
+
+#[test]
+fn a_damaged_debug_frame_leaves_the_rules_of_eh_frame() {
+    let Some(mut data) = compiled(X86_64_GCC, &["-fno-asynchronous-unwind-tables"], &["-gz=zlib"]) else {
+        return;
+    };
+    let functions = |data: &[u8]| <UnwindTable>::from_elf(data).map(|table| table.size_report().functions);
+    let whole = functions(&data).unwrap();
+    let packed = file_range(&data, ".debug_frame");
+    data[packed].fill(0xff);
+    let left = functions(&data).unwrap();
+    assert!(left > 0 && left < whole, "{left} of {whole}");
+    let mut data = debug_frame_only("-gz=zlib").unwrap();
+    hide_section(&mut data, ".eh_frame");
+    let packed = file_range(&data, ".debug_frame");
+    data[packed].fill(0xff);
+    let error = functions(&data).unwrap_err();
+    assert!(matches!(error, crate::TableError::SectionTooLarge { .. }), "{error}");
 }
 
 fn file_range(data: &[u8], name: &str) -> std::ops::Range<usize> {

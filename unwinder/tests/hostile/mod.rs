@@ -1,5 +1,6 @@
 //! Damaged files and made-up stacks: no panic, no endless loop, nothing allocated beyond the size of the input.
 
+mod cost;
 mod pe;
 
 use std::sync::OnceLock;
