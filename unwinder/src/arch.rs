@@ -83,6 +83,10 @@ pub(crate) trait Machine: Copy + Debug + Eq + 'static {
     /// told from one.
     fn call_at_end(code: &[u8]) -> Option<Call>;
 
+    /// Whether `code`, which ends with a call, gave the stack pointer just before a value that is neither its own nor the
+    /// frame pointer's: what is called runs on a stack that the caller was not called on.
+    fn switches_stack(code: &[u8]) -> bool;
+
     /// Whether `code`, [`Self::LONGEST_STUB`] bytes long, does nothing but jump on: an entry of a linkage table, or a
     /// JIT compiler's stub.
     fn is_stub(code: &[u8]) -> bool;

@@ -224,6 +224,16 @@ pub(crate) fn is_entry<A: Architecture>(space: &impl AddressSpace<A>, frame: Fra
     table.is_some_and(|(table, bias)| table.is_entry(address.wrapping_sub(bias)))
 }
 
+/// Whether the call before a return address is made on a stack that the code before it has just changed to.
+#[cold]
+pub(crate) fn is_behind_switch<A: Architecture>(space: &impl AddressSpace<A>, address: u64) -> bool {
+    /// From the change of stacks to the call's end.
+    const LONGEST_SWITCH: usize = 32;
+    let mut buffer = [0; LONGEST_SWITCH];
+    let start = address.checked_sub(LONGEST_SWITCH as u64);
+    start.and_then(|start| code(space, start, &mut buffer)).is_some_and(A::switches_stack)
+}
+
 /// Whether `address` is that of the code that a signal handler returns to.
 pub(crate) fn is_signal_return<A: Architecture>(space: &impl AddressSpace<A>, address: u64) -> bool {
     let mut buffer = [0; LONGEST_CODE];

@@ -207,17 +207,24 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
             return None;
         }
         let prologue = self.code.prologue(target, into);
-        let entry = A::WORD.wrap(self.core.sp().wrapping_add(prologue.lowered));
-        let entry = match place {
-            Place::Register => prologue.return_address.is_none().then_some(entry),
-            Place::Stack(slot) => (prologue.return_slot(entry, A::WORD) == Some(slot)).then_some(entry),
-            Place::Record(slot) => prologue.entry_by_record(slot, A::WORD),
-        };
-        let evidence = match (entry, place) {
+        let lowered_from = A::WORD.wrap(self.core.sp().wrapping_add(prologue.lowered));
+        let (entry, is_frame) = match place {
             // The call may be over, and the register as it left it.
-            (Some(_), Place::Stack(_) | Place::Record(_)) => Evidence::Frame,
-            _ if into < NEAR => Evidence::CallOfThis(Reverse(into)),
-            _ => Evidence::Call,
+            Place::Register => (prologue.return_address.is_none().then_some(lowered_from), false),
+            Place::Stack(slot) => {
+                let entry = prologue.entry_by_slot(slot, A::WORD);
+                // Behind its first instructions a function may have pushed more.
+                (entry.filter(|&entry| entry >= lowered_from), entry == Some(lowered_from))
+            }
+            Place::Record(slot) => {
+                let entry = prologue.entry_by_record(slot, A::WORD);
+                (entry, entry.is_some())
+            }
+        };
+        let evidence = match is_frame {
+            true => Evidence::Frame,
+            false if into < NEAR => Evidence::CallOfThis(Reverse(into)),
+            false => Evidence::Call,
         };
         Some(Finding { evidence, begun: entry.map(|entry| (entry, prologue)) })
     }

@@ -19,9 +19,9 @@ pub(crate) struct Prologue {
 }
 
 impl Prologue {
-    /// Where the return address is, with the stack pointer at `entry` at the first instruction.
-    pub(crate) fn return_slot(&self, entry: u64, word: Word) -> Option<u64> {
-        Some(word.wrap(entry.wrapping_sub(self.return_address?)))
+    /// Where the stack pointer was at the first instruction, if the return address is in `slot`.
+    pub(crate) fn entry_by_slot(&self, slot: u64, word: Word) -> Option<u64> {
+        Some(word.wrap(slot.wrapping_add(self.return_address?)))
     }
 
     /// The caller's frame pointer, with the stack pointer at `entry` at the first instruction and `current` in the register.

@@ -9,7 +9,7 @@ use std::num::NonZeroU64;
 
 use crate::arch::{Core, LONGEST_CODE};
 use crate::cache::{CacheKey, RuleCache, Slot};
-use crate::code::{Code, Site, WayOut, code_before, is_entry, is_signal_return};
+use crate::code::{Code, Site, WayOut, code_before, is_behind_switch, is_entry, is_signal_return};
 use crate::code_memory::CodeMemory;
 use crate::epilogue::ShortEpilogue;
 use crate::general::{GeneralStep, Known};
@@ -504,6 +504,49 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         begins && self.is_uncalled(frame.address)
     }
 
+    /// Whether a return address that lies in no mapping is what rules made of the words above a function that runs on another
+    /// stack than it was called on, as Go's runtime does on its threads' own: what is above is none of its callers.
+    fn is_beyond_switch(&mut self, frame: Frame, registers: &Registers<A>) -> bool {
+        /// Frames from there up, each of which led to some code by chance.
+        const FRAMES: usize = 4;
+        if frame.kind != FrameKind::ReturnAddress || frame.heuristic || self.place.region.is_mapped() {
+            return false;
+        }
+        let mut caller = *registers;
+        let mut is_beyond = false;
+        for _ in 0..FRAMES {
+            let Some(callee) = self.callee(&caller) else { break };
+            is_beyond = is_behind_switch(self.space, callee.ip());
+            if is_beyond {
+                break;
+            }
+            caller = callee;
+        }
+        // Where the frame lies is asked about again.
+        self.rule_of(frame);
+        is_beyond
+    }
+
+    /// The frame whose rule leads from its stack pointer to `caller`, if it is near enough: its return address is on the stack.
+    fn callee(&mut self, caller: &Registers<A>) -> Option<Registers<A>> {
+        const WORDS: u64 = 32;
+        // A rule that goes by another register leads nowhere.
+        let mut callee = *caller;
+        for &register in A::FOLLOWED {
+            callee.set(register, 0);
+        }
+        (2..WORDS).find_map(|number| {
+            let slot = caller.sp().checked_sub(number * A::WORD.bytes())?;
+            let word = A::WORD.read(self.stack, slot).ok()?;
+            let frame = Frame { address: word, kind: FrameKind::ReturnAddress, heuristic: false };
+            let Rule::Quick(rule) = self.rule_of(frame) else { return None };
+            callee.set(A::IP, word);
+            callee.set(A::SP, A::WORD.above(slot, 1)?);
+            let found = callee.core().caller(rule, self.stack).ok()?;
+            ((found.ip(), found.sp()) == (caller.ip(), caller.sp())).then_some(callee)
+        })
+    }
+
     /// The caller of a frame without a rule.
     fn guess(&mut self, frame: Frame, registers: &Registers<A>) -> Result<Caller<A>, Halt> {
         let way_out = self.code.way_out(self.generation, frame.address, frame.kind);
@@ -513,7 +556,10 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
             {
                 return Ok(interrupted);
             }
-            if self.begins_root(frame) || is_entry(self.space, frame) {
+            if self.begins_root(frame)
+                || is_entry(self.space, frame)
+                || self.is_beyond_switch(frame, registers)
+            {
                 return Err(StopReason::Root.into());
             }
         }

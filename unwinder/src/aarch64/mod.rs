@@ -89,6 +89,11 @@ impl Machine for Aarch64 {
         call::call_at_end(*code.last_chunk()?)
     }
 
+    // Where a frame keeps the return address of the one it called is for that one to say: who called is not found from above.
+    fn switches_stack(_code: &[u8]) -> bool {
+        false
+    }
+
     fn is_stub(code: &[u8]) -> bool {
         code.first_chunk().is_some_and(|code| call::is_stub(*code))
     }

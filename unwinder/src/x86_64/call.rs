@@ -1,7 +1,9 @@
 //! Whether the instruction before an address is a call: the forms of `call` in volume 2 of Intel's manual (`E8`, and
 //! `FF /2` with every kind of operand). A prefix before them makes no difference to where they end.
 
+use super::instruction::{Instruction, instruction, sets_sp};
 use crate::arch::Call;
+use crate::word::Word;
 
 /// The longest form: `FF /2` with a SIB byte and a 32-bit displacement.
 pub(crate) const LONGEST_CALL: usize = 7;
@@ -34,6 +36,26 @@ pub(crate) fn call_at_end(code: [u8; LONGEST_CALL]) -> Option<Call> {
             length == 2 + usize::from(has_sib) + displacement
         })
         .then_some(Call::Indirect)
+}
+
+/// Whether `code`, which ends with a call, gave the stack pointer just before a value that is neither its own nor `bp`'s.
+pub(crate) fn switches_stack(code: &[u8], word: Word) -> bool {
+    (0..code.len()).filter_map(|at| code.get(at..)).any(|code| {
+        let behind = sets_sp(code, word).and_then(|length| code.get(length..));
+        behind.is_some_and(|behind| runs_into_call(behind, word))
+    })
+}
+
+/// Whether the first call of `code`, from its beginning on, is at its end.
+fn runs_into_call(mut code: &[u8], word: Word) -> bool {
+    while let Some((length, instruction)) = instruction(code, word) {
+        match (instruction, code.get(length..)) {
+            (Instruction::Call, Some([])) => return true,
+            (Instruction::Call | Instruction::Jump(_) | Instruction::Return, _) | (_, None) => return false,
+            (_, Some(rest)) => code = rest,
+        }
+    }
+    false
 }
 
 /// The longest beginning of a stub: `movabs` and the jump's first byte.
@@ -91,6 +113,46 @@ mod tests {
             let code = assembled(&format!("call {operand}")).unwrap();
             assert_eq!(call_at_end(padded(&code)), Some(Call::Indirect), "call {operand}: {code:x?}");
         }
+    }
+
+    #[test]
+    fn changes_of_stacks_are_told_from_other_moves() {
+        for text in [
+            // Go's `mcall`, `systemstack` and `morestack`.
+            "mov 0x38(%r14), %rsp; push %rax; mov (%rdx), %r12; call *%r12",
+            "mov 0x38(%rdx), %rbx; mov %rbx, %rsp; mov %rdi, %rdx; mov (%rdi), %rdi; call *%rdi",
+            "mov 0x38(%rbx), %rsp; call .+0x1000",
+            "mov %r13, %rsp; call *%rax",
+            "mov 0x1234(%rip), %rsp; xor %edi, %edi; call *%rax",
+            "mov 8(%rdi,%rax,8), %rsp; sub $32, %rsp; call *%rax",
+        ] {
+            let Some(code) = assembled(text) else { return };
+            assert!(switches_stack(&code, Word::Eight), "{text}");
+            let before = [&[0x90; 20], code.as_slice()].concat();
+            assert!(switches_stack(&before, Word::Eight), "{text}");
+            assert!(!switches_stack(&code[..code.len() - 1], Word::Eight), "{text}");
+        }
+        for text in [
+            "mov %rbp, %rsp; call *%rax",
+            "mov -0x18(%rbp), %rsp; call *%rax",
+            "mov 8(%rsp), %rsp; call *%rax",
+            "mov %rsp, %rbx; call *%rax",
+            "mov %rsp, 8(%rdi); call *%rax",
+            "mov 8(%rdi), %r12; call *%rax",
+            "lea -16(%rbp), %rsp; call *%rax",
+            "sub %rax, %rsp; call *%rax",
+            "and $-16, %rsp; call *%rax",
+            "mov %rbx, %rsp; call .+64; mov %eax, %edi; call *%rax",
+            "mov %rbx, %rsp; ret; call *%rax",
+            "mov %rbx, %rsp; jmp .+64; call *%rax",
+            "mov %rbx, %rsp; nop",
+        ] {
+            assert!(!switches_stack(&assembled(text).unwrap(), Word::Eight), "{text}");
+        }
+        let code = assembled(".code32; mov 8(%eax), %esp; push %ecx; call *%edx").unwrap();
+        assert!(switches_stack(&code, Word::Four));
+        let code = assembled(".code32; mov 8(%ebp), %esp; push %ecx; call *%edx").unwrap();
+        assert!(!switches_stack(&code, Word::Four));
     }
 
     #[test]

@@ -142,6 +142,34 @@ pub(super) fn instruction(code: &[u8], word: Word) -> Option<(usize, Instruction
     Some((at + 1 + behind, instruction))
 }
 
+/// The length of the `mov` that `code` begins with, if it gives the stack pointer the value of another register than `bp`, or
+/// that of a word which is found by another one than those two.
+pub(super) fn sets_sp(code: &[u8], word: Word) -> Option<usize> {
+    const SP: u8 = 4;
+    const BP: u8 = 5;
+    let (rex, code) = match (word, code) {
+        (Word::Eight, [rex @ 0x48..=0x4f, rest @ ..]) => (Some(rex), rest),
+        (Word::Eight, _) => return None,
+        (Word::Four, _) => (None, code),
+    };
+    let [r, b] = [4, 1].map(|bit| rex.is_some_and(|rex| rex & bit != 0));
+    let [opcode, operands @ ..] = code else { return None };
+    let modrm = *operands.first()?;
+    let (mode, group, rm) = (modrm >> 6, modrm >> 3 & 7, modrm & 7);
+    let is_other = |register: u8, is_extended: bool| is_extended || !matches!(register, SP | BP);
+    let sets = match opcode {
+        0x89 => mode == 3 && rm == SP && !b && is_other(group, r),
+        0x8b if group == SP && !r => match (mode, rm) {
+            // By a base and an index; at an address that the code names.
+            (0..3, 4) => is_other(operands.get(1)? & 7, b),
+            (0, 5) => true,
+            _ => is_other(rm, b),
+        },
+        _ => false,
+    };
+    sets.then_some(usize::from(rex.is_some()) + 1 + operand(operands)?)
+}
+
 /// The length of what follows `0f`, without the byte that says what it is.
 fn after_0f(code: &[u8]) -> Option<usize> {
     let operands = code.get(1..)?;

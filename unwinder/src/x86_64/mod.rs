@@ -88,6 +88,10 @@ impl Machine for X86_64 {
         call::call_at_end(*code.last_chunk()?)
     }
 
+    fn switches_stack(code: &[u8]) -> bool {
+        call::switches_stack(code, Self::WORD)
+    }
+
     fn is_stub(code: &[u8]) -> bool {
         code.first_chunk().is_some_and(|code| call::is_stub(*code))
     }

@@ -33,7 +33,7 @@ pub(super) struct Recursion {
     pub(super) percent: usize,
 }
 
-pub(super) const DIFFERENCES: [Known; 17] = [
+pub(super) const DIFFERENCES: [Known; 11] = [
     // A handler on an alternate stack: gdb reads the interrupted one, too, of which the committed copies have nothing.
     Known {
         fixture: "signals",
@@ -62,14 +62,15 @@ pub(super) const DIFFERENCES: [Known; 17] = [
         committed: 0,
         percent: 2,
     },
-    // Go's runtime on its system stack, below which there is the scheduler's data: as before.
+    // Go's runtime on its threads' own stacks: rules go on from `mcall`, `systemstack` and `morestack`, which have left the
+    // goroutine's stack, to what lies there. gdb follows them, and its chains are cut before what is no code.
     Known {
         fixture: "go",
         relation: Relation::Longer,
-        stop: StopReason::NoMapping,
+        stop: StopReason::Root,
         guessed: false,
         committed: 2,
-        percent: 30,
+        percent: 50,
     },
     // Go's signal handlers have a stack of their own. gdb does not know the code that they return to; we know it, and then
     // what was interrupted, whose stack is seldom in the copy.
@@ -81,14 +82,6 @@ pub(super) const DIFFERENCES: [Known; 17] = [
         committed: 1,
         percent: 20,
     },
-    Known {
-        fixture: "go",
-        relation: Relation::Longer,
-        stop: StopReason::Root,
-        guessed: false,
-        committed: 0,
-        percent: 20,
-    },
     // musl's functions have no rules: their callers are guessed. What is wrong is a stale return address,
     Known {
         fixture: "musl",
@@ -96,57 +89,16 @@ pub(super) const DIFFERENCES: [Known; 17] = [
         stop: StopReason::Root,
         guessed: true,
         committed: 3,
-        percent: 5,
+        percent: 3,
     },
-    Known {
-        fixture: "musl",
-        relation: Relation::Other,
-        stop: StopReason::NoMapping,
-        guessed: true,
-        committed: 0,
-        percent: 5,
-    },
-    // two zeros that a register happens to point to, taken for the end of a chain of frame pointers,
+    // or two zeros that a register happens to point to, taken for the end of a chain of frame pointers.
     Known {
         fixture: "musl",
         relation: Relation::Shorter,
         stop: StopReason::Root,
         guessed: true,
-        committed: 4,
-        percent: 5,
-    },
-    Known {
-        fixture: "musl",
-        relation: Relation::Shorter,
-        stop: StopReason::Root,
-        guessed: false,
-        committed: 0,
-        percent: 5,
-    },
-    Known {
-        fixture: "musl",
-        relation: Relation::Shorter,
-        stop: StopReason::NoRule,
-        guessed: false,
-        committed: 0,
-        percent: 1,
-    },
-    // a rule that is based on a register which a function without rules had saved.
-    Known {
-        fixture: "musl",
-        relation: Relation::Shorter,
-        stop: StopReason::Unreadable,
-        guessed: true,
-        committed: 3,
-        percent: 15,
-    },
-    Known {
-        fixture: "musl",
-        relation: Relation::Shorter,
-        stop: StopReason::StackExhausted,
-        guessed: true,
-        committed: 0,
-        percent: 15,
+        committed: 1,
+        percent: 3,
     },
     // gdb has no rules for code that was compiled at run time; its guesses lead out of code.
     Known {
