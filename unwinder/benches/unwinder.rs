@@ -337,8 +337,17 @@ fn print_guesses<A: Platform>(name: &str, runs: &[Run<A>]) {
 fn files() {
     println!("\nTables");
     println!(
-        "{:24} {:>8} {:>8} {:>9} {:>10} {:>9} {:>10} {:>9} {:>8}",
-        "", "text MB", "rules MB", "ready ms", "framehop ms", "all ms", "rules MB/s", "table MB", "of text"
+        "{:24} {:>8} {:>8} {:>9} {:>10} {:>9} {:>10} {:>9} {:>8} {:>6}",
+        "",
+        "text MB",
+        "rules MB",
+        "ready ms",
+        "framehop ms",
+        "all ms",
+        "rules MB/s",
+        "table MB",
+        "of text",
+        "B/FDE"
     );
     for path in FILES {
         let Ok(bytes) = std::fs::read(path) else {
@@ -357,9 +366,8 @@ fn files() {
             clock::timed(|| table.compile_all()).0
         });
         let megabytes = |bytes: usize| bytes as f64 / 1e6;
-        let held = report.index_bytes + report.row_bytes + report.rule_bytes;
         println!(
-            "{:24} {:8.1} {:8.1} {:9.2} {:11.2} {:9.1} {:10.0} {:9.2} {:6.1} %",
+            "{:24} {:8.1} {:8.1} {:9.2} {:11.2} {:9.1} {:10.0} {:9.2} {:6.1} % {:6.1}",
             path.rsplit('/').next().unwrap_or(path),
             megabytes(report.text_bytes),
             megabytes(report.section_bytes),
@@ -367,8 +375,9 @@ fn files() {
             ready.peer * 1e3,
             all * 1e3,
             megabytes(report.section_bytes) / (ready.ours + all),
-            megabytes(held),
-            100.0 * held as f64 / report.text_bytes as f64,
+            megabytes(report.table_bytes()),
+            report.bytes_per_text_megabyte() / 1e4,
+            report.bytes_per_function(),
         );
     }
 }

@@ -139,8 +139,26 @@ impl ShortEpilogue {
 
 #[cfg(test)]
 mod tests {
-    use super::{Base, Epilogue, ShortEpilogue};
+    use super::{Base, Core, Epilogue, ShortEpilogue};
     use crate::word::Word;
+    use crate::{CopiedStack, x86_64};
+
+    #[test]
+    fn a_caller_is_further_up() {
+        let core = x86_64::Registers::new(0x1000, [0x7008; 16]).core();
+        let stack = [7_u64, 8, 9].map(u64::to_le_bytes).concat();
+        let stack = CopiedStack::new(0x7000, &stack, 0);
+        let caller = |raised: i64| {
+            let raised = 0_u64.wrapping_add_signed(raised);
+            let epilogue = Epilogue { raised, return_address: Some(raised), ..Epilogue::default() };
+            epilogue.caller(core, None, Word::Eight, &stack).map(|(word, caller)| (word, Core::sp(caller)))
+        };
+        assert_eq!(caller(0), Some((8, 0x7010)));
+        assert_eq!(caller(8), Some((9, 0x7018)));
+        // `push %rax; ret`, as retpolines have it, goes nowhere that the stack tells.
+        assert_eq!(caller(-8), None);
+        assert_eq!(caller(16), None);
+    }
 
     #[test]
     fn what_fits_is_what_was_put_in() {

@@ -1,6 +1,8 @@
 //! DWARF expressions (DWARF 5, section 2.5) as call frame information uses them: on untyped values of an address's size,
 //! bounded in steps and in stack depth, without allocation.
 
+use std::cell::Cell;
+
 use gimli::{Encoding, EndianSlice, Expression, Format, LittleEndian, Operation, UnitOffset};
 
 use crate::word::Word;
@@ -28,6 +30,24 @@ pub(crate) struct Operands<'a, A: Architecture, M> {
     pub(crate) bias: u64,
     /// The first value on the stack of a register's expression; there is none while the CFA is sought.
     pub(crate) cfa: Option<u64>,
+    pub(crate) steps: &'a Steps,
+}
+
+/// Operations that the expressions of one walk may still take, or a file could hold up whoever walks through it.
+#[derive(Debug)]
+pub(crate) struct Steps(Cell<usize>);
+
+impl Steps {
+    /// For a walk of so many frames: a signal handler's way back takes some sixty, other frames hardly any.
+    pub(crate) fn of_frames(frames: usize) -> Self {
+        const OF_EACH: usize = 64;
+        Steps(Cell::new(MAX_STEPS.saturating_add(frames.saturating_mul(OF_EACH))))
+    }
+
+    fn take(&self) -> Result<(), StopReason> {
+        self.0.set(self.0.get().checked_sub(1).ok_or(StopReason::Unsupported)?);
+        Ok(())
+    }
 }
 
 /// Whether an expression reads no register but those that `allowed` names. False for one that can't be decoded, or is too long
@@ -64,6 +84,7 @@ pub(crate) fn evaluate<A: Architecture, M: StackMemory>(
         if rest.is_empty() {
             return values.pop();
         }
+        operands.steps.take()?;
         let whole = Expression(Slice::new(rest, LittleEndian));
         let mut operations = whole.operations(encoding(A::WORD));
         let Ok(Some(operation)) = operations.next() else { return Err(StopReason::Unsupported) };

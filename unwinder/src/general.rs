@@ -1,6 +1,6 @@
 //! A step by a rule in full: any CFA, any rule for any register.
 
-use crate::expression::{self, Operands};
+use crate::expression::{self, Operands, Steps};
 use crate::table::{CfaRule, RegisterRule, RuleView};
 use crate::{Architecture, Registers, StackMemory, StopReason};
 
@@ -20,6 +20,7 @@ pub(crate) struct GeneralStep<'a, A: Architecture, M> {
     pub(crate) stack: &'a M,
     /// The mapping's bias, for expressions that name an address.
     pub(crate) bias: u64,
+    pub(crate) steps: &'a Steps,
 }
 
 impl<A: Architecture, M: StackMemory> GeneralStep<'_, A, M> {
@@ -74,7 +75,13 @@ impl<A: Architecture, M: StackMemory> GeneralStep<'_, A, M> {
     fn evaluate(&self, bytes: &[u8], cfa: Option<u64>) -> Result<u64, StopReason> {
         expression::evaluate(
             bytes,
-            &Operands { registers: self.registers, stack: self.stack, bias: self.bias, cfa },
+            &Operands {
+                registers: self.registers,
+                stack: self.stack,
+                bias: self.bias,
+                cfa,
+                steps: self.steps,
+            },
         )
     }
 }

@@ -29,7 +29,32 @@
 //! assert_eq!((frames.as_slice(), stop), ([0x1234].as_slice(), StopReason::NoMapping));
 //! ```
 //!
-//! The architecture is a type parameter, [`x86_64::X86_64`] unless another is named.
+//! The architecture is a type parameter, [`x86_64::X86_64`] unless another is named. Rust takes that default where a type is
+//! written, not in an expression: it is `let table: UnwindTable = ...`, or `UnwindTable::<X86_64>::from_elf(...)`.
+//!
+//! ```no_run
+//! use unwinder::{AddressSpace, Mapping, UnwindTable};
+//!
+//! /// A program that is one file, mapped at `start` to run as it was linked to.
+//! struct Program {
+//!     start: u64,
+//!     end: u64,
+//!     table: UnwindTable,
+//! }
+//!
+//! impl AddressSpace for Program {
+//!     fn lookup(&self, address: u64) -> Option<Mapping<'_>> {
+//!         let mapping = Mapping { start: self.start, end: self.end, bias: 0, table: Some(&self.table) };
+//!         (self.start..self.end).contains(&address).then_some(mapping)
+//!     }
+//! }
+//!
+//! let table: UnwindTable = UnwindTable::from_elf(std::fs::read("program")?.as_slice())?;
+//! println!("{:?}", table.size_report());
+//! let program = Program { start: 0x40_0000, end: 0x48_0000, table };
+//! # let _ = program;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! Where to read on: `unwinder.rs` is the walk, `guess.rs` what it does where there are no rules, `code.rs` what that asks
 //! about code, `table/` turns CFI into rows and rules, `pe/` does so for Windows' unwind information, `x86_64/`, `x86/` and

@@ -12,6 +12,7 @@ use crate::cache::{CacheKey, RuleCache, Slot};
 use crate::code::{Code, Site, WayOut, code_before, is_behind_switch, is_entry, is_signal_return};
 use crate::code_memory::CodeMemory;
 use crate::epilogue::ShortEpilogue;
+use crate::expression::Steps;
 use crate::general::{GeneralStep, Known};
 use crate::guess::Guess;
 use crate::region::{self, Region, RegionMemory};
@@ -66,7 +67,8 @@ impl<A: Architecture> Unwinder<A> {
 
     /// Hands each frame to `visit`, innermost first, and says why there is no further one.
     ///
-    /// Allocates nothing, but for the rules of functions that no walk has met before.
+    /// Allocates nothing, but for rules of functions that are met the first few times, and for the memory of guesses at the
+    /// first of them.
     pub fn unwind<S: AddressSpace<A>, M: StackMemory>(
         &mut self,
         space: &S,
@@ -83,6 +85,7 @@ impl<A: Architecture> Unwinder<A> {
             stack,
             place: Place { region: Region::NOWHERE, slot: Slot::EMPTY },
             depth_limit: self.depth_limit,
+            steps: Steps::of_frames(self.depth_limit),
             by_frame_pointer: false,
         };
         match walk.quick_pass(registers, &mut visit) {
@@ -138,6 +141,7 @@ struct Walk<'w, A: Architecture, S, M> {
     stack: &'w M,
     place: Place,
     depth_limit: usize,
+    steps: Steps,
     /// The last guess was by a frame pointer.
     by_frame_pointer: bool,
 }
@@ -254,12 +258,12 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         let (mut at, mut place, mut rule) = (*core, self.place, first);
         let mut left = self.depth_limit - *visited;
         while let Rule::Guessed(epilogue) = rule
-            && let Some((caller, behind)) = self.foretold_caller(epilogue, at, place)
+            && let Some((caller, next, behind)) = self.foretold_caller(epilogue, at, place)
         {
             left = left.checked_sub(1).ok_or(StopReason::DepthLimit)?;
             self.by_frame_pointer = is_by_frame_pointer::<A>(caller, at);
             visit(returned_to(caller, true));
-            (at, (rule, place)) = (caller, behind);
+            (at, rule, place) = (caller, next, behind);
         }
         (*core, self.place, *visited) = (at, place, self.depth_limit - left);
         Ok(rule)
@@ -273,11 +277,11 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         epilogue: ShortEpilogue,
         at: A::Core,
         Place { mut region, slot }: Place,
-    ) -> Option<(A::Core, (RuleOf<A>, Place))> {
+    ) -> Option<(A::Core, RuleOf<A>, Place)> {
         let caller = self.caller_by_epilogue(epilogue, at)?;
         let key = self.key_at(&mut region, returned_to(caller, true).lookup_address())?;
         let (rule, slot) = self.cache.foretold(key, slot)?;
-        Some((caller, (rule, Place { region, slot })))
+        Some((caller, rule, Place { region, slot }))
     }
 
     /// The caller that code goes on to from a return address, if there is a call before it.
@@ -438,7 +442,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
     ) -> Result<Caller<A>, Halt> {
         let found = region::find(self.space, frame.lookup_address());
         let (table, bias) = found.table.ok_or(StopReason::NoRule)?;
-        let step = GeneralStep { registers, known, stack: self.stack, bias };
+        let step = GeneralStep { registers, known, stack: self.stack, bias, steps: &self.steps };
         let applied =
             table.with_rule(id, |rule| Ok::<_, StopReason>((step.apply(rule)?, rule.traits.signal)));
         let (caller, signal) = applied.ok_or(StopReason::NoRule)??;

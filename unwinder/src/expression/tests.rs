@@ -3,7 +3,7 @@
 use gimli::{Evaluation, EvaluationResult, Expression, Location, Value};
 use proptest::prelude::*;
 
-use super::{LittleEndian, MAX_LOOKED_AT, Operands, Slice, encoding, evaluate, reads_only};
+use super::{LittleEndian, MAX_LOOKED_AT, MAX_STEPS, Operands, Slice, Steps, encoding, evaluate, reads_only};
 use crate::word::Word;
 use crate::{CopiedStack, StopReason, x86, x86_64};
 
@@ -12,14 +12,16 @@ const STACK: [u8; 16] = [1, 2, 3, 4, 5, 6, 7, 0x88, 9, 10, 11, 12, 13, 14, 15, 1
 fn ours(bytes: &[u8], cfa: Option<u64>) -> Result<u64, StopReason> {
     let registers = x86_64::Registers::new(0x40_1003, std::array::from_fn(|number| 0x1000 * number as u64));
     let stack = CopiedStack::new(0x7000, &STACK, 0);
-    evaluate(bytes, &Operands { registers: &registers, stack: &stack, bias: 0x10_0000, cfa })
+    let steps = Steps::of_frames(1);
+    evaluate(bytes, &Operands { registers: &registers, stack: &stack, bias: 0x10_0000, cfa, steps: &steps })
 }
 
 /// The same with words of 32 bits.
 fn ours_narrow(bytes: &[u8]) -> Result<u64, StopReason> {
     let registers = x86::Registers::new(0x40_1003, std::array::from_fn(|number| 0x1000 * number as u32));
     let stack = CopiedStack::new(0x4000, &STACK, 0);
-    evaluate(bytes, &Operands { registers: &registers, stack: &stack, bias: 0x10_0000, cfa: None })
+    let (cfa, steps) = (None, Steps::of_frames(1));
+    evaluate(bytes, &Operands { registers: &registers, stack: &stack, bias: 0x10_0000, cfa, steps: &steps })
 }
 
 /// The same by gimli; `None` where it asks for what we have no answer to, or fails.
@@ -148,4 +150,20 @@ proptest! {
         let _ = ours(&bytes, Some(0x7000));
         let _ = reads_only(&bytes, Word::Eight, |register| register == 7);
     }
+}
+
+#[test]
+fn the_expressions_of_a_walk_have_a_bound_together() {
+    let registers = x86_64::Registers::new(0, [0; 16]);
+    let stack = CopiedStack::new(0, &[], 0);
+    // DW_OP_nop, and DW_OP_lit1
+    let bytes = [&[0x96; MAX_STEPS / 2][..], &[0x31]].concat();
+    let of_none = Steps::of_frames(0);
+    let operands = Operands { registers: &registers, stack: &stack, bias: 0, cfa: None, steps: &of_none };
+    assert_eq!(evaluate(&bytes, &operands), Ok(1));
+    assert_eq!(evaluate(&bytes, &operands), Err(StopReason::Unsupported));
+    let of_some = Steps::of_frames(1000);
+    let operands = Operands { steps: &of_some, ..operands };
+    let done = (0..1000).take_while(|_| evaluate(&bytes, &operands).is_ok()).count();
+    assert!(done > 100 && done < 1000, "{done}");
 }

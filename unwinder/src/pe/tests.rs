@@ -9,6 +9,7 @@ mod remote;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::expression::Steps;
 use crate::general::{GeneralStep, Known};
 use crate::pe::PeMachine;
 use crate::x86_64::X86_64;
@@ -189,7 +190,9 @@ fn assert_restored<A: Architecture>(table: &UnwindTable<A>, step: &Step<A>, kept
         let exact = depth == 0 || step.calls[depth - 1].interrupted;
         let address = registers.ip() - u64::from(!exact);
         let id = table.rule_id(address).unwrap_or_else(|| panic!("{at} has no rule"));
-        let general = GeneralStep { registers: &registers, known: Known::All, stack: &stack, bias: 0 };
+        let steps = Steps::of_frames(1);
+        let general =
+            GeneralStep { registers: &registers, known: Known::All, stack: &stack, bias: 0, steps: &steps };
         let caller = table.with_rule(id, |rule| general.apply(rule)).unwrap().unwrap();
         assert_eq!((caller.ip(), caller.sp()), (call.return_address, call.sp), "{at}");
         let kept: Vec<u64> = kept_registers.iter().map(|&register| caller.get(register).unwrap()).collect();

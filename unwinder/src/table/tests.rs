@@ -14,6 +14,7 @@ use super::compile::Scratch;
 use super::unwind_table::Glance;
 use super::{CfaRule, ExpressionSpan, RegisterRule, UnwindTable};
 use crate::arch::Core;
+use crate::expression::Steps;
 use crate::general::{GeneralStep, Known};
 use crate::rule::{Rule, RuleOf};
 use crate::x86_64::{self, X86_64};
@@ -179,7 +180,10 @@ fn compare_quick<A: Architecture>(
     view: &super::RuleView<'_>,
     registers: &Registers<A>,
 ) -> bool {
-    let step = |known, registers| GeneralStep { registers, known, stack: &Scrambled, bias: 0 }.apply(view);
+    let steps = Steps::of_frames(1);
+    let step = |known, registers| {
+        GeneralStep { registers, known, stack: &Scrambled, bias: 0, steps: &steps }.apply(view)
+    };
     let core = |caller: Registers<A>| caller.core();
     let full = step(Known::All, registers).map(core);
     match quick {

@@ -104,6 +104,25 @@ impl SizeReport {
     pub fn total_bytes(&self) -> usize {
         self.section_bytes + self.index_bytes + self.row_bytes + self.rule_bytes
     }
+
+    /// Bytes of what is made of the sections, which are the file's own: index, rows, rules.
+    pub fn table_bytes(&self) -> usize {
+        self.index_bytes + self.row_bytes + self.rule_bytes
+    }
+
+    /// [`Self::table_bytes`] for each function (FDE); 0 where there is none.
+    pub fn bytes_per_function(&self) -> f64 {
+        ratio(self.table_bytes(), self.functions)
+    }
+
+    /// [`Self::table_bytes`] for each 1,000,000 bytes of text; 0 where there is none.
+    pub fn bytes_per_text_megabyte(&self) -> f64 {
+        ratio(self.table_bytes(), self.text_bytes) * 1e6
+    }
+}
+
+fn ratio(bytes: usize, of: usize) -> f64 {
+    if of == 0 { 0.0 } else { bytes as f64 / of as f64 }
 }
 
 impl<A: Architecture> UnwindTable<A> {
