@@ -94,6 +94,12 @@ pub(crate) trait Machine: Copy + Debug + Eq + 'static {
     /// What a function has done to the stack; `code` is from its first instruction on up to the one that is about to run.
     fn prologue(code: &[u8]) -> Prologue;
 
+    /// Compilers have functions begin at multiples of this.
+    const FUNCTION_ALIGNMENT: usize;
+
+    /// Whether `code` looks like a function's first instruction: it takes stack, and what is `before` it does not run on.
+    fn begins_function(before: &[u8], code: &[u8]) -> bool;
+
     /// Adds to `epilogue` what `code` does to the stack from its beginning on, up to where it returns or jumps.
     fn epilogue(code: &[u8], epilogue: &mut Epilogue) -> Next;
 

@@ -3,6 +3,7 @@
 
 use std::marker::PhantomData;
 use std::num::NonZeroU64;
+use std::ops::RangeInclusive;
 
 use crate::arch::{Call, LONGEST_CODE};
 use crate::code_memory::CodeMemory;
@@ -14,6 +15,12 @@ use crate::{AddressSpace, Architecture, Frame, FrameKind};
 
 /// Pieces of code on the way to a function's return.
 const LONGEST_WAY_OUT: usize = 16;
+
+/// How far back a function's beginning is looked for, and in pieces of which size; before each piece there is as much as tells
+/// that what comes before a function has ended.
+const FAR: usize = 64 << 10;
+const PIECES: RangeInclusive<usize> = 64..=2048;
+const BEFORE: usize = 16;
 
 /// Mappings begin at multiples of this, if not of more.
 const PAGE: u64 = 4096;
@@ -41,11 +48,19 @@ pub(crate) struct Called {
     pub(crate) onward: Option<u64>,
 }
 
+impl Called {
+    pub(crate) fn leads_to(&self, address: u64) -> bool {
+        self.target == address || self.onward == Some(address)
+    }
+}
+
 /// What code does from an address on up to its function's return.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum WayOut {
     #[default]
     Unknown,
+    /// The same; but here is where the function seems to begin.
+    Begun(u64),
     Known(Epilogue),
 }
 
@@ -101,7 +116,7 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
         }
         match self.way_out(frame)? {
             WayOut::Known(epilogue) => ShortEpilogue::of(&epilogue, A::WORD),
-            WayOut::Unknown => None,
+            WayOut::Begun(_) | WayOut::Unknown => None,
         }
     }
 
@@ -113,7 +128,7 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
         }
         let way = match self.epilogue(frame.address) {
             Some(epilogue) => WayOut::Known(epilogue),
-            None => WayOut::Unknown,
+            None => self.beginning(frame.lookup_address()).map_or(WayOut::Unknown, WayOut::Begun),
         };
         // Whether a handler's way back can be taken depends on the stack: that is asked about each time.
         if !is_signal_return(self.space, frame.address) {
@@ -132,6 +147,33 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
                 Next::Jumps(distance) => at = A::WORD.offset(at, distance),
                 Next::Unknown => return None,
             }
+        }
+        None
+    }
+
+    /// The nearest address up to `address` that looks like a function's beginning.
+    fn beginning(&self, address: u64) -> Option<u64> {
+        let mut buffer = [0; BEFORE + *PIECES.end()];
+        let alignment = A::FUNCTION_ALIGNMENT as u64;
+        let mut end = (address - address % alignment).checked_add(alignment)?;
+        let (mut length, mut left) = (*PIECES.end(), FAR);
+        while PIECES.contains(&length) && left > 0 {
+            let start = end.checked_sub(length as u64)?;
+            let buffer = buffer.get_mut(..BEFORE + length)?;
+            let Some(piece) = code(self.space, start.checked_sub(BEFORE as u64)?, buffer) else {
+                // Code may begin within the piece.
+                length /= 2;
+                continue;
+            };
+            let begins = |&at: &usize| {
+                piece.split_at_checked(at).is_some_and(|(before, code)| A::begins_function(before, code))
+            };
+            let mut places = (BEFORE..piece.len()).step_by(A::FUNCTION_ALIGNMENT).rev();
+            if let Some(at) = places.find(begins) {
+                return start.checked_add((at - BEFORE) as u64);
+            }
+            end = start;
+            left = left.saturating_sub(length);
         }
         None
     }

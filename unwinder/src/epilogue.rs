@@ -91,6 +91,7 @@ impl Epilogue {
             lowered: self.raised,
             return_address: self.return_address.map(below),
             frame_pointer: self.frame_pointer.map(below),
+            realigned: false,
         }
     }
 }

@@ -6,15 +6,19 @@
 //!    that, or it is the end of a chain of frame pointers: jumps that depend on a condition are passed over, others followed,
 //!    and every call returns;
 //! 2. the frame pointer's, where the call before its return address is of this very function;
-//! 3. of the words on the stack up to there, the first that is the return address of a call of this very function and lies
-//!    where the function's first instructions leave it: they store registers and lower the stack pointer;
-//! 4. of those that are the return address of a call of this function, the one whose call names the nearest address: no
+//! 3. the word on the stack that lies where the function's first instructions leave the return address (they store registers
+//!    and lower the stack pointer), if these are what the code before the frame's address looks like they are, and there
+//!    is a call before it that may be of this function;
+//! 4. of the words on the stack up to the frame pointer's, the first that is the return address of a call of this very
+//!    function and lies where the function's first instructions leave it;
+//! 5. of those that are the return address of a call of this function, the one whose call names the nearest address: no
 //!    function begins within another;
-//! 5. the frame pointer's, where there is any call before its return address (on architectures whose rules have code keep
-//!    the frame pointer, before 4);
-//! 6. the nearest word on the stack that is the return address of a call that may be of this function, or of a signal
+//! 6. the word of 3, if the call before it is of another function;
+//! 7. the frame pointer's, where there is any call before its return address (on architectures whose rules have code keep
+//!    the frame pointer, before 5);
+//! 8. the nearest word on the stack that is the return address of a call that may be of this function, or of a signal
 //!    handler;
-//! 7. the nearest that is one of a call of another function, which may have jumped on to this one.
+//! 9. the nearest that is one of a call of another function, which may have jumped on to this one.
 //!
 //! Where calls leave the return address in a register, the innermost frame may have its own still there: that is believed
 //! as the frame pointer's is, and after it, if both have the same to say for them.
@@ -120,6 +124,13 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
         if let Some((Evidence::Frame | Evidence::CallOfThis(_), core)) = known {
             return Some(core);
         }
+        let begun = match way_out {
+            Some(WayOut::Begun(beginning)) => self.by_beginning(beginning),
+            _ => None,
+        };
+        if let Some((Evidence::Frame, core)) = begun {
+            return Some(core);
+        }
         // A frame pointer that is not this function's is that of one further out.
         let end = by_frame_pointer.filter(|_| pointed.is_some()).map_or(u64::MAX, Core::sp);
         let scanned = self.scan(end, known.map(|_| Evidence::Call));
@@ -127,7 +138,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
             (Some(scanned @ (Evidence::Frame, _)), _) => scanned,
             (_, Some(known @ (Evidence::Call, _))) if A::KEEPS_FRAME_POINTER => known,
             (Some(scanned @ (Evidence::CallOfThis(_), _)), _) => scanned,
-            (scanned, known) => known.or(scanned)?,
+            (scanned, known) => begun.or(known).or(scanned)?,
         };
         Some(caller)
     }
@@ -148,6 +159,25 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
         }
         let ends_chain = epilogue.frame_pointer.is_some() && caller.frame_pointer() == 0;
         (is_called || ends_chain).then_some(caller)
+    }
+
+    /// The caller that a function leads to which seems to begin at `beginning`, if there is a call before its return address.
+    fn by_beginning(&mut self, beginning: u64) -> Option<(Evidence, A::Core)> {
+        let prologue = self.code.prologue(beginning, self.frame.address.wrapping_sub(beginning));
+        if prologue.realigned {
+            return None;
+        }
+        let entry = A::WORD.wrap(self.core.sp().wrapping_add(prologue.lowered));
+        let slot = A::WORD.wrap(entry.wrapping_sub(prologue.return_address?));
+        let word = A::WORD.read(self.stack, slot).ok()?;
+        let evidence = match self.code.site_of_word(self.core.return_address(word)) {
+            Site::Other => return None,
+            Site::Direct(called) if called.is_stub == Some(false) && !called.leads_to(beginning) => {
+                Evidence::CallOfAnother
+            }
+            Site::Direct(_) | Site::Indirect | Site::SignalReturn => Evidence::Frame,
+        };
+        Some((evidence, self.core.by_prologue(word, entry, prologue, self.stack)?))
     }
 
     /// The frame pointer's caller.
@@ -214,7 +244,10 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
             Place::Stack(slot) => {
                 let entry = prologue.entry_by_slot(slot, A::WORD);
                 // Behind its first instructions a function may have pushed more.
-                (entry.filter(|&entry| entry >= lowered_from), entry == Some(lowered_from))
+                (
+                    entry.filter(|&entry| entry >= lowered_from),
+                    entry == Some(lowered_from) && !prologue.realigned,
+                )
             }
             Place::Record(slot) => {
                 let entry = prologue.entry_by_record(slot, A::WORD);

@@ -16,6 +16,8 @@ pub(crate) struct Prologue {
     pub(crate) return_address: Option<u64>,
     /// Where it put the caller's frame pointer; `None` if that is still in the register.
     pub(crate) frame_pointer: Option<u64>,
+    /// Whether it then aligned the stack pointer, which is lower by an unknown number of bytes since.
+    pub(crate) realigned: bool,
 }
 
 impl Prologue {

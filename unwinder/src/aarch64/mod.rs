@@ -102,6 +102,12 @@ impl Machine for Aarch64 {
         prologue::prologue(code)
     }
 
+    const FUNCTION_ALIGNMENT: usize = 4;
+
+    fn begins_function(before: &[u8], code: &[u8]) -> bool {
+        prologue::begins_function(before, code)
+    }
+
     fn epilogue(code: &[u8], epilogue: &mut Epilogue) -> Next {
         epilogue::follow(code, epilogue)
     }

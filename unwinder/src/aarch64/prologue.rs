@@ -34,6 +34,21 @@ pub(super) fn prologue(code: &[u8]) -> Prologue {
     prologue
 }
 
+/// Whether `code` looks like a function's first instruction, as it does where code is protected from jumps: it signs the return
+/// address or is where calls may lead to, behind a jump, a return or a `nop`. What takes stack is no sign: a frame's record is at its
+/// bottom, and so a return address would be found by another function's first instructions, and the stack pointer lost.
+pub(super) fn begins_function(before: &[u8], code: &[u8]) -> bool {
+    const NOP: u32 = 0xd503_201f;
+    const PACIASP: u32 = 0xd503_233f;
+    const BTI_C: u32 = 0xd503_245f;
+    let word = |bytes: Option<&[u8; 4]>| bytes.map(|bytes| u32::from_le_bytes(*bytes));
+    let (Some(before), Some(first)) = (word(before.last_chunk()), word(code.first_chunk())) else {
+        return false;
+    };
+    matches!(first, PACIASP | BTI_C)
+        && (before == NOP || matches!(effect(before), Effect::Returns | Effect::Jumps(_) | Effect::Unknown))
+}
+
 /// Where, from its beginning, `code` jumps to before it does anything to the stack.
 pub(super) fn tail_jump(code: &[u8]) -> Option<i64> {
     let mut at = 0;
@@ -49,15 +64,39 @@ pub(super) fn tail_jump(code: &[u8]) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Prologue, prologue, tail_jump};
+    use super::{Prologue, begins_function, prologue, tail_jump};
 
     fn assembled(text: &str) -> Option<Vec<u8>> {
         crate::arch::assembled("aarch64-linux-gnu-", &format!(".arch armv8.5-a+pauth\n{text}"))
     }
 
     #[test]
+    fn functions_begin_behind_the_end_of_others() {
+        for (before, text, begins) in [
+            ("ret", "paciasp", true),
+            ("retaa", "bti c", true),
+            ("b .+64", "paciasp", true),
+            ("br x16", "paciasp", true),
+            ("nop", "bti c", true),
+            ("ret", "mov x0, x1", false),
+            ("ret", "stp x29, x30, [sp, #-32]!", false),
+            ("mov x0, x1", "paciasp", false),
+            ("bl .+64", "paciasp", false),
+            ("cbz x0, .+64", "bti c", false),
+        ] {
+            let (Some(before_it), Some(code)) = (assembled(before), assembled(text)) else { return };
+            assert_eq!(begins_function(&before_it, &code), begins, "{before}; {text}");
+        }
+    }
+
+    #[test]
     fn registers_are_where_they_were_stored() {
-        let at = |lowered, return_address, frame_pointer| Prologue { lowered, return_address, frame_pointer };
+        let at = |lowered, return_address, frame_pointer| Prologue {
+            lowered,
+            return_address,
+            frame_pointer,
+            realigned: false,
+        };
         let cases = [
             ("stp x29, x30, [sp, #-32]!; mov x29, sp; str x19, [sp, #16]", at(32, Some(24), Some(32))),
             ("paciasp; stp x29, x30, [sp, #-512]!; mov x29, sp", at(512, Some(504), Some(512))),

@@ -24,7 +24,7 @@ pub(crate) fn follow(code: &[u8], epilogue: &mut Epilogue, word: Word) -> Next {
         match instruction {
             Instruction::Other | Instruction::Call | Instruction::SavesBp(_) => {}
             Instruction::LoadsBp(above) => epilogue.load_frame_pointer(above),
-            Instruction::Push { .. } => epilogue.raise(-slot),
+            Instruction::Push { .. } | Instruction::PushOther => epilogue.raise(-slot),
             Instruction::Pop { bp } => {
                 if bp {
                     epilogue.load_frame_pointer(0);

@@ -11,9 +11,12 @@ pub(super) const LONGEST_INSTRUCTION: usize = 15;
 pub(super) enum Instruction {
     /// Nothing; or jumps if a condition holds, which it does not.
     Other,
+    /// A register.
     Push {
         bp: bool,
     },
+    /// A number, or a word of memory.
+    PushOther,
     Pop {
         bp: bool,
     },
@@ -35,7 +38,9 @@ pub(super) enum Instruction {
 
 /// The length of the instruction that `code` begins with, and what it does. The length may be more than `code` has.
 pub(super) fn instruction(code: &[u8], word: Word) -> Option<(usize, Instruction)> {
-    use Instruction::{Call, Jump, Leave, LoadsBp, Moves, Other, Pop, Push, Return, SavesBp, SetsFromBp};
+    use Instruction::{
+        Call, Jump, Leave, LoadsBp, Moves, Other, Pop, Push, PushOther, Return, SavesBp, SetsFromBp,
+    };
 
     let is_long = word == Word::Eight;
     match code {
@@ -81,13 +86,11 @@ pub(super) fn instruction(code: &[u8], word: Word) -> Option<(usize, Instruction
         // pop %rsp
         0x5c if !b => return None,
         opcode @ 0x58..=0x5f => (0, Pop { bp: opcode == 0x5d && !b }),
-        // Into memory, which may be on the stack.
-        0x8f if group == 0 && modrm & 0xc7 != 0x04 && modrm & 0xc7 != 0x44 && modrm < 0xc0 => {
-            (operand(rest)?, Pop { bp: false })
-        }
-        0x6a => (1, Push { bp: false }),
-        0x68 => (4, Push { bp: false }),
-        0xff if group == 6 => (operand(rest)?, Push { bp: false }),
+        // Into memory.
+        0x8f if group == 0 && modrm < 0xc0 => (operand(rest)?, Pop { bp: false }),
+        0x6a => (1, PushOther),
+        0x68 => (4, PushOther),
+        0xff if group == 6 => (operand(rest)?, PushOther),
         0x83 if on_sp && group == 5 => (2, Moves(-byte(1)?)),
         0x81 if on_sp && group == 5 => (5, Moves(-long(1)?)),
         0x83 if on_sp && group == 0 => (2, Moves(byte(1)?)),
@@ -273,7 +276,7 @@ mod tests {
                 })
                 .unwrap_or("");
             let expected = match what {
-                Instruction::Push { .. } => name.starts_with("push"),
+                Instruction::Push { .. } | Instruction::PushOther => name.starts_with("push"),
                 Instruction::Pop { .. } => name.starts_with("pop"),
                 Instruction::Moves(_) => text.contains(sp) && ["add", "sub", "lea"].contains(&name),
                 Instruction::SavesBp(_) => {

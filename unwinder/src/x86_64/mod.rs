@@ -100,6 +100,12 @@ impl Machine for X86_64 {
         prologue::prologue(code, Self::WORD)
     }
 
+    const FUNCTION_ALIGNMENT: usize = 16;
+
+    fn begins_function(before: &[u8], code: &[u8]) -> bool {
+        prologue::begins_function(before, code, Self::WORD)
+    }
+
     fn epilogue(code: &[u8], epilogue: &mut Epilogue) -> Next {
         epilogue::follow(code, epilogue, Self::WORD)
     }

@@ -1,17 +1,24 @@
 //! How far a function's first instructions move the stack pointer: what they push, and what they take for locals. Between
-//! the pushes compilers put whatever else is ready to run; the first instruction that is not known ends the prologue.
+//! the pushes compilers put whatever else is ready to run; the first instruction that is not known ends the prologue. What is
+//! pushed behind the locals, or is no register, is for a function that is called, and no longer there once it has been.
 
 use super::instruction::{Instruction, instruction};
-use crate::prologue::Prologue;
+use crate::prologue::{LONGEST_PROLOGUE, Prologue};
 use crate::word::Word;
 
 /// Of `code`, from a function's first instruction on up to the one that was about to run.
 pub(crate) fn prologue(code: &[u8], word: Word) -> Prologue {
     let (mut at, mut prologue) = (0, Prologue { return_address: Some(0), ..Prologue::default() });
+    let (mut has_locals, mut before_arguments) = (false, None);
     while let Some((length, instruction)) = code.get(at..).and_then(|code| instruction(code, word)) {
         at += length;
         if at > code.len() {
             break;
+        }
+        if instruction == Instruction::PushOther
+            || has_locals && matches!(instruction, Instruction::Push { .. })
+        {
+            before_arguments.get_or_insert(prologue);
         }
         let lowered = match instruction {
             Instruction::Other => 0,
@@ -22,8 +29,11 @@ pub(crate) fn prologue(code: &[u8], word: Word) -> Prologue {
                 0
             }
             Instruction::Call if word == Word::Four && takes_own_address(code.get(at..)) => 0,
-            Instruction::Push { .. } => word.bytes(),
-            Instruction::Moves(moved) if moved < 0 => moved.unsigned_abs(),
+            Instruction::Push { .. } | Instruction::PushOther => word.bytes(),
+            Instruction::Moves(moved) if moved < 0 => {
+                has_locals = true;
+                moved.unsigned_abs()
+            }
             _ => break,
         };
         prologue.lowered = prologue.lowered.wrapping_add(lowered);
@@ -31,7 +41,16 @@ pub(crate) fn prologue(code: &[u8], word: Word) -> Prologue {
             prologue.frame_pointer = Some(prologue.lowered);
         }
     }
-    prologue
+    prologue.realigned = code.get(at..).is_some_and(|code| aligns_sp(code, word));
+    // 32-bit code passes all arguments on the stack, so that at nearly each call there are some.
+    let has_run_on = word == Word::Eight && (at != code.len() || at >= LONGEST_PROLOGUE);
+    before_arguments.filter(|_| has_run_on).unwrap_or(prologue)
+}
+
+/// Whether `code` begins with an `and` of the stack pointer.
+fn aligns_sp(code: &[u8], word: Word) -> bool {
+    let code = if word == Word::Eight { code.strip_prefix(&[0x48]) } else { Some(code) };
+    matches!(code, Some([0x81 | 0x83, 0xe4, ..]))
 }
 
 /// Whether the call that `rest` follows was one of GCC's `__x86.get_pc_thunk`, by which 32-bit code finds its data: what it
@@ -39,6 +58,41 @@ pub(crate) fn prologue(code: &[u8], word: Word) -> Prologue {
 fn takes_own_address(rest: Option<&[u8]>) -> bool {
     matches!(rest, Some([0x81, 0xc0..=0xc7, ..] | [0x05, ..]))
 }
+
+/// Whether `code` looks like a function's first instruction: `endbr`, a push, room for locals, or where the caller's frame is to
+/// be found once the stack pointer is aligned; behind a jump or a return or what compilers align code with.
+pub(crate) fn begins_function(before: &[u8], code: &[u8], word: Word) -> bool {
+    let begins = match instruction(code, word) {
+        Some((_, Instruction::Push { .. })) => true,
+        Some((_, Instruction::Moves(moved))) => moved < 0,
+        Some((_, Instruction::Other)) => matches!(
+            code,
+            [0xf3, 0x0f, 0x1e, 0xfa | 0xfb, ..]
+                | [0x4c, 0x8d, 0x54, 0x24, 0x08, ..]
+                | [0x8d, 0x4c, 0x24, 0x04, ..]
+        ),
+        _ => false,
+    };
+    // ret, hlt; ud2; jmp
+    let has_ended =
+        matches!(before, [.., 0xc3 | 0xf4] | [.., 0x0f, 0x0b] | [.., 0xe9, _, _, _, _] | [.., 0xeb, _]);
+    begins && (has_ended || PADDING.iter().any(|padding| before.ends_with(padding)))
+}
+
+/// What code is aligned with: `nop` of one byte and of more, `int3`, and in 32-bit code `lea 0(%esi), %esi`.
+const PADDING: [&[u8]; 11] = [
+    &[0x90],
+    &[0xcc],
+    &[0x0f, 0x1f, 0x00],
+    &[0x0f, 0x1f, 0x40, 0x00],
+    &[0x0f, 0x1f, 0x44, 0x00, 0x00],
+    &[0x0f, 0x1f, 0x80, 0x00, 0x00, 0x00, 0x00],
+    &[0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00],
+    &[0x8d, 0x76, 0x00],
+    &[0x8d, 0x74, 0x26, 0x00],
+    &[0x8d, 0xb6, 0x00, 0x00, 0x00, 0x00],
+    &[0x8d, 0xb4, 0x26, 0x00, 0x00, 0x00, 0x00],
+];
 
 /// Where, from its beginning, `code` jumps to before it lowers the stack pointer: a function that only hands on to another.
 pub(crate) fn tail_jump(code: &[u8], word: Word) -> Option<i64> {
@@ -56,6 +110,12 @@ pub(crate) fn tail_jump(code: &[u8], word: Word) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection as _};
+    use object::{Object as _, ObjectSection as _};
+
+    use super::{LONGEST_PROLOGUE, begins_function};
     use crate::prologue::Prologue;
     use crate::word::Word;
 
@@ -91,6 +151,66 @@ mod tests {
             let Some(code) = assembled(text) else { return };
             assert_eq!(prologue(&code).lowered, lowered, "{text}");
         }
+    }
+
+    #[test]
+    fn arguments_of_calls_do_not_count_behind_them() {
+        let text = "push %rbx; sub $0x20, %rsp; push 8(%rdi); push %rax; call .+64";
+        let Some(called) = assembled(text) else { return };
+        assert_eq!(prologue(&called).lowered, 8 + 0x20 + 16, "they are there until the call is over");
+        let code = [called.as_slice(), &[0x90; 4]].concat();
+        assert_eq!(prologue(&code).lowered, 8 + 0x20);
+        let code = [called.as_slice(), &[0x90; LONGEST_PROLOGUE]].concat();
+        assert_eq!(prologue(&code[..LONGEST_PROLOGUE]).lowered, 8 + 0x20);
+        assert_eq!(super::prologue(&code, Word::Four).lowered, 4 + 0x20 + 8);
+    }
+
+    #[test]
+    fn realignment_is_seen() {
+        for (text, realigned) in [
+            ("push %rbp; mov %rsp, %rbp; and $-16, %rsp; sub $16, %rsp", true),
+            ("lea 8(%rsp), %r10; and $-0x1000, %rsp; push -8(%r10)", true),
+            ("push %rbp; mov %rsp, %rbp; sub $16, %rsp; and $-16, %rax", false),
+        ] {
+            let Some(code) = assembled(text) else { return };
+            assert_eq!(prologue(&code).realigned, realigned, "{text}");
+        }
+        let code = assembled(".code32; push %ebp; mov %esp, %ebp; and $-16, %esp").unwrap();
+        assert!(super::prologue(&code, Word::Four).realigned);
+    }
+
+    /// In the C library, as its unwind information says where functions begin.
+    #[test]
+    fn what_looks_like_a_beginning_is_one() {
+        let Ok(bytes) = std::fs::read("/lib/x86_64-linux-gnu/libc.so.6") else {
+            eprintln!("SKIPPED: there is no C library for x86-64");
+            return;
+        };
+        let file = object::File::parse(bytes.as_slice()).unwrap();
+        let text = file.section_by_name(".text").unwrap();
+        let (start, code) = (text.address(), text.data().unwrap());
+        let begins = |at: &u64| {
+            let (before, code) = code.split_at(*at as usize);
+            begins_function(before, code, Word::Eight)
+        };
+        let found: BTreeSet<u64> = (16..code.len() as u64).step_by(16).filter(begins).collect();
+
+        let section = file.section_by_name(".eh_frame").unwrap();
+        let bases = BaseAddresses::default().set_eh_frame(section.address());
+        let frames = EhFrame::new(section.data().unwrap(), LittleEndian);
+        let mut entries = frames.entries(&bases);
+        let mut functions = BTreeSet::new();
+        while let Some(entry) = entries.next().unwrap() {
+            if let CieOrFde::Fde(fde) = entry {
+                let begins = fde.parse(EhFrame::cie_from_offset).unwrap().initial_address();
+                functions.insert(begins.wrapping_sub(start));
+            }
+        }
+        functions.retain(|&at| at < code.len() as u64);
+        let right = found.intersection(&functions).count();
+        assert!(right * 10 > found.len() * 9, "{right} of {}", found.len());
+        // The others begin with another instruction, or are parts of functions.
+        assert!(right * 5 > functions.len() * 2, "{right} of {}", functions.len());
     }
 
     #[test]
