@@ -56,7 +56,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Where to read on: `unwinder.rs` is the walk, `guess.rs` what it does where there are no rules, `code.rs` what that asks
+//! Where to read on: `unwinder.rs` is the walk, `guess.rs` who the caller is where there are no rules, `code.rs` what that asks
 //! about code, `table/` turns CFI into rows and rules, `pe/` does so for Windows' unwind information, `x86_64/`, `x86/` and
 //! `aarch64/` say what a rule is on that architecture and how it is applied.
 

@@ -5,16 +5,17 @@
 //! from the innermost frame and restores every register from there on; frames that were already handed out are not
 //! handed out twice. That happens at most once a stack.
 
+mod without_rule;
+
 use std::num::NonZeroU64;
 
-use crate::arch::{Core, LONGEST_CODE};
+use crate::arch::Core;
 use crate::cache::{CacheKey, RuleCache, Slot};
-use crate::code::{Code, Site, WayOut, code_before, is_behind_switch, is_entry, is_signal_return};
+use crate::code::{Code, Site, is_signal_return};
 use crate::code_memory::CodeMemory;
 use crate::epilogue::ShortEpilogue;
 use crate::expression::Steps;
 use crate::general::{GeneralStep, Known};
-use crate::guess::Guess;
 use crate::region::{self, Region, RegionMemory};
 use crate::rule::{Rule, RuleOf};
 use crate::table::RuleId;
@@ -467,16 +468,6 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         Ok(Caller { registers: caller, kind, heuristic: false, switched })
     }
 
-    /// Whether a frame without a rule is the outermost one: the frame pointer is zero, which is how the psABI ("process
-    /// initialization") has the outermost frame marked, and nothing but what it pushed itself is left above it.
-    fn is_bottom(&self, core: A::Core) -> bool {
-        core.frame_pointer() == 0
-            && matches!(
-                A::WORD.read(self.stack, core.sp().wrapping_add(A::OUTERMOST_FRAME)),
-                Err(StackReadError::Beyond)
-            )
-    }
-
     /// The frame that a signal interrupted; `frame` is the code that its handler returns to.
     fn interrupted(&self, frame: Frame, registers: &Registers<A>) -> Option<Caller<A>> {
         let registers = Registers { values: A::interrupted(&registers.values, self.stack)? };
@@ -494,118 +485,6 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
             A::WORD.read(self.stack, registers.sp()),
             Err(StackReadError::Below | StackReadError::Beyond)
         )
-    }
-
-    /// Whether a return address was not pushed by a call, but put on the stack to have a root begin there, as `makecontext`
-    /// does with `__start_context`: it is the first of a function with rules, and there is no call before it.
-    fn begins_root(&mut self, frame: Frame) -> bool {
-        if frame.kind != FrameKind::ReturnAddress {
-            return false;
-        }
-        let begins = self.rule_of(Frame { kind: FrameKind::Ip, ..frame }) != Rule::Missing;
-        // Where the frame lies is asked about again.
-        self.rule_of(frame);
-        begins && self.is_uncalled(frame.address)
-    }
-
-    /// Whether a return address that lies in no mapping is what rules made of the words above a function that runs on another
-    /// stack than it was called on, as Go's runtime does on its threads' own: what is above is none of its callers.
-    fn is_beyond_switch(&mut self, frame: Frame, registers: &Registers<A>) -> bool {
-        /// Frames from there up, each of which led to some code by chance.
-        const FRAMES: usize = 4;
-        if frame.kind != FrameKind::ReturnAddress || frame.heuristic || self.place.region.is_mapped() {
-            return false;
-        }
-        let mut caller = *registers;
-        let mut is_beyond = false;
-        for _ in 0..FRAMES {
-            let Some(callee) = self.callee(&caller) else { break };
-            is_beyond = is_behind_switch(self.space, callee.ip());
-            if is_beyond {
-                break;
-            }
-            caller = callee;
-        }
-        // Where the frame lies is asked about again.
-        self.rule_of(frame);
-        is_beyond
-    }
-
-    /// The frame whose rule leads from its stack pointer to `caller`, if it is near enough: its return address is on the stack.
-    fn callee(&mut self, caller: &Registers<A>) -> Option<Registers<A>> {
-        const WORDS: u64 = 32;
-        // A rule that goes by another register leads nowhere.
-        let mut callee = *caller;
-        for &register in A::FOLLOWED {
-            callee.set(register, 0);
-        }
-        (2..WORDS).find_map(|number| {
-            let slot = caller.sp().checked_sub(number * A::WORD.bytes())?;
-            let word = A::WORD.read(self.stack, slot).ok()?;
-            let frame = Frame { address: word, kind: FrameKind::ReturnAddress, heuristic: false };
-            let Rule::Quick(rule) = self.rule_of(frame) else { return None };
-            callee.set(A::IP, word);
-            callee.set(A::SP, A::WORD.above(slot, 1)?);
-            let found = callee.core().caller(rule, self.stack).ok()?;
-            ((found.ip(), found.sp()) == (caller.ip(), caller.sp())).then_some(callee)
-        })
-    }
-
-    /// The caller of a frame without a rule.
-    fn guess(&mut self, frame: Frame, registers: &Registers<A>) -> Result<Caller<A>, Halt> {
-        let way_out = self.code.way_out(self.generation, frame.address, frame.kind);
-        if way_out.is_none() {
-            if is_signal_return(self.space, frame.address)
-                && let Some(interrupted) = self.interrupted(frame, registers)
-            {
-                return Ok(interrupted);
-            }
-            if self.begins_root(frame)
-                || is_entry(self.space, frame)
-                || self.is_beyond_switch(frame, registers)
-            {
-                return Err(StopReason::Root.into());
-            }
-        }
-        let caller = self.guessed_core(frame, registers.core(), way_out)?;
-        let registers = registers.with_core(caller);
-        Ok(Caller { registers, kind: FrameKind::ReturnAddress, heuristic: true, switched: false })
-    }
-
-    /// Whether an address has code before it, which is no call.
-    fn is_uncalled(&self, address: u64) -> bool {
-        let mut buffer = [0; LONGEST_CODE];
-        let before = code_before(self.space, address, &mut buffer);
-        before.is_some_and(|code| A::call_at_end(code).is_none())
-    }
-
-    /// The likeliest caller of a frame that neither a signal handler returns to nor a stack begins with.
-    #[inline]
-    fn guessed_core(
-        &mut self,
-        frame: Frame,
-        core: A::Core,
-        way_out: Option<WayOut>,
-    ) -> Result<A::Core, StopReason> {
-        let mapped = self.place.region.is_mapped();
-        // A chain of frame pointers ends in a zero, by which runtimes mark the first frame of the stacks they make.
-        // Its address is one that nothing calls where the runtime put it there, as Go's does that of `goexit`.
-        let chain_ended = frame.heuristic
-            && core.frame_pointer() == 0
-            && (self.by_frame_pointer || self.is_uncalled(frame.address));
-        if mapped && (chain_ended || self.is_bottom(core)) {
-            return Err(StopReason::Root);
-        }
-        let reason = if mapped { StopReason::NoRule } else { StopReason::NoMapping };
-        let code = Code::new(self.space, self.generation, self.memory, self.code);
-        let mut guess = Guess { code, stack: self.stack, frame, core };
-        let caller = guess.caller(mapped, way_out).ok_or(reason)?;
-        self.by_frame_pointer = is_by_frame_pointer::<A>(caller, core);
-        if caller.ip() == 0 {
-            // Zeros lie anywhere: they end a chain of frames, but are none by themselves.
-            return Err(if frame.heuristic && mapped { StopReason::Root } else { reason });
-        }
-        Ok(caller)
     }
 }
 
