@@ -140,7 +140,8 @@ fn a_child_that_runs_already() {
     let recording = session.finish().unwrap();
     drop(parent.stdin.take());
     assert!(parent.wait().is_ok());
-    assert!(recording.ledger.delivered() > 500, "{:?}", recording.ledger);
+    // How much of the time it runs depends on how busy the machine is.
+    assert!(recording.ledger.delivered() > 100, "{:?}", recording.ledger);
 }
 
 #[test]
