@@ -62,8 +62,6 @@ pub struct Recorder {
     sideband_lost: u64,
     /// Whether mappings and processes may be missing.
     has_gaps: bool,
-    /// Processes that ended since this was last asked for.
-    ended: Vec<Pid>,
 }
 
 impl Recorder {
@@ -90,7 +88,6 @@ impl Recorder {
             scanned_at: Nanos(0),
             sideband_lost: 0,
             has_gaps: false,
-            ended: Vec::new(),
         }
     }
 
@@ -237,7 +234,6 @@ impl Recorder {
         }
         if self.tracker.thread_ended(process, tid, time) {
             self.machine.end_process(process, time);
-            self.ended.push(pid);
         }
     }
 
@@ -267,11 +263,6 @@ impl Recorder {
             Some(process) => process,
             None => self.discover(pid),
         }
-    }
-
-    /// The pids of processes that ended since the last call.
-    pub fn take_ended(&mut self) -> Vec<Pid> {
-        std::mem::take(&mut self.ended)
     }
 
     /// No sample from before `watermark` will come.

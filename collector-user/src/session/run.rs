@@ -248,9 +248,6 @@ impl Session {
     fn drain_sideband(&mut self, until: Nanos) {
         let recorder = &mut self.recorder;
         self.sideband.drain(until, |record, id| recorder.apply(record, id));
-        for pid in recorder.take_ended() {
-            self.sampler.unfollow(pid.0);
-        }
     }
 
     /// One round.
