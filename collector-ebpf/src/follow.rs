@@ -1,5 +1,5 @@
 //! Children of followed processes are followed from the moment they are forked, in the kernel, so that none
-//! of their samples is missed, until nothing of them is left.
+//! of their samples is missed, and the recorded command from its program's start; until nothing of them is left.
 
 use aya_ebpf::{macros::raw_tracepoint, programs::RawTracePointContext};
 use aya_log_ebpf::debug;
@@ -27,6 +27,19 @@ pub(crate) fn follow_fork(context: RawTracePointContext) -> i32 {
     } else if PROCESSES.get_ptr(pid).is_some() {
         // Of the process that had the pid before.
         let _ = PROCESSES.remove(pid);
+    }
+    0
+}
+
+/// `task_rename(struct task_struct *task, const char *comm)`: the first name that the recorded command gets is its program's,
+/// before that is loaded. Until then it runs our code. Minimum kernel: 4.17.
+#[raw_tracepoint(tracepoint = "task_rename")]
+pub(crate) fn follow_command(context: RawTracePointContext) -> i32 {
+    let task: u64 = context.arg(0);
+    let pid = process_of(task);
+    if pid == config(|c: &Config| &raw const c.command) && PROCESSES.insert(pid, signal_of(task), 0).is_err()
+    {
+        count(Counter::FollowFailed, 1);
     }
     0
 }

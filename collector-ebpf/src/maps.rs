@@ -23,7 +23,7 @@ static CONFIG: Config = Config {
     has_task_pt_regs: 0,
     vma_end: 0,
     vma_start: 0,
-    reserved: 0,
+    command: 0,
     comm: [0; 16],
 };
 

@@ -55,8 +55,8 @@ pub struct Config {
     pub vma_end: u32,
     /// Offset of `vm_area_struct::vm_start`.
     pub vma_start: u32,
-    /// Zero.
-    pub reserved: u32,
+    /// A process that is followed from when it is named after the program that it executes; 0 for none.
+    pub command: u32,
     /// Thread name for [`Target::COMM`], NUL-padded.
     pub comm: [u8; COMM_LEN],
 }

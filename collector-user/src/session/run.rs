@@ -108,7 +108,7 @@ impl Session {
         let priority = Priority::highest();
         let watched = watch(&settings.sampling)?;
         if let Some(command) = &command {
-            settings.sampling.targets.pids.insert(command.pid());
+            settings.sampling.targets.command = Some(command.pid());
         }
         let cpus = online_cpus().map_err(SessionError::system("the online CPUs can't be listed"))?;
         raise_open_file_limit(cpus.len())?;

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::languages::recursion;
 use crate::prerequisites::live;
 use crate::programs::{compile, folder};
-use crate::recording::record_in;
+use crate::recording::{record, record_in};
 
 /// A folder that every user can come to, unlike the build's.
 fn open_folder() -> TempDir {
@@ -69,4 +69,15 @@ fn children_that_share_a_pid() {
     let reborn = compile(folder.path(), "reborn", "reborn.c", &[]);
     let recorded = record_in(folder.path(), ["--".as_ref(), reborn.as_os_str()], called_by_root);
     assert!(recorded.samples_of("reborn") > 4000, "{}", recorded.stderr);
+}
+
+#[test]
+fn a_command_before_its_program() {
+    let Some(_live) = live("a_command_before_its_program") else { return };
+    let folder = folder();
+    for _ in 0..20 {
+        let recorded = record(folder.path(), ["--", "true"]);
+        let comms: Vec<&str> = recorded.stacks.iter().map(|stack| stack.comm.as_str()).collect();
+        assert!(comms.iter().all(|comm| *comm == "true"), "{comms:?}: our own work until it executes");
+    }
 }

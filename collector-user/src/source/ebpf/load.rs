@@ -106,9 +106,9 @@ pub(super) fn load(settings: &Settings, rings: u32, high_water: u64) -> Result<(
     let sample = program::<PerfEvent>(&mut ebpf, level.program)?;
     sample.load().map_err(|error| refused(level.program, error))?;
     if settings.targets.follows_processes() {
-        for (name, tracepoint) in
-            [("follow_fork", "sched_process_fork"), ("forget_process", "sched_process_free")]
-        {
+        let lives = [("follow_fork", "sched_process_fork"), ("forget_process", "sched_process_free")];
+        let command = settings.targets.command.map(|_| ("follow_command", "task_rename"));
+        for (name, tracepoint) in lives.into_iter().chain(command) {
             let follow = program::<RawTracePoint>(&mut ebpf, name)?;
             follow.load().map_err(|error| refused(name, error))?;
             follow
@@ -182,7 +182,7 @@ fn config(settings: &Settings, level: Level, high_water: u64) -> Result<Config, 
         has_task_pt_regs: u32::from(level.has_task_pt_regs),
         vma_end: types.offset(&["vm_area_struct", "vm_end"])?,
         vma_start: types.offset(&["vm_area_struct", "vm_start"])?,
-        reserved: 0,
+        command: settings.targets.command.unwrap_or(0),
         comm,
     })
 }

@@ -29,6 +29,8 @@ use crate::sys::perf_ring::PerfRing;
 pub struct Targets {
     /// Processes, with their threads and the children they make from now on.
     pub pids: BTreeSet<u32>,
+    /// A process that is going to execute a program: that, with its threads and children.
+    pub command: Option<u32>,
     /// A folder of the cgroup v2 hierarchy, with all below it.
     pub cgroup: Option<PathBuf>,
     /// A thread name, as the kernel keeps it: at most 15 bytes.
@@ -37,7 +39,7 @@ pub struct Targets {
 
 impl Targets {
     pub(super) fn follows_processes(&self) -> bool {
-        !self.pids.is_empty()
+        !self.pids.is_empty() || self.command.is_some()
     }
 }
 
