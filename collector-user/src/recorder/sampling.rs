@@ -7,7 +7,7 @@ use collector_common::record::{AttributeListId, Frame, FrameFlags, ModuleId, Pro
 use collector_common::wire::{COMM_LEN, SampleFlags, SampleHeader, VERSION};
 use unwinder::{CopiedStack, FrameKind, Registers, StopReason, Unwinder};
 
-use super::late::LateStack;
+use super::late::{LateStack, Owner};
 use super::registers::{compat_registers, is_in_exec, stack_pointer, user_registers};
 use super::state::{KnownThread, Recorder};
 use super::view::View;
@@ -97,7 +97,7 @@ impl Recorder {
         let time = Nanos(header.time);
         self.walked.clear();
         let space = self.tracker.space_at(process, time);
-        let view = View { pid: header.pid, space, time, modules: &self.modules, late: &self.late };
+        let view = View { owner: Owner::of(header), space, time, modules: &self.modules, late: &self.late };
         let copied = CopiedStack::new(stack_pointer(header), parts.stack, u64::from(header.absent));
         let stack = LateStack::new(copied, header, &self.late);
         let walked = &mut self.walked;

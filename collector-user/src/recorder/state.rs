@@ -172,6 +172,7 @@ impl Recorder {
                 file_offset: entry.file_offset,
                 identity: entry.identity,
                 path: &entry.path,
+                thread,
                 since,
             };
             map(tracker, machine, modules, process, pid, &mapped);
@@ -207,6 +208,7 @@ impl Recorder {
             file_offset: mmap.file_offset,
             identity: mmap.identity,
             path: mmap.path,
+            thread: mmap.tid,
             since: time,
         };
         let (tracker, machine, modules) = (&mut self.tracker, &mut self.machine, &mut self.modules);
