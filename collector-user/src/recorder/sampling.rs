@@ -70,6 +70,9 @@ impl Recorder {
             Some(known) if known.process == process && known.comm == *comm => known.id,
             _ => {
                 let len = comm.iter().position(|&byte| byte == 0).unwrap_or(COMM_LEN);
+                if tid.0 == self.machine.process(process).pid.0 {
+                    self.name_of_main_thread(process, &comm[..len]);
+                }
                 let name = self.machine.intern_string(&String::from_utf8_lossy(&comm[..len]));
                 let id = self.machine.intern_thread(process, tid, name);
                 self.threads.insert(tid, KnownThread { process, comm: *comm, id });

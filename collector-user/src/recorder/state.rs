@@ -49,7 +49,8 @@ pub struct Recorder {
     pub(super) tally: StackTally,
     pub(super) kind: SampleKindId,
     pub(super) threads: FxHashMap<Tid, KnownThread>,
-    /// The last names of processes that were renamed: a process may rename itself without end.
+    /// The last names of processes that did not keep that of the process that forked them: a process may rename itself
+    /// without end.
     names: FxHashMap<ProcessId, Box<[u8]>>,
     pub(super) kernel_codes: AddedCodes,
     /// What was read of stacks in this round.
@@ -221,6 +222,14 @@ impl Recorder {
             self.tracker.exec(process, time);
         }
         if tid.0 == pid.0 {
+            self.names.insert(process, name.into());
+        }
+    }
+
+    /// A child has the name of the thread that forked it, which the sideband does not tell, until it is given another.
+    pub(super) fn name_of_main_thread(&mut self, process: ProcessId, name: &[u8]) {
+        let was_forked = self.machine.process(process).start > Nanos(0);
+        if was_forked && !self.names.contains_key(&process) {
             self.names.insert(process, name.into());
         }
     }

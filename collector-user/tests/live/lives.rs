@@ -1,10 +1,14 @@
 //! Stacks by how a program lives: below another root, without its file, or for five milliseconds only.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
+
+use collector_user::session::{self, Session, SessionSettings};
 
 use crate::chains::{MAY_BE_CUT_IN_HASTE, Program};
 use crate::languages::{recursion, sorted};
@@ -143,4 +147,25 @@ fn a_file_that_is_written_anew() {
         let chain: Vec<&str> = stack.user_frames().filter(|name| own.contains(name)).collect();
         assert!(chain.is_empty() || chains.iter().any(|known| known.starts_with(&chain)), "{stack:?}");
     }
+}
+
+#[test]
+fn a_child_of_a_thread_with_a_name() {
+    let Some(_live) = live("a_child_of_a_thread_with_a_name") else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "worker", "worker.c", &["-pthread"]);
+    let command = session::Command::start(&[program.into()]).unwrap();
+    let mut session = Session::start(SessionSettings::default(), Some(command)).unwrap();
+    let (stop, _never) = UnixStream::pair().unwrap();
+    session.run(stop.as_fd(), |_| {}).unwrap();
+    let machine = session.finish().unwrap().machine;
+    let mut processes: BTreeMap<(&str, bool), u64> = BTreeMap::new();
+    for sample in machine.samples().iter() {
+        let process = machine.process(machine.thread(sample.thread).process);
+        let is_child =
+            process.parent.is_some_and(|parent| machine.string(machine.process(parent).name) == "worker");
+        *processes.entry((machine.string(process.name), is_child)).or_default() += 1;
+    }
+    assert!(processes.get(&("worker-thread", true)).is_some_and(|count| *count > 100), "{processes:?}");
+    assert!(!processes.contains_key(&("worker", true)), "{processes:?}");
 }
