@@ -7,8 +7,9 @@ use collector_common::record::{AttributeListId, Frame, FrameFlags, ModuleId, Pro
 use collector_common::wire::{COMM_LEN, SampleFlags, SampleHeader, VERSION};
 use unwinder::{CopiedStack, FrameKind, Registers, StopReason, Unwinder};
 
+use super::birth::is_at_birth;
 use super::late::{LateStack, Owner};
-use super::registers::{compat_registers, is_in_exec, stack_pointer, user_registers};
+use super::registers::{compat_registers, instruction_pointer, is_in_exec, stack_pointer, user_registers};
 use super::state::{KnownThread, Recorder};
 use super::view::View;
 use crate::modules::Recorded;
@@ -109,6 +110,12 @@ impl Recorder {
         } else {
             walk(&mut self.unwinder, &user_registers(header), &view, &stack, walked)
         };
+        let has_no_caller = reason == StopReason::NoRule
+            && walked.len() == 1
+            && space
+                .and_then(|space| space.mapping_at(Avma(instruction_pointer(header)), time))
+                .is_some_and(|mapping| is_at_birth(header, mapping, &self.modules));
+        let reason = if has_no_caller { StopReason::Root } else { reason };
         let whole = reason == StopReason::Root;
         if !whole && is_in_exec(header, reason) {
             // The old program's registers with the new one's memory: there is no user stack.

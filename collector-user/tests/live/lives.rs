@@ -14,7 +14,7 @@ use crate::chains::{MAY_BE_CUT_IN_HASTE, Program};
 use crate::languages::{recursion, sorted};
 use crate::prerequisites::{live, live_with};
 use crate::programs::{compile, folder};
-use crate::recording::{Recorded, record};
+use crate::recording::{Recorded, Stack, record};
 
 /// Records a shell's work.
 pub(crate) fn record_script(folder: &Path, script: &str, args: &[&OsStr]) -> Recorded {
@@ -168,4 +168,17 @@ fn a_child_of_a_thread_with_a_name() {
     }
     assert!(processes.get(&("worker-thread", true)).is_some_and(|count| *count > 100), "{processes:?}");
     assert!(!processes.contains_key(&("worker", true)), "{processes:?}");
+}
+
+#[test]
+fn threads_that_have_just_been_made() {
+    let Some(_live) = live("threads_that_have_just_been_made") else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "births", "births.c", &["-pthread"]);
+    let recorded = record(folder.path(), ["--".as_ref(), program.as_os_str()]);
+    let of_new = |stack: &&Stack| stack.frames.iter().any(|frame| frame.starts_with("ret_from_fork"));
+    let new: Vec<&Stack> = recorded.stacks.iter().filter(of_new).collect();
+    assert!(new.iter().map(|stack| stack.count).sum::<u64>() > 10, "{}", recorded.stderr);
+    let cut: Vec<_> = new.iter().filter(|stack| stack.is_cut()).collect();
+    assert!(cut.is_empty(), "{cut:?}");
 }
