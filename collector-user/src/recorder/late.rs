@@ -1,10 +1,11 @@
 //! Memory of a process that was not copied with the sample, read when that is unwound, up to a round later: the part of a
-//! large stack beyond the copy, and code that has no unwind information.
+//! large stack beyond the copy, pages that were absent from it, and code that has no unwind information.
 //!
 //! A function whose frame lies more than the largest copy (64 KiB) above the stack pointer has long been running and
 //! will mostly run on, so its frame is the same a few milliseconds later. It need not be: before the first late word is
 //! believed, the words that the walk read last from the copy (the outermost copied frame's return address and registers)
-//! must still be what is in memory. Frames found with late memory are marked as heuristic all the same, and a walk that
+//! must still be what is in memory. So it is with pages that were absent, as those swapped out; of one with the stack
+//! pointer on it, as while the kernel copies it after a fork, there are no such words, and it is not read. Frames found with late memory are marked as heuristic all the same, and a walk that
 //! fails with it ends as one that ran out of stack.
 
 use std::cell::{Cell, RefCell};
@@ -125,6 +126,8 @@ pub(super) struct LateStack<'a> {
     owner: Owner,
     /// Addresses up to this one may be read late; 0 for a stack that was copied whole.
     end: u64,
+    /// Whether absent pages are the stack's, and not what lies behind an unknown end.
+    is_bounded: bool,
     memory: &'a RefCell<LateMemory>,
     reads: Cell<u32>,
     /// The words read last from the copy, with their addresses and sizes.
@@ -142,6 +145,7 @@ impl<'a> LateStack<'a> {
             copied,
             owner: Owner::of(header),
             end,
+            is_bounded: !header.flags().has(SampleFlags::BOUND_UNKNOWN),
             memory,
             reads: Cell::new(0),
             copied_last: Cell::default(),
@@ -154,6 +158,16 @@ impl<'a> LateStack<'a> {
         copied.all(|copied| copied.is_in(memory, self.owner))
     }
 
+    /// Whether a word that is not in the copy for this reason may be asked for.
+    fn goes_on(&self, address: u64, missing: StackReadError) -> bool {
+        let [_, last] = self.copied_last.get();
+        match missing {
+            StackReadError::Beyond => address < self.end,
+            StackReadError::Absent => self.is_bounded && last.address != 0,
+            StackReadError::Below => false,
+        }
+    }
+
     /// Whether anything but the copy was used.
     pub(super) fn was_read_late(&self) -> bool {
         self.reads.get() > 0
@@ -161,7 +175,7 @@ impl<'a> LateStack<'a> {
 }
 
 impl LateStack<'_> {
-    /// What `copied` is of the word at `address`, or if that is beyond the copy, the word of `N` bytes in memory.
+    /// What `copied` is of the word at `address`, or if that is not in the copy, the word of `N` bytes in memory.
     #[inline]
     fn read<const N: usize, T: Copy + Into<u64>>(
         &self,
@@ -175,13 +189,13 @@ impl LateStack<'_> {
                 self.copied_last.set([last, Copied { address, value: value.into(), is_long: N == 8 }]);
                 Ok(value)
             }
-            Err(StackReadError::Beyond) if address < self.end && self.reads.get() < MAX_READS => {
+            Err(missing) if self.goes_on(address, missing) && self.reads.get() < MAX_READS => {
                 let mut memory = self.memory.borrow_mut();
                 if self.reads.get() == 0 && !self.is_unchanged(&mut memory) {
-                    return Err(StackReadError::Beyond);
+                    return Err(missing);
                 }
                 self.reads.set(self.reads.get() + 1);
-                memory.word(self.owner, address).map(of_bytes).ok_or(StackReadError::Beyond)
+                memory.word(self.owner, address).map(of_bytes).ok_or(missing)
             }
             result => result,
         }
@@ -247,5 +261,33 @@ mod tests {
         (header.pid, header.tid) = (0, 0);
         let gone = LateStack::new(CopiedStack::new(start, &bytes, 0), &header, &memory);
         assert_eq!(gone.read_u64(start + 1000 * 8), Err(StackReadError::Beyond));
+    }
+
+    #[test]
+    fn an_absent_page_is_read_where_what_led_to_it_is_unchanged() {
+        let words: Vec<u64> = (0..4096).collect();
+        let page = (words.as_ptr() as u64).next_multiple_of(PAGE_SIZE as u64);
+        let value = |address: u64| (address - words.as_ptr() as u64) / 8;
+        let bytes: Vec<u8> = (value(page)..)
+            .take(1024)
+            .flat_map(|word| if word < value(page) + 512 { word } else { 0 }.to_le_bytes())
+            .collect();
+        let mut header: SampleHeader = bytemuck::Zeroable::zeroed();
+        header.pid = std::process::id();
+        header.tid = header.pid;
+        let memory = RefCell::default();
+        let second = page + PAGE_SIZE as u64;
+        let copied = CopiedStack::new(page, &bytes, 0b10);
+
+        let stack = LateStack::new(copied, &header, &memory);
+        assert_eq!(stack.read_u64(second + 8), Err(StackReadError::Absent), "nothing led there");
+        assert_eq!(stack.read_u64(page + 8), Ok(value(page + 8)));
+        assert_eq!(stack.read_u64(second + 8), Ok(value(second + 8)));
+        assert!(stack.was_read_late());
+
+        header.flags = SampleFlags::BOUND_UNKNOWN;
+        let unbounded = LateStack::new(copied, &header, &memory);
+        assert_eq!(unbounded.read_u64(page + 8), Ok(value(page + 8)));
+        assert_eq!(unbounded.read_u64(second + 8), Err(StackReadError::Absent), "it may be no stack");
     }
 }
