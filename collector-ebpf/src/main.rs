@@ -1,7 +1,7 @@
 //! The eBPF programs.
 //!
 //! - [`sample`]: the sampling programs, one per kernel level; attached to a `cpu-clock` event per CPU.
-//! - [`follow`]: adds children of followed processes.
+//! - [`follow`]: which processes are followed: children come in, and what is gone goes out.
 //!
 //! What user space and these programs agree on is `collector_common::wire`; settings come in as one read-only
 //! global ([`maps::CONFIG`]).

@@ -14,6 +14,8 @@ static CONFIG: Config = Config {
     high_water: 0,
     task_mm: 0,
     task_tgid: 0,
+    task_group_leader: 0,
+    task_signal: 0,
     task_stack: 0,
     task_thread_pointer: 0,
     mm_start_stack: 0,
@@ -21,7 +23,7 @@ static CONFIG: Config = Config {
     has_task_pt_regs: 0,
     vma_end: 0,
     vma_start: 0,
-    reserved: 0,
+    command: 0,
     comm: [0; 16],
 };
 
@@ -44,9 +46,9 @@ pub(crate) static RINGS: ArrayOfMaps<Ring, 1> = ArrayOfMaps::new();
 #[btf_map]
 static COUNTERS: PerCpuArray<u64, { Counter::COUNT as usize }> = PerCpuArray::new();
 
-/// Followed processes (tgid).
+/// Followed processes by tgid, each with its `signal_struct` or [`NAMED_PROCESS`](collector_common::wire::NAMED_PROCESS).
 #[btf_map]
-pub(crate) static PROCESSES: HashMap<u32, u8, 65536> = HashMap::new();
+pub(crate) static PROCESSES: HashMap<u32, u64, 65536> = HashMap::new();
 
 /// The cgroup below which threads are sampled, in slot 0.
 #[btf_map]

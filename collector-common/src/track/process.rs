@@ -25,6 +25,13 @@ struct Tracked {
     images: Vec<(Nanos, Space)>,
 }
 
+impl Tracked {
+    /// Whether it executed a program of which nothing is mapped yet.
+    fn is_executing(&self) -> bool {
+        self.images.last().is_some_and(|(since, space)| *since > self.start && space.is_empty())
+    }
+}
+
 /// All processes of a recording. [`ProcessId`]s count up from 0 in the order processes are seen.
 #[derive(Debug, Default)]
 pub struct Tracker {
@@ -79,8 +86,15 @@ impl Tracker {
     }
 
     /// A thread ended. Tells whether it was the process's last.
+    ///
+    /// The kernel writes such a record, too, for a thread that executes a program which may not be watched by all
+    /// (setuid, or not readable), before it maps anything of it: `begin_new_exec` of `fs/exec.c` takes the thread's own
+    /// events from it as from one that ends.
     pub fn thread_ended(&mut self, process: ProcessId, thread: Tid, time: Nanos) -> bool {
         let Some(tracked) = self.processes.get_mut(process.0 as usize) else { return false };
+        if tracked.is_executing() {
+            return false;
+        }
         tracked.threads.remove(&thread);
         if !tracked.threads.is_empty() || tracked.end.is_some() {
             return false;

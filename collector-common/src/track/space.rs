@@ -123,6 +123,11 @@ impl Space {
         self.replaced.retain(|old| old.until > watermark);
     }
 
+    /// Whether nothing is mapped.
+    pub(super) fn is_empty(&self) -> bool {
+        self.mappings().next().is_none()
+    }
+
     /// The present mappings, sorted by address.
     pub fn mappings(&self) -> impl Iterator<Item = &MappedModule> {
         self.live.iter()

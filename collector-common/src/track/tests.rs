@@ -102,7 +102,25 @@ fn a_program_runs_in_the_main_thread_whichever_executed_it() {
         "the one that executes it waits for the others"
     );
     tracker.exec(process, Nanos(20));
+    tracker.map(process, mapping(0x1000, 0x2000, 1, 25));
     assert!(tracker.thread_ended(process, Tid(7), Nanos(30)));
+}
+
+#[test]
+fn a_program_that_may_not_be_watched_has_not_ended_when_it_starts() {
+    let mut tracker = Tracker::default();
+    let (process, _) = tracker.fork(Pid(1), Pid(7), Nanos(10));
+    tracker.exec(process, Nanos(20));
+    assert!(
+        !tracker.thread_ended(process, Tid(7), Nanos(21)),
+        "the kernel takes the thread's own events from it"
+    );
+    tracker.map(process, mapping(0x1000, 0x2000, 1, 22));
+    tracker.prune(Nanos(30));
+    assert_eq!(module_at(&tracker, 7, 0x1800, 40), Some(1));
+    assert!(tracker.thread_ended(process, Tid(7), Nanos(50)));
+    let (unmapped, _) = tracker.fork(Pid(1), Pid(8), Nanos(60));
+    assert!(tracker.thread_ended(unmapped, Tid(8), Nanos(70)), "it has executed nothing");
 }
 
 #[test]

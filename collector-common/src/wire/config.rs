@@ -18,6 +18,11 @@ impl Target {
     pub const COMM: u32 = 1 << 2;
 }
 
+/// In the map of followed processes, by pid, what tells a process from others that have the pid after it: the address of its
+/// `signal_struct`, which it has from its fork to its end, whatever it executes. This stands for the process that has the pid
+/// when user space names it.
+pub const NAMED_PROCESS: u64 = 0;
+
 /// Settings of a recording, and offsets into kernel structures read from the kernel's BTF.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -32,6 +37,10 @@ pub struct Config {
     pub task_mm: u32,
     /// Offset of `task_struct::tgid`.
     pub task_tgid: u32,
+    /// Offset of `task_struct::group_leader`.
+    pub task_group_leader: u32,
+    /// Offset of `task_struct::signal`.
+    pub task_signal: u32,
     /// Offset of `task_struct::stack`; used where `bpf_task_pt_regs` is missing (before Linux 5.15).
     pub task_stack: u32,
     /// Offset of `task_struct::thread.fsbase` (`x86_64`), 0 where unknown.
@@ -46,10 +55,10 @@ pub struct Config {
     pub vma_end: u32,
     /// Offset of `vm_area_struct::vm_start`.
     pub vma_start: u32,
-    /// Zero.
-    pub reserved: u32,
+    /// A process that is followed from when it is named after the program that it executes; 0 for none.
+    pub command: u32,
     /// Thread name for [`Target::COMM`], NUL-padded.
     pub comm: [u8; COMM_LEN],
 }
 
-const _: () = assert!(size_of::<Config>() == 72);
+const _: () = assert!(size_of::<Config>() == 80);

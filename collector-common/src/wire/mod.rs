@@ -8,12 +8,12 @@ mod config;
 mod counter;
 mod sample;
 
-pub use config::{Config, Target};
+pub use config::{Config, NAMED_PROCESS, Target};
 pub use counter::Counter;
 pub use sample::{SampleFlags, SampleHeader};
 
 /// Version of every layout in this module.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// Kernel frames a sample can hold: `PERF_MAX_STACK_DEPTH` of `include/uapi/linux/perf_event.h`.
 pub const MAX_KERNEL_FRAMES: usize = 127;

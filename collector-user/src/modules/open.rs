@@ -1,6 +1,6 @@
 //! Opens the file behind a mapping of another process.
 //!
-//! `/proc/PID/map_files/START-END` is the mapped file itself, deleted or not, whatever the process's root is, unless
+//! `/proc/ID/map_files/START-END`, with the id of the thread that mapped it or else of the process, is the mapped file itself, deleted or not, whatever the process's root is, unless
 //! another was mapped there since: it must be of the same inode, or of the same name where a file system shows other
 //! inodes in mappings than in `stat`. It is gone with the process, so a path is tried next, below the process's root and then as it is, and is taken
 //! only when what it leads to is the file that was mapped, and not a newer one that got its inode.
@@ -15,25 +15,28 @@ use std::time::{Duration, UNIX_EPOCH};
 use collector_common::ids::Pid;
 
 use super::store::MappedFile;
-use crate::clock;
+use crate::{clock, procfs};
 
 /// The file, if it can still be had.
 pub(super) fn open(pid: Pid, mapped: &MappedFile<'_>) -> Option<File> {
-    let by_range = format!("/proc/{pid}/map_files/{:x}-{:x}", mapped.start.0, mapped.end.0);
     let path = Path::new(OsStr::from_bytes(mapped.path));
-    let same_name = || std::fs::read_link(&by_range).is_ok_and(|name| name == path);
-    let by_range_file = open_regular(Path::new(&by_range));
-    if let Some(file) = by_range_file.filter(|file| is_same(file, mapped) || same_name()) {
-        return Some(file);
+    let folders = || procfs::folders(pid, mapped.thread);
+    let by_range = folders().find_map(|folder| {
+        let link = format!("{folder}/map_files/{:x}-{:x}", mapped.start.0, mapped.end.0);
+        let same_name = || std::fs::read_link(&link).is_ok_and(|name| name == path);
+        open_regular(Path::new(&link)).filter(|file| is_same(file, mapped) || same_name())
+    });
+    if by_range.is_some() || !path.is_absolute() {
+        return by_range;
     }
-    if !path.is_absolute() {
-        return None;
-    }
-    let mut below_root = PathBuf::from(format!("/proc/{pid}/root"));
-    below_root.extend(path.components().skip(1));
-    [below_root.as_path(), path]
-        .into_iter()
-        .find_map(|path| open_regular(path).filter(|file| is_same(file, mapped)))
+    let below_roots = folders().map(|folder| {
+        let mut below_root = PathBuf::from(folder + "/root");
+        below_root.extend(path.components().skip(1));
+        below_root
+    });
+    below_roots
+        .chain([path.to_owned()])
+        .find_map(|path| open_regular(&path).filter(|file| is_same(file, mapped)))
 }
 
 /// Opens without blocking on a pipe and without following what is no regular file.
@@ -56,7 +59,7 @@ fn is_same(file: &File, mapped: &MappedFile<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use collector_common::ids::{Avma, FileOffset, Nanos};
+    use collector_common::ids::{Avma, FileOffset, Nanos, Tid};
     use collector_common::perf::Identity;
 
     use super::*;
@@ -75,6 +78,7 @@ mod tests {
             file_offset: FileOffset(0),
             identity: Identity { major: 0, minor: 0, inode, generation: 0 },
             path: b"/x",
+            thread: Tid(0),
             since,
         };
         assert!(file.metadata().unwrap().created().is_ok(), "this file system tells when files were made");

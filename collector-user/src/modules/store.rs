@@ -6,7 +6,7 @@ use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid};
+use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Tid};
 use collector_common::perf::Identity;
 use collector_common::record::{ExportMachine, Module, ModuleId, ModuleKind, ProcessId};
 use rustc_hash::FxHashMap;
@@ -32,6 +32,8 @@ pub struct MappedFile<'a> {
     pub identity: Identity,
     /// Its path as the process sees it, or a name in brackets.
     pub path: &'a [u8],
+    /// The thread that mapped it, or one that had not ended when it was found.
+    pub thread: Tid,
     /// When it was mapped; 0 for before the recording.
     pub since: Nanos,
 }
@@ -192,7 +194,7 @@ impl Modules {
     fn compat_vdso(&mut self, machine: &mut ExportMachine, pid: Pid, mapped: &MappedFile<'_>) -> ModuleId {
         let module = *self.compat_vdso.get_or_insert_with(|| add_vdso(machine));
         if self.compat_vdso_image.is_none() {
-            self.compat_vdso_image = vdso::compat_image(pid, mapped.start..mapped.end);
+            self.compat_vdso_image = vdso::compat_image(pid, mapped);
             let table = Table::known(self.compat_vdso_image.as_deref());
             self.put(module, ModuleFile { table, ..ModuleFile::default() });
         }
@@ -270,6 +272,7 @@ mod tests {
                 file_offset: FileOffset(0),
                 identity: Identity { major, minor, inode: data.ino(), generation: 0 },
                 path: path.as_os_str().as_bytes(),
+                thread: Tid(std::process::id()),
                 since: Nanos(0),
             };
             let own = Pid(std::process::id());

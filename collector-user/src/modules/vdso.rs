@@ -8,6 +8,7 @@ use std::os::unix::fs::FileExt as _;
 use collector_common::ids::{Avma, Pid, Tid};
 use object::read::FileKind;
 
+use super::store::MappedFile;
 use crate::procfs;
 
 /// A few pages: the bound is against a kernel that says otherwise.
@@ -32,8 +33,9 @@ pub(super) fn is_compat(end: Avma) -> bool {
 }
 
 /// The image in the memory of a 32-bit process; `None` where that can't be read, or has another image.
-pub(super) fn compat_image(pid: Pid, range: Range<Avma>) -> Option<Vec<u8>> {
-    let image = read(&format!("/proc/{}/mem", pid.0), range)?;
+pub(super) fn compat_image(pid: Pid, mapped: &MappedFile<'_>) -> Option<Vec<u8>> {
+    let image = procfs::folders(pid, mapped.thread)
+        .find_map(|folder| read(&format!("{folder}/mem"), mapped.start..mapped.end))?;
     matches!(FileKind::parse(image.as_slice()), Ok(FileKind::Elf32)).then_some(image)
 }
 

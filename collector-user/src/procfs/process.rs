@@ -20,6 +20,13 @@ pub struct ProcessSummary {
     pub is_zombie: bool,
 }
 
+/// The folders in `/proc` that tell of a process, that of one of its threads first: when the main thread ends before others,
+/// what is below the pid has no memory, mappings and root any more.
+pub fn folders(pid: Pid, thread: Tid) -> impl Iterator<Item = String> {
+    let main = (thread.0 != pid.0).then(|| format!("/proc/{pid}"));
+    std::iter::once(format!("/proc/{thread}")).chain(main)
+}
+
 /// All pids there are. Processes may end and start meanwhile.
 pub fn pids() -> io::Result<Vec<Pid>> {
     let names = fs::read_dir("/proc")?.filter_map(|entry| Some(entry.ok()?.file_name()));

@@ -1,19 +1,23 @@
 //! Memory of a process that was not copied with the sample, read when that is unwound, up to a round later: the part of a
-//! large stack beyond the copy, and code that has no unwind information.
+//! large stack beyond the copy, pages that were absent from it, and code that has no unwind information.
 //!
 //! A function whose frame lies more than the largest copy (64 KiB) above the stack pointer has long been running and
 //! will mostly run on, so its frame is the same a few milliseconds later. It need not be: before the first late word is
 //! believed, the words that the walk read last from the copy (the outermost copied frame's return address and registers)
-//! must still be what is in memory. Frames found with late memory are marked as heuristic all the same, and a walk that
+//! must still be what is in memory. So it is with pages that were absent, as those swapped out; of one with the stack
+//! pointer on it, as while the kernel copies it after a fork, there are no such words, and it is not read. Frames found with late memory are marked as heuristic all the same, and a walk that
 //! fails with it ends as one that ran out of stack.
 
 use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
+use collector_common::ids::{Pid, Tid};
 use collector_common::wire::{PAGE_SIZE, SampleFlags, SampleHeader};
 use rustc_hash::FxHashMap;
 use unwinder::{CopiedStack, StackMemory, StackReadError};
+
+use crate::procfs;
 
 /// Pages kept in one round.
 const MAX_PAGES: usize = 256;
@@ -21,33 +25,47 @@ const MAX_PAGES: usize = 256;
 /// Words that one walk may read late: two for each frame of the deepest stack.
 const MAX_READS: u32 = 2048;
 
+/// Whose memory it is: a process's, asked for by one of its threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Owner {
+    pid: Pid,
+    thread: Tid,
+}
+
+impl Owner {
+    /// The thread that was sampled.
+    pub(super) fn of(header: &SampleHeader) -> Self {
+        Self { pid: Pid(header.pid), thread: Tid(header.tid) }
+    }
+}
+
 type Page = Box<[u8; PAGE_SIZE]>;
 
 /// Pages of other processes' memory as they were in this round.
 #[derive(Debug, Default)]
 pub(super) struct LateMemory {
-    /// The memory of the process asked for last.
-    process: Option<(u32, File)>,
+    /// The memory asked for last.
+    open: Option<(Owner, File)>,
     /// By pid and address; `None` for a page that could not be read.
-    pages: FxHashMap<(u32, u64), Option<Page>>,
+    pages: FxHashMap<(Pid, u64), Option<Page>>,
 }
 
 impl LateMemory {
     /// Forgets everything: the next round reads anew.
     pub(super) fn clear(&mut self) {
-        self.process = None;
+        self.open = None;
         self.pages.clear();
     }
 
-    fn word<const N: usize>(&mut self, pid: u32, address: u64) -> Option<[u8; N]> {
-        self.from(pid, address)?.first_chunk().copied()
+    fn word<const N: usize>(&mut self, owner: Owner, address: u64) -> Option<[u8; N]> {
+        self.from(owner, address)?.first_chunk().copied()
     }
 
     /// Fills `buffer` with what lies at `address`, and says how many bytes could be had.
-    pub(super) fn bytes(&mut self, pid: u32, address: u64, buffer: &mut [u8]) -> usize {
+    pub(super) fn bytes(&mut self, owner: Owner, address: u64, buffer: &mut [u8]) -> usize {
         let mut filled = 0;
         while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-            let Some(bytes) = self.from(pid, address.wrapping_add(filled as u64)) else { break };
+            let Some(bytes) = self.from(owner, address.wrapping_add(filled as u64)) else { break };
             let len = bytes.len().min(rest.len());
             rest[..len].copy_from_slice(&bytes[..len]);
             filled += len;
@@ -56,24 +74,26 @@ impl LateMemory {
     }
 
     /// What lies at `address` and behind it on its page; never empty.
-    fn from(&mut self, pid: u32, address: u64) -> Option<&[u8]> {
+    fn from(&mut self, owner: Owner, address: u64) -> Option<&[u8]> {
         let offset = (address % PAGE_SIZE as u64) as usize;
         let start = address - offset as u64;
-        if !self.pages.contains_key(&(pid, start)) {
+        if !self.pages.contains_key(&(owner.pid, start)) {
             if self.pages.len() >= MAX_PAGES {
                 self.pages.clear();
             }
-            let page = self.read(pid, start);
-            self.pages.insert((pid, start), page);
+            let page = self.read(owner, start);
+            self.pages.insert((owner.pid, start), page);
         }
-        self.pages.get(&(pid, start))?.as_ref()?.get(offset..)
+        self.pages.get(&(owner.pid, start))?.as_ref()?.get(offset..)
     }
 
-    fn read(&mut self, pid: u32, start: u64) -> Option<Page> {
-        if self.process.as_ref().is_none_or(|(open, _)| *open != pid) {
-            self.process = Some((pid, File::open(format!("/proc/{pid}/mem")).ok()?));
+    fn read(&mut self, owner: Owner, start: u64) -> Option<Page> {
+        if self.open.as_ref().is_none_or(|(open, _)| *open != owner) {
+            let mut folders = procfs::folders(owner.pid, owner.thread);
+            let memory = folders.find_map(|folder| File::open(format!("{folder}/mem")).ok())?;
+            self.open = Some((owner, memory));
         }
-        let (_, memory) = self.process.as_ref()?;
+        let (_, memory) = self.open.as_ref()?;
         let mut page = Box::new([0; PAGE_SIZE]);
         memory.read_exact_at(&mut page[..], start).ok()?;
         Some(page)
@@ -90,11 +110,11 @@ struct Copied {
 }
 
 impl Copied {
-    fn is_in(self, memory: &mut LateMemory, pid: u32) -> bool {
+    fn is_in(self, memory: &mut LateMemory, owner: Owner) -> bool {
         let value = if self.is_long {
-            memory.word(pid, self.address).map(u64::from_le_bytes)
+            memory.word(owner, self.address).map(u64::from_le_bytes)
         } else {
-            memory.word(pid, self.address).map(u32::from_le_bytes).map(u64::from)
+            memory.word(owner, self.address).map(u32::from_le_bytes).map(u64::from)
         };
         value == Some(self.value)
     }
@@ -103,9 +123,11 @@ impl Copied {
 /// A copied stack that goes on in the process's memory.
 pub(super) struct LateStack<'a> {
     copied: CopiedStack<'a>,
-    pid: u32,
+    owner: Owner,
     /// Addresses up to this one may be read late; 0 for a stack that was copied whole.
     end: u64,
+    /// Whether absent pages are the stack's, and not what lies behind an unknown end.
+    is_bounded: bool,
     memory: &'a RefCell<LateMemory>,
     reads: Cell<u32>,
     /// The words read last from the copy, with their addresses and sizes.
@@ -119,13 +141,31 @@ impl<'a> LateStack<'a> {
         memory: &'a RefCell<LateMemory>,
     ) -> Self {
         let end = if header.flags().has(SampleFlags::STACK_CUT) { header.stack_end } else { 0 };
-        Self { copied, pid: header.pid, end, memory, reads: Cell::new(0), copied_last: Cell::default() }
+        Self {
+            copied,
+            owner: Owner::of(header),
+            end,
+            is_bounded: !header.flags().has(SampleFlags::BOUND_UNKNOWN),
+            memory,
+            reads: Cell::new(0),
+            copied_last: Cell::default(),
+        }
     }
 
     /// Whether the words that lead out of the copy are still in memory.
     fn is_unchanged(&self, memory: &mut LateMemory) -> bool {
         let mut copied = self.copied_last.get().into_iter().filter(|copied| copied.address != 0);
-        copied.all(|copied| copied.is_in(memory, self.pid))
+        copied.all(|copied| copied.is_in(memory, self.owner))
+    }
+
+    /// Whether a word that is not in the copy for this reason may be asked for.
+    fn goes_on(&self, address: u64, missing: StackReadError) -> bool {
+        let [_, last] = self.copied_last.get();
+        match missing {
+            StackReadError::Beyond => address < self.end,
+            StackReadError::Absent => self.is_bounded && last.address != 0,
+            StackReadError::Below => false,
+        }
     }
 
     /// Whether anything but the copy was used.
@@ -135,7 +175,7 @@ impl<'a> LateStack<'a> {
 }
 
 impl LateStack<'_> {
-    /// What `copied` is of the word at `address`, or if that is beyond the copy, the word of `N` bytes in memory.
+    /// What `copied` is of the word at `address`, or if that is not in the copy, the word of `N` bytes in memory.
     #[inline]
     fn read<const N: usize, T: Copy + Into<u64>>(
         &self,
@@ -149,13 +189,13 @@ impl LateStack<'_> {
                 self.copied_last.set([last, Copied { address, value: value.into(), is_long: N == 8 }]);
                 Ok(value)
             }
-            Err(StackReadError::Beyond) if address < self.end && self.reads.get() < MAX_READS => {
+            Err(missing) if self.goes_on(address, missing) && self.reads.get() < MAX_READS => {
                 let mut memory = self.memory.borrow_mut();
                 if self.reads.get() == 0 && !self.is_unchanged(&mut memory) {
-                    return Err(StackReadError::Beyond);
+                    return Err(missing);
                 }
                 self.reads.set(self.reads.get() + 1);
-                memory.word(self.pid, address).map(of_bytes).ok_or(StackReadError::Beyond)
+                memory.word(self.owner, address).map(of_bytes).ok_or(missing)
             }
             result => result,
         }
@@ -185,6 +225,7 @@ mod tests {
         let bytes: Vec<u8> = words[..16].iter().flat_map(|word| word.to_le_bytes()).collect();
         let mut header: SampleHeader = bytemuck::Zeroable::zeroed();
         header.pid = std::process::id();
+        header.tid = header.pid;
         header.stack_end = start + 1024 * 8;
         let memory = RefCell::default();
         let changed = {
@@ -217,8 +258,36 @@ mod tests {
             "another function's frame by now"
         );
 
-        header.pid = 0;
+        (header.pid, header.tid) = (0, 0);
         let gone = LateStack::new(CopiedStack::new(start, &bytes, 0), &header, &memory);
         assert_eq!(gone.read_u64(start + 1000 * 8), Err(StackReadError::Beyond));
+    }
+
+    #[test]
+    fn an_absent_page_is_read_where_what_led_to_it_is_unchanged() {
+        let words: Vec<u64> = (0..4096).collect();
+        let page = (words.as_ptr() as u64).next_multiple_of(PAGE_SIZE as u64);
+        let value = |address: u64| (address - words.as_ptr() as u64) / 8;
+        let bytes: Vec<u8> = (value(page)..)
+            .take(1024)
+            .flat_map(|word| if word < value(page) + 512 { word } else { 0 }.to_le_bytes())
+            .collect();
+        let mut header: SampleHeader = bytemuck::Zeroable::zeroed();
+        header.pid = std::process::id();
+        header.tid = header.pid;
+        let memory = RefCell::default();
+        let second = page + PAGE_SIZE as u64;
+        let copied = CopiedStack::new(page, &bytes, 0b10);
+
+        let stack = LateStack::new(copied, &header, &memory);
+        assert_eq!(stack.read_u64(second + 8), Err(StackReadError::Absent), "nothing led there");
+        assert_eq!(stack.read_u64(page + 8), Ok(value(page + 8)));
+        assert_eq!(stack.read_u64(second + 8), Ok(value(second + 8)));
+        assert!(stack.was_read_late());
+
+        header.flags = SampleFlags::BOUND_UNKNOWN;
+        let unbounded = LateStack::new(copied, &header, &memory);
+        assert_eq!(unbounded.read_u64(page + 8), Ok(value(page + 8)));
+        assert_eq!(unbounded.read_u64(second + 8), Err(StackReadError::Absent), "it may be no stack");
     }
 }

@@ -2,6 +2,7 @@
 //! stacks. Reads `/proc` and files through [`crate::procfs`] and [`crate::modules`], and no kernel interface of
 //! its own, so recorded bytes can be fed to it as well.
 
+mod birth;
 mod kernel_code;
 mod late;
 mod registers;

@@ -25,6 +25,16 @@ pub(super) fn stack_pointer(header: &SampleHeader) -> u64 {
     header.registers[19]
 }
 
+/// The user's instruction pointer.
+pub(super) fn instruction_pointer(header: &SampleHeader) -> u64 {
+    header.registers[16]
+}
+
+/// Where the result of a system call is.
+pub(super) fn result_of_call(header: &SampleHeader) -> u64 {
+    header.registers[10]
+}
+
 /// Whether the thread is executing a program: `orig_ax` holds the number of the system call it is in
 /// (`arch/x86/entry/syscalls/syscall_64.tbl`, `syscall_32.tbl`). Where the new program's words have another size, the
 /// kernel puts its `execve` there while the other registers are still the old program's

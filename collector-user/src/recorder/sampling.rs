@@ -7,8 +7,9 @@ use collector_common::record::{AttributeListId, Frame, FrameFlags, ModuleId, Pro
 use collector_common::wire::{COMM_LEN, SampleFlags, SampleHeader, VERSION};
 use unwinder::{CopiedStack, FrameKind, Registers, StopReason, Unwinder};
 
-use super::late::LateStack;
-use super::registers::{compat_registers, is_in_exec, stack_pointer, user_registers};
+use super::birth::is_at_birth;
+use super::late::{LateStack, Owner};
+use super::registers::{compat_registers, instruction_pointer, is_in_exec, stack_pointer, user_registers};
 use super::state::{KnownThread, Recorder};
 use super::view::View;
 use crate::modules::Recorded;
@@ -70,6 +71,9 @@ impl Recorder {
             Some(known) if known.process == process && known.comm == *comm => known.id,
             _ => {
                 let len = comm.iter().position(|&byte| byte == 0).unwrap_or(COMM_LEN);
+                if tid.0 == self.machine.process(process).pid.0 {
+                    self.name_of_main_thread(process, &comm[..len]);
+                }
                 let name = self.machine.intern_string(&String::from_utf8_lossy(&comm[..len]));
                 let id = self.machine.intern_thread(process, tid, name);
                 self.threads.insert(tid, KnownThread { process, comm: *comm, id });
@@ -97,7 +101,7 @@ impl Recorder {
         let time = Nanos(header.time);
         self.walked.clear();
         let space = self.tracker.space_at(process, time);
-        let view = View { pid: header.pid, space, time, modules: &self.modules, late: &self.late };
+        let view = View { owner: Owner::of(header), space, time, modules: &self.modules, late: &self.late };
         let copied = CopiedStack::new(stack_pointer(header), parts.stack, u64::from(header.absent));
         let stack = LateStack::new(copied, header, &self.late);
         let walked = &mut self.walked;
@@ -106,6 +110,12 @@ impl Recorder {
         } else {
             walk(&mut self.unwinder, &user_registers(header), &view, &stack, walked)
         };
+        let has_no_caller = reason == StopReason::NoRule
+            && walked.len() == 1
+            && space
+                .and_then(|space| space.mapping_at(Avma(instruction_pointer(header)), time))
+                .is_some_and(|mapping| is_at_birth(header, mapping, &self.modules));
+        let reason = if has_no_caller { StopReason::Root } else { reason };
         let whole = reason == StopReason::Root;
         if !whole && is_in_exec(header, reason) {
             // The old program's registers with the new one's memory: there is no user stack.

@@ -49,7 +49,8 @@ pub struct Recorder {
     pub(super) tally: StackTally,
     pub(super) kind: SampleKindId,
     pub(super) threads: FxHashMap<Tid, KnownThread>,
-    /// The last names of processes that were renamed: a process may rename itself without end.
+    /// The last names of processes that did not keep that of the process that forked them: a process may rename itself
+    /// without end.
     names: FxHashMap<ProcessId, Box<[u8]>>,
     pub(super) kernel_codes: AddedCodes,
     /// What was read of stacks in this round.
@@ -62,8 +63,6 @@ pub struct Recorder {
     sideband_lost: u64,
     /// Whether mappings and processes may be missing.
     has_gaps: bool,
-    /// Processes that ended since this was last asked for.
-    ended: Vec<Pid>,
 }
 
 impl Recorder {
@@ -90,7 +89,6 @@ impl Recorder {
             scanned_at: Nanos(0),
             sideband_lost: 0,
             has_gaps: false,
-            ended: Vec::new(),
         }
     }
 
@@ -175,6 +173,7 @@ impl Recorder {
                 file_offset: entry.file_offset,
                 identity: entry.identity,
                 path: &entry.path,
+                thread,
                 since,
             };
             map(tracker, machine, modules, process, pid, &mapped);
@@ -210,6 +209,7 @@ impl Recorder {
             file_offset: mmap.file_offset,
             identity: mmap.identity,
             path: mmap.path,
+            thread: mmap.tid,
             since: time,
         };
         let (tracker, machine, modules) = (&mut self.tracker, &mut self.machine, &mut self.modules);
@@ -226,6 +226,14 @@ impl Recorder {
         }
     }
 
+    /// A child has the name of the thread that forked it, which the sideband does not tell, until it is given another.
+    pub(super) fn name_of_main_thread(&mut self, process: ProcessId, name: &[u8]) {
+        let was_forked = self.machine.process(process).start > Nanos(0);
+        if was_forked && !self.names.contains_key(&process) {
+            self.names.insert(process, name.into());
+        }
+    }
+
     fn apply_exit(&mut self, pid: Pid, tid: Tid, time: Nanos) {
         self.threads.remove(&tid);
         let Some(process) = self.tracker.process_at(pid, time) else { return };
@@ -237,7 +245,6 @@ impl Recorder {
         }
         if self.tracker.thread_ended(process, tid, time) {
             self.machine.end_process(process, time);
-            self.ended.push(pid);
         }
     }
 
@@ -267,11 +274,6 @@ impl Recorder {
             Some(process) => process,
             None => self.discover(pid),
         }
-    }
-
-    /// The pids of processes that ended since the last call.
-    pub fn take_ended(&mut self) -> Vec<Pid> {
-        std::mem::take(&mut self.ended)
     }
 
     /// No sample from before `watermark` will come.

@@ -7,13 +7,13 @@ use collector_common::ids::{Avma, Nanos};
 use collector_common::track::Space;
 use unwinder::{AddressSpace, Mapping};
 
-use super::late::LateMemory;
+use super::late::{LateMemory, Owner};
 use crate::modules::{Modules, Recorded};
 
 /// A process's mappings at the time of a sample, and its code as it is now.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
-    pub(super) pid: u32,
+    pub(super) owner: Owner,
     pub(super) space: Option<&'a Space>,
     pub(super) time: Nanos,
     pub(super) modules: &'a Modules,
@@ -36,6 +36,6 @@ impl<A: Recorded> AddressSpace<A> for View<'_> {
     }
 
     fn code(&self, address: u64, buffer: &mut [u8]) -> usize {
-        self.late.borrow_mut().bytes(self.pid, address, buffer)
+        self.late.borrow_mut().bytes(self.owner, address, buffer)
     }
 }

@@ -108,7 +108,7 @@ impl Session {
         let priority = Priority::highest();
         let watched = watch(&settings.sampling)?;
         if let Some(command) = &command {
-            settings.sampling.targets.pids.insert(command.pid());
+            settings.sampling.targets.command = Some(command.pid());
         }
         let cpus = online_cpus().map_err(SessionError::system("the online CPUs can't be listed"))?;
         raise_open_file_limit(cpus.len())?;
@@ -248,9 +248,6 @@ impl Session {
     fn drain_sideband(&mut self, until: Nanos) {
         let recorder = &mut self.recorder;
         self.sideband.drain(until, |record, id| recorder.apply(record, id));
-        for pid in recorder.take_ended() {
-            self.sampler.unfollow(pid.0);
-        }
     }
 
     /// One round.

@@ -3,7 +3,7 @@
 use crate::chains::{Program, repeat};
 use crate::prerequisites::live;
 use crate::programs::{compile, folder};
-use crate::recording::record;
+use crate::recording::{Stack, record};
 
 /// `recursion.c` under a name.
 pub(crate) fn recursion(comm: &'static str) -> Program {
@@ -49,6 +49,23 @@ fn outer_frames_that_had_changed_are_not_believed() {
     // Frames that were left a moment ago and not written over yet still look as they were; without a check every second
     // stack is wrong.
     assert!(right > 500 && wrong * 10 <= right, "{right} right, {wrong} wrong\n{}", recorded.stderr);
+}
+
+#[test]
+fn a_page_of_the_stack_that_can_not_be_read() {
+    let Some(_live) = live("a_page_of_the_stack_that_can_not_be_read") else { return };
+    let folder = folder();
+    let absent = compile(folder.path(), "absent", "absent.c", &[]);
+    let recorded = record(folder.path(), ["--".as_ref(), absent.as_os_str()]);
+    let later = recorded.stats["stacks"]["completed_later"].as_u64().unwrap_or(0);
+    assert!(later > 3000, "{:#}", recorded.stats);
+    let chain = ["main", "outer", "inner", "burn_rounds"];
+    let own = |stack: &Stack| -> Vec<String> {
+        stack.user_frames().filter(|frame| chain.contains(frame)).map(str::to_owned).collect()
+    };
+    let whole =
+        recorded.stacks.iter().filter(|stack| own(stack) == chain).map(|stack| stack.count).sum::<u64>();
+    assert!(whole > 3000, "{:?}", recorded.stacks);
 }
 
 #[test]

@@ -1,16 +1,20 @@
 //! Stacks by how a program lives: below another root, without its file, or for five milliseconds only.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
+
+use collector_user::session::{self, Session, SessionSettings};
 
 use crate::chains::{MAY_BE_CUT_IN_HASTE, Program};
 use crate::languages::{recursion, sorted};
 use crate::prerequisites::{live, live_with};
 use crate::programs::{compile, folder};
-use crate::recording::{Recorded, record};
+use crate::recording::{Recorded, Stack, record};
 
 /// Records a shell's work.
 pub(crate) fn record_script(folder: &Path, script: &str, args: &[&OsStr]) -> Recorded {
@@ -143,4 +147,38 @@ fn a_file_that_is_written_anew() {
         let chain: Vec<&str> = stack.user_frames().filter(|name| own.contains(name)).collect();
         assert!(chain.is_empty() || chains.iter().any(|known| known.starts_with(&chain)), "{stack:?}");
     }
+}
+
+#[test]
+fn a_child_of_a_thread_with_a_name() {
+    let Some(_live) = live("a_child_of_a_thread_with_a_name") else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "worker", "worker.c", &["-pthread"]);
+    let command = session::Command::start(&[program.into()]).unwrap();
+    let mut session = Session::start(SessionSettings::default(), Some(command)).unwrap();
+    let (stop, _never) = UnixStream::pair().unwrap();
+    session.run(stop.as_fd(), |_| {}).unwrap();
+    let machine = session.finish().unwrap().machine;
+    let mut processes: BTreeMap<(&str, bool), u64> = BTreeMap::new();
+    for sample in machine.samples().iter() {
+        let process = machine.process(machine.thread(sample.thread).process);
+        let is_child =
+            process.parent.is_some_and(|parent| machine.string(machine.process(parent).name) == "worker");
+        *processes.entry((machine.string(process.name), is_child)).or_default() += 1;
+    }
+    assert!(processes.get(&("worker-thread", true)).is_some_and(|count| *count > 100), "{processes:?}");
+    assert!(!processes.contains_key(&("worker", true)), "{processes:?}");
+}
+
+#[test]
+fn threads_that_have_just_been_made() {
+    let Some(_live) = live("threads_that_have_just_been_made") else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "births", "births.c", &["-pthread"]);
+    let recorded = record(folder.path(), ["--".as_ref(), program.as_os_str()]);
+    let of_new = |stack: &&Stack| stack.frames.iter().any(|frame| frame.starts_with("ret_from_fork"));
+    let new: Vec<&Stack> = recorded.stacks.iter().filter(of_new).collect();
+    assert!(new.iter().map(|stack| stack.count).sum::<u64>() > 10, "{}", recorded.stderr);
+    let cut: Vec<_> = new.iter().filter(|stack| stack.is_cut()).collect();
+    assert!(cut.is_empty(), "{cut:?}");
 }

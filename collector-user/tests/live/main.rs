@@ -8,7 +8,7 @@
 //! - `chains`: a program's real call chains, and how far a recording agrees with them.
 //! - `languages`, `compat`, `lives`, `damaged`: stacks of programs by how they are built, of 32-bit programs, by how they
 //!   live, and of spoilt files.
-//! - `targets`, `command_line`, `surroundings`, `ledger`, `peers`: the recorder itself.
+//! - `targets`, `followed`, `command_line`, `surroundings`, `ledger`, `peers`: the recorder itself.
 
 #![cfg(all(target_os = "linux", feature = "ebpf"))]
 #![allow(clippy::unwrap_used, reason = "a failed step of a test should stop it")]
@@ -19,6 +19,7 @@ mod compat;
 mod cpus;
 mod damaged;
 mod doctor;
+mod followed;
 mod kernel_code;
 mod languages;
 mod ledger;

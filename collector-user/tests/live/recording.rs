@@ -90,16 +90,20 @@ pub(crate) fn run<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Output 
 
 /// Records what `args` (options, then `--` and a command) say, at [`FREQUENCY`], to a folded file in `folder`.
 pub(crate) fn record<S: AsRef<OsStr>>(folder: &Path, args: impl IntoIterator<Item = S>) -> Recorded {
+    record_in(folder, args, |_| {})
+}
+
+/// As [`record`], in other surroundings than the test's.
+pub(crate) fn record_in<S: AsRef<OsStr>>(
+    folder: &Path,
+    args: impl IntoIterator<Item = S>,
+    surroundings: impl FnOnce(&mut Command),
+) -> Recorded {
     let (folded, stats) = files(folder);
-    let output = collector()
-        .args(["run", "-F", FREQUENCY, "-o"])
-        .arg(&folded)
-        .arg("--stats")
-        .arg(&stats)
-        .args(args)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
+    let mut recorder = collector();
+    recorder.args(["run", "-F", FREQUENCY, "-o"]).arg(&folded).arg("--stats").arg(&stats).args(args);
+    surroundings(&mut recorder);
+    let output = recorder.stdin(Stdio::null()).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{}: {stderr}", output.status);
     read(folder, stderr)

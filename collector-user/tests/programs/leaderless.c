@@ -1,4 +1,5 @@
 // The main thread ends; another one goes on without it, waits for a line and burns half a second of CPU time.
+// With UNLINK_SELF it deletes its own file first; with FRAME that many bytes of stack lie below its work.
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,10 @@ static char state_of_main(void) {
 }
 
 NOIPA void work_alone(void) {
+#ifdef FRAME
+  volatile char frame[FRAME];
+  frame[0] = 1;
+#endif
   while (cpu_seconds(CLOCK_THREAD_CPUTIME_ID) < 0.5) burn_rounds(CHUNK);
   KEEP_FRAME();
 }
@@ -30,6 +35,13 @@ static void *survivor(void *unused) {
 }
 
 int main(void) {
+#ifdef UNLINK_SELF
+  char path[4096];
+  ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
+  if (len < 0) return 1;
+  path[len] = 0;
+  if (unlink(path) != 0) return 1;
+#endif
   pthread_t thread;
   pthread_create(&thread, NULL, survivor, NULL);
   pthread_exit(NULL);

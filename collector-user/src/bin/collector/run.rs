@@ -101,7 +101,8 @@ impl Plan {
         if args.comm.as_deref() == Some("") {
             return Err(Usage("--comm is empty: name a program as `ps -o comm` does".to_owned()).into());
         }
-        let targets = Targets { pids: args.pids.into_iter().collect(), cgroup: args.cgroup, comm: args.comm };
+        let pids = args.pids.into_iter().collect();
+        let targets = Targets { pids, cgroup: args.cgroup, comm: args.comm, ..Targets::default() };
         let sampling = Settings { frequency: args.frequency, targets, ..Settings::default() };
         let command = if args.command.is_empty() { None } else { Some(Command::start(&args.command)?) };
         let settings = SessionSettings { sampling, duration: args.duration, started: Some(started) };

@@ -106,11 +106,15 @@ pub(super) fn load(settings: &Settings, rings: u32, high_water: u64) -> Result<(
     let sample = program::<PerfEvent>(&mut ebpf, level.program)?;
     sample.load().map_err(|error| refused(level.program, error))?;
     if settings.targets.follows_processes() {
-        let follow = program::<RawTracePoint>(&mut ebpf, "follow_fork")?;
-        follow.load().map_err(|error| refused("follow_fork", error))?;
-        follow
-            .attach("sched_process_fork")
-            .map_err(|error| LoadError::step("cannot attach to sched_process_fork", error))?;
+        let lives = [("follow_fork", "sched_process_fork"), ("forget_process", "sched_process_free")];
+        let command = settings.targets.command.map(|_| ("follow_command", "task_rename"));
+        for (name, tracepoint) in lives.into_iter().chain(command) {
+            let follow = program::<RawTracePoint>(&mut ebpf, name)?;
+            follow.load().map_err(|error| refused(name, error))?;
+            follow
+                .attach(tracepoint)
+                .map_err(|error| LoadError::step(format!("cannot attach to {tracepoint}"), error))?;
+        }
     }
     Ok((ebpf, level))
 }
@@ -168,6 +172,8 @@ fn config(settings: &Settings, level: Level, high_water: u64) -> Result<Config, 
         high_water,
         task_mm: types.offset(&["task_struct", "mm"])?,
         task_tgid: types.offset(&["task_struct", "tgid"])?,
+        task_group_leader: types.offset(&["task_struct", "group_leader"])?,
+        task_signal: types.offset(&["task_struct", "signal"])?,
         task_stack,
         // Of x86-64 alone; elsewhere a stack simply ends at its mapping's end.
         task_thread_pointer: types.offset(&["task_struct", "thread", "fsbase"]).unwrap_or(0),
@@ -176,7 +182,7 @@ fn config(settings: &Settings, level: Level, high_water: u64) -> Result<Config, 
         has_task_pt_regs: u32::from(level.has_task_pt_regs),
         vma_end: types.offset(&["vm_area_struct", "vm_end"])?,
         vma_start: types.offset(&["vm_area_struct", "vm_start"])?,
-        reserved: 0,
+        command: settings.targets.command.unwrap_or(0),
         comm,
     })
 }

@@ -14,7 +14,7 @@ use aya::sys::Stats;
 use aya_log::EbpfLogger;
 use collector_common::ids::Nanos;
 use collector_common::perf::{Record, SAMPLE_ID_TYPE, parse};
-use collector_common::wire::{Counter, MAX_STACK_PAGES, SampleHeader};
+use collector_common::wire::{Counter, MAX_STACK_PAGES, NAMED_PROCESS, SampleHeader};
 use perf_event_open_sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE, perf_event_attr};
 
 use super::account::{Account, Clock};
@@ -29,6 +29,8 @@ use crate::sys::perf_ring::PerfRing;
 pub struct Targets {
     /// Processes, with their threads and the children they make from now on.
     pub pids: BTreeSet<u32>,
+    /// A process that is going to execute a program: that, with its threads and children.
+    pub command: Option<u32>,
     /// A folder of the cgroup v2 hierarchy, with all below it.
     pub cgroup: Option<PathBuf>,
     /// A thread name, as the kernel keeps it: at most 15 bytes.
@@ -37,7 +39,7 @@ pub struct Targets {
 
 impl Targets {
     pub(super) fn follows_processes(&self) -> bool {
-        !self.pids.is_empty()
+        !self.pids.is_empty() || self.command.is_some()
     }
 }
 
@@ -297,19 +299,12 @@ impl Sampler {
 
     /// Follows a process beside those that the settings name.
     pub fn follow(&mut self, pid: u32) {
+        /// `BPF_NOEXIST` of `linux/bpf.h`: a child that the kernel follows already is known better there.
+        const NEW: u64 = 1;
         let map = self.ebpf.map_mut("PROCESSES").filter(|_| self.follows);
-        if let Some(mut processes) = map.and_then(|map| HashMap::<_, u32, u8>::try_from(map).ok()) {
+        if let Some(mut processes) = map.and_then(|map| HashMap::<_, u32, u64>::try_from(map).ok()) {
             // There is room for thousands; what is too much is counted where a fork finds no room.
-            let _ = processes.insert(pid, 1, 0);
-        }
-    }
-
-    /// A followed process has ended: its pid may become another's.
-    pub fn unfollow(&mut self, pid: u32) {
-        let map = self.ebpf.map_mut("PROCESSES").filter(|_| self.follows);
-        if let Some(mut processes) = map.and_then(|map| HashMap::<_, u32, u8>::try_from(map).ok()) {
-            // One that was not followed is not there.
-            let _ = processes.remove(&pid);
+            let _ = processes.insert(pid, NAMED_PROCESS, NEW);
         }
     }
 
@@ -339,9 +334,9 @@ fn set_targets(ebpf: &mut Ebpf, targets: &Targets) -> Result<(), LoadError> {
         move |error: aya::maps::MapError| LoadError::step(what, error)
     };
     if let Some(map) = ebpf.map_mut("PROCESSES").filter(|_| targets.follows_processes()) {
-        let mut processes: HashMap<_, u32, u8> = HashMap::try_from(map).map_err(step("map PROCESSES"))?;
+        let mut processes: HashMap<_, u32, u64> = HashMap::try_from(map).map_err(step("map PROCESSES"))?;
         for pid in &targets.pids {
-            processes.insert(pid, 1, 0).map_err(step("map PROCESSES"))?;
+            processes.insert(pid, NAMED_PROCESS, 0).map_err(step("map PROCESSES"))?;
         }
     }
     if let Some((path, map)) = targets.cgroup.as_ref().zip(ebpf.map_mut("CGROUPS")) {
