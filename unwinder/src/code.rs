@@ -20,6 +20,7 @@ const LONGEST_WAY_OUT: usize = 16;
 /// that what comes before a function has ended.
 const FAR: usize = 64 << 10;
 const PIECES: RangeInclusive<usize> = 64..=2048;
+const FIRST_PIECE: usize = 256;
 const BEFORE: usize = 16;
 
 /// Mappings begin at multiples of this, if not of more.
@@ -59,8 +60,8 @@ impl Called {
 pub(crate) enum WayOut {
     #[default]
     Unknown,
-    /// The same; but here is where the function seems to begin.
-    Begun(u64),
+    /// The same, and where the function seems to begin has been looked for.
+    Begun(Option<u64>),
     Known(Epilogue),
 }
 
@@ -128,7 +129,7 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
         }
         let way = match self.epilogue(frame.address) {
             Some(epilogue) => WayOut::Known(epilogue),
-            None => self.beginning(frame.lookup_address()).map_or(WayOut::Unknown, WayOut::Begun),
+            None => WayOut::Unknown,
         };
         // Whether a handler's way back can be taken depends on the stack: that is asked about each time.
         if !is_signal_return(self.space, frame.address) {
@@ -151,12 +152,24 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
         None
     }
 
+    /// Where the function of a frame seems to begin, whose way out is unknown.
+    #[cold]
+    pub(crate) fn begun(&mut self, frame: Frame) -> Option<u64> {
+        let beginning = self.beginning(frame.lookup_address());
+        // What is known already is of code that may be remembered.
+        if self.memory.way_out(self.generation, frame.address, frame.kind).is_some() {
+            let way = WayOut::Begun(beginning);
+            self.memory.set_way_out(self.generation, frame.address, frame.kind, way);
+        }
+        beginning
+    }
+
     /// The nearest address up to `address` that looks like a function's beginning.
     fn beginning(&self, address: u64) -> Option<u64> {
         let mut buffer = [0; BEFORE + *PIECES.end()];
         let alignment = A::FUNCTION_ALIGNMENT as u64;
         let mut end = (address - address % alignment).checked_add(alignment)?;
-        let (mut length, mut left) = (*PIECES.end(), FAR);
+        let (mut length, mut left) = (FIRST_PIECE, FAR);
         while PIECES.contains(&length) && left > 0 {
             let start = end.checked_sub(length as u64)?;
             let buffer = buffer.get_mut(..BEFORE + length)?;
@@ -174,6 +187,7 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
             }
             end = start;
             left = left.saturating_sub(length);
+            length = (2 * length).min(*PIECES.end());
         }
         None
     }

@@ -124,10 +124,12 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
         if let Some((Evidence::Frame | Evidence::CallOfThis(_), core)) = known {
             return Some(core);
         }
-        let begun = match way_out {
-            Some(WayOut::Begun(beginning)) => self.by_beginning(beginning),
-            _ => None,
+        let beginning = match way_out {
+            Some(WayOut::Begun(beginning)) => beginning,
+            Some(WayOut::Unknown) => self.code.begun(self.frame),
+            Some(WayOut::Known(_)) | None => None,
         };
+        let begun = beginning.and_then(|beginning| self.by_beginning(beginning));
         if let Some((Evidence::Frame, core)) = begun {
             return Some(core);
         }

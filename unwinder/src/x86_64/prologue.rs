@@ -62,17 +62,15 @@ fn takes_own_address(rest: Option<&[u8]>) -> bool {
 /// Whether `code` looks like a function's first instruction: `endbr`, a push, room for locals, or where the caller's frame is to
 /// be found once the stack pointer is aligned; behind a jump or a return or what compilers align code with.
 pub(crate) fn begins_function(before: &[u8], code: &[u8], word: Word) -> bool {
-    let begins = match instruction(code, word) {
-        Some((_, Instruction::Push { .. })) => true,
-        Some((_, Instruction::Moves(moved))) => moved < 0,
-        Some((_, Instruction::Other)) => matches!(
+    // Thousands of places may be looked at: instructions are told by their first bytes, without their length.
+    let begins_so = match word {
+        Word::Eight => matches!(
             code,
-            [0xf3, 0x0f, 0x1e, 0xfa | 0xfb, ..]
-                | [0x4c, 0x8d, 0x54, 0x24, 0x08, ..]
-                | [0x8d, 0x4c, 0x24, 0x04, ..]
+            [0x41, 0x50..=0x57, ..] | [0x48, 0x81 | 0x83, 0xec, ..] | [0x4c, 0x8d, 0x54, 0x24, 0x08, ..]
         ),
-        _ => false,
+        Word::Four => matches!(code, [0x81 | 0x83, 0xec, ..] | [0x8d, 0x4c, 0x24, 0x04, ..]),
     };
+    let begins = begins_so || matches!(code, [0x50..=0x57, ..] | [0xf3, 0x0f, 0x1e, 0xfa | 0xfb, ..]);
     // ret, hlt; ud2; jmp
     let has_ended =
         matches!(before, [.., 0xc3 | 0xf4] | [.., 0x0f, 0x0b] | [.., 0xe9, _, _, _, _] | [.., 0xeb, _]);
