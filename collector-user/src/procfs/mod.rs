@@ -4,4 +4,4 @@ mod maps;
 mod process;
 
 pub use maps::{MapsEntry, parse_maps_line};
-pub use process::{ProcessSummary, executable_mappings, pids, process_of, summary, threads};
+pub use process::{ProcessSummary, executable_mappings, mappings, pids, process_of, summary, threads};

@@ -1,5 +1,6 @@
 //! Memory of a process that was not copied with the sample, read when that is unwound, up to a round later: the part of a
-//! large stack beyond the copy, and code that has no unwind information.
+//! large stack beyond the copy, that of a stack beyond the mapping where the copy ended, and code that has no unwind
+//! information.
 //!
 //! A function whose frame lies more than the largest copy (64 KiB) above the stack pointer has long been running and
 //! will mostly run on, so its frame is the same a few milliseconds later. It need not be: before the first late word is
@@ -11,9 +12,12 @@ use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
+use collector_common::ids::Nanos;
 use collector_common::wire::{PAGE_SIZE, SampleFlags, SampleHeader};
 use rustc_hash::FxHashMap;
 use unwinder::{CopiedStack, StackMemory, StackReadError};
+
+use super::stretch::Stretches;
 
 /// Pages kept in one round.
 const MAX_PAGES: usize = 256;
@@ -30,13 +34,15 @@ pub(super) struct LateMemory {
     process: Option<(u32, File)>,
     /// By pid and address; `None` for a page that could not be read.
     pages: FxHashMap<(u32, u64), Option<Page>>,
+    stretches: Stretches,
 }
 
 impl LateMemory {
-    /// Forgets everything: the next round reads anew.
-    pub(super) fn clear(&mut self) {
+    /// The round up to `watermark` is over: the next one reads anew.
+    pub(super) fn end_round(&mut self, watermark: Nanos) {
         self.process = None;
         self.pages.clear();
+        self.stretches.end_round(watermark);
     }
 
     fn word<const N: usize>(&mut self, pid: u32, address: u64) -> Option<[u8; N]> {
@@ -103,9 +109,11 @@ impl Copied {
 /// A copied stack that goes on in the process's memory.
 pub(super) struct LateStack<'a> {
     copied: CopiedStack<'a>,
-    pid: u32,
+    header: &'a SampleHeader,
     /// Addresses up to this one may be read late; 0 for a stack that was copied whole.
-    end: u64,
+    end: Cell<u64>,
+    /// Whether the walk led beyond the mapping where the kernel had the stack end.
+    left_mapping: Cell<bool>,
     memory: &'a RefCell<LateMemory>,
     reads: Cell<u32>,
     /// The words read last from the copy, with their addresses and sizes.
@@ -115,22 +123,47 @@ pub(super) struct LateStack<'a> {
 impl<'a> LateStack<'a> {
     pub(super) fn new(
         copied: CopiedStack<'a>,
-        header: &SampleHeader,
+        header: &'a SampleHeader,
         memory: &'a RefCell<LateMemory>,
     ) -> Self {
         let end = if header.flags().has(SampleFlags::STACK_CUT) { header.stack_end } else { 0 };
-        Self { copied, pid: header.pid, end, memory, reads: Cell::new(0), copied_last: Cell::default() }
+        Self {
+            copied,
+            header,
+            end: Cell::new(end),
+            left_mapping: Cell::new(false),
+            memory,
+            reads: Cell::new(0),
+            copied_last: Cell::default(),
+        }
+    }
+
+    /// Whether what lies at an address beyond the copy may be of the stack.
+    fn goes_on_to(&self, address: u64) -> bool {
+        let header = self.header;
+        if address >= header.stack_end
+            && header.flags().has(SampleFlags::MAPPING_END)
+            && !self.left_mapping.replace(true)
+        {
+            self.end.set(self.memory.borrow_mut().stretches.end(header));
+        }
+        address < self.end.get()
     }
 
     /// Whether the words that lead out of the copy are still in memory.
     fn is_unchanged(&self, memory: &mut LateMemory) -> bool {
         let mut copied = self.copied_last.get().into_iter().filter(|copied| copied.address != 0);
-        copied.all(|copied| copied.is_in(memory, self.pid))
+        copied.all(|copied| copied.is_in(memory, self.header.pid))
     }
 
     /// Whether anything but the copy was used.
     pub(super) fn was_read_late(&self) -> bool {
         self.reads.get() > 0
+    }
+
+    /// Whether the walk led beyond the mapping where the kernel had the stack end.
+    pub(super) fn has_left_mapping(&self) -> bool {
+        self.left_mapping.get()
     }
 }
 
@@ -149,13 +182,13 @@ impl LateStack<'_> {
                 self.copied_last.set([last, Copied { address, value: value.into(), is_long: N == 8 }]);
                 Ok(value)
             }
-            Err(StackReadError::Beyond) if address < self.end && self.reads.get() < MAX_READS => {
+            Err(StackReadError::Beyond) if self.reads.get() < MAX_READS && self.goes_on_to(address) => {
                 let mut memory = self.memory.borrow_mut();
                 if self.reads.get() == 0 && !self.is_unchanged(&mut memory) {
                     return Err(StackReadError::Beyond);
                 }
                 self.reads.set(self.reads.get() + 1);
-                memory.word(self.pid, address).map(of_bytes).ok_or(StackReadError::Beyond)
+                memory.word(self.header.pid, address).map(of_bytes).ok_or(StackReadError::Beyond)
             }
             result => result,
         }
@@ -195,6 +228,20 @@ mod tests {
 
         let whole = LateStack::new(CopiedStack::new(start, &bytes, 0), &header, &memory);
         assert_eq!(whole.read_u64(start + 16 * 8), Err(StackReadError::Beyond), "not cut: there is no more");
+
+        // The kernel took some mapping's end for the stack's; it lies in the middle of memory.
+        let cut_short = SampleHeader {
+            tid: header.pid,
+            stack_end: start + 16 * 8,
+            flags: SampleFlags::MAPPING_END,
+            ..header
+        };
+        let cut_short = LateStack::new(CopiedStack::new(start, &bytes, 0), &cut_short, &memory);
+        assert_eq!(cut_short.read_u64(start + 15 * 8), Ok(45));
+        assert!(!cut_short.has_left_mapping());
+        assert_eq!(cut_short.read_u64(start + 1000 * 8), Ok(3000));
+        assert!(cut_short.has_left_mapping() && cut_short.was_read_late());
+        assert_eq!(cut_short.read_u64(u64::MAX - 7), Err(StackReadError::Beyond));
 
         header.flags = SampleFlags::STACK_CUT;
         let cut = LateStack::new(CopiedStack::new(start, &bytes, 0), &header, &memory);

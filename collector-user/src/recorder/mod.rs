@@ -5,8 +5,10 @@
 mod kernel_code;
 mod late;
 mod registers;
+mod reread;
 mod sampling;
 mod state;
+mod stretch;
 mod tally;
 mod view;
 

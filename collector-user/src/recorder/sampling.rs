@@ -112,6 +112,9 @@ impl Recorder {
             return;
         }
         self.tally.count(reason, header.flags(), stack.was_read_late(), walked);
+        if stack.has_left_mapping() {
+            self.left_mappings.push(Tid(header.tid));
+        }
         for frame in &self.walked {
             let (module, bias) =
                 match space.and_then(|space| space.mapping_at(Avma(frame.lookup_address()), time)) {

@@ -56,6 +56,8 @@ pub struct Recorder {
     pub(super) late: RefCell<LateMemory>,
     /// Frames of the stack in hand; kept for its memory.
     pub(super) walked: Vec<unwinder::Frame>,
+    /// Threads whose stacks went beyond the mapping where the kernel has them end, since this was last asked for.
+    pub(super) left_mappings: Vec<Tid>,
     pub(super) frames: Vec<FrameId>,
     /// When `/proc` had been scanned: the sideband tells of some things before that which the scan saw, too.
     scanned_at: Nanos,
@@ -86,6 +88,7 @@ impl Recorder {
             kernel_codes: AddedCodes::default(),
             late: RefCell::default(),
             walked: Vec::new(),
+            left_mappings: Vec::new(),
             frames: Vec::new(),
             scanned_at: Nanos(0),
             sideband_lost: 0,
@@ -274,10 +277,18 @@ impl Recorder {
         std::mem::take(&mut self.ended)
     }
 
+    /// The threads whose stacks went beyond the mapping where the kernel has them end, since the last call.
+    pub fn take_left_mappings(&mut self) -> Vec<Tid> {
+        let mut threads = std::mem::take(&mut self.left_mappings);
+        threads.sort_unstable();
+        threads.dedup();
+        threads
+    }
+
     /// No sample from before `watermark` will come.
     pub fn prune(&mut self, watermark: Nanos) {
         self.tracker.prune(watermark);
-        self.late.borrow_mut().clear();
+        self.late.borrow_mut().end_round(watermark);
         if watermark.0.saturating_sub(self.code_known_since.0) >= CODE_LIFETIME.0 {
             self.unwinder.forget_code();
             self.compat_unwinder.forget_code();

@@ -259,6 +259,9 @@ impl Session {
         self.drain_sideband(until);
         let recorder = &mut self.recorder;
         self.sampler.drain(until, |record| recorder.sample(record));
+        for thread in recorder.take_left_mappings() {
+            self.sampler.forget_stack(thread);
+        }
         self.recorder.prune(until);
         if self.first_sample.is_none() && self.recorder.ledger().delivered() > 0 {
             self.first_sample = Some(self.started.elapsed());

@@ -1,0 +1,41 @@
+//! Programs whose stacks and mappings change without being told of.
+
+use crate::chains::Program;
+use crate::prerequisites::live;
+use crate::programs::{compile, folder};
+use crate::recording::record;
+
+#[test]
+fn a_stack_whose_mapping_is_split() {
+    let Some(_live) = live("a_stack_whose_mapping_is_split") else { return };
+    let folder = folder();
+    let file = compile(folder.path(), "split", "split.c", &["-pthread"]);
+    let recorded = record(folder.path(), ["--".as_ref(), file.as_os_str()]);
+    let chains = vec![vec!["thread_main", "split", "work", "spin", "burn_rounds"], vec!["main"]];
+    Program { comm: "split", chains, throws: false }.check(&recorded);
+    // What lies behind the split is read after the sample, unless one from before it told where the stack ends. When there
+    // is none any more, the whole stack comes with the sample.
+    assert!(recorded.figure("/stacks/complete") > 1000, "{}", recorded.stderr);
+}
+
+#[test]
+fn a_stack_in_the_place_of_a_smaller_one() {
+    let Some(_live) = live("a_stack_in_the_place_of_a_smaller_one") else { return };
+    let folder = folder();
+    let file = compile(folder.path(), "regrown", "regrown.c", &[]);
+    let recorded = record(folder.path(), ["--".as_ref(), file.as_os_str()]);
+    assert!(recorded.stderr.contains("the command exited with status 0"), "{}", recorded.stderr);
+    let burning =
+        recorded.stacks.iter().filter(|stack| stack.frames.iter().any(|frame| frame == "burn_rounds"));
+    let (mut whole, mut all) = (0, 0);
+    for stack in burning {
+        let own = ["on_stack", "descend", "work", "burn_rounds"];
+        let chain: Vec<&str> = stack.user_frames().filter(|name| own.contains(name)).collect();
+        let is_whole = chain == own || chain == ["on_stack", "work", "burn_rounds"];
+        whole += if is_whole && !stack.is_cut() { stack.count } else { 0 };
+        all += stack.count;
+    }
+    assert!(all > 5000 && (all - whole) * 200 <= all, "{whole} of {all}\n{}", recorded.stderr);
+    // The larger one is noticed in the round after it: from then on the whole stack comes with the sample.
+    assert!(recorded.figure("/stacks/complete") * 2 > all, "{}", recorded.stderr);
+}
