@@ -35,6 +35,14 @@ impl<'a> Parts<'a> {
     }
 }
 
+/// How a walk went.
+#[derive(Clone, Copy)]
+struct Walk {
+    reason: StopReason,
+    /// Whether anything but the copy was used.
+    read_late: bool,
+}
+
 impl Recorder {
     /// Takes in one sample as it lies in the ring. One that cannot be read is counted as lost.
     pub fn sample(&mut self, record: &[u8]) {
@@ -95,26 +103,21 @@ impl Recorder {
     fn add_user_frames(&mut self, process: ProcessId, parts: &Parts<'_>) {
         let header = parts.header;
         let time = Nanos(header.time);
-        self.walked.clear();
-        let space = self.tracker.space_at(process, time);
-        let view = View { pid: header.pid, space, time, modules: &self.modules, late: &self.late };
-        let copied = CopiedStack::new(stack_pointer(header), parts.stack, u64::from(header.absent));
-        let stack = LateStack::new(copied, header, &self.late);
-        let walked = &mut self.walked;
-        let reason = if header.flags().has(SampleFlags::COMPAT) {
-            walk(&mut self.compat_unwinder, &compat_registers(header), &view, &stack, walked)
-        } else {
-            walk(&mut self.unwinder, &user_registers(header), &view, &stack, walked)
-        };
-        let whole = reason == StopReason::Root;
-        if !whole && is_in_exec(header, reason) {
+        let mut walk = self.walk(process, parts);
+        let is_in_exec = walk.reason != StopReason::Root && is_in_exec(header, walk.reason);
+        if !is_in_exec && self.is_unmapped(process, walk, time) && self.rereads.begin(process, time) {
+            self.read_mappings(process, Tid(header.tid), time);
+            walk = self.walk(process, parts);
+            if !self.is_unmapped(process, walk, time) {
+                self.rereads.helped(process);
+            }
+        }
+        if is_in_exec {
             // The old program's registers with the new one's memory: there is no user stack.
             return;
         }
-        self.tally.count(reason, header.flags(), stack.was_read_late(), walked);
-        if stack.has_left_mapping() {
-            self.left_mappings.push(Tid(header.tid));
-        }
+        self.tally.count(walk.reason, header.flags(), walk.read_late, &self.walked);
+        let space = self.tracker.space_at(process, time);
         for frame in &self.walked {
             let (module, bias) =
                 match space.and_then(|space| space.mapping_at(Avma(frame.lookup_address()), time)) {
@@ -130,13 +133,41 @@ impl Recorder {
                 flags: FrameFlags(returned | guessed),
             }));
         }
-        if !whole {
+        if walk.reason != StopReason::Root {
             self.frames.push(self.machine.intern_frame(Frame {
                 module: ModuleId::KERNEL,
                 address: Svma(0),
                 flags: FrameFlags(FrameFlags::CUT),
             }));
         }
+    }
+
+    /// Whether a walk led out of what is known to be mapped, or began there.
+    fn is_unmapped(&self, process: ProcessId, walk: Walk, time: Nanos) -> bool {
+        let begins_in = |address| self.tracker.mapping_at(process, Avma(address), time);
+        walk.reason == StopReason::NoMapping
+            || self.walked.first().is_some_and(|frame| begins_in(frame.lookup_address()).is_none())
+    }
+
+    /// Walks a stack: its frames are in `self.walked` then.
+    fn walk(&mut self, process: ProcessId, parts: &Parts<'_>) -> Walk {
+        let header = parts.header;
+        let time = Nanos(header.time);
+        self.walked.clear();
+        let space = self.tracker.space_at(process, time);
+        let view = View { pid: header.pid, space, time, modules: &self.modules, late: &self.late };
+        let copied = CopiedStack::new(stack_pointer(header), parts.stack, u64::from(header.absent));
+        let stack = LateStack::new(copied, header, &self.late);
+        let walked = &mut self.walked;
+        let reason = if header.flags().has(SampleFlags::COMPAT) {
+            walk(&mut self.compat_unwinder, &compat_registers(header), &view, &stack, walked)
+        } else {
+            walk(&mut self.unwinder, &user_registers(header), &view, &stack, walked)
+        };
+        if stack.has_left_mapping() {
+            self.left_mappings.push(Tid(header.tid));
+        }
+        Walk { reason, read_late: stack.was_read_late() }
     }
 }
 

@@ -17,6 +17,7 @@ use unwinder::x86::X86;
 
 use super::kernel_code::AddedCodes;
 use super::late::LateMemory;
+use super::reread::Rereads;
 use super::tally::StackTally;
 use crate::modules::{MappedFile, Modules};
 use crate::procfs;
@@ -52,6 +53,8 @@ pub struct Recorder {
     /// The last names of processes that were renamed: a process may rename itself without end.
     names: FxHashMap<ProcessId, Box<[u8]>>,
     pub(super) kernel_codes: AddedCodes,
+    /// Of processes that had something mapped which nobody told of.
+    pub(super) rereads: Rereads<ProcessId>,
     /// What was read of stacks in this round.
     pub(super) late: RefCell<LateMemory>,
     /// Frames of the stack in hand; kept for its memory.
@@ -86,6 +89,7 @@ impl Recorder {
             threads: FxHashMap::default(),
             names: FxHashMap::default(),
             kernel_codes: AddedCodes::default(),
+            rereads: Rereads::default(),
             late: RefCell::default(),
             walked: Vec::new(),
             left_mappings: Vec::new(),
@@ -168,7 +172,7 @@ impl Recorder {
     }
 
     /// A process that ends while it is read keeps what was read.
-    fn read_mappings(&mut self, process: ProcessId, thread: Tid, since: Nanos) {
+    pub(super) fn read_mappings(&mut self, process: ProcessId, thread: Tid, since: Nanos) {
         let (tracker, machine, modules) = (&mut self.tracker, &mut self.machine, &mut self.modules);
         let pid = machine.process(process).pid;
         let _ = procfs::executable_mappings(thread, |entry| {
@@ -288,6 +292,7 @@ impl Recorder {
     /// No sample from before `watermark` will come.
     pub fn prune(&mut self, watermark: Nanos) {
         self.tracker.prune(watermark);
+        self.rereads.end_round(watermark);
         self.late.borrow_mut().end_round(watermark);
         if watermark.0.saturating_sub(self.code_known_since.0) >= CODE_LIFETIME.0 {
             self.unwinder.forget_code();

@@ -39,3 +39,23 @@ fn a_stack_in_the_place_of_a_smaller_one() {
     // The larger one is noticed in the round after it: from then on the whole stack comes with the sample.
     assert!(recorded.figure("/stacks/complete") * 2 > all, "{}", recorded.stderr);
 }
+
+/// `moved.c`, which runs where nobody said that anything is mapped.
+fn check_moved(comm: &'static str, options: &[&str]) {
+    let folder = folder();
+    let file = compile(folder.path(), comm, "moved.c", options);
+    let recorded = record(folder.path(), ["--".as_ref(), file.as_os_str()]);
+    Program { comm, chains: vec![vec!["main", "work", "burn_moved"]], throws: false }.check(&recorded);
+}
+
+#[test]
+fn code_that_is_moved() {
+    let Some(_live) = live("code_that_is_moved") else { return };
+    check_moved("moved", &[]);
+}
+
+#[test]
+fn code_that_another_process_mapped() {
+    let Some(_live) = live("code_that_another_process_mapped") else { return };
+    check_moved("mapped-by-other", &["-DSHARED"]);
+}
