@@ -55,7 +55,7 @@ impl Recorder {
         let process = self.process_at(Pid(header.pid), time);
         let thread = self.thread(process, Tid(header.tid), &header.comm);
         self.frames.clear();
-        self.add_kernel_frames(parts.kernel);
+        self.add_kernel_frames(parts.kernel, time);
         if header.flags().has(SampleFlags::USER_REGISTERS) {
             self.add_user_frames(process, &parts);
         }
@@ -87,11 +87,11 @@ impl Recorder {
     }
 
     /// The kernel's part of the stack: the interrupted address, then return addresses.
-    fn add_kernel_frames(&mut self, addresses: &[u64]) {
+    fn add_kernel_frames(&mut self, addresses: &[u64], time: Nanos) {
         for (index, &address) in addresses.iter().enumerate() {
             let returned = if index == 0 { 0 } else { FrameFlags::RETURN_ADDRESS };
             self.frames.push(self.machine.intern_frame(Frame {
-                module: self.kernel_codes.module_at(address.saturating_sub((index > 0).into())),
+                module: self.kernel_codes.module_at(address.saturating_sub((index > 0).into()), time),
                 address: Svma(address),
                 flags: FrameFlags(FrameFlags::KERNEL | returned),
             }));

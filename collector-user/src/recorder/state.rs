@@ -199,7 +199,7 @@ impl Recorder {
                 let (start, end) = (Svma(start.0), Svma(start.0.saturating_add(len.into())));
                 let name = self.machine.intern_string(&String::from_utf8_lossy(name));
                 let change = if removed { AddedCodes::remove } else { AddedCodes::add };
-                change(&mut self.kernel_codes, &mut self.machine, KernelCode { start, end, name });
+                change(&mut self.kernel_codes, &mut self.machine, KernelCode { start, end, name }, id.time);
             }
             Record::Lost(count) => {
                 self.sideband_lost += count;
@@ -292,6 +292,7 @@ impl Recorder {
     /// No sample from before `watermark` will come.
     pub fn prune(&mut self, watermark: Nanos) {
         self.tracker.prune(watermark);
+        self.kernel_codes.prune(watermark);
         self.rereads.end_round(watermark);
         self.late.borrow_mut().end_round(watermark);
         if watermark.0.saturating_sub(self.code_known_since.0) >= CODE_LIFETIME.0 {
