@@ -1,5 +1,13 @@
 //! Programs whose stacks and mappings change without being told of.
 
+use std::process::Command;
+
+use collector_common::ids::Nanos;
+use collector_common::perf::Record;
+use collector_user::kernel::online_cpus;
+use collector_user::source::sideband::Sideband;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use crate::chains::Program;
 use crate::prerequisites::live;
 use crate::programs::{compile, folder};
@@ -58,4 +66,29 @@ fn code_that_is_moved() {
 fn code_that_another_process_mapped() {
     let Some(_live) = live("code_that_another_process_mapped") else { return };
     check_moved("mapped-by-other", &["-DSHARED"]);
+}
+
+#[test]
+fn memory_that_is_made_executable_again_and_again() {
+    let Some(_live) = live("memory_that_is_made_executable_again_and_again") else { return };
+    let folder = folder();
+    let file = compile(folder.path(), "toggles", "toggles.c", &[]);
+    let mut sideband = Sideband::open(&online_cpus().unwrap()).unwrap();
+    let mut toggles = Command::new(&file).spawn().unwrap();
+    let (mut wakeups, mut records) = (0, 0);
+    let status = loop {
+        let mut events: Vec<PollFd<'_>> =
+            sideband.descriptors().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+        poll(&mut events, Some(&Timespec { tv_sec: 0, tv_nsec: 10_000_000 })).unwrap();
+        wakeups += events.iter().filter(|event| event.revents().contains(PollFlags::IN)).count();
+        sideband.drain(Nanos(u64::MAX), |record, _| {
+            records += usize::from(matches!(record, Record::Mmap2(mmap) if mmap.pid.0 == toggles.id()));
+        });
+        if let Some(status) = toggles.try_wait().unwrap() {
+            break status;
+        }
+    };
+    assert!(status.success());
+    // Each time is a record. A wakeup costs the program that it comes from an interrupt, and this one does little else.
+    assert!(records > 20_000 && wakeups * 30 < records, "{wakeups} wakeups for {records} records");
 }
