@@ -66,7 +66,7 @@ pub(crate) struct StackRange {
     pub(crate) end: u64,
 }
 
-/// Stack ranges by tid.
+/// Stack ranges by tid. User space removes those that stacks were found to go beyond.
 #[btf_map]
 pub(crate) static STACK_RANGES: LruHashMap<u32, StackRange, 16384> = LruHashMap::new();
 

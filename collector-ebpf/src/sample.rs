@@ -72,8 +72,11 @@ fn take<const FIND_VMA: bool>(context: &PerfEventContext) -> u32 {
             }
             let most = u64::from(config(|c: &Config| &raw const c.max_stack_pages)) * PAGE_SIZE as u64;
             len = if let Some(end) = stack::end::<FIND_VMA>(task, mm, tid, sp) {
-                stack_end = end;
-                end - sp
+                stack_end = end.address;
+                if end.is_mapping {
+                    flags |= SampleFlags::MAPPING_END;
+                }
+                end.address - sp
             } else {
                 flags |= SampleFlags::BOUND_UNKNOWN;
                 most

@@ -3,7 +3,8 @@
 //! Main threads: `mm->start_stack`, the stack pointer with which the program was started; what lies above it
 //! (arguments, environment) is no frame. Other threads: the end of the mapping that holds the stack pointer,
 //! asked for by `bpf_find_vma` once and remembered; where the thread's own control block (`fsbase`) lies above
-//! the stack in that mapping, as glibc and musl place it, the stack ends there.
+//! the stack in that mapping, as glibc and musl place it, the stack ends there. A mapping may have been replaced by a larger
+//! one since, or end where a page has another protection: user space notices by the stacks and has it forgotten.
 
 use core::ffi::c_void;
 
@@ -19,12 +20,20 @@ use crate::{
 /// `arch/x86/mm/mmap.c`, `mm/util.c`): an address less than half of that below the top is on the main stack.
 const MAIN_STACK_SPAN: u64 = 64 << 20;
 
-/// First address after the stack that holds `sp`, or `None` when it cannot be found out.
+/// Where a stack ends.
+pub(crate) struct End {
+    /// First address after it.
+    pub(crate) address: u64,
+    /// Whether that is merely where its mapping ends.
+    pub(crate) is_mapping: bool,
+}
+
+/// The end of the stack that holds `sp`, or `None` when it cannot be found out.
 #[inline(always)]
-pub(crate) fn end<const FIND_VMA: bool>(task: u64, mm: u64, tid: u32, sp: u64) -> Option<u64> {
+pub(crate) fn end<const FIND_VMA: bool>(task: u64, mm: u64, tid: u32, sp: u64) -> Option<End> {
     let top = read_word(mm, config(|c: &Config| &raw const c.mm_start_stack));
     if sp <= top && top - sp < MAIN_STACK_SPAN {
-        return Some(top);
+        return Some(End { address: top, is_mapping: false });
     }
     let mapping_end = match STACK_RANGES.get_ptr(tid) {
         Some(range) => {
@@ -43,7 +52,11 @@ pub(crate) fn end<const FIND_VMA: bool>(task: u64, mm: u64, tid: u32, sp: u64) -
         0 => 0,
         offset => read_word(task, offset),
     };
-    Some(if sp < control_block && control_block < mapping_end { control_block } else { mapping_end })
+    Some(if sp < control_block && control_block < mapping_end {
+        End { address: control_block, is_mapping: false }
+    } else {
+        End { address: mapping_end, is_mapping: true }
+    })
 }
 
 /// Asks the kernel for the mapping that holds `sp` and remembers it.

@@ -140,10 +140,26 @@ pub enum ParseError {
 /// # Errors
 /// When the body is shorter than the type needs.
 pub fn parse(kind: u32, misc: u16, body: &[u8]) -> Result<(Record<'_>, SampleId), ParseError> {
-    let parsed = body
-        .split_at_checked(body.len().wrapping_sub(SAMPLE_ID_SIZE))
+    let written = if kind == KERNEL_SYMBOL { written_of_kernel_symbol(body) } else { body };
+    let parsed = written
+        .split_at_checked(written.len().wrapping_sub(SAMPLE_ID_SIZE))
         .and_then(|(body, id)| Some((parse_body(kind, misc, Reader(body))?, parse_sample_id(Reader(id))?)));
     parsed.ok_or(ParseError::Short { kind, len: body.len() })
+}
+
+/// `PERF_RECORD_KSYMBOL`
+const KERNEL_SYMBOL: u32 = 17;
+
+/// What the kernel wrote of a record of its symbols: of several recorders that are told of one, each but the first gets a
+/// record that is longer by a sample id than that of the one before, and the bytes at its end are from an earlier record
+/// (`perf_event_ksymbol_output` of `kernel/events/core.c` adds to one header's size for all of them).
+fn written_of_kernel_symbol(body: &[u8]) -> &[u8] {
+    /// Address, length, type and flags.
+    const NAME_AT: usize = 16;
+    let name = body.get(NAME_AT..).unwrap_or_default();
+    let Some(len) = name.iter().position(|&byte| byte == 0) else { return body };
+    let id_at = NAME_AT + (len + 1).next_multiple_of(8);
+    body.get(..id_at + SAMPLE_ID_SIZE).unwrap_or(body)
 }
 
 fn parse_sample_id(mut reader: Reader<'_>) -> Option<SampleId> {
@@ -180,7 +196,7 @@ fn parse_body(kind: u32, misc: u16, mut reader: Reader<'_>) -> Option<Record<'_>
             Record::Fork { pid, parent, tid }
         }
         10 => Record::Mmap2(parse_mmap2(reader)?),
-        17 => Record::KernelSymbol {
+        KERNEL_SYMBOL => Record::KernelSymbol {
             start: Avma(reader.u64()?),
             len: reader.u32()?,
             kind: reader.u16()?,
@@ -235,5 +251,32 @@ mod tests {
         let (record, id) = parse(3, 1 << 13, &body).unwrap();
         assert_eq!(record, Record::Comm { pid: Pid(7), tid: Tid(8), exec: true, name: b"12345678" });
         assert_eq!(id, SampleId { pid: Pid(7), tid: Tid(8), time: Nanos(99), cpu: 3 });
+    }
+
+    #[test]
+    fn a_kernel_symbol_may_have_anything_behind_it() {
+        let mut body = Vec::new();
+        body.extend(0xffff_ffff_c000_1000_u64.to_ne_bytes());
+        body.extend(64_u32.to_ne_bytes());
+        body.extend([1_u16, 1].map(u16::to_ne_bytes).concat());
+        body.extend(*b"a_symbol\0\0\0\0\0\0\0\0");
+        body.extend([7_u32, 8].map(u32::to_ne_bytes).concat());
+        body.extend(99_u64.to_ne_bytes());
+        body.extend([3_u32, 0].map(u32::to_ne_bytes).concat());
+        let parsed = parse(17, 0, &body).unwrap();
+        assert_eq!(parsed.1, SampleId { pid: Pid(7), tid: Tid(8), time: Nanos(99), cpu: 3 });
+        let symbol = Record::KernelSymbol {
+            start: Avma(0xffff_ffff_c000_1000),
+            len: 64,
+            kind: 1,
+            removed: true,
+            name: b"a_symbol",
+        };
+        assert_eq!(parsed.0, symbol);
+        for recorders in 1..4 {
+            let longer =
+                [body.as_slice(), &[0x5a; 3 * SAMPLE_ID_SIZE][..recorders * SAMPLE_ID_SIZE]].concat();
+            assert_eq!(parse(17, 0, &longer), Ok(parsed), "beside {recorders} others");
+        }
     }
 }

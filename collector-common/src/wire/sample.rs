@@ -20,6 +20,9 @@ impl SampleFlags {
     pub const BOUND_UNKNOWN: u32 = 1 << 3;
     /// The stack was larger than the largest copy.
     pub const STACK_CUT: u32 = 1 << 4;
+    /// [`SampleHeader::stack_end`] is the end of a mapping, as it was when the thread's was last asked for: the stack may
+    /// go on behind it.
+    pub const MAPPING_END: u32 = 1 << 5;
 
     /// Whether all bits of `mask` are set.
     pub const fn has(self, mask: u32) -> bool {

@@ -13,6 +13,8 @@ pub struct MapsEntry<'a> {
     pub start: Avma,
     /// First address after it.
     pub end: Avma,
+    /// Whether it can be read.
+    pub readable: bool,
     /// Whether it can be executed.
     pub executable: bool,
     /// Where in the file it starts.
@@ -44,6 +46,7 @@ pub fn parse_maps_line(line: &[u8]) -> Option<MapsEntry<'_>> {
     Some(MapsEntry {
         start: Avma(hex(start)?),
         end: Avma(hex(end)?),
+        readable: protection.starts_with('r'),
         executable: protection.as_bytes().get(2) == Some(&b'x'),
         file_offset: FileOffset(hex(offset)?),
         identity: Identity {
@@ -91,7 +94,7 @@ mod tests {
         let head = "7f0a1c000000-7f0a1c021000 r-xp 00002000 fe:01 1234";
         let entry = parse_maps_line(head.as_bytes()).unwrap();
         assert_eq!((entry.start, entry.end), (Avma(0x7f0a_1c00_0000), Avma(0x7f0a_1c02_1000)));
-        assert!(entry.executable);
+        assert!(entry.readable && entry.executable);
         assert_eq!(entry.file_offset, FileOffset(0x2000));
         assert_eq!(entry.identity, Identity { major: 0xfe, minor: 1, inode: 1234, generation: 0 });
         assert_eq!(path_of(head), "");

@@ -4,4 +4,6 @@ mod maps;
 mod process;
 
 pub use maps::{MapsEntry, parse_maps_line};
-pub use process::{ProcessSummary, executable_mappings, folders, pids, process_of, summary, threads};
+pub use process::{
+    ProcessSummary, executable_mappings, folders, mappings, pids, process_of, summary, threads,
+};

@@ -69,14 +69,23 @@ pub fn threads(pid: Pid, summary: &ProcessSummary) -> Vec<Tid> {
     threads.filter(|thread| !summary.is_zombie || *thread != main).collect()
 }
 
-/// Calls `visit` with each executable mapping of the process of a thread, which must not have ended: a process goes on
-/// without its main thread, but has no mappings by that name any more. Kernel threads have none.
+/// Calls `visit` with each executable mapping of the process of a thread: see [`mappings`].
 pub fn executable_mappings(thread: Tid, mut visit: impl FnMut(&MapsEntry<'_>)) -> io::Result<()> {
+    mappings(thread, |entry| {
+        if entry.executable {
+            visit(entry);
+        }
+    })
+}
+
+/// Calls `visit` with each mapping of the process of a thread, lowest address first. The thread must not have ended: a
+/// process goes on without its main thread, but has no mappings by that name any more. Kernel threads have none.
+pub fn mappings(thread: Tid, mut visit: impl FnMut(&MapsEntry<'_>)) -> io::Result<()> {
     let mut maps = BufReader::with_capacity(64 << 10, fs::File::open(format!("/proc/{thread}/maps"))?);
     let mut line = Vec::new();
     while maps.read_until(b'\n', &mut line)? > 0 {
         let text = line.strip_suffix(b"\n").unwrap_or(&line);
-        if let Some(entry) = parse_maps_line(text).filter(|entry| entry.executable) {
+        if let Some(entry) = parse_maps_line(text) {
             visit(&entry);
         }
         line.clear();

@@ -1,22 +1,24 @@
 //! Memory of a process that was not copied with the sample, read when that is unwound, up to a round later: the part of a
-//! large stack beyond the copy, pages that were absent from it, and code that has no unwind information.
+//! large stack beyond the copy, that of a stack beyond the mapping where the copy ended, pages that were absent from it, and
+//! code that has no unwind information.
 //!
 //! A function whose frame lies more than the largest copy (64 KiB) above the stack pointer has long been running and
 //! will mostly run on, so its frame is the same a few milliseconds later. It need not be: before the first late word is
 //! believed, the words that the walk read last from the copy (the outermost copied frame's return address and registers)
 //! must still be what is in memory. So it is with pages that were absent, as those swapped out; of one with the stack
-//! pointer on it, as while the kernel copies it after a fork, there are no such words, and it is not read. Frames found with late memory are marked as heuristic all the same, and a walk that
-//! fails with it ends as one that ran out of stack.
+//! pointer on it, as while the kernel copies it after a fork, there are no such words, and it is not read. Frames found
+//! with late memory are marked as heuristic all the same, and a walk that fails with it ends as one that ran out of stack.
 
 use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
-use collector_common::ids::{Pid, Tid};
+use collector_common::ids::{Nanos, Pid, Tid};
 use collector_common::wire::{PAGE_SIZE, SampleFlags, SampleHeader};
 use rustc_hash::FxHashMap;
 use unwinder::{CopiedStack, StackMemory, StackReadError};
 
+use super::stretch::Stretches;
 use crate::procfs;
 
 /// Pages kept in one round.
@@ -48,13 +50,15 @@ pub(super) struct LateMemory {
     open: Option<(Owner, File)>,
     /// By pid and address; `None` for a page that could not be read.
     pages: FxHashMap<(Pid, u64), Option<Page>>,
+    stretches: Stretches,
 }
 
 impl LateMemory {
-    /// Forgets everything: the next round reads anew.
-    pub(super) fn clear(&mut self) {
+    /// The round up to `watermark` is over: the next one reads anew.
+    pub(super) fn end_round(&mut self, watermark: Nanos) {
         self.open = None;
         self.pages.clear();
+        self.stretches.end_round(watermark);
     }
 
     fn word<const N: usize>(&mut self, owner: Owner, address: u64) -> Option<[u8; N]> {
@@ -123,11 +127,11 @@ impl Copied {
 /// A copied stack that goes on in the process's memory.
 pub(super) struct LateStack<'a> {
     copied: CopiedStack<'a>,
-    owner: Owner,
+    header: &'a SampleHeader,
     /// Addresses up to this one may be read late; 0 for a stack that was copied whole.
-    end: u64,
-    /// Whether absent pages are the stack's, and not what lies behind an unknown end.
-    is_bounded: bool,
+    end: Cell<u64>,
+    /// Whether the walk led beyond the mapping where the kernel had the stack end.
+    left_mapping: Cell<bool>,
     memory: &'a RefCell<LateMemory>,
     reads: Cell<u32>,
     /// The words read last from the copy, with their addresses and sizes.
@@ -137,40 +141,64 @@ pub(super) struct LateStack<'a> {
 impl<'a> LateStack<'a> {
     pub(super) fn new(
         copied: CopiedStack<'a>,
-        header: &SampleHeader,
+        header: &'a SampleHeader,
         memory: &'a RefCell<LateMemory>,
     ) -> Self {
         let end = if header.flags().has(SampleFlags::STACK_CUT) { header.stack_end } else { 0 };
         Self {
             copied,
-            owner: Owner::of(header),
-            end,
-            is_bounded: !header.flags().has(SampleFlags::BOUND_UNKNOWN),
+            header,
+            end: Cell::new(end),
+            left_mapping: Cell::new(false),
             memory,
             reads: Cell::new(0),
             copied_last: Cell::default(),
         }
     }
 
-    /// Whether the words that lead out of the copy are still in memory.
-    fn is_unchanged(&self, memory: &mut LateMemory) -> bool {
-        let mut copied = self.copied_last.get().into_iter().filter(|copied| copied.address != 0);
-        copied.all(|copied| copied.is_in(memory, self.owner))
+    fn owner(&self) -> Owner {
+        Owner::of(self.header)
     }
 
     /// Whether a word that is not in the copy for this reason may be asked for.
     fn goes_on(&self, address: u64, missing: StackReadError) -> bool {
         let [_, last] = self.copied_last.get();
         match missing {
-            StackReadError::Beyond => address < self.end,
-            StackReadError::Absent => self.is_bounded && last.address != 0,
+            StackReadError::Beyond => self.goes_on_to(address),
+            // What is absent behind an unknown end need not be the stack's.
+            StackReadError::Absent => {
+                !self.header.flags().has(SampleFlags::BOUND_UNKNOWN) && last.address != 0
+            }
             StackReadError::Below => false,
         }
+    }
+
+    /// Whether what lies at an address beyond the copy may be of the stack.
+    fn goes_on_to(&self, address: u64) -> bool {
+        let header = self.header;
+        if address >= header.stack_end
+            && header.flags().has(SampleFlags::MAPPING_END)
+            && !self.left_mapping.replace(true)
+        {
+            self.end.set(self.memory.borrow_mut().stretches.end(header));
+        }
+        address < self.end.get()
+    }
+
+    /// Whether the words that lead out of the copy are still in memory.
+    fn is_unchanged(&self, memory: &mut LateMemory) -> bool {
+        let mut copied = self.copied_last.get().into_iter().filter(|copied| copied.address != 0);
+        copied.all(|copied| copied.is_in(memory, self.owner()))
     }
 
     /// Whether anything but the copy was used.
     pub(super) fn was_read_late(&self) -> bool {
         self.reads.get() > 0
+    }
+
+    /// Whether the walk led beyond the mapping where the kernel had the stack end.
+    pub(super) fn has_left_mapping(&self) -> bool {
+        self.left_mapping.get()
     }
 }
 
@@ -189,13 +217,13 @@ impl LateStack<'_> {
                 self.copied_last.set([last, Copied { address, value: value.into(), is_long: N == 8 }]);
                 Ok(value)
             }
-            Err(missing) if self.goes_on(address, missing) && self.reads.get() < MAX_READS => {
+            Err(missing) if self.reads.get() < MAX_READS && self.goes_on(address, missing) => {
                 let mut memory = self.memory.borrow_mut();
                 if self.reads.get() == 0 && !self.is_unchanged(&mut memory) {
                     return Err(missing);
                 }
                 self.reads.set(self.reads.get() + 1);
-                memory.word(self.owner, address).map(of_bytes).ok_or(missing)
+                memory.word(self.owner(), address).map(of_bytes).ok_or(missing)
             }
             result => result,
         }
@@ -236,6 +264,20 @@ mod tests {
 
         let whole = LateStack::new(CopiedStack::new(start, &bytes, 0), &header, &memory);
         assert_eq!(whole.read_u64(start + 16 * 8), Err(StackReadError::Beyond), "not cut: there is no more");
+
+        // The kernel took some mapping's end for the stack's; it lies in the middle of memory.
+        let cut_short = SampleHeader {
+            tid: header.pid,
+            stack_end: start + 16 * 8,
+            flags: SampleFlags::MAPPING_END,
+            ..header
+        };
+        let cut_short = LateStack::new(CopiedStack::new(start, &bytes, 0), &cut_short, &memory);
+        assert_eq!(cut_short.read_u64(start + 15 * 8), Ok(45));
+        assert!(!cut_short.has_left_mapping());
+        assert_eq!(cut_short.read_u64(start + 1000 * 8), Ok(3000));
+        assert!(cut_short.has_left_mapping() && cut_short.was_read_late());
+        assert_eq!(cut_short.read_u64(u64::MAX - 7), Err(StackReadError::Beyond));
 
         header.flags = SampleFlags::STACK_CUT;
         let cut = LateStack::new(CopiedStack::new(start, &bytes, 0), &header, &memory);

@@ -6,8 +6,10 @@ mod birth;
 mod kernel_code;
 mod late;
 mod registers;
+mod reread;
 mod sampling;
 mod state;
+mod stretch;
 mod tally;
 mod view;
 

@@ -36,6 +36,14 @@ impl<'a> Parts<'a> {
     }
 }
 
+/// How a walk went.
+#[derive(Clone, Copy)]
+struct Walk {
+    reason: StopReason,
+    /// Whether anything but the copy was used.
+    read_late: bool,
+}
+
 impl Recorder {
     /// Takes in one sample as it lies in the ring. One that cannot be read is counted as lost.
     pub fn sample(&mut self, record: &[u8]) {
@@ -48,7 +56,7 @@ impl Recorder {
         let process = self.process_at(Pid(header.pid), time);
         let thread = self.thread(process, Tid(header.tid), &header.comm);
         self.frames.clear();
-        self.add_kernel_frames(parts.kernel);
+        self.add_kernel_frames(parts.kernel, time);
         if header.flags().has(SampleFlags::USER_REGISTERS) {
             self.add_user_frames(process, &parts);
         }
@@ -83,11 +91,11 @@ impl Recorder {
     }
 
     /// The kernel's part of the stack: the interrupted address, then return addresses.
-    fn add_kernel_frames(&mut self, addresses: &[u64]) {
+    fn add_kernel_frames(&mut self, addresses: &[u64], time: Nanos) {
         for (index, &address) in addresses.iter().enumerate() {
             let returned = if index == 0 { 0 } else { FrameFlags::RETURN_ADDRESS };
             self.frames.push(self.machine.intern_frame(Frame {
-                module: self.kernel_codes.module_at(address.saturating_sub((index > 0).into())),
+                module: self.kernel_codes.module_at(address.saturating_sub((index > 0).into()), time),
                 address: Svma(address),
                 flags: FrameFlags(FrameFlags::KERNEL | returned),
             }));
@@ -99,29 +107,21 @@ impl Recorder {
     fn add_user_frames(&mut self, process: ProcessId, parts: &Parts<'_>) {
         let header = parts.header;
         let time = Nanos(header.time);
-        self.walked.clear();
-        let space = self.tracker.space_at(process, time);
-        let view = View { owner: Owner::of(header), space, time, modules: &self.modules, late: &self.late };
-        let copied = CopiedStack::new(stack_pointer(header), parts.stack, u64::from(header.absent));
-        let stack = LateStack::new(copied, header, &self.late);
-        let walked = &mut self.walked;
-        let reason = if header.flags().has(SampleFlags::COMPAT) {
-            walk(&mut self.compat_unwinder, &compat_registers(header), &view, &stack, walked)
-        } else {
-            walk(&mut self.unwinder, &user_registers(header), &view, &stack, walked)
-        };
-        let has_no_caller = reason == StopReason::NoRule
-            && walked.len() == 1
-            && space
-                .and_then(|space| space.mapping_at(Avma(instruction_pointer(header)), time))
-                .is_some_and(|mapping| is_at_birth(header, mapping, &self.modules));
-        let reason = if has_no_caller { StopReason::Root } else { reason };
-        let whole = reason == StopReason::Root;
-        if !whole && is_in_exec(header, reason) {
+        let mut walk = self.walk(process, parts);
+        let is_in_exec = walk.reason != StopReason::Root && is_in_exec(header, walk.reason);
+        if !is_in_exec && self.is_unmapped(process, walk, time) && self.rereads.begin(process, time) {
+            self.read_mappings(process, Tid(header.tid), time);
+            walk = self.walk(process, parts);
+            if !self.is_unmapped(process, walk, time) {
+                self.rereads.helped(process);
+            }
+        }
+        if is_in_exec {
             // The old program's registers with the new one's memory: there is no user stack.
             return;
         }
-        self.tally.count(reason, header.flags(), stack.was_read_late(), walked);
+        self.tally.count(walk.reason, header.flags(), walk.read_late, &self.walked);
+        let space = self.tracker.space_at(process, time);
         for frame in &self.walked {
             let (module, bias) =
                 match space.and_then(|space| space.mapping_at(Avma(frame.lookup_address()), time)) {
@@ -137,13 +137,47 @@ impl Recorder {
                 flags: FrameFlags(returned | guessed),
             }));
         }
-        if !whole {
+        if walk.reason != StopReason::Root {
             self.frames.push(self.machine.intern_frame(Frame {
                 module: ModuleId::KERNEL,
                 address: Svma(0),
                 flags: FrameFlags(FrameFlags::CUT),
             }));
         }
+    }
+
+    /// Whether a walk led out of what is known to be mapped, or began there.
+    fn is_unmapped(&self, process: ProcessId, walk: Walk, time: Nanos) -> bool {
+        let begins_in = |address| self.tracker.mapping_at(process, Avma(address), time);
+        walk.reason == StopReason::NoMapping
+            || self.walked.first().is_some_and(|frame| begins_in(frame.lookup_address()).is_none())
+    }
+
+    /// Walks a stack: its frames are in `self.walked` then.
+    fn walk(&mut self, process: ProcessId, parts: &Parts<'_>) -> Walk {
+        let header = parts.header;
+        let time = Nanos(header.time);
+        self.walked.clear();
+        let space = self.tracker.space_at(process, time);
+        let view = View { owner: Owner::of(header), space, time, modules: &self.modules, late: &self.late };
+        let copied = CopiedStack::new(stack_pointer(header), parts.stack, u64::from(header.absent));
+        let stack = LateStack::new(copied, header, &self.late);
+        let walked = &mut self.walked;
+        let reason = if header.flags().has(SampleFlags::COMPAT) {
+            walk(&mut self.compat_unwinder, &compat_registers(header), &view, &stack, walked)
+        } else {
+            walk(&mut self.unwinder, &user_registers(header), &view, &stack, walked)
+        };
+        if stack.has_left_mapping() {
+            self.left_mappings.push(Tid(header.tid));
+        }
+        let has_no_caller = reason == StopReason::NoRule
+            && walked.len() == 1
+            && space
+                .and_then(|space| space.mapping_at(Avma(instruction_pointer(header)), time))
+                .is_some_and(|mapping| is_at_birth(header, mapping, &self.modules));
+        let reason = if has_no_caller { StopReason::Root } else { reason };
+        Walk { reason, read_late: stack.was_read_late() }
     }
 }
 

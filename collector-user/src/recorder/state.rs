@@ -17,6 +17,7 @@ use unwinder::x86::X86;
 
 use super::kernel_code::AddedCodes;
 use super::late::LateMemory;
+use super::reread::Rereads;
 use super::tally::StackTally;
 use crate::modules::{MappedFile, Modules};
 use crate::procfs;
@@ -53,10 +54,14 @@ pub struct Recorder {
     /// without end.
     names: FxHashMap<ProcessId, Box<[u8]>>,
     pub(super) kernel_codes: AddedCodes,
+    /// Of processes that had something mapped which nobody told of.
+    pub(super) rereads: Rereads<ProcessId>,
     /// What was read of stacks in this round.
     pub(super) late: RefCell<LateMemory>,
     /// Frames of the stack in hand; kept for its memory.
     pub(super) walked: Vec<unwinder::Frame>,
+    /// Threads whose stacks went beyond the mapping where the kernel has them end, since this was last asked for.
+    pub(super) left_mappings: Vec<Tid>,
     pub(super) frames: Vec<FrameId>,
     /// When `/proc` had been scanned: the sideband tells of some things before that which the scan saw, too.
     scanned_at: Nanos,
@@ -83,8 +88,10 @@ impl Recorder {
             threads: FxHashMap::default(),
             names: FxHashMap::default(),
             kernel_codes: AddedCodes::default(),
+            rereads: Rereads::default(),
             late: RefCell::default(),
             walked: Vec::new(),
+            left_mappings: Vec::new(),
             frames: Vec::new(),
             scanned_at: Nanos(0),
             sideband_lost: 0,
@@ -163,7 +170,7 @@ impl Recorder {
     }
 
     /// A process that ends while it is read keeps what was read.
-    fn read_mappings(&mut self, process: ProcessId, thread: Tid, since: Nanos) {
+    pub(super) fn read_mappings(&mut self, process: ProcessId, thread: Tid, since: Nanos) {
         let (tracker, machine, modules) = (&mut self.tracker, &mut self.machine, &mut self.modules);
         let pid = machine.process(process).pid;
         let _ = procfs::executable_mappings(thread, |entry| {
@@ -191,7 +198,7 @@ impl Recorder {
                 let (start, end) = (Svma(start.0), Svma(start.0.saturating_add(len.into())));
                 let name = self.machine.intern_string(&String::from_utf8_lossy(name));
                 let change = if removed { AddedCodes::remove } else { AddedCodes::add };
-                change(&mut self.kernel_codes, &mut self.machine, KernelCode { start, end, name });
+                change(&mut self.kernel_codes, &mut self.machine, KernelCode { start, end, name }, id.time);
             }
             Record::Lost(count) => {
                 self.sideband_lost += count;
@@ -276,10 +283,20 @@ impl Recorder {
         }
     }
 
+    /// The threads whose stacks went beyond the mapping where the kernel has them end, since the last call.
+    pub fn take_left_mappings(&mut self) -> Vec<Tid> {
+        let mut threads = std::mem::take(&mut self.left_mappings);
+        threads.sort_unstable();
+        threads.dedup();
+        threads
+    }
+
     /// No sample from before `watermark` will come.
     pub fn prune(&mut self, watermark: Nanos) {
         self.tracker.prune(watermark);
-        self.late.borrow_mut().clear();
+        self.kernel_codes.prune(watermark);
+        self.rereads.end_round(watermark);
+        self.late.borrow_mut().end_round(watermark);
         if watermark.0.saturating_sub(self.code_known_since.0) >= CODE_LIFETIME.0 {
             self.unwinder.forget_code();
             self.compat_unwinder.forget_code();

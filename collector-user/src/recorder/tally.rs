@@ -13,8 +13,8 @@ pub struct StackTally {
 }
 
 impl StackTally {
-    /// Counts a stack. One whose bytes did not reach its end because it was larger than the largest copy is
-    /// `truncated`, one that reached its root `complete`; or `completed_later`, when part of it was read from memory
+    /// Counts a stack. One whose bytes did not reach its end because it was larger than the largest copy, or went on behind
+    /// its mapping, is `truncated`, one that reached its root `complete`; or `completed_later`, when part of it was read from memory
     /// after the sample; or `completed_by_guesses`.
     pub(super) fn count(
         &mut self,

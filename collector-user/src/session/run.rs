@@ -35,6 +35,10 @@ const FIRST_DRAIN: Duration = Duration::from_millis(10);
 /// for a program to have mapped its libraries, and a storm of short processes does not turn into a storm of wakeups.
 const SIDEBAND_PAUSE: Duration = Duration::from_millis(1);
 
+/// So long after that it is drained once more: a program may have had to wait for a CPU before it mapped its libraries, and
+/// those alone wake nobody.
+const SECOND_LOOK: Duration = Duration::from_millis(5);
+
 /// How often CPUs that came online are looked for.
 const CHECK_PERIOD: Duration = Duration::from_secs(1);
 
@@ -198,18 +202,25 @@ impl Session {
         let failed = SessionError::system("epoll");
         self.waker.add(stop, Wake::Stop).map_err(&failed)?;
         let mut wakes = Vec::new();
+        let mut second_look: Option<Instant> = None;
         loop {
             let left = self.left();
             if left == Some(Duration::ZERO) {
                 return Ok(Ended::Duration);
             }
-            self.waker.wait(left, &mut wakes).map_err(&failed)?;
+            let to_second_look = second_look.map(|at| at.saturating_duration_since(Instant::now()));
+            self.waker.wait(left.into_iter().chain(to_second_look).min(), &mut wakes).map_err(&failed)?;
             if wakes.contains(&Wake::Timer) || wakes.contains(&Wake::Ring) {
+                second_look = None;
                 self.round();
                 self.check();
                 progress(&self.progress());
             } else if wakes.contains(&Wake::Sideband) {
                 thread::sleep(SIDEBAND_PAUSE);
+                self.drain_sideband(clock::now());
+                second_look = Some(Instant::now() + SECOND_LOOK);
+            } else if second_look.is_some_and(|at| at <= Instant::now()) {
+                second_look = None;
                 self.drain_sideband(clock::now());
             }
             if let Some(ended) = self.ended(&wakes).map_err(&failed)? {
@@ -256,6 +267,9 @@ impl Session {
         self.drain_sideband(until);
         let recorder = &mut self.recorder;
         self.sampler.drain(until, |record| recorder.sample(record));
+        for thread in recorder.take_left_mappings() {
+            self.sampler.forget_stack(thread);
+        }
         self.recorder.prune(until);
         if self.first_sample.is_none() && self.recorder.ledger().delivered() > 0 {
             self.first_sample = Some(self.started.elapsed());

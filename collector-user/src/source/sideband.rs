@@ -22,9 +22,9 @@ const RING_ORDER: u32 = 7;
 /// 2^3 pages for the names of programs: about 700.
 const NAMES_RING_ORDER: u32 = 3;
 
-/// Bytes after which the reader is woken for what does not wake it at once: some four mappings, as many as a program and
-/// its libraries make when it starts.
-const WAKEUP_BYTES: u32 = 512;
+/// Bytes after which the reader is woken for what does not wake it at once: some thirty mappings. What a program and its
+/// libraries make when it starts, the wakeup for its name lets be read.
+const WAKEUP_BYTES: u32 = 4096;
 
 /// A record, with the bytes it borrows from kept apart.
 struct Queued {

@@ -8,6 +8,7 @@
 //! - `chains`: a program's real call chains, and how far a recording agrees with them.
 //! - `languages`, `compat`, `lives`, `damaged`: stacks of programs by how they are built, of 32-bit programs, by how they
 //!   live, and of spoilt files.
+//! - `memory`: programs whose memory changes without being told of.
 //! - `targets`, `followed`, `command_line`, `surroundings`, `ledger`, `peers`: the recorder itself.
 
 #![cfg(all(target_os = "linux", feature = "ebpf"))]
@@ -24,6 +25,7 @@ mod kernel_code;
 mod languages;
 mod ledger;
 mod lives;
+mod memory;
 mod peers;
 mod prerequisites;
 mod programs;

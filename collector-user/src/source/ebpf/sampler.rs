@@ -12,7 +12,7 @@ use aya::maps::{ArrayOfMaps, CgroupArray, HashMap, Map, MapData, PerCpuArray, Ri
 use aya::programs::PerfEvent as PerfEventProgram;
 use aya::sys::Stats;
 use aya_log::EbpfLogger;
-use collector_common::ids::Nanos;
+use collector_common::ids::{Nanos, Tid};
 use collector_common::perf::{Record, SAMPLE_ID_TYPE, parse};
 use collector_common::wire::{Counter, MAX_STACK_PAGES, NAMED_PROCESS, SampleHeader};
 use perf_event_open_sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE, perf_event_attr};
@@ -305,6 +305,16 @@ impl Sampler {
         if let Some(mut processes) = map.and_then(|map| HashMap::<_, u32, u64>::try_from(map).ok()) {
             // There is room for thousands; what is too much is counted where a fork finds no room.
             let _ = processes.insert(pid, NAMED_PROCESS, NEW);
+        }
+    }
+
+    /// Where a thread's stack ends is to be asked for again.
+    pub fn forget_stack(&mut self, thread: Tid) {
+        let map = self.ebpf.map_mut("STACK_RANGES");
+        // The mapping's `mm_struct`, start and end.
+        if let Some(mut ranges) = map.and_then(|map| HashMap::<_, u32, [u64; 3]>::try_from(map).ok()) {
+            // It may have been forgotten for others' sake.
+            let _ = ranges.remove(&thread.0);
         }
     }
 
