@@ -8,49 +8,11 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use collector_common::ids::{Avma, BuildId, FileOffset};
-use object::{Object as _, ObjectSegment as _, ReadCache, SegmentFlags};
 
+use super::bounded::{BoundedFile, UNWIND_SECTIONS};
 use super::debug;
+use super::layout::{DebugLink, Layout, Segment};
 use super::table::Table;
-
-/// An executable part of a file that is loaded (`PT_LOAD` with `PF_X`). Others may share its first page in the
-/// file and lie elsewhere in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segment {
-    /// Where it is in the file.
-    pub file_offset: u64,
-    /// Bytes in the file.
-    pub file_size: u64,
-    /// Its address as linked.
-    pub address: u64,
-}
-
-/// What the headers of a file say.
-#[derive(Debug, Default)]
-pub(super) struct Layout {
-    pub(super) segments: Vec<Segment>,
-    pub(super) build_id: Option<BuildId>,
-    /// Whether there is a table of symbols beside that of the dynamic linker.
-    pub(super) has_symbols: bool,
-}
-
-impl Layout {
-    /// Reads the headers; `None` for what is no ELF file.
-    pub(super) fn read(file: &File) -> Option<Self> {
-        let cache = ReadCache::new(file);
-        let object = object::File::parse(&cache).ok()?;
-        let executable = |flags| match flags {
-            SegmentFlags::Elf { p_flags, .. } => p_flags.0 & object::elf::PF_X.0 != 0,
-            _ => true,
-        };
-        let segments = object.segments().filter(|segment| executable(segment.flags())).map(|segment| {
-            let (file_offset, file_size) = segment.file_range();
-            Segment { file_offset, file_size, address: segment.address() }
-        });
-        let build_id = object.build_id().ok().flatten().and_then(BuildId::new);
-        Some(Self { segments: segments.collect(), build_id, has_symbols: object.symbols().next().is_some() })
-    }
-}
 
 /// A file, kept open so that it can be read when it has been deleted.
 #[derive(Debug, Default)]
@@ -64,14 +26,16 @@ pub struct ModuleFile {
     pub(super) build_id: Option<BuildId>,
     pub(super) segments: Vec<Segment>,
     pub(super) has_symbols: bool,
+    pub(super) debug_link: Option<DebugLink>,
     pub(super) table: OnceCell<Option<Table>>,
 }
 
 impl ModuleFile {
     pub(super) fn new(file: Option<File>, path: PathBuf, layout: Layout) -> Self {
         let modified = file.as_ref().and_then(modified);
-        let Layout { segments, build_id, has_symbols } = layout;
-        Self { file, path, modified, build_id, segments, has_symbols, table: OnceCell::new() }
+        let Layout { segments, build_id, has_symbols, debug_link } = layout;
+        let table = OnceCell::new();
+        Self { file, path, modified, build_id, segments, has_symbols, debug_link, table }
     }
 
     /// The file, while it holds what was executed: one that was written to since holds something else.
@@ -86,18 +50,18 @@ impl ModuleFile {
     }
 
     fn read_table(&self, open_debug: impl FnOnce() -> Option<File>) -> Option<Table> {
-        let cache = OnceCell::new();
+        let bounded = OnceCell::new();
         let debug = || {
             let file = open_debug()?;
-            Some(cache.get_or_init(|| ReadCache::new(file)))
+            Some(bounded.get_or_init(|| BoundedFile::new(file, UNWIND_SECTIONS)))
         };
-        Table::read(&ReadCache::new(self.unchanged()?), debug)
+        Table::read(&BoundedFile::new(self.unchanged()?, UNWIND_SECTIONS), debug)
     }
 
     /// Its debug file, where one is installed.
     pub(super) fn open_debug(&self) -> Option<File> {
         let by_build_id = self.build_id.and_then(debug::by_build_id);
-        by_build_id.or_else(|| debug::by_link(&self.path, self.unchanged()?))
+        by_build_id.or_else(|| debug::by_link(&self.path, self.debug_link.as_ref()?))
     }
 
     /// Address in the process minus address as linked, wrapping, of a mapping of this file. A file without

@@ -12,7 +12,8 @@ use collector_common::record::{ExportMachine, Module, ModuleId, ModuleKind, Proc
 use rustc_hash::FxHashMap;
 use unwinder::UnwindTable;
 
-use super::file::{Layout, ModuleFile};
+use super::file::ModuleFile;
+use super::layout::Layout;
 use super::table::{Recorded, Table};
 use super::{open, vdso};
 
