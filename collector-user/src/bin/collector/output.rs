@@ -50,6 +50,11 @@ impl Output {
         self
     }
 
+    /// Whether writing it may wait for somebody.
+    pub(crate) fn may_wait(&self) -> bool {
+        self.target.may_wait()
+    }
+
     /// Writes the profile and puts the file into place.
     pub(crate) fn write(self, profile: Profile<'_>) -> anyhow::Result<()> {
         self.target.fill(|out| self.format.write(profile, out))
@@ -119,6 +124,11 @@ impl Target {
                 Ok(Self::File { path: place, temporary, if_taken: None })
             }
         }
+    }
+
+    /// Whether writing it may wait for somebody, as for a pipe's reader.
+    pub(crate) fn may_wait(&self) -> bool {
+        !matches!(self, Self::File { .. })
     }
 
     /// Lets `write` fill it, and puts a file into place when it is whole.
