@@ -343,6 +343,19 @@ fn a_pipe_that_nobody_reads_can_be_abandoned() {
 }
 
 #[test]
+fn a_reader_that_has_seen_enough() {
+    let Some(_live) = live("a_reader_that_has_seen_enough") else { return };
+    for out in ["-", "/dev/stdout"] {
+        let mut recorder = collector();
+        recorder.args(["run", "-d", "100ms", "--format", "html", "-o", out]);
+        let mut recorder = recorder.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(recorder.stdout.take());
+        let output = recorder.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{out}: {}", stderr(&output));
+    }
+}
+
+#[test]
 fn two_recordings_of_a_second_keep_their_files() {
     let Some(_live) = live("two_recordings_of_a_second_keep_their_files") else { return };
     let folder = folder();

@@ -16,6 +16,7 @@ use rustix::fs::{Access, OFlags, access, fcntl_getfl};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
+use crate::report::unless_closed;
 use crate::temporary::Temporary;
 use crate::{Usage, say};
 
@@ -133,22 +134,23 @@ impl Target {
 
     /// Lets `write` fill it, and puts a file into place when it is whole.
     pub(crate) fn fill(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
+        let failed = |path: &Path| format!("{} can't be written", path.display());
         match self {
-            Self::Stdout => buffered(io::stdout().lock(), write).context("stdout can't be written"),
-            Self::Open { path, file } => {
-                buffered(file, write).with_context(|| format!("{} can't be written", path.display()))
+            Self::Stdout => {
+                unless_closed(buffered(io::stdout().lock(), write)).context("stdout can't be written")
             }
+            Self::Open { path, file } => unless_closed(buffered(file, write)).with_context(|| failed(&path)),
             Self::Special { path } => OpenOptions::new()
                 .write(true)
                 .open(&path)
-                .and_then(|file| buffered(file, write))
-                .with_context(|| format!("{} can't be written", path.display())),
+                .and_then(|file| unless_closed(buffered(file, write)))
+                .with_context(|| failed(&path)),
             Self::File { path, mut temporary, if_taken } => {
                 let written = buffered(temporary.file(), write).and_then(|()| match if_taken {
                     Some(other) => temporary.persist_at_first_free([&path, &other]),
                     None => temporary.persist(&path).map(|()| path.clone()),
                 });
-                let place = written.with_context(|| format!("{} can't be written", path.display()))?;
+                let place = written.with_context(|| failed(&path))?;
                 say(&format!("wrote {}", place.display()));
                 Ok(())
             }

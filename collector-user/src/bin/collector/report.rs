@@ -33,10 +33,15 @@ pub(crate) fn print_table(table: &Table<'_>) -> anyhow::Result<()> {
     printed.context("stdout can't be written")
 }
 
-/// Prints text on stdout. A reader that has seen enough and closed it, as `head` does, is no error.
+/// Prints text on stdout.
 pub(crate) fn print_text(table: &impl Display) -> io::Result<()> {
-    match write!(io::stdout().lock(), "{table}") {
+    unless_closed(write!(io::stdout().lock(), "{table}"))
+}
+
+/// A reader that has seen enough and closed a pipe, as `head` does, is no error.
+pub(crate) fn unless_closed(written: io::Result<()>) -> io::Result<()> {
+    match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result,
+        written => written,
     }
 }
