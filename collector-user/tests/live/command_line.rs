@@ -228,7 +228,11 @@ fn a_file_that_is_no_profile() {
     let folder = folder();
     let file = folder.path().join("noise.pb.gz");
     let report = || collector().arg("report").arg(&file).output().unwrap();
-    assert_one_line(&report(), 1, "noise.pb.gz can't be read: name a profile");
+    assert_one_line(
+        &report(),
+        1,
+        "noise.pb.gz can't be read: No such file or directory (os error 2); name a",
+    );
     fs::write(&file, "no profile").unwrap();
     assert_one_line(&report(), 1, "noise.pb.gz is no pprof profile");
 }

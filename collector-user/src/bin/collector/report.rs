@@ -13,8 +13,10 @@ use crate::args::ReportArgs;
 
 pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let name = args.input.display();
-    let file = File::open(&args.input).with_context(|| {
-        format!("{name} can't be read: name a profile that `collector run -o FILE.pb.gz` has written")
+    let file = File::open(&args.input).map_err(|error| {
+        anyhow::anyhow!(
+            "{name} can't be read: {error}; name a profile that `collector run -o FILE.pb.gz` has written"
+        )
     })?;
     let profile = pprof::read(file).with_context(|| {
         format!("{name} is no pprof profile, which is what `collector run -o FILE.pb.gz` writes")
