@@ -46,7 +46,7 @@ pub enum TableError {
     /// Neither `.eh_frame` nor `.debug_frame` is there, or no exception directory in a PE file.
     #[error("there is no .eh_frame, .debug_frame or .pdata; walk its code by frame pointers")]
     NoUnwindSection,
-    /// An unwind section of 2 GiB or more, or one that says it unpacks to an implausible size.
+    /// An unwind section of 256 MiB or more, or one that says it unpacks to an implausible size.
     #[error(
         "section {section} has (or unpacks to) {size} bytes, which is implausible; the file may be damaged"
     )]

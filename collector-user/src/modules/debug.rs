@@ -8,8 +8,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
 
 use collector_common::ids::BuildId;
-use object::{Object as _, ReadCache};
 
+use super::bounded::plausible_size;
+use super::layout::DebugLink;
 use super::open::open_regular;
 
 /// Where distributions put debug files.
@@ -25,12 +26,9 @@ pub(super) fn by_build_id(build_id: BuildId) -> Option<File> {
     open_regular(Path::new(&format!("{ROOT}/.build-id/{head}/{tail}.debug")))
 }
 
-/// The debug file that the `.gnu_debuglink` of `file`, which has this path, names.
-pub(super) fn by_link(path: &Path, file: &File) -> Option<File> {
-    let cache = ReadCache::new(file);
-    let file = object::File::parse(&cache).ok()?;
-    let (name, checksum) = file.gnu_debuglink().ok()??;
-    linked(path, Path::new(OsStr::from_bytes(name)), checksum)
+/// The debug file that a link in the file of this path names.
+pub(super) fn by_link(path: &Path, link: &DebugLink) -> Option<File> {
+    linked(path, Path::new(OsStr::from_bytes(&link.name)), link.checksum)
 }
 
 /// The file called `name` with this checksum: beside the file of this path, in `.debug` there, or in the same folder below
@@ -51,7 +49,7 @@ fn linked(path: &Path, name: &Path, checksum: u32) -> Option<File> {
 /// CRC-32 of all of a file.
 fn checksum_of(mut file: &File) -> Option<u32> {
     let size = file.metadata().ok()?.len();
-    if size > LARGEST {
+    if size > LARGEST.min(plausible_size(file)) {
         return None;
     }
     let mut checksum = crc32fast::Hasher::new();

@@ -2,55 +2,17 @@
 //!
 //! Files are read, never mapped: a file that is cut short while it is used gives an error, not a signal.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::fs::File;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
 use collector_common::ids::{Avma, BuildId, FileOffset};
-use object::{Object as _, ObjectSegment as _, ReadCache, SegmentFlags};
 
+use super::bounded::{BoundedFile, UNWIND_SECTIONS};
 use super::debug;
+use super::layout::{DebugLink, Layout, Segment};
 use super::table::Table;
-
-/// An executable part of a file that is loaded (`PT_LOAD` with `PF_X`). Others may share its first page in the
-/// file and lie elsewhere in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segment {
-    /// Where it is in the file.
-    pub file_offset: u64,
-    /// Bytes in the file.
-    pub file_size: u64,
-    /// Its address as linked.
-    pub address: u64,
-}
-
-/// What the headers of a file say.
-#[derive(Debug, Default)]
-pub(super) struct Layout {
-    pub(super) segments: Vec<Segment>,
-    pub(super) build_id: Option<BuildId>,
-    /// Whether there is a table of symbols beside that of the dynamic linker.
-    pub(super) has_symbols: bool,
-}
-
-impl Layout {
-    /// Reads the headers; `None` for what is no ELF file.
-    pub(super) fn read(file: &File) -> Option<Self> {
-        let cache = ReadCache::new(file);
-        let object = object::File::parse(&cache).ok()?;
-        let executable = |flags| match flags {
-            SegmentFlags::Elf { p_flags, .. } => p_flags.0 & object::elf::PF_X.0 != 0,
-            _ => true,
-        };
-        let segments = object.segments().filter(|segment| executable(segment.flags())).map(|segment| {
-            let (file_offset, file_size) = segment.file_range();
-            Segment { file_offset, file_size, address: segment.address() }
-        });
-        let build_id = object.build_id().ok().flatten().and_then(BuildId::new);
-        Some(Self { segments: segments.collect(), build_id, has_symbols: object.symbols().next().is_some() })
-    }
-}
 
 /// A file, kept open so that it can be read when it has been deleted.
 #[derive(Debug, Default)]
@@ -59,25 +21,34 @@ pub struct ModuleFile {
     pub(super) file: Option<File>,
     /// As the process that mapped it saw it.
     pub(super) path: PathBuf,
-    /// When it had last been written when it was opened.
-    pub(super) modified: Option<SystemTime>,
+    /// As it was when it was opened; `None` when it holds something else now.
+    pub(super) written: Cell<Option<Written>>,
     pub(super) build_id: Option<BuildId>,
     pub(super) segments: Vec<Segment>,
     pub(super) has_symbols: bool,
+    pub(super) debug_link: Option<DebugLink>,
     pub(super) table: OnceCell<Option<Table>>,
 }
 
 impl ModuleFile {
     pub(super) fn new(file: Option<File>, path: PathBuf, layout: Layout) -> Self {
-        let modified = file.as_ref().and_then(modified);
-        let Layout { segments, build_id, has_symbols } = layout;
-        Self { file, path, modified, build_id, segments, has_symbols, table: OnceCell::new() }
+        let written = Cell::new(file.as_ref().and_then(Written::of));
+        let Layout { segments, build_id, has_symbols, debug_link } = layout;
+        let table = OnceCell::new();
+        Self { file, path, written, build_id, segments, has_symbols, debug_link, table }
     }
 
-    /// The file, while it holds what was executed: one that was written to since holds something else.
+    /// The file, while it holds what was executed: one that was written to since holds something else. One that has only a
+    /// new date (`touch`, a restored backup) has its build id still.
     pub(super) fn unchanged(&self) -> Option<&File> {
         let file = self.file.as_ref()?;
-        (modified(file) == self.modified).then_some(file)
+        let (then, now) = (self.written.get()?, Written::of(file)?);
+        if then != now {
+            let build_id = || Layout::read(file).and_then(|layout| layout.build_id);
+            let same = then.size == now.size && self.build_id.is_some() && build_id() == self.build_id;
+            self.written.set(same.then_some(now));
+        }
+        self.written.get().map(|_| file)
     }
 
     /// Its unwind table, read the first time it is asked for; where the file has few rules, with those of its debug file.
@@ -86,18 +57,18 @@ impl ModuleFile {
     }
 
     fn read_table(&self, open_debug: impl FnOnce() -> Option<File>) -> Option<Table> {
-        let cache = OnceCell::new();
+        let bounded = OnceCell::new();
         let debug = || {
             let file = open_debug()?;
-            Some(cache.get_or_init(|| ReadCache::new(file)))
+            Some(bounded.get_or_init(|| BoundedFile::new(file, UNWIND_SECTIONS)))
         };
-        Table::read(&ReadCache::new(self.unchanged()?), debug)
+        Table::read(&BoundedFile::new(self.unchanged()?, UNWIND_SECTIONS), debug)
     }
 
     /// Its debug file, where one is installed.
     pub(super) fn open_debug(&self) -> Option<File> {
         let by_build_id = self.build_id.and_then(debug::by_build_id);
-        by_build_id.or_else(|| debug::by_link(&self.path, self.unchanged()?))
+        by_build_id.or_else(|| debug::by_link(&self.path, self.debug_link.as_ref()?))
     }
 
     /// Address in the process minus address as linked, wrapping, of a mapping of this file. A file without
@@ -116,9 +87,19 @@ impl ModuleFile {
     }
 }
 
-/// When a file was last written, where its file system tells.
-fn modified(file: &File) -> Option<SystemTime> {
-    file.metadata().and_then(|metadata| metadata.modified()).ok()
+/// What changes when a file is written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Written {
+    /// Where its file system tells.
+    modified: Option<SystemTime>,
+    size: u64,
+}
+
+impl Written {
+    fn of(file: &File) -> Option<Self> {
+        let metadata = file.metadata().ok()?;
+        Some(Self { modified: metadata.modified().ok(), size: metadata.len() })
+    }
 }
 
 #[cfg(test)]
@@ -126,6 +107,7 @@ mod tests {
     use std::io::Read as _;
     use std::path::Path;
     use std::process::Command;
+    use std::time::Duration;
 
     use unwinder::x86_64::X86_64;
 
@@ -167,6 +149,36 @@ mod tests {
 
     fn functions(table: &Table) -> usize {
         X86_64::of(table).expect("a table of this machine's architecture").size_report().functions
+    }
+
+    /// Whether a file counts as unchanged after it was written anew with what `change` makes of it, and has another date.
+    fn is_unchanged_after(folder: &Path, change: impl FnOnce(&mut Vec<u8>)) -> bool {
+        let (module, path) = (opened(folder), folder.join("main"));
+        assert!(module.unchanged().is_some());
+        let mut bytes = std::fs::read(&path).unwrap();
+        change(&mut bytes);
+        std::fs::write(&path, &bytes).unwrap();
+        let file = File::options().write(true).open(&path).unwrap();
+        let date = file.metadata().unwrap().modified().unwrap();
+        file.set_modified(date + Duration::from_secs(1)).unwrap();
+        let unchanged = module.unchanged().is_some();
+        assert_eq!(module.unchanged().is_some(), unchanged, "that stays so");
+        unchanged
+    }
+
+    #[test]
+    fn a_new_date_is_no_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let build_id = taken_apart(folder.path(), "-Wl,--build-id").build_id.unwrap();
+        assert!(is_unchanged_after(folder.path(), |_| {}));
+        assert!(!is_unchanged_after(folder.path(), |bytes| bytes.push(0)));
+        assert!(!is_unchanged_after(folder.path(), |bytes| {
+            let id = build_id.as_bytes();
+            let place = bytes.windows(id.len()).position(|window| window == id).unwrap();
+            bytes[place] ^= 1;
+        }));
+        taken_apart(folder.path(), "-Wl,--build-id=none");
+        assert!(!is_unchanged_after(folder.path(), |_| {}), "nobody knows what was written");
     }
 
     #[test]

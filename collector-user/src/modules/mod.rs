@@ -9,13 +9,16 @@
 //!                                                                              └─► symbols (at export)
 //! ```
 
+mod bounded;
 mod debug;
 mod file;
+mod layout;
 mod open;
 mod store;
 mod table;
 mod vdso;
 
-pub use file::{ModuleFile, Segment};
+pub use file::ModuleFile;
+pub use layout::Segment;
 pub use store::{MappedFile, Modules};
 pub use table::{Recorded, Table};

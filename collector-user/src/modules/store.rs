@@ -9,10 +9,11 @@ use std::path::PathBuf;
 use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Tid};
 use collector_common::perf::Identity;
 use collector_common::record::{ExportMachine, Module, ModuleId, ModuleKind, ProcessId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use unwinder::UnwindTable;
 
-use super::file::{Layout, ModuleFile};
+use super::file::ModuleFile;
+use super::layout::Layout;
 use super::table::{Recorded, Table};
 use super::{open, vdso};
 
@@ -72,7 +73,6 @@ pub struct Modules {
     compat_vdso: Option<ModuleId>,
     compat_vdso_image: Option<Vec<u8>>,
     open_files: usize,
-    unreadable: u64,
 }
 
 impl Default for Modules {
@@ -87,7 +87,6 @@ impl Default for Modules {
             compat_vdso: None,
             compat_vdso_image: None,
             open_files: 0,
-            unreadable: 0,
         }
     }
 }
@@ -142,10 +141,7 @@ impl Modules {
         if let Some(id) = build_id {
             self.by_key.insert(Key::BuildId(id), module);
         }
-        match file {
-            Some(_) => self.open_files += 1,
-            None => self.unreadable += 1,
-        }
+        self.open_files += usize::from(file.is_some());
         self.put(module, ModuleFile::new(file, path, layout));
         module
     }
@@ -232,9 +228,13 @@ impl Modules {
         self.files.get(module.0 as usize)?.open_debug()
     }
 
-    /// Files that could not be opened when they were first mapped, or were too many to be kept open.
-    pub fn unreadable(&self) -> u64 {
-        self.unreadable
+    /// Files with recorded code that could not be opened when they were first mapped, or were too many to be kept open.
+    pub fn unreadable(&self, machine: &ExportMachine) -> usize {
+        let recorded: FxHashSet<ModuleId> = machine.frames().iter().map(|frame| frame.module).collect();
+        let is_file = |module: &&ModuleId| machine.module(**module).kind == ModuleKind::File;
+        let is_open =
+            |module: &ModuleId| self.files.get(module.0 as usize).is_some_and(|module| module.file.is_some());
+        recorded.iter().filter(is_file).filter(|module| !is_open(module)).count()
     }
 }
 
@@ -248,7 +248,30 @@ mod tests {
     use std::os::unix::fs::MetadataExt as _;
     use std::process::Command;
 
+    use collector_common::ids::Svma;
+    use collector_common::record::{Frame, FrameFlags};
+
     use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_opened_counts_when_its_code_is_recorded() {
+        let (mut modules, mut machine) = (Modules::default(), ExportMachine::default());
+        let process = machine.add_process(Pid(1), "program", None, Nanos(0));
+        let mapped = MappedFile {
+            start: Avma(0x1000),
+            end: Avma(0x2000),
+            file_offset: FileOffset(0),
+            identity: Identity { major: 0, minor: 0, inode: 1, generation: 0 },
+            path: b"/no/such/program",
+            since: Nanos(0),
+        };
+        let (module, _) = modules.resolve(&mut machine, process, Pid(u32::MAX), &mapped);
+        assert_eq!(modules.unreadable(&machine), 0);
+        for address in [1, 2] {
+            machine.intern_frame(Frame { module, address: Svma(address), flags: FrameFlags::default() });
+        }
+        assert_eq!(modules.unreadable(&machine), 1);
+    }
 
     #[test]
     fn names_are_those_of_the_copy_that_has_them() {

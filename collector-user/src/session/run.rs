@@ -375,8 +375,8 @@ impl Session {
         warn(self.sideband.malformed(), "records of the sideband could not be read");
         warn(account.counter(Counter::FollowFailed), "child processes could not be followed: too many");
         warn(
-            self.recorder.modules().unreadable(),
-            "executed files, of any process, could not be opened: stacks and names in them are incomplete",
+            self.recorder.modules().unreadable(self.recorder.machine()) as u64,
+            "recorded files could not be opened: stacks and names in them are incomplete",
         );
         warnings
     }

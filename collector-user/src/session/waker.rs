@@ -11,6 +11,10 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
 
+/// The longest that is waited at once: more, in milliseconds, than `epoll_wait` takes is refused before Linux 5.11, and more
+/// seconds than are 63 bits everywhere.
+const LONGEST_WAIT: Duration = Duration::from_hours(24);
+
 /// Why the thread was woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wake {
@@ -89,11 +93,11 @@ impl Waker {
         Ok(epoll::delete(&self.epoll, fd)?)
     }
 
-    /// Waits, and gives what happened. `deadline` bounds the wait.
+    /// Waits, and gives what happened, which may be nothing. `deadline` bounds the wait.
     pub(super) fn wait(&mut self, deadline: Option<Duration>, wakes: &mut Vec<Wake>) -> io::Result<()> {
         wakes.clear();
         self.events.clear();
-        let deadline = deadline.map(timespec);
+        let deadline = deadline.map(|deadline| timespec(deadline.min(LONGEST_WAIT)));
         match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut self.events), deadline.as_ref()) {
             Ok(_) => {}
             Err(rustix::io::Errno::INTR) => return Ok(()),
@@ -113,4 +117,18 @@ impl Waker {
 
 fn timespec(time: Duration) -> Timespec {
     Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_deadline_is_too_far() {
+        let tick = Duration::from_millis(1);
+        let mut waker = Waker::new(tick, tick).unwrap();
+        let mut wakes = Vec::new();
+        waker.wait(Some(Duration::MAX), &mut wakes).unwrap();
+        assert_eq!(wakes, [Wake::Timer]);
+    }
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -228,7 +228,11 @@ fn a_file_that_is_no_profile() {
     let folder = folder();
     let file = folder.path().join("noise.pb.gz");
     let report = || collector().arg("report").arg(&file).output().unwrap();
-    assert_one_line(&report(), 1, "noise.pb.gz can't be read: name a profile");
+    assert_one_line(
+        &report(),
+        1,
+        "noise.pb.gz can't be read: No such file or directory (os error 2); name a",
+    );
     fs::write(&file, "no profile").unwrap();
     assert_one_line(&report(), 1, "noise.pb.gz is no pprof profile");
 }
@@ -321,14 +325,16 @@ fn a_recording_under_nohup_outlives_its_terminal() {
 fn a_pipe_that_nobody_reads_can_be_abandoned() {
     let Some(_live) = live("a_pipe_that_nobody_reads_can_be_abandoned") else { return };
     let folder = folder();
-    let pipe = folder.path().join("x.folded");
+    let [pipe, later, stats] = ["x.folded", "y.folded", "z.json"].map(|name| folder.path().join(name));
     mknodat(CWD, &pipe, FileType::Fifo, 0o600.into(), 0).unwrap();
     let mut recorder = collector();
-    recorder.args(["run", "-d", "100ms", "-o"]).arg(&pipe).stderr(Stdio::piped());
+    recorder.args(["run", "-d", "100ms", "-o"]).arg(&pipe).arg("-o").arg(&later).arg("--stats").arg(&stats);
+    recorder.stderr(Stdio::piped());
     let mut recorder = recorder.spawn().unwrap();
     let mut lines = BufReader::new(recorder.stderr.take().unwrap()).lines().map(Result::unwrap);
-    // Said when the recording is over, however idle the machine was; opening the pipe comes next.
+    // Said when the recording is over, however idle the machine was. Files are written before the pipe is opened.
     assert!(lines.any(|line| line.contains(" samples in ")));
+    assert!(lines.any(|line| line.starts_with("wrote ") && line.ends_with("z.json")));
     let mut signal_until = |said: &str| {
         send(&recorder, Signal::INT);
         assert!(lines.any(|line| line.contains(said)), "{said}");
@@ -336,7 +342,21 @@ fn a_pipe_that_nobody_reads_can_be_abandoned() {
     signal_until("a second signal abandons it");
     signal_until("abandoned");
     assert_eq!(recorder.wait().unwrap().code(), Some(1));
-    assert_eq!(entries(folder.path()), ["x.folded"]);
+    assert!(later.is_file() && fs::symlink_metadata(pipe).unwrap().file_type().is_fifo());
+    assert_balanced(&serde_json::from_slice(&fs::read(stats).unwrap()).unwrap());
+}
+
+#[test]
+fn a_reader_that_has_seen_enough() {
+    let Some(_live) = live("a_reader_that_has_seen_enough") else { return };
+    for out in ["-", "/dev/stdout"] {
+        let mut recorder = collector();
+        recorder.args(["run", "-d", "100ms", "--format", "html", "-o", out]);
+        let mut recorder = recorder.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(recorder.stdout.take());
+        let output = recorder.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{out}: {}", stderr(&output));
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::languages::recursion;
 use crate::lives::record_script;
 use crate::prerequisites::live;
 use crate::programs::{compile, folder};
+use crate::recording::record;
 
 /// Noise that is the same in every run.
 fn spoil(bytes: &mut [u8]) {
@@ -39,9 +40,9 @@ impl Anatomy {
         let object = object::File::parse(&*bytes).unwrap();
         let ends = object.segments().map(|segment| segment.file_range()).map(|(start, size)| start + size);
         let end_of_loaded = ends.max().unwrap() as usize;
-        let ranges = object.sections().filter_map(|section| {
-            let (start, size) = section.file_range()?;
-            Some((section.name().unwrap().to_owned(), start as usize..(start + size) as usize))
+        let ranges = object.sections().map(|section| {
+            let (start, size) = section.file_range().unwrap_or_default();
+            (section.name().unwrap().to_owned(), start as usize..(start + size) as usize)
         });
         let sections = ranges.collect();
         assert!(table >= end_of_loaded, "the table of sections is behind what is loaded");
@@ -50,6 +51,18 @@ impl Anatomy {
 
     fn section(&self, name: &str) -> Range<usize> {
         self.sections.iter().find(|(section, _)| section == name).unwrap().1.clone()
+    }
+
+    /// The file with the bytes of a section in a hole behind its end, from where on `size` bytes are to be had.
+    fn with_hole(&self, name: &str, size: u64) -> Vec<u8> {
+        let mut bytes = self.bytes.clone();
+        let index = self.sections.iter().position(|(section, _)| section == name).unwrap();
+        // `sh_offset` and `sh_size` of the section header; the first header is of no section.
+        let header = self.section_headers.start + (index + 1) * 64;
+        let end = bytes.len().next_multiple_of(4096) as u64;
+        bytes[header + 0x18..header + 0x20].copy_from_slice(&end.to_le_bytes());
+        bytes[header + 0x20..header + 0x28].copy_from_slice(&size.to_le_bytes());
+        bytes
     }
 
     fn spoilt(&self, range: Range<usize>) -> Vec<u8> {
@@ -97,4 +110,31 @@ fn cut_and_spoilt_files() {
         assert!(!recorded.stderr.contains(&format!("{name}: status")), "{name} failed: {}", recorded.stderr);
     }
     recursion("healthy").check(&recorded);
+}
+
+/// A file system stores nothing of a hole, so that anybody can have files of any size.
+#[test]
+fn sections_that_are_holes() {
+    const SIZE: u64 = 1_200_000_000;
+    /// A recording of a second takes some tens.
+    const MOST_MEMORY: u64 = 200 << 20;
+    let Some(_live) = live("sections_that_are_holes") else { return };
+    let folder = folder();
+    let original = compile(folder.path(), "original", "recursion.c", &["-Wl,--build-id"]);
+    let anatomy = Anatomy::of(&original);
+    let sections = [
+        ("hole-symbols", ".symtab"),
+        ("hole-eh-frame", ".eh_frame"),
+        ("hole-hdr", ".eh_frame_hdr"),
+        ("hole-note", ".note.gnu.build-id"),
+    ];
+    for (name, section) in sections {
+        let file = write(folder.path(), name, &anatomy.with_hole(section, SIZE));
+        fs::File::options().write(true).open(&file).unwrap().set_len(2 * SIZE).unwrap();
+        let recorded = record(folder.path(), ["--".as_ref(), file.as_os_str()]);
+        let memory = recorded.figure("/peak_rss_bytes");
+        assert!(memory < MOST_MEMORY, "{name}: {memory}: {}", recorded.stderr);
+        let (samples, lost) = (recorded.samples_of(name), recorded.figure("/lost/ring_full"));
+        assert!(samples > 500 && lost < samples / 10, "{name}: {samples}, {lost}: {}", recorded.stderr);
+    }
 }

@@ -9,6 +9,13 @@ use inferno::flamegraph::{Options, Palette, from_lines};
 use super::folded::Stacks;
 use crate::format::{ExportFormat, Profile};
 
+/// The picture of a recording without samples.
+const NOTHING: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<svg xmlns="http://www.w3.org/2000/svg" width="600" height="80" viewBox="0 0 600 80">
+<text x="300" y="45" text-anchor="middle" font-family="sans-serif" font-size="17">no samples were recorded</text>
+</svg>
+"#;
+
 /// The flame graph format.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlameGraph;
@@ -28,6 +35,9 @@ impl ExportFormat for FlameGraph {
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
         let stacks = Stacks::of(profile);
+        if stacks.lines().next().is_none() {
+            return out.write_all(NOTHING.as_bytes());
+        }
         let lines: Vec<String> = stacks.lines().map(|line| unambiguous(&line)).collect();
         let mut options = Options::default();
         // The palette that tells kernel frames from others by their `_[k]`.
@@ -35,12 +45,7 @@ impl ExportFormat for FlameGraph {
         options.deterministic = true;
         options.title = title(profile.machine.system());
         stacks.unit().clone_into(&mut options.count_name);
-        let drawn = from_lines(&mut options, lines.iter().map(String::as_str), BufWriter::new(&mut *out));
-        match drawn {
-            // Without a sample there is nothing to draw; what is written then says so.
-            Err(error) if lines.is_empty() && error.kind() == io::ErrorKind::InvalidData => {}
-            drawn => drawn?,
-        }
+        from_lines(&mut options, lines.iter().map(String::as_str), BufWriter::new(&mut *out))?;
         out.flush()
     }
 }

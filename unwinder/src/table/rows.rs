@@ -12,8 +12,9 @@
 
 use super::rules::RuleId;
 
-/// Unwind sections are smaller than this, so that an FDE's offset leaves a bit for [`State`].
-pub(crate) const MAX_SECTION: u32 = 1 << 31;
+/// Unwind sections are smaller than this: those of the largest programs have some ten megabytes, and what a damaged file
+/// says costs memory. An FDE's offset leaves a bit for [`State`].
+pub(crate) const MAX_SECTION: u32 = 1 << 28;
 const COMPILED: u32 = 1 << 31;
 const WIDE: u32 = 1 << 30;
 

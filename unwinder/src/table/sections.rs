@@ -213,3 +213,21 @@ fn check_size(section: &'static str, size: usize) -> Result<(), TableError> {
         Err(TableError::SectionTooLarge { section, size: size as u64 })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::code_sections::Section;
+    use super::*;
+
+    #[test]
+    fn sections_of_an_implausible_size_are_refused() {
+        let large = vec![0_u8; MAX_SECTION as usize];
+        let copied = |bytes| {
+            let eh_frame = Some(Section { address: 0, bytes });
+            let (eh_frame_hdr, debug_frame) = (None, None);
+            copy(&UnwindSections { text: 0..1, eh_frame, eh_frame_hdr, debug_frame })
+        };
+        assert!(matches!(copied(&large), Err(TableError::SectionTooLarge { section: ".eh_frame", .. })));
+        assert!(copied(&large[..1 << 20]).is_ok());
+    }
+}

@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Records what a machine is doing.
 #[derive(Debug, Parser)]
-#[command(name = "collector", version, about, max_term_width = 100)]
+#[command(name = "collector", version, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -35,7 +35,7 @@ pub(crate) struct RunArgs {
     #[arg(short, long = "scenario", value_name = "NAME", default_value = "cpu_profiling")]
     pub(crate) scenarios: Vec<Scenario>,
     /// Record this process, its threads and the children it makes; may be given more than once
-    #[arg(short, long = "pid", value_name = "PID")]
+    #[arg(short, long = "pid", value_name = "PID", allow_negative_numbers = true)]
     pub(crate) pids: Vec<u32>,
     /// Record the processes below this folder of the cgroup v2 hierarchy
     #[arg(long, value_name = "PATH")]
@@ -44,11 +44,11 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) comm: Option<String>,
     /// Samples per second and CPU
-    #[arg(short = 'F', long, value_name = "HZ", default_value_t = 997,
+    #[arg(short = 'F', long, value_name = "HZ", default_value_t = 997, allow_negative_numbers = true,
           value_parser = clap::value_parser!(u32).range(1..=20_000))]
     pub(crate) frequency: u32,
     /// How long, as 10s, 500ms or 2m; without it until Ctrl-C, or until COMMAND ends; a COMMAND that takes longer goes on
-    #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(short, long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub(crate) duration: Option<Duration>,
     /// Where to write; the ending says the format; `-` is stdout; may be given more than once
     #[arg(short, long = "output", value_name = "FILE")]
@@ -72,7 +72,7 @@ pub(crate) struct ReportArgs {
     /// A profile (.pb.gz)
     pub(crate) input: PathBuf,
     /// How many functions
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, allow_negative_numbers = true)]
     pub(crate) top: usize,
 }
 
@@ -114,6 +114,9 @@ pub(crate) enum Backend {
 fn parse_duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
+    if number.is_empty() {
+        return Err("it must start with a number, as 10s does".to_owned());
+    }
     let scale = match unit {
         "ms" => 0.001,
         "s" | "" => 1.0,
@@ -121,7 +124,7 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
         "h" => 3600.0,
         _ => return Err(format!("unknown unit `{unit}`: use ms, s, m or h")),
     };
-    let number: f64 = number.parse().map_err(|_| "a number is missing, as in 10s".to_owned())?;
+    let number: f64 = number.parse().map_err(|_| format!("`{number}` is no number"))?;
     Duration::try_from_secs_f64(number * scale)
         .ok()
         .filter(|duration| !duration.is_zero())
@@ -141,6 +144,24 @@ mod tests {
         for wrong in ["", "s", "10d", "0s", "-1s", "1e400h", "1.2.3s"] {
             assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_negative_number_is_a_wrong_value_and_no_option() {
+        for args in
+            [["run", "-d", "-1s"], ["run", "-F", "-5"], ["run", "-p", "-1"], ["report", "--top", "-1"]]
+        {
+            let error = Cli::try_parse_from(["collector"].into_iter().chain(args)).unwrap_err();
+            let says = error.to_string();
+            assert!(says.contains(&format!("invalid value '{}' for", args[2])), "{says}");
+        }
+    }
+
+    #[test]
+    fn help_begins_with_what_the_program_does() {
+        use clap::CommandFactory as _;
+        let help = Cli::command().render_help().to_string();
+        assert!(help.starts_with("Records what a machine is doing\n"), "{help}");
     }
 
     #[test]

@@ -1,17 +1,22 @@
 //! Where a recording is written. A temporary file is made before the recording starts, so that a folder that can't be
 //! written is told at once, and put into place when it is whole. What is there already and is no file (a device, a
-//! pipe) is opened when the recording is over, as a pipe waits for its reader, and written to as it is.
+//! pipe) is opened when the recording is over, as a pipe waits for its reader, and written to as it is. So is what is open
+//! already (`/dev/stdout`, `/dev/fd/5`): the file that it leads to has other contents, and other writers.
 
 use std::collections::BTreeSet;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::fd::{AsFd as _, RawFd};
 use std::path::{Path, PathBuf};
+use std::process;
 
 use anyhow::Context as _;
 use export::format::{ExportFormat, Profile, by_name, for_path, formats};
-use rustix::fs::{Access, access};
+use rustix::fs::{Access, OFlags, access, fcntl_getfl};
 use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
+use crate::report::unless_closed;
 use crate::temporary::Temporary;
 use crate::{Usage, say};
 
@@ -46,6 +51,11 @@ impl Output {
         self
     }
 
+    /// Whether writing it may wait for somebody.
+    pub(crate) fn may_wait(&self) -> bool {
+        self.target.may_wait()
+    }
+
     /// Writes the profile and puts the file into place.
     pub(crate) fn write(self, profile: Profile<'_>) -> anyhow::Result<()> {
         self.target.fill(|out| self.format.write(profile, out))
@@ -62,6 +72,11 @@ pub(crate) enum Target {
     /// Something that is there and is no file.
     Special {
         path: PathBuf,
+    },
+    /// Something that is open.
+    Open {
+        path: PathBuf,
+        file: File,
     },
     File {
         path: PathBuf,
@@ -94,33 +109,48 @@ impl Target {
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
             Err(error) => return Err(refuse(error)),
         };
-        if is_special {
-            // What `/dev/fd/63` leads to has a path that nothing else knows: `pipe:[4711]`.
-            take(path.to_owned())?;
-            access(path, Access::WRITE_OK).map_err(|error| refuse(error.into()))?;
-            return Ok(Self::Special { path: path.to_owned() });
+        match place_of(path).map_err(refuse)? {
+            Place::Descriptor(descriptor) => {
+                take(path.to_owned())?;
+                Ok(Self::Open { path: path.to_owned(), file: descriptor.writable().map_err(refuse)? })
+            }
+            Place::Path(place) if is_special => {
+                take(place)?;
+                access(path, Access::WRITE_OK).map_err(|error| refuse(error.into()))?;
+                Ok(Self::Special { path: path.to_owned() })
+            }
+            Place::Path(place) => {
+                take(place.clone())?;
+                let temporary = Temporary::new_in(place.parent().unwrap_or(folder)).map_err(refuse)?;
+                Ok(Self::File { path: place, temporary, if_taken: None })
+            }
         }
-        let place = place_of(path).map_err(refuse)?;
-        take(place.clone())?;
-        let temporary = Temporary::new_in(place.parent().unwrap_or(folder)).map_err(refuse)?;
-        Ok(Self::File { path: place, temporary, if_taken: None })
+    }
+
+    /// Whether writing it may wait for somebody, as for a pipe's reader.
+    pub(crate) fn may_wait(&self) -> bool {
+        !matches!(self, Self::File { .. })
     }
 
     /// Lets `write` fill it, and puts a file into place when it is whole.
     pub(crate) fn fill(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
+        let failed = |path: &Path| format!("{} can't be written", path.display());
         match self {
-            Self::Stdout => buffered(io::stdout().lock(), write).context("stdout can't be written"),
+            Self::Stdout => {
+                unless_closed(buffered(io::stdout().lock(), write)).context("stdout can't be written")
+            }
+            Self::Open { path, file } => unless_closed(buffered(file, write)).with_context(|| failed(&path)),
             Self::Special { path } => OpenOptions::new()
                 .write(true)
                 .open(&path)
-                .and_then(|file| buffered(file, write))
-                .with_context(|| format!("{} can't be written", path.display())),
+                .and_then(|file| unless_closed(buffered(file, write)))
+                .with_context(|| failed(&path)),
             Self::File { path, mut temporary, if_taken } => {
                 let written = buffered(temporary.file(), write).and_then(|()| match if_taken {
                     Some(other) => temporary.persist_at_first_free([&path, &other]),
                     None => temporary.persist(&path).map(|()| path.clone()),
                 });
-                let place = written.with_context(|| format!("{} can't be written", path.display()))?;
+                let place = written.with_context(|| failed(&path))?;
                 say(&format!("wrote {}", place.display()));
                 Ok(())
             }
@@ -128,20 +158,64 @@ impl Target {
     }
 }
 
-/// Where a file is made so that `path` leads to it. A link is followed: what it leads to is replaced or made, not the link.
-fn place_of(path: &Path) -> io::Result<PathBuf> {
+/// What a path leads to.
+enum Place {
+    /// A file, or where one can be made.
+    Path(PathBuf),
+    /// Something that is open.
+    Descriptor(Descriptor),
+}
+
+/// Where to write so that `path` leads to it. A link is followed: what it leads to is replaced or made, not the link.
+fn place_of(path: &Path) -> io::Result<Place> {
     /// As many as the kernel follows.
     const MAX_LINKS: usize = 40;
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let place = folder.canonicalize()?.join(path.file_name().unwrap_or_default());
-        match fs::read_link(&place) {
-            Ok(target) => path = place.with_file_name(target),
-            Err(_) => return Ok(place),
+        match (fs::read_link(&place), Descriptor::of_link(&place)) {
+            (Ok(_), Some(descriptor)) => return Ok(Place::Descriptor(descriptor)),
+            (Ok(target), None) => path = place.with_file_name(target),
+            (Err(_), _) => return Ok(Place::Path(place)),
         }
     }
     Err(Errno::LOOP.into())
+}
+
+/// A descriptor of a process.
+struct Descriptor {
+    process: u32,
+    number: RawFd,
+}
+
+impl Descriptor {
+    /// `/proc/4711/fd/5`, or that of a thread, `/proc/4711/task/4712/fd/5`.
+    fn of_link(link: &Path) -> Option<Self> {
+        let parts: Option<Vec<&str>> = link.iter().map(|part| part.to_str()).collect();
+        match *parts?.as_slice() {
+            ["/", "proc", process, "fd", number] | ["/", "proc", process, "task", _, "fd", number] => {
+                Some(Self { process: process.parse().ok()?, number: number.parse().ok()? })
+            }
+            _ => None,
+        }
+    }
+
+    /// What is open there, and not the file behind it opened again, which would be written from its start on.
+    fn writable(&self) -> io::Result<File> {
+        let open = match (self.process == process::id(), self.number) {
+            // Containers may forbid `pidfd_getfd`.
+            (true, 1) => io::stdout().as_fd().try_clone_to_owned()?,
+            (true, 2) => io::stderr().as_fd().try_clone_to_owned()?,
+            _ => {
+                let process = Pid::from_raw(self.process.cast_signed()).ok_or(Errno::SRCH)?;
+                let process = pidfd_open(process, PidfdFlags::empty())?;
+                pidfd_getfd(process, self.number, PidfdGetfdFlags::empty())?
+            }
+        };
+        let mode = fcntl_getfl(&open)? & OFlags::RWMODE;
+        if mode == OFlags::RDONLY { Err(Errno::BADF.into()) } else { Ok(open.into()) }
+    }
 }
 
 fn buffered(out: impl Write, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
@@ -160,6 +234,7 @@ fn unwritable(path: &Path, folder: &Path, error: &io::Error) -> anyhow::Error {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd as _;
     use std::os::unix::fs::{FileTypeExt as _, symlink};
 
     use super::*;
@@ -204,10 +279,29 @@ mod tests {
     #[test]
     fn a_pipe_without_a_name_is_written_through_its_descriptor() {
         let (mut reader, writer) = io::pipe().unwrap();
-        write(Path::new(&format!("/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&writer)))).unwrap();
+        write(Path::new(&format!("/dev/fd/{}", writer.as_raw_fd()))).unwrap();
         let mut bytes = [0; 3];
         io::Read::read_exact(&mut reader, &mut bytes).unwrap();
         assert_eq!(&bytes, b"new");
+    }
+
+    #[test]
+    fn what_is_open_is_written_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let mut file = File::create(&path).unwrap();
+        file.write_all(b"head ").unwrap();
+        let number = file.as_raw_fd();
+        let link = folder.path().join("link");
+        symlink(format!("/proc/thread-self/fd/{number}"), &link).unwrap();
+        write(&link).unwrap();
+        write(Path::new(&format!("/dev/fd/{number}"))).unwrap();
+        file.write_all(b" tail").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "head newnew tail");
+        let reader = File::open(&path).unwrap();
+        let number = reader.as_raw_fd();
+        assert!(Target::open(Path::new(&format!("/dev/fd/{number}")), &mut Taken::default()).is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "head newnew tail");
     }
 
     #[test]

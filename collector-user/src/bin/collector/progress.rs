@@ -38,22 +38,29 @@ impl ProgressLine {
             self.rate = ((progress.samples - samples) as f64 / elapsed.as_secs_f64()) as u64;
         }
         self.last = Some((now, progress.samples));
-        let mut line = String::from("\r");
-        if let Some(duration) = self.duration {
-            let done = (progress.elapsed.as_secs_f64() / duration.as_secs_f64()).min(1.0);
-            let full = (done * BAR as f64) as usize;
-            let _ = write!(line, "[{}{}] ", "#".repeat(full), "-".repeat(BAR - full));
-        }
-        let _ = write!(
-            line,
-            "{:.1} s, {} samples, {}/s, {} lost\x1b[K",
+        let width = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| width.0.into());
+        let line = self.line(progress, width.unwrap_or(usize::MAX));
+        // A closed stderr must not end a recording.
+        let _ = io::stderr().write_all(format!("\r{line}\x1b[K").as_bytes());
+    }
+
+    /// What fits in `width` columns, but for the last one: a line that reaches it goes on in the next line, which nothing
+    /// takes away. The bar is left out where there is no room for both.
+    fn line(&self, progress: &Progress, width: usize) -> String {
+        let mut line = format!(
+            "{:.1} s, {} samples, {}/s, {} lost",
             progress.elapsed.as_secs_f64(),
             progress.samples,
             self.rate,
             progress.lost
         );
-        // A closed stderr must not end a recording.
-        let _ = io::stderr().write_all(line.as_bytes());
+        if let Some(duration) = self.duration.filter(|_| line.len() + BAR + 3 < width) {
+            let done = (progress.elapsed.as_secs_f64() / duration.as_secs_f64()).min(1.0);
+            let full = (done * BAR as f64) as usize;
+            line = format!("[{}{}] {line}", "#".repeat(full), "-".repeat(BAR - full));
+        }
+        line.truncate(width.saturating_sub(1));
+        line
     }
 
     /// Takes the line away.
@@ -73,4 +80,21 @@ pub(crate) fn summarize(recording: &Recording) -> String {
         let _ = write!(text, "\nwarning: {warning}");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_fits_the_terminal() {
+        let line =
+            ProgressLine { shown: true, duration: Some(Duration::from_secs(20)), last: None, rate: 997 };
+        let progress = Progress { elapsed: Duration::from_secs(5), samples: 4985, lost: 0 };
+        let text = "5.0 s, 4985 samples, 997/s, 0 lost";
+        assert_eq!(line.line(&progress, 80), format!("[######------------------] {text}"));
+        assert_eq!(line.line(&progress, 60), text);
+        assert_eq!(line.line(&progress, 20), text[..19]);
+        assert_eq!(line.line(&progress, 0), "");
+    }
 }

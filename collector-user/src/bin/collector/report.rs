@@ -13,8 +13,10 @@ use crate::args::ReportArgs;
 
 pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let name = args.input.display();
-    let file = File::open(&args.input).with_context(|| {
-        format!("{name} can't be read: name a profile that `collector run -o FILE.pb.gz` has written")
+    let file = File::open(&args.input).map_err(|error| {
+        anyhow::anyhow!(
+            "{name} can't be read: {error}; name a profile that `collector run -o FILE.pb.gz` has written"
+        )
     })?;
     let profile = pprof::read(file).with_context(|| {
         format!("{name} is no pprof profile, which is what `collector run -o FILE.pb.gz` writes")
@@ -33,10 +35,15 @@ pub(crate) fn print_table(table: &Table<'_>) -> anyhow::Result<()> {
     printed.context("stdout can't be written")
 }
 
-/// Prints text on stdout. A reader that has seen enough and closed it, as `head` does, is no error.
+/// Prints text on stdout.
 pub(crate) fn print_text(table: &impl Display) -> io::Result<()> {
-    match write!(io::stdout().lock(), "{table}") {
+    unless_closed(write!(io::stdout().lock(), "{table}"))
+}
+
+/// A reader that has seen enough and closed a pipe, as `head` does, is no error.
+pub(crate) fn unless_closed(written: io::Result<()>) -> io::Result<()> {
+    match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result,
+        written => written,
     }
 }

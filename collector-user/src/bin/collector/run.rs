@@ -169,7 +169,8 @@ fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// Writes everything that can be written; the last failure is given, the others are told.
+/// Writes everything that can be written, first what waits for nobody, so that it is there when the rest is abandoned; the
+/// last failure is given, the others are told.
 fn write(
     recording: &Recording,
     outputs: Vec<Output>,
@@ -178,11 +179,18 @@ fn write(
 ) -> anyhow::Result<()> {
     let symbols = recording.symbolize();
     let profile = Profile { machine: &recording.machine, symbols: &symbols };
-    let mut results: Vec<_> = outputs.into_iter().map(|output| output.write(profile)).collect();
-    if let Some(stats) = stats {
-        // The last thing but the table, so that it holds what the writing cost.
-        results.push(stats.fill(|out| writeln!(out, "{:#}", recording.stats_now().to_json())));
-    }
+    // The last of their kind, so that they hold what the writing cost.
+    let write_stats =
+        |stats: Target| stats.fill(|out| writeln!(out, "{:#}", recording.stats_now().to_json()));
+    let (waiting, files): (Vec<_>, Vec<_>) = outputs.into_iter().partition(Output::may_wait);
+    let (waiting_stats, stats) = match stats {
+        Some(stats) if stats.may_wait() => (Some(stats), None),
+        stats => (None, stats),
+    };
+    let mut results: Vec<_> = files.into_iter().map(|output| output.write(profile)).collect();
+    results.extend(stats.map(write_stats));
+    results.extend(waiting.into_iter().map(|output| output.write(profile)));
+    results.extend(waiting_stats.map(write_stats));
     if print_hottest {
         let hottest = Hottest::of(profile, SampleKindId(0));
         results.push(print_table(&hottest.table(HOTTEST)));

@@ -1,0 +1,136 @@
+//! What the headers of an ELF file say (ELF gABI, chapters 4 and 5). Nothing but headers, notes and names is read.
+
+use std::fs::File;
+
+use collector_common::ids::BuildId;
+use object::elf::{self, FileHeader32, FileHeader64};
+use object::read::FileKind;
+use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
+use object::{Endian as _, Endianness, ReadRef};
+
+use super::bounded::{BoundedFile, HEADERS};
+
+/// An executable part of a file that is loaded (`PT_LOAD` with `PF_X`). Others may share its first page in the
+/// file and lie elsewhere in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Where it is in the file.
+    pub file_offset: u64,
+    /// Bytes in the file.
+    pub file_size: u64,
+    /// Its address as linked.
+    pub address: u64,
+}
+
+/// The file that has what was stripped from another.
+#[derive(Debug)]
+pub(super) struct DebugLink {
+    pub(super) name: Vec<u8>,
+    /// CRC-32 of all of it.
+    pub(super) checksum: u32,
+}
+
+/// What the headers of a file say.
+#[derive(Debug, Default)]
+pub(super) struct Layout {
+    pub(super) segments: Vec<Segment>,
+    pub(super) build_id: Option<BuildId>,
+    /// Whether there is a table of symbols beside that of the dynamic linker.
+    pub(super) has_symbols: bool,
+    pub(super) debug_link: Option<DebugLink>,
+}
+
+impl Layout {
+    /// Reads the headers; `None` for what is no ELF file.
+    pub(super) fn read(file: &File) -> Option<Self> {
+        let file = &BoundedFile::new(file, HEADERS);
+        match FileKind::parse(file).ok()? {
+            FileKind::Elf32 => Self::parse::<FileHeader32<Endianness>, _>(file),
+            FileKind::Elf64 => Self::parse::<FileHeader64<Endianness>, _>(file),
+            _ => None,
+        }
+    }
+
+    fn parse<'d, Elf, R>(data: R) -> Option<Self>
+    where
+        Elf: FileHeader<Endian = Endianness>,
+        R: ReadRef<'d>,
+    {
+        let header = Elf::parse(data).ok()?;
+        let endian = header.endian().ok()?;
+        let program_headers = header.program_headers(endian, data).ok()?;
+        // Programs run without section headers, and with damaged ones.
+        let sections = header.sections(endian, data).unwrap_or_default();
+
+        let loaded = program_headers.iter().filter(|segment| {
+            segment.p_type(endian) == elf::PT_LOAD && segment.p_flags(endian).contains(elf::PF_X)
+        });
+        let segments = loaded.map(|segment| {
+            let (file_offset, file_size) = segment.file_range(endian);
+            Segment { file_offset, file_size, address: segment.p_vaddr(endian).into() }
+        });
+        let in_sections = sections.iter().filter_map(|section| section.notes(endian, data).ok().flatten());
+        let in_segments = program_headers.iter().filter_map(|it| it.notes(endian, data).ok().flatten());
+        let build_id = in_sections.chain(in_segments).find_map(|notes| build_id(notes, endian));
+        // The first of a table is no symbol.
+        let symbols = 2 * size_of::<Elf::Sym>() as u64;
+        let has_symbols = sections.iter().any(|section| {
+            section.sh_type(endian) == elf::SHT_SYMTAB && section.sh_size(endian).into() >= symbols
+        });
+        let debug_link = sections
+            .section_by_name(endian, b".gnu_debuglink")
+            .and_then(|(_, section)| debug_link(section.data(endian, data).ok()?, endian));
+        Some(Self { segments: segments.collect(), build_id, has_symbols, debug_link })
+    }
+}
+
+fn build_id<Elf: FileHeader>(mut notes: NoteIterator<'_, Elf>, endian: Elf::Endian) -> Option<BuildId> {
+    while let Ok(Some(note)) = notes.next() {
+        if note.name() == elf::ELF_NOTE_GNU && note.n_type(endian) == elf::NT_GNU_BUILD_ID {
+            return BuildId::new(note.desc());
+        }
+    }
+    None
+}
+
+/// A name with a NUL, filled up to a multiple of four bytes, and the checksum.
+fn debug_link(section: &[u8], endian: Endianness) -> Option<DebugLink> {
+    let length = section.iter().position(|&byte| byte == 0)?;
+    let checksum = section.get((length + 1).next_multiple_of(4)..)?.first_chunk()?;
+    Some(DebugLink { name: section.get(..length)?.to_owned(), checksum: endian.read_u32(*checksum) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::FileExt as _;
+    use std::path::Path;
+    use std::process::Command;
+
+    use super::*;
+
+    /// What the linker wrote of a build id, as `readelf` tells it.
+    fn told_by_readelf(file: &Path) -> String {
+        let output = Command::new("readelf").arg("-n").arg(file).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().find_map(|line| line.trim().strip_prefix("Build ID: ")).unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_build_id_is_found_without_section_headers() {
+        let folder = tempfile::tempdir().unwrap();
+        let (source, path) = (folder.path().join("source.c"), folder.path().join("main"));
+        fs::write(&source, "int main(void) { return 0; }").unwrap();
+        let gcc = Command::new("gcc").args(["-Wl,--build-id", "-o"]).args([&path, &source]).status();
+        assert!(gcc.unwrap().success());
+        let told = told_by_readelf(&path);
+        let file = File::options().read(true).write(true).open(&path).unwrap();
+        let read = || Layout::read(&file).unwrap();
+        assert!(read().has_symbols && read().segments.len() == 1);
+        assert_eq!(read().build_id.unwrap().to_string(), told);
+        // `e_shoff`: the headers of the sections lie nowhere.
+        file.write_all_at(&u64::MAX.to_le_bytes(), 0x28).unwrap();
+        assert!(!read().has_symbols && read().segments.len() == 1);
+        assert_eq!(read().build_id.unwrap().to_string(), told);
+    }
+}
