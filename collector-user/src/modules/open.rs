@@ -1,9 +1,10 @@
 //! Opens the file behind a mapping of another process.
 //!
-//! `/proc/ID/map_files/START-END`, with the id of the thread that mapped it or else of the process, is the mapped file itself, deleted or not, whatever the process's root is, unless
-//! another was mapped there since: it must be of the same inode, or of the same name where a file system shows other
-//! inodes in mappings than in `stat`. It is gone with the process, so a path is tried next, below the process's root and then as it is, and is taken
-//! only when what it leads to is the file that was mapped, and not a newer one that got its inode.
+//! `/proc/ID/map_files/START-END`, with the id of the thread that mapped it or else of the process, is the mapped file
+//! itself, deleted or not, whatever the process's root is, unless another was mapped there since: it must be of the same
+//! inode, or of the same name where a file system shows other inodes in mappings than in `stat`. It is gone with the process,
+//! so a path is tried next, below the process's root and then as it is, and is taken only when what it leads to is the file
+//! that was mapped, and not a newer one that got its inode.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};

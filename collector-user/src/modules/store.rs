@@ -264,6 +264,7 @@ mod tests {
             identity: Identity { major: 0, minor: 0, inode: 1, generation: 0 },
             path: b"/no/such/program",
             since: Nanos(0),
+            thread: Tid(u32::MAX),
         };
         let (module, _) = modules.resolve(&mut machine, process, Pid(u32::MAX), &mapped);
         assert_eq!(modules.unreadable(&machine), 0);
