@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use crate::prerequisites::live_with;
 use crate::programs::{compile, folder};
-use crate::recording::{Recorded, files, read};
+use crate::recording::{Recorded, collector, files, read};
 
 /// The functions of `weights.c`, hottest first, and their shares by the source.
 const HOT: [(&str, f64); 5] = [
@@ -105,12 +105,13 @@ fn perf_sees_the_same_functions() {
     let data = folder.path().join("perf.data");
     let (folded, stats) = files(folder.path());
     // With build ids of its own: a kernel that writes them for one reader marks the records of the others, too,
-    // as if they had some, and perf 6.1 ends there.
+    // as if they had some, and perf 6.1 ends there. And within the recording, so that no BPF program comes or goes: that
+    // kernel makes the record of it longer with each reader, and perf 6.1 takes its time from what happens to lie there.
     let arguments = ["-q", "--buildid-mmap", "-e", "cpu-clock", "-F", "997", "-a", "-g", "-o"];
-    let mut perf = Command::new("perf");
-    perf.arg("record").args(arguments).arg(&data).args(["--", env!("CARGO_BIN_EXE_collector"), "run", "-o"]);
-    let perf = perf.arg(&folded).arg("--stats").arg(&stats).arg("--").arg(&program);
-    let ended = perf.stdin(Stdio::null()).output().unwrap();
+    let mut recorder = collector();
+    recorder.arg("run").arg("-o").arg(&folded).arg("--stats").arg(&stats);
+    recorder.args(["--", "perf", "record"]).args(arguments).arg(&data).arg("--").arg(&program);
+    let ended = recorder.stdin(Stdio::null()).output().unwrap();
     let stderr = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert!(ended.status.success(), "{stderr}");
 
