@@ -81,12 +81,16 @@ fn host_target() -> Result<String> {
 
 fn crates(workspace: &Workspace) -> Result<()> {
     carry_objects(workspace)?;
-    let mut cargo = toolchain::own_cargo(workspace);
-    cargo.args(["package", "--allow-dirty"]);
-    for folder in CRATES {
-        cargo.args(["--package", &workspace.package(folder)?]);
-    }
-    command::run(&mut cargo)?;
+    let packages: Vec<String> =
+        CRATES.iter().map(|folder| workspace.package(folder)).collect::<Result<_>>()?;
+    let of_packages = |arguments: &[&str]| {
+        let mut cargo = toolchain::own_cargo(workspace);
+        cargo.args(arguments).args(packages.iter().flat_map(|package| ["--package", package]));
+        command::run(&mut cargo)
+    };
+    // A crate is compiled as one of a registry's, which Cargo takes for unchanged as long as its version is.
+    of_packages(&["clean"])?;
+    of_packages(&["package", "--allow-dirty"])?;
 
     let file = workspace.target().join("package").join(format!("collector-user-{VERSION}.crate"));
     let content = command::output(Command::new("tar").arg("-tzf").arg(&file))?;
