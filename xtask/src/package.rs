@@ -5,6 +5,7 @@
 //! a download nor `cargo install` needs a BPF toolchain. Each crate is built from its `.crate` file alone before
 //! it counts.
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -79,6 +80,23 @@ fn host_target() -> Result<String> {
     Ok(host.context("`rustc -vV` names no host")?.to_owned())
 }
 
+/// Removes the source of a package that Cargo unpacked when it packed another version of it under this number.
+fn remove_unpacked(package: &str) -> Result<()> {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(env::home_dir()?.join(".cargo"))).context("HOME is not set")?;
+    let Ok(registries) = fs::read_dir(home.join("registry/src")) else { return Ok(()) };
+    for registry in registries {
+        let registry = registry?;
+        // Those without a host lie in a folder.
+        let unpacked = registry.path().join(format!("{package}-{VERSION}"));
+        if registry.file_name().as_encoded_bytes().starts_with(b"-") && unpacked.exists() {
+            fs::remove_dir_all(&unpacked)
+                .with_context(|| format!("{} can't be removed", unpacked.display()))?;
+        }
+    }
+    Ok(())
+}
+
 fn crates(workspace: &Workspace) -> Result<()> {
     carry_objects(workspace)?;
     let packages: Vec<String> =
@@ -90,6 +108,9 @@ fn crates(workspace: &Workspace) -> Result<()> {
     };
     // A crate is compiled as one of a registry's, which Cargo takes for unchanged as long as its version is.
     of_packages(&["clean"])?;
+    for package in &packages {
+        remove_unpacked(package)?;
+    }
     of_packages(&["package", "--allow-dirty"])?;
 
     let file = workspace.target().join("package").join(format!("collector-user-{VERSION}.crate"));
