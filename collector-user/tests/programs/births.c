@@ -1,4 +1,4 @@
-// main, make_thread or make_process, glibc: 2,000 threads and 200 processes that do nothing.
+// main, make_thread or make_process, glibc: 10,000 threads and 1,000 processes that do nothing.
 #define _GNU_SOURCE
 #include "burn.h"
 #include <pthread.h>
@@ -25,7 +25,7 @@ NOIPA int make_process(void) {
 }
 
 int main(void) {
-  for (int i = 0; i < 2000; i++)
+  for (int i = 0; i < 10000; i++)
     if (make_thread() || (i % 10 == 0 && make_process())) return 1;
   return 0;
 }
