@@ -97,7 +97,8 @@ pub(crate) trait Machine: Copy + Debug + Eq + 'static {
     /// Compilers have functions begin at multiples of this.
     const FUNCTION_ALIGNMENT: usize;
 
-    /// Whether `code` looks like a function's first instruction: it takes stack, and what is `before` it does not run on.
+    /// Whether `code` looks like a function's first instruction, which is told by how compilers begin functions, and by what is
+    /// `before` it not running on into it.
     fn begins_function(before: &[u8], code: &[u8]) -> bool;
 
     /// Adds to `epilogue` what `code` does to the stack from its beginning on, up to where it returns or jumps.

@@ -148,9 +148,11 @@ impl Recorder {
 
     /// Whether a walk led out of what is known to be mapped, or began there.
     fn is_unmapped(&self, process: ProcessId, walk: Walk, time: Nanos) -> bool {
-        let begins_in = |address| self.tracker.mapping_at(process, Avma(address), time);
-        walk.reason == StopReason::NoMapping
-            || self.walked.first().is_some_and(|frame| begins_in(frame.lookup_address()).is_none())
+        let is_mapped = |address| self.tracker.mapping_at(process, Avma(address), time).is_some();
+        // The caller of a frame in no mapping is a guess: other stacks need not be asked about.
+        let may_begin = || self.walked.get(1).is_none_or(|caller| caller.heuristic);
+        let begins = || self.walked.first().is_some_and(|frame| !is_mapped(frame.lookup_address()));
+        walk.reason == StopReason::NoMapping || (may_begin() && begins())
     }
 
     /// Walks a stack: its frames are in `self.walked` then.
