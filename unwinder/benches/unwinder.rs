@@ -167,12 +167,14 @@ fn times(corpora: &[Corpus]) {
         "{:12} {:>6} {:>8}   {:>8} {:>8} {:>5}   {:>9} {:>8} {:>5}",
         "", "stacks", "frames", "hot", "framehop", "ratio", "first pass", "framehop", "ratio"
     );
+    let mut logarithms = Vec::new();
     for corpus in corpora {
         let alike = Alike::of(corpus);
         if alike.frames == 0 {
             continue;
         }
         let (hot, first) = (alike.hot(), alike.first_pass());
+        logarithms.push([hot, first].map(|times| times.ratio().ln()));
         let nanoseconds = |seconds: f64| seconds * 1e9 / alike.frames as f64;
         println!(
             "{:12} {:6} {:8}   {:8.1} {:8.1} {:5.2}   {:9.1} {:9.1} {:5.2}",
@@ -187,6 +189,11 @@ fn times(corpora: &[Corpus]) {
             first.ratio(),
         );
     }
+    let mean = |which: usize| {
+        let sum: f64 = logarithms.iter().map(|pair| pair[which]).sum();
+        (sum / logarithms.len() as f64).exp()
+    };
+    println!("{:12} {:>31} {:5.2}   {:>19} {:5.2}", "mean ratio", "", mean(0), "", mean(1));
 }
 
 /// The stacks of one run that both walk alike: the run with most of them.

@@ -7,13 +7,13 @@ use std::ops::RangeInclusive;
 
 use crate::arch::{Call, LONGEST_CODE};
 use crate::code_memory::CodeMemory;
-use crate::epilogue::{Epilogue, LONGEST_EPILOGUE, Next, ShortEpilogue};
+use crate::epilogue::{Epilogue, LONGEST_EPILOGUE, Next, ShortEpilogue, Ways};
 use crate::prologue::{LONGEST_PROLOGUE, Prologue};
 use crate::region::RegionMemory;
 use crate::rule::{Rule, RuleOf};
 use crate::{AddressSpace, Architecture, Frame, FrameKind};
 
-/// Pieces of code on the way to a function's return.
+/// Pieces of code on a way to a function's return.
 const LONGEST_WAY_OUT: usize = 16;
 
 /// How far back a function's beginning is looked for, and in pieces of which size; before each piece there is as much as tells
@@ -138,12 +138,30 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
         Some(way)
     }
 
-    fn epilogue(&self, mut at: u64) -> Option<Epilogue> {
-        let mut epilogue = Epilogue::default();
-        for _ in 0..LONGEST_WAY_OUT {
+    /// By the first way that leads there. That on which no condition holds may go round for ever, or where code can't be
+    /// followed; the others leave it where one does, the first time.
+    fn epilogue(&self, address: u64) -> Option<Epilogue> {
+        let mut ways = Ways::from(address);
+        while let Some(way) = ways.next() {
+            let end = self.end_of(way, &mut ways);
+            if end.is_some() {
+                return end;
+            }
+        }
+        None
+    }
+
+    fn end_of(&self, (mut at, mut epilogue): (u64, Epilogue), ways: &mut Ways) -> Option<Epilogue> {
+        let mut followed = [None; LONGEST_WAY_OUT];
+        for number in 0..LONGEST_WAY_OUT {
+            if followed.contains(&Some(at)) {
+                return None;
+            }
+            *followed.get_mut(number)? = Some(at);
             let mut buffer = [0; LONGEST_EPILOGUE];
             let read = self.space.code(at, &mut buffer);
-            match A::epilogue(buffer.get(..read)?, &mut epilogue) {
+            let fork = |distance, epilogue| ways.add(A::WORD.offset(at, distance), epilogue);
+            match A::epilogue(buffer.get(..read)?, &mut epilogue, fork) {
                 Next::Returns => return Some(epilogue),
                 Next::Jumps(distance) => at = A::WORD.offset(at, distance),
                 Next::Unknown => return None,

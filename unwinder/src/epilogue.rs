@@ -37,6 +37,43 @@ pub(crate) enum Next {
     Unknown,
 }
 
+/// Ways through a function that are to be followed one after the other: where each begins, and what was done to the stack by
+/// then.
+#[derive(Debug)]
+pub(crate) struct Ways {
+    known: [(u64, Epilogue); MOST_WAYS],
+    count: usize,
+    followed: usize,
+}
+
+/// Further ones are not followed.
+const MOST_WAYS: usize = 32;
+
+impl Ways {
+    pub(crate) fn from(address: u64) -> Self {
+        Ways { known: [(address, Epilogue::default()); MOST_WAYS], count: 1, followed: 0 }
+    }
+
+    /// One that begins at `address`, unless there is one already.
+    pub(crate) fn add(&mut self, address: u64, epilogue: Epilogue) {
+        let (known, free) = self.known.split_at_mut(self.count);
+        if let Some(way) = free.first_mut().filter(|_| known.iter().all(|way| way.0 != address)) {
+            *way = (address, epilogue);
+            self.count += 1;
+        }
+    }
+}
+
+impl Iterator for Ways {
+    type Item = (u64, Epilogue);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let way = *self.known.get(..self.count)?.get(self.followed)?;
+        self.followed += 1;
+        Some(way)
+    }
+}
+
 impl Epilogue {
     pub(crate) fn raise(&mut self, bytes: i64) {
         self.raised = self.raised.wrapping_add_signed(bytes);
@@ -140,7 +177,7 @@ impl ShortEpilogue {
 
 #[cfg(test)]
 mod tests {
-    use super::{Base, Core, Epilogue, ShortEpilogue};
+    use super::{Base, Core, Epilogue, MOST_WAYS, ShortEpilogue, Ways};
     use crate::word::Word;
     use crate::{CopiedStack, x86_64};
 
@@ -159,6 +196,20 @@ mod tests {
         // `push %rax; ret`, as retpolines have it, goes nowhere that the stack tells.
         assert_eq!(caller(-8), None);
         assert_eq!(caller(16), None);
+    }
+
+    #[test]
+    fn ways_are_followed_once_and_not_for_ever() {
+        let mut ways = Ways::from(0);
+        let mut followed = Vec::new();
+        while let Some((address, epilogue)) = ways.next() {
+            followed.push(address);
+            for next in [address, address + 1, 3 * address] {
+                ways.add(next, epilogue);
+            }
+        }
+        assert_eq!(followed[..8], [0, 1, 2, 3, 6, 4, 9, 7]);
+        assert_eq!(followed.len(), MOST_WAYS);
     }
 
     #[test]

@@ -5,14 +5,19 @@ use super::instruction::{Effect, Size, effect};
 use super::{FP, LR};
 use crate::epilogue::{Base, Epilogue, Next};
 
-/// What `code` does to the stack from its beginning on, and where it goes then.
-pub(super) fn follow(code: &[u8], epilogue: &mut Epilogue) -> Next {
+/// What `code` does to the stack from its beginning on, and where it goes then; `fork` is told of where it might go before.
+pub(super) fn follow(code: &[u8], epilogue: &mut Epilogue, mut fork: impl FnMut(i64, Epilogue)) -> Next {
     let (mut at, mut size) = (0, Size::default());
     for word in code.as_chunks::<4>().0 {
         match size.seen(effect(u32::from_le_bytes(*word))) {
             // The return address is in the register again, and no call is made any more.
             Effect::Call if epilogue.return_address.is_some() => return Next::Unknown,
             Effect::None | Effect::Call => {}
+            Effect::Branches(distance) => {
+                if distance > 0 {
+                    fork(at + distance, *epilogue);
+                }
+            }
             Effect::Moves(moved) | Effect::Stores { moved, .. } => epilogue.raise(moved),
             Effect::SetsFromFp(offset) => {
                 if !epilogue.rebase(Base::FramePointer, offset) {
@@ -49,7 +54,7 @@ mod tests {
         let text = format!(".arch armv8.5-a+pauth\n{text}");
         let code = crate::arch::assembled("aarch64-linux-gnu-", &text)?;
         let mut epilogue = Epilogue::default();
-        Some((follow(&code, &mut epilogue), epilogue))
+        Some((follow(&code, &mut epilogue, |_, _| {}), epilogue))
     }
 
     #[test]
@@ -100,6 +105,16 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn conditions_are_told_of_with_the_stack_as_it_is() {
+        let text = "0: add sp, sp, #16; b.ne 1f; cbnz w0, 0b; add sp, sp, #16; cbz x0, 1f; tbnz w1, #3, 2f; 2: nop; 1: br x0";
+        let Some(code) = crate::arch::assembled("aarch64-linux-gnu-", text) else { return };
+        let mut forks = Vec::new();
+        let fork = |to, epilogue: Epilogue| forks.push((to, epilogue.raised));
+        assert_eq!(follow(&code, &mut Epilogue::default(), fork), Next::Unknown);
+        assert_eq!(forks, [(28, 16), (28, 32), (24, 32)]);
     }
 
     #[test]

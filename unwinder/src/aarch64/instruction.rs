@@ -7,8 +7,10 @@ use crate::table::RegisterNumber;
 /// What an instruction does to the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// Nothing; or jumps if a condition holds, which it does not.
+    /// Nothing.
     None,
+    /// Jumps to so far behind its own beginning, if a condition holds.
+    Branches(i64),
     /// Moves the stack pointer up by so much.
     Moves(i64),
     /// Moves the stack pointer by what this register has: up, or else down.
@@ -109,6 +111,9 @@ pub(super) fn effect(word: u32) -> Effect {
             let mode = if field(11, 1) == 1 { 0b11 } else { 0b01 };
             access(field(22, 1) == 1, mode, signed(12, 9), [(word >> 24 == 0xf8).then(|| register(0)), None])
         }
+        // b.cond, cbz and cbnz; tbz and tbnz
+        0x54 | 0x34 | 0x35 | 0xb4 | 0xb5 => Effect::Branches(signed(5, 19) * 4),
+        0x36 | 0x37 | 0xb6 | 0xb7 => Effect::Branches(signed(5, 14) * 4),
         0x14..=0x17 => Effect::Jumps(signed(0, 26) * 4),
         0x94..=0x97 => Effect::Call,
         // blr and its like; ret, retaa, retab

@@ -108,8 +108,8 @@ impl Machine for Aarch64 {
         prologue::begins_function(before, code)
     }
 
-    fn epilogue(code: &[u8], epilogue: &mut Epilogue) -> Next {
-        epilogue::follow(code, epilogue)
+    fn epilogue(code: &[u8], epilogue: &mut Epilogue, fork: impl FnMut(i64, Epilogue)) -> Next {
+        epilogue::follow(code, epilogue, fork)
     }
 
     fn tail_jump(code: &[u8]) -> Option<i64> {

@@ -106,8 +106,8 @@ impl Machine for X86 {
         prologue::begins_function(before, code, Self::WORD)
     }
 
-    fn epilogue(code: &[u8], epilogue: &mut Epilogue) -> Next {
-        epilogue::follow(code, epilogue, Self::WORD)
+    fn epilogue(code: &[u8], epilogue: &mut Epilogue, fork: impl FnMut(i64, Epilogue)) -> Next {
+        epilogue::follow(code, epilogue, fork, Self::WORD)
     }
 
     fn tail_jump(code: &[u8]) -> Option<i64> {

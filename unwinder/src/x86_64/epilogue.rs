@@ -5,8 +5,13 @@ use super::instruction::{Instruction, LONGEST_INSTRUCTION, instruction};
 use crate::epilogue::{Base, Epilogue, Next};
 use crate::word::Word;
 
-/// What `code` does to the stack from its beginning on, and where it goes then.
-pub(crate) fn follow(code: &[u8], epilogue: &mut Epilogue, word: Word) -> Next {
+/// What `code` does to the stack from its beginning on, and where it goes then; `fork` is told of where it might go before.
+pub(crate) fn follow(
+    code: &[u8],
+    epilogue: &mut Epilogue,
+    mut fork: impl FnMut(i64, Epilogue),
+    word: Word,
+) -> Next {
     let slot = word.bytes() as i64;
     let mut at = 0;
     loop {
@@ -44,6 +49,11 @@ pub(crate) fn follow(code: &[u8], epilogue: &mut Epilogue, word: Word) -> Next {
                 epilogue.load_frame_pointer(0);
                 epilogue.raise(slot);
             }
+            Instruction::Branch(distance) => {
+                if distance > 0 {
+                    fork(at as i64 + distance, *epilogue);
+                }
+            }
             Instruction::Jump(distance) => return Next::Jumps(at as i64 + distance),
             Instruction::Return => {
                 epilogue.return_here();
@@ -62,7 +72,7 @@ mod tests {
     fn followed(text: &str) -> Option<(Next, Epilogue)> {
         let code = crate::arch::assembled("", text)?;
         let mut epilogue = Epilogue::default();
-        Some((follow(&code, &mut epilogue, Word::Eight), epilogue))
+        Some((follow(&code, &mut epilogue, |_, _| {}, Word::Eight), epilogue))
     }
 
     #[test]
@@ -79,6 +89,8 @@ mod tests {
             ("pop %rax; pop %r10; lea (%rsp,%r8,8), %rsp; push %r10; ret", 8, None),
             ("pop %rax; pop %rcx; lea (%rsp,%rdx,8), %rsp; push %rcx; ret", 8, None),
             ("pop %rax; pop %rcx; lea 8(%r15), %rsp; push %rcx; ret", 8, None),
+            ("pop %rax; pop %rcx; add %rbx, %rsp; push %rcx; ret", 8, None),
+            ("pop %rax; pop %r10; add %r9, %rsp; push %r10; ret", 8, None),
             (
                 "popq 0x108(%r13); vmovsd %xmm0, -8(%rbp); vfmadd132pd %zmm1, %zmm2, %zmm3; pop %rcx; ret",
                 16,
@@ -134,11 +146,22 @@ mod tests {
             "jmp *%rax; ret",
             "pop %rsp; ret",
             "pop %rbp; leave; ret",
+            "pop %rcx; add %rbx, %rsp; push %rdx; ret; .skip 16, 0x90",
         ] {
             let Some((next, _)) = followed(text) else { return };
             assert_eq!(next, Next::Unknown, "{text}");
         }
         assert_eq!(followed("pop %rbx; jmp .+0x1000").unwrap().0, Next::Jumps(1 + 0x1000));
+    }
+
+    #[test]
+    fn conditions_are_told_of_with_the_stack_as_it_is() {
+        let text = "0: pop %rax; jne 1f; jg 0b; pop %rcx; jrcxz 1f; loop 0b; 2: loop 3f; nop; 3: sub $24, %rsp; .skip 80, 0x90; 1: jmp *%rax; .skip 16";
+        let Some(code) = crate::arch::assembled("", text) else { return };
+        let mut forks = Vec::new();
+        let fork = |to, epilogue: Epilogue| forks.push((to, epilogue.raised.cast_signed()));
+        assert_eq!(follow(&code, &mut Epilogue::default(), fork, Word::Eight), Next::Unknown);
+        assert_eq!(forks, [(97, 8), (97, 16), (13, 16)]);
     }
 
     #[test]
@@ -148,7 +171,7 @@ mod tests {
         };
         for length in 1..code.len() {
             let mut epilogue = Epilogue::default();
-            let next = follow(&code[..length], &mut epilogue, Word::Eight);
+            let next = follow(&code[..length], &mut epilogue, |_, _| {}, Word::Eight);
             let (at, raised) = match length {
                 ..11 => (1, 8),
                 11 => (11, 8),
@@ -156,6 +179,6 @@ mod tests {
             };
             assert_eq!((next, epilogue.raised), (Next::Jumps(at), raised), "{length} bytes");
         }
-        assert_eq!(follow(&[], &mut Epilogue::default(), Word::Eight), Next::Unknown);
+        assert_eq!(follow(&[], &mut Epilogue::default(), |_, _| {}, Word::Eight), Next::Unknown);
     }
 }

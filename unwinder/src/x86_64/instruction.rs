@@ -9,8 +9,10 @@ pub(super) const LONGEST_INSTRUCTION: usize = 15;
 /// What an instruction does to the stack, and whether another follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Instruction {
-    /// Nothing; or jumps if a condition holds, which it does not.
+    /// Nothing.
     Other,
+    /// Jumps to so far behind its end, if a condition holds.
+    Branch(i64),
     /// A register.
     Push {
         bp: bool,
@@ -39,7 +41,7 @@ pub(super) enum Instruction {
 /// The length of the instruction that `code` begins with, and what it does. The length may be more than `code` has.
 pub(super) fn instruction(code: &[u8], word: Word) -> Option<(usize, Instruction)> {
     use Instruction::{
-        Call, Jump, Leave, LoadsBp, Moves, Other, Pop, Push, PushOther, Return, SavesBp, SetsFromBp,
+        Branch, Call, Jump, Leave, LoadsBp, Moves, Other, Pop, Push, PushOther, Return, SavesBp, SetsFromBp,
     };
 
     let is_long = word == Word::Eight;
@@ -118,9 +120,12 @@ pub(super) fn instruction(code: &[u8], word: Word) -> Option<(usize, Instruction
         0xff if group == 2 => (operand(rest)?, Call),
         0xe9 => (4, Jump(long(0)?)),
         0xeb => (1, Jump(byte(0)?)),
+        // jcc; loop, loopne, loope and jrcxz
+        0x0f if (0x80..=0x8f).contains(rest.first()?) => (5, Branch(long(1)?)),
+        0x70..=0x7f | 0xe0..=0xe3 => (1, Branch(byte(0)?)),
         0x0f => (1 + after_0f(rest)?, Other),
-        // Jumps if a condition holds; mov and test of one byte
-        0x70..=0x7f | 0xb0..=0xb7 | 0xa8 => (1, Other),
+        // mov and test of one byte
+        0xb0..=0xb7 | 0xa8 => (1, Other),
         0xb8..=0xbf => (if w { 8 } else { number }, Other),
         0x80 | 0x83 | 0xc0 | 0xc1 | 0xc6 | 0x6b => (operand(rest)? + 1, Other),
         0x81 | 0xc7 | 0x69 => (operand(rest)? + number, Other),
@@ -177,7 +182,6 @@ pub(super) fn sets_sp(code: &[u8], word: Word) -> Option<usize> {
 fn after_0f(code: &[u8]) -> Option<usize> {
     let operands = code.get(1..)?;
     match *code.first()? {
-        0x80..=0x8f => Some(4),
         // syscall, cpuid, bswap
         0x05 | 0xa2 | 0xc8..=0xcf => Some(0),
         0x38 => Some(1 + operand(operands.get(1..)?)?),
@@ -212,15 +216,18 @@ fn vector(code: &[u8], is_long: bool) -> Option<usize> {
     Some(prefix + 1 + behind)
 }
 
-/// The length of the instructions by which V8's code returns past arguments whose number is in a register, or is known
-/// by one that points behind them: `pop %a; lea (%rsp,%n,8), %rsp; push %a; ret`
+/// The length of the instructions by which V8's code returns past arguments whose number or size is in a register, or is
+/// known by one that points behind them: `pop %a; lea (%rsp,%n,8), %rsp; push %a; ret`, or with `add %n, %rsp`
 fn return_past_arguments(code: &[u8]) -> Option<usize> {
     let rex = usize::from(*code.first()? == 0x41);
     let pop = *code.get(rex).filter(|opcode| matches!(opcode, 0x58..=0x5f))?;
     let lea = code.get(rex + 1..)?;
-    let [0x48..=0x4b, 0x8d, operands @ ..] = lea else { return None };
-    let to_sp = operands.first()? & 0x38 == 0x20;
-    let length = 2 + operand(operands)?;
+    let (to_sp, length) = match lea {
+        [0x48..=0x4b, 0x8d, operands @ ..] => (operands.first()? & 0x38 == 0x20, 2 + operand(operands)?),
+        [0x48 | 0x49, 0x03, modrm, ..] => (modrm & 0xf8 == 0xe0, 3),
+        [0x48 | 0x4c, 0x01, modrm, ..] => (modrm & 0xc7 == 0xc4, 3),
+        _ => return None,
+    };
     let push = lea.get(length..)?.strip_prefix(code.get(..rex)?)?;
     let is_return = to_sp && push.starts_with(&[pop - 8, 0xc3]);
     is_return.then_some(rex + 1 + length + rex + 2)
@@ -288,6 +295,9 @@ mod tests {
                 Instruction::SetsFromBp(_) => text.contains(bp) && text.ends_with(sp),
                 Instruction::Leave => name == "leave",
                 Instruction::Call => name == "call",
+                Instruction::Branch(_) => {
+                    name != "jmp" && (name.starts_with('j') || name.starts_with("loop"))
+                }
                 Instruction::Jump(_) => name == "jmp",
                 Instruction::Return => name == "ret",
                 Instruction::Other => {
