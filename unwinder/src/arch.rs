@@ -144,15 +144,9 @@ pub(crate) trait Core: Copy + Debug + Eq {
     /// The caller that the `word` in a `slot` of the stack leads to, if that is this function's return address.
     fn by_slot<M: StackMemory>(self, slot: u64, word: u64, stack: &M) -> Option<Self>;
 
-    /// The same, where the function is known to have begun with `prologue`: with the stack pointer `entry` at its first
-    /// instruction.
-    fn by_prologue<M: StackMemory>(
-        self,
-        word: u64,
-        entry: u64,
-        prologue: Prologue,
-        stack: &M,
-    ) -> Option<Self>;
+    /// The same, where the stack pointer is known to have been `entry` at the function's first instruction, and what the
+    /// frame pointer was then.
+    fn returned(self, word: u64, entry: u64, frame_pointer: u64) -> Option<Self>;
 
     /// The address that a word on the stack is, if it is a return address.
     fn return_address(self, word: u64) -> u64;

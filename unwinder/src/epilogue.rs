@@ -116,7 +116,7 @@ impl Epilogue {
             None => in_register?,
         };
         let entry = word.wrap(base.wrapping_add(self.raised));
-        let caller = core.by_prologue(returned_to, entry, self.as_prologue(), stack)?;
+        let caller = self.as_prologue().caller(core, returned_to, entry, word, stack)?;
         let grew = caller.sp() > core.sp() || self.return_address.is_none() && caller.sp() == core.sp();
         grew.then_some((returned_to, caller))
     }
@@ -160,18 +160,21 @@ impl ShortEpilogue {
         u32::try_from(bits).ok().map(ShortEpilogue)
     }
 
-    #[inline]
-    pub(crate) fn epilogue(self, word: Word) -> Epilogue {
+    /// As [`Epilogue::caller`] finds it.
+    #[allow(clippy::inline_always, reason = "a call would take a third of a guessed step")]
+    #[inline(always)]
+    pub(crate) fn caller<C: Core, M: StackMemory>(self, core: C, word: Word, stack: &M) -> Option<C> {
         let bits = u64::from(self.0);
-        let raised = (bits >> 1 & 0x7fff) * word.bytes();
-        let place = |below: u64| raised.wrapping_sub(below * word.bytes());
-        let frame_pointer = bits >> 24;
-        Epilogue {
-            base: if bits & 1 == 0 { Base::StackPointer } else { Base::FramePointer },
-            raised,
-            return_address: Some(place(bits >> 16 & 0xff)),
-            frame_pointer: (frame_pointer != Self::UNCHANGED).then(|| place(frame_pointer)),
-        }
+        let from = if bits & 1 == 0 { core.sp() } else { core.frame_pointer() };
+        let entry = word.wrap(from.wrapping_add((bits >> 1 & 0x7fff) * word.bytes()));
+        let saved = |below| word.read(stack, word.wrap(entry.wrapping_sub(below * word.bytes()))).ok();
+        let returned_to = saved(bits >> 16 & 0xff)?;
+        let frame_pointer = match bits >> 24 {
+            Self::UNCHANGED => core.frame_pointer(),
+            below => saved(below)?,
+        };
+        let caller = core.returned(returned_to, entry, frame_pointer)?;
+        (caller.sp() > core.sp()).then_some(caller)
     }
 }
 
@@ -213,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_what_was_put_in() {
+    fn the_short_form_leads_to_the_same_caller() {
         let leave =
             Epilogue { base: Base::FramePointer, raised: 8, return_address: Some(8), frame_pointer: Some(0) };
         let pops = Epilogue {
@@ -224,10 +227,24 @@ mod tests {
         };
         let record = Epilogue { raised: 32, return_address: Some(8), frame_pointer: Some(0), ..pops };
         let large = Epilogue { raised: 8 * 0x7fff, return_address: Some(8 * 0x7fff), ..pops };
+        let words: Vec<u8> = (1..0x9000_u64).flat_map(|word| (0x1_0000 + word).to_le_bytes()).collect();
+        let stack = CopiedStack::new(0x7000, &words, 0);
+        let mut registers = [0; 16];
+        // rbp and rsp
+        [registers[6], registers[7]] = [0x7100, 0x7008];
+        let core = x86_64::Registers::new(0x1000, registers).core();
         for epilogue in [leave, pops, record, large] {
+            let (_, caller) = epilogue.caller(core, None, Word::Eight, &stack).unwrap();
             let short = ShortEpilogue::of(&epilogue, Word::Eight).unwrap();
-            assert_eq!(short.epilogue(Word::Eight), epilogue);
+            assert_eq!(short.caller(core, Word::Eight, &stack), Some(caller), "{epilogue:?}");
         }
+        [registers[6], registers[7]] = [0x7100, 0x9000];
+        let core = x86_64::Registers::new(0x1000, registers).core();
+        let short = ShortEpilogue::of(&leave, Word::Eight).unwrap();
+        assert_eq!(
+            (leave.caller(core, None, Word::Eight, &stack), short.caller(core, Word::Eight, &stack)),
+            (None, None)
+        );
     }
 
     #[test]

@@ -179,7 +179,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
             }
             Site::Direct(_) | Site::Indirect | Site::SignalReturn => Evidence::Frame,
         };
-        Some((evidence, self.core.by_prologue(word, entry, prologue, self.stack)?))
+        Some((evidence, prologue.caller(self.core, word, entry, A::WORD, self.stack)?))
     }
 
     /// The frame pointer's caller.
@@ -272,7 +272,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
         otherwise: impl FnOnce() -> Option<A::Core>,
     ) -> Option<(Evidence, A::Core)> {
         let core = match finding.begun {
-            Some((entry, prologue)) => self.core.by_prologue(word, entry, prologue, self.stack),
+            Some((entry, prologue)) => prologue.caller(self.core, word, entry, A::WORD, self.stack),
             None => otherwise(),
         };
         Some((finding.evidence, core?))

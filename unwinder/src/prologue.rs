@@ -1,6 +1,7 @@
 //! What a function's first instructions do to the stack, which says where the caller is found while the function runs.
 
 use crate::StackMemory;
+use crate::arch::Core;
 use crate::word::Word;
 
 /// Bytes of a function that are looked at.
@@ -26,18 +27,20 @@ impl Prologue {
         Some(word.wrap(slot.wrapping_add(self.return_address?)))
     }
 
-    /// The caller's frame pointer, with the stack pointer at `entry` at the first instruction and `current` in the register.
-    pub(crate) fn callers_frame_pointer(
+    /// The caller, with the stack pointer at `entry` at the first instruction, and `word` for its return address.
+    pub(crate) fn caller<C: Core>(
         &self,
+        core: C,
+        word: u64,
         entry: u64,
-        current: u64,
-        word: Word,
+        size: Word,
         stack: &impl StackMemory,
-    ) -> Option<u64> {
-        match self.frame_pointer {
-            Some(below) => word.read(stack, word.wrap(entry.wrapping_sub(below))).ok(),
-            None => Some(current),
-        }
+    ) -> Option<C> {
+        let frame_pointer = match self.frame_pointer {
+            Some(below) => size.read(stack, size.wrap(entry.wrapping_sub(below))).ok()?,
+            None => core.frame_pointer(),
+        };
+        core.returned(word, entry, frame_pointer)
     }
 
     /// Where the stack pointer was at the first instruction, if `slot` has the return address of the frame record that the

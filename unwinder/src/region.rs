@@ -55,10 +55,23 @@ impl Region {
         self
     }
 
-    /// The cache's key of an address in this region.
+    /// Whether its addresses have keys.
     #[inline]
-    pub(crate) fn key(&self, address: u64) -> Option<CacheKey> {
-        self.key.is_one().then(|| self.key.advanced(address.wrapping_sub(self.start)))
+    pub(crate) fn has_keys(&self) -> bool {
+        self.key.is_one()
+    }
+
+    /// This region, or, if its addresses have no keys, one that is as much mapped and contains nothing: whoever asks what
+    /// contains an address need not ask for its key, too.
+    #[inline]
+    pub(crate) fn emptied_without_keys(self) -> Self {
+        if self.has_keys() { self } else { Region { length: 0, ..self } }
+    }
+
+    /// The cache's key of an address in this region, which has keys.
+    #[inline]
+    pub(crate) fn key(&self, address: u64) -> CacheKey {
+        self.key.advanced(address.wrapping_sub(self.start))
     }
 }
 

@@ -299,8 +299,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         if at.frame_pointer() == 0 {
             return None;
         }
-        let (_, caller) = epilogue.epilogue(A::WORD).caller(at, None, A::WORD, self.stack)?;
-        Some(caller)
+        epilogue.caller(at, A::WORD, self.stack)
     }
 
     /// Restores every register. The first `visited` frames were handed out before.
@@ -339,14 +338,14 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
     }
 
     /// The rule of a frame, [`Rule::Missing`] where neither a table nor code says anything.
-    #[inline(never)]
+    #[inline]
     fn rule_of(&mut self, frame: Frame) -> RuleOf<A> {
         let mut region = self.place.region;
         let key = self.key_at(&mut region, frame.lookup_address());
         self.place = Place { region, slot: Slot::EMPTY };
         let is_behind_call = frame.kind == FrameKind::ReturnAddress;
         let Some(key) = key.filter(|key| is_behind_call || !key.is_of_code()) else { return Rule::Missing };
-        let (rule, slot) = self.looked_up(key, frame.address, frame.kind);
+        let (rule, slot) = self.cache.known(key).unwrap_or_else(|| self.computed(key, frame));
         if !is_behind_call && matches!(rule, Rule::Guessed(_) | Rule::Interrupted) {
             return compiled_rule(self.space, frame.address, key).unwrap_or(Rule::Missing);
         }
@@ -368,14 +367,18 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         rule
     }
 
-    /// The cache's key of an address, which `region` contains then.
+    /// The cache's key of an address, which `region` contains then; if there is one.
     #[allow(clippy::inline_always, reason = "as above")]
     #[inline(always)]
     fn key_at(&mut self, region: &mut Region, address: u64) -> Option<CacheKey> {
         if !region.contains(address) {
-            *region = self.memory.region(self.space, self.generation, address);
+            let found = self.memory.region(self.space, self.generation, address);
+            *region = found.emptied_without_keys();
+            if !found.has_keys() {
+                return None;
+            }
         }
-        region.key(address)
+        Some(region.key(address))
     }
 
     /// The rule of a frame, whose key this is, and where in the cache it is.
@@ -510,5 +513,5 @@ fn compiled_rule<A: Architecture, S: AddressSpace<A>>(
 ) -> Option<RuleOf<A>> {
     let found = region::find(space, address);
     let Some((table, bias)) = found.table else { return key.is_of_code().then_some(Rule::Missing) };
-    (found.region.key(address) == Some(key)).then(|| table.rule(address.wrapping_sub(bias)))
+    (found.region.key(address) == key).then(|| table.rule(address.wrapping_sub(bias)))
 }

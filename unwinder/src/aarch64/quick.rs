@@ -3,7 +3,6 @@
 
 use super::registers::ReturnAddressMask;
 use super::rule::{Base, Quick};
-use crate::prologue::Prologue;
 use crate::word::Word;
 use crate::{StackMemory, StopReason, arch};
 
@@ -93,15 +92,9 @@ impl arch::Core for Core {
         Some(self.guessed(word, sp, fp.unwrap_or(self.fp), false))
     }
 
-    /// `(pc, sp, x29) = (word, entry, *(entry - n) or x29)`
-    fn by_prologue<M: StackMemory>(
-        self,
-        word: u64,
-        entry: u64,
-        prologue: Prologue,
-        stack: &M,
-    ) -> Option<Core> {
-        let fp = prologue.callers_frame_pointer(entry, self.fp, Word::Eight, stack)?;
+    /// `(pc, sp, x29) = (word, entry, x29)`
+    #[inline]
+    fn returned(self, word: u64, entry: u64, fp: u64) -> Option<Core> {
         Some(self.guessed(word, entry, fp, true))
     }
 

@@ -6,7 +6,6 @@ use std::marker::PhantomData;
 
 use super::rule::{Quick, SavedBase};
 use crate::arch::{self, Machine};
-use crate::prologue::Prologue;
 use crate::{StackMemory, StopReason};
 
 /// The registers that a quick walk follows, on an architecture with the words of `A`, whose size is `w` below.
@@ -80,6 +79,7 @@ impl<A: Machine> arch::Core for Core<A> {
         self.sp
     }
 
+    #[inline]
     fn frame_pointer(self) -> u64 {
         self.bp
     }
@@ -126,15 +126,9 @@ impl<A: Machine> arch::Core for Core<A> {
         Some(Core::new(word, sp, bp.unwrap_or(self.bp)))
     }
 
-    /// `(ip, sp, bp) = (word, entry + w, *(entry - n) or bp)`
-    fn by_prologue<M: StackMemory>(
-        self,
-        word: u64,
-        entry: u64,
-        prologue: Prologue,
-        stack: &M,
-    ) -> Option<Self> {
-        let bp = prologue.callers_frame_pointer(entry, self.bp, A::WORD, stack)?;
+    /// `(ip, sp, bp) = (word, entry + w, bp)`
+    #[inline]
+    fn returned(self, word: u64, entry: u64, bp: u64) -> Option<Self> {
         Some(Core::new(word, A::WORD.above(entry, 1)?, bp))
     }
 
