@@ -7,8 +7,10 @@
 //!    them;
 //! 2. `times`: nanoseconds a frame, hot (all rules compiled and cached) and on a first pass (nothing compiled, caches empty; the
 //!    compilation counts), over the stacks that both walk alike;
-//! 3. `guesses`: how often a guessed caller is the one that the witness saw, where files are taken for ones without unwind information;
-//! 4. `files`: how fast tables are made of large files, and how large they are.
+//! 3. `together`: one unwinder for all programs, stack by stack in turns, as a recording of a machine has it: what its caches
+//!    are sized by, for what they don't have begins with looking for a mapping;
+//! 4. `guesses`: how often a guessed caller is the one that the witness saw, where files are taken for ones without unwind information;
+//! 5. `files`: how fast tables are made of large files, and how large they are.
 
 #![allow(clippy::unwrap_used, reason = "a failed step of a bench should stop it")]
 
@@ -17,13 +19,15 @@ mod clock;
 mod corpus;
 mod framehop_peer;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::env;
 use std::hint::black_box;
+use std::num::NonZeroU64;
 
 use unwinder::aarch64::Aarch64;
 use unwinder::x86::X86;
-use unwinder::{StopReason, UnwindTable, Unwinder};
+use unwinder::{AddressSpace, Mapping, StopReason, UnwindTable, Unwinder};
 
 use corpus::{Captured, Module, Platform, Run, Space, saved};
 use framehop_peer::Peer;
@@ -66,7 +70,7 @@ const X86_PROGRAMS: [Program; 5] = [
 ];
 
 /// What can be asked for by name, beside a corpus.
-const SECTIONS: [&str; 4] = ["ends", "times", "guesses", "files"];
+const SECTIONS: [&str; 5] = ["ends", "times", "together", "guesses", "files"];
 
 fn main() {
     // Cargo passes `--bench` on.
@@ -79,6 +83,7 @@ fn main() {
         match section {
             "ends" => completeness(&corpora),
             "times" => times(&corpora),
+            "together" => together(&corpora),
             "guesses" => guesses(&corpora, |name| is_asked(name, &names)),
             _ => files(),
         }
@@ -194,6 +199,49 @@ fn times(corpora: &[Corpus]) {
         (sum / logarithms.len() as f64).exp()
     };
     println!("{:12} {:>31} {:5.2}   {:>19} {:5.2}", "mean ratio", "", mean(0), "", mean(1));
+}
+
+/// An address space that counts what its caller's caches did not have.
+struct Counting<'a> {
+    space: &'a Space,
+    lookups: &'a Cell<u64>,
+}
+
+impl AddressSpace for Counting<'_> {
+    fn lookup(&self, address: u64) -> Option<Mapping<'_>> {
+        self.lookups.set(self.lookups.get() + 1);
+        self.space.lookup(address)
+    }
+
+    fn generation(&self) -> Option<NonZeroU64> {
+        self.space.generation()
+    }
+
+    fn code(&self, address: u64, buffer: &mut [u8]) -> usize {
+        self.space.code(address, buffer)
+    }
+}
+
+fn together(corpora: &[Corpus]) {
+    let runs: Vec<&Run> = corpora.iter().flat_map(|corpus| &corpus.runs).collect();
+    let most = runs.iter().map(|run| run.stacks.len()).max().unwrap_or_default();
+    let (lookups, mut frames) = (Cell::new(0), 0_u64);
+    let mut unwinder = Unwinder::with_depth_limit(DEPTH_LIMIT);
+    let mut pass = || {
+        for turn in 0..most {
+            for run in &runs {
+                let Some(stack) = run.stacks.get(turn) else { continue };
+                let space = Counting { space: &run.space, lookups: &lookups };
+                unwinder.unwind(&space, &stack.registers, &stack.copy(), |_| frames += 1);
+            }
+        }
+    };
+    pass();
+    lookups.set(0);
+    pass();
+    println!("\nAll programs in turns, one unwinder");
+    let share = 1000.0 * lookups.get() as f64 / (frames / 2) as f64;
+    println!("{} programs, {} frames, of 1000 of which {share:.1} ask for a mapping", runs.len(), frames / 2);
 }
 
 /// The stacks of one run that both walk alike: the run with most of them.

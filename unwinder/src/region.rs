@@ -97,7 +97,7 @@ pub(crate) fn find<A: Architecture, S: AddressSpace<A>>(space: &S, address: u64)
     Found { region, table: Some((table, mapping.bias)) }
 }
 
-const MEMORY: usize = 128;
+const MEMORY: usize = 512;
 const SPACES: usize = 64;
 
 /// Regions of earlier walks, by address space and 64 KiB of code.
@@ -199,6 +199,6 @@ impl RegionMemory {
     #[inline]
     fn entry(&mut self, generation: u64, address: u64) -> &mut (u64, Region) {
         let mixed = (address >> 16 ^ generation.rotate_left(32)).wrapping_mul(MIXER);
-        &mut self.entries[(mixed >> 57) as usize % MEMORY]
+        &mut self.entries[(mixed >> 55) as usize % MEMORY]
     }
 }
