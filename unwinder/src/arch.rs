@@ -58,6 +58,11 @@ pub(crate) trait Machine: Copy + Debug + Eq + 'static {
     /// The quick form of a rule with a usable CFA and return address, if it has one.
     fn quick(rule: &RuleView<'_>) -> Option<Self::Quick>;
 
+    /// How far above the CFA of a rule the caller's stack pointer is, which it should not be.
+    fn uncounted(_rule: &RuleView<'_>) -> i32 {
+        0
+    }
+
     /// Sets the instruction pointer of a caller whose other registers are set already. `found` is what the rule of the
     /// return address gave, if there is one. `None` where there is no way back.
     fn return_to(caller: &mut Self::Values, found: Option<u64>, traits: Traits) -> Option<()>;

@@ -35,7 +35,7 @@ impl<A: Architecture, M: StackMemory> GeneralStep<'_, A, M> {
             CfaRule::Expression(span) => self.evaluate(span.bytes(rule.section), None)?,
         };
         let mut caller = *self.registers;
-        caller.set(A::SP, cfa);
+        caller.set(A::SP, A::WORD.offset(cfa, A::uncounted(rule).into()));
         let mut return_address = None;
         for saved in rule.saved {
             let is_return_address = saved.register() == rule.traits.return_address;

@@ -1,7 +1,8 @@
 //! `cargo xtask fixtures`: saved samples of real programs, and what a witness says their stacks are.
 //!
 //! In: names of programs, or none for all; `xtask/fixtures/` has their sources. Out: `target/fixtures/NAME.gz`, whose
-//! format `sample.py` describes, and the files that were mapped, in `target/fixtures/files/`. The replay test and the
+//! format `sample.py` describes, and the files that were mapped, in the folder `files` beside it. Programs for aarch64 have
+//! `aarch64/` before their names; an emulator runs them. The replay test and the
 //! bench of the unwinder read them. With `--commit` also the part of them that is in the repository:
 //! `unwinder/tests/replay/corpus`.
 
@@ -39,9 +40,6 @@ pub(crate) fn fixtures(workspace: &Workspace, names: &[String], commit: bool) ->
         folder: workspace.join("target/fixtures"),
         programs: env::temp_dir().join("collector-fixtures"),
     };
-    for folder in [&studio.folder.join("files"), &studio.programs] {
-        fs::create_dir_all(folder).with_context(|| format!("{} can't be made", folder.display()))?;
-    }
     for program in
         PROGRAMS.iter().filter(|program| names.is_empty() || names.iter().any(|n| n == program.name))
     {
@@ -63,9 +61,14 @@ struct Studio {
 
 impl Studio {
     fn sample(&self, program: &Program) -> Result<()> {
+        let files = self.folder.join(program.name).with_file_name("files");
+        for folder in [Some(&*files), self.programs.join(program.name).parent()].into_iter().flatten() {
+            fs::create_dir_all(folder).with_context(|| format!("{} can't be made", folder.display()))?;
+        }
         let command = self.build(program)?;
         let plan = program.plan(&command, &self.folder);
-        let mut gdb = toolchain::undisturbed("gdb");
+        let mut gdb =
+            toolchain::undisturbed(if program.emulator.is_some() { "gdb-multiarch" } else { "gdb" });
         gdb.args(["-batch", "-nx", "-x"]).arg(self.sources.join("sample.py"));
         // Programs write what they like to the folder that they run in.
         gdb.env("SAMPLE", plan).current_dir(&self.programs);

@@ -5,10 +5,16 @@ use super::instruction::{Effect, Size, effect};
 use super::{FP, LR};
 use crate::epilogue::{Base, Epilogue, Next};
 
+/// What the first entry of a linkage table pushes for the runtime linker, `x30` above: 16 bytes.
+const PUSHED_FOR_LINKER: i64 = 16;
+/// It alone ends with so many of these, for it is longer than the others.
+const PADDING: [[u8; 4]; 3] = [0xd503_201f_u32.to_le_bytes(); 3];
+
 /// What `code` does to the stack from its beginning on, and where it goes then; `fork` is told of where it might go before.
 pub(super) fn follow(code: &[u8], epilogue: &mut Epilogue, mut fork: impl FnMut(i64, Epilogue)) -> Next {
     let (mut at, mut size) = (0, Size::default());
-    for word in code.as_chunks::<4>().0 {
+    let words = code.as_chunks::<4>().0;
+    for (index, word) in words.iter().enumerate() {
         match size.seen(effect(u32::from_le_bytes(*word))) {
             // The return address is in the register again, and no call is made any more.
             Effect::Call if epilogue.return_address.is_some() => return Next::Unknown,
@@ -38,6 +44,17 @@ pub(super) fn follow(code: &[u8], epilogue: &mut Epilogue, mut fork: impl FnMut(
             }
             Effect::Jumps(distance) => return Next::Jumps(at + distance),
             Effect::Returns => return Next::Returns,
+            Effect::HandsOn => {
+                let is_first_entry = words.get(index + 1..).is_some_and(|rest| rest.starts_with(&PADDING));
+                if is_first_entry && epilogue.raised == 0 {
+                    epilogue.return_address =
+                        Some(epilogue.raised.wrapping_add_signed(PUSHED_FOR_LINKER - 8));
+                }
+                if is_first_entry {
+                    epilogue.raise(PUSHED_FOR_LINKER);
+                }
+                return Next::Returns;
+            }
             _ => return Next::Unknown,
         }
         at += 4;
@@ -115,6 +132,30 @@ mod tests {
         let fork = |to, epilogue: Epilogue| forks.push((to, epilogue.raised));
         assert_eq!(follow(&code, &mut Epilogue::default(), fork), Next::Unknown);
         assert_eq!(forks, [(28, 16), (28, 32), (24, 32)]);
+    }
+
+    #[test]
+    fn entries_of_linkage_tables_return_to_who_called_them() {
+        // As GNU ld makes them: the first, and another.
+        let first =
+            "stp x16, x30, [sp, #-16]!; adrp x16, .; ldr x17, [x16, #4088]; add x16, x16, #0xff8; br x17";
+        let cases = [
+            (first, 0, 0, None),
+            (first, 1, 16, Some(8)),
+            (first, 4, 16, Some(8)),
+            ("adrp x16, .; ldr x17, [x16, #8]; add x16, x16, #8; br x17", 0, 0, None),
+            ("adrp x16, .; ldr x17, [x16, #8]; add x16, x16, #8; br x17", 3, 0, None),
+            ("bti c; adrp x16, .; ldr x17, [x16, #8]; add x16, x16, #8; autia1716; br x17", 0, 0, None),
+        ];
+        for (entry, executed, raised, return_address) in cases {
+            let behind =
+                if entry == first { "; nop; nop; nop" } else { "; adrp x16, .; ldr x17, [x16, #16]" };
+            let rest: Vec<&str> = entry.split("; ").skip(executed).collect();
+            let text = rest.join("; ") + behind;
+            let Some(found) = followed(&text) else { return };
+            let epilogue = Epilogue { raised, return_address, ..Epilogue::default() };
+            assert_eq!(found, (Next::Returns, epilogue), "{text}");
+        }
     }
 
     #[test]

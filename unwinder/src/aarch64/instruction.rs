@@ -41,6 +41,9 @@ pub(super) enum Effect {
     /// Jumps on to so far behind its own beginning.
     Jumps(i64),
     Returns,
+    /// Hands on to another function, which returns for this one: as entries of linkage tables do, and calls in place of a
+    /// return.
+    HandsOn,
     /// Goes elsewhere, or moves the stack pointer in a way that it does not tell.
     Unknown,
 }
@@ -119,6 +122,8 @@ pub(super) fn effect(word: u32) -> Effect {
         // blr and its like; ret, retaa, retab
         0xd6 | 0xd7 if field(21, 3) == 0b001 => Effect::Call,
         0xd6 if matches!(word, 0xd65f_03c0 | 0xd65f_0bff | 0xd65f_0fff) => Effect::Returns,
+        // br x17, which is no jump within a function: that register is the linker's (AAPCS64, section 6.1.1).
+        0xd6 if word == 0xd61f_0220 => Effect::HandsOn,
         // br and its like, brk
         0xd6 | 0xd7 => Effect::Unknown,
         0xd4 if field(21, 3) == 0b001 => Effect::Unknown,

@@ -64,6 +64,10 @@ impl Machine for Aarch64 {
         rule::Quick::of(rule)
     }
 
+    fn uncounted(rule: &RuleView<'_>) -> i32 {
+        rule::uncounted(rule)
+    }
+
     fn return_to(caller: &mut Values, found: Option<u64>, traits: Traits) -> Option<()> {
         general::return_to(caller, found, traits)
     }

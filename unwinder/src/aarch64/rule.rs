@@ -21,11 +21,13 @@ impl Slot {
         (self.0 != 0).then(|| u64::from(self.0) * 8)
     }
 
-    fn of(rule: RegisterRule) -> Option<Self> {
+    /// `raised` is by how much the CFA is above the rule's.
+    fn of(rule: RegisterRule, raised: i32) -> Option<Self> {
         match rule {
             RegisterRule::Unspecified => Some(Slot(0)),
-            RegisterRule::Offset(offset) if offset < 0 && offset % 8 == 0 => {
-                u16::try_from(offset.unsigned_abs() / 8).ok().map(Slot)
+            RegisterRule::Offset(offset) => {
+                let below = raised.checked_sub(offset).filter(|below| *below > 0 && below % 8 == 0)?;
+                u16::try_from(below / 8).ok().map(Slot)
             }
             _ => None,
         }
@@ -49,11 +51,13 @@ impl Quick {
     pub(super) fn of(rule: &RuleView<'_>) -> Option<Quick> {
         let CfaRule::RegisterOffset { register, offset } = rule.cfa else { return None };
         let base = base(register)?;
+        let raised = uncounted(rule);
+        let offset = offset.checked_add(raised)?;
         let offset = (offset % 16 == 0).then(|| u16::try_from(offset / 16).ok())??;
         if rule.traits.return_address != LR || rule.register(SP) != RegisterRule::Unspecified {
             return None;
         }
-        let (frame, link) = (Slot::of(rule.register(FP))?, Slot::of(rule.register(LR))?);
+        let (frame, link) = (Slot::of(rule.register(FP), raised)?, Slot::of(rule.register(LR), raised)?);
         Some(Quick { base, signed: rule.traits.signed, offset, frame, link })
     }
 
@@ -67,6 +71,19 @@ impl Quick {
     #[inline]
     pub(super) fn has_record(self) -> bool {
         self.link.0 != 0 && self.frame.0 == self.link.0.wrapping_add(1)
+    }
+}
+
+/// How far above a rule's CFA the stack pointer of the caller is, if the return address is above it, too: glibc's
+/// `_dl_runtime_resolve` does not count the 16 bytes that the linkage table pushed.
+pub(super) fn uncounted(rule: &RuleView<'_>) -> i32 {
+    match (rule.cfa, rule.register(LR)) {
+        (CfaRule::RegisterOffset { register, offset: 0.. }, RegisterRule::Offset(offset @ 0..))
+            if base(register).is_some() =>
+        {
+            offset.checked_add(8 + 15).map_or(0, |end| end & !15)
+        }
+        _ => 0,
     }
 }
 

@@ -21,6 +21,9 @@ pub(crate) trait Platform: Architecture {
     /// Where programs that are not static find their interpreter and libraries, if that needs to be said.
     const DYNAMIC: &[&str] = &[];
 
+    /// The folder of fixtures that has those for it.
+    const FIXTURES: &str;
+
     /// `capture.h`'s registers.
     fn registers(words: &mut Words<'_>) -> Registers<Self>;
 
@@ -46,6 +49,7 @@ impl Platform for X86_64 {
     const PREFIX: &str = "x86_64-linux-gnu-";
     const IS_NATIVE: bool = cfg!(target_arch = "x86_64");
     const EMULATOR: &[&str] = &[];
+    const FIXTURES: &str = "";
 
     fn registers(words: &mut Words<'_>) -> x86_64::Registers {
         x86_64::Registers::new(words.word(), std::array::from_fn(|_| words.word()))
@@ -62,6 +66,7 @@ impl Platform for X86 {
         "-Wl,--dynamic-linker=/usr/i686-linux-gnu/lib/ld-linux.so.2",
         "-Wl,--disable-new-dtags,-rpath,/usr/i686-linux-gnu/lib",
     ];
+    const FIXTURES: &str = "x86";
 
     fn registers(words: &mut Words<'_>) -> x86::Registers {
         let mut word = || u32::try_from(words.word()).expect("a register of 32 bits");
@@ -74,6 +79,7 @@ impl Platform for Aarch64 {
     const PREFIX: &str = "aarch64-linux-gnu-";
     const IS_NATIVE: bool = false;
     const EMULATOR: &[&str] = &["qemu-aarch64-static", "-cpu", "max", "-L", "/usr/aarch64-linux-gnu"];
+    const FIXTURES: &str = "aarch64";
 
     fn registers(words: &mut Words<'_>) -> aarch64::Registers {
         let pc = words.word();

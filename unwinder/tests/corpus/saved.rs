@@ -7,22 +7,24 @@ use std::sync::Arc;
 
 use flate2::read::GzDecoder;
 use unwinder::UnwindTable;
+use unwinder::x86_64::X86_64;
 
-use super::{Captured, Module, Run, Space, Words, captured, svma_of_offset};
+use super::{Captured, Module, Platform, Run, Space, Words, captured, svma_of_offset};
 
 /// The samples of one program, in runs of the same mappings.
 #[derive(Debug)]
-pub(crate) struct Fixture {
+pub(crate) struct Fixture<A: Platform = X86_64> {
+    /// With the folder before it that the architecture's are in.
     pub(crate) name: String,
     /// What the stacks' chains are from.
     pub(crate) witness: String,
-    pub(crate) runs: Vec<Run>,
+    pub(crate) runs: Vec<Run<A>>,
     /// Functions that were compiled while the program ran, by address and size; of two with one address the newer.
     names: BTreeMap<u64, (u64, String)>,
 }
 
-impl Fixture {
-    pub(crate) fn stacks(&self) -> impl Iterator<Item = (&Run, &Captured)> {
+impl<A: Platform> Fixture<A> {
+    pub(crate) fn stacks(&self) -> impl Iterator<Item = (&Run<A>, &Captured<A>)> {
         self.runs.iter().flat_map(|run| run.stacks.iter().map(move |stack| (run, stack)))
     }
 
@@ -34,14 +36,14 @@ impl Fixture {
 }
 
 /// The fixtures of the repository.
-pub(crate) fn committed() -> Vec<Fixture> {
+pub(crate) fn committed<A: Platform>() -> Vec<Fixture<A>> {
     let found = all_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/replay/corpus"));
     assert!(!found.is_empty(), "the repository has fixtures");
     found
 }
 
 /// The fixtures that were made on this machine, if any.
-pub(crate) fn local() -> Vec<Fixture> {
+pub(crate) fn local<A: Platform>() -> Vec<Fixture<A>> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/fixtures");
     let found = all_in(&fixtures);
     if found.is_empty() {
@@ -50,7 +52,8 @@ pub(crate) fn local() -> Vec<Fixture> {
     found
 }
 
-fn all_in(folder: &Path) -> Vec<Fixture> {
+fn all_in<A: Platform>(fixtures: &Path) -> Vec<Fixture<A>> {
+    let folder = fixtures.join(A::FIXTURES);
     let Ok(entries) = folder.read_dir() else { return Vec::new() };
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "gz"));
@@ -60,15 +63,15 @@ fn all_in(folder: &Path) -> Vec<Fixture> {
 }
 
 /// The ELF files behind the mappings, each with its table, if one can be made of it.
-struct Files {
+struct Files<A: Platform> {
     folder: PathBuf,
-    known: HashMap<String, File>,
+    known: HashMap<String, File<A>>,
 }
 
-type File = (Arc<Vec<u8>>, Option<Arc<UnwindTable>>);
+type File<A> = (Arc<Vec<u8>>, Option<Arc<UnwindTable<A>>>);
 
-impl Files {
-    fn get(&mut self, key: &str) -> File {
+impl<A: Platform> Files<A> {
+    fn get(&mut self, key: &str) -> File<A> {
         let folder = &self.folder;
         let load = || {
             let elf = std::fs::read(folder.join(key))
@@ -87,8 +90,8 @@ fn unpacked(path: &Path) -> Vec<u8> {
     bytes
 }
 
-fn load(path: &Path, files: &mut Files) -> Fixture {
-    let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+fn load<A: Platform>(path: &Path, files: &mut Files<A>) -> Fixture<A> {
+    let name = Path::new(A::FIXTURES).join(path.file_stem().unwrap()).display().to_string();
     let mut fixture = Fixture { name, witness: String::new(), runs: Vec::new(), names: BTreeMap::new() };
     let (mut pages, mut others) = (BTreeMap::new(), Vec::new());
     let bytes = unpacked(path);
@@ -136,7 +139,7 @@ fn text(words: &mut Words<'_>) -> String {
 }
 
 /// Of a line `start end offset key path`.
-fn module(line: &str, files: &mut Files) -> Module {
+fn module<A: Platform>(line: &str, files: &mut Files<A>) -> Module<A> {
     let fields: Vec<&str> = line.splitn(5, ' ').collect();
     let [start, end, offset, key, path] = fields[..] else { panic!("{line}") };
     let [start, end, offset] = [start, end, offset].map(|hex| u64::from_str_radix(hex, 16).unwrap());

@@ -26,23 +26,14 @@ pub(super) struct Recursion {
     pub(super) function: &'static str,
     /// How many frames of it there are.
     pub(super) depth: usize,
-    /// So many of the committed samples are within it, and each has them.
-    pub(super) committed: usize,
-    /// At least this share of the samples that were taken elsewhere has them, and reaches the root: a stop may be in the
+    /// So many of the committed samples have them and reach the root, of so many that are within it: a stop may be in the
     /// recursion itself.
+    pub(super) committed: (usize, usize),
+    /// At least this share of the samples that were taken elsewhere does.
     pub(super) percent: usize,
 }
 
-pub(super) const DIFFERENCES: [Known; 11] = [
-    // A handler on an alternate stack: gdb reads the interrupted one, too, of which the committed copies have nothing.
-    Known {
-        fixture: "signals",
-        relation: Relation::Shorter,
-        stop: StopReason::SwitchedStack,
-        guessed: false,
-        committed: 8,
-        percent: 20,
-    },
+pub(super) const DIFFERENCES: [Known; 19] = [
     // `swapcontext` has loaded the other stack's pointer, and not yet its return address. The word there is no code, and
     // gdb's chains are cut before what is no code.
     Known {
@@ -50,7 +41,7 @@ pub(super) const DIFFERENCES: [Known; 11] = [
         relation: Relation::Longer,
         stop: StopReason::NoMapping,
         guessed: false,
-        committed: 0,
+        committed: 2,
         percent: 5,
     },
     // The return of OpenSSL's X25519, whose rule counts on more stack than there is left: the word it leads to is no code.
@@ -79,7 +70,7 @@ pub(super) const DIFFERENCES: [Known; 11] = [
         relation: Relation::Longer,
         stop: StopReason::SwitchedStack,
         guessed: false,
-        committed: 1,
+        committed: 0,
         percent: 20,
     },
     // musl's functions have no rules: their callers are guessed. What may be wrong is a stale return address,
@@ -106,7 +97,7 @@ pub(super) const DIFFERENCES: [Known; 11] = [
         relation: Relation::Longer,
         stop: StopReason::Root,
         guessed: true,
-        committed: 3,
+        committed: 2,
         percent: 100,
     },
     Known {
@@ -114,7 +105,7 @@ pub(super) const DIFFERENCES: [Known; 11] = [
         relation: Relation::Other,
         stop: StopReason::Root,
         guessed: true,
-        committed: 0,
+        committed: 1,
         percent: 10,
     },
     Known {
@@ -122,7 +113,7 @@ pub(super) const DIFFERENCES: [Known; 11] = [
         relation: Relation::Other,
         stop: StopReason::Root,
         guessed: true,
-        committed: 0,
+        committed: 1,
         percent: 10,
     },
     Known {
@@ -130,32 +121,113 @@ pub(super) const DIFFERENCES: [Known; 11] = [
         relation: Relation::Longer,
         stop: StopReason::Root,
         guessed: true,
-        committed: 2,
+        committed: 3,
         percent: 100,
+    },
+    // The runtime linker, called by a linkage table that has pushed 16 bytes: the rules of glibc's `_dl_runtime_resolve` do not
+    // count these. gdb goes by them, and finds no code in the caller's frame;
+    Known {
+        fixture: "aarch64/start",
+        relation: Relation::Longer,
+        stop: StopReason::Root,
+        guessed: false,
+        committed: 2,
+        percent: 50,
+    },
+    // or in the first entry of the table itself, for which there are no rules;
+    Known {
+        fixture: "aarch64/start",
+        relation: Relation::Longer,
+        stop: StopReason::Root,
+        guessed: true,
+        committed: 0,
+        percent: 2,
+    },
+    // and at its first and last instructions rules say that nothing was pushed, or that what was popped is below.
+    Known {
+        fixture: "aarch64/start",
+        relation: Relation::Shorter,
+        stop: StopReason::CfaDidNotGrow,
+        guessed: false,
+        committed: 0,
+        percent: 2,
+    },
+    Known {
+        fixture: "aarch64/start",
+        relation: Relation::Shorter,
+        stop: StopReason::Unreadable,
+        guessed: false,
+        committed: 0,
+        percent: 2,
+    },
+    // glibc's `__longjmp` and `setcontext`: rules say that all registers are in the buffer, which is on no stack, and `__longjmp`
+    // finds the address there in disguise. gdb reads the buffer, and its chains end one frame further at most.
+    Known {
+        fixture: "aarch64/longjmp",
+        relation: Relation::Equal,
+        stop: StopReason::Unreadable,
+        guessed: false,
+        committed: 0,
+        percent: 20,
+    },
+    Known {
+        fixture: "aarch64/longjmp",
+        relation: Relation::Shorter,
+        stop: StopReason::Unreadable,
+        guessed: false,
+        committed: 4,
+        percent: 20,
+    },
+    // The same once the first argument has been overwritten, or the stack pointer is the other stack's.
+    Known {
+        fixture: "aarch64/longjmp",
+        relation: Relation::Shorter,
+        stop: StopReason::CfaDidNotGrow,
+        guessed: false,
+        committed: 0,
+        percent: 10,
+    },
+    // A context's first function returns to what is before `__start_context`, whose rules lead to it again: for gdb, too.
+    Known {
+        fixture: "aarch64/longjmp",
+        relation: Relation::Equal,
+        stop: StopReason::CfaDidNotGrow,
+        guessed: false,
+        committed: 4,
+        percent: 10,
+    },
+    Known {
+        fixture: "aarch64/longjmp",
+        relation: Relation::Longer,
+        stop: StopReason::CfaDidNotGrow,
+        guessed: false,
+        committed: 1,
+        percent: 2,
     },
 ];
 
 pub(super) const RECURSIONS: [Recursion; 2] = [
-    Recursion { fixture: "node", function: "descend", depth: 41, committed: 3, percent: 98 },
-    Recursion { fixture: "java", function: "descend", depth: 41, committed: 0, percent: 85 },
+    Recursion { fixture: "node", function: "descend", depth: 41, committed: (3, 3), percent: 98 },
+    // The other one returns from the ninth call: the stack has eight return addresses, 64 bytes apart.
+    Recursion { fixture: "java", function: "descend", depth: 41, committed: (1, 2), percent: 85 },
 ];
 
 /// In how many of the committed samples framehop finds other frames than we do, where there are any.
 pub(super) const FRAMEHOP: [(&str, usize); 9] = [
     // A realigned stack: the CFA is read by way of another register than `sp` and `bp`, which are all it follows. The runtime
-    // linker's first instructions, which have no rule, are the outermost here; it goes on by what `bp` holds.
-    ("c", 8),
-    ("vdso", 2),
-    // What a handler returns to, without a rule.
-    ("go", 1),
+    // linker's first instructions, which have no rule, are the outermost here, as in `vdso`; it goes on by what `bp` holds.
+    ("c", 5),
     // Code without rules and without frame pointers.
-    ("java", 2),
-    ("musl", 25),
+    ("java", 4),
     // `__longjmp`, whose caller's registers are in others; OpenSSL's assembly, whose CFA is an expression.
-    ("longjmp", 2),
-    ("openssl", 5),
+    ("longjmp", 3),
+    ("musl", 25),
+    // V8's built-in functions, where `bp` is still or again that of a frame further up.
+    ("node", 2),
+    ("openssl", 6),
     // `__restore_rt`: its registers are expressions.
     ("signals", 17),
     // `_dl_runtime_resolve_xsavec`, whose CFA is based on `rbx`.
     ("start", 15),
+    ("vdso", 2),
 ];

@@ -70,7 +70,13 @@ pub(super) fn of(need: Need) -> Vec<Requirement> {
         }
         Need::Browser => vec![chromium(), node(), npm()],
         Need::Lints => vec![bpf_clippy()],
-        Need::Fixtures => vec![gdb(), musl(), openssl(), python(), node(), java()],
+        Need::Fixtures => {
+            let native = [gdb(), musl(), openssl(), python(), node(), java()];
+            native
+                .into_iter()
+                .chain([gdb_multiarch(), aarch64_c(), aarch64_cxx(), aarch64_emulator()])
+                .collect()
+        }
     }
 }
 
@@ -304,6 +310,15 @@ fn gdb() -> Requirement {
         check: Check::Program("gdb"),
         debian: &["gdb"],
         elsewhere: Elsewhere::Package { dnf: "gdb", pacman: "gdb" },
+    }
+}
+
+fn gdb_multiarch() -> Requirement {
+    Requirement {
+        name: "gdb for aarch64",
+        check: Check::Program("gdb-multiarch"),
+        debian: &["gdb-multiarch"],
+        elsewhere: Elsewhere::Command("# install a gdb that knows aarch64, by the name of gdb-multiarch"),
     }
 }
 
