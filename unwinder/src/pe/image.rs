@@ -13,9 +13,9 @@ use object::{LittleEndian as LE, ReadRef};
 
 use crate::TableError;
 
-/// Unwind codes that are read for each byte of an image. A function has an entry of 8 or 12 bytes, and for nearly each of its
-/// codes an instruction, so a whole image has less than one for 10 bytes. But entries that share a record can have all of
-/// its hundreds of codes for 8 or 12 bytes each.
+/// Unwind codes that are read for each byte of an image. Nearly each of a function's codes has an instruction: programs have
+/// one for 25 bytes, and the densest that were made to test this crate one for 8. But entries of 8 or 12 bytes that share a
+/// record can have all of its hundreds of codes each.
 const CODES_PER_BYTE: u64 = 2;
 
 /// Bytes at an RVA.
