@@ -87,7 +87,7 @@ pub mod x86_64;
 
 pub use address_space::{AddressSpace, Mapping};
 pub use arch::Architecture;
-pub use error::TableError;
+pub use error::{Compression, SectionProblem, TableError, UnreadSection};
 pub use frame::{Frame, FrameKind};
 pub use memory::{CopiedStack, StackMemory, StackReadError};
 pub use registers::Registers;

@@ -67,3 +67,69 @@ impl Mappings {
         self.chunks.splice(first..end, halves);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::ids::{FileOffset, Nanos};
+    use crate::record::ModuleId;
+
+    /// Twice what `vm.max_map_count` allows a process by default.
+    const MANY: u64 = 128_000;
+    /// Of each, and between them.
+    const SIZE: u64 = 0x1000;
+
+    fn mapping(place: u64, module: u32) -> MappedModule {
+        let start = 0x1_0000 + place * 2 * SIZE;
+        MappedModule {
+            start: Avma(start),
+            end: Avma(start + SIZE),
+            file_offset: FileOffset(0),
+            bias: start,
+            module: ModuleId(module),
+            since: Nanos(0),
+        }
+    }
+
+    /// What one change may move: a chunk, and on a split what leads to chunks.
+    fn assert_moves_little(mappings: &Mappings) {
+        let longest = mappings.chunks.iter().map(Vec::len).max().unwrap_or(0);
+        assert!(longest <= CHUNK, "{longest} mappings in a chunk");
+        assert!(mappings.chunks.iter().all(|chunk| !chunk.is_empty()));
+        assert_eq!(mappings.starts.len(), mappings.chunks.len());
+        let held: usize = mappings.chunks.iter().map(Vec::len).sum();
+        assert!(mappings.chunks.len() <= 1 + held / (CHUNK / 2), "{} chunks", mappings.chunks.len());
+    }
+
+    #[test]
+    fn a_change_among_many_mappings_moves_a_chunk() {
+        // Ascending, and scattered by a factor that has no divisor in common with `MANY`.
+        let orders: [fn(u64) -> u64; 2] = [|n| n, |n| n * 77_773 % MANY];
+        for order in orders {
+            let mut mappings = Mappings::default();
+            for number in 0..MANY {
+                mappings.lay(mapping(order(number), 1), |_| panic!("nothing is covered"));
+                if number % 1000 == 0 {
+                    assert_moves_little(&mappings);
+                }
+            }
+            // Each is mapped anew, one after the other.
+            let before = mappings.chunks.len();
+            let mut covered = 0;
+            for number in 0..MANY {
+                mappings.lay(mapping(order(number), 2), |_| covered += 1);
+            }
+            assert_eq!((covered, mappings.chunks.len()), (MANY, before));
+            assert_moves_little(&mappings);
+            let known: BTreeMap<Avma, MappedModule> = mappings.iter().map(|old| (old.start, *old)).collect();
+            assert_eq!(known.len() as u64, MANY);
+            for number in 0..MANY {
+                let expected = mapping(number, 2);
+                assert_eq!(mappings.at(Avma(expected.end.0 - 1)), Some(&expected));
+                assert_eq!(mappings.at(expected.end), None);
+            }
+        }
+    }
+}

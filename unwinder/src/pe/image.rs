@@ -4,6 +4,7 @@
 //! Source: Microsoft, "PE Format". Section data is found by section headers alone; what an image has no bytes for (a
 //! section that is cut off or uninitialized) is empty.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use object::pe::{self, ImageDosHeader, ImageNtHeaders64};
@@ -11,6 +12,11 @@ use object::read::pe::{ImageNtHeaders, ImageOptionalHeader};
 use object::{LittleEndian as LE, ReadRef};
 
 use crate::TableError;
+
+/// Unwind codes that are read for each byte of an image. Nearly each of a function's codes has an instruction: programs have
+/// one for 25 bytes, and the densest that were made to test this crate one for 8. But entries of 8 or 12 bytes that share a
+/// record can have all of its hundreds of codes each.
+const CODES_PER_BYTE: u64 = 2;
 
 /// Bytes at an RVA.
 #[derive(Debug)]
@@ -30,6 +36,8 @@ pub(crate) struct Image<'d> {
     pub(crate) exceptions: &'d [u8],
     /// Sorted by start.
     sections: Vec<Section<'d>>,
+    /// How many more codes are read.
+    codes_left: Cell<u64>,
 }
 
 impl<'d> Image<'d> {
@@ -60,11 +68,13 @@ impl<'d> Image<'d> {
             sections.push(Section { start, bytes });
         }
         sections.sort_by_key(|section| section.start);
+        let size: u64 = sections.iter().map(|section| section.bytes.len() as u64).sum();
         let mut image = Image {
             base: headers.optional_header().image_base(),
             text: text.ok_or(TableError::NoText)?,
             exceptions: &[],
             sections,
+            codes_left: Cell::new(size.saturating_mul(CODES_PER_BYTE)),
         };
         let directory = directories.get(pe::IMAGE_DIRECTORY_ENTRY_EXCEPTION);
         let (start, size) = directory.ok_or(TableError::NoUnwindSection)?.address_range();
@@ -79,6 +89,13 @@ impl<'d> Image<'d> {
         let section = behind.checked_sub(1).and_then(|last| self.sections.get(last));
         let bytes = section.and_then(|section| section.bytes.get((rva - section.start) as usize..));
         bytes.unwrap_or_default()
+    }
+
+    /// Counts unwind codes that are about to be read; `None` once there are more than an image of this size can have.
+    pub(crate) fn count_codes(&self, codes: usize) -> Option<()> {
+        let left = self.codes_left.get().checked_sub(codes as u64);
+        self.codes_left.set(left.unwrap_or(0));
+        left.map(drop)
     }
 
     /// The code of a function, as far as the image has bytes for it.

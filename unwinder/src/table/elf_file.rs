@@ -9,20 +9,16 @@ use std::borrow::Cow;
 use gimli::{BaseAddresses, LittleEndian};
 use object::elf;
 use object::read::elf::{CompressionHeader, FileHeader, ProgramHeader, SectionHeader, SectionTable};
-use object::{CompressedData, CompressionFormat, LittleEndian as LE, ReadRef};
+use object::{LittleEndian as LE, ReadRef};
 
 use super::code_sections::{EhFrame, Section};
+use super::debug_data;
+use super::unpack::{self, MAX_RATIO, MAX_UNPACKED};
 use crate::arch::Machine;
-use crate::{Architecture, TableError};
+use crate::{Architecture, SectionProblem, TableError, UnreadSection};
 
 type SegmentOf<A> = <<A as Machine>::Elf as FileHeader>::ProgramHeader;
 type SectionOf<A> = <<A as Machine>::Elf as FileHeader>::SectionHeader;
-
-/// A compressed section that says it unpacks to more than this, or to more than [`MAX_RATIO`] times its size, is
-/// damaged. Compilers' unpack to five times theirs, and the entries of 20,000 equal functions to 15 (zlib) or 31 times
-/// (zstd).
-const MAX_UNPACKED: u64 = 1 << 30;
-const MAX_RATIO: u64 = 128;
 
 /// An ELF file of the wanted machine, its headers read.
 pub(super) struct ElfFile<'d, A: Architecture, R: ReadRef<'d>> {
@@ -66,25 +62,24 @@ pub(super) fn check_machine<A: Architecture>(header: &A::Elf) -> Result<(), Tabl
     }
 }
 
-/// The bytes of a section that may be compressed.
-pub(super) fn unpack<'d>(
-    section: &'static str,
-    packed: CompressedData<'d>,
-) -> Result<Cow<'d, [u8]>, TableError> {
-    unpack_to(MAX_UNPACKED, section, packed)
-}
-
-/// The same of one that may unpack to `most` bytes.
-fn unpack_to<'d>(
+/// The bytes of a section that may be packed, and have `most` bytes then.
+pub(super) fn content<'d, S: SectionHeader<Endian = LE>, R: ReadRef<'d>>(
+    header: &S,
+    data: R,
     most: u64,
-    section: &'static str,
-    packed: CompressedData<'d>,
-) -> Result<Cow<'d, [u8]>, TableError> {
-    let (packed_size, size) = (packed.data.len() as u64, packed.uncompressed_size);
-    if packed.format != CompressionFormat::None && (size > most || size / MAX_RATIO > packed_size) {
-        return Err(TableError::SectionTooLarge { section, size });
-    }
-    Ok(packed.decompress()?)
+) -> Result<Cow<'d, [u8]>, SectionProblem> {
+    let cut_off = |_| SectionProblem::CutOff;
+    let Some((compression, offset, size)) = header.compression(LE, data).map_err(cut_off)? else {
+        return Ok(header.data(LE, data).map_err(cut_off)?.into());
+    };
+    let unpack = match compression.ch_type(LE) {
+        elf::ELFCOMPRESS_ZLIB => unpack::zlib,
+        elf::ELFCOMPRESS_ZSTD => unpack::zstd,
+        method => return Err(SectionProblem::UnknownCompression { method: method.0 }),
+    };
+    let packed = data.read_bytes_at(offset, size).map_err(|()| SectionProblem::CutOff)?;
+    let size = unpack::plausible(packed, compression.ch_size(LE).into(), most)?;
+    unpack(packed, size).map(Cow::Owned)
 }
 
 impl<'d, A: Architecture, R: ReadRef<'d>> ElfFile<'d, A, R> {
@@ -133,37 +128,32 @@ impl<'d, A: Architecture, R: ReadRef<'d>> ElfFile<'d, A, R> {
         here.wrapping_sub(there)
     }
 
-    pub(super) fn eh_frame(&self) -> Option<EhFrame<'d>> {
+    pub(super) fn eh_frame(&self) -> Result<Option<EhFrame<'d>>, UnreadSection> {
         // A debug file has headers of all sections, and segments that may lie where other bytes are.
         let named = self.named(b".eh_frame").is_some();
-        let hdr = self.section(b".eh_frame_hdr").or_else(|| self.hdr_of_segments().filter(|_| !named));
-        let frame = if named { self.section(b".eh_frame") } else { self.frame_of_segments(hdr.as_ref()?) };
+        let hdr = self.section(".eh_frame_hdr").ok().flatten();
+        let hdr = hdr.or_else(|| self.hdr_of_segments().filter(|_| !named));
+        let frame = match hdr.as_ref() {
+            _ if named => self.section(".eh_frame")?,
+            Some(hdr) => self.frame_of_segments(hdr),
+            None => None,
+        };
         let address = |name| self.header(name).map(|header| header.sh_addr(LE).into());
         let (text, got) = (address(b".text".as_slice()), address(b".got"));
-        frame.map(|frame| EhFrame { frame, hdr, text, got })
+        Ok(frame.map(|frame| EhFrame { frame, hdr, text, got }))
     }
 
     /// `.debug_frame`, unpacked.
-    pub(super) fn debug_frame(&self) -> Result<Option<Cow<'d, [u8]>>, TableError> {
-        const NAME: &str = ".debug_frame";
-        let Some(header) = self.header(NAME.as_bytes()) else { return Ok(None) };
-        let Some((compression, offset, size)) = header.compression(LE, self.data)? else {
-            return Ok(Some(header.data(LE, self.data)?.into()));
-        };
-        let format = match compression.ch_type(LE) {
-            elf::ELFCOMPRESS_ZLIB => CompressionFormat::Zlib,
-            elf::ELFCOMPRESS_ZSTD => CompressionFormat::Zstandard,
-            _ => CompressionFormat::Unknown,
-        };
-        let bytes = self.data.read_bytes_at(offset, size);
-        let data = bytes.map_err(|()| TableError::SectionTooLarge { section: NAME, size })?;
-        let packed = CompressedData { format, data, uncompressed_size: compression.ch_size(LE).into() };
-        unpack_to(self.most_unpacked, NAME, packed).map(Some)
+    pub(super) fn debug_frame(&self) -> Result<Option<Cow<'d, [u8]>>, UnreadSection> {
+        let section = ".debug_frame";
+        let Some(header) = self.header(section.as_bytes()) else { return Ok(None) };
+        let bytes = content(header, self.data, self.most_unpacked);
+        bytes.map(Some).map_err(|problem| UnreadSection { section, problem })
     }
 
     /// `.gnu_debugdata`, as it is in the file.
-    pub(super) fn debug_data(&self) -> Option<&'d [u8]> {
-        self.section(b".gnu_debugdata").map(|section| section.bytes)
+    pub(super) fn debug_data(&self) -> Result<Option<&'d [u8]>, UnreadSection> {
+        Ok(self.section(debug_data::NAME)?.map(|section| section.bytes))
     }
 
     fn named(&self, name: &[u8]) -> Option<&'d SectionOf<A>> {
@@ -176,9 +166,11 @@ impl<'d, A: Architecture, R: ReadRef<'d>> ElfFile<'d, A, R> {
         (header.sh_type(LE) != elf::SHT_NOBITS).then_some(header)
     }
 
-    fn section(&self, name: &[u8]) -> Option<Section<'d>> {
-        let header = self.header(name)?;
-        Some(Section { address: header.sh_addr(LE).into(), bytes: header.data(LE, self.data).ok()? })
+    fn section(&self, section: &'static str) -> Result<Option<Section<'d>>, UnreadSection> {
+        let Some(header) = self.header(section.as_bytes()) else { return Ok(None) };
+        let bytes = header.data(LE, self.data);
+        let bytes = bytes.map_err(|_| UnreadSection { section, problem: SectionProblem::CutOff })?;
+        Ok(Some(Section { address: header.sh_addr(LE).into(), bytes }))
     }
 
     fn hdr_of_segments(&self) -> Option<Section<'d>> {

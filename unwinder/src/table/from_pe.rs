@@ -63,6 +63,7 @@ impl<A: PeMachine> UnwindTable<A> {
             index,
             compiled: RwLock::new(Compiled::new(rules, store, Scratch::new(NO_EXPRESSIONS.len()))),
             leaf: Some(leaf),
+            unread: None,
         })
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! | stage | in | out |
 //! |---|---|---|
-//! | `elf_file`, `debug_data` | an ELF file | its text and its sections, also those that are packed |
+//! | `elf_file` | an ELF file | its text and its sections |
+//! | `unpack`, `debug_data`, `xz` | a section that is packed | its bytes, or the file in it |
 //! | `object_file` | a relocatable object | the same, relocated |
 //! | `code_sections` | a caller's sections | the same |
 //! | `sections` | those | the bytes of `.eh_frame` and `.debug_frame` |
@@ -32,7 +33,9 @@ mod rules;
 mod sections;
 #[cfg(test)]
 mod tests;
+mod unpack;
 mod unwind_table;
+mod xz;
 
 pub use code_sections::{Section, UnwindSections};
 pub(crate) use row::{CfaRule, ExpressionSpan, RegisterNumber, RegisterRule, Row};

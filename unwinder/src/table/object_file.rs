@@ -3,18 +3,17 @@
 //!
 //! Source: the ELF gABI, "Relocation"; the supplements of x86-64 and of `AArch64` for what each type computes.
 
-use std::borrow::Cow;
-
 use object::elf;
 use object::read::elf::{ElfFile, FileHeader};
 use object::{LittleEndian as LE, Object, ObjectSection, ObjectSymbol, ReadRef};
 use object::{Relocation, RelocationKind, RelocationTarget, SectionFlags};
 
 use super::code_sections::{Section, UnwindSections};
-use super::elf_file::{check_machine, unpack};
+use super::elf_file::{check_machine, content};
 use super::sections::{self, Parts};
+use super::unpack::MAX_UNPACKED;
 use crate::arch::Machine;
-use crate::{Architecture, TableError};
+use crate::{Architecture, TableError, UnreadSection};
 
 type File<'d, A, R> = ElfFile<'d, <A as Machine>::Elf, R>;
 
@@ -45,14 +44,17 @@ where
     let Some(start) = places.start else { return Err(TableError::NoText) };
     // Relocations that lead nowhere leave a pointer at itself, which must be no code.
     let address = places.end.wrapping_add(7) & !7;
-    let eh_frame = relocated::<A, R>(&file, ".eh_frame", address, &places)?;
-    let debug_frame = relocated::<A, R>(&file, ".debug_frame", 0, &places)?;
-    sections::copy(&UnwindSections {
+    let eh_frame = relocated::<A, R>(&file, ".eh_frame", address, &places);
+    let debug_frame = relocated::<A, R>(&file, ".debug_frame", 0, &places);
+    let unread = eh_frame.as_ref().err().or(debug_frame.as_ref().err()).cloned();
+    let (eh_frame, debug_frame) = (eh_frame.ok().flatten(), debug_frame.ok().flatten());
+    let found = UnwindSections {
         text: start..places.end,
         eh_frame: eh_frame.as_deref().map(|bytes| Section { address, bytes }),
         eh_frame_hdr: None,
         debug_frame: debug_frame.as_deref(),
-    })
+    };
+    sections::copy(&found, unread)
 }
 
 fn is_code<'d, S: ObjectSection<'d>>(section: &S) -> bool {
@@ -91,9 +93,11 @@ fn relocated<'d, A: Architecture, R: ReadRef<'d>>(
     name: &'static str,
     address: u64,
     places: &Places,
-) -> Result<Option<Vec<u8>>, TableError> {
-    let Some(section) = file.section_by_name(name) else { return Ok(None) };
-    let mut bytes = unpack(name, section.compressed_data()?).map(Cow::into_owned)?;
+) -> Result<Option<Vec<u8>>, UnreadSection> {
+    let mut sections = file.sections();
+    let Some(section) = sections.find(|section| section.name() == Ok(name)) else { return Ok(None) };
+    let bytes = content(section.elf_section_header(), file.data(), MAX_UNPACKED);
+    let mut bytes = bytes.map_err(|problem| UnreadSection { section: name, problem })?.into_owned();
     // No byte has more than one; but a file can have any number of tables of them that are the same bytes.
     for (offset, relocation) in section.relocations().take(bytes.len()) {
         let implicit = if relocation.has_implicit_addend() { addend_at(&bytes, offset) } else { 0 };

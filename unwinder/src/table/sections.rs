@@ -15,7 +15,7 @@ use super::code_sections::{EhFrame, UnwindSections};
 use super::debug_data;
 use super::elf_file::ElfFile;
 use super::rows::MAX_SECTION;
-use crate::{Architecture, TableError};
+use crate::{Architecture, SectionProblem, TableError, UnreadSection};
 
 /// Compilers write a byte of `.eh_frame` for some ten bytes of code. A file with less than one for this many has it for
 /// its start files alone.
@@ -81,6 +81,8 @@ pub(crate) struct Parts {
     pub(crate) entry: u64,
     pub(crate) hdr: Option<EhFrameHdr>,
     pub(crate) frame: FrameSections,
+    /// What they lack.
+    pub(crate) unread: Option<UnreadSection>,
 }
 
 /// Reads the parts out of an ELF file. What it does not have is taken out of its `.gnu_debugdata`, and then out of what
@@ -95,12 +97,8 @@ where
     let (text_start, text_size) = file.text()?;
     let mut sections = Sections::default();
     sections.add(&file, 0)?;
-    if sections.are_sparse(text_size)
-        && let Some(packed) = file.debug_data()
-        && let Some(inner) = debug_data::unpack(packed)
-        && let Ok(inner) = ElfFile::<A, _>::parse_unpacked(inner.as_slice(), packed.len())
-    {
-        sections.add(&inner, file.distance_from(&inner))?;
+    if sections.are_sparse(text_size) {
+        sections.add_debug_data(&file)?;
     }
     if sections.are_sparse(text_size)
         && let Some(debug) = debug()
@@ -108,12 +106,11 @@ where
     {
         sections.add(&debug, file.distance_from(&debug))?;
     }
-    let (hdr, frame) = sections.joined()?;
-    Ok(Parts { text_start, text_size, entry: file.entry(), hdr, frame })
+    sections.into_parts((text_start, text_size), file.entry())
 }
 
-/// Copies the parts out of a caller's sections.
-pub(crate) fn copy(code: &UnwindSections<'_>) -> Result<Parts, TableError> {
+/// Copies the parts out of a caller's sections, of which one may be missing that could not be read.
+pub(crate) fn copy(code: &UnwindSections<'_>, unread: Option<UnreadSection>) -> Result<Parts, TableError> {
     let text = &code.text;
     let span = text.end.checked_sub(text.start).filter(|&span| span > 0).ok_or(TableError::NoText)?;
     let text_size = u32::try_from(span).map_err(|_| TableError::TextTooLarge { span })?;
@@ -125,8 +122,8 @@ pub(crate) fn copy(code: &UnwindSections<'_>) -> Result<Parts, TableError> {
     if let Some(debug) = code.debug_frame {
         sections.add_debug_frame(debug.into(), 0)?;
     }
-    let (hdr, frame) = sections.joined()?;
-    Ok(Parts { text_start: text.start, text_size, entry: 0, hdr, frame })
+    sections.unread = unread;
+    sections.into_parts((text.start, text_size), 0)
 }
 
 /// What was found so far.
@@ -137,8 +134,8 @@ struct Sections {
     hdr: Option<EhFrameHdr>,
     debug: Vec<u8>,
     shifts: [u64; 2],
-    /// Why a `.debug_frame` can't be had that is there. What else there is may do without it.
-    problem: Option<TableError>,
+    /// The first that is there and can't be read. What else there is may do without it.
+    unread: Option<UnreadSection>,
 }
 
 impl Sections {
@@ -149,18 +146,41 @@ impl Sections {
         shift: u64,
     ) -> Result<(), TableError> {
         if self.frame.is_empty()
-            && let Some(frame) = file.eh_frame()
+            && let Some(frame) = self.readable(file.eh_frame())
         {
             self.add_eh_frame(&frame, shift)?;
         }
-        if self.debug.is_empty() {
-            match file.debug_frame() {
-                Ok(Some(debug)) => self.add_debug_frame(debug, shift)?,
-                Ok(None) => {}
-                Err(error) => self.problem = Some(error),
-            }
+        if self.debug.is_empty()
+            && let Some(debug) = self.readable(file.debug_frame())
+        {
+            self.add_debug_frame(debug, shift)?;
         }
         Ok(())
+    }
+
+    /// Takes what is missing from the file in the `.gnu_debugdata` of `file`.
+    fn add_debug_data<'d, A: Architecture, R: ReadRef<'d>>(
+        &mut self,
+        file: &ElfFile<'d, A, R>,
+    ) -> Result<(), TableError> {
+        let Some(packed) = self.readable(file.debug_data()) else { return Ok(()) };
+        let of_data = |problem| UnreadSection { section: debug_data::NAME, problem };
+        let inner = debug_data::unpack(packed).map_err(of_data);
+        let Some(inner) = self.readable(inner.map(Some)) else { return Ok(()) };
+        let inner = ElfFile::<A, _>::parse_unpacked(inner.as_slice(), packed.len());
+        let inner = inner.map_err(|_| of_data(SectionProblem::NoElf));
+        match self.readable(inner.map(Some)) {
+            Some(inner) => self.add(&inner, file.distance_from(&inner)),
+            None => Ok(()),
+        }
+    }
+
+    /// What was read, if there was anything to read and it could be.
+    fn readable<T>(&mut self, section: Result<Option<T>, UnreadSection>) -> Option<T> {
+        section.unwrap_or_else(|unread| {
+            self.unread.get_or_insert(unread);
+            None
+        })
     }
 
     fn add_eh_frame(&mut self, found: &EhFrame<'_>, shift: u64) -> Result<(), TableError> {
@@ -191,8 +211,8 @@ impl Sections {
         self.debug.is_empty() && self.frame.len() <= text_size as usize / SPARSE
     }
 
-    fn joined(self) -> Result<(Option<EhFrameHdr>, FrameSections), TableError> {
-        let Sections { mut frame, bases, hdr, debug, shifts, problem } = self;
+    fn into_parts(self, (text_start, text_size): (u64, u32), entry: u64) -> Result<Parts, TableError> {
+        let Sections { mut frame, bases, hdr, debug, shifts, unread } = self;
         let debug_start = frame.len();
         if frame.is_empty() {
             frame = debug;
@@ -200,9 +220,10 @@ impl Sections {
             frame.extend(debug);
         }
         if frame.is_empty() {
-            return Err(problem.unwrap_or(TableError::NoUnwindSection));
+            return Err(unread.map_or(TableError::NoUnwindSection, TableError::Unread));
         }
-        Ok((hdr, FrameSections { bytes: frame.into(), debug_start, bases, shifts }))
+        let frame = FrameSections { bytes: frame.into(), debug_start, bases, shifts };
+        Ok(Parts { text_start, text_size, entry, hdr, frame, unread })
     }
 }
 
@@ -225,7 +246,7 @@ mod tests {
         let copied = |bytes| {
             let eh_frame = Some(Section { address: 0, bytes });
             let (eh_frame_hdr, debug_frame) = (None, None);
-            copy(&UnwindSections { text: 0..1, eh_frame, eh_frame_hdr, debug_frame })
+            copy(&UnwindSections { text: 0..1, eh_frame, eh_frame_hdr, debug_frame }, None)
         };
         assert!(matches!(copied(&large), Err(TableError::SectionTooLarge { section: ".eh_frame", .. })));
         assert!(copied(&large[..1 << 20]).is_ok());

@@ -355,7 +355,7 @@ fn functions_of_both_sections_are_known() {
 
 #[test]
 fn debug_frame_is_read_plain_and_compressed() {
-    for compression in ["-gz=none", "-gz=zlib", "-gz=zstd"] {
+    for compression in ["-gz=none", "-gz=zlib", "-Wl,--compress-debug-sections=zstd"] {
         let Some(mut data) = debug_frame_only(compression) else { continue };
         hide_section(&mut data, ".eh_frame");
         let compared = compare_file::<X86_64>(&data);
@@ -379,7 +379,8 @@ fn a_damaged_debug_frame_leaves_the_rules_of_eh_frame() {
     let packed = file_range(&data, ".debug_frame");
     data[packed].fill(0xff);
     let error = functions(&data).unwrap_err();
-    assert!(matches!(error, crate::TableError::SectionTooLarge { .. }), "{error}");
+    let problem = crate::SectionProblem::UnknownCompression { method: u32::MAX };
+    assert!(matches!(&error, crate::TableError::Unread(unread) if unread.problem == problem), "{error}");
 }
 
 fn file_range(data: &[u8], name: &str) -> std::ops::Range<usize> {

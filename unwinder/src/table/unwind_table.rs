@@ -16,7 +16,7 @@ use super::{functions, object_file, row::Row};
 use crate::cache::CacheKey;
 use crate::rule::{Rule, RuleOf};
 use crate::x86_64::X86_64;
-use crate::{Architecture, TableError};
+use crate::{Architecture, TableError, UnreadSection};
 
 /// Overlapping FDEs (an empty one, one inside of another) that are tried for an address.
 const MAX_CANDIDATES: usize = 4;
@@ -36,6 +36,7 @@ pub struct UnwindTable<A: Architecture = X86_64> {
     pub(super) compiled: RwLock<Compiled<A>>,
     /// The rule of code that no function covers; ELF files have none.
     pub(super) leaf: Option<RuleId>,
+    pub(super) unread: Option<UnreadSection>,
 }
 
 #[derive(Debug)]
@@ -192,7 +193,7 @@ impl<A: Architecture> UnwindTable<A> {
     /// }
     /// ```
     pub fn from_sections(sections: &UnwindSections<'_>) -> Result<Self, TableError> {
-        Self::new(sections::copy(sections)?)
+        Self::new(sections::copy(sections, None)?)
     }
 
     fn new(parts: Parts) -> Result<Self, TableError> {
@@ -207,7 +208,14 @@ impl<A: Architecture> UnwindTable<A> {
             index,
             compiled: RwLock::new(Compiled::new(RuleStore::new(), RowStore::new(fdes), scratch)),
             leaf: None,
+            unread: parts.unread,
         })
+    }
+
+    /// A section that the file has but that could not be read, the first if there are several: the table was made without it,
+    /// and code that it alone has rules for is walked as code that has none.
+    pub fn unread(&self) -> Option<&UnreadSection> {
+        self.unread.as_ref()
     }
 
     /// What the table holds at present.

@@ -4,8 +4,11 @@ use unwinder::{CopiedStack, Mapping, UnwindTable, Unwinder};
 
 use super::{Everywhere, FRAMES, STACK, registers_at, within_memory};
 
-/// How many times its size a compressed section may unpack to, and room for the unpacking.
+/// How many times its size a packed section may unpack to, and room for the unpacking.
 const MOST_UNPACKED: u64 = 1200;
+
+/// What the decoders need for themselves.
+const DECODERS: u64 = 3 << 20;
 
 /// Bytes held for each byte of unwind section: its copy, the index, and a row for each of the shortest instructions.
 const PER_SECTION_BYTE: u64 = 64;
@@ -13,19 +16,15 @@ const PER_SECTION_BYTE: u64 = 64;
 /// Addresses that are looked up.
 const PROBES: u64 = 64;
 
-/// The dictionary that an xz file may ask for.
-const DICTIONARY: u64 = 64 << 20;
-
 pub(crate) fn run(data: &[u8]) {
-    const PACKED: &[u8] = b".gnu_debugdata";
-    let dictionary = if data.windows(PACKED.len()).any(|name| name == PACKED) { DICTIONARY } else { 0 };
-    let bound = |section: &Option<usize>| {
-        dictionary
-            + match section {
-                Some(section) => (data.len() + section) as u64 * PER_SECTION_BYTE,
-                None => data.len() as u64 * MOST_UNPACKED,
-            }
+    let has = |name: &[u8]| data.windows(name.len()).any(|window| window == name);
+    let packed = if has(b".gnu_debugdata") || has(b".debug_frame") {
+        DECODERS + data.len() as u64 * MOST_UNPACKED
+    } else {
+        0
     };
+    let bound =
+        |section: &Option<usize>| packed + (data.len() + section.unwrap_or(0)) as u64 * PER_SECTION_BYTE;
     within_memory(|| use_file(data), bound);
 }
 

@@ -17,47 +17,61 @@ const SHT_STRTAB: u32 = 3;
 /// A section by name, address and content.
 pub(crate) type Section<'a> = (&'a str, u64, &'a [u8]);
 
-/// A class of ELF files, and the machine that files of it are for.
+/// The machine that a file is for.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Class {
-    /// `EM_386`
-    Elf32,
-    /// `EM_X86_64`
-    Elf64,
+pub(super) enum Machine {
+    X86,
+    X86_64,
+    Aarch64,
 }
 
-impl Class {
+impl Machine {
     /// Bytes of an address.
     pub(super) fn word(self) -> usize {
         match self {
-            Class::Elf32 => 4,
-            Class::Elf64 => 8,
+            Machine::X86 => 4,
+            Machine::X86_64 | Machine::Aarch64 => 8,
+        }
+    }
+
+    /// Registers with a DWARF number, and one more.
+    pub(super) fn registers(self) -> u8 {
+        match self {
+            Machine::X86 | Machine::X86_64 => 18,
+            Machine::Aarch64 => 34,
+        }
+    }
+
+    /// `EI_CLASS` and `e_machine`.
+    fn numbers(self) -> (u8, u64) {
+        match self {
+            Machine::X86 => (1, 3),
+            Machine::X86_64 => (2, 62),
+            Machine::Aarch64 => (2, 183),
         }
     }
 
     /// Bytes of the file's header, of a program header and of a section's.
     fn header_sizes(self) -> [u64; 3] {
-        match self {
-            Class::Elf32 => [52, 32, 40],
-            Class::Elf64 => [64, 56, 64],
-        }
+        if self.word() == 4 { [52, 32, 40] } else { [64, 56, 64] }
     }
 }
 
 /// A file whose only content is `section`: its `.eh_frame`, or its `.debug_frame`.
-pub(super) fn with_section(class: Class, section: &[u8], is_debug_frame: bool) -> Vec<u8> {
+pub(super) fn with_section(machine: Machine, section: &[u8], is_debug_frame: bool) -> Vec<u8> {
     let name = if is_debug_frame { ".debug_frame" } else { ".eh_frame" };
-    of_class(class, &[(name, SECTION_ADDRESS, section)])
+    for_machine(machine, &[(name, SECTION_ADDRESS, section)])
 }
 
 /// A file for x86-64 of just these sections.
 pub(crate) fn with_sections(sections: &[Section<'_>]) -> Vec<u8> {
-    of_class(Class::Elf64, sections)
+    for_machine(Machine::X86_64, sections)
 }
 
-fn of_class(class: Class, sections: &[Section<'_>]) -> Vec<u8> {
-    let word = class.word();
-    let [header_size, program_header_size, section_header_size] = class.header_sizes();
+/// One for a machine.
+pub(super) fn for_machine(machine: Machine, sections: &[Section<'_>]) -> Vec<u8> {
+    let word = machine.word();
+    let [header_size, program_header_size, section_header_size] = machine.header_sizes();
     let content_at = header_size + program_header_size;
     let mut content = Vec::new();
     let mut names = vec![0];
@@ -82,16 +96,13 @@ fn of_class(class: Class, sections: &[Section<'_>]) -> Vec<u8> {
     let count = sections.len() as u64 + 2;
 
     let mut file = Vec::new();
-    let (class_byte, machine) = match class {
-        Class::Elf32 => (1, 3),
-        Class::Elf64 => (2, 62),
-    };
-    file.extend([0x7f, b'E', b'L', b'F', class_byte, 1, 1]);
+    let (class, number) = machine.numbers();
+    file.extend([0x7f, b'E', b'L', b'F', class, 1, 1]);
     file.resize(16, 0);
     // e_type (ET_DYN), e_machine, e_version, e_entry, e_phoff, e_shoff, e_flags
     put(
         &mut file,
-        &[(3, 2), (machine, 2), (1, 4), (0, word), (header_size, word), (headers_at, word), (0, 4)],
+        &[(3, 2), (number, 2), (1, 4), (0, word), (header_size, word), (headers_at, word), (0, 4)],
     );
     // e_ehsize, e_phentsize, e_phnum, e_shentsize, e_shnum, e_shstrndx
     put(&mut file, &[(header_size, 2), (program_header_size, 2), (1, 2)]);
@@ -100,9 +111,10 @@ fn of_class(class: Class, sections: &[Section<'_>]) -> Vec<u8> {
     let (flags, size) = ((5, 4), TEXT.end - TEXT.start);
     let place = [(0, word), (TEXT.start, word), (TEXT.start, word), (0, word), (size, word)];
     put(&mut file, &[(1, 4)]);
-    match class {
-        Class::Elf32 => put(&mut file, &[&place[..], &[flags]].concat()),
-        Class::Elf64 => put(&mut file, &[&[flags], &place[..]].concat()),
+    if word == 4 {
+        put(&mut file, &[&place[..], &[flags]].concat());
+    } else {
+        put(&mut file, &[&[flags], &place[..]].concat());
     }
     put(&mut file, &[(4096, word)]);
     for part in [content, names, headers] {

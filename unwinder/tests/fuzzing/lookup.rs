@@ -4,7 +4,7 @@
 
 use unwinder::{CopiedStack, Frame, Mapping, StopReason, UnwindTable, Unwinder};
 
-use super::image::{Class, SECTION_ADDRESS, TEXT, with_section};
+use super::image::{Machine, SECTION_ADDRESS, TEXT, with_section};
 use super::{Everywhere, STACK, registers_at, within_memory};
 
 /// Bytes held for each byte of input: two tables, and the file around it.
@@ -12,7 +12,7 @@ const PER_BYTE: u64 = 128;
 
 pub(crate) fn run(data: &[u8]) {
     let Some((kind, section)) = data.split_first() else { return };
-    let file = with_section(Class::Elf64, section, kind % 2 == 1);
+    let file = with_section(Machine::X86_64, section, kind % 2 == 1);
     within_memory(|| use_section(&file, section), |()| file.len() as u64 * PER_BYTE);
 }
 

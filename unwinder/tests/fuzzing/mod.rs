@@ -2,6 +2,7 @@
 //! bounded frames, memory in proportion to the input, answers that do not depend on what was asked before. `fuzz/`
 //! wraps each into a libFuzzer binary; here they run over the inputs of `regressions/`, which once broke a promise.
 
+pub(crate) mod debug;
 pub(crate) mod elf;
 pub(crate) mod image;
 pub(crate) mod lookup;
@@ -54,7 +55,8 @@ mod tests {
 
     type Target = (&'static str, fn(&[u8]));
 
-    const TARGETS: [Target; 4] = [
+    const TARGETS: [Target; 5] = [
+        ("debug", super::debug::run),
         ("elf", super::elf::run),
         ("lookup", super::lookup::run),
         ("pe", super::pe::run),

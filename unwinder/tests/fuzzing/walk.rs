@@ -5,12 +5,13 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 
 use arbitrary::{Arbitrary, Unstructured};
+use unwinder::aarch64::{self, ReturnAddressMask};
 use unwinder::{
-    AddressSpace, Architecture, CopiedStack, Mapping, Registers, StopReason, UnwindTable, Unwinder, x86,
-    x86_64,
+    AddressSpace, Architecture, CopiedStack, Mapping, Registers, Section, StopReason, UnwindSections,
+    UnwindTable, Unwinder, x86, x86_64,
 };
 
-use super::image::{Class, TEXT, with_section};
+use super::image::{Machine, SECTION_ADDRESS, TEXT, with_section};
 use super::{FRAMES, STACK, within_memory};
 
 /// Bytes held for each byte of input: an instruction may come of a single one.
@@ -24,18 +25,39 @@ const FUNCTION: u64 = 0x100;
 
 #[derive(Arbitrary, Debug)]
 struct Input {
-    /// Of 32-bit code, whose words are the lower halves of these.
-    is_narrow: bool,
+    processor: Processor,
     modules: Vec<Module>,
-    registers: [Value; 17],
+    registers: [Value; 33],
     words: Vec<Value>,
     /// Where the copy of the stack begins, beside the stack pointer.
     base: i8,
     absent: u64,
-    code: Vec<u8>,
+    code: Vec<Code>,
     generation: Option<NonZeroU64>,
     /// Bits of the limit of frames; 0 for the usual one.
     depth: u8,
+}
+
+#[derive(Arbitrary, Debug)]
+enum Processor {
+    /// Its words are the lower halves of the values.
+    X86,
+    X86_64,
+    /// Return addresses may be signed in the bits above an address.
+    Aarch64 {
+        address_bits: u8,
+    },
+}
+
+/// Instructions that guesses look for.
+#[derive(Arbitrary, Debug)]
+enum Code {
+    Call,
+    SaveFramePointer,
+    SetFramePointer,
+    Allocate(u8),
+    Return,
+    Any([u8; 4]),
 }
 
 #[derive(Arbitrary, Debug)]
@@ -45,7 +67,15 @@ struct Module {
     is_signal: bool,
     common: Vec<Instruction>,
     functions: Vec<Vec<Instruction>>,
-    has_table: bool,
+    source: Source,
+}
+
+/// What a module's table is made of.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum Source {
+    Nothing,
+    File,
+    Section,
 }
 
 /// A word, most often one that leads somewhere.
@@ -53,6 +83,7 @@ struct Module {
 enum Value {
     Stack(i16),
     Code { module: u8, offset: u16 },
+    Signed { module: u8, offset: u16, signature: u16 },
     Zero,
     Any(u64),
 }
@@ -76,6 +107,8 @@ enum Instruction {
     Remember,
     Restore,
     RestoreRegister(u8),
+    /// `DW_CFA_AARCH64_negate_ra_state`
+    NegateSigned,
     Raw(u8),
 }
 
@@ -99,15 +132,38 @@ impl Value {
         match self {
             Value::Stack(offset) => STACK.wrapping_add_signed(offset.into()),
             Value::Code { module, offset } => module_at(module.into()) + u64::from(offset),
+            Value::Signed { module, offset, signature } => {
+                u64::from(signature) << 48 | module_at(module.into()) | u64::from(offset)
+            }
             Value::Zero => 0,
             Value::Any(word) => word,
         }
     }
 }
 
+impl Code {
+    fn encode(&self, machine: Machine, out: &mut Vec<u8>) {
+        let is_arm = matches!(machine, Machine::Aarch64);
+        match *self {
+            Code::Call if is_arm => out.extend([0, 0, 0, 0x94]),
+            Code::Call => out.extend([0xe8, 0, 0, 0, 0]),
+            Code::SaveFramePointer if is_arm => out.extend([0xfd, 0x7b, 0xbf, 0xa9]),
+            Code::SaveFramePointer => out.push(0x55),
+            Code::SetFramePointer if is_arm => out.extend([0xfd, 0x03, 0x00, 0x91]),
+            Code::SetFramePointer => out.extend([0x48, 0x89, 0xe5]),
+            Code::Allocate(size) if is_arm => out.extend([0xff, 0x03 | size << 6, size >> 2 & 0x3f, 0xd1]),
+            Code::Allocate(size) => out.extend([0x48, 0x83, 0xec, size]),
+            Code::Return if is_arm => out.extend([0xc0, 0x03, 0x5f, 0xd6]),
+            Code::Return => out.push(0xc3),
+            Code::Any(bytes) => out.extend(bytes),
+        }
+    }
+}
+
 impl Instruction {
-    fn encode(&self, word: usize, out: &mut Vec<u8>) {
-        let register = |number: u8| number % 18;
+    fn encode(&self, machine: Machine, out: &mut Vec<u8>) {
+        let word = machine.word();
+        let register = |number: u8| number % machine.registers();
         match self {
             Instruction::Advance(delta) => out.push(0x40 | delta & 0x3f),
             Instruction::DefCfa(number, offset) => out.extend([0x0c, register(*number), offset & 0x7f]),
@@ -141,6 +197,7 @@ impl Instruction {
             Instruction::Remember => out.push(0x0a),
             Instruction::Restore => out.push(0x0b),
             Instruction::RestoreRegister(number) => out.push(0xc0 | register(*number)),
+            Instruction::NegateSigned => out.push(0x2d),
             Instruction::Raw(byte) => out.push(*byte),
         }
     }
@@ -199,19 +256,20 @@ fn entry(section: &mut Vec<u8>, mut body: Vec<u8>) {
 
 impl Module {
     /// Its unwind section: one CIE, and an FDE for each function, with absolute addresses.
-    fn section(&self, word: usize) -> Vec<u8> {
+    fn section(&self, machine: Machine) -> Vec<u8> {
+        let word = machine.word();
         let mut section = Vec::new();
         let id: u32 = if self.is_debug_frame { u32::MAX } else { 0 };
         let mut common = id.to_le_bytes().to_vec();
         // Version 1; factors 1 and -8.
         common.push(1);
         common.extend(if self.is_signal { b"zS\0".as_slice() } else { b"\0" });
-        common.extend([1, 0x78, self.return_address % 18]);
+        common.extend([1, 0x78, self.return_address % machine.registers()]);
         if self.is_signal {
             common.push(0);
         }
         for instruction in &self.common {
-            instruction.encode(word, &mut common);
+            instruction.encode(machine, &mut common);
         }
         entry(&mut section, common);
         for (index, instructions) in self.functions.iter().enumerate() {
@@ -223,11 +281,31 @@ impl Module {
                 function.push(0);
             }
             for instruction in instructions {
-                instruction.encode(word, &mut function);
+                instruction.encode(machine, &mut function);
             }
             entry(&mut section, function);
         }
         section
+    }
+
+    fn table<A: Architecture>(&self, machine: Machine) -> Option<UnwindTable<A>> {
+        let section = self.section(machine);
+        match self.source {
+            Source::Nothing => None,
+            Source::File => {
+                let file = with_section(machine, &section, self.is_debug_frame);
+                UnwindTable::from_elf(file.as_slice()).ok()
+            }
+            Source::Section => {
+                let mut sections = UnwindSections { text: TEXT, ..UnwindSections::default() };
+                if self.is_debug_frame {
+                    sections.debug_frame = Some(&section);
+                } else {
+                    sections.eh_frame = Some(Section { address: SECTION_ADDRESS, bytes: &section });
+                }
+                UnwindTable::from_sections(&sections).ok()
+            }
+        }
     }
 }
 
@@ -267,28 +345,38 @@ impl<A: Architecture> AddressSpace<A> for Space<A> {
 
 pub(crate) fn run(data: &[u8]) {
     let Ok(input) = Input::arbitrary_take_rest(Unstructured::new(data)) else { return };
-    within_memory(|| walk(input), |()| data.len() as u64 * PER_BYTE);
+    within_memory(|| walk(&input), |()| data.len() as u64 * PER_BYTE);
 }
 
-fn walk(input: Input) {
-    let values = input.registers.map(Value::word);
-    if input.is_narrow {
-        let [ip, gprs @ ..] = values.map(|value| value as u32);
-        let gprs = *gprs.first_chunk().expect("more registers than 32-bit code has");
-        walk_of(Class::Elf32, input, x86::Registers::new(ip, gprs));
-    } else {
-        let [ip, gprs @ ..] = values;
-        walk_of(Class::Elf64, input, x86_64::Registers::new(ip, gprs));
+fn walk(input: &Input) {
+    const ENOUGH: &str = "no architecture has more registers";
+    let [ip, gprs @ ..] = input.registers.map(Value::word);
+    match input.processor {
+        Processor::X86 => {
+            let gprs: [u64; 8] = *gprs.first_chunk().expect(ENOUGH);
+            let registers = x86::Registers::new(ip as u32, gprs.map(|value| value as u32));
+            walk_of(Machine::X86, input, registers);
+        }
+        Processor::X86_64 => {
+            let registers = x86_64::Registers::new(ip, *gprs.first_chunk().expect(ENOUGH));
+            walk_of(Machine::X86_64, input, registers);
+        }
+        Processor::Aarch64 { address_bits } => {
+            let [sp, gprs @ ..] = gprs;
+            let mask = ReturnAddressMask::of_address_bits(u32::from(address_bits % 65));
+            walk_of(Machine::Aarch64, input, aarch64::Registers::new(ip, sp, gprs, mask));
+        }
     }
 }
 
-fn walk_of<A: Architecture>(class: Class, input: Input, registers: Registers<A>) {
-    let word = class.word();
-    let tables = input.modules.iter().map(|module| {
-        let file = with_section(class, &module.section(word), module.is_debug_frame);
-        module.has_table.then(|| UnwindTable::from_elf(file.as_slice()).ok()).flatten()
-    });
-    let space = Space { tables: tables.collect(), code: input.code, generation: input.generation };
+fn walk_of<A: Architecture>(machine: Machine, input: &Input, registers: Registers<A>) {
+    let word = machine.word();
+    let tables = input.modules.iter().map(|module| module.table(machine));
+    let mut code = Vec::new();
+    for instruction in &input.code {
+        instruction.encode(machine, &mut code);
+    }
+    let space = Space { tables: tables.collect(), code, generation: input.generation };
     let words: Vec<u8> =
         input.words.iter().flat_map(|value| value.word().to_le_bytes().into_iter().take(word)).collect();
     let base = registers.sp().wrapping_add_signed(input.base.into());
@@ -313,14 +401,14 @@ fn walk_of<A: Architecture>(class: Class, input: Input, registers: Registers<A>)
 
 #[cfg(test)]
 mod tests {
+    use unwinder::aarch64::Aarch64;
     use unwinder::x86::X86;
     use unwinder::x86_64::X86_64;
 
     use super::*;
 
-    fn functions<A: Architecture>(class: Class, module: &Module) -> usize {
-        let file = with_section(class, &module.section(class.word()), module.is_debug_frame);
-        let table = UnwindTable::<A>::from_elf(file.as_slice()).unwrap();
+    fn rows<A: Architecture>(machine: Machine, module: &Module) -> usize {
+        let table = module.table::<A>(machine).unwrap();
         table.compile_all();
         assert_eq!(table.size_report().functions, table.size_report().functions_compiled);
         table.size_report().rows
@@ -328,17 +416,21 @@ mod tests {
 
     #[test]
     fn made_files_have_the_rules_that_were_asked_for() {
-        for is_debug_frame in [false, true] {
+        let sources = [Source::File, Source::Section];
+        for (is_debug_frame, source) in
+            sources.into_iter().flat_map(|source| [(false, source), (true, source)])
+        {
             let module = Module {
                 is_debug_frame,
                 return_address: 8,
                 is_signal: false,
                 common: vec![Instruction::DefCfa(4, 4), Instruction::Offset(8, 1)],
                 functions: vec![vec![Instruction::Advance(1), Instruction::CfaOffset(8)], Vec::new()],
-                has_table: true,
+                source,
             };
-            assert_eq!(functions::<X86_64>(Class::Elf64, &module), 3);
-            assert_eq!(functions::<X86>(Class::Elf32, &module), 3);
+            assert_eq!(rows::<X86_64>(Machine::X86_64, &module), 3);
+            assert_eq!(rows::<X86>(Machine::X86, &module), 3);
+            assert_eq!(rows::<Aarch64>(Machine::Aarch64, &module), 3);
         }
     }
 }

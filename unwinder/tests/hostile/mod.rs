@@ -1,6 +1,7 @@
 //! Damaged files and made-up stacks: no panic, no endless loop, nothing allocated beyond the size of the input.
 
 mod cost;
+mod packed;
 mod pe;
 
 use std::sync::OnceLock;

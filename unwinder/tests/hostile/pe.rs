@@ -5,11 +5,11 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use proptest::prelude::*;
-use unwinder::UnwindTable;
-use unwinder::aarch64::Aarch64;
-use unwinder::x86_64::X86_64;
+use unwinder::aarch64::{self, Aarch64, ReturnAddressMask};
+use unwinder::x86_64::{self, X86_64};
+use unwinder::{Architecture, CopiedStack, Mapping, Registers, UnwindTable, Unwinder};
 
-use super::section;
+use super::{One, section};
 use crate::fuzzing::pe::{IMAGE_BASE, run as use_file};
 
 /// Small images with every kind of unwind information, for x64 and for ARM64; none, and a line that says so, without a
@@ -116,6 +116,69 @@ fn functions_that_share_thousands_of_epilogues_make_no_more_rows_than_code() {
         assert_eq!(UnwindTable::<Aarch64>::from_pe(image.as_slice()).unwrap().size_report().functions, 600);
         use_file(&image);
     }
+}
+
+/// How many of the functions that begin at `begins` have rules at their beginnings.
+fn described<A: Architecture>(
+    table: &UnwindTable<A>,
+    begins: impl Iterator<Item = u32>,
+    registers_at: impl Fn(u64) -> Registers<A>,
+) -> usize {
+    let space = One { mapping: Mapping { start: 0, end: u64::MAX, bias: 0, table: Some(table) } };
+    let words = [IMAGE_BASE; 8].map(u64::to_le_bytes);
+    let stack = CopiedStack::new(0x7000_0000, words.as_flattened(), 0);
+    let has_caller = |&begin: &u32| {
+        let mut frames = 0;
+        let registers = registers_at(IMAGE_BASE + u64::from(begin));
+        Unwinder::with_depth_limit(2).unwind(&space, &registers, &stack, |_| frames += 1);
+        frames == 2
+    };
+    begins.filter(has_caller).count()
+}
+
+/// Of 600 functions that share this many codes, those that are described; and the image's size.
+fn described_by_shared_codes(codes: u8) -> (usize, usize) {
+    // Version 1: pushes.
+    let mut shared = vec![1, 0, codes, 0];
+    shared.resize(4 + 255 * 2, 0x30);
+    let entries: Vec<_> = begins(false).map(|begin| [begin, begin + 16, RECORDS_RVA]).collect();
+    let image = image_of(0x8664, &entries, 3, &shared);
+    let table = UnwindTable::<X86_64>::from_pe(image.as_slice()).unwrap();
+    assert_eq!(table.size_report().functions, 600);
+    let registers_at = |ip| x86_64::Registers::new(ip, [0x7000_0000; 16]);
+    (described(&table, begins(false), registers_at), image.len())
+}
+
+#[test]
+fn functions_that_share_codes_are_compiled_as_far_as_the_image_is_large() {
+    assert_eq!(described_by_shared_codes(12).0, 600);
+    let (described, size) = described_by_shared_codes(255);
+    // An image with two codes for each byte, each read for the epilogues and for the prologue.
+    assert!((1..=2 * size / (2 * 255)).contains(&described), "{described} of {size} bytes");
+}
+
+/// The same for ARM64, with codes of registers saved and an end behind them.
+fn described_by_shared_codes_of_arm64(words: u32) -> (usize, usize) {
+    // With the second word, which has room for more.
+    let mut shared = [4_u32, words << 16].map(u32::to_le_bytes).concat();
+    shared.resize(8 + words as usize * 4 - 1, 0xe3);
+    shared.push(0xe4);
+    let entries: Vec<_> = begins(false).map(|begin| [begin, RECORDS_RVA, 0]).collect();
+    let image = image_of(0xaa64, &entries, 2, &shared);
+    let table = UnwindTable::<Aarch64>::from_pe(image.as_slice()).unwrap();
+    assert_eq!(table.size_report().functions, 600);
+    let registers_at = |ip| {
+        let mask = ReturnAddressMask::of_address_bits(48);
+        aarch64::Registers::new(ip, 0x7000_0000, [IMAGE_BASE; 31], mask)
+    };
+    (described(&table, begins(false), registers_at), image.len())
+}
+
+#[test]
+fn functions_of_arm64_that_share_codes_are_compiled_as_far_as_the_image_is_large() {
+    assert_eq!(described_by_shared_codes_of_arm64(4).0, 600);
+    let (described, size) = described_by_shared_codes_of_arm64(32);
+    assert!((1..=2 * size / (32 * 4)).contains(&described), "{described} of {size} bytes");
 }
 
 #[test]

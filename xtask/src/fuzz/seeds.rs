@@ -1,8 +1,9 @@
 //! What fuzzing starts from: small ELF files and an object, made here by the C compiler, and the unwind sections of those
 //! and of programs of this machine; and PE images of the programs that the unwinder is tested with.
 //!
-//! Out: `target/fuzz/seeds/elf` and `target/fuzz/seeds/pe` (files), and `target/fuzz/seeds/lookup` (a byte that tells
-//! `.eh_frame`, 0, from `.debug_frame`, 1, and the section's first bytes).
+//! Out: `target/fuzz/seeds/elf` and `target/fuzz/seeds/pe` (files); `target/fuzz/seeds/lookup` (a byte that tells
+//! `.eh_frame`, 0, from `.debug_frame`, 1, and the section's first bytes); and `target/fuzz/seeds/debug` (a byte, two lengths,
+//! and the first bytes of three sections).
 
 use std::env;
 use std::fs;
@@ -49,15 +50,22 @@ const IMAGES: [(&str, &str, [&str; 2], &[&str]); 5] = [
 /// Bytes of a section that are taken.
 const SECTION_PART: usize = 8 << 10;
 
+/// Sections that a seed of `debug` has, and the bytes of each that are taken.
+const DEBUG_PARTS: [(&str, usize); 3] =
+    [(".eh_frame", 8 << 10), (".eh_frame_hdr", 2 << 10), (".debug_frame", 4 << 10)];
+
+/// What begins a seed of `debug`: x86-64, and all sections in the main file, or all in the debug file.
+const DEBUG_KINDS: [u8; 2] = [0, 0xe1];
+
 /// Makes all seeds and returns the folder that has one folder for each target with seeds.
 pub(super) fn make(workspace: &Workspace) -> Result<PathBuf> {
     let seeds = workspace.target().join("fuzz/seeds");
-    let (files, sections, images) = (seeds.join("elf"), seeds.join("lookup"), seeds.join("pe"));
-    for folder in [&files, &sections, &images] {
+    let [files, sections, images, debug] = ["elf", "lookup", "pe", "debug"].map(|target| seeds.join(target));
+    for folder in [&files, &sections, &images, &debug] {
         fs::create_dir_all(folder).with_context(|| format!("{} can't be made", folder.display()))?;
     }
     let source = seeds.join("seed.c");
-    fs::write(&source, SOURCE).with_context(|| format!("{} can't be written", source.display()))?;
+    write(&source, SOURCE.as_bytes())?;
     let mut sources = vec![env::current_exe()?, command::find_program("ld").context("ld is not on PATH")?];
     for (name, flags) in VARIANTS {
         let file = files.join(name);
@@ -69,7 +77,28 @@ pub(super) fn make(workspace: &Workspace) -> Result<PathBuf> {
     for (kind, section) in [".eh_frame", ".debug_frame"].into_iter().enumerate() {
         for file in &sources {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
-            section_of(file, section, kind as u8, &sections.join(format!("{name}{section}")))?;
+            let bytes = section_of(file, section, SECTION_PART, &seeds)?;
+            if !bytes.is_empty() {
+                write(
+                    &sections.join(format!("{name}{section}")),
+                    &[&[kind as u8], bytes.as_slice()].concat(),
+                )?;
+            }
+        }
+    }
+    for file in &sources {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let mut lengths = Vec::new();
+        let mut content = Vec::new();
+        for (section, most) in DEBUG_PARTS {
+            let bytes = section_of(file, section, most, &seeds)?;
+            lengths.extend((bytes.len() as u16).to_le_bytes());
+            content.extend(bytes);
+        }
+        // The last section ends with the seed.
+        lengths.truncate(4);
+        for kind in DEBUG_KINDS {
+            write(&debug.join(format!("{name}-{kind}")), &[&[kind], &lengths[..], &content].concat())?;
         }
     }
     for (name, architecture, sources, options) in IMAGES {
@@ -91,17 +120,18 @@ pub(super) fn make(workspace: &Workspace) -> Result<PathBuf> {
     Ok(seeds)
 }
 
-/// Writes the first bytes of a file's section behind `kind` to `seed`; nothing where the file has no such section.
-fn section_of(file: &Path, section: &str, kind: u8, seed: &Path) -> Result<()> {
+/// The first bytes of a file's section, `most` of them, by way of a file in `folder`; none where it has no such section.
+fn section_of(file: &Path, section: &str, most: usize, folder: &Path) -> Result<Vec<u8>> {
+    let copy = folder.join("section");
     let mut objcopy = Command::new("objcopy");
     objcopy.args(["--output-target", "binary", "--only-section", section, "--decompress-debug-sections"]);
-    objcopy.args(["--set-section-flags", &format!("{section}=alloc")]).arg(file).arg(seed);
+    objcopy.args(["--set-section-flags", &format!("{section}=alloc")]).arg(file).arg(&copy);
     command::output(&mut objcopy)?;
-    let mut bytes = fs::read(seed).with_context(|| format!("{} can't be read", seed.display()))?;
-    if bytes.is_empty() {
-        return fs::remove_file(seed).with_context(|| format!("{} can't be removed", seed.display()));
-    }
-    bytes.truncate(SECTION_PART);
-    bytes.insert(0, kind);
+    let mut bytes = fs::read(&copy).with_context(|| format!("{} can't be read", copy.display()))?;
+    bytes.truncate(most);
+    Ok(bytes)
+}
+
+fn write(seed: &Path, bytes: &[u8]) -> Result<()> {
     fs::write(seed, bytes).with_context(|| format!("{} can't be written", seed.display()))
 }

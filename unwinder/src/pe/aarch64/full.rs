@@ -23,10 +23,11 @@ pub(super) struct Sequence {
 }
 
 impl Sequence {
-    fn decode(mut codes: &[u8]) -> Option<Self> {
+    fn decode(image: &Image<'_>, mut codes: &[u8]) -> Option<Self> {
         let mut steps = Vec::new();
         let mut own = None;
         while !codes.is_empty() {
+            image.count_codes(1)?;
             let (code, rest) = decode(codes)?;
             codes = rest;
             match code {
@@ -82,7 +83,7 @@ impl<'d> Record<'d> {
         Record { prologue, single, scopes: &[], codes: &[] }
     }
 
-    /// The record at an RVA; `None` where it is cut off or of a version that is not known.
+    /// The record at an RVA; `None` where it is cut off, of a version that is not known, or has more codes than are read.
     pub(super) fn read(image: &Image<'d>, rva: u32) -> Option<Self> {
         let (words, _) = image.bytes_at(rva).as_chunks::<4>();
         let (&head, mut rest) = words.split_first()?;
@@ -99,9 +100,9 @@ impl<'d> Record<'d> {
         }
         let (scopes, rest) = rest.split_at_checked(if is_single { 0 } else { count as usize })?;
         let codes = rest.get(..code_words as usize)?.as_flattened();
-        let prologue = Sequence::decode(codes)?;
+        let prologue = Sequence::decode(image, codes)?;
         let single = if is_single {
-            Some(Epilogue::at_end(length, Sequence::decode(codes.get(count as usize..)?)?)?)
+            Some(Epilogue::at_end(length, Sequence::decode(image, codes.get(count as usize..)?)?)?)
         } else {
             None
         };
@@ -109,10 +110,10 @@ impl<'d> Record<'d> {
     }
 
     /// The epilogues that a function does not just end with; `None` for one that makes no sense.
-    pub(super) fn scopes(&self) -> impl Iterator<Item = Option<Epilogue>> {
-        self.scopes.iter().map(|scope| {
+    pub(super) fn scopes(&self, image: &Image<'_>) -> impl Iterator<Item = Option<Epilogue>> {
+        self.scopes.iter().map(move |scope| {
             let scope = u32::from_le_bytes(*scope);
-            let sequence = Sequence::decode(self.codes.get((scope >> 22) as usize..)?)?;
+            let sequence = Sequence::decode(image, self.codes.get((scope >> 22) as usize..)?)?;
             Some(Epilogue { start: scope & 0x3_ffff, sequence })
         })
     }

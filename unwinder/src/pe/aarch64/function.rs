@@ -115,7 +115,7 @@ impl Rows {
         }
         let (_, body) = prologue.last()?;
         // They are in ascending order, and each has an instruction of its own.
-        for epilogue in record.scopes().take(self.instructions as usize) {
+        for epilogue in record.scopes(image).take(self.instructions as usize) {
             self.epilogue(&epilogue?, body)?;
         }
         if let Some(epilogue) = &record.single {

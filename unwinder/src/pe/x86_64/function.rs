@@ -54,8 +54,12 @@ impl<'i, 'd> Compiler<'i, 'd> {
         let executed = if function.begin == described_by.begin { 0 } else { u32::MAX };
         let rows = &mut self.rows;
         self.prologue.replay(|offset, frame| {
-            let (row, traits) = frame.row();
-            rows.push((offset.saturating_sub(executed), row, traits));
+            let offset = offset.saturating_sub(executed);
+            // None is kept of the others.
+            if offset == 0 || (offset as usize) < code.len() {
+                let (row, traits) = frame.row();
+                rows.push((offset, row, traits));
+            }
         })?;
         if info.version == 1 {
             self.add_epilogues(described_by, &info, function.begin, code);

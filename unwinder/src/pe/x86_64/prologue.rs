@@ -149,14 +149,20 @@ impl Prologue {
         None
     }
 
-    /// Calls `emit` with the offset from the function's beginning and the frame that holds from there, in ascending order;
-    /// a frame of the same offset replaces the one before. `None` where the codes contradict each other.
+    /// Calls `emit` with the offset from the function's beginning and the frame that holds from there, in ascending order.
+    /// `None` where the codes contradict each other.
     pub(super) fn replay(&self, mut emit: impl FnMut(u32, &Frame)) -> Option<()> {
         let base = self.base_of_saves()?;
         let mut frame = Frame::at_entry();
         let mut executed = 0;
-        emit(0, &frame);
         for (index, step) in self.steps.iter().enumerate() {
+            if matches!(step.operation, Operation::Epilogue { .. } | Operation::Nothing) {
+                continue;
+            }
+            if step.offset > executed {
+                emit(executed, &frame);
+                executed = step.offset;
+            }
             match step.operation {
                 Operation::Push { register } => frame.push(register),
                 Operation::Allocate { size } => frame.allocate(size),
@@ -166,11 +172,10 @@ impl Prologue {
                     frame = Frame::of_interrupt(error_code);
                 }
                 Operation::MachineFrame { .. } => return None,
-                Operation::Epilogue { .. } | Operation::Nothing => continue,
+                Operation::Epilogue { .. } | Operation::Nothing => {}
             }
-            executed = step.offset.max(executed);
-            emit(executed, &frame);
         }
+        emit(executed, &frame);
         Some(())
     }
 

@@ -32,11 +32,12 @@ pub(super) struct UnwindInfo<'d> {
 }
 
 impl<'d> UnwindInfo<'d> {
-    /// The information at an RVA; `None` where it is cut off or of a version that is not known.
+    /// The information at an RVA; `None` where it is cut off, of a version that is not known, or one too many.
     pub(super) fn read(image: &Image<'d>, rva: u32) -> Option<Self> {
         let (&[version_and_flags, _, count, frame], rest) = image.bytes_at(rva).split_first_chunk()?;
         let (slots, _) = rest.as_chunks::<2>();
         let slots = slots.get(..count.into())?;
+        image.count_codes(1 + slots.len())?;
         let version = version_and_flags & 7;
         if !matches!(version, 1 | 2) {
             return None;
