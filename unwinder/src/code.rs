@@ -154,7 +154,7 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
     fn end_of(&self, (mut at, mut epilogue): (u64, Epilogue), ways: &mut Ways) -> Option<Epilogue> {
         let mut followed = [None; LONGEST_WAY_OUT];
         for number in 0..LONGEST_WAY_OUT {
-            if followed.contains(&Some(at)) {
+            if followed.contains(&Some(at)) || !ways.go_on() {
                 return None;
             }
             *followed.get_mut(number)? = Some(at);

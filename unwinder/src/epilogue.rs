@@ -44,14 +44,24 @@ pub(crate) struct Ways {
     known: [(u64, Epilogue); MOST_WAYS],
     count: usize,
     followed: usize,
+    pieces: usize,
 }
 
 /// Further ones are not followed.
 const MOST_WAYS: usize = 32;
 
+/// Pieces of code that all of them have together.
+const MOST_PIECES: usize = 64;
+
 impl Ways {
     pub(crate) fn from(address: u64) -> Self {
-        Ways { known: [(address, Epilogue::default()); MOST_WAYS], count: 1, followed: 0 }
+        Ways { known: [(address, Epilogue::default()); MOST_WAYS], count: 1, followed: 0, pieces: 0 }
+    }
+
+    /// Whether another piece of code may be looked at.
+    pub(crate) fn go_on(&mut self) -> bool {
+        self.pieces += 1;
+        self.pieces <= MOST_PIECES
     }
 
     /// One that begins at `address`, unless there is one already.
