@@ -3,8 +3,8 @@
 //! Candidates, in the order in which they are believed:
 //!
 //! 1. what the instructions from the frame's address on to the function's return would return to, if there is any call before
-//!    that, or it is the end of a chain of frame pointers: jumps that depend on a condition are passed over, others followed,
-//!    and every call returns;
+//!    that, or it is the end of a chain of frame pointers: jumps that depend on a condition are passed over (but taken where
+//!    there is no other way to a return), others followed, and every call returns;
 //! 2. the frame pointer's, where the call before its return address is of this very function;
 //! 3. the word on the stack that lies where the function's first instructions leave the return address (they store registers
 //!    and lower the stack pointer), if these are what the code before the frame's address looks like they are, and there

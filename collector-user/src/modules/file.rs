@@ -62,7 +62,16 @@ impl ModuleFile {
             let file = open_debug()?;
             Some(bounded.get_or_init(|| BoundedFile::new(file, UNWIND_SECTIONS)))
         };
-        Table::read(&BoundedFile::new(self.unchanged()?, UNWIND_SECTIONS), debug)
+        let table = Table::read(&BoundedFile::new(self.unchanged()?, UNWIND_SECTIONS), debug);
+        let path = self.path.display();
+        table
+            .inspect(|table| {
+                if let Some(unread) = table.unread() {
+                    log::warn!("{path} has more unwind rules than are used: {unread}");
+                }
+            })
+            .inspect_err(|error| log::info!("{path} has no unwind rules: {error}"))
+            .ok()
     }
 
     /// Its debug file, where one is installed.

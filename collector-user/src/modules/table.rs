@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use object::read::{FileKind, ReadRef};
 use unwinder::x86::X86;
 use unwinder::x86_64::X86_64;
-use unwinder::{Architecture, UnwindTable};
+use unwinder::{Architecture, TableError, UnreadSection, UnwindTable};
 
 /// An unwind table.
 #[derive(Debug)]
@@ -42,20 +42,28 @@ impl Recorded for X86 {
 }
 
 impl Table {
-    /// The table of an ELF file; `debug` is asked for its debug file where that is needed. `None` for what is no ELF file,
+    /// The table of an ELF file; `debug` is asked for its debug file where that is needed. An error for what is no ELF file,
     /// one of another architecture, or one without rules.
     pub(super) fn read<'d, 'e, R: ReadRef<'d>, D: ReadRef<'e>>(
         data: R,
         debug: impl FnOnce() -> Option<D>,
-    ) -> Option<Self> {
-        match FileKind::parse(data).ok()? {
-            FileKind::Elf32 => UnwindTable::from_elf_with_debug(data, debug).map(Table::X86).ok(),
-            _ => UnwindTable::from_elf_with_debug(data, debug).map(Table::X86_64).ok(),
+    ) -> Result<Self, TableError> {
+        match FileKind::parse(data)? {
+            FileKind::Elf32 => UnwindTable::from_elf_with_debug(data, debug).map(Table::X86),
+            _ => UnwindTable::from_elf_with_debug(data, debug).map(Table::X86_64),
+        }
+    }
+
+    /// The section of the file that it was made without, and why.
+    pub(super) fn unread(&self) -> Option<&UnreadSection> {
+        match self {
+            Table::X86_64(table) => table.unread(),
+            Table::X86(table) => table.unread(),
         }
     }
 
     /// That of an image in memory, which is known by now.
     pub(super) fn known(image: Option<&[u8]>) -> OnceCell<Option<Self>> {
-        OnceCell::from(image.and_then(|image| Self::read(image, || None::<&[u8]>)))
+        OnceCell::from(image.and_then(|image| Self::read(image, || None::<&[u8]>).ok()))
     }
 }
