@@ -52,21 +52,21 @@ type Program = (&'static str, &'static str, &'static [&'static str]);
 
 /// Programs for aarch64, which run on an emulated processor.
 const AARCH64: [Program; 6] = [
-    ("aarch64/c", "walks.c", &[]),
-    ("aarch64/c-O0", "walks.c", &["-O0"]),
-    ("aarch64/signed", "walks.c", &["-mbranch-protection=standard"]),
-    ("aarch64/frame_pointers", "walks.c", &["-fno-omit-frame-pointer"]),
-    ("aarch64/static", "walks.c", &["-static"]),
-    ("aarch64/cpp", "exceptions.cc", &[]),
+    ("own/aarch64/c", "walks.c", &[]),
+    ("own/aarch64/c-O0", "walks.c", &["-O0"]),
+    ("own/aarch64/signed", "walks.c", &["-mbranch-protection=standard"]),
+    ("own/aarch64/frame_pointers", "walks.c", &["-fno-omit-frame-pointer"]),
+    ("own/aarch64/static", "walks.c", &["-static"]),
+    ("own/aarch64/cpp", "exceptions.cc", &[]),
 ];
 
 /// The same for 32-bit x86, which the processor itself runs.
 const X86_PROGRAMS: [Program; 5] = [
-    ("x86/c", "walks.c", &[]),
-    ("x86/c-O0", "walks.c", &["-O0"]),
-    ("x86/fixed", "walks.c", &["-no-pie", "-fno-pie"]),
-    ("x86/frame_pointers", "walks.c", &["-fno-omit-frame-pointer"]),
-    ("x86/cpp", "exceptions.cc", &[]),
+    ("own/x86/c", "walks.c", &[]),
+    ("own/x86/c-O0", "walks.c", &["-O0"]),
+    ("own/x86/fixed", "walks.c", &["-no-pie", "-fno-pie"]),
+    ("own/x86/frame_pointers", "walks.c", &["-fno-omit-frame-pointer"]),
+    ("own/x86/cpp", "exceptions.cc", &[]),
 ];
 
 /// What can be asked for by name, beside a corpus.
@@ -81,7 +81,7 @@ fn main() {
     corpora.retain(|corpus| is_asked(&corpus.name, &names));
     for section in SECTIONS.into_iter().filter(|section| is_asked(section, &sections)) {
         match section {
-            "ends" => completeness(&corpora),
+            "ends" => completeness(&corpora, |name| is_asked(name, &names)),
             "times" => times(&corpora),
             "together" => together(&corpora),
             "guesses" => guesses(&corpora, |name| is_asked(name, &names)),
@@ -114,7 +114,11 @@ fn corpora() -> Vec<Corpus> {
     own.chain(saved.into_iter().map(|fixture| Corpus { name: fixture.name, runs: fixture.runs })).collect()
 }
 
-fn walk(unwinder: &mut Unwinder, space: &Space, stack: &Captured) -> (Vec<u64>, &'static str) {
+fn walk<A: Platform>(
+    unwinder: &mut Unwinder<A>,
+    space: &Space<A>,
+    stack: &Captured<A>,
+) -> (Vec<u64>, &'static str) {
     let mut frames = Vec::new();
     let stop = unwinder.unwind(space, &stack.registers, &stack.stack(), |frame| frames.push(frame.address));
     (frames, stop.name())
@@ -134,36 +138,67 @@ struct Ends {
 }
 
 impl Ends {
-    fn count(&mut self, (frames, stop): &(Vec<u64>, &'static str), stack: &Captured) {
+    fn count<A: Platform>(&mut self, (frames, stop): &(Vec<u64>, &'static str), stack: &Captured<A>) {
         *self.stops.entry(stop).or_default() += 1;
         self.as_seen += usize::from(*frames == stack.chain);
     }
 
-    fn line(&self, total: usize) -> String {
-        let percent = |count: usize| 100.0 * count as f64 / total.max(1) as f64;
+    fn of<A: Platform>(runs: &[Run<A>]) -> Self {
+        let mut ends = Ends::default();
+        for run in runs {
+            let mut unwinder = Unwinder::with_depth_limit(DEPTH_LIMIT);
+            for stack in &run.stacks {
+                ends.count(&walk(&mut unwinder, &run.space, stack), stack);
+            }
+        }
+        ends
+    }
+
+    fn add(&mut self, others: &Ends) {
+        for (stop, count) in &others.stops {
+            *self.stops.entry(stop).or_default() += count;
+        }
+        self.as_seen += others.as_seen;
+    }
+
+    fn total(&self) -> usize {
+        self.stops.values().sum()
+    }
+
+    fn line(&self) -> String {
+        let percent = |count: usize| 100.0 * count as f64 / self.total().max(1) as f64;
         let mut stops: Vec<_> = self.stops.iter().collect();
         stops.sort_by_key(|&(name, _)| (*name != "root", *name));
-        let stops = stops.into_iter().map(|(name, &count)| format!("{name} {:.1} %", percent(count)));
+        let stops =
+            stops.into_iter().map(|(name, &count)| format!("{name} {:.1} % ({count})", percent(count)));
         format!("as seen {:5.1} %, {}", percent(self.as_seen), stops.collect::<Vec<_>>().join(", "))
     }
 }
 
-fn completeness(corpora: &[Corpus]) {
+fn completeness(corpora: &[Corpus], is_asked: impl Fn(&str) -> bool) {
     println!("\nHow stacks end");
+    // Of the fixtures alone: programs of the tests have stacks that are hard to follow.
+    let mut all = Ends::default();
     for corpus in corpora {
-        let (mut ours, mut theirs, mut total) = (Ends::default(), Ends::default(), 0);
+        let (ours, mut theirs) = (Ends::of(&corpus.runs), Ends::default());
         for run in &corpus.runs {
-            let mut unwinder = Unwinder::with_depth_limit(DEPTH_LIMIT);
             let mut peer = Peer::new(&run.space);
             for stack in &run.stacks {
-                total += 1;
-                ours.count(&walk(&mut unwinder, &run.space, stack), stack);
                 theirs.count(&peer_walk(&mut peer, stack), stack);
             }
         }
-        println!("{:12} {total:5} stacks  unwinder  {}", corpus.name, ours.line(total));
-        println!("{:12} {:5}         framehop  {}", "", "", theirs.line(total));
+        println!("{:17} {:5} stacks  unwinder  {}", corpus.name, ours.total(), ours.line());
+        println!("{:17} {:5}         framehop  {}", "", "", theirs.line());
+        if !corpus.name.starts_with("own/") {
+            all.add(&ours);
+        }
     }
+    for fixture in saved::local::<Aarch64>().iter().filter(|fixture| is_asked(&fixture.name)) {
+        let ours = Ends::of(&fixture.runs);
+        println!("{:17} {:5} stacks  unwinder  {}", fixture.name, ours.total(), ours.line());
+        all.add(&ours);
+    }
+    println!("{:17} {:5} stacks  unwinder  {}", "all fixtures", all.total(), all.line());
 }
 
 fn times(corpora: &[Corpus]) {
@@ -367,6 +402,9 @@ fn guesses(corpora: &[Corpus], is_asked: impl Fn(&str) -> bool) {
     // What gdb can't walk has no witness of every frame.
     for corpus in corpora.iter().filter(|corpus| !["go", "java", "node"].contains(&&*corpus.name)) {
         print_guesses(&corpus.name, &corpus.runs);
+    }
+    for fixture in saved::local::<Aarch64>().iter().filter(|fixture| is_asked(&fixture.name)) {
+        print_guesses(&fixture.name, &fixture.runs);
     }
     guesses_of::<Aarch64>(&AARCH64, &is_asked);
     guesses_of::<X86>(&X86_PROGRAMS, &is_asked);

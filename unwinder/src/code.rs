@@ -234,8 +234,9 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
 
     fn look_at(&mut self, address: u64) -> Site {
         let mut buffer = [0; LONGEST_CODE];
-        let code =
-            if self.is_behind_code(address) { code_before(self.space, address, &mut buffer) } else { None };
+        let is_behind_code = self.is_behind_code(address);
+        let code = if is_behind_code { code_before(self.space, address, &mut buffer) } else { None };
+        let is_read = code.is_some() || !is_behind_code;
         let site = match code.and_then(A::call_at_end) {
             Some(Call::Direct(distance)) => {
                 Site::Direct(self.called(A::WORD.offset(address, distance.into())))
@@ -244,7 +245,10 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
             None if self.is_signal_return(address) => Site::SignalReturn,
             None => Site::Other,
         };
-        self.memory.set_site(self.generation, address, site);
+        // What can't be read now may be later.
+        if is_read {
+            self.memory.set_site(self.generation, address, site);
+        }
         site
     }
 
@@ -264,7 +268,9 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
     pub(crate) fn prologue(&mut self, entry: u64, into: u64) -> Prologue {
         let length = u8::try_from(into).map_or(LONGEST_PROLOGUE, |into| LONGEST_PROLOGUE.min(into.into()));
         self.memory.prologue(self.generation, entry, length as u8, || {
-            A::prologue(function(self.space, entry, length, &mut [0; LONGEST_PROLOGUE]))
+            let mut buffer = [0; LONGEST_PROLOGUE];
+            let code = function(self.space, entry, length, &mut buffer);
+            (A::prologue(code), code.len() == length)
         })
     }
 }

@@ -1,8 +1,8 @@
 //! What guesses have learnt from code, remembered from one walk to the next: three direct-mapped caches, one of each per
 //! [`crate::Unwinder`].
 //!
-//! What is remembered are facts about code, never a guess: each follows from the bytes at and around one address alone, so
-//! a walk that finds it here goes on as one that reads the code would. The key has the address space's generation, and where
+//! What is remembered are facts about code, never a guess: each follows from the mappings and the code of the address space
+//! alone, so a walk that finds it here goes on as one that reads the code would. The key has the address space's generation, and where
 //! there is none nothing is remembered.
 
 use std::num::NonZeroU64;
@@ -114,19 +114,21 @@ impl CodeMemory {
         }
     }
 
-    /// What the first `length` bytes of a function do, or else what `compute` says.
+    /// What the first `length` bytes of a function do, or else what `compute` says, and whether all of them could be read.
     pub(crate) fn prologue(
         &mut self,
         generation: Option<NonZeroU64>,
         entry: u64,
         length: u8,
-        compute: impl FnOnce() -> Prologue,
+        compute: impl FnOnce() -> (Prologue, bool),
     ) -> Prologue {
-        let Some(generation) = generation.map(NonZeroU64::get) else { return compute() };
+        let Some(generation) = generation.map(NonZeroU64::get) else { return compute().0 };
         let key = Key { generation, address: entry, detail: length };
         self.prologues.get(key).unwrap_or_else(|| {
-            let prologue = compute();
-            self.prologues.set(key, prologue);
+            let (prologue, is_whole) = compute();
+            if is_whole {
+                self.prologues.set(key, prologue);
+            }
             prologue
         })
     }

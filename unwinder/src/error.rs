@@ -51,15 +51,7 @@ pub enum TableError {
     /// There is an unwind section, but it can't be read, and no other one.
     #[error("{0}; no other section has rules, so walk its code by frame pointers")]
     Unread(#[from] UnreadSection),
-    /// An unwind section of 256 MiB or more.
-    #[error("section {section} has {size} bytes, which is implausible; walk its code by frame pointers")]
-    SectionTooLarge {
-        /// The section's name.
-        section: &'static str,
-        /// Its size in bytes.
-        size: u64,
-    },
-    /// More tables were made than identities exist (2^32 - 1).
+    /// More tables were made than identities exist (2^31 - 1).
     #[error("no more table identities are left in this process")]
     TooManyTables,
 }
@@ -86,6 +78,12 @@ pub enum SectionProblem {
     UnknownCompression {
         /// `ch_type`.
         method: u32,
+    },
+    /// Unwind sections of 256 MiB or more.
+    #[error("{size} bytes are implausible")]
+    TooLarge {
+        /// Its size, or of several together.
+        size: u64,
     },
     /// More than can be of so few bytes, or than any such section has.
     #[error("{packed} bytes that state to unpack to {unpacked} are implausible")]

@@ -120,6 +120,8 @@ impl From<StopReason> for Halt {
 /// The caller, when it took more than a quick step to find.
 struct Caller<A: Architecture> {
     registers: Registers<A>,
+    /// Which of them are the caller's.
+    known: Known,
     kind: FrameKind,
     heuristic: bool,
     /// The stack pointer went to memory that is not in the copy: there is no frame beyond.
@@ -327,10 +329,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
                 // A guess lost them on the way.
                 Err(Halt::NeedsAllRegisters) => return StopReason::Unsupported,
             };
-            if caller.heuristic {
-                known = Known::Quick;
-            }
-            registers = caller.registers;
+            (registers, known) = (caller.registers, caller.known);
             switched = caller.switched;
             frame = Frame { address: registers.ip(), kind: caller.kind, heuristic: caller.heuristic };
         }
@@ -468,7 +467,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         }
         let switched = signal && self.is_elsewhere(&caller);
         let kind = if signal { FrameKind::Ip } else { FrameKind::ReturnAddress };
-        Ok(Caller { registers: caller, kind, heuristic: false, switched })
+        Ok(Caller { registers: caller, known, kind, heuristic: false, switched })
     }
 
     /// The frame that a signal interrupted; `frame` is the code that its handler returns to.
@@ -477,6 +476,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         Some(Caller {
             switched: self.is_elsewhere(&registers),
             registers,
+            known: Known::All,
             kind: FrameKind::Ip,
             heuristic: frame.heuristic,
         })

@@ -1,7 +1,7 @@
 //! How the instructions from an address on to the function's return move the stack pointer, and from where they take `x29` and
 //! `x30` back.
 
-use super::instruction::{Effect, Size, effect};
+use super::instruction::{Effect, Size};
 use super::{FP, LR};
 use crate::epilogue::{Base, Epilogue, Next};
 
@@ -15,7 +15,7 @@ pub(super) fn follow(code: &[u8], epilogue: &mut Epilogue, mut fork: impl FnMut(
     let (mut at, mut size) = (0, Size::default());
     let words = code.as_chunks::<4>().0;
     for (index, word) in words.iter().enumerate() {
-        match size.seen(effect(u32::from_le_bytes(*word))) {
+        match size.seen(u32::from_le_bytes(*word)) {
             // The return address is in the register again, and no call is made any more.
             Effect::Call if epilogue.return_address.is_some() => return Next::Unknown,
             Effect::None | Effect::Call => {}
@@ -165,6 +165,11 @@ mod tests {
             "br x16",
             "mov sp, x9; ret",
             "add sp, sp, x9; ret",
+            "mov x1, #2; and x1, x1, #-16; add sp, sp, x1; ret",
+            "mov x1, #32; ldp x2, x1, [x0]; add sp, sp, x1; ret",
+            "str w0, [sp, #-16]!; ret",
+            "ldp w0, w1, [sp], #16; ret",
+            "st1 {v0.16b}, [sp], #16; ret",
             "ldp x29, x30, [sp], #16; mov sp, x29; ret",
             "ldp x29, x30, [sp], #16; bl .+64; ret",
             "nop",

@@ -54,7 +54,8 @@ pub(super) struct Size(Option<(RegisterNumber, u64)>);
 
 impl Size {
     /// The effect of the next instruction, in which registers that hold a size are known.
-    pub(super) fn seen(&mut self, effect: Effect) -> Effect {
+    pub(super) fn seen(&mut self, word: u32) -> Effect {
+        let effect = effect(word);
         match (effect, &mut self.0) {
             (Effect::Sets(register, value), size) => *size = Some((register, value)),
             (Effect::SetsPart(register, bits, from), Some((known, value))) if *known == register => {
@@ -66,7 +67,14 @@ impl Size {
                 return size.map_or(Effect::Unknown, |size| Effect::Moves(if up { size } else { -size }));
             }
             (Effect::MovesBy { .. }, _) => return Effect::Unknown,
-            _ => return effect,
+            (_, size) => {
+                // Where instructions name a register that they give a value; others name one there, too, or none.
+                let may_set = |register| [word & 31, word >> 10 & 31].contains(&u32::from(register));
+                if size.is_some_and(|(register, _)| may_set(register)) {
+                    *size = None;
+                }
+                return effect;
+            }
         }
         Effect::None
     }
@@ -127,6 +135,11 @@ pub(super) fn effect(word: u32) -> Effect {
         // br and its like, brk
         0xd6 | 0xd7 => Effect::Unknown,
         0xd4 if field(21, 3) == 0b001 => Effect::Unknown,
+        // What else moves the stack pointer on the way to or from memory: single registers, pairs, vectors, and tags.
+        _ if is_sp(5) && word & 0x3b20_0400 == 0x3800_0400 => Effect::Unknown,
+        _ if is_sp(5) && word & 0x3a80_0000 == 0x2880_0000 => Effect::Unknown,
+        _ if is_sp(5) && word & 0xbe80_0000 == 0x0c80_0000 => Effect::Unknown,
+        0xd9 if is_sp(5) && field(21, 1) == 1 && field(10, 1) == 1 => Effect::Unknown,
         _ => Effect::None,
     }
 }

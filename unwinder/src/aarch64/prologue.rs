@@ -10,7 +10,7 @@ pub(super) fn prologue(code: &[u8]) -> Prologue {
     let mut prologue = Prologue::default();
     let mut size = Size::default();
     for word in code.as_chunks::<4>().0 {
-        match size.seen(effect(u32::from_le_bytes(*word))) {
+        match size.seen(u32::from_le_bytes(*word)) {
             Effect::Moves(moved) if moved < 0 => {
                 prologue.lowered = prologue.lowered.wrapping_add_signed(-moved);
             }
@@ -46,7 +46,11 @@ pub(super) fn begins_function(before: &[u8], code: &[u8]) -> bool {
         return false;
     };
     matches!(first, PACIASP | BTI_C)
-        && (before == NOP || matches!(effect(before), Effect::Returns | Effect::Jumps(_) | Effect::Unknown))
+        && (before == NOP
+            || matches!(
+                effect(before),
+                Effect::Returns | Effect::Jumps(_) | Effect::HandsOn | Effect::Unknown
+            ))
 }
 
 /// Where, from its beginning, `code` jumps to before it does anything to the stack.

@@ -18,7 +18,7 @@ use crate::arch::Machine;
 use crate::{Architecture, SectionProblem, TableError, UnreadSection};
 
 type SegmentOf<A> = <<A as Machine>::Elf as FileHeader>::ProgramHeader;
-type SectionOf<A> = <<A as Machine>::Elf as FileHeader>::SectionHeader;
+pub(super) type SectionOf<A> = <<A as Machine>::Elf as FileHeader>::SectionHeader;
 
 /// An ELF file of the wanted machine, its headers read.
 pub(super) struct ElfFile<'d, A: Architecture, R: ReadRef<'d>> {
@@ -30,6 +30,9 @@ pub(super) struct ElfFile<'d, A: Architecture, R: ReadRef<'d>> {
     /// What a section may unpack to.
     most_unpacked: u64,
 }
+
+/// Compilers name a section after a function, and C++ has functions with long names.
+const LONGEST_NAME: usize = 4096;
 
 /// The names of a file's sections.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,6 +46,14 @@ impl<'d> Names<'d> {
     ) -> Self {
         let section = header.section_strings_index(LE, data).and_then(|index| sections.section(index));
         Names(section.and_then(|section| section.data(LE, data)).unwrap_or_default())
+    }
+
+    /// The name at an offset, empty where there is none of [`LONGEST_NAME`] bytes or less.
+    pub(super) fn at(self, offset: u32) -> &'d str {
+        let rest = self.0.get(offset as usize..).unwrap_or_default();
+        let end = rest.iter().take(LONGEST_NAME + 1).position(|&byte| byte == 0);
+        let name = end.and_then(|end| rest.get(..end)).and_then(|name| str::from_utf8(name).ok());
+        name.unwrap_or_default()
     }
 
     /// Whether the name at an offset is `name`. It is not read to its end, for names may lie within each other: together they

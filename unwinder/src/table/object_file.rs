@@ -4,12 +4,12 @@
 //! Source: the ELF gABI, "Relocation"; the supplements of x86-64 and of `AArch64` for what each type computes.
 
 use object::elf;
-use object::read::elf::{ElfFile, FileHeader};
+use object::read::elf::{ElfFile, FileHeader, SectionHeader};
 use object::{LittleEndian as LE, Object, ObjectSection, ObjectSymbol, ReadRef};
 use object::{Relocation, RelocationKind, RelocationTarget, SectionFlags};
 
 use super::code_sections::{Section, UnwindSections};
-use super::elf_file::{check_machine, content};
+use super::elf_file::{Names, SectionOf, check_machine, content};
 use super::sections::{self, Parts};
 use super::unpack::MAX_UNPACKED;
 use crate::arch::Machine;
@@ -17,8 +17,8 @@ use crate::{Architecture, TableError, UnreadSection};
 
 type File<'d, A, R> = ElfFile<'d, <A as Machine>::Elf, R>;
 
-/// Reads the parts out of an object. `place` gives the address of an executable section, by number and name, if it was
-/// loaded.
+/// Reads the parts out of an object. `place` gives the address of an executable section, by number and name (empty if it
+/// has none, or a very long one), if it was loaded.
 pub(crate) fn read<'d, A, R>(
     data: R,
     mut place: impl FnMut(usize, &str) -> Option<u64>,
@@ -34,9 +34,10 @@ where
         return Err(TableError::NotRelocatable { kind: kind.0 });
     }
     let file = File::<A, R>::parse(data)?;
+    let names = Names::of(header, file.elf_section_table(), data);
     let mut places = Places::default();
     for section in file.sections().filter(is_code) {
-        let (index, name) = (section.index().0, section.name().unwrap_or_default());
+        let (index, name) = (section.index().0, names.at(section.elf_section_header().sh_name(LE)));
         if let Some(address) = place(index, name) {
             places.add(index, address, section.size());
         }
@@ -94,8 +95,11 @@ fn relocated<'d, A: Architecture, R: ReadRef<'d>>(
     address: u64,
     places: &Places,
 ) -> Result<Option<Vec<u8>>, UnreadSection> {
-    let mut sections = file.sections();
-    let Some(section) = sections.find(|section| section.name() == Ok(name)) else { return Ok(None) };
+    let names = Names::of(file.elf_header(), file.elf_section_table(), file.data());
+    let is_asked = |header: &SectionOf<A>| names.is(header.sh_name(LE), name.as_bytes());
+    let Some(section) = file.sections().find(|section| is_asked(section.elf_section_header())) else {
+        return Ok(None);
+    };
     let bytes = content(section.elf_section_header(), file.data(), MAX_UNPACKED);
     let mut bytes = bytes.map_err(|problem| UnreadSection { section: name, problem })?.into_owned();
     // No byte has more than one; but a file can have any number of tables of them that are the same bytes.

@@ -21,6 +21,9 @@ use crate::{Architecture, SectionProblem, TableError, UnreadSection};
 /// its start files alone.
 const SPARSE: usize = 64;
 
+/// Bytes that `.eh_frame_hdr` has for itself and a function or two.
+const SMALLEST_HDR: usize = 32;
+
 /// What kind of unwind section an entry is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FrameFormat {
@@ -96,15 +99,15 @@ where
     let file = ElfFile::<A, _>::parse(data)?;
     let (text_start, text_size) = file.text()?;
     let mut sections = Sections::default();
-    sections.add(&file, 0)?;
+    sections.add(&file, 0);
     if sections.are_sparse(text_size) {
-        sections.add_debug_data(&file)?;
+        sections.add_debug_data(&file);
     }
     if sections.are_sparse(text_size)
         && let Some(debug) = debug()
         && let Ok(debug) = ElfFile::<A, _>::parse(debug)
     {
-        sections.add(&debug, file.distance_from(&debug))?;
+        sections.add(&debug, file.distance_from(&debug));
     }
     sections.into_parts((text_start, text_size), file.entry())
 }
@@ -114,15 +117,14 @@ pub(crate) fn copy(code: &UnwindSections<'_>, unread: Option<UnreadSection>) -> 
     let text = &code.text;
     let span = text.end.checked_sub(text.start).filter(|&span| span > 0).ok_or(TableError::NoText)?;
     let text_size = u32::try_from(span).map_err(|_| TableError::TextTooLarge { span })?;
-    let mut sections = Sections::default();
+    let mut sections = Sections { unread, ..Sections::default() };
     if let Some(frame) = code.eh_frame {
         let found = EhFrame { frame, hdr: code.eh_frame_hdr, text: Some(text.start), got: None };
-        sections.add_eh_frame(&found, 0)?;
+        sections.add_eh_frame(&found, 0);
     }
     if let Some(debug) = code.debug_frame {
-        sections.add_debug_frame(debug.into(), 0)?;
+        sections.add_debug_frame(debug.into(), 0);
     }
-    sections.unread = unread;
     sections.into_parts((text.start, text_size), 0)
 }
 
@@ -140,38 +142,29 @@ struct Sections {
 
 impl Sections {
     /// Takes from `file`, to whose addresses `shift` is added, what is missing.
-    fn add<'d, A: Architecture, R: ReadRef<'d>>(
-        &mut self,
-        file: &ElfFile<'d, A, R>,
-        shift: u64,
-    ) -> Result<(), TableError> {
+    fn add<'d, A: Architecture, R: ReadRef<'d>>(&mut self, file: &ElfFile<'d, A, R>, shift: u64) {
         if self.frame.is_empty()
             && let Some(frame) = self.readable(file.eh_frame())
         {
-            self.add_eh_frame(&frame, shift)?;
+            self.add_eh_frame(&frame, shift);
         }
         if self.debug.is_empty()
             && let Some(debug) = self.readable(file.debug_frame())
         {
-            self.add_debug_frame(debug, shift)?;
+            self.add_debug_frame(debug, shift);
         }
-        Ok(())
     }
 
     /// Takes what is missing from the file in the `.gnu_debugdata` of `file`.
-    fn add_debug_data<'d, A: Architecture, R: ReadRef<'d>>(
-        &mut self,
-        file: &ElfFile<'d, A, R>,
-    ) -> Result<(), TableError> {
-        let Some(packed) = self.readable(file.debug_data()) else { return Ok(()) };
+    fn add_debug_data<'d, A: Architecture, R: ReadRef<'d>>(&mut self, file: &ElfFile<'d, A, R>) {
+        let Some(packed) = self.readable(file.debug_data()) else { return };
         let of_data = |problem| UnreadSection { section: debug_data::NAME, problem };
         let inner = debug_data::unpack(packed).map_err(of_data);
-        let Some(inner) = self.readable(inner.map(Some)) else { return Ok(()) };
+        let Some(inner) = self.readable(inner.map(Some)) else { return };
         let inner = ElfFile::<A, _>::parse_unpacked(inner.as_slice(), packed.len());
         let inner = inner.map_err(|_| of_data(SectionProblem::NoElf));
-        match self.readable(inner.map(Some)) {
-            Some(inner) => self.add(&inner, file.distance_from(&inner)),
-            None => Ok(()),
+        if let Some(inner) = self.readable(inner.map(Some)) {
+            self.add(&inner, file.distance_from(&inner));
         }
     }
 
@@ -183,27 +176,37 @@ impl Sections {
         })
     }
 
-    fn add_eh_frame(&mut self, found: &EhFrame<'_>, shift: u64) -> Result<(), TableError> {
+    fn add_eh_frame(&mut self, found: &EhFrame<'_>, shift: u64) {
         let bytes = found.frame.bytes;
-        check_size(".eh_frame", bytes.len())?;
-        // Less is a terminator alone.
-        if bytes.len() > 4 {
+        // Less than that is a terminator alone.
+        if bytes.len() > 4 && self.has_room(".eh_frame", bytes.len()) {
+            // A header has half of what an FDE has for a function.
+            let hdr = found.hdr.filter(|hdr| hdr.bytes.len() <= bytes.len().saturating_add(SMALLEST_HDR));
             self.frame = bytes.to_vec();
             self.shifts[0] = shift;
             self.bases = found.bases(shift);
-            self.hdr = found.hdr.map(|hdr| EhFrameHdr {
+            self.hdr = hdr.map(|hdr| EhFrameHdr {
                 address: hdr.address.wrapping_add(shift),
                 bytes: hdr.bytes.to_vec(),
             });
         }
-        Ok(())
     }
 
-    fn add_debug_frame(&mut self, debug: Cow<'_, [u8]>, shift: u64) -> Result<(), TableError> {
-        check_size(".debug_frame", debug.len().saturating_add(self.frame.len()))?;
-        self.debug = debug.into_owned();
-        self.shifts[1] = shift;
-        Ok(())
+    fn add_debug_frame(&mut self, debug: Cow<'_, [u8]>, shift: u64) {
+        if self.has_room(".debug_frame", debug.len()) {
+            self.debug = debug.into_owned();
+            self.shifts[1] = shift;
+        }
+    }
+
+    /// Whether a section of this size can be added.
+    fn has_room(&mut self, section: &'static str, size: usize) -> bool {
+        let size = size.saturating_add(self.frame.len()) as u64;
+        let has_room = size < MAX_SECTION.into();
+        if !has_room {
+            self.unread.get_or_insert(UnreadSection { section, problem: SectionProblem::TooLarge { size } });
+        }
+        has_room
     }
 
     /// Whether most of the text has no rules.
@@ -227,14 +230,6 @@ impl Sections {
     }
 }
 
-fn check_size(section: &'static str, size: usize) -> Result<(), TableError> {
-    if size < MAX_SECTION as usize {
-        Ok(())
-    } else {
-        Err(TableError::SectionTooLarge { section, size: size as u64 })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::code_sections::Section;
@@ -248,7 +243,9 @@ mod tests {
             let (eh_frame_hdr, debug_frame) = (None, None);
             copy(&UnwindSections { text: 0..1, eh_frame, eh_frame_hdr, debug_frame }, None)
         };
-        assert!(matches!(copied(&large), Err(TableError::SectionTooLarge { section: ".eh_frame", .. })));
+        let problem = SectionProblem::TooLarge { size: MAX_SECTION.into() };
+        let refused = UnreadSection { section: ".eh_frame", problem };
+        assert!(matches!(copied(&large), Err(TableError::Unread(unread)) if unread == refused));
         assert!(copied(&large[..1 << 20]).is_ok());
     }
 }

@@ -10,11 +10,12 @@ use flate2::{Decompress, FlushDecompress, Status};
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
+use super::rows::MAX_SECTION;
 use crate::{Compression, SectionProblem};
 
 /// A section that says it unpacks to more than this, or to more than [`MAX_RATIO`] times its size, is damaged. Compilers'
 /// unpack to five times theirs, and the entries of 20,000 equal functions to 15 (zlib) or 31 times (zstd).
-pub(super) const MAX_UNPACKED: u64 = 1 << 30;
+pub(super) const MAX_UNPACKED: u64 = MAX_SECTION as u64;
 pub(super) const MAX_RATIO: u64 = 128;
 
 /// The size that a section states to unpack to, if it can be true and is `most` at most.

@@ -266,7 +266,7 @@ impl<A: Architecture> UnwindTable<A> {
         self.locate(svma).map(|(id, _)| id)
     }
 
-    /// Hands the rule in full to `use_rule`; `None` for an id of another table.
+    /// Hands the rule in full to `use_rule`; `None` for an id that is not one of this table's.
     pub(crate) fn with_rule<T>(&self, id: RuleId, use_rule: impl FnOnce(&RuleView<'_>) -> T) -> Option<T> {
         self.read().rules.view(id, &self.frame.bytes).map(|view| use_rule(&view))
     }

@@ -18,6 +18,8 @@ use crate::{Compression, SectionProblem};
 const FORMAT: Compression = Compression::Xz;
 const HEADER: usize = 12;
 const FOOTER_MAGIC: [u8; 2] = *b"YZ";
+/// What a block's header has at least.
+const SMALLEST_BLOCK: u64 = 8;
 /// Of the filter that every block has as its last one.
 const LZMA2: u64 = 0x21;
 /// A dictionary of 3 GiB is the largest that a decoder takes.
@@ -81,6 +83,10 @@ impl Blocks {
         for _ in 0..number(&mut index)? {
             let (packed, size) = (number(&mut index)?, number(&mut index)?);
             let end = start.checked_add(usize::try_from(packed).ok()?.checked_next_multiple_of(4)?)?;
+            // So there are no more blocks than the file has room for.
+            if packed < SMALLEST_BLOCK || end > index_at {
+                return None;
+            }
             listed.blocks.push((start..end, size));
             start = end;
             listed.size = listed.size.checked_add(size)?;

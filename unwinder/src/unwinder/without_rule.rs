@@ -3,6 +3,7 @@
 use super::{Caller, Halt, Walk, is_by_frame_pointer};
 use crate::arch::{Core, LONGEST_CODE};
 use crate::code::{Code, WayOut, code_before, is_behind_switch, is_entry, is_signal_return};
+use crate::general::Known;
 use crate::guess::Guess;
 use crate::rule::Rule;
 use crate::{
@@ -93,7 +94,8 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         }
         let caller = self.guessed_core(frame, registers.core(), way_out)?;
         let registers = registers.with_core(caller);
-        Ok(Caller { registers, kind: FrameKind::ReturnAddress, heuristic: true, switched: false })
+        let known = Known::Quick;
+        Ok(Caller { registers, known, kind: FrameKind::ReturnAddress, heuristic: true, switched: false })
     }
 
     /// Whether an address has code before it, which is no call.

@@ -224,6 +224,21 @@ fn a_dictionary_is_as_large_as_what_is_in_it() {
     assert_eq!(functions(&with_debug_data(&xz(&inner, &["-9"]))), FUNCTIONS);
 }
 
+/// Blocks of no bytes, which an index may have by the million.
+#[test]
+fn an_index_lists_no_more_blocks_than_there_is_room_for() {
+    const RECORDS: usize = 4 << 20;
+    let index_size = (1 + 4 + 2 * RECORDS + 4_usize).next_multiple_of(4);
+    let mut file = vec![0; 12 + index_size + 12];
+    file[13..17].copy_from_slice(&[0x80, 0x80, 0x80, 0x02]);
+    let footer = file.len() - 12;
+    file[footer + 4..footer + 8].copy_from_slice(&(index_size as u32 / 4 - 1).to_le_bytes());
+    file[footer + 10..].copy_from_slice(b"YZ");
+    let file = with_debug_data(&file);
+    assert_eq!(unread(&file).problem, SectionProblem::PackedCutOff { format: Compression::Xz });
+    assert_eq!(held(&file), 0);
+}
+
 #[test]
 fn a_window_is_no_larger_than_what_is_in_it() {
     let content = debug_frame(FUNCTIONS);
