@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use collector_common::ids::{Avma, BuildId, FileOffset};
+use unwinder::TableError;
 
 use super::bounded::{BoundedFile, UNWIND_SECTIONS};
 use super::debug;
@@ -70,7 +71,10 @@ impl ModuleFile {
                     log::warn!("{path} has more unwind rules than are used: {unread}");
                 }
             })
-            .inspect_err(|error| log::info!("{path} has no unwind rules: {error}"))
+            .inspect_err(|error| match error {
+                TableError::Unread(_) => log::warn!("{path} has unwind rules, but none are used: {error}"),
+                _ => log::info!("{path} has no unwind rules: {error}"),
+            })
             .ok()
     }
 
