@@ -2,9 +2,8 @@
 //! sample's thread, frames and stack have been seen before.
 
 use collector_common::ids::{Avma, Nanos, Pid, Svma, Tid};
-use collector_common::loss::LossCause;
 use collector_common::record::{AttributeListId, Frame, FrameFlags, ModuleId, ProcessId, Sample, ThreadId};
-use collector_common::wire::{COMM_LEN, SampleFlags, SampleHeader, VERSION};
+use collector_common::wire::{COMM_LEN, SampleFlags};
 use unwinder::{CopiedStack, FrameKind, Registers, StopReason, Unwinder};
 
 use super::birth::is_at_birth;
@@ -13,28 +12,7 @@ use super::registers::{compat_registers, instruction_pointer, is_in_exec, stack_
 use super::state::{KnownThread, Recorder};
 use super::view::View;
 use crate::modules::Recorded;
-
-/// A record taken apart.
-struct Parts<'a> {
-    header: &'a SampleHeader,
-    kernel: &'a [u64],
-    stack: &'a [u8],
-}
-
-impl<'a> Parts<'a> {
-    /// `None` for a record that is not of this version's form.
-    fn of(record: &'a [u8]) -> Option<Self> {
-        let (header, rest) = record.split_at_checked(SampleHeader::SIZE)?;
-        let header: &SampleHeader = bytemuck::try_from_bytes(header).ok()?;
-        if header.version != VERSION {
-            return None;
-        }
-        let (kernel, stack) = rest.split_at_checked(SampleHeader::KERNEL_STACK_SIZE)?;
-        let kernel = bytemuck::try_cast_slice(kernel.get(..usize::from(header.kernel_bytes))?).ok()?;
-        let stack = stack.get(..header.stack_bytes as usize)?;
-        Some(Self { header, kernel, stack })
-    }
-}
+use crate::source::SourceRecord;
 
 /// How a walk went.
 #[derive(Clone, Copy)]
@@ -45,20 +23,16 @@ struct Walk {
 }
 
 impl Recorder {
-    /// Takes in one sample as it lies in the ring. One that cannot be read is counted as lost.
-    pub fn sample(&mut self, record: &[u8]) {
-        let Some(parts) = Parts::of(record) else {
-            self.ledger.lose(LossCause::Malformed, 1);
-            return;
-        };
-        let header = parts.header;
+    /// Takes in one sample as it lies in its ring.
+    pub fn sample(&mut self, record: &SourceRecord<'_>) {
+        let header = record.header;
         let time = Nanos(header.time);
         let process = self.process_at(Pid(header.pid), time);
         let thread = self.thread(process, Tid(header.tid), &header.comm);
         self.frames.clear();
-        self.add_kernel_frames(parts.kernel, time);
+        self.add_kernel_frames(record.kernel, time);
         if header.flags().has(SampleFlags::USER_REGISTERS) {
-            self.add_user_frames(process, &parts);
+            self.add_user_frames(process, record);
         }
         let stack = self.machine.intern_stack(&self.frames);
         self.machine.add_sample(&Sample {
@@ -104,14 +78,14 @@ impl Recorder {
     }
 
     /// The user's part: unwound in the ring's memory.
-    fn add_user_frames(&mut self, process: ProcessId, parts: &Parts<'_>) {
-        let header = parts.header;
+    fn add_user_frames(&mut self, process: ProcessId, record: &SourceRecord<'_>) {
+        let header = record.header;
         let time = Nanos(header.time);
-        let mut walk = self.walk(process, parts);
+        let mut walk = self.walk(process, record);
         let is_in_exec = walk.reason != StopReason::Root && is_in_exec(header, walk.reason);
         if !is_in_exec && self.is_unmapped(process, walk, time) && self.rereads.begin(process, time) {
             self.read_mappings(process, Tid(header.tid), time);
-            walk = self.walk(process, parts);
+            walk = self.walk(process, record);
             if !self.is_unmapped(process, walk, time) {
                 self.rereads.helped(process);
             }
@@ -156,13 +130,13 @@ impl Recorder {
     }
 
     /// Walks a stack: its frames are in `self.walked` then.
-    fn walk(&mut self, process: ProcessId, parts: &Parts<'_>) -> Walk {
-        let header = parts.header;
+    fn walk(&mut self, process: ProcessId, record: &SourceRecord<'_>) -> Walk {
+        let header = record.header;
         let time = Nanos(header.time);
         self.walked.clear();
         let space = self.tracker.space_at(process, time);
         let view = View { owner: Owner::of(header), space, time, modules: &self.modules, late: &self.late };
-        let copied = CopiedStack::new(stack_pointer(header), parts.stack, u64::from(header.absent));
+        let copied = CopiedStack::new(stack_pointer(header), record.stack, u64::from(header.absent));
         let stack = LateStack::new(copied, header, &self.late);
         let walked = &mut self.walked;
         let reason = if header.flags().has(SampleFlags::COMPAT) {

@@ -7,7 +7,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use collector_common::ids::{Nanos, Tid};
-use collector_common::wire::Counter;
 use rustix::process::{
     Pid, PidfdFlags, Resource, getpriority_process, getrlimit, pidfd_open, setpriority_process, setrlimit,
 };
@@ -20,9 +19,10 @@ use crate::clock;
 use crate::kernel::online_cpus;
 use crate::procfs;
 use crate::recorder::Recorder;
-use crate::source::ebpf::{Account, Sampler, Settings};
+use crate::source::ebpf::Sampler;
 use crate::source::sideband::Sideband;
-use crate::stats::{Faults, Stats};
+use crate::source::{Account, Settings, Source};
+use crate::stats::Stats;
 use crate::sys::usage::own_usage;
 
 /// How often rings are drained when nothing else asks for it.
@@ -85,7 +85,7 @@ pub enum Ended {
 /// A running recording. It belongs to the thread that made it.
 pub struct Session {
     sideband: Sideband,
-    sampler: Sampler,
+    source: Box<dyn Source>,
     recorder: Recorder,
     waker: Waker,
     command: Option<Command>,
@@ -129,7 +129,7 @@ impl Session {
         let waker = Waker::new(FIRST_DRAIN, DRAIN_PERIOD).map_err(SessionError::system("epoll"))?;
         let mut session = Self {
             sideband,
-            sampler,
+            source: Box::new(sampler),
             recorder,
             waker,
             command: None,
@@ -143,7 +143,7 @@ impl Session {
             _priority: priority,
         };
         session.follow_descendants();
-        session.sampler.start().map_err(SessionError::system("the sampling clocks can't be started"))?;
+        session.source.start().map_err(SessionError::system("the sampling clocks can't be started"))?;
         session.began = clock::now();
         describe_system(&mut session.recorder, session.began, cpus.len(), command.as_ref());
         session.fill_waker(command.as_ref()).map_err(SessionError::system("epoll"))?;
@@ -167,7 +167,7 @@ impl Session {
                 return;
             }
             for pid in new {
-                self.sampler.follow(pid.0);
+                self.source.follow(pid.0);
             }
         }
     }
@@ -176,7 +176,7 @@ impl Session {
         for fd in self.sideband.descriptors() {
             self.waker.add(fd, Wake::Sideband)?;
         }
-        for fd in self.sampler.descriptors() {
+        for fd in self.source.descriptors() {
             self.waker.add(fd, Wake::Ring)?;
         }
         for (index, fd) in self.watched.iter().enumerate() {
@@ -266,9 +266,9 @@ impl Session {
         let until = clock::now();
         self.drain_sideband(until);
         let recorder = &mut self.recorder;
-        self.sampler.drain(until, |record| recorder.sample(record));
+        self.source.drain(until, &mut |record| recorder.sample(record));
         for thread in recorder.take_left_mappings() {
-            self.sampler.forget_stack(thread);
+            self.source.forget_stack(thread);
         }
         self.recorder.prune(until);
         if self.first_sample.is_none() && self.recorder.ledger().delivered() > 0 {
@@ -284,7 +284,7 @@ impl Session {
         }
         self.checked = Instant::now();
         for cpu in online_cpus().unwrap_or_default() {
-            if !self.sampler.samples(cpu) {
+            if !self.source.covers(cpu) {
                 match self.add_cpu(cpu) {
                     Ok(()) => self.cpus_added += 1,
                     // It is tried again the next time.
@@ -302,13 +302,16 @@ impl Session {
         for fd in self.sideband.add_cpu(cpu).map_err(SessionError::sideband)? {
             self.waker.add(fd, Wake::Sideband).map_err(&failed)?;
         }
-        self.waker.set(self.sampler.add_cpu(cpu)?, Wake::Ring).map_err(&failed)?;
+        let added = self.source.add_cpu(cpu).map_err(SessionError::system("it can't be sampled"))?;
+        if let Some(fd) = added {
+            self.waker.set(fd, Wake::Ring).map_err(&failed)?;
+        }
         self.recorder.distrust_sideband();
         Ok(())
     }
 
     fn progress(&self) -> Progress {
-        let lost = self.sampler.dropped();
+        let lost = self.source.dropped();
         let elapsed = Duration::from_nanos(clock::now().0.saturating_sub(self.began.0));
         Progress { elapsed, samples: self.recorder.ledger().delivered(), lost }
     }
@@ -318,13 +321,13 @@ impl Session {
     /// # Errors
     /// When the events can't be stopped or the counters not be read; what was recorded is lost then.
     pub fn finish(mut self) -> Result<Recording, SessionError> {
-        self.sampler.stop().map_err(SessionError::system("the sampling clocks can't be stopped"))?;
+        self.source.stop().map_err(SessionError::system("the sampling clocks can't be stopped"))?;
         let end = clock::now();
         self.round();
-        let account =
-            self.sampler.account().map_err(SessionError::system("the programs' counters can't be read"))?;
-        let taken = self.recorder.ledger().delivered() + self.recorder.ledger().total_lost();
-        account.enter(taken, self.recorder.ledger_mut());
+        let account = self
+            .source
+            .close(self.recorder.ledger_mut())
+            .map_err(SessionError::system("the programs' counters can't be read"))?;
         self.recorder.machine_mut().system_mut().end = end;
         let warnings = self.warnings(&account);
         let mut stats = self.stats(&account, end);
@@ -338,19 +341,15 @@ impl Session {
 
     fn stats(&self, account: &Account, end: Nanos) -> Stats {
         Stats {
-            backend: "ebpf",
+            backend: self.source.name(),
             kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
             duration_ns: end.0 - self.began.0,
             frequency_hz: self.settings.sampling.frequency,
-            bytes_copied: account.counter(Counter::BytesCopied),
+            bytes_copied: account.bytes_copied,
             usage: own_usage(),
-            bpf_run_ns: account.run_ns,
-            bpf_run_count: account.run_count,
-            bpf_faults: Faults {
-                absent_pages: account.counter(Counter::StackFault),
-                busy_mappings: account.counter(Counter::FindVmaBusy),
-                no_registers: account.counter(Counter::NoRegisters),
-            },
+            bpf_run_ns: account.bpf_run_ns,
+            bpf_run_count: account.bpf_run_count,
+            bpf_faults: account.faults,
             start_to_first_sample_ns: self.first_sample.map(|time| time.as_nanos() as u64),
             ..Stats::default()
         }
@@ -368,12 +367,8 @@ impl Session {
             "records of new mappings and processes were lost: some stacks may end early",
         );
         warn(self.cpus_added, "CPU(s) came online: what ran there in their first second is missing");
-        warn(
-            self.sampler.notices_lost(),
-            "records of throttling were lost: more samples may be lost than is said",
-        );
+        account.warnings.iter().for_each(|&(count, text)| warn(count, text));
         warn(self.sideband.malformed(), "records of the sideband could not be read");
-        warn(account.counter(Counter::FollowFailed), "child processes could not be followed: too many");
         warn(
             self.recorder.modules().unreadable(self.recorder.machine()) as u64,
             "recorded files could not be opened: stacks and names in them are incomplete",

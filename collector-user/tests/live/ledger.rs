@@ -13,7 +13,8 @@ use collector_common::loss::LossCause;
 use collector_common::wire::Counter;
 use collector_user::kernel::online_cpus;
 use collector_user::session::{self, Ended, Session, SessionSettings};
-use collector_user::source::ebpf::{Sampler, Settings};
+use collector_user::source::ebpf::Sampler;
+use collector_user::source::{Settings, Source as _};
 
 use crate::prerequisites::live;
 use crate::programs::{compile, folder};
@@ -56,9 +57,9 @@ fn the_kernel_counts_what_the_programs_count() {
     assert!(Command::new(storm).status().unwrap().success());
     let mut taken = 0_u64;
     // Once while samples come in, and once when none do.
-    sampler.drain(Nanos(u64::MAX), |_| taken += 1);
+    sampler.drain(Nanos(u64::MAX), &mut |_| taken += 1);
     sampler.stop().unwrap();
-    sampler.drain(Nanos(u64::MAX), |_| taken += 1);
+    sampler.drain(Nanos(u64::MAX), &mut |_| taken += 1);
 
     let account = sampler.account().unwrap();
     let [idle, other, full, no_ring] =

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use collector_user::session::{Ended, Session, SessionError, SessionSettings};
-use collector_user::source::ebpf::{Settings, Targets};
+use collector_user::source::{Settings, Targets};
 
 use crate::prerequisites::{live, skip};
 use crate::programs::{compile, folder};

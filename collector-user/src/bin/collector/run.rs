@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use collector_common::record::SampleKindId;
 use collector_user::session::{Command, Ended, Recording, Session, SessionSettings};
-use collector_user::source::ebpf::{Settings, Targets};
+use collector_user::source::{Settings, Targets};
 use export::format::Profile;
 use export::hottest::Hottest;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};

@@ -5,7 +5,7 @@ use collector_common::wire::Counter;
 
 /// Figures of the sampling programs, taken after the events were stopped and the rings emptied.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Account {
+pub struct KernelAccount {
     /// Runs of the program as the kernel counted them (`bpf_prog_info::run_cnt`).
     pub run_count: u64,
     /// Time in the program (`bpf_prog_info::run_time_ns`).
@@ -20,7 +20,7 @@ pub struct Account {
     pub period_ns: u64,
 }
 
-impl Account {
+impl KernelAccount {
     /// One counter.
     pub fn counter(&self, counter: Counter) -> u64 {
         self.counters[counter as usize]

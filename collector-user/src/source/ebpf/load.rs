@@ -9,8 +9,9 @@ use thiserror::Error;
 
 use super::btf::{BtfError, KernelTypes};
 use super::object::object;
-use super::sampler::Settings;
+use super::sampler::max_stack_pages;
 use crate::kernel::Release;
+use crate::source::Settings;
 
 /// Why the programs do not run.
 #[derive(Debug, Error)]
@@ -168,7 +169,7 @@ fn config(settings: &Settings, level: Level, high_water: u64) -> Result<Config, 
     };
     Ok(Config {
         targets,
-        max_stack_pages: settings.max_stack_pages(),
+        max_stack_pages: max_stack_pages(settings),
         high_water,
         task_mm: types.offset(&["task_struct", "mm"])?,
         task_tgid: types.offset(&["task_struct", "tgid"])?,

@@ -8,8 +8,8 @@ mod load;
 mod object;
 mod sampler;
 
-pub use account::Account;
+pub use account::KernelAccount;
 pub use btf::{BtfError, KernelTypes};
 pub use load::LoadError;
 pub use object::is_built_in;
-pub use sampler::{Sampler, Settings, Targets};
+pub use sampler::Sampler;

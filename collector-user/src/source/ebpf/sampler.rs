@@ -1,10 +1,9 @@
 //! The running programs: an event and a ring per CPU.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use aya::Ebpf;
@@ -13,78 +12,19 @@ use aya::programs::PerfEvent as PerfEventProgram;
 use aya::sys::Stats;
 use aya_log::EbpfLogger;
 use collector_common::ids::{Nanos, Tid};
+use collector_common::loss::{Ledger, LossCause};
 use collector_common::perf::{Record, SAMPLE_ID_TYPE, parse};
-use collector_common::wire::{Counter, MAX_STACK_PAGES, NAMED_PROCESS, SampleHeader};
+use collector_common::wire::{Counter, MAX_STACK_PAGES, NAMED_PROCESS};
 use perf_event_open_sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE, perf_event_attr};
 
-use super::account::{Account, Clock};
+use super::account::{Clock, KernelAccount};
 use super::load::{self, LoadError};
 use crate::kernel::{idle_times, possible_cpus};
+use crate::source::{Account, Settings, Source, SourceRecord, Targets};
+use crate::stats::Faults;
 use crate::sys::memory::give_back;
 use crate::sys::perf_event::PerfEvent;
 use crate::sys::perf_ring::PerfRing;
-
-/// Which threads are sampled; empty is the whole machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Targets {
-    /// Processes, with their threads and the children they make from now on.
-    pub pids: BTreeSet<u32>,
-    /// A process that is going to execute a program: that, with its threads and children.
-    pub command: Option<u32>,
-    /// A folder of the cgroup v2 hierarchy, with all below it.
-    pub cgroup: Option<PathBuf>,
-    /// A thread name, as the kernel keeps it: at most 15 bytes.
-    pub comm: Option<String>,
-}
-
-impl Targets {
-    pub(super) fn follows_processes(&self) -> bool {
-        !self.pids.is_empty() || self.command.is_some()
-    }
-}
-
-/// How to sample.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Samples per second and CPU.
-    pub frequency: u32,
-    /// Which threads.
-    pub targets: Targets,
-    /// Largest copy of a user stack in bytes, rounded up to pages; at most 64 KiB.
-    pub max_stack: usize,
-    /// Bytes of each CPU's ring; rounded up to a power of two, at least a page. `None` chooses by the number of
-    /// CPUs.
-    pub ring_bytes: Option<u32>,
-}
-
-impl Default for Settings {
-    /// 997 Hz (a prime, so that nothing periodic hides between the samples), the whole machine, 64 KiB of stack.
-    fn default() -> Self {
-        Self { frequency: 997, targets: Targets::default(), max_stack: 64 << 10, ring_bytes: None }
-    }
-}
-
-impl Settings {
-    pub(super) fn max_stack_pages(&self) -> u32 {
-        self.max_stack.div_ceil(collector_common::wire::PAGE_SIZE).clamp(1, MAX_STACK_PAGES) as u32
-    }
-
-    /// 4 MiB a CPU, less on machines with more than 16 CPUs, so that rings take 64 MiB at most; never less than
-    /// holds a few of the largest records.
-    fn ring_bytes(&self, cpus: usize) -> u32 {
-        const ALL_RINGS: usize = 64 << 20;
-        let chosen = (ALL_RINGS / cpus.max(1)).clamp(256 << 10, 4 << 20);
-        let bytes = self.ring_bytes.map_or(chosen, |bytes| bytes as usize);
-        // Rounded down where it was chosen, up where it was given; both are powers of two then.
-        let bytes = if self.ring_bytes.is_some() { bytes } else { (bytes + 1).next_power_of_two() / 2 };
-        bytes.clamp(rustix::param::page_size(), 1 << 30).next_power_of_two() as u32
-    }
-
-    /// What a sample stands for.
-    pub fn period(&self) -> Nanos {
-        Nanos(1_000_000_000 / u64::from(self.frequency.max(1)))
-    }
-}
 
 /// One CPU's event, with the ring that only throttling is reported in, and its BPF ring.
 struct Cpu {
@@ -109,6 +49,10 @@ pub struct Sampler {
     cpus: Vec<Cpu>,
     period: Nanos,
     ring_bytes: u32,
+    /// Records that were handed over.
+    delivered: u64,
+    /// Records that were not of this version's form.
+    malformed: u64,
     throttled_ns: u64,
     /// Records of throttling that there was no room for.
     notices_lost: u64,
@@ -125,7 +69,7 @@ pub struct Sampler {
 impl Sampler {
     /// Loads the programs and attaches them to the given CPUs; nothing is sampled before [`Self::start`].
     pub fn load(settings: &Settings, cpus: &[u32]) -> Result<Self, LoadError> {
-        let ring_bytes = settings.ring_bytes(cpus.len());
+        let ring_bytes = ring_bytes(settings, cpus.len());
         let rings = possible_cpus().unwrap_or_default().iter().chain(cpus).max().map_or(1, |last| last + 1);
         let (mut ebpf, level) = load::load(settings, rings, u64::from(ring_bytes / 4))?;
         // Aya has read all of the kernel's types; the rings need as much.
@@ -140,6 +84,8 @@ impl Sampler {
             cpus: Vec::with_capacity(cpus.len()),
             period: settings.period(),
             ring_bytes,
+            delivered: 0,
+            malformed: 0,
             throttled_ns: 0,
             notices_lost: 0,
             follows: settings.targets.follows_processes(),
@@ -186,83 +132,17 @@ impl Sampler {
         Ok(())
     }
 
-    /// Whether a CPU has a clock that went on since this was last asked for it. One whose CPU goes offline stands still
-    /// from then on, whether the CPU comes back or not.
-    pub fn samples(&mut self, cpu: u32) -> bool {
-        self.cpus.iter_mut().find(|known| known.number == cpu).is_some_and(|known| {
-            let count = known.event.count().unwrap_or(known.seen);
-            std::mem::replace(&mut known.seen, count) < count
-        })
-    }
-
-    /// Samples a CPU that came online after the start: a clock that was open for it ended when it went offline. Gives
-    /// the descriptor of its ring.
-    pub fn add_cpu(&mut self, cpu: u32) -> Result<BorrowedFd<'_>, LoadError> {
-        self.attach(cpu)?;
-        let step =
-            |error| LoadError::step(format!("the sampling clock of CPU {cpu} could not be started"), error);
-        let added = self.cpus.iter().find(|added| added.number == cpu);
-        let added = added.ok_or_else(|| step(io::ErrorKind::NotFound.into()))?;
-        added.event.enable().map_err(step)?;
-        Ok(added.ring.as_fd())
-    }
-
-    /// Starts sampling.
-    pub fn start(&mut self) -> io::Result<()> {
-        self.idle_before = idle_times()?;
-        self.cpus.iter().try_for_each(|cpu| cpu.event.enable())
-    }
-
-    /// Stops sampling. What lies in the rings can still be drained.
-    pub fn stop(&self) -> io::Result<()> {
-        self.cpus.iter().try_for_each(|cpu| cpu.event.disable())
-    }
-
-    /// Descriptors that become readable when a ring is a quarter full.
-    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.cpus.iter().map(|cpu| cpu.ring.as_fd())
-    }
-
-    /// Hands each sample taken until `until` to `visit`, in its ring; per CPU in time order. Its place is freed
-    /// when `visit` returns.
-    pub fn drain(&mut self, until: Nanos, mut visit: impl FnMut(&[u8])) {
-        if let Some(logger) = &mut self.logger {
-            logger.flush();
-        }
-        for cpu in &mut self.cpus {
-            while let Some(item) = cpu.ring.next() {
-                if sample_time(&item).is_some_and(|time| time > until) {
-                    // Not consumed: the next round begins with it.
-                    std::mem::forget(item);
-                    break;
-                }
-                visit(&item);
-            }
-            let (throttled_ns, since) = (&mut self.throttled_ns, &mut cpu.throttled_since);
-            let notices_lost = &mut self.notices_lost;
-            cpu.notices.drain(|kind, misc, body| match parse(kind, misc, body) {
-                Ok((Record::Throttle, id)) => *since = Some(id.time),
-                Ok((Record::Unthrottle, id)) => {
-                    *throttled_ns += since.take().map_or(0, |since| id.time.0.saturating_sub(since.0));
-                }
-                Ok((Record::Lost(count), _)) => *notices_lost += count,
-                _ => {}
-            });
-        }
-    }
-
-    /// Records of throttling that were lost: `throttled` of the account may be too small.
-    pub fn notices_lost(&self) -> u64 {
-        self.notices_lost
-    }
-
-    /// The account so far. Taken after [`Self::stop`], it is final.
-    pub fn account(&mut self) -> io::Result<Account> {
+    /// The account so far. Taken after [`Source::stop`], it is final.
+    ///
+    /// # Errors
+    /// When the kernel does not give the counters.
+    pub fn account(&mut self) -> io::Result<KernelAccount> {
         let now = crate::clock::now();
         let still = self.cpus.iter().filter_map(|cpu| cpu.throttled_since);
         let still: u64 = still.map(|since| now.0.saturating_sub(since.0)).sum();
         let throttled_ns = self.throttled_ns + still;
-        let mut account = Account { throttled_ns, period_ns: self.period.0, ..Account::default() };
+        let mut account =
+            KernelAccount { throttled_ns, period_ns: self.period.0, ..KernelAccount::default() };
         let info = self.ebpf.program(self.program).and_then(|program| {
             let program: &PerfEventProgram = program.try_into().ok()?;
             program.info().ok()
@@ -296,9 +176,108 @@ impl Sampler {
         }
         Ok(account)
     }
+}
 
-    /// Follows a process beside those that the settings name.
-    pub fn follow(&mut self, pid: u32) {
+impl Source for Sampler {
+    fn name(&self) -> &'static str {
+        "ebpf"
+    }
+
+    fn start(&mut self) -> io::Result<()> {
+        self.idle_before = idle_times()?;
+        self.cpus.iter().try_for_each(|cpu| cpu.event.enable())
+    }
+
+    fn stop(&mut self) -> io::Result<()> {
+        self.cpus.iter().try_for_each(|cpu| cpu.event.disable())
+    }
+
+    /// They become readable when a ring is a quarter full.
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        self.cpus.iter().map(|cpu| cpu.ring.as_fd()).collect()
+    }
+
+    /// In its ring; per CPU in time order.
+    fn drain(&mut self, until: Nanos, visit: &mut dyn FnMut(&SourceRecord<'_>)) {
+        if let Some(logger) = &mut self.logger {
+            logger.flush();
+        }
+        for cpu in &mut self.cpus {
+            while let Some(item) = cpu.ring.next() {
+                match SourceRecord::of_ring(&item) {
+                    Some(record) if record.header.time > until.0 => {
+                        // Not consumed: the next round begins with it.
+                        std::mem::forget(item);
+                        break;
+                    }
+                    Some(record) => {
+                        self.delivered += 1;
+                        visit(&record);
+                    }
+                    None => self.malformed += 1,
+                }
+            }
+            let (throttled_ns, since) = (&mut self.throttled_ns, &mut cpu.throttled_since);
+            let notices_lost = &mut self.notices_lost;
+            cpu.notices.drain(|kind, misc, body| match parse(kind, misc, body) {
+                Ok((Record::Throttle, id)) => *since = Some(id.time),
+                Ok((Record::Unthrottle, id)) => {
+                    *throttled_ns += since.take().map_or(0, |since| id.time.0.saturating_sub(since.0));
+                }
+                Ok((Record::Lost(count), _)) => *notices_lost += count,
+                _ => {}
+            });
+        }
+    }
+
+    fn dropped(&self) -> u64 {
+        let counters = self.ebpf.map("COUNTERS").and_then(|map| PerCpuArray::<_, u64>::try_from(map).ok());
+        let dropped = |counter: Counter| -> u64 {
+            let values = counters.as_ref().and_then(|counters| counters.get(&(counter as u32), 0).ok());
+            values.map_or(0, |values| values.iter().sum())
+        };
+        dropped(Counter::RingFull) + dropped(Counter::NoRing)
+    }
+
+    fn close(&mut self, ledger: &mut Ledger) -> io::Result<Account> {
+        let account = self.account()?;
+        ledger.lose(LossCause::Malformed, self.malformed);
+        account.enter(self.delivered + self.malformed, ledger);
+        Ok(Account {
+            bytes_copied: account.counter(Counter::BytesCopied),
+            bpf_run_ns: account.run_ns,
+            bpf_run_count: account.run_count,
+            faults: Faults {
+                absent_pages: account.counter(Counter::StackFault),
+                busy_mappings: account.counter(Counter::FindVmaBusy),
+                no_registers: account.counter(Counter::NoRegisters),
+            },
+            warnings: vec![
+                (self.notices_lost, "records of throttling were lost: more samples may be lost than is said"),
+                (account.counter(Counter::FollowFailed), "child processes could not be followed: too many"),
+            ],
+        })
+    }
+
+    /// Whether the CPU's clock went on since this was last asked for it. One whose CPU goes offline stands still from then
+    /// on, whether the CPU comes back or not.
+    fn covers(&mut self, cpu: u32) -> bool {
+        self.cpus.iter_mut().find(|known| known.number == cpu).is_some_and(|known| {
+            let count = known.event.count().unwrap_or(known.seen);
+            std::mem::replace(&mut known.seen, count) < count
+        })
+    }
+
+    /// A clock that was open for the CPU ended when it went offline.
+    fn add_cpu(&mut self, cpu: u32) -> io::Result<Option<BorrowedFd<'_>>> {
+        self.attach(cpu).map_err(io::Error::other)?;
+        let added = self.cpus.iter().find(|added| added.number == cpu);
+        let added = added.ok_or(io::ErrorKind::NotFound)?;
+        added.event.enable()?;
+        Ok(Some(added.ring.as_fd()))
+    }
+
+    fn follow(&mut self, pid: u32) {
         /// `BPF_NOEXIST` of `linux/bpf.h`: a child that the kernel follows already is known better there.
         const NEW: u64 = 1;
         let map = self.ebpf.map_mut("PROCESSES").filter(|_| self.follows);
@@ -308,8 +287,7 @@ impl Sampler {
         }
     }
 
-    /// Where a thread's stack ends is to be asked for again.
-    pub fn forget_stack(&mut self, thread: Tid) {
+    fn forget_stack(&mut self, thread: Tid) {
         let map = self.ebpf.map_mut("STACK_RANGES");
         // The mapping's `mm_struct`, start and end.
         if let Some(mut ranges) = map.and_then(|map| HashMap::<_, u32, [u64; 3]>::try_from(map).ok()) {
@@ -317,22 +295,6 @@ impl Sampler {
             let _ = ranges.remove(&thread.0);
         }
     }
-
-    /// Samples that the programs could not write so far.
-    pub fn dropped(&self) -> u64 {
-        let counters = self.ebpf.map("COUNTERS").and_then(|map| PerCpuArray::<_, u64>::try_from(map).ok());
-        let dropped = |counter: Counter| -> u64 {
-            let values = counters.as_ref().and_then(|counters| counters.get(&(counter as u32), 0).ok());
-            values.map_or(0, |values| values.iter().sum())
-        };
-        dropped(Counter::RingFull) + dropped(Counter::NoRing)
-    }
-}
-
-/// The time in a record's header.
-fn sample_time(record: &[u8]) -> Option<Nanos> {
-    const AT: usize = std::mem::offset_of!(SampleHeader, time);
-    record.get(AT..AT + 8)?.try_into().ok().map(|bytes| Nanos(u64::from_ne_bytes(bytes)))
 }
 
 /// Of `linux/magic.h`.
@@ -391,4 +353,20 @@ fn attributes(period: Nanos) -> perf_event_attr {
     // clock would be stopped, and the CPU go unsampled from its wakeup to its next tick.
     attr.set_exclude_idle(1);
     attr
+}
+
+/// Pages of user stack that are copied at most.
+pub(super) fn max_stack_pages(settings: &Settings) -> u32 {
+    settings.max_stack.div_ceil(collector_common::wire::PAGE_SIZE).clamp(1, MAX_STACK_PAGES) as u32
+}
+
+/// 4 MiB a CPU, less on machines with more than 16 CPUs, so that rings take 64 MiB at most; never less than holds a few of
+/// the largest records.
+fn ring_bytes(settings: &Settings, cpus: usize) -> u32 {
+    const ALL_RINGS: usize = 64 << 20;
+    let chosen = (ALL_RINGS / cpus.max(1)).clamp(256 << 10, 4 << 20);
+    let bytes = settings.ring_bytes.map_or(chosen, |bytes| bytes as usize);
+    // Rounded down where it was chosen, up where it was given; both are powers of two then.
+    let bytes = if settings.ring_bytes.is_some() { bytes } else { (bytes + 1).next_power_of_two() / 2 };
+    bytes.clamp(rustix::param::page_size(), 1 << 30).next_power_of_two() as u32
 }

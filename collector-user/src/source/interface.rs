@@ -1,0 +1,81 @@
+//! What a session asks of a source.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use collector_common::ids::{Nanos, Tid};
+use collector_common::loss::Ledger;
+
+use super::SourceRecord;
+use crate::stats::Faults;
+
+/// Where records come from: programs in the kernel, plain perf events, a file, or whatever an embedder has.
+///
+/// A source is opened before the session starts and gives nothing until [`Self::start`]. Its descriptors wake the session;
+/// beside that it is drained every 100 ms. What it hands over it counts, and what it lost it says in the end.
+pub trait Source {
+    /// The backend's name in `--stats`.
+    fn name(&self) -> &'static str;
+
+    /// Starts recording.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    fn start(&mut self) -> io::Result<()>;
+
+    /// Stops recording. What was recorded before can still be drained.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    fn stop(&mut self) -> io::Result<()>;
+
+    /// Descriptors that become readable when it is time to drain.
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>>;
+
+    /// Hands each record from before `until` to `visit`. A record borrows from the source, and is gone when `visit` returns.
+    fn drain(&mut self, until: Nanos, visit: &mut dyn FnMut(&SourceRecord<'_>));
+
+    /// Records that were lost so far, as far as that can be said while it goes on.
+    fn dropped(&self) -> u64;
+
+    /// Enters into the ledger what was lost, and gives the figures. Called after [`Self::stop`] and the last
+    /// [`Self::drain`].
+    ///
+    /// # Errors
+    /// When the system does not tell.
+    fn close(&mut self, ledger: &mut Ledger) -> io::Result<Account>;
+
+    /// Whether the source records on a CPU. Asked about once a second of each one that is online.
+    fn covers(&mut self, _cpu: u32) -> bool {
+        true
+    }
+
+    /// Records on a CPU that came online. Gives the descriptor that wakes the session for it, if there is a new one.
+    ///
+    /// # Errors
+    /// When the system refuses; it is tried again a second later.
+    fn add_cpu(&mut self, _cpu: u32) -> io::Result<Option<BorrowedFd<'_>>> {
+        Ok(None)
+    }
+
+    /// Follows a process beside those that the settings name, as it descends from one of them.
+    fn follow(&mut self, _pid: u32) {}
+
+    /// What is known of where a thread's stack ends turned out to be wrong.
+    fn forget_stack(&mut self, _thread: Tid) {}
+}
+
+/// A source's figures, beside what it enters into the ledger.
+#[derive(Clone, Debug, Default)]
+pub struct Account {
+    /// Bytes of user stack that the kernel copied.
+    pub bytes_copied: u64,
+    /// Time in BPF programs, in nanoseconds.
+    pub bpf_run_ns: u64,
+    /// Runs of BPF programs.
+    pub bpf_run_count: u64,
+    /// What could not be read or learned, in records that were delivered all the same.
+    pub faults: Faults,
+    /// Things a user should know, with how often they happened.
+    pub warnings: Vec<(u64, &'static str)>,
+}

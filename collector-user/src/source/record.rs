@@ -1,0 +1,44 @@
+//! A record as a source hands it over: who, when and where, with the stacks as they were copied, and the event's own data.
+
+use collector_common::wire::{SampleHeader, VERSION};
+
+/// Which of the events of a session a record is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EventIndex(pub u16);
+
+impl EventIndex {
+    /// The sampling clock, which every session has.
+    pub const CLOCK: Self = Self(0);
+}
+
+/// One record of a source. It borrows from the source's ring or file.
+#[derive(Clone, Copy, Debug)]
+pub struct SourceRecord<'a> {
+    /// What happened.
+    pub event: EventIndex,
+    /// To whom, when and where, and the user registers.
+    pub header: &'a SampleHeader,
+    /// Whether the header has the thread's name; else that is the one that the sideband told of last.
+    pub is_named: bool,
+    /// The kernel stack, leaf first: the interrupted address, then return addresses.
+    pub kernel: &'a [u64],
+    /// The user stack from the stack pointer upwards.
+    pub stack: &'a [u8],
+    /// The event's data, laid out as its format says; empty for the sampling clock.
+    pub data: &'a [u8],
+}
+
+impl<'a> SourceRecord<'a> {
+    /// A sample as the eBPF programs write it; `None` for one that is not of this version's form.
+    pub fn of_ring(record: &'a [u8]) -> Option<Self> {
+        let (header, rest) = record.split_at_checked(SampleHeader::SIZE)?;
+        let header: &SampleHeader = bytemuck::try_from_bytes(header).ok()?;
+        if header.version != VERSION {
+            return None;
+        }
+        let (kernel, stack) = rest.split_at_checked(SampleHeader::KERNEL_STACK_SIZE)?;
+        let kernel = bytemuck::try_cast_slice(kernel.get(..usize::from(header.kernel_bytes))?).ok()?;
+        let stack = stack.get(..header.stack_bytes as usize)?;
+        Some(Self { event: EventIndex::CLOCK, header, is_named: true, kernel, stack, data: &[] })
+    }
+}

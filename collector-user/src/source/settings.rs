@@ -1,0 +1,53 @@
+//! What to sample, whichever source does it.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use collector_common::ids::Nanos;
+
+/// Which threads are sampled; empty is the whole machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Targets {
+    /// Processes, with their threads and the children they make from now on.
+    pub pids: BTreeSet<u32>,
+    /// A process that is going to execute a program: that, with its threads and children.
+    pub command: Option<u32>,
+    /// A folder of the cgroup v2 hierarchy, with all below it.
+    pub cgroup: Option<PathBuf>,
+    /// A thread name, as the kernel keeps it: at most 15 bytes.
+    pub comm: Option<String>,
+}
+
+impl Targets {
+    pub(crate) fn follows_processes(&self) -> bool {
+        !self.pids.is_empty() || self.command.is_some()
+    }
+}
+
+/// How to sample.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Samples per second and CPU.
+    pub frequency: u32,
+    /// Which threads.
+    pub targets: Targets,
+    /// Largest copy of a user stack in bytes, rounded up to pages; at most 64 KiB.
+    pub max_stack: usize,
+    /// Bytes of each CPU's ring; rounded up to a power of two, at least a page. `None` chooses by the number of
+    /// CPUs.
+    pub ring_bytes: Option<u32>,
+}
+
+impl Default for Settings {
+    /// 997 Hz (a prime, so that nothing periodic hides between the samples), the whole machine, 64 KiB of stack.
+    fn default() -> Self {
+        Self { frequency: 997, targets: Targets::default(), max_stack: 64 << 10, ring_bytes: None }
+    }
+}
+
+impl Settings {
+    /// What a sample stands for.
+    pub fn period(&self) -> Nanos {
+        Nanos(1_000_000_000 / u64::from(self.frequency.max(1)))
+    }
+}
