@@ -3,7 +3,7 @@
 //! - [`wire`]: what the eBPF programs and user space agree on. `no_std`; the only part built without the
 //!   `std` feature.
 //! - [`ids`]: newtypes for process ids, times and addresses.
-//! - [`perf`]: `perf_event` records, as far as the sideband needs them.
+//! - [`perf`]: the records of `perf_event_open`, read and written.
 //! - [`intern`]: strings and call stacks stored once.
 //! - [`track`]: which process, and which mapping of it, was behind an address at a time.
 //! - [`record`]: the universal record layer, [`record::ExportMachine`]; exporters see only this.

@@ -61,7 +61,7 @@ fn is_same(file: &File, mapped: &MappedFile<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use collector_common::ids::{Avma, FileOffset, Nanos, Tid};
-    use collector_common::perf::Identity;
+    use collector_common::perf::sideband::Identity;
 
     use super::*;
 

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Tid};
-use collector_common::perf::Identity;
+use collector_common::perf::sideband::Identity;
 use collector_common::record::{ExportMachine, Module, ModuleId, ModuleKind, ProcessId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use unwinder::UnwindTable;

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use collector_common::ids::{Avma, FileOffset};
-use collector_common::perf::Identity;
+use collector_common::perf::sideband::Identity;
 
 /// One mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]

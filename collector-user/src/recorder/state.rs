@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use collector_common::ids::{Nanos, Pid, Svma, Tid};
 use collector_common::loss::Ledger;
-use collector_common::perf::{Mmap2, Record, SampleId};
+use collector_common::perf::sideband::{Mmap2, Record, SampleId};
 use collector_common::record::{
     ExportMachine, FrameId, KernelCode, ModuleMapping, Process, ProcessId, SampleKindId, ThreadId, Unit,
 };

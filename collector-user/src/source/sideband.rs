@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use collector_common::ids::Nanos;
-use collector_common::perf::{ParseError, Record, SAMPLE_ID_TYPE, SampleId, parse};
+use collector_common::perf::sideband::{ParseError, Record, SAMPLE_ID_TYPE, SampleId, parse};
 use perf_event_open_sys::bindings::{PERF_COUNT_SW_DUMMY, PERF_TYPE_SOFTWARE, perf_event_attr};
 
 use crate::sys::perf_event::PerfEvent;

@@ -13,7 +13,7 @@ use aya::sys::Stats;
 use aya_log::EbpfLogger;
 use collector_common::ids::{Nanos, Tid};
 use collector_common::loss::{Ledger, LossCause};
-use collector_common::perf::{Record, SAMPLE_ID_TYPE, parse};
+use collector_common::perf::sideband::{Record, SAMPLE_ID_TYPE, parse};
 use collector_common::wire::{Counter, MAX_STACK_PAGES, NAMED_PROCESS};
 use perf_event_open_sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE, perf_event_attr};
 

@@ -1,0 +1,106 @@
+//! The type of a record, and the bits of its header.
+
+use crate::perf::bits::bit_set;
+
+/// A record's type, `PERF_RECORD_*`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RecordKind(pub u32);
+
+#[expect(missing_docs, reason = "the names are the kernel's; `Record` says what each is")]
+impl RecordKind {
+    pub const MMAP: Self = Self(1);
+    pub const LOST: Self = Self(2);
+    pub const COMM: Self = Self(3);
+    pub const EXIT: Self = Self(4);
+    pub const THROTTLE: Self = Self(5);
+    pub const UNTHROTTLE: Self = Self(6);
+    pub const FORK: Self = Self(7);
+    pub const READ: Self = Self(8);
+    pub const SAMPLE: Self = Self(9);
+    pub const MMAP2: Self = Self(10);
+    pub const AUX: Self = Self(11);
+    pub const ITRACE_START: Self = Self(12);
+    pub const LOST_SAMPLES: Self = Self(13);
+    pub const SWITCH: Self = Self(14);
+    pub const SWITCH_CPU_WIDE: Self = Self(15);
+    pub const NAMESPACES: Self = Self(16);
+    pub const KSYMBOL: Self = Self(17);
+    pub const BPF_EVENT: Self = Self(18);
+    pub const CGROUP: Self = Self(19);
+    pub const TEXT_POKE: Self = Self(20);
+    pub const AUX_OUTPUT_HW_ID: Self = Self(21);
+    pub const CALLCHAIN_DEFERRED: Self = Self(22);
+}
+
+impl RecordKind {
+    /// `PERF_RECORD_USER_TYPE_START`: the first type that the kernel leaves to profilers.
+    const FIRST_OF_USERS: u32 = 64;
+
+    /// Whether the kernel writes it; else a profiler did, into a file.
+    pub const fn is_of_kernel(self) -> bool {
+        self.0 < Self::FIRST_OF_USERS
+    }
+
+    /// Whether a record may have more bytes than were written of it: see [`super::kernel_code`].
+    pub(super) const fn may_be_too_long(self) -> bool {
+        matches!(self, Self::KSYMBOL | Self::BPF_EVENT | Self::TEXT_POKE)
+    }
+}
+
+/// In which mode the CPU was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CpuMode {
+    /// The kernel does not say.
+    Unknown,
+    /// The kernel.
+    Kernel,
+    /// A process.
+    User,
+    /// The hypervisor.
+    Hypervisor,
+    /// A guest's kernel.
+    GuestKernel,
+    /// A guest's process.
+    GuestUser,
+    /// A number without a meaning, 6 or 7.
+    Reserved(u8),
+}
+
+bit_set! {
+    /// The `misc` bits of a record's header, `PERF_RECORD_MISC_*`. Some mean different things in different records.
+    Misc(u16) {
+        /// Of synthesized mappings: reading `/proc/PID/maps` took too long.
+        PROC_MAP_PARSE_TIMEOUT = 12;
+        /// Of [`super::Mmap`]: the mapping is not executable.
+        MMAP_DATA = 13;
+        /// Of [`super::Comm`]: the name is that of a program that was executed.
+        COMM_EXEC = 13;
+        /// Of forks that were synthesized by a profiler.
+        FORK_EXEC = 13;
+        /// Of [`super::Switch`]: the thread lost the CPU.
+        SWITCH_OUT = 13;
+        /// Of samples: the address is the exact one.
+        EXACT_IP = 14;
+        /// Of [`super::Switch`] with [`Self::SWITCH_OUT`]: the thread could have gone on.
+        SWITCH_OUT_PREEMPT = 14;
+        /// Of [`super::Mmap2`]: there is a build id. See there when it holds.
+        MMAP_BUILD_ID = 14;
+        /// Not in use.
+        EXT_RESERVED = 15;
+    }
+}
+
+impl Misc {
+    /// In which mode the CPU was; of mappings, whose memory it is.
+    pub const fn cpu_mode(self) -> CpuMode {
+        match self.0 & 7 {
+            0 => CpuMode::Unknown,
+            1 => CpuMode::Kernel,
+            2 => CpuMode::User,
+            3 => CpuMode::Hypervisor,
+            4 => CpuMode::GuestKernel,
+            5 => CpuMode::GuestUser,
+            reserved => CpuMode::Reserved(reserved as u8),
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The records of `perf_event_open`, read and written.
+#![allow(clippy::unwrap_used, reason = "a failed step of a test should stop it")]
+
+mod attr;
+mod known;
+mod layout;
+mod round_trip;
