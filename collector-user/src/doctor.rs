@@ -210,10 +210,20 @@ fn setting(path: &str) -> Option<i64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
+/// `kernel.perf_event_paranoid`; `None` for a kernel without perf events.
+pub(crate) fn perf_event_level() -> Option<i64> {
+    setting("/proc/sys/kernel/perf_event_paranoid")
+}
+
+/// Whether this process has the rights over perf events that no setting takes away.
+pub(crate) fn may_observe() -> bool {
+    held().intersects(TO_RECORD[1]) && !in_user_namespace()
+}
+
 fn perf_event_paranoid() -> Check {
     let name = "perf_event_paranoid";
     let privileged = held().intersects(TO_RECORD[1]);
-    match setting("/proc/sys/kernel/perf_event_paranoid") {
+    match perf_event_level() {
         None => bad(name, "absent", boot_with("CONFIG_PERF_EVENTS")),
         Some(level) if level > 0 && !privileged => {
             // Set to -1 it would allow the events, but not the programs.

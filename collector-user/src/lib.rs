@@ -3,14 +3,14 @@
 //! Data takes one way through it:
 //!
 //! ```text
-//! source::ebpf ──samples──┐
-//!                         ├─► recorder ─► collector_common::record::ExportMachine ─► export
+//! source::ebpf ───────────┐
+//! source::perf ──samples──┼─► recorder ─► collector_common::record::ExportMachine ─► export
 //! source::sideband ───────┘     │  ▲
 //!                     modules ──┘  └── procfs (what ran before the recording)
 //! ```
 //!
 //! [`session::Session`] is the way in: it opens the sources, runs the rounds and gives a [`session::Recording`].
-//! Everything but [`stats`] is Linux alone; sources and sessions need the feature `ebpf`, which is what records.
+//! Everything but [`stats`] is Linux alone; recording through programs in the kernel needs the feature `ebpf`.
 
 pub mod stats;
 
@@ -26,11 +26,11 @@ pub mod modules;
 pub mod procfs;
 #[cfg(target_os = "linux")]
 pub mod recorder;
-#[cfg(all(target_os = "linux", feature = "ebpf"))]
+#[cfg(target_os = "linux")]
 pub mod session;
-#[cfg(all(target_os = "linux", feature = "ebpf"))]
+#[cfg(target_os = "linux")]
 pub mod source;
-#[cfg(all(target_os = "linux", feature = "ebpf"))]
+#[cfg(target_os = "linux")]
 mod sys;
 
 /// The README's example compiles.

@@ -32,10 +32,8 @@ mod bytes;
 mod config;
 mod fields;
 mod order;
-mod reader;
 mod record;
 mod sample;
-pub mod sideband;
 mod words;
 mod write;
 

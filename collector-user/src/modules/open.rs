@@ -61,9 +61,9 @@ fn is_same(file: &File, mapped: &MappedFile<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use collector_common::ids::{Avma, FileOffset, Nanos, Tid};
-    use collector_common::perf::sideband::Identity;
 
     use super::*;
+    use crate::procfs::Identity;
 
     #[test]
     fn a_newer_file_of_the_same_inode_is_another() {

@@ -7,7 +7,6 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Tid};
-use collector_common::perf::sideband::Identity;
 use collector_common::record::{ExportMachine, Module, ModuleId, ModuleKind, ProcessId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use unwinder::UnwindTable;
@@ -16,6 +15,7 @@ use super::file::ModuleFile;
 use super::layout::Layout;
 use super::table::{Recorded, Table};
 use super::{open, vdso};
+use crate::procfs::Identity;
 
 /// Files that are kept open at most; further ones are not read and count as unreadable.
 const MAX_OPEN_FILES: usize = 4096;

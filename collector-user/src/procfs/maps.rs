@@ -4,7 +4,19 @@
 use std::borrow::Cow;
 
 use collector_common::ids::{Avma, FileOffset};
-use collector_common::perf::sideband::Identity;
+
+/// What file a mapping shows, as the kernel numbers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Device major number.
+    pub major: u32,
+    /// Device minor number.
+    pub minor: u32,
+    /// Inode number; 0 for memory without a file.
+    pub inode: u64,
+    /// Inode generation; 0 where it is not told.
+    pub generation: u64,
+}
 
 /// One mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]

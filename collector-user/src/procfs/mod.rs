@@ -3,7 +3,7 @@
 mod maps;
 mod process;
 
-pub use maps::{MapsEntry, parse_maps_line};
+pub use maps::{Identity, MapsEntry, parse_maps_line};
 pub use process::{
     ProcessSummary, executable_mappings, folders, mappings, pids, process_of, summary, threads,
 };

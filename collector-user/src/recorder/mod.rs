@@ -11,6 +11,7 @@ mod sampling;
 mod state;
 mod stretch;
 mod tally;
+mod thread_names;
 mod view;
 
 pub use state::Recorder;

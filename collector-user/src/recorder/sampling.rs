@@ -10,6 +10,7 @@ use super::birth::is_at_birth;
 use super::late::{LateStack, Owner};
 use super::registers::{compat_registers, instruction_pointer, is_in_exec, stack_pointer, user_registers};
 use super::state::{KnownThread, Recorder};
+use super::thread_names::Name;
 use super::view::View;
 use crate::modules::Recorded;
 use crate::source::SourceRecord;
@@ -28,7 +29,11 @@ impl Recorder {
         let header = record.header;
         let time = Nanos(header.time);
         let process = self.process_at(Pid(header.pid), time);
-        let thread = self.thread(process, Tid(header.tid), &header.comm);
+        let comm = self.comm(process, record);
+        if self.only.is_some_and(|only| only != comm) {
+            return;
+        }
+        let thread = self.thread(process, Tid(header.tid), &comm);
         self.frames.clear();
         self.add_kernel_frames(record.kernel, time);
         if header.flags().has(SampleFlags::USER_REGISTERS) {
@@ -45,6 +50,18 @@ impl Recorder {
             attributes: AttributeListId::NONE,
         });
         self.ledger.deliver(1);
+    }
+
+    /// What the sampled thread is called.
+    fn comm(&mut self, process: ProcessId, record: &SourceRecord<'_>) -> Name {
+        let header = record.header;
+        match &mut self.thread_names {
+            Some(names) if !record.is_named => {
+                let of_process = self.machine.string(self.machine.process(process).name);
+                names.at(Pid(header.pid), Tid(header.tid), Nanos(header.time), of_process)
+            }
+            _ => header.comm,
+        }
     }
 
     /// The thread under its present name.

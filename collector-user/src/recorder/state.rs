@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use collector_common::ids::{Nanos, Pid, Svma, Tid};
 use collector_common::loss::Ledger;
-use collector_common::perf::sideband::{Mmap2, Record, SampleId};
+use collector_common::perf::{self, Ksymbol, KsymbolFlags, Misc, Mmap2, Parsed, Record, Task};
 use collector_common::record::{
     ExportMachine, FrameId, KernelCode, ModuleMapping, Process, ProcessId, SampleKindId, ThreadId, Unit,
 };
@@ -19,8 +19,9 @@ use super::kernel_code::AddedCodes;
 use super::late::LateMemory;
 use super::reread::Rereads;
 use super::tally::StackTally;
+use super::thread_names::{Name, ThreadNames, kept_name};
 use crate::modules::{MappedFile, Modules};
-use crate::procfs;
+use crate::procfs::{self, Identity};
 
 /// Generations of processes that are looked through.
 const MAX_ANCESTORS: usize = 64;
@@ -53,6 +54,10 @@ pub struct Recorder {
     /// The last names of processes that did not keep that of the process that forked them: a process may rename itself
     /// without end.
     names: FxHashMap<ProcessId, Box<[u8]>>,
+    /// Names of threads, where the samples do not tell them.
+    pub(super) thread_names: Option<ThreadNames>,
+    /// Threads of other names are not recorded.
+    pub(super) only: Option<Name>,
     pub(super) kernel_codes: AddedCodes,
     /// Of processes that had something mapped which nobody told of.
     pub(super) rereads: Rereads<ProcessId>,
@@ -87,6 +92,8 @@ impl Recorder {
             kind,
             threads: FxHashMap::default(),
             names: FxHashMap::default(),
+            thread_names: None,
+            only: None,
             kernel_codes: AddedCodes::default(),
             rereads: Rereads::default(),
             late: RefCell::default(),
@@ -97,6 +104,13 @@ impl Recorder {
             sideband_lost: 0,
             has_gaps: false,
         }
+    }
+
+    /// Finds out the names of threads from what the sideband tells, for samples that do not have them. With `only`, those of
+    /// other names are left out; a name is compared as the kernel keeps it, up to 15 bytes.
+    pub fn name_threads(&mut self, only: Option<&str>) {
+        self.thread_names = Some(ThreadNames::default());
+        self.only = only.map(|name| kept_name(name.as_bytes()));
     }
 
     /// Takes in all processes that run now. The sideband must be open already, so that nothing falls between.
@@ -187,35 +201,44 @@ impl Recorder {
         });
     }
 
-    /// Takes in a record of the sideband.
-    pub fn apply(&mut self, record: &Record<'_>, id: &SampleId) {
-        match *record {
-            Record::Mmap2(mmap) if mmap.is_executable() => self.apply_mapping(&mmap, id.time),
-            Record::Comm { pid, tid, exec, name } => self.apply_name(pid, tid, exec, name, id.time),
-            Record::Fork { pid, parent, tid } => self.apply_fork(pid, parent, tid, id.time),
-            Record::Exit { pid, tid } => self.apply_exit(pid, tid, id.time),
-            Record::KernelSymbol { start, len, removed, name, .. } => {
-                let (start, end) = (Svma(start.0), Svma(start.0.saturating_add(len.into())));
-                let name = self.machine.intern_string(&String::from_utf8_lossy(name));
-                let change = if removed { AddedCodes::remove } else { AddedCodes::add };
-                change(&mut self.kernel_codes, &mut self.machine, KernelCode { start, end, name }, id.time);
+    /// Takes in a record of the sideband, written at `time`.
+    pub fn apply(&mut self, parsed: &Parsed<'_>, time: Nanos) {
+        match &parsed.record {
+            Record::Mmap2(mmap) if mmap.is_executable() => self.apply_mapping(mmap, time),
+            Record::Comm(comm) => {
+                let exec = parsed.misc.contains(Misc::COMM_EXEC);
+                self.apply_name(comm.pid, comm.tid, exec, &comm.name.bytes().to_cow(), time);
             }
-            Record::Lost(count) => {
-                self.sideband_lost += count;
+            Record::Fork(task) => self.apply_fork(task, time),
+            Record::Exit(task) => self.apply_exit(task.pid, task.tid, time),
+            Record::Ksymbol(symbol) => self.apply_kernel_symbol(symbol, time),
+            Record::Lost(lost) => {
+                self.sideband_lost += lost.count;
                 self.distrust_sideband();
             }
             _ => {}
         }
     }
 
+    fn apply_kernel_symbol(&mut self, symbol: &Ksymbol<'_>, time: Nanos) {
+        let Ksymbol { start, len, flags, name, .. } = *symbol;
+        let (start, end) = (Svma(start.0), Svma(start.0.saturating_add(len.into())));
+        let name = self.machine.intern_string(&name.to_string_lossy());
+        let removed = flags.contains(KsymbolFlags::UNREGISTER);
+        let change = if removed { AddedCodes::remove } else { AddedCodes::add };
+        change(&mut self.kernel_codes, &mut self.machine, KernelCode { start, end, name }, time);
+    }
+
     fn apply_mapping(&mut self, mmap: &Mmap2<'_>, time: Nanos) {
         let process = self.process_at(mmap.pid, time);
+        // Build ids are not asked for.
+        let perf::MappedFile::Inode { major, minor, inode, generation } = mmap.file else { return };
         let mapped = MappedFile {
             start: mmap.start,
             end: mmap.start.0.saturating_add(mmap.len).into(),
             file_offset: mmap.file_offset,
-            identity: mmap.identity,
-            path: mmap.path,
+            identity: Identity { major, minor, inode, generation },
+            path: &mmap.path.bytes().to_cow(),
             thread: mmap.tid,
             since: time,
         };
@@ -225,6 +248,9 @@ impl Recorder {
 
     fn apply_name(&mut self, pid: Pid, tid: Tid, exec: bool, name: &[u8], time: Nanos) {
         let process = self.process_at(pid, time);
+        if let Some(names) = &mut self.thread_names {
+            names.set(tid, kept_name(name), time);
+        }
         if exec {
             self.tracker.exec(process, time);
         }
@@ -243,6 +269,9 @@ impl Recorder {
 
     fn apply_exit(&mut self, pid: Pid, tid: Tid, time: Nanos) {
         self.threads.remove(&tid);
+        if let Some(names) = &mut self.thread_names {
+            names.end(tid, time);
+        }
         let Some(process) = self.tracker.process_at(pid, time) else { return };
         // The start of another one may have been lost.
         if self.sideband_lost > 0 && self.tracker.is_last_thread(process, tid) {
@@ -255,7 +284,11 @@ impl Recorder {
         }
     }
 
-    fn apply_fork(&mut self, pid: Pid, parent: Pid, tid: Tid, time: Nanos) {
+    fn apply_fork(&mut self, task: &Task, time: Nanos) {
+        let Task { pid, parent_pid: parent, tid, parent_tid, .. } = *task;
+        if let Some(names) = &mut self.thread_names {
+            names.inherit(tid, parent_tid, time);
+        }
         if tid.0 != pid.0 {
             if let Some(process) = self.tracker.process_at(pid, time) {
                 self.tracker.thread_started(process, tid);
@@ -296,6 +329,9 @@ impl Recorder {
         self.tracker.prune(watermark);
         self.kernel_codes.prune(watermark);
         self.rereads.end_round(watermark);
+        if let Some(names) = &mut self.thread_names {
+            names.prune(watermark);
+        }
         self.late.borrow_mut().end_round(watermark);
         if watermark.0.saturating_sub(self.code_known_since.0) >= CODE_LIFETIME.0 {
             self.unwinder.forget_code();

@@ -7,14 +7,24 @@ use std::path::Path;
 use collector_common::ids::{Pid, Tid};
 use thiserror::Error;
 
+#[cfg(feature = "ebpf")]
 use crate::source::ebpf::LoadError;
+use crate::source::perf::PerfError;
 
 /// Why a recording could not be made.
 #[derive(Debug, Error)]
 pub enum SessionError {
     /// The eBPF programs do not run here.
+    #[cfg(feature = "ebpf")]
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// This build can't load programs.
+    #[cfg(not(feature = "ebpf"))]
+    #[error("this build can't load eBPF programs: build it with the feature `ebpf`, or use --backend perf")]
+    NoEbpf,
+    /// Plain perf events can't record this.
+    #[error(transparent)]
+    Perf(#[from] PerfError),
     /// A process to record is not there.
     #[error("process {0} does not exist: `ps -e` lists those that do")]
     NoProcess(u32),

@@ -5,11 +5,13 @@
 
 mod command;
 mod error;
+mod open;
 mod recording;
 mod run;
 mod waker;
 
 pub use command::Command;
 pub use error::SessionError;
+pub use open::Backend;
 pub use recording::Recording;
 pub use run::{Ended, Progress, Session, SessionSettings};

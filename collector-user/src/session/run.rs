@@ -13,13 +13,13 @@ use rustix::process::{
 
 use super::command::Command;
 use super::error::SessionError;
+use super::open::{Backend, Opened, open};
 use super::recording::Recording;
 use super::waker::{Wake, Waker};
 use crate::clock;
 use crate::kernel::online_cpus;
 use crate::procfs;
 use crate::recorder::Recorder;
-use crate::source::ebpf::Sampler;
 use crate::source::sideband::Sideband;
 use crate::source::{Account, Settings, Source};
 use crate::stats::Stats;
@@ -54,6 +54,8 @@ pub struct SessionSettings {
     /// Ends the recording after this time; without it a stop, the command's end or the recorded processes' end
     /// does.
     pub duration: Option<Duration>,
+    /// What records.
+    pub backend: Backend,
     /// When the program was started, for the figure of the time to the first sample.
     pub started: Option<Instant>,
 }
@@ -86,6 +88,8 @@ pub enum Ended {
 pub struct Session {
     sideband: Sideband,
     source: Box<dyn Source>,
+    /// Why what records is not the best there could be.
+    note: Option<String>,
     recorder: Recorder,
     waker: Waker,
     command: Option<Command>,
@@ -98,6 +102,8 @@ pub struct Session {
     checked: Instant,
     /// CPUs that came online.
     cpus_added: u64,
+    /// Descendants of recorded processes that could not be followed.
+    not_followed: u64,
     first_sample: Option<Duration>,
     _priority: Priority,
 }
@@ -116,20 +122,13 @@ impl Session {
         }
         let cpus = online_cpus().map_err(SessionError::system("the online CPUs can't be listed"))?;
         raise_open_file_limit(cpus.len())?;
-        let sideband = Sideband::open(&cpus).map_err(SessionError::sideband)?;
         let mut recorder = Recorder::new(settings.sampling.period());
-        // The kernel checks the programs while `/proc` is read.
-        let (sampler, scanned) = thread::scope(|scope| {
-            let sampler = scope.spawn(|| Sampler::load(&settings.sampling, &cpus));
-            let scanned = recorder.scan(clock::now);
-            (sampler.join(), scanned)
-        });
-        let sampler = sampler.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        scanned.map_err(SessionError::system("/proc can't be read"))?;
+        let Opened { sideband, source, note } = open(&settings, &cpus, &mut recorder)?;
         let waker = Waker::new(FIRST_DRAIN, DRAIN_PERIOD).map_err(SessionError::system("epoll"))?;
         let mut session = Self {
             sideband,
-            source: Box::new(sampler),
+            source,
+            note,
             recorder,
             waker,
             command: None,
@@ -139,6 +138,7 @@ impl Session {
             began: Nanos(0),
             checked: started,
             cpus_added: 0,
+            not_followed: 0,
             first_sample: None,
             _priority: priority,
         };
@@ -167,7 +167,9 @@ impl Session {
                 return;
             }
             for pid in new {
-                self.source.follow(pid.0);
+                // One that can't be followed has ended, or is another user's.
+                let followed = self.sideband.follow(pid.0).and_then(|()| self.source.follow(pid.0));
+                self.not_followed += u64::from(followed.is_err());
             }
         }
     }
@@ -258,7 +260,7 @@ impl Session {
 
     fn drain_sideband(&mut self, until: Nanos) {
         let recorder = &mut self.recorder;
-        self.sideband.drain(until, |record, id| recorder.apply(record, id));
+        self.sideband.drain(until, |parsed, time| recorder.apply(parsed, time));
     }
 
     /// One round.
@@ -356,7 +358,7 @@ impl Session {
     }
 
     fn warnings(&self, account: &Account) -> Vec<String> {
-        let mut warnings = Vec::new();
+        let mut warnings: Vec<_> = self.note.iter().cloned().collect();
         let mut warn = |count: u64, text: &str| {
             if count > 0 {
                 warnings.push(format!("{count} {text}"));
@@ -366,6 +368,7 @@ impl Session {
             self.recorder.sideband_lost(),
             "records of new mappings and processes were lost: some stacks may end early",
         );
+        warn(self.not_followed, "child processes could not be followed");
         warn(self.cpus_added, "CPU(s) came online: what ran there in their first second is missing");
         account.warnings.iter().for_each(|&(count, text)| warn(count, text));
         warn(self.sideband.malformed(), "records of the sideband could not be read");

@@ -59,7 +59,12 @@ pub trait Source {
     }
 
     /// Follows a process beside those that the settings name, as it descends from one of them.
-    fn follow(&mut self, _pid: u32) {}
+    ///
+    /// # Errors
+    /// When the system refuses: the process is not recorded then.
+    fn follow(&mut self, _pid: u32) -> io::Result<()> {
+        Ok(())
+    }
 
     /// What is known of where a thread's stack ends turned out to be wrong.
     fn forget_stack(&mut self, _thread: Tid) {}

@@ -2,15 +2,21 @@
 //!
 //! - [`Source`]: what a session asks of one, so that an embedder can bring its own.
 //! - [`ebpf`]: samples, from programs in the kernel through a ring per CPU.
+//! - [`perf`]: samples, from plain perf events, where programs are not permitted or not built in.
 //! - [`sideband`]: mappings, names, forks, exits and kernel symbols, from dummy perf events.
 
 #[cfg(feature = "ebpf")]
 pub mod ebpf;
 mod interface;
+pub mod perf;
 mod record;
+pub(crate) mod scope;
 mod settings;
+mod shared_ring;
 pub mod sideband;
+mod ticks;
 
 pub use interface::{Account, Source};
 pub use record::{EventIndex, SourceRecord};
+pub use scope::Rights;
 pub use settings::{Settings, Targets};

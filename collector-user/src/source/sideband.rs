@@ -10,11 +10,14 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use collector_common::ids::Nanos;
-use collector_common::perf::sideband::{ParseError, Record, SAMPLE_ID_TYPE, SampleId, parse};
+use collector_common::perf::{
+    BranchSampleType, ByteOrder, Bytes, Misc, ParseConfig, Parsed, RawRecord, ReadFormat, RecordKind,
+    SampleType,
+};
 use perf_event_open_sys::bindings::{PERF_COUNT_SW_DUMMY, PERF_TYPE_SOFTWARE, perf_event_attr};
 
-use crate::sys::perf_event::PerfEvent;
-use crate::sys::perf_ring::PerfRing;
+use super::scope::{Rights, Scope};
+use super::shared_ring::SharedRing;
 
 /// 2^7 pages per CPU: 512 KiB hold about 4,000 mappings between two rounds.
 const RING_ORDER: u32 = 7;
@@ -22,32 +25,44 @@ const RING_ORDER: u32 = 7;
 /// 2^3 pages for the names of programs: about 700.
 const NAMES_RING_ORDER: u32 = 3;
 
+/// 2^2 pages, where more may not be locked.
+const SMALLEST_RING_ORDER: u32 = 2;
+
 /// Bytes after which the reader is woken for what does not wake it at once: some thirty mappings. What a program and its
 /// libraries make when it starts, the wakeup for its name lets be read.
 const WAKEUP_BYTES: u32 = 4096;
 
+/// How the records are laid out.
+pub(crate) const LAYOUT: ParseConfig = ParseConfig {
+    sample_type: SampleType::TID.or(SampleType::TIME).or(SampleType::CPU),
+    sample_id_all: true,
+    read_format: ReadFormat(0),
+    branch_sample_type: BranchSampleType(0),
+    sample_regs_user: 0,
+    sample_regs_intr: 0,
+    build_id: false,
+    byte_order: ByteOrder::NATIVE,
+};
+
 /// A record, with the bytes it borrows from kept apart.
 struct Queued {
     time: Nanos,
-    kind: u32,
-    misc: u16,
+    kind: RecordKind,
+    misc: Misc,
     bytes: std::ops::Range<usize>,
-}
-
-/// An event and its ring.
-struct Source {
-    event: PerfEvent,
-    ring: PerfRing,
 }
 
 /// A CPU's events: of names, and of all else.
 struct Cpu {
     number: u32,
-    sources: [Source; 2],
+    rings: [SharedRing; 2],
 }
 
 /// Dummy events and their rings.
 pub struct Sideband {
+    scope: Scope,
+    /// What happens in the kernel may not be asked for.
+    excludes_kernel: bool,
     cpus: Vec<Cpu>,
     /// Bodies of the records that wait, and their order.
     bytes: Vec<u8>,
@@ -56,9 +71,24 @@ pub struct Sideband {
 }
 
 impl Sideband {
-    /// Opens and enables the events on the given CPUs.
+    /// Opens and enables the events of all processes on the given CPUs.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
     pub fn open(cpus: &[u32]) -> io::Result<Self> {
-        let mut sideband = Self { cpus: Vec::new(), bytes: Vec::new(), queue: Vec::new(), malformed: 0 };
+        Self::open_for(Scope::Machine, Rights { machine: true, kernel: true, tracepoints: true }, cpus)
+    }
+
+    /// Opens and enables the events of some processes.
+    pub(crate) fn open_for(scope: Scope, rights: Rights, cpus: &[u32]) -> io::Result<Self> {
+        let mut sideband = Self {
+            scope,
+            excludes_kernel: !rights.kernel,
+            cpus: Vec::new(),
+            bytes: Vec::new(),
+            queue: Vec::new(),
+            malformed: 0,
+        };
         for &cpu in cpus {
             sideband.add_cpu(cpu)?;
         }
@@ -67,11 +97,42 @@ impl Sideband {
 
     /// Opens and enables the events of a CPU, also of one whose events ended when it went offline: what their rings still
     /// hold must have been drained. Gives the events' descriptors.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
     pub fn add_cpu(&mut self, cpu: u32) -> io::Result<[BorrowedFd<'_>; 2]> {
-        let names = Source::open(PerfEvent::open_on_cpu(&names(), cpu)?, NAMES_RING_ORDER)?;
-        let sources = [names, Source::open(open_newest(cpu)?, RING_ORDER)?];
+        let names = self.open_ring(names(), cpu, NAMES_RING_ORDER)?;
+        let rings = [names, self.open_newest(cpu)?];
+        rings.iter().try_for_each(SharedRing::enable)?;
         self.cpus.retain(|earlier| earlier.number != cpu);
-        Ok(self.cpus.push_mut(Cpu { number: cpu, sources }).descriptors())
+        Ok(self.cpus.push_mut(Cpu { number: cpu, rings }).descriptors())
+    }
+
+    /// Opens and enables the events of one more process; nothing where all are seen anyway.
+    pub(crate) fn follow(&mut self, pid: u32) -> io::Result<()> {
+        let Scope::Processes(_) = self.scope else { return Ok(()) };
+        for ring in self.cpus.iter_mut().flat_map(|cpu| &mut cpu.rings) {
+            ring.follow(pid)?.iter().try_for_each(|opened| opened.event.enable())?;
+        }
+        Ok(())
+    }
+
+    fn open_ring(&self, mut attr: perf_event_attr, cpu: u32, order: u32) -> io::Result<SharedRing> {
+        attr.set_exclude_kernel(self.excludes_kernel.into());
+        attr.set_exclude_hv(self.excludes_kernel.into());
+        SharedRing::open([attr], &self.scope, cpu, SMALLEST_RING_ORDER..=order)
+    }
+
+    /// Opens the event of all but names, without kernel symbols where the kernel does not know or not tell them.
+    fn open_newest(&self, cpu: u32) -> io::Result<SharedRing> {
+        let mut attr = lives_and_mappings();
+        attr.set_ksymbol((!self.excludes_kernel).into());
+        match self.open_ring(attr, cpu, RING_ORDER) {
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                self.open_ring(lives_and_mappings(), cpu, RING_ORDER)
+            }
+            result => result,
+        }
     }
 
     /// The descriptors that become readable when the reader is to be woken.
@@ -81,23 +142,25 @@ impl Sideband {
 
     /// Hands all records from before `until` to `visit`, in time order over all CPUs. Later ones wait: of what happened
     /// before them, a part may lie in a ring that had been looked at.
-    pub fn drain(&mut self, until: Nanos, mut visit: impl FnMut(&Record<'_>, &SampleId)) {
-        for Source { ring, .. } in self.cpus.iter_mut().flat_map(|cpu| &mut cpu.sources) {
+    pub fn drain(&mut self, until: Nanos, mut visit: impl FnMut(&Parsed<'_>, Nanos)) {
+        for SharedRing { ring, .. } in self.cpus.iter_mut().flat_map(|cpu| &mut cpu.rings) {
             let (bytes, queue, malformed) = (&mut self.bytes, &mut self.queue, &mut self.malformed);
-            ring.drain(|kind, misc, body| match parse(kind, misc, body) {
-                Ok((_, id)) => {
+            ring.drain(|record| match record.parse(&LAYOUT).map(|parsed| parsed.sample_id.time) {
+                Ok(Some(time)) => {
                     let start = bytes.len();
-                    bytes.extend_from_slice(body);
-                    queue.push(Queued { time: id.time, kind, misc, bytes: start..bytes.len() });
+                    record.body.pieces().into_iter().for_each(|piece| bytes.extend_from_slice(piece));
+                    let (kind, misc) = (record.kind, record.misc);
+                    queue.push(Queued { time, kind, misc, bytes: start..bytes.len() });
                 }
-                Err(ParseError::Short { .. }) => *malformed += 1,
+                _ => *malformed += 1,
             });
         }
         self.queue.sort_by_key(|queued| queued.time);
         let ripe = self.queue.partition_point(|queued| queued.time <= until);
-        for queued in self.queue.drain(..ripe) {
-            if let Ok((record, id)) = parse(queued.kind, queued.misc, &self.bytes[queued.bytes]) {
-                visit(&record, &id);
+        for Queued { time, kind, misc, bytes } in self.queue.drain(..ripe) {
+            let raw = RawRecord { kind, misc, body: Bytes::from(&self.bytes[bytes]) };
+            if let Ok(parsed) = raw.parse(&LAYOUT) {
+                visit(&parsed, time);
             }
         }
         let done = std::mem::take(&mut self.bytes);
@@ -119,29 +182,9 @@ impl Sideband {
     }
 }
 
-impl Source {
-    fn open(event: PerfEvent, ring_order: u32) -> io::Result<Self> {
-        let ring = PerfRing::map(&event, ring_order)?;
-        event.enable()?;
-        Ok(Self { event, ring })
-    }
-}
-
 impl Cpu {
     fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
-        self.sources.each_ref().map(|source| source.event.as_fd())
-    }
-}
-
-/// Opens the event of all but names, without kernel symbols where the kernel does not know them.
-fn open_newest(cpu: u32) -> io::Result<PerfEvent> {
-    let mut attr = lives_and_mappings();
-    attr.set_ksymbol(1);
-    match PerfEvent::open_on_cpu(&attr, cpu) {
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-            PerfEvent::open_on_cpu(&lives_and_mappings(), cpu)
-        }
-        result => result,
+        self.rings.each_ref().map(SharedRing::as_fd)
     }
 }
 
@@ -166,7 +209,7 @@ fn dummy(wakeup_bytes: u32) -> perf_event_attr {
         size: size_of::<perf_event_attr>() as u32,
         type_: PERF_TYPE_SOFTWARE,
         config: u64::from(PERF_COUNT_SW_DUMMY),
-        sample_type: SAMPLE_ID_TYPE,
+        sample_type: LAYOUT.sample_type.0,
         clockid: libc::CLOCK_MONOTONIC,
         ..perf_event_attr::default()
     };

@@ -3,6 +3,7 @@
 
 #![allow(unsafe_code)]
 
+#[cfg(feature = "ebpf")]
 pub(crate) mod memory;
 pub(crate) mod perf_event;
 pub(crate) mod perf_ring;

@@ -11,15 +11,34 @@ pub(crate) struct PerfEvent {
     fd: OwnedFd,
 }
 
+/// For whom an event counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Whom<'a> {
+    /// All that run on the CPU.
+    Anyone,
+    /// A thread.
+    Thread(u32),
+    /// The processes of a cgroup, by its folder.
+    Cgroup(BorrowedFd<'a>),
+}
+
 impl PerfEvent {
-    /// Opens an event for all threads on `cpu`. `attr` must have its `size` set.
-    pub(crate) fn open_on_cpu(attr: &perf_event_attr, cpu: u32) -> io::Result<Self> {
+    /// Opens an event on `cpu`. `attr` must have its `size` set.
+    pub(crate) fn open(attr: &perf_event_attr, whom: Whom<'_>, cpu: u32) -> io::Result<Self> {
         /// `PERF_FLAG_FD_CLOEXEC`
         const CLOSE_ON_EXEC: std::ffi::c_ulong = 8;
+        /// `PERF_FLAG_PID_CGROUP`
+        const OF_CGROUP: std::ffi::c_ulong = 4;
+        let (pid, flags) = match whom {
+            Whom::Anyone => (-1, 0),
+            Whom::Thread(tid) => (tid.cast_signed(), 0),
+            Whom::Cgroup(folder) => (folder.as_raw_fd(), OF_CGROUP),
+        };
         let mut attr = *attr;
         // SAFETY: `attr` is a valid structure of the size it says; the kernel writes to it only on E2BIG.
         let fd = unsafe {
-            perf_event_open_sys::perf_event_open(&raw mut attr, -1, cpu.cast_signed(), -1, CLOSE_ON_EXEC)
+            let attr = &raw mut attr;
+            perf_event_open_sys::perf_event_open(attr, pid, cpu.cast_signed(), -1, flags | CLOSE_ON_EXEC)
         };
         if fd < 0 {
             return Err(io::Error::last_os_error());
@@ -41,17 +60,41 @@ impl PerfEvent {
     }
 
     /// Runs a BPF program at each overflow, for as long as the event is open.
+    #[cfg(feature = "ebpf")]
     pub(crate) fn set_bpf(&self, program: BorrowedFd<'_>) -> io::Result<()> {
         let program = program.as_raw_fd().cast_unsigned();
         // SAFETY: as above; the argument is a descriptor number, checked by the kernel.
         check(unsafe { ioctls::SET_BPF(self.fd.as_raw_fd(), program) })
     }
 
-    /// The count: for a clock event nanoseconds.
+    /// Sends its records to the ring of another event, of the same CPU and clock.
+    pub(crate) fn write_to(&self, other: &Self) -> io::Result<()> {
+        // SAFETY: as above; the argument is a descriptor number, checked by the kernel.
+        check(unsafe { ioctls::SET_OUTPUT(self.fd.as_raw_fd(), other.fd.as_raw_fd()) })
+    }
+
+    /// The number by which its records name it.
+    pub(crate) fn id(&self) -> io::Result<u64> {
+        let mut id = 0;
+        // SAFETY: the kernel writes a number of this size to the pointer, which is valid for the call.
+        check(unsafe { ioctls::ID(self.fd.as_raw_fd(), &raw mut id) })?;
+        Ok(id)
+    }
+
+    /// The count: for a clock event nanoseconds. Of one that is inherited, with all that inherited it.
     pub(crate) fn count(&self) -> io::Result<u64> {
-        let mut value = [0_u8; 8];
-        rustix::io::read(&self.fd, &mut value)?;
-        Ok(u64::from_ne_bytes(value))
+        self.read::<1>().map(|[count]| count)
+    }
+
+    /// Reads `N` numbers, as its read format orders them.
+    pub(crate) fn read<const N: usize>(&self) -> io::Result<[u64; N]> {
+        let mut values = [0; N];
+        let bytes = bytemuck::bytes_of_mut(&mut values);
+        let wanted = bytes.len();
+        if rustix::io::read(&self.fd, bytes)? != wanted {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(values)
     }
 }
 

@@ -11,6 +11,7 @@ use std::os::fd::AsFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use collector_common::perf::{Bytes, Misc, RawRecord, RecordKind};
 use perf_event_open_sys::bindings::perf_event_mmap_page;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
@@ -24,8 +25,6 @@ pub(crate) struct PerfRing {
     page: usize,
     /// Bytes of data, a power of two.
     size: usize,
-    /// A record that wraps around the end is put together here.
-    scratch: Vec<u8>,
 }
 
 // SAFETY: the mapping is the process's, not a thread's, and this is its only owner: it is read through `&mut self` alone.
@@ -48,46 +47,33 @@ impl PerfRing {
             )?
         };
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::Other)?;
-        Ok(Self { base, page, size, scratch: Vec::new() })
+        Ok(Self { base, page, size })
     }
 
-    /// Hands every waiting record to `visit` as (type, misc, bytes after the header), then frees their room.
-    /// A record whose size cannot be is the end: the ring is emptied.
-    pub(crate) fn drain(&mut self, mut visit: impl FnMut(u32, u16, &[u8])) {
+    /// Hands every waiting record to `visit`, then frees its room.
+    pub(crate) fn drain(&mut self, mut visit: impl FnMut(&RawRecord<'_>)) {
+        let mut waiting = self.waiting();
+        while let Some(record) = waiting.peek() {
+            visit(&record);
+            waiting.advance();
+        }
+    }
+
+    /// The records that wait now.
+    pub(crate) fn waiting(&mut self) -> Waiting<'_> {
+        let (head, tail) = self.positions();
+        let (end, at) = (head.load(Ordering::Acquire), tail.load(Ordering::Relaxed));
+        Waiting { at, end, ring: self }
+    }
+
+    /// Of what the kernel has written and what has been read here.
+    fn positions(&self) -> (&AtomicU64, &AtomicU64) {
         let meta = self.base.cast::<perf_event_mmap_page>().as_ptr();
         // SAFETY: the first page of the mapping is this structure for as long as it is mapped, and both
         // fields are only accessed atomically.
-        let (head, tail) = unsafe {
+        unsafe {
             (AtomicU64::from_ptr(&raw mut (*meta).data_head), AtomicU64::from_ptr(&raw mut (*meta).data_tail))
-        };
-        let end = head.load(Ordering::Acquire);
-        let mut at = tail.load(Ordering::Relaxed);
-        let mut scratch = std::mem::take(&mut self.scratch);
-        while end.wrapping_sub(at) >= HEADER as u64 {
-            // Records are aligned to 8 bytes, so a header never wraps.
-            let header = self.contiguous(at, HEADER);
-            let kind = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]);
-            let misc = u16::from_ne_bytes([header[4], header[5]]);
-            let len = usize::from(u16::from_ne_bytes([header[6], header[7]]));
-            if len < HEADER || len as u64 > end.wrapping_sub(at) {
-                at = end;
-                break;
-            }
-            let body = at.wrapping_add(HEADER as u64);
-            let first = self.contiguous(body, len - HEADER);
-            if first.len() == len - HEADER {
-                visit(kind, misc, first);
-            } else {
-                scratch.clear();
-                scratch.extend_from_slice(first);
-                let rest = len - HEADER - first.len();
-                scratch.extend_from_slice(self.contiguous(body.wrapping_add(first.len() as u64), rest));
-                visit(kind, misc, &scratch);
-            }
-            at = at.wrapping_add(len as u64);
         }
-        self.scratch = scratch;
-        tail.store(at, Ordering::Release);
     }
 
     /// The bytes at a position, as many of `len` as there are before the ring's end.
@@ -97,6 +83,64 @@ impl PerfRing {
         // SAFETY: the range lies in the data pages of the mapping; the kernel does not write between tail and
         // head, which the caller stays in.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(self.page + offset), len) }
+    }
+}
+
+/// The records that waited in a ring at some time, oldest first.
+pub(crate) struct Waiting<'a> {
+    ring: &'a mut PerfRing,
+    at: u64,
+    end: u64,
+}
+
+impl Waiting<'_> {
+    /// The oldest one, in two pieces where it wraps around the ring's end. A record whose size cannot be is the end: what there is of the ring is given up.
+    #[inline]
+    pub(crate) fn peek(&self) -> Option<RawRecord<'_>> {
+        let (kind, misc, len) = self.header()?;
+        let body = self.at.wrapping_add(HEADER as u64);
+        let first = self.ring.contiguous(body, len - HEADER);
+        let second = self.ring.contiguous(body.wrapping_add(first.len() as u64), len - HEADER - first.len());
+        Some(RawRecord { kind: RecordKind(kind), misc: Misc(misc), body: Bytes::wrapped(first, second) })
+    }
+
+    /// Frees the room of the oldest one, for the kernel to write to.
+    #[inline]
+    pub(crate) fn advance(&mut self) {
+        self.at = match self.header() {
+            Some((_, _, len)) => self.at.wrapping_add(len as u64),
+            None => self.end,
+        };
+        self.free();
+    }
+
+    /// Type, misc and size of the oldest one.
+    #[inline]
+    fn header(&self) -> Option<(u32, u16, usize)> {
+        let waiting = self.end.wrapping_sub(self.at);
+        if waiting < HEADER as u64 {
+            return None;
+        }
+        // Records are aligned to 8 bytes, so a header never wraps.
+        let header = self.ring.contiguous(self.at, HEADER);
+        let kind = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]);
+        let misc = u16::from_ne_bytes([header[4], header[5]]);
+        let len = usize::from(u16::from_ne_bytes([header[6], header[7]]));
+        (len >= HEADER && len as u64 <= waiting).then_some((kind, misc, len))
+    }
+
+    fn free(&self) {
+        let (_, tail) = self.ring.positions();
+        tail.store(self.at, Ordering::Release);
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if self.header().is_none() {
+            self.at = self.end;
+            self.free();
+        }
     }
 }
 

@@ -9,6 +9,7 @@
 //! - `languages`, `compat`, `lives`, `damaged`: stacks of programs by how they are built, of 32-bit programs, by how they
 //!   live, and of spoilt files.
 //! - `memory`: programs whose memory changes without being told of.
+//! - `perf_events`: the recorder without programs in the kernel, and without rights.
 //! - `targets`, `followed`, `command_line`, `surroundings`, `ledger`, `peers`: the recorder itself.
 
 #![cfg(all(target_os = "linux", feature = "ebpf"))]
@@ -27,6 +28,7 @@ mod ledger;
 mod lives;
 mod memory;
 mod peers;
+mod perf_events;
 mod prerequisites;
 mod programs;
 mod recording;

@@ -82,7 +82,8 @@ fn memory_that_is_made_executable_again_and_again() {
         poll(&mut events, Some(&Timespec { tv_sec: 0, tv_nsec: 10_000_000 })).unwrap();
         wakeups += events.iter().filter(|event| event.revents().contains(PollFlags::IN)).count();
         sideband.drain(Nanos(u64::MAX), |record, _| {
-            records += usize::from(matches!(record, Record::Mmap2(mmap) if mmap.pid.0 == toggles.id()));
+            records +=
+                usize::from(matches!(record.record, Record::Mmap2(mmap) if mmap.pid.0 == toggles.id()));
         });
         if let Some(status) = toggles.try_wait().unwrap() {
             break status;

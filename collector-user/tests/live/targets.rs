@@ -285,11 +285,11 @@ fn threads_by_name() {
 }
 
 /// A cgroup of the test's, removed when it is dropped.
-struct Cgroup(PathBuf);
+pub(crate) struct Cgroup(pub(crate) PathBuf);
 
 impl Cgroup {
     /// Below the v2 hierarchy, wherever it is mounted; `None` where it is not.
-    fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         let mounts = fs::read_to_string("/proc/mounts").unwrap();
         let fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
         let mount = fields.into_iter().find(|fields| fields[2] == "cgroup2")?[1].to_owned();

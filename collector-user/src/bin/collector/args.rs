@@ -104,7 +104,7 @@ pub(crate) enum Backend {
     Auto,
     /// Programs in the Linux kernel
     Ebpf,
-    /// Plain perf events of the Linux kernel: not in this version
+    /// Plain perf events of the Linux kernel
     Perf,
     /// Event Tracing for Windows: on Windows only
     Etw,

@@ -4,16 +4,16 @@ mod args;
 #[cfg(target_os = "linux")]
 mod doctor;
 mod list;
-#[cfg(all(target_os = "linux", feature = "ebpf"))]
+#[cfg(target_os = "linux")]
 mod output;
-#[cfg(all(target_os = "linux", feature = "ebpf"))]
+#[cfg(target_os = "linux")]
 mod progress;
 mod report;
-#[cfg(all(target_os = "linux", feature = "ebpf"))]
+#[cfg(target_os = "linux")]
 mod run;
-#[cfg(all(target_os = "linux", feature = "ebpf"))]
+#[cfg(target_os = "linux")]
 mod temporary;
-#[cfg(not(all(target_os = "linux", feature = "ebpf")))]
+#[cfg(not(target_os = "linux"))]
 mod unable;
 
 use std::io::Write as _;
@@ -25,12 +25,10 @@ use clap::Parser as _;
 use args::{Cli, Command};
 #[cfg(target_os = "linux")]
 use doctor::doctor;
-#[cfg(all(target_os = "linux", feature = "ebpf"))]
+#[cfg(target_os = "linux")]
 use run::run;
 #[cfg(not(target_os = "linux"))]
-use unable::doctor;
-#[cfg(not(all(target_os = "linux", feature = "ebpf")))]
-use unable::run;
+use unable::{doctor, run};
 
 fn main() -> ExitCode {
     let started = Instant::now();

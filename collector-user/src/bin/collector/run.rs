@@ -12,13 +12,13 @@ use std::thread;
 use std::time::Instant;
 
 use collector_common::record::SampleKindId;
-use collector_user::session::{Command, Ended, Recording, Session, SessionSettings};
+use collector_user::session::{self, Command, Ended, Recording, Session, SessionSettings};
 use collector_user::source::{Settings, Targets};
 use export::format::Profile;
 use export::hottest::Hottest;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
-use crate::args::{Backend, RunArgs, Scenario};
+use crate::args::{Backend, RunArgs};
 use crate::output::{Output, Taken, Target};
 use crate::progress::{ProgressLine, summarize};
 use crate::report::print_table;
@@ -79,7 +79,7 @@ fn is_ignored(signal: i32) -> bool {
 
 impl Plan {
     fn of(args: RunArgs, started: Instant) -> anyhow::Result<Self> {
-        args.scenarios.iter().try_for_each(|&scenario| check(scenario, args.backend))?;
+        let backend = backend(args.backend)?;
         let print_hottest = args.outputs.is_empty();
         if print_hottest && args.format.is_some() {
             return Err(Usage("--format needs -o FILE, or `-o -` for stdout".to_owned()).into());
@@ -105,22 +105,20 @@ impl Plan {
         let targets = Targets { pids, cgroup: args.cgroup, comm: args.comm, ..Targets::default() };
         let sampling = Settings { frequency: args.frequency, targets, ..Settings::default() };
         let command = if args.command.is_empty() { None } else { Some(Command::start(&args.command)?) };
-        let settings = SessionSettings { sampling, duration: args.duration, started: Some(started) };
+        let settings = SessionSettings { sampling, duration: args.duration, backend, started: Some(started) };
         Ok(Self { settings, outputs, stats, command, print_hottest })
     }
 }
 
-/// Whether a backend records a scenario.
-fn check(scenario: Scenario, backend: Backend) -> Result<(), Usage> {
-    let refuse = |why: &str| Err(Usage(why.to_owned()));
-    match (scenario, backend) {
-        (Scenario::CpuProfiling, Backend::Auto | Backend::Ebpf) => Ok(()),
-        (Scenario::CpuProfiling, Backend::Perf) => refuse(
-            "--backend perf is not in this version: use --backend ebpf, which needs root and Linux 5.8",
-        ),
-        (Scenario::CpuProfiling, Backend::Etw) => {
-            refuse("--backend etw is of Windows alone: on Linux use --backend ebpf")
-        }
+/// The backend as the library names it.
+fn backend(backend: Backend) -> Result<session::Backend, Usage> {
+    match backend {
+        Backend::Auto => Ok(session::Backend::Auto),
+        Backend::Ebpf => Ok(session::Backend::Ebpf),
+        Backend::Perf => Ok(session::Backend::Perf),
+        Backend::Etw => Err(Usage(
+            "--backend etw is of Windows alone: on Linux use --backend ebpf or --backend perf".to_owned(),
+        )),
     }
 }
 

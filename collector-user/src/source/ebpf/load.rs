@@ -55,6 +55,11 @@ pub enum LoadError {
 }
 
 impl LoadError {
+    /// Whether it lies in the machine or the build, and not in what is to be recorded.
+    pub fn is_of_this_machine(&self) -> bool {
+        !matches!(self, Self::Cgroup { .. } | Self::NoProc)
+    }
+
     /// A step that failed.
     pub(super) fn step(
         what: impl Into<String>,
@@ -82,8 +87,15 @@ impl Level {
     }
 }
 
-/// Loads the object and its sampling program into the kernel.
-pub(super) fn load(settings: &Settings, rings: u32, high_water: u64) -> Result<(Ebpf, Level), LoadError> {
+/// Whether the programs can be expected to run, by what can be told without loading them.
+///
+/// # Errors
+/// What stands against it.
+pub fn check() -> Result<(), LoadError> {
+    check_all().map(|_| ())
+}
+
+fn check_all() -> Result<(&'static [u8], Level), LoadError> {
     let object = object().ok_or(LoadError::NoObject)?;
     if !crate::doctor::has_proc() {
         return Err(LoadError::NoProc);
@@ -94,7 +106,12 @@ pub(super) fn load(settings: &Settings, rings: u32, high_water: u64) -> Result<(
     if !crate::doctor::may_record() {
         return Err(LoadError::NotPermitted);
     }
-    let level = Level::of(Release::of_this_kernel())?;
+    Ok((object, Level::of(Release::of_this_kernel())?))
+}
+
+/// Loads the object and its sampling program into the kernel.
+pub(super) fn load(settings: &Settings, rings: u32, high_water: u64) -> Result<(Ebpf, Level), LoadError> {
+    let (object, level) = check_all()?;
     let config = config(settings, level, high_water)?;
     let log_level = log::max_level() as u8;
     let mut ebpf = EbpfLoader::new()

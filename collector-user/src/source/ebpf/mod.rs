@@ -10,6 +10,6 @@ mod sampler;
 
 pub use account::KernelAccount;
 pub use btf::{BtfError, KernelTypes};
-pub use load::LoadError;
+pub use load::{LoadError, check};
 pub use object::is_built_in;
 pub use sampler::Sampler;

@@ -13,17 +13,19 @@ use aya::sys::Stats;
 use aya_log::EbpfLogger;
 use collector_common::ids::{Nanos, Tid};
 use collector_common::loss::{Ledger, LossCause};
-use collector_common::perf::sideband::{Record, SAMPLE_ID_TYPE, parse};
+use collector_common::perf::{Record, Throttling};
 use collector_common::wire::{Counter, MAX_STACK_PAGES, NAMED_PROCESS};
 use perf_event_open_sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE, perf_event_attr};
 
-use super::account::{Clock, KernelAccount};
+use super::account::KernelAccount;
 use super::load::{self, LoadError};
 use crate::kernel::{idle_times, possible_cpus};
+use crate::source::sideband::LAYOUT;
+use crate::source::ticks::Clock;
 use crate::source::{Account, Settings, Source, SourceRecord, Targets};
 use crate::stats::Faults;
 use crate::sys::memory::give_back;
-use crate::sys::perf_event::PerfEvent;
+use crate::sys::perf_event::{PerfEvent, Whom};
 use crate::sys::perf_ring::PerfRing;
 
 /// One CPU's event, with the ring that only throttling is reported in, and its BPF ring.
@@ -101,7 +103,7 @@ impl Sampler {
     fn attach(&mut self, cpu: u32) -> Result<(), LoadError> {
         let step =
             |error| LoadError::step(format!("the sampling clock of CPU {cpu} could not be opened"), error);
-        let event = PerfEvent::open_on_cpu(&attributes(self.period), cpu).map_err(step)?;
+        let event = PerfEvent::open(&attributes(self.period), Whom::Anyone, cpu).map_err(step)?;
         let notices = PerfRing::map(&event, 0).map_err(step)?;
         let program: &PerfEventProgram = self
             .ebpf
@@ -219,12 +221,12 @@ impl Source for Sampler {
             }
             let (throttled_ns, since) = (&mut self.throttled_ns, &mut cpu.throttled_since);
             let notices_lost = &mut self.notices_lost;
-            cpu.notices.drain(|kind, misc, body| match parse(kind, misc, body) {
-                Ok((Record::Throttle, id)) => *since = Some(id.time),
-                Ok((Record::Unthrottle, id)) => {
-                    *throttled_ns += since.take().map_or(0, |since| id.time.0.saturating_sub(since.0));
+            cpu.notices.drain(|record| match record.parse(&LAYOUT).map(|parsed| parsed.record) {
+                Ok(Record::Throttle(throttling)) => *since = Some(throttling.time),
+                Ok(Record::Unthrottle(Throttling { time, .. })) => {
+                    *throttled_ns += since.take().map_or(0, |since| time.0.saturating_sub(since.0));
                 }
-                Ok((Record::Lost(count), _)) => *notices_lost += count,
+                Ok(Record::Lost(lost)) => *notices_lost += lost.count,
                 _ => {}
             });
         }
@@ -277,7 +279,7 @@ impl Source for Sampler {
         Ok(Some(added.ring.as_fd()))
     }
 
-    fn follow(&mut self, pid: u32) {
+    fn follow(&mut self, pid: u32) -> io::Result<()> {
         /// `BPF_NOEXIST` of `linux/bpf.h`: a child that the kernel follows already is known better there.
         const NEW: u64 = 1;
         let map = self.ebpf.map_mut("PROCESSES").filter(|_| self.follows);
@@ -285,6 +287,7 @@ impl Source for Sampler {
             // There is room for thousands; what is too much is counted where a fork finds no room.
             let _ = processes.insert(pid, NAMED_PROCESS, NEW);
         }
+        Ok(())
     }
 
     fn forget_stack(&mut self, thread: Tid) {
@@ -341,7 +344,7 @@ fn attributes(period: Nanos) -> perf_event_attr {
         size: size_of::<perf_event_attr>() as u32,
         type_: PERF_TYPE_SOFTWARE,
         config: u64::from(PERF_COUNT_SW_CPU_CLOCK),
-        sample_type: SAMPLE_ID_TYPE,
+        sample_type: LAYOUT.sample_type.0,
         clockid: libc::CLOCK_MONOTONIC,
         ..perf_event_attr::default()
     };

@@ -1,0 +1,109 @@
+//! From a sample of a perf event to a record as every source gives it.
+
+use bytemuck::Zeroable as _;
+use collector_common::perf::{Bytes, ChainContext, ChainEntry, CpuMode, Misc, RegistersAbi, Sample};
+use collector_common::wire::{MAX_KERNEL_FRAMES, SampleFlags, SampleHeader, VERSION};
+
+use crate::source::{EventIndex, SourceRecord};
+
+/// Where a word of `struct pt_regs` (`arch/x86/include/asm/ptrace.h`) is among perf's registers
+/// (`arch/x86/include/uapi/asm/perf_regs.h`); `None` for those that are not asked for.
+const WORDS: [Option<u32>; 21] = {
+    let [ax, bx, cx, dx, si, di, bp, sp, ip] =
+        [Some(0), Some(1), Some(2), Some(3), Some(4), Some(5), Some(6), Some(7), Some(8)];
+    let [r8, r9, r10, r11, r12, r13, r14, r15] =
+        [Some(16), Some(17), Some(18), Some(19), Some(20), Some(21), Some(22), Some(23)];
+    [r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, None, ip, None, None, sp, None]
+};
+
+/// The word of `struct pt_regs` with the number of the system call, which perf does not tell: no call has this one.
+const SYSTEM_CALL: usize = 15;
+
+/// Puts samples together. Kept for its memory.
+pub(super) struct Decoder {
+    header: SampleHeader,
+    kernel: Vec<u64>,
+    /// Stacks and data that wrap around the ring's end.
+    stack: Vec<u8>,
+    data: Vec<u8>,
+}
+
+impl Decoder {
+    pub(super) fn new() -> Self {
+        let header = SampleHeader { version: VERSION, ..SampleHeader::zeroed() };
+        Self { header, kernel: Vec::new(), stack: Vec::new(), data: Vec::new() }
+    }
+
+    /// `None` for a sample without the parts that all are asked for.
+    pub(super) fn decode<'a>(
+        &'a mut self,
+        event: EventIndex,
+        misc: Misc,
+        sample: &Sample<'a>,
+    ) -> Option<SourceRecord<'a>> {
+        let mut flags = if misc.cpu_mode() == CpuMode::Kernel { SampleFlags::IN_KERNEL } else { 0 };
+        let header = &mut self.header;
+        (header.pid, header.tid) = (sample.pid?.0, sample.tid?.0);
+        (header.time, header.cpu) = (sample.time?.0, sample.cpu?);
+        self.kernel.clear();
+        self.kernel.extend(sample.callchain.iter().flat_map(kernel_part).take(MAX_KERNEL_FRAMES));
+        header.kernel_bytes = (self.kernel.len() * 8) as u16;
+        let registers = sample.user_registers.filter(|registers| registers.abi != RegistersAbi::NONE);
+        let mut stack: &[u8] = &[];
+        (header.stack_bytes, header.stack_end) = (0, 0);
+        if let Some(registers) = registers {
+            flags |= SampleFlags::USER_REGISTERS;
+            if registers.abi == RegistersAbi::BITS_32 {
+                flags |= SampleFlags::COMPAT;
+            }
+            for (word, register) in header.registers.iter_mut().zip(WORDS) {
+                *word = register.and_then(|register| registers.get(register)).unwrap_or(0);
+            }
+            header.registers[SYSTEM_CALL] = u64::MAX;
+            if let Some(copied) = sample.user_stack {
+                let len = copied.dyn_size.min(copied.data.len() as u64) as usize;
+                let is_full = len == copied.data.len();
+                // The kernel copies until it has enough, or meets an absent page; it does not look where the stack ends.
+                flags |= if is_full {
+                    SampleFlags::STACK_CUT | SampleFlags::MAPPING_END
+                } else {
+                    SampleFlags::BOUND_UNKNOWN
+                };
+                header.stack_bytes = len as u32;
+                let start = registers.get(STACK_POINTER).unwrap_or(0);
+                header.stack_end = if is_full { start.saturating_add(len as u64) } else { 0 };
+                stack = in_one_piece(copied.data.split_at_checked(len)?.0, &mut self.stack);
+            }
+        }
+        header.flags = flags;
+        let data = sample.raw.map_or(&[][..], |raw| in_one_piece(raw, &mut self.data));
+        Some(SourceRecord { event, header: &self.header, is_named: false, kernel: &self.kernel, stack, data })
+    }
+}
+
+/// `PERF_REG_X86_SP`
+const STACK_POINTER: u32 = 7;
+
+/// The addresses of a callchain that are the kernel's.
+fn kernel_part<'a>(chain: &collector_common::perf::Callchain<'a>) -> impl Iterator<Item = u64> + use<'a> {
+    let mut in_kernel = false;
+    chain.iter().filter_map(move |entry| match entry {
+        ChainEntry::Context(context) => {
+            in_kernel = context == ChainContext::KERNEL;
+            None
+        }
+        ChainEntry::Address(address) => in_kernel.then_some(address.0),
+        ChainEntry::Cookie(_) => None,
+    })
+}
+
+fn in_one_piece<'a>(bytes: Bytes<'a>, scratch: &'a mut Vec<u8>) -> &'a [u8] {
+    if let Some(whole) = bytes.as_slice() {
+        return whole;
+    }
+    scratch.clear();
+    for piece in bytes.pieces() {
+        scratch.extend_from_slice(piece);
+    }
+    scratch
+}
