@@ -3,10 +3,12 @@
 //! - [`wire`]: what the eBPF programs and user space agree on. `no_std`; the only part built without the
 //!   `std` feature.
 //! - [`ids`]: newtypes for process ids, times and addresses.
+//! - [`event`]: events of any source: formats, fields, data, closures and filters.
 //! - [`perf`]: the records of `perf_event_open`, read and written.
 //! - [`intern`]: strings and call stacks stored once.
 //! - [`track`]: which process, and which mapping of it, was behind an address at a time.
 //! - [`record`]: the universal record layer, [`record::ExportMachine`]; exporters see only this.
+//! - [`sharing`]: state that closures share.
 //! - [`loss`]: the ledger in which every lost sample has a cause.
 //!
 //! Architecture invariant: nothing here does I/O, and nothing here knows an operating system's API.
@@ -14,6 +16,8 @@
 
 pub mod wire;
 
+#[cfg(feature = "std")]
+pub mod event;
 #[cfg(feature = "std")]
 pub mod ids;
 #[cfg(feature = "std")]
@@ -24,5 +28,7 @@ pub mod loss;
 pub mod perf;
 #[cfg(feature = "std")]
 pub mod record;
+#[cfg(feature = "std")]
+pub mod sharing;
 #[cfg(feature = "std")]
 pub mod track;

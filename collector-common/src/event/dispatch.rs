@@ -1,0 +1,182 @@
+//! An event: its format, who asked for it, and the way of its data to them.
+//!
+//! In: the data of one occurrence. Out: calls of closures in the order of their addition. A failure stops nothing: it
+//! is counted in [`EventErrors`] and told at the end. Nothing is allocated unless something fails.
+
+use std::fmt;
+
+use super::data::EventData;
+use super::errors::EventErrors;
+use super::filter::{Expression, FilterError, Predicate};
+use super::format::EventFormat;
+use super::proxy::Proxy;
+use crate::sharing::Writable;
+
+/// What a source calls an event, for instance the kernel's number of a tracepoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EventId(pub u64);
+
+impl fmt::Display for EventId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
+    }
+}
+
+/// What is asked of a source, or known about an event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventFlags(u8);
+
+impl EventFlags {
+    /// The data come from another event's closure: no source is to be asked for it.
+    pub const PROXY: Self = Self(1);
+    /// A call stack is wanted with each.
+    pub const CALLSTACK: Self = Self(1 << 1);
+    /// It goes to nobody.
+    pub const DISABLED: Self = Self(1 << 2);
+
+    /// Whether all of `flags` are set.
+    pub const fn contains(self, flags: Self) -> bool {
+        self.0 & flags.0 == flags.0
+    }
+
+    /// Sets or clears all of `flags`.
+    pub fn set(&mut self, flags: Self, on: bool) {
+        if on {
+            self.0 |= flags.0;
+        } else {
+            self.0 &= !flags.0;
+        }
+    }
+}
+
+type Closure = Box<dyn FnMut(&EventData<'_>) -> anyhow::Result<()>>;
+
+/// Who gets an event's data.
+enum Receiver {
+    Closure(Closure),
+    Proxy(Proxy),
+}
+
+/// An event that can occur, and who wants to know.
+pub struct Event {
+    id: EventId,
+    name: Box<str>,
+    format: EventFormat,
+    flags: EventFlags,
+    filter: Option<Predicate>,
+    receivers: Vec<Receiver>,
+}
+
+impl Event {
+    /// An event without fields and closures.
+    pub fn new(id: EventId, name: impl Into<Box<str>>) -> Self {
+        Self {
+            id,
+            name: name.into(),
+            format: EventFormat::default(),
+            flags: EventFlags::default(),
+            filter: None,
+            receivers: Vec::new(),
+        }
+    }
+
+    /// An event whose data come from closures of others, see [`Event::add_proxy`].
+    pub fn proxy(id: EventId, name: impl Into<Box<str>>) -> Self {
+        let mut event = Self::new(id, name);
+        event.flags.set(EventFlags::PROXY, true);
+        event
+    }
+
+    /// What its source calls it.
+    pub fn id(&self) -> EventId {
+        self.id
+    }
+
+    /// Its name, such as `sched:sched_switch`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its fields.
+    pub fn format(&self) -> &EventFormat {
+        &self.format
+    }
+
+    /// Its fields, to add some or to put another format in place. References resolved in a format that was replaced, and
+    /// a filter compiled for it, fail from then on.
+    pub fn format_mut(&mut self) -> &mut EventFormat {
+        &mut self.format
+    }
+
+    /// Its flags.
+    pub fn flags(&self) -> EventFlags {
+        self.flags
+    }
+
+    /// Its flags, to change them.
+    pub fn flags_mut(&mut self) -> &mut EventFlags {
+        &mut self.flags
+    }
+
+    /// Adds a closure that is called for each occurrence that passes the filter, behind those added before.
+    pub fn add_closure(&mut self, closure: impl FnMut(&EventData<'_>) -> anyhow::Result<()> + 'static) {
+        self.receivers.push(Receiver::Closure(Box::new(closure)));
+    }
+
+    /// Adds a closure that makes another event of this one: it writes `target`'s event data into an empty buffer (reused
+    /// from one to the next) and says whether there is an event. `target` gets them with the full data of this one.
+    pub fn add_proxy(
+        &mut self,
+        target: Writable<Event>,
+        build: impl FnMut(&EventData<'_>, &mut Vec<u8>) -> anyhow::Result<bool> + 'static,
+    ) {
+        self.receivers.push(Receiver::Proxy(Proxy::new(target, Box::new(build))));
+    }
+
+    /// Whether nobody wants its data: a source need not deliver them.
+    pub fn is_idle(&self) -> bool {
+        self.receivers.is_empty() || self.flags.contains(EventFlags::DISABLED)
+    }
+
+    /// Lets only those occurrences through that `filter` accepts, or all. It is compiled for the fields added so far.
+    pub fn set_filter(&mut self, filter: Option<&Expression>) -> Result<(), FilterError> {
+        self.filter = filter.map(|filter| filter.compile(&self.format)).transpose()?;
+        Ok(())
+    }
+
+    /// Hands an occurrence to all who want it. For `full_data` and `event_data` see [`EventData::new`].
+    pub fn process(&mut self, full_data: &[u8], event_data: &[u8], errors: &mut EventErrors) {
+        if self.flags.contains(EventFlags::DISABLED) {
+            return;
+        }
+        let data = EventData::new(full_data, event_data, &self.format);
+        if let Some(filter) = &self.filter {
+            match filter.accepts(&data) {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => return errors.collect_field(self.id, &self.name, &self.format, error),
+            }
+        }
+        for receiver in &mut self.receivers {
+            let result = match receiver {
+                Receiver::Closure(closure) => closure(&data),
+                Receiver::Proxy(proxy) => proxy.process(&data, errors),
+            };
+            if let Err(error) = result {
+                errors.collect(self.id, &self.name, &self.format, &error);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Event")
+            .field("id", &self.id)
+            .field("name", &self.name)
+            .field("format", &self.format)
+            .field("flags", &self.flags)
+            .field("receivers", &self.receivers.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,135 @@
+//! What went wrong in closures and filters while events went through: counted, and told at the end of the run.
+//!
+//! A closure that fails once fails mostly for each event, so equal messages of an event are counted as one, and both
+//! the events and the different messages of one have a bound.
+
+use std::fmt;
+
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+use super::dispatch::EventId;
+use super::error::FieldError;
+use super::format::EventFormat;
+
+/// Different messages kept of one event; what is more is counted together.
+const MOST_MESSAGES: usize = 16;
+
+/// Events of which messages are kept.
+const MOST_EVENTS: usize = 1024;
+
+/// Failures by event and message.
+#[derive(Debug, Default)]
+pub struct EventErrors {
+    events: HashMap<EventId, Failures, FxBuildHasher>,
+    total: u64,
+}
+
+/// Those of one event.
+#[derive(Debug)]
+struct Failures {
+    name: Box<str>,
+    messages: Vec<Message>,
+    others: u64,
+}
+
+#[derive(Debug)]
+struct Message {
+    /// What the text was made of, to know it again without printing.
+    field: Option<FieldError>,
+    text: Box<str>,
+    count: u64,
+}
+
+impl EventErrors {
+    /// None so far.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Counts a failure of an event's closure.
+    pub fn collect(&mut self, id: EventId, name: &str, format: &EventFormat, error: &anyhow::Error) {
+        // A context around it says more than the field's name.
+        match error.downcast_ref::<FieldError>().filter(|_| error.chain().len() == 1) {
+            Some(field) => self.collect_field(id, name, format, *field),
+            None => self.count(id, name, None, || format!("{error:#}")),
+        }
+    }
+
+    /// Counts a field of an event that could not be read.
+    pub fn collect_field(&mut self, id: EventId, name: &str, format: &EventFormat, error: FieldError) {
+        self.count(id, name, Some(error), || error.named(format).to_string());
+    }
+
+    fn count(&mut self, id: EventId, name: &str, field: Option<FieldError>, text: impl FnOnce() -> String) {
+        self.total += 1;
+        if self.events.len() >= MOST_EVENTS && !self.events.contains_key(&id) {
+            return;
+        }
+        let failures = self.events.entry(id).or_insert_with(|| Failures {
+            name: name.into(),
+            messages: Vec::new(),
+            others: 0,
+        });
+        if let Some(known) =
+            failures.messages.iter_mut().find(|known| field.is_some() && known.field == field)
+        {
+            known.count += 1;
+            return;
+        }
+        let text = text();
+        if let Some(known) = failures.messages.iter_mut().find(|known| *known.text == *text) {
+            known.count += 1;
+        } else if failures.messages.len() < MOST_MESSAGES {
+            failures.messages.push(Message { field, text: text.into(), count: 1 });
+        } else {
+            failures.others += 1;
+        }
+    }
+
+    /// Failures of all events, also those of which no message is kept.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Whether nothing failed.
+    pub fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+
+    /// The event's id and name, a message and how often it came, in no order.
+    pub fn messages(&self) -> impl Iterator<Item = (EventId, &str, &str, u64)> {
+        self.events.iter().flat_map(|(id, failures)| {
+            failures.messages.iter().map(|message| (*id, &*failures.name, &*message.text, message.count))
+        })
+    }
+
+    /// Forgets all, to begin anew.
+    pub fn clear(&mut self) {
+        self.events.clear();
+        self.total = 0;
+    }
+}
+
+/// A line for each event and message, by the events' ids.
+impl fmt::Display for EventErrors {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut events: Vec<(&EventId, &Failures)> = self.events.iter().collect();
+        events.sort_by_key(|(id, _)| **id);
+        let mut told = 0;
+        for (id, Failures { name, messages, others }) in events {
+            for Message { text, count, .. } in messages {
+                writeln!(out, "{name} (event {id}): {count} times: {text}")?;
+                told += count;
+            }
+            if *others > 0 {
+                writeln!(out, "{name} (event {id}): {others} times: other messages")?;
+                told += others;
+            }
+        }
+        match self.total - told {
+            0 => Ok(()),
+            more => writeln!(out, "{more} times: messages of other events"),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! One field of a format, and the resolved reference by which its value is asked for.
+
+use super::kind::{ByteOrder, Extent, FieldKind, FloatWidth, Place, Width};
+
+/// A field as its source declares it.
+#[derive(Clone, Debug)]
+pub struct EventField {
+    name: Box<str>,
+    type_name: Box<str>,
+    kind: FieldKind,
+    extent: Extent,
+    place: Place,
+}
+
+impl EventField {
+    /// A field; `type_name` is the type in the words of its source (`unsigned char`, `win:UInt32`), for people.
+    pub fn new(
+        name: impl Into<Box<str>>,
+        type_name: impl Into<Box<str>>,
+        kind: FieldKind,
+        extent: Extent,
+        place: Place,
+    ) -> Self {
+        Self { name: name.into(), type_name: type_name.into(), kind, extent, place }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its type in the words of its source.
+    pub fn type_name(&self) -> &str {
+        &self.type_name
+    }
+
+    /// What one element is.
+    pub fn kind(&self) -> &FieldKind {
+        &self.kind
+    }
+
+    /// How many elements, and where they are.
+    pub fn extent(&self) -> Extent {
+        self.extent
+    }
+
+    /// Where it starts.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Bytes that it takes in place, if all events have the same.
+    pub fn fixed_size(&self) -> Option<u32> {
+        match self.extent {
+            Extent::One => self.kind.size(),
+            Extent::Array(count) => self.kind.size()?.checked_mul(count),
+            Extent::DataLoc | Extent::RelLoc => Some(Width::W32.bytes()),
+            Extent::ZeroTerminated
+            | Extent::LengthPrefixed(_)
+            | Extent::CountPrefixed(_)
+            | Extent::CountOf(_)
+            | Extent::Rest => None,
+        }
+    }
+
+    /// Whether the value is a list: neither one element nor text.
+    pub fn is_array(&self) -> bool {
+        self.extent != Extent::One && !self.kind.is_text()
+    }
+
+    /// How a value at a fixed place is loaded.
+    pub(super) fn access(&self, order: ByteOrder) -> Access {
+        if self.extent != Extent::One || order != ByteOrder::NATIVE {
+            return Access::Walk;
+        }
+        match &self.kind {
+            FieldKind::Unsigned(width) => Access::unsigned(*width),
+            FieldKind::Pointer(width) => Access::unsigned(width.width()),
+            FieldKind::Signed(Width::W8) => Access::I8,
+            FieldKind::Signed(Width::W16) => Access::I16,
+            FieldKind::Signed(Width::W32) => Access::I32,
+            FieldKind::Signed(Width::W64) => Access::I64,
+            FieldKind::Float(FloatWidth::W32) => Access::F32,
+            FieldKind::Float(FloatWidth::W64) => Access::F64,
+            _ => Access::Walk,
+        }
+    }
+}
+
+/// Stands for a field of one format. Resolved once with [`EventFormat::field_ref`], then used for each event: where
+/// all before the field has a fixed size, a getter is a check of bounds and a load.
+///
+/// [`EventFormat::field_ref`]: super::EventFormat::field_ref
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventFieldRef {
+    /// The format's identity.
+    pub(super) format: u64,
+    /// Where it starts, if `access` is a load.
+    pub(super) offset: u32,
+    pub(super) index: u16,
+    pub(super) access: Access,
+}
+
+/// How a field's value is had: by one load at a known place, in the machine's byte order, or by way of its format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    U8,
+    U16,
+    U32,
+    U64,
+    I8,
+    I16,
+    I32,
+    I64,
+    F32,
+    F64,
+    Walk,
+}
+
+impl Access {
+    fn unsigned(width: Width) -> Self {
+        match width {
+            Width::W8 => Self::U8,
+            Width::W16 => Self::U16,
+            Width::W32 => Self::U32,
+            Width::W64 => Self::U64,
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! A filter tied to a format: fields resolved, texts encoded as the fields are, senseless comparisons refused.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use super::error::FilterError;
+use super::near::near;
+use super::number::Number;
+use super::pattern::{Pattern, Test as PatternTest};
+use super::{Asked, Comparison, Literal, Node, Test};
+use crate::event::data::EventData;
+use crate::event::error::FieldError;
+use crate::event::field::{EventField, EventFieldRef};
+use crate::event::format::EventFormat;
+use crate::event::kind::FieldKind;
+use crate::event::value::Guid;
+
+/// A filter for events of one format. Evaluating it allocates nothing.
+#[derive(Clone, Debug)]
+pub struct Predicate(Check);
+
+impl Predicate {
+    /// Whether the event passes. An error if the data end before a field that the answer depends on.
+    #[inline]
+    pub fn accepts(&self, data: &EventData<'_>) -> Result<bool, FieldError> {
+        self.0.holds(data)
+    }
+}
+
+/// A node with its fields resolved. As deep as the expression.
+#[derive(Clone, Debug)]
+enum Check {
+    All(Box<[Check]>),
+    Any(Box<[Check]>),
+    Not(Box<Check>),
+    Number { field: EventFieldRef, load: Load, comparison: Comparison, value: Number },
+    Masked { field: EventFieldRef, load: Load, mask: u64, comparison: Comparison, value: i128 },
+    Text { field: EventFieldRef, pattern: Pattern<u8> },
+    Utf16 { field: EventFieldRef, pattern: Pattern<u16> },
+    Ipv4 { field: EventFieldRef, equal: bool, value: Ipv4Addr },
+    Ipv6 { field: EventFieldRef, equal: bool, value: Ipv6Addr },
+    Guid { field: EventFieldRef, equal: bool, value: Guid },
+}
+
+/// Which getter a field's number comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Load {
+    Unsigned,
+    Signed,
+    Bool,
+    FileTime,
+    Float,
+}
+
+impl Load {
+    fn of(kind: &FieldKind) -> Option<Self> {
+        Some(match kind {
+            FieldKind::Unsigned(_) | FieldKind::Pointer(_) | FieldKind::Bits { signed: false, .. } => {
+                Self::Unsigned
+            }
+            FieldKind::Signed(_) | FieldKind::Bits { signed: true, .. } => Self::Signed,
+            FieldKind::Bool(_) => Self::Bool,
+            FieldKind::FileTime => Self::FileTime,
+            FieldKind::Float(_) => Self::Float,
+            _ => return None,
+        })
+    }
+
+    #[inline]
+    fn number(self, data: &EventData<'_>, field: EventFieldRef) -> Result<Number, FieldError> {
+        Ok(match self {
+            Self::Unsigned => Number::Integer(data.try_get_u64(field)?.into()),
+            Self::Signed => Number::Integer(data.try_get_i64(field)?.into()),
+            Self::Bool => Number::Integer(data.try_get_bool(field)?.into()),
+            Self::FileTime => Number::Integer(data.try_get_filetime(field)?.0.into()),
+            Self::Float => Number::Float(data.try_get_f64(field)?),
+        })
+    }
+}
+
+impl Check {
+    fn holds(&self, data: &EventData<'_>) -> Result<bool, FieldError> {
+        Ok(match self {
+            Self::All(checks) => {
+                for check in checks {
+                    if !check.holds(data)? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            Self::Any(checks) => {
+                for check in checks {
+                    if check.holds(data)? {
+                        return Ok(true);
+                    }
+                }
+                false
+            }
+            Self::Not(check) => !check.holds(data)?,
+            Self::Number { field, load, comparison, value } => {
+                comparison.holds(load.number(data, *field)?.order(*value))
+            }
+            Self::Masked { field, load, mask, comparison, value } => {
+                let bits = match load.number(data, *field)? {
+                    Number::Integer(bits) => bits as u64,
+                    Number::Float(_) => 0,
+                };
+                comparison.holds(Some(i128::from(bits & mask).cmp(value)))
+            }
+            Self::Text { field, pattern } => pattern.matches(data.try_get_text(*field)?.as_bytes()),
+            Self::Utf16 { field, pattern } => pattern.matches(data.try_get_utf16(*field)?),
+            Self::Ipv4 { field, equal, value } => (data.try_get_ipv4(*field)? == *value) == *equal,
+            Self::Ipv6 { field, equal, value } => (data.try_get_ipv6(*field)? == *value) == *equal,
+            Self::Guid { field, equal, value } => (data.try_get_guid(*field)? == *value) == *equal,
+        })
+    }
+}
+
+pub(super) fn compile(source: &str, root: &Node, format: &EventFormat) -> Result<Predicate, FilterError> {
+    Compiler { source, format }.check(root).map(Predicate)
+}
+
+struct Compiler<'a> {
+    source: &'a str,
+    format: &'a EventFormat,
+}
+
+impl Compiler<'_> {
+    fn error<T>(&self, at: usize, message: impl Into<Box<str>>) -> Result<T, FilterError> {
+        Err(FilterError::new(self.source, at, message))
+    }
+
+    fn check(&self, node: &Node) -> Result<Check, FilterError> {
+        let all = |nodes: &[Node]| nodes.iter().map(|node| self.check(node)).collect::<Result<_, _>>();
+        Ok(match node {
+            Node::All(nodes) => Check::All(all(nodes)?),
+            Node::Any(nodes) => Check::Any(all(nodes)?),
+            Node::Not(node) => Check::Not(Box::new(self.check(node)?)),
+            Node::Test(test) => self.test(test)?,
+        })
+    }
+
+    fn test(&self, test: &Test) -> Result<Check, FilterError> {
+        let resolved = self.format.field_ref(&test.field);
+        let Some((field, declared)) = resolved.and_then(|field| Some((field, self.format.field(field)?)))
+        else {
+            return self.error(test.field_at, self.unknown(&test.field));
+        };
+        if declared.is_array() {
+            let message = format!("`{}` is a list of {}", test.field, declared.kind().name().as_str());
+            return self.error(test.field_at, message + ", which filters can't compare");
+        }
+        match declared.kind() {
+            FieldKind::Char => {
+                let (test, text) = self.text(test)?;
+                Ok(Check::Text { field, pattern: Pattern { test, units: text.bytes().collect() } })
+            }
+            FieldKind::Utf16 => {
+                let (test, text) = self.text(test)?;
+                Ok(Check::Utf16 { field, pattern: Pattern { test, units: text.encode_utf16().collect() } })
+            }
+            FieldKind::Ipv4 => self.equal(test, |equal, value| Check::Ipv4 { field, equal, value }),
+            FieldKind::Ipv6 => self.equal(test, |equal, value| Check::Ipv6 { field, equal, value }),
+            FieldKind::Guid => self.equal(test, |equal, value| Check::Guid { field, equal, value }),
+            kind => match Load::of(kind) {
+                Some(load) => self.number(test, field, load),
+                None => self.error(
+                    test.field_at,
+                    format!("`{}` is a {}, which filters can't compare", test.field, kind.name().as_str()),
+                ),
+            },
+        }
+    }
+
+    fn number(&self, test: &Test, field: EventFieldRef, load: Load) -> Result<Check, FilterError> {
+        let value = match &test.asked {
+            Asked::Compare(comparison, Literal::Integer(value)) => (*comparison, Number::Integer(*value)),
+            Asked::Compare(comparison, Literal::Float(value)) => (*comparison, Number::Float(*value)),
+            Asked::Masked(mask, comparison, value) if load != Load::Float => {
+                let (mask, comparison, value) = (*mask, *comparison, *value);
+                return Ok(Check::Masked { field, load, mask, comparison, value });
+            }
+            Asked::Masked(..) => {
+                return self.error(
+                    test.value_at,
+                    format!("`{}` has no bits: it is a floating-point number", test.field),
+                );
+            }
+            Asked::Compare(_, Literal::Text(_)) | Asked::Text(..) => {
+                return self.error(test.value_at, format!("`{}` is a number, this is text", test.field));
+            }
+        };
+        let (comparison, value) = value;
+        Ok(Check::Number { field, load, comparison, value })
+    }
+
+    fn text<'a>(&self, test: &'a Test) -> Result<(PatternTest, &'a str), FilterError> {
+        match &test.asked {
+            Asked::Compare(comparison, Literal::Text(text)) => Ok((PatternTest::Compare(*comparison), text)),
+            Asked::Text(asked, text) => Ok((PatternTest::Text(*asked), text)),
+            Asked::Compare(..) | Asked::Masked(..) => {
+                self.error(test.value_at, format!("`{}` is text, this is a number; quote text", test.field))
+            }
+        }
+    }
+
+    /// Kinds whose values have a text form and no order.
+    fn equal<T: std::str::FromStr<Err: std::fmt::Display>>(
+        &self,
+        test: &Test,
+        check: impl FnOnce(bool, T) -> Check,
+    ) -> Result<Check, FilterError> {
+        let (equal, text) = match &test.asked {
+            Asked::Compare(Comparison::Equal, Literal::Text(text)) => (true, text),
+            Asked::Compare(Comparison::NotEqual, Literal::Text(text)) => (false, text),
+            _ => {
+                let message = format!("`{}` can only be `==` or `!=` to its text form in quotes", test.field);
+                return self.error(test.value_at, message);
+            }
+        };
+        match text.parse() {
+            Ok(value) => Ok(check(equal, value)),
+            Err(error) => self.error(test.value_at, format!("`{text}`: {error}")),
+        }
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let names = || self.format.fields().iter().map(EventField::name);
+        let near = near(name, names());
+        let rest = match &*near {
+            [] => match names().count() {
+                0 => "; the event has no fields".to_owned(),
+                _ => format!("; there are: {}", names().take(20).collect::<Vec<_>>().join(", ")),
+            },
+            near => format!("; did you mean `{}`?", near.join("` or `")),
+        };
+        format!("there is no field `{name}`{rest}")
+    }
+}

@@ -1,0 +1,129 @@
+//! Filters: a small language over an event's fields, parsed once and compiled once per format.
+//!
+//! ```text
+//! any    = all { ("or" | "||") all }
+//! all    = one { ("and" | "&&") one }
+//! one    = ("not" | "!") one | "(" any ")" | test
+//! test   = field ("==" | "!=" | "<" | "<=" | ">" | ">=") literal
+//!        | field "&" integer [("==" | "!=" | "<" | "<=" | ">" | ">=") integer]
+//!        | field ("contains" | "starts_with" | "ends_with" | "~") text
+//! ```
+//!
+//! - A field is a name, or any text in backquotes.
+//! - A literal is an integer (`12`, `-3`, `0xff`), a number with a point or an exponent, `true` or `false` (1 and 0), or
+//!   text in single or double quotes, where a backslash escapes a quote, itself, `n` and `t`.
+//! - Numbers are compared by what they are, whatever their types: -1 is less than any unsigned number, and 2^53 + 1 is
+//!   not equal to the floating-point number 2^53.
+//! - `flags & 4` holds if one of the bits is set; `flags & 6 == 2` compares the bits that are left. The bits of a negative
+//!   number are those of its 64-bit form.
+//! - `~` matches the whole text with a pattern, where `*` stands for any text and `?` for one byte (UTF-16: one unit). Text
+//!   is compared byte by byte (unit by unit).
+//! - IP addresses and GUIDs are equal or not to their usual text form.
+
+mod compile;
+mod error;
+mod lex;
+mod near;
+mod number;
+mod parse;
+mod pattern;
+
+use std::cmp::Ordering;
+
+pub use compile::Predicate;
+pub use error::FilterError;
+
+use super::format::EventFormat;
+
+/// Parentheses and negations within each other.
+pub const MOST_DEPTH: usize = 64;
+
+/// A filter that was read and not yet tied to a format.
+#[derive(Clone, Debug)]
+pub struct Expression {
+    source: Box<str>,
+    root: Node,
+}
+
+impl Expression {
+    /// The text it was read from.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Ties it to the fields of a format.
+    pub fn compile(&self, format: &EventFormat) -> Result<Predicate, FilterError> {
+        compile::compile(&self.source, &self.root, format)
+    }
+}
+
+/// Reads a filter.
+pub fn parse(text: &str) -> Result<Expression, FilterError> {
+    let root = parse::parse(text)?;
+    Ok(Expression { source: text.into(), root })
+}
+
+/// A part of an expression.
+#[derive(Clone, Debug)]
+enum Node {
+    All(Vec<Node>),
+    Any(Vec<Node>),
+    Not(Box<Node>),
+    Test(Test),
+}
+
+/// One comparison; `field_at` and `value_at` are byte offsets in the source.
+#[derive(Clone, Debug)]
+struct Test {
+    field: String,
+    field_at: usize,
+    asked: Asked,
+    value_at: usize,
+}
+
+/// What is asked of a field's value.
+#[derive(Clone, Debug)]
+enum Asked {
+    Compare(Comparison, Literal),
+    Masked(u64, Comparison, i128),
+    Text(TextTest, String),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Literal {
+    Integer(i128),
+    Float(f64),
+    Text(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+impl Comparison {
+    /// Whether it holds; nothing but "not equal" does between values without an order (NaN).
+    fn holds(self, order: Option<Ordering>) -> bool {
+        match self {
+            Self::Equal => order == Some(Ordering::Equal),
+            Self::NotEqual => order != Some(Ordering::Equal),
+            Self::Less => order == Some(Ordering::Less),
+            Self::LessOrEqual => matches!(order, Some(Ordering::Less | Ordering::Equal)),
+            Self::Greater => order == Some(Ordering::Greater),
+            Self::GreaterOrEqual => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TextTest {
+    Contains,
+    StartsWith,
+    EndsWith,
+    Glob,
+}
