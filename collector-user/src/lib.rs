@@ -32,6 +32,8 @@ pub mod session;
 pub mod source;
 #[cfg(target_os = "linux")]
 mod sys;
+#[cfg(target_os = "linux")]
+pub mod tracefs;
 
 /// The README's example compiles.
 #[cfg(all(doctest, target_os = "linux", feature = "ebpf"))]

@@ -45,6 +45,7 @@ pub use dispatch::{Event, EventFlags, EventId};
 pub use error::{FieldError, FieldProblem, FormatError};
 pub use errors::EventErrors;
 pub use field::{EventField, EventFieldRef};
+pub use filter::near;
 pub use format::{EventFormat, MOST_DEPTH, MOST_FIELDS, MOST_FLOATING_COUNTS};
 pub use kind::{ByteOrder, Extent, FieldKind, FloatWidth, KindName, Place, PointerWidth, Width};
 pub use value::{Elements, FileTime, Guid, NotAGuid, Text, Utf16Text, Value};

@@ -34,3 +34,4 @@ mod programs;
 mod recording;
 mod surroundings;
 mod targets;
+mod tracepoints;

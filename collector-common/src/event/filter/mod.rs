@@ -32,6 +32,7 @@ use std::cmp::Ordering;
 
 pub use compile::Predicate;
 pub use error::FilterError;
+pub use near::near;
 
 use super::format::EventFormat;
 

@@ -4,7 +4,7 @@
 const LONGEST: usize = 64;
 
 /// Up to three of `names` that are near to `wrong`, the nearest first.
-pub(super) fn near<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+pub fn near<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let bound = (wrong.chars().count() / 3).max(1);
     let small = wrong.to_lowercase();
     let mut found: Vec<(usize, &str)> = names

@@ -1,0 +1,120 @@
+//! The file system of tracepoints.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use collector_common::event::{Event, near};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+
+use super::error::TracefsError;
+use super::format::parse_format;
+
+/// Where it is mounted, if it is.
+const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+
+/// An open tracefs.
+#[derive(Debug)]
+pub struct Tracefs {
+    root: PathBuf,
+    /// Keeps a mount of its own, which no path but that through this descriptor leads to.
+    _mount: Option<OwnedFd>,
+}
+
+impl Tracefs {
+    /// Opens it where it is mounted. Where it is not, it is mounted nowhere but in this process's hands, which needs
+    /// `CAP_SYS_ADMIN` and Linux 5.2: the machine is left as it was.
+    ///
+    /// # Errors
+    /// When it is neither mounted nor can it be.
+    pub fn open() -> Result<Self, TracefsError> {
+        for path in MOUNTED {
+            match fs::read_dir(Path::new(path).join("events")) {
+                Ok(_) => return Ok(Self { root: path.into(), _mount: None }),
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    return Err(TracefsError::NotPermitted);
+                }
+                Err(_) => {}
+            }
+        }
+        let mount = detached().map_err(|error| match error {
+            rustix::io::Errno::PERM => TracefsError::NotPermitted,
+            error => TracefsError::Absent { source: error.into() },
+        })?;
+        let root = format!("/proc/self/fd/{}", mount.as_raw_fd()).into();
+        Ok(Self { root, _mount: Some(mount) })
+    }
+
+    /// The names of all tracepoints, as `sched:sched_switch`, sorted.
+    ///
+    /// # Errors
+    /// When they can't be listed.
+    pub fn events(&self) -> Result<Vec<String>, TracefsError> {
+        let mut names = Vec::new();
+        for category in self.folders(Path::new("events"))? {
+            let below = Path::new("events").join(&category);
+            for name in self.folders(&below)? {
+                // A folder without an `id` is no event that can be opened, as those of `ftrace` whose format alone is told.
+                if self.path(&below.join(&name).join("id")).exists() {
+                    names.push(format!("{category}:{name}"));
+                }
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// A tracepoint by its name, `CATEGORY:NAME`.
+    ///
+    /// # Errors
+    /// When there is none, or its format can't be understood.
+    pub fn event(&self, name: &str) -> Result<Event, TracefsError> {
+        let text = self.format(name)?;
+        let (id, format) =
+            parse_format(&text).map_err(|problem| TracefsError::Format { name: name.to_owned(), problem })?;
+        let mut event = Event::new(id, name);
+        *event.format_mut() = format;
+        Ok(event)
+    }
+
+    /// A tracepoint's format file.
+    ///
+    /// # Errors
+    /// When there is no such tracepoint.
+    pub fn format(&self, name: &str) -> Result<String, TracefsError> {
+        let is_name = |part: &&str| !part.is_empty() && !part.contains('/') && !part.starts_with('.');
+        let parts = name.split_once(':').filter(|(category, event)| is_name(category) && is_name(event));
+        let Some((category, event)) = parts else {
+            return Err(TracefsError::NoName { name: name.to_owned() });
+        };
+        let path = Path::new("events").join(category).join(event).join("format");
+        match fs::read_to_string(self.path(&path)) {
+            Ok(text) => Ok(text),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let known = self.events().unwrap_or_default();
+                let near = near(name, known.iter().map(String::as_str)).into_iter().map(str::to_owned);
+                Err(TracefsError::Unknown { name: name.to_owned(), near: near.collect() })
+            }
+            Err(source) => Err(TracefsError::File { path, source }),
+        }
+    }
+
+    fn folders(&self, below: &Path) -> Result<Vec<String>, TracefsError> {
+        let failed = |source| TracefsError::File { path: below.to_owned(), source };
+        let entries = fs::read_dir(self.path(below)).map_err(failed)?;
+        let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let folders = entries.filter_map(Result::ok).filter(is_folder);
+        Ok(folders.filter_map(|entry| entry.file_name().into_string().ok()).collect())
+    }
+
+    fn path(&self, below: &Path) -> PathBuf {
+        self.root.join(below)
+    }
+}
+
+fn detached() -> rustix::io::Result<OwnedFd> {
+    let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(&context)?;
+    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())
+}

@@ -1,0 +1,59 @@
+//! Why a tracepoint can't be had.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use super::format::FormatProblem;
+
+/// Why a tracepoint can't be had.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TracefsError {
+    /// The file system is neither mounted nor can it be opened.
+    #[error(
+        "tracepoints can't be seen: {source}; run it with sudo, or mount them: `sudo mount -t tracefs tracefs /sys/kernel/tracing`"
+    )]
+    Absent {
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The rights are missing.
+    #[error("tracepoints are root's to see: run it with sudo")]
+    NotPermitted,
+    /// No tracepoint is called so.
+    #[error("this kernel has no event `{name}`{}; `collector list events` lists them", did_you_mean(near))]
+    Unknown {
+        /// The name as given.
+        name: String,
+        /// Names that are like it.
+        near: Vec<String>,
+    },
+    /// The name is not of the form that tracepoints have.
+    #[error("`{name}` names no event: a tracepoint is CATEGORY:NAME, as sched:sched_switch")]
+    NoName {
+        /// The name as given.
+        name: String,
+    },
+    /// The format file can't be understood.
+    #[error("the format of event {name} can't be read: {problem}")]
+    Format {
+        /// The event's name.
+        name: String,
+        /// What is wrong.
+        problem: FormatProblem,
+    },
+    /// A file can't be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file, below the file system's root.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+fn did_you_mean(near: &[String]) -> String {
+    if near.is_empty() { String::new() } else { format!(": did you mean {}?", near.join(" or ")) }
+}

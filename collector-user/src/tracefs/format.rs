@@ -1,0 +1,215 @@
+//! Format files: `events/CATEGORY/NAME/format`.
+//!
+//! ```text
+//! name: sched_wakeup
+//! ID: 316
+//! format:
+//!     field:unsigned short common_type;   offset:0;   size:2; signed:0;
+//!     ...
+//!     field:char comm[16];    offset:8;   size:16;    signed:0;
+//!     field:__data_loc char[] path;   offset:24;  size:4; signed:0;
+//!
+//! print fmt: "comm=%s pid=%d", REC->comm, REC->pid
+//! ```
+//!
+//! A field's size decides, and its type says what the bytes mean. The two may differ: an argument of a system call takes a
+//! whole register, of which an `int` is the lower half.
+
+use collector_common::event::{
+    EventField, EventFormat, EventId, Extent, FieldKind, FormatError, Place, Width,
+};
+use thiserror::Error;
+
+use super::types::{by_size, known, pointer};
+
+/// What is wrong with a format file.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum FormatProblem {
+    /// There is no line `ID:` with a number.
+    #[error("it has no ID")]
+    NoId,
+    /// A field's line is not of the form above.
+    #[error("line {line} is no field: {text}")]
+    Field {
+        /// The line, from 1 on.
+        line: usize,
+        /// What is written there.
+        text: String,
+    },
+    /// The fields don't fit together.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+}
+
+/// Reads a format file: the event's number and its fields.
+///
+/// # Errors
+/// When it is not of the form above.
+pub fn parse_format(text: &str) -> Result<(EventId, EventFormat), FormatProblem> {
+    let mut id = None;
+    let mut format = EventFormat::default();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if let Some(number) = line.strip_prefix("ID:") {
+            id = number.trim().parse().ok().map(EventId);
+        } else if let Some(field) = line.strip_prefix("field:") {
+            let field = parse_field(field)
+                .ok_or_else(|| FormatProblem::Field { line: index + 1, text: line.to_owned() })?;
+            format.add_field(field)?;
+        }
+    }
+    Ok((id.ok_or(FormatProblem::NoId)?, format))
+}
+
+/// `TYPE NAME; offset:N; size:N; signed:N;`, with `[N]` behind the name of an array.
+fn parse_field(text: &str) -> Option<EventField> {
+    let mut parts = text.split(';').map(str::trim);
+    let declaration = parts.next()?;
+    let (mut offset, mut size, mut signed) = (None, None, false);
+    for part in parts {
+        match part.split_once(':') {
+            Some(("offset", number)) => offset = Some(number.parse().ok()?),
+            Some(("size", number)) => size = Some(number.parse().ok()?),
+            Some(("signed", number)) => signed = number == "1",
+            _ => {}
+        }
+    }
+    let (offset, size): (u32, u32) = (offset?, size?);
+    let (type_name, name) = declaration.rsplit_once(char::is_whitespace)?;
+    let type_name = type_name.trim();
+    let (name, count) = match name.split_once('[') {
+        Some((name, count)) => (name, Some(count.strip_suffix(']')?)),
+        None => (name, None),
+    };
+    let field = |kind, extent| Some(EventField::new(name, type_name, kind, extent, Place::At(offset)));
+    let dynamic = [("__data_loc ", Extent::DataLoc), ("__rel_loc ", Extent::RelLoc)];
+    if let Some((element, extent)) =
+        dynamic.into_iter().find_map(|(word, extent)| Some((type_name.strip_prefix(word)?, extent)))
+    {
+        let element = element.strip_suffix("[]").unwrap_or(element).trim();
+        return if size == 4 { field(element_kind(element), extent) } else { None };
+    }
+    match count {
+        Some("") if size == 0 => field(element_kind(type_name), Extent::Rest),
+        Some(_) => {
+            let kind = address(type_name, name, size).unwrap_or_else(|| element_kind(type_name));
+            match kind.size() {
+                Some(element) if element == size && !kind.is_text() => field(kind, Extent::One),
+                Some(element) if element > 0 && size.is_multiple_of(element) => {
+                    field(kind, Extent::Array(size / element))
+                }
+                _ => field(FieldKind::Unsigned(Width::W8), Extent::Array(size)),
+            }
+        }
+        None => match one_kind(type_name, size, signed) {
+            Some(kind) => field(kind, Extent::One),
+            None => field(FieldKind::Unsigned(Width::W8), Extent::Array(size)),
+        },
+    }
+}
+
+/// What one value is that takes `size` bytes.
+fn one_kind(type_name: &str, size: u32, signed: bool) -> Option<FieldKind> {
+    if type_name.ends_with('*') || type_name.contains("*const") {
+        return pointer(size);
+    }
+    // The lower half of a register comes first on little-endian machines alone.
+    let fits = |kind: &FieldKind| match kind.size() {
+        Some(own) => own == size || (own < size && size == 8 && cfg!(target_endian = "little")),
+        None => false,
+    };
+    known(type_name).filter(fits).or_else(|| by_size(size, signed || type_name == "char"))
+}
+
+/// What an element of a list is; bytes of a type that says nothing.
+fn element_kind(type_name: &str) -> FieldKind {
+    match type_name.strip_prefix("const ").unwrap_or(type_name) {
+        "char" => FieldKind::Char,
+        name => known(name).unwrap_or(FieldKind::Unsigned(Width::W8)),
+    }
+}
+
+/// Internet addresses: bytes that are called so in the kernel's network events (`include/trace/events/tcp.h` and others).
+fn address(type_name: &str, name: &str, size: u32) -> Option<FieldKind> {
+    let is_bytes = ["__u8", "u8"].contains(&type_name);
+    let is_called = |names: &[&str]| names.contains(&name);
+    match size {
+        4 if is_bytes && is_called(&["saddr", "daddr", "src", "dst", "gw4"]) => Some(FieldKind::Ipv4),
+        16 if is_bytes && is_called(&["saddr_v6", "daddr_v6", "gw6"]) => Some(FieldKind::Ipv6),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SWITCH: &str = "name: made_up\nID: 316\nformat:\n\
+        \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+        \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
+        \tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+        \tfield:const char * op;\toffset:24;\tsize:8;\tsigned:0;\n\
+        \tfield:int fd;\toffset:32;\tsize:8;\tsigned:0;\n\
+        \tfield:unsigned long args[2];\toffset:40;\tsize:16;\tsigned:0;\n\
+        \tfield:__data_loc char[] path;\toffset:56;\tsize:4;\tsigned:0;\n\
+        \tfield:__u8 saddr[4];\toffset:60;\tsize:4;\tsigned:0;\n\
+        \tfield:__rel_loc u64[] sizes;\toffset:64;\tsize:4;\tsigned:0;\n\
+        \tfield:char flag;\toffset:68;\tsize:1;\tsigned:0;\n\
+        \tfield:struct odd thing;\toffset:72;\tsize:12;\tsigned:0;\n\
+        \tfield:char buf[];\toffset:84;\tsize:0;\tsigned:0;\n\n\
+        print fmt: \"field:%s\", REC->comm\n";
+
+    /// A record as the kernel would write it, by the offsets above.
+    fn record() -> Vec<u8> {
+        let mut record = vec![0; 84];
+        let mut put = |at: usize, bytes: &[u8]| record[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, &316_u16.to_ne_bytes());
+        put(4, &(-7_i32).to_ne_bytes());
+        put(8, b"kworker/0:1\0rest");
+        put(24, &0xffff_8880_0000_1000_u64.to_ne_bytes());
+        // A register of which the upper half is not cleared.
+        put(32, &0xdead_beef_ffff_ff9c_u64.to_ne_bytes());
+        put(40, &[1_u64, u64::MAX].map(u64::to_ne_bytes).concat());
+        put(56, &(0x5_0060_u32).to_ne_bytes());
+        put(60, &[127, 0, 0, 1]);
+        // From the end of the word, 68, to 104.
+        put(64, &(0x10_0024_u32).to_ne_bytes());
+        put(68, &[0xff]);
+        record.extend(*b"left and all");
+        record.extend(*b"/tmp\0\0\0\0");
+        record.extend([3_u64, 4].map(u64::to_ne_bytes).concat());
+        record
+    }
+
+    #[test]
+    fn fields_are_what_their_types_say() {
+        let (id, format) = parse_format(SWITCH).unwrap();
+        assert_eq!(id, EventId(316));
+        let record = record();
+        let data = collector_common::event::EventData::new(&record, &record, &format);
+        let field = |name| format.field_ref(name).unwrap();
+        assert_eq!(data.try_get_u16(field("common_type")), Ok(316));
+        assert_eq!(data.try_get_i32(field("common_pid")), Ok(-7));
+        assert_eq!(data.try_get_str(field("comm")), Ok("kworker/0:1"));
+        assert_eq!(data.try_get_u64(field("op")), Ok(0xffff_8880_0000_1000));
+        assert_eq!(data.try_get_i32(field("fd")), Ok(-100), "AT_FDCWD");
+        assert_eq!(data.try_get_str(field("path")), Ok("/tmp"));
+        assert_eq!(data.try_get_ipv4(field("saddr")).unwrap().to_string(), "127.0.0.1");
+        assert_eq!(data.try_get_i8(field("flag")), Ok(-1));
+        assert_eq!(data.try_get_slice(field("thing")).map(<[u8]>::len), Ok(12));
+        let text = data.as_text().to_string();
+        assert!(text.contains(" args=[1, 18446744073709551615] "), "{text}");
+        assert!(text.contains(" sizes=[3, 4] "), "{text}");
+    }
+
+    #[test]
+    fn what_is_cut_short_names_its_line() {
+        assert_eq!(parse_format("name: x\n").err(), Some(FormatProblem::NoId));
+        for cut in ["field:int", "field:int x; offset:0;", "field:int x; offset:-1; size:4; signed:1;"] {
+            let text = format!("ID: 1\n\t{cut}\n");
+            let problem = FormatProblem::Field { line: 2, text: cut.to_owned() };
+            assert_eq!(parse_format(&text).err(), Some(problem));
+        }
+    }
+}
