@@ -144,17 +144,21 @@ impl Event {
         Ok(())
     }
 
-    /// Hands an occurrence to all who want it. For `full_data` and `event_data` see [`EventData::new`].
-    pub fn process(&mut self, full_data: &[u8], event_data: &[u8], errors: &mut EventErrors) {
+    /// Hands an occurrence to all who want it, and says whether it was wanted: the filter let it through. For `full_data`
+    /// and `event_data` see [`EventData::new`].
+    pub fn process(&mut self, full_data: &[u8], event_data: &[u8], errors: &mut EventErrors) -> bool {
         if self.flags.contains(EventFlags::DISABLED) {
-            return;
+            return false;
         }
         let data = EventData::new(full_data, event_data, &self.format);
         if let Some(filter) = &self.filter {
             match filter.accepts(&data) {
                 Ok(true) => {}
-                Ok(false) => return,
-                Err(error) => return errors.collect_field(self.id, &self.name, &self.format, error),
+                Ok(false) => return false,
+                Err(error) => {
+                    errors.collect_field(self.id, &self.name, &self.format, error);
+                    return false;
+                }
             }
         }
         for receiver in &mut self.receivers {
@@ -166,6 +170,7 @@ impl Event {
                 errors.collect(self.id, &self.name, &self.format, &error);
             }
         }
+        true
     }
 }
 

@@ -2,7 +2,9 @@
 //! sample's thread, frames and stack have been seen before.
 
 use collector_common::ids::{Avma, Nanos, Pid, Svma, Tid};
-use collector_common::record::{AttributeListId, Frame, FrameFlags, ModuleId, ProcessId, Sample, ThreadId};
+use collector_common::record::{
+    AttributeListId, Frame, FrameFlags, ModuleId, ProcessId, Sample, SampleKindId, ThreadId,
+};
 use collector_common::wire::{COMM_LEN, SampleFlags};
 use unwinder::{CopiedStack, FrameKind, Registers, StopReason, Unwinder};
 
@@ -24,8 +26,8 @@ struct Walk {
 }
 
 impl Recorder {
-    /// Takes in one sample as it lies in its ring.
-    pub fn sample(&mut self, record: &SourceRecord<'_>) {
+    /// Takes in a record as a sample, with its stacks.
+    pub fn sample(&mut self, kind: SampleKindId, record: &SourceRecord<'_>) {
         let header = record.header;
         let time = Nanos(header.time);
         let process = self.process_at(Pid(header.pid), time);
@@ -45,7 +47,7 @@ impl Recorder {
             thread,
             stack,
             cpu: header.cpu as u16,
-            kind: self.kind,
+            kind,
             value: 1,
             attributes: AttributeListId::NONE,
         });

@@ -49,7 +49,6 @@ pub struct Recorder {
     pub(super) compat_unwinder: Unwinder<X86>,
     pub(super) ledger: Ledger,
     pub(super) tally: StackTally,
-    pub(super) kind: SampleKindId,
     pub(super) threads: FxHashMap<Tid, KnownThread>,
     /// The last names of processes that did not keep that of the process that forked them: a process may rename itself
     /// without end.
@@ -75,13 +74,17 @@ pub struct Recorder {
     has_gaps: bool,
 }
 
+impl Default for Recorder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Recorder {
-    /// A recorder of CPU samples that stand for `period` each.
-    pub fn new(period: Nanos) -> Self {
-        let mut machine = ExportMachine::default();
-        let kind = machine.add_kind("cpu", Unit::Count, period.0);
+    /// A recorder without a kind of sample.
+    pub fn new() -> Self {
         Self {
-            machine,
+            machine: ExportMachine::default(),
             tracker: Tracker::default(),
             modules: Modules::default(),
             unwinder: Unwinder::new(),
@@ -89,7 +92,6 @@ impl Recorder {
             compat_unwinder: Unwinder::new(),
             ledger: Ledger::default(),
             tally: StackTally::default(),
-            kind,
             threads: FxHashMap::default(),
             names: FxHashMap::default(),
             thread_names: None,
@@ -104,6 +106,11 @@ impl Recorder {
             sideband_lost: 0,
             has_gaps: false,
         }
+    }
+
+    /// Adds a kind of sample: what its value counts, and what one sample stands for in `unit`s of the period's own clock.
+    pub fn add_kind(&mut self, name: &str, unit: Unit, period: u64) -> SampleKindId {
+        self.machine.add_kind(name, unit, period)
     }
 
     /// Finds out the names of threads from what the sideband tells, for samples that do not have them. With `only`, those of

@@ -1,7 +1,6 @@
 //! Opens what a session records with.
 
 use super::SessionError;
-use super::run::SessionSettings;
 use crate::clock;
 use crate::recorder::Recorder;
 #[cfg(feature = "ebpf")]
@@ -9,7 +8,7 @@ use crate::source::ebpf::Sampler;
 use crate::source::perf::PerfEvents;
 use crate::source::scope::Scope;
 use crate::source::sideband::Sideband;
-use crate::source::{Rights, Source};
+use crate::source::{EventRequest, Rights, Settings, Source};
 
 /// What records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,80 +22,84 @@ pub enum Backend {
     Perf,
 }
 
+/// What is to be opened.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    pub(super) backend: Backend,
+    pub(super) settings: &'a Settings,
+    pub(super) requests: &'a [EventRequest],
+    pub(super) cpus: &'a [u32],
+}
+
 /// Open sources. Nothing is sampled yet, but the sideband tells of all that has happened since before `/proc` was read.
 pub(super) struct Opened {
+    /// It knows what runs already.
+    pub(super) recorder: Recorder,
     pub(super) sideband: Sideband,
-    pub(super) source: Box<dyn Source>,
+    pub(super) sources: Vec<Box<dyn Source>>,
     /// Why it is not the best there could be.
     pub(super) note: Option<String>,
 }
 
 /// Opens the backend that the settings name, and takes in what runs already.
 #[cfg(feature = "ebpf")]
-pub(super) fn open(
-    settings: &SessionSettings,
-    cpus: &[u32],
-    recorder: &mut Recorder,
-) -> Result<Opened, SessionError> {
-    let reason = match settings.backend {
-        Backend::Perf => return open_perf(settings, cpus, recorder),
-        Backend::Ebpf => return open_ebpf(settings, cpus, recorder),
-        Backend::Auto => match open_ebpf(settings, cpus, recorder) {
+pub(super) fn open(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
+    let reason = match wanted.backend {
+        Backend::Perf => return open_perf(wanted),
+        Backend::Ebpf => return open_ebpf(wanted),
+        Backend::Auto if !wanted.settings.clock => return open_perf(wanted),
+        Backend::Auto => match open_ebpf(wanted) {
             Err(SessionError::Load(reason)) if reason.is_of_this_machine() => reason,
             result => return result,
         },
     };
-    *recorder = Recorder::new(settings.sampling.period());
-    let opened = open_perf(settings, cpus, recorder)?;
+    let opened = open_perf(wanted)?;
     Ok(Opened { note: Some(format!("plain perf events record, at a higher cost: {reason}")), ..opened })
 }
 
 /// Opens what this build has, and takes in what runs already.
 #[cfg(not(feature = "ebpf"))]
-pub(super) fn open(
-    settings: &SessionSettings,
-    cpus: &[u32],
-    recorder: &mut Recorder,
-) -> Result<Opened, SessionError> {
-    match settings.backend {
+pub(super) fn open(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
+    match wanted.backend {
         Backend::Ebpf => Err(SessionError::NoEbpf),
-        Backend::Auto | Backend::Perf => open_perf(settings, cpus, recorder),
+        Backend::Auto | Backend::Perf => open_perf(wanted),
     }
 }
 
 #[cfg(feature = "ebpf")]
-fn open_ebpf(
-    settings: &SessionSettings,
-    cpus: &[u32],
-    recorder: &mut Recorder,
-) -> Result<Opened, SessionError> {
+fn open_ebpf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
+    let Wanted { settings, requests, cpus, .. } = *wanted;
+    let mut recorder = Recorder::new();
     crate::source::ebpf::check()?;
     let sideband = Sideband::open(cpus).map_err(SessionError::sideband)?;
     // The kernel checks the programs while `/proc` is read.
     let (sampler, scanned) = std::thread::scope(|scope| {
-        let sampler = scope.spawn(|| Sampler::load(&settings.sampling, cpus));
+        let sampler = scope.spawn(|| Sampler::load(settings, cpus));
         let scanned = recorder.scan(clock::now);
         (sampler.join(), scanned)
     });
     let sampler = sampler.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     scanned.map_err(SessionError::system("/proc can't be read"))?;
-    Ok(Opened { sideband, source: Box::new(sampler), note: None })
+    let mut sources: Vec<Box<dyn Source>> = vec![Box::new(sampler)];
+    if !requests.is_empty() {
+        sources.push(Box::new(PerfEvents::open(settings, false, requests, cpus)?));
+        recorder.name_threads(settings.targets.comm.as_deref());
+    }
+    Ok(Opened { recorder, sideband, sources, note: None })
 }
 
-fn open_perf(
-    settings: &SessionSettings,
-    cpus: &[u32],
-    recorder: &mut Recorder,
-) -> Result<Opened, SessionError> {
+fn open_perf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
+    let Wanted { settings, requests, cpus, .. } = *wanted;
+    let mut recorder = Recorder::new();
     let rights = Rights::of_this_process();
-    let events = PerfEvents::open(&settings.sampling, cpus)?;
-    let scope = match PerfEvents::scope(&settings.sampling, rights)? {
+    let events = PerfEvents::open(settings, settings.clock, requests, cpus)?;
+    let scope = match PerfEvents::scope(settings, rights)? {
         // Mappings of shared files are the machine's business.
         Scope::Cgroup(_) => Scope::Machine,
         scope => scope,
     };
     let sideband = Sideband::open_for(scope, rights, cpus).map_err(SessionError::sideband)?;
-    recorder.name_threads(settings.sampling.targets.comm.as_deref());
+    recorder.name_threads(settings.targets.comm.as_deref());
     recorder.scan(clock::now).map_err(SessionError::system("/proc can't be read"))?;
-    Ok(Opened { sideband, source: Box::new(events), note: None })
+    Ok(Opened { recorder, sideband, sources: vec![Box::new(events)], note: None })
 }

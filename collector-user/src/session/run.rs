@@ -12,8 +12,9 @@ use rustix::process::{
 };
 
 use super::command::Command;
+use super::dispatch::{Dispatch, requests};
 use super::error::SessionError;
-use super::open::{Backend, Opened, open};
+use super::open::{Backend, Opened, Wanted, open};
 use super::recording::Recording;
 use super::waker::{Wake, Waker};
 use crate::clock;
@@ -21,7 +22,7 @@ use crate::kernel::online_cpus;
 use crate::procfs;
 use crate::recorder::Recorder;
 use crate::source::sideband::Sideband;
-use crate::source::{Account, Settings, Source};
+use crate::source::{Account, Hook, Settings, Source};
 use crate::stats::Stats;
 use crate::sys::usage::own_usage;
 
@@ -54,6 +55,8 @@ pub struct SessionSettings {
     /// Ends the recording after this time; without it a stop, the command's end or the recorded processes' end
     /// does.
     pub duration: Option<Duration>,
+    /// Events that are recorded, or handed to closures, beside the sampling clock.
+    pub events: Vec<Hook>,
     /// What records.
     pub backend: Backend,
     /// When the program was started, for the figure of the time to the first sample.
@@ -87,7 +90,8 @@ pub enum Ended {
 /// A running recording. It belongs to the thread that made it.
 pub struct Session {
     sideband: Sideband,
-    source: Box<dyn Source>,
+    sources: Vec<Box<dyn Source>>,
+    dispatch: Dispatch,
     /// Why what records is not the best there could be.
     note: Option<String>,
     recorder: Recorder,
@@ -122,12 +126,21 @@ impl Session {
         }
         let cpus = online_cpus().map_err(SessionError::system("the online CPUs can't be listed"))?;
         raise_open_file_limit(cpus.len())?;
-        let mut recorder = Recorder::new(settings.sampling.period());
-        let Opened { sideband, source, note } = open(&settings, &cpus, &mut recorder)?;
+        let events = std::mem::take(&mut settings.events);
+        let requests = requests(&events);
+        let wanted = Wanted {
+            backend: settings.backend,
+            settings: &settings.sampling,
+            requests: &requests,
+            cpus: &cpus,
+        };
+        let Opened { mut recorder, sideband, sources, note } = open(&wanted)?;
+        let dispatch = Dispatch::new(&settings.sampling, events, &mut recorder);
         let waker = Waker::new(FIRST_DRAIN, DRAIN_PERIOD).map_err(SessionError::system("epoll"))?;
         let mut session = Self {
             sideband,
-            source,
+            sources,
+            dispatch,
             note,
             recorder,
             waker,
@@ -143,7 +156,11 @@ impl Session {
             _priority: priority,
         };
         session.follow_descendants();
-        session.source.start().map_err(SessionError::system("the sampling clocks can't be started"))?;
+        session
+            .sources
+            .iter_mut()
+            .try_for_each(|source| source.start())
+            .map_err(SessionError::system("the events can't be started"))?;
         session.began = clock::now();
         describe_system(&mut session.recorder, session.began, cpus.len(), command.as_ref());
         session.fill_waker(command.as_ref()).map_err(SessionError::system("epoll"))?;
@@ -168,7 +185,11 @@ impl Session {
             }
             for pid in new {
                 // One that can't be followed has ended, or is another user's.
-                let followed = self.sideband.follow(pid.0).and_then(|()| self.source.follow(pid.0));
+                let mut sources = self.sources.iter_mut();
+                let followed = self
+                    .sideband
+                    .follow(pid.0)
+                    .and_then(|()| sources.try_for_each(|source| source.follow(pid.0)));
                 self.not_followed += u64::from(followed.is_err());
             }
         }
@@ -178,7 +199,7 @@ impl Session {
         for fd in self.sideband.descriptors() {
             self.waker.add(fd, Wake::Sideband)?;
         }
-        for fd in self.source.descriptors() {
+        for fd in self.sources.iter().flat_map(|source| source.descriptors()) {
             self.waker.add(fd, Wake::Ring)?;
         }
         for (index, fd) in self.watched.iter().enumerate() {
@@ -268,9 +289,11 @@ impl Session {
         let until = clock::now();
         self.drain_sideband(until);
         let recorder = &mut self.recorder;
-        self.source.drain(until, &mut |record| recorder.sample(record));
+        for source in &mut self.sources {
+            source.drain(until, &mut |record| self.dispatch.take(recorder, record));
+        }
         for thread in recorder.take_left_mappings() {
-            self.source.forget_stack(thread);
+            self.sources.iter_mut().for_each(|source| source.forget_stack(thread));
         }
         self.recorder.prune(until);
         if self.first_sample.is_none() && self.recorder.ledger().delivered() > 0 {
@@ -286,7 +309,7 @@ impl Session {
         }
         self.checked = Instant::now();
         for cpu in online_cpus().unwrap_or_default() {
-            if !self.source.covers(cpu) {
+            if !self.sources.iter_mut().all(|source| source.covers(cpu)) {
                 match self.add_cpu(cpu) {
                     Ok(()) => self.cpus_added += 1,
                     // It is tried again the next time.
@@ -304,16 +327,18 @@ impl Session {
         for fd in self.sideband.add_cpu(cpu).map_err(SessionError::sideband)? {
             self.waker.add(fd, Wake::Sideband).map_err(&failed)?;
         }
-        let added = self.source.add_cpu(cpu).map_err(SessionError::system("it can't be sampled"))?;
-        if let Some(fd) = added {
-            self.waker.set(fd, Wake::Ring).map_err(&failed)?;
+        for source in &mut self.sources {
+            let added = source.add_cpu(cpu).map_err(SessionError::system("it can't be sampled"))?;
+            if let Some(fd) = added {
+                self.waker.set(fd, Wake::Ring).map_err(&failed)?;
+            }
         }
         self.recorder.distrust_sideband();
         Ok(())
     }
 
     fn progress(&self) -> Progress {
-        let lost = self.source.dropped();
+        let lost = self.sources.iter().map(|source| source.dropped()).sum();
         let elapsed = Duration::from_nanos(clock::now().0.saturating_sub(self.began.0));
         Progress { elapsed, samples: self.recorder.ledger().delivered(), lost }
     }
@@ -323,13 +348,17 @@ impl Session {
     /// # Errors
     /// When the events can't be stopped or the counters not be read; what was recorded is lost then.
     pub fn finish(mut self) -> Result<Recording, SessionError> {
-        self.source.stop().map_err(SessionError::system("the sampling clocks can't be stopped"))?;
+        let mut sources = self.sources.iter_mut();
+        sources
+            .try_for_each(|source| source.stop())
+            .map_err(SessionError::system("the events can't be stopped"))?;
         let end = clock::now();
         self.round();
-        let account = self
-            .source
-            .close(self.recorder.ledger_mut())
-            .map_err(SessionError::system("the programs' counters can't be read"))?;
+        let mut account = Account::default();
+        for source in &mut self.sources {
+            let failed = SessionError::system("the counters of what was lost can't be read");
+            account.add(source.close(self.recorder.ledger_mut()).map_err(failed)?);
+        }
         self.recorder.machine_mut().system_mut().end = end;
         let warnings = self.warnings(&account);
         let mut stats = self.stats(&account, end);
@@ -343,7 +372,7 @@ impl Session {
 
     fn stats(&self, account: &Account, end: Nanos) -> Stats {
         Stats {
-            backend: self.source.name(),
+            backend: self.sources.first().map_or("", |source| source.name()),
             kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
             duration_ns: end.0 - self.began.0,
             frequency_hz: self.settings.sampling.frequency,
@@ -358,7 +387,9 @@ impl Session {
     }
 
     fn warnings(&self, account: &Account) -> Vec<String> {
-        let mut warnings: Vec<_> = self.note.iter().cloned().collect();
+        let failures = self.dispatch.errors();
+        let failures = (!failures.is_empty()).then(|| failures.to_string());
+        let mut warnings: Vec<_> = self.note.iter().cloned().chain(failures).collect();
         let mut warn = |count: u64, text: &str| {
             if count > 0 {
                 warnings.push(format!("{count} {text}"));

@@ -84,3 +84,16 @@ pub struct Account {
     /// Things a user should know, with how often they happened.
     pub warnings: Vec<(u64, &'static str)>,
 }
+
+impl Account {
+    /// Adds the figures of another source.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.bytes_copied += other.bytes_copied;
+        self.bpf_run_ns += other.bpf_run_ns;
+        self.bpf_run_count += other.bpf_run_count;
+        self.faults.absent_pages += other.faults.absent_pages;
+        self.faults.busy_mappings += other.faults.busy_mappings;
+        self.faults.no_registers += other.faults.no_registers;
+        self.warnings.extend(other.warnings);
+    }
+}

@@ -10,6 +10,7 @@ pub mod ebpf;
 mod interface;
 pub mod perf;
 mod record;
+mod request;
 pub(crate) mod scope;
 mod settings;
 mod shared_ring;
@@ -18,5 +19,6 @@ mod ticks;
 
 pub use interface::{Account, Source};
 pub use record::{EventIndex, SourceRecord};
+pub use request::{COUNTERS, Counter, EventRequest, Hook, Trigger};
 pub use scope::Rights;
 pub use settings::{Settings, Targets};

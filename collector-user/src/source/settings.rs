@@ -27,6 +27,8 @@ impl Targets {
 /// How to sample.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    /// Whether to sample what runs on the CPUs, by a clock. Without it, only the events of a session are recorded.
+    pub clock: bool,
     /// Samples per second and CPU.
     pub frequency: u32,
     /// Which threads.
@@ -41,7 +43,13 @@ pub struct Settings {
 impl Default for Settings {
     /// 997 Hz (a prime, so that nothing periodic hides between the samples), the whole machine, 64 KiB of stack.
     fn default() -> Self {
-        Self { frequency: 997, targets: Targets::default(), max_stack: 64 << 10, ring_bytes: None }
+        Self {
+            clock: true,
+            frequency: 997,
+            targets: Targets::default(),
+            max_stack: 64 << 10,
+            ring_bytes: None,
+        }
     }
 }
 

@@ -9,6 +9,7 @@
 //! - `languages`, `compat`, `lives`, `damaged`: stacks of programs by how they are built, of 32-bit programs, by how they
 //!   live, and of spoilt files.
 //! - `memory`: programs whose memory changes without being told of.
+//! - `events`: tracepoints and counters, with their fields.
 //! - `perf_events`: the recorder without programs in the kernel, and without rights.
 //! - `targets`, `followed`, `command_line`, `surroundings`, `ledger`, `peers`: the recorder itself.
 
@@ -21,6 +22,7 @@ mod compat;
 mod cpus;
 mod damaged;
 mod doctor;
+mod events;
 mod followed;
 mod kernel_code;
 mod languages;
@@ -34,4 +36,3 @@ mod programs;
 mod recording;
 mod surroundings;
 mod targets;
-mod tracepoints;

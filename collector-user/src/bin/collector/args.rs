@@ -17,7 +17,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Record until Ctrl-C, for a time, or while a command runs
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Print the hottest functions of a recorded profile
     Report(ReportArgs),
     /// List what can be recorded and written
@@ -31,9 +31,14 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// What to record: see `collector list scenarios`; may be given more than once
-    #[arg(short, long = "scenario", value_name = "NAME", default_value = "cpu_profiling")]
+    /// What to record: see `collector list scenarios`; may be given more than once. Without it and without -e, it is
+    /// `cpu_profiling`
+    #[arg(short, long = "scenario", value_name = "NAME")]
     pub(crate) scenarios: Vec<Scenario>,
+    /// An event to record with its stacks, as `page-faults` or `'sched:sched_switch/prev_pid > 1/'`: see `collector list
+    /// events`; may be given more than once
+    #[arg(short, long = "event", value_name = "EVENT")]
+    pub(crate) events: Vec<String>,
     /// Record this process, its threads and the children it makes; may be given more than once
     #[arg(short, long = "pid", value_name = "PID", allow_negative_numbers = true)]
     pub(crate) pids: Vec<u32>,

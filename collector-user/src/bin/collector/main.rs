@@ -3,6 +3,8 @@
 mod args;
 #[cfg(target_os = "linux")]
 mod doctor;
+#[cfg(target_os = "linux")]
+mod events;
 mod list;
 #[cfg(target_os = "linux")]
 mod output;
@@ -35,7 +37,7 @@ fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
     env_logger::init_from_env(env_logger::Env::new().filter_or("COLLECTOR_LOG", "off"));
     let result = match Cli::parse().command {
-        Command::Run(args) => run(args, started),
+        Command::Run(args) => run(*args, started),
         Command::Doctor => doctor(),
         Command::Report(args) => report::report(&args),
         Command::List { what } => list::list(what),

@@ -18,7 +18,8 @@ use export::format::Profile;
 use export::hottest::Hottest;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
-use crate::args::{Backend, RunArgs};
+use crate::args::{Backend, RunArgs, Scenario};
+use crate::events;
 use crate::output::{Output, Taken, Target};
 use crate::progress::{ProgressLine, summarize};
 use crate::report::print_table;
@@ -103,9 +104,13 @@ impl Plan {
         }
         let pids = args.pids.into_iter().collect();
         let targets = Targets { pids, cgroup: args.cgroup, comm: args.comm, ..Targets::default() };
-        let sampling = Settings { frequency: args.frequency, targets, ..Settings::default() };
+        let events = events::parse(&args.events)?;
+        // The sampling clock is that scenario.
+        let clock = events.is_empty() || args.scenarios.contains(&Scenario::CpuProfiling);
+        let sampling = Settings { clock, frequency: args.frequency, targets, ..Settings::default() };
         let command = if args.command.is_empty() { None } else { Some(Command::start(&args.command)?) };
-        let settings = SessionSettings { sampling, duration: args.duration, backend, started: Some(started) };
+        let settings =
+            SessionSettings { sampling, events, duration: args.duration, backend, started: Some(started) };
         Ok(Self { settings, outputs, stats, command, print_hottest })
     }
 }

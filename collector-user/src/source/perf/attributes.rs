@@ -2,9 +2,11 @@
 
 use collector_common::perf::{ByteOrder, ParseConfig, ReadFormat, SampleType};
 use collector_common::wire::MAX_KERNEL_FRAMES;
-use perf_event_open_sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE, perf_event_attr};
+use perf_event_open_sys::bindings::{
+    PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE, PERF_TYPE_TRACEPOINT, perf_event_attr,
+};
 
-use crate::source::{Rights, Settings, Targets};
+use crate::source::{EventIndex, EventRequest, Rights, Settings, Targets, Trigger};
 
 /// Bytes of user stack that are copied unless less is asked for. The kernel sets so much room aside for each sample,
 /// whatever it copies; what lies beyond is read from the process's memory later, as far as it is unchanged.
@@ -12,6 +14,28 @@ const STACK_BYTES: usize = 16 << 10;
 
 /// User registers that are copied: `PERF_REG_X86_AX` to `_IP`, and `_R8` to `_R15` (`arch/x86/include/uapi/asm/perf_regs.h`).
 pub(super) const REGISTERS: u64 = 0x00ff_01ff;
+
+/// What every sample has. Records of all events of a ring begin and end alike for it: an event's number comes first in a
+/// sample, and all others end in the same four numbers.
+pub(super) const ALWAYS: SampleType =
+    SampleType::IDENTIFIER.or(SampleType::TID).or(SampleType::TIME).or(SampleType::CPU);
+
+/// An event as it is opened for each thread or CPU.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kind {
+    pub(super) index: EventIndex,
+    /// `None` for the sampling clock.
+    pub(super) trigger: Option<Trigger>,
+    pub(super) attr: perf_event_attr,
+    pub(super) layout: ParseConfig,
+}
+
+impl Kind {
+    /// Whether each time that it happens is a record.
+    pub(super) fn records_each(&self) -> bool {
+        self.trigger.is_some_and(|trigger| !trigger.is_of_processor())
+    }
+}
 
 /// What every event has in common.
 #[derive(Clone, Copy, Debug)]
@@ -36,60 +60,74 @@ impl Common {
     }
 
     /// The sampling clock.
-    pub(super) fn clock(self, period_ns: u64) -> perf_event_attr {
-        let mut attr = self.event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK.into());
-        attr.__bindgen_anon_1.sample_period = period_ns;
+    pub(super) fn clock(self, period_ns: u64) -> Kind {
+        let mut kind =
+            self.kind(EventIndex::CLOCK, (PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK.into()), true);
+        kind.attr.__bindgen_anon_1.sample_period = period_ns;
         // The kernel throttles an event by its overflows per timer tick, and an idle CPU has no ticks: without this its
         // clock would be stopped, and the CPU go unsampled from its wakeup to its next tick.
-        attr.set_exclude_idle(1);
-        attr
+        kind.attr.set_exclude_idle(1);
+        kind
     }
 
-    /// Any event, with stacks.
-    fn event(self, kind: u32, config: u64) -> perf_event_attr {
+    /// An event that is asked for: each occurrence, or of what the processor counts so many a second.
+    pub(super) fn event(self, request: EventRequest, frequency: u32) -> Kind {
+        let mut kind = self.kind(request.index, request.trigger.attributes(), request.stack);
+        kind.trigger = Some(request.trigger);
+        if request.trigger.is_of_processor() {
+            kind.attr.set_freq(1);
+            kind.attr.__bindgen_anon_1.sample_freq = frequency.into();
+        } else {
+            kind.attr.__bindgen_anon_1.sample_period = 1;
+        }
+        kind
+    }
+
+    fn kind(self, index: EventIndex, (event_type, config): (u32, u64), stack: bool) -> Kind {
+        let layout = self.layout(event_type, stack);
         let mut attr = perf_event_attr {
             size: size_of::<perf_event_attr>() as u32,
-            type_: kind,
+            type_: event_type,
             config,
-            sample_type: self.sample_type().0,
-            read_format: self.read_format().0,
-            sample_regs_user: REGISTERS,
-            sample_stack_user: self.stack_bytes,
+            sample_type: layout.sample_type.0,
+            read_format: layout.read_format.0,
             clockid: libc::CLOCK_MONOTONIC,
             ..perf_event_attr::default()
         };
+        if stack {
+            attr.sample_regs_user = REGISTERS;
+            attr.sample_stack_user = self.stack_bytes;
+        }
+        // A tracepoint is in the kernel, whoever is meant by it.
+        let excludes_kernel = !self.kernel && event_type != PERF_TYPE_TRACEPOINT;
         attr.set_disabled(1);
         attr.set_sample_id_all(1);
         attr.set_use_clockid(1);
         attr.set_exclude_callchain_user(1);
-        attr.set_exclude_kernel((!self.kernel).into());
+        attr.set_exclude_kernel(excludes_kernel.into());
         attr.set_exclude_hv((!self.kernel).into());
         attr.set_enable_on_exec(self.on_exec.into());
         // Without a number of bytes, the ring's reader is woken when it is half full.
         attr.set_watermark(1);
-        attr
+        Kind { index, trigger: None, attr, layout }
     }
 
-    fn sample_type(self) -> SampleType {
-        let always = SampleType::IDENTIFIER
-            | SampleType::TID
-            | SampleType::TIME
-            | SampleType::CPU
-            | SampleType::REGS_USER
-            | SampleType::STACK_USER;
-        if self.kernel { always | SampleType::CALLCHAIN } else { always }
-    }
-
-    fn read_format(self) -> ReadFormat {
-        if self.counts_lost { ReadFormat::LOST } else { ReadFormat(0) }
-    }
-
-    /// How the records of all these events are laid out.
-    pub(super) fn layout(self) -> ParseConfig {
+    /// How the records of an event are laid out.
+    fn layout(self, event_type: u32, stack: bool) -> ParseConfig {
+        let mut sample_type = ALWAYS;
+        if stack {
+            sample_type = sample_type | SampleType::REGS_USER | SampleType::STACK_USER;
+        }
+        if stack && self.kernel {
+            sample_type = sample_type | SampleType::CALLCHAIN;
+        }
+        if event_type == PERF_TYPE_TRACEPOINT {
+            sample_type = sample_type | SampleType::RAW;
+        }
         ParseConfig {
-            sample_type: self.sample_type(),
-            read_format: self.read_format(),
-            sample_regs_user: REGISTERS,
+            sample_type,
+            read_format: if self.counts_lost { ReadFormat::LOST } else { ReadFormat(0) },
+            sample_regs_user: if stack { REGISTERS } else { 0 },
             sample_id_all: true,
             byte_order: ByteOrder::NATIVE,
             ..ParseConfig::default()

@@ -28,12 +28,14 @@ pub(super) struct Decoder {
     data: Vec<u8>,
 }
 
-impl Decoder {
-    pub(super) fn new() -> Self {
+impl Default for Decoder {
+    fn default() -> Self {
         let header = SampleHeader { version: VERSION, ..SampleHeader::zeroed() };
         Self { header, kernel: Vec::new(), stack: Vec::new(), data: Vec::new() }
     }
+}
 
+impl Decoder {
     /// `None` for a sample without the parts that all are asked for.
     pub(super) fn decode<'a>(
         &'a mut self,

@@ -5,8 +5,12 @@
 //! Minimum kernel: 4.1 (`use_clockid`). From 6.0 on the kernel counts what it had no room for itself (`PERF_FORMAT_LOST`);
 //! before, losses behind the last record of a ring are not told.
 
+mod account;
 mod attributes;
 mod decode;
+mod error;
 mod events;
+mod reading;
 
-pub use events::{PerfError, PerfEvents};
+pub use error::PerfError;
+pub use events::PerfEvents;

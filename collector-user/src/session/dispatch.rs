@@ -1,0 +1,65 @@
+//! Where a record goes: to the closures of its event, and as a sample into the recording.
+
+use collector_common::event::{EventErrors, EventFlags};
+use collector_common::record::{SampleKindId, Unit};
+
+use crate::recorder::Recorder;
+use crate::source::{EventIndex, EventRequest, Hook, Settings, SourceRecord};
+
+/// An event of the session.
+struct Hooked {
+    hook: Hook,
+    /// Of its samples; `None` for one without stacks.
+    kind: Option<SampleKindId>,
+}
+
+/// What the sources are asked for, for the records to come back by these numbers.
+pub(super) fn requests(hooks: &[Hook]) -> Vec<EventRequest> {
+    let indexes = (EventIndex::CLOCK.0 + 1..).map(EventIndex);
+    hooks.iter().zip(indexes).map(|(hook, index)| hook.request(index)).collect()
+}
+
+/// All events of a session.
+pub(super) struct Dispatch {
+    /// The sampling clock's.
+    clock: SampleKindId,
+    hooked: Vec<Hooked>,
+    errors: EventErrors,
+}
+
+impl Dispatch {
+    /// Adds a kind of sample for the sampling clock, if there is one, and for each event whose stacks are wanted.
+    pub(super) fn new(settings: &Settings, hooks: Vec<Hook>, recorder: &mut Recorder) -> Self {
+        let clock = if settings.clock {
+            recorder.add_kind("cpu", Unit::Count, settings.period().0)
+        } else {
+            SampleKindId(0)
+        };
+        let hooked = hooks.into_iter().map(|hook| {
+            let has_stack = hook.event.flags().contains(EventFlags::CALLSTACK);
+            let kind = has_stack.then(|| recorder.add_kind(hook.event.name(), Unit::Count, 1));
+            Hooked { hook, kind }
+        });
+        Self { clock, hooked: hooked.collect(), errors: EventErrors::new() }
+    }
+
+    /// Takes one record.
+    pub(super) fn take(&mut self, recorder: &mut Recorder, record: &SourceRecord<'_>) {
+        let Some(position) = record.event.0.checked_sub(EventIndex::CLOCK.0 + 1) else {
+            recorder.sample(self.clock, record);
+            return;
+        };
+        let Some(hooked) = self.hooked.get_mut(usize::from(position)) else { return };
+        let passed = hooked.hook.event.process(record.data, record.data, &mut self.errors);
+        match hooked.kind {
+            Some(kind) if passed => recorder.sample(kind, record),
+            Some(_) => {}
+            None => recorder.ledger_mut().deliver(1),
+        }
+    }
+
+    /// What went wrong in filters and closures.
+    pub(super) fn errors(&self) -> &EventErrors {
+        &self.errors
+    }
+}

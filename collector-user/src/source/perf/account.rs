@@ -1,0 +1,113 @@
+//! What a CPU's events came to: how often each happened by the kernel's own count, what was handed over, what was lost.
+
+use std::io;
+use std::time::Duration;
+
+use collector_common::ids::Nanos;
+use collector_common::loss::{Ledger, LossCause};
+
+use super::attributes::Kind;
+use crate::source::EventIndex;
+use crate::source::shared_ring::{Opened, SharedRing};
+use crate::source::ticks::Clock;
+
+/// One kind of event on a CPU, by the kernel.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    /// How often it happened; of a clock, nanoseconds.
+    happened: u64,
+    /// Of that, what there was no room for, where the kernel counts it.
+    lost: u64,
+}
+
+/// A CPU's counts, by kind of event.
+#[derive(Debug)]
+pub(super) struct Counts {
+    handed_over: Vec<u64>,
+    /// What records in the ring told to be lost, of whatever kind.
+    told_lost: u64,
+    /// Counts of events that ended, when the CPU was online earlier.
+    before: Vec<Counted>,
+}
+
+impl Counts {
+    pub(super) fn of(kinds: usize) -> Self {
+        Self { handed_over: vec![0; kinds], told_lost: 0, before: vec![Counted::default(); kinds] }
+    }
+
+    /// A record was handed over.
+    pub(super) fn hand_over(&mut self, kind: usize) {
+        if let Some(handed_over) = self.handed_over.get_mut(kind) {
+            *handed_over += 1;
+        }
+    }
+
+    /// A record told of lost ones.
+    pub(super) fn lost_is_told(&mut self, count: u64) {
+        self.told_lost += count;
+    }
+
+    /// What records told of.
+    pub(super) fn told_lost(&self) -> u64 {
+        self.told_lost
+    }
+
+    /// Takes in what events have counted that are going to be closed.
+    pub(super) fn keep(&mut self, shared: &SharedRing, counts_lost: bool) -> io::Result<()> {
+        self.before = self.counted(shared, counts_lost)?;
+        Ok(())
+    }
+
+    fn counted(&self, shared: &SharedRing, counts_lost: bool) -> io::Result<Vec<Counted>> {
+        let mut counted = self.before.clone();
+        for Opened { kind, event } in &shared.events {
+            let [happened, lost] = if counts_lost { event.read::<2>()? } else { [event.count()?, 0] };
+            if let Some(counted) = counted.get_mut(*kind) {
+                counted.happened += happened;
+                counted.lost += lost;
+            }
+        }
+        Ok(counted)
+    }
+
+    /// Enters what was lost into the ledger. `clock` is the sampling clock's period, and how long the CPU was idle.
+    ///
+    /// ```text
+    /// clock:  periods ──┬─ not_run                  others: happened ──┬─ ring_full
+    ///                   ├─ ring_full                                   ├─ handed over
+    ///                   └─ handed over                                 └─ unaccounted
+    /// ```
+    pub(super) fn enter(
+        &self,
+        shared: &SharedRing,
+        kinds: &[Kind],
+        counts_lost: bool,
+        clock: (Nanos, Duration),
+        ledger: &mut Ledger,
+    ) -> io::Result<()> {
+        let (period, idle) = clock;
+        // Where the kernel does not count by event, what records told is one sum for all.
+        let mut told = if counts_lost { 0 } else { self.told_lost };
+        ledger.lose(LossCause::RingFull, told);
+        for ((kind, counted), &handed_over) in
+            kinds.iter().zip(self.counted(shared, counts_lost)?).zip(&self.handed_over)
+        {
+            ledger.lose(LossCause::RingFull, counted.lost);
+            if kind.index == EventIndex::CLOCK {
+                let clock = Clock {
+                    counted_ns: counted.happened,
+                    idle_ns: idle.as_nanos() as u64,
+                    busy_runs: handed_over + counted.lost + told,
+                    idle_runs: 0,
+                };
+                ledger.lose(LossCause::NotRun, clock.not_run(period.0));
+                told = 0;
+            } else if kind.records_each() {
+                let missing = counted.happened.saturating_sub(handed_over + counted.lost);
+                ledger.lose(LossCause::Unaccounted, missing.saturating_sub(told));
+                told = told.saturating_sub(missing);
+            }
+        }
+        Ok(())
+    }
+}

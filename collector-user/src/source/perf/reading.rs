@@ -1,0 +1,120 @@
+//! Records as they are taken out of the rings.
+
+use collector_common::ids::Nanos;
+use collector_common::perf::{Bytes, ParseConfig, RawRecord, Record, RecordKind, Throttling};
+
+use super::account::Counts;
+use super::attributes::{ALWAYS, Kind};
+use super::decode::Decoder;
+use super::events::Cpu;
+use crate::source::SourceRecord;
+use crate::source::sideband::LAYOUT;
+use crate::sys::perf_ring::Waiting;
+
+/// Bytes of a number that each sample begins with.
+const WORD: usize = 8;
+
+/// A CPU's waiting records, with what they change of it.
+pub(super) struct Cursor<'a> {
+    waiting: Waiting<'a>,
+    counts: &'a mut Counts,
+    throttled_since: &'a mut Option<Nanos>,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn of(cpu: &'a mut Cpu) -> Self {
+        let Cpu { shared, counts, throttled_since, .. } = cpu;
+        Self { waiting: shared.ring.waiting(), counts, throttled_since }
+    }
+
+    /// When the oldest record was written. What is too short to tell is taken at once.
+    pub(super) fn time(&self) -> Option<u64> {
+        /// Behind the event's number, process and thread.
+        const IN_SAMPLE: usize = 2 * WORD;
+        /// The last four numbers are process and thread, time, CPU, the event's.
+        const BEFORE_END: usize = 3 * WORD;
+        let RawRecord { kind, body, .. } = self.waiting.peek()?;
+        let at = if kind == RecordKind::SAMPLE { IN_SAMPLE } else { body.len().saturating_sub(BEFORE_END) };
+        Some(word(&body, at).unwrap_or(0))
+    }
+
+    /// Frees the room of the oldest record.
+    pub(super) fn advance(&mut self) {
+        self.waiting.advance();
+    }
+}
+
+/// The number at a place.
+fn word(body: &Bytes<'_>, at: usize) -> Option<u64> {
+    let mut word = [0; WORD];
+    let (_, from) = body.split_at_checked(at)?;
+    (from.copy_to(&mut word) == WORD).then(|| u64::from_ne_bytes(word))
+}
+
+/// Takes records, and counts what it meets.
+#[derive(Default)]
+pub(super) struct Reader {
+    decoder: Decoder,
+    bytes_copied: u64,
+    malformed: u64,
+    throttled_ns: u64,
+}
+
+impl Reader {
+    /// Takes the oldest record of a CPU. `kind_of` knows the events by their numbers.
+    pub(super) fn take<'k>(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        kind_of: impl FnOnce(u64) -> Option<(usize, &'k Kind)>,
+        visit: &mut dyn FnMut(&SourceRecord<'_>),
+    ) {
+        let Some(raw) = cursor.waiting.peek() else { return };
+        if raw.kind == RecordKind::SAMPLE {
+            let kind = word(&raw.body, 0).and_then(kind_of);
+            let parsed = kind.and_then(|(_, kind)| Some(raw.parse(&kind.layout).ok()?.record));
+            let record = match (&parsed, kind) {
+                (Some(Record::Sample(sample)), Some((position, kind))) => {
+                    self.decoder.decode(kind.index, raw.misc, sample).map(|record| (position, record))
+                }
+                _ => None,
+            };
+            match record {
+                Some((position, record)) => {
+                    cursor.counts.hand_over(position);
+                    self.bytes_copied += record.stack.len() as u64;
+                    visit(&record);
+                }
+                None => self.malformed += 1,
+            }
+            return;
+        }
+        match raw.parse(&OTHERS).map(|parsed| parsed.record) {
+            Ok(Record::Lost(lost)) => cursor.counts.lost_is_told(lost.count),
+            Ok(Record::Throttle(throttling)) => *cursor.throttled_since = Some(throttling.time),
+            Ok(Record::Unthrottle(Throttling { time, .. })) => {
+                let since = cursor.throttled_since.take();
+                self.throttled_ns += since.map_or(0, |since| time.0.saturating_sub(since.0));
+            }
+            Ok(_) => {}
+            Err(_) => self.malformed += 1,
+        }
+    }
+
+    /// Bytes of user stack in what was handed over.
+    pub(super) fn bytes_copied(&self) -> u64 {
+        self.bytes_copied
+    }
+
+    /// Records that could not be read.
+    pub(super) fn malformed(&self) -> u64 {
+        self.malformed
+    }
+
+    /// Nanoseconds for which events stood still, over all CPUs, as far as they have ended.
+    pub(super) fn throttled_ns(&self) -> u64 {
+        self.throttled_ns
+    }
+}
+
+/// How all records but samples are laid out, whichever event they are of.
+const OTHERS: ParseConfig = ParseConfig { sample_type: ALWAYS, ..LAYOUT };

@@ -1,0 +1,155 @@
+//! What a source is asked for beside the sampling clock.
+
+use collector_common::event::{Event, EventFlags, EventId};
+use perf_event_open_sys::bindings::{
+    PERF_COUNT_HW_BRANCH_INSTRUCTIONS, PERF_COUNT_HW_BRANCH_MISSES, PERF_COUNT_HW_BUS_CYCLES,
+    PERF_COUNT_HW_CACHE_MISSES, PERF_COUNT_HW_CACHE_REFERENCES, PERF_COUNT_HW_CPU_CYCLES,
+    PERF_COUNT_HW_INSTRUCTIONS, PERF_COUNT_HW_REF_CPU_CYCLES, PERF_COUNT_HW_STALLED_CYCLES_BACKEND,
+    PERF_COUNT_HW_STALLED_CYCLES_FRONTEND, PERF_COUNT_SW_ALIGNMENT_FAULTS, PERF_COUNT_SW_CONTEXT_SWITCHES,
+    PERF_COUNT_SW_CPU_MIGRATIONS, PERF_COUNT_SW_EMULATION_FAULTS, PERF_COUNT_SW_PAGE_FAULTS,
+    PERF_COUNT_SW_PAGE_FAULTS_MAJ, PERF_COUNT_SW_PAGE_FAULTS_MIN, PERF_TYPE_HARDWARE, PERF_TYPE_RAW,
+    PERF_TYPE_SOFTWARE, PERF_TYPE_TRACEPOINT,
+};
+
+use super::EventIndex;
+
+/// What makes an event happen: `type` and `config` of its `perf_event_attr`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// A tracepoint, by the number in its format.
+    Tracepoint(u64),
+    /// Something that the kernel counts, each time (`PERF_COUNT_SW_*`).
+    Software(u32),
+    /// Something that the processor counts, so often a second as the sampling clock ticks (`PERF_COUNT_HW_*`).
+    Hardware(u32),
+    /// The same, by the number that the processor's manual gives it.
+    Raw(u64),
+}
+
+/// An event of a session.
+#[derive(Debug)]
+pub struct Hook {
+    /// Its format, filter and closures. With [`EventFlags::CALLSTACK`] its occurrences become samples of a kind of their own.
+    pub event: Event,
+    /// What makes it happen.
+    pub trigger: Trigger,
+}
+
+impl Hook {
+    /// Of a tracepoint, as [`crate::tracefs::Tracefs::event`] gives it.
+    pub fn tracepoint(event: Event) -> Self {
+        let trigger = Trigger::Tracepoint(event.id().0);
+        Self { event, trigger }
+    }
+
+    /// An event that `perf_event_open` knows without a format, by the name that `perf list` has for it, or `rNNN` with the
+    /// hexadecimal number of the processor's manual.
+    pub fn counter(name: &str) -> Option<Self> {
+        let event = |id, trigger| Some(Self { event: Event::new(id, name), trigger });
+        if let Some(number) = name.strip_prefix('r').and_then(|digits| u64::from_str_radix(digits, 16).ok()) {
+            return event(EventId(number), Trigger::Raw(number));
+        }
+        let counter = COUNTERS.iter().find(|counter| counter.name == name)?;
+        let (Trigger::Software(id) | Trigger::Hardware(id)) = counter.trigger else { return None };
+        event(EventId(id.into()), counter.trigger)
+    }
+
+    /// What a source needs to know of it.
+    pub(crate) fn request(&self, index: EventIndex) -> EventRequest {
+        EventRequest {
+            index,
+            trigger: self.trigger,
+            stack: self.event.flags().contains(EventFlags::CALLSTACK),
+        }
+    }
+}
+
+/// An event that a source is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct EventRequest {
+    /// The number that its records are to have.
+    pub index: EventIndex,
+    /// What makes it happen.
+    pub trigger: Trigger,
+    /// Whether stacks are wanted.
+    pub stack: bool,
+}
+
+impl Trigger {
+    /// `type` and `config` of `perf_event_attr`.
+    pub(crate) fn attributes(self) -> (u32, u64) {
+        match self {
+            Self::Tracepoint(id) => (PERF_TYPE_TRACEPOINT, id),
+            Self::Software(id) => (PERF_TYPE_SOFTWARE, id.into()),
+            Self::Hardware(id) => (PERF_TYPE_HARDWARE, id.into()),
+            Self::Raw(number) => (PERF_TYPE_RAW, number),
+        }
+    }
+
+    /// What it is called, as far as it has a name of its own.
+    pub(crate) fn name(self) -> &'static str {
+        let counter = COUNTERS.iter().find(|counter| counter.trigger == self);
+        match self {
+            Self::Tracepoint(_) => "the tracepoint",
+            Self::Software(_) | Self::Hardware(_) => counter.map_or("the counter", |counter| counter.name),
+            Self::Raw(_) => "the raw event",
+        }
+    }
+
+    /// Whether the processor counts it.
+    pub(crate) fn is_of_processor(self) -> bool {
+        matches!(self, Self::Hardware(_) | Self::Raw(_))
+    }
+}
+
+/// A counter by its name.
+#[derive(Clone, Copy, Debug)]
+pub struct Counter {
+    /// As `perf list` calls it.
+    pub name: &'static str,
+    /// What makes it happen.
+    pub trigger: Trigger,
+    /// What it counts, for people.
+    pub description: &'static str,
+}
+
+const fn software(name: &'static str, id: u32, description: &'static str) -> Counter {
+    Counter { name, trigger: Trigger::Software(id), description }
+}
+
+const fn hardware(name: &'static str, id: u32, description: &'static str) -> Counter {
+    Counter { name, trigger: Trigger::Hardware(id), description }
+}
+
+/// Counters that [`Hook::counter`] knows. Those of hardware are there where the processor's unit for it is.
+pub const COUNTERS: [Counter; 17] = [
+    software("page-faults", PERF_COUNT_SW_PAGE_FAULTS, "pages that were met absent"),
+    software("minor-faults", PERF_COUNT_SW_PAGE_FAULTS_MIN, "those that needed no reading from a disk"),
+    software("major-faults", PERF_COUNT_SW_PAGE_FAULTS_MAJ, "those that did"),
+    software("context-switches", PERF_COUNT_SW_CONTEXT_SWITCHES, "a thread gave up its CPU, or lost it"),
+    software("cpu-migrations", PERF_COUNT_SW_CPU_MIGRATIONS, "a thread went to another CPU"),
+    software("alignment-faults", PERF_COUNT_SW_ALIGNMENT_FAULTS, "accesses that the kernel had to align"),
+    software(
+        "emulation-faults",
+        PERF_COUNT_SW_EMULATION_FAULTS,
+        "instructions that the kernel had to emulate",
+    ),
+    hardware("cycles", PERF_COUNT_HW_CPU_CYCLES, "processor cycles"),
+    hardware("instructions", PERF_COUNT_HW_INSTRUCTIONS, "instructions that were completed"),
+    hardware("cache-references", PERF_COUNT_HW_CACHE_REFERENCES, "accesses to the last cache"),
+    hardware("cache-misses", PERF_COUNT_HW_CACHE_MISSES, "accesses that went to memory"),
+    hardware("branches", PERF_COUNT_HW_BRANCH_INSTRUCTIONS, "branches"),
+    hardware("branch-misses", PERF_COUNT_HW_BRANCH_MISSES, "branches that were predicted wrongly"),
+    hardware("bus-cycles", PERF_COUNT_HW_BUS_CYCLES, "bus cycles"),
+    hardware("ref-cycles", PERF_COUNT_HW_REF_CPU_CYCLES, "cycles of a clock that does not change"),
+    hardware(
+        "stalled-cycles-frontend",
+        PERF_COUNT_HW_STALLED_CYCLES_FRONTEND,
+        "cycles that waited for instructions",
+    ),
+    hardware(
+        "stalled-cycles-backend",
+        PERF_COUNT_HW_STALLED_CYCLES_BACKEND,
+        "cycles that waited for results",
+    ),
+];

@@ -1,0 +1,217 @@
+//! Events: every format of the running kernel, tracepoints and counters with their fields, by what is known to happen.
+
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::Command;
+
+use collector_common::event::{EventFlags, filter};
+use collector_common::sharing::Writable;
+use collector_user::session::{self, Recording, Session, SessionSettings};
+use collector_user::source::{Hook, Settings};
+use collector_user::tracefs::{Tracefs, TracefsError};
+
+use crate::prerequisites::live;
+use crate::programs::{compile, folder};
+use crate::recording::{collector, record, run};
+
+/// Records events alone while a command runs.
+fn record_events(events: Vec<Hook>, command: &[&str]) -> Recording {
+    let sampling = Settings { clock: false, ..Settings::default() };
+    let settings = SessionSettings { sampling, events, ..SessionSettings::default() };
+    let command: Vec<_> = command.iter().map(Into::into).collect();
+    let mut session = Session::start(settings, Some(session::Command::start(&command).unwrap())).unwrap();
+    let (stop, _never) = UnixStream::pair().unwrap();
+    session.run(stop.as_fd(), |_| {}).unwrap();
+    session.finish().unwrap()
+}
+
+/// A shell that executes five programs.
+const FIVE: [&str; 3] = ["sh", "-c", "ls /dev/null; true; cat /dev/null; ls /dev/null; env true; echo end"];
+
+#[test]
+fn every_format_of_this_kernel_is_read() {
+    let Some(_live) = live("every_format_of_this_kernel_is_read") else { return };
+    let tracefs = Tracefs::open().unwrap();
+    let names = tracefs.events().unwrap();
+    assert!(names.len() > 1000, "{}", names.len());
+    for name in &names {
+        let text = tracefs.format(name).unwrap();
+        let event = tracefs.event(name).unwrap_or_else(|error| panic!("{error}"));
+        let lines: Vec<&str> = text.lines().filter(|line| line.trim().starts_with("field:")).collect();
+        let fields = event.format().fields();
+        assert_eq!(fields.len(), lines.len(), "{name}");
+        // Each takes the place that its line says, but for arguments that are narrower than their registers.
+        for (field, line) in fields.iter().zip(lines) {
+            let number = |key: &str| -> u32 {
+                let rest = line.split_once(key).unwrap().1;
+                rest.split(';').next().unwrap().parse().unwrap()
+            };
+            let (size, taken) = (number("size:"), field.fixed_size().unwrap_or(0));
+            let is_narrow = name.starts_with("syscalls:") && size == 8 && [2, 4].contains(&taken);
+            assert!(taken == size || is_narrow, "{name}: {line}: {field:?}");
+            let declared = line.trim().strip_prefix("field:").unwrap();
+            assert!(declared.contains(field.name()), "{name}: {line}: {field:?}");
+        }
+        let id: u64 = text.lines().find_map(|line| line.strip_prefix("ID: ")).unwrap().parse().unwrap();
+        assert_eq!(event.id().0, id, "{name}");
+    }
+}
+
+#[test]
+fn a_name_that_is_nearly_right() {
+    let Some(_live) = live("a_name_that_is_nearly_right") else { return };
+    let tracefs = Tracefs::open().unwrap();
+    let error = tracefs.event("sched:sched_swich").unwrap_err();
+    assert!(error.to_string().contains("did you mean sched:sched_switch"), "{error}");
+    for name in ["sched_switch", "sched:", ":x", "../x:y", "sched:../../trace_pipe", ""] {
+        assert!(matches!(tracefs.event(name), Err(TracefsError::NoName { .. })), "{name}");
+    }
+}
+
+#[test]
+fn a_closure_gets_each_program_that_is_executed() {
+    let Some(_live) = live("a_closure_gets_each_program_that_is_executed") else { return };
+    let mut event = Tracefs::open().unwrap().event("sched:sched_process_exec").unwrap();
+    let [file, pid] = ["filename", "pid"].map(|name| event.format().field_ref(name).unwrap());
+    let seen = Writable::new(Vec::new());
+    let executed = seen.clone();
+    event.add_closure(move |data| {
+        let (file, pid) = (data.try_get_str(file)?.to_owned(), data.try_get_i32(pid)?);
+        Ok(executed.write(|seen| seen.push((file, pid)))?)
+    });
+    let recording = record_events(vec![Hook::tracepoint(event)], &FIVE);
+    let seen = seen.into_inner().unwrap();
+    let names: Vec<&str> = seen.iter().map(|(file, _)| file.rsplit('/').next().unwrap()).collect();
+    // `env` looks for `true` along PATH, and only the one that is there is executed.
+    assert_eq!(names, ["sh", "ls", "cat", "ls", "env", "true"], "{seen:?}");
+    assert!(seen.iter().all(|(_, pid)| *pid > 0));
+    assert_eq!([recording.ledger.delivered(), recording.ledger.total_lost()], [6, 0]);
+    assert_eq!(recording.machine.samples().len(), 0, "no stacks were asked for");
+}
+
+#[test]
+fn what_a_filter_lets_through_becomes_samples() {
+    let Some(_live) = live("what_a_filter_lets_through_becomes_samples") else { return };
+    let mut event = Tracefs::open().unwrap().event("sched:sched_process_exec").unwrap();
+    event.set_filter(Some(&filter::parse("filename ends_with '/ls'").unwrap())).unwrap();
+    event.flags_mut().set(EventFlags::CALLSTACK, true);
+    let recording = record_events(vec![Hook::tracepoint(event)], &FIVE);
+    let machine = &recording.machine;
+    assert_eq!(machine.samples().len(), 2);
+    assert_eq!([recording.ledger.delivered(), recording.ledger.total_lost()], [2, 0]);
+    let kinds: Vec<&str> = machine.kinds().iter().map(|kind| machine.string(kind.name)).collect();
+    assert_eq!(kinds, ["sched:sched_process_exec"]);
+    let named = |sample: collector_common::record::Sample| machine.string(machine.thread(sample.thread).name);
+    assert!(machine.samples().iter().all(|sample| named(sample) == "ls"));
+}
+
+#[test]
+fn a_closure_that_fails_is_told_of_and_stops_nothing() {
+    let Some(_live) = live("a_closure_that_fails_is_told_of_and_stops_nothing") else { return };
+    let mut event = Tracefs::open().unwrap().event("sched:sched_process_exec").unwrap();
+    let calls = Writable::new(0);
+    let counted = calls.clone();
+    event.add_closure(|_| anyhow::bail!("no luck"));
+    event.add_closure(move |_| Ok(counted.write(|calls| *calls += 1)?));
+    let recording = record_events(vec![Hook::tracepoint(event)], &FIVE);
+    assert_eq!(calls.into_inner().unwrap(), 6);
+    let told = recording.warnings.iter().find(|line| line.contains("no luck"));
+    assert!(told.is_some_and(|line| line.contains('6')), "{:?}", recording.warnings);
+}
+
+#[test]
+fn page_faults_are_where_memory_is_touched_first() {
+    let Some(_live) = live("page_faults_are_where_memory_is_touched_first") else { return };
+    let folder = folder();
+    let touches = compile(folder.path(), "touches", "touches.c", &[]);
+    let args = ["-e".as_ref(), "page-faults".as_ref(), "--".as_ref(), touches.as_os_str()];
+    let recorded = record(folder.path(), args);
+    let in_function =
+        recorded.stacks.iter().filter(|stack| stack.frames.iter().any(|frame| frame == "touch_pages"));
+    let faults: u64 = in_function.clone().map(|stack| stack.count).sum();
+    // And the one for the loop's own code or stack, if that.
+    assert!((2000..2010).contains(&faults), "{faults}: {}", recorded.stderr);
+    assert!(in_function.clone().all(|stack| !stack.is_cut()), "{}", recorded.stderr);
+    assert_eq!(
+        recorded.figure("/lost/ring_full") + recorded.figure("/lost/unaccounted"),
+        0,
+        "{}",
+        recorded.stderr
+    );
+}
+
+#[test]
+fn the_clock_and_an_event_at_once() {
+    let Some(_live) = live("the_clock_and_an_event_at_once") else { return };
+    for backend in ["ebpf", "perf"] {
+        let folder = folder();
+        let file = folder.path().join("both.pb.gz");
+        let program = compile(folder.path(), "recursion", "recursion.c", &[]);
+        let mut command = collector();
+        command.args([
+            "run",
+            "--backend",
+            backend,
+            "-s",
+            "cpu_profiling",
+            "-e",
+            "sched:sched_process_exit",
+            "-o",
+        ]);
+        let output = command.arg(&file).arg("--").arg(program).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        // Read by Go's own reader.
+        let raw = Command::new("go").args(["tool", "pprof", "-raw"]).arg(&file).output().unwrap();
+        let raw = String::from_utf8(raw.stdout).unwrap();
+        let types = raw.lines().find(|line| line.contains("sched:sched_process_exit")).unwrap_or_default();
+        assert!(types.contains("cpu") && types.contains("sched:sched_process_exit/count"), "{raw}");
+    }
+}
+
+#[test]
+fn a_wrong_event_is_told_in_a_line() {
+    let Some(_live) = live("a_wrong_event_is_told_in_a_line") else { return };
+    let folder = folder();
+    for (event, code, expected) in [
+        ("sched:sched_swich", 2, "did you mean sched:sched_switch"),
+        ("page-fault", 2, "did you mean page-faults?"),
+        ("nonsense", 2, "`collector list events` lists them"),
+        ("sched:sched_switch/prev_pid = 1/", 2, "a comparison is `==`"),
+        ("sched:sched_switch/prev_pidd == 1/", 2, "did you mean `prev_pid`"),
+        ("sched:sched_switch/prev_pid == 1", 2, "ends with a slash"),
+        ("cycles", 1, "the processor's unit for it is absent"),
+    ] {
+        if event == "cycles" && Path::new("/sys/bus/event_source/devices/cpu").exists() {
+            continue;
+        }
+        let output = run([
+            "-e".as_ref(),
+            event.as_ref(),
+            "-o".as_ref(),
+            folder.path().join("x.folded").as_os_str(),
+            "--".as_ref(),
+            "true".as_ref(),
+        ]);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{event}: {stderr}");
+        assert!(stderr.lines().count() == 1 && stderr.contains(expected), "{event}: {stderr}");
+    }
+}
+
+#[test]
+fn tracepoints_are_listed_where_tracefs_is_not_mounted() {
+    let Some(_live) = live("tracepoints_are_listed_where_tracefs_is_not_mounted") else { return };
+    // In a mount namespace of its own.
+    let script = "umount /sys/kernel/tracing /sys/kernel/debug/tracing 2>/dev/null; ! ls /sys/kernel/tracing/events \
+                  2>/dev/null && \"$1\" list events && ! ls /sys/kernel/tracing/events 2>/dev/null";
+    let mut shell = Command::new("unshare");
+    let shell = shell.args(["-m", "sh", "-c", script, "sh"]).arg(env!("CARGO_BIN_EXE_collector"));
+    let output = shell.output().unwrap();
+    let listed = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        listed.lines().any(|line| line == "sched:sched_switch") && listed.contains("page-faults"),
+        "{listed}"
+    );
+}
