@@ -27,16 +27,11 @@ macro_rules! integer_getters {
         $($(#[$docs])*
         #[inline]
         pub fn $name(&self, field: EventFieldRef) -> Result<$type, FieldError> {
-            if field.format == self.format.id() {
-                match field.access {
-                    $(Access::$access => {
-                        if let Some(bytes) = self.fixed(field.offset) {
-                            return Ok($narrow::from_ne_bytes(bytes).into());
-                        }
-                    })+
-                    _ => {}
-                }
-            }
+            $(if field.is(self.format.id(), Access::$access)
+                && let Some(bytes) = self.fixed(field.offset)
+            {
+                return Ok($narrow::from_ne_bytes(bytes).into());
+            })+
             // The value is of a kind that is within the type.
             self.$find(field, KindName::$kind, $type::BITS).map(|value| value as $type)
         })+
@@ -94,8 +89,7 @@ impl<'a> EventData<'a> {
     /// A 32-bit floating-point number.
     #[inline]
     pub fn try_get_f32(&self, field: EventFieldRef) -> Result<f32, FieldError> {
-        if field.format == self.format.id()
-            && field.access == Access::F32
+        if field.is(self.format.id(), Access::F32)
             && let Some(bytes) = self.fixed(field.offset)
         {
             return Ok(f32::from_ne_bytes(bytes));
@@ -107,8 +101,7 @@ impl<'a> EventData<'a> {
     /// A floating-point number.
     #[inline]
     pub fn try_get_f64(&self, field: EventFieldRef) -> Result<f64, FieldError> {
-        if field.format == self.format.id()
-            && field.access == Access::F64
+        if field.is(self.format.id(), Access::F64)
             && let Some(bytes) = self.fixed(field.offset)
         {
             return Ok(f64::from_ne_bytes(bytes));
