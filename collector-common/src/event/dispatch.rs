@@ -141,6 +141,7 @@ impl Event {
     }
 
     /// Hands an occurrence to all who want it. For `full_data` and `event_data` see [`EventData::new`].
+    #[inline]
     pub fn process(&mut self, full_data: &[u8], event_data: &[u8], errors: &mut EventErrors) {
         if self.flags.contains(EventFlags::DISABLED) {
             return;

@@ -97,14 +97,25 @@ impl EventField {
 pub struct EventFieldRef {
     /// The format's identity and, below it, the [`Access`]: a getter checks both at once.
     key: u64,
-    /// Where it starts, if the access is a load.
-    pub(super) offset: u32,
-    pub(super) index: u16,
+    /// The place among the fields and, below it, in 32 bits, where the field starts if the access is a load. Two numbers
+    /// of 64 bits travel in registers.
+    place: u64,
 }
 
 impl EventFieldRef {
     pub(super) fn new(format: FormatId, access: Access, offset: u32, index: u16) -> Self {
-        Self { key: format.with(access), offset, index }
+        Self { key: format.with(access), place: u64::from(index) << 32 | u64::from(offset) }
+    }
+
+    /// Its place in [`EventFormat::fields`](super::EventFormat::fields).
+    pub(super) fn index(self) -> u16 {
+        (self.place >> 32) as u16
+    }
+
+    /// Where it starts, if the access is a load.
+    #[inline]
+    pub(super) fn offset(self) -> u32 {
+        self.place as u32
     }
 
     pub(super) fn is_of(self, format: FormatId) -> bool {

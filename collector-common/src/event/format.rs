@@ -164,7 +164,7 @@ impl EventFormat {
     fn is_counted_by_floating(&self, field: &EventField) -> bool {
         match field.extent() {
             Extent::CountOf(counter) => {
-                self.start(counter.index).is_some_and(|start| start.fixed().is_none())
+                self.start(counter.index()).is_some_and(|start| start.fixed().is_none())
             }
             _ => false,
         }
@@ -214,7 +214,7 @@ impl EventFormat {
 
     /// What `field` stands for; none if it was resolved in another format.
     pub fn field(&self, field: EventFieldRef) -> Option<&EventField> {
-        if field.is_of(self.id) { self.fields.get(usize::from(field.index)) } else { None }
+        if field.is_of(self.id) { self.fields.get(usize::from(field.index())) } else { None }
     }
 
     fn reference(&self, index: u16) -> EventFieldRef {
