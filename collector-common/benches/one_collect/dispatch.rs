@@ -1,5 +1,5 @@
 //! Dispatch of an event beside `one_collect`'s, in the manner of its own bench `event` (`min_parse`), in turns in one process:
-//! `cargo bench --manifest-path collector-common/benches/one_collect/Cargo.toml --target-dir target/one_collect`.
+//! `cd collector-common/benches/one_collect && cargo bench`.
 
 #![allow(clippy::unwrap_used, reason = "a failed step of a bench should stop it")]
 

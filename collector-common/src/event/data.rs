@@ -27,16 +27,11 @@ macro_rules! integer_getters {
         $($(#[$docs])*
         #[inline]
         pub fn $name(&self, field: EventFieldRef) -> Result<$type, FieldError> {
-            if field.format == self.format.id() {
-                match field.access {
-                    $(Access::$access => {
-                        if let Some(bytes) = self.fixed(field.offset) {
-                            return Ok($narrow::from_ne_bytes(bytes).into());
-                        }
-                    })+
-                    _ => {}
-                }
-            }
+            $(if field.is(self.format.id(), Access::$access)
+                && let Some(bytes) = self.fixed(field.offset())
+            {
+                return Ok($narrow::from_ne_bytes(bytes).into());
+            })+
             // The value is of a kind that is within the type.
             self.$find(field, KindName::$kind, $type::BITS).map(|value| value as $type)
         })+
@@ -94,9 +89,8 @@ impl<'a> EventData<'a> {
     /// A 32-bit floating-point number.
     #[inline]
     pub fn try_get_f32(&self, field: EventFieldRef) -> Result<f32, FieldError> {
-        if field.format == self.format.id()
-            && field.access == Access::F32
-            && let Some(bytes) = self.fixed(field.offset)
+        if field.is(self.format.id(), Access::F32)
+            && let Some(bytes) = self.fixed(field.offset())
         {
             return Ok(f32::from_ne_bytes(bytes));
         }
@@ -107,9 +101,8 @@ impl<'a> EventData<'a> {
     /// A floating-point number.
     #[inline]
     pub fn try_get_f64(&self, field: EventFieldRef) -> Result<f64, FieldError> {
-        if field.format == self.format.id()
-            && field.access == Access::F64
-            && let Some(bytes) = self.fixed(field.offset)
+        if field.is(self.format.id(), Access::F64)
+            && let Some(bytes) = self.fixed(field.offset())
         {
             return Ok(f64::from_ne_bytes(bytes));
         }
@@ -209,6 +202,7 @@ impl<'a> EventData<'a> {
     }
 
     #[cold]
+    #[inline(never)]
     fn unsigned(&self, field: EventFieldRef, asked: KindName, bits: u32) -> Result<u64, FieldError> {
         match self.integer(field, asked, Range { bits, signed: false })? {
             Integer::Unsigned(value) => Ok(value),
@@ -217,6 +211,7 @@ impl<'a> EventData<'a> {
     }
 
     #[cold]
+    #[inline(never)]
     fn signed(&self, field: EventFieldRef, asked: KindName, bits: u32) -> Result<i64, FieldError> {
         match self.integer(field, asked, Range { bits, signed: true })? {
             Integer::Unsigned(value) => Ok(value as i64),
@@ -226,6 +221,7 @@ impl<'a> EventData<'a> {
 
     /// Each 32-bit number is one of 64 bits as well.
     #[cold]
+    #[inline(never)]
     fn float(
         &self,
         field: EventFieldRef,
@@ -272,7 +268,7 @@ impl<'a> EventData<'a> {
             let (is, is_array) = (declared.kind().name(), declared.is_array());
             return Err(self.error(field, FieldProblem::WrongKind { is, is_array, asked }));
         }
-        let located = self.format.locate(field.index, self.event_data);
+        let located = self.format.locate(field.index(), self.event_data);
         let payload = located
             .and_then(|Located { payload, .. }| self.event_data.get(payload).ok_or(FieldProblem::TooShort));
         Ok((declared, payload.map_err(|problem| self.error(field, problem))?))
@@ -293,8 +289,9 @@ impl<'a> EventData<'a> {
     }
 
     #[cold]
+    #[inline(never)]
     fn error(&self, field: EventFieldRef, problem: FieldProblem) -> FieldError {
-        FieldError { format: self.format.id(), index: field.index, problem }
+        FieldError { format: self.format.id(), index: field.index(), problem }
     }
 }
 

@@ -49,13 +49,8 @@ impl EventFlags {
     }
 }
 
-type Closure = Box<dyn FnMut(&EventData<'_>) -> anyhow::Result<()>>;
-
-/// Who gets an event's data.
-enum Receiver {
-    Closure(Closure),
-    Proxy(Proxy),
-}
+/// Gets an event's data: a closure, or the way to another event.
+type Receiver = Box<dyn FnMut(&EventData<'_>, &mut EventErrors) -> anyhow::Result<()>>;
 
 /// An event that can occur, and who wants to know.
 pub struct Event {
@@ -119,8 +114,8 @@ impl Event {
     }
 
     /// Adds a closure that is called for each occurrence that passes the filter, behind those added before.
-    pub fn add_closure(&mut self, closure: impl FnMut(&EventData<'_>) -> anyhow::Result<()> + 'static) {
-        self.receivers.push(Receiver::Closure(Box::new(closure)));
+    pub fn add_closure(&mut self, mut closure: impl FnMut(&EventData<'_>) -> anyhow::Result<()> + 'static) {
+        self.receivers.push(Box::new(move |data, _| closure(data)));
     }
 
     /// Adds a closure that makes another event of this one: it writes `target`'s event data into an empty buffer (reused
@@ -130,7 +125,8 @@ impl Event {
         target: Writable<Event>,
         build: impl FnMut(&EventData<'_>, &mut Vec<u8>) -> anyhow::Result<bool> + 'static,
     ) {
-        self.receivers.push(Receiver::Proxy(Proxy::new(target, Box::new(build))));
+        let mut proxy = Proxy::new(target, build);
+        self.receivers.push(Box::new(move |data, errors| proxy.process(data, errors)));
     }
 
     /// Whether nobody wants its data: a source need not deliver them.
@@ -146,6 +142,7 @@ impl Event {
 
     /// Hands an occurrence to all who want it, and says whether it was wanted: the filter let it through. For `full_data`
     /// and `event_data` see [`EventData::new`].
+    #[inline]
     pub fn process(&mut self, full_data: &[u8], event_data: &[u8], errors: &mut EventErrors) -> bool {
         if self.flags.contains(EventFlags::DISABLED) {
             return false;
@@ -162,11 +159,7 @@ impl Event {
             }
         }
         for receiver in &mut self.receivers {
-            let result = match receiver {
-                Receiver::Closure(closure) => closure(&data),
-                Receiver::Proxy(proxy) => proxy.process(&data, errors),
-            };
-            if let Err(error) = result {
+            if let Err(error) = receiver(&data, errors) {
                 errors.collect(self.id, &self.name, &self.format, &error);
             }
         }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
+use super::field::FormatId;
 use super::format::EventFormat;
 use super::kind::KindName;
 
@@ -11,7 +12,7 @@ use super::kind::KindName;
 /// [`FieldError::named`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldError {
-    pub(super) format: u64,
+    pub(super) format: FormatId,
     pub(super) index: u16,
     pub(super) problem: FieldProblem,
 }

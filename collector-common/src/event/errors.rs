@@ -48,15 +48,17 @@ impl EventErrors {
     }
 
     /// Counts a failure of an event's closure.
+    #[cold]
     pub fn collect(&mut self, id: EventId, name: &str, format: &EventFormat, error: &anyhow::Error) {
-        // A context around it says more than the field's name.
+        // Within a context it may be the same failure with another message.
         match error.downcast_ref::<FieldError>().filter(|_| error.chain().len() == 1) {
             Some(field) => self.collect_field(id, name, format, *field),
-            None => self.count(id, name, None, || format!("{error:#}")),
+            None => self.count(id, name, None, || with_causes(error, format)),
         }
     }
 
     /// Counts a field of an event that could not be read.
+    #[cold]
     pub fn collect_field(&mut self, id: EventId, name: &str, format: &EventFormat, error: FieldError) {
         self.count(id, name, Some(error), || error.named(format).to_string());
     }
@@ -109,6 +111,15 @@ impl EventErrors {
         self.events.clear();
         self.total = 0;
     }
+}
+
+/// The message with its causes, in which fields have their names.
+fn with_causes(error: &anyhow::Error, format: &EventFormat) -> String {
+    let causes = error.chain().map(|cause| match cause.downcast_ref::<FieldError>() {
+        Some(field) => field.named(format).to_string(),
+        None => cause.to_string(),
+    });
+    causes.collect::<Vec<_>>().join(": ")
 }
 
 /// A line for each event and message, by the events' ids.

@@ -1,5 +1,7 @@
 //! One field of a format, and the resolved reference by which its value is asked for.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::kind::{ByteOrder, Extent, FieldKind, FloatWidth, Place, Width};
 
 /// A field as its source declares it.
@@ -93,16 +95,63 @@ impl EventField {
 /// [`EventFormat::field_ref`]: super::EventFormat::field_ref
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventFieldRef {
-    /// The format's identity.
-    pub(super) format: u64,
-    /// Where it starts, if `access` is a load.
-    pub(super) offset: u32,
-    pub(super) index: u16,
-    pub(super) access: Access,
+    /// The format's identity and, below it, the [`Access`]: a getter checks both at once.
+    key: u64,
+    /// The place among the fields and, below it, in 32 bits, where the field starts if the access is a load. Two numbers
+    /// of 64 bits travel in registers.
+    place: u64,
+}
+
+impl EventFieldRef {
+    pub(super) fn new(format: FormatId, access: Access, offset: u32, index: u16) -> Self {
+        Self { key: format.with(access), place: u64::from(index) << 32 | u64::from(offset) }
+    }
+
+    /// Its place in [`EventFormat::fields`](super::EventFormat::fields).
+    pub(super) fn index(self) -> u16 {
+        (self.place >> 32) as u16
+    }
+
+    /// Where it starts, if the access is a load.
+    #[inline]
+    pub(super) fn offset(self) -> u32 {
+        self.place as u32
+    }
+
+    pub(super) fn is_of(self, format: FormatId) -> bool {
+        self.key & !FormatId::ACCESS == format.0
+    }
+
+    /// Whether it is of this format and so accessed.
+    #[inline]
+    pub(super) fn is(self, format: FormatId, access: Access) -> bool {
+        self.key == format.with(access)
+    }
+}
+
+/// What tells a format from all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FormatId(u64);
+
+impl FormatId {
+    /// Bits that an [`Access`] takes.
+    const ACCESS: u64 = 0xff;
+
+    /// One that no other format has; 2^56 of them take centuries.
+    pub(super) fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(Self::ACCESS + 1, Ordering::Relaxed))
+    }
+
+    #[inline]
+    fn with(self, access: Access) -> u64 {
+        self.0 | access as u64
+    }
 }
 
 /// How a field's value is had: by one load at a known place, in the machine's byte order, or by way of its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(super) enum Access {
     U8,
     U16,

@@ -4,10 +4,8 @@
 //! rely on is made here: structures nest to a bound, lists have elements that take bytes, and the fields of a format
 //! with its structures are so few that walking over all of them is nothing.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use super::error::FormatError;
-use super::field::{Access, EventField, EventFieldRef};
+use super::field::{Access, EventField, EventFieldRef, FormatId};
 use super::kind::{ByteOrder, Extent, FieldKind, Place};
 
 /// Fields of a format and of the structures in it. ETW allows 128, tracefs formats have some dozens.
@@ -24,7 +22,7 @@ pub const MOST_FLOATING_COUNTS: u32 = 8;
 /// References resolved in one format mean nothing in another, therefore a format is no `Clone`; share it by `Arc`.
 #[derive(Debug)]
 pub struct EventFormat {
-    id: u64,
+    id: FormatId,
     order: ByteOrder,
     fields: Vec<EventField>,
     starts: Vec<Start>,
@@ -70,9 +68,8 @@ impl Default for EventFormat {
 impl EventFormat {
     /// A format without fields; its numbers have this byte order.
     pub fn new(order: ByteOrder) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
         Self {
-            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            id: FormatId::next(),
             order,
             fields: Vec::new(),
             starts: Vec::new(),
@@ -167,7 +164,7 @@ impl EventFormat {
     fn is_counted_by_floating(&self, field: &EventField) -> bool {
         match field.extent() {
             Extent::CountOf(counter) => {
-                self.start(counter.index).is_some_and(|start| start.fixed().is_none())
+                self.start(counter.index()).is_some_and(|start| start.fixed().is_none())
             }
             _ => false,
         }
@@ -217,7 +214,7 @@ impl EventFormat {
 
     /// What `field` stands for; none if it was resolved in another format.
     pub fn field(&self, field: EventFieldRef) -> Option<&EventField> {
-        if field.format == self.id { self.fields.get(usize::from(field.index)) } else { None }
+        if field.is_of(self.id) { self.fields.get(usize::from(field.index())) } else { None }
     }
 
     fn reference(&self, index: u16) -> EventFieldRef {
@@ -226,12 +223,12 @@ impl EventFormat {
             (Some(field), Some(_)) => field.access(self.order),
             _ => Access::Walk,
         };
-        EventFieldRef { format: self.id, offset: fixed.unwrap_or(0), index, access }
+        EventFieldRef::new(self.id, access, fixed.unwrap_or(0), index)
     }
 
     /// Its identity, which no other format has.
     #[inline]
-    pub(super) fn id(&self) -> u64 {
+    pub(super) fn id(&self) -> FormatId {
         self.id
     }
 
@@ -244,7 +241,7 @@ impl EventFormat {
     }
 
     /// The name of a field of this format or of a structure in it.
-    pub(super) fn name_of(&self, format: u64, index: u16) -> Option<&str> {
+    pub(super) fn name_of(&self, format: FormatId, index: u16) -> Option<&str> {
         if format == self.id {
             return self.fields.get(usize::from(index)).map(EventField::name);
         }

@@ -58,7 +58,7 @@ impl EventFormat {
         match field.extent() {
             Extent::One => elements(at, 1),
             Extent::Array(count) => elements(at, u64::from(count)),
-            Extent::CountOf(counter) => elements(at, self.count(counter.index, data)?),
+            Extent::CountOf(counter) => elements(at, self.count(counter.index(), data)?),
             Extent::CountPrefixed(width) => {
                 let (count, at) = number(width)?;
                 elements(at, count)

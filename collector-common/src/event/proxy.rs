@@ -5,18 +5,16 @@ use super::dispatch::Event;
 use super::errors::EventErrors;
 use crate::sharing::Writable;
 
-/// Writes the other event's data into the buffer and says whether there is an event.
-pub(super) type Build = Box<dyn FnMut(&EventData<'_>, &mut Vec<u8>) -> anyhow::Result<bool>>;
-
 /// The way of data from one event to another.
-pub(super) struct Proxy {
+pub(super) struct Proxy<B> {
     target: Writable<Event>,
-    build: Build,
+    build: B,
     buffer: Vec<u8>,
 }
 
-impl Proxy {
-    pub(super) fn new(target: Writable<Event>, build: Build) -> Self {
+impl<B: FnMut(&EventData<'_>, &mut Vec<u8>) -> anyhow::Result<bool>> Proxy<B> {
+    /// `build` writes the other event's data into the buffer and says whether there is an event.
+    pub(super) fn new(target: Writable<Event>, build: B) -> Self {
         Self { target, build, buffer: Vec::new() }
     }
 

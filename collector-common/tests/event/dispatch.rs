@@ -69,7 +69,7 @@ fn errors_name_event_and_field_and_are_told_once() {
     assert_eq!(
         errors.to_string(),
         "test:event (event 7): 1000 times: field value: it is u32, u8 was asked for\n\
-         test:event (event 7): 1000 times: no value: field #0: the event data end before it does\n"
+         test:event (event 7): 1000 times: no value: field value: the event data end before it does\n"
     );
     errors.clear();
     assert!(errors.is_empty() && errors.to_string().is_empty());
