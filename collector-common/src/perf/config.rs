@@ -4,7 +4,9 @@
 //! `include/uapi/linux/perf_event.h`.
 
 use super::bits::bit_set;
-use super::{Attr, AttrFlags, ByteOrder};
+use super::fields::Fields;
+use super::{Attr, AttrFlags, ByteOrder, RawRecord, RecordKind};
+use crate::ids::Nanos;
 
 bit_set! {
     /// `sample_type`: which parts a sample has, `PERF_SAMPLE_*`.
@@ -175,4 +177,47 @@ impl ParseConfig {
             0
         }
     }
+
+    /// The id of the event that a record is from, without the rest of the record. To find an event among several, all
+    /// must have it at the same place: by [`SampleType::IDENTIFIER`], or by the same `sample_type`.
+    pub fn event_id(&self, raw: &RawRecord<'_>) -> Option<u64> {
+        if raw.kind.may_be_too_long() {
+            return raw.parse(self).ok()?.sample_id.event();
+        }
+        if self.sample_type.contains(SampleType::IDENTIFIER) {
+            return self.word(raw, SampleType::default(), SampleType::IDENTIFIER);
+        }
+        let has_id = self.sample_type.contains(SampleType::ID);
+        has_id.then(|| self.word(raw, BEFORE_TIME | SampleType::TIME | SampleType::ADDR, FROM_ID)).flatten()
+    }
+
+    /// When a record was written, without the rest of the record.
+    pub fn time(&self, raw: &RawRecord<'_>) -> Option<Nanos> {
+        if raw.kind.may_be_too_long() {
+            return raw.parse(self).ok()?.sample_id.time;
+        }
+        let has_time = self.sample_type.contains(SampleType::TIME);
+        has_time.then(|| self.word(raw, BEFORE_TIME, SampleType::TIME | FROM_ID)).flatten().map(Nanos)
+    }
+
+    /// The number that in a sample has `before` it, and in other records is the first of the `last` parts.
+    fn word(&self, raw: &RawRecord<'_>, before: SampleType, last: SampleType) -> Option<u64> {
+        let len_of = |parts: SampleType| self.sample_type.and(parts).0.count_ones() as usize * 8;
+        let at = if raw.kind == RecordKind::SAMPLE {
+            len_of(before)
+        } else if self.sample_id_all && raw.kind.is_of_kernel() {
+            raw.body.len().checked_sub(len_of(last))?
+        } else {
+            return None;
+        };
+        let (_, from) = raw.body.split_at_checked(at)?;
+        Fields::new(from, self.byte_order).u64()
+    }
 }
+
+/// The parts before the time in a sample.
+const BEFORE_TIME: SampleType = SampleType::IDENTIFIER.or(SampleType::IP).or(SampleType::TID);
+
+/// The parts from the id on in a sample id.
+const FROM_ID: SampleType =
+    SampleType::ID.or(SampleType::STREAM_ID).or(SampleType::CPU).or(SampleType::IDENTIFIER);

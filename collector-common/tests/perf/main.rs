@@ -2,6 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a failed step of a test should stop it")]
 
 mod attr;
+mod files;
 mod known;
 mod layout;
+mod peers;
+mod recorded;
+mod report;
 mod round_trip;

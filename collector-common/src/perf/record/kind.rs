@@ -6,7 +6,7 @@ use crate::perf::bits::bit_set;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RecordKind(pub u32);
 
-#[expect(missing_docs, reason = "the names are the kernel's; `Record` says what each is")]
+#[expect(missing_docs, reason = "the names are Linux's; `Record` says what each of the kernel's is")]
 impl RecordKind {
     pub const MMAP: Self = Self(1);
     pub const LOST: Self = Self(2);
@@ -30,6 +30,31 @@ impl RecordKind {
     pub const TEXT_POKE: Self = Self(20);
     pub const AUX_OUTPUT_HW_ID: Self = Self(21);
     pub const CALLCHAIN_DEFERRED: Self = Self(22);
+
+    // `enum perf_user_event_type` of `tools/lib/perf/include/perf/event.h`: `perf` writes these into its files.
+    pub const HEADER_ATTR: Self = Self(64);
+    pub const HEADER_EVENT_TYPE: Self = Self(65);
+    pub const HEADER_TRACING_DATA: Self = Self(66);
+    pub const HEADER_BUILD_ID: Self = Self(67);
+    pub const FINISHED_ROUND: Self = Self(68);
+    pub const ID_INDEX: Self = Self(69);
+    pub const AUXTRACE_INFO: Self = Self(70);
+    pub const AUXTRACE: Self = Self(71);
+    pub const AUXTRACE_ERROR: Self = Self(72);
+    pub const THREAD_MAP: Self = Self(73);
+    pub const CPU_MAP: Self = Self(74);
+    pub const STAT_CONFIG: Self = Self(75);
+    pub const STAT: Self = Self(76);
+    pub const STAT_ROUND: Self = Self(77);
+    pub const EVENT_UPDATE: Self = Self(78);
+    pub const TIME_CONV: Self = Self(79);
+    pub const HEADER_FEATURE: Self = Self(80);
+    pub const COMPRESSED: Self = Self(81);
+    pub const FINISHED_INIT: Self = Self(82);
+    pub const COMPRESSED2: Self = Self(83);
+    pub const BPF_METADATA: Self = Self(84);
+    pub const SCHEDSTAT_CPU: Self = Self(85);
+    pub const SCHEDSTAT_DOMAIN: Self = Self(86);
 }
 
 impl RecordKind {
@@ -42,7 +67,7 @@ impl RecordKind {
     }
 
     /// Whether a record may have more bytes than were written of it: see [`super::kernel_code`].
-    pub(super) const fn may_be_too_long(self) -> bool {
+    pub(in crate::perf) const fn may_be_too_long(self) -> bool {
         matches!(self, Self::KSYMBOL | Self::BPF_EVENT | Self::TEXT_POKE)
     }
 }

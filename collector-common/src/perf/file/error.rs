@@ -1,0 +1,47 @@
+//! Why a `perf.data` could not be read.
+
+use thiserror::Error;
+
+use crate::perf::AttrError;
+
+/// Why a `perf.data` could not be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The bytes could not be read.
+    #[error("perf.data could not be read: {0}")]
+    Io(#[from] std::io::Error),
+    /// It is something else.
+    #[error("the file is not a perf.data: it begins with {0:02x?}")]
+    Magic([u8; 8]),
+    /// It is in the first version's format, which `perf` wrote before Linux 2.6.36.
+    #[error("the perf.data is of the first version, which is not read")]
+    FirstVersion,
+    /// A stream was given where a file is needed that can be positioned: it is not one of `perf record -o -`.
+    #[error("the perf.data is a file, which can't be read as a stream; its header has {0} bytes")]
+    NotAStream(u64),
+    /// An event's attributes make no sense.
+    #[error("an event's attributes can't be read: {0}")]
+    Attr(#[from] AttrError),
+    /// A part of the file ends before it should.
+    #[error("the perf.data is cut off in its {part}: {len} bytes of {size}")]
+    CutOff {
+        /// Which part.
+        part: &'static str,
+        /// What it should have.
+        size: u64,
+        /// What there was.
+        len: u64,
+    },
+    /// A record's size makes no sense.
+    #[error("a record of type {kind} in the perf.data says that it has {size} bytes")]
+    RecordSize {
+        /// The record's type.
+        kind: u32,
+        /// What it says.
+        size: u16,
+    },
+    /// The records are packed, and what is packed is damaged.
+    #[error("packed records can't be unpacked: {0}")]
+    Packed(String),
+}

@@ -1,0 +1,78 @@
+//! The events of a recording, and which of them a record is from.
+
+use hashbrown::HashMap;
+
+use super::section::Section;
+use crate::perf::fields::Fields;
+use crate::perf::{Attr, AttrError, ByteOrder, Bytes, ParseConfig, RawRecord};
+
+/// An event of the recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileEvent {
+    /// Its attributes.
+    pub attr: Attr,
+    /// How its records are laid out.
+    pub config: ParseConfig,
+    /// Its ids: one for each CPU or thread that it was opened for.
+    pub ids: Vec<u64>,
+    /// What `perf` calls it, if the file says.
+    pub name: Option<String>,
+}
+
+/// The events, found by their ids.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    pub(super) all: Vec<FileEvent>,
+    by_id: HashMap<u64, usize>,
+}
+
+impl Events {
+    pub(super) fn add(&mut self, attr: Attr, ids: Vec<u64>, order: ByteOrder) {
+        let index = self.all.len();
+        // As in perf, what an id was first said to be is what it stays.
+        for id in &ids {
+            self.by_id.entry(*id).or_insert(index);
+        }
+        let config = ParseConfig::from(&attr, order);
+        self.all.push(FileEvent { attr, config, ids, name: None });
+    }
+
+    /// Which event a record is from. All events of a recording have the id at the same place, or there is only one.
+    /// What `perf` itself wrote in the name of the kernel has no id; it is laid out as for the first event.
+    pub(super) fn of(&self, raw: &RawRecord<'_>) -> Option<usize> {
+        if !raw.kind.is_of_kernel() || self.all.is_empty() {
+            return None;
+        }
+        if self.all.len() == 1 {
+            return Some(0);
+        }
+        let id = self.all[0].config.event_id(raw);
+        Some(id.and_then(|id| self.by_id.get(&id)).copied().unwrap_or(0))
+    }
+
+    /// An entry of a file's list of events: a `perf_event_attr`, and where the event's ids are.
+    pub(super) fn entry(bytes: &[u8], order: ByteOrder) -> Result<(Attr, Section), AttrError> {
+        let own = bytes.len().saturating_sub(Section::SIZE as usize);
+        let cut_off = AttrError::CutOff { size: Attr::FIRST_SIZE as u32, len: own };
+        let (attr, ids) = bytes.split_at_checked(own).ok_or(cut_off)?;
+        let ids = Section::read(&mut Fields::new(Bytes::from(ids), order)).ok_or(cut_off)?;
+        Ok((Attr::parse(attr, order)?, ids))
+    }
+
+    /// The record of an event in a stream: its attributes, and ids up to the record's end.
+    pub(super) fn add_record(&mut self, body: Bytes<'_>, order: ByteOrder) -> Result<(), AttrError> {
+        let attr = Attr::parse(body, order)?;
+        let behind = body.split_at_checked((attr.size as usize).max(Attr::FIRST_SIZE));
+        let ids = behind.map(|(_, ids)| crate::perf::Words::new(ids, order).iter().collect());
+        self.add(attr, ids.unwrap_or_default(), order);
+        Ok(())
+    }
+
+    /// Gives names to events, by their ids or else by their places.
+    pub(super) fn set_name(&mut self, place: usize, ids: &[u64], name: &str) {
+        let index = ids.iter().find_map(|id| self.by_id.get(id)).copied().unwrap_or(place);
+        if let Some(event) = self.all.get_mut(index) {
+            event.name = Some(name.to_owned());
+        }
+    }
+}

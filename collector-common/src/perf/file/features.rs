@@ -1,0 +1,341 @@
+//! What a `perf.data` says of the machine and of the recording: the feature sections, `HEADER_*` of
+//! `tools/perf/util/header.h`.
+//!
+//! A section is decoded when it is asked for; one that does not hold what its name says is as good as absent.
+
+use super::section::{list, string};
+use super::topology::{
+    CacheLevel, CpuTopology, MemoryTopology, NumaNode, cache_level, cpu_topology, memory_topology, numa_node,
+};
+use crate::ids::{BuildId, Nanos, Pid};
+use crate::perf::fields::Fields;
+use crate::perf::{Attr, ByteOrder, Bytes, Misc};
+
+/// A feature: the number of its bit in the file's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Feature(pub u32);
+
+#[expect(missing_docs, reason = "the names are perf's; `Features` says what is in them")]
+impl Feature {
+    pub const TRACING_DATA: Self = Self(1);
+    pub const BUILD_ID: Self = Self(2);
+    pub const HOSTNAME: Self = Self(3);
+    pub const OSRELEASE: Self = Self(4);
+    pub const VERSION: Self = Self(5);
+    pub const ARCH: Self = Self(6);
+    pub const NRCPUS: Self = Self(7);
+    pub const CPUDESC: Self = Self(8);
+    pub const CPUID: Self = Self(9);
+    pub const TOTAL_MEM: Self = Self(10);
+    pub const CMDLINE: Self = Self(11);
+    pub const EVENT_DESC: Self = Self(12);
+    pub const CPU_TOPOLOGY: Self = Self(13);
+    pub const NUMA_TOPOLOGY: Self = Self(14);
+    pub const BRANCH_STACK: Self = Self(15);
+    pub const PMU_MAPPINGS: Self = Self(16);
+    pub const GROUP_DESC: Self = Self(17);
+    pub const AUXTRACE: Self = Self(18);
+    pub const STAT: Self = Self(19);
+    pub const CACHE: Self = Self(20);
+    pub const SAMPLE_TIME: Self = Self(21);
+    pub const MEM_TOPOLOGY: Self = Self(22);
+    pub const CLOCKID: Self = Self(23);
+    pub const DIR_FORMAT: Self = Self(24);
+    pub const BPF_PROG_INFO: Self = Self(25);
+    pub const BPF_BTF: Self = Self(26);
+    pub const COMPRESSED: Self = Self(27);
+    pub const CPU_PMU_CAPS: Self = Self(28);
+    pub const CLOCK_DATA: Self = Self(29);
+    pub const HYBRID_TOPOLOGY: Self = Self(30);
+    pub const PMU_CAPS: Self = Self(31);
+}
+
+/// An event as the file describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventDescription {
+    /// Its attributes.
+    pub attr: Attr,
+    /// What `perf` calls it.
+    pub name: String,
+    /// Its ids.
+    pub ids: Vec<u64>,
+}
+
+/// The build id of a file that was in use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuildIdOfFile {
+    /// Its [`Misc::cpu_mode`] says where it is used.
+    pub misc: Misc,
+    /// The guest's process; `u32::MAX` for the host.
+    pub pid: Pid,
+    /// The build id; `None` if it is empty.
+    pub build_id: Option<BuildId>,
+    /// The file, or a name such as `[kernel.kallsyms]`.
+    pub path: String,
+}
+
+/// A group of events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupDescription {
+    /// Its name; may be empty.
+    pub name: String,
+    /// The place of its leader among the events.
+    pub leader: u32,
+    /// How many events it has.
+    pub members: u32,
+}
+
+/// Between which times the samples are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SampleTimes {
+    /// The first one's.
+    pub first: Nanos,
+    /// The last one's.
+    pub last: Nanos,
+}
+
+/// One moment on two clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockData {
+    /// The clock of the samples, `CLOCK_*`.
+    pub clockid: u32,
+    /// Nanoseconds since 1970.
+    pub wall_clock: u64,
+    /// What the samples' clock showed then.
+    pub clock: Nanos,
+}
+
+/// How records are packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compression {
+    /// Version of the section.
+    pub version: u32,
+    /// 1 is zstd.
+    pub kind: u32,
+    /// The strength.
+    pub level: u32,
+    /// How many times smaller it became.
+    pub ratio: u32,
+    /// Bytes of the ring.
+    pub ring_size: u32,
+}
+
+/// What a PMU can do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PmuCaps {
+    /// The PMU.
+    pub name: String,
+    /// Names and values.
+    pub capabilities: Vec<(String, String)>,
+}
+
+/// The feature sections.
+#[derive(Clone, Debug)]
+pub struct Features {
+    order: ByteOrder,
+    sections: Vec<(Feature, Vec<u8>)>,
+}
+
+impl Features {
+    pub(super) fn new(order: ByteOrder) -> Self {
+        Self { order, sections: Vec::new() }
+    }
+
+    /// One that comes again replaces the one before.
+    pub(super) fn add(&mut self, feature: Feature, bytes: Vec<u8>) {
+        self.sections.retain(|(known, _)| *known != feature);
+        self.sections.push((feature, bytes));
+    }
+
+    /// All sections as they are, also those that are not known here.
+    pub fn sections(&self) -> impl Iterator<Item = (Feature, &[u8])> {
+        self.sections.iter().map(|(feature, bytes)| (*feature, bytes.as_slice()))
+    }
+
+    /// A section as it is.
+    pub fn section(&self, feature: Feature) -> Option<&[u8]> {
+        self.sections().find(|(known, _)| *known == feature).map(|(_, bytes)| bytes)
+    }
+
+    fn decode<T>(&self, feature: Feature, read: impl FnOnce(&mut Fields<'_>) -> Option<T>) -> Option<T> {
+        read(&mut Fields::new(Bytes::from(self.section(feature)?), self.order))
+    }
+
+    /// The section that is only text: [`Feature::HOSTNAME`], [`Feature::OSRELEASE`], [`Feature::VERSION`] (of `perf`),
+    /// [`Feature::ARCH`], [`Feature::CPUDESC`] or [`Feature::CPUID`].
+    pub fn text(&self, feature: Feature) -> Option<String> {
+        self.decode(feature, string)
+    }
+
+    /// How many CPUs could be there, and how many were online.
+    pub fn cpus(&self) -> Option<(u32, u32)> {
+        self.decode(Feature::NRCPUS, |fields| Some((fields.u32()?, fields.u32()?)))
+    }
+
+    /// Kilobytes of memory.
+    pub fn total_memory(&self) -> Option<u64> {
+        self.decode(Feature::TOTAL_MEM, number)
+    }
+
+    /// The command line of `perf record`.
+    pub fn command_line(&self) -> Option<Vec<String>> {
+        self.decode(Feature::CMDLINE, |fields| {
+            let count = fields.u32()?;
+            list(fields, u64::from(count), string)
+        })
+    }
+
+    /// The events with their names.
+    pub fn events(&self) -> Option<Vec<EventDescription>> {
+        self.decode(Feature::EVENT_DESC, |fields| {
+            let (count, attr_size) = (fields.u32()?, fields.u32()?);
+            list(fields, u64::from(count), |fields| {
+                let attr = Attr::parse(fields.bytes_of(u64::from(attr_size))?, fields.order).ok()?;
+                let ids = fields.u32()?;
+                let name = string(fields)?;
+                let ids = fields.words(u64::from(ids))?.iter().collect();
+                Some(EventDescription { attr, name, ids })
+            })
+        })
+    }
+
+    /// Build ids of the files in which samples are.
+    pub fn build_ids(&self) -> Option<Vec<BuildIdOfFile>> {
+        let mut fields = Fields::new(Bytes::from(self.section(Feature::BUILD_ID)?), self.order);
+        Some(std::iter::from_fn(|| build_id_of_file(&mut fields)).collect())
+    }
+
+    /// The PMUs by the numbers in [`Attr::kind`].
+    pub fn pmus(&self) -> Option<Vec<(u32, String)>> {
+        self.decode(Feature::PMU_MAPPINGS, |fields| {
+            let count = fields.u32()?;
+            list(fields, u64::from(count), |fields| Some((fields.u32()?, string(fields)?)))
+        })
+    }
+
+    /// The groups of events.
+    pub fn groups(&self) -> Option<Vec<GroupDescription>> {
+        self.decode(Feature::GROUP_DESC, |fields| {
+            let count = fields.u32()?;
+            list(fields, u64::from(count), |fields| {
+                Some(GroupDescription {
+                    name: string(fields)?,
+                    leader: fields.u32()?,
+                    members: fields.u32()?,
+                })
+            })
+        })
+    }
+
+    /// Cores and threads.
+    pub fn cpu_topology(&self) -> Option<CpuTopology> {
+        let (cpus, _) = self.cpus()?;
+        self.decode(Feature::CPU_TOPOLOGY, |fields| cpu_topology(fields, cpus))
+    }
+
+    /// Nodes of memory and their CPUs.
+    pub fn numa_nodes(&self) -> Option<Vec<NumaNode>> {
+        self.decode(Feature::NUMA_TOPOLOGY, |fields| {
+            let count = fields.u32()?;
+            list(fields, u64::from(count), numa_node)
+        })
+    }
+
+    /// The caches.
+    pub fn caches(&self) -> Option<Vec<CacheLevel>> {
+        self.decode(Feature::CACHE, |fields| {
+            let (_version, count) = (fields.u32()?, fields.u32()?);
+            list(fields, u64::from(count), cache_level)
+        })
+    }
+
+    /// Which blocks of memory belong to which node.
+    pub fn memory_topology(&self) -> Option<MemoryTopology> {
+        self.decode(Feature::MEM_TOPOLOGY, memory_topology)
+    }
+
+    /// Between which times the samples are.
+    pub fn sample_times(&self) -> Option<SampleTimes> {
+        self.decode(Feature::SAMPLE_TIME, |fields| {
+            Some(SampleTimes { first: fields.nanos()?, last: fields.nanos()? })
+        })
+    }
+
+    /// Nanoseconds of a tick of the samples' clock.
+    pub fn clock_resolution(&self) -> Option<Nanos> {
+        self.decode(Feature::CLOCKID, number).map(Nanos)
+    }
+
+    /// One moment on the samples' clock and on the wall's.
+    pub fn clock_data(&self) -> Option<ClockData> {
+        self.decode(Feature::CLOCK_DATA, |fields| {
+            let _version = fields.u32()?;
+            Some(ClockData { clockid: fields.u32()?, wall_clock: fields.u64()?, clock: fields.nanos()? })
+        })
+    }
+
+    /// How records are packed.
+    pub fn compression(&self) -> Option<Compression> {
+        self.decode(Feature::COMPRESSED, |fields| {
+            Some(Compression {
+                version: fields.u32()?,
+                kind: fields.u32()?,
+                level: fields.u32()?,
+                ratio: fields.u32()?,
+                ring_size: fields.u32()?,
+            })
+        })
+    }
+
+    /// What the PMUs can do; the one of the CPUs may be in a section of its own.
+    pub fn pmu_caps(&self) -> Vec<PmuCaps> {
+        let of_cpu = self.decode(Feature::CPU_PMU_CAPS, |fields| {
+            Some(vec![PmuCaps { name: "cpu".into(), capabilities: capabilities(fields)? }])
+        });
+        let of_others = self.decode(Feature::PMU_CAPS, |fields| {
+            let count = fields.u32()?;
+            list(fields, u64::from(count), |fields| {
+                let capabilities = capabilities(fields)?;
+                Some(PmuCaps { name: string(fields)?, capabilities })
+            })
+        });
+        [of_cpu, of_others].into_iter().flatten().flatten().collect()
+    }
+
+    /// The PMUs of a machine with several kinds of CPUs, each with its CPUs as a list such as `0-7`.
+    pub fn hybrid_topology(&self) -> Option<Vec<(String, String)>> {
+        self.decode(Feature::HYBRID_TOPOLOGY, |fields| {
+            let count = fields.u32()?;
+            list(fields, u64::from(count), |fields| Some((string(fields)?, string(fields)?)))
+        })
+    }
+}
+
+fn number(fields: &mut Fields<'_>) -> Option<u64> {
+    fields.u64()
+}
+
+fn capabilities(fields: &mut Fields<'_>) -> Option<Vec<(String, String)>> {
+    let count = fields.u32()?;
+    list(fields, u64::from(count), |fields| Some((string(fields)?, string(fields)?)))
+}
+
+/// `struct perf_record_header_build_id`
+fn build_id_of_file(fields: &mut Fields<'_>) -> Option<BuildIdOfFile> {
+    /// `PERF_RECORD_MISC_BUILD_ID_SIZE`: the length is given. Before, it was always 20.
+    const HAS_SIZE: Misc = Misc(1 << 15);
+    /// Header, pid and build id.
+    const BEFORE_PATH: usize = 36;
+    let (_kind, misc, size) = (fields.u32()?, Misc(fields.u16()?), usize::from(fields.u16()?));
+    let pid = fields.pid()?;
+    let bytes: [u8; BuildId::MAX] = fields.array()?;
+    let [len, _, _, _] = fields.array()?;
+    let len = if misc.contains(HAS_SIZE) { usize::from(len) } else { BuildId::MAX };
+    let path = fields.bytes(size.checked_sub(BEFORE_PATH)?)?.until_nul();
+    Some(BuildIdOfFile {
+        misc,
+        pid,
+        build_id: BuildId::new(bytes.get(..len).unwrap_or(&bytes)),
+        path: String::from_utf8_lossy(&path.to_cow()).into_owned(),
+    })
+}

@@ -1,0 +1,26 @@
+//! `perf.data`: the files that `perf record` writes, and the stream of `perf record -o -`.
+//!
+//! [`FileReader`] reads either from an [`std::io::Read`]: the events with their attributes ([`FileEvent`]), what is known
+//! of the machine ([`Features`]), and then record by record ([`FileRecord`]), each with the event that it is from.
+//! [`Ordered`] puts the records in the order of their times.
+//!
+//! Source: `tools/perf/Documentation/perf.data-file-format.txt` and `tools/perf/util/header.c` of Linux.
+
+mod error;
+mod events;
+mod features;
+mod ordered;
+mod reader;
+mod section;
+mod topology;
+mod unpack;
+
+pub use error::FileError;
+pub use events::FileEvent;
+pub use features::{
+    BuildIdOfFile, ClockData, Compression, EventDescription, Feature, Features, GroupDescription, PmuCaps,
+    SampleTimes,
+};
+pub use ordered::Ordered;
+pub use reader::{FileReader, FileRecord};
+pub use topology::{CacheLevel, CpuTopology, MemoryNode, MemoryTopology, NumaNode};

@@ -1,0 +1,459 @@
+//! Record by record through a `perf.data`.
+
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+
+use super::events::Events;
+use super::section::{Section, exactly};
+use super::unpack::Unpacker;
+use super::{Feature, Features, FileError, FileEvent};
+use crate::perf::fields::Fields;
+use crate::perf::{
+    ByteOrder, Bytes, Misc, OwnedRecord, ParseConfig, ParseError, Parsed, RawRecord, RecordKind,
+};
+
+/// A record of a file.
+#[derive(Clone, Copy, Debug)]
+pub struct FileRecord<'a> {
+    /// The record.
+    pub raw: RawRecord<'a>,
+    /// The event that it is from: an index into [`FileReader::events`]. None for the records that `perf` itself
+    /// makes, such as [`RecordKind::FINISHED_ROUND`].
+    pub event: Option<usize>,
+    /// What follows the record outside of it: data of the AUX area after [`RecordKind::AUXTRACE`], formats of
+    /// tracepoints after [`RecordKind::HEADER_TRACING_DATA`]. Else nothing.
+    pub payload: &'a [u8],
+    /// How its event's records are laid out.
+    pub config: ParseConfig,
+}
+
+impl<'a> FileRecord<'a> {
+    /// Reads the record's fields.
+    ///
+    /// # Errors
+    /// When the record is too short for them.
+    pub fn parse(&self) -> Result<Parsed<'a>, ParseError> {
+        self.raw.parse(&self.config)
+    }
+}
+
+/// A record with what follows it, and its event.
+#[derive(Debug)]
+pub(super) struct OwnedFileRecord {
+    pub(super) record: OwnedRecord,
+    pub(super) payload: Vec<u8>,
+    pub(super) event: Option<usize>,
+}
+
+/// Reads a `perf.data`.
+pub struct FileReader<R> {
+    reader: R,
+    order: ByteOrder,
+    /// Bytes of records that are left; `None` in a stream, which ends when it ends.
+    left: Option<u64>,
+    events: Events,
+    features: Features,
+    packed: Packed,
+    /// Why the file can't be read on, until what was unpacked before has been given out.
+    failure: Option<FileError>,
+    /// The record that was given out last, if it did not come packed.
+    current: OwnedFileRecord,
+}
+
+/// The packed records.
+struct Packed {
+    unpacker: Unpacker,
+    /// Unpacked bytes, of which `used` have been given out.
+    bytes: Vec<u8>,
+    used: usize,
+    /// Bytes given out before those.
+    given_out: u64,
+    /// Records that were not packed, and how many unpacked bytes there were before each.
+    between: VecDeque<(u64, OwnedFileRecord)>,
+    is_finished: bool,
+}
+
+/// Where the next record is.
+enum Next {
+    /// It lies unpacked, with so many bytes.
+    Unpacked(usize),
+    /// It is the current one.
+    Current,
+    /// There is none.
+    None,
+}
+
+const MAGIC: [u8; 8] = *b"PERFILE2";
+
+/// Bytes of the header of a stream.
+const STREAM_HEADER: u64 = 16;
+
+impl<R: Read + Seek> FileReader<R> {
+    /// Reads what is before the records of a file, or of a file with a stream in it.
+    ///
+    /// # Errors
+    /// When it can't be read or is no `perf.data`.
+    pub fn open(mut reader: R) -> Result<Self, FileError> {
+        let (order, size) = start(&mut reader)?;
+        if size == STREAM_HEADER {
+            return Ok(Self::new(reader, order, None));
+        }
+        let header = exactly("header", size.saturating_sub(STREAM_HEADER).min(4096), &mut reader)?;
+        let cut_off = || FileError::CutOff { part: "header", size: 104, len: size };
+        let mut fields = Fields::new(Bytes::from(&header), order);
+        let mut parts = || {
+            let entry_size = fields.u64()?;
+            let attrs = Section::read(&mut fields)?;
+            let data = Section::read(&mut fields)?;
+            let _event_types = Section::read(&mut fields)?;
+            Some((entry_size, attrs, data, fields.words(4)?))
+        };
+        let (entry_size, attrs, data, flags) = parts().ok_or_else(cut_off)?;
+        let mut file = Self::new(reader, order, Some(data.size));
+        file.read_events(entry_size, attrs)?;
+        file.read_features(Section { offset: data.offset.saturating_add(data.size), size: 0 }, flags.iter())?;
+        file.name_events();
+        file.reader.seek(SeekFrom::Start(data.offset))?;
+        Ok(file)
+    }
+
+    fn read_events(&mut self, entry_size: u64, attrs: Section) -> Result<(), FileError> {
+        let bytes = attrs.bytes("list of events", &mut self.reader)?;
+        let entry_size = usize::try_from(entry_size).unwrap_or(usize::MAX).max(1);
+        for entry in bytes.chunks_exact(entry_size) {
+            let (attr, ids) = Events::entry(entry, self.order)?;
+            let ids = ids.bytes("ids of an event", &mut self.reader)?;
+            let ids = crate::perf::Words::new(Bytes::from(&ids), self.order).iter().collect();
+            self.events.add(attr, ids, self.order);
+        }
+        Ok(())
+    }
+
+    /// Behind the records is a list of sections, one for each bit that is set. A machine whose `long` has 32 bits
+    /// has its words in the other order when it is big-endian; such files are not written any more.
+    fn read_features(&mut self, list: Section, flags: impl Iterator<Item = u64>) -> Result<(), FileError> {
+        let bits = flags.enumerate().flat_map(|(word, flags)| {
+            (0..64).filter(move |bit| flags >> bit & 1 != 0).map(move |bit| word as u32 * 64 + bit)
+        });
+        let features: Vec<Feature> = bits.map(Feature).collect();
+        let size = features.len() as u64 * Section::SIZE;
+        let sections = match (Section { size, ..list }).bytes("list of features", &mut self.reader) {
+            // A recording that was killed has no features yet.
+            Err(FileError::CutOff { len: 0, .. }) => return Ok(()),
+            sections => sections?,
+        };
+        let mut fields = Fields::new(Bytes::from(&sections), self.order);
+        for feature in features {
+            let Some(section) = Section::read(&mut fields) else { break };
+            let bytes = section.bytes("features", &mut self.reader)?;
+            self.features.add(feature, bytes);
+        }
+        Ok(())
+    }
+}
+
+/// Byte order and size of the header.
+fn start(reader: &mut impl Read) -> Result<(ByteOrder, u64), FileError> {
+    let bytes = exactly("header", STREAM_HEADER, reader)?;
+    let (magic, size) = bytes.split_first_chunk().ok_or(FileError::Magic([0; 8]))?;
+    let reversed = std::array::from_fn(|index| magic[7 - index]);
+    let order = match (*magic, reversed) {
+        (MAGIC, _) => ByteOrder::Little,
+        (_, MAGIC) => ByteOrder::Big,
+        _ if magic == b"PERFFILE" => return Err(FileError::FirstVersion),
+        _ => return Err(FileError::Magic(*magic)),
+    };
+    let size = Fields::new(Bytes::from(size), order).u64().ok_or(FileError::Magic(*magic))?;
+    Ok((order, size))
+}
+
+impl<R: Read> FileReader<R> {
+    /// Reads the start of a stream as `perf record -o -` writes it. Its events and features come as records among the
+    /// others.
+    ///
+    /// # Errors
+    /// When it can't be read or is no such stream.
+    pub fn stream(mut reader: R) -> Result<Self, FileError> {
+        let (order, size) = start(&mut reader)?;
+        if size == STREAM_HEADER {
+            Ok(Self::new(reader, order, None))
+        } else {
+            Err(FileError::NotAStream(size))
+        }
+    }
+
+    fn new(reader: R, order: ByteOrder, left: Option<u64>) -> Self {
+        let packed = Packed {
+            unpacker: Unpacker::new(),
+            bytes: Vec::new(),
+            used: 0,
+            given_out: 0,
+            between: VecDeque::new(),
+            is_finished: false,
+        };
+        let nothing = OwnedRecord { kind: RecordKind(0), misc: Misc(0), body: Vec::new() };
+        let current = OwnedFileRecord { record: nothing, payload: Vec::new(), event: None };
+        let features = Features::new(order);
+        Self { reader, order, left, events: Events::default(), features, packed, failure: None, current }
+    }
+
+    /// The byte order of the machine that wrote it.
+    pub fn byte_order(&self) -> ByteOrder {
+        self.order
+    }
+
+    /// The events, as far as they have been read: of a stream, those before the last record.
+    pub fn events(&self) -> &[FileEvent] {
+        &self.events.all
+    }
+
+    /// What is known of the machine and of the recording, as far as it has been read.
+    pub fn features(&self) -> &Features {
+        &self.features
+    }
+
+    /// The next record in the order of the file; `None` at its end. Packed records come unpacked, and the records
+    /// that contain them don't come at all.
+    ///
+    /// # Errors
+    /// When the file can't be read on.
+    pub fn next_record(&mut self) -> Result<Option<FileRecord<'_>>, FileError> {
+        match self.find_next()? {
+            Next::None => Ok(None),
+            Next::Unpacked(size) => {
+                let from = self.packed.used;
+                self.packed.used += size;
+                let bytes = self.packed.bytes.get(from..from + size).unwrap_or_default();
+                let Some(Ok(raw)) = crate::perf::records(bytes, self.order).next() else { return Ok(None) };
+                Ok(Some(self.with_event(raw, self.events.of(&raw), &[])))
+            }
+            Next::Current => {
+                let current = &self.current;
+                Ok(Some(self.with_event(current.record.as_raw(), current.event, &current.payload)))
+            }
+        }
+    }
+
+    pub(super) fn with_event<'a>(
+        &'a self,
+        raw: RawRecord<'a>,
+        event: Option<usize>,
+        payload: &'a [u8],
+    ) -> FileRecord<'a> {
+        let config = event.and_then(|event| self.events.all.get(event)).map(|event| event.config);
+        let config = config.unwrap_or(ParseConfig { byte_order: self.order, ..ParseConfig::default() });
+        FileRecord { raw, event, payload, config }
+    }
+
+    fn find_next(&mut self) -> Result<Next, FileError> {
+        loop {
+            let unpacked = self.packed.whole_record(self.order)?;
+            let position = self.packed.position();
+            let before = self.packed.between.front().map(|(before, _)| *before);
+            match (unpacked, before) {
+                (Some(size), Some(before)) if position + size as u64 > before => {
+                    return Ok(self.take_between());
+                }
+                (Some(size), _) => return Ok(Next::Unpacked(size)),
+                (None, Some(before)) if self.packed.bytes_end() >= before => return Ok(self.take_between()),
+                (None, _) => {}
+            }
+            if self.packed.step()? {
+                continue;
+            }
+            match if self.failure.is_some() { Ok(false) } else { self.read_record() } {
+                Ok(true) => {}
+                Ok(false) if self.packed.is_finished => return self.end(),
+                Ok(false) => {
+                    self.packed.finish()?;
+                    continue;
+                }
+                // What was read before comes before it.
+                Err(error) => {
+                    self.failure = Some(error);
+                    continue;
+                }
+            }
+            if self.packed_piece() {
+                continue;
+            }
+            self.note()?;
+            let current = &mut self.current;
+            current.event = self.events.of(&current.record.as_raw());
+            if self.packed.is_behind() {
+                self.packed.put_between(current);
+            } else {
+                return Ok(Next::Current);
+            }
+        }
+    }
+
+    /// After the last record.
+    fn end(&mut self) -> Result<Next, FileError> {
+        self.left = Some(0);
+        match (self.failure.take(), self.packed.take_left_over()) {
+            (Some(error), _) => Err(error),
+            (None, 0) => Ok(Next::None),
+            (None, len) => Err(FileError::CutOff { part: "packed records", size: len + 1, len }),
+        }
+    }
+
+    fn take_between(&mut self) -> Next {
+        if let Some((_, record)) = self.packed.between.pop_front() {
+            self.current = record;
+        }
+        Next::Current
+    }
+
+    /// Reads the next record of the file to be the current one; `false` at the end.
+    fn read_record(&mut self) -> Result<bool, FileError> {
+        const HEADER: u64 = 8;
+        if self.left == Some(0) {
+            return Ok(false);
+        }
+        let mut header = Vec::new();
+        match self.reader.by_ref().take(HEADER).read_to_end(&mut header) {
+            // A stream ends where it likes.
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {}
+            other => {
+                other?;
+            }
+        }
+        let cut_off = |size: u64, len: u64| FileError::CutOff { part: "records", size, len };
+        match (header.len() as u64, self.left) {
+            (0, None) => return Ok(false),
+            (HEADER, _) => {}
+            (len, left) => return Err(cut_off(left.unwrap_or(HEADER), len)),
+        }
+        let mut fields = Fields::new(Bytes::from(&header), self.order);
+        let mut numbers = || Some((fields.u32()?, fields.u16()?, fields.u16()?));
+        let (kind, misc, size) = numbers().ok_or(cut_off(HEADER, 0))?;
+        let body = u64::from(size).checked_sub(HEADER).ok_or(FileError::RecordSize { kind, size })?;
+        self.current.record = OwnedRecord { kind: RecordKind(kind), misc: Misc(misc), body: Vec::new() };
+        let body_read = &mut self.current.record.body;
+        self.reader.by_ref().take(body).read_to_end(body_read)?;
+        let len = body_read.len() as u64;
+        if len < body {
+            return Err(cut_off(body, len));
+        }
+        let payload = payload_size(&self.current.record, self.order);
+        self.current.payload = exactly("data behind a record", payload, &mut self.reader)?;
+        if let Some(left) = &mut self.left {
+            let all = HEADER + body + payload;
+            *left = left.checked_sub(all).ok_or(cut_off(all, *left))?;
+        }
+        Ok(true)
+    }
+
+    /// Whether the current record was a piece of packed records.
+    fn packed_piece(&mut self) -> bool {
+        let body = &self.current.record.body;
+        match self.current.record.kind {
+            RecordKind::COMPRESSED => self.packed.unpacker.push(body),
+            RecordKind::COMPRESSED2 => {
+                let mut fields = Fields::new(Bytes::from(body), self.order);
+                let piece = fields.u64().and_then(|size| body.get(8..)?.get(..usize::try_from(size).ok()?));
+                self.packed.unpacker.push(piece.unwrap_or_default());
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Takes what the current record says about the file itself.
+    fn note(&mut self) -> Result<(), FileError> {
+        let body = Bytes::from(&self.current.record.body);
+        match self.current.record.kind {
+            RecordKind::HEADER_ATTR => self.events.add_record(body, self.order)?,
+            RecordKind::HEADER_FEATURE => {
+                let mut fields = Fields::new(body, self.order);
+                if let Some(feature) = fields.u64() {
+                    let bytes = fields.remaining().to_cow().into_owned();
+                    self.features.add(Feature(feature as u32), bytes);
+                    self.name_events();
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn name_events(&mut self) {
+        let descriptions = self.features.events().unwrap_or_default();
+        for (place, event) in descriptions.iter().enumerate() {
+            self.events.set_name(place, &event.ids, &event.name);
+        }
+    }
+}
+
+/// Bytes that follow a record outside of it.
+fn payload_size(record: &OwnedRecord, order: ByteOrder) -> u64 {
+    let mut fields = Fields::new(Bytes::from(&record.body), order);
+    match record.kind {
+        RecordKind::AUXTRACE => fields.u64().unwrap_or(0),
+        // Filled up to a multiple of 8.
+        RecordKind::HEADER_TRACING_DATA => fields.u32().map_or(0, |size| u64::from(size).next_multiple_of(8)),
+        _ => 0,
+    }
+}
+
+impl Packed {
+    /// Bytes of the record that comes next, if it is whole.
+    fn whole_record(&mut self, order: ByteOrder) -> Result<Option<usize>, FileError> {
+        let bytes = self.bytes.get(self.used..).unwrap_or_default();
+        let mut fields = Fields::new(Bytes::from(bytes), order);
+        let mut header = || Some((fields.u32()?, fields.u16()?, fields.u16()?));
+        let Some((kind, _, size)) = header() else { return Ok(None) };
+        if size < 8 {
+            return Err(FileError::RecordSize { kind, size });
+        }
+        Ok(Some(usize::from(size)).filter(|size| *size <= bytes.len()))
+    }
+
+    /// How many unpacked bytes have been given out.
+    fn position(&self) -> u64 {
+        self.given_out + self.used as u64
+    }
+
+    /// How many have been unpacked and can be given out.
+    fn bytes_end(&self) -> u64 {
+        self.given_out + self.bytes.len() as u64
+    }
+
+    /// Whether there are records that come before one that is read now.
+    fn is_behind(&self) -> bool {
+        self.unpacker.produced() > self.bytes_end() || !self.between.is_empty()
+    }
+
+    fn put_between(&mut self, current: &mut OwnedFileRecord) {
+        let empty = OwnedRecord { kind: RecordKind(0), misc: Misc(0), body: Vec::new() };
+        let empty = OwnedFileRecord { record: empty, payload: Vec::new(), event: None };
+        let record = std::mem::replace(current, empty);
+        self.between.push_back((self.unpacker.produced(), record));
+    }
+
+    fn step(&mut self) -> Result<bool, FileError> {
+        self.forget_given_out();
+        self.unpacker.step(&mut self.bytes)
+    }
+
+    fn finish(&mut self) -> Result<(), FileError> {
+        self.forget_given_out();
+        self.is_finished = true;
+        self.unpacker.finish(&mut self.bytes)
+    }
+
+    fn forget_given_out(&mut self) {
+        self.given_out += self.used as u64;
+        self.bytes.drain(..self.used);
+        self.used = 0;
+    }
+
+    /// Bytes of a record that is not whole.
+    fn take_left_over(&mut self) -> u64 {
+        self.forget_given_out();
+        let len = self.bytes.len() as u64;
+        self.bytes.clear();
+        len
+    }
+}

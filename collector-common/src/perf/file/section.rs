@@ -1,0 +1,55 @@
+//! Reads parts of a file that say where they are, never more than there is.
+
+use std::io::{Read, Seek, SeekFrom};
+
+use super::FileError;
+use crate::perf::fields::Fields;
+
+/// Where a part of the file is: `struct perf_file_section`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Section {
+    pub(super) offset: u64,
+    pub(super) size: u64,
+}
+
+impl Section {
+    /// Bytes in the file.
+    pub(super) const SIZE: u64 = 16;
+
+    pub(super) fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        Some(Self { offset: fields.u64()?, size: fields.u64()? })
+    }
+
+    pub(super) fn bytes(
+        self,
+        part: &'static str,
+        reader: &mut (impl Read + Seek),
+    ) -> Result<Vec<u8>, FileError> {
+        reader.seek(SeekFrom::Start(self.offset))?;
+        exactly(part, self.size, reader)
+    }
+}
+
+/// `size` bytes. Memory is taken for what there is, whatever `size` says.
+pub(super) fn exactly(part: &'static str, size: u64, reader: &mut impl Read) -> Result<Vec<u8>, FileError> {
+    let mut bytes = Vec::new();
+    reader.take(size).read_to_end(&mut bytes)?;
+    let len = bytes.len() as u64;
+    if len == size { Ok(bytes) } else { Err(FileError::CutOff { part, size, len }) }
+}
+
+/// Text with its length before it, filled up with NULs: `struct perf_header_string`.
+pub(super) fn string(fields: &mut Fields<'_>) -> Option<String> {
+    let len = fields.u32()?;
+    let text = fields.bytes_of(u64::from(len))?.until_nul();
+    Some(String::from_utf8_lossy(&text.to_cow()).into_owned())
+}
+
+/// As many things as are said to follow, until there is no more; each takes bytes, so there can't be more than those.
+pub(super) fn list<'a, T>(
+    fields: &mut Fields<'a>,
+    count: u64,
+    mut read: impl FnMut(&mut Fields<'a>) -> Option<T>,
+) -> Option<Vec<T>> {
+    (0..count).map(|_| read(fields)).collect()
+}

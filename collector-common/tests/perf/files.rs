@@ -1,0 +1,150 @@
+//! Files of `perf record` that others wrote.
+
+use std::io::Cursor;
+use std::path::Path;
+
+use collector_common::perf::file::{Feature, FileError, FileReader};
+use collector_common::perf::{OwnedRecord, RecordKind};
+
+/// A recording that lies beside the checkout, if it is there.
+fn shared(name: &str) -> Option<Vec<u8>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/perf").join(name);
+    let bytes = std::fs::read(&path).ok();
+    if bytes.is_none() {
+        eprintln!("SKIPPED {name}: there is no {}", path.display());
+    }
+    bytes
+}
+
+fn open(bytes: &[u8]) -> FileReader<Cursor<&[u8]>> {
+    FileReader::open(Cursor::new(bytes)).unwrap()
+}
+
+/// All records, in the order of the file, and the error at its end.
+fn all(mut file: FileReader<Cursor<&[u8]>>) -> (Vec<OwnedRecord>, Option<FileError>) {
+    let mut records = Vec::new();
+    loop {
+        match file.next_record() {
+            Ok(Some(record)) => {
+                record.parse().unwrap();
+                records.push(record.raw.into());
+            }
+            Ok(None) => return (records, None),
+            Err(error) => {
+                assert!(matches!(file.next_record(), Ok(None)), "after an error a file is at its end");
+                return (records, Some(error));
+            }
+        }
+    }
+}
+
+fn count(records: &[OwnedRecord], kind: RecordKind) -> usize {
+    records.iter().filter(|record| record.kind == kind).count()
+}
+
+/// Recordings of `sleep`, two of them packed.
+#[test]
+fn packed_and_plain_files_and_streams() {
+    for name in ["sleep.data", "sleep.compressed.data", "sleep.compressed2.pipe.data"] {
+        let Some(bytes) = shared(name) else { continue };
+        let (records, error) = all(open(&bytes));
+        let of_kind = |kind| count(&records, kind);
+        assert!(of_kind(RecordKind::SAMPLE) > 5, "{name}");
+        assert_eq!(of_kind(RecordKind::EXIT), 1, "{name}");
+        assert_eq!(of_kind(RecordKind::COMPRESSED) + of_kind(RecordKind::COMPRESSED2), 0, "{name}");
+        // It was not packed, and comes behind what was, which the decoder keeps back.
+        assert_eq!(records.last().unwrap().kind, RecordKind::FINISHED_ROUND, "{name}");
+        // What `perf record` said to its user is at the end of one of them.
+        let has_text_behind = name.contains("pipe");
+        assert_eq!(matches!(error, Some(FileError::CutOff { .. })), has_text_behind, "{name}: {error:?}");
+    }
+}
+
+/// A file can't be read as a stream, but a stream can be.
+#[test]
+fn streams_are_told_from_files() {
+    let kept = include_bytes!("data/packed.data").as_slice();
+    assert!(matches!(FileReader::stream(kept), Err(FileError::NotAStream(104))));
+    assert!(matches!(FileReader::stream(&b"PERFFILE0123456789"[..]), Err(FileError::FirstVersion)));
+    assert!(matches!(FileReader::stream(&b"ELF0123456789012345"[..]), Err(FileError::Magic(_))));
+    let Some(bytes) = shared("sleep.compressed2.pipe.data") else { return };
+    let mut stream = FileReader::stream(bytes.as_slice()).unwrap();
+    let mut count_of_stream = 0;
+    while let Ok(Some(_)) = stream.next_record() {
+        count_of_stream += 1;
+    }
+    assert_eq!(count_of_stream, all(open(&bytes)).0.len());
+    assert_eq!(stream.events()[0].ids.len(), 16);
+}
+
+/// A recording that ends anywhere, as one does that was killed: no panic, an error, and then the end.
+#[test]
+fn files_that_are_cut_off() {
+    let kept = include_bytes!("data/packed.data").as_slice();
+    let (whole, error) = all(open(kept));
+    assert!(error.is_none(), "{error:?}");
+    for len in (0..kept.len()).step_by(41) {
+        let Ok(file) = FileReader::open(Cursor::new(&kept[..len])) else { continue };
+        let (records, _) = all(file);
+        assert!(records.len() <= whole.len() && records[..] == whole[..records.len()], "{len}");
+    }
+    let data_end = 0x200;
+    for (at, byte) in (data_end..kept.len()).zip((1..=255_u8).cycle()).step_by(7) {
+        let mut spoilt = kept.to_vec();
+        spoilt[at] ^= byte;
+        let Ok(mut file) = FileReader::open(Cursor::new(spoilt.as_slice())) else { continue };
+        while let Ok(Some(record)) = file.next_record() {
+            let _ = record.parse();
+        }
+        let _ = format!("{:?} {:?}", file.features().events(), file.features().cpu_topology());
+    }
+}
+
+/// What `perf report --header-only` of Linux 6.1 prints of this recording.
+#[test]
+fn features_of_a_recording() {
+    let Some(bytes) = shared("sleep.compressed2.pipe.data") else { return };
+    let mut file = open(&bytes);
+    while let Ok(Some(_)) = file.next_record() {}
+    let features = file.features();
+    let texts = [
+        (Feature::HOSTNAME, "arthur-des"),
+        (Feature::OSRELEASE, "5.15.193-1-MANJARO"),
+        (Feature::VERSION, "6.16-1"),
+        (Feature::ARCH, "x86_64"),
+        (Feature::CPUDESC, "Intel(R) Core(TM) i7-10700K CPU @ 3.80GHz"),
+        (Feature::CPUID, "GenuineIntel,6,165,5"),
+    ];
+    for (feature, text) in texts {
+        assert_eq!(features.text(feature).as_deref(), Some(text));
+    }
+    assert_eq!(features.cpus(), Some((16, 16)));
+    assert_eq!(features.total_memory(), Some(32_768_096));
+    let command_line = features.command_line().unwrap().join(" ");
+    assert_eq!(command_line, "/usr/bin/perf record -z -o - sleep 1");
+    let event = &features.events().unwrap()[0];
+    assert_eq!((event.name.as_str(), event.attr.size, event.attr.sample_period), ("cycles:P", 136, 4000));
+    assert_eq!(event.ids, (3049..=3064).collect::<Vec<_>>());
+    assert_eq!(file.events()[0].name.as_deref(), Some("cycles:P"));
+    assert_eq!(file.events()[0].ids, event.ids);
+    let pmus = features.pmus().unwrap();
+    for (number, name) in [(4, "cpu"), (8, "intel_bts"), (4_294_967_294, "tool"), (11, "uncore_imc")] {
+        assert!(pmus.contains(&(number, name.to_owned())), "{pmus:?}");
+    }
+    let compression = features.compression().unwrap();
+    assert_eq!((compression.kind, compression.level), (1, 1));
+    let caps = features.pmu_caps();
+    let cpu = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(
+        caps[0].capabilities,
+        [cpu("branches", "32"), cpu("max_precise", "3"), cpu("pmu_name", "skylake")]
+    );
+    assert!(
+        caps.iter()
+            .any(|caps| caps.name == "intel_pt" && caps.capabilities.contains(&cpu("psb_periods", "3f")))
+    );
+    assert_eq!(features.numa_nodes().unwrap()[0].cpus, "0-15");
+    let topology = features.cpu_topology().unwrap();
+    assert_eq!(topology.core_and_socket.len(), 16);
+    assert!(features.memory_topology().is_some());
+}

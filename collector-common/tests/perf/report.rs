@@ -1,0 +1,294 @@
+//! What `perf report -D` prints of a record, printed from our reading of it.
+//!
+//! The formats are those of `tools/perf/util/event.c` and `session.c` of Linux 6.1.
+
+use std::fmt::Write;
+
+use collector_common::perf::{
+    ChainEntry, Counters, MappedFile, Misc, ParseConfig, Parsed, ReadFormat, ReadValues, Record, RecordKind,
+    Registers, RegistersAbi, Sample, SampleType,
+};
+
+/// As C prints `%#lx`: zero has no prefix.
+fn hex(value: u64) -> String {
+    if value == 0 { "0".into() } else { format!("{value:#x}") }
+}
+
+/// The lines, from behind the record's name on; `None` for a record of which `perf` prints nothing that can be compared.
+pub(crate) fn lines(parsed: &Parsed<'_>, config: &ParseConfig) -> Option<Vec<String>> {
+    let misc = parsed.misc;
+    let has = |bit| misc.contains(bit);
+    let in_or_out = match (has(Misc::SWITCH_OUT), has(Misc::SWITCH_OUT_PREEMPT)) {
+        (false, _) => "IN",
+        (true, false) => "OUT",
+        (true, true) => "OUT preempt",
+    };
+    let line = match &parsed.record {
+        Record::Mmap(mmap) => {
+            let kind = if has(Misc::MMAP_DATA) { 'r' } else { 'x' };
+            let (start, len, offset) = (hex(mmap.start.0), hex(mmap.len), hex(mmap.file_offset.0));
+            let (pid, tid) = (mmap.pid.0 as i32, mmap.tid.0 as i32);
+            format!(" {pid}/{tid}: [{start}({len}) @ {offset}]: {kind} {}", mmap.path.to_string_lossy())
+        }
+        Record::Mmap2(mmap) => {
+            let (start, len, offset) = (hex(mmap.start.0), hex(mmap.len), hex(mmap.file_offset.0));
+            let file = match mmap.file {
+                MappedFile::Inode { major, minor, inode, generation } => {
+                    format!("{major:02x}:{minor:02x} {inode} {generation}")
+                }
+                MappedFile::BuildId(id) => format!("<{}>", id.unwrap()),
+            };
+            let bit = |value: u32, bit: u32, set, unset| if value & bit != 0 { set } else { unset };
+            let protection: String = [
+                bit(mmap.protection, 1, 'r', '-'),
+                bit(mmap.protection, 2, 'w', '-'),
+                bit(mmap.protection, 4, 'x', '-'),
+                bit(mmap.flags, 1, 's', 'p'),
+            ]
+            .iter()
+            .collect();
+            let (pid, tid) = (mmap.pid.0 as i32, mmap.tid.0 as i32);
+            let path = mmap.path.to_string_lossy();
+            format!(" {pid}/{tid}: [{start}({len}) @ {offset} {file}]: {protection} {path}")
+        }
+        Record::Comm(comm) => {
+            let exec = if has(Misc::COMM_EXEC) { " exec" } else { "" };
+            format!("{exec}: {}:{}/{}", comm.name.to_string_lossy(), comm.pid, comm.tid)
+        }
+        Record::Fork(task) | Record::Exit(task) => {
+            format!("({}:{}):({}:{})", task.pid, task.tid, task.parent_pid, task.parent_tid)
+        }
+        Record::Switch(_) => format!(" {in_or_out}"),
+        Record::SwitchCpuWide(switch) => {
+            let which = if has(Misc::SWITCH_OUT) { "next" } else { "prev" };
+            let padding = " ".repeat(11 - in_or_out.len());
+            let (pid, tid) = (switch.other_pid.0 as i32, switch.other_tid.0 as i32);
+            format!(" {in_or_out}{padding}  {which} pid/tid: {pid:>5}/{tid:<5}").trim_end().to_owned()
+        }
+        Record::Namespaces(namespaces) => {
+            let all: Vec<_> = namespaces.iter().collect();
+            let mut line = format!(" {}/{} - nr_namespaces: {}", namespaces.pid, namespaces.tid, all.len());
+            let names = ["net", "uts", "ipc", "pid", "user", "mnt", "cgroup"];
+            for (index, (namespace, name)) in all.iter().zip(names).enumerate() {
+                write!(line, " {index}/{name}: {}/{}", namespace.device, hex(namespace.inode)).unwrap();
+            }
+            line
+        }
+        Record::Cgroup(cgroup) => format!(" cgroup: {} {}", cgroup.id, cgroup.path.to_string_lossy()),
+        Record::Ksymbol(symbol) => {
+            let (start, flags) = (symbol.start.0, hex(u64::from(symbol.flags.0)));
+            let name = symbol.name.to_string_lossy();
+            format!(" addr {start:x} len {} type {} flags {flags} name {name}", symbol.len, symbol.kind)
+        }
+        Record::BpfEvent(event) => format!(" type {}, flags {}, id {}", event.kind, event.flags, event.id),
+        Record::Sample(sample) => return Some(sample_lines(sample, misc, config)),
+        _ => return None,
+    };
+    Some(vec![line])
+}
+
+fn sample_lines(sample: &Sample<'_>, misc: Misc, config: &ParseConfig) -> Vec<String> {
+    let mut lines = vec![format!(
+        "(IP, {:#x}): {}/{}: {} period: {} addr: {}",
+        misc.0,
+        sample.pid.unwrap(),
+        sample.tid.unwrap(),
+        hex(sample.ip.unwrap().0),
+        sample.period.unwrap_or(1),
+        hex(sample.addr.unwrap_or_default().0),
+    )];
+    if let Some(chain) = &sample.callchain {
+        lines.push(format!("... FP chain: nr:{}", chain.words.len()));
+        for (index, entry) in chain.iter().enumerate() {
+            let number = match entry {
+                ChainEntry::Context(context) => context.0,
+                ChainEntry::Address(address) => address.0,
+                ChainEntry::Cookie(cookie) => cookie,
+            };
+            lines.push(format!("..... {index:2}: {number:016x}"));
+        }
+    }
+    if let Some(registers) = &sample.user_registers {
+        register_lines("user", registers, &mut lines);
+    }
+    if let Some(registers) = &sample.interrupted_registers {
+        register_lines("intr", registers, &mut lines);
+    }
+    if let Some(stack) = &sample.user_stack {
+        lines.push(format!(
+            "... ustack: size {}, offset {:#x}",
+            stack.dyn_size,
+            stack_offset(sample, config)
+        ));
+    }
+    if let Some(weight) = sample.weight {
+        let mut line = format!("... weight: {}", weight.0);
+        if config.sample_type.contains(SampleType::WEIGHT_STRUCT) {
+            line = format!("... weight: {},0x{:x},0x{:x}", weight.var1(), weight.var2(), weight.var3());
+        }
+        lines.push(line);
+    }
+    if let Some(source) = sample.data_source {
+        lines.push(format!(" . data_src: {:#x}", source.0));
+    }
+    if let Some(address) = sample.phys_addr {
+        lines.push(format!(" .. phys_addr: {address:#x}"));
+    }
+    if let Some(size) = sample.data_page_size {
+        lines.push(format!(" .. data page size: {}", page_size(size)));
+    }
+    if let Some(size) = sample.code_page_size {
+        lines.push(format!(" .. code page size: {}", page_size(size)));
+    }
+    if let Some(values) = &sample.read {
+        read_lines(values, config, &mut lines);
+    }
+    lines
+}
+
+/// `perf` prints where in the record the stack is; here it is what comes before it.
+fn stack_offset(sample: &Sample<'_>, config: &ParseConfig) -> usize {
+    let words_before = SampleType::IDENTIFIER
+        | SampleType::IP
+        | SampleType::TID
+        | SampleType::TIME
+        | SampleType::ADDR
+        | SampleType::ID
+        | SampleType::STREAM_ID
+        | SampleType::CPU
+        | SampleType::PERIOD;
+    let words = config.sample_type.and(words_before).0.count_ones() as usize;
+    let chain = sample.callchain.map_or(0, |chain| 1 + chain.words.len());
+    let registers = sample.user_registers.map_or(0, |registers| 1 + registers.iter().count());
+    // Behind the record's header; the stack's size is taken to be its own.
+    8 + (words + chain + registers) * 8
+}
+
+fn register_lines(which: &str, registers: &Registers<'_>, lines: &mut Vec<String>) {
+    /// `arch/x86/include/uapi/asm/perf_regs.h`
+    const NAMES: [&str; 24] = [
+        "AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP", "IP", "FLAGS", "CS", "SS", "DS", "ES", "FS", "GS",
+        "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15",
+    ];
+    let abi = match registers.abi {
+        RegistersAbi::BITS_64 => "64-bit",
+        RegistersAbi::BITS_32 => "32-bit",
+        _ => return,
+    };
+    lines.push(format!("... {which} regs: mask {:#x} ABI {abi}", registers.mask()));
+    for (bit, value) in registers.iter() {
+        assert_eq!(registers.get(bit), Some(value));
+        lines.push(format!(".... {:5} 0x{value:016x}", NAMES[bit as usize]));
+    }
+}
+
+fn page_size(size: u64) -> String {
+    match size {
+        0 => "N/A".into(),
+        _ if size >= 1 << 30 => format!("{}G", size >> 30),
+        _ if size >= 1 << 20 => format!("{}M", size >> 20),
+        _ => format!("{}K", size >> 10),
+    }
+}
+
+fn read_lines(values: &ReadValues<'_>, config: &ParseConfig, lines: &mut Vec<String>) {
+    lines.push("... sample_read:".into());
+    if let Some(time) = values.time_enabled {
+        lines.push(format!("...... time enabled {time:016x}"));
+    }
+    if let Some(time) = values.time_running {
+        lines.push(format!("...... time running {time:016x}"));
+    }
+    if let Counters::Group(group) = &values.counters {
+        lines.push(format!(".... group nr {}", group.len()));
+    }
+    for value in values.iter() {
+        let mut line = format!("..... id {:016x}, value {:016x}", value.id.unwrap(), value.value);
+        if config.read_format.contains(ReadFormat::LOST) {
+            write!(line, ", lost {}", value.lost.unwrap()).unwrap();
+        }
+        lines.push(line);
+    }
+}
+
+/// A record as `perf` printed it.
+#[derive(Debug)]
+pub(crate) struct Printed {
+    pub(crate) time: u64,
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+    pub(crate) kind: String,
+    pub(crate) lines: Vec<String>,
+}
+
+/// The records in the text, in its order; of each the lines that [`lines`] prints as well.
+pub(crate) fn printed(text: &str) -> Vec<Printed> {
+    const BEGINNINGS: [&str; 7] = [
+        "... FP chain",
+        "....",
+        "... user regs",
+        "... intr regs",
+        "... ustack",
+        "... weight",
+        "... sample_read",
+    ];
+    const BEGINNINGS_OF_NUMBERS: [&str; 2] = [" . data_src", " .. "];
+    let mut records: Vec<Printed> = Vec::new();
+    for line in text.lines() {
+        if let Some(record) = head(line) {
+            records.push(record);
+            continue;
+        }
+        let Some(record) = records.last_mut() else { continue };
+        if record.kind == "NAMESPACES" && line.starts_with('\t') {
+            let names = line.trim().trim_matches(['[', ']']);
+            for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+                write!(record.lines[0], " {name}").unwrap();
+            }
+        }
+        let begins = |with: &&str| line.starts_with(with);
+        if BEGINNINGS.iter().any(begins) || BEGINNINGS_OF_NUMBERS.iter().any(begins) {
+            record.lines.push(line.trim_end().to_owned());
+        }
+    }
+    records
+}
+
+/// `[CPU ]TIME OFFSET [SIZE]: PERF_RECORD_KIND...`
+fn head(line: &str) -> Option<Printed> {
+    let (place, record) = line.split_once("]: PERF_RECORD_")?;
+    let (place, size) = place.split_once(" [0x")?;
+    let mut words = place.split(' ').rev();
+    let offset = words.next()?.strip_prefix("0x")?;
+    let time = words.next()?.parse().ok()?;
+    let end = record.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    let (kind, rest) = record.split_at(end.unwrap_or(record.len()));
+    let number = |digits| u64::from_str_radix(digits, 16).ok();
+    Some(Printed {
+        time,
+        offset: number(offset)?,
+        size: number(size)?,
+        kind: kind.to_owned(),
+        lines: vec![rest.trim_end().to_owned()],
+    })
+}
+
+/// The name of a type as `perf` prints it, of those that it prints more of.
+pub(crate) fn name(kind: RecordKind) -> Option<&'static str> {
+    Some(match kind {
+        RecordKind::MMAP => "MMAP",
+        RecordKind::COMM => "COMM",
+        RecordKind::EXIT => "EXIT",
+        RecordKind::FORK => "FORK",
+        RecordKind::SAMPLE => "SAMPLE",
+        RecordKind::MMAP2 => "MMAP2",
+        RecordKind::SWITCH => "SWITCH",
+        RecordKind::SWITCH_CPU_WIDE => "SWITCH_CPU_WIDE",
+        RecordKind::NAMESPACES => "NAMESPACES",
+        RecordKind::KSYMBOL => "KSYMBOL",
+        RecordKind::BPF_EVENT => "BPF_EVENT",
+        RecordKind::CGROUP => "CGROUP",
+        RecordKind::FINISHED_ROUND => "FINISHED_ROUND",
+        _ => return None,
+    })
+}
