@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 
 use crate::arch::{Call, LONGEST_CODE};
 use crate::code_memory::CodeMemory;
-use crate::epilogue::{Epilogue, LONGEST_EPILOGUE, Next, ShortEpilogue, Ways};
+use crate::epilogue::{Departure, Ends, Epilogue, LONGEST_EPILOGUE, Next, ShortEpilogue, Ways};
 use crate::prologue::{LONGEST_PROLOGUE, Prologue};
 use crate::region::RegionMemory;
 use crate::rule::{Rule, RuleOf};
@@ -60,8 +60,6 @@ impl Called {
 pub(crate) enum WayOut {
     #[default]
     Unknown,
-    /// The same, and where the function seems to begin has been looked for.
-    Begun(Option<u64>),
     Known(Epilogue),
 }
 
@@ -115,40 +113,57 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
         if self.site(frame.address) == Site::Other {
             return None;
         }
-        match self.way_out(frame)? {
+        match self.way_out(frame, Departure::of(frame, 0))? {
             WayOut::Known(epilogue) => ShortEpilogue::of(&epilogue, A::WORD),
-            WayOut::Begun(_) | WayOut::Unknown => None,
+            WayOut::Unknown => None,
         }
     }
 
     /// How the code of a frame goes on to its function's return; `None` where there is no code to look at.
     #[cold]
-    pub(crate) fn way_out(&mut self, frame: Frame) -> Option<WayOut> {
+    pub(crate) fn way_out(&mut self, frame: Frame, from: Departure) -> Option<WayOut> {
         if self.space.code(frame.lookup_address(), &mut [0]) == 0 {
             return None;
         }
-        let way = match self.epilogue(frame.address) {
+        let way = match self.end(from, 0) {
             Some(epilogue) => WayOut::Known(epilogue),
             None => WayOut::Unknown,
         };
         // Whether a handler's way back can be taken depends on the stack: that is asked about each time.
         if !is_signal_return(self.space, frame.address) {
-            self.memory.set_way_out(self.generation, frame.address, frame.kind, way);
+            self.memory.set_way_out(self.generation, from, 0, way);
         }
         Some(way)
     }
 
-    /// By the first way that leads there. That on which no condition holds may go round for ever, or where code can't be
-    /// followed; the others leave it where one does, the first time.
-    fn epilogue(&self, address: u64) -> Option<Epilogue> {
-        let mut ways = Ways::from(address);
+    /// How it may go on, too, where the first `number` ways led nowhere.
+    #[cold]
+    pub(crate) fn further_way(&mut self, from: Departure, number: usize) -> Option<Epilogue> {
+        let known = self.memory.way_out(self.generation, from, number);
+        let way = known.unwrap_or_else(|| {
+            let way = self.end(from, number).map_or(WayOut::Unknown, WayOut::Known);
+            self.memory.set_way_out(self.generation, from, number, way);
+            way
+        });
+        match way {
+            WayOut::Known(epilogue) => Some(epilogue),
+            WayOut::Unknown => None,
+        }
+    }
+
+    /// What the way after `number` others does to the stack. That on which no condition holds may go round for ever, or where code
+    /// can't be followed, or past a call that never returns; the others leave it where one does, the first time.
+    fn end(&self, from: Departure, number: usize) -> Option<Epilogue> {
+        let (mut ways, mut ends) = (Ways::from(from.address), Ends::from(from));
         while let Some(way) = ways.next() {
-            let end = self.end_of(way, &mut ways);
-            if end.is_some() {
-                return end;
+            if let Some(end) = self.end_of(way, &mut ways) {
+                ends.add::<A>(end);
+            }
+            if let Some(end) = ends.certain(number) {
+                return Some(end);
             }
         }
-        None
+        ends.nth(number)
     }
 
     fn end_of(&self, (mut at, mut epilogue): (u64, Epilogue), ways: &mut Ways) -> Option<Epilogue> {
@@ -170,44 +185,11 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
         None
     }
 
-    /// Where the function of a frame seems to begin, whose way out is unknown.
+    /// Where the function of a frame seems to begin, whose way out has been asked about.
     #[cold]
-    pub(crate) fn begun(&mut self, frame: Frame) -> Option<u64> {
-        let beginning = self.beginning(frame.lookup_address());
-        // What is known already is of code that may be remembered.
-        if self.memory.way_out(self.generation, frame.address, frame.kind).is_some() {
-            let way = WayOut::Begun(beginning);
-            self.memory.set_way_out(self.generation, frame.address, frame.kind, way);
-        }
-        beginning
-    }
-
-    /// The nearest address up to `address` that looks like a function's beginning.
-    fn beginning(&self, address: u64) -> Option<u64> {
-        let mut buffer = [0; BEFORE + *PIECES.end()];
-        let alignment = A::FUNCTION_ALIGNMENT as u64;
-        let mut end = (address - address % alignment).checked_add(alignment)?;
-        let (mut length, mut left) = (FIRST_PIECE, FAR);
-        while PIECES.contains(&length) && left > 0 {
-            let start = end.checked_sub(length as u64)?;
-            let buffer = buffer.get_mut(..BEFORE + length)?;
-            let Some(piece) = code(self.space, start.checked_sub(BEFORE as u64)?, buffer) else {
-                // Code may begin within the piece.
-                length /= 2;
-                continue;
-            };
-            let begins = |&at: &usize| {
-                piece.split_at_checked(at).is_some_and(|(before, code)| A::begins_function(before, code))
-            };
-            let mut places = (BEFORE..piece.len()).step_by(A::FUNCTION_ALIGNMENT).rev();
-            if let Some(at) = places.find(begins) {
-                return start.checked_add((at - BEFORE) as u64);
-            }
-            end = start;
-            left = left.saturating_sub(length);
-            length = (2 * length).min(*PIECES.end());
-        }
-        None
+    pub(crate) fn begun(&mut self, frame: Frame, from: Departure) -> Option<u64> {
+        let look = || beginning(self.space, frame.lookup_address());
+        self.memory.beginning(self.generation, from, look)
     }
 
     /// What there is before `address`.
@@ -273,6 +255,34 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
             (A::prologue(code), code.len() == length)
         })
     }
+}
+
+/// The nearest address up to `address` that looks like a function's beginning.
+fn beginning<A: Architecture>(space: &impl AddressSpace<A>, address: u64) -> Option<u64> {
+    let mut buffer = [0; BEFORE + *PIECES.end()];
+    let alignment = A::FUNCTION_ALIGNMENT as u64;
+    let mut end = (address - address % alignment).checked_add(alignment)?;
+    let (mut length, mut left) = (FIRST_PIECE, FAR);
+    while PIECES.contains(&length) && left > 0 {
+        let start = end.checked_sub(length as u64)?;
+        let buffer = buffer.get_mut(..BEFORE + length)?;
+        let Some(piece) = code(space, start.checked_sub(BEFORE as u64)?, buffer) else {
+            // Code may begin within the piece.
+            length /= 2;
+            continue;
+        };
+        let begins = |&at: &usize| {
+            piece.split_at_checked(at).is_some_and(|(before, code)| A::begins_function(before, code))
+        };
+        let mut places = (BEFORE..piece.len()).step_by(A::FUNCTION_ALIGNMENT).rev();
+        if let Some(at) = places.find(begins) {
+            return start.checked_add((at - BEFORE) as u64);
+        }
+        end = start;
+        left = left.saturating_sub(length);
+        length = (2 * length).min(*PIECES.end());
+    }
+    None
 }
 
 /// The code of the function at `entry`, `length` bytes or as many as are looked at.

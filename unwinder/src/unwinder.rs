@@ -13,7 +13,7 @@ use crate::arch::Core;
 use crate::cache::{CacheKey, RuleCache, Slot};
 use crate::code::{Code, Site, is_signal_return};
 use crate::code_memory::CodeMemory;
-use crate::epilogue::ShortEpilogue;
+use crate::epilogue::{Departure, ShortEpilogue};
 use crate::expression::Steps;
 use crate::general::{GeneralStep, Known};
 use crate::region::{self, Region, RegionMemory};
@@ -193,7 +193,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
                 continue;
             }
             if matches!(rule, Rule::Missing | Rule::Guessed(_))
-                && let Some(way_out) = self.code.way_out(self.generation, frame.address, frame.kind)
+                && let Some(way_out) = self.code.way_out(self.generation, Departure::of(frame, core.sp()), 0)
             {
                 core = match self.guessed_core(frame, core, Some(way_out)) {
                     Ok(caller) => caller,

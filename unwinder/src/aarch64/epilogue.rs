@@ -32,11 +32,10 @@ pub(super) fn follow(code: &[u8], epilogue: &mut Epilogue, mut fork: impl FnMut(
             }
             Effect::Loads { before, offset, registers, after } => {
                 epilogue.raise(before);
-                for (place, register) in registers.into_iter().enumerate() {
-                    let slot = epilogue.raised.wrapping_add_signed(offset).wrapping_add(place as u64 * 8);
+                for (above, register) in (offset..).step_by(8).zip(registers) {
                     match register {
-                        Some(LR) => epilogue.return_address = Some(slot),
-                        Some(FP) => epilogue.frame_pointer = Some(slot),
+                        Some(LR) => epilogue.load_return_address(above),
+                        Some(FP) => epilogue.load_frame_pointer(above),
                         _ => {}
                     }
                 }

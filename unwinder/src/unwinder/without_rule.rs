@@ -3,6 +3,7 @@
 use super::{Caller, Halt, Walk, is_by_frame_pointer};
 use crate::arch::{Core, LONGEST_CODE};
 use crate::code::{Code, WayOut, code_before, is_behind_switch, is_entry, is_signal_return};
+use crate::epilogue::Departure;
 use crate::general::Known;
 use crate::guess::Guess;
 use crate::rule::Rule;
@@ -78,7 +79,8 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
 
     /// The caller of a frame without a rule.
     pub(super) fn guess(&mut self, frame: Frame, registers: &Registers<A>) -> Result<Caller<A>, Halt> {
-        let way_out = self.code.way_out(self.generation, frame.address, frame.kind);
+        let from = Departure::of(frame, registers.core().sp());
+        let way_out = self.code.way_out(self.generation, from, 0);
         if way_out.is_none() {
             if is_signal_return(self.space, frame.address)
                 && let Some(interrupted) = self.interrupted(frame, registers)
