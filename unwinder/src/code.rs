@@ -173,10 +173,10 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
                 return None;
             }
             *followed.get_mut(number)? = Some(at);
-            let mut buffer = [0; LONGEST_EPILOGUE];
-            let read = self.space.code(at, &mut buffer);
+            let mut buffer = [0; LONGEST_CODE + LONGEST_EPILOGUE];
+            let (before, code) = code_around(self.space, at, &mut buffer)?;
             let fork = |distance, epilogue| ways.add(A::WORD.offset(at, distance), epilogue);
-            match A::epilogue(buffer.get(..read)?, &mut epilogue, fork) {
+            match A::epilogue(before, code, &mut epilogue, fork) {
                 Next::Returns => return Some(epilogue),
                 Next::Jumps(distance) => at = A::WORD.offset(at, distance),
                 Next::Unknown => return None,
@@ -294,6 +294,22 @@ fn function<'b, A: Architecture>(
 ) -> &'b [u8] {
     let read = space.code(entry, buffer).min(length);
     buffer.get(..read).unwrap_or_default()
+}
+
+/// The code of a way from an address on, and what before it tells what it does, if there is that much.
+fn code_around<'b, A: Architecture>(
+    space: &impl AddressSpace<A>,
+    address: u64,
+    buffer: &'b mut [u8; LONGEST_CODE + LONGEST_EPILOGUE],
+) -> Option<(&'b [u8], &'b [u8])> {
+    if let Some(start) = address.checked_sub(A::TOLD_BY as u64).filter(|_| A::TOLD_BY > 0) {
+        let read = space.code(start, buffer.get_mut(..A::TOLD_BY + LONGEST_EPILOGUE)?);
+        if read > A::TOLD_BY {
+            return buffer.get(..read)?.split_at_checked(A::TOLD_BY);
+        }
+    }
+    let read = space.code(address, buffer.get_mut(..LONGEST_EPILOGUE)?);
+    Some((&[], buffer.get(..read)?))
 }
 
 /// The code before an address that may be a call.
