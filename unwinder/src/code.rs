@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 use crate::arch::{Call, LONGEST_CODE};
 use crate::code_memory::CodeMemory;
 use crate::epilogue::{Departure, Ends, Epilogue, LONGEST_EPILOGUE, Next, ShortEpilogue, Ways};
+use crate::metered::Metered;
 use crate::prologue::{LONGEST_PROLOGUE, Prologue};
 use crate::region::RegionMemory;
 use crate::rule::{Rule, RuleOf};
@@ -65,7 +66,7 @@ pub(crate) enum WayOut {
 
 /// The code of an address space.
 pub(crate) struct Code<'a, A, S> {
-    space: &'a S,
+    space: Metered<'a, S>,
     generation: Option<NonZeroU64>,
     regions: &'a mut RegionMemory,
     memory: &'a mut CodeMemory,
@@ -74,7 +75,7 @@ pub(crate) struct Code<'a, A, S> {
 
 impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
     pub(crate) fn new(
-        space: &'a S,
+        space: Metered<'a, S>,
         generation: Option<NonZeroU64>,
         regions: &'a mut RegionMemory,
         memory: &'a mut CodeMemory,
@@ -82,13 +83,18 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
         Code { space, generation, regions, memory, architecture: PhantomData }
     }
 
+    /// The generation under which answers are remembered, as long as what they follow from has been read.
+    fn learning(&self) -> Option<NonZeroU64> {
+        self.generation.filter(|_| !self.space.budget.is_spent())
+    }
+
     pub(crate) fn is_executable(&mut self, address: u64) -> bool {
-        self.regions.is_mapped(self.space, self.generation, address)
+        self.regions.is_mapped(&self.space, self.generation, address)
     }
 
     /// Whether `address` is that of the code that a signal handler returns to.
     pub(crate) fn is_signal_return(&self, address: u64) -> bool {
-        is_signal_return(self.space, address)
+        is_signal_return(&self.space, address)
     }
 
     /// What the code of a frame adds to the `rule` that a table has for it, or has not.
@@ -99,8 +105,8 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
             return rule;
         }
         match rule {
-            _ if is_signal_return(self.space, frame.address) => Rule::Interrupted,
-            Rule::Missing if is_entry(self.space, frame) => Rule::Root,
+            _ if is_signal_return(&self.space, frame.address) => Rule::Interrupted,
+            Rule::Missing if is_entry(&self.space, frame) => Rule::Root,
             Rule::Missing => self.guess(frame).map_or(rule, Rule::Guessed),
             _ => rule,
         }
@@ -130,8 +136,8 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
             None => WayOut::Unknown,
         };
         // Whether a handler's way back can be taken depends on the stack: that is asked about each time.
-        if !is_signal_return(self.space, frame.address) {
-            self.memory.set_way_out(self.generation, from, 0, way);
+        if !is_signal_return(&self.space, frame.address) {
+            self.memory.set_way_out(self.learning(), from, 0, way);
         }
         Some(way)
     }
@@ -142,7 +148,7 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
         let known = self.memory.way_out(self.generation, from, number);
         let way = known.unwrap_or_else(|| {
             let way = self.end(from, number).map_or(WayOut::Unknown, WayOut::Known);
-            self.memory.set_way_out(self.generation, from, number, way);
+            self.memory.set_way_out(self.learning(), from, number, way);
             way
         });
         match way {
@@ -174,7 +180,7 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
             }
             *followed.get_mut(number)? = Some(at);
             let mut buffer = [0; LONGEST_CODE + LONGEST_EPILOGUE];
-            let (before, code) = code_around(self.space, at, &mut buffer)?;
+            let (before, code) = code_around(&self.space, at, &mut buffer)?;
             let fork = |distance, epilogue| ways.add(A::WORD.offset(at, distance), epilogue);
             match A::epilogue(before, code, &mut epilogue, fork) {
                 Next::Returns => return Some(epilogue),
@@ -188,7 +194,10 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
     /// Where the function of a frame seems to begin, whose way out has been asked about.
     #[cold]
     pub(crate) fn begun(&mut self, frame: Frame, from: Departure) -> Option<u64> {
-        let look = || beginning(self.space, frame.lookup_address());
+        let look = || {
+            let beginning = beginning(&self.space, frame.lookup_address());
+            (beginning, !self.space.budget.is_spent())
+        };
         self.memory.beginning(self.generation, from, look)
     }
 
@@ -217,7 +226,7 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
     fn look_at(&mut self, address: u64) -> Site {
         let mut buffer = [0; LONGEST_CODE];
         let is_behind_code = self.is_behind_code(address);
-        let code = if is_behind_code { code_before(self.space, address, &mut buffer) } else { None };
+        let code = if is_behind_code { code_before(&self.space, address, &mut buffer) } else { None };
         let is_read = code.is_some() || !is_behind_code;
         let site = match code.and_then(A::call_at_end) {
             Some(Call::Direct(distance)) => {
@@ -229,16 +238,17 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
         };
         // What can't be read now may be later.
         if is_read {
-            self.memory.set_site(self.generation, address, site);
+            self.memory.set_site(self.learning(), address, site);
         }
         site
     }
 
     fn called(&self, target: u64) -> Called {
         let mut buffer = [0; LONGEST_CODE];
-        let beginning = buffer.get_mut(..A::LONGEST_STUB).and_then(|buffer| code(self.space, target, buffer));
+        let beginning =
+            buffer.get_mut(..A::LONGEST_STUB).and_then(|buffer| code(&self.space, target, buffer));
         let distance =
-            A::tail_jump(function(self.space, target, LONGEST_PROLOGUE, &mut [0; LONGEST_PROLOGUE]));
+            A::tail_jump(function(&self.space, target, LONGEST_PROLOGUE, &mut [0; LONGEST_PROLOGUE]));
         Called {
             target,
             is_stub: beginning.map(A::is_stub),
@@ -251,7 +261,7 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
         let length = u8::try_from(into).map_or(LONGEST_PROLOGUE, |into| LONGEST_PROLOGUE.min(into.into()));
         self.memory.prologue(self.generation, entry, length as u8, || {
             let mut buffer = [0; LONGEST_PROLOGUE];
-            let code = function(self.space, entry, length, &mut buffer);
+            let code = function(&self.space, entry, length, &mut buffer);
             (A::prologue(code), code.len() == length)
         })
     }

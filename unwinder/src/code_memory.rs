@@ -118,22 +118,22 @@ impl CodeMemory {
         }
     }
 
-    /// Where the function of a frame seems to begin, or else what `look` says. That is remembered where a way out is, for the code
-    /// is one of which answers may be.
+    /// Where the function of a frame seems to begin, or else what `look` says, and whether all of the code could be read. That is
+    /// remembered where a way out is, for the code is one of which answers may be.
     pub(crate) fn beginning(
         &mut self,
         generation: Option<NonZeroU64>,
         from: Departure,
-        look: impl FnOnce() -> Option<u64>,
+        look: impl FnOnce() -> (Option<u64>, bool),
     ) -> Option<u64> {
         let Some(key) = generation.map(|generation| way_key(generation, from, BEGINNING)) else {
-            return look();
+            return look().0;
         };
         if let Some(OfFunction::Beginning(known)) = self.functions.get(key) {
             return known;
         }
-        let beginning = look();
-        if self.way_out(generation, from, 0).is_some() {
+        let (beginning, is_whole) = look();
+        if is_whole && self.way_out(generation, from, 0).is_some() {
             self.functions.set(key, OfFunction::Beginning(beginning));
         }
         beginning

@@ -2,7 +2,7 @@
 
 use super::{Caller, Halt, Walk, is_by_frame_pointer};
 use crate::arch::{Core, LONGEST_CODE};
-use crate::code::{Code, WayOut, code_before, is_behind_switch, is_entry, is_signal_return};
+use crate::code::{WayOut, code_before, is_behind_switch, is_entry, is_signal_return};
 use crate::epilogue::Departure;
 use crate::general::Known;
 use crate::guess::Guess;
@@ -125,9 +125,11 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
             return Err(StopReason::Root);
         }
         let reason = if mapped { StopReason::NoRule } else { StopReason::NoMapping };
-        let code = Code::new(self.space, self.generation, self.memory, self.code);
-        let mut guess = Guess { code, stack: self.stack, frame, core };
-        let caller = guess.caller(mapped, way_out).ok_or(reason)?;
+        let stack = self.stack;
+        let mut guess = Guess { code: self.code(), stack, frame, core };
+        let caller = guess.caller(mapped, way_out);
+        // By less code than a guess goes by nothing is found that is worth one.
+        let caller = caller.filter(|_| !self.code_budget.is_spent()).ok_or(reason)?;
         self.by_frame_pointer = is_by_frame_pointer::<A>(caller, core);
         if caller.ip() == 0 {
             // Zeros lie anywhere: they end a chain of frames, but are none by themselves.
