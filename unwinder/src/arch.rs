@@ -106,10 +106,14 @@ pub(crate) trait Machine: Copy + Debug + Eq + 'static {
     /// `before` it not running on into it.
     fn begins_function(before: &[u8], code: &[u8]) -> bool;
 
-    /// Adds to `epilogue` what `code` does to the stack from its beginning on, up to where it returns or jumps. Jumps that
-    /// depend on a condition are passed over: `fork` is told how far behind the code's beginning each would lead that goes
-    /// further on, and what was done to the stack by then.
-    fn epilogue(code: &[u8], epilogue: &mut Epilogue, fork: impl FnMut(i64, Epilogue)) -> Next;
+    /// How much of the code before an address tells what the code behind it does; at most [`LONGEST_CODE`].
+    const TOLD_BY: usize;
+
+    /// Adds to `epilogue` what `code` does to the stack from its beginning on, up to where it returns or jumps; `before` is the
+    /// code before it, [`Self::TOLD_BY`] bytes or none. Jumps that depend on a condition are passed over: `fork` is told how
+    /// far behind the code's beginning each would lead that goes further on, and what was done to the stack by then.
+    fn epilogue(before: &[u8], code: &[u8], epilogue: &mut Epilogue, fork: impl FnMut(i64, Epilogue))
+    -> Next;
 
     /// Where, from its beginning, `code` jumps to before it does anything to the stack: a function that only hands on to
     /// another.

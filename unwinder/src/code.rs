@@ -7,7 +7,8 @@ use std::ops::RangeInclusive;
 
 use crate::arch::{Call, LONGEST_CODE};
 use crate::code_memory::CodeMemory;
-use crate::epilogue::{Epilogue, LONGEST_EPILOGUE, Next, ShortEpilogue, Ways};
+use crate::epilogue::{Departure, Ends, Epilogue, LONGEST_EPILOGUE, Next, ShortEpilogue, Ways};
+use crate::metered::Metered;
 use crate::prologue::{LONGEST_PROLOGUE, Prologue};
 use crate::region::RegionMemory;
 use crate::rule::{Rule, RuleOf};
@@ -60,14 +61,12 @@ impl Called {
 pub(crate) enum WayOut {
     #[default]
     Unknown,
-    /// The same, and where the function seems to begin has been looked for.
-    Begun(Option<u64>),
     Known(Epilogue),
 }
 
 /// The code of an address space.
 pub(crate) struct Code<'a, A, S> {
-    space: &'a S,
+    space: Metered<'a, S>,
     generation: Option<NonZeroU64>,
     regions: &'a mut RegionMemory,
     memory: &'a mut CodeMemory,
@@ -76,7 +75,7 @@ pub(crate) struct Code<'a, A, S> {
 
 impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
     pub(crate) fn new(
-        space: &'a S,
+        space: Metered<'a, S>,
         generation: Option<NonZeroU64>,
         regions: &'a mut RegionMemory,
         memory: &'a mut CodeMemory,
@@ -84,13 +83,18 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
         Code { space, generation, regions, memory, architecture: PhantomData }
     }
 
+    /// The generation under which answers are remembered, as long as what they follow from has been read.
+    fn learning(&self) -> Option<NonZeroU64> {
+        self.generation.filter(|_| !self.space.budget.is_spent())
+    }
+
     pub(crate) fn is_executable(&mut self, address: u64) -> bool {
-        self.regions.is_mapped(self.space, self.generation, address)
+        self.regions.is_mapped(&self.space, self.generation, address)
     }
 
     /// Whether `address` is that of the code that a signal handler returns to.
     pub(crate) fn is_signal_return(&self, address: u64) -> bool {
-        is_signal_return(self.space, address)
+        is_signal_return(&self.space, address)
     }
 
     /// What the code of a frame adds to the `rule` that a table has for it, or has not.
@@ -101,8 +105,8 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
             return rule;
         }
         match rule {
-            _ if is_signal_return(self.space, frame.address) => Rule::Interrupted,
-            Rule::Missing if is_entry(self.space, frame) => Rule::Root,
+            _ if is_signal_return(&self.space, frame.address) => Rule::Interrupted,
+            Rule::Missing if is_entry(&self.space, frame) => Rule::Root,
             Rule::Missing => self.guess(frame).map_or(rule, Rule::Guessed),
             _ => rule,
         }
@@ -115,40 +119,57 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
         if self.site(frame.address) == Site::Other {
             return None;
         }
-        match self.way_out(frame)? {
+        match self.way_out(frame, Departure::of(frame, 0))? {
             WayOut::Known(epilogue) => ShortEpilogue::of(&epilogue, A::WORD),
-            WayOut::Begun(_) | WayOut::Unknown => None,
+            WayOut::Unknown => None,
         }
     }
 
     /// How the code of a frame goes on to its function's return; `None` where there is no code to look at.
     #[cold]
-    pub(crate) fn way_out(&mut self, frame: Frame) -> Option<WayOut> {
+    pub(crate) fn way_out(&mut self, frame: Frame, from: Departure) -> Option<WayOut> {
         if self.space.code(frame.lookup_address(), &mut [0]) == 0 {
             return None;
         }
-        let way = match self.epilogue(frame.address) {
+        let way = match self.end(from, 0) {
             Some(epilogue) => WayOut::Known(epilogue),
             None => WayOut::Unknown,
         };
         // Whether a handler's way back can be taken depends on the stack: that is asked about each time.
-        if !is_signal_return(self.space, frame.address) {
-            self.memory.set_way_out(self.generation, frame.address, frame.kind, way);
+        if !is_signal_return(&self.space, frame.address) {
+            self.memory.set_way_out(self.learning(), from, 0, way);
         }
         Some(way)
     }
 
-    /// By the first way that leads there. That on which no condition holds may go round for ever, or where code can't be
-    /// followed; the others leave it where one does, the first time.
-    fn epilogue(&self, address: u64) -> Option<Epilogue> {
-        let mut ways = Ways::from(address);
+    /// How it may go on, too, where the first `number` ways led nowhere.
+    #[cold]
+    pub(crate) fn further_way(&mut self, from: Departure, number: usize) -> Option<Epilogue> {
+        let known = self.memory.way_out(self.generation, from, number);
+        let way = known.unwrap_or_else(|| {
+            let way = self.end(from, number).map_or(WayOut::Unknown, WayOut::Known);
+            self.memory.set_way_out(self.learning(), from, number, way);
+            way
+        });
+        match way {
+            WayOut::Known(epilogue) => Some(epilogue),
+            WayOut::Unknown => None,
+        }
+    }
+
+    /// What the way after `number` others does to the stack. That on which no condition holds may go round for ever, or where code
+    /// can't be followed, or past a call that never returns; the others leave it where one does, the first time.
+    fn end(&self, from: Departure, number: usize) -> Option<Epilogue> {
+        let (mut ways, mut ends) = (Ways::from(from.address), Ends::from(from));
         while let Some(way) = ways.next() {
-            let end = self.end_of(way, &mut ways);
-            if end.is_some() {
-                return end;
+            if let Some(end) = self.end_of(way, &mut ways) {
+                ends.add::<A>(end);
+            }
+            if let Some(end) = ends.certain(number) {
+                return Some(end);
             }
         }
-        None
+        ends.nth(number)
     }
 
     fn end_of(&self, (mut at, mut epilogue): (u64, Epilogue), ways: &mut Ways) -> Option<Epilogue> {
@@ -158,10 +179,10 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
                 return None;
             }
             *followed.get_mut(number)? = Some(at);
-            let mut buffer = [0; LONGEST_EPILOGUE];
-            let read = self.space.code(at, &mut buffer);
+            let mut buffer = [0; LONGEST_CODE + LONGEST_EPILOGUE];
+            let (before, code) = code_around(&self.space, at, &mut buffer)?;
             let fork = |distance, epilogue| ways.add(A::WORD.offset(at, distance), epilogue);
-            match A::epilogue(buffer.get(..read)?, &mut epilogue, fork) {
+            match A::epilogue(before, code, &mut epilogue, fork) {
                 Next::Returns => return Some(epilogue),
                 Next::Jumps(distance) => at = A::WORD.offset(at, distance),
                 Next::Unknown => return None,
@@ -170,44 +191,14 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
         None
     }
 
-    /// Where the function of a frame seems to begin, whose way out is unknown.
+    /// Where the function of a frame seems to begin, whose way out has been asked about.
     #[cold]
-    pub(crate) fn begun(&mut self, frame: Frame) -> Option<u64> {
-        let beginning = self.beginning(frame.lookup_address());
-        // What is known already is of code that may be remembered.
-        if self.memory.way_out(self.generation, frame.address, frame.kind).is_some() {
-            let way = WayOut::Begun(beginning);
-            self.memory.set_way_out(self.generation, frame.address, frame.kind, way);
-        }
-        beginning
-    }
-
-    /// The nearest address up to `address` that looks like a function's beginning.
-    fn beginning(&self, address: u64) -> Option<u64> {
-        let mut buffer = [0; BEFORE + *PIECES.end()];
-        let alignment = A::FUNCTION_ALIGNMENT as u64;
-        let mut end = (address - address % alignment).checked_add(alignment)?;
-        let (mut length, mut left) = (FIRST_PIECE, FAR);
-        while PIECES.contains(&length) && left > 0 {
-            let start = end.checked_sub(length as u64)?;
-            let buffer = buffer.get_mut(..BEFORE + length)?;
-            let Some(piece) = code(self.space, start.checked_sub(BEFORE as u64)?, buffer) else {
-                // Code may begin within the piece.
-                length /= 2;
-                continue;
-            };
-            let begins = |&at: &usize| {
-                piece.split_at_checked(at).is_some_and(|(before, code)| A::begins_function(before, code))
-            };
-            let mut places = (BEFORE..piece.len()).step_by(A::FUNCTION_ALIGNMENT).rev();
-            if let Some(at) = places.find(begins) {
-                return start.checked_add((at - BEFORE) as u64);
-            }
-            end = start;
-            left = left.saturating_sub(length);
-            length = (2 * length).min(*PIECES.end());
-        }
-        None
+    pub(crate) fn begun(&mut self, frame: Frame, from: Departure) -> Option<u64> {
+        let look = || {
+            let beginning = beginning(&self.space, frame.lookup_address());
+            (beginning, !self.space.budget.is_spent())
+        };
+        self.memory.beginning(self.generation, from, look)
     }
 
     /// What there is before `address`.
@@ -235,7 +226,7 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
     fn look_at(&mut self, address: u64) -> Site {
         let mut buffer = [0; LONGEST_CODE];
         let is_behind_code = self.is_behind_code(address);
-        let code = if is_behind_code { code_before(self.space, address, &mut buffer) } else { None };
+        let code = if is_behind_code { code_before(&self.space, address, &mut buffer) } else { None };
         let is_read = code.is_some() || !is_behind_code;
         let site = match code.and_then(A::call_at_end) {
             Some(Call::Direct(distance)) => {
@@ -247,16 +238,17 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
         };
         // What can't be read now may be later.
         if is_read {
-            self.memory.set_site(self.generation, address, site);
+            self.memory.set_site(self.learning(), address, site);
         }
         site
     }
 
     fn called(&self, target: u64) -> Called {
         let mut buffer = [0; LONGEST_CODE];
-        let beginning = buffer.get_mut(..A::LONGEST_STUB).and_then(|buffer| code(self.space, target, buffer));
+        let beginning =
+            buffer.get_mut(..A::LONGEST_STUB).and_then(|buffer| code(&self.space, target, buffer));
         let distance =
-            A::tail_jump(function(self.space, target, LONGEST_PROLOGUE, &mut [0; LONGEST_PROLOGUE]));
+            A::tail_jump(function(&self.space, target, LONGEST_PROLOGUE, &mut [0; LONGEST_PROLOGUE]));
         Called {
             target,
             is_stub: beginning.map(A::is_stub),
@@ -269,10 +261,38 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
         let length = u8::try_from(into).map_or(LONGEST_PROLOGUE, |into| LONGEST_PROLOGUE.min(into.into()));
         self.memory.prologue(self.generation, entry, length as u8, || {
             let mut buffer = [0; LONGEST_PROLOGUE];
-            let code = function(self.space, entry, length, &mut buffer);
+            let code = function(&self.space, entry, length, &mut buffer);
             (A::prologue(code), code.len() == length)
         })
     }
+}
+
+/// The nearest address up to `address` that looks like a function's beginning.
+fn beginning<A: Architecture>(space: &impl AddressSpace<A>, address: u64) -> Option<u64> {
+    let mut buffer = [0; BEFORE + *PIECES.end()];
+    let alignment = A::FUNCTION_ALIGNMENT as u64;
+    let mut end = (address - address % alignment).checked_add(alignment)?;
+    let (mut length, mut left) = (FIRST_PIECE, FAR);
+    while PIECES.contains(&length) && left > 0 {
+        let start = end.checked_sub(length as u64)?;
+        let buffer = buffer.get_mut(..BEFORE + length)?;
+        let Some(piece) = code(space, start.checked_sub(BEFORE as u64)?, buffer) else {
+            // Code may begin within the piece.
+            length /= 2;
+            continue;
+        };
+        let begins = |&at: &usize| {
+            piece.split_at_checked(at).is_some_and(|(before, code)| A::begins_function(before, code))
+        };
+        let mut places = (BEFORE..piece.len()).step_by(A::FUNCTION_ALIGNMENT).rev();
+        if let Some(at) = places.find(begins) {
+            return start.checked_add((at - BEFORE) as u64);
+        }
+        end = start;
+        left = left.saturating_sub(length);
+        length = (2 * length).min(*PIECES.end());
+    }
+    None
 }
 
 /// The code of the function at `entry`, `length` bytes or as many as are looked at.
@@ -284,6 +304,22 @@ fn function<'b, A: Architecture>(
 ) -> &'b [u8] {
     let read = space.code(entry, buffer).min(length);
     buffer.get(..read).unwrap_or_default()
+}
+
+/// The code of a way from an address on, and what before it tells what it does, if there is that much.
+fn code_around<'b, A: Architecture>(
+    space: &impl AddressSpace<A>,
+    address: u64,
+    buffer: &'b mut [u8; LONGEST_CODE + LONGEST_EPILOGUE],
+) -> Option<(&'b [u8], &'b [u8])> {
+    if let Some(start) = address.checked_sub(A::TOLD_BY as u64).filter(|_| A::TOLD_BY > 0) {
+        let read = space.code(start, buffer.get_mut(..A::TOLD_BY + LONGEST_EPILOGUE)?);
+        if read > A::TOLD_BY {
+            return buffer.get(..read)?.split_at_checked(A::TOLD_BY);
+        }
+    }
+    let read = space.code(address, buffer.get_mut(..LONGEST_EPILOGUE)?);
+    Some((&[], buffer.get(..read)?))
 }
 
 /// The code before an address that may be a call.

@@ -7,8 +7,8 @@
 
 use std::num::NonZeroU64;
 
-use crate::FrameKind;
 use crate::code::{Site, WayOut};
+use crate::epilogue::Departure;
 use crate::prologue::Prologue;
 
 /// Entries of each cache.
@@ -62,10 +62,23 @@ impl<T: Copy + Default> Cache<T> {
     }
 }
 
+/// What is asked about the function of a frame.
+#[derive(Clone, Copy, Debug)]
+enum OfFunction {
+    WayOut(WayOut),
+    Beginning(Option<u64>),
+}
+
+impl Default for OfFunction {
+    fn default() -> Self {
+        OfFunction::WayOut(WayOut::default())
+    }
+}
+
 /// What code told earlier walks.
 #[derive(Debug, Default)]
 pub(crate) struct CodeMemory {
-    ways_out: Cache<WayOut>,
+    functions: Cache<OfFunction>,
     sites: Cache<Site>,
     prologues: Cache<Prologue>,
 }
@@ -73,33 +86,57 @@ pub(crate) struct CodeMemory {
 impl CodeMemory {
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
-        self.ways_out.clear();
+        self.functions.clear();
         self.sites.clear();
         self.prologues.clear();
     }
 
-    /// How the function of a frame goes on to its return. What is known of that is of a frame in code that can be read,
-    /// which is neither a signal handler's way back nor where a stack begins.
+    /// How the function of a frame goes on to its return, after `number` ways that led nowhere. What is known of that is of a frame
+    /// in code that can be read, which is neither a signal handler's way back nor where a stack begins.
     #[inline]
     pub(crate) fn way_out(
         &self,
         generation: Option<NonZeroU64>,
-        address: u64,
-        kind: FrameKind,
+        from: Departure,
+        number: usize,
     ) -> Option<WayOut> {
-        self.ways_out.get(way_key(generation?, address, kind))
+        match self.functions.get(way_key(generation?, from, number))? {
+            OfFunction::WayOut(way) => Some(way),
+            OfFunction::Beginning(_) => None,
+        }
     }
 
     pub(crate) fn set_way_out(
         &mut self,
         generation: Option<NonZeroU64>,
-        address: u64,
-        kind: FrameKind,
+        from: Departure,
+        number: usize,
         way: WayOut,
     ) {
         if let Some(generation) = generation {
-            self.ways_out.set(way_key(generation, address, kind), way);
+            self.functions.set(way_key(generation, from, number), OfFunction::WayOut(way));
         }
+    }
+
+    /// Where the function of a frame seems to begin, or else what `look` says, and whether all of the code could be read. That is
+    /// remembered where a way out is, for the code is one of which answers may be.
+    pub(crate) fn beginning(
+        &mut self,
+        generation: Option<NonZeroU64>,
+        from: Departure,
+        look: impl FnOnce() -> (Option<u64>, bool),
+    ) -> Option<u64> {
+        let Some(key) = generation.map(|generation| way_key(generation, from, BEGINNING)) else {
+            return look().0;
+        };
+        if let Some(OfFunction::Beginning(known)) = self.functions.get(key) {
+            return known;
+        }
+        let (beginning, is_whole) = look();
+        if is_whole && self.way_out(generation, from, 0).is_some() {
+            self.functions.set(key, OfFunction::Beginning(beginning));
+        }
+        beginning
     }
 
     /// What there is before an address.
@@ -134,6 +171,11 @@ impl CodeMemory {
     }
 }
 
-fn way_key(generation: NonZeroU64, address: u64, kind: FrameKind) -> Key {
-    Key { generation: generation.get(), address, detail: u8::from(kind == FrameKind::Ip) }
+/// In place of a way's number, where the function's beginning is asked about.
+const BEGINNING: usize = 7;
+
+/// The stack pointer's lowest bits take four of the detail's bits, and `number` has three.
+fn way_key(generation: NonZeroU64, from: Departure, number: usize) -> Key {
+    let detail = u8::from(from.has_called) | from.misaligned << 1 | (number as u8) << 5;
+    Key { generation: generation.get(), address: from.address, detail }
 }

@@ -1,9 +1,9 @@
 //! What a function still does to the stack before it returns, which says where its caller is found.
 
-use crate::StackMemory;
 use crate::arch::Core;
 use crate::prologue::Prologue;
 use crate::word::Word;
+use crate::{Architecture, Frame, FrameKind, StackMemory};
 
 /// Bytes of code that are looked at in one piece.
 pub(crate) const LONGEST_EPILOGUE: usize = 128;
@@ -26,6 +26,79 @@ pub(crate) struct Epilogue {
     pub(crate) return_address: Option<u64>,
     /// Where the caller's frame pointer is taken from; `None` if it is still in the register.
     pub(crate) frame_pointer: Option<u64>,
+}
+
+/// Calling conventions have the stack pointer be a multiple of this at calls.
+const STACK_ALIGNMENT: u64 = 16;
+
+/// What of a frame decides how its function seems to go on to a return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Departure {
+    pub(crate) address: u64,
+    /// It is behind a call.
+    pub(crate) has_called: bool,
+    /// By how much the stack pointer is above a multiple of [`STACK_ALIGNMENT`].
+    pub(crate) misaligned: u8,
+}
+
+impl Departure {
+    /// Behind calls the stack pointer counts as aligned, so that what is known of a return address follows from code alone.
+    #[inline]
+    pub(crate) fn of(frame: Frame, sp: u64) -> Self {
+        let has_called = frame.kind == FrameKind::ReturnAddress;
+        let misaligned = if has_called { 0 } else { (sp % STACK_ALIGNMENT) as u8 };
+        Departure { address: frame.address, has_called, misaligned }
+    }
+
+    /// Whether code that does this to the stack leaves the stack pointer as callers have it, and takes the return address
+    /// from where it can have been put. That of another function, on to which code seems to run behind a call that never
+    /// returns, does not.
+    pub(crate) fn is_left_by<A: Architecture>(self, epilogue: &Epilogue) -> bool {
+        if epilogue.base == Base::FramePointer {
+            return true;
+        }
+        let popped = if A::RETURNS_BY_REGISTER { 0 } else { A::WORD.bytes() };
+        let left = epilogue.raised.wrapping_add(u64::from(self.misaligned)).wrapping_add(popped);
+        let is_there = epilogue.return_address.map_or(!self.has_called, |place| place.cast_signed() >= 0);
+        left.is_multiple_of(STACK_ALIGNMENT) && is_there
+    }
+}
+
+/// What ways to a return do to the stack: first those that leave it as callers have it, in the order in which they were found.
+#[derive(Debug)]
+pub(crate) struct Ends {
+    from: Departure,
+    fitting: [Option<Epilogue>; Self::MOST],
+    others: [Option<Epilogue>; Self::MOST],
+}
+
+impl Ends {
+    /// So many different ones are kept of each.
+    const MOST: usize = 3;
+
+    pub(crate) fn from(from: Departure) -> Self {
+        Ends { from, fitting: [None; Self::MOST], others: [None; Self::MOST] }
+    }
+
+    /// `end`, unless there is one like it.
+    pub(crate) fn add<A: Architecture>(&mut self, end: Epilogue) {
+        let fits = self.from.is_left_by::<A>(&end);
+        let ends = if fits { &mut self.fitting } else { &mut self.others };
+        let place = ends.iter_mut().find(|known| known.is_none_or(|known| known == end));
+        if let Some(place) = place {
+            *place = Some(end);
+        }
+    }
+
+    /// The one after `number` others, if no way that is followed later can come before it.
+    pub(crate) fn certain(&self, number: usize) -> Option<Epilogue> {
+        *self.fitting.get(number)?
+    }
+
+    /// The one after `number` others.
+    pub(crate) fn nth(&self, number: usize) -> Option<Epilogue> {
+        self.fitting.iter().chain(&self.others).flatten().nth(number).copied()
+    }
 }
 
 /// Where code goes.
@@ -89,9 +162,20 @@ impl Epilogue {
         self.raised = self.raised.wrapping_add_signed(bytes);
     }
 
-    /// The frame pointer is loaded from so far above where the stack pointer is; with the caller's, if it is the last time.
+    /// The frame pointer is loaded from so far above where the stack pointer is; with the caller's, if it is the last time. What
+    /// is below where the stack pointer was at the beginning has been put there since: it is still in the register.
     pub(crate) fn load_frame_pointer(&mut self, above: i64) {
-        self.frame_pointer = Some(self.raised.wrapping_add_signed(above));
+        let place = self.place(above);
+        self.frame_pointer = (self.base == Base::FramePointer || place.cast_signed() >= 0).then_some(place);
+    }
+
+    /// The return address is loaded into its register likewise.
+    pub(crate) fn load_return_address(&mut self, above: i64) {
+        self.return_address = Some(self.place(above));
+    }
+
+    fn place(&self, above: i64) -> u64 {
+        self.raised.wrapping_add_signed(above)
     }
 
     /// The return address is where the stack pointer is.

@@ -4,7 +4,8 @@
 //!
 //! 1. what the instructions from the frame's address on to the function's return would return to, if there is any call before
 //!    that, or it is the end of a chain of frame pointers: jumps that depend on a condition are passed over (but taken where
-//!    there is no other way to a return), others followed, and every call returns;
+//!    there is no other way to such a return), others followed, and every call returns. Ways that leave the stack pointer as
+//!    callers have it come first: others have mostly run on, past a call that never returns, into another function;
 //! 2. the frame pointer's, where the call before its return address is of this very function;
 //! 3. the word on the stack that lies where the function's first instructions leave the return address (they store registers
 //!    and lower the stack pointer), if these are what the code before the frame's address looks like they are, and there
@@ -32,7 +33,7 @@ use std::cmp::Reverse;
 
 use crate::arch::Core;
 use crate::code::{Called, Code, Site, WayOut};
-use crate::epilogue::Epilogue;
+use crate::epilogue::{Departure, Epilogue};
 use crate::prologue::Prologue;
 use crate::{AddressSpace, Architecture, Frame, FrameKind, StackMemory};
 
@@ -43,6 +44,9 @@ const NEAR: u64 = 1 << 10;
 
 /// Words on the stack that are looked at: frames are hardly larger, and old return addresses lie everywhere.
 const SCANNED: u64 = 256;
+
+/// Ways to a function's return that are tried after the first.
+const MOST_FURTHER_WAYS: usize = 3;
 
 /// Further from a frame than this no call names the frame's function, nor a jump to it: both reach 2 GiB.
 const REACH: u64 = 1 << 33;
@@ -98,9 +102,10 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
     /// `way_out` is that of the frame's code, if it is known already.
     pub(crate) fn caller(&mut self, mapped: bool, way_out: Option<WayOut>) -> Option<A::Core> {
         let innermost = self.frame.kind == FrameKind::Ip;
-        let way_out = way_out.or_else(|| if mapped { self.code.way_out(self.frame) } else { None });
+        let from = Departure::of(self.frame, self.core.sp());
+        let way_out = way_out.or_else(|| if mapped { self.code.way_out(self.frame, from) } else { None });
         if let Some(WayOut::Known(epilogue)) = way_out
-            && let Some(caller) = self.by_way_out(&epilogue)
+            && let Some(caller) = self.by_ways_out(from, epilogue)
         {
             return Some(caller);
         }
@@ -124,11 +129,9 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
         if let Some((Evidence::Frame | Evidence::CallOfThis(_), core)) = known {
             return Some(core);
         }
-        let beginning = match way_out {
-            Some(WayOut::Begun(beginning)) => beginning,
-            Some(WayOut::Unknown) => self.code.begun(self.frame),
-            Some(WayOut::Known(_)) | None => None,
-        };
+        // Where the function goes on to its return its beginning has nothing better to say.
+        let is_left = matches!(way_out, Some(WayOut::Known(way)) if from.is_left_by::<A>(&way));
+        let beginning = if is_left { None } else { self.code.begun(self.frame, from) };
         let begun = beginning.and_then(|beginning| self.by_beginning(beginning));
         if let Some((Evidence::Frame, core)) = begun {
             return Some(core);
@@ -143,6 +146,18 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
             (scanned, known) => begun.or(known).or(scanned)?,
         };
         Some(caller)
+    }
+
+    /// The caller by the first way out that leads to one; on `first` that is asked about first.
+    fn by_ways_out(&mut self, from: Departure, first: Epilogue) -> Option<A::Core> {
+        let mut way = first;
+        for number in 1..=MOST_FURTHER_WAYS {
+            if let Some(caller) = self.by_way_out(&way) {
+                return Some(caller);
+            }
+            way = self.code.further_way(from, number)?;
+        }
+        self.by_way_out(&way)
     }
 
     /// The caller that the instructions from here on to the function's return lead to, if there is a call before it. The
@@ -305,3 +320,6 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
         A::WORD.signed(distance).unsigned_abs() < REACH
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -73,6 +73,7 @@ mod frame;
 mod general;
 mod guess;
 mod memory;
+mod metered;
 mod pe;
 mod prologue;
 mod region;

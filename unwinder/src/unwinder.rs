@@ -13,9 +13,10 @@ use crate::arch::Core;
 use crate::cache::{CacheKey, RuleCache, Slot};
 use crate::code::{Code, Site, is_signal_return};
 use crate::code_memory::CodeMemory;
-use crate::epilogue::ShortEpilogue;
+use crate::epilogue::{Departure, ShortEpilogue};
 use crate::expression::Steps;
 use crate::general::{GeneralStep, Known};
+use crate::metered::{CodeBudget, Metered};
 use crate::region::{self, Region, RegionMemory};
 use crate::rule::{Rule, RuleOf};
 use crate::table::RuleId;
@@ -87,6 +88,7 @@ impl<A: Architecture> Unwinder<A> {
             place: Place { region: Region::NOWHERE, slot: Slot::EMPTY },
             depth_limit: self.depth_limit,
             steps: Steps::of_frames(self.depth_limit),
+            code_budget: CodeBudget::of_frames(self.depth_limit),
             by_frame_pointer: false,
         };
         match walk.quick_pass(registers, &mut visit) {
@@ -145,11 +147,18 @@ struct Walk<'w, A: Architecture, S, M> {
     place: Place,
     depth_limit: usize,
     steps: Steps,
+    code_budget: CodeBudget,
     /// The last guess was by a frame pointer.
     by_frame_pointer: bool,
 }
 
 impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
+    /// The code of the address space, as guesses ask about it.
+    fn code(&mut self) -> Code<'_, A, S> {
+        let space = Metered { space: self.space, budget: &self.code_budget };
+        Code::new(space, self.generation, self.memory, self.code)
+    }
+
     /// Follows the registers of [`Core`].
     #[inline]
     fn quick_pass(&mut self, initial: &Registers<A>, visit: &mut impl FnMut(Frame)) -> Pass {
@@ -193,7 +202,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
                 continue;
             }
             if matches!(rule, Rule::Missing | Rule::Guessed(_))
-                && let Some(way_out) = self.code.way_out(self.generation, frame.address, frame.kind)
+                && let Some(way_out) = self.code.way_out(self.generation, Departure::of(frame, core.sp()), 0)
             {
                 core = match self.guessed_core(frame, core, Some(way_out)) {
                     Ok(caller) => caller,
@@ -290,7 +299,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
     /// The caller that code goes on to from a return address, if there is a call before it.
     fn caller_by_code(&mut self, epilogue: ShortEpilogue, at: A::Core) -> Option<A::Core> {
         let caller = self.caller_by_epilogue(epilogue, at)?;
-        let site = Code::new(self.space, self.generation, self.memory, self.code).site(caller.ip());
+        let site = self.code().site(caller.ip());
         self.by_frame_pointer = is_by_frame_pointer::<A>(caller, at);
         (site != Site::Other).then_some(caller)
     }
@@ -394,8 +403,10 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         let Some(rule) = compiled_rule(self.space, frame.lookup_address(), key) else {
             return (Rule::Missing, Slot::EMPTY);
         };
-        let rule = Code::new(self.space, self.generation, self.memory, self.code).rule(frame, rule);
-        (rule, self.cache.remember(key, rule))
+        let rule = self.code().rule(frame, rule);
+        // A guess that was not made for want of code may be the next time.
+        let slot = if self.code_budget.is_spent() { Slot::EMPTY } else { self.cache.remember(key, rule) };
+        (rule, slot)
     }
 
     fn full_step(&mut self, frame: Frame, registers: &Registers<A>, known: Known) -> Result<Caller<A>, Halt> {

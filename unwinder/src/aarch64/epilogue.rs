@@ -7,13 +7,33 @@ use crate::epilogue::{Base, Epilogue, Next};
 
 /// What the first entry of a linkage table pushes for the runtime linker, `x30` above: 16 bytes.
 const PUSHED_FOR_LINKER: i64 = 16;
-/// It alone ends with so many of these, for it is longer than the others.
-const PADDING: [[u8; 4]; 3] = [0xd503_201f_u32.to_le_bytes(); 3];
+
+/// Its instructions up to the jump, by the registers that GNU ld and lld make them with: `stp x16, x30, [sp, #-16]!`; `adrp x16`;
+/// `ldr x17, [x16, #n]`; `add x16, x16, #n`. Each with the bits that are always so.
+const FIRST_ENTRY: [(u32, u32); 4] = [
+    (0xa9bf_7bf0, 0xffff_ffff),
+    (0x9000_0010, 0x9f00_001f),
+    (0xf940_0211, 0xffc0_03ff),
+    (0x9100_0210, 0xffc0_03ff),
+];
+pub(super) const LONGEST_BEFORE: usize = 4 * FIRST_ENTRY.len();
+
+/// Whether the last instructions of `before` and then of `code` are that entry's.
+fn ends_first_entry(before: &[[u8; 4]], code: &[[u8; 4]]) -> bool {
+    let mut last = code.iter().rev().chain(before.iter().rev()).map(|word| u32::from_le_bytes(*word));
+    FIRST_ENTRY.iter().rev().all(|(expected, mask)| last.next().is_some_and(|word| word & mask == *expected))
+}
 
 /// What `code` does to the stack from its beginning on, and where it goes then; `fork` is told of where it might go before.
-pub(super) fn follow(code: &[u8], epilogue: &mut Epilogue, mut fork: impl FnMut(i64, Epilogue)) -> Next {
+/// `before` is the code before that.
+pub(super) fn follow(
+    before: &[u8],
+    code: &[u8],
+    epilogue: &mut Epilogue,
+    mut fork: impl FnMut(i64, Epilogue),
+) -> Next {
     let (mut at, mut size) = (0, Size::default());
-    let words = code.as_chunks::<4>().0;
+    let [before, words] = [before, code].map(|code| code.as_chunks::<4>().0);
     for (index, word) in words.iter().enumerate() {
         match size.seen(u32::from_le_bytes(*word)) {
             // The return address is in the register again, and no call is made any more.
@@ -32,11 +52,10 @@ pub(super) fn follow(code: &[u8], epilogue: &mut Epilogue, mut fork: impl FnMut(
             }
             Effect::Loads { before, offset, registers, after } => {
                 epilogue.raise(before);
-                for (place, register) in registers.into_iter().enumerate() {
-                    let slot = epilogue.raised.wrapping_add_signed(offset).wrapping_add(place as u64 * 8);
+                for (above, register) in (offset..).step_by(8).zip(registers) {
                     match register {
-                        Some(LR) => epilogue.return_address = Some(slot),
-                        Some(FP) => epilogue.frame_pointer = Some(slot),
+                        Some(LR) => epilogue.load_return_address(above),
+                        Some(FP) => epilogue.load_frame_pointer(above),
                         _ => {}
                     }
                 }
@@ -45,12 +64,11 @@ pub(super) fn follow(code: &[u8], epilogue: &mut Epilogue, mut fork: impl FnMut(
             Effect::Jumps(distance) => return Next::Jumps(at + distance),
             Effect::Returns => return Next::Returns,
             Effect::HandsOn => {
-                let is_first_entry = words.get(index + 1..).is_some_and(|rest| rest.starts_with(&PADDING));
-                if is_first_entry && epilogue.raised == 0 {
-                    epilogue.return_address =
-                        Some(epilogue.raised.wrapping_add_signed(PUSHED_FOR_LINKER - 8));
-                }
-                if is_first_entry {
+                if ends_first_entry(before, words.get(..index).unwrap_or_default()) {
+                    // Otherwise the push is on the way.
+                    if index < FIRST_ENTRY.len() {
+                        epilogue.load_return_address(PUSHED_FOR_LINKER - 8);
+                    }
                     epilogue.raise(PUSHED_FOR_LINKER);
                 }
                 return Next::Returns;
@@ -64,14 +82,16 @@ pub(super) fn follow(code: &[u8], epilogue: &mut Epilogue, mut fork: impl FnMut(
 
 #[cfg(test)]
 mod tests {
-    use super::follow;
+    use std::process::Command;
+
+    use super::{LONGEST_BEFORE, follow};
     use crate::epilogue::{Base, Epilogue, Next};
 
     fn followed(text: &str) -> Option<(Next, Epilogue)> {
         let text = format!(".arch armv8.5-a+pauth\n{text}");
         let code = crate::arch::assembled("aarch64-linux-gnu-", &text)?;
         let mut epilogue = Epilogue::default();
-        Some((follow(&code, &mut epilogue, |_, _| {}), epilogue))
+        Some((follow(&[], &code, &mut epilogue, |_, _| {}), epilogue))
     }
 
     #[test]
@@ -130,31 +150,64 @@ mod tests {
         let Some(code) = crate::arch::assembled("aarch64-linux-gnu-", text) else { return };
         let mut forks = Vec::new();
         let fork = |to, epilogue: Epilogue| forks.push((to, epilogue.raised));
-        assert_eq!(follow(&code, &mut Epilogue::default(), fork), Next::Unknown);
+        assert_eq!(follow(&[], &code, &mut Epilogue::default(), fork), Next::Unknown);
         assert_eq!(forks, [(28, 16), (28, 32), (24, 32)]);
+    }
+
+    /// The linkage table that a linker makes for two functions of another library.
+    fn linkage_table(linker: &str, options: &[&str]) -> Option<Vec<u8>> {
+        let folder = tempfile::tempdir().unwrap();
+        let run = |program: &str, arguments: &[&str]| {
+            let command = Command::new(program).args(arguments).current_dir(folder.path()).status();
+            command.is_ok_and(|status| status.success())
+        };
+        std::fs::write(folder.path().join("a.s"), "bl one; bl other\n").unwrap();
+        if !run("aarch64-linux-gnu-as", &["-o", "a.o", "a.s"])
+            || !run(linker, &[&["-shared", "-z", "lazy", "-o", "a.so", "a.o"], options].concat())
+        {
+            eprintln!("SKIPPED: there is no assembler for aarch64, or no {linker}");
+            return None;
+        }
+        assert!(run("aarch64-linux-gnu-objcopy", &["-O", "binary", "-j", ".plt", "a.so", "plt"]));
+        Some(std::fs::read(folder.path().join("plt")).unwrap())
     }
 
     #[test]
     fn entries_of_linkage_tables_return_to_who_called_them() {
-        // As GNU ld makes them: the first, and another.
-        let first =
-            "stp x16, x30, [sp, #-16]!; adrp x16, .; ldr x17, [x16, #4088]; add x16, x16, #0xff8; br x17";
-        let cases = [
-            (first, 0, 0, None),
-            (first, 1, 16, Some(8)),
-            (first, 4, 16, Some(8)),
-            ("adrp x16, .; ldr x17, [x16, #8]; add x16, x16, #8; br x17", 0, 0, None),
-            ("adrp x16, .; ldr x17, [x16, #8]; add x16, x16, #8; br x17", 3, 0, None),
-            ("bti c; adrp x16, .; ldr x17, [x16, #8]; add x16, x16, #8; autia1716; br x17", 0, 0, None),
-        ];
-        for (entry, executed, raised, return_address) in cases {
-            let behind =
-                if entry == first { "; nop; nop; nop" } else { "; adrp x16, .; ldr x17, [x16, #16]" };
-            let rest: Vec<&str> = entry.split("; ").skip(executed).collect();
-            let text = rest.join("; ") + behind;
-            let Some(found) = followed(&text) else { return };
-            let epilogue = Epilogue { raised, return_address, ..Epilogue::default() };
-            assert_eq!(found, (Next::Returns, epilogue), "{text}");
+        for (linker, options, pushes_at) in [
+            ("aarch64-linux-gnu-ld", &[][..], 0),
+            ("aarch64-linux-gnu-ld", &["-z", "force-bti"], 4),
+            ("aarch64-linux-gnu-ld", &["-z", "pac-plt"], 0),
+            ("aarch64-linux-gnu-ld", &["-z", "force-bti", "-z", "pac-plt"], 4),
+            ("ld.lld", &[], 0),
+            ("ld.lld", &["-z", "force-bti"], 4),
+            ("ld.lld", &["-z", "force-bti", "-z", "pac-plt"], 4),
+        ] {
+            let Some(table) = linkage_table(linker, options) else { continue };
+            assert!(table.len() >= 32 + 2 * 16, "{linker} {options:?}: {table:x?}");
+            // Something comes before it.
+            let code = [&[0; LONGEST_BEFORE], table.as_slice()].concat();
+            for at in (0..table.len()).step_by(4) {
+                let (before, code) = code[at..].split_at(LONGEST_BEFORE);
+                if code.starts_with(&0xd503_201f_u32.to_le_bytes()) {
+                    // No entry's.
+                    continue;
+                }
+                let mut epilogue = Epilogue::default();
+                let next = follow(before, code, &mut epilogue, |_, _| {});
+                let is_pushed = (pushes_at + 4..pushes_at + 20).contains(&at);
+                let (raised, return_address) = if is_pushed { (16, Some(8)) } else { (0, None) };
+                let expected = Epilogue { raised, return_address, ..Epilogue::default() };
+                assert_eq!((next, epilogue), (Next::Returns, expected), "{linker} {options:?}, at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn calls_in_place_of_a_return_are_no_entries() {
+        for text in ["add x16, x16, #8; br x17; nop; nop; nop", "ldr x17, [x1, #8]; br x17; nop; nop"] {
+            let Some(found) = followed(text) else { return };
+            assert_eq!(found, (Next::Returns, Epilogue::default()), "{text}");
         }
     }
 

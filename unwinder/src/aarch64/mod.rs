@@ -112,8 +112,15 @@ impl Machine for Aarch64 {
         prologue::begins_function(before, code)
     }
 
-    fn epilogue(code: &[u8], epilogue: &mut Epilogue, fork: impl FnMut(i64, Epilogue)) -> Next {
-        epilogue::follow(code, epilogue, fork)
+    const TOLD_BY: usize = epilogue::LONGEST_BEFORE;
+
+    fn epilogue(
+        before: &[u8],
+        code: &[u8],
+        epilogue: &mut Epilogue,
+        fork: impl FnMut(i64, Epilogue),
+    ) -> Next {
+        epilogue::follow(before, code, epilogue, fork)
     }
 
     fn tail_jump(code: &[u8]) -> Option<i64> {

@@ -54,13 +54,21 @@ pub(super) fn zlib(packed: &[u8], size: usize) -> Result<Vec<u8>, SectionProblem
     }
 }
 
+/// Frames of zstd that a section may have, whatever its size; and for how many of its bytes another. Each takes a decoder of its
+/// own, and empty ones 9 bytes; packers that work in parallel make one of some hundred KiB.
+const MOST_FRAMES: usize = 1000;
+const BYTES_OF_A_FRAME: usize = 4096;
+
 /// Unpacks a section of zstd that states to have `size` bytes.
 pub(super) fn zstd(mut packed: &[u8], size: usize) -> Result<Vec<u8>, SectionProblem> {
     const FORMAT: Compression = Compression::Zstd;
     let cut_off = || SectionProblem::PackedCutOff { format: FORMAT };
     let longer = SectionProblem::Longer { stated: size as u64 };
     let mut unpacked = Vec::with_capacity(size);
+    let mut frames_left = MOST_FRAMES + size / BYTES_OF_A_FRAME;
     while !packed.is_empty() {
+        let too_many = || FORMAT.damaged(&"it has more frames than its size could need");
+        frames_left = frames_left.checked_sub(1).ok_or_else(too_many)?;
         // Each with its own decoder: one that is used again reserves the next frame's window at once.
         let mut frame = FrameDecoder::new();
         let (start, rest) = with_lower_window(packed, size).ok_or_else(cut_off)?;

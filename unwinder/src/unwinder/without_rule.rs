@@ -2,7 +2,8 @@
 
 use super::{Caller, Halt, Walk, is_by_frame_pointer};
 use crate::arch::{Core, LONGEST_CODE};
-use crate::code::{Code, WayOut, code_before, is_behind_switch, is_entry, is_signal_return};
+use crate::code::{WayOut, code_before, is_behind_switch, is_entry, is_signal_return};
+use crate::epilogue::Departure;
 use crate::general::Known;
 use crate::guess::Guess;
 use crate::rule::Rule;
@@ -78,7 +79,8 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
 
     /// The caller of a frame without a rule.
     pub(super) fn guess(&mut self, frame: Frame, registers: &Registers<A>) -> Result<Caller<A>, Halt> {
-        let way_out = self.code.way_out(self.generation, frame.address, frame.kind);
+        let from = Departure::of(frame, registers.core().sp());
+        let way_out = self.code.way_out(self.generation, from, 0);
         if way_out.is_none() {
             if is_signal_return(self.space, frame.address)
                 && let Some(interrupted) = self.interrupted(frame, registers)
@@ -123,9 +125,11 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
             return Err(StopReason::Root);
         }
         let reason = if mapped { StopReason::NoRule } else { StopReason::NoMapping };
-        let code = Code::new(self.space, self.generation, self.memory, self.code);
-        let mut guess = Guess { code, stack: self.stack, frame, core };
-        let caller = guess.caller(mapped, way_out).ok_or(reason)?;
+        let stack = self.stack;
+        let mut guess = Guess { code: self.code(), stack, frame, core };
+        let caller = guess.caller(mapped, way_out);
+        // By less code than a guess goes by nothing is found that is worth one.
+        let caller = caller.filter(|_| !self.code_budget.is_spent()).ok_or(reason)?;
         self.by_frame_pointer = is_by_frame_pointer::<A>(caller, core);
         if caller.ip() == 0 {
             // Zeros lie anywhere: they end a chain of frames, but are none by themselves.

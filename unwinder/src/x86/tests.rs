@@ -44,12 +44,12 @@ fn pops_and_additions_lead_to_the_return_address() {
     for (text, base, raised, frame_pointer) in cases {
         let Some(code) = assembled(text) else { return };
         let mut epilogue = Epilogue::default();
-        assert_eq!(X86::epilogue(&code, &mut epilogue, |_, _| {}), Next::Returns, "{text}");
+        assert_eq!(X86::epilogue(&[], &code, &mut epilogue, |_, _| {}), Next::Returns, "{text}");
         let expected = Epilogue { base, raised, return_address: Some(raised), frame_pointer };
         assert_eq!(epilogue, expected, "{text}");
     }
     for text in ["lea -4(%ecx), %esp; ret", "mov %ecx, %esp; ret", "pop %esp; ret", "inc %esp; ret"] {
         let code = assembled(text).unwrap();
-        assert_eq!(X86::epilogue(&code, &mut Epilogue::default(), |_, _| {}), Next::Unknown, "{text}");
+        assert_eq!(X86::epilogue(&[], &code, &mut Epilogue::default(), |_, _| {}), Next::Unknown, "{text}");
     }
 }

@@ -97,6 +97,7 @@ mod tests {
                 None,
             ),
             ("push %rax; push $7; call .+64; add $16, %rsp; ret", 0, None),
+            ("lock decq (%rax); cs nopw 0(%rax,%rax,1); ds cmpb $7, (%rdx); pop %rsi; ret", 8, None),
             (
                 "testb $1, 8(%rdi); testl $5, (%rax); notl %ecx; cmp $9, %al; bswap %ecx; bt $3, %eax; pop %rdi; ret",
                 8,

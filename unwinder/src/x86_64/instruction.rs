@@ -58,7 +58,7 @@ pub(super) fn instruction(code: &[u8], word: Word) -> Option<(usize, Instruction
     if let Some(length) = vector(code, is_long) {
         return Some((length, Other));
     }
-    let prefixes = code.iter().take_while(|byte| matches!(byte, 0x64..=0x66 | 0xf2 | 0xf3)).count();
+    let prefixes = code.iter().take_while(|byte| is_prefix(**byte)).count();
     let has_word = code.get(..prefixes)?.contains(&0x66);
     let rex = Some(*code.get(prefixes)?).filter(|byte| is_long && byte & 0xf0 == 0x40);
     let [w, r, x, b] = [8, 4, 2, 1].map(|bit| rex.is_some_and(|rex| rex & bit != 0));
@@ -148,6 +148,11 @@ pub(super) fn instruction(code: &[u8], word: Word) -> Option<(usize, Instruction
         _ => return None,
     };
     Some((at + 1 + behind, instruction))
+}
+
+/// Segments, of which code names `cs` and `ds` where it wants room filled; the operand's size; `lock`, `repnz` and `repz`.
+fn is_prefix(byte: u8) -> bool {
+    matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x66 | 0xf0 | 0xf2 | 0xf3)
 }
 
 /// The length of the `mov` that `code` begins with, if it gives the stack pointer the value of another register than `bp`, or

@@ -106,7 +106,14 @@ impl Machine for X86_64 {
         prologue::begins_function(before, code, Self::WORD)
     }
 
-    fn epilogue(code: &[u8], epilogue: &mut Epilogue, fork: impl FnMut(i64, Epilogue)) -> Next {
+    const TOLD_BY: usize = 0;
+
+    fn epilogue(
+        _before: &[u8],
+        code: &[u8],
+        epilogue: &mut Epilogue,
+        fork: impl FnMut(i64, Epilogue),
+    ) -> Next {
         epilogue::follow(code, epilogue, fork, Self::WORD)
     }
 

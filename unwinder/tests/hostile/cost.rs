@@ -1,9 +1,16 @@
-//! Files that are made to cost more than their size: what is read many times, and what unpacks to much.
+//! What is made to cost more than its size: files of which much is read many times or that unpack to much, and code that leads
+//! guesses nowhere.
 
+use std::cell::Cell;
+use std::num::NonZeroU64;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use unwinder::{SectionProblem, TableError, UnreadSection, UnwindTable};
+use unwinder::x86_64::Registers;
+use unwinder::{
+    AddressSpace, CopiedStack, Mapping, SectionProblem, StopReason, TableError, UnreadSection, UnwindTable,
+    Unwinder,
+};
 
 use crate::fuzzing::image::{SECTION_ADDRESS, with_sections};
 
@@ -240,4 +247,68 @@ fn a_section_that_unpacks_to_much_more_than_it_has_is_refused() {
         let was_refused = table.as_ref().is_err_and(is_implausible);
         assert!(was_refused == is_refused && table.is_err() == is_refused, "{ratio}: {table:?}");
     }
+}
+
+/// Calls of an address in a register, one after the other: each address is a return address, no way leads to a return, and
+/// nothing looks like a function's beginning. It counts the bytes that are read.
+struct Calls {
+    read: Cell<usize>,
+    generation: Option<NonZeroU64>,
+}
+
+impl Calls {
+    const CODE: u64 = 0x100_0000;
+    const SIZE: u64 = 1 << 20;
+}
+
+impl AddressSpace for Calls {
+    fn lookup(&self, address: u64) -> Option<Mapping<'_>> {
+        let (start, end) = (Self::CODE, Self::CODE + Self::SIZE);
+        (start..end).contains(&address).then_some(Mapping { start, end, bias: 0, table: None })
+    }
+
+    fn generation(&self) -> Option<NonZeroU64> {
+        self.generation
+    }
+
+    fn code(&self, address: u64, buffer: &mut [u8]) -> usize {
+        self.read.set(self.read.get() + buffer.len());
+        for (at, byte) in (address..).zip(buffer.iter_mut()) {
+            *byte = if at % 2 == 0 { 0xff } else { 0xd0 };
+        }
+        buffer.len()
+    }
+}
+
+#[test]
+fn guesses_of_a_walk_read_so_much_code_and_no_more() {
+    const STACK: u64 = 0x7000_0000;
+    /// What a walk may read, and beside that each frame.
+    const OF_WALK: usize = 256 << 10;
+    const OF_FRAME: usize = (2 << 10) + 64;
+    let words: Vec<u8> =
+        (0..4096).flat_map(|word| (Calls::CODE + (128 << 10) + 2 * word).to_le_bytes()).collect();
+    let stack = CopiedStack::new(STACK, &words, 0);
+    let mut general = [0; 16];
+    (general[6], general[7]) = (7, STACK);
+    let registers = Registers::new(Calls::CODE + (100 << 10), general);
+    let walk = |unwinder: &mut Unwinder, space: &Calls| {
+        space.read.set(0);
+        let mut frames = 0;
+        let stop = unwinder.unwind(space, &registers, &stack, |_| frames += 1);
+        (frames, stop, space.read.get())
+    };
+    for depth_limit in [64, 1024, 4096] {
+        let space = Calls { read: Cell::new(0), generation: None };
+        let (frames, stop, read) = walk(&mut Unwinder::with_depth_limit(depth_limit), &space);
+        assert_eq!(stop, StopReason::NoRule);
+        assert!(read <= OF_WALK + depth_limit * OF_FRAME, "{frames} of {depth_limit} frames, {read} bytes");
+        // What a frame costs here is not the whole of it.
+        assert!((4..depth_limit).contains(&frames), "{frames} of {depth_limit} frames, {read} bytes");
+    }
+    // What is remembered need not be read, and nothing is that was not read.
+    let space = Calls { read: Cell::new(0), generation: NonZeroU64::new(1) };
+    let mut unwinder = Unwinder::new();
+    let walks: Vec<usize> = (0..4).map(|_| walk(&mut unwinder, &space).0).collect();
+    assert!(walks.is_sorted_by(|shorter, longer| shorter < longer), "{walks:?}");
 }

@@ -135,6 +135,25 @@ fn what_is_wrong_with_a_packed_debug_frame_is_said() {
 }
 
 #[test]
+fn a_section_of_more_frames_than_it_could_need_is_refused() {
+    // A single segment of no bytes, in one raw block.
+    const EMPTY: [u8; 9] = [0x28, 0xb5, 0x2f, 0xfd, 0x20, 0, 1, 0, 0];
+    const SKIPPED: [u8; 8] = [0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0];
+    for content in [debug_frame(FUNCTIONS), debug_frame(1000)] {
+        let size = content.len();
+        let whole = zstd(LARGE_WINDOW, &[(0, size, &content)]);
+        let most = 1000 + size / 4096 - 1;
+        for empty in [EMPTY.as_slice(), &SKIPPED] {
+            let with = |frames: usize| {
+                with_debug_frame(&packed(ZSTD, size, &[whole.as_slice(), &empty.repeat(frames)].concat()))
+            };
+            assert_eq!(functions(&with(most)), (size as u64 - 20) / 32);
+            assert_eq!(damaged(&unread(&with(most + 1)).problem), Some(Compression::Zstd));
+        }
+    }
+}
+
+#[test]
 fn what_is_wrong_with_gnu_debugdata_is_said() {
     let inner = with_sections(&[(".debug_frame", 0, &debug_frame(FUNCTIONS))]);
     let data = xz(&inner, &[]);

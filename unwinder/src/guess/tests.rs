@@ -1,0 +1,122 @@
+//! Guesses by the way on to a function's return, through code that an assembler made.
+
+use std::num::NonZeroU64;
+use std::ops::Range;
+
+use crate::arch::assembled;
+use crate::{AddressSpace, Architecture, CopiedStack, Mapping, Registers, Unwinder, aarch64, x86_64};
+
+const CODE: u64 = 0x10_0000;
+const STACK: u64 = 0x7000_0000;
+
+/// Code without rules at [`CODE`].
+struct Bare(Vec<u8>);
+
+impl Bare {
+    fn addresses(&self) -> Range<u64> {
+        CODE..CODE + self.0.len() as u64
+    }
+}
+
+impl<A: Architecture> AddressSpace<A> for Bare {
+    fn lookup(&self, address: u64) -> Option<Mapping<'_, A>> {
+        let Range { start, end } = self.addresses();
+        self.addresses().contains(&address).then_some(Mapping { start, end, bias: 0, table: None })
+    }
+
+    fn generation(&self) -> Option<NonZeroU64> {
+        NonZeroU64::new(1)
+    }
+
+    fn code(&self, address: u64, buffer: &mut [u8]) -> usize {
+        let at = usize::try_from(address.wrapping_sub(CODE)).unwrap_or(usize::MAX);
+        let Some(code) = self.0.get(at..) else { return 0 };
+        let length = code.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&code[..length]);
+        length
+    }
+}
+
+/// The callers of the frame at `ip`, whose stack pointer is at the first of these words, or so many bytes behind; the same when
+/// what code says is known already.
+fn callers<A: Architecture>(code: &Bare, registers: impl Fn(u64) -> Registers<A>, words: &[u64]) -> Vec<u64> {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    // A call leaves the stack pointer aligned, or a word below that where it pushes the return address.
+    let sp = STACK + words.len() as u64 % 2 * 8;
+    let (stack, mut unwinder) = (CopiedStack::new(sp, &bytes, 0), Unwinder::new());
+    let mut walk = || {
+        let mut frames = Vec::new();
+        unwinder.unwind(code, &registers(sp), &stack, |frame| frames.push(frame.address));
+        frames.split_off(1)
+    };
+    let first = walk();
+    assert_eq!(walk(), first);
+    first
+}
+
+fn on_x86_64(code: &Bare, ip: u64, words: &[u64]) -> Vec<u64> {
+    let registers = |sp| {
+        let mut general = [0xdead; 16];
+        general[7] = sp;
+        x86_64::Registers::new(ip, general)
+    };
+    callers(code, registers, words)
+}
+
+fn on_aarch64(code: &Bare, pc: u64, words: &[u64]) -> Vec<u64> {
+    let mask = aarch64::ReturnAddressMask::of_address_bits(48);
+    callers(code, |sp| aarch64::Registers::new(pc, sp, [0xdead; 31], mask), words)
+}
+
+#[test]
+fn a_way_past_a_call_that_never_returns_is_not_believed_first() {
+    // On the way on which no condition holds nothing returns before the next function.
+    let Some(code) = assembled(
+        "",
+        ".org 8; call *%rax; .org 16; call *%rax
+         .org 0x20; push %rbx; sub $16, %rsp; call *%rcx; test %eax, %eax; je 1f; jmp 2f
+         1: add $16, %rsp; pop %rbx; ret
+         2: call *%rdx; cs nopw 0(%rax,%rax,1)
+         push %rbp; push %rbx; sub $8, %rsp; lock decq (%rax); add $8, %rsp; pop %rbx; pop %rbp; ret
+         .org 0x70; ret",
+    ) else {
+        return;
+    };
+    let code = Bare(code);
+    let [stale, caller, behind_call, leaf] = [0xa, 0x12, 0x27, 0x70].map(|at| CODE + at);
+    let frame = [stale, 7, 7, caller, 7, 7];
+    assert_eq!(on_x86_64(&code, behind_call, &frame)[0], caller);
+    let called = [&[behind_call], frame.as_slice()].concat();
+    assert_eq!(on_x86_64(&code, leaf, &called)[..2], [behind_call, caller]);
+}
+
+#[test]
+fn the_same_on_aarch64() {
+    let Some(code) = assembled(
+        "aarch64-linux-gnu-",
+        "blr x0; .org 16; blr x0
+         .org 0x20; sub sp, sp, #32; str x30, [sp, #16]; blr x1; cbz x0, 1f; b 2f
+         1: ldr x30, [sp, #16]; add sp, sp, #32; ret
+         2: blr x2; nop
+         stp x29, x30, [sp, #-32]!; blr x3; ldp x29, x30, [sp], #32; ret",
+    ) else {
+        return;
+    };
+    let [stale, caller, behind_call] = [4, 0x14, 0x2c].map(|at| CODE + at);
+    assert_eq!(on_aarch64(&Bare(code), behind_call, &[stale, 7, caller, 7, 7, 7])[0], caller);
+}
+
+#[test]
+fn a_way_to_what_is_no_return_address_is_not_the_last() {
+    let Some(code) = assembled(
+        "",
+        ".org 8; call *%rax; .org 16; call *%rax
+         .org 0x20; push %rbx; sub $16, %rsp; call *%rcx; test %eax, %eax; je 1f
+         add $8, %rsp; ret
+         1: add $16, %rsp; pop %rbx; ret",
+    ) else {
+        return;
+    };
+    let [stale, caller, behind_call] = [0xa, 0x12, 0x27].map(|at| CODE + at);
+    assert_eq!(on_x86_64(&Bare(code), behind_call, &[stale, 7, 7, caller, 7, 7])[0], caller);
+}
