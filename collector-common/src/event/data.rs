@@ -4,6 +4,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use super::context::Context;
 use super::decode::{Integer, Range, integer, load};
 use super::error::{FieldError, FieldProblem};
 use super::field::{Access, EventField, EventFieldRef};
@@ -19,6 +20,7 @@ pub struct EventData<'a> {
     full_data: &'a [u8],
     event_data: &'a [u8],
     format: &'a EventFormat,
+    context: Option<&'a Context>,
 }
 
 /// Integers: the load where the place is known, otherwise by way of the format.
@@ -43,7 +45,20 @@ impl<'a> EventData<'a> {
     /// tracepoint begin with its `common_*` fields. `full_data` is the whole record that they are part of.
     #[inline]
     pub fn new(full_data: &'a [u8], event_data: &'a [u8], format: &'a EventFormat) -> Self {
-        Self { full_data, event_data, format }
+        Self { full_data, event_data, format, context: None }
+    }
+
+    /// The same data, with to whom, when and where it happened.
+    #[inline]
+    #[must_use]
+    pub fn at(self, context: &'a Context) -> Self {
+        Self { context: Some(context), ..self }
+    }
+
+    /// To whom, when and where it happened; `None` where the source does not tell.
+    #[inline]
+    pub fn context(&self) -> Option<&'a Context> {
+        self.context
     }
 
     /// The whole record, with what the source wrote around the event.

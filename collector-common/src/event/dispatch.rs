@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use super::context::Context;
 use super::data::EventData;
 use super::errors::EventErrors;
 use super::filter::{Expression, FilterError, Predicate};
@@ -144,10 +145,25 @@ impl Event {
     /// and `event_data` see [`EventData::new`].
     #[inline]
     pub fn process(&mut self, full_data: &[u8], event_data: &[u8], errors: &mut EventErrors) -> bool {
+        self.process_in(None, full_data, event_data, errors)
+    }
+
+    /// As [`Self::process`], of an occurrence that is known to whom, when and where it happened.
+    #[inline]
+    pub fn process_in(
+        &mut self,
+        context: Option<&Context>,
+        full_data: &[u8],
+        event_data: &[u8],
+        errors: &mut EventErrors,
+    ) -> bool {
         if self.flags.contains(EventFlags::DISABLED) {
             return false;
         }
-        let data = EventData::new(full_data, event_data, &self.format);
+        let mut data = EventData::new(full_data, event_data, &self.format);
+        if let Some(context) = context {
+            data = data.at(context);
+        }
         if let Some(filter) = &self.filter {
             match filter.accepts(&data) {
                 Ok(true) => {}

@@ -25,6 +25,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod context;
 mod data;
 mod decode;
 mod dispatch;
@@ -40,6 +41,7 @@ pub mod spec;
 mod value;
 mod write;
 
+pub use context::Context;
 pub use data::{EventData, Values};
 pub use dispatch::{Event, EventFlags, EventId};
 pub use error::{FieldError, FieldProblem, FormatError};

@@ -18,12 +18,13 @@ impl<B: FnMut(&EventData<'_>, &mut Vec<u8>) -> anyhow::Result<bool>> Proxy<B> {
         Self { target, build, buffer: Vec::new() }
     }
 
-    /// Builds the other event's data and dispatches them. An event that, by way of others, is its own target fails here
+    /// Builds the other event's data and dispatches them, in the same context. An event that, by way of others, is its own target fails here
     /// instead of going in circles.
     pub(super) fn process(&mut self, data: &EventData<'_>, errors: &mut EventErrors) -> anyhow::Result<()> {
         self.buffer.clear();
         if (self.build)(data, &mut self.buffer)? {
-            self.target.write(|target| target.process(data.full_data(), &self.buffer, errors))?;
+            self.target
+                .write(|target| target.process_in(data.context(), data.full_data(), &self.buffer, errors))?;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Where a record goes: to the closures of its event, and as a sample into the recording.
 
-use collector_common::event::{EventErrors, EventFlags};
+use collector_common::event::{Context, EventErrors, EventFlags};
+use collector_common::ids::{Nanos, Pid, Tid};
 use collector_common::record::{SampleKindId, Unit};
 
 use crate::recorder::Recorder;
@@ -50,7 +51,11 @@ impl Dispatch {
             return;
         };
         let Some(hooked) = self.hooked.get_mut(usize::from(position)) else { return };
-        let passed = hooked.hook.event.process(record.data, record.data, &mut self.errors);
+        let header = record.header;
+        let context =
+            Context { time: Nanos(header.time), pid: Pid(header.pid), tid: Tid(header.tid), cpu: header.cpu };
+        let event = &mut hooked.hook.event;
+        let passed = event.process_in(Some(&context), record.data, record.data, &mut self.errors);
         match hooked.kind {
             Some(kind) if passed => recorder.sample(kind, record),
             Some(_) => {}

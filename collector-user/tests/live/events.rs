@@ -7,6 +7,7 @@ use std::process::Command;
 
 use collector_common::event::{EventFlags, filter};
 use collector_common::sharing::Writable;
+use collector_user::clock;
 use collector_user::session::{self, Recording, Session, SessionSettings};
 use collector_user::source::{Hook, Settings};
 use collector_user::tracefs::{Tracefs, TracefsError};
@@ -76,8 +77,12 @@ fn a_closure_gets_each_program_that_is_executed() {
     let [file, pid] = ["filename", "pid"].map(|name| event.format().field_ref(name).unwrap());
     let seen = Writable::new(Vec::new());
     let executed = seen.clone();
+    let began = clock::now();
     event.add_closure(move |data| {
         let (file, pid) = (data.try_get_str(file)?.to_owned(), data.try_get_i32(pid)?);
+        let context = data.context().unwrap();
+        assert_eq!(i64::from(context.pid.0), i64::from(pid), "who executes it tells of it");
+        assert!(context.cpu < 4096 && began <= context.time && context.time <= clock::now());
         Ok(executed.write(|seen| seen.push((file, pid)))?)
     });
     let recording = record_events(vec![Hook::tracepoint(event)], &FIVE);
