@@ -1,5 +1,7 @@
 //! What filters accept, and what is said of those that can't be read or do not fit.
 
+use std::sync::Arc;
+
 use collector_common::event::filter::{self, MOST_DEPTH};
 use collector_common::event::{EventData, EventFormat, Extent, FieldKind, Width};
 
@@ -126,6 +128,42 @@ fn text() {
         ("provider != '00112233-4455-6677-8899-aabbccddeeff'", false),
     ] {
         assert_eq!(accepts(text), expected, "{text}");
+    }
+}
+
+/// The structure differs in size, and the field behind it has the name of one within.
+#[test]
+fn fields_of_structures() {
+    let mut inner = EventFormat::default();
+    add(&mut inner, "name", FieldKind::Char, Extent::ZeroTerminated);
+    add(&mut inner, "id", U16, Extent::One);
+    let mut middle = EventFormat::default();
+    add(&mut middle, "inner", FieldKind::Struct(Arc::new(inner)), Extent::One);
+    let mut format = EventFormat::default();
+    add(&mut format, "the.outer", FieldKind::Struct(Arc::new(middle)), Extent::One);
+    add(&mut format, "id", U16, Extent::One);
+    let mut payload = Payload::native();
+    payload.raw(b"abc\0").number(7, 2).number(8, 2);
+    for (text, expected) in [
+        ("the.outer.inner.id == 7 and id == 8", true),
+        ("the.outer.inner.name ends_with 'bc'", true),
+        ("the.outer.inner.id == 8", false),
+    ] {
+        let predicate = filter::parse(text).unwrap().compile(&format).unwrap();
+        let data = EventData::new(&[], &payload.bytes, &format);
+        assert_eq!(predicate.accepts(&data), Ok(expected), "{text}");
+        let short = EventData::new(&[], &payload.bytes[..5], &format);
+        let error = predicate.accepts(&short).unwrap_err();
+        assert!(error.named(&format).to_string().starts_with("field the.outer: "), "{error}");
+    }
+    for (text, message) in [
+        ("the.outer.inner.ids == 7", "there is no field `ids`; did you mean `id`?"),
+        ("the.outer.x == 7", "there is no field `x`; there are: inner"),
+        ("the.outer == 7", "`the.outer` is a structure, which filters can't compare"),
+        ("id.x == 7", "there is no field `id.x`;"),
+    ] {
+        let error = filter::parse(text).unwrap().compile(&format).unwrap_err();
+        assert!(error.message().starts_with(message), "{text}: {error}");
     }
 }
 

@@ -11,8 +11,8 @@ use crate::event::data::EventData;
 use crate::event::error::FieldError;
 use crate::event::field::{EventField, EventFieldRef};
 use crate::event::format::EventFormat;
-use crate::event::kind::FieldKind;
-use crate::event::value::Guid;
+use crate::event::kind::{Extent, FieldKind};
+use crate::event::value::{Guid, Value};
 
 /// A filter for events of one format. Evaluating it allocates nothing.
 #[derive(Clone, Debug)]
@@ -26,19 +26,53 @@ impl Predicate {
     }
 }
 
-/// A node with its fields resolved. As deep as the expression.
+/// A node with its fields resolved. As deep as the expression and the structures of the format.
 #[derive(Clone, Debug)]
 enum Check {
     All(Box<[Check]>),
     Any(Box<[Check]>),
     Not(Box<Check>),
-    Number { field: EventFieldRef, load: Load, comparison: Comparison, value: Number },
-    Masked { field: EventFieldRef, load: Load, mask: u64, comparison: Comparison, value: i128 },
-    Text { field: EventFieldRef, pattern: Pattern<u8> },
-    Utf16 { field: EventFieldRef, pattern: Pattern<u16> },
-    Ipv4 { field: EventFieldRef, equal: bool, value: Ipv4Addr },
-    Ipv6 { field: EventFieldRef, equal: bool, value: Ipv6Addr },
-    Guid { field: EventFieldRef, equal: bool, value: Guid },
+    /// Of a field of a structure.
+    Within {
+        field: EventFieldRef,
+        check: Box<Check>,
+    },
+    Number {
+        field: EventFieldRef,
+        load: Load,
+        comparison: Comparison,
+        value: Number,
+    },
+    Masked {
+        field: EventFieldRef,
+        load: Load,
+        mask: u64,
+        comparison: Comparison,
+        value: i128,
+    },
+    Text {
+        field: EventFieldRef,
+        pattern: Pattern<u8>,
+    },
+    Utf16 {
+        field: EventFieldRef,
+        pattern: Pattern<u16>,
+    },
+    Ipv4 {
+        field: EventFieldRef,
+        equal: bool,
+        value: Ipv4Addr,
+    },
+    Ipv6 {
+        field: EventFieldRef,
+        equal: bool,
+        value: Ipv6Addr,
+    },
+    Guid {
+        field: EventFieldRef,
+        equal: bool,
+        value: Guid,
+    },
 }
 
 /// Which getter a field's number comes from.
@@ -97,6 +131,10 @@ impl Check {
                 false
             }
             Self::Not(check) => !check.holds(data)?,
+            Self::Within { field, check } => match data.value(*field)? {
+                Value::Struct(inner) => check.holds(&inner)?,
+                _ => false,
+            },
             Self::Number { field, load, comparison, value } => {
                 comparison.holds(load.number(data, *field)?.order(*value))
             }
@@ -141,11 +179,36 @@ impl Compiler<'_> {
     }
 
     fn test(&self, test: &Test) -> Result<Check, FilterError> {
-        let resolved = self.format.field_ref(&test.field);
-        let Some((field, declared)) = resolved.and_then(|field| Some((field, self.format.field(field)?)))
-        else {
-            return self.error(test.field_at, self.unknown(&test.field));
+        self.test_in(self.format, &test.field, test)
+    }
+
+    /// The test of a field of `format`, or of a structure in it by the names of both with a point between.
+    fn test_in(&self, format: &EventFormat, name: &str, test: &Test) -> Result<Check, FilterError> {
+        let resolved =
+            |name: &str| format.field_ref(name).and_then(|field| Some((field, format.field(field)?)));
+        if let Some((field, declared)) = resolved(name) {
+            return self.compare(field, declared, test);
+        }
+        let within = name.match_indices('.').find_map(|(point, _)| {
+            let (field, declared) = resolved(name.get(..point)?)?;
+            match (declared.kind(), declared.extent()) {
+                (FieldKind::Struct(inner), Extent::One) => Some((field, inner, name.get(point + 1..)?)),
+                _ => None,
+            }
+        });
+        let Some((field, inner, name)) = within else {
+            return self.error(test.field_at, unknown(format, name));
         };
+        let check = Box::new(self.test_in(inner, name, test)?);
+        Ok(Check::Within { field, check })
+    }
+
+    fn compare(
+        &self,
+        field: EventFieldRef,
+        declared: &EventField,
+        test: &Test,
+    ) -> Result<Check, FilterError> {
         if declared.is_array() {
             let message = format!("`{}` is a list of {}", test.field, declared.kind().name().as_str());
             return self.error(test.field_at, message + ", which filters can't compare");
@@ -223,17 +286,17 @@ impl Compiler<'_> {
             Err(error) => self.error(test.value_at, format!("`{text}`: {error}")),
         }
     }
+}
 
-    fn unknown(&self, name: &str) -> String {
-        let names = || self.format.fields().iter().map(EventField::name);
-        let near = near(name, names());
-        let rest = match &*near {
-            [] => match names().count() {
-                0 => "; the event has no fields".to_owned(),
-                _ => format!("; there are: {}", names().take(20).collect::<Vec<_>>().join(", ")),
-            },
-            near => format!("; did you mean `{}`?", near.join("` or `")),
-        };
-        format!("there is no field `{name}`{rest}")
-    }
+/// Says that there is no such field, and which may have been meant.
+fn unknown(format: &EventFormat, name: &str) -> String {
+    let names = || format.fields().iter().map(EventField::name);
+    let rest = match &*near(name, names()) {
+        [] => match names().count() {
+            0 => "; the event has no fields".to_owned(),
+            _ => format!("; there are: {}", names().take(20).collect::<Vec<_>>().join(", ")),
+        },
+        near => format!("; did you mean `{}`?", near.join("` or `")),
+    };
+    format!("there is no field `{name}`{rest}")
 }

@@ -9,7 +9,7 @@
 //!        | field ("contains" | "starts_with" | "ends_with" | "~") text
 //! ```
 //!
-//! - A field is a name, or any text in backquotes.
+//! - A field is a name, or any text in backquotes; one of a structure is both names with a point between.
 //! - A literal is an integer (`12`, `-3`, `0xff`), a number with a point or an exponent, `true` or `false` (1 and 0), or
 //!   text in single or double quotes, where a backslash escapes a quote, itself, `n` and `t`.
 //! - Numbers are compared by what they are, whatever their types: -1 is less than any unsigned number, and 2^53 + 1 is
