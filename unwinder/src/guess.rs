@@ -148,20 +148,23 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
         Some(caller)
     }
 
-    /// The caller by the first way out that leads to one; on `first` that is asked about first.
+    /// The caller by the first way out that leads to one, of which `first` is the first of all.
+    #[inline]
     fn by_ways_out(&mut self, from: Departure, first: Epilogue) -> Option<A::Core> {
-        let mut way = first;
-        for number in 1..=MOST_FURTHER_WAYS {
-            if let Some(caller) = self.by_way_out(&way) {
-                return Some(caller);
+        let (mut way, mut number) = (first, 0);
+        loop {
+            let caller = self.by_way_out(&way);
+            if caller.is_some() || number == MOST_FURTHER_WAYS {
+                return caller;
             }
+            number += 1;
             way = self.code.further_way(from, number)?;
         }
-        self.by_way_out(&way)
     }
 
     /// The caller that the instructions from here on to the function's return lead to, if there is a call before it. The
     /// end of a chain of frame pointers need not be called: Go's runtime puts an address in `goexit` there, others a zero.
+    #[inline]
     fn by_way_out(&mut self, epilogue: &Epilogue) -> Option<A::Core> {
         let in_register = if epilogue.return_address.is_none() && self.frame.kind == FrameKind::Ip {
             self.core.by_entry(self.stack).map(Core::ip)
