@@ -135,15 +135,11 @@ fn page_faults_are_where_memory_is_touched_first() {
     let in_function =
         recorded.stacks.iter().filter(|stack| stack.frames.iter().any(|frame| frame == "touch_pages"));
     let faults: u64 = in_function.clone().map(|stack| stack.count).sum();
-    // And the one for the loop's own code or stack, if that.
-    assert!((2000..2010).contains(&faults), "{faults}: {}", recorded.stderr);
+    // And the one for the loop's own code or stack, if that. They come faster than the ring may be emptied.
+    let [lost, unaccounted] = ["/lost/ring_full", "/lost/unaccounted"].map(|place| recorded.figure(place));
+    assert!(faults > 500 && faults < 2010 && faults + lost >= 2000, "{faults}: {}", recorded.stderr);
+    assert_eq!(unaccounted, 0, "{}", recorded.stderr);
     assert!(in_function.clone().all(|stack| !stack.is_cut()), "{}", recorded.stderr);
-    assert_eq!(
-        recorded.figure("/lost/ring_full") + recorded.figure("/lost/unaccounted"),
-        0,
-        "{}",
-        recorded.stderr
-    );
 }
 
 #[test]

@@ -8,9 +8,18 @@ use perf_event_open_sys::bindings::{
 
 use crate::source::{EventIndex, EventRequest, Rights, Settings, Targets, Trigger};
 
-/// Bytes of user stack that are copied unless less is asked for. The kernel sets so much room aside for each sample,
-/// whatever it copies; what lies beyond is read from the process's memory later, as far as it is unchanged.
-const STACK_BYTES: usize = 16 << 10;
+/// Most bytes of user stack that are copied: `perf_event_open` refuses more.
+const LARGEST_STACK: usize = 65_528;
+
+/// The same for whom memory for rings is short. The kernel sets so much room aside for each sample, whatever it copies; what
+/// lies beyond is read from the process's memory later, as far as it is unchanged.
+const STACK_WITHOUT_RIGHTS: usize = 16 << 10;
+
+/// The same for events other than the clock, which come in bursts.
+const STACK_OF_EVENTS: u32 = 8 << 10;
+
+/// One CPU's ring for whom memory is short: with it, the sideband's fit into the 516 KiB a CPU that any user may lock.
+const RING_WITHOUT_RIGHTS: u32 = 256 << 10;
 
 /// User registers that are copied: `PERF_REG_X86_AX` to `_IP`, and `_R8` to `_R15` (`arch/x86/include/uapi/asm/perf_regs.h`).
 pub(super) const REGISTERS: u64 = 0x00ff_01ff;
@@ -41,6 +50,8 @@ impl Kind {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Common {
     stack_bytes: u32,
+    /// Bytes that a CPU's ring may have.
+    pub(super) largest_ring: u32,
     kernel: bool,
     /// Events of a process that is going to execute a program start then.
     on_exec: bool,
@@ -50,9 +61,11 @@ pub(super) struct Common {
 
 impl Common {
     pub(super) fn of(settings: &Settings, rights: Rights) -> Self {
+        let most = if rights.machine { LARGEST_STACK } else { STACK_WITHOUT_RIGHTS };
         let Settings { max_stack, targets: Targets { command, pids, .. }, .. } = settings;
         Self {
-            stack_bytes: ((*max_stack).clamp(8, STACK_BYTES) as u32).next_multiple_of(8),
+            stack_bytes: ((*max_stack).clamp(8, most) as u32).next_multiple_of(8),
+            largest_ring: if rights.machine { u32::MAX } else { RING_WITHOUT_RIGHTS },
             kernel: rights.kernel,
             on_exec: command.is_some() && pids.is_empty(),
             counts_lost: true,
@@ -74,6 +87,7 @@ impl Common {
     pub(super) fn event(self, request: EventRequest, frequency: u32) -> Kind {
         let mut kind = self.kind(request.index, request.trigger.attributes(), request.stack);
         kind.trigger = Some(request.trigger);
+        kind.attr.sample_stack_user = kind.attr.sample_stack_user.min(STACK_OF_EVENTS);
         if request.trigger.is_of_processor() {
             kind.attr.set_freq(1);
             kind.attr.__bindgen_anon_1.sample_freq = frequency.into();

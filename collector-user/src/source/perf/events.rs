@@ -20,8 +20,9 @@ use crate::source::scope::Scope;
 use crate::source::shared_ring::{Opened, SharedRing};
 use crate::source::{Account, EventIndex, EventRequest, Rights, Settings, Source, SourceRecord, Trigger};
 
-/// Ring unless another size is asked for: 2^10 pages a CPU, 4 MiB.
-const RING_ORDER: u32 = 10;
+/// All rings together, unless another size is asked for: on 16 CPUs 8 MiB each, which is the most, and never less than
+/// 1 MiB each.
+const ALL_RINGS: usize = 128 << 20;
 
 /// One CPU.
 pub(super) struct Cpu {
@@ -71,14 +72,14 @@ impl PerfEvents {
             let requested = requests.iter().map(|&request| common.event(request, settings.frequency));
             clock.into_iter().chain(requested).collect()
         };
-        let mut events = Self::with(common, settings, scope, kinds(common));
+        let mut events = Self::with(common, settings, scope, kinds(common), cpus.len());
         for (index, &cpu) in cpus.iter().enumerate() {
             let mut added = events.attach(cpu);
             let is_unknown = |error: &io::Error| error.raw_os_error() == Some(libc::EINVAL);
             if index == 0 && added.as_ref().is_err_and(is_unknown) {
                 // The kernel is older than 6.0.
                 common.counts_lost = false;
-                events = Self::with(common, settings, events.scope, kinds(common));
+                events = Self::with(common, settings, events.scope, kinds(common), cpus.len());
                 added = events.attach(cpu);
             }
             added.map_err(|source| events.explain(cpu, source))?;
@@ -105,11 +106,11 @@ impl PerfEvents {
         }
     }
 
-    fn with(common: Common, settings: &Settings, scope: Scope, kinds: Vec<Kind>) -> Self {
+    fn with(common: Common, settings: &Settings, scope: Scope, kinds: Vec<Kind>, cpus: usize) -> Self {
         Self {
             common,
             period: settings.period(),
-            ring_orders: ring_orders(settings, common),
+            ring_orders: ring_orders(settings, common, cpus),
             scope,
             kinds,
             known: FxHashMap::default(),
@@ -256,13 +257,14 @@ impl Source for PerfEvents {
 }
 
 /// How many pages a CPU's ring may have, as powers of two: at least what two of the largest samples need, at most 1 GiB.
-fn ring_orders(settings: &Settings, common: Common) -> RangeInclusive<u32> {
+fn ring_orders(settings: &Settings, common: Common, cpus: usize) -> RangeInclusive<u32> {
     let order = |bytes: u32| {
         let pages = bytes.clamp(1, 1 << 30).div_ceil(rustix::param::page_size() as u32);
         pages.next_power_of_two().ilog2()
     };
     let smallest = order(2 * common.largest_sample());
-    smallest..=settings.ring_bytes.map_or(RING_ORDER, order).max(smallest)
+    let chosen = (ALL_RINGS / cpus.max(1)).clamp(1 << 20, 8 << 20) as u32;
+    smallest..=order(settings.ring_bytes.unwrap_or(chosen).min(common.largest_ring)).max(smallest)
 }
 
 /// Notes which event each number names.
