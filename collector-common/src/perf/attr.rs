@@ -201,9 +201,10 @@ pub struct Attr {
 }
 
 impl Default for Attr {
-    /// Of the newest version, all zero.
+    /// Of the newest version, all else zero.
     fn default() -> Self {
-        Self::decode(&[0; Self::KNOWN_SIZE], ByteOrder::NATIVE)
+        let zero = Self::decode(&[0; Self::KNOWN_SIZE], ByteOrder::NATIVE);
+        Self { size: Self::KNOWN_SIZE as u32, ..zero }
     }
 }
 

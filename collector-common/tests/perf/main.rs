@@ -5,6 +5,7 @@ mod attr;
 mod files;
 mod known;
 mod layout;
+mod peers;
 mod recorded;
 mod report;
 mod round_trip;
