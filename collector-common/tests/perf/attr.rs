@@ -22,11 +22,12 @@ proptest! {
         attr.write(order, &mut written);
         prop_assert_eq!(&written, &bytes);
         // A field that is cut in its middle has no other order.
-        prop_assume!(SIZES.contains(&size) || size > 144);
-        let other = if big { ByteOrder::Little } else { ByteOrder::Big };
-        written.clear();
-        attr.write(other, &mut written);
-        prop_assert_eq!(Attr::parse(&written, other).unwrap(), attr);
+        if SIZES.contains(&size) || size > 144 {
+            let other = if big { ByteOrder::Little } else { ByteOrder::Big };
+            written.clear();
+            attr.write(other, &mut written);
+            prop_assert_eq!(Attr::parse(&written, other).unwrap(), attr);
+        }
     }
 
     #[test]

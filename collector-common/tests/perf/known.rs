@@ -411,3 +411,38 @@ fn a_visitor_gets_what_it_asks_for_and_the_others_together() {
     assert_eq!(visit(RecordKind(99), Misc(7), &[]), Err("seven".into()));
     assert_eq!((counts.lost, counts.others), (30, vec![RecordKind::SWITCH, RecordKind(99)]));
 }
+
+/// From a ring's bytes in two pieces to the values of each part.
+#[test]
+fn reading_allocates_nothing() {
+    let config = ParseConfig {
+        read_format: ReadFormat::GROUP | ReadFormat::ID,
+        branch_sample_type: BranchSampleType::HW_INDEX,
+        sample_regs_user: 0xff_0fff,
+        sample_regs_intr: 0xff_0fff,
+        sample_id_all: true,
+        ..config(EVERYTHING)
+    };
+    let noise: Vec<u64> = (1..90).collect();
+    let mut ring = Vec::new();
+    for kind in crate::layout::KINDS {
+        let record = crate::layout::record(RecordKind(kind), &config, &noise);
+        record.as_raw().write(ByteOrder::Little, &mut ring).unwrap();
+    }
+    let (first, second) = ring.split_at(ring.len() / 2 - 3);
+    let mut sum = 0_u64;
+    let used = allocation_counter::measure(|| {
+        for raw in records(Bytes::wrapped(first, second), ByteOrder::Little) {
+            let parsed = raw.unwrap().parse(&config).unwrap();
+            let Record::Sample(sample) = parsed.record else { continue };
+            let add = |sum: u64, value: u64| sum.wrapping_add(value);
+            sum = sample.callchain.unwrap().words.iter().fold(sum, add);
+            sum = sample.user_registers.unwrap().iter().map(|(_, value)| value).fold(sum, add);
+            sum = sample.read.unwrap().iter().map(|value| value.value).fold(sum, add);
+            sum = sample.branch_stack.unwrap().iter().map(|branch| branch.to.0).fold(sum, add);
+            sum = sample.user_stack.unwrap().copied().iter().map(u64::from).fold(sum, add);
+        }
+    });
+    assert_ne!(sum, 0);
+    assert_eq!(used.count_total, 0);
+}

@@ -56,7 +56,9 @@ pub(crate) fn lines(parsed: &Parsed<'_>, config: &ParseConfig) -> Option<Vec<Str
             format!("{exec}: {}:{}/{}", comm.name.to_string_lossy(), comm.pid, comm.tid)
         }
         Record::Fork(task) | Record::Exit(task) => {
-            format!("({}:{}):({}:{})", task.pid, task.tid, task.parent_pid, task.parent_tid)
+            let [pid, tid] = [task.pid.0, task.tid.0].map(|id| id as i32);
+            let [parent_pid, parent_tid] = [task.parent_pid.0, task.parent_tid.0].map(|id| id as i32);
+            format!("({pid}:{tid}):({parent_pid}:{parent_tid})")
         }
         Record::Switch(_) => format!(" {in_or_out}"),
         Record::SwitchCpuWide(switch) => {
@@ -76,9 +78,9 @@ pub(crate) fn lines(parsed: &Parsed<'_>, config: &ParseConfig) -> Option<Vec<Str
         }
         Record::Cgroup(cgroup) => format!(" cgroup: {} {}", cgroup.id, cgroup.path.to_string_lossy()),
         Record::Ksymbol(symbol) => {
-            let (start, flags) = (symbol.start.0, hex(u64::from(symbol.flags.0)));
+            let (start, flags) = (symbol.start.0, symbol.flags.0);
             let name = symbol.name.to_string_lossy();
-            format!(" addr {start:x} len {} type {} flags {flags} name {name}", symbol.len, symbol.kind)
+            format!(" addr {start:x} len {} type {} flags {flags:#x} name {name}", symbol.len, symbol.kind)
         }
         Record::BpfEvent(event) => format!(" type {}, flags {}, id {}", event.kind, event.flags, event.id),
         Record::Sample(sample) => return Some(sample_lines(sample, misc, config)),
@@ -91,8 +93,9 @@ fn sample_lines(sample: &Sample<'_>, misc: Misc, config: &ParseConfig) -> Vec<St
     let mut lines = vec![format!(
         "(IP, {:#x}): {}/{}: {} period: {} addr: {}",
         misc.0,
-        sample.pid.unwrap(),
-        sample.tid.unwrap(),
+        // A task that is ending has lost its numbers: both are -1.
+        sample.pid.unwrap().0 as i32,
+        sample.tid.unwrap().0 as i32,
         hex(sample.ip.unwrap().0),
         sample.period.unwrap_or(1),
         hex(sample.addr.unwrap_or_default().0),

@@ -85,6 +85,9 @@ enum Next {
 
 const MAGIC: [u8; 8] = *b"PERFILE2";
 
+/// Bytes of ids that are read: of a million events on 64 CPUs.
+const MOST_IDS: u64 = 512 << 20;
+
 /// Bytes of the header of a stream.
 const STREAM_HEADER: u64 = 16;
 
@@ -120,8 +123,16 @@ impl<R: Read + Seek> FileReader<R> {
     fn read_events(&mut self, entry_size: u64, attrs: Section) -> Result<(), FileError> {
         let bytes = attrs.bytes("list of events", &mut self.reader)?;
         let entry_size = usize::try_from(entry_size).unwrap_or(usize::MAX).max(1);
+        let mut ids_left = MOST_IDS;
         for entry in bytes.chunks_exact(entry_size) {
             let (attr, ids) = Events::entry(entry, self.order)?;
+            // Many events might name the same large part of a file.
+            let len = ids.size;
+            ids_left = ids_left.checked_sub(len).ok_or(FileError::CutOff {
+                part: "ids",
+                size: len,
+                len: ids_left,
+            })?;
             let ids = ids.bytes("ids of an event", &mut self.reader)?;
             let ids = crate::perf::Words::new(Bytes::from(&ids), self.order).iter().collect();
             self.events.add(attr, ids, self.order);

@@ -28,6 +28,8 @@ pub(super) struct Unpacker {
     frame: Option<Frame>,
     /// Bytes of records that were taken.
     taken: u64,
+    /// The windows of all frames together.
+    windows: u64,
 }
 
 /// Where in a frame the decoder is.
@@ -44,7 +46,7 @@ impl Unpacker {
     pub(super) fn new() -> Self {
         let mut decoder = FrameDecoder::new();
         decoder.set_max_window_size(MAX_WINDOW);
-        Self { decoder, packed: Vec::new(), used: 0, frame: None, taken: 0 }
+        Self { decoder, packed: Vec::new(), used: 0, frame: None, taken: 0, windows: 0 }
     }
 
     /// The next piece.
@@ -92,6 +94,11 @@ impl Unpacker {
         self.decoder.reset(packed).map_err(damaged)?;
         self.used += header.len;
         let window = header.window;
+        // `perf` writes one frame. Many small ones with large windows would cost time that nothing comes of.
+        self.windows += window;
+        if self.windows > 2 * MAX_WINDOW + self.taken {
+            return Err(FileError::Packed("there are more frames than they have bytes".into()));
+        }
         let mut left = window;
         while left > 0 {
             let len = left.min(MAX_BLOCK) as u32;

@@ -66,6 +66,11 @@ impl RecordKind {
         self.0 < Self::FIRST_OF_USERS
     }
 
+    /// Whether it is one of [`super::Record`]'s.
+    pub(super) const fn is_known(self) -> bool {
+        Self::MMAP.0 <= self.0 && self.0 <= Self::CALLCHAIN_DEFERRED.0
+    }
+
     /// Whether a record may have more bytes than were written of it: see [`super::kernel_code`].
     pub(in crate::perf) const fn may_be_too_long(self) -> bool {
         matches!(self, Self::KSYMBOL | Self::BPF_EVENT | Self::TEXT_POKE)

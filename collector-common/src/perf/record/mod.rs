@@ -62,12 +62,13 @@ macro_rules! records {
                 }
             }
 
-            /// Reads the fields of a record; of one of unknown type none.
-            fn read(raw: &RawRecord<'a>, fields: &mut Fields<'a>, config: &ParseConfig) -> Option<Self> {
-                Some(match raw.kind {
-                    $(RecordKind::$kind => Self::$variant(Body::read(fields, raw.misc, config)?),)*
-                    _ => Self::Other(*raw),
-                })
+            /// Takes the fields of a record, or the record as it is if its type is not known.
+            fn fill(&mut self, raw: &RawRecord<'a>, fields: &mut Fields<'a>, config: &ParseConfig) -> Option<()> {
+                match raw.kind {
+                    $(RecordKind::$kind => *self = Self::$variant(Body::read(fields, raw.misc, config)?),)*
+                    _ => *self = Self::Other(*raw),
+                }
+                Some(())
             }
 
             fn write(&self, writer: &mut Writer<'_>, config: &ParseConfig) -> Result<(), WriteError> {

@@ -2,10 +2,10 @@
 
 use thiserror::Error;
 
-use super::{Context, Misc, RawRecord, Record, RecordKind, SampleId, Visitor};
+use super::{Context, Misc, RawRecord, Record, RecordKind, SampleId, Switch, Visitor};
 use crate::perf::fields::Fields;
 use crate::perf::write::{WriteError, Writer};
-use crate::perf::{Bytes, ParseConfig};
+use crate::perf::{Bytes, ParseConfig, Sample};
 
 /// Why a record could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -45,50 +45,70 @@ impl<'a> RawRecord<'a> {
     /// When the record is too short for its fields.
     #[inline]
     pub fn parse(&self, config: &ParseConfig) -> Result<Parsed<'a>, ParseError> {
+        // What is returned is filled in where it lies: a sample is large enough for its moves to cost more than its reading.
+        let mut result = Ok(Parsed {
+            misc: self.misc,
+            record: Record::Switch(Switch),
+            sample_id: SampleId::default(),
+            rest: Bytes::default(),
+        });
         let mut fields = Fields::new(self.body, config.byte_order);
-        self.parse_fields(&mut fields, config).ok_or_else(|| ParseError::CutOff {
-            kind: self.kind,
-            len: self.body.len(),
-            at: self.body.len().saturating_sub(fields.rest.len()),
-        })
+        if let Ok(parsed) = &mut result
+            && self.fill(parsed, &mut fields, config).is_none()
+        {
+            result = Err(ParseError::CutOff {
+                kind: self.kind,
+                len: self.body.len(),
+                at: self.body.len().saturating_sub(fields.rest.len()),
+            });
+        }
+        result
     }
 
     #[inline]
-    fn parse_fields(&self, fields: &mut Fields<'a>, config: &ParseConfig) -> Option<Parsed<'a>> {
-        if self.kind == RecordKind::SAMPLE {
-            let record = Record::read(self, fields, config)?;
-            let sample_id = match &record {
-                Record::Sample(sample) => sample.sample_id(),
-                _ => SampleId::default(),
-            };
-            return Some(Parsed { misc: self.misc, record, sample_id, rest: fields.rest });
+    fn fill(&self, parsed: &mut Parsed<'a>, fields: &mut Fields<'a>, config: &ParseConfig) -> Option<()> {
+        if self.kind != RecordKind::SAMPLE {
+            return self.fill_other(parsed, fields, config);
         }
-        self.parse_other_fields(fields, config)
+        parsed.record = Record::Sample(Sample::default());
+        if let Record::Sample(sample) = &mut parsed.record {
+            sample.fill(fields, config)?;
+            parsed.sample_id = sample.sample_id();
+            parsed.rest = fields.rest;
+        }
+        Some(())
     }
 
-    fn parse_other_fields(&self, fields: &mut Fields<'a>, config: &ParseConfig) -> Option<Parsed<'a>> {
+    fn fill_other(
+        &self,
+        parsed: &mut Parsed<'a>,
+        fields: &mut Fields<'a>,
+        config: &ParseConfig,
+    ) -> Option<()> {
         if self.kind.may_be_too_long() {
-            let record = Record::read(self, fields, config)?;
-            let sample_id = SampleId::read(fields, config)?;
-            return Some(Parsed { misc: self.misc, record, sample_id, rest: Bytes::default() });
+            parsed.record.fill(self, fields, config)?;
+            parsed.sample_id = SampleId::read(fields, config)?;
+            return Some(());
         }
         let id = if self.kind.is_of_kernel() { config.sample_id_size() } else { 0 };
         let own = self.body.len().checked_sub(id).and_then(|own| self.body.split_at_checked(own));
-        let (own, id) = match own {
-            Some((own, id)) => (own, Some(id)),
-            None => (self.body, None),
-        };
-        fields.rest = own;
-        let record = Record::read(self, fields, config)?;
-        if let Record::Other(_) = record {
-            let id = id.filter(|_| self.kind.is_of_kernel());
-            let id = id.and_then(|id| SampleId::read(&mut Fields::new(id, config.byte_order), config));
-            let sample_id = id.unwrap_or_default();
-            return Some(Parsed { misc: self.misc, record, sample_id, rest: Bytes::default() });
+        if !self.kind.is_known() {
+            parsed.record = Record::Other(*self);
+            if let Some((_, id)) = own
+                && self.kind.is_of_kernel()
+            {
+                let id = SampleId::read(&mut Fields::new(id, config.byte_order), config);
+                parsed.sample_id = id.unwrap_or_default();
+            }
+            return Some(());
         }
-        let rest = fields.rest;
-        fields.rest = id?;
-        Some(Parsed { misc: self.misc, record, sample_id: SampleId::read(fields, config)?, rest })
+        let (own, id) = own.unwrap_or((Bytes::default(), Bytes::default()));
+        fields.rest = own;
+        parsed.record.fill(self, fields, config)?;
+        parsed.rest = fields.rest;
+        fields.rest = id;
+        parsed.sample_id = SampleId::read(fields, config)?;
+        Some(())
     }
 }
 

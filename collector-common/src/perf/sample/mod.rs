@@ -89,63 +89,120 @@ impl<'a> Sample<'a> {
         }
     }
 
+    /// Reads the parts into a sample that has none. A branch stack without branches may have a hardware index or not; the
+    /// reading that ends where the record ends is the right one.
     #[inline]
-    fn read_parts(fields: &mut Fields<'a>, config: &ParseConfig, index_of_none: bool) -> Option<Self> {
-        let parts = config.sample_type;
-        // The fields of a struct are evaluated in the order in which they are written here, which is the kernel's.
-        let sample = Self {
-            identifier: optional(parts, SampleType::IDENTIFIER, fields, Fields::u64)?,
-            ip: optional(parts, SampleType::IP, fields, Fields::address)?,
-            pid: optional(parts, SampleType::TID, fields, Fields::pid)?,
-            tid: optional(parts, SampleType::TID, fields, Fields::tid)?,
-            time: optional(parts, SampleType::TIME, fields, Fields::nanos)?,
-            addr: optional(parts, SampleType::ADDR, fields, Fields::address)?,
-            id: optional(parts, SampleType::ID, fields, Fields::u64)?,
-            stream_id: optional(parts, SampleType::STREAM_ID, fields, Fields::u64)?,
-            cpu: optional(parts, SampleType::CPU, fields, cpu)?,
-            period: optional(parts, SampleType::PERIOD, fields, Fields::u64)?,
-            read: optional(parts, SampleType::READ, fields, |fields| {
-                ReadValues::read(fields, config.read_format)
-            })?,
-            callchain: optional(parts, SampleType::CALLCHAIN, fields, callchain)?,
-            raw: optional(parts, SampleType::RAW, fields, raw)?,
-            branch_stack: optional(parts, SampleType::BRANCH_STACK, fields, |fields| {
-                BranchStack::read(fields, config, index_of_none)
-            })?,
-            user_registers: optional(parts, SampleType::REGS_USER, fields, |fields| {
-                Registers::read(fields, config.sample_regs_user)
-            })?,
-            user_stack: optional(parts, SampleType::STACK_USER, fields, UserStack::read)?,
-            weight: if parts.and(SampleType::WEIGHT | SampleType::WEIGHT_STRUCT).0 == 0 {
-                None
-            } else {
-                Some(Weight(fields.u64()?))
-            },
-            data_source: optional(parts, SampleType::DATA_SRC, fields, Fields::u64)?.map(DataSource),
-            transaction: optional(parts, SampleType::TRANSACTION, fields, Fields::u64)?.map(Transaction),
-            interrupted_registers: optional(parts, SampleType::REGS_INTR, fields, |fields| {
-                Registers::read(fields, config.sample_regs_intr)
-            })?,
-            phys_addr: optional(parts, SampleType::PHYS_ADDR, fields, Fields::u64)?,
-            cgroup: optional(parts, SampleType::CGROUP, fields, Fields::u64)?,
-            data_page_size: optional(parts, SampleType::DATA_PAGE_SIZE, fields, Fields::u64)?,
-            code_page_size: optional(parts, SampleType::CODE_PAGE_SIZE, fields, Fields::u64)?,
-            aux: optional(parts, SampleType::AUX, fields, aux)?,
-        };
-        Some(sample)
+    pub(super) fn fill(&mut self, fields: &mut Fields<'a>, config: &ParseConfig) -> Option<()> {
+        let start = *fields;
+        let filled = self.fill_parts(fields, config, true);
+        let may_lack_index = config.sample_type.contains(SampleType::BRANCH_STACK)
+            && config.branch_sample_type.contains(BranchSampleType::HW_INDEX);
+        if !may_lack_index || filled.is_some() && fields.rest.is_empty() {
+            return filled;
+        }
+        let (mut other, mut again) = (Self::default(), start);
+        let other_filled = other.fill_parts(&mut again, config, false);
+        if other_filled.is_some() && (filled.is_none() || again.rest.is_empty()) {
+            (*self, *fields) = (other, again);
+            return other_filled;
+        }
+        filled
     }
-}
 
-/// A part if the event has it; `None` if the record ends before it does.
-#[inline]
-#[expect(clippy::option_option, reason = "the outer one is for `?`, the inner one is the sample's")]
-fn optional<'a, T>(
-    parts: SampleType,
-    part: SampleType,
-    fields: &mut Fields<'a>,
-    read: impl FnOnce(&mut Fields<'a>) -> Option<T>,
-) -> Option<Option<T>> {
-    if parts.contains(part) { read(fields).map(Some) } else { Some(None) }
+    #[inline]
+    fn fill_parts(
+        &mut self,
+        fields: &mut Fields<'a>,
+        config: &ParseConfig,
+        index_of_none: bool,
+    ) -> Option<()> {
+        let parts = config.sample_type;
+        let has = |part| parts.contains(part);
+        if has(SampleType::IDENTIFIER) {
+            self.identifier = Some(fields.u64()?);
+        }
+        if has(SampleType::IP) {
+            self.ip = Some(fields.address()?);
+        }
+        if has(SampleType::TID) {
+            self.pid = Some(fields.pid()?);
+            self.tid = Some(fields.tid()?);
+        }
+        if has(SampleType::TIME) {
+            self.time = Some(fields.nanos()?);
+        }
+        if has(SampleType::ADDR) {
+            self.addr = Some(fields.address()?);
+        }
+        if has(SampleType::ID) {
+            self.id = Some(fields.u64()?);
+        }
+        if has(SampleType::STREAM_ID) {
+            self.stream_id = Some(fields.u64()?);
+        }
+        if has(SampleType::CPU) {
+            self.cpu = Some(cpu(fields)?);
+        }
+        if has(SampleType::PERIOD) {
+            self.period = Some(fields.u64()?);
+        }
+        if has(SampleType::READ) {
+            self.read = Some(ReadValues::read(fields, config.read_format)?);
+        }
+        if has(SampleType::CALLCHAIN) {
+            let count = fields.u64()?;
+            self.callchain = Some(fields.words(count)?.into());
+        }
+        if has(SampleType::RAW) {
+            let len = fields.u32()?;
+            self.raw = Some(fields.bytes_of(len.into())?);
+        }
+        if has(SampleType::BRANCH_STACK) {
+            self.branch_stack = Some(BranchStack::read(fields, config, index_of_none)?);
+        }
+        if has(SampleType::REGS_USER) {
+            self.user_registers = Some(Registers::read(fields, config.sample_regs_user)?);
+        }
+        if has(SampleType::STACK_USER) {
+            self.user_stack = Some(UserStack::read(fields)?);
+        }
+        self.fill_rare_parts(fields, config)
+    }
+
+    /// Those behind the user stack.
+    fn fill_rare_parts(&mut self, fields: &mut Fields<'a>, config: &ParseConfig) -> Option<()> {
+        let parts = config.sample_type;
+        let has = |part| parts.contains(part);
+        if has(SampleType::WEIGHT) || has(SampleType::WEIGHT_STRUCT) {
+            self.weight = Some(Weight(fields.u64()?));
+        }
+        if has(SampleType::DATA_SRC) {
+            self.data_source = Some(DataSource(fields.u64()?));
+        }
+        if has(SampleType::TRANSACTION) {
+            self.transaction = Some(Transaction(fields.u64()?));
+        }
+        if has(SampleType::REGS_INTR) {
+            self.interrupted_registers = Some(Registers::read(fields, config.sample_regs_intr)?);
+        }
+        if has(SampleType::PHYS_ADDR) {
+            self.phys_addr = Some(fields.u64()?);
+        }
+        if has(SampleType::CGROUP) {
+            self.cgroup = Some(fields.u64()?);
+        }
+        if has(SampleType::DATA_PAGE_SIZE) {
+            self.data_page_size = Some(fields.u64()?);
+        }
+        if has(SampleType::CODE_PAGE_SIZE) {
+            self.code_page_size = Some(fields.u64()?);
+        }
+        if has(SampleType::AUX) {
+            let len = fields.u64()?;
+            self.aux = Some(fields.bytes_of(len)?);
+        }
+        Some(())
+    }
 }
 
 /// The CPU's number, and 4 bytes that are not in use.
@@ -155,41 +212,11 @@ pub(super) fn cpu(fields: &mut Fields<'_>) -> Option<u32> {
     Some(cpu)
 }
 
-fn callchain<'a>(fields: &mut Fields<'a>) -> Option<Callchain<'a>> {
-    let count = fields.u64()?;
-    fields.words(count).map(Callchain::from)
-}
-
-fn raw<'a>(fields: &mut Fields<'a>) -> Option<Bytes<'a>> {
-    let len = fields.u32()?;
-    fields.bytes_of(u64::from(len))
-}
-
-fn aux<'a>(fields: &mut Fields<'a>) -> Option<Bytes<'a>> {
-    let len = fields.u64()?;
-    fields.bytes_of(len)
-}
-
 impl<'a> Body<'a> for Sample<'a> {
-    /// A branch stack without branches may have a hardware index or not; the reading that ends where the record ends
-    /// is the right one.
     fn read(fields: &mut Fields<'a>, _: Misc, config: &ParseConfig) -> Option<Self> {
-        let start = *fields;
-        let sample = Self::read_parts(fields, config, true);
-        let is_certain = sample.is_some() && fields.rest.is_empty();
-        let may_lack_index = config.sample_type.contains(SampleType::BRANCH_STACK)
-            && config.branch_sample_type.contains(BranchSampleType::HW_INDEX);
-        if is_certain || !may_lack_index {
-            return sample;
-        }
-        let mut again = start;
-        match Self::read_parts(&mut again, config, false) {
-            Some(other) if sample.is_none() || again.rest.is_empty() => {
-                *fields = again;
-                Some(other)
-            }
-            _ => sample,
-        }
+        let mut sample = Self::default();
+        sample.fill(fields, config)?;
+        Some(sample)
     }
 
     fn write(&self, writer: &mut Writer<'_>, config: &ParseConfig) -> Result<(), WriteError> {
