@@ -220,6 +220,11 @@ pub(crate) fn may_observe() -> bool {
     held().intersects(TO_RECORD[1]) && !in_user_namespace()
 }
 
+/// Whether this process may lock as much memory as it wants.
+pub(crate) fn may_lock() -> bool {
+    held().intersects(CapabilitySet::IPC_LOCK) && !in_user_namespace()
+}
+
 fn perf_event_paranoid() -> Check {
     let name = "perf_event_paranoid";
     let privileged = held().intersects(TO_RECORD[1]);

@@ -13,6 +13,7 @@ use crate::sys::perf_event::{PerfEvent, Whom};
 /// What the kernel lets this process ask of perf events: by `CAP_PERFMON`, else by `kernel.perf_event_paranoid`
 /// (`Documentation/admin-guide/perf-security.rst`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a right of its own")]
 pub struct Rights {
     /// All processes, on any CPU.
     pub machine: bool,
@@ -20,9 +21,14 @@ pub struct Rights {
     pub kernel: bool,
     /// The data of tracepoints.
     pub tracepoints: bool,
+    /// As much memory for rings as is wanted (`CAP_IPC_LOCK`).
+    pub memory: bool,
 }
 
 impl Rights {
+    /// All.
+    pub(crate) const ALL: Self = Self { machine: true, kernel: true, tracepoints: true, memory: true };
+
     /// This process's.
     pub fn of_this_process() -> Self {
         let level = doctor::perf_event_level().unwrap_or(i64::MAX);
@@ -31,6 +37,7 @@ impl Rights {
             machine: privileged || level < 1,
             kernel: privileged || level < 2,
             tracepoints: privileged || level < 0,
+            memory: doctor::may_lock() || level < 0,
         }
     }
 }

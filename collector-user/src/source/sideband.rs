@@ -76,7 +76,7 @@ impl Sideband {
     /// # Errors
     /// When the kernel refuses.
     pub fn open(cpus: &[u32]) -> io::Result<Self> {
-        Self::open_for(Scope::Machine, Rights { machine: true, kernel: true, tracepoints: true }, cpus)
+        Self::open_for(Scope::Machine, Rights::ALL, cpus)
     }
 
     /// Opens and enables the events of some processes.

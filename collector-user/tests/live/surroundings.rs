@@ -101,16 +101,26 @@ fn assert_refused(output: &Output, what: &str) {
     assert!(stderr.lines().count() == 1 && stderr.contains(what), "{stderr}");
 }
 
+/// It recorded without programs, and said why.
+fn assert_recorded_by_perf_events(output: &Output) {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("plain perf events record, at a higher cost"), "{stderr}");
+    assert!(!stderr.contains("came online"), "{stderr}");
+}
+
 #[test]
 fn without_rights() {
     let Some(_live) = live_with("without_rights", &["setpriv"]) else { return };
     let (_paranoid, nobody) = (Paranoid::high(), Nobody::new());
     // Neither the events nor, with the events alone, the programs.
-    for rights in [&[][..], &["perfmon"], &["bpf"]] {
-        let output = nobody.collector(rights, &["run", "-d", "1s", "-o", "x.folded"]);
+    for (rights, backend) in [(&[][..], "auto"), (&["perfmon"], "ebpf"), (&["bpf"], "auto")] {
+        let output = nobody.collector(rights, &["run", "--backend", backend, "-d", "1s", "-o", "x.folded"]);
         assert_refused(&output, "run it with sudo");
     }
     assert_eq!(fs::read_dir(nobody.folder()).unwrap().count(), 1, "the binary alone");
+    let output = nobody.collector(&["perfmon"], &["run", "-d", "1s", "-o", "x.folded"]);
+    assert_recorded_by_perf_events(&output);
 }
 
 #[test]
@@ -142,11 +152,16 @@ fn without_btf() {
     let Some(_live) = live_with("without_btf", &["unshare", "mount"]) else { return };
     let folder = folder();
     let file = folder.path().join("x.folded");
-    let args = ["run", "-d", "1s", "-o", file.to_str().unwrap()];
-    let output = unshared(&["--mount"], "mount -t tmpfs none /sys/kernel/btf", &args);
-    assert_refused(&output, "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y");
+    let args = ["run", "-d", "2s", "-o", file.to_str().unwrap()];
+    let output = |args: &[&str]| unshared(&["--mount"], "mount -t tmpfs none /sys/kernel/btf", args);
+    let needs_btf = "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y";
+    assert_refused(&output(&[&args[..], &["--backend", "ebpf"]].concat()), needs_btf);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "no file is left");
+    assert_recorded_by_perf_events(&output(&args));
 }
+
+/// A shell that works for as long as what it starts next, or a minute.
+const BURN: &str = "(i=0; while [ $i -lt 10000000 ]; do i=$((i + 1)); done) &";
 
 #[test]
 fn in_a_pid_namespace() {
@@ -154,8 +169,20 @@ fn in_a_pid_namespace() {
     let folder = folder();
     let file = folder.path().join("x.folded");
     let args = ["run", "-d", "1s", "-o", file.to_str().unwrap()];
-    assert_refused(&unshared(&["--pid", "--fork", "--mount-proc"], "", &args), "--pid=host");
+    let inside = |args: &[&str]| unshared(&["--pid", "--fork", "--mount-proc"], BURN, args);
+    assert_refused(&inside(&[&args[..], &["--backend", "ebpf"]].concat()), "--pid=host");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "no file is left");
+    let mut outside = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+    let output = inside(&args);
+    outside.kill().unwrap();
+    outside.wait().unwrap();
+    assert_recorded_by_perf_events(&output);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("outside of this pid namespace"), "{stderr}");
+    let recorded = fs::read_to_string(&file).unwrap();
+    let is_inside = |line: &str| line.starts_with("sh;") || line.starts_with("collector");
+    assert!(recorded.lines().any(|line| line.starts_with("sh;")), "{recorded}");
+    assert!(recorded.lines().all(is_inside), "{recorded}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use super::attributes::Kind;
 use crate::source::EventIndex;
 use crate::source::shared_ring::{Opened, SharedRing};
 use crate::source::ticks::Clock;
+use crate::sys::perf_event::PerfEvent;
 
 /// One kind of event on a CPU, by the kernel.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,7 +62,7 @@ impl Counts {
     fn counted(&self, shared: &SharedRing, counts_lost: bool) -> io::Result<Vec<Counted>> {
         let mut counted = self.before.clone();
         for Opened { kind, event } in &shared.events {
-            let [happened, lost] = if counts_lost { event.read::<2>()? } else { [event.count()?, 0] };
+            let [happened, lost] = count_of(event, counts_lost)?;
             if let Some(counted) = counted.get_mut(*kind) {
                 counted.happened += happened;
                 counted.lost += lost;
@@ -110,4 +111,9 @@ impl Counts {
         }
         Ok(())
     }
+}
+
+/// How often an event happened, and how many of its records there was no room for.
+pub(super) fn count_of(event: &PerfEvent, counts_lost: bool) -> io::Result<[u64; 2]> {
+    if counts_lost { event.read() } else { Ok([event.count()?, 0]) }
 }

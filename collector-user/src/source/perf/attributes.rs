@@ -61,11 +61,11 @@ pub(super) struct Common {
 
 impl Common {
     pub(super) fn of(settings: &Settings, rights: Rights) -> Self {
-        let most = if rights.machine { LARGEST_STACK } else { STACK_WITHOUT_RIGHTS };
+        let most = if rights.memory { LARGEST_STACK } else { STACK_WITHOUT_RIGHTS };
         let Settings { max_stack, targets: Targets { command, pids, .. }, .. } = settings;
         Self {
             stack_bytes: ((*max_stack).clamp(8, most) as u32).next_multiple_of(8),
-            largest_ring: if rights.machine { u32::MAX } else { RING_WITHOUT_RIGHTS },
+            largest_ring: if rights.memory { u32::MAX } else { RING_WITHOUT_RIGHTS },
             kernel: rights.kernel,
             on_exec: command.is_some() && pids.is_empty(),
             counts_lost: true,

@@ -11,7 +11,7 @@ pub enum PerfError {
     /// The rights are missing for what others do.
     #[error(
         "recording the whole machine, or a cgroup, needs root, CAP_PERFMON or kernel.perf_event_paranoid=0: run it with \
-         sudo, or record your own processes with `-p PID` or `-- COMMAND`"
+         sudo, outside of user namespaces, or record your own processes with `-p PID` or `-- COMMAND`"
     )]
     WholeMachine,
     /// The rights are missing for a process.

@@ -11,7 +11,7 @@ use collector_common::ids::Nanos;
 use collector_common::loss::{Ledger, LossCause};
 use rustc_hash::FxHashMap;
 
-use super::account::Counts;
+use super::account::{Counts, count_of};
 use super::attributes::{Common, Kind};
 use super::error::PerfError;
 use super::reading::{Cursor, Reader};
@@ -115,7 +115,7 @@ impl PerfEvents {
             kinds,
             known: FxHashMap::default(),
             cpus: Vec::new(),
-            reader: Reader::default(),
+            reader: Reader::new(),
             idle_before: BTreeMap::new(),
         }
     }
@@ -196,7 +196,9 @@ impl Source for PerfEvents {
             let cursor = &mut cursors[index];
             reader.take(cursor, |id| known.get(&id).map(|&kind| (kind, &kinds[kind])), visit);
             cursor.advance();
-            heads.extend(cursor.time().map(|time| Reverse((time, index))));
+            if let Some(time) = cursor.time() {
+                heads.push(Reverse((time, index)));
+            }
         }
     }
 
@@ -223,7 +225,12 @@ impl Source for PerfEvents {
         }
         ledger.lose(LossCause::Throttled, throttled_ns / self.period.0.max(1));
         ledger.lose(LossCause::Malformed, self.reader.malformed());
-        Ok(Account { bytes_copied: self.reader.bytes_copied(), ..Account::default() })
+        let left_out = (
+            self.reader.left_out(),
+            "samples were of processes outside of this pid namespace, and left out: to have them, run it in the machine's",
+        );
+        let bytes_copied = self.reader.bytes_copied();
+        Ok(Account { bytes_copied, warnings: vec![left_out], ..Account::default() })
     }
 
     /// Whether the CPU's clock went on since this was last asked for it, where it runs whatever its CPU does. One whose CPU
@@ -233,7 +240,8 @@ impl Source for PerfEvents {
         let Some(known) = self.cpus.iter_mut().find(|known| known.shared.cpu() == cpu) else { return false };
         let Some(clock) = clock else { return true };
         let mut clocks = known.shared.events.iter().filter(|opened| opened.kind == clock);
-        let count = clocks.next().and_then(|opened| opened.event.count().ok()).unwrap_or(known.seen);
+        let counted = clocks.next().and_then(|opened| count_of(&opened.event, self.common.counts_lost).ok());
+        let count = counted.map_or(known.seen, |[nanoseconds, _]| nanoseconds);
         std::mem::replace(&mut known.seen, count) < count
     }
 

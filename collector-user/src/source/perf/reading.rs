@@ -51,16 +51,33 @@ fn word(body: &Bytes<'_>, at: usize) -> Option<u64> {
     (from.copy_to(&mut word) == WORD).then(|| u64::from_ne_bytes(word))
 }
 
+/// The pid of what runs outside of the pid namespace that the events were opened in. In the machine's own it is the idle
+/// task's.
+const NOBODY: u32 = 0;
+
 /// Takes records, and counts what it meets.
-#[derive(Default)]
 pub(super) struct Reader {
     decoder: Decoder,
+    /// Nothing is known of processes outside of this pid namespace.
+    leaves_out_nobodys: bool,
+    left_out: u64,
     bytes_copied: u64,
     malformed: u64,
     throttled_ns: u64,
 }
 
 impl Reader {
+    pub(super) fn new() -> Self {
+        Self {
+            decoder: Decoder::default(),
+            leaves_out_nobodys: !crate::doctor::in_initial_pid_namespace(),
+            left_out: 0,
+            bytes_copied: 0,
+            malformed: 0,
+            throttled_ns: 0,
+        }
+    }
+
     /// Takes the oldest record of a CPU. `kind_of` knows the events by their numbers.
     pub(super) fn take<'k>(
         &mut self,
@@ -81,6 +98,10 @@ impl Reader {
             match record {
                 Some((position, record)) => {
                     cursor.counts.hand_over(position);
+                    if record.header.pid == NOBODY && self.leaves_out_nobodys {
+                        self.left_out += 1;
+                        return;
+                    }
                     self.bytes_copied += record.stack.len() as u64;
                     visit(&record);
                 }
@@ -98,6 +119,11 @@ impl Reader {
             Ok(_) => {}
             Err(_) => self.malformed += 1,
         }
+    }
+
+    /// Records of processes that this pid namespace does not have.
+    pub(super) fn left_out(&self) -> u64 {
+        self.left_out
     }
 
     /// Bytes of user stack in what was handed over.
