@@ -73,11 +73,16 @@ fn limited(
     Check { name, found: found.into(), verdict: Verdict::Limited { effect, fix: fix.into() } }
 }
 
+/// What it means that programs can't be loaded.
+const NO_PROGRAMS: &str = "plain perf events record instead of eBPF programs: at a higher cost";
+
 fn kernel() -> Check {
     let release = Release::of_this_kernel();
     let found = rustix::system::uname().release().to_string_lossy().into_owned();
-    if release < Release::new(5, 8) {
-        bad("kernel", found, "update the kernel: eBPF ring buffers need Linux 5.8")
+    if release < Release::new(4, 1) {
+        bad("kernel", found, "update the kernel: recording needs Linux 4.1")
+    } else if release < Release::new(5, 8) {
+        limited("kernel", found, NO_PROGRAMS, "update the kernel: eBPF ring buffers need Linux 5.8")
     } else if release < Release::new(5, 17) {
         let effect = "stacks of threads other than the main one are copied up to the first absent page";
         limited("kernel", found, effect, "update the kernel: bpf_find_vma needs Linux 5.17")
@@ -91,7 +96,8 @@ fn btf() -> Check {
     match fs::metadata(path) {
         Ok(metadata) => good("kernel types (BTF)", format!("{path}, {} bytes", metadata.len())),
         Err(error) => {
-            bad("kernel types (BTF)", format!("{path}: {error}"), boot_with("CONFIG_DEBUG_INFO_BTF"))
+            let fix = boot_with("CONFIG_DEBUG_INFO_BTF");
+            limited("kernel types (BTF)", format!("{path}: {error}"), NO_PROGRAMS, fix)
         }
     }
 }
@@ -159,6 +165,10 @@ fn names(rights: CapabilitySet, between: &str) -> String {
     rights.iter_names().map(|(name, _)| format!("CAP_{name}")).collect::<Vec<_>>().join(between)
 }
 
+/// What it means to have no rights.
+const OWN_PROCESSES: &str =
+    "only your own processes can be recorded, with `-p PID` or `-- COMMAND`, and not the kernel";
+
 fn rights() -> Check {
     let used = held() & USED;
     let [to_record, to_read] = [&TO_RECORD[..], &TO_READ].map(|wanted| lacking(held(), wanted));
@@ -172,9 +182,11 @@ fn rights() -> Check {
     }
     if in_user_namespace() {
         found.push_str("; in a user namespace, where they are none over the machine");
-        bad("rights", found, "run it as root outside of it: a container needs `--privileged --userns=host`")
+        let fix = "run it as root outside of it: a container needs `--privileged --userns=host`";
+        limited("rights", found, OWN_PROCESSES, fix)
     } else if !may_record() {
-        bad("rights", found, "sudo collector run")
+        let effect = if may_observe() { NO_PROGRAMS } else { OWN_PROCESSES };
+        limited("rights", found, effect, "sudo collector run")
     } else if !to_read.is_empty() {
         let effect = "files of other users' processes can't be read: their stacks and names are incomplete";
         limited("rights", found, effect, "sudo collector run")
@@ -202,7 +214,12 @@ fn pid_namespace() -> Check {
         good("pid namespace", "the machine's own")
     } else {
         let fix = "run it in the machine's pid namespace, as with `docker run --pid=host --privileged`";
-        bad("pid namespace", "one of its own", fix)
+        limited(
+            "pid namespace",
+            "one of its own",
+            "only its processes can be recorded, by plain perf events",
+            fix,
+        )
     }
 }
 
@@ -232,7 +249,10 @@ fn perf_event_paranoid() -> Check {
         None => bad(name, "absent", boot_with("CONFIG_PERF_EVENTS")),
         Some(level) if level > 0 && !privileged => {
             // Set to -1 it would allow the events, but not the programs.
-            bad(name, format!("{level}, which binds whoever has no CAP_PERFMON"), "sudo collector run")
+            let (found, fix) =
+                (format!("{level}, which binds whoever has no CAP_PERFMON"), "sudo collector run");
+            // Some distributions have a level that forbids all.
+            if level > 2 { bad(name, found, fix) } else { limited(name, found, OWN_PROCESSES, fix) }
         }
         Some(level) if level > 0 => good(name, format!("{level}, which does not bind these rights")),
         Some(level) => good(name, level.to_string()),
@@ -246,9 +266,10 @@ fn lockdown() -> Check {
     match mode {
         None => good("lockdown", "the kernel has none"),
         Some("none") => good("lockdown", "none"),
-        Some("confidentiality") => bad(
+        Some("confidentiality") => limited(
             "lockdown",
             "confidentiality: eBPF may not read memory",
+            NO_PROGRAMS,
             "turn off Secure Boot, or boot with lockdown=integrity",
         ),
         Some(other) => good("lockdown", other),
@@ -298,7 +319,8 @@ fn programs() -> Check {
     if built_in {
         good("eBPF programs", "built into this binary")
     } else {
-        bad("eBPF programs", "not in this build", "cargo xtask build-ebpf && cargo xtask install")
+        let fix = "cargo xtask build-ebpf && cargo xtask install";
+        limited("eBPF programs", "not in this build", NO_PROGRAMS, fix)
     }
 }
 
