@@ -16,8 +16,8 @@ struct Hooked {
 
 /// What the sources are asked for, for the records to come back by these numbers.
 pub(super) fn requests(hooks: &[Hook]) -> Vec<EventRequest> {
-    let indexes = (EventIndex::CLOCK.0 + 1..).map(EventIndex);
-    hooks.iter().zip(indexes).map(|(hook, index)| hook.request(index)).collect()
+    let indexes = (0..).map(EventIndex::of_hook);
+    hooks.iter().zip(indexes).filter_map(|(hook, index)| hook.request(index)).collect()
 }
 
 /// All events of a session.
@@ -46,11 +46,11 @@ impl Dispatch {
 
     /// Takes one record.
     pub(super) fn take(&mut self, recorder: &mut Recorder, record: &SourceRecord<'_>) {
-        let Some(position) = record.event.0.checked_sub(EventIndex::CLOCK.0 + 1) else {
+        let Some(position) = record.event.hook() else {
             recorder.sample(self.clock, record);
             return;
         };
-        let Some(hooked) = self.hooked.get_mut(usize::from(position)) else { return };
+        let Some(hooked) = self.hooked.get_mut(position) else { return };
         let header = record.header;
         let context =
             Context { time: Nanos(header.time), pid: Pid(header.pid), tid: Tid(header.tid), cpu: header.cpu };

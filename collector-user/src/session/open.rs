@@ -92,7 +92,10 @@ fn open_perf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
     let Wanted { settings, requests, cpus, .. } = *wanted;
     let mut recorder = Recorder::new();
     let rights = Rights::of_this_process();
-    let events = PerfEvents::open(settings, settings.clock, requests, cpus)?;
+    let mut sources: Vec<Box<dyn Source>> = Vec::new();
+    if settings.clock || !requests.is_empty() {
+        sources.push(Box::new(PerfEvents::open(settings, settings.clock, requests, cpus)?));
+    }
     let scope = match PerfEvents::scope(settings, rights)? {
         // Mappings of shared files are the machine's business.
         Scope::Cgroup(_) => Scope::Machine,
@@ -101,5 +104,5 @@ fn open_perf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
     let sideband = Sideband::open_for(scope, rights, cpus).map_err(SessionError::sideband)?;
     recorder.name_threads(settings.targets.comm.as_deref());
     recorder.scan(clock::now).map_err(SessionError::system("/proc can't be read"))?;
-    Ok(Opened { recorder, sideband, sources: vec![Box::new(events)], note: None })
+    Ok(Opened { recorder, sideband, sources, note: None })
 }

@@ -57,6 +57,10 @@ pub struct SessionSettings {
     pub duration: Option<Duration>,
     /// Events that are recorded, or handed to closures, beside the sampling clock.
     pub events: Vec<Hook>,
+    /// Sources of the embedder's own, whose records are events of [`Self::events`] with [`Trigger::OwnSource`].
+    ///
+    /// [`Trigger::OwnSource`]: crate::source::Trigger::OwnSource
+    pub sources: Vec<Box<dyn Source>>,
     /// What records.
     pub backend: Backend,
     /// When the program was started, for the figure of the time to the first sample.
@@ -134,7 +138,8 @@ impl Session {
             requests: &requests,
             cpus: &cpus,
         };
-        let Opened { mut recorder, sideband, sources, note } = open(&wanted)?;
+        let Opened { mut recorder, sideband, mut sources, note } = open(&wanted)?;
+        sources.append(&mut settings.sources);
         let dispatch = Dispatch::new(&settings.sampling, events, &mut recorder);
         let waker = Waker::new(FIRST_DRAIN, DRAIN_PERIOD).map_err(SessionError::system("epoll"))?;
         let mut session = Self {

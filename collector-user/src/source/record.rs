@@ -9,6 +9,16 @@ pub struct EventIndex(pub u16);
 impl EventIndex {
     /// The sampling clock, which every session has.
     pub const CLOCK: Self = Self(0);
+
+    /// The event at a position of [`SessionSettings::events`](crate::session::SessionSettings::events).
+    pub const fn of_hook(position: u16) -> Self {
+        Self(Self::CLOCK.0 + 1 + position)
+    }
+
+    /// Its position there; `None` for the sampling clock.
+    pub(crate) fn hook(self) -> Option<usize> {
+        self.0.checked_sub(Self::CLOCK.0 + 1).map(usize::from)
+    }
 }
 
 /// One record of a source. It borrows from the source's ring or file.

@@ -6,9 +6,9 @@ use perf_event_open_sys::bindings::{
     PERF_COUNT_HW_CACHE_MISSES, PERF_COUNT_HW_CACHE_REFERENCES, PERF_COUNT_HW_CPU_CYCLES,
     PERF_COUNT_HW_INSTRUCTIONS, PERF_COUNT_HW_REF_CPU_CYCLES, PERF_COUNT_HW_STALLED_CYCLES_BACKEND,
     PERF_COUNT_HW_STALLED_CYCLES_FRONTEND, PERF_COUNT_SW_ALIGNMENT_FAULTS, PERF_COUNT_SW_CONTEXT_SWITCHES,
-    PERF_COUNT_SW_CPU_MIGRATIONS, PERF_COUNT_SW_EMULATION_FAULTS, PERF_COUNT_SW_PAGE_FAULTS,
-    PERF_COUNT_SW_PAGE_FAULTS_MAJ, PERF_COUNT_SW_PAGE_FAULTS_MIN, PERF_TYPE_HARDWARE, PERF_TYPE_RAW,
-    PERF_TYPE_SOFTWARE, PERF_TYPE_TRACEPOINT,
+    PERF_COUNT_SW_CPU_MIGRATIONS, PERF_COUNT_SW_DUMMY, PERF_COUNT_SW_EMULATION_FAULTS,
+    PERF_COUNT_SW_PAGE_FAULTS, PERF_COUNT_SW_PAGE_FAULTS_MAJ, PERF_COUNT_SW_PAGE_FAULTS_MIN,
+    PERF_TYPE_HARDWARE, PERF_TYPE_RAW, PERF_TYPE_SOFTWARE, PERF_TYPE_TRACEPOINT,
 };
 
 use super::EventIndex;
@@ -24,6 +24,8 @@ pub enum Trigger {
     Hardware(u32),
     /// The same, by the number that the processor's manual gives it.
     Raw(u64),
+    /// A source of the embedder's own, which hands over its records with the event's [`EventIndex`].
+    OwnSource,
 }
 
 /// An event of a session.
@@ -54,13 +56,10 @@ impl Hook {
         event(EventId(id.into()), counter.trigger)
     }
 
-    /// What a source needs to know of it.
-    pub(crate) fn request(&self, index: EventIndex) -> EventRequest {
-        EventRequest {
-            index,
-            trigger: self.trigger,
-            stack: self.event.flags().contains(EventFlags::CALLSTACK),
-        }
+    /// What a source of the system needs to know of it; nothing where it comes from one of the embedder's own.
+    pub(crate) fn request(&self, index: EventIndex) -> Option<EventRequest> {
+        let stack = self.event.flags().contains(EventFlags::CALLSTACK);
+        (self.trigger != Trigger::OwnSource).then_some(EventRequest { index, trigger: self.trigger, stack })
     }
 }
 
@@ -76,9 +75,10 @@ pub struct EventRequest {
 }
 
 impl Trigger {
-    /// `type` and `config` of `perf_event_attr`.
+    /// `type` and `config` of `perf_event_attr`; of an embedder's own a dummy.
     pub(crate) fn attributes(self) -> (u32, u64) {
         match self {
+            Self::OwnSource => (PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY.into()),
             Self::Tracepoint(id) => (PERF_TYPE_TRACEPOINT, id),
             Self::Software(id) => (PERF_TYPE_SOFTWARE, id.into()),
             Self::Hardware(id) => (PERF_TYPE_HARDWARE, id.into()),
@@ -91,6 +91,7 @@ impl Trigger {
         let counter = COUNTERS.iter().find(|counter| counter.trigger == self);
         match self {
             Self::Tracepoint(_) => "the tracepoint",
+            Self::OwnSource => "the source's own",
             Self::Software(_) | Self::Hardware(_) => counter.map_or("the counter", |counter| counter.name),
             Self::Raw(_) => "the raw event",
         }

@@ -10,6 +10,7 @@
 //!   live, and of spoilt files.
 //! - `memory`: programs whose memory changes without being told of.
 //! - `events`: tracepoints and counters, with their fields.
+//! - `examples`: the programs in `examples/`.
 //! - `perf_events`: the recorder without programs in the kernel, and without rights.
 //! - `targets`, `followed`, `command_line`, `surroundings`, `ledger`, `peers`: the recorder itself.
 
@@ -23,6 +24,7 @@ mod cpus;
 mod damaged;
 mod doctor;
 mod events;
+mod examples;
 mod followed;
 mod kernel_code;
 mod languages;

@@ -109,8 +109,14 @@ impl Plan {
         let clock = events.is_empty() || args.scenarios.contains(&Scenario::CpuProfiling);
         let sampling = Settings { clock, frequency: args.frequency, targets, ..Settings::default() };
         let command = if args.command.is_empty() { None } else { Some(Command::start(&args.command)?) };
-        let settings =
-            SessionSettings { sampling, events, duration: args.duration, backend, started: Some(started) };
+        let settings = SessionSettings {
+            sampling,
+            events,
+            duration: args.duration,
+            backend,
+            started: Some(started),
+            ..SessionSettings::default()
+        };
         Ok(Self { settings, outputs, stats, command, print_hottest })
     }
 }

@@ -1,0 +1,68 @@
+//! The programs in `examples/`, each run as its first lines say.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::prerequisites::{live, live_with};
+use crate::programs::{compile, folder};
+
+/// What an example prints.
+fn output<S: AsRef<std::ffi::OsStr>>(example: &str, args: impl IntoIterator<Item = S>) -> String {
+    let binaries = Path::new(env!("CARGO_BIN_EXE_collector")).parent().unwrap();
+    let mut program = Command::new(binaries.join("examples").join(example));
+    let output = program.args(args).stdin(Stdio::null()).output();
+    let output =
+        output.unwrap_or_else(|error| panic!("{example}: {error}; `cargo build --examples` makes it"));
+    assert!(output.status.success(), "{example}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn cpu_profile() {
+    let Some(_live) = live_with("cpu_profile", &["go"]) else { return };
+    let folder = folder();
+    let file = folder.path().join("x.pb.gz");
+    let mut busy = Command::new(compile(folder.path(), "recursion", "recursion.c", &[])).spawn().unwrap();
+    let text = output("cpu_profile", [&file]);
+    assert!(busy.wait().unwrap().success());
+    assert!(text.contains(" samples, "), "{text}");
+    let top = Command::new("go").args(["tool", "pprof", "-top"]).arg(&file).output().unwrap();
+    let top = String::from_utf8(top.stdout).unwrap();
+    assert!(top.contains("burn_rounds") || top.contains("recurse"), "{top}");
+}
+
+#[test]
+fn executed_programs() {
+    let Some(_live) = live("executed_programs") else { return };
+    let text = output("executed_programs", ["sh", "-c", "ls /dev/null; env true"]);
+    let names: Vec<&str> =
+        text.lines().filter_map(|line| line.split_once(' ')?.1.rsplit('/').next()).collect();
+    assert!(["sh", "ls", "env", "true"].iter().all(|name| names.contains(name)), "{text}");
+}
+
+#[test]
+fn custom_source() {
+    let Some(_live) = live("custom_source") else { return };
+    let text = output("custom_source", [""; 0]);
+    let loads = text
+        .lines()
+        .filter(|line| line.strip_prefix("load ").is_some_and(|load| load.parse::<f64>().is_ok()));
+    let loads = loads.count();
+    assert!((5..=12).contains(&loads) && text.ends_with(&format!("{loads} times\n")), "{text}");
+}
+
+#[test]
+fn custom_exporter() {
+    let Some(_live) = live("custom_exporter") else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "family", "family.c", &["-pthread"]);
+    let text = output("custom_exporter", [program]);
+    assert!(text.contains("process,thread,samples\n"), "{text}");
+    let samples = |thread: &str| {
+        let line = text.lines().find(|line| line.split(',').nth(1) == Some(thread));
+        line.and_then(|line| line.rsplit(',').next()?.parse::<u64>().ok()).unwrap_or(0)
+    };
+    for thread in ["family", "family-thread", "family-child"] {
+        assert!((200..600).contains(&samples(thread)), "{text}");
+    }
+}
