@@ -194,14 +194,7 @@ impl<R: Read> FileReader<R> {
     }
 
     fn new(reader: R, order: ByteOrder, left: Option<u64>) -> Self {
-        let packed = Packed {
-            unpacker: Unpacker::new(),
-            bytes: Vec::new(),
-            used: 0,
-            given_out: 0,
-            between: VecDeque::new(),
-            is_finished: false,
-        };
+        let packed = Packed::new();
         let nothing = OwnedRecord { kind: RecordKind(0), misc: Misc(0), body: Vec::new() };
         let current = OwnedFileRecord { record: nothing, payload: Vec::new(), event: None };
         let features = Features::new(order);
@@ -227,7 +220,7 @@ impl<R: Read> FileReader<R> {
     /// that contain them don't come at all.
     ///
     /// # Errors
-    /// When the file can't be read on.
+    /// When the file can't be read on. After an error it is at its end.
     pub fn next_record(&mut self) -> Result<Option<FileRecord<'_>>, FileError> {
         match self.find_next()? {
             Next::None => Ok(None),
@@ -257,6 +250,16 @@ impl<R: Read> FileReader<R> {
     }
 
     fn find_next(&mut self) -> Result<Next, FileError> {
+        let next = self.find_next_or_fail();
+        if next.is_err() {
+            self.left = Some(0);
+            self.packed = Packed { is_finished: true, ..Packed::new() };
+            self.failure = None;
+        }
+        next
+    }
+
+    fn find_next_or_fail(&mut self) -> Result<Next, FileError> {
         loop {
             let unpacked = self.packed.whole_record(self.order)?;
             let position = self.packed.position();
@@ -409,6 +412,17 @@ fn payload_size(record: &OwnedRecord, order: ByteOrder) -> u64 {
 }
 
 impl Packed {
+    fn new() -> Self {
+        Self {
+            unpacker: Unpacker::new(),
+            bytes: Vec::new(),
+            used: 0,
+            given_out: 0,
+            between: VecDeque::new(),
+            is_finished: false,
+        }
+    }
+
     /// Bytes of the record that comes next, if it is whole.
     fn whole_record(&mut self, order: ByteOrder) -> Result<Option<usize>, FileError> {
         let bytes = self.bytes.get(self.used..).unwrap_or_default();
