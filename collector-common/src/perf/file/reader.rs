@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 
 use super::events::Events;
-use super::section::{Section, exactly};
+use super::section::{Apart, Section, exactly};
 use super::unpack::Unpacker;
 use super::{Feature, Features, FileError, FileEvent};
 use crate::perf::fields::Fields;
@@ -85,9 +85,6 @@ enum Next {
 
 const MAGIC: [u8; 8] = *b"PERFILE2";
 
-/// Bytes of ids that are read: of a million events on 64 CPUs.
-const MOST_IDS: u64 = 512 << 20;
-
 /// Bytes of the header of a stream.
 const STREAM_HEADER: u64 = 16;
 
@@ -123,17 +120,10 @@ impl<R: Read + Seek> FileReader<R> {
     fn read_events(&mut self, entry_size: u64, attrs: Section) -> Result<(), FileError> {
         let bytes = attrs.bytes("list of events", &mut self.reader)?;
         let entry_size = usize::try_from(entry_size).unwrap_or(usize::MAX).max(1);
-        let mut ids_left = MOST_IDS;
+        let mut apart = Apart::of(&mut self.reader)?;
         for entry in bytes.chunks_exact(entry_size) {
             let (attr, ids) = Events::entry(entry, self.order)?;
-            // Many events might name the same large part of a file.
-            let len = ids.size;
-            ids_left = ids_left.checked_sub(len).ok_or(FileError::CutOff {
-                part: "ids",
-                size: len,
-                len: ids_left,
-            })?;
-            let ids = ids.bytes("ids of an event", &mut self.reader)?;
+            let ids = apart.bytes(ids, "ids of an event", &mut self.reader)?;
             let ids = crate::perf::Words::new(Bytes::from(&ids), self.order).iter().collect();
             self.events.add(attr, ids, self.order);
         }
@@ -154,9 +144,10 @@ impl<R: Read + Seek> FileReader<R> {
             sections => sections?,
         };
         let mut fields = Fields::new(Bytes::from(&sections), self.order);
+        let mut apart = Apart::of(&mut self.reader)?;
         for feature in features {
             let Some(section) = Section::read(&mut fields) else { break };
-            let bytes = section.bytes("features", &mut self.reader)?;
+            let bytes = apart.bytes(section, "features", &mut self.reader)?;
             self.features.add(feature, bytes);
         }
         Ok(())
