@@ -10,8 +10,6 @@ mod encode;
 mod fields;
 #[path = "event/filters.rs"]
 mod filters;
-#[path = "fuzzing/mod.rs"]
-mod fuzzing;
 #[path = "event/hostile.rs"]
 mod hostile;
 #[path = "event/written.rs"]

@@ -2,7 +2,8 @@
 //!
 //! In: a target of `fuzz/fuzz_targets`, or none for all, and for how long. Out: what libFuzzer prints, failure on the
 //! first finding, whose input it names; the corpus in `target/fuzz/corpus` grows with each run. An input that was a
-//! finding goes to `unwinder/tests/fuzzing/regressions/<target>`, where `cargo test` runs it ever after.
+//! finding goes to the folder `regressions/<target>` beside the target's body, where `cargo test` runs it ever after.
+//! What is in `seeds/<target>` there is where fuzzing begins, as are the seeds that are made here.
 
 mod seeds;
 
@@ -14,7 +15,7 @@ use anyhow::{Context, Result};
 use crate::command;
 use crate::setup::{self, Verb};
 use crate::toolchain;
-use crate::workspace::Workspace;
+use crate::workspace::{CRATES, Workspace};
 
 /// Seconds of a smoke run.
 pub(crate) const SMOKE: u64 = 60;
@@ -48,8 +49,9 @@ pub(crate) fn fuzz(workspace: &Workspace, only: Option<&str>, seconds: u64) -> R
         run.env("RUSTC_BOOTSTRAP", "1").current_dir(workspace.top());
         run.args(["run", "--sanitizer", "none", "--fuzz-dir", "fuzz", "--target-dir"]);
         run.arg(workspace.target().join("fuzz")).arg(&target).arg(&corpus);
-        let known = workspace.join("unwinder/tests/fuzzing/regressions").join(&target);
-        run.args([seeds.join(&target), known].into_iter().filter(|folder| folder.is_dir()));
+        let body = folder_of_body(workspace, &target)?;
+        let kept = ["regressions", "seeds"].map(|kind| body.join(kind).join(&target));
+        run.args(kept.into_iter().chain([seeds.join(&target)]).filter(|folder| folder.is_dir()));
         run.arg("--").arg(format!("-artifact_prefix={}/", artifacts.display()));
         run.args([
             format!("-max_total_time={seconds}"),
@@ -75,4 +77,15 @@ fn names(workspace: &Workspace) -> Result<Vec<String>> {
     }
     names.sort();
     Ok(names)
+}
+
+/// The folder with the body of a target, and with the inputs that are kept for it: `tests/fuzzing` of the one crate that
+/// has a file of the target's name there.
+fn folder_of_body(workspace: &Workspace, target: &str) -> Result<PathBuf> {
+    let mut folders: Vec<PathBuf> =
+        CRATES.iter().map(|name| workspace.join(name).join("tests/fuzzing")).collect();
+    folders.retain(|folder| folder.join(target).with_extension("rs").is_file());
+    let count = folders.len();
+    let only = folders.pop().filter(|_| count == 1);
+    only.with_context(|| format!("{count} crates have a tests/fuzzing/{target}.rs, and it should be one"))
 }

@@ -206,7 +206,9 @@ impl ParseConfig {
         let at = if raw.kind == RecordKind::SAMPLE {
             len_of(before)
         } else if self.sample_id_all && raw.kind.is_of_kernel() {
-            raw.body.len().checked_sub(len_of(last))?
+            // Of a record that is too short for its sample id, no part of it is there.
+            let id = raw.body.len().checked_sub(self.sample_id_size())?;
+            id + self.sample_id_size() - len_of(last)
         } else {
             return None;
         };

@@ -1,12 +1,10 @@
-//! Any format over any bytes and any text as a filter, as `fuzzing.rs` checks them; and values that the test's encoder puts
-//! down behind fields of all sizes come back.
+//! Values that the test's encoder puts down behind fields of all sizes come back.
 
 use collector_common::event::{ByteOrder, EventData, EventFormat, Extent, FieldKind, Value, Width};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::encode::{Payload, add};
-use super::fuzzing;
 
 fn width() -> impl Strategy<Value = Width> {
     prop_oneof![Just(Width::W8), Just(Width::W16), Just(Width::W32), Just(Width::W64)]
@@ -17,14 +15,6 @@ fn order() -> impl Strategy<Value = ByteOrder> {
 }
 
 proptest! {
-    #[test]
-    fn any_format_over_any_bytes(
-        fields in vec(any::<u8>(), 0..100),
-        bytes in prop_oneof![vec(any::<u8>(), 0..200), vec(0..4_u8, 0..200)],
-    ) {
-        fuzzing::fields::run(&[&fields[..], &bytes].concat());
-    }
-
     /// Numbers between texts of all lengths, in either order.
     #[test]
     fn what_was_put_down_comes_back(order in order(), parts in vec((width(), any::<u64>(), ".{0,12}", 0..3), 0..12)) {
@@ -58,18 +48,5 @@ proptest! {
                 other => prop_assert!(false, "{:?}", other),
             }
         }
-    }
-
-    #[test]
-    fn any_text_is_a_filter_or_an_error(text in ".{0,60}") {
-        fuzzing::filters::run(text.as_bytes());
-    }
-
-    #[test]
-    fn words_of_filters_in_any_order(words in vec(prop_oneof![
-        Just("and"), Just("or"), Just("not"), Just("("), Just(")"), Just("number"), Just("text"), Just("=="), Just("&"),
-        Just("1"), Just("-2.5"), Just("'t'"), Just("contains"), Just("~"), Just("<"), Just("number == 1"), Just("text ~ 'a*'"),
-    ], 0..20)) {
-        fuzzing::filters::run(words.join(" ").as_bytes());
     }
 }

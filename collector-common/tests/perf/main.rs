@@ -3,9 +3,6 @@
 
 mod attr;
 mod files;
-mod fuzzed;
-#[path = "../fuzzing/mod.rs"]
-mod fuzzing;
 mod known;
 mod layout;
 mod peers;

@@ -143,6 +143,10 @@ fn address(type_name: &str, name: &str, size: u32) -> Option<FieldKind> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::{Index, select};
+
     use super::*;
 
     const SWITCH: &str = "name: made_up\nID: 316\nformat:\n\
@@ -210,6 +214,33 @@ mod tests {
             let text = format!("ID: 1\n\t{cut}\n");
             let problem = FormatProblem::Field { line: 2, text: cut.to_owned() };
             assert_eq!(parse_format(&text).err(), Some(problem));
+        }
+    }
+
+    proptest! {
+        /// A format file with some bytes changed, and any record over it.
+        #[test]
+        fn what_is_spoilt_is_refused_or_read(
+            places in vec((any::<Index>(), prop_oneof![any::<u8>(), select(&b"0123456789[]:; \t\n*"[..])]), 0..6),
+            record in vec(any::<u8>(), 0..120),
+        ) {
+            let mut text = SWITCH.as_bytes().to_vec();
+            for (at, byte) in places {
+                let at = at.index(text.len());
+                text[at] = byte;
+            }
+            let text = String::from_utf8_lossy(&text);
+            match parse_format(&text) {
+                Ok((_, format)) => {
+                    let data = collector_common::event::EventData::new(&record, &record, &format);
+                    prop_assert_eq!(data.values().count(), format.fields().len());
+                    prop_assert!(data.as_text().to_string().len() >= format.fields().len());
+                }
+                Err(FormatProblem::Field { line, text: quoted }) => {
+                    prop_assert_eq!(text.lines().nth(line - 1).map(str::trim), Some(&*quoted));
+                }
+                Err(_) => {}
+            }
         }
     }
 }

@@ -54,7 +54,7 @@ impl<R: Read> Ordered<R> {
     /// The next record; `None` at the end.
     ///
     /// # Errors
-    /// When the file can't be read on.
+    /// When the file can't be read on. What was read before it comes all the same.
     pub fn next_record(&mut self) -> Result<Option<FileRecord<'_>>, FileError> {
         self.current = self.find_next()?;
         let current = self.current.as_ref();

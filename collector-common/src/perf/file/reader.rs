@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 
 use super::events::Events;
-use super::section::{Section, exactly};
+use super::section::{Apart, Section, exactly};
 use super::unpack::Unpacker;
 use super::{Feature, Features, FileError, FileEvent};
 use crate::perf::fields::Fields;
@@ -85,9 +85,6 @@ enum Next {
 
 const MAGIC: [u8; 8] = *b"PERFILE2";
 
-/// Bytes of ids that are read: of a million events on 64 CPUs.
-const MOST_IDS: u64 = 512 << 20;
-
 /// Bytes of the header of a stream.
 const STREAM_HEADER: u64 = 16;
 
@@ -123,17 +120,10 @@ impl<R: Read + Seek> FileReader<R> {
     fn read_events(&mut self, entry_size: u64, attrs: Section) -> Result<(), FileError> {
         let bytes = attrs.bytes("list of events", &mut self.reader)?;
         let entry_size = usize::try_from(entry_size).unwrap_or(usize::MAX).max(1);
-        let mut ids_left = MOST_IDS;
+        let mut apart = Apart::of(&mut self.reader)?;
         for entry in bytes.chunks_exact(entry_size) {
             let (attr, ids) = Events::entry(entry, self.order)?;
-            // Many events might name the same large part of a file.
-            let len = ids.size;
-            ids_left = ids_left.checked_sub(len).ok_or(FileError::CutOff {
-                part: "ids",
-                size: len,
-                len: ids_left,
-            })?;
-            let ids = ids.bytes("ids of an event", &mut self.reader)?;
+            let ids = apart.bytes(ids, "ids of an event", &mut self.reader)?;
             let ids = crate::perf::Words::new(Bytes::from(&ids), self.order).iter().collect();
             self.events.add(attr, ids, self.order);
         }
@@ -154,9 +144,10 @@ impl<R: Read + Seek> FileReader<R> {
             sections => sections?,
         };
         let mut fields = Fields::new(Bytes::from(&sections), self.order);
+        let mut apart = Apart::of(&mut self.reader)?;
         for feature in features {
             let Some(section) = Section::read(&mut fields) else { break };
-            let bytes = section.bytes("features", &mut self.reader)?;
+            let bytes = apart.bytes(section, "features", &mut self.reader)?;
             self.features.add(feature, bytes);
         }
         Ok(())
@@ -194,14 +185,7 @@ impl<R: Read> FileReader<R> {
     }
 
     fn new(reader: R, order: ByteOrder, left: Option<u64>) -> Self {
-        let packed = Packed {
-            unpacker: Unpacker::new(),
-            bytes: Vec::new(),
-            used: 0,
-            given_out: 0,
-            between: VecDeque::new(),
-            is_finished: false,
-        };
+        let packed = Packed::new();
         let nothing = OwnedRecord { kind: RecordKind(0), misc: Misc(0), body: Vec::new() };
         let current = OwnedFileRecord { record: nothing, payload: Vec::new(), event: None };
         let features = Features::new(order);
@@ -227,7 +211,7 @@ impl<R: Read> FileReader<R> {
     /// that contain them don't come at all.
     ///
     /// # Errors
-    /// When the file can't be read on.
+    /// When the file can't be read on. After an error it is at its end.
     pub fn next_record(&mut self) -> Result<Option<FileRecord<'_>>, FileError> {
         match self.find_next()? {
             Next::None => Ok(None),
@@ -257,6 +241,16 @@ impl<R: Read> FileReader<R> {
     }
 
     fn find_next(&mut self) -> Result<Next, FileError> {
+        let next = self.find_next_or_fail();
+        if next.is_err() {
+            self.left = Some(0);
+            self.packed = Packed { is_finished: true, ..Packed::new() };
+            self.failure = None;
+        }
+        next
+    }
+
+    fn find_next_or_fail(&mut self) -> Result<Next, FileError> {
         loop {
             let unpacked = self.packed.whole_record(self.order)?;
             let position = self.packed.position();
@@ -409,6 +403,17 @@ fn payload_size(record: &OwnedRecord, order: ByteOrder) -> u64 {
 }
 
 impl Packed {
+    fn new() -> Self {
+        Self {
+            unpacker: Unpacker::new(),
+            bytes: Vec::new(),
+            used: 0,
+            given_out: 0,
+            between: VecDeque::new(),
+            is_finished: false,
+        }
+    }
+
     /// Bytes of the record that comes next, if it is whole.
     fn whole_record(&mut self, order: ByteOrder) -> Result<Option<usize>, FileError> {
         let bytes = self.bytes.get(self.used..).unwrap_or_default();

@@ -30,6 +30,29 @@ impl Section {
     }
 }
 
+/// Reads parts that lie apart, so that together they are no larger than the file: many of them might else name the same
+/// large one.
+pub(super) struct Apart {
+    left: u64,
+}
+
+impl Apart {
+    pub(super) fn of(reader: &mut impl Seek) -> Result<Self, FileError> {
+        Ok(Self { left: reader.seek(SeekFrom::End(0))? })
+    }
+
+    pub(super) fn bytes(
+        &mut self,
+        section: Section,
+        part: &'static str,
+        reader: &mut (impl Read + Seek),
+    ) -> Result<Vec<u8>, FileError> {
+        let cut_off = FileError::CutOff { part, size: section.size, len: self.left };
+        self.left = self.left.checked_sub(section.size).ok_or(cut_off)?;
+        section.bytes(part, reader)
+    }
+}
+
 /// `size` bytes. Memory is taken for what there is, whatever `size` says.
 pub(super) fn exactly(part: &'static str, size: u64, reader: &mut impl Read) -> Result<Vec<u8>, FileError> {
     let mut bytes = Vec::new();

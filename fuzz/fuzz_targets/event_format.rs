@@ -1,4 +1,4 @@
-//! libFuzzer over `collector-common/tests/fuzzing/perf_file.rs`.
+//! libFuzzer over `collector-common/tests/fuzzing/event_format.rs`.
 
 #![no_main]
 
@@ -6,4 +6,4 @@
 #[allow(dead_code, reason = "each target uses its own part")]
 mod fuzzing;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzzing::perf_file::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzzing::event_format::run(data));
