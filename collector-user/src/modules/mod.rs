@@ -18,6 +18,7 @@ mod store;
 mod table;
 mod vdso;
 
+pub(crate) use bounded::{BoundedFile, UNWIND_SECTIONS};
 pub use file::ModuleFile;
 pub use layout::Segment;
 pub use store::{MappedFile, Modules};

@@ -90,6 +90,7 @@ pub enum Ended {
 /// A running recording. It belongs to the thread that made it.
 pub struct Session {
     sideband: Sideband,
+    /// Closed before the events of `dispatch` go.
     sources: Vec<Box<dyn Source>>,
     dispatch: Dispatch,
     /// Why what records is not the best there could be.
@@ -134,9 +135,10 @@ impl Session {
             requests: &requests,
             cpus: &cpus,
         };
+        let waker = Waker::new(FIRST_DRAIN, DRAIN_PERIOD).map_err(SessionError::system("epoll"))?;
+        // From here on the sources must be closed before the events go: the kernel removes no probe that is in use.
         let Opened { mut recorder, sideband, sources, note } = open(&wanted)?;
         let dispatch = Dispatch::new(&settings.sampling, events, &mut recorder);
-        let waker = Waker::new(FIRST_DRAIN, DRAIN_PERIOD).map_err(SessionError::system("epoll"))?;
         let mut session = Self {
             sideband,
             sources,

@@ -10,6 +10,7 @@
 //!   live, and of spoilt files.
 //! - `memory`: programs whose memory changes without being told of.
 //! - `events`: tracepoints and counters, with their fields.
+//! - `probes`: functions and markers of programs as events, with their arguments.
 //! - `perf_events`: the recorder without programs in the kernel, and without rights.
 //! - `targets`, `followed`, `command_line`, `surroundings`, `ledger`, `peers`: the recorder itself.
 
@@ -32,6 +33,7 @@ mod memory;
 mod peers;
 mod perf_events;
 mod prerequisites;
+mod probes;
 mod programs;
 mod recording;
 mod surroundings;

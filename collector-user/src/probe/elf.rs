@@ -1,0 +1,198 @@
+//! What a probe needs of an ELF file: where code lies in it, its functions by name, and its markers.
+//!
+//! A probe is placed at an offset in the file, while symbols tell addresses as linked: the segments lead from one to the
+//! other (ELF gABI, chapter 5). Source of the markers' notes: `UserSpaceProbeImplementation`
+//! in the wiki of `SystemTap`.
+
+use std::fs::File;
+
+use object::elf::{self, FileHeader32, FileHeader64};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym, VersionTable};
+use object::read::{FileKind, SymbolIndex};
+use object::{Endianness, ReadRef};
+
+use super::machine::Machine;
+use crate::modules::BoundedFile;
+
+/// `n_type` of a marker's note.
+const STAPSDT_TYPE: u32 = 3;
+
+/// What a file holds.
+#[derive(Debug, Default)]
+pub(super) struct Image<'d> {
+    /// `None` for a machine whose arguments can't be fetched here.
+    pub(super) machine: Option<Machine>,
+    segments: Vec<Loaded>,
+    pub(super) functions: Vec<Function<'d>>,
+    pub(super) markers: Vec<Marker<'d>>,
+}
+
+/// A part of the file that is loaded.
+#[derive(Clone, Copy, Debug)]
+struct Loaded {
+    address: u64,
+    file_offset: u64,
+    file_size: u64,
+    is_code: bool,
+}
+
+/// A function that the file defines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Function<'d> {
+    /// Without its version.
+    pub(super) name: &'d str,
+    pub(super) version: Option<&'d str>,
+    /// Whether it is what a program gets that names no version.
+    pub(super) is_default: bool,
+    /// As linked.
+    pub(super) address: u64,
+    pub(super) size: u64,
+    /// Its code chooses the implementation, and is not it (`STT_GNU_IFUNC`).
+    pub(super) is_resolver: bool,
+}
+
+/// A marker that was compiled in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Marker<'d> {
+    pub(super) provider: &'d str,
+    pub(super) name: &'d str,
+    /// As linked.
+    pub(super) address: u64,
+    /// Address of the count of those who listen; 0 for a marker that is always on.
+    pub(super) semaphore: u64,
+    /// Where its arguments are, in the words of the assembler.
+    pub(super) arguments: &'d str,
+}
+
+impl<'d> Image<'d> {
+    /// Reads a file. The error says why it is none.
+    pub(super) fn read(file: &'d BoundedFile<File>) -> Result<Self, String> {
+        let told = |error: object::read::Error| error.to_string();
+        match FileKind::parse(file) {
+            Ok(FileKind::Elf32) => Self::parse::<FileHeader32<Endianness>, _>(file).map_err(told),
+            Ok(FileKind::Elf64) => Self::parse::<FileHeader64<Endianness>, _>(file).map_err(told),
+            _ => Err("it is no ELF file".to_owned()),
+        }
+    }
+
+    fn parse<Elf, R>(data: R) -> object::read::Result<Self>
+    where
+        Elf: FileHeader<Endian = Endianness>,
+        R: ReadRef<'d>,
+    {
+        let header = Elf::parse(data)?;
+        let endian = header.endian()?;
+        let segments = header.program_headers(endian, data)?.iter();
+        let segments = segments.filter(|segment| segment.p_type(endian) == elf::PT_LOAD).map(|segment| {
+            let (file_offset, file_size) = segment.file_range(endian);
+            let is_code = segment.p_flags(endian).contains(elf::PF_X);
+            Loaded { address: segment.p_vaddr(endian).into(), file_offset, file_size, is_code }
+        });
+        let machine = Machine::of(header.e_machine(endian)).filter(|_| header.is_type_64());
+        let mut image = Self { machine, segments: segments.collect(), ..Self::default() };
+        let sections = header.sections(endian, data)?;
+        let versions = sections.versions(endian, data).ok().flatten();
+        let base = sections.section_by_name(endian, b".stapsdt.base");
+        let base = base.map(|(_, section)| section.sh_addr(endian).into());
+        for section in sections.iter() {
+            let kind = section.sh_type(endian);
+            if [elf::SHT_SYMTAB, elf::SHT_DYNSYM].contains(&kind) {
+                let strings = sections.section(section.link(endian))?.data(endian, data)?;
+                let symbols = section.data_as_array::<Elf::Sym, R>(endian, data)?;
+                let versions = versions.as_ref().filter(|_| kind == elf::SHT_DYNSYM);
+                image.add_symbols::<Elf>(endian, symbols, strings, versions);
+            } else if let Some(mut notes) = section.notes(endian, data)? {
+                while let Ok(Some(note)) = notes.next() {
+                    if note.name() == b"stapsdt" && note.n_type(endian).0 == STAPSDT_TYPE {
+                        image.markers.extend(marker::<Elf>(endian, note.desc(), base));
+                    }
+                }
+            }
+        }
+        Ok(image)
+    }
+
+    fn add_symbols<Elf: FileHeader<Endian = Endianness>>(
+        &mut self,
+        endian: Endianness,
+        symbols: &[Elf::Sym],
+        strings: &'d [u8],
+        versions: Option<&VersionTable<'d, Elf>>,
+    ) {
+        for (index, symbol) in symbols.iter().enumerate() {
+            let kind = symbol.st_type();
+            let is_function = [elf::STT_FUNC, elf::STT_GNU_IFUNC].contains(&kind);
+            if !is_function || symbol.is_undefined(endian) {
+                continue;
+            }
+            let Some(name) = string(strings, symbol.st_name(endian) as usize) else { continue };
+            let (name, mut version, mut is_default) = match name.split_once('@') {
+                Some((name, version)) => match version.strip_prefix('@') {
+                    Some(version) => (name, Some(version), true),
+                    None => (name, Some(version), false),
+                },
+                None => (name, None, true),
+            };
+            if let Some(versions) = versions {
+                let told = versions.version_index(endian, SymbolIndex(index));
+                let known = versions.version(told.index()).ok().flatten();
+                version = known.and_then(|known| std::str::from_utf8(known.name()).ok());
+                is_default = !told.is_hidden();
+            }
+            self.functions.push(Function {
+                name,
+                version,
+                is_default,
+                address: symbol.st_value(endian).into(),
+                size: symbol.st_size(endian).into(),
+                is_resolver: kind == elf::STT_GNU_IFUNC,
+            });
+        }
+    }
+
+    /// Where the code at an address is in the file.
+    pub(super) fn code_offset(&self, address: u64) -> Option<u64> {
+        self.offset(address, |segment| segment.is_code)
+    }
+
+    /// Where data at an address are in the file.
+    pub(super) fn data_offset(&self, address: u64) -> Option<u64> {
+        self.offset(address, |_| true)
+    }
+
+    fn offset(&self, address: u64, is_wanted: impl Fn(&Loaded) -> bool) -> Option<u64> {
+        self.segments.iter().filter(|segment| is_wanted(segment)).find_map(|segment| {
+            let within = address.checked_sub(segment.address).filter(|within| *within < segment.file_size)?;
+            segment.file_offset.checked_add(within)
+        })
+    }
+}
+
+/// Three addresses, of the marker, of `.stapsdt.base` when it was linked, and of the semaphore; then three strings. What
+/// moved the file's addresses later (prelink) moved that section, and not the addresses in notes.
+fn marker<Elf: FileHeader<Endian = Endianness>>(
+    endian: Endianness,
+    note: &[u8],
+    base: Option<u64>,
+) -> Option<Marker<'_>> {
+    let size = size_of::<Elf::Word>();
+    let word = |index: usize| -> Option<u64> {
+        let bytes = note.get(index * size..(index + 1) * size)?;
+        let number = bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
+        Some(if endian == Endianness::Little { number } else { number.swap_bytes() >> (64 - 8 * size) })
+    };
+    let (address, linked_base, semaphore) = (word(0)?, word(1)?, word(2)?);
+    let moved = base.filter(|_| linked_base != 0).map_or(0, |base| base.wrapping_sub(linked_base));
+    let mut strings = note.get(3 * size..)?.split(|byte| *byte == 0).map(std::str::from_utf8);
+    let mut next = || strings.next()?.ok();
+    let (provider, name, arguments) = (next()?, next()?, next()?);
+    let semaphore = if semaphore == 0 { 0 } else { semaphore.wrapping_add(moved) };
+    Some(Marker { provider, name, address: address.wrapping_add(moved), semaphore, arguments })
+}
+
+/// The string that begins at `at`.
+fn string(strings: &[u8], at: usize) -> Option<&str> {
+    let rest = strings.get(at..)?;
+    let end = rest.iter().position(|byte| *byte == 0)?;
+    std::str::from_utf8(rest.get(..end)?).ok().filter(|name| !name.is_empty())
+}
