@@ -8,15 +8,15 @@ use std::path::Path;
 
 use collector_common::event::{Event, EventField, EventFormat, near};
 
-use super::ProbeError;
 use super::definition::{Location, group};
 use super::elf::{Image, Marker};
+use super::error::{FUNCTION, MARKER, ProbeError};
 use super::functions::{NoFunction, choose, is_pattern, matches_pattern};
 use super::machine::Machine;
 use super::registered::{Registered, remove_left};
 use super::spec::{Moment, Place, Probe, number};
 use super::usdt;
-use crate::modules::{BoundedFile, UNWIND_SECTIONS};
+use crate::modules::{BoundedFile, UNWIND_SECTIONS, debug_file_of};
 use crate::source::Hook;
 use crate::tracefs::{Tracefs, TracefsError, parse_format};
 
@@ -52,11 +52,15 @@ impl Probe {
             None => format!("/proc/self/fd/{}", opened.as_raw_fd()),
         };
         let bounded = BoundedFile::new(opened.try_clone().map_err(failed)?, UNWIND_SECTIONS);
-        let image = Image::read(&bounded).map_err(|problem| ProbeError::NotElf {
+        let mut image = Image::read(&bounded).map_err(|problem| ProbeError::NotElf {
             probe: self.name.clone(),
             path: path.clone(),
             problem,
         })?;
+        let debug = debug_file_of(&opened, path).map(|file| BoundedFile::new(file, UNWIND_SECTIONS));
+        if let Some(stripped) = debug.as_ref().and_then(|debug| Image::read(debug).ok()) {
+            image.functions.extend(stripped.functions);
+        }
         let (called, locations) = match &self.place {
             Place::Marker { provider, name, .. } => {
                 (name, self.markers(&image, path, &word, provider, name)?)
@@ -119,7 +123,7 @@ impl Probe {
             let near = near(function, names.iter().map(String::as_str)).into_iter().map(str::to_owned);
             return Err(self.unknown(
                 "the kernel".to_owned(),
-                "function",
+                FUNCTION,
                 function,
                 near.collect(),
                 names.len(),
@@ -170,7 +174,7 @@ impl Probe {
         let chosen = choose(&image.functions, function).map_err(|reason| match reason {
             NoFunction::Unknown(near) => {
                 let within = path.display().to_string();
-                self.unknown(within, "function", function, near, image.functions.len())
+                self.unknown(within, FUNCTION, function, near, image.functions.len())
             }
             NoFunction::Ambiguous(names) => ProbeError::Ambiguous { probe: probe(), name: name(), names },
             NoFunction::Resolver(implementations) => {
@@ -241,7 +245,7 @@ impl Probe {
             let wanted = format!("{provider}:{name}");
             let near =
                 near(&wanted, names.iter().map(String::as_str)).into_iter().map(str::to_owned).collect();
-            return Err(self.unknown(within(), "marker", &wanted, near, names.len()));
+            return Err(self.unknown(within(), MARKER, &wanted, near, names.len()));
         }
         self.check_count(chosen.len())?;
         let machine = image.machine.filter(|machine| Some(*machine) == Machine::here());

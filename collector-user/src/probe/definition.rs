@@ -19,9 +19,9 @@ pub(super) struct Location {
 
 impl Location {
     /// Names and types: the kernel wants the same of all locations of an event.
-    fn signature(&self) -> Vec<(&str, &str)> {
-        let kind = |fetch: &'_ str| fetch.rfind(':').map_or(0, |at| at + 1);
-        self.fetched.iter().map(|(name, fetch)| (name.as_str(), &fetch[kind(fetch)..])).collect()
+    fn signature<'a>(&'a self) -> Vec<(&'a str, &'a str)> {
+        let kind = |fetch: &'a str| fetch.rsplit(':').next().unwrap_or(fetch);
+        self.fetched.iter().map(|(name, fetch)| (name.as_str(), kind(fetch))).collect()
     }
 }
 

@@ -196,3 +196,102 @@ fn string(strings: &[u8], at: usize) -> Option<&str> {
     let end = rest.iter().position(|byte| *byte == 0)?;
     std::str::from_utf8(rest.get(..end)?).ok().filter(|name| !name.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::process::Command;
+    use std::sync::OnceLock;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::modules::UNWIND_SECTIONS;
+
+    /// The program of the live tests.
+    fn program() -> &'static [u8] {
+        static PROGRAM: OnceLock<Vec<u8>> = OnceLock::new();
+        PROGRAM.get_or_init(|| {
+            let folder = tempfile::tempdir().unwrap();
+            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/probed.c");
+            let program = folder.path().join("probed");
+            assert!(
+                Command::new("gcc")
+                    .arg("-O2")
+                    .arg("-o")
+                    .args([&program, &source])
+                    .status()
+                    .unwrap()
+                    .success()
+            );
+            fs::read(program).unwrap()
+        })
+    }
+
+    fn bounded(bytes: &[u8]) -> BoundedFile<File> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), bytes).unwrap();
+        BoundedFile::new(file.reopen().unwrap(), UNWIND_SECTIONS)
+    }
+
+    /// `.stapsdt.base` of a file, and where its header is; little-endian, 64 bits.
+    fn base_header(bytes: &[u8]) -> usize {
+        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+        let half = |at: usize| usize::from(u16::from_le_bytes(bytes[at..at + 2].try_into().unwrap()));
+        let (headers, count, names) = (word(0x28), half(0x3c), half(0x3e));
+        let names = word(headers + names * 64 + 24);
+        let name = |header: usize| {
+            let at = names + u32::from_le_bytes(bytes[header..header + 4].try_into().unwrap()) as usize;
+            bytes[at..].split(|byte| *byte == 0).next().unwrap()
+        };
+        (0..count).map(|index| headers + index * 64).find(|header| name(*header) == b".stapsdt.base").unwrap()
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn what_moved_the_file_moved_its_markers() {
+        let places = |bytes: &[u8]| -> Vec<(String, u64, u64)> {
+            let file = bounded(bytes);
+            let image = Image::read(&file).unwrap();
+            image.markers.iter().map(|it| (it.name.to_owned(), it.address, it.semaphore)).collect()
+        };
+        let linked = places(program());
+        assert_eq!(linked.iter().map(|it| it.0.as_str()).collect::<Vec<_>>(), ["always", "watched"]);
+        assert!(linked[0].2 == 0 && linked[1].2 != 0);
+        let mut moved = program().to_vec();
+        let at = base_header(&moved) + 16;
+        let address = u64::from_le_bytes(moved[at..at + 8].try_into().unwrap());
+        moved[at..at + 8].copy_from_slice(&(address + 0x1_0000).to_le_bytes());
+        let by = |address: u64| if address == 0 { 0 } else { address + 0x1_0000 };
+        let expected: Vec<_> =
+            linked.into_iter().map(|(name, at, semaphore)| (name, by(at), by(semaphore))).collect();
+        assert_eq!(places(&moved), expected);
+    }
+
+    proptest! {
+        #[test]
+        fn a_damaged_file_is_survived(changes in prop::collection::vec((0_usize..20_000, any::<u8>()), 1..20), cut in 0_usize..20_000) {
+            let mut bytes = program().to_vec();
+            for (at, byte) in changes {
+                if let Some(changed) = bytes.get_mut(at) {
+                    *changed = byte;
+                }
+            }
+            bytes.truncate(cut.max(64));
+            let file = bounded(&bytes);
+            if let Ok(image) = Image::read(&file) {
+                for function in &image.functions {
+                    let _ = (image.code_offset(function.address), image.data_offset(function.address));
+                }
+            }
+        }
+
+        #[test]
+        fn any_text_is_survived(text in "(uprobe:/|uretprobe:/|usdt:/|kprobe:|)[a-z0-9:/()@+*,._ é-]{0,40}") {
+            let _ = crate::probe::Probe::parse(&text);
+            let _ = crate::probe::usdt::arguments(Machine::X86_64, &text);
+            let _ = crate::probe::usdt::arguments(Machine::Aarch64, &text);
+        }
+    }
+}

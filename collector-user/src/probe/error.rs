@@ -8,6 +8,10 @@ use thiserror::Error;
 use super::attach::MOST_LOCATIONS;
 use crate::tracefs::TracefsError;
 
+/// What is looked for in a file.
+pub(super) const FUNCTION: &str = "function";
+pub(super) const MARKER: &str = "marker";
+
 /// Why a probe can't be had.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -60,7 +64,7 @@ pub enum ProbeError {
         probe: String,
     },
     /// No function or marker is called so.
-    #[error("{probe}: {within} has no {what} called `{name}`{}", hint(near, *known))]
+    #[error("{probe}: {within} has no {what} called `{name}`{}", hint(what, near, *known))]
     Unknown {
         /// The probe.
         probe: String,
@@ -166,10 +170,14 @@ impl ProbeError {
     }
 }
 
-fn hint(near: &[String], known: usize) -> String {
+fn hint(what: &str, near: &[String], known: usize) -> String {
     match (near, known) {
-        ([], 0) => ": it names none at all, as a stripped file does; name an address, as 0x1234".to_owned(),
-        ([], known) => format!(" among {known}; `nm -D` and `readelf -n` list what a file has"),
+        ([], 0) if what == MARKER => ", nor any other: it was built without markers (USDT)".to_owned(),
+        ([], 0) => {
+            ", as it names none at all: install its debug package, or name an address, as 0x1234".to_owned()
+        }
+        ([], known) if what == MARKER => format!(" among {known}, which `readelf -n` lists"),
+        ([], known) => format!(" among {known}, which `nm` and `nm -D` list"),
         (near, _) => format!(": did you mean {}?", near.join(" or ")),
     }
 }

@@ -114,7 +114,9 @@ fn left(line: &str) -> Option<String> {
     let name = line.split_once(':')?.1.split(' ').next()?;
     let pid = name.strip_prefix(PREFIX)?.split('_').next()?;
     let pid: u32 = pid.parse().ok()?;
-    (!Path::new("/proc").join(pid.to_string()).exists()).then(|| name.to_owned())
+    // One that has ended and waits for its parent has no program any more.
+    let runs = Path::new("/proc").join(pid.to_string()).join("exe").read_link().is_ok();
+    (!runs).then(|| name.to_owned())
 }
 
 #[cfg(test)]

@@ -135,9 +135,9 @@ impl Session {
             requests: &requests,
             cpus: &cpus,
         };
-        let waker = Waker::new(FIRST_DRAIN, DRAIN_PERIOD).map_err(SessionError::system("epoll"))?;
-        // From here on the sources must be closed before the events go: the kernel removes no probe that is in use.
         let Opened { mut recorder, sideband, sources, note } = open(&wanted)?;
+        // Before the events move: where this fails, the sources are closed first, and then probes can be removed.
+        let waker = Waker::new(FIRST_DRAIN, DRAIN_PERIOD).map_err(SessionError::system("epoll"))?;
         let dispatch = Dispatch::new(&settings.sampling, events, &mut recorder);
         let mut session = Self {
             sideband,

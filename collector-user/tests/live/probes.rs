@@ -223,7 +223,7 @@ fn what_can_not_be_probed_is_told_in_a_line() {
         (format!("uprobe:{}:work", folder.path().display()), 2, "it is no file"),
         ("uprobe:probed:work".to_owned(), 2, "not absolute"),
         (format!("uprobe:{program}:wrk"), 2, "did you mean work?"),
-        (format!("uprobe:{program}:no_such_thing_at_all"), 2, "`nm -D` and `readelf -n` list"),
+        (format!("uprobe:{program}:no_such_thing_at_all"), 2, "which `nm` and `nm -D` list"),
         (format!("uprobe:{program}:work(a)"), 2, "`a` is no argument, which is NAME:TYPE"),
         (format!("uprobe:{program}:work(a:int)"), 2, "`int` is no type of an argument"),
         (format!("uprobe:{program}:work(a:u32"), 2, "the parentheses do not match"),
@@ -234,6 +234,7 @@ fn what_can_not_be_probed_is_told_in_a_line() {
         (format!("uprobe:{program}:chosen"), 2, "(an ifunc)"),
         (format!("uprobe:{program}:work(a:i32) /b == 1/"), 2, "the filter of"),
         (format!("usdt:{program}:probed:alwys"), 2, "did you mean probed:always?"),
+        ("usdt:/bin/sh:probed:always".to_owned(), 2, "built without markers"),
         (format!("usdt:{program}:always"), 2, "provider and name are needed"),
     ];
     if !Path::new("/sys/kernel/tracing/kprobe_events").exists() {
@@ -254,6 +255,26 @@ fn what_can_not_be_probed_is_told_in_a_line() {
         assert_eq!(output.status.code(), Some(code), "{event}: {stderr}");
         assert!(stderr.lines().count() == 1 && stderr.contains(expected), "{event}: {stderr}");
         assert_eq!(registered(), before, "{event}");
+    }
+}
+
+#[test]
+fn an_error_behind_a_probe_leaves_nothing_of_it() {
+    let Some(_live) = live("an_error_behind_a_probe_leaves_nothing_of_it") else { return };
+    let folder = folder();
+    let program = probed(folder.path(), "probed", &[]);
+    let before = registered();
+    let (probe, file) = (format!("uprobe:{}:work", program.display()), folder.path().join("x.folded"));
+    let [none, missing] = ["no:such_event", "/no/such/program"].map(OsStr::new);
+    let program = program.as_os_str();
+    for (event, command, expected) in
+        [(none, program, "no event `no:such_event`"), ("page-faults".as_ref(), missing, "can't be executed")]
+    {
+        let head = ["-e".as_ref(), OsStr::new(&probe), "-e".as_ref(), event, "-o".as_ref()];
+        let output = run(head.into_iter().chain([file.as_os_str(), "--".as_ref(), command]));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && stderr.contains(expected), "{stderr}");
+        assert_eq!(registered(), before);
     }
 }
 
