@@ -256,7 +256,14 @@ impl Probe {
             let at = image.code_offset(marker.address).ok_or_else(|| no_code(marker.address))?;
             let semaphore = match marker.semaphore {
                 0 => String::new(),
-                address => format!("({:#x})", image.data_offset(address).ok_or_else(|| no_code(address))?),
+                address => {
+                    let at = image.data_offset(address).ok_or_else(|| no_code(address))?;
+                    if image.is_mapped_twice(at) {
+                        let (probe, path) = (self.name.clone(), path.to_owned());
+                        return Err(ProbeError::SharedSemaphore { probe, path });
+                    }
+                    format!("({at:#x})")
+                }
             };
             Ok(Location {
                 place: format!("{word}:{at:#x}{semaphore}"),

@@ -34,6 +34,7 @@ struct Loaded {
     file_offset: u64,
     file_size: u64,
     is_code: bool,
+    is_writable: bool,
 }
 
 /// A function that the file defines.
@@ -85,8 +86,9 @@ impl<'d> Image<'d> {
         let segments = header.program_headers(endian, data)?.iter();
         let segments = segments.filter(|segment| segment.p_type(endian) == elf::PT_LOAD).map(|segment| {
             let (file_offset, file_size) = segment.file_range(endian);
-            let is_code = segment.p_flags(endian).contains(elf::PF_X);
-            Loaded { address: segment.p_vaddr(endian).into(), file_offset, file_size, is_code }
+            let flags = segment.p_flags(endian);
+            let (is_code, is_writable) = (flags.contains(elf::PF_X), flags.contains(elf::PF_W));
+            Loaded { address: segment.p_vaddr(endian).into(), file_offset, file_size, is_code, is_writable }
         });
         let machine = Machine::of(header.e_machine(endian)).filter(|_| header.is_type_64());
         let mut image = Self { machine, segments: segments.collect(), ..Self::default() };
@@ -158,6 +160,18 @@ impl<'d> Image<'d> {
     /// Where data at an address are in the file.
     pub(super) fn data_offset(&self, address: u64) -> Option<u64> {
         self.offset(address, |_| true)
+    }
+
+    /// Whether several writable segments map the page of the file that an offset is in. The kernel knows a semaphore by its
+    /// offset, and would count in the memory of the first.
+    pub(super) fn is_mapped_twice(&self, offset: u64) -> bool {
+        const PAGE: u64 = 4096;
+        let page = offset / PAGE;
+        let maps = |segment: &&Loaded| {
+            let last = segment.file_offset.saturating_add(segment.file_size).saturating_sub(1);
+            segment.file_size > 0 && (segment.file_offset / PAGE..=last / PAGE).contains(&page)
+        };
+        self.segments.iter().filter(|segment| segment.is_writable).filter(maps).count() > 1
     }
 
     fn offset(&self, address: u64, is_wanted: impl Fn(&Loaded) -> bool) -> Option<u64> {

@@ -114,6 +114,18 @@ pub enum ProbeError {
         /// What helps.
         remedy: &'static str,
     },
+    /// The kernel could not tell which memory says whether the marker is on.
+    #[error(
+        "{probe}: the kernel can't switch the marker on: two segments of {} share the page that its semaphore is in; link \
+         the file with `-z separate-loadable-segments`",
+        path.display()
+    )]
+    SharedSemaphore {
+        /// The probe.
+        probe: String,
+        /// Its file.
+        path: PathBuf,
+    },
     /// The pattern is too wide.
     #[error(
         "{probe}: {count} places match, and a probe has at most {MOST_LOCATIONS}: use a narrower pattern"

@@ -215,7 +215,9 @@ fn what_can_not_be_probed_is_told_in_a_line() {
     let program = probed(folder.path(), "probed", &[]);
     let text = folder.path().join("text");
     fs::write(&text, "#!/bin/sh\n").unwrap();
-    let (program, text) = (program.display(), text.display());
+    let lld = lld(folder.path());
+    let packed = probed(folder.path(), "packed", &[&lld, "-fuse-ld=lld", "-Wl,-z,noseparate-code"]);
+    let (program, text, packed) = (program.display(), text.display(), packed.display());
     let before = registered();
     let mut cases = vec![
         (format!("uprobe:{text}:work"), 2, "it is no ELF file"),
@@ -235,6 +237,7 @@ fn what_can_not_be_probed_is_told_in_a_line() {
         (format!("uprobe:{program}:work(a:i32) /b == 1/"), 2, "the filter of"),
         (format!("usdt:{program}:probed:alwys"), 2, "did you mean probed:always?"),
         ("usdt:/bin/sh:probed:always".to_owned(), 2, "built without markers"),
+        (format!("usdt:{packed}:probed:watched"), 2, "-z separate-loadable-segments"),
         (format!("usdt:{program}:always"), 2, "provider and name are needed"),
     ];
     if !Path::new("/sys/kernel/tracing/kprobe_events").exists() {
