@@ -120,6 +120,26 @@ fn every_argument_is_right_however_the_program_is_linked() {
 }
 
 #[test]
+fn functions_that_a_debug_file_names() {
+    let Some(_live) = live("functions_that_a_debug_file_names") else { return };
+    let folder = folder();
+    let program = probed(folder.path(), "apart", &[]);
+    for line in [
+        &["objcopy", "--only-keep-debug", "apart", "apart.debug"][..],
+        &["strip", "apart"],
+        &["objcopy", "--add-gnu-debuglink=apart.debug", "apart"],
+    ] {
+        let status = Command::new(line[0]).args(&line[1..]).current_dir(folder.path()).status().unwrap();
+        assert!(status.success(), "{line:?}");
+    }
+    assert_eq!(arguments_seen(&program), arguments());
+    fs::remove_file(folder.path().join("apart.debug")).unwrap();
+    let probe = Probe::parse(&format!("uprobe:{}:work", program.display())).unwrap();
+    let error = probe.attach(&Tracefs::open().unwrap()).expect_err("nothing names it").to_string();
+    assert!(error.contains("install its debug package"), "{error}");
+}
+
+#[test]
 fn what_a_function_returns() {
     let Some(_live) = live("what_a_function_returns") else { return };
     let folder = folder();
