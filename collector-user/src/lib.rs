@@ -23,6 +23,8 @@ pub mod kernel;
 #[cfg(target_os = "linux")]
 pub mod modules;
 #[cfg(target_os = "linux")]
+pub mod probe;
+#[cfg(target_os = "linux")]
 pub mod procfs;
 #[cfg(target_os = "linux")]
 pub mod recorder;

@@ -13,7 +13,7 @@ use rustix::fs::fstat;
 pub(super) const HEADERS: u64 = 8 << 20;
 
 /// The most that is read for an unwind table: the unwinder takes no larger sections.
-pub(super) const UNWIND_SECTIONS: u64 = 256 << 20;
+pub(crate) const UNWIND_SECTIONS: u64 = 256 << 20;
 
 /// How many times what a file occupies may be read of it. File systems that compress make a third of a program.
 const MAX_RATIO: u64 = 8;
@@ -23,14 +23,14 @@ const ALWAYS: u64 = 1 << 20;
 
 /// A file of which a number of bytes can be read, and then no more. What was read is held until it is dropped.
 #[derive(Debug)]
-pub(super) struct BoundedFile<F: Read + Seek> {
+pub(crate) struct BoundedFile<F: Read + Seek> {
     cache: ReadCache<F>,
     left: Cell<u64>,
 }
 
 impl<F: Read + Seek + AsFd> BoundedFile<F> {
     /// A file that gives `limit` bytes, or less if it is mostly holes.
-    pub(super) fn new(file: F, limit: u64) -> Self {
+    pub(crate) fn new(file: F, limit: u64) -> Self {
         let left = limit.min(plausible_size(&file));
         Self { cache: ReadCache::new(file), left: Cell::new(left) }
     }

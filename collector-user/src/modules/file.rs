@@ -4,7 +4,7 @@
 
 use std::cell::{Cell, OnceCell};
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use collector_common::ids::{Avma, BuildId, FileOffset};
@@ -100,6 +100,11 @@ impl ModuleFile {
     }
 }
 
+/// The debug file of an open file, where one is installed.
+pub(crate) fn debug_file_of(file: &File, path: &Path) -> Option<File> {
+    ModuleFile::new(None, path.to_owned(), Layout::read(file)?).open_debug()
+}
+
 /// What changes when a file is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Written {
@@ -118,7 +123,6 @@ impl Written {
 #[cfg(test)]
 mod tests {
     use std::io::Read as _;
-    use std::path::Path;
     use std::process::Command;
     use std::time::Duration;
 

@@ -18,7 +18,9 @@ mod store;
 mod table;
 mod vdso;
 
+pub(crate) use bounded::{BoundedFile, UNWIND_SECTIONS};
 pub use file::ModuleFile;
+pub(crate) use file::debug_file_of;
 pub use layout::Segment;
 pub use store::{MappedFile, Modules};
 pub use table::{Recorded, Table};

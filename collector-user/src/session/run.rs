@@ -94,6 +94,7 @@ pub enum Ended {
 /// A running recording. It belongs to the thread that made it.
 pub struct Session {
     sideband: Sideband,
+    /// Closed before the events of `dispatch` go.
     sources: Vec<Box<dyn Source>>,
     dispatch: Dispatch,
     /// Why what records is not the best there could be.
@@ -140,8 +141,9 @@ impl Session {
         };
         let Opened { mut recorder, sideband, mut sources, note } = open(&wanted)?;
         sources.append(&mut settings.sources);
-        let dispatch = Dispatch::new(&settings.sampling, events, &mut recorder);
+        // Before the events move: where this fails, the sources are closed first, and then probes can be removed.
         let waker = Waker::new(FIRST_DRAIN, DRAIN_PERIOD).map_err(SessionError::system("epoll"))?;
+        let dispatch = Dispatch::new(&settings.sampling, events, &mut recorder);
         let mut session = Self {
             sideband,
             sources,

@@ -12,6 +12,7 @@ use perf_event_open_sys::bindings::{
 };
 
 use super::EventIndex;
+use crate::probe::Registered;
 
 /// What makes an event happen: `type` and `config` of its `perf_event_attr`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,19 +36,26 @@ pub struct Hook {
     pub event: Event,
     /// What makes it happen.
     pub trigger: Trigger,
+    /// What the kernel forgets with this event, once the sources are closed.
+    pub(crate) _probe: Option<Registered>,
 }
 
 impl Hook {
     /// Of a tracepoint, as [`crate::tracefs::Tracefs::event`] gives it.
     pub fn tracepoint(event: Event) -> Self {
         let trigger = Trigger::Tracepoint(event.id().0);
-        Self { event, trigger }
+        Self { event, trigger, _probe: None }
+    }
+
+    /// Of a probe, which lives as long as this.
+    pub(crate) fn probe(event: Event, registered: Registered) -> Self {
+        Self { _probe: Some(registered), ..Self::tracepoint(event) }
     }
 
     /// An event that `perf_event_open` knows without a format, by the name that `perf list` has for it, or `rNNN` with the
     /// hexadecimal number of the processor's manual.
     pub fn counter(name: &str) -> Option<Self> {
-        let event = |id, trigger| Some(Self { event: Event::new(id, name), trigger });
+        let event = |id, trigger| Some(Self { event: Event::new(id, name), trigger, _probe: None });
         if let Some(number) = name.strip_prefix('r').and_then(|digits| u64::from_str_radix(digits, 16).ok()) {
             return event(EventId(number), Trigger::Raw(number));
         }

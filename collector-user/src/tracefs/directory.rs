@@ -100,6 +100,16 @@ impl Tracefs {
         }
     }
 
+    /// Opens a control file, as `uprobe_events`. What it holds stays: the kernel takes a truncation for a removal of all.
+    pub(crate) fn open_control(&self, name: &str) -> io::Result<fs::File> {
+        fs::OpenOptions::new().append(true).open(self.path(Path::new(name)))
+    }
+
+    /// What a control file tells.
+    pub(crate) fn read(&self, name: &str) -> io::Result<String> {
+        fs::read_to_string(self.path(Path::new(name)))
+    }
+
     fn folders(&self, below: &Path) -> Result<Vec<String>, TracefsError> {
         let failed = |source| TracefsError::File { path: below.to_owned(), source };
         let entries = fs::read_dir(self.path(below)).map_err(failed)?;

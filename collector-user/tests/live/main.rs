@@ -11,6 +11,7 @@
 //! - `memory`: programs whose memory changes without being told of.
 //! - `events`: tracepoints and counters, with their fields.
 //! - `examples`: the programs in `examples/`.
+//! - `probes`: functions and markers of programs as events, with their arguments.
 //! - `perf_events`: the recorder without programs in the kernel, and without rights.
 //! - `targets`, `followed`, `command_line`, `surroundings`, `ledger`, `peers`: the recorder itself.
 
@@ -34,6 +35,7 @@ mod memory;
 mod peers;
 mod perf_events;
 mod prerequisites;
+mod probes;
 mod programs;
 mod recording;
 mod surroundings;

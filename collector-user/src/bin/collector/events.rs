@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::Context as _;
 use collector_common::event::{EventFlags, near, spec};
+use collector_user::probe::{Probe, ProbeError};
 use collector_user::source::{COUNTERS, Counter, Hook};
 use collector_user::tracefs::{Tracefs, TracefsError};
 
@@ -12,20 +13,24 @@ use crate::Usage;
 /// The events that are named, each to be recorded with its stacks.
 pub(crate) fn parse(names: &[String]) -> anyhow::Result<Vec<Hook>> {
     let mut tracefs = None;
-    names.iter().map(|text| hook(text, &mut tracefs)).collect()
+    let mut hooks = Vec::new();
+    for text in names {
+        hooks.extend(hooks_of(text, &mut tracefs)?);
+    }
+    Ok(hooks)
 }
 
-/// `tracefs` is opened for the first tracepoint.
-fn hook(text: &str, tracefs: &mut Option<Tracefs>) -> anyhow::Result<Hook> {
+/// `tracefs` is opened for the first tracepoint or probe.
+fn hooks_of(text: &str, tracefs: &mut Option<Tracefs>) -> anyhow::Result<Vec<Hook>> {
     let spec = spec::parse(text).map_err(|error| Usage(format!("-e {text}: {error}")))?;
-    let mut hook = if let Some(hook) = Hook::counter(spec.name) {
-        hook
+    let mut hooks = if let Some(hook) = Hook::counter(spec.name) {
+        vec![hook]
+    } else if Probe::is_probe(spec.name) {
+        // What is written wrongly is told before anything is asked of the machine.
+        let probe = Probe::parse(spec.name).map_err(wrong_probe)?;
+        probe.attach(opened(tracefs)?).map_err(wrong_probe)?
     } else if spec.name.contains(':') {
-        let tracefs = match tracefs {
-            Some(tracefs) => tracefs,
-            None => tracefs.insert(Tracefs::open()?),
-        };
-        Hook::tracepoint(tracefs.event(spec.name).map_err(wrong_name)?)
+        vec![Hook::tracepoint(opened(tracefs)?.event(spec.name).map_err(wrong_name)?)]
     } else {
         let near = near(spec.name, COUNTERS.iter().map(|counter| counter.name));
         let hint =
@@ -36,11 +41,25 @@ fn hook(text: &str, tracefs: &mut Option<Tracefs>) -> anyhow::Result<Hook> {
         ))
         .into());
     };
-    hook.event
-        .set_filter(spec.filter.as_ref())
-        .map_err(|error| Usage(format!("the filter of {}: {error}", spec.name)))?;
-    hook.event.flags_mut().set(EventFlags::CALLSTACK, true);
-    Ok(hook)
+    for hook in &mut hooks {
+        hook.event
+            .set_filter(spec.filter.as_ref())
+            .map_err(|error| Usage(format!("the filter of {}: {error}", spec.name)))?;
+        hook.event.flags_mut().set(EventFlags::CALLSTACK, true);
+    }
+    Ok(hooks)
+}
+
+fn opened(tracefs: &mut Option<Tracefs>) -> Result<&Tracefs, TracefsError> {
+    match tracefs {
+        Some(tracefs) => Ok(tracefs),
+        tracefs => Ok(tracefs.insert(Tracefs::open()?)),
+    }
+}
+
+/// As for names: what is asked for is wrong, or else the machine.
+fn wrong_probe(error: ProbeError) -> anyhow::Error {
+    if error.is_of_the_request() { Usage(format!("-e {error}")).into() } else { error.into() }
 }
 
 /// A name that is wrong is wrong usage; all else is the machine's.
@@ -51,6 +70,15 @@ fn wrong_name(error: TracefsError) -> anyhow::Error {
     }
 }
 
+/// Forms of probes, for people.
+const PROBES: [(&str, &str); 5] = [
+    ("uprobe:/FILE:FUNCTION", "a call of a function, or of all of a pattern; arguments by (NAME:TYPE, ...)"),
+    ("uretprobe:/FILE:FUNCTION", "its return; what it returns by (NAME:TYPE)"),
+    ("usdt:/FILE:PROVIDER:NAME", "a marker in a program, which `readelf -n` lists"),
+    ("kprobe:FUNCTION", "a call of a function of the kernel, where it was built with CONFIG_KPROBE_EVENTS"),
+    ("kretprobe:FUNCTION", "its return"),
+];
+
 /// All events that can be recorded here, a line each.
 pub(crate) fn list() -> anyhow::Result<String> {
     let mut text = String::new();
@@ -59,6 +87,9 @@ pub(crate) fn list() -> anyhow::Result<String> {
         let _ = writeln!(text, "{name:<24} {description}");
     }
     let _ = writeln!(text, "{:<24} an event of the processor, by the number in its manual", "rNNN");
+    for (form, description) in PROBES {
+        let _ = writeln!(text, "{form:<24} {description}");
+    }
     for name in
         Tracefs::open().and_then(|tracefs| tracefs.events()).context("the tracepoints can't be listed")?
     {

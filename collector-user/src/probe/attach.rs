@@ -1,0 +1,418 @@
+//! From a probe to its event: where it is, what is fetched there, and the kernel's word for it.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::path::Path;
+
+use collector_common::event::{Event, EventField, EventFormat, near};
+
+use super::definition::{Location, group};
+use super::elf::{Image, Marker};
+use super::error::{FUNCTION, MARKER, ProbeError};
+use super::functions::{NoFunction, choose, is_pattern, matches_pattern};
+use super::machine::Machine;
+use super::registered::{Registered, remove_left};
+use super::spec::{Moment, Place, Probe, number};
+use super::usdt;
+use crate::modules::{BoundedFile, UNWIND_SECTIONS, debug_file_of};
+use crate::source::Hook;
+use crate::tracefs::{Tracefs, TracefsError, parse_format};
+
+/// Locations that one probe may have. Each costs the kernel's word, and a trap whenever it is passed.
+pub(super) const MOST_LOCATIONS: usize = 1000;
+
+/// Control files of probes of programs, and of those of the kernel.
+const USER: &str = "uprobe_events";
+const KERNEL: &str = "kprobe_events";
+
+impl Probe {
+    /// Makes events of the probe: one, or of markers whose arguments differ from place to place one of each kind. They are
+    /// called as the probe is, and are removed with their hooks.
+    ///
+    /// # Errors
+    /// When the place does not exist, an argument can't be fetched, or the kernel refuses. Nothing is left then.
+    pub fn attach(&self, tracefs: &Tracefs) -> Result<Vec<Hook>, ProbeError> {
+        let path = match &self.place {
+            Place::Function { path, .. } | Place::Marker { path, .. } => path,
+            Place::Kernel { function, offset } => return self.attach_to_kernel(tracefs, function, *offset),
+        };
+        self.control(tracefs, USER)?;
+        let open = || match fs::metadata(path)? {
+            metadata if metadata.is_file() => File::open(path),
+            _ => Err(io::Error::other("it is no file")),
+        };
+        let failed = |source| ProbeError::File { probe: self.name.clone(), path: path.clone(), source };
+        let opened = open().map_err(failed)?;
+        // The kernel reads a path up to the first space.
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._+-=,~@".contains(&byte);
+        let word = match path.to_str().filter(|path| path.bytes().all(is_plain)) {
+            Some(path) => path.to_owned(),
+            None => format!("/proc/self/fd/{}", opened.as_raw_fd()),
+        };
+        let bounded = BoundedFile::new(opened.try_clone().map_err(failed)?, UNWIND_SECTIONS);
+        let mut image = Image::read(&bounded).map_err(|problem| ProbeError::NotElf {
+            probe: self.name.clone(),
+            path: path.clone(),
+            problem,
+        })?;
+        let debug = debug_file_of(&opened, path).map(|file| BoundedFile::new(file, UNWIND_SECTIONS));
+        if let Some(stripped) = debug.as_ref().and_then(|debug| Image::read(debug).ok()) {
+            image.functions.extend(stripped.functions);
+        }
+        let (called, locations) = match &self.place {
+            Place::Marker { provider, name, .. } => {
+                (name, self.markers(&image, path, &word, provider, name)?)
+            }
+            Place::Function { function, offset, .. } | Place::Kernel { function, offset } => {
+                (function, self.in_functions(&image, path, &word, function, *offset)?)
+            }
+        };
+        self.hooks(tracefs, USER, called, locations)
+    }
+
+    fn attach_to_kernel(
+        &self,
+        tracefs: &Tracefs,
+        function: &str,
+        offset: u64,
+    ) -> Result<Vec<Hook>, ProbeError> {
+        self.control(tracefs, KERNEL)?;
+        let names = kernel_functions().map_err(|source| ProbeError::File {
+            probe: self.name.clone(),
+            path: "/proc/kallsyms".into(),
+            source,
+        })?;
+        let locations = self.in_kernel(&names, function, offset)?;
+        self.hooks(tracefs, KERNEL, function, locations)
+    }
+
+    /// Asks for the kernel's file of such probes, and removes from it what was left.
+    fn control(&self, tracefs: &Tracefs, file: &'static str) -> Result<(), ProbeError> {
+        match remove_left(tracefs, file) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let probe = self.name.clone();
+                Err(if file == KERNEL {
+                    let remedy = "use a tracepoint, which `collector list events` lists, or another kernel";
+                    let (what, option) = ("probes of its own functions", "CONFIG_KPROBE_EVENTS");
+                    ProbeError::NoProbes { probe, what, option, remedy }
+                } else {
+                    let (what, option) = ("probes of programs", "CONFIG_UPROBE_EVENTS");
+                    ProbeError::NoProbes { probe, what, option, remedy: "use another kernel" }
+                })
+            }
+            Err(source) => Err(TracefsError::File { path: file.into(), source }.into()),
+        }
+    }
+
+    /// The kernel's functions of a name or pattern.
+    fn in_kernel(
+        &self,
+        names: &BTreeSet<String>,
+        function: &str,
+        offset: u64,
+    ) -> Result<Vec<Location>, ProbeError> {
+        let chosen: Vec<&String> = if is_pattern(function) {
+            names.iter().filter(|name| matches_pattern(function, name)).collect()
+        } else {
+            names.get(function).into_iter().collect()
+        };
+        if chosen.is_empty() {
+            let near = near(function, names.iter().map(String::as_str)).into_iter().map(str::to_owned);
+            return Err(self.unknown(
+                "the kernel".to_owned(),
+                FUNCTION,
+                function,
+                near.collect(),
+                names.len(),
+            ));
+        }
+        self.check_count(chosen.len())?;
+        let fetched = self.fetched(Machine::here())?;
+        let place = |name: &String| if offset == 0 { name.clone() } else { format!("{name}+{offset}") };
+        Ok(chosen.into_iter().map(|name| Location { place: place(name), fetched: fetched.clone() }).collect())
+    }
+
+    /// The functions of a file that are meant.
+    fn in_functions(
+        &self,
+        image: &Image<'_>,
+        path: &Path,
+        word: &str,
+        function: &str,
+        offset: u64,
+    ) -> Result<Vec<Location>, ProbeError> {
+        let addresses = match function.strip_prefix("0x").and(number(function)) {
+            Some(address) => [address].into(),
+            None => self.addresses(image, path, function, offset)?,
+        };
+        self.check_count(addresses.len())?;
+        let fetched = self.fetched(image.machine.filter(|machine| Some(*machine) == Machine::here()))?;
+        let locate = |address: u64| {
+            let address = address.wrapping_add(offset);
+            let Some(at) = image.code_offset(address) else {
+                let (within, remedy) =
+                    (path.display().to_string(), "an address is one as linked, as `nm` tells it");
+                return Err(ProbeError::NoCode { probe: self.name.clone(), within, address, remedy });
+            };
+            Ok(Location { place: format!("{word}:{at:#x}"), fetched: fetched.clone() })
+        };
+        addresses.into_iter().map(locate).collect()
+    }
+
+    /// Where functions of a name or pattern begin, as linked.
+    fn addresses(
+        &self,
+        image: &Image<'_>,
+        path: &Path,
+        function: &str,
+        offset: u64,
+    ) -> Result<BTreeSet<u64>, ProbeError> {
+        let (probe, name) = (|| self.name.clone(), || function.to_owned());
+        let chosen = choose(&image.functions, function).map_err(|reason| match reason {
+            NoFunction::Unknown(near) => {
+                let within = path.display().to_string();
+                self.unknown(within, FUNCTION, function, near, image.functions.len())
+            }
+            NoFunction::Ambiguous(names) => ProbeError::Ambiguous { probe: probe(), name: name(), names },
+            NoFunction::Resolver(implementations) => {
+                ProbeError::Resolver { probe: probe(), name: name(), implementations }
+            }
+        })?;
+        let is_beyond = |size: u64| size > 0 && offset >= size;
+        if let Some(small) = chosen.iter().find(|it| is_beyond(it.size)) {
+            return Err(ProbeError::NoCode {
+                probe: probe(),
+                within: small.name.to_owned(),
+                address: small.address.saturating_add(offset),
+                remedy: "the function's size is the bound",
+            });
+        }
+        Ok(chosen.iter().map(|it| it.address).collect())
+    }
+
+    /// What is fetched at a function's start or return.
+    fn fetched(&self, machine: Option<Machine>) -> Result<Vec<(String, String)>, ProbeError> {
+        if self.arguments.is_empty() {
+            return Ok(Vec::new());
+        }
+        let machine = machine.ok_or_else(|| ProbeError::OtherMachine { probe: self.name.clone() })?;
+        let registers = machine.arguments();
+        let fetch = |it: &super::Argument| {
+            let wrong = |problem: String| ProbeError::Argument {
+                probe: self.name.clone(),
+                name: it.name.clone(),
+                problem,
+            };
+            let place = match (&it.register, self.moment) {
+                (Some(register), _) => machine
+                    .register(register)
+                    .map(|register| format!("%{register}"))
+                    .ok_or_else(|| wrong(format!("`{register}` is no register of integers")))?,
+                (None, Moment::Return) => "$retval".to_owned(),
+                (None, Moment::Entry) => {
+                    registers.get(it.position).map(|name| format!("%{name}")).ok_or_else(|| {
+                        wrong(format!(
+                            "it is on the stack, and only the first {} are in registers",
+                            registers.len()
+                        ))
+                    })?
+                }
+            };
+            Ok((it.name.clone(), it.kind.fetch(&place)))
+        };
+        self.arguments.iter().map(fetch).collect()
+    }
+
+    /// The markers of a file that are meant.
+    fn markers(
+        &self,
+        image: &Image<'_>,
+        path: &Path,
+        word: &str,
+        provider: &str,
+        name: &str,
+    ) -> Result<Vec<Location>, ProbeError> {
+        let is_meant =
+            |it: &&Marker<'_>| matches_pattern(provider, it.provider) && matches_pattern(name, it.name);
+        let chosen: Vec<_> = image.markers.iter().filter(is_meant).collect();
+        let within = || path.display().to_string();
+        if chosen.is_empty() {
+            let names: Vec<String> =
+                image.markers.iter().map(|it| format!("{}:{}", it.provider, it.name)).collect();
+            let wanted = format!("{provider}:{name}");
+            let near =
+                near(&wanted, names.iter().map(String::as_str)).into_iter().map(str::to_owned).collect();
+            return Err(self.unknown(within(), MARKER, &wanted, near, names.len()));
+        }
+        self.check_count(chosen.len())?;
+        let machine = image.machine.filter(|machine| Some(*machine) == Machine::here());
+        let remedy = "the file is damaged: name a sound one";
+        let no_code =
+            |address| ProbeError::NoCode { probe: self.name.clone(), within: within(), address, remedy };
+        let locate = |marker: &&Marker<'_>| {
+            let at = image.code_offset(marker.address).ok_or_else(|| no_code(marker.address))?;
+            let semaphore = match marker.semaphore {
+                0 => String::new(),
+                address => {
+                    let at = image.data_offset(address).ok_or_else(|| no_code(address))?;
+                    if image.is_mapped_twice(at) {
+                        let (probe, path) = (self.name.clone(), path.to_owned());
+                        return Err(ProbeError::SharedSemaphore { probe, path });
+                    }
+                    format!("({at:#x})")
+                }
+            };
+            Ok(Location {
+                place: format!("{word}:{at:#x}{semaphore}"),
+                fetched: self.marked(machine, marker.arguments)?,
+            })
+        };
+        chosen.iter().map(locate).collect()
+    }
+
+    /// What is fetched at a marker: what is asked for, or all that it has.
+    fn marked(&self, machine: Option<Machine>, words: &str) -> Result<Vec<(String, String)>, ProbeError> {
+        let Some(machine) = machine else {
+            let nothing = self.arguments.is_empty();
+            return if nothing {
+                Ok(Vec::new())
+            } else {
+                Err(ProbeError::OtherMachine { probe: self.name.clone() })
+            };
+        };
+        let all = usdt::arguments(machine, words);
+        if self.arguments.is_empty() {
+            let fetched = all.into_iter().enumerate().filter_map(|(position, one)| match one {
+                Ok(one) => Some((format!("arg{position}"), format!("{}:{}", one.place, one.kind))),
+                Err(word) => {
+                    log::warn!(
+                        "{}: argument {position}, `{word}`, can't be fetched: it is left out",
+                        self.name
+                    );
+                    None
+                }
+            });
+            return Ok(fetched.collect());
+        }
+        let fetch = |it: &super::Argument| {
+            let wrong = |problem: String| ProbeError::Argument {
+                probe: self.name.clone(),
+                name: it.name.clone(),
+                problem,
+            };
+            let one = all
+                .get(it.position)
+                .ok_or_else(|| wrong(format!("the marker has {} arguments", all.len())))?;
+            let one =
+                one.as_ref().map_err(|word| wrong(format!("it is in no place that can be read, {word}")))?;
+            Ok((it.name.clone(), it.kind.fetch(&one.place)))
+        };
+        self.arguments.iter().map(fetch).collect()
+    }
+
+    fn check_count(&self, count: usize) -> Result<(), ProbeError> {
+        if count > MOST_LOCATIONS {
+            return Err(ProbeError::TooMany { probe: self.name.clone(), count });
+        }
+        Ok(())
+    }
+
+    fn unknown(
+        &self,
+        within: String,
+        what: &'static str,
+        name: &str,
+        near: Vec<String>,
+        known: usize,
+    ) -> ProbeError {
+        ProbeError::Unknown { probe: self.name.clone(), within, what, name: name.to_owned(), near, known }
+    }
+
+    /// Has the kernel make the events.
+    fn hooks(
+        &self,
+        tracefs: &Tracefs,
+        file: &'static str,
+        called: &str,
+        locations: Vec<Location>,
+    ) -> Result<Vec<Hook>, ProbeError> {
+        let hook = |locations: Vec<Location>| {
+            let registered = Registered::new(tracefs, file, self, called, &locations)?;
+            let name = registered.name();
+            let text = tracefs.format(&name)?;
+            let (id, format) =
+                parse_format(&text).map_err(|problem| TracefsError::Format { name, problem })?;
+            let mut event = Event::new(id, self.name.as_str());
+            *event.format_mut() = self.typed(&format)?;
+            Ok(Hook::probe(event, registered))
+        };
+        group(locations).into_iter().map(hook).collect()
+    }
+
+    /// Gives fields the types that they were asked for with, where the kernel knows only numbers.
+    fn typed(&self, format: &EventFormat) -> Result<EventFormat, TracefsError> {
+        let mut typed = EventFormat::new(format.order());
+        for field in format.fields() {
+            let asked = self.arguments.iter().find(|it| it.name == field.name());
+            let kind = asked.and_then(|it| it.kind.field_kind()).unwrap_or_else(|| field.kind().clone());
+            let field = EventField::new(field.name(), field.type_name(), kind, field.extent(), field.place());
+            typed.add_field(field).map_err(|problem| TracefsError::Format {
+                name: self.name.clone(),
+                problem: problem.into(),
+            })?;
+        }
+        Ok(typed)
+    }
+}
+
+/// Names of the kernel's functions.
+fn kernel_functions() -> io::Result<BTreeSet<String>> {
+    let is_code = |kind: &str| matches!(kind, "t" | "T" | "w" | "W");
+    let text = fs::read_to_string("/proc/kallsyms")?;
+    let names = text.lines().filter_map(|line| {
+        let mut words = line.split_ascii_whitespace().skip(1);
+        words.next().filter(|kind| is_code(kind)).and(words.next())
+    });
+    Ok(names.map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::definition::line;
+
+    fn in_kernel(text: &str) -> Result<Vec<String>, ProbeError> {
+        let names = ["vfs_read", "vfs_write", "do_exit"].map(str::to_owned).into();
+        let probe = Probe::parse(text)?;
+        let Place::Kernel { function, offset } = &probe.place else { panic!("{text}") };
+        let locations = probe.in_kernel(&names, function, *offset)?;
+        Ok(locations.iter().map(|it| line(probe.moment, "g", "e", it).trim().to_owned()).collect())
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn probes_of_the_kernel_are_defined_as_its_documentation_says() {
+        for (text, expected) in [
+            ("kprobe:do_exit", &["p:g/e do_exit"][..]),
+            ("kprobe:do_exit+4(code:i64)", &["p:g/e do_exit+4 code=%di:s64"]),
+            ("kretprobe:vfs_read(ret:i64)", &["r:g/e vfs_read ret=$retval:s64"]),
+            (
+                "kprobe:vfs_*(file:ptr, buf:ustr)",
+                &[
+                    "p:g/e vfs_read file=%di:u64 buf=+0(%si):ustring",
+                    "p:g/e vfs_write file=%di:u64 buf=+0(%si):ustring",
+                ],
+            ),
+            ("kprobe:do_exit(x@r10:u8)", &["p:g/e do_exit x=%r10:u8"]),
+        ] {
+            assert_eq!(in_kernel(text).unwrap(), expected, "{text}");
+        }
+        let error = in_kernel("kprobe:vfs_raed").unwrap_err().to_string();
+        assert!(error.contains("did you mean vfs_read"), "{error}");
+        let error = in_kernel("kprobe:do_exit(_,_,_,_,_,_,g:u64)").unwrap_err().to_string();
+        assert!(error.contains("`g` can't be fetched: it is on the stack"), "{error}");
+    }
+}

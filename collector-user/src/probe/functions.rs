@@ -1,0 +1,224 @@
+//! Which functions a name means.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use collector_common::event::near;
+use export::symbolize::demangle;
+
+use super::elf::Function;
+
+/// Names that are told of.
+const MOST_TOLD: usize = 3;
+
+/// Why a name means no function.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum NoFunction {
+    /// There is none, but there are these.
+    Unknown(Vec<String>),
+    /// There are several, of these names.
+    Ambiguous(Vec<String>),
+    /// It only chooses one of its implementations, which have names like these.
+    Resolver(Vec<String>),
+}
+
+/// The functions that `wanted` means: those of that linkage name, in the version that programs get who name none; else, for
+/// a pattern, all that match; else the one that is so called in the source.
+pub(super) fn choose<'a, 'd>(
+    functions: &'a [Function<'d>],
+    wanted: &str,
+) -> Result<Vec<&'a Function<'d>>, NoFunction> {
+    let (name, version) = match wanted.split_once('@') {
+        Some((name, version)) => (name, Some(version.trim_start_matches('@'))),
+        None => (wanted, None),
+    };
+    let mut named: Vec<_> = functions.iter().filter(|it| it.name == name).collect();
+    match version {
+        Some(version) => named.retain(|it| it.version == Some(version)),
+        None if named.iter().any(|it| it.is_default) => named.retain(|it| it.is_default),
+        None => {}
+    }
+    if named.is_empty() && is_pattern(wanted) {
+        named = functions.iter().filter(|it| !it.is_resolver && matches_function(wanted, it.name)).collect();
+    }
+    if named.is_empty() {
+        named = functions.iter().filter(|it| is_called(it.name, wanted)).collect();
+        let full: BTreeSet<Cow<'_, str>> = named.iter().map(|it| demangle(it.name)).collect();
+        if full.len() > 1 {
+            return Err(NoFunction::Ambiguous(
+                full.into_iter().take(MOST_TOLD).map(Cow::into_owned).collect(),
+            ));
+        }
+    }
+    if named.is_empty() {
+        return Err(NoFunction::Unknown(nearest(functions, wanted)));
+    }
+    if named.iter().all(|it| it.is_resolver) {
+        let prefix = format!("__{name}_");
+        let like = functions.iter().filter(|it| !it.is_resolver && it.name.starts_with(&prefix));
+        let like: BTreeSet<&str> = like.map(|it| it.name).collect();
+        return Err(NoFunction::Resolver(like.into_iter().take(MOST_TOLD).map(str::to_owned).collect()));
+    }
+    named.retain(|it| !it.is_resolver);
+    Ok(named)
+}
+
+fn nearest(functions: &[Function<'_>], wanted: &str) -> Vec<String> {
+    let mut told: Vec<String> =
+        near(wanted, functions.iter().map(|it| it.name)).into_iter().map(str::to_owned).collect();
+    let readable: Vec<Cow<'_, str>> = functions.iter().filter_map(|it| readable(it.name)).collect();
+    told.extend(
+        near(wanted, readable.iter().map(|it| without_parameters(it))).into_iter().map(str::to_owned),
+    );
+    told.truncate(MOST_TOLD);
+    told
+}
+
+/// The name in the source, where it is another than that of the linker.
+fn readable(name: &str) -> Option<Cow<'_, str>> {
+    Some(demangle(name)).filter(|readable| readable != name)
+}
+
+fn is_called(name: &str, wanted: &str) -> bool {
+    readable(name).is_some_and(|full| full == wanted || without_parameters(&full) == wanted)
+}
+
+/// `ns::f` of `ns::f(int) const`.
+fn without_parameters(full: &str) -> &str {
+    let Some(inner) = full.strip_suffix(" const").unwrap_or(full).strip_suffix(')') else { return full };
+    let mut depth = 0_usize;
+    for (at, byte) in inner.bytes().enumerate().rev() {
+        match byte {
+            b')' => depth += 1,
+            b'(' if depth > 0 => depth -= 1,
+            b'(' => return inner.get(..at).filter(|name| !name.is_empty()).unwrap_or(full),
+            _ => {}
+        }
+    }
+    full
+}
+
+/// Whether a name is a pattern.
+pub(super) fn is_pattern(name: &str) -> bool {
+    name.contains(['*', '?'])
+}
+
+/// A part that the compiler has moved away is reached by jumps: it is no function of its own.
+fn matches_function(pattern: &str, name: &str) -> bool {
+    let is_part = name.split('.').skip(1).any(|part| part == "cold");
+    !is_part
+        && (matches_pattern(pattern, name)
+            || (pattern.contains("::")
+                && readable(name).is_some_and(|full| matches_pattern(pattern, without_parameters(&full)))))
+}
+
+/// `*` is any text, `?` any one byte. The work is bounded by the product of the lengths.
+pub(super) fn matches_pattern(pattern: &str, name: &str) -> bool {
+    let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
+    let (mut p, mut n) = (0, 0);
+    // Where the last star is, and where the name goes on behind what it stands for.
+    let mut star: Option<(usize, usize)> = None;
+    while n < name.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                star = Some((p, n));
+                p += 1;
+            }
+            Some(&byte) if byte == b'?' || name.get(n) == Some(&byte) => {
+                p += 1;
+                n += 1;
+            }
+            _ => match &mut star {
+                Some((at, from)) => {
+                    *from += 1;
+                    (p, n) = (*at + 1, *from);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern.get(p..).is_some_and(|rest| rest.iter().all(|byte| *byte == b'*'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn function(
+        name: &'static str,
+        version: Option<&'static str>,
+        is_default: bool,
+        address: u64,
+    ) -> Function<'static> {
+        Function { name, version, is_default, address, size: 16, is_resolver: name == "memcpy" }
+    }
+
+    fn all() -> Vec<Function<'static>> {
+        vec![
+            function("pthread_cond_wait", Some("GLIBC_2.3.2"), true, 1),
+            function("pthread_cond_wait", Some("GLIBC_2.2.5"), false, 2),
+            function("memcpy", None, true, 3),
+            function("__memcpy_avx", None, true, 4),
+            function("ssl_read", None, true, 5),
+            function("ssl_write", None, true, 6),
+            function("ssl_write.cold", None, true, 7),
+            function("_ZN2ns1fEi", None, true, 8),
+            function("_ZN2ns1fEv", None, true, 9),
+            function("_ZN2ns4onlyEv", None, true, 10),
+            function("_ZN3foo3bar17h0123456789abcdefE", None, true, 11),
+        ]
+    }
+
+    #[test]
+    fn a_name_means_what_a_linker_or_a_programmer_means_by_it() {
+        let all = all();
+        for (wanted, expected) in [
+            ("pthread_cond_wait", &[1][..]),
+            ("pthread_cond_wait@GLIBC_2.2.5", &[2]),
+            ("pthread_cond_wait@@GLIBC_2.3.2", &[1]),
+            ("ssl_*", &[5, 6]),
+            ("ssl_rea?", &[5]),
+            ("_ZN2ns1fEi", &[8]),
+            ("ns::f(int)", &[8]),
+            ("ns::only", &[10]),
+            ("ns::only()", &[10]),
+            ("foo::bar", &[11]),
+            ("foo::*", &[11]),
+            ("*mem*", &[4]),
+        ] {
+            let addresses: Vec<u64> = choose(&all, wanted).unwrap().iter().map(|it| it.address).collect();
+            assert_eq!(addresses, expected, "{wanted}");
+        }
+    }
+
+    #[test]
+    fn what_means_none_is_told_with_what_could_be_meant() {
+        let all = all();
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        assert_eq!(choose(&all, "ssl_reed").err(), Some(NoFunction::Unknown(names(&["ssl_read"]))));
+        assert_eq!(choose(&all, "ns::onli").err(), Some(NoFunction::Unknown(names(&["ns::only"]))));
+        assert_eq!(choose(&all, "memcpy").err(), Some(NoFunction::Resolver(names(&["__memcpy_avx"]))));
+        assert_eq!(
+            choose(&all, "ns::f").err(),
+            Some(NoFunction::Ambiguous(names(&["ns::f()", "ns::f(int)"])))
+        );
+        assert!(matches!(choose(&all, "ssl_read@V9").err(), Some(NoFunction::Unknown(_))));
+    }
+
+    #[test]
+    fn patterns() {
+        for (pattern, name, expected) in [
+            ("*", "", true),
+            ("", "a", false),
+            ("a*c", "abcbc", true),
+            ("a*c", "abcb", false),
+            ("a?c*", "abc", true),
+            ("**x", "x", true),
+            ("?", "", false),
+        ] {
+            assert_eq!(matches_pattern(pattern, name), expected, "{pattern} {name}");
+        }
+        let (pattern, name) = ("*a".repeat(200) + "b", "a".repeat(20_000));
+        assert!(!matches_pattern(&pattern, &name));
+    }
+}

@@ -1,0 +1,366 @@
+//! Probes, by a program that calls functions and passes markers with known values, so often as it is told.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use collector_common::event::{EventData, EventFlags};
+use collector_common::sharing::Writable;
+use collector_user::probe::Probe;
+use collector_user::session::{self, Recording, Session, SessionSettings};
+use collector_user::source::{Hook, Settings};
+use collector_user::tracefs::Tracefs;
+
+use crate::prerequisites::{find, live, live_with};
+use crate::programs::{compile, folder};
+use crate::recording::{collector, record, run};
+
+/// How often the program calls each function.
+const TIMES: usize = 100;
+
+/// `TEXTS` of the program.
+const TEXTS: [&str; 4] = ["zero", "one", "two words", ""];
+
+/// Probes that the kernel knows of.
+fn registered() -> Vec<String> {
+    let text = fs::read_to_string("/sys/kernel/tracing/uprobe_events").unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn attach(probe: &str) -> Vec<Hook> {
+    let probe = Probe::parse(probe).unwrap_or_else(|error| panic!("{error}"));
+    probe.attach(&Tracefs::open().unwrap()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Records events alone while the program runs.
+fn record_hooks(events: Vec<Hook>, program: &Path) -> Recording {
+    let sampling = Settings { clock: false, ..Settings::default() };
+    let settings = SessionSettings { sampling, events, ..SessionSettings::default() };
+    let command = session::Command::start(&[program.into(), TIMES.to_string().into()]).unwrap();
+    let mut session = Session::start(settings, Some(command)).unwrap();
+    let (stop, _never) = UnixStream::pair().unwrap();
+    session.run(stop.as_fd(), |_| {}).unwrap();
+    session.finish().unwrap()
+}
+
+/// What `read` makes of each occurrence of a probe that is one event.
+fn values<T: std::fmt::Debug + 'static>(
+    probe: &str,
+    program: &Path,
+    fields: &[&str],
+    read: impl Fn(&EventData<'_>, &[collector_common::event::EventFieldRef]) -> anyhow::Result<T> + 'static,
+) -> Vec<T> {
+    let before = registered();
+    let mut hooks = attach(probe);
+    assert_eq!(hooks.len(), 1, "{probe}");
+    assert!(registered().len() > before.len());
+    let event = &mut hooks[0].event;
+    let refs: Vec<_> = fields.iter().map(|name| event.format().field_ref(name).unwrap()).collect();
+    let seen = Writable::new(Vec::new());
+    let seeing = seen.clone();
+    event.add_closure(move |data| {
+        let value = read(data, &refs)?;
+        Ok(seeing.write(|seen| seen.push(value))?)
+    });
+    let recording = record_hooks(hooks, program);
+    assert_eq!(recording.ledger.total_lost(), 0, "{probe}");
+    assert!(recording.warnings.is_empty(), "{:?}", recording.warnings);
+    assert_eq!(registered(), before, "nothing is left behind");
+    seen.into_inner().unwrap()
+}
+
+fn probed(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
+    compile(folder, name, "probed.c", options)
+}
+
+/// The compiler's option by which it finds LLVM's linker, whatever the version in its name.
+fn lld(folder: &Path) -> String {
+    let linker = ["ld.lld", "ld.lld-22"].into_iter().find_map(find).expect("LLVM's linker is on PATH");
+    symlink(linker, folder.join("ld.lld")).unwrap();
+    format!("-B{}", folder.display())
+}
+
+/// The arguments of `work`, as the program's source gives them.
+fn arguments() -> Vec<(i32, String, i64)> {
+    (0..TIMES).map(|i| (i as i32 - 50, TEXTS[i % 4].to_owned(), (i as i64) << 33)).collect()
+}
+
+fn arguments_seen(program: &Path) -> Vec<(i32, String, i64)> {
+    let probe = format!("uprobe:{}:work(a:i32, text:str, c:i64)", program.display());
+    values(&probe, program, &["a", "text", "c"], |data, refs| {
+        let text = data.try_get_str(refs[1])?.to_owned();
+        Ok((data.try_get_i32(refs[0])?, text, data.try_get_i64(refs[2])?))
+    })
+}
+
+#[test]
+fn every_argument_is_right_however_the_program_is_linked() {
+    let Some(_live) = live("every_argument_is_right_however_the_program_is_linked") else { return };
+    let folder = folder();
+    let lld = lld(folder.path());
+    for (name, options) in [
+        ("pie", &["-pie", "-fPIE"][..]),
+        ("fixed", &["-no-pie"]),
+        ("static", &["-static"]),
+        // Its segments lie elsewhere in the file than in memory.
+        ("lld", &[&lld, "-fuse-ld=lld", "-Wl,-z,separate-code"]),
+        ("lld-packed", &[&lld, "-fuse-ld=lld", "-Wl,-z,noseparate-code"]),
+        ("of a name with spaces (1)", &[]),
+        ("stripped", &["-rdynamic", "-s"]),
+    ] {
+        let program = probed(folder.path(), name, options);
+        assert_eq!(arguments_seen(&program), arguments(), "{name}");
+    }
+}
+
+#[test]
+fn functions_that_a_debug_file_names() {
+    let Some(_live) = live("functions_that_a_debug_file_names") else { return };
+    let folder = folder();
+    let program = probed(folder.path(), "apart", &[]);
+    for line in [
+        &["objcopy", "--only-keep-debug", "apart", "apart.debug"][..],
+        &["strip", "apart"],
+        &["objcopy", "--add-gnu-debuglink=apart.debug", "apart"],
+    ] {
+        let status = Command::new(line[0]).args(&line[1..]).current_dir(folder.path()).status().unwrap();
+        assert!(status.success(), "{line:?}");
+    }
+    assert_eq!(arguments_seen(&program), arguments());
+    fs::remove_file(folder.path().join("apart.debug")).unwrap();
+    let probe = Probe::parse(&format!("uprobe:{}:work", program.display())).unwrap();
+    let error = probe.attach(&Tracefs::open().unwrap()).expect_err("nothing names it").to_string();
+    assert!(error.contains("install its debug package"), "{error}");
+}
+
+#[test]
+fn what_a_function_returns() {
+    let Some(_live) = live("what_a_function_returns") else { return };
+    let folder = folder();
+    let program = probed(folder.path(), "probed", &[]);
+    let probe = format!("uretprobe:{}:work(ret:i64)", program.display());
+    let returned = values(&probe, &program, &["ret"], |data, refs| Ok(data.try_get_i64(refs[0])?));
+    let expected =
+        arguments().into_iter().map(|(a, text, c)| i64::from(a) - c + i64::from(text.starts_with('o')));
+    assert_eq!(returned, expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn types_say_what_a_register_holds() {
+    let Some(_live) = live("types_say_what_a_register_holds") else { return };
+    let folder = folder();
+    let program = probed(folder.path(), "probed", &[]);
+    let probe = format!("uprobe:{}:work(low:u8, _, odd:bool, high@rdx:u64, text:ptr)", program.display());
+    // The fifth argument has a register, whatever it holds.
+    let seen = values(&probe, &program, &["low", "odd", "high"], |data, refs| {
+        Ok((data.try_get_u8(refs[0])?, data.try_get_bool(refs[1])?, data.try_get_u64(refs[2])?))
+    });
+    let expected = (0..TIMES as u64).map(|i| ((i as u8).wrapping_sub(50), false, i << 33));
+    assert_eq!(seen, expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn a_pattern_is_one_event_of_several_functions() {
+    let Some(_live) = live("a_pattern_is_one_event_of_several_functions") else { return };
+    let folder = folder();
+    let program = probed(folder.path(), "probed", &[]);
+    let probe = format!("uprobe:{}:part_*(n:u32)", program.display());
+    // Three calls in a turn, of the same value.
+    let seen = values(&probe, &program, &["n"], |data, refs| Ok(data.try_get_u32(refs[0])?));
+    assert_eq!(seen, (0..3 * TIMES as u32).map(|call| call / 3).collect::<Vec<_>>());
+
+    let mut hooks = attach(&format!("uprobe:{}:part_t*", program.display()));
+    hooks[0].event.flags_mut().set(EventFlags::CALLSTACK, true);
+    let recording = record_hooks(hooks, &program);
+    let kinds: Vec<&str> =
+        recording.machine.kinds().iter().map(|kind| recording.machine.string(kind.name)).collect();
+    assert_eq!(kinds, [format!("uprobe:{}:part_t*", program.display())]);
+    let delivered = recording.ledger.delivered() + recording.ledger.total_lost();
+    assert_eq!(delivered, 2 * TIMES as u64);
+}
+
+#[test]
+fn markers_with_their_arguments() {
+    let Some(_live) = live("markers_with_their_arguments") else { return };
+    let folder = folder();
+    let lld = lld(folder.path());
+    for options in [&[][..], &[&lld, "-fuse-ld=lld", "-Wl,-z,separate-loadable-segments"], &["-no-pie"]] {
+        let program = probed(folder.path(), "probed", options);
+        let path = program.display();
+        let seen =
+            values(&format!("usdt:{path}:probed:always"), &program, &["arg0", "arg2"], |data, refs| {
+                Ok((data.try_get_i32(refs[0])?, data.try_get_i32(refs[1])?))
+            });
+        assert_eq!(seen, (0..TIMES as i32).map(|i| (-i, -5)).collect::<Vec<_>>());
+        let named = format!("usdt:{path}:probed:always(number:i32, text:str)");
+        let seen =
+            values(&named, &program, &["text"], |data, refs| Ok(data.try_get_str(refs[0])?.to_owned()));
+        assert_eq!(seen, (0..TIMES).map(|i| TEXTS[i % 4]).collect::<Vec<_>>());
+        // It is passed only while somebody listens.
+        let seen = values(&format!("usdt:{path}:probed:watched"), &program, &["arg0"], |data, refs| {
+            Ok(data.try_get_i32(refs[0])?)
+        });
+        assert_eq!(seen, (0..TIMES as i32).map(|i| -i).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn stacks_and_a_filter_by_the_command_line() {
+    let Some(_live) = live("stacks_and_a_filter_by_the_command_line") else { return };
+    let folder = folder();
+    let program = probed(folder.path(), "probed", &[]);
+    let before = registered();
+    let probe = format!("uprobe:{}:work(a:i32, text:str) /text == 'one' && a >= 0/", program.display());
+    let args = ["-e".as_ref(), OsStr::new(&probe), "--".as_ref(), program.as_os_str()];
+    let recorded = record(folder.path(), args);
+    let expected = arguments().iter().filter(|(a, text, _)| text == "one" && *a >= 0).count();
+    assert_eq!(recorded.figure("/samples/delivered"), expected as u64, "{}", recorded.stderr);
+    for stack in &recorded.stacks {
+        assert_eq!(stack.frames.last().map(String::as_str), Some("work"), "{stack:?}");
+        assert!(stack.frames.contains(&"main".to_owned()) && !stack.is_cut(), "{stack:?}");
+    }
+    assert_eq!(registered(), before);
+}
+
+#[test]
+fn what_can_not_be_probed_is_told_in_a_line() {
+    let Some(_live) = live("what_can_not_be_probed_is_told_in_a_line") else { return };
+    let folder = folder();
+    let program = probed(folder.path(), "probed", &[]);
+    let text = folder.path().join("text");
+    fs::write(&text, "#!/bin/sh\n").unwrap();
+    let lld = lld(folder.path());
+    let packed = probed(folder.path(), "packed", &[&lld, "-fuse-ld=lld", "-Wl,-z,noseparate-code"]);
+    let (program, text, packed) = (program.display(), text.display(), packed.display());
+    let before = registered();
+    let mut cases = vec![
+        (format!("uprobe:{text}:work"), 2, "it is no ELF file"),
+        (format!("uprobe:{text}x:work"), 2, "No such file or directory"),
+        (format!("uprobe:{}:work", folder.path().display()), 2, "it is no file"),
+        ("uprobe:probed:work".to_owned(), 2, "not absolute"),
+        (format!("uprobe:{program}:wrk"), 2, "did you mean work?"),
+        (format!("uprobe:{program}:no_such_thing_at_all"), 2, "which `nm` and `nm -D` list"),
+        (format!("uprobe:{program}:work(a)"), 2, "`a` is no argument, which is NAME:TYPE"),
+        (format!("uprobe:{program}:work(a:int)"), 2, "`int` is no type of an argument"),
+        (format!("uprobe:{program}:work(a:u32"), 2, "the parentheses do not match"),
+        (format!("uprobe:{program}:work(_,_,_,_,_,_,g:u64)"), 2, "it is on the stack"),
+        (format!("uprobe:{program}:work(g@xmm0:u64)"), 2, "`xmm0` is no register"),
+        (format!("uprobe:{program}:work+0x4000"), 2, "the function's size is the bound"),
+        (format!("uprobe:{program}:0x7fffffff"), 2, "is not in the code of"),
+        (format!("uprobe:{program}:chosen"), 2, "(an ifunc)"),
+        (format!("uprobe:{program}:work(a:i32) /b == 1/"), 2, "the filter of"),
+        (format!("usdt:{program}:probed:alwys"), 2, "did you mean probed:always?"),
+        ("usdt:/bin/sh:probed:always".to_owned(), 2, "built without markers"),
+        (format!("usdt:{packed}:probed:watched"), 2, "-z separate-loadable-segments"),
+        (format!("usdt:{program}:always"), 2, "provider and name are needed"),
+    ];
+    if !Path::new("/sys/kernel/tracing/kprobe_events").exists() {
+        cases.push(("kprobe:vfs_read".to_owned(), 1, "built without CONFIG_KPROBE_EVENTS"));
+        cases.push(("kretprobe:vfs_read(ret:i64)".to_owned(), 1, "built without CONFIG_KPROBE_EVENTS"));
+    }
+    for (event, code, expected) in cases {
+        let file = folder.path().join("x.folded");
+        let output = run([
+            "-e".as_ref(),
+            OsStr::new(&event),
+            "-o".as_ref(),
+            file.as_os_str(),
+            "--".as_ref(),
+            "true".as_ref(),
+        ]);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{event}: {stderr}");
+        assert!(stderr.lines().count() == 1 && stderr.contains(expected), "{event}: {stderr}");
+        assert_eq!(registered(), before, "{event}");
+    }
+}
+
+#[test]
+fn an_error_behind_a_probe_leaves_nothing_of_it() {
+    let Some(_live) = live("an_error_behind_a_probe_leaves_nothing_of_it") else { return };
+    let folder = folder();
+    let program = probed(folder.path(), "probed", &[]);
+    let before = registered();
+    let (probe, file) = (format!("uprobe:{}:work", program.display()), folder.path().join("x.folded"));
+    let [none, missing] = ["no:such_event", "/no/such/program"].map(OsStr::new);
+    let program = program.as_os_str();
+    for (event, command, expected) in
+        [(none, program, "no event `no:such_event`"), ("page-faults".as_ref(), missing, "can't be executed")]
+    {
+        let head = ["-e".as_ref(), OsStr::new(&probe), "-e".as_ref(), event, "-o".as_ref()];
+        let output = run(head.into_iter().chain([file.as_os_str(), "--".as_ref(), command]));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && stderr.contains(expected), "{stderr}");
+        assert_eq!(registered(), before);
+    }
+}
+
+#[test]
+fn what_a_killed_collector_left_the_next_one_removes() {
+    let Some(_live) = live("what_a_killed_collector_left_the_next_one_removes") else { return };
+    let folder = folder();
+    let program = probed(folder.path(), "probed", &[]);
+    let before = registered();
+    let probe = format!("uprobe:{}:part_*", program.display());
+    let file = folder.path().join("x.folded");
+    let mut killed = collector();
+    killed
+        .args(["run", "-d", "60s", "-e", &probe, "-o"])
+        .arg(&file)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null());
+    let mut killed = killed.spawn().unwrap();
+    let group = format!("collector_{}_", killed.id());
+    let of_it = || registered().iter().filter(|line| line.contains(&group)).count();
+    let until = Instant::now() + Duration::from_secs(20);
+    while of_it() < 3 {
+        assert!(Instant::now() < until && killed.try_wait().unwrap().is_none(), "{:?}", registered());
+        thread::yield_now();
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert_eq!(of_it(), 3, "nobody else removes them");
+    let recorded = record(
+        folder.path(),
+        ["-e".as_ref(), OsStr::new(&probe), "--".as_ref(), program.as_os_str(), "10".as_ref()],
+    );
+    assert_eq!(recorded.figure("/samples/delivered"), 30);
+    assert_eq!(registered(), before);
+}
+
+/// The probe that `perf probe` made, removed when it is dropped.
+struct OfPerf<'a>(&'a str);
+
+impl Drop for OfPerf<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("perf").args(["probe", "-q", "-d", self.0]).status();
+    }
+}
+
+#[test]
+fn perf_counts_as_many() {
+    let Some(_live) = live_with("perf_counts_as_many", &["perf"]) else { return };
+    let folder = folder();
+    let program = probed(folder.path(), "probed", &[]);
+    let (probe, times) = (format!("uprobe:{}:work", program.display()), TIMES.to_string());
+    let args = [OsStr::new("-e"), probe.as_ref(), "--".as_ref(), program.as_os_str(), times.as_ref()];
+    let recorded = record(folder.path(), args);
+    let perf = |args: &[&str]| {
+        let output = Command::new("perf").args(args).current_dir(folder.path()).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let event = "collector_peer:work";
+    let _probe = OfPerf(event);
+    perf(&["probe", "-q", "-x", "./probed", "-a", &format!("{event}=work")]);
+    perf(&["record", "-q", "-e", event, "-o", "perf.data", "--", "./probed", &times]);
+    let lines = perf(&["script", "-i", "perf.data", "-F", "event,ip,sym"]);
+    let theirs = lines.lines().filter(|line| line.contains(event)).count();
+    assert_eq!([theirs as u64, recorded.figure("/samples/delivered")], [TIMES as u64; 2], "{lines}");
+}
