@@ -12,3 +12,4 @@ mod peers;
 mod recorded;
 mod report;
 mod round_trip;
+mod written;

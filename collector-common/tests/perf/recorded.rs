@@ -20,7 +20,7 @@ const WORKLOAD: &str =
     "i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done; ls / >/dev/null; sleep 0.01; (exit 0) & wait";
 
 /// Whether `perf` can record here.
-fn can_record() -> bool {
+pub(crate) fn can_record() -> bool {
     let probe = folder().join("probe.perf.data");
     let works = record(&probe, &["-e", "cpu-clock"], "true").is_ok();
     if !works {
@@ -31,13 +31,13 @@ fn can_record() -> bool {
     works
 }
 
-fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("perf-records");
     fs::create_dir_all(&folder).unwrap();
     folder
 }
 
-fn record(to: &Path, options: &[&str], script: &str) -> Result<(), String> {
+pub(crate) fn record(to: &Path, options: &[&str], script: &str) -> Result<(), String> {
     let mut perf = Command::new("perf");
     perf.args(["record", "-q", "-o"]).arg(to).args(options).args(["--", "sh", "-c", script]);
     let output = perf.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
