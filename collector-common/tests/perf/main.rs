@@ -12,4 +12,5 @@ mod peers;
 mod recorded;
 mod report;
 mod round_trip;
+mod shown;
 mod written;

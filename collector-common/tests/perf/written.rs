@@ -1,6 +1,8 @@
 //! Files that are written: what is read of them again.
 
-use std::io::Cursor;
+use std::cell::Cell;
+use std::io::{self, Cursor, Seek, SeekFrom, Write};
+use std::rc::Rc;
 
 use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Tid};
 use collector_common::perf::file::{
@@ -203,6 +205,56 @@ fn mistakes_are_errors() {
     assert!(matches!(written, Err(FileWriteError::Payload { size: 9, len: 8, .. })));
     file.features().set_section(Feature(256), Vec::new());
     assert!(matches!(file.finish(), Err(FileWriteError::Feature(Feature(256)))));
+}
+
+/// A disk that is full for a while.
+struct Full {
+    inner: Cursor<Vec<u8>>,
+    room: Rc<Cell<usize>>,
+}
+
+impl Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let len = bytes.len().min(self.room.get());
+        if len == 0 && !bytes.is_empty() {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.room.set(self.room.get() - len);
+        self.inner.write(&bytes[..len])
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for Full {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.inner.seek(to)
+    }
+}
+
+#[test]
+fn a_record_that_failed_leaves_nothing() {
+    let room = Rc::new(Cell::new(usize::MAX));
+    let out = Full { inner: Cursor::new(Vec::new()), room: Rc::clone(&room) };
+    let mut file = FileWriter::new(out, ByteOrder::NATIVE).unwrap();
+    let size = 8_u64.to_ne_bytes();
+    let aux = RawRecord { kind: RecordKind::AUXTRACE, misc: Misc(0), body: Bytes::from(&size) };
+    file.write_raw(&aux, b"before  ").unwrap();
+    for left in 0..24 {
+        room.set(left);
+        assert!(matches!(file.write_raw(&aux, b"too much"), Err(FileWriteError::Io(_))), "{left}");
+    }
+    room.set(usize::MAX);
+    file.write_raw(&aux, b"after   ").unwrap();
+    let bytes = file.finish().unwrap().inner.into_inner();
+    let mut read = open(&bytes);
+    // A count, and for each the place in the file and the size of the record without the data behind it.
+    let index: Vec<u8> = [2_u64, 104, 16, 128, 16].into_iter().flat_map(u64::to_ne_bytes).collect();
+    assert_eq!(read.features().section(Feature::AUXTRACE), Some(index.as_slice()));
+    let payloads: Vec<_> = records(&mut read).into_iter().map(|(_, payload)| payload).collect();
+    assert_eq!(payloads, [b"before  ", b"after   "]);
 }
 
 proptest! {
