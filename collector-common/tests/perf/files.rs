@@ -7,7 +7,7 @@ use collector_common::perf::file::{Feature, FileError, FileReader};
 use collector_common::perf::{OwnedRecord, RecordKind};
 
 /// A recording that lies beside the checkout, if it is there.
-fn shared(name: &str) -> Option<Vec<u8>> {
+pub(crate) fn shared(name: &str) -> Option<Vec<u8>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/perf").join(name);
     let bytes = std::fs::read(&path).ok();
     if bytes.is_none() {

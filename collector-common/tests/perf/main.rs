@@ -9,3 +9,5 @@ mod peers;
 mod recorded;
 mod report;
 mod round_trip;
+mod shown;
+mod written;

@@ -9,6 +9,7 @@ use std::fs::{self, File};
 use std::io::{BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
 use collector_common::perf::file::{FileReader, FileRecord, Ordered};
 use collector_common::perf::{RecordKind, SampleType};
@@ -19,25 +20,27 @@ use crate::report;
 const WORKLOAD: &str =
     "i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done; ls / >/dev/null; sleep 0.01; (exit 0) & wait";
 
-/// Whether `perf` can record here.
-fn can_record() -> bool {
-    let probe = folder().join("probe.perf.data");
-    let works = record(&probe, &["-e", "cpu-clock"], "true").is_ok();
-    if !works {
+/// Whether `perf` can record here: tried once, as two of them would write one file.
+pub(crate) fn can_record() -> bool {
+    static WORKS: LazyLock<bool> = LazyLock::new(|| {
+        let probe = folder().join("probe.perf.data");
+        record(&probe, &["-e", "cpu-clock"], "true").is_ok()
+    });
+    if !*WORKS {
         eprintln!("SKIPPED: perf can't record here");
         let required = std::env::var_os("COLLECTOR_LIVE").is_some_and(|live| live == "require");
         assert!(!required, "perf can't record here");
     }
-    works
+    *WORKS
 }
 
-fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("perf-records");
     fs::create_dir_all(&folder).unwrap();
     folder
 }
 
-fn record(to: &Path, options: &[&str], script: &str) -> Result<(), String> {
+pub(crate) fn record(to: &Path, options: &[&str], script: &str) -> Result<(), String> {
     let mut perf = Command::new("perf");
     perf.args(["record", "-q", "-o"]).arg(to).args(options).args(["--", "sh", "-c", script]);
     let output = perf.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;

@@ -1,8 +1,9 @@
-//! Why a `perf.data` could not be read.
+//! Why a `perf.data` could not be read or written.
 
 use thiserror::Error;
 
-use crate::perf::AttrError;
+use super::Feature;
+use crate::perf::{AttrError, RecordKind, WriteError};
 
 /// Why a `perf.data` could not be read.
 #[derive(Debug, Error)]
@@ -44,4 +45,35 @@ pub enum FileError {
     /// The records are packed, and what is packed is damaged.
     #[error("packed records can't be unpacked: {0}")]
     Packed(String),
+}
+
+/// Why a `perf.data` could not be written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FileWriteError {
+    /// The bytes could not be written.
+    #[error("perf.data could not be written: {0}")]
+    Io(#[from] std::io::Error),
+    /// A record or a feature does not suit what it is written as.
+    #[error("perf.data can't have this in it: {0}")]
+    Write(#[from] WriteError),
+    /// An event's attributes have a size that they can't have.
+    #[error("an event's attributes can't be written: {0}")]
+    Attr(#[from] AttrError),
+    /// There is no event with this index.
+    #[error("a record is of event {0}, which was not added to the perf.data")]
+    NoEvent(usize),
+    /// A record says that other data follows it than does.
+    #[error("a record of type {} is followed by {len} bytes and says that it is by {size}", .kind.0)]
+    Payload {
+        /// The record's type.
+        kind: RecordKind,
+        /// What it says.
+        size: u64,
+        /// What there is.
+        len: u64,
+    },
+    /// The header has bits for 256 features.
+    #[error("a perf.data has no place for feature {}", .0.0)]
+    Feature(Feature),
 }

@@ -141,9 +141,17 @@ impl Features {
         Self { order, sections: Vec::new() }
     }
 
+    pub(super) fn order(&self) -> ByteOrder {
+        self.order
+    }
+
+    pub(super) fn remove_section(&mut self, feature: Feature) {
+        self.sections.retain(|(known, _)| *known != feature);
+    }
+
     /// One that comes again replaces the one before.
     pub(super) fn add(&mut self, feature: Feature, bytes: Vec<u8>) {
-        self.sections.retain(|(known, _)| *known != feature);
+        self.remove_section(feature);
         self.sections.push((feature, bytes));
     }
 
@@ -320,17 +328,18 @@ fn capabilities(fields: &mut Fields<'_>) -> Option<Vec<(String, String)>> {
     list(fields, u64::from(count), |fields| Some((string(fields)?, string(fields)?)))
 }
 
+/// `PERF_RECORD_MISC_BUILD_ID_SIZE`: the length is given. Before Linux 5.11, it was always 20.
+pub(super) const HAS_BUILD_ID_SIZE: Misc = Misc(1 << 15);
+
 /// `struct perf_record_header_build_id`
 fn build_id_of_file(fields: &mut Fields<'_>) -> Option<BuildIdOfFile> {
-    /// `PERF_RECORD_MISC_BUILD_ID_SIZE`: the length is given. Before, it was always 20.
-    const HAS_SIZE: Misc = Misc(1 << 15);
     /// Header, pid and build id.
     const BEFORE_PATH: usize = 36;
     let (_kind, misc, size) = (fields.u32()?, Misc(fields.u16()?), usize::from(fields.u16()?));
     let pid = fields.pid()?;
     let bytes: [u8; BuildId::MAX] = fields.array()?;
     let [len, _, _, _] = fields.array()?;
-    let len = if misc.contains(HAS_SIZE) { usize::from(len) } else { BuildId::MAX };
+    let len = if misc.contains(HAS_BUILD_ID_SIZE) { usize::from(len) } else { BuildId::MAX };
     let path = fields.bytes(size.checked_sub(BEFORE_PATH)?)?.until_nul();
     Some(BuildIdOfFile {
         misc,

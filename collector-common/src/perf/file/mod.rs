@@ -2,10 +2,13 @@
 //!
 //! [`FileReader`] reads either from an [`std::io::Read`]: the events with their attributes ([`FileEvent`]), what is known
 //! of the machine ([`Features`]), and then record by record ([`FileRecord`]), each with the event that it is from.
-//! [`Ordered`] puts the records in the order of their times.
+//! [`Ordered`] puts the records in the order of their times. [`FileWriter`] writes a file, and [`copy`] writes one
+//! recording as another.
 //!
 //! Source: `tools/perf/Documentation/perf.data-file-format.txt` and `tools/perf/util/header.c` of Linux.
 
+mod copy;
+mod describe;
 mod error;
 mod events;
 mod features;
@@ -14,8 +17,10 @@ mod reader;
 mod section;
 mod topology;
 mod unpack;
+mod writer;
 
-pub use error::FileError;
+pub use copy::{Copied, copy};
+pub use error::{FileError, FileWriteError};
 pub use events::FileEvent;
 pub use features::{
     BuildIdOfFile, ClockData, Compression, EventDescription, Feature, Features, GroupDescription, PmuCaps,
@@ -24,3 +29,4 @@ pub use features::{
 pub use ordered::Ordered;
 pub use reader::{FileReader, FileRecord};
 pub use topology::{CacheLevel, CpuTopology, MemoryNode, MemoryTopology, NumaNode};
+pub use writer::FileWriter;

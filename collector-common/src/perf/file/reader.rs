@@ -83,7 +83,7 @@ enum Next {
     None,
 }
 
-const MAGIC: [u8; 8] = *b"PERFILE2";
+pub(super) const MAGIC: [u8; 8] = *b"PERFILE2";
 
 /// Bytes of the header of a stream.
 const STREAM_HEADER: u64 = 16;
@@ -341,7 +341,7 @@ impl<R: Read> FileReader<R> {
         if len < body {
             return Err(cut_off(body, len));
         }
-        let payload = payload_size(&self.current.record, self.order);
+        let payload = payload_size(&self.current.record.as_raw(), self.order);
         self.current.payload = exactly("data behind a record", payload, &mut self.reader)?;
         if let Some(left) = &mut self.left {
             let all = HEADER + body + payload;
@@ -392,8 +392,8 @@ impl<R: Read> FileReader<R> {
 }
 
 /// Bytes that follow a record outside of it.
-fn payload_size(record: &OwnedRecord, order: ByteOrder) -> u64 {
-    let mut fields = Fields::new(Bytes::from(&record.body), order);
+pub(super) fn payload_size(record: &RawRecord<'_>, order: ByteOrder) -> u64 {
+    let mut fields = Fields::new(record.body, order);
     match record.kind {
         RecordKind::AUXTRACE => fields.u64().unwrap_or(0),
         // Filled up to a multiple of 8.

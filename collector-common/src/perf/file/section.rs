@@ -1,9 +1,11 @@
-//! Reads parts of a file that say where they are, never more than there is.
+//! Parts of a file that say where they are; never more is read than there is.
 
 use std::io::{Read, Seek, SeekFrom};
 
 use super::FileError;
+use crate::perf::Bytes;
 use crate::perf::fields::Fields;
+use crate::perf::write::{WriteError, Writer};
 
 /// Where a part of the file is: `struct perf_file_section`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,6 +20,11 @@ impl Section {
 
     pub(super) fn read(fields: &mut Fields<'_>) -> Option<Self> {
         Some(Self { offset: fields.u64()?, size: fields.u64()? })
+    }
+
+    pub(super) fn write(self, writer: &mut Writer<'_>) {
+        writer.u64(self.offset);
+        writer.u64(self.size);
     }
 
     pub(super) fn bytes(
@@ -66,6 +73,21 @@ pub(super) fn string(fields: &mut Fields<'_>) -> Option<String> {
     let len = fields.u32()?;
     let text = fields.bytes_of(u64::from(len))?.until_nul();
     Some(String::from_utf8_lossy(&text.to_cow()).into_owned())
+}
+
+/// Writes a length or a number of things.
+pub(super) fn write_count(writer: &mut Writer<'_>, count: usize) -> Result<(), WriteError> {
+    writer.u32(u32::try_from(count).map_err(|_| WriteError::TooLong(count))?);
+    Ok(())
+}
+
+/// Writes what [`string`] reads, filled up to a multiple of 64 bytes (`NAME_ALIGN`) with at least one NUL.
+pub(super) fn write_string(writer: &mut Writer<'_>, text: &str) -> Result<(), WriteError> {
+    let filled_up = (text.len() + 1).next_multiple_of(64);
+    write_count(writer, filled_up)?;
+    writer.bytes(Bytes::from(text.as_bytes()));
+    writer.zeros(filled_up - text.len());
+    Ok(())
 }
 
 /// As many things as are said to follow, until there is no more; each takes bytes, so there can't be more than those.
