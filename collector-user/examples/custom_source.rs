@@ -76,7 +76,7 @@ mod load {
 fn main() -> anyhow::Result<()> {
     use collector_common::event::{Event, EventField, EventId, Extent, FieldKind, FloatWidth, Place, filter};
     use collector_user::session::{Session, SessionSettings};
-    use collector_user::source::{Hook, Settings, Trigger};
+    use collector_user::source::{Hook, Settings};
     use std::{os::fd::AsFd as _, os::unix::net::UnixStream, time::Duration};
 
     let mut event = Event::new(EventId(1), "machine:load");
@@ -90,7 +90,7 @@ fn main() -> anyhow::Result<()> {
     });
     let settings = SessionSettings {
         sampling: Settings { clock: false, ..Settings::default() },
-        events: vec![Hook { event, trigger: Trigger::OwnSource }],
+        events: vec![Hook::own(event)],
         sources: vec![Box::new(load::Load::new())],
         duration: Some(Duration::from_secs(1)),
         ..SessionSettings::default()

@@ -41,6 +41,11 @@ pub struct Hook {
 }
 
 impl Hook {
+    /// Of a source of the embedder's own.
+    pub fn own(event: Event) -> Self {
+        Self { event, trigger: Trigger::OwnSource, _probe: None }
+    }
+
     /// Of a tracepoint, as [`crate::tracefs::Tracefs::event`] gives it.
     pub fn tracepoint(event: Event) -> Self {
         let trigger = Trigger::Tracepoint(event.id().0);
