@@ -142,7 +142,7 @@ fn a_copied_stream_is_shown_as_the_stream() {
     ] {
         let (from, to) = (place(name, "from"), place(name, "copy"));
         let mut recorder = Command::new("perf");
-        recorder.args(["record", "-q", "-o", "-"]).args(options).args(["--", "ls", "/proc"]);
+        recorder.args(["record", "-q", "-N", "-o", "-"]).args(options).args(["--", "ls", "/proc"]);
         let output = recorder.stdout(File::create(&from).unwrap()).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         // What `ls` printed is behind the records, where `perf` stops reading too.
