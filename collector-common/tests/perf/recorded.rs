@@ -42,7 +42,8 @@ pub(crate) fn folder() -> PathBuf {
 
 pub(crate) fn record(to: &Path, options: &[&str], script: &str) -> Result<(), String> {
     let mut perf = Command::new("perf");
-    perf.args(["record", "-q", "-o"]).arg(to).args(options).args(["--", "sh", "-c", script]);
+    // Not into the cache of build ids, which is the user's.
+    perf.args(["record", "-q", "-N", "-o"]).arg(to).args(options).args(["--", "sh", "-c", script]);
     let output = perf.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
 }

@@ -37,7 +37,7 @@ fn table(file: &Path) -> String {
 fn header(file: &Path) -> Vec<String> {
     const OF_THE_FILE: [&str; 6] =
         ["# captured on", "# data ", "# feat offset", "# event : ", "# compressed", "# missing features"];
-    let report = perf(&["report", "--header-only"], file);
+    let report = perf(&["report", "--header-only", "-I"], file);
     let lines = report.lines().filter(|line| !OF_THE_FILE.iter().any(|start| line.starts_with(start)));
     lines.map(str::to_owned).collect()
 }
@@ -85,6 +85,9 @@ fn what_was_written() {
             "# cpuid : GenuineRye,6,1,2",
             "# total memory : 1048576 kB",
             "# cmdline : perf record bake ",
+            "# node0 meminfo  : total = 1048576 kB, free = 524288 kB",
+            "# node0 cpu list : 0-7",
+            "#  L1 Data                 32K [0,4]",
             "# pmu mappings: software = 1",
             "# group: dough{cpu-clock,page-faults}",
             "# time of first sample : 1.250000",
@@ -142,7 +145,7 @@ fn a_copied_stream_is_shown_as_the_stream() {
     ] {
         let (from, to) = (place(name, "from"), place(name, "copy"));
         let mut recorder = Command::new("perf");
-        recorder.args(["record", "-q", "-o", "-"]).args(options).args(["--", "ls", "/proc"]);
+        recorder.args(["record", "-q", "-N", "-o", "-"]).args(options).args(["--", "ls", "/proc"]);
         let output = recorder.stdout(File::create(&from).unwrap()).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         // What `ls` printed is behind the records, where `perf` stops reading too.

@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Tid};
 use collector_common::perf::file::{
-    BuildIdOfFile, ClockData, Feature, FileError, FileReader, FileWriteError, FileWriter, GroupDescription,
-    SampleTimes,
+    BuildIdOfFile, CacheLevel, ClockData, Feature, FileError, FileReader, FileWriteError, FileWriter,
+    GroupDescription, NumaNode, SampleTimes,
 };
 use collector_common::perf::{
     Attr, AttrFlags, ByteOrder, Bytes, Comm, MappedFile, Misc, Mmap2, OwnedRecord, ParseConfig, Parsed,
@@ -132,7 +132,25 @@ fn describe(file: &mut FileWriter<Cursor<Vec<u8>>>) {
     features.set_build_ids(&[build_id()]).unwrap();
     features.set_pmus(&[(1, "software".into())]).unwrap();
     features.set_groups(&[GroupDescription { name: "dough".into(), leader: 0, members: 2 }]).unwrap();
+    features.set_numa_nodes(&[numa_node()]).unwrap();
+    features.set_caches(&[cache()]).unwrap();
     features.set_section(Feature(77), b"rising".to_vec());
+}
+
+fn numa_node() -> NumaNode {
+    NumaNode { node: 0, total: 1 << 20, free: 1 << 19, cpus: "0-7".into() }
+}
+
+fn cache() -> CacheLevel {
+    CacheLevel {
+        level: 1,
+        line_size: 64,
+        sets: 64,
+        ways: 8,
+        kind: "Data".into(),
+        size: "32K".into(),
+        cpus: "0,4".into(),
+    }
 }
 
 #[test]
@@ -157,6 +175,8 @@ fn a_file_is_read_again() {
         assert_eq!(features.build_ids().unwrap(), [build_id()]);
         assert_eq!(features.pmus().unwrap(), [(1, "software".into())]);
         assert_eq!(features.groups().unwrap()[0].members, 2);
+        assert_eq!(features.numa_nodes().unwrap(), [numa_node()]);
+        assert_eq!(features.caches().unwrap(), [cache()]);
         assert_eq!(features.section(Feature(77)), Some(&b"rising"[..]));
         let mut seen = Vec::new();
         while let Some(record) = file.next_record().unwrap() {

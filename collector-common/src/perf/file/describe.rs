@@ -4,7 +4,9 @@
 
 use super::features::HAS_BUILD_ID_SIZE;
 use super::section::{write_count, write_string};
-use super::{BuildIdOfFile, ClockData, Feature, Features, GroupDescription, SampleTimes};
+use super::{
+    BuildIdOfFile, CacheLevel, ClockData, Feature, Features, GroupDescription, NumaNode, SampleTimes,
+};
 use crate::ids::{BuildId, Nanos};
 use crate::perf::write::{WriteError, Writer};
 use crate::perf::{Bytes, OwnedRecord, RecordKind};
@@ -128,6 +130,40 @@ impl Features {
                 writer.u32(group.leader);
                 writer.u32(group.members);
                 Ok(())
+            })
+        })
+    }
+
+    /// Sets the nodes of memory and their CPUs.
+    ///
+    /// # Errors
+    /// When a list of CPUs is too long.
+    pub fn set_numa_nodes(&mut self, nodes: &[NumaNode]) -> Result<(), WriteError> {
+        self.encode(Feature::NUMA_TOPOLOGY, |writer| {
+            write_count(writer, nodes.len())?;
+            nodes.iter().try_for_each(|node| {
+                writer.u32(node.node);
+                writer.u64(node.total);
+                writer.u64(node.free);
+                write_string(writer, &node.cpus)
+            })
+        })
+    }
+
+    /// Sets the caches.
+    ///
+    /// # Errors
+    /// When a text is too long.
+    pub fn set_caches(&mut self, caches: &[CacheLevel]) -> Result<(), WriteError> {
+        const VERSION: u32 = 1;
+        self.encode(Feature::CACHE, |writer| {
+            writer.u32(VERSION);
+            write_count(writer, caches.len())?;
+            caches.iter().try_for_each(|cache| {
+                for number in [cache.level, cache.line_size, cache.sets, cache.ways] {
+                    writer.u32(number);
+                }
+                [&cache.kind, &cache.size, &cache.cpus].iter().try_for_each(|text| write_string(writer, text))
             })
         })
     }
