@@ -7,7 +7,7 @@
 //! - [`Record`] has a struct for each type. What is long in it ([`Callchain`], [`Registers`], [`UserStack`] and others)
 //!   is a view, decoded as it is asked for: nothing is allocated.
 //! - [`Visitor`] has a method for each type.
-//! - [`file`] reads the files of `perf record`.
+//! - [`mod@file`] reads and writes the files of `perf record`.
 //!
 //! Layouts: `include/uapi/linux/perf_event.h`, `enum perf_event_type`, and the functions of `kernel/events/core.c` that
 //! write the records, where the two differ.
