@@ -110,7 +110,7 @@ fn perf_sees_the_same_functions() {
     let arguments = ["-q", "--buildid-mmap", "-e", "cpu-clock", "-F", "997", "-a", "-g", "-o"];
     let mut recorder = collector();
     recorder.arg("run").arg("-o").arg(&folded).arg("--stats").arg(&stats);
-    recorder.args(["--", "perf", "record"]).args(arguments).arg(&data).arg("--").arg(&program);
+    recorder.args(["--", "perf", "record", "-N"]).args(arguments).arg(&data).arg("--").arg(&program);
     let ended = recorder.stdin(Stdio::null()).output().unwrap();
     let stderr = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert!(ended.status.success(), "{stderr}");

@@ -359,7 +359,7 @@ fn perf_counts_as_many() {
     let event = "collector_peer:work";
     let _probe = OfPerf(event);
     perf(&["probe", "-q", "-x", "./probed", "-a", &format!("{event}=work")]);
-    perf(&["record", "-q", "-e", event, "-o", "perf.data", "--", "./probed", &times]);
+    perf(&["record", "-q", "-N", "-e", event, "-o", "perf.data", "--", "./probed", &times]);
     let lines = perf(&["script", "-i", "perf.data", "-F", "event,ip,sym"]);
     let theirs = lines.lines().filter(|line| line.contains(event)).count();
     assert_eq!([theirs as u64, recorded.figure("/samples/delivered")], [TIMES as u64; 2], "{lines}");
