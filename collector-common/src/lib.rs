@@ -17,6 +17,8 @@
 pub mod wire;
 
 #[cfg(feature = "std")]
+mod byte_order;
+#[cfg(feature = "std")]
 pub mod event;
 #[cfg(feature = "std")]
 pub mod ids;

@@ -9,9 +9,10 @@ use super::decode::{Integer, Range, integer, load};
 use super::error::{FieldError, FieldProblem};
 use super::field::{Access, EventField, EventFieldRef};
 use super::format::EventFormat;
-use super::kind::{ByteOrder, Extent, FieldKind, FloatWidth, KindName, Place, Width};
+use super::kind::{Extent, FieldKind, FloatWidth, KindName, Place, Width};
 use super::locate::{Located, before_nul};
 use super::value::{Elements, FileTime, Guid, Text, Utf16Text, Value};
+use crate::byte_order::ByteOrder;
 
 /// One event: its bytes and what they mean.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,7 @@
 //! Numbers out of bytes, by kind and byte order.
 
-use super::kind::{ByteOrder, FieldKind, Width};
+use super::kind::{FieldKind, Width};
+use crate::byte_order::ByteOrder;
 
 /// An integer of either signedness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

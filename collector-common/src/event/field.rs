@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::kind::{ByteOrder, Extent, FieldKind, FloatWidth, Place, Width};
+use super::kind::{Extent, FieldKind, FloatWidth, Place, Width};
+use crate::byte_order::ByteOrder;
 
 /// A field as its source declares it.
 #[derive(Clone, Debug)]

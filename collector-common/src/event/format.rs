@@ -6,7 +6,8 @@
 
 use super::error::FormatError;
 use super::field::{Access, EventField, EventFieldRef, FormatId};
-use super::kind::{ByteOrder, Extent, FieldKind, Place};
+use super::kind::{Extent, FieldKind, Place};
+use crate::byte_order::ByteOrder;
 
 /// Fields of a format and of the structures in it. ETW allows 128, tracefs formats have some dozens.
 pub const MOST_FIELDS: u32 = 4096;

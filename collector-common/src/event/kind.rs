@@ -7,22 +7,6 @@ use std::sync::Arc;
 use super::field::EventFieldRef;
 use super::format::EventFormat;
 
-/// In which order the bytes of a number lie.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ByteOrder {
-    /// Least significant byte first.
-    #[cfg_attr(target_endian = "little", default)]
-    Little,
-    /// Most significant byte first.
-    #[cfg_attr(target_endian = "big", default)]
-    Big,
-}
-
-impl ByteOrder {
-    /// That of the machine this is compiled for.
-    pub const NATIVE: Self = if cfg!(target_endian = "little") { Self::Little } else { Self::Big };
-}
-
 /// Bytes of an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Width {

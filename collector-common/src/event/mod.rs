@@ -41,6 +41,7 @@ pub mod spec;
 mod value;
 mod write;
 
+pub use crate::byte_order::ByteOrder;
 pub use context::Context;
 pub use data::{EventData, Values};
 pub use dispatch::{Event, EventFlags, EventId};
@@ -49,6 +50,6 @@ pub use errors::EventErrors;
 pub use field::{EventField, EventFieldRef};
 pub use filter::near;
 pub use format::{EventFormat, MOST_DEPTH, MOST_FIELDS, MOST_FLOATING_COUNTS};
-pub use kind::{ByteOrder, Extent, FieldKind, FloatWidth, KindName, Place, PointerWidth, Width};
+pub use kind::{Extent, FieldKind, FloatWidth, KindName, Place, PointerWidth, Width};
 pub use value::{Elements, FileTime, Guid, NotAGuid, Text, Utf16Text, Value};
 pub use write::{Json, PlainText};

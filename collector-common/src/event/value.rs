@@ -6,7 +6,8 @@ use std::str::{FromStr, Utf8Error};
 
 use super::data::EventData;
 use super::decode::{Integer, integer, load};
-use super::kind::{ByteOrder, FieldKind, FloatWidth, Width};
+use super::kind::{FieldKind, FloatWidth, Width};
+use crate::byte_order::ByteOrder;
 
 /// The value of a field.
 #[derive(Clone, Debug)]

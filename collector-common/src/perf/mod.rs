@@ -33,16 +33,15 @@ mod bytes;
 mod config;
 mod fields;
 pub mod file;
-mod order;
 mod record;
 mod sample;
 mod words;
 mod write;
 
+pub use crate::byte_order::ByteOrder;
 pub use attr::{Attr, AttrError, AttrFlags};
 pub use bytes::{Bytes, Text};
 pub use config::{BranchSampleType, ParseConfig, ReadFormat, SampleType};
-pub use order::ByteOrder;
 pub use record::{
     Aux, AuxFlags, AuxOutputHwId, BpfEvent, CallchainDeferred, Cgroup, Comm, Context, CpuMode, ItraceStart,
     Ksymbol, KsymbolFlags, Lost, LostSamples, MappedFile, Misc, Mmap, Mmap2, Namespace, Namespaces,

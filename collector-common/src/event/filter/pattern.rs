@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
-use super::super::kind::ByteOrder;
 use super::super::value::Utf16Text;
 use super::{Comparison, TextTest};
+use crate::byte_order::ByteOrder;
 
 /// Text of an event.
 pub(super) trait Units: Copy {
