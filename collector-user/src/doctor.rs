@@ -9,6 +9,7 @@ use std::path::Path;
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::kernel::Release;
+use crate::tracefs::{Tracefs, TracefsError};
 
 /// How a check went.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -244,7 +245,7 @@ pub(crate) fn may_lock() -> bool {
 
 fn perf_event_paranoid() -> Check {
     let name = "perf_event_paranoid";
-    let privileged = held().intersects(TO_RECORD[1]);
+    let privileged = may_observe();
     match perf_event_level() {
         None => bad(name, "absent", boot_with("CONFIG_PERF_EVENTS")),
         Some(level) if level > 0 && !privileged => {
@@ -299,15 +300,15 @@ fn has_addresses(kallsyms: impl BufRead) -> bool {
 }
 
 fn tracefs() -> Check {
-    let known = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-    match known.iter().find(|path| Path::new(path).join("events").is_dir()) {
-        Some(path) => good("tracefs", *path),
-        None => limited(
-            "tracefs",
-            "not mounted",
-            "tracepoints can't be listed; CPU profiles do not need them",
-            "sudo mount -t tracefs tracefs /sys/kernel/tracing",
-        ),
+    let effect = "tracepoints and probes can't be recorded; CPU profiles do not need them";
+    match Tracefs::open() {
+        Ok(tracefs) if tracefs.is_mounted() => good("tracefs", "mounted"),
+        Ok(_) => good("tracefs", "not mounted, which need not be"),
+        Err(TracefsError::NotPermitted) => limited("tracefs", "root's to see", effect, "sudo collector run"),
+        Err(error) => {
+            let fix = "sudo mount -t tracefs tracefs /sys/kernel/tracing";
+            limited("tracefs", error.to_string(), effect, fix)
+        }
     }
 }
 

@@ -41,7 +41,7 @@ pub enum SpecError {
     },
     /// Between path and filter, a space is missing.
     #[error(
-        "a space and a slash begin the filter of an event with a path: uprobe:/usr/lib/x.so:func /pid == 1/"
+        "a space and a slash begin the filter of an event with a path: uprobe:/usr/lib/x.so:func /common_pid == 1/"
     )]
     PathWithoutSpace,
     /// Something follows a quoted name that is no filter.

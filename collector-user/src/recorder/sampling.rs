@@ -48,7 +48,7 @@ impl Recorder {
             stack,
             cpu: header.cpu as u16,
             kind,
-            value: 1,
+            value: record.value.cast_signed(),
             attributes: AttributeListId::NONE,
         });
         self.ledger.deliver(1);

@@ -129,8 +129,9 @@ impl Recorder {
         Ok(())
     }
 
-    /// The children of some processes, and theirs, as of the scan.
-    pub fn descendants(&self, pids: &BTreeSet<u32>) -> Vec<Pid> {
+    /// The children of some processes, and theirs, as of the scan and what was told since; with when each was made, as far as
+    /// that was told.
+    pub fn descendants(&self, pids: &BTreeSet<u32>) -> Vec<(Pid, Nanos)> {
         if pids.is_empty() {
             return Vec::new();
         }
@@ -138,7 +139,8 @@ impl Recorder {
             let parents = std::iter::successors(self.parent(process), |parent| self.parent(parent));
             parents.take(MAX_ANCESTORS).any(|parent| pids.contains(&parent.pid.0))
         };
-        self.machine.processes().iter().filter(is_below).map(|process| process.pid).collect()
+        let below = self.machine.processes().iter().filter(is_below);
+        below.map(|process| (process.pid, process.start)).collect()
     }
 
     fn parent(&self, process: &Process) -> Option<&Process> {
@@ -300,6 +302,12 @@ impl Recorder {
             if let Some(process) = self.tracker.process_at(pid, time) {
                 self.tracker.thread_started(process, tid);
             }
+            return;
+        }
+        // Told twice, by events that are open for it twice.
+        if let Some(known) = self.tracker.process_at(pid, time)
+            && self.machine.process(known).start == time
+        {
             return;
         }
         // Forked while `/proc` was scanned, and seen by the scan.

@@ -7,6 +7,9 @@ use collector_common::record::{SampleKindId, Unit};
 use crate::recorder::Recorder;
 use crate::source::{EventIndex, EventRequest, Hook, Settings, SourceRecord};
 
+/// Events that a session may have: as many kinds of sample as a recording may have, beside the clock's.
+pub(super) const MOST_EVENTS: usize = 255;
+
 /// An event of the session.
 struct Hooked {
     hook: Hook,
@@ -22,8 +25,8 @@ pub(super) fn requests(hooks: &[Hook]) -> Vec<EventRequest> {
 
 /// All events of a session.
 pub(super) struct Dispatch {
-    /// The sampling clock's.
-    clock: SampleKindId,
+    /// The sampling clock's, if there is one.
+    clock: Option<SampleKindId>,
     hooked: Vec<Hooked>,
     errors: EventErrors,
 }
@@ -31,11 +34,7 @@ pub(super) struct Dispatch {
 impl Dispatch {
     /// Adds a kind of sample for the sampling clock, if there is one, and for each event whose stacks are wanted.
     pub(super) fn new(settings: &Settings, hooks: Vec<Hook>, recorder: &mut Recorder) -> Self {
-        let clock = if settings.clock {
-            recorder.add_kind("cpu", Unit::Count, settings.period().0)
-        } else {
-            SampleKindId(0)
-        };
+        let clock = settings.clock.then(|| recorder.add_kind("cpu", Unit::Count, settings.period().0));
         let hooked = hooks.into_iter().map(|hook| {
             let has_stack = hook.event.flags().contains(EventFlags::CALLSTACK);
             let kind = has_stack.then(|| recorder.add_kind(hook.event.name(), Unit::Count, 1));
@@ -47,7 +46,9 @@ impl Dispatch {
     /// Takes one record.
     pub(super) fn take(&mut self, recorder: &mut Recorder, record: &SourceRecord<'_>) {
         let Some(position) = record.event.hook() else {
-            recorder.sample(self.clock, record);
+            if let Some(clock) = self.clock {
+                recorder.sample(clock, record);
+            }
             return;
         };
         let Some(hooked) = self.hooked.get_mut(position) else { return };
@@ -58,8 +59,8 @@ impl Dispatch {
         let passed = event.process_in(Some(&context), record.data, record.data, &mut self.errors);
         match hooked.kind {
             Some(kind) if passed => recorder.sample(kind, record),
-            Some(_) => {}
-            None => recorder.ledger_mut().deliver(1),
+            None if passed => recorder.ledger_mut().deliver(1),
+            Some(_) | None => {}
         }
     }
 

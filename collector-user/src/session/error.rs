@@ -44,6 +44,14 @@ pub enum SessionError {
         /// What to do about it.
         hint: &'static str,
     },
+    /// More events than a recording has kinds of sample for.
+    #[error("{named} events are too many: a recording has at most {most}; name fewer")]
+    Events {
+        /// How many there are.
+        named: usize,
+        /// How many there may be.
+        most: usize,
+    },
     /// Too few files may be open.
     #[error(
         "{limit} files may be open at once, and a recording needs {needed}: raise the limit (`ulimit -n`)"

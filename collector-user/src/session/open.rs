@@ -5,7 +5,7 @@ use crate::clock;
 use crate::recorder::Recorder;
 #[cfg(feature = "ebpf")]
 use crate::source::ebpf::Sampler;
-use crate::source::perf::PerfEvents;
+use crate::source::perf::{PerfError, PerfEvents};
 use crate::source::scope::Scope;
 use crate::source::sideband::Sideband;
 use crate::source::{EventRequest, Rights, Settings, Source};
@@ -44,10 +44,13 @@ pub(super) struct Opened {
 /// Opens the backend that the settings name, and takes in what runs already.
 #[cfg(feature = "ebpf")]
 pub(super) fn open(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
+    if !wanted.settings.clock {
+        // No program does anything for other events.
+        return open_perf(wanted);
+    }
     let reason = match wanted.backend {
         Backend::Perf => return open_perf(wanted),
         Backend::Ebpf => return open_ebpf(wanted),
-        Backend::Auto if !wanted.settings.clock => return open_perf(wanted),
         Backend::Auto => match open_ebpf(wanted) {
             Err(SessionError::Load(reason)) if reason.is_of_this_machine() => reason,
             result => return result,
@@ -92,16 +95,23 @@ fn open_perf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
     let Wanted { settings, requests, cpus, .. } = *wanted;
     let mut recorder = Recorder::new();
     let rights = Rights::of_this_process();
-    let mut sources: Vec<Box<dyn Source>> = Vec::new();
-    if settings.clock || !requests.is_empty() {
-        sources.push(Box::new(PerfEvents::open(settings, settings.clock, requests, cpus)?));
-    }
     let scope = match PerfEvents::scope(settings, rights)? {
         // Mappings of shared files are the machine's business.
         Scope::Cgroup(_) => Scope::Machine,
         scope => scope,
     };
-    let sideband = Sideband::open_for(scope, rights, cpus).map_err(SessionError::sideband)?;
+    // The sideband first: a process that it does not tell of was made before the other events were opened, and has none.
+    let sideband = Sideband::open_for(scope, rights, cpus).map_err(|error| {
+        let named = settings.targets.pids.first().copied().or(settings.targets.command);
+        match (error.raw_os_error(), named) {
+            (Some(libc::EACCES | libc::EPERM), Some(pid)) => PerfError::OthersProcess(pid).into(),
+            _ => SessionError::sideband(error),
+        }
+    })?;
+    let mut sources: Vec<Box<dyn Source>> = Vec::new();
+    if settings.clock || !requests.is_empty() {
+        sources.push(Box::new(PerfEvents::open(settings, settings.clock, requests, cpus)?));
+    }
     recorder.name_threads(settings.targets.comm.as_deref());
     recorder.scan(clock::now).map_err(SessionError::system("/proc can't be read"))?;
     Ok(Opened { recorder, sideband, sources, note: None })

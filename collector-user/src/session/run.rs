@@ -1,6 +1,6 @@
 //! The rounds.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::process::ExitStatus;
 use std::thread;
@@ -12,7 +12,7 @@ use rustix::process::{
 };
 
 use super::command::Command;
-use super::dispatch::{Dispatch, requests};
+use super::dispatch::{Dispatch, MOST_EVENTS, requests};
 use super::error::SessionError;
 use super::open::{Backend, Opened, Wanted, open};
 use super::recording::Recording;
@@ -132,6 +132,9 @@ impl Session {
         let cpus = online_cpus().map_err(SessionError::system("the online CPUs can't be listed"))?;
         raise_open_file_limit(cpus.len())?;
         let events = std::mem::take(&mut settings.events);
+        if events.len() > MOST_EVENTS {
+            return Err(SessionError::Events { named: events.len(), most: MOST_EVENTS });
+        }
         let requests = requests(&events);
         let wanted = Wanted {
             backend: settings.backend,
@@ -182,21 +185,21 @@ impl Session {
     /// Has the kernel follow the processes below those of `-p`. One of them may fork before it is followed: then the
     /// sideband tells of the child, and it is looked again.
     fn follow_descendants(&mut self) {
-        let mut followed = BTreeSet::new();
+        let mut followed = self.settings.sampling.targets.pids.clone();
         loop {
             self.drain_sideband(clock::now());
             let found = self.recorder.descendants(&self.settings.sampling.targets.pids);
-            let new: Vec<_> = found.into_iter().filter(|pid| followed.insert(pid.0)).collect();
+            let new: Vec<_> = found.into_iter().filter(|(pid, _)| followed.insert(pid.0)).collect();
             if new.is_empty() {
                 return;
             }
-            for pid in new {
+            for (pid, started) in new {
                 // One that can't be followed has ended, or is another user's.
                 let mut sources = self.sources.iter_mut();
                 let followed = self
                     .sideband
-                    .follow(pid.0)
-                    .and_then(|()| sources.try_for_each(|source| source.follow(pid.0)));
+                    .follow(pid.0, started)
+                    .and_then(|()| sources.try_for_each(|source| source.follow(pid.0, started)));
                 self.not_followed += u64::from(followed.is_err());
             }
         }

@@ -58,11 +58,12 @@ pub trait Source {
         Ok(None)
     }
 
-    /// Follows a process beside those that the settings name, as it descends from one of them.
+    /// Follows a process beside those that the settings name, as it descends from one of them. `started` is when it was made,
+    /// 0 where that was before the session.
     ///
     /// # Errors
     /// When the system refuses: the process is not recorded then.
-    fn follow(&mut self, _pid: u32) -> io::Result<()> {
+    fn follow(&mut self, _pid: u32, _started: Nanos) -> io::Result<()> {
         Ok(())
     }
 

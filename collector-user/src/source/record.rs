@@ -34,6 +34,8 @@ pub struct SourceRecord<'a> {
     pub kernel: &'a [u64],
     /// The user stack from the stack pointer upwards.
     pub stack: &'a [u8],
+    /// What it stands for: how often the event happened since its sample before. 1 where each time is a record.
+    pub value: u64,
     /// The event's data, laid out as its format says; empty for the sampling clock.
     pub data: &'a [u8],
 }
@@ -49,6 +51,6 @@ impl<'a> SourceRecord<'a> {
         let (kernel, stack) = rest.split_at_checked(SampleHeader::KERNEL_STACK_SIZE)?;
         let kernel = bytemuck::try_cast_slice(kernel.get(..usize::from(header.kernel_bytes))?).ok()?;
         let stack = stack.get(..header.stack_bytes as usize)?;
-        Some(Self { event: EventIndex::CLOCK, header, is_named: true, kernel, stack, data: &[] })
+        Some(Self { event: EventIndex::CLOCK, header, is_named: true, kernel, stack, value: 1, data: &[] })
     }
 }

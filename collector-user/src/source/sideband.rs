@@ -108,9 +108,13 @@ impl Sideband {
         Ok(self.cpus.push_mut(Cpu { number: cpu, rings }).descriptors())
     }
 
-    /// Opens and enables the events of one more process; nothing where all are seen anyway.
-    pub(crate) fn follow(&mut self, pid: u32) -> io::Result<()> {
+    /// Opens and enables the events of one more process; nothing where all are seen anyway. One whose start the sideband told
+    /// of was made by a process that it sees, and has inherited its events.
+    pub(crate) fn follow(&mut self, pid: u32, started: Nanos) -> io::Result<()> {
         let Scope::Processes(_) = self.scope else { return Ok(()) };
+        if started > Nanos(0) {
+            return Ok(());
+        }
         for ring in self.cpus.iter_mut().flat_map(|cpu| &mut cpu.rings) {
             ring.follow(pid)?.iter().try_for_each(|opened| opened.event.enable())?;
         }

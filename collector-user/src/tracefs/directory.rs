@@ -19,7 +19,7 @@ const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 pub struct Tracefs {
     root: PathBuf,
     /// Keeps a mount of its own, which no path but that through this descriptor leads to.
-    _mount: Option<OwnedFd>,
+    mount: Option<OwnedFd>,
 }
 
 impl Tracefs {
@@ -31,7 +31,7 @@ impl Tracefs {
     pub fn open() -> Result<Self, TracefsError> {
         for path in MOUNTED {
             match fs::read_dir(Path::new(path).join("events")) {
-                Ok(_) => return Ok(Self { root: path.into(), _mount: None }),
+                Ok(_) => return Ok(Self { root: path.into(), mount: None }),
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                     return Err(TracefsError::NotPermitted);
                 }
@@ -43,7 +43,12 @@ impl Tracefs {
             error => TracefsError::Absent { source: error.into() },
         })?;
         let root = format!("/proc/self/fd/{}", mount.as_raw_fd()).into();
-        Ok(Self { root, _mount: Some(mount) })
+        Ok(Self { root, mount: Some(mount) })
+    }
+
+    /// Whether it is mounted where all can see it.
+    pub fn is_mounted(&self) -> bool {
+        self.mount.is_none()
     }
 
     /// The names of all tracepoints, as `sched:sched_switch`, sorted.

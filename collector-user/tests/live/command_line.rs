@@ -199,7 +199,7 @@ fn what_this_version_does_not_have_is_told() {
     assert_one_line(&run(["--backend", "etw"]), 2, "Windows");
     let list = |what| collector().args(["list", what]).output().unwrap();
     assert_one_line(&list("providers"), 1, "Event Tracing for Windows");
-    for (what, entry) in [("scenarios", "cpu_profiling"), ("events", "cpu-clock"), ("formats", ".pb.gz")] {
+    for (what, entry) in [("scenarios", "cpu_profiling"), ("events", "page-faults"), ("formats", ".pb.gz")] {
         let output = list(what);
         assert_eq!(output.status.code(), Some(0));
         assert!(String::from_utf8(output.stdout).unwrap().contains(entry), "{what}");

@@ -171,6 +171,26 @@ fn the_clock_and_an_event_at_once() {
 }
 
 #[test]
+fn a_program_in_the_kernel_does_nothing_for_events_alone() {
+    let Some(_live) = live("a_program_in_the_kernel_does_nothing_for_events_alone") else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "recursion", "recursion.c", &[]);
+    let event = ["--backend", "ebpf", "-e", "sched:sched_process_exec", "--"].map(AsRef::as_ref);
+    let recorded = record(folder.path(), event.into_iter().chain([program.as_os_str()]));
+    assert_eq!(recorded.figure("/samples/delivered"), 1, "{}", recorded.stderr);
+}
+
+#[test]
+fn more_events_than_a_recording_has_room_for() {
+    let Some(_live) = live("more_events_than_a_recording_has_room_for") else { return };
+    let args = ["-e", "page-faults"].repeat(256);
+    let output = run(args.iter().chain(&["-o", "-", "--format", "folded", "--", "true"]));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("256 events are too many: a recording has at most 255"), "{stderr}");
+}
+
+#[test]
 fn a_wrong_event_is_told_in_a_line() {
     let Some(_live) = live("a_wrong_event_is_told_in_a_line") else { return };
     let folder = folder();

@@ -1,5 +1,6 @@
 //! Recording through plain perf events: as root, and as a user without any right.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -9,7 +10,9 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
+use collector_common::ids::Pid;
 use collector_common::loss::LossCause;
+use collector_user::procfs;
 use collector_user::session::{self, Backend, Ended, Recording, Session, SessionSettings};
 use collector_user::source::{Settings, Targets};
 
@@ -104,6 +107,23 @@ fn what_a_user_without_rights_may_not_record() {
 #[test]
 fn a_running_process_with_its_threads_and_children() {
     let Some(_live) = live("a_running_process_with_its_threads_and_children") else { return };
+    record_running_family(|shell| [shell].into());
+}
+
+#[test]
+fn a_process_that_is_named_beside_its_parent_counts_once() {
+    let Some(_live) = live("a_process_that_is_named_beside_its_parent_counts_once") else { return };
+    let is_child = |pid: &Pid, parent| procfs::summary(*pid).is_ok_and(|process| process.parent == parent);
+    record_running_family(|shell| {
+        let children = procfs::pids().unwrap().into_iter().filter(|pid| is_child(pid, Pid(shell)));
+        let named: BTreeSet<u32> = children.map(|pid| pid.0).chain([shell]).collect();
+        assert_eq!(named.len(), 2, "{named:?}");
+        named
+    });
+}
+
+/// Records a family below a shell while it works; `named` says what is named, given the shell's pid.
+fn record_running_family(named: impl FnOnce(u32) -> BTreeSet<u32>) {
     let folder = folder();
     let program = compile(folder.path(), "family", "family.c", &["-pthread"]);
     // The family is a child of what is named.
@@ -114,7 +134,7 @@ fn a_running_process_with_its_threads_and_children() {
     let mut lines = BufReader::new(shell.stdout.take().unwrap()).lines();
     let pid: u32 = lines.next().unwrap().unwrap().parse().unwrap();
     assert_eq!(lines.next().unwrap().unwrap(), "ready");
-    let targets = Targets { pids: [pid].into(), ..Targets::default() };
+    let targets = Targets { pids: named(pid), ..Targets::default() };
     let sampling = Settings { frequency: 4999, targets, ..Settings::default() };
     let mut session = Session::start(settings(sampling), None).unwrap();
     drop(shell.stdin.take());

@@ -10,14 +10,6 @@ use export::format::formats;
 use crate::args::{ListWhat, Scenario};
 use crate::report::print_text;
 
-#[cfg(target_os = "linux")]
-use crate::events::list as events;
-
-#[cfg(not(target_os = "linux"))]
-fn events() -> anyhow::Result<String> {
-    anyhow::bail!("events are recorded on Linux; here `collector report` reads profiles")
-}
-
 pub(crate) fn list(what: ListWhat) -> anyhow::Result<ExitCode> {
     let mut text = String::new();
     match what {
@@ -27,7 +19,12 @@ pub(crate) fn list(what: ListWhat) -> anyhow::Result<ExitCode> {
                 let _ = writeln!(text, "{:<16} {help}", scenario.get_name());
             }
         }
-        ListWhat::Events => text = events()?,
+        #[cfg(target_os = "linux")]
+        ListWhat::Events => text = crate::events::list(),
+        #[cfg(not(target_os = "linux"))]
+        ListWhat::Events => {
+            anyhow::bail!("events are recorded on Linux; here `collector report` reads profiles")
+        }
         ListWhat::Providers => anyhow::bail!(
             "providers are of Event Tracing for Windows, which this version does not record: `collector list scenarios` \
              lists what it does"

@@ -279,7 +279,7 @@ impl Source for Sampler {
         Ok(Some(added.ring.as_fd()))
     }
 
-    fn follow(&mut self, pid: u32) -> io::Result<()> {
+    fn follow(&mut self, pid: u32, _: Nanos) -> io::Result<()> {
         /// `BPF_NOEXIST` of `linux/bpf.h`: a child that the kernel follows already is known better there.
         const NEW: u64 = 1;
         let map = self.ebpf.map_mut("PROCESSES").filter(|_| self.follows);

@@ -3,7 +3,8 @@
 use collector_common::perf::{ByteOrder, ParseConfig, ReadFormat, SampleType};
 use collector_common::wire::MAX_KERNEL_FRAMES;
 use perf_event_open_sys::bindings::{
-    PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE, PERF_TYPE_TRACEPOINT, perf_event_attr,
+    PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_HARDWARE, PERF_TYPE_RAW, PERF_TYPE_SOFTWARE, PERF_TYPE_TRACEPOINT,
+    perf_event_attr,
 };
 
 use crate::source::{EventIndex, EventRequest, Rights, Settings, Targets, Trigger};
@@ -135,8 +136,11 @@ impl Common {
         if stack && self.kernel {
             sample_type = sample_type | SampleType::CALLCHAIN;
         }
-        if event_type == PERF_TYPE_TRACEPOINT {
-            sample_type = sample_type | SampleType::RAW;
+        match event_type {
+            PERF_TYPE_TRACEPOINT => sample_type = sample_type | SampleType::RAW,
+            // The kernel changes their period as it goes.
+            PERF_TYPE_HARDWARE | PERF_TYPE_RAW => sample_type = sample_type | SampleType::PERIOD,
+            _ => {}
         }
         ParseConfig {
             sample_type,

@@ -79,7 +79,10 @@ impl Decoder {
         }
         header.flags = flags;
         let data = sample.raw.map_or(&[][..], |raw| in_one_piece(raw, &mut self.data));
-        Some(SourceRecord { event, header: &self.header, is_named: false, kernel: &self.kernel, stack, data })
+        // The kernel may sample before it has counted anything.
+        let value = sample.period.unwrap_or(1).max(1);
+        let (header, kernel) = (&self.header, self.kernel.as_slice());
+        Some(SourceRecord { event, header, is_named: false, kernel, stack, value, data })
     }
 }
 

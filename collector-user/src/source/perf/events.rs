@@ -44,6 +44,8 @@ pub struct PerfEvents {
     /// Positions in `kinds`, by the number in the records.
     known: FxHashMap<u64, usize>,
     cpus: Vec<Cpu>,
+    /// When all events were open.
+    opened: Nanos,
     reader: Reader,
     /// How long each CPU had been idle when the sampling started.
     idle_before: BTreeMap<u32, Duration>,
@@ -84,6 +86,7 @@ impl PerfEvents {
             }
             added.map_err(|source| events.explain(cpu, source))?;
         }
+        events.opened = crate::clock::now();
         Ok(events)
     }
 
@@ -115,6 +118,7 @@ impl PerfEvents {
             kinds,
             known: FxHashMap::default(),
             cpus: Vec::new(),
+            opened: Nanos(0),
             reader: Reader::new(),
             idle_before: BTreeMap::new(),
         }
@@ -253,8 +257,12 @@ impl Source for PerfEvents {
         Ok(Some(added.shared.as_fd()))
     }
 
-    fn follow(&mut self, pid: u32) -> io::Result<()> {
+    /// A process that was made since has inherited the events of the one that made it.
+    fn follow(&mut self, pid: u32, started: Nanos) -> io::Result<()> {
         let Scope::Processes(_) = self.scope else { return Ok(()) };
+        if started > self.opened {
+            return Ok(());
+        }
         for cpu in &mut self.cpus {
             let opened = cpu.shared.follow(pid)?;
             name(&mut self.known, opened)?;
