@@ -23,7 +23,7 @@ pub enum PerfError {
     /// There is no unit that counts an event.
     #[error(
         "{event} is not counted here: the processor's unit for it is absent, as in most virtual machines; \
-         `collector list events` lists what is counted"
+         record one of the kernel's own, as page-faults"
     )]
     NoUnit {
         /// The event.
