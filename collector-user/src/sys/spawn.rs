@@ -3,10 +3,11 @@
 //! The child is forked and blocks in a read from a pipe; a byte in the pipe lets it execute. So the
 //! recording is attached to a process that has not run a single instruction of its program.
 
-use std::ffi::{CStr, OsStr, OsString};
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Child, Command};
 use std::thread::JoinHandle;
 
@@ -52,11 +53,14 @@ impl WaitingCommand {
             Some((_, gid, name)) => supplementary_groups(name, *gid)?,
             None => Vec::new(),
         };
+        let name = name_once_executed(program)?;
         let (gate_fd, child_gate_writer) = (gate_read.as_raw_fd(), gate.as_raw_fd());
-        // SAFETY: between fork and exec only async-signal-safe calls are made: getpid, write, close, read and
-        // the calls that set the identity; nothing is allocated.
+        // SAFETY: between fork and exec only async-signal-safe calls are made: getpid, prctl, write, close, read
+        // and the calls that set the identity; nothing is allocated.
         unsafe {
             command.pre_exec(move || {
+                // A name that does not fit is cut, as the program's will be.
+                libc::prctl(libc::PR_SET_NAME, name.as_ptr());
                 let mut hello = std::fs::File::from(rustix::io::dup(&hello)?);
                 hello.write_all(&std::process::id().to_ne_bytes())?;
                 // The child holds a copy of the writing end, which would keep the gate shut for ever.
@@ -114,6 +118,13 @@ impl WaitingCommand {
     }
 }
 
+/// The name that the kernel will give the process when it executes `program`. While it does, the clock may sample it before the
+/// name is changed.
+fn name_once_executed(program: &OsStr) -> io::Result<CString> {
+    use std::os::unix::ffi::OsStrExt as _;
+    Ok(CString::new(Path::new(program).file_name().unwrap_or(program).as_bytes())?)
+}
+
 /// A user's home folder and login shell; `None` for a number that is no user's.
 fn home_and_shell(uid: u32) -> io::Result<Option<(OsString, OsString)>> {
     use std::os::unix::ffi::OsStrExt as _;
@@ -140,7 +151,7 @@ fn home_and_shell(uid: u32) -> io::Result<Option<(OsString, OsString)>> {
 /// The groups that a login of `name` has.
 fn supplementary_groups(name: &OsString, gid: u32) -> io::Result<Vec<libc::gid_t>> {
     use std::os::unix::ffi::OsStrExt as _;
-    let name = std::ffi::CString::new(name.as_bytes())?;
+    let name = CString::new(name.as_bytes())?;
     let mut groups = vec![0; 64];
     loop {
         let mut count = groups.len() as libc::c_int;

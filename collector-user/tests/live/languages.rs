@@ -58,14 +58,14 @@ fn a_page_of_the_stack_that_can_not_be_read() {
     let absent = compile(folder.path(), "absent", "absent.c", &[]);
     let recorded = record(folder.path(), ["--".as_ref(), absent.as_os_str()]);
     let later = recorded.stats["stacks"]["completed_later"].as_u64().unwrap_or(0);
-    assert!(later > 3000, "{:#}", recorded.stats);
+    assert!(later > 500, "{:#}", recorded.stats);
     let chain = ["main", "outer", "inner", "burn_rounds"];
     let own = |stack: &Stack| -> Vec<String> {
         stack.user_frames().filter(|frame| chain.contains(frame)).map(str::to_owned).collect()
     };
     let whole =
         recorded.stacks.iter().filter(|stack| own(stack) == chain).map(|stack| stack.count).sum::<u64>();
-    assert!(whole > 3000, "{:?}", recorded.stacks);
+    assert!(whole > 500, "{:?}", recorded.stacks);
 }
 
 #[test]

@@ -57,6 +57,13 @@ impl Recorded {
         self.stacks.iter().filter(|stack| stack.comm == comm).map(|stack| stack.count).sum()
     }
 
+    /// Periods of the clock that threads of these names ran for. A machine whose CPUs are taken away samples fewer, and counts
+    /// the others as lost, whoever they were of.
+    pub(crate) fn periods_of(&self, comms: &[&str]) -> u64 {
+        let samples: u64 = comms.iter().map(|comm| self.samples_of(comm)).sum();
+        samples * self.figure("/samples/produced") / self.figure("/samples/delivered").max(1)
+    }
+
     /// A figure by its place in `--stats`, as `/samples/delivered`.
     pub(crate) fn figure(&self, place: &str) -> u64 {
         figure(&self.stats, place)
