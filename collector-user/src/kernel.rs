@@ -5,6 +5,9 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
+/// Where the running kernel tells its functions' names and addresses.
+pub(crate) const KALLSYMS: &str = "/proc/kallsyms";
+
 /// A kernel's version: major and minor number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Release {

@@ -15,6 +15,8 @@
 pub mod stats;
 
 #[cfg(target_os = "linux")]
+mod capture;
+#[cfg(target_os = "linux")]
 pub mod clock;
 #[cfg(target_os = "linux")]
 pub mod doctor;
@@ -28,6 +30,8 @@ pub mod probe;
 pub mod procfs;
 #[cfg(target_os = "linux")]
 pub mod recorder;
+#[cfg(target_os = "linux")]
+pub mod replay;
 #[cfg(target_os = "linux")]
 pub mod session;
 #[cfg(target_os = "linux")]

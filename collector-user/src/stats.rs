@@ -60,6 +60,9 @@ pub struct Stats {
     pub start_to_first_sample_ns: Option<u64>,
 }
 
+/// The end of a stack that came as addresses: nobody tells how its walk ended.
+pub const GIVEN: &str = "walked_when_recorded";
+
 impl Stats {
     /// What was lost and how user stacks ended, a line each, for people.
     pub fn account(&self) -> Vec<String> {
@@ -99,7 +102,8 @@ impl Stats {
             ("completed_later", "with outer frames read after the sample"),
             ("completed_by_guesses", "by guesses where code has no unwind information"),
         ];
-        let total: u64 = self.stacks.values().sum();
+        let given = self.stacks.get(GIVEN).copied().unwrap_or(0);
+        let total = self.stacks.values().sum::<u64>() - given;
         let share = |count: u64| 100.0 * count as f64 / total as f64;
         let whole = WHOLE.map(|(end, _)| self.stacks.get(end).copied().unwrap_or(0));
         let mut line = format!("{:.2} % of user stacks are complete", share(whole.iter().sum()));
@@ -109,13 +113,20 @@ impl Stats {
         if !with_doubt.is_empty() {
             let _ = write!(line, " ({})", with_doubt.join(", "));
         }
-        let is_whole = |end: &str| WHOLE.iter().any(|(name, _)| *name == end);
+        let is_whole = |end: &str| end == GIVEN || WHOLE.iter().any(|(name, _)| *name == end);
         let cut = self.stacks.iter().filter(|(end, count)| !is_whole(end) && **count > 0);
         let cut: Vec<String> = cut.map(|(end, count)| format!("{end} {count}")).collect();
         if !cut.is_empty() {
             let _ = write!(line, "; cut: {}", cut.join(", "));
         }
-        (total > 0).then_some(line)
+        if total == 0 {
+            line.clear();
+        }
+        if given > 0 {
+            let and = if line.is_empty() { "" } else { "; " };
+            let _ = write!(line, "{and}{given} user stacks are as they were walked when they were recorded");
+        }
+        (!line.is_empty()).then_some(line)
     }
 
     /// As JSON. `produced = delivered + sum(lost)`, always.

@@ -43,10 +43,18 @@ pub(super) struct Layout {
 impl Layout {
     /// Reads the headers; `None` for what is no ELF file.
     pub(super) fn read(file: &File) -> Option<Self> {
-        let file = &BoundedFile::new(file, HEADERS);
-        match FileKind::parse(file).ok()? {
-            FileKind::Elf32 => Self::parse::<FileHeader32<Endianness>, _>(file),
-            FileKind::Elf64 => Self::parse::<FileHeader64<Endianness>, _>(file),
+        Self::of_elf(&BoundedFile::new(file, HEADERS))
+    }
+
+    /// Those of an image in memory.
+    pub(super) fn of_image(image: &[u8]) -> Option<Self> {
+        Self::of_elf(image)
+    }
+
+    fn of_elf<'d, R: ReadRef<'d>>(data: R) -> Option<Self> {
+        match FileKind::parse(data).ok()? {
+            FileKind::Elf32 => Self::parse::<FileHeader32<Endianness>, _>(data),
+            FileKind::Elf64 => Self::parse::<FileHeader64<Endianness>, _>(data),
             _ => None,
         }
     }

@@ -54,7 +54,8 @@ fn is_same(file: &File, mapped: &MappedFile<'_>) -> bool {
     let mapped_at = UNIX_EPOCH + Duration::from_nanos(clock::unix_at(mapped.since));
     let is_newer = |made| mapped.since.0 > 0 && made > mapped_at;
     file.metadata().is_ok_and(|metadata| {
-        metadata.ino() == mapped.identity.inode && !metadata.created().is_ok_and(is_newer)
+        mapped.identity.is_some_and(|identity| identity.inode == metadata.ino())
+            && !metadata.created().is_ok_and(is_newer)
     })
 }
 
@@ -77,7 +78,8 @@ mod tests {
             start: Avma(0x1000),
             end: Avma(0x2000),
             file_offset: FileOffset(0),
-            identity: Identity { major: 0, minor: 0, inode, generation: 0 },
+            identity: Some(Identity { major: 0, minor: 0, inode, generation: 0 }),
+            build_id: None,
             path: b"/x",
             thread: Tid(0),
             since,

@@ -13,6 +13,7 @@ use unwinder::UnwindTable;
 
 use super::file::ModuleFile;
 use super::layout::Layout;
+use super::recorded::RecordedFiles;
 use super::table::{Recorded, Table};
 use super::{open, vdso};
 use crate::procfs::Identity;
@@ -29,8 +30,10 @@ pub struct MappedFile<'a> {
     pub end: Avma,
     /// Where in the file it starts.
     pub file_offset: FileOffset,
-    /// Which file.
-    pub identity: Identity,
+    /// Which file; `None` where the record does not tell.
+    pub identity: Option<Identity>,
+    /// Its build id, where the record tells it.
+    pub build_id: Option<BuildId>,
     /// Its path as the process sees it, or a name in brackets.
     pub path: &'a [u8],
     /// The thread that mapped it, or one that had not ended when it was found.
@@ -40,7 +43,7 @@ pub struct MappedFile<'a> {
 }
 
 /// What tells files apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Key {
     BuildId(BuildId),
     /// An inode is a file's for as long as the file is there or open; then it may become another's, of another
@@ -51,6 +54,17 @@ enum Key {
         inode: u64,
         generation: u64,
     },
+    /// Of a recording that tells neither.
+    Path(Box<[u8]>),
+}
+
+impl MappedFile<'_> {
+    /// Whether the path is one that a file has. What the kernel calls memory without a file looks like one, too
+    /// (`perf_event_mmap_event` of `kernel/events/core.c`, `tools/perf/util/map.c`).
+    fn has_path_of_file(&self) -> bool {
+        const ANONYMOUS: [&[u8]; 4] = [b"//", b"/anon_hugepage", b"/dev/zero", b"/SYSV"];
+        self.path.starts_with(b"/") && !ANONYMOUS.iter().any(|name| self.path.starts_with(name))
+    }
 }
 
 impl From<Identity> for Key {
@@ -62,6 +76,8 @@ impl From<Identity> for Key {
 /// All modules, by [`ModuleId`].
 #[derive(Debug)]
 pub struct Modules {
+    /// Where files are looked for that were mapped when the recording was made, `None` while it is made.
+    recorded: Option<RecordedFiles>,
     /// By module; shorter than the machine's list where the last ones have no file.
     files: Vec<ModuleFile>,
     by_key: FxHashMap<Key, ModuleId>,
@@ -78,6 +94,7 @@ pub struct Modules {
 impl Default for Modules {
     fn default() -> Self {
         Self {
+            recorded: None,
             files: Vec::new(),
             by_key: FxHashMap::default(),
             anonymous: FxHashMap::default(),
@@ -92,6 +109,16 @@ impl Default for Modules {
 }
 
 impl Modules {
+    /// Those of a recording that was made earlier.
+    pub fn of_recording(files: RecordedFiles) -> Self {
+        Self { recorded: Some(files), ..Self::default() }
+    }
+
+    /// Where the files of a recording that was made earlier are looked for.
+    pub(crate) fn recorded_mut(&mut self) -> Option<&mut RecordedFiles> {
+        self.recorded.as_mut()
+    }
+
     /// The module of a mapping, and its bias there. A file seen for the first time is opened now, as the
     /// process may be gone a moment later.
     pub fn resolve(
@@ -106,30 +133,65 @@ impl Modules {
             let module = if compat { self.compat_vdso(machine, pid, mapped) } else { self.vdso(machine) };
             return (module, mapped.start.0.wrapping_sub(mapped.file_offset.0));
         }
-        let no_file = mapped.identity.inode == 0;
-        if no_file || mapped.path.is_empty() || mapped.path.starts_with(b"[") {
-            return (self.anonymous(machine, process), 0);
-        }
-        let module = self.known(mapped.identity).unwrap_or_else(|| self.add_file(machine, pid, mapped));
+        let Some(key) = self.key(mapped) else { return (self.anonymous(machine, process), 0) };
+        let module = self.known(&key).unwrap_or_else(|| self.add_file(machine, pid, mapped, key));
         let bias = self.files.get(module.0 as usize).map(|file| file.bias(mapped.start, mapped.file_offset));
         (module, bias.unwrap_or(0))
     }
 
+    /// What tells the file of a mapping from others; `None` for memory without a file.
+    fn key(&self, mapped: &MappedFile<'_>) -> Option<Key> {
+        let has_file = mapped.identity.is_none_or(|identity| identity.inode != 0)
+            && !mapped.path.is_empty()
+            && !mapped.path.starts_with(b"[");
+        if !has_file {
+            return None;
+        }
+        let recorded = self.recorded.as_ref().and_then(|files| files.build_id(mapped));
+        if let Some(id) = recorded.or(mapped.build_id) {
+            return Some(Key::BuildId(id));
+        }
+        match mapped.identity {
+            Some(identity) => Some(Key::from(identity)),
+            None => mapped.has_path_of_file().then(|| Key::Path(mapped.path.into())),
+        }
+    }
+
     /// The module of a file that is open. Nothing else can have its inode, so the generation need not be known.
-    fn known(&self, identity: Identity) -> Option<ModuleId> {
-        let by_inode = Identity { generation: 0, ..identity };
-        let mut modules = [identity, by_inode].into_iter().filter_map(|id| self.by_key.get(&Key::from(id)));
+    fn known(&self, key: &Key) -> Option<ModuleId> {
+        let any_generation = match *key {
+            Key::Inode { major, minor, inode, generation: 1.. } => {
+                Some(Key::Inode { major, minor, inode, generation: 0 })
+            }
+            _ => None,
+        };
+        let mut modules = std::iter::once(key).chain(&any_generation).filter_map(|key| self.by_key.get(key));
         modules.find(|&&module| self.file(module).is_some()).copied()
     }
 
-    fn add_file(&mut self, machine: &mut ExportMachine, pid: Pid, mapped: &MappedFile<'_>) -> ModuleId {
-        let key = Key::from(mapped.identity);
-        let file = open::open(pid, mapped).filter(|_| self.open_files < MAX_OPEN_FILES);
+    fn open(&self, pid: Pid, mapped: &MappedFile<'_>) -> Option<File> {
+        match &self.recorded {
+            Some(files) => files.open(mapped),
+            None => open::open(pid, mapped),
+        }
+    }
+
+    fn add_file(
+        &mut self,
+        machine: &mut ExportMachine,
+        pid: Pid,
+        mapped: &MappedFile<'_>,
+        key: Key,
+    ) -> ModuleId {
+        let file = self.open(pid, mapped).filter(|_| self.open_files < MAX_OPEN_FILES);
         if let Some(&known) = self.by_key.get(&key).filter(|_| file.is_none()) {
             return known;
         }
         let layout = file.as_ref().and_then(Layout::read).unwrap_or_default();
-        let build_id = layout.build_id;
+        let build_id = layout.build_id.or(match key {
+            Key::BuildId(id) => Some(id),
+            _ => None,
+        });
         let path = PathBuf::from(OsStr::from_bytes(mapped.path));
         if let Some(&known) = build_id.and_then(|id| self.by_key.get(&Key::BuildId(id))) {
             self.add_copy(known, key, ModuleFile::new(file, path, layout));
@@ -180,7 +242,7 @@ impl Modules {
             return module;
         }
         let module = add_vdso(machine);
-        let table = Table::known(self.vdso_image.get_or_init(vdso::image).as_deref());
+        let table = Table::known(self.own_vdso());
         self.put(module, ModuleFile { table, ..ModuleFile::default() });
         self.vdso = Some(module);
         module
@@ -189,7 +251,7 @@ impl Modules {
     /// The same bytes for all 32-bit processes, of which this one may have ended already.
     fn compat_vdso(&mut self, machine: &mut ExportMachine, pid: Pid, mapped: &MappedFile<'_>) -> ModuleId {
         let module = *self.compat_vdso.get_or_insert_with(|| add_vdso(machine));
-        if self.compat_vdso_image.is_none() {
+        if self.compat_vdso_image.is_none() && self.recorded.is_none() {
             self.compat_vdso_image = vdso::compat_image(pid, mapped);
             let table = Table::known(self.compat_vdso_image.as_deref());
             self.put(module, ModuleFile { table, ..ModuleFile::default() });
@@ -210,7 +272,13 @@ impl Modules {
         if self.compat_vdso == Some(module) {
             return self.compat_vdso_image.as_deref();
         }
-        self.vdso_image.get_or_init(vdso::image).as_deref()
+        self.own_vdso()
+    }
+
+    /// That of 64-bit processes.
+    fn own_vdso(&self) -> Option<&[u8]> {
+        let is_same = |image: &Vec<u8>| self.recorded.as_ref().is_none_or(|files| files.has_vdso(image));
+        self.vdso_image.get_or_init(|| vdso::image().filter(is_same)).as_deref()
     }
 
     /// A module's unwind table, read the first time it is asked for; `None` where its code is of another architecture.
@@ -226,6 +294,25 @@ impl Modules {
     /// The debug file of a module, where one is installed.
     pub fn open_debug(&self, module: ModuleId) -> Option<File> {
         self.files.get(module.0 as usize)?.open_debug()
+    }
+
+    /// Paths and build ids of all files and of the vDSO, as far as they have one.
+    pub(crate) fn build_ids<'a>(
+        &self,
+        machine: &'a ExportMachine,
+    ) -> impl Iterator<Item = (&'a str, BuildId)> + use<'a> {
+        let of_image = |image: &[u8]| Layout::of_image(image).and_then(|layout| layout.build_id);
+        let vdso = self.own_vdso().and_then(of_image).filter(|_| self.vdso.is_some());
+        machine.modules().iter().filter_map(move |module| match module.kind {
+            ModuleKind::File => Some((machine.string(module.path), module.build_id?)),
+            ModuleKind::Vdso => Some((machine.string(module.path), vdso?)),
+            _ => None,
+        })
+    }
+
+    /// Files that are there and are not those of a recording that was made earlier.
+    pub(crate) fn changed(&self) -> usize {
+        self.recorded.as_ref().map_or(0, RecordedFiles::changed)
     }
 
     /// Files with recorded code that could not be opened when they were first mapped, or were too many to be kept open.
@@ -261,7 +348,8 @@ mod tests {
             start: Avma(0x1000),
             end: Avma(0x2000),
             file_offset: FileOffset(0),
-            identity: Identity { major: 0, minor: 0, inode: 1, generation: 0 },
+            identity: Some(Identity { major: 0, minor: 0, inode: 1, generation: 0 }),
+            build_id: None,
             path: b"/no/such/program",
             since: Nanos(0),
             thread: Tid(u32::MAX),
@@ -294,7 +382,8 @@ mod tests {
                 start: Avma(0x1000),
                 end: Avma(0x2000),
                 file_offset: FileOffset(0),
-                identity: Identity { major, minor, inode: data.ino(), generation: 0 },
+                identity: Some(Identity { major, minor, inode: data.ino(), generation: 0 }),
+                build_id: None,
                 path: path.as_os_str().as_bytes(),
                 thread: Tid(std::process::id()),
                 since: Nanos(0),

@@ -58,7 +58,7 @@ impl Registered {
     }
 
     /// What the event is called in tracefs.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!("{}:{}", self.group, self.event)
     }
 

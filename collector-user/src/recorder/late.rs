@@ -46,6 +46,8 @@ type Page = Box<[u8; PAGE_SIZE]>;
 /// Pages of other processes' memory as they were in this round.
 #[derive(Debug, Default)]
 pub(super) struct LateMemory {
+    /// Whether the processes are gone, as those of a recording that was made earlier.
+    is_gone: bool,
     /// The memory asked for last.
     open: Option<(Owner, File)>,
     /// By pid and address; `None` for a page that could not be read.
@@ -54,11 +56,21 @@ pub(super) struct LateMemory {
 }
 
 impl LateMemory {
+    /// That of processes that are gone.
+    pub(super) fn gone() -> Self {
+        Self { is_gone: true, ..Self::default() }
+    }
+
     /// The round up to `watermark` is over: the next one reads anew.
     pub(super) fn end_round(&mut self, watermark: Nanos) {
         self.open = None;
         self.pages.clear();
         self.stretches.end_round(watermark);
+    }
+
+    /// The end of the memory that can be read where a sample has its stack end.
+    fn end_of_stack(&mut self, sample: &SampleHeader) -> u64 {
+        if self.is_gone { sample.stack_end } else { self.stretches.end(sample) }
     }
 
     fn word<const N: usize>(&mut self, owner: Owner, address: u64) -> Option<[u8; N]> {
@@ -92,6 +104,9 @@ impl LateMemory {
     }
 
     fn read(&mut self, owner: Owner, start: u64) -> Option<Page> {
+        if self.is_gone {
+            return None;
+        }
         if self.open.as_ref().is_none_or(|(open, _)| *open != owner) {
             let mut folders = procfs::folders(owner.pid, owner.thread);
             let memory = folders.find_map(|folder| File::open(format!("{folder}/mem")).ok())?;
@@ -180,7 +195,7 @@ impl<'a> LateStack<'a> {
             && header.flags().has(SampleFlags::MAPPING_END)
             && !self.left_mapping.replace(true)
         {
-            self.end.set(self.memory.borrow_mut().stretches.end(header));
+            self.end.set(self.memory.borrow_mut().end_of_stack(header));
         }
         address < self.end.get()
     }

@@ -3,6 +3,7 @@
 //! its own, so recorded bytes can be fed to it as well.
 
 mod birth;
+mod found;
 mod kernel_code;
 mod late;
 mod registers;
@@ -14,5 +15,6 @@ mod tally;
 mod thread_names;
 mod view;
 
+pub(crate) use found::Found;
 pub use state::Recorder;
 pub use tally::StackTally;

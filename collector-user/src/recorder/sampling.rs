@@ -3,8 +3,10 @@
 
 use collector_common::ids::{Avma, Nanos, Pid, Svma, Tid};
 use collector_common::record::{
-    AttributeListId, Frame, FrameFlags, ModuleId, ProcessId, Sample, SampleKindId, ThreadId,
+    AttributeListId, ExportMachine, Frame, FrameFlags, FrameId, ModuleId, ProcessId, Sample, SampleKindId,
+    ThreadId,
 };
+use collector_common::track::Space;
 use collector_common::wire::{COMM_LEN, SampleFlags};
 use unwinder::{CopiedStack, FrameKind, Registers, StopReason, Unwinder};
 
@@ -14,7 +16,7 @@ use super::registers::{compat_registers, instruction_pointer, is_in_exec, stack_
 use super::state::{KnownThread, Recorder};
 use super::thread_names::Name;
 use super::view::View;
-use crate::modules::Recorded;
+use crate::modules::{Modules, Recorded};
 use crate::source::SourceRecord;
 
 /// How a walk went.
@@ -26,19 +28,21 @@ struct Walk {
 }
 
 impl Recorder {
-    /// Takes in a record as a sample, with its stacks.
-    pub fn sample(&mut self, kind: SampleKindId, record: &SourceRecord<'_>) {
+    /// Takes in a record as a sample, with its stacks. Says whether it did: the thread's name may not be wanted.
+    pub fn sample(&mut self, kind: SampleKindId, record: &SourceRecord<'_>) -> bool {
         let header = record.header;
         let time = Nanos(header.time);
         let process = self.process_at(Pid(header.pid), time);
         let comm = self.comm(process, record);
         if self.only.is_some_and(|only| only != comm) {
-            return;
+            return false;
         }
         let thread = self.thread(process, Tid(header.tid), &comm);
         self.frames.clear();
         self.add_kernel_frames(record.kernel, time);
-        if header.flags().has(SampleFlags::USER_REGISTERS) {
+        if !record.user.is_empty() {
+            self.add_given_frames(process, record.user, time);
+        } else if header.flags().has(SampleFlags::USER_REGISTERS) {
             self.add_user_frames(process, record);
         }
         let stack = self.machine.intern_stack(&self.frames);
@@ -52,6 +56,7 @@ impl Recorder {
             attributes: AttributeListId::NONE,
         });
         self.ledger.deliver(1);
+        true
     }
 
     /// What the sampled thread is called.
@@ -102,7 +107,11 @@ impl Recorder {
         let time = Nanos(header.time);
         let mut walk = self.walk(process, record);
         let is_in_exec = walk.reason != StopReason::Root && is_in_exec(header, walk.reason);
-        if !is_in_exec && self.is_unmapped(process, walk, time) && self.rereads.begin(process, time) {
+        if !is_in_exec
+            && self.is_live
+            && self.is_unmapped(process, walk, time)
+            && self.rereads.begin(process, time)
+        {
             self.read_mappings(process, Tid(header.tid), time);
             walk = self.walk(process, record);
             if !self.is_unmapped(process, walk, time) {
@@ -114,21 +123,14 @@ impl Recorder {
             return;
         }
         self.tally.count(walk.reason, header.flags(), walk.read_late, &self.walked);
-        let space = self.tracker.space_at(process, time);
-        for frame in &self.walked {
-            let (module, bias) =
-                match space.and_then(|space| space.mapping_at(Avma(frame.lookup_address()), time)) {
-                    Some(mapping) => (mapping.module, mapping.bias),
-                    None => (self.modules.unmapped(&mut self.machine, process), 0),
-                };
+        let Self { tracker, modules, machine, frames, walked, .. } = self;
+        let space = tracker.space_at(process, time);
+        let mut user = UserFrames { process, space, time, modules, machine, frames };
+        for frame in walked.iter() {
             let returned =
                 if frame.kind == FrameKind::ReturnAddress { FrameFlags::RETURN_ADDRESS } else { 0 };
             let guessed = if frame.heuristic { FrameFlags::HEURISTIC } else { 0 };
-            self.frames.push(self.machine.intern_frame(Frame {
-                module,
-                address: Svma(frame.address.wrapping_sub(bias)),
-                flags: FrameFlags(returned | guessed),
-            }));
+            user.push(frame.address, frame.lookup_address(), FrameFlags(returned | guessed));
         }
         if walk.reason != StopReason::Root {
             self.frames.push(self.machine.intern_frame(Frame {
@@ -137,6 +139,19 @@ impl Recorder {
                 flags: FrameFlags(FrameFlags::CUT),
             }));
         }
+    }
+
+    /// The user's part as whoever recorded it has walked it: the interrupted address, then return addresses.
+    fn add_given_frames(&mut self, process: ProcessId, addresses: &[u64], time: Nanos) {
+        let Self { tracker, modules, machine, frames, .. } = self;
+        let space = tracker.space_at(process, time);
+        let mut user = UserFrames { process, space, time, modules, machine, frames };
+        for (index, &address) in addresses.iter().enumerate() {
+            let (lookup, flags) =
+                if index == 0 { (address, 0) } else { (address.wrapping_sub(1), FrameFlags::RETURN_ADDRESS) };
+            user.push(address, lookup, FrameFlags(flags));
+        }
+        self.tally.count_given(addresses.len());
     }
 
     /// Whether a walk led out of what is known to be mapped, or began there.
@@ -173,6 +188,28 @@ impl Recorder {
                 .is_some_and(|mapping| is_at_birth(header, mapping, &self.modules));
         let reason = if has_no_caller { StopReason::Root } else { reason };
         Walk { reason, read_late: stack.was_read_late() }
+    }
+}
+
+/// Where the frames of a user stack go.
+struct UserFrames<'a> {
+    process: ProcessId,
+    space: Option<&'a Space>,
+    time: Nanos,
+    modules: &'a mut Modules,
+    machine: &'a mut ExportMachine,
+    frames: &'a mut Vec<FrameId>,
+}
+
+impl UserFrames<'_> {
+    /// Adds a frame; at `lookup` is a part of its instruction.
+    fn push(&mut self, address: u64, lookup: u64, flags: FrameFlags) {
+        let (module, bias) = match self.space.and_then(|space| space.mapping_at(Avma(lookup), self.time)) {
+            Some(mapping) => (mapping.module, mapping.bias),
+            None => (self.modules.unmapped(self.machine, self.process), 0),
+        };
+        let address = Svma(address.wrapping_sub(bias));
+        self.frames.push(self.machine.intern_frame(Frame { module, address, flags }));
     }
 }
 

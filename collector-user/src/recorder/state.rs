@@ -15,12 +15,13 @@ use rustc_hash::FxHashMap;
 use unwinder::Unwinder;
 use unwinder::x86::X86;
 
+use super::found::Found;
 use super::kernel_code::AddedCodes;
 use super::late::LateMemory;
 use super::reread::Rereads;
 use super::tally::StackTally;
 use super::thread_names::{Name, ThreadNames, kept_name};
-use crate::modules::{MappedFile, Modules};
+use crate::modules::{MappedFile, Modules, RecordedFiles};
 use crate::procfs::{self, Identity};
 
 /// Generations of processes that are looked through.
@@ -39,6 +40,8 @@ const CODE_LIFETIME: Nanos = Nanos(10_000_000_000);
 
 /// Fills an [`ExportMachine`].
 pub struct Recorder {
+    /// Whether the processes can be asked, as they are while they run.
+    pub(super) is_live: bool,
     pub(super) machine: ExportMachine,
     pub(super) tracker: Tracker,
     pub(super) modules: Modules,
@@ -67,6 +70,8 @@ pub struct Recorder {
     /// Threads whose stacks went beyond the mapping where the kernel has them end, since this was last asked for.
     pub(super) left_mappings: Vec<Tid>,
     pub(super) frames: Vec<FrameId>,
+    /// What was found in `/proc`, if somebody wants to know.
+    found: Option<Vec<Found>>,
     /// When `/proc` had been scanned: the sideband tells of some things before that which the scan saw, too.
     scanned_at: Nanos,
     sideband_lost: u64,
@@ -84,6 +89,7 @@ impl Recorder {
     /// A recorder without a kind of sample.
     pub fn new() -> Self {
         Self {
+            is_live: true,
             machine: ExportMachine::default(),
             tracker: Tracker::default(),
             modules: Modules::default(),
@@ -102,9 +108,21 @@ impl Recorder {
             walked: Vec::new(),
             left_mappings: Vec::new(),
             frames: Vec::new(),
+            found: None,
             scanned_at: Nanos(0),
             sideband_lost: 0,
             has_gaps: false,
+        }
+    }
+
+    /// One for a recording that was made earlier, without a kind of sample. What its records do not tell nobody does.
+    pub fn of_recording(files: RecordedFiles) -> Self {
+        Self {
+            is_live: false,
+            modules: Modules::of_recording(files),
+            thread_names: Some(ThreadNames::recorded()),
+            late: RefCell::new(LateMemory::gone()),
+            ..Self::new()
         }
     }
 
@@ -118,6 +136,16 @@ impl Recorder {
     pub fn name_threads(&mut self, only: Option<&str>) {
         self.thread_names = Some(ThreadNames::default());
         self.only = only.map(|name| kept_name(name.as_bytes()));
+    }
+
+    /// Keeps what is found in `/proc` and not told by the sideband, for [`Self::take_found`].
+    pub(crate) fn keep_found(&mut self) {
+        self.found = Some(Vec::new());
+    }
+
+    /// What was found since the last call.
+    pub(crate) fn take_found(&mut self) -> Vec<Found> {
+        self.found.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Takes in all processes that run now. The sideband must be open already, so that nothing falls between.
@@ -154,9 +182,12 @@ impl Recorder {
 
     /// Takes in one process that runs already; one that ended meanwhile gets an empty entry.
     pub(super) fn discover(&mut self, pid: Pid) -> ProcessId {
-        let summary = procfs::summary(pid).ok();
+        let summary = self.is_live.then(|| procfs::summary(pid).ok()).flatten();
         let threads = summary.as_ref().map(|summary| procfs::threads(pid, summary)).unwrap_or_default();
         let reader = threads.first().copied();
+        if let Some(found) = &mut self.found {
+            found.extend(threads.iter().filter_map(|&thread| Found::thread(pid, thread)));
+        }
         let name = summary.as_ref().map_or("", |summary| &summary.name);
         let parent = summary.as_ref().and_then(|summary| self.tracker.process_at(summary.parent, Nanos(0)));
         let process = self.tracker.existing(pid, threads);
@@ -196,12 +227,21 @@ impl Recorder {
     pub(super) fn read_mappings(&mut self, process: ProcessId, thread: Tid, since: Nanos) {
         let (tracker, machine, modules) = (&mut self.tracker, &mut self.machine, &mut self.modules);
         let pid = machine.process(process).pid;
-        let _ = procfs::executable_mappings(thread, |entry| {
+        let _ = procfs::mappings(thread, |entry| {
+            // Who unwinds from what is handed on wants the files' other parts, too.
+            let is_wanted = entry.executable || entry.readable && entry.identity.inode != 0;
+            if let Some(found) = self.found.as_mut().filter(|_| is_wanted) {
+                found.push(Found::mapping(pid, thread, entry, since));
+            }
+            if !entry.executable {
+                return;
+            }
             let mapped = MappedFile {
                 start: entry.start,
                 end: entry.end,
                 file_offset: entry.file_offset,
-                identity: entry.identity,
+                identity: Some(entry.identity),
+                build_id: None,
                 path: &entry.path,
                 thread,
                 since,
@@ -213,7 +253,23 @@ impl Recorder {
     /// Takes in a record of the sideband, written at `time`.
     pub fn apply(&mut self, parsed: &Parsed<'_>, time: Nanos) {
         match &parsed.record {
-            Record::Mmap2(mmap) if mmap.is_executable() => self.apply_mapping(mmap, time),
+            Record::Mmap2(mmap) if mmap.is_executable() => {
+                self.apply_mapping(mmap.pid, &mapped_file(mmap, &mmap.path.bytes().to_cow(), time));
+            }
+            Record::Mmap(mmap) if !parsed.misc.contains(Misc::MMAP_DATA) => {
+                let path = mmap.path.bytes().to_cow();
+                let mapped = MappedFile {
+                    start: mmap.start,
+                    end: mmap.start.0.saturating_add(mmap.len).into(),
+                    file_offset: mmap.file_offset,
+                    identity: None,
+                    build_id: None,
+                    path: &path,
+                    thread: mmap.tid,
+                    since: time,
+                };
+                self.apply_mapping(mmap.pid, &mapped);
+            }
             Record::Comm(comm) => {
                 let exec = parsed.misc.contains(Misc::COMM_EXEC);
                 self.apply_name(comm.pid, comm.tid, exec, &comm.name.bytes().to_cow(), time);
@@ -238,21 +294,14 @@ impl Recorder {
         change(&mut self.kernel_codes, &mut self.machine, KernelCode { start, end, name }, time);
     }
 
-    fn apply_mapping(&mut self, mmap: &Mmap2<'_>, time: Nanos) {
-        let process = self.process_at(mmap.pid, time);
-        // Build ids are not asked for.
-        let perf::MappedFile::Inode { major, minor, inode, generation } = mmap.file else { return };
-        let mapped = MappedFile {
-            start: mmap.start,
-            end: mmap.start.0.saturating_add(mmap.len).into(),
-            file_offset: mmap.file_offset,
-            identity: Identity { major, minor, inode, generation },
-            path: &mmap.path.bytes().to_cow(),
-            thread: mmap.tid,
-            since: time,
-        };
+    fn apply_mapping(&mut self, pid: Pid, mapped: &MappedFile<'_>) {
+        // The kernel's own.
+        if pid.0 == u32::MAX {
+            return;
+        }
+        let process = self.process_at(pid, mapped.since);
         let (tracker, machine, modules) = (&mut self.tracker, &mut self.machine, &mut self.modules);
-        map(tracker, machine, modules, process, mmap.pid, &mapped);
+        map(tracker, machine, modules, process, pid, mapped);
     }
 
     fn apply_name(&mut self, pid: Pid, tid: Tid, exec: bool, name: &[u8], time: Nanos) {
@@ -283,7 +332,7 @@ impl Recorder {
         }
         let Some(process) = self.tracker.process_at(pid, time) else { return };
         // The start of another one may have been lost.
-        if self.sideband_lost > 0 && self.tracker.is_last_thread(process, tid) {
+        if self.is_live && self.sideband_lost > 0 && self.tracker.is_last_thread(process, tid) {
             for thread in threads_now(pid) {
                 self.tracker.thread_started(process, thread);
             }
@@ -385,6 +434,11 @@ impl Recorder {
         &self.modules
     }
 
+    /// The files that were executed, to be looked for otherwise.
+    pub(crate) fn modules_mut(&mut self) -> &mut Modules {
+        &mut self.modules
+    }
+
     /// Records of the sideband that the kernel had no room for: mappings may be missing.
     pub fn sideband_lost(&self) -> u64 {
         self.sideband_lost
@@ -397,6 +451,19 @@ impl Recorder {
         }
         (self.machine, self.modules, self.ledger, self.tally)
     }
+}
+
+/// What a record tells of a mapping.
+fn mapped_file<'a>(mmap: &Mmap2<'_>, path: &'a [u8], time: Nanos) -> MappedFile<'a> {
+    let (identity, build_id) = match mmap.file {
+        perf::MappedFile::Inode { major, minor, inode, generation } => {
+            (Some(Identity { major, minor, inode, generation }), None)
+        }
+        perf::MappedFile::BuildId(id) => (None, id),
+    };
+    let end = mmap.start.0.saturating_add(mmap.len).into();
+    let Mmap2 { start, file_offset, tid: thread, .. } = *mmap;
+    MappedFile { start, end, file_offset, identity, build_id, path, thread, since: time }
 }
 
 /// The threads that a process has now; none of one that has ended.

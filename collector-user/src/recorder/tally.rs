@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use collector_common::wire::SampleFlags;
 use unwinder::{Frame, StopReason};
 
+use crate::stats::GIVEN;
+
 /// User stacks by how they ended, and the frames in them.
 #[derive(Clone, Debug, Default)]
 pub struct StackTally {
@@ -34,6 +36,12 @@ impl StackTally {
         };
         *self.ends.entry(name).or_default() += 1;
         self.frames += frames.len() as u64;
+    }
+
+    /// Counts a stack that came as addresses.
+    pub(super) fn count_given(&mut self, frames: usize) {
+        *self.ends.entry(GIVEN).or_default() += 1;
+        self.frames += frames as u64;
     }
 
     /// Adds kernel frames.

@@ -13,6 +13,8 @@ pub(super) type Name = [u8; COMM_LEN];
 /// The name of each thread over time, as far back as samples may come from.
 #[derive(Debug, Default)]
 pub(super) struct ThreadNames {
+    /// What is in `/proc` now is of other threads.
+    recorded: bool,
     /// Each with the time since which it holds, oldest first.
     names: FxHashMap<Tid, Vec<(Nanos, Name)>>,
     /// Threads that were named since the last pruning, and those that ended.
@@ -39,13 +41,19 @@ impl ThreadNames {
         self.ended.push((thread, time));
     }
 
+    /// Those of a recording that was made earlier.
+    pub(super) fn recorded() -> Self {
+        Self { recorded: true, ..Self::default() }
+    }
+
     /// A thread's name at a time. One that was never heard of is looked up; where it has ended meanwhile, it is called as
     /// its process.
     pub(super) fn at(&mut self, pid: Pid, thread: Tid, time: Nanos, process_name: &str) -> Name {
         self.known(thread, time).unwrap_or_else(|| {
-            let name = match fs::read(format!("/proc/{pid}/task/{thread}/comm")) {
-                Ok(line) => kept_name(line.strip_suffix(b"\n").unwrap_or(&line)),
-                Err(_) => kept_name(process_name.as_bytes()),
+            let now = (!self.recorded).then(|| fs::read(format!("/proc/{pid}/task/{thread}/comm")));
+            let name = match now {
+                Some(Ok(line)) => kept_name(line.strip_suffix(b"\n").unwrap_or(&line)),
+                _ => kept_name(process_name.as_bytes()),
             };
             self.names.insert(thread, vec![(Nanos(0), name)]);
             name

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::num::NonZeroU64;
+use std::os::unix::fs::FileExt as _;
 
 use collector_common::ids::{Avma, Nanos};
 use collector_common::track::Space;
@@ -20,6 +21,17 @@ pub(super) struct View<'a> {
     pub(super) late: &'a RefCell<LateMemory>,
 }
 
+impl View<'_> {
+    /// Fills `buffer` with the file's code at an address, of a process that is gone.
+    fn code_in_file(&self, address: u64, buffer: &mut [u8]) -> Option<usize> {
+        let mapping = self.space?.mapping_at(Avma(address), self.time)?;
+        let len =
+            usize::try_from(mapping.end.0.checked_sub(address)?).unwrap_or(usize::MAX).min(buffer.len());
+        let at = mapping.file_offset.0.checked_add(address.checked_sub(mapping.start.0)?)?;
+        self.modules.file(mapping.module)?.read_at(buffer.get_mut(..len)?, at).ok()
+    }
+}
+
 impl<A: Recorded> AddressSpace<A> for View<'_> {
     fn generation(&self) -> Option<NonZeroU64> {
         self.space?.generation_at(self.time)
@@ -36,6 +48,9 @@ impl<A: Recorded> AddressSpace<A> for View<'_> {
     }
 
     fn code(&self, address: u64, buffer: &mut [u8]) -> usize {
-        self.late.borrow_mut().bytes(self.owner, address, buffer)
+        match self.late.borrow_mut().bytes(self.owner, address, buffer) {
+            0 => self.code_in_file(address, buffer).unwrap_or(0),
+            read => read,
+        }
     }
 }

@@ -5,10 +5,10 @@ use collector_common::ids::{Nanos, Pid, Tid};
 use collector_common::record::{SampleKindId, Unit};
 
 use crate::recorder::Recorder;
-use crate::source::{EventIndex, EventRequest, Hook, Settings, SourceRecord};
+use crate::source::{EventIndex, EventRequest, Hook, SourceRecord};
 
 /// Events that a session may have: as many kinds of sample as a recording may have, beside the clock's.
-pub(super) const MOST_EVENTS: usize = 255;
+pub(crate) const MOST_EVENTS: usize = 255;
 
 /// An event of the session.
 struct Hooked {
@@ -24,7 +24,7 @@ pub(super) fn requests(hooks: &[Hook]) -> Vec<EventRequest> {
 }
 
 /// All events of a session.
-pub(super) struct Dispatch {
+pub(crate) struct Dispatch {
     /// The sampling clock's, if there is one.
     clock: Option<SampleKindId>,
     hooked: Vec<Hooked>,
@@ -32,9 +32,9 @@ pub(super) struct Dispatch {
 }
 
 impl Dispatch {
-    /// Adds a kind of sample for the sampling clock, if there is one, and for each event whose stacks are wanted.
-    pub(super) fn new(settings: &Settings, hooks: Vec<Hook>, recorder: &mut Recorder) -> Self {
-        let clock = settings.clock.then(|| recorder.add_kind("cpu", Unit::Count, settings.period().0));
+    /// Adds a kind of sample for the sampling clock, if there is one with its period, and for each event whose stacks are wanted.
+    pub(crate) fn new(clock: Option<Nanos>, hooks: Vec<Hook>, recorder: &mut Recorder) -> Self {
+        let clock = clock.map(|period| recorder.add_kind("cpu", Unit::Count, period.0));
         let hooked = hooks.into_iter().map(|hook| {
             let has_stack = hook.event.flags().contains(EventFlags::CALLSTACK);
             let kind = has_stack.then(|| recorder.add_kind(hook.event.name(), Unit::Count, 1));
@@ -43,29 +43,26 @@ impl Dispatch {
         Self { clock, hooked: hooked.collect(), errors: EventErrors::new() }
     }
 
-    /// Takes one record.
-    pub(super) fn take(&mut self, recorder: &mut Recorder, record: &SourceRecord<'_>) {
+    /// Takes one record, and says whether it is in the recording.
+    pub(crate) fn take(&mut self, recorder: &mut Recorder, record: &SourceRecord<'_>) -> bool {
         let Some(position) = record.event.hook() else {
-            if let Some(clock) = self.clock {
-                recorder.sample(clock, record);
-            }
-            return;
+            return self.clock.is_some_and(|clock| recorder.sample(clock, record));
         };
-        let Some(hooked) = self.hooked.get_mut(position) else { return };
+        let Some(hooked) = self.hooked.get_mut(position) else { return false };
         let header = record.header;
         let context =
             Context { time: Nanos(header.time), pid: Pid(header.pid), tid: Tid(header.tid), cpu: header.cpu };
         let event = &mut hooked.hook.event;
         let passed = event.process_in(Some(&context), record.data, record.data, &mut self.errors);
-        match hooked.kind {
-            Some(kind) if passed => recorder.sample(kind, record),
-            None if passed => recorder.ledger_mut().deliver(1),
-            Some(_) | None => {}
+        if let Some(kind) = hooked.kind {
+            return passed && recorder.sample(kind, record);
         }
+        recorder.ledger_mut().deliver(passed.into());
+        passed
     }
 
     /// What went wrong in filters and closures.
-    pub(super) fn errors(&self) -> &EventErrors {
+    pub(crate) fn errors(&self) -> &EventErrors {
         &self.errors
     }
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use collector_common::ids::{Pid, Tid};
+use collector_common::perf::file::FileWriteError;
 use thiserror::Error;
 
 #[cfg(feature = "ebpf")]
@@ -25,6 +26,9 @@ pub enum SessionError {
     /// Plain perf events can't record this.
     #[error(transparent)]
     Perf(#[from] PerfError),
+    /// The records can't be written as they come.
+    #[error(transparent)]
+    Capture(#[from] FileWriteError),
     /// A process to record is not there.
     #[error("process {0} does not exist: `ps -e` lists those that do")]
     NoProcess(u32),

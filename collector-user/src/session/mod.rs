@@ -4,7 +4,7 @@
 //! than T, in place, against the tracked state of their time; then drop the history before T.
 
 mod command;
-mod dispatch;
+pub(crate) mod dispatch;
 mod error;
 mod open;
 mod recording;

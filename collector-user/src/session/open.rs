@@ -7,7 +7,7 @@ use crate::recorder::Recorder;
 use crate::source::ebpf::Sampler;
 use crate::source::perf::{PerfError, PerfEvents};
 use crate::source::scope::Scope;
-use crate::source::sideband::Sideband;
+use crate::source::sideband::{Mappings, Sideband};
 use crate::source::{EventRequest, Rights, Settings, Source};
 
 /// What records.
@@ -29,6 +29,23 @@ pub(super) struct Wanted<'a> {
     pub(super) settings: &'a Settings,
     pub(super) requests: &'a [EventRequest],
     pub(super) cpus: &'a [u32],
+    /// Everything that is told is written into a file, for whoever unwinds later.
+    pub(super) captures: bool,
+}
+
+impl Wanted<'_> {
+    fn recorder(&self) -> Recorder {
+        let mut recorder = Recorder::new();
+        if self.captures {
+            recorder.keep_found();
+        }
+        recorder
+    }
+
+    /// What the sideband is to tell: who unwinds later may want the files' other parts.
+    fn mappings(&self) -> Mappings {
+        if self.captures { Mappings::All } else { Mappings::Code }
+    }
 }
 
 /// Open sources. Nothing is sampled yet, but the sideband tells of all that has happened since before `/proc` was read.
@@ -72,9 +89,10 @@ pub(super) fn open(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
 #[cfg(feature = "ebpf")]
 fn open_ebpf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
     let Wanted { settings, requests, cpus, .. } = *wanted;
-    let mut recorder = Recorder::new();
+    let mut recorder = wanted.recorder();
     crate::source::ebpf::check()?;
-    let sideband = Sideband::open(cpus).map_err(SessionError::sideband)?;
+    let sideband = Sideband::open_for(Scope::Machine, Rights::ALL, wanted.mappings(), cpus)
+        .map_err(SessionError::sideband)?;
     // The kernel checks the programs while `/proc` is read.
     let (sampler, scanned) = std::thread::scope(|scope| {
         let sampler = scope.spawn(|| Sampler::load(settings, cpus));
@@ -93,7 +111,7 @@ fn open_ebpf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
 
 fn open_perf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
     let Wanted { settings, requests, cpus, .. } = *wanted;
-    let mut recorder = Recorder::new();
+    let mut recorder = wanted.recorder();
     let rights = Rights::of_this_process();
     let scope = match PerfEvents::scope(settings, rights)? {
         // Mappings of shared files are the machine's business.
@@ -101,7 +119,7 @@ fn open_perf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
         scope => scope,
     };
     // The sideband first: a process that it does not tell of was made before the other events were opened, and has none.
-    let sideband = Sideband::open_for(scope, rights, cpus).map_err(|error| {
+    let sideband = Sideband::open_for(scope, rights, wanted.mappings(), cpus).map_err(|error| {
         let named = settings.targets.pids.first().copied().or(settings.targets.command);
         match (error.raw_os_error(), named) {
             (Some(libc::EACCES | libc::EPERM), Some(pid)) => PerfError::OthersProcess(pid).into(),

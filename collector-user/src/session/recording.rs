@@ -2,8 +2,10 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 
 use collector_common::loss::Ledger;
+use collector_common::perf::file::FileWriteError;
 use collector_common::record::{ExportMachine, ModuleId};
 use export::symbolize::{ModuleFiles, Symbols, symbolize};
 
@@ -21,7 +23,11 @@ pub struct Recording {
     pub stats: Stats,
     /// Things a user should know, a line each.
     pub warnings: Vec<String>,
-    pub(super) modules: Modules,
+    /// Why [`SessionSettings::capture`](super::SessionSettings::capture) is not whole.
+    pub capture_failure: Option<FileWriteError>,
+    pub(crate) modules: Modules,
+    /// Names of the kernel's functions; `None` where those of the recorded kernel can't be had.
+    pub(crate) kernel_symbols: Option<PathBuf>,
 }
 
 impl Recording {
@@ -32,31 +38,30 @@ impl Recording {
 
     /// Names all frames.
     pub fn symbolize(&self) -> Symbols {
-        symbolize(&self.machine, &Files { modules: &self.modules })
+        symbolize(&self.machine, &Files(self))
     }
 }
 
 /// The recording's files, as the symbolizer wants them.
-struct Files<'a> {
-    modules: &'a Modules,
-}
+struct Files<'a>(&'a Recording);
 
 impl ModuleFiles for Files<'_> {
     type File = File;
 
     fn open(&self, module: ModuleId) -> Option<File> {
-        self.modules.file(module)?.try_clone().ok()
+        self.0.modules.file(module)?.try_clone().ok()
     }
 
     fn open_debug(&self, module: ModuleId) -> Option<File> {
-        self.modules.open_debug(module)
+        self.0.modules.open_debug(module)
     }
 
     fn kernel_symbols(&self) -> Option<Box<dyn BufRead>> {
-        Some(Box::new(BufReader::with_capacity(256 << 10, File::open("/proc/kallsyms").ok()?)))
+        let path = self.0.kernel_symbols.as_ref()?;
+        Some(Box::new(BufReader::with_capacity(256 << 10, File::open(path).ok()?)))
     }
 
     fn vdso(&self, module: ModuleId) -> Option<&[u8]> {
-        self.modules.vdso_image(module)
+        self.0.modules.vdso_image(module)
     }
 }

@@ -1,6 +1,7 @@
 //! The rounds.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::process::ExitStatus;
 use std::thread;
@@ -17,8 +18,9 @@ use super::error::SessionError;
 use super::open::{Backend, Opened, Wanted, open};
 use super::recording::Recording;
 use super::waker::{Wake, Waker};
+use crate::capture::Capture;
 use crate::clock;
-use crate::kernel::online_cpus;
+use crate::kernel::{KALLSYMS, online_cpus};
 use crate::procfs;
 use crate::recorder::Recorder;
 use crate::source::sideband::Sideband;
@@ -63,6 +65,8 @@ pub struct SessionSettings {
     pub sources: Vec<Box<dyn Source>>,
     /// What records.
     pub backend: Backend,
+    /// An empty file that gets everything that is recorded, as a `perf.data`: see [`crate::replay`].
+    pub capture: Option<File>,
     /// When the program was started, for the figure of the time to the first sample.
     pub started: Option<Instant>,
 }
@@ -97,6 +101,7 @@ pub struct Session {
     /// Closed before the events of `dispatch` go.
     sources: Vec<Box<dyn Source>>,
     dispatch: Dispatch,
+    capture: Option<Capture>,
     /// Why what records is not the best there could be.
     note: Option<String>,
     recorder: Recorder,
@@ -141,16 +146,21 @@ impl Session {
             settings: &settings.sampling,
             requests: &requests,
             cpus: &cpus,
+            captures: settings.capture.is_some(),
         };
         let Opened { mut recorder, sideband, mut sources, note } = open(&wanted)?;
         sources.append(&mut settings.sources);
         // Before the events move: where this fails, the sources are closed first, and then probes can be removed.
         let waker = Waker::new(FIRST_DRAIN, DRAIN_PERIOD).map_err(SessionError::system("epoll"))?;
-        let dispatch = Dispatch::new(&settings.sampling, events, &mut recorder);
+        let capture = settings.capture.take();
+        let capture = capture.map(|file| Capture::new(file, &settings.sampling, &events)).transpose()?;
+        let clock = settings.sampling.clock.then(|| settings.sampling.period());
+        let dispatch = Dispatch::new(clock, events, &mut recorder);
         let mut session = Self {
             sideband,
             sources,
             dispatch,
+            capture,
             note,
             recorder,
             waker,
@@ -290,18 +300,41 @@ impl Session {
     }
 
     fn drain_sideband(&mut self, until: Nanos) {
-        let recorder = &mut self.recorder;
-        self.sideband.drain(until, |parsed, time| recorder.apply(parsed, time));
+        let (recorder, capture) = (&mut self.recorder, &mut self.capture);
+        self.sideband.drain(until, |parsed, time| {
+            if let Some(capture) = capture {
+                capture.sideband(parsed);
+            }
+            recorder.apply(parsed, time);
+        });
+        self.capture_found();
+    }
+
+    /// Hands on what was found beside the sideband.
+    fn capture_found(&mut self) {
+        if let Some(capture) = &mut self.capture {
+            self.recorder.take_found().into_iter().for_each(|found| capture.found(found));
+        }
     }
 
     /// One round.
     fn round(&mut self) {
         let until = clock::now();
         self.drain_sideband(until);
-        let recorder = &mut self.recorder;
+        let (recorder, dispatch, capture) = (&mut self.recorder, &mut self.dispatch, &mut self.capture);
         for source in &mut self.sources {
-            source.drain(until, &mut |record| self.dispatch.take(recorder, record));
+            source.drain(until, &mut |record| {
+                let is_recorded = dispatch.take(recorder, record);
+                if let Some(capture) = capture.as_mut().filter(|_| is_recorded) {
+                    capture.sample(record);
+                }
+            });
         }
+        self.capture_found();
+        if let Some(capture) = &mut self.capture {
+            capture.finish_round();
+        }
+        let recorder = &mut self.recorder;
         for thread in recorder.take_left_mappings() {
             self.sources.iter_mut().for_each(|source| source.forget_stack(thread));
         }
@@ -373,11 +406,14 @@ impl Session {
         let warnings = self.warnings(&account);
         let mut stats = self.stats(&account, end);
         let (mut machine, modules, ledger, tally) = self.recorder.into_parts();
+        let capture = self.capture.map(|capture| capture.finish(&machine, &modules, ledger.total_lost()));
         stats.ledger = ledger;
         stats.stacks = tally.ends().collect::<BTreeMap<_, _>>();
         stats.frames = tally.frames();
         machine.system_mut().account = stats.account().into_iter().chain(stats.faults()).collect();
-        Ok(Recording { machine, ledger, stats, warnings, modules })
+        let kernel_symbols = Some(KALLSYMS.into());
+        let capture_failure = capture.transpose().err();
+        Ok(Recording { machine, ledger, stats, warnings, capture_failure, modules, kernel_symbols })
     }
 
     fn stats(&self, account: &Account, end: Nanos) -> Stats {

@@ -34,6 +34,9 @@ pub struct SourceRecord<'a> {
     pub kernel: &'a [u64],
     /// The user stack from the stack pointer upwards.
     pub stack: &'a [u8],
+    /// The user's part where it was walked already, leaf first: the interrupted address, then return addresses. Empty where
+    /// the registers and the copied stack say it.
+    pub user: &'a [u64],
     /// What it stands for: how often the event happened since its sample before. 1 where each time is a record.
     pub value: u64,
     /// The event's data, laid out as its format says; empty for the sampling clock.
@@ -51,6 +54,7 @@ impl<'a> SourceRecord<'a> {
         let (kernel, stack) = rest.split_at_checked(SampleHeader::KERNEL_STACK_SIZE)?;
         let kernel = bytemuck::try_cast_slice(kernel.get(..usize::from(header.kernel_bytes))?).ok()?;
         let stack = stack.get(..header.stack_bytes as usize)?;
-        Some(Self { event: EventIndex::CLOCK, header, is_named: true, kernel, stack, value: 1, data: &[] })
+        let (event, user, data) = (EventIndex::CLOCK, &[][..], &[][..]);
+        Some(Self { event, header, is_named: true, kernel, stack, user, value: 1, data })
     }
 }

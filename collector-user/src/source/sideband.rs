@@ -52,6 +52,15 @@ struct Queued {
     bytes: std::ops::Range<usize>,
 }
 
+/// Which mappings are told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mappings {
+    /// Those of code.
+    Code,
+    /// All.
+    All,
+}
+
 /// A CPU's events: of names, and of all else.
 struct Cpu {
     number: u32,
@@ -61,6 +70,7 @@ struct Cpu {
 /// Dummy events and their rings.
 pub struct Sideband {
     scope: Scope,
+    mappings: Mappings,
     /// What happens in the kernel may not be asked for.
     excludes_kernel: bool,
     cpus: Vec<Cpu>,
@@ -76,13 +86,19 @@ impl Sideband {
     /// # Errors
     /// When the kernel refuses.
     pub fn open(cpus: &[u32]) -> io::Result<Self> {
-        Self::open_for(Scope::Machine, Rights::ALL, cpus)
+        Self::open_for(Scope::Machine, Rights::ALL, Mappings::Code, cpus)
     }
 
     /// Opens and enables the events of some processes.
-    pub(crate) fn open_for(scope: Scope, rights: Rights, cpus: &[u32]) -> io::Result<Self> {
+    pub(crate) fn open_for(
+        scope: Scope,
+        rights: Rights,
+        mappings: Mappings,
+        cpus: &[u32],
+    ) -> io::Result<Self> {
         let mut sideband = Self {
             scope,
+            mappings,
             excludes_kernel: !rights.kernel,
             cpus: Vec::new(),
             bytes: Vec::new(),
@@ -129,11 +145,11 @@ impl Sideband {
 
     /// Opens the event of all but names, without kernel symbols where the kernel does not know or not tell them.
     fn open_newest(&self, cpu: u32) -> io::Result<SharedRing> {
-        let mut attr = lives_and_mappings();
+        let mut attr = lives_and_mappings(self.mappings);
         attr.set_ksymbol((!self.excludes_kernel).into());
         match self.open_ring(attr, cpu, RING_ORDER) {
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-                self.open_ring(lives_and_mappings(), cpu, RING_ORDER)
+                self.open_ring(lives_and_mappings(self.mappings), cpu, RING_ORDER)
             }
             result => result,
         }
@@ -199,8 +215,9 @@ fn names() -> perf_event_attr {
     attr
 }
 
-fn lives_and_mappings() -> perf_event_attr {
+fn lives_and_mappings(mappings: Mappings) -> perf_event_attr {
     let mut attr = dummy(WAKEUP_BYTES);
+    attr.set_mmap_data((mappings == Mappings::All).into());
     attr.set_mmap(1);
     attr.set_mmap2(1);
     attr.set_task(1);

@@ -16,6 +16,7 @@ mod ordered;
 mod reader;
 mod section;
 mod topology;
+mod tracing;
 mod unpack;
 mod writer;
 
@@ -29,4 +30,5 @@ pub use features::{
 pub use ordered::Ordered;
 pub use reader::{FileReader, FileRecord};
 pub use topology::{CacheLevel, CpuTopology, MemoryNode, MemoryTopology, NumaNode};
+pub use tracing::{TracepointFormat, tracepoint_formats, write_tracepoint_formats};
 pub use writer::FileWriter;

@@ -121,6 +121,11 @@ bit_set! {
 }
 
 impl Misc {
+    /// [`CpuMode::Kernel`], and nothing else.
+    pub const KERNEL: Self = Self(1);
+    /// [`CpuMode::User`], and nothing else.
+    pub const USER: Self = Self(2);
+
     /// In which mode the CPU was; of mappings, whose memory it is.
     pub const fn cpu_mode(self) -> CpuMode {
         match self.0 & 7 {

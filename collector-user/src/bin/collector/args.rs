@@ -18,6 +18,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Record until Ctrl-C, for a time, or while a command runs
     Run(Box<RunArgs>),
+    /// Write a recording in other formats
+    Convert(ConvertArgs),
     /// Print the hottest functions of a recorded profile
     Report(ReportArgs),
     /// List what can be recorded and written
@@ -70,6 +72,18 @@ pub(crate) struct RunArgs {
     /// Record this command and its children, and end with it
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConvertArgs {
+    /// A recording (.perf.data); `-` is a stream of `perf record -o -` on stdin
+    pub(crate) input: PathBuf,
+    /// Where to write; the ending says the format; `-` is stdout; may be given more than once
+    #[arg(short, long = "output", value_name = "FILE", required = true)]
+    pub(crate) outputs: Vec<PathBuf>,
+    /// The format of every output, whatever its ending: see `collector list formats`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) format: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -8,6 +8,8 @@ use clap::ValueEnum as _;
 use export::format::formats;
 
 use crate::args::{ListWhat, Scenario};
+#[cfg(target_os = "linux")]
+use crate::raw;
 use crate::report::print_text;
 
 pub(crate) fn list(what: ListWhat) -> anyhow::Result<ExitCode> {
@@ -34,6 +36,8 @@ pub(crate) fn list(what: ListWhat) -> anyhow::Result<ExitCode> {
                 let _ =
                     writeln!(text, "{:<12} {:<10} {}", format.name(), format.ending(), format.description());
             }
+            #[cfg(target_os = "linux")]
+            let _ = writeln!(text, "{:<12} {:<10} {}", raw::NAME, raw::ENDING, raw::DESCRIPTION);
         }
     }
     print_text(&text).context("stdout can't be written")?;

@@ -2,6 +2,8 @@
 
 mod args;
 #[cfg(target_os = "linux")]
+mod convert;
+#[cfg(target_os = "linux")]
 mod doctor;
 #[cfg(target_os = "linux")]
 mod events;
@@ -10,6 +12,8 @@ mod list;
 mod output;
 #[cfg(target_os = "linux")]
 mod progress;
+#[cfg(target_os = "linux")]
+mod raw;
 mod report;
 #[cfg(target_os = "linux")]
 mod run;
@@ -26,11 +30,13 @@ use clap::Parser as _;
 
 use args::{Cli, Command};
 #[cfg(target_os = "linux")]
+use convert::convert;
+#[cfg(target_os = "linux")]
 use doctor::doctor;
 #[cfg(target_os = "linux")]
 use run::run;
 #[cfg(not(target_os = "linux"))]
-use unable::{doctor, run};
+use unable::{convert, doctor, run};
 
 fn main() -> ExitCode {
     let started = Instant::now();
@@ -39,6 +45,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => run(*args, started),
         Command::Doctor => doctor(),
+        Command::Convert(args) => convert(&args),
         Command::Report(args) => report::report(&args),
         Command::List { what } => list::list(what),
     };

@@ -18,7 +18,7 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open}
 
 use crate::report::unless_closed;
 use crate::temporary::Temporary;
-use crate::{Usage, say};
+use crate::{Usage, raw, say, tell};
 
 /// An output with its format.
 pub(crate) struct Output {
@@ -29,7 +29,10 @@ pub(crate) struct Output {
 impl Output {
     /// `-` is stdout and needs `format`; elsewhere the ending says the format, unless `format` does.
     pub(crate) fn open(path: &Path, format: Option<&str>, taken: &mut Taken) -> anyhow::Result<Self> {
-        let known = || formats().iter().map(|format| format.ending()).collect::<Vec<_>>().join(", ");
+        let known = || {
+            let endings = formats().iter().map(|format| format.ending());
+            endings.chain([raw::ENDING]).collect::<Vec<_>>().join(", ")
+        };
         let stdout = path.as_os_str() == "-";
         let format = match format {
             Some(name) => by_name(name).ok_or_else(|| {
@@ -60,6 +63,14 @@ impl Output {
     pub(crate) fn write(self, profile: Profile<'_>) -> anyhow::Result<()> {
         self.target.fill(|out| self.format.write(profile, out))
     }
+}
+
+/// Of several results the last failure is given, the others are told.
+pub(crate) fn tell_all_but_last(results: Vec<anyhow::Result<()>>) -> anyhow::Result<()> {
+    let mut failures = results.into_iter().filter_map(Result::err);
+    let last = failures.next_back();
+    failures.for_each(|error| tell(&error));
+    last.map_or(Ok(()), Err)
 }
 
 /// The places that a command line writes to: none may be named twice.

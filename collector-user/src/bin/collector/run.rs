@@ -20,10 +20,11 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
 use crate::args::{Backend, RunArgs, Scenario};
 use crate::events;
-use crate::output::{Output, Taken, Target};
+use crate::output::{Output, Taken, Target, tell_all_but_last};
 use crate::progress::{ProgressLine, summarize};
+use crate::raw::{RawOutput, is_raw};
 use crate::report::print_table;
-use crate::{Usage, say, tell};
+use crate::{Usage, say};
 
 /// Functions printed when no output is named.
 const HOTTEST: usize = 10;
@@ -31,9 +32,15 @@ const HOTTEST: usize = 10;
 /// A checked command line.
 struct Plan {
     settings: SessionSettings,
-    outputs: Vec<Output>,
-    stats: Option<Target>,
+    outputs: Outputs,
     command: Option<Command>,
+}
+
+/// Where everything goes.
+struct Outputs {
+    profiles: Vec<Output>,
+    raw: Vec<RawOutput>,
+    stats: Option<Target>,
     print_hottest: bool,
 }
 
@@ -66,7 +73,7 @@ pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
         (Ended::Duration | Ended::Stopped, Some(pid)) => say(&format!("the command (pid {pid}) goes on")),
         (Ended::Duration | Ended::Stopped, None) => {}
     }
-    write(&recording, plan.outputs, plan.stats, plan.print_hottest)?;
+    write(&recording, plan.outputs)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -90,14 +97,19 @@ impl Plan {
         }
         let mut taken = Taken::default();
         let mut open = |path: &Path| Output::open(path, args.format.as_deref(), &mut taken);
-        let outputs = if print_hottest {
+        let (raw, others): (Vec<_>, Vec<_>) =
+            args.outputs.iter().partition(|path| is_raw(path, args.format.as_deref()));
+        let profiles = if print_hottest {
             let outputs = default_outputs()
                 .into_iter()
                 .map(|[name, other]| Ok(open(Path::new(&name))?.or_named(&other)));
             outputs.collect::<anyhow::Result<_>>()?
         } else {
-            args.outputs.iter().map(|path| open(path)).collect::<anyhow::Result<_>>()?
+            others.into_iter().map(|path| open(path)).collect::<anyhow::Result<_>>()?
         };
+        let raw: Vec<_> =
+            raw.into_iter().map(|path| RawOutput::open(path, &mut taken)).collect::<anyhow::Result<_>>()?;
+        let capture = raw.first().map(RawOutput::file).transpose()?;
         let stats = args.stats.map(|path| Target::open(&path, &mut taken)).transpose()?;
         if args.comm.as_deref() == Some("") {
             return Err(Usage("--comm is empty: name a program as `ps -o comm` does".to_owned()).into());
@@ -114,10 +126,11 @@ impl Plan {
             events,
             duration: args.duration,
             backend,
+            capture,
             started: Some(started),
             ..SessionSettings::default()
         };
-        Ok(Self { settings, outputs, stats, command, print_hottest })
+        Ok(Self { settings, outputs: Outputs { profiles, raw, stats, print_hottest }, command })
     }
 }
 
@@ -178,25 +191,40 @@ fn describe(status: ExitStatus) -> String {
     }
 }
 
+/// Puts the files into place that hold the records themselves; the first was written while it was recorded.
+fn write_raw(recording: &Recording, outputs: Vec<RawOutput>) -> Vec<anyhow::Result<()>> {
+    if outputs.is_empty() {
+        return Vec::new();
+    }
+    if let Some(failure) = &recording.capture_failure {
+        return vec![Err(anyhow::anyhow!("the records could not be kept: {failure}"))];
+    }
+    let first = outputs[0].file();
+    let filled = outputs.into_iter().enumerate().map(|(index, mut output)| {
+        if index > 0 {
+            output.copy_from(first.as_ref().map_err(|error| anyhow::anyhow!("{error}"))?)?;
+        }
+        output.finish()
+    });
+    filled.collect()
+}
+
 /// Writes everything that can be written, first what waits for nobody, so that it is there when the rest is abandoned; the
 /// last failure is given, the others are told.
-fn write(
-    recording: &Recording,
-    outputs: Vec<Output>,
-    stats: Option<Target>,
-    print_hottest: bool,
-) -> anyhow::Result<()> {
+fn write(recording: &Recording, outputs: Outputs) -> anyhow::Result<()> {
+    let Outputs { profiles, raw, stats, print_hottest } = outputs;
+    let mut results = write_raw(recording, raw);
     let symbols = recording.symbolize();
     let profile = Profile { machine: &recording.machine, symbols: &symbols };
     // The last of their kind, so that they hold what the writing cost.
     let write_stats =
         |stats: Target| stats.fill(|out| writeln!(out, "{:#}", recording.stats_now().to_json()));
-    let (waiting, files): (Vec<_>, Vec<_>) = outputs.into_iter().partition(Output::may_wait);
+    let (waiting, files): (Vec<_>, Vec<_>) = profiles.into_iter().partition(Output::may_wait);
     let (waiting_stats, stats) = match stats {
         Some(stats) if stats.may_wait() => (Some(stats), None),
         stats => (None, stats),
     };
-    let mut results: Vec<_> = files.into_iter().map(|output| output.write(profile)).collect();
+    results.extend(files.into_iter().map(|output| output.write(profile)));
     results.extend(stats.map(write_stats));
     results.extend(waiting.into_iter().map(|output| output.write(profile)));
     results.extend(waiting_stats.map(write_stats));
@@ -204,8 +232,5 @@ fn write(
         let hottest = Hottest::of(profile, SampleKindId(0));
         results.push(print_table(&hottest.table(HOTTEST)));
     }
-    let mut failures = results.into_iter().filter_map(Result::err);
-    let last = failures.next_back();
-    failures.for_each(|error| tell(&error));
-    last.map_or(Ok(()), Err)
+    tell_all_but_last(results)
 }

@@ -30,7 +30,7 @@ impl Temporary {
     }
 
     fn unnamed_in(folder: &Path) -> rustix::io::Result<Self> {
-        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         Ok(Self::Unnamed(open(folder, flags, Mode::from_raw_mode(MODE))?.into()))
     }
 

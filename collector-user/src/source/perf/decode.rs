@@ -8,7 +8,7 @@ use crate::source::{EventIndex, SourceRecord};
 
 /// Where a word of `struct pt_regs` (`arch/x86/include/asm/ptrace.h`) is among perf's registers
 /// (`arch/x86/include/uapi/asm/perf_regs.h`); `None` for those that are not asked for.
-const WORDS: [Option<u32>; 21] = {
+pub(crate) const WORDS: [Option<u32>; 21] = {
     let [ax, bx, cx, dx, si, di, bp, sp, ip] =
         [Some(0), Some(1), Some(2), Some(3), Some(4), Some(5), Some(6), Some(7), Some(8)];
     let [r8, r9, r10, r11, r12, r13, r14, r15] =
@@ -20,9 +20,10 @@ const WORDS: [Option<u32>; 21] = {
 const SYSTEM_CALL: usize = 15;
 
 /// Puts samples together. Kept for its memory.
-pub(super) struct Decoder {
+pub(crate) struct Decoder {
     header: SampleHeader,
     kernel: Vec<u64>,
+    user: Vec<u64>,
     /// Stacks and data that wrap around the ring's end.
     stack: Vec<u8>,
     data: Vec<u8>,
@@ -31,13 +32,13 @@ pub(super) struct Decoder {
 impl Default for Decoder {
     fn default() -> Self {
         let header = SampleHeader { version: VERSION, ..SampleHeader::zeroed() };
-        Self { header, kernel: Vec::new(), stack: Vec::new(), data: Vec::new() }
+        Self { header, kernel: Vec::new(), user: Vec::new(), stack: Vec::new(), data: Vec::new() }
     }
 }
 
 impl Decoder {
     /// `None` for a sample without the parts that all are asked for.
-    pub(super) fn decode<'a>(
+    pub(crate) fn decode<'a>(
         &'a mut self,
         event: EventIndex,
         misc: Misc,
@@ -46,10 +47,10 @@ impl Decoder {
         let mut flags = if misc.cpu_mode() == CpuMode::Kernel { SampleFlags::IN_KERNEL } else { 0 };
         let header = &mut self.header;
         (header.pid, header.tid) = (sample.pid?.0, sample.tid?.0);
-        (header.time, header.cpu) = (sample.time?.0, sample.cpu?);
+        // A recording of one process need not tell them.
+        (header.time, header.cpu) = (sample.time.map_or(0, |time| time.0), sample.cpu.unwrap_or(0));
         self.kernel.clear();
-        self.kernel.extend(sample.callchain.iter().flat_map(kernel_part).take(MAX_KERNEL_FRAMES));
-        header.kernel_bytes = (self.kernel.len() * 8) as u16;
+        self.kernel.extend(part(sample, ChainContext::KERNEL).take(MAX_KERNEL_FRAMES));
         let registers = sample.user_registers.filter(|registers| registers.abi != RegistersAbi::NONE);
         let mut stack: &[u8] = &[];
         (header.stack_bytes, header.stack_end) = (0, 0);
@@ -78,26 +79,41 @@ impl Decoder {
             }
         }
         header.flags = flags;
+        self.user.clear();
+        if stack.is_empty() {
+            self.user.extend(part(sample, ChainContext::USER));
+        }
+        if let (None, Some(ip)) = (sample.callchain, sample.ip) {
+            match misc.cpu_mode() {
+                CpuMode::Kernel => self.kernel.push(ip.0),
+                CpuMode::User if stack.is_empty() => self.user.push(ip.0),
+                _ => {}
+            }
+        }
+        header.kernel_bytes = (self.kernel.len() * 8) as u16;
         let data = sample.raw.map_or(&[][..], |raw| in_one_piece(raw, &mut self.data));
         // The kernel may sample before it has counted anything.
         let value = sample.period.unwrap_or(1).max(1);
-        let (header, kernel) = (&self.header, self.kernel.as_slice());
-        Some(SourceRecord { event, header, is_named: false, kernel, stack, value, data })
+        let (header, kernel, user) = (&self.header, self.kernel.as_slice(), self.user.as_slice());
+        Some(SourceRecord { event, header, is_named: false, kernel, stack, user, value, data })
     }
 }
 
 /// `PERF_REG_X86_SP`
-const STACK_POINTER: u32 = 7;
+pub(crate) const STACK_POINTER: u32 = 7;
 
-/// The addresses of a callchain that are the kernel's.
-fn kernel_part<'a>(chain: &collector_common::perf::Callchain<'a>) -> impl Iterator<Item = u64> + use<'a> {
-    let mut in_kernel = false;
-    chain.iter().filter_map(move |entry| match entry {
+/// `PERF_REG_X86_IP`
+pub(crate) const INSTRUCTION_POINTER: u32 = 8;
+
+/// The addresses of a sample's callchain that are of one side.
+fn part<'a>(sample: &Sample<'a>, wanted: ChainContext) -> impl Iterator<Item = u64> + use<'a> {
+    let mut is_wanted = false;
+    sample.callchain.unwrap_or_default().iter().filter_map(move |entry| match entry {
         ChainEntry::Context(context) => {
-            in_kernel = context == ChainContext::KERNEL;
+            is_wanted = context == wanted;
             None
         }
-        ChainEntry::Address(address) => in_kernel.then_some(address.0),
+        ChainEntry::Address(address) => is_wanted.then_some(address.0),
         ChainEntry::Cookie(_) => None,
     })
 }

@@ -7,7 +7,7 @@
 
 mod account;
 mod attributes;
-mod decode;
+pub(crate) mod decode;
 mod error;
 mod events;
 mod reading;

@@ -1,0 +1,113 @@
+//! `collector convert`: a recording in other formats.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use collector_common::perf::file::{FileReader, copy};
+use collector_user::replay::Replay;
+use export::format::Profile;
+
+use crate::args::ConvertArgs;
+use crate::output::{Output, Taken, tell_all_but_last};
+use crate::progress::summarize;
+use crate::raw::{RawOutput, is_raw};
+use crate::{Usage, say};
+
+pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
+    let mut taken = Taken::default();
+    let format = args.format.as_deref();
+    let (raw, others): (Vec<_>, Vec<_>) = args.outputs.iter().partition(|path| is_raw(path, format));
+    let raw =
+        raw.into_iter().map(|path| RawOutput::open(path, &mut taken)).collect::<anyhow::Result<Vec<_>>>()?;
+    let others = others
+        .into_iter()
+        .map(|path| Output::open(path, format, &mut taken))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let input = Input::of(&args.input);
+    if input.is_stream() && args.outputs.len() > 1 && !raw.is_empty() {
+        return Err(Usage(
+            "a stream can be read once: write it as .perf.data first, and convert that".to_owned(),
+        )
+        .into());
+    }
+    let mut results: Vec<_> = raw.into_iter().map(|output| input.copy(output)).collect();
+    if !others.is_empty() {
+        results.extend(input.unwind(others)?);
+    }
+    tell_all_but_last(results)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is converted.
+enum Input<'a> {
+    Stdin,
+    File(&'a Path),
+}
+
+impl<'a> Input<'a> {
+    fn of(path: &'a Path) -> Self {
+        if path.as_os_str() == "-" { Self::Stdin } else { Self::File(path) }
+    }
+
+    fn is_stream(&self) -> bool {
+        matches!(self, Self::Stdin)
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Self::Stdin => "stdin".to_owned(),
+            Self::File(path) => path.display().to_string(),
+        }
+    }
+
+    fn open(path: &Path) -> anyhow::Result<File> {
+        let name = path.display();
+        let file = File::open(path).map_err(|error| {
+            anyhow::anyhow!(
+                "{name} can't be read: {error}; name a recording that `collector run -o FILE.perf.data` or `perf record` has \
+                 written"
+            )
+        })?;
+        anyhow::ensure!(
+            !file.metadata().is_ok_and(|metadata| metadata.is_dir()),
+            "{name} is a folder: convert the file `data` in it, which `perf record --threads` has made"
+        );
+        Ok(file)
+    }
+
+    /// Writes the records as they are.
+    fn copy(&self, output: RawOutput) -> anyhow::Result<()> {
+        match self {
+            Self::Stdin => self.copy_from(FileReader::stream(BufReader::new(io::stdin()))?, output),
+            Self::File(path) => self.copy_from(FileReader::open(BufReader::new(Self::open(path)?))?, output),
+        }
+    }
+
+    fn copy_from<R: Read>(&self, reader: FileReader<R>, output: RawOutput) -> anyhow::Result<()> {
+        let out = io::BufWriter::with_capacity(256 << 10, output.file()?);
+        let mut copied = copy(reader, out).with_context(|| format!("{} can't be copied", self.name()))?;
+        copied.out.flush()?;
+        if let Some(error) = copied.cut_off {
+            say(&format!("warning: the end is missing: {error}"));
+        }
+        output.finish()
+    }
+
+    /// Unwinds the stacks, and writes what that gives.
+    fn unwind(&self, outputs: Vec<Output>) -> anyhow::Result<Vec<anyhow::Result<()>>> {
+        let failed = || format!("{} can't be converted", self.name());
+        let recording = match self {
+            Self::Stdin => Replay::stream(BufReader::new(io::stdin())).with_context(failed)?.run(),
+            Self::File(path) => Replay::open(Self::open(path)?).with_context(failed)?.run(),
+        };
+        say(&summarize(&recording));
+        let symbols = recording.symbolize();
+        let profile = Profile { machine: &recording.machine, symbols: &symbols };
+        // First what waits for nobody, so that it is there when the rest is abandoned.
+        let (waiting, files): (Vec<_>, Vec<_>) = outputs.into_iter().partition(Output::may_wait);
+        Ok(files.into_iter().chain(waiting).map(|output| output.write(profile)).collect())
+    }
+}

@@ -1,0 +1,72 @@
+//! Outputs that hold the records themselves: `perf.data`. They are written while it is recorded, and a header is put before them
+//! in the end; so what is no file gets a copy of one.
+
+use std::fs::File;
+use std::io::{self, Seek as _};
+use std::path::Path;
+
+use anyhow::Context as _;
+
+use crate::output::{Taken, Target};
+
+/// The format's name on the command line.
+pub(crate) const NAME: &str = "perf.data";
+/// The ending of its files.
+pub(crate) const ENDING: &str = ".perf.data";
+/// What it is, for people.
+pub(crate) const DESCRIPTION: &str =
+    "registers and stacks as they were recorded, for `collector convert` and perf";
+
+/// Whether an output is of this format.
+pub(crate) fn is_raw(path: &Path, format: Option<&str>) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    format.map_or(name.len() > ENDING.len() && name.ends_with(ENDING), |format| format == NAME)
+}
+
+/// An output of this format.
+pub(crate) struct RawOutput {
+    target: Target,
+    file: File,
+}
+
+impl RawOutput {
+    /// Makes sure that `path` can be written; `-` is stdout.
+    pub(crate) fn open(path: &Path, taken: &mut Taken) -> anyhow::Result<Self> {
+        let mut target = Target::open(path, taken)?;
+        let file = match &mut target {
+            Target::File { temporary, .. } => temporary.file().try_clone(),
+            Target::Stdout | Target::Special { .. } | Target::Open { .. } => tempfile::tempfile(),
+        };
+        let file = file.with_context(|| format!("{} can't be written", path.display()))?;
+        Ok(Self { target, file })
+    }
+
+    /// Where the records go.
+    ///
+    /// # Errors
+    /// When no more files can be open.
+    pub(crate) fn file(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+
+    /// Has the same records as another.
+    ///
+    /// # Errors
+    /// When they can't be read or written.
+    pub(crate) fn copy_from(&mut self, mut other: &File) -> io::Result<()> {
+        other.rewind()?;
+        io::copy(&mut other, &mut self.file).map(drop)
+    }
+
+    /// Puts it into place.
+    pub(crate) fn finish(mut self) -> anyhow::Result<()> {
+        let is_copied = self.target.may_wait();
+        self.target.fill(|out| {
+            if is_copied {
+                self.file.rewind()?;
+                io::copy(&mut self.file, out)?;
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,98 @@
+//! The files of a recording that was made earlier, or on another machine.
+//!
+//! A file is taken where it was mapped from, or from the folder where `perf record` and `perf buildid-cache` keep copies
+//! (`PERF_BUILDID_DIR`, else `~/.debug`), if it has the build id that the recording tells. For a file without one the only sign is its date:
+//! it is not taken if it was written to after the recording. Layout of the folder: `tools/perf/util/build-id.c`.
+
+use std::cell::Cell;
+use std::env;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use collector_common::ids::BuildId;
+use rustc_hash::FxHashMap;
+
+use super::layout::Layout;
+use super::open::open_regular;
+use super::store::MappedFile;
+
+/// Where the files of a recording are.
+#[derive(Debug)]
+pub struct RecordedFiles {
+    /// What the recording tells beside its mappings, by path.
+    build_ids: FxHashMap<Box<[u8]>, BuildId>,
+    /// When the recording ended.
+    ended: SystemTime,
+    copies: Option<PathBuf>,
+    /// Whether it was made on the kernel that runs now, as far as it does not tell the vDSO's build id.
+    of_this_kernel: bool,
+    /// Files that are there and are not those of the recording.
+    changed: Cell<usize>,
+}
+
+impl RecordedFiles {
+    /// Of a recording that ended then.
+    pub fn new(ended: SystemTime, of_this_kernel: bool) -> Self {
+        let copies = env::var_os("PERF_BUILDID_DIR").map(PathBuf::from);
+        let copies = copies.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".debug")));
+        Self { build_ids: FxHashMap::default(), ended, copies, of_this_kernel, changed: Cell::new(0) }
+    }
+
+    /// The recording tells a file's build id.
+    pub fn set_build_id(&mut self, path: &[u8], id: BuildId) {
+        self.build_ids.insert(path.into(), id);
+    }
+
+    /// The build id of what is mapped, as far as the recording tells it.
+    pub(super) fn build_id(&self, mapped: &MappedFile<'_>) -> Option<BuildId> {
+        mapped.build_id.or_else(|| self.build_ids.get(mapped.path).copied())
+    }
+
+    /// The file, if it is still what it was.
+    pub(super) fn open(&self, mapped: &MappedFile<'_>) -> Option<File> {
+        let expected = self.build_id(mapped);
+        let path = Path::new(OsStr::from_bytes(mapped.path));
+        let original = path.is_absolute().then(|| open_regular(path)).flatten();
+        let is_there = original.is_some();
+        let copy = || open_regular(&self.copy(&expected?, "elf")?);
+        let same = |file: &File| self.is_same(file, expected);
+        let found = original.filter(same).or_else(|| copy().filter(same));
+        if found.is_none() && is_there {
+            self.changed.set(self.changed.get() + 1);
+        }
+        found
+    }
+
+    /// A copy that `perf` keeps: `.build-id/ab/cdef/NAME`.
+    pub(crate) fn copy(&self, id: &BuildId, name: &str) -> Option<PathBuf> {
+        let id = id.to_string();
+        let (head, tail) = id.split_at_checked(2)?;
+        Some(self.copies.as_ref()?.join(".build-id").join(head).join(tail).join(name))
+    }
+
+    fn is_same(&self, file: &File, expected: Option<BuildId>) -> bool {
+        match expected {
+            Some(_) => Layout::read(file).and_then(|layout| layout.build_id) == expected,
+            None => file
+                .metadata()
+                .and_then(|metadata| metadata.modified())
+                .is_ok_and(|modified| modified <= self.ended),
+        }
+    }
+
+    /// Whether an image is the recording's vDSO.
+    pub(super) fn has_vdso(&self, image: &[u8]) -> bool {
+        match self.build_ids.get(&b"[vdso]"[..]) {
+            Some(id) => Layout::of_image(image).and_then(|layout| layout.build_id) == Some(*id),
+            None => self.of_this_kernel,
+        }
+    }
+
+    /// Files that are there and are not those of the recording.
+    pub(crate) fn changed(&self) -> usize {
+        self.changed.get()
+    }
+}

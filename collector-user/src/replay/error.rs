@@ -1,0 +1,26 @@
+//! Why a recording could not be replayed.
+
+use collector_common::perf::file::FileError;
+use thiserror::Error;
+
+/// Why a recording could not be replayed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReplayError {
+    /// It is no perf.data, or its beginning is damaged.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// Its registers and addresses are those of another kind of machine.
+    #[error(
+        "it was recorded on {0}, and only recordings of x86_64 can be unwound: convert it with `perf script`"
+    )]
+    Architecture(String),
+    /// More events than a recording has kinds of sample for.
+    #[error("it has {named} events, and {most} are the most that can be taken in at once")]
+    Events {
+        /// How many there are.
+        named: usize,
+        /// How many there may be.
+        most: usize,
+    },
+}

@@ -1,0 +1,91 @@
+//! From the events of a file to those of a session.
+
+use collector_common::event::{Event, EventFlags, EventFormat, EventId};
+use collector_common::ids::Nanos;
+use collector_common::perf::file::{FileEvent, TracepointFormat, tracepoint_formats};
+use collector_common::perf::{Attr, AttrFlags};
+use perf_event_open_sys::bindings::{
+    PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_DUMMY, PERF_COUNT_SW_TASK_CLOCK, PERF_TYPE_SOFTWARE,
+    PERF_TYPE_TRACEPOINT,
+};
+
+use crate::source::{EventIndex, Hook};
+use crate::tracefs::parse_format;
+
+/// What the samples of a file's event are here.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    pub(super) index: EventIndex,
+    /// What a sample stands for that does not tell it.
+    pub(super) value: u64,
+    /// Whether each counts as one, whatever it tells: the time between two ticks is the kind's period.
+    pub(super) is_tick: bool,
+}
+
+/// All events of a file.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    /// In the file's order; `None` for one that has no samples.
+    pub(super) taken: Vec<Option<Taken>>,
+    /// The sampling clock's period, if there is such an event.
+    pub(super) clock: Option<Nanos>,
+    pub(super) hooks: Vec<Hook>,
+}
+
+impl Events {
+    /// With the formats of tracepoints that the file carries.
+    pub(super) fn of(events: &[FileEvent], formats: Option<&[u8]>) -> Self {
+        let formats = formats.and_then(tracepoint_formats).unwrap_or_default();
+        let mut all = Self::default();
+        for event in events {
+            let taken = all.take(event, &formats);
+            all.taken.push(taken);
+        }
+        all
+    }
+
+    fn take(&mut self, event: &FileEvent, formats: &[TracepointFormat]) -> Option<Taken> {
+        let attr = &event.attr;
+        if is_software(attr, PERF_COUNT_SW_DUMMY) {
+            return None;
+        }
+        let is_clock =
+            is_software(attr, PERF_COUNT_SW_CPU_CLOCK) || is_software(attr, PERF_COUNT_SW_TASK_CLOCK);
+        if is_clock && self.clock.is_none() {
+            self.clock = Some(period_of_clock(attr));
+            return Some(Taken { index: EventIndex::CLOCK, value: 1, is_tick: true });
+        }
+        let index = EventIndex::of_hook(u16::try_from(self.hooks.len()).ok()?);
+        let format = (attr.kind == PERF_TYPE_TRACEPOINT).then(|| format_of(attr.config, formats)).flatten();
+        let (told, fields) = format.unzip();
+        let name = event.name.clone().or(told).unwrap_or_else(|| "event".to_owned());
+        let mut hooked = Event::new(EventId(attr.config), name);
+        hooked.flags_mut().set(EventFlags::CALLSTACK, true);
+        if let Some(fields) = fields {
+            *hooked.format_mut() = fields;
+        }
+        self.hooks.push(Hook::own(hooked));
+        let has_period = !attr.flags.contains(AttrFlags::FREQ);
+        let value = if has_period { attr.sample_period.max(1) } else { 1 };
+        Some(Taken { index, value, is_tick: false })
+    }
+}
+
+fn is_software(attr: &Attr, id: u32) -> bool {
+    attr.kind == PERF_TYPE_SOFTWARE && attr.config == u64::from(id)
+}
+
+/// Nanoseconds between two ticks.
+fn period_of_clock(attr: &Attr) -> Nanos {
+    let of_frequency = || 1_000_000_000 / attr.sample_period.max(1);
+    Nanos(if attr.flags.contains(AttrFlags::FREQ) { of_frequency() } else { attr.sample_period })
+}
+
+/// Name and fields of the tracepoint with a number; `None` where they are not told or can't be read: its data is bytes then.
+fn format_of(id: u64, formats: &[TracepointFormat]) -> Option<(String, EventFormat)> {
+    formats.iter().find_map(|format| {
+        let (_, fields) = parse_format(&format.text).ok().filter(|(found, _)| found.0 == id)?;
+        let name = format.text.lines().find_map(|line| line.strip_prefix("name: "))?;
+        Some((format!("{}:{name}", format.system), fields))
+    })
+}

@@ -1,0 +1,19 @@
+//! Recordings that were made earlier, by `perf record` or by [`crate::session`]: their records go the way of those that are
+//! just being made.
+//!
+//! ```text
+//! perf.data ─► collector_common::perf::file ─┬─ samples ─► closures, recorder ─► Recording
+//!               (in the order of times)      └─ mappings, names, forks ──┘ ▲
+//!                                         files, by path and build id ─────┘
+//! ```
+//!
+//! Stacks are unwound from the registers and the copied stack in each sample (`perf record --call-graph dwarf`). Of a sample
+//! without those, the frames are the ones that the kernel walked (`-g`), or the interrupted address alone.
+
+mod error;
+mod events;
+mod kernel;
+mod run;
+
+pub use error::ReplayError;
+pub use run::Replay;

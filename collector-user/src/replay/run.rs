@@ -1,0 +1,302 @@
+//! The way of a file's records.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use collector_common::ids::Nanos;
+use collector_common::loss::LossCause;
+use collector_common::perf::file::{
+    BuildIdOfFile, Feature, Features, FileError, FileReader, FileRecord, Ordered,
+};
+use collector_common::perf::{Misc, OwnedRecord, ParseConfig, Record, RecordKind, Sample};
+
+use super::ReplayError;
+use super::events::{Events, Taken};
+use super::kernel::KernelPlace;
+use crate::kernel::KALLSYMS;
+use crate::modules::RecordedFiles;
+use crate::recorder::Recorder;
+use crate::session::Recording;
+use crate::session::dispatch::{Dispatch, MOST_EVENTS};
+use crate::source::Hook;
+use crate::source::perf::decode::Decoder;
+use crate::stats::Stats;
+use crate::sys::usage::own_usage;
+
+/// So much of the recorded time passes before what only older samples could need is dropped.
+const PRUNE_PERIOD: u64 = 100_000_000;
+
+/// The architecture whose stacks are unwound, as `uname -m` calls it.
+const ARCHITECTURE: &str = "x86_64";
+
+/// A recording that is replayed.
+pub struct Replay<R> {
+    records: Ordered<R>,
+    /// What was read to learn the events of a stream.
+    ahead: Option<Ahead>,
+    events: Events,
+    /// When the file was written last.
+    written: SystemTime,
+}
+
+/// A record that was read before its turn.
+struct Ahead {
+    record: OwnedRecord,
+    event: Option<usize>,
+    config: ParseConfig,
+}
+
+impl Replay<BufReader<File>> {
+    /// Opens a file of `perf record` or `collector run -o FILE.perf.data`.
+    ///
+    /// # Errors
+    /// When it is none, or of another architecture.
+    pub fn open(file: File) -> Result<Self, ReplayError> {
+        let written = file.metadata().and_then(|metadata| metadata.modified());
+        let written = written.unwrap_or_else(|_| SystemTime::now());
+        let reader = FileReader::open(BufReader::with_capacity(1 << 20, file))?;
+        Self::new(reader, written)
+    }
+}
+
+impl<R: Read> Replay<R> {
+    /// Reads a stream of `perf record -o -`.
+    ///
+    /// # Errors
+    /// When it is none, or of another architecture.
+    pub fn stream(reader: R) -> Result<Self, ReplayError> {
+        Self::new(FileReader::stream(reader)?, SystemTime::now())
+    }
+
+    fn new(reader: FileReader<R>, written: SystemTime) -> Result<Self, ReplayError> {
+        let mut records = Ordered::new(reader);
+        let mut formats = records.file().features().section(Feature::TRACING_DATA).map(<[u8]>::to_vec);
+        let mut ahead = None;
+        while let Some(FileRecord { raw, event, payload, config }) = records.next_record()? {
+            if raw.kind == RecordKind::HEADER_TRACING_DATA {
+                formats = Some(payload.to_vec());
+            } else if raw.kind.is_of_kernel() {
+                ahead = Some(Ahead { record: raw.into(), event, config });
+                break;
+            }
+        }
+        let architecture = records.file().features().text(Feature::ARCH);
+        if let Some(other) = architecture.filter(|name| name != ARCHITECTURE) {
+            return Err(ReplayError::Architecture(other));
+        }
+        let named = records.file().events().len();
+        if named > MOST_EVENTS {
+            return Err(ReplayError::Events { named, most: MOST_EVENTS });
+        }
+        let events = Events::of(records.file().events(), formats.as_deref());
+        Ok(Self { records, ahead, events, written })
+    }
+
+    /// The events of the recording beside the sampling clock, in the file's order: they can be given closures and filters.
+    pub fn hooks_mut(&mut self) -> &mut [Hook] {
+        &mut self.events.hooks
+    }
+
+    /// Takes in all records. A file that is cut off gives what is before that, with a warning.
+    pub fn run(self) -> Recording {
+        let Self { mut records, ahead, events, written } = self;
+        let features = records.file().features();
+        let mut recorder = Recorder::of_recording(recorded_files(features, written));
+        let dispatch = Dispatch::new(events.clock, events.hooks, &mut recorder);
+        let mut taking = Taking {
+            taken: events.taken,
+            recorder,
+            dispatch,
+            decoder: Decoder::default(),
+            kernel: None,
+            first: None,
+            last: Nanos(0),
+            pruned: Nanos(0),
+            lost_records: 0,
+            lost_samples: 0,
+            malformed: 0,
+            deferred: 0,
+        };
+        if let Some(Ahead { record, event, config }) = ahead {
+            taking.record(&FileRecord { raw: record.as_raw(), event, payload: &[], config });
+        }
+        let cut_off = loop {
+            match records.next_record() {
+                Ok(Some(record)) => taking.record(&record),
+                Ok(None) => break None,
+                Err(error) => break Some(error),
+            }
+        };
+        taking.finish(records.file().features(), written, cut_off)
+    }
+}
+
+/// Where its files are looked for.
+fn recorded_files(features: &Features, written: SystemTime) -> RecordedFiles {
+    let release = features.text(Feature::OSRELEASE);
+    let own = rustix::system::uname().release().to_string_lossy().into_owned();
+    let mut files = RecordedFiles::new(written, release.is_none_or(|release| release == own));
+    for BuildIdOfFile { build_id, path, .. } in features.build_ids().unwrap_or_default() {
+        if let Some(id) = build_id {
+            files.set_build_id(path.as_bytes(), id);
+        }
+    }
+    files
+}
+
+/// A recording as far as it has been taken in.
+struct Taking {
+    taken: Vec<Option<Taken>>,
+    recorder: Recorder,
+    dispatch: Dispatch,
+    decoder: Decoder,
+    kernel: Option<KernelPlace>,
+    /// Times of the samples.
+    first: Option<Nanos>,
+    last: Nanos,
+    pruned: Nanos,
+    lost_records: u64,
+    lost_samples: u64,
+    malformed: u64,
+    /// Samples whose user part comes in a record of its own.
+    deferred: u64,
+}
+
+impl Taking {
+    fn record(&mut self, record: &FileRecord<'_>) {
+        if !record.raw.kind.is_of_kernel() {
+            return;
+        }
+        let Ok(parsed) = record.parse() else {
+            self.malformed += 1;
+            return;
+        };
+        let time = parsed.sample_id.time.filter(|time| time.0 != u64::MAX).unwrap_or(Nanos(0));
+        match &parsed.record {
+            Record::Sample(sample) => self.sample(record.event, parsed.misc, sample),
+            Record::Lost(lost) => self.lost_records += lost.count,
+            Record::LostSamples(lost) => self.lost_samples += lost.count,
+            Record::CallchainDeferred(_) => self.deferred += 1,
+            Record::Mmap(mmap) if mmap.pid.0 == u32::MAX => {
+                self.kernel_at(&mmap.path.bytes().to_cow(), mmap.start.0);
+            }
+            Record::Mmap2(mmap) if mmap.pid.0 == u32::MAX => {
+                self.kernel_at(&mmap.path.bytes().to_cow(), mmap.start.0);
+            }
+            _ => self.recorder.apply(&parsed, time),
+        }
+    }
+
+    fn kernel_at(&mut self, path: &[u8], start: u64) {
+        self.kernel = self.kernel.take().or_else(|| KernelPlace::of(path, start));
+    }
+
+    fn sample(&mut self, event: Option<usize>, misc: Misc, sample: &Sample<'_>) {
+        let Some(taken) = event.and_then(|event| self.taken.get(event).copied().flatten()) else { return };
+        let Some(mut record) = self.decoder.decode(taken.index, misc, sample) else {
+            self.malformed += 1;
+            return;
+        };
+        let time = Nanos(record.header.time);
+        if taken.is_tick {
+            record.value = 1;
+        } else if sample.period.is_none() {
+            record.value = taken.value;
+        }
+        self.dispatch.take(&mut self.recorder, &record);
+        self.first.get_or_insert(time);
+        self.last = self.last.max(time);
+        if time.0.saturating_sub(self.pruned.0) >= PRUNE_PERIOD {
+            self.pruned = time;
+            self.recorder.prune(time);
+        }
+    }
+
+    fn finish(mut self, features: &Features, written: SystemTime, cut_off: Option<FileError>) -> Recording {
+        let start = self.first.unwrap_or(self.last);
+        let kernel_symbols = self.kernel_symbols(features);
+        // Records that are lost are told by those that come after them, and samples in the end once more.
+        let lost = self.lost_records.max(self.lost_samples);
+        let ledger = self.recorder.ledger_mut();
+        ledger.lose(LossCause::RingFull, lost);
+        ledger.lose(LossCause::Malformed, self.malformed);
+        self.describe(features, written, start);
+        let warnings = self.warnings(cut_off, kernel_symbols.is_some());
+        let (mut machine, modules, ledger, tally) = self.recorder.into_parts();
+        let stats = Stats {
+            backend: "replay",
+            kernel: features.text(Feature::OSRELEASE).unwrap_or_default(),
+            duration_ns: self.last.0.saturating_sub(start.0),
+            usage: own_usage(),
+            ledger,
+            stacks: tally.ends().collect::<BTreeMap<_, _>>(),
+            frames: tally.frames(),
+            ..Stats::default()
+        };
+        machine.system_mut().account = stats.account();
+        Recording { machine, ledger, stats, warnings, capture_failure: None, modules, kernel_symbols }
+    }
+
+    /// Where the names of the recorded kernel's functions are: with the running one, or in the copy that `perf` keeps.
+    fn kernel_symbols(&mut self, features: &Features) -> Option<std::path::PathBuf> {
+        let place = self.kernel.as_ref()?;
+        let ids = features.build_ids().unwrap_or_default();
+        let id = ids.iter().find(|file| file.path == "[kernel.kallsyms]").and_then(|file| file.build_id);
+        let files = self.recorder.modules_mut().recorded_mut();
+        let copy = files.zip(id).and_then(|(files, id)| files.copy(&id, "kallsyms"));
+        place.find([KALLSYMS.into()].into_iter().chain(copy))
+    }
+
+    fn describe(&mut self, features: &Features, written: SystemTime, start: Nanos) {
+        let length = Duration::from_nanos(self.last.0.saturating_sub(start.0));
+        let unix =
+            |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+        let start_unix = match features.clock_data() {
+            Some(data) => data.wall_clock.wrapping_add(start.0).wrapping_sub(data.clock.0),
+            // A file is whole a moment after its last sample.
+            None => unix(written.checked_sub(length).unwrap_or(written)),
+        };
+        let text = |feature| features.text(feature).unwrap_or_default();
+        let system = self.recorder.machine_mut().system_mut();
+        system.host = text(Feature::HOSTNAME);
+        system.kernel = text(Feature::OSRELEASE);
+        system.architecture = text(Feature::ARCH);
+        system.cpus = features.cpus().map_or(0, |(_, online)| online);
+        system.command = features.command_line().unwrap_or_default().join(" ");
+        (system.start, system.end, system.start_unix) = (start, self.last, start_unix);
+    }
+
+    fn warnings(&self, cut_off: Option<FileError>, has_kernel_symbols: bool) -> Vec<String> {
+        let errors = self.dispatch.errors();
+        let mut warnings: Vec<String> =
+            (!errors.is_empty()).then(|| errors.to_string()).into_iter().collect();
+        warnings.extend(cut_off.map(|error| format!("the end is missing: {error}")));
+        let machine = self.recorder.machine();
+        let mut warn = |count: u64, text: &str| {
+            if count > 0 {
+                warnings.push(format!("{count} {text}"));
+            }
+        };
+        let kernel_frames = machine.frames().iter().filter(|frame| frame.is_kernel()).count() as u64;
+        warn(
+            if has_kernel_symbols { 0 } else { kernel_frames },
+            "addresses in the kernel have no names: it was recorded on another kernel, or before the machine was started \
+             anew; `perf record` keeps its symbols in ~/.debug where it may",
+        );
+        warn(self.deferred, "parts of stacks that came after their samples were left out");
+        let modules = self.recorder.modules();
+        warn(
+            modules.changed() as u64,
+            "recorded files are not there any more as they were: stacks and names in them are incomplete",
+        );
+        let absent = modules.unreadable(machine).saturating_sub(modules.changed());
+        warn(
+            absent as u64,
+            "recorded files could not be opened: stacks and names in them are incomplete; `perf buildid-cache --add` \
+             keeps copies",
+        );
+        warnings
+    }
+}
