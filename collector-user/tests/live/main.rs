@@ -10,6 +10,7 @@
 //!   live, and of spoilt files.
 //! - `memory`: programs whose memory changes without being told of.
 //! - `events`: tracepoints and counters, with their fields.
+//! - `convert`: recordings that are kept, and unwound later.
 //! - `examples`: the programs in `examples/`.
 //! - `probes`: functions and markers of programs as events, with their arguments.
 //! - `perf_events`: the recorder without programs in the kernel, and without rights.
@@ -21,6 +22,7 @@
 mod chains;
 mod command_line;
 mod compat;
+mod convert;
 mod cpus;
 mod damaged;
 mod doctor;

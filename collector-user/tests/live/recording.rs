@@ -20,7 +20,7 @@ pub(crate) struct Stack {
 }
 
 impl Stack {
-    fn parse(line: &str) -> Self {
+    pub(crate) fn parse(line: &str) -> Self {
         let (stack, count) = line.rsplit_once(' ').unwrap();
         let mut frames = stack.split(';').map(str::to_owned);
         let comm = frames.next().unwrap();

@@ -1,0 +1,262 @@
+//! Recordings kept as `perf.data` and unwound later, beside what `perf` makes of the same file.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use collector_common::sharing::Writable;
+use collector_user::replay::Replay;
+
+use crate::languages::recursion;
+use crate::prerequisites::live_with;
+use crate::programs::{compile, folder};
+use crate::recording::{Recorded, Stack, collector, files, record};
+
+/// `collector convert` to the folded file that a recording has in `folder`, ended.
+fn convert_from(input: &Path, stdin: Stdio, folder: &Path) -> Output {
+    let (folded, _) = files(folder);
+    let mut converter = collector();
+    converter.arg("convert").arg(input).arg("-o").arg(folded);
+    converter.stdin(stdin).output().unwrap()
+}
+
+/// A file, converted.
+fn convert(input: &Path, folder: &Path) -> Recorded {
+    let output = convert_from(input, Stdio::null(), folder);
+    converted(&output, folder)
+}
+
+fn converted(output: &Output, folder: &Path) -> Recorded {
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{}: {stderr}", output.status);
+    let stacks = fs::read_to_string(files(folder).0).unwrap().lines().map(Stack::parse).collect();
+    Recorded { stacks, stats: serde_json::Value::Null, stderr }
+}
+
+/// `perf record` of a program.
+fn perf_record(data: &Path, options: &[&str], program: &Path) {
+    let mut perf = Command::new("perf");
+    // Two that write the user's cache of build ids at once can spoil it.
+    perf.args(["record", "-q", "-N", "-o"]).arg(data).args(options).arg("--").arg(program);
+    assert!(perf.stdin(Stdio::null()).status().unwrap().success());
+}
+
+/// What `perf script` prints of the samples: the names of each stack, root first, and how often it is there.
+fn perf_script(data: &Path) -> BTreeMap<Vec<String>, u64> {
+    let mut perf = Command::new("perf");
+    perf.args(["script", "--no-inline", "-F", "comm,ip,sym", "-i"]).arg(data);
+    let output = perf.stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut stacks = BTreeMap::new();
+    for sample in text.split("\n\n").filter(|sample| !sample.trim().is_empty()) {
+        let frames = sample.lines().filter(|line| line.starts_with(['\t', ' ']));
+        let names = frames.filter_map(|line| line.split_whitespace().nth(1)).map(str::to_owned);
+        let mut names: Vec<String> = names.collect();
+        names.reverse();
+        *stacks.entry(names).or_default() += 1;
+    }
+    stacks
+}
+
+/// The samples whose stack has the functions `names` in this order, whatever is between them.
+fn with<'a>(stacks: impl Iterator<Item = (&'a [String], u64)>, names: &[&str]) -> u64 {
+    let has = |frames: &[String]| {
+        let mut left = frames.iter();
+        names.iter().all(|name| left.any(|frame| frame == name))
+    };
+    stacks.filter(|(frames, _)| has(frames)).map(|(_, count)| count).sum()
+}
+
+fn of_ours(recorded: &Recorded) -> impl Iterator<Item = (&[String], u64)> {
+    recorded.stacks.iter().map(|stack| (stack.frames.as_slice(), stack.count))
+}
+
+fn total(recorded: &Recorded) -> u64 {
+    recorded.stacks.iter().map(|stack| stack.count).sum()
+}
+
+const CHAIN: [&str; 5] = ["main", "recurse", "recurse", "leaf", "burn_rounds"];
+
+#[test]
+fn what_perf_recorded_is_unwound() {
+    let Some(_live) = live_with("what_perf_recorded_is_unwound", &["perf"]) else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "recursion", "recursion.c", &[]);
+    let data = folder.path().join("perf.data");
+    perf_record(&data, &["-F", "4999", "-e", "cpu-clock", "--call-graph", "dwarf,4096"], &program);
+    let ours = convert(&data, folder.path());
+    recursion("recursion").check(&ours);
+    let theirs = perf_script(&data);
+    assert_eq!(total(&ours), theirs.values().sum::<u64>());
+    let theirs = with(theirs.iter().map(|(frames, count)| (frames.as_slice(), *count)), &CHAIN);
+    let ours = with(of_ours(&ours), &CHAIN);
+    assert!(ours >= theirs && theirs > 0, "{ours}, perf {theirs}");
+}
+
+#[test]
+fn stacks_that_the_kernel_walked_stay_as_they_are() {
+    let Some(_live) = live_with("stacks_that_the_kernel_walked_stay_as_they_are", &["perf"]) else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "recursion", "recursion.c", &["-fno-omit-frame-pointer"]);
+    let data = folder.path().join("perf.data");
+    perf_record(&data, &["-F", "4999", "-e", "cpu-clock:u", "--call-graph", "fp"], &program);
+    let ours = convert(&data, folder.path());
+    assert!(ours.stderr.contains("as they were walked when they were recorded"), "{}", ours.stderr);
+    let theirs = perf_script(&data);
+    // Of the program itself: where the C library has several names for a place, each tool takes another.
+    let own = |frames: &[String]| -> Vec<String> {
+        frames.iter().filter(|name| CHAIN.contains(&name.as_str())).cloned().collect()
+    };
+    let mut of_perf: BTreeMap<Vec<String>, u64> = BTreeMap::new();
+    for (frames, count) in &theirs {
+        *of_perf.entry(own(frames)).or_default() += count;
+    }
+    let mut of_ours_by_stack: BTreeMap<Vec<String>, u64> = BTreeMap::new();
+    for (frames, count) in of_ours(&ours) {
+        *of_ours_by_stack.entry(own(frames)).or_default() += count;
+    }
+    assert_eq!(of_ours_by_stack, of_perf);
+    // `burn_rounds` has no frame of its own, so that its caller is left out: main, 51 times `recurse`, and it.
+    assert!(of_perf.keys().any(|frames| frames.len() == 53), "{of_perf:?}");
+}
+
+#[test]
+fn a_stream_is_converted() {
+    let Some(_live) = live_with("a_stream_is_converted", &["perf"]) else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "recursion", "recursion.c", &[]);
+    let mut perf = Command::new("perf");
+    perf.args([
+        "record",
+        "-q",
+        "-F",
+        "4999",
+        "-e",
+        "cpu-clock",
+        "--call-graph",
+        "dwarf,4096",
+        "-o",
+        "-",
+        "--",
+    ]);
+    let mut perf = perf.arg(&program).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let stream = perf.stdout.take().unwrap();
+    let output = convert_from(Path::new("-"), stream.into(), folder.path());
+    assert!(perf.wait().unwrap().success());
+    recursion("recursion").check(&converted(&output, folder.path()));
+}
+
+#[test]
+fn what_is_kept_is_what_was_unwound_at_once() {
+    let Some(_live) = live_with("what_is_kept_is_what_was_unwound_at_once", &["perf"]) else { return };
+    let folder = folder();
+    let family = compile(folder.path(), "family", "family.c", &["-pthread"]);
+    let recursing = compile(folder.path(), "recursion", "recursion.c", &[]);
+    let kept = folder.path().join("kept.perf.data");
+    let script = r#""$1" </dev/null >/dev/null; "$2""#;
+    for backend in ["ebpf", "perf"] {
+        let options = ["--backend", backend, "-o"].map(OsStr::new);
+        let command = ["--", "sh", "-euc", script, "sh"].map(OsStr::new);
+        let programs = [family.as_os_str(), recursing.as_os_str()];
+        let args = options.into_iter().chain([kept.as_os_str()]).chain(command).chain(programs);
+        let at_once = record(folder.path(), args);
+        let later = convert(&kept, folder.path());
+        let by_stack = |recorded: &Recorded| -> BTreeMap<(String, Vec<String>), u64> {
+            let stacks = recorded.stacks.iter();
+            stacks.map(|stack| ((stack.comm.clone(), stack.frames.clone()), stack.count)).collect()
+        };
+        let (now, then) = (by_stack(&at_once), by_stack(&later));
+        // What was read from memory after the sample is not in it, nor is what executes a program marked as such.
+        let differ: u64 =
+            now.iter().filter(|(stack, _)| !then.contains_key(stack)).map(|(_, count)| count).sum();
+        assert_eq!(total(&at_once), total(&later), "{backend}");
+        assert!(
+            differ * 100 <= total(&at_once),
+            "{backend}: {differ} of {}\n{}",
+            total(&at_once),
+            later.stderr
+        );
+        let lost = |text: &str| text.contains("none lost");
+        assert_eq!(lost(&at_once.stderr), lost(&later.stderr), "{}{}", at_once.stderr, later.stderr);
+        let theirs = perf_script(&kept);
+        assert_eq!(theirs.values().sum::<u64>(), total(&later), "perf reads as many");
+        let of_perf = with(theirs.iter().map(|(frames, count)| (frames.as_slice(), *count)), &CHAIN);
+        let of_ours = with(of_ours(&later), &CHAIN);
+        assert!(
+            of_perf > 0 && of_perf * 100 >= of_ours * 98,
+            "{backend}: perf unwinds it too: {of_perf}, {of_ours}"
+        );
+    }
+}
+
+#[test]
+fn files_that_are_not_what_they_were_give_no_names() {
+    let Some(_live) = live_with("files_that_are_not_what_they_were_give_no_names", &["perf"]) else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "recursion", "recursion.c", &["-Wl,--build-id"]);
+    let kept = folder.path().join("kept.perf.data");
+    let args = ["-o".as_ref(), kept.as_os_str(), "--".as_ref(), program.as_os_str()];
+    record(folder.path(), args);
+    compile(folder.path(), "recursion", "sorted.c", &["-Wl,--build-id"]);
+    let later = convert(&kept, folder.path());
+    assert!(later.stderr.contains("not there any more as they were"), "{}", later.stderr);
+    let named: Vec<_> = later.stacks.iter().flat_map(Stack::user_frames).collect();
+    assert!(!named.contains(&"burn_rounds") && !named.contains(&"weigh"), "{named:?}");
+    assert!(named.iter().any(|name| name.starts_with("recursion+0x")), "{named:?}");
+}
+
+#[test]
+fn closures_get_the_fields_of_recorded_tracepoints() {
+    let Some(_live) = live_with("closures_get_the_fields_of_recorded_tracepoints", &["perf"]) else { return };
+    let folder = folder();
+    let event = "sched:sched_process_exec";
+    let by_perf = folder.path().join("perf.data");
+    let mut perf = Command::new("perf");
+    perf.args(["record", "-q", "-N", "-e", event, "-o"]).arg(&by_perf).args([
+        "--",
+        "sh",
+        "-c",
+        "ls /dev/null; env true",
+    ]);
+    assert!(perf.stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap().success());
+    let by_us = folder.path().join("kept.perf.data");
+    let ours = ["-e", event, "-o"].map(OsStr::new);
+    let command = ["--", "sh", "-c", "ls /dev/null; env true"].map(OsStr::new);
+    record(folder.path(), ours.into_iter().chain([by_us.as_os_str()]).chain(command));
+    for data in [by_perf, by_us] {
+        let mut replay = Replay::open(File::open(&data).unwrap()).unwrap();
+        let names = Writable::new(Vec::new());
+        let hook = &mut replay.hooks_mut()[0];
+        assert_eq!(hook.event.name(), event);
+        let field = hook.event.format().field_ref("filename").unwrap();
+        let seen = names.clone();
+        hook.event.add_closure(move |event| {
+            let name = event.try_get_str(field)?.to_owned();
+            Ok(seen.write(|seen| seen.push(name))?)
+        });
+        let recording = replay.run();
+        assert_eq!(recording.warnings.iter().find(|line| line.contains("failed")), None);
+        let last = |name: &String| name.rsplit('/').next().unwrap().to_owned();
+        let mut names: Vec<String> = names.read(|names| names.iter().map(last).collect()).unwrap();
+        names.dedup();
+        assert_eq!(names, ["sh", "ls", "env", "true"]);
+    }
+}
+
+#[test]
+fn what_can_not_be_converted_is_told_in_a_line() {
+    let folder = folder();
+    let told = |input: &Path| {
+        let output = convert_from(input, Stdio::null(), folder.path());
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), stderr.lines().count()), (Some(1), 1), "{stderr}");
+        stderr
+    };
+    assert!(told(Path::new("/etc/passwd")).contains("not a perf.data"));
+    assert!(told(&folder.path().join("absent")).contains("name a recording that"));
+    assert!(told(folder.path()).contains("is a folder"));
+    assert!(!files(folder.path()).0.exists(), "nothing is left behind");
+}
