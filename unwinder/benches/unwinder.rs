@@ -10,7 +10,8 @@
 //! 3. `together`: one unwinder for all programs, stack by stack in turns, as a recording of a machine has it: what its caches
 //!    are sized by, for what they don't have begins with looking for a mapping;
 //! 4. `guesses`: how often a guessed caller is the one that the witness saw, where files are taken for ones without unwind information;
-//! 5. `files`: how fast tables are made of large files, and how large they are.
+//! 5. `files`: how fast tables are made of large files, how large they are, and what making them takes; the largest are made of
+//!    copies of one that the machine has.
 
 #![allow(clippy::unwrap_used, reason = "a failed step of a bench should stop it")]
 
@@ -18,6 +19,7 @@ mod clock;
 #[path = "../tests/corpus/mod.rs"]
 mod corpus;
 mod framehop_peer;
+mod large;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -25,12 +27,14 @@ use std::env;
 use std::hint::black_box;
 use std::num::NonZeroU64;
 
+use object::{Object, ObjectSegment};
 use unwinder::aarch64::Aarch64;
 use unwinder::x86::X86;
 use unwinder::{AddressSpace, Mapping, StopReason, UnwindTable, Unwinder};
 
 use corpus::{Captured, Module, Platform, Run, Space, saved};
 use framehop_peer::Peer;
+use large::Large;
 
 /// One of the stacks is 10,000 deep.
 const DEPTH_LIMIT: usize = 20_000;
@@ -46,6 +50,12 @@ const FILES: [&str; 8] = [
     "/usr/lib/llvm-22/lib/libLLVM.so.22.1",
     "/usr/lib/chromium/chromium",
 ];
+
+/// Files larger than any of a machine are made of the largest of these, with so many bytes of code: as near to each other as may
+/// be, and so far apart that addresses take nearly 32 bits.
+const LIBRARIES: &str = "/usr/lib/x86_64-linux-gnu";
+const LARGEST: u64 = 220_000_000;
+const SPAN: u64 = 0xf000_0000;
 
 /// A program of the corpus: name, source and compiler's flags.
 type Program = (&'static str, &'static str, &'static [&'static str]);
@@ -430,12 +440,14 @@ fn print_guesses<A: Platform>(name: &str, runs: &[Run<A>]) {
 fn files() {
     println!("\nTables");
     println!(
-        "{:24} {:>8} {:>8} {:>9} {:>10} {:>9} {:>10} {:>9} {:>8} {:>6}",
+        "{:24} {:>8} {:>8} {:>9} {:>10} {:>8} {:>11} {:>9} {:>10} {:>9} {:>8} {:>6}",
         "",
         "text MB",
         "rules MB",
         "ready ms",
         "framehop ms",
+        "peak MB",
+        "framehop MB",
         "all ms",
         "rules MB/s",
         "table MB",
@@ -447,32 +459,62 @@ fn files() {
             println!("{path} is not on this machine");
             continue;
         };
-        let Ok(table) = <UnwindTable>::from_elf(bytes.as_slice()) else { continue };
-        table.compile_all();
-        let report = table.size_report();
-        let ready = clock::compare(
-            || clock::timed(|| <UnwindTable>::from_elf(bytes.as_slice())).0,
-            || clock::timed(|| framehop_module(&bytes)).0,
-        );
-        let all = clock::alone(|| {
-            let table = <UnwindTable>::from_elf(bytes.as_slice()).unwrap();
-            clock::timed(|| table.compile_all()).0
-        });
-        let megabytes = |bytes: usize| bytes as f64 / 1e6;
-        println!(
-            "{:24} {:8.1} {:8.1} {:9.2} {:11.2} {:9.1} {:10.0} {:9.2} {:6.1} % {:6.1}",
-            path.rsplit('/').next().unwrap_or(path),
-            megabytes(report.text_bytes),
-            megabytes(report.section_bytes),
-            ready.ours * 1e3,
-            ready.peer * 1e3,
-            all * 1e3,
-            megabytes(report.section_bytes) / (ready.ours + all),
-            megabytes(report.table_bytes()),
-            report.bytes_per_text_megabyte() / 1e4,
-            report.bytes_per_function(),
-        );
+        file(path.rsplit('/').next().unwrap_or(path), &bytes);
     }
+    for (name, span) in [("largest in one", None), ("the same, far apart", Some(SPAN))] {
+        let Some(large) = Large::of_largest(LIBRARIES, LARGEST, span) else {
+            println!("{name}: {LIBRARIES} has not that much code");
+            continue;
+        };
+        file(name, &large.bytes);
+        let table = <UnwindTable>::from_elf(large.bytes.as_slice()).unwrap();
+        let (right, all) = large.right(&table);
+        println!("{:24} {right} of {all} callers are those that gimli finds by the library", "");
+    }
+}
+
+fn file(name: &str, bytes: &[u8]) {
+    let peak = peak_of(|| <UnwindTable>::from_elf(bytes));
+    let peer_peak = peak_of(|| framehop_module(bytes));
+    let Ok(table) = <UnwindTable>::from_elf(bytes) else { return };
+    table.compile_all();
+    let report = table.size_report();
+    let ready = clock::compare(
+        || clock::timed(|| <UnwindTable>::from_elf(bytes)).0,
+        || clock::timed(|| framehop_module(bytes)).0,
+    );
+    let all = clock::alone(|| {
+        let table = <UnwindTable>::from_elf(bytes).unwrap();
+        clock::timed(|| table.compile_all()).0
+    });
+    let megabytes = |bytes: usize| bytes as f64 / 1e6;
+    let text = text_bytes(bytes);
+    println!(
+        "{name:24} {:8.1} {:8.1} {:9.2} {:11.2} {:8.1} {:11.1} {:9.1} {:10.0} {:9.2} {:6.1} % {:6.1}",
+        megabytes(text),
+        megabytes(report.section_bytes),
+        ready.ours * 1e3,
+        ready.peer * 1e3,
+        peak as f64 / 1e6,
+        peer_peak as f64 / 1e6,
+        all * 1e3,
+        megabytes(report.section_bytes) / (ready.ours + all),
+        megabytes(report.table_bytes()),
+        100.0 * report.table_bytes() as f64 / text as f64,
+        report.bytes_per_function(),
+    );
+}
+
+/// Bytes that `make` has allocated at most at one time.
+fn peak_of<T>(make: impl FnOnce() -> T) -> u64 {
+    allocation_counter::measure(|| drop(black_box(make()))).bytes_max
+}
+
+/// The size of a file's executable segments.
+fn text_bytes(elf: &[u8]) -> usize {
+    let file = object::File::parse(elf).unwrap();
+    let executable = file.segments().filter(|segment| segment.permissions().executable());
+    executable.map(|segment| segment.size() as usize).sum()
 }
 
 /// What framehop does before its first stack; it copies the text, too.

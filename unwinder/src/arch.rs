@@ -140,6 +140,11 @@ pub(crate) trait Core: Copy + Debug + Eq {
     fn sp(self) -> u64;
     fn frame_pointer(self) -> u64;
 
+    /// Whether the stack pointer is what it was, and not the least that it can have been.
+    fn has_exact_sp(self) -> bool {
+        true
+    }
+
     /// The caller by a rule.
     fn caller<M: StackMemory>(self, rule: Self::Quick, stack: &M) -> Result<Self, StopReason>;
 

@@ -8,12 +8,12 @@
 //! goes as one before wait for nothing but the loads of the entries themselves.
 //!
 //! Code without a table has keys of its own: the address space's number and the address in the process. What its frames
-//! lead to is a guess, which is believed because there is a call before the return address; that has been seen where the
-//! entry of the return address is the one that was behind the guess's the last time.
+//! lead to is a guess, which is believed because there is a call before the return address: an entry says whether that has
+//! been seen of its address.
 //!
 //! ```text
 //!  entries   | key, rule | key, rule | key, rule | ...      by the hash of the key
-//!  next      |     2     |     0     |     1     | ...      the entry that came behind this one
+//!  next      |  2, call  |     0     |  1, call  | ...      the entry that came behind this one
 //! ```
 
 use crate::Architecture;
@@ -93,13 +93,15 @@ impl CacheKey {
     }
 }
 
-/// The place of an entry.
+/// The place of an entry, in the bits that count one; what the others are makes no difference.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot(u16);
 
 impl Slot {
     /// The one that stays empty.
     pub(crate) const EMPTY: Slot = Slot(0);
+    /// Where an entry keeps this for the one behind it: there is a call before its own address.
+    const CALLED: u16 = 1 << (u16::BITS - 1);
 
     #[inline]
     fn index(self) -> usize {
@@ -131,9 +133,10 @@ fn of_each<T: Copy>(value: T) -> Box<[T; ENTRIES]> {
 impl<A: Architecture> RuleCache<A> {
     /// Four to a cache line.
     const ENTRY_SIZE: () = assert!(size_of::<Entry<A>>() == 16);
+    const ROOM_FOR_CALLED: () = assert!(ENTRIES <= Slot::CALLED as usize);
 
     pub(crate) fn new() -> Self {
-        let () = Self::ENTRY_SIZE;
+        let ((), ()) = (Self::ENTRY_SIZE, Self::ROOM_FOR_CALLED);
         // An empty entry never hits.
         let empty = Entry { key: CacheKey::NONE, rule: Rule::Missing };
         RuleCache { entries: of_each(empty), next: of_each(Slot::EMPTY) }
@@ -145,6 +148,9 @@ impl<A: Architecture> RuleCache<A> {
             if entry.key.is_of_code() || matches!(entry.rule, Rule::Interrupted | Rule::Guessed(_)) {
                 *entry = Entry { key: CacheKey::NONE, rule: Rule::Missing };
             }
+        }
+        for next in self.next.iter_mut() {
+            next.0 &= !Slot::CALLED;
         }
     }
 
@@ -173,11 +179,23 @@ impl<A: Architecture> RuleCache<A> {
         slot
     }
 
-    /// The rule in `slot` is behind that in `last`, and will be foretold there. If that in `last` is a guess, it was found
-    /// to be right.
+    /// The rule in `slot` is behind that in `last`, and will be foretold there.
     #[inline]
     pub(crate) fn foretell(&mut self, last: Slot, slot: Slot) {
-        self.next[last.index()] = slot;
+        let next = &mut self.next[last.index()];
+        next.0 = next.0 & Slot::CALLED | slot.0 & !Slot::CALLED;
+    }
+
+    /// There is a call before the address of the entry in `slot`.
+    #[inline]
+    pub(crate) fn set_called(&mut self, slot: Slot) {
+        self.next[slot.index()].0 |= Slot::CALLED;
+    }
+
+    /// Whether that has been said of the entry in `slot`.
+    #[inline]
+    pub(crate) fn is_called(&self, slot: Slot) -> bool {
+        self.next[slot.index()].0 & Slot::CALLED != 0
     }
 }
 
@@ -221,6 +239,29 @@ mod tests {
             cache.foretell(slot, slot);
             assert_eq!(cache.foretold(key, slot).map(|(rule, _)| rule), Some(Rule::Root));
         }
+    }
+
+    #[test]
+    fn a_call_is_of_one_address() {
+        let mut cache = RuleCache::<X86_64>::new();
+        let key = |relative| CacheKey::of_text(1, relative);
+        let first = cache.remember(key(0), Rule::Root);
+        // Another address whose entry would be in the same place.
+        let other = (1..100_000).map(key).find(|other| other.slot().index() == first.index()).unwrap();
+        let behind = cache.remember(key(1), Rule::Root);
+        assert!(!cache.is_called(first));
+        cache.set_called(first);
+        cache.foretell(first, behind);
+        assert!(cache.is_called(first) && !cache.is_called(behind));
+        assert_eq!(cache.foretold(key(1), first).map(|(rule, _)| rule), Some(Rule::Root));
+        // What is read of an entry whose address is called leads to the same one.
+        let (_, foretold) = cache.foretold(key(1), first).unwrap();
+        assert!(!cache.is_called(foretold));
+        cache.remember(other, Rule::Root);
+        assert!(cache.known(key(0)).is_none() && !cache.is_called(first));
+        cache.set_called(first);
+        cache.forget_code();
+        assert!(cache.known(other).is_some() && !cache.is_called(first));
     }
 
     #[test]

@@ -202,7 +202,9 @@ impl Epilogue {
         stack: &M,
     ) -> Option<(u64, C)> {
         let base = match self.base {
-            Base::StackPointer => core.sp(),
+            Base::StackPointer if core.has_exact_sp() => core.sp(),
+            // Where a function keeps its frame record the frame pointer has that one's address.
+            Base::StackPointer => core.frame_pointer().wrapping_sub(self.record(word)?),
             Base::FramePointer => core.frame_pointer(),
         };
         let returned_to = match self.return_address {
@@ -213,6 +215,12 @@ impl Epilogue {
         let caller = self.as_prologue().caller(core, returned_to, entry, word, stack)?;
         let grew = caller.sp() > core.sp() || self.return_address.is_none() && caller.sp() == core.sp();
         grew.then_some((returned_to, caller))
+    }
+
+    /// Where the frame record is, if the return address and the caller's frame pointer are loaded from one.
+    fn record(&self, word: Word) -> Option<u64> {
+        let record = self.frame_pointer?;
+        (self.return_address? == record.wrapping_add(word.bytes())).then_some(record)
     }
 
     /// The same, seen from the function's first instruction.
@@ -259,8 +267,19 @@ impl ShortEpilogue {
     #[inline(always)]
     pub(crate) fn caller<C: Core, M: StackMemory>(self, core: C, word: Word, stack: &M) -> Option<C> {
         let bits = u64::from(self.0);
-        let from = if bits & 1 == 0 { core.sp() } else { core.frame_pointer() };
-        let entry = word.wrap(from.wrapping_add((bits >> 1 & 0x7fff) * word.bytes()));
+        let raised = bits >> 1 & 0x7fff;
+        let (from, by) = if bits & 1 == 1 {
+            (core.frame_pointer(), raised)
+        } else if core.has_exact_sp() {
+            (core.sp(), raised)
+        } else {
+            let [return_address, record] = [bits >> 16 & 0xff, bits >> 24];
+            if record == Self::UNCHANGED || record != return_address + 1 {
+                return None;
+            }
+            (core.frame_pointer(), record)
+        };
+        let entry = word.wrap(from.wrapping_add(by * word.bytes()));
         let saved = |below| word.read(stack, word.wrap(entry.wrapping_sub(below * word.bytes()))).ok();
         let returned_to = saved(bits >> 16 & 0xff)?;
         let frame_pointer = match bits >> 24 {

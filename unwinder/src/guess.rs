@@ -184,7 +184,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
     /// The caller that a function leads to which seems to begin at `beginning`, if there is a call before its return address.
     fn by_beginning(&mut self, beginning: u64) -> Option<(Evidence, A::Core)> {
         let prologue = self.code.prologue(beginning, self.frame.address.wrapping_sub(beginning));
-        if prologue.realigned {
+        if prologue.realigned || !self.core.has_exact_sp() {
             return None;
         }
         let entry = A::WORD.wrap(self.core.sp().wrapping_add(prologue.lowered));

@@ -173,6 +173,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
             let first = self.rule_of(frame);
             if let Some(slot) = guessed_by.take() {
                 self.cache.foretell(slot, self.place.slot);
+                self.cache.set_called(self.place.slot);
             }
             let mut rule = first;
             let rule = loop {
@@ -258,7 +259,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         Ok(rule)
     }
 
-    /// Goes on from the frame of `core`, whose rule is `first`, as long as rules are guesses that were right the last time.
+    /// Goes on from the frame of `core`, whose rule is `first`, as long as rules are guesses that lead to an address behind a call.
     #[inline(never)]
     fn guessed_steps(
         &mut self,
@@ -270,7 +271,7 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         let (mut at, mut place, mut rule) = (*core, self.place, first);
         let mut left = self.depth_limit - *visited;
         while let Rule::Guessed(epilogue) = rule
-            && let Some((caller, next, behind)) = self.foretold_caller(epilogue, at, place)
+            && let Some((caller, next, behind)) = self.known_caller(epilogue, at, place)
         {
             left = left.checked_sub(1).ok_or(StopReason::DepthLimit)?;
             self.by_frame_pointer = is_by_frame_pointer::<A>(caller, at);
@@ -281,19 +282,22 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         Ok(rule)
     }
 
-    /// The caller that code goes on to from a return address, with its rule, if that is the one that was behind it the last
-    /// time.
+    /// The caller that code goes on to from a return address, with its rule, if the call before its address has been seen.
     #[inline]
-    fn foretold_caller(
+    fn known_caller(
         &mut self,
         epilogue: ShortEpilogue,
         at: A::Core,
-        Place { mut region, slot }: Place,
+        Place { mut region, slot: last }: Place,
     ) -> Option<(A::Core, RuleOf<A>, Place)> {
         let caller = self.caller_by_epilogue(epilogue, at)?;
         let key = self.key_at(&mut region, returned_to(caller, true).lookup_address())?;
-        let (rule, slot) = self.cache.foretold(key, slot)?;
-        Some((caller, rule, Place { region, slot }))
+        let (rule, slot) = self.cache.foretold(key, last).or_else(|| {
+            let known = self.cache.known(key)?;
+            self.cache.foretell(last, known.1);
+            Some(known)
+        })?;
+        self.cache.is_called(slot).then_some((caller, rule, Place { region, slot }))
     }
 
     /// The caller that code goes on to from a return address, if there is a call before it.

@@ -67,6 +67,11 @@ impl Size {
                 return size.map_or(Effect::Unknown, |size| Effect::Moves(if up { size } else { -size }));
             }
             (Effect::MovesBy { .. }, _) => return Effect::Unknown,
+            // The registers that hold sizes are not kept by what is called.
+            (Effect::Call, size) => {
+                *size = None;
+                return effect;
+            }
             (_, size) => {
                 // Where instructions name a register that they give a value; others name one there, too, or none.
                 let may_set = |register| [word & 31, word >> 10 & 31].contains(&u32::from(register));

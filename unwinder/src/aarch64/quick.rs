@@ -40,8 +40,14 @@ impl arch::Core for Core {
         self.sp
     }
 
+    #[inline]
     fn frame_pointer(self) -> u64 {
         self.fp
+    }
+
+    #[inline]
+    fn has_exact_sp(self) -> bool {
+        self.exact_sp
     }
 
     #[inline]

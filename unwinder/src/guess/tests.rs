@@ -107,6 +107,39 @@ fn the_same_on_aarch64() {
 }
 
 #[test]
+fn a_frame_record_is_not_where_the_stack_pointer_was() {
+    // The first function goes on to no return, and its locals lie above its record.
+    let Some(code) = assembled(
+        "aarch64-linux-gnu-",
+        "blr x0; .org 16; blr x0
+         .org 0x20; stp x29, x30, [sp, #-64]!; mov x29, sp; b .
+         .org 0x40; sub sp, sp, #48; stp x29, x30, [sp, #16]; add x29, sp, #16; blr x1
+         ldp x29, x30, [sp, #16]; add sp, sp, #48; ret
+         .org 0x80; sub sp, sp, #32; str x30, [sp, #8]; mov x29, sp; blr x1
+         ldr x30, [sp, #8]; add sp, sp, #32; ret",
+    ) else {
+        return;
+    };
+    let [stale, outer, looping, with_record, without] = [4, 0x14, 0x28, 0x50, 0x90].map(|at| CODE + at);
+    let stack = |returns_to: u64| {
+        let record = [STACK + 64 + 16, returns_to];
+        // Where the stack pointer would be if the record were all that there is of the frame, stale addresses begin.
+        let locals = [stale; 6];
+        [&record[..], &locals, &[7, 7, STACK + 112, outer, 7, 7, 0, 0]].concat()
+    };
+    let on_record = |pc| {
+        let mut general = [0xdead; 31];
+        general[29] = STACK;
+        aarch64::Registers::new(pc, STACK, general, aarch64::ReturnAddressMask::of_address_bits(48))
+    };
+    let code = Bare(code);
+    assert_eq!(callers(&code, |_| on_record(looping), &stack(with_record))[..2], [with_record, outer]);
+    // What returns by the stack pointer alone can't be followed from there.
+    let callers = callers(&code, |_| on_record(looping), &stack(without));
+    assert_eq!(callers[..2], [without, outer]);
+}
+
+#[test]
 fn a_way_to_what_is_no_return_address_is_not_the_last() {
     let Some(code) = assembled(
         "",

@@ -1,7 +1,7 @@
 //! Runs the call frame instructions of one FDE and hands out its rows: every CFA instruction of DWARF 5, section 6.4.2,
 //! and the GNU extensions of it.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use super::bytes::Bytes;
 use super::entries::{Cie, Fde, fde_at, pointer};
@@ -80,8 +80,9 @@ fn cie<'c, A: Architecture>(
         *common = common.checked_sub(instructions.remaining()).ok_or(Malformed)?;
         remembered.clear();
         let emit = |_: Range<u64>, _, _: &Row<A>| {};
+        let (row, location, covered) = (Row::EMPTY, 0, None);
         let mut program =
-            Program { section, cie: &cie, row: Row::EMPTY, remembered, location: 0, covered: None, emit };
+            Program { section, cie: &cie, row, remembered, location, covered, needed_from: 0, emit };
         program.run(instructions)?;
         cie.initial = program.row;
         *kept = Some((offset, cie));
@@ -101,7 +102,7 @@ pub(crate) fn run<A: Architecture>(
     *budget = budget.checked_sub(body.remaining()).ok_or(Malformed)?;
     let cie = cie(cies, remembered, common, section, cie_offset)?;
     let fde = Fde::parse(section, cie, body)?;
-    Ok(run_fde(section, cie, &fde, remembered, u64::MAX, emit))
+    Ok(run_fde(section, cie, &fde, remembered, 0..=u64::MAX, emit))
 }
 
 /// [`run`] for the row that holds at `distance` alone, as far as that is.
@@ -119,7 +120,7 @@ pub(crate) fn run_to<A: Architecture>(
     let fde = Fde::parse(section, cie, body)?;
     let distance = u64::from(distance);
     let mut use_row = Some(use_row);
-    Ok(run_fde(section, cie, &fde, remembered, distance, |holds, traits, row| {
+    Ok(run_fde(section, cie, &fde, remembered, distance..=distance, |holds, traits, row| {
         if holds.contains(&distance)
             && let Some(use_row) = use_row.take()
         {
@@ -128,21 +129,24 @@ pub(crate) fn run_to<A: Architecture>(
     }))
 }
 
-/// Runs the program of an FDE up to the row that holds at the distance `to`.
+/// Runs the program of an FDE up to the row that holds at the last of `distances`; those before the first are not
+/// needed.
 fn run_fde<A: Architecture>(
     section: &FrameSections,
     cie: &Cie<A>,
     fde: &Fde<'_>,
     remembered: &mut Vec<Row<A>>,
-    to: u64,
+    distances: RangeInclusive<u64>,
     emit: impl FnMut(Range<u64>, Traits, &Row<A>),
 ) -> Covered {
     remembered.clear();
     let covered = Covered { start: fde.start, end: fde.end };
-    let end = covered.end.min(covered.start.saturating_add(to).saturating_add(1));
+    let [first, last] = [distances.start(), distances.end()].map(|to| covered.start.saturating_add(*to));
+    let end = covered.end.min(last.saturating_add(1));
     let (row, location) = (cie.initial, covered.start);
     let needed = Some(Covered { end, ..covered });
-    let mut program = Program { section, cie, row, remembered, location, covered: needed, emit };
+    let mut program =
+        Program { section, cie, row, remembered, location, covered: needed, needed_from: first, emit };
     if program.run(fde.instructions).is_err() {
         program.row = Row::EMPTY;
     }
@@ -158,6 +162,8 @@ struct Program<'s, A: Architecture, E> {
     location: u64,
     /// `None` while the CIE's own instructions run, which are of no place.
     covered: Option<Covered>,
+    /// Rows that only hold before this address are not needed.
+    needed_from: u64,
     emit: E,
 }
 
@@ -188,7 +194,9 @@ impl<A: Architecture, E: FnMut(Range<u64>, Traits, &Row<A>)> Program<'_, A, E> {
             return None;
         }
         if location > self.location {
-            self.emit_row(location);
+            if location > self.needed_from {
+                self.emit_row(location);
+            }
             self.location = location;
         }
         Some(())

@@ -93,6 +93,11 @@ impl<A: Architecture> Row<A> {
         slot.copied().unwrap_or(Saved::NONE)
     }
 
+    /// All registers by their numbers, with [`Saved::NONE`] for those that don't change.
+    pub(crate) fn all(&self) -> &[Saved] {
+        self.saved.as_ref()
+    }
+
     /// The registers that change, in the order of their numbers.
     pub(crate) fn changes(&self) -> impl Iterator<Item = Saved> {
         self.saved.as_ref().iter().copied().filter(|&saved| saved != Saved::NONE)

@@ -95,14 +95,22 @@ struct Head<A: Architecture> {
 pub(crate) struct RuleView<'a> {
     pub(crate) cfa: CfaRule,
     pub(crate) traits: Traits,
+    /// The registers that change;
     pub(crate) saved: &'a [Saved],
+    /// or all, by their numbers, with [`Saved::NONE`] for those that don't.
+    pub(crate) has_all: bool,
     /// The unwind section, which holds the expressions' bytes.
     pub(crate) section: &'a [u8],
 }
 
 impl RuleView<'_> {
+    #[inline]
     pub(crate) fn register(&self, register: RegisterNumber) -> RegisterRule {
-        let saved = self.saved.iter().find(|saved| saved.register() == register);
+        let saved = if self.has_all {
+            self.saved.get(usize::from(register))
+        } else {
+            self.saved.iter().find(|saved| saved.register() == register)
+        };
         saved.map_or(RegisterRule::Unspecified, |saved| saved.rule())
     }
 }
@@ -140,7 +148,7 @@ impl<A: Architecture> RuleStore<A> {
         let head = self.heads.get(id.0 as usize)?;
         let start = head.saved_start as usize;
         let saved = self.saved.get(start..start + usize::from(head.saved_count))?;
-        Some(RuleView { cfa: head.cfa, traits: head.traits, saved, section })
+        Some(RuleView { cfa: head.cfa, traits: head.traits, saved, has_all: false, section })
     }
 
     /// The id of the rule that `row` is, which is added if it is new.
@@ -165,7 +173,8 @@ impl<A: Architecture> RuleStore<A> {
         let saved_start = self.saved.len();
         self.saved.extend(row.changes());
         let saved = &self.saved[saved_start..];
-        let quick = Rule::of::<A>(id, &RuleView { cfa: row.cfa, traits, saved, section });
+        let view = RuleView { cfa: row.cfa, traits, saved, has_all: false, section };
+        let quick = Rule::of::<A>(id, &view);
         let (saved_count, saved_start) = (saved.len() as u8, saved_start as u32);
         self.heads.push(Head { cfa: row.cfa, traits, saved_count, saved_start, quick });
         if let Some(slot) = free {

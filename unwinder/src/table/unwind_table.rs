@@ -378,13 +378,8 @@ impl<A: Architecture> UnwindTable<A> {
 
 /// What a walk does for a row; a rule that is named has no name yet.
 fn quick_rule<A: Architecture>(row: &Row<A>, traits: Traits, section: &[u8]) -> RuleOf<A> {
-    let (mut saved, mut count) = (A::NOTHING_SAVED, 0);
-    for (slot, change) in saved.as_mut().iter_mut().zip(row.changes()) {
-        *slot = change;
-        count += 1;
-    }
-    let saved = saved.as_ref().get(..count).unwrap_or_default();
-    Rule::of::<A>(RuleId(u32::MAX), &RuleView { cfa: row.cfa, traits, saved, section })
+    let view = RuleView { cfa: row.cfa, traits, saved: row.all(), has_all: true, section };
+    Rule::of::<A>(RuleId(u32::MAX), &view)
 }
 
 /// Adds a row, unless the one before has the same rule.

@@ -19,7 +19,7 @@ pub(crate) type Section<'a> = (&'a str, u64, &'a [u8]);
 
 /// The machine that a file is for.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Machine {
+pub(crate) enum Machine {
     X86,
     X86_64,
     Aarch64,
@@ -70,9 +70,14 @@ pub(crate) fn with_sections(sections: &[Section<'_>]) -> Vec<u8> {
 
 /// One for a machine.
 pub(super) fn for_machine(machine: Machine, sections: &[Section<'_>]) -> Vec<u8> {
+    with_texts(machine, &[TEXT], sections)
+}
+
+/// One with executable segments at these addresses.
+pub(crate) fn with_texts(machine: Machine, texts: &[Range<u64>], sections: &[Section<'_>]) -> Vec<u8> {
     let word = machine.word();
     let [header_size, program_header_size, section_header_size] = machine.header_sizes();
-    let content_at = header_size + program_header_size;
+    let content_at = header_size + program_header_size * texts.len() as u64;
     let mut content = Vec::new();
     let mut names = vec![0];
     let mut headers = Vec::new();
@@ -105,18 +110,20 @@ pub(super) fn for_machine(machine: Machine, sections: &[Section<'_>]) -> Vec<u8>
         &[(3, 2), (number, 2), (1, 4), (0, word), (header_size, word), (headers_at, word), (0, 4)],
     );
     // e_ehsize, e_phentsize, e_phnum, e_shentsize, e_shnum, e_shstrndx
-    put(&mut file, &[(header_size, 2), (program_header_size, 2), (1, 2)]);
+    put(&mut file, &[(header_size, 2), (program_header_size, 2), (texts.len() as u64, 2)]);
     put(&mut file, &[(section_header_size, 2), (count, 2), (count - 1, 2)]);
-    // PT_LOAD; p_flags, readable and executable, whose place differs; p_offset, p_vaddr, p_paddr, p_filesz, p_memsz; p_align
-    let (flags, size) = ((5, 4), TEXT.end - TEXT.start);
-    let place = [(0, word), (TEXT.start, word), (TEXT.start, word), (0, word), (size, word)];
-    put(&mut file, &[(1, 4)]);
-    if word == 4 {
-        put(&mut file, &[&place[..], &[flags]].concat());
-    } else {
-        put(&mut file, &[&[flags], &place[..]].concat());
+    for text in texts {
+        // PT_LOAD; p_flags, readable and executable, whose place differs; p_offset, p_vaddr, p_paddr, p_filesz, p_memsz; p_align
+        let (flags, size) = ((5, 4), text.end - text.start);
+        let place = [(0, word), (text.start, word), (text.start, word), (0, word), (size, word)];
+        put(&mut file, &[(1, 4)]);
+        if word == 4 {
+            put(&mut file, &[&place[..], &[flags]].concat());
+        } else {
+            put(&mut file, &[&[flags], &place[..]].concat());
+        }
+        put(&mut file, &[(4096, word)]);
     }
-    put(&mut file, &[(4096, word)]);
     for part in [content, names, headers] {
         file.extend(part);
     }
