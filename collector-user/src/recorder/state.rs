@@ -37,6 +37,9 @@ pub(super) struct KnownThread {
 /// How long guesses go by code that may have been replaced in the same mapping, as JIT compilers do.
 const CODE_LIFETIME: Nanos = Nanos(10_000_000_000);
 
+/// Two forks that gave the same pid within this time are one: pids are given in turn.
+const TOLD_TWICE: Nanos = Nanos(1_000_000);
+
 /// Fills an [`ExportMachine`].
 pub struct Recorder {
     pub(super) machine: ExportMachine,
@@ -304,9 +307,9 @@ impl Recorder {
             }
             return;
         }
-        // Told twice, by events that are open for it twice.
+        // Told twice, by events that its parent has twice, each with the time of its own turn.
         if let Some(known) = self.tracker.process_at(pid, time)
-            && self.machine.process(known).start == time
+            && time.0.saturating_sub(self.machine.process(known).start.0) < TOLD_TWICE.0
         {
             return;
         }

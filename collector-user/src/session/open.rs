@@ -101,7 +101,7 @@ fn open_perf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
         scope => scope,
     };
     // The sideband first: a process that it does not tell of was made before the other events were opened, and has none.
-    let sideband = Sideband::open_for(scope, rights, cpus).map_err(|error| {
+    let mut sideband = Sideband::open_for(scope, rights, cpus).map_err(|error| {
         let named = settings.targets.pids.first().copied().or(settings.targets.command);
         match (error.raw_os_error(), named) {
             (Some(libc::EACCES | libc::EPERM), Some(pid)) => PerfError::OthersProcess(pid).into(),
@@ -112,6 +112,7 @@ fn open_perf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
     if settings.clock || !requests.is_empty() {
         sources.push(Box::new(PerfEvents::open(settings, settings.clock, requests, cpus)?));
     }
+    sideband.catch_up().map_err(SessionError::sideband)?;
     recorder.name_threads(settings.targets.comm.as_deref());
     recorder.scan(clock::now).map_err(SessionError::system("/proc can't be read"))?;
     Ok(Opened { recorder, sideband, sources, note: None })

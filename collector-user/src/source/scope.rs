@@ -1,14 +1,10 @@
 //! For whom perf events are opened, and what this process may open.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
-use std::os::fd::AsFd as _;
-
-use perf_event_open_sys::bindings::perf_event_attr;
 
 use super::Targets;
 use crate::doctor;
-use crate::sys::perf_event::{PerfEvent, Whom};
 
 /// What the kernel lets this process ask of perf events: by `CAP_PERFMON`, else by `kernel.perf_event_paranoid`
 /// (`Documentation/admin-guide/perf-security.rst`).
@@ -67,32 +63,4 @@ impl Scope {
             None => Self::Machine,
         })
     }
-
-    /// Opens an event on a CPU for all of them.
-    pub(crate) fn open(&self, attr: &perf_event_attr, cpu: u32) -> io::Result<Vec<PerfEvent>> {
-        match self {
-            Self::Machine => Ok(vec![PerfEvent::open(attr, Whom::Anyone, cpu)?]),
-            Self::Cgroup(folder) => Ok(vec![PerfEvent::open(attr, Whom::Cgroup(folder.as_fd()), cpu)?]),
-            Self::Processes(pids) => {
-                let mut events = Vec::new();
-                for &pid in pids {
-                    events.extend(open_for_process(attr, pid, cpu)?);
-                }
-                if events.is_empty() { Err(rustix::io::Errno::SRCH.into()) } else { Ok(events) }
-            }
-        }
-    }
-}
-
-/// Opens an event on a CPU for all threads of a process and what they make from now on: none of a process that has ended.
-pub(crate) fn open_for_process(attr: &perf_event_attr, pid: u32, cpu: u32) -> io::Result<Vec<PerfEvent>> {
-    let mut attr = *attr;
-    attr.set_inherit(1);
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
-    let threads = threads.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    let opened = threads.filter_map(|thread| match PerfEvent::open(&attr, Whom::Thread(thread), cpu) {
-        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => None,
-        result => Some(result),
-    });
-    opened.collect()
 }

@@ -121,6 +121,14 @@ impl Sideband {
         Ok(())
     }
 
+    /// Opens and enables the events of threads that were made while those of their processes were opened.
+    pub(crate) fn catch_up(&mut self) -> io::Result<()> {
+        for ring in self.cpus.iter_mut().flat_map(|cpu| &mut cpu.rings) {
+            ring.catch_up()?.iter().try_for_each(|opened| opened.event.enable())?;
+        }
+        Ok(())
+    }
+
     fn open_ring(&self, mut attr: perf_event_attr, cpu: u32, order: u32) -> io::Result<SharedRing> {
         attr.set_exclude_kernel(self.excludes_kernel.into());
         attr.set_exclude_hv(self.excludes_kernel.into());

@@ -11,10 +11,13 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
 use collector_common::ids::Pid;
-use collector_common::loss::LossCause;
+use collector_common::loss::{Ledger, LossCause};
+use collector_user::clock;
+use collector_user::kernel::online_cpus;
 use collector_user::procfs;
 use collector_user::session::{self, Backend, Ended, Recording, Session, SessionSettings};
-use collector_user::source::{Settings, Targets};
+use collector_user::source::perf::PerfEvents;
+use collector_user::source::{COUNTERS, EventIndex, EventRequest, Settings, Source as _, Targets};
 
 use crate::prerequisites::{live, skip};
 use crate::programs::{compile, folder};
@@ -120,6 +123,46 @@ fn a_process_that_is_named_beside_its_parent_counts_once() {
         assert_eq!(named.len(), 2, "{named:?}");
         named
     });
+}
+
+#[test]
+fn a_thread_that_is_met_after_it_inherited_its_events_counts_once() {
+    const PAGES: usize = 500;
+    let Some(_live) = live("a_thread_that_is_met_after_it_inherited_its_events_counts_once") else { return };
+    let targets = Targets { pids: [std::process::id()].into(), ..Targets::default() };
+    let settings = Settings { clock: false, targets, ..Settings::default() };
+    let counters = ["page-faults", "minor-faults"].map(|name| {
+        let found = COUNTERS.iter().find(|counter| counter.name == name);
+        found.unwrap().trigger
+    });
+    let requests = (0..).map(EventIndex::of_hook).zip(counters);
+    let requests: Vec<_> =
+        requests.map(|(index, trigger)| EventRequest { index, trigger, stack: false }).collect();
+    let mut events = PerfEvents::open(&settings, false, &requests, &online_cpus().unwrap()).unwrap();
+    let (go, told) = std::sync::mpsc::channel::<()>();
+    let (tell, thread) = std::sync::mpsc::channel();
+    // Between the opening and the start, from where it is looked for new threads again.
+    let touching = std::thread::spawn(move || {
+        let tid = fs::read_link("/proc/thread-self").unwrap();
+        tell.send(tid.file_name().unwrap().to_str().unwrap().parse().unwrap()).unwrap();
+        told.recv().unwrap();
+        vec![1_u8; PAGES * 4096]
+    });
+    let thread: u32 = thread.recv().unwrap();
+    events.start().unwrap();
+    go.send(()).unwrap();
+    drop(touching.join().unwrap());
+    events.stop().unwrap();
+    let mut counts = [0; 2];
+    events.drain(clock::now(), &mut |record| {
+        if record.header.tid == thread {
+            counts[usize::from(record.event.0 - 1)] += 1;
+        }
+    });
+    assert!(counts.iter().all(|count| (PAGES..2 * PAGES).contains(count)), "{counts:?}");
+    let mut ledger = Ledger::default();
+    events.close(&mut ledger).unwrap();
+    assert_eq!(ledger.total_lost(), 0, "{ledger:?}");
 }
 
 /// Records a family below a shell while it works; `named` says what is named, given the shell's pid.

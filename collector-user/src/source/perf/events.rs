@@ -14,7 +14,8 @@ use rustc_hash::FxHashMap;
 use super::account::{Counts, count_of};
 use super::attributes::{Common, Kind};
 use super::error::PerfError;
-use super::reading::{Cursor, Reader};
+use super::reading::{Cursor, Named, Reader};
+use super::twice::Taken;
 use crate::kernel::idle_times;
 use crate::source::scope::Scope;
 use crate::source::shared_ring::{Opened, SharedRing};
@@ -28,10 +29,19 @@ const ALL_RINGS: usize = 128 << 20;
 pub(super) struct Cpu {
     pub(super) shared: SharedRing,
     pub(super) counts: Counts,
+    pub(super) taken: Taken,
     /// When throttling began, while it lasts.
     pub(super) throttled_since: Option<Nanos>,
     /// What the clock had counted when it was last looked at.
     seen: u64,
+}
+
+/// What is known of an open event.
+#[derive(Clone, Copy)]
+struct Known {
+    /// Position in the kinds.
+    kind: usize,
+    may_be_second: bool,
 }
 
 /// Open events. Dropping it closes them.
@@ -41,8 +51,8 @@ pub struct PerfEvents {
     ring_orders: RangeInclusive<u32>,
     scope: Scope,
     kinds: Vec<Kind>,
-    /// Positions in `kinds`, by the number in the records.
-    known: FxHashMap<u64, usize>,
+    /// By the number in the records.
+    known: FxHashMap<u64, Known>,
     cpus: Vec<Cpu>,
     /// When all events were open.
     opened: Nanos,
@@ -153,7 +163,8 @@ impl PerfEvents {
             earlier.seen = 0;
         } else {
             let counts = Counts::of(self.kinds.len());
-            self.cpus.push(Cpu { shared, counts, throttled_since: None, seen: 0 });
+            let taken = Taken::default();
+            self.cpus.push(Cpu { shared, counts, taken, throttled_since: None, seen: 0 });
         }
         Ok(())
     }
@@ -174,7 +185,11 @@ impl Source for PerfEvents {
         if self.common.starts_on_exec() {
             return Ok(());
         }
-        self.cpus.iter().try_for_each(|cpu| cpu.shared.enable())
+        for cpu in &mut self.cpus {
+            name(&mut self.known, cpu.shared.catch_up()?)?;
+            cpu.shared.enable()?;
+        }
+        Ok(())
     }
 
     fn stop(&mut self) -> io::Result<()> {
@@ -198,7 +213,11 @@ impl Source for PerfEvents {
                 break;
             }
             let cursor = &mut cursors[index];
-            reader.take(cursor, |id| known.get(&id).map(|&kind| (kind, &kinds[kind])), visit);
+            let event_of = |id| {
+                let Known { kind: position, may_be_second } = *known.get(&id)?;
+                Some(Named { position, kind: kinds.get(position)?, may_be_second })
+            };
+            reader.take(cursor, event_of, visit);
             cursor.advance();
             if let Some(time) = cursor.time() {
                 heads.push(Reverse((time, index)));
@@ -284,9 +303,9 @@ fn ring_orders(settings: &Settings, common: Common, cpus: usize) -> RangeInclusi
 }
 
 /// Notes which event each number names.
-fn name(known: &mut FxHashMap<u64, usize>, opened: &[Opened]) -> io::Result<()> {
-    for Opened { kind, event } in opened {
-        known.insert(event.id()?, *kind);
+fn name(known: &mut FxHashMap<u64, Known>, opened: &[Opened]) -> io::Result<()> {
+    for &Opened { kind, ref event, may_be_second } in opened {
+        known.insert(event.id()?, Known { kind, may_be_second });
     }
     Ok(())
 }

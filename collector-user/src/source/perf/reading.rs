@@ -7,6 +7,7 @@ use super::account::Counts;
 use super::attributes::{ALWAYS, Kind};
 use super::decode::Decoder;
 use super::events::Cpu;
+use super::twice::{Taken, Told};
 use crate::source::SourceRecord;
 use crate::source::sideband::LAYOUT;
 use crate::sys::perf_ring::Waiting;
@@ -18,13 +19,16 @@ const WORD: usize = 8;
 pub(super) struct Cursor<'a> {
     waiting: Waiting<'a>,
     counts: &'a mut Counts,
+    /// Where threads may have two events of a kind.
+    taken: Option<&'a mut Taken>,
     throttled_since: &'a mut Option<Nanos>,
 }
 
 impl<'a> Cursor<'a> {
     pub(super) fn of(cpu: &'a mut Cpu) -> Self {
-        let Cpu { shared, counts, throttled_since, .. } = cpu;
-        Self { waiting: shared.ring.waiting(), counts, throttled_since }
+        let Cpu { shared, counts, taken, throttled_since, .. } = cpu;
+        let taken = shared.events.iter().any(|opened| opened.may_be_second).then_some(taken);
+        Self { waiting: shared.ring.waiting(), counts, taken, throttled_since }
     }
 
     /// When the oldest record was written. What is too short to tell is taken at once.
@@ -55,6 +59,14 @@ fn word(body: &Bytes<'_>, at: usize) -> Option<u64> {
 /// task's.
 const NOBODY: u32 = 0;
 
+/// The event of a record.
+pub(super) struct Named<'a> {
+    /// Of its kind.
+    pub(super) position: usize,
+    pub(super) kind: &'a Kind,
+    pub(super) may_be_second: bool,
+}
+
 /// Takes records, and counts what it meets.
 pub(super) struct Reader {
     decoder: Decoder,
@@ -78,35 +90,40 @@ impl Reader {
         }
     }
 
-    /// Takes the oldest record of a CPU. `kind_of` knows the events by their numbers.
+    /// Takes the oldest record of a CPU. `event_of` knows the events by their numbers.
     pub(super) fn take<'k>(
         &mut self,
         cursor: &mut Cursor<'_>,
-        kind_of: impl FnOnce(u64) -> Option<(usize, &'k Kind)>,
+        event_of: impl FnOnce(u64) -> Option<Named<'k>>,
         visit: &mut dyn FnMut(&SourceRecord<'_>),
     ) {
         let Some(raw) = cursor.waiting.peek() else { return };
         if raw.kind == RecordKind::SAMPLE {
-            let kind = word(&raw.body, 0).and_then(kind_of);
-            let parsed = kind.and_then(|(_, kind)| Some(raw.parse(&kind.layout).ok()?.record));
-            let record = match (&parsed, kind) {
-                (Some(Record::Sample(sample)), Some((position, kind))) => {
-                    self.decoder.decode(kind.index, raw.misc, sample).map(|record| (position, record))
+            let id = word(&raw.body, 0).unwrap_or(0);
+            let named = event_of(id);
+            let parsed = named.as_ref().and_then(|named| Some(raw.parse(&named.kind.layout).ok()?.record));
+            let record = match (&parsed, named) {
+                (Some(Record::Sample(sample)), Some(named)) => {
+                    let record = self.decoder.decode(named.kind.index, raw.misc, sample);
+                    record.map(|record| (named, record))
                 }
                 _ => None,
             };
-            match record {
-                Some((position, record)) => {
-                    cursor.counts.hand_over(position);
-                    if record.header.pid == NOBODY && self.leaves_out_nobodys {
-                        self.left_out += 1;
-                        return;
-                    }
-                    self.bytes_copied += record.stack.len() as u64;
-                    visit(&record);
-                }
-                None => self.malformed += 1,
+            let Some((Named { position: kind, may_be_second, .. }, record)) = record else {
+                self.malformed += 1;
+                return;
+            };
+            cursor.counts.hand_over(kind);
+            let told = Told { id, tid: record.header.tid, time: record.header.time, kind, may_be_second };
+            if cursor.taken.as_mut().is_some_and(|taken| taken.is_told_twice(told)) {
+                return;
             }
+            if record.header.pid == NOBODY && self.leaves_out_nobodys {
+                self.left_out += 1;
+                return;
+            }
+            self.bytes_copied += record.stack.len() as u64;
+            visit(&record);
             return;
         }
         match raw.parse(&OTHERS).map(|parsed| parsed.record) {
