@@ -3,8 +3,14 @@
 use std::fs::File;
 use std::io;
 
+use perf_event_open_sys::bindings::{PERF_COUNT_SW_DUMMY, PERF_TYPE_SOFTWARE, perf_event_attr};
+
 use super::Targets;
+use super::cgroup::open_cgroup;
+use super::shared_ring::threads_of;
 use crate::doctor;
+use crate::kernel::online_cpus;
+use crate::sys::perf_event::{PerfEvent, Whom};
 
 /// What the kernel lets this process ask of perf events: by `CAP_PERFMON`, else by `kernel.perf_event_paranoid`
 /// (`Documentation/admin-guide/perf-security.rst`).
@@ -53,14 +59,41 @@ impl Scope {
     /// What the targets need at least.
     ///
     /// # Errors
-    /// When the cgroup can't be opened.
+    /// When the cgroup can't be opened, or is none.
     pub(crate) fn of(targets: &Targets) -> io::Result<Self> {
         if targets.follows_processes() {
             return Ok(Self::Processes(targets.pids.iter().copied().chain(targets.command).collect()));
         }
         Ok(match &targets.cgroup {
-            Some(folder) => Self::Cgroup(File::open(folder)?),
+            Some(folder) => Self::Cgroup(open_cgroup(folder)?),
             None => Self::Machine,
         })
     }
+}
+
+impl Scope {
+    /// How many events of a kind a CPU has for them.
+    pub(crate) fn events_by_cpu(&self) -> usize {
+        match self {
+            Self::Machine | Self::Cgroup(_) => 1,
+            Self::Processes(pids) => pids.iter().map(|&pid| threads_of(pid).len()).sum(),
+        }
+    }
+}
+
+/// `kernel.perf_event_paranoid`, where the kernel refuses this process the least there is, an event of its own thread: Debian's
+/// kernel does at 3, Ubuntu's at 4. The kernel's own source knows no such level.
+pub(crate) fn forbids_all() -> Option<i64> {
+    let cpu = *online_cpus().ok()?.first()?;
+    let mut attr = perf_event_attr {
+        size: size_of::<perf_event_attr>() as u32,
+        type_: PERF_TYPE_SOFTWARE,
+        config: PERF_COUNT_SW_DUMMY.into(),
+        ..perf_event_attr::default()
+    };
+    attr.set_exclude_kernel(1);
+    attr.set_exclude_hv(1);
+    let refused = PerfEvent::open(&attr, Whom::Thread(0), cpu).err()?;
+    let is_by_level = refused.raw_os_error() == Some(libc::EACCES);
+    doctor::perf_event_level().filter(|&level| is_by_level && level > 2)
 }

@@ -6,8 +6,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::{fs, io};
 
 use perf_event_open_sys::bindings::perf_event_attr;
+use rustix::process::{Resource, getrlimit};
+use thiserror::Error;
 
 use super::scope::Scope;
+use crate::doctor;
 use crate::sys::perf_event::{PerfEvent, Whom};
 use crate::sys::perf_ring::PerfRing;
 
@@ -120,11 +123,38 @@ fn map_largest(event: &PerfEvent, orders: RangeInclusive<u32>) -> io::Result<Per
     let smallest = *orders.start();
     for order in orders.rev() {
         match PerfRing::map(event, order) {
-            Err(error) if error.raw_os_error() == Some(libc::EPERM) && order > smallest => {}
+            Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
+                if order == smallest {
+                    return Err(io::Error::other(LockLimit::of_this_process(order)));
+                }
+            }
             result => return result,
         }
     }
     Err(io::ErrorKind::InvalidInput.into())
+}
+
+/// As much memory is locked for rings as may be.
+#[derive(Debug, Error)]
+#[error(
+    "a ring of {ring_kib} KiB needs more locked memory than is left of {by_cpu} KiB a CPU \
+     (`sysctl kernel.perf_event_mlock_kb`) and {more_kib} KiB (`ulimit -l`), which all perf events of a user share: raise one \
+     of them, end other recordings, or run it with sudo"
+)]
+struct LockLimit {
+    ring_kib: u64,
+    by_cpu: i64,
+    more_kib: u64,
+}
+
+impl LockLimit {
+    fn of_this_process(order: u32) -> Self {
+        Self {
+            ring_kib: (rustix::param::page_size() as u64) << order >> 10,
+            by_cpu: doctor::locked_kib_by_cpu().unwrap_or(0),
+            more_kib: getrlimit(Resource::Memlock).current.unwrap_or(u64::MAX) >> 10,
+        }
+    }
 }
 
 /// An event of each kind.
@@ -185,7 +215,7 @@ impl Processes {
 }
 
 /// The threads that a process has now.
-fn threads_of(pid: u32) -> Vec<u32> {
+pub(super) fn threads_of(pid: u32) -> Vec<u32> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
     threads.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
 }

@@ -55,7 +55,7 @@ struct Queued {
 /// A CPU's events: of names, and of all else.
 struct Cpu {
     number: u32,
-    rings: [SharedRing; 2],
+    rings: [SharedRing; Sideband::EVENTS],
 }
 
 /// Dummy events and their rings.
@@ -71,6 +71,9 @@ pub struct Sideband {
 }
 
 impl Sideband {
+    /// Events of a CPU, for each of what they are opened for.
+    pub(crate) const EVENTS: usize = 2;
+
     /// Opens and enables the events of all processes on the given CPUs.
     ///
     /// # Errors

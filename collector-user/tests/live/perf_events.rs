@@ -19,7 +19,7 @@ use collector_user::session::{self, Backend, Ended, Recording, Session, SessionS
 use collector_user::source::perf::PerfEvents;
 use collector_user::source::{COUNTERS, EventIndex, EventRequest, Settings, Source as _, Targets};
 
-use crate::prerequisites::{live, skip};
+use crate::prerequisites::{live, live_with, skip};
 use crate::programs::{compile, folder};
 use crate::recording::{Recorded, assert_balanced, collector, record, record_in};
 use crate::targets::Cgroup;
@@ -241,6 +241,83 @@ fn what_there_is_no_room_for_is_counted() {
     assert_eq!(ledger.lost(LossCause::Malformed), 0, "{ledger:?}");
     assert_eq!(recording.machine.samples().len() as u64, ledger.delivered());
     assert_balanced(&recording.stats_now().to_json());
+}
+
+/// Threads that wait until their ends are dropped.
+fn waiting_threads(count: usize) -> (Vec<std::sync::mpsc::Sender<()>>, Vec<std::thread::JoinHandle<()>>) {
+    let start = |_| {
+        let (end, told) = std::sync::mpsc::channel::<()>();
+        (end, std::thread::spawn(move || assert!(told.recv().is_err())))
+    };
+    (0..count).map(start).unzip()
+}
+
+#[test]
+fn threads_need_open_files_on_each_cpu() {
+    let Some(_live) = live_with("threads_need_open_files_on_each_cpu", &["bash"]) else { return };
+    let (ends, threads) = waiting_threads(100);
+    let cpus = online_cpus().unwrap().len();
+    let mut bash = Command::new("bash");
+    bash.args(["-euc", "ulimit -n 200\nexec \"$@\"", "bash"]).arg(env!("CARGO_BIN_EXE_collector"));
+    bash.args(["run", "--backend", "perf", "-d", "1s", "-o", "-", "--format", "folded", "-p"]);
+    let output = bash.arg(std::process::id().to_string()).output().unwrap();
+    drop(ends);
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    let says = format!("threads on {cpus} CPUs need");
+    assert!(stderr.contains(&says) && stderr.contains("200 may be open: raise the limit"), "{stderr}");
+}
+
+/// A setting of the kernel, put back in the end.
+struct Changed {
+    path: &'static str,
+    before: String,
+}
+
+impl Changed {
+    fn to(path: &'static str, value: &str) -> Self {
+        let before = fs::read_to_string(path).unwrap();
+        fs::write(path, value).unwrap();
+        Self { path, before }
+    }
+}
+
+impl Drop for Changed {
+    fn drop(&mut self) {
+        fs::write(self.path, &self.before).unwrap();
+    }
+}
+
+#[test]
+fn memory_that_may_not_be_locked_is_told_of() {
+    let Some(_live) = live_with("memory_that_may_not_be_locked_is_told_of", &["bash"]) else { return };
+    let changed = Changed::to("/proc/sys/kernel/perf_event_mlock_kb", "8");
+    let mut bash = Command::new("bash");
+    bash.args(["-euc", "ulimit -l 0\nexec \"$@\"", "bash"]).arg(env!("CARGO_BIN_EXE_collector"));
+    bash.args(["run", "--backend", "perf", "-d", "1s", "-o", "-", "--format", "folded", "--", "true"]);
+    let output = bash.uid(NOBODY).gid(NOBODY).output().unwrap();
+    drop(changed);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    for says in ["8 KiB a CPU", "perf_event_mlock_kb", "0 KiB (`ulimit -l`)"] {
+        assert!(stderr.contains(says), "{stderr}");
+    }
+    assert!(!stderr.contains("another user's"), "{stderr}");
+}
+
+#[test]
+fn a_folder_that_is_no_cgroup() {
+    let Some(_live) = live("a_folder_that_is_no_cgroup") else { return };
+    for folder in ["/etc", "/proc", "/sys/fs/cgroup/cgroup.procs", "/no/such/folder"] {
+        let args = ["--backend", "perf", "--cgroup", folder, "-d", "1s", "-o", "-", "--format", "folded"];
+        let output = collector().arg("run").args(args).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains(&format!("{folder} is no cgroup to record")), "{stderr}");
+    }
 }
 
 #[test]

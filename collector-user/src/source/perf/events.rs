@@ -16,8 +16,9 @@ use super::attributes::{Common, Kind};
 use super::error::PerfError;
 use super::reading::{Cursor, Named, Reader};
 use super::twice::Taken;
+use crate::doctor;
 use crate::kernel::idle_times;
-use crate::source::scope::Scope;
+use crate::source::scope::{Scope, forbids_all};
 use crate::source::shared_ring::{Opened, SharedRing};
 use crate::source::{Account, EventIndex, EventRequest, Rights, Settings, Source, SourceRecord, Trigger};
 
@@ -77,6 +78,7 @@ impl PerfEvents {
         if !rights.tracepoints && requests.iter().any(is_tracepoint) {
             return Err(PerfError::Tracepoints);
         }
+        PerfError::check_frequency(requests, settings.frequency, doctor::most_samples_a_second())?;
         let scope = Self::scope(settings, rights)?;
         let mut common = Common::of(settings, rights);
         let kinds = |common: Common| -> Vec<Kind> {
@@ -114,7 +116,10 @@ impl PerfEvents {
             source,
         })?;
         match scope {
-            Scope::Machine | Scope::Cgroup(_) if !rights.machine => Err(PerfError::WholeMachine),
+            Scope::Machine | Scope::Cgroup(_) if !rights.machine => Err(match forbids_all() {
+                Some(level) => PerfError::Forbidden { level },
+                None => PerfError::WholeMachine,
+            }),
             scope => Ok(scope),
         }
     }
@@ -145,7 +150,7 @@ impl PerfEvents {
         match (&self.scope, source.raw_os_error()) {
             (_, Some(libc::ENOSYS)) => PerfError::NoPerfEvents,
             (Scope::Processes(pids), Some(libc::EACCES | libc::EPERM)) => {
-                PerfError::OthersProcess(pids.first().copied().unwrap_or(0))
+                PerfError::refused(pids.first().copied().unwrap_or(0), forbids_all())
             }
             (_, Some(libc::EACCES | libc::EPERM)) => PerfError::WholeMachine,
             _ => PerfError::Open { cpu, source },
