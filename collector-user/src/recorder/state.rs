@@ -40,6 +40,9 @@ const CODE_LIFETIME: Nanos = Nanos(10_000_000_000);
 /// Two forks that gave the same pid within this time are one: pids are given in turn.
 const TOLD_TWICE: Nanos = Nanos(1_000_000);
 
+/// The longest time from a thread's end to its last record: it may have to wait for a CPU in between.
+const LAST_OF_THREAD: Nanos = Nanos(2_000_000_000);
+
 /// Fills an [`ExportMachine`].
 pub struct Recorder {
     pub(super) machine: ExportMachine,
@@ -53,6 +56,8 @@ pub struct Recorder {
     pub(super) ledger: Ledger,
     pub(super) tally: StackTally,
     pub(super) threads: FxHashMap<Tid, KnownThread>,
+    /// Threads that ended lately, with when, and their processes.
+    ended: FxHashMap<Tid, (Nanos, Pid)>,
     /// The last names of processes that did not keep that of the process that forked them: a process may rename itself
     /// without end.
     names: FxHashMap<ProcessId, Box<[u8]>>,
@@ -96,6 +101,7 @@ impl Recorder {
             ledger: Ledger::default(),
             tally: StackTally::default(),
             threads: FxHashMap::default(),
+            ended: FxHashMap::default(),
             names: FxHashMap::default(),
             thread_names: None,
             only: None,
@@ -281,6 +287,7 @@ impl Recorder {
 
     fn apply_exit(&mut self, pid: Pid, tid: Tid, time: Nanos) {
         self.threads.remove(&tid);
+        self.ended.insert(tid, (time, pid));
         if let Some(names) = &mut self.thread_names {
             names.end(tid, time);
         }
@@ -334,6 +341,12 @@ impl Recorder {
         }
     }
 
+    /// The process that a thread was of which has ended a moment ago. It gives up its CPU after that, with records that tell
+    /// no process.
+    pub fn process_of_ended(&self, thread: Tid) -> Option<Pid> {
+        self.ended.get(&thread).map(|&(_, pid)| pid)
+    }
+
     /// The threads whose stacks went beyond the mapping where the kernel has them end, since the last call.
     pub fn take_left_mappings(&mut self) -> Vec<Tid> {
         let mut threads = std::mem::take(&mut self.left_mappings);
@@ -346,6 +359,7 @@ impl Recorder {
     pub fn prune(&mut self, watermark: Nanos) {
         self.tracker.prune(watermark);
         self.kernel_codes.prune(watermark);
+        self.ended.retain(|_, (end, _)| watermark.0.saturating_sub(end.0) < LAST_OF_THREAD.0);
         self.rereads.end_round(watermark);
         if let Some(names) = &mut self.thread_names {
             names.prune(watermark);

@@ -19,7 +19,7 @@ pub mod sideband;
 mod ticks;
 
 pub use interface::{Account, Source};
-pub use record::{EventIndex, SourceRecord};
+pub use record::{EventIndex, RELEASED, SourceRecord};
 pub use request::{COUNTERS, Counter, EventRequest, Hook, Trigger};
 pub use scope::Rights;
 pub use settings::{Settings, Targets};

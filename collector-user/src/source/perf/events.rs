@@ -15,6 +15,7 @@ use super::account::{Counts, count_of};
 use super::attributes::{Common, Kind};
 use super::error::PerfError;
 use super::reading::{Cursor, Named, Reader};
+use super::throttled::Throttled;
 use super::twice::Taken;
 use crate::doctor;
 use crate::kernel::idle_times;
@@ -31,8 +32,7 @@ pub(super) struct Cpu {
     pub(super) shared: SharedRing,
     pub(super) counts: Counts,
     pub(super) taken: Taken,
-    /// When throttling began, while it lasts.
-    pub(super) throttled_since: Option<Nanos>,
+    pub(super) throttled: Throttled,
     /// What the clock had counted when it was last looked at.
     seen: u64,
 }
@@ -168,8 +168,8 @@ impl PerfEvents {
             earlier.seen = 0;
         } else {
             let counts = Counts::of(self.kinds.len());
-            let taken = Taken::default();
-            self.cpus.push(Cpu { shared, counts, taken, throttled_since: None, seen: 0 });
+            let (taken, throttled) = (Taken::default(), Throttled::default());
+            self.cpus.push(Cpu { shared, counts, taken, throttled, seen: 0 });
         }
         Ok(())
     }
@@ -237,7 +237,7 @@ impl Source for PerfEvents {
     fn close(&mut self, ledger: &mut Ledger) -> io::Result<Account> {
         let idle_after = if let Scope::Machine = self.scope { idle_times()? } else { BTreeMap::new() };
         let now = crate::clock::now();
-        let mut throttled_ns = self.reader.throttled_ns();
+        let mut throttled_ns = 0;
         for cpu in &self.cpus {
             let idle =
                 |times: &BTreeMap<u32, Duration>| times.get(&cpu.shared.cpu()).copied().unwrap_or_default();
@@ -249,7 +249,7 @@ impl Source for PerfEvents {
                 (self.period, idle),
                 ledger,
             )?;
-            throttled_ns += cpu.throttled_since.map_or(0, |since| now.0.saturating_sub(since.0));
+            throttled_ns += cpu.throttled.until(now);
         }
         ledger.lose(LossCause::Throttled, throttled_ns / self.period.0.max(1));
         ledger.lose(LossCause::Malformed, self.reader.malformed());

@@ -11,6 +11,7 @@ mod decode;
 mod error;
 mod events;
 mod reading;
+mod throttled;
 mod twice;
 
 pub use error::PerfError;

@@ -1,15 +1,15 @@
 //! Records as they are taken out of the rings.
 
-use collector_common::ids::Nanos;
-use collector_common::perf::{Bytes, ParseConfig, RawRecord, Record, RecordKind, Throttling};
+use collector_common::perf::{Bytes, ParseConfig, RawRecord, Record, RecordKind};
 
 use super::account::Counts;
 use super::attributes::{ALWAYS, Kind};
 use super::decode::Decoder;
 use super::events::Cpu;
+use super::throttled::Throttled;
 use super::twice::{Taken, Told};
-use crate::source::SourceRecord;
 use crate::source::sideband::LAYOUT;
+use crate::source::{RELEASED, SourceRecord};
 use crate::sys::perf_ring::Waiting;
 
 /// Bytes of a number that each sample begins with.
@@ -21,14 +21,14 @@ pub(super) struct Cursor<'a> {
     counts: &'a mut Counts,
     /// Where threads may have two events of a kind.
     taken: Option<&'a mut Taken>,
-    throttled_since: &'a mut Option<Nanos>,
+    throttled: &'a mut Throttled,
 }
 
 impl<'a> Cursor<'a> {
     pub(super) fn of(cpu: &'a mut Cpu) -> Self {
-        let Cpu { shared, counts, taken, throttled_since, .. } = cpu;
+        let Cpu { shared, counts, taken, throttled, .. } = cpu;
         let taken = shared.events.iter().any(|opened| opened.may_be_second).then_some(taken);
-        Self { waiting: shared.ring.waiting(), counts, taken, throttled_since }
+        Self { waiting: shared.ring.waiting(), counts, taken, throttled }
     }
 
     /// When the oldest record was written. What is too short to tell is taken at once.
@@ -56,7 +56,7 @@ fn word(body: &Bytes<'_>, at: usize) -> Option<u64> {
 }
 
 /// The pid of what runs outside of the pid namespace that the events were opened in. In the machine's own it is the idle
-/// task's.
+/// task's. What has been released can't be told from it: tracepoints tell its number in the machine's.
 const NOBODY: u32 = 0;
 
 /// The event of a record.
@@ -75,18 +75,17 @@ pub(super) struct Reader {
     left_out: u64,
     bytes_copied: u64,
     malformed: u64,
-    throttled_ns: u64,
 }
 
 impl Reader {
     pub(super) fn new() -> Self {
+        let in_initial = crate::doctor::in_initial_pid_namespace();
         Self {
-            decoder: Decoder::default(),
-            leaves_out_nobodys: !crate::doctor::in_initial_pid_namespace(),
+            decoder: Decoder::new(in_initial),
+            leaves_out_nobodys: !in_initial,
             left_out: 0,
             bytes_copied: 0,
             malformed: 0,
-            throttled_ns: 0,
         }
     }
 
@@ -118,7 +117,7 @@ impl Reader {
             if cursor.taken.as_mut().is_some_and(|taken| taken.is_told_twice(told)) {
                 return;
             }
-            if record.header.pid == NOBODY && self.leaves_out_nobodys {
+            if self.leaves_out_nobodys && (record.header.pid == NOBODY || record.header.tid == RELEASED) {
                 self.left_out += 1;
                 return;
             }
@@ -128,11 +127,8 @@ impl Reader {
         }
         match raw.parse(&OTHERS).map(|parsed| parsed.record) {
             Ok(Record::Lost(lost)) => cursor.counts.lost_is_told(lost.count),
-            Ok(Record::Throttle(throttling)) => *cursor.throttled_since = Some(throttling.time),
-            Ok(Record::Unthrottle(Throttling { time, .. })) => {
-                let since = cursor.throttled_since.take();
-                self.throttled_ns += since.map_or(0, |since| time.0.saturating_sub(since.0));
-            }
+            Ok(Record::Throttle(throttling)) => cursor.throttled.begin(&throttling),
+            Ok(Record::Unthrottle(throttling)) => cursor.throttled.end(&throttling),
             Ok(_) => {}
             Err(_) => self.malformed += 1,
         }
@@ -151,11 +147,6 @@ impl Reader {
     /// Records that could not be read.
     pub(super) fn malformed(&self) -> u64 {
         self.malformed
-    }
-
-    /// Nanoseconds for which events stood still, over all CPUs, as far as they have ended.
-    pub(super) fn throttled_ns(&self) -> u64 {
-        self.throttled_ns
     }
 }
 
