@@ -84,16 +84,22 @@ impl Scope {
 /// `kernel.perf_event_paranoid`, where the kernel refuses this process the least there is, an event of its own thread: Debian's
 /// kernel does at 3, Ubuntu's at 4. The kernel's own source knows no such level.
 pub(crate) fn forbids_all() -> Option<i64> {
-    let cpu = *online_cpus().ok()?.first()?;
-    let mut attr = perf_event_attr {
-        size: size_of::<perf_event_attr>() as u32,
-        type_: PERF_TYPE_SOFTWARE,
-        config: PERF_COUNT_SW_DUMMY.into(),
-        ..perf_event_attr::default()
-    };
-    attr.set_exclude_kernel(1);
-    attr.set_exclude_hv(1);
-    let refused = PerfEvent::open(&attr, Whom::Thread(0), cpu).err()?;
+    let refused = open_for_own_thread((PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY.into())).err()?;
     let is_by_level = refused.raw_os_error() == Some(libc::EACCES);
     doctor::perf_event_level().filter(|&level| is_by_level && level > 2)
+}
+
+/// Opens an event, by `type` and `config`, of what this thread does outside of the kernel, to see whether that can be done.
+pub(crate) fn open_for_own_thread((event_type, config): (u32, u64)) -> io::Result<PerfEvent> {
+    let mut attr = perf_event_attr {
+        size: size_of::<perf_event_attr>() as u32,
+        type_: event_type,
+        config,
+        ..perf_event_attr::default()
+    };
+    attr.set_disabled(1);
+    attr.set_exclude_kernel(1);
+    attr.set_exclude_hv(1);
+    let cpu = online_cpus()?.first().copied().unwrap_or(0);
+    PerfEvent::open(&attr, Whom::Thread(0), cpu)
 }

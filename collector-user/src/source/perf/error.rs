@@ -69,7 +69,8 @@ pub enum PerfError {
     },
     /// Two ways of choosing processes at once.
     #[error(
-        "--cgroup can't be joined with -p or a command by plain perf events: leave one out, or use --backend ebpf"
+        "--cgroup can't be joined with -p or a command by plain perf events, which record all that -e names: leave one out, or \
+         use --backend ebpf without -e"
     )]
     CgroupAndProcesses,
     /// The cgroup can't be opened, or is none.
