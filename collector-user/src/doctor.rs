@@ -233,6 +233,16 @@ pub(crate) fn perf_event_level() -> Option<i64> {
     setting("/proc/sys/kernel/perf_event_paranoid")
 }
 
+/// `kernel.perf_event_mlock_kb`.
+pub(crate) fn locked_kib_by_cpu() -> Option<i64> {
+    setting("/proc/sys/kernel/perf_event_mlock_kb")
+}
+
+/// `kernel.perf_event_max_sample_rate`.
+pub(crate) fn most_samples_a_second() -> Option<i64> {
+    setting("/proc/sys/kernel/perf_event_max_sample_rate")
+}
+
 /// Whether this process has the rights over perf events that no setting takes away.
 pub(crate) fn may_observe() -> bool {
     held().intersects(TO_RECORD[1]) && !in_user_namespace()

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use hashbrown::HashMap;
+use hashbrown::{Equivalent, HashMap};
 use rustc_hash::FxBuildHasher;
 
 use super::dispatch::EventId;
@@ -21,14 +21,24 @@ const MOST_EVENTS: usize = 1024;
 /// Failures by event and message.
 #[derive(Debug, Default)]
 pub struct EventErrors {
-    events: HashMap<EventId, Failures, FxBuildHasher>,
+    /// By id and name: different makers of events may give the same id.
+    events: HashMap<(EventId, Box<str>), Failures, FxBuildHasher>,
     total: u64,
 }
 
+/// An event as it is looked up.
+#[derive(Hash)]
+struct Key<'a>(EventId, &'a str);
+
+impl Equivalent<(EventId, Box<str>)> for Key<'_> {
+    fn equivalent(&self, (id, name): &(EventId, Box<str>)) -> bool {
+        self.0 == *id && *self.1 == **name
+    }
+}
+
 /// Those of one event.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Failures {
-    name: Box<str>,
     messages: Vec<Message>,
     others: u64,
 }
@@ -65,14 +75,14 @@ impl EventErrors {
 
     fn count(&mut self, id: EventId, name: &str, field: Option<FieldError>, text: impl FnOnce() -> String) {
         self.total += 1;
-        if self.events.len() >= MOST_EVENTS && !self.events.contains_key(&id) {
-            return;
+        let key = Key(id, name);
+        if !self.events.contains_key(&key) {
+            if self.events.len() >= MOST_EVENTS {
+                return;
+            }
+            self.events.insert((id, name.into()), Failures::default());
         }
-        let failures = self.events.entry(id).or_insert_with(|| Failures {
-            name: name.into(),
-            messages: Vec::new(),
-            others: 0,
-        });
+        let Some(failures) = self.events.get_mut(&key) else { return };
         if let Some(known) =
             failures.messages.iter_mut().find(|known| field.is_some() && known.field == field)
         {
@@ -101,8 +111,8 @@ impl EventErrors {
 
     /// The event's id and name, a message and how often it came, in no order.
     pub fn messages(&self) -> impl Iterator<Item = (EventId, &str, &str, u64)> {
-        self.events.iter().flat_map(|(id, failures)| {
-            failures.messages.iter().map(|message| (*id, &*failures.name, &*message.text, message.count))
+        self.events.iter().flat_map(|((id, name), failures)| {
+            failures.messages.iter().map(|message| (*id, &**name, &*message.text, message.count))
         })
     }
 
@@ -122,13 +132,13 @@ fn with_causes(error: &anyhow::Error, format: &EventFormat) -> String {
     causes.collect::<Vec<_>>().join(": ")
 }
 
-/// A line for each event and message, by the events' ids.
+/// A line for each event and message, by the events' ids and names.
 impl fmt::Display for EventErrors {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut events: Vec<(&EventId, &Failures)> = self.events.iter().collect();
-        events.sort_by_key(|(id, _)| **id);
+        let mut events: Vec<_> = self.events.iter().collect();
+        events.sort_by_key(|(event, _)| *event);
         let mut told = 0;
-        for (id, Failures { name, messages, others }) in events {
+        for ((id, name), Failures { messages, others }) in events {
             for Message { text, count, .. } in messages {
                 writeln!(out, "{name} (event {id}): {count} times: {text}")?;
                 told += count;
@@ -142,5 +152,23 @@ impl fmt::Display for EventErrors {
             0 => Ok(()),
             more => writeln!(out, "{more} times: messages of other events"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_of_one_id_are_told_apart_by_name() {
+        let mut errors = EventErrors::new();
+        let format = EventFormat::default();
+        let error = anyhow::anyhow!("no luck");
+        for name in ["mine:b", "other:a", "mine:b"] {
+            errors.collect(EventId(7), name, &format, &error);
+        }
+        let told = "mine:b (event 7): 2 times: no luck\nother:a (event 7): 1 times: no luck\n";
+        assert_eq!(errors.to_string(), told);
+        assert_eq!(errors.messages().count(), 2);
     }
 }

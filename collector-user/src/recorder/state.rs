@@ -38,6 +38,12 @@ pub(super) struct KnownThread {
 /// How long guesses go by code that may have been replaced in the same mapping, as JIT compilers do.
 const CODE_LIFETIME: Nanos = Nanos(10_000_000_000);
 
+/// Two forks that gave the same pid within this time are one: pids are given in turn.
+const TOLD_TWICE: Nanos = Nanos(1_000_000);
+
+/// The longest time from a thread's end to its last record: it may have to wait for a CPU in between.
+const LAST_OF_THREAD: Nanos = Nanos(2_000_000_000);
+
 /// Fills an [`ExportMachine`].
 pub struct Recorder {
     /// Whether the processes can be asked, as they are while they run.
@@ -53,6 +59,8 @@ pub struct Recorder {
     pub(super) ledger: Ledger,
     pub(super) tally: StackTally,
     pub(super) threads: FxHashMap<Tid, KnownThread>,
+    /// Threads that ended lately, with when, and their processes.
+    ended: FxHashMap<Tid, (Nanos, Pid)>,
     /// The last names of processes that did not keep that of the process that forked them: a process may rename itself
     /// without end.
     names: FxHashMap<ProcessId, Box<[u8]>>,
@@ -99,6 +107,7 @@ impl Recorder {
             ledger: Ledger::default(),
             tally: StackTally::default(),
             threads: FxHashMap::default(),
+            ended: FxHashMap::default(),
             names: FxHashMap::default(),
             thread_names: None,
             only: None,
@@ -327,6 +336,7 @@ impl Recorder {
 
     fn apply_exit(&mut self, pid: Pid, tid: Tid, time: Nanos) {
         self.threads.remove(&tid);
+        self.ended.insert(tid, (time, pid));
         if let Some(names) = &mut self.thread_names {
             names.end(tid, time);
         }
@@ -353,9 +363,9 @@ impl Recorder {
             }
             return;
         }
-        // Told twice, by events that are open for it twice.
+        // Told twice, by events that its parent has twice, each with the time of its own turn.
         if let Some(known) = self.tracker.process_at(pid, time)
-            && self.machine.process(known).start == time
+            && time.0.saturating_sub(self.machine.process(known).start.0) < TOLD_TWICE.0
         {
             return;
         }
@@ -380,6 +390,12 @@ impl Recorder {
         }
     }
 
+    /// The process that a thread was of which has ended a moment ago. It gives up its CPU after that, with records that tell
+    /// no process.
+    pub fn process_of_ended(&self, thread: Tid) -> Option<Pid> {
+        self.ended.get(&thread).map(|&(_, pid)| pid)
+    }
+
     /// The threads whose stacks went beyond the mapping where the kernel has them end, since the last call.
     pub fn take_left_mappings(&mut self) -> Vec<Tid> {
         let mut threads = std::mem::take(&mut self.left_mappings);
@@ -392,6 +408,7 @@ impl Recorder {
     pub fn prune(&mut self, watermark: Nanos) {
         self.tracker.prune(watermark);
         self.kernel_codes.prune(watermark);
+        self.ended.retain(|_, (end, _)| watermark.0.saturating_sub(end.0) < LAST_OF_THREAD.0);
         self.rereads.end_round(watermark);
         if let Some(names) = &mut self.thread_names {
             names.prune(watermark);

@@ -109,7 +109,7 @@ impl<R: Read> Replay<R> {
             taken: events.taken,
             recorder,
             dispatch,
-            decoder: Decoder::default(),
+            decoder: Decoder::new(true),
             kernel: None,
             first: None,
             last: Nanos(0),

@@ -2,10 +2,12 @@
 
 use collector_common::event::{Context, EventErrors, EventFlags};
 use collector_common::ids::{Nanos, Pid, Tid};
+use collector_common::loss::LossCause;
 use collector_common::record::{SampleKindId, Unit};
+use collector_common::wire::SampleHeader;
 
 use crate::recorder::Recorder;
-use crate::source::{EventIndex, EventRequest, Hook, SourceRecord};
+use crate::source::{EventIndex, EventRequest, Hook, RELEASED, SourceRecord};
 
 /// Events that a session may have: as many kinds of sample as a recording may have, beside the clock's.
 pub(crate) const MOST_EVENTS: usize = 255;
@@ -43,8 +45,21 @@ impl Dispatch {
         Self { clock, hooked: hooked.collect(), errors: EventErrors::new() }
     }
 
-    /// Takes one record, and says whether it is in the recording.
+    /// Takes one record, and says whether it is in the recording. One of a thread that the kernel has released is of the process
+    /// whose end it was.
     pub(crate) fn take(&mut self, recorder: &mut Recorder, record: &SourceRecord<'_>) -> bool {
+        if ![record.header.pid, record.header.tid].contains(&RELEASED) {
+            return self.take_known(recorder, record);
+        }
+        let Some(process) = recorder.process_of_ended(Tid(record.header.tid)) else {
+            recorder.ledger_mut().lose(LossCause::NoProcess, 1);
+            return false;
+        };
+        let header = SampleHeader { pid: process.0, ..*record.header };
+        self.take_known(recorder, &SourceRecord { header: &header, ..*record })
+    }
+
+    fn take_known(&mut self, recorder: &mut Recorder, record: &SourceRecord<'_>) -> bool {
         let Some(position) = record.event.hook() else {
             return self.clock.is_some_and(|clock| recorder.sample(clock, record));
         };

@@ -6,7 +6,7 @@ use crate::recorder::Recorder;
 #[cfg(feature = "ebpf")]
 use crate::source::ebpf::Sampler;
 use crate::source::perf::{PerfError, PerfEvents};
-use crate::source::scope::Scope;
+use crate::source::scope::{Scope, forbids_all};
 use crate::source::sideband::{Mappings, Sideband};
 use crate::source::{EventRequest, Rights, Settings, Source};
 
@@ -103,6 +103,8 @@ fn open_ebpf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
     scanned.map_err(SessionError::system("/proc can't be read"))?;
     let mut sources: Vec<Box<dyn Source>> = vec![Box::new(sampler)];
     if !requests.is_empty() {
+        let threads = PerfEvents::scope(settings, Rights::of_this_process())?.events_by_cpu();
+        PerfError::check_open_files(threads, cpus.len(), requests.len())?;
         sources.push(Box::new(PerfEvents::open(settings, false, requests, cpus)?));
         recorder.name_threads(settings.targets.comm.as_deref());
     }
@@ -118,11 +120,13 @@ fn open_perf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
         Scope::Cgroup(_) => Scope::Machine,
         scope => scope,
     };
+    let events = Sideband::EVENTS + usize::from(settings.clock) + requests.len();
+    PerfError::check_open_files(scope.events_by_cpu(), cpus.len(), events)?;
     // The sideband first: a process that it does not tell of was made before the other events were opened, and has none.
-    let sideband = Sideband::open_for(scope, rights, wanted.mappings(), cpus).map_err(|error| {
+    let mut sideband = Sideband::open_for(scope, rights, wanted.mappings(), cpus).map_err(|error| {
         let named = settings.targets.pids.first().copied().or(settings.targets.command);
         match (error.raw_os_error(), named) {
-            (Some(libc::EACCES | libc::EPERM), Some(pid)) => PerfError::OthersProcess(pid).into(),
+            (Some(libc::EACCES | libc::EPERM), Some(pid)) => PerfError::refused(pid, forbids_all()).into(),
             _ => SessionError::sideband(error),
         }
     })?;
@@ -130,6 +134,7 @@ fn open_perf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
     if settings.clock || !requests.is_empty() {
         sources.push(Box::new(PerfEvents::open(settings, settings.clock, requests, cpus)?));
     }
+    sideband.catch_up().map_err(SessionError::sideband)?;
     recorder.name_threads(settings.targets.comm.as_deref());
     recorder.scan(clock::now).map_err(SessionError::system("/proc can't be read"))?;
     Ok(Opened { recorder, sideband, sources, note: None })

@@ -5,6 +5,7 @@
 //! - [`perf`]: samples, from plain perf events, where programs are not permitted or not built in.
 //! - [`sideband`]: mappings, names, forks, exits and kernel symbols, from dummy perf events.
 
+mod cgroup;
 #[cfg(feature = "ebpf")]
 pub mod ebpf;
 mod interface;
@@ -18,7 +19,7 @@ pub mod sideband;
 mod ticks;
 
 pub use interface::{Account, Source};
-pub use record::{EventIndex, SourceRecord};
-pub use request::{COUNTERS, Counter, EventRequest, Hook, Trigger};
+pub use record::{EventIndex, RELEASED, SourceRecord};
+pub use request::{CLOCK_NAMES, COUNTERS, Counter, EventRequest, Hook, Trigger};
 pub use scope::Rights;
 pub use settings::{Settings, Targets};

@@ -21,12 +21,16 @@ impl EventIndex {
     }
 }
 
+/// The pid and tid in records of a thread that the kernel has released: it has none any more.
+pub const RELEASED: u32 = u32::MAX;
+
 /// One record of a source. It borrows from the source's ring or file.
 #[derive(Clone, Copy, Debug)]
 pub struct SourceRecord<'a> {
     /// What happened.
     pub event: EventIndex,
-    /// To whom, when and where, and the user registers.
+    /// To whom, when and where, and the user registers. Of a thread that has ended, both its numbers or
+    /// one may be [`RELEASED`].
     pub header: &'a SampleHeader,
     /// Whether the header has the thread's name; else that is the one that the sideband told of last.
     pub is_named: bool,

@@ -12,6 +12,7 @@ use perf_event_open_sys::bindings::{
 };
 
 use super::EventIndex;
+use super::scope::open_for_own_thread;
 use crate::probe::Registered;
 
 /// What makes an event happen: `type` and `config` of its `perf_event_attr`.
@@ -123,6 +124,9 @@ impl Trigger {
     }
 }
 
+/// Names that `perf list` has for the sampling clock. It is no event of its own.
+pub const CLOCK_NAMES: [&str; 2] = ["cpu-clock", "task-clock"];
+
 /// A counter by its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Counter {
@@ -132,6 +136,16 @@ pub struct Counter {
     pub trigger: Trigger,
     /// What it counts, for people.
     pub description: &'static str,
+}
+
+impl Counter {
+    /// Whether something counts it here: what the kernel counts itself is, and what the processor counts where there is a
+    /// unit for it that this process may use.
+    pub fn is_here(&self) -> bool {
+        const ABSENT: [i32; 4] = [libc::ENOENT, libc::EOPNOTSUPP, libc::ENODEV, libc::EINVAL];
+        let opened = open_for_own_thread(self.trigger.attributes());
+        !opened.is_err_and(|error| error.raw_os_error().is_some_and(|error| ABSENT.contains(&error)))
+    }
 }
 
 const fn software(name: &'static str, id: u32, description: &'static str) -> Counter {

@@ -1,13 +1,15 @@
 //! For whom perf events are opened, and what this process may open.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
-use std::os::fd::AsFd as _;
 
-use perf_event_open_sys::bindings::perf_event_attr;
+use perf_event_open_sys::bindings::{PERF_COUNT_SW_DUMMY, PERF_TYPE_SOFTWARE, perf_event_attr};
 
 use super::Targets;
+use super::cgroup::open_cgroup;
+use super::shared_ring::threads_of;
 use crate::doctor;
+use crate::kernel::online_cpus;
 use crate::sys::perf_event::{PerfEvent, Whom};
 
 /// What the kernel lets this process ask of perf events: by `CAP_PERFMON`, else by `kernel.perf_event_paranoid`
@@ -57,42 +59,47 @@ impl Scope {
     /// What the targets need at least.
     ///
     /// # Errors
-    /// When the cgroup can't be opened.
+    /// When the cgroup can't be opened, or is none.
     pub(crate) fn of(targets: &Targets) -> io::Result<Self> {
         if targets.follows_processes() {
             return Ok(Self::Processes(targets.pids.iter().copied().chain(targets.command).collect()));
         }
         Ok(match &targets.cgroup {
-            Some(folder) => Self::Cgroup(File::open(folder)?),
+            Some(folder) => Self::Cgroup(open_cgroup(folder)?),
             None => Self::Machine,
         })
     }
+}
 
-    /// Opens an event on a CPU for all of them.
-    pub(crate) fn open(&self, attr: &perf_event_attr, cpu: u32) -> io::Result<Vec<PerfEvent>> {
+impl Scope {
+    /// How many events of a kind a CPU has for them.
+    pub(crate) fn events_by_cpu(&self) -> usize {
         match self {
-            Self::Machine => Ok(vec![PerfEvent::open(attr, Whom::Anyone, cpu)?]),
-            Self::Cgroup(folder) => Ok(vec![PerfEvent::open(attr, Whom::Cgroup(folder.as_fd()), cpu)?]),
-            Self::Processes(pids) => {
-                let mut events = Vec::new();
-                for &pid in pids {
-                    events.extend(open_for_process(attr, pid, cpu)?);
-                }
-                if events.is_empty() { Err(rustix::io::Errno::SRCH.into()) } else { Ok(events) }
-            }
+            Self::Machine | Self::Cgroup(_) => 1,
+            Self::Processes(pids) => pids.iter().map(|&pid| threads_of(pid).len()).sum(),
         }
     }
 }
 
-/// Opens an event on a CPU for all threads of a process and what they make from now on: none of a process that has ended.
-pub(crate) fn open_for_process(attr: &perf_event_attr, pid: u32, cpu: u32) -> io::Result<Vec<PerfEvent>> {
-    let mut attr = *attr;
-    attr.set_inherit(1);
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
-    let threads = threads.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    let opened = threads.filter_map(|thread| match PerfEvent::open(&attr, Whom::Thread(thread), cpu) {
-        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => None,
-        result => Some(result),
-    });
-    opened.collect()
+/// `kernel.perf_event_paranoid`, where the kernel refuses this process the least there is, an event of its own thread: Debian's
+/// kernel does at 3, Ubuntu's at 4. The kernel's own source knows no such level.
+pub(crate) fn forbids_all() -> Option<i64> {
+    let refused = open_for_own_thread((PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY.into())).err()?;
+    let is_by_level = refused.raw_os_error() == Some(libc::EACCES);
+    doctor::perf_event_level().filter(|&level| is_by_level && level > 2)
+}
+
+/// Opens an event, by `type` and `config`, of what this thread does outside of the kernel, to see whether that can be done.
+pub(crate) fn open_for_own_thread((event_type, config): (u32, u64)) -> io::Result<PerfEvent> {
+    let mut attr = perf_event_attr {
+        size: size_of::<perf_event_attr>() as u32,
+        type_: event_type,
+        config,
+        ..perf_event_attr::default()
+    };
+    attr.set_disabled(1);
+    attr.set_exclude_kernel(1);
+    attr.set_exclude_hv(1);
+    let cpu = online_cpus()?.first().copied().unwrap_or(0);
+    PerfEvent::open(&attr, Whom::Thread(0), cpu)
 }

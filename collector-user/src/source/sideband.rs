@@ -64,7 +64,7 @@ pub(crate) enum Mappings {
 /// A CPU's events: of names, and of all else.
 struct Cpu {
     number: u32,
-    rings: [SharedRing; 2],
+    rings: [SharedRing; Sideband::EVENTS],
 }
 
 /// Dummy events and their rings.
@@ -81,6 +81,9 @@ pub struct Sideband {
 }
 
 impl Sideband {
+    /// Events of a CPU, for each of what they are opened for.
+    pub(crate) const EVENTS: usize = 2;
+
     /// Opens and enables the events of all processes on the given CPUs.
     ///
     /// # Errors
@@ -133,6 +136,14 @@ impl Sideband {
         }
         for ring in self.cpus.iter_mut().flat_map(|cpu| &mut cpu.rings) {
             ring.follow(pid)?.iter().try_for_each(|opened| opened.event.enable())?;
+        }
+        Ok(())
+    }
+
+    /// Opens and enables the events of threads that were made while those of their processes were opened.
+    pub(crate) fn catch_up(&mut self) -> io::Result<()> {
+        for ring in self.cpus.iter_mut().flat_map(|cpu| &mut cpu.rings) {
+            ring.catch_up()?.iter().try_for_each(|opened| opened.event.enable())?;
         }
         Ok(())
     }

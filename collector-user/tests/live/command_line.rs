@@ -12,9 +12,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::prerequisites::{live, live_with};
-use crate::programs::folder;
-use crate::recording::{assert_balanced, collector, files, read, run};
+use crate::languages::recursion;
+use crate::prerequisites::{live, live_with, skip};
+use crate::programs::{compile, folder};
+use crate::recording::{assert_balanced, collector, files, read, record, run};
+use crate::targets::Cgroup;
 
 fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
@@ -218,6 +220,60 @@ fn a_scenario_may_be_named_twice_and_nothing_recorded_is_told() {
     let hint = "warning: no samples: what was to be recorded was idle, or -p, --cgroup and --comm name other";
     assert!(stderr(&output).contains(hint), "{}", stderr(&output));
     assert_eq!(fs::read(file).unwrap(), b"", "an output of nothing is a whole one");
+}
+
+#[test]
+fn no_event_is_told_as_such() {
+    let Some(_live) = live("no_event_is_told_as_such") else { return };
+    let event = ["-e", "sched:sched_process_exec/filename == '/no/such/program'/", "-d", "200ms"];
+    let output = run(event.into_iter().chain(["-o", "-", "--format", "folded"]));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let hint = "warning: no samples: none of the events of -e happened";
+    assert!(stderr(&output).contains(hint) && !stderr(&output).contains("idle"), "{}", stderr(&output));
+}
+
+#[test]
+fn the_clock_by_the_names_that_perf_has_for_it() {
+    let Some(_live) = live("the_clock_by_the_names_that_perf_has_for_it") else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "recursion", "recursion.c", &[]);
+    for name in ["cpu-clock", "task-clock"] {
+        let args = ["-e", name, "--"].map(OsStr::new);
+        let recorded = record(folder.path(), args.into_iter().chain([program.as_os_str()]));
+        recursion("recursion").check(&recorded);
+    }
+    let output = run(["-e", "cpu-clock/pid == 1/", "-d", "1s", "-o", "-", "--format", "folded"]);
+    assert_one_line(&output, 2, "no fields to filter by");
+}
+
+#[test]
+fn a_cgroup_with_a_process_and_an_event() {
+    let Some(_live) = live("a_cgroup_with_a_process_and_an_event") else { return };
+    let Some(cgroup) = Cgroup::new() else {
+        return skip("a_cgroup_with_a_process_and_an_event", "no cgroup v2 hierarchy is mounted");
+    };
+    for clock in [&[][..], &["-s", "cpu_profiling"]] {
+        let mut recorder = collector();
+        recorder.args(["run", "-e", "page-faults", "-o", "-", "--format", "folded", "--cgroup"]);
+        let output = recorder.arg(&cgroup.0).args(clock).args(["--", "true"]).output().unwrap();
+        assert_one_line(&output, 1, "leave one out, or use --backend ebpf without -e");
+    }
+}
+
+#[test]
+fn listed_counters_are_there() {
+    let Some(_live) = live("listed_counters_are_there") else { return };
+    let output = collector().args(["list", "events"]).output().unwrap();
+    let listed = String::from_utf8(output.stdout).unwrap();
+    let is_listed = |name: &str| listed.lines().any(|line| line.split_whitespace().next() == Some(name));
+    for name in ["cpu-clock", "task-clock", "page-faults", "context-switches"] {
+        assert!(is_listed(name), "{name}: {listed}");
+    }
+    for name in ["cycles", "stalled-cycles-backend"] {
+        let output = run(["-e", name, "-o", "-", "--format", "folded", "--", "true"]);
+        let is_there = !stderr(&output).contains("is not counted here");
+        assert_eq!(is_listed(name), is_there, "{name}: {}", stderr(&output));
+    }
 }
 
 #[test]

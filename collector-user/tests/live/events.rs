@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use collector_common::event::{EventFlags, filter};
+use collector_common::loss::LossCause;
 use collector_common::sharing::Writable;
 use collector_user::clock;
 use collector_user::session::{self, Recording, Session, SessionSettings};
@@ -123,6 +124,53 @@ fn a_closure_that_fails_is_told_of_and_stops_nothing() {
     assert_eq!(calls.into_inner().unwrap(), 6);
     let told = recording.warnings.iter().find(|line| line.contains("no luck"));
     assert!(told.is_some_and(|line| line.contains('6')), "{:?}", recording.warnings);
+}
+
+#[test]
+fn the_last_switch_of_a_thread_is_its_own() {
+    let Some(_live) = live("the_last_switch_of_a_thread_is_its_own") else { return };
+    let folder = folder();
+    let births = compile(folder.path(), "births", "births.c", &["-pthread"]);
+    let mut event = Tracefs::open().unwrap().event("sched:sched_switch").unwrap();
+    let [name, tid, state] =
+        ["prev_comm", "prev_pid", "prev_state"].map(|name| event.format().field_ref(name).unwrap());
+    let seen = Writable::new((0, 0, Vec::new()));
+    let switches = seen.clone();
+    event.add_closure(move |data| {
+        /// `EXIT_DEAD` and `EXIT_ZOMBIE` of `include/linux/sched.h`, as the field reports them.
+        const ENDED: i64 = 0x10 | 0x20;
+        let (tid, state) = (data.try_get_i32(tid)?, data.try_get_i64(state)?);
+        let context = *data.context().unwrap();
+        let ended = state & ENDED != 0 && data.try_get_str(name)?.starts_with("births");
+        Ok(switches.write(|(all, last, wrong)| {
+            *all += 1;
+            *last += u32::from(ended);
+            if i64::from(context.tid.0) != i64::from(tid) {
+                wrong.push((context.pid, context.tid, tid));
+            }
+        })?)
+    });
+    let sampling = Settings { clock: false, ..Settings::default() };
+    let settings = SessionSettings { sampling, events: vec![Hook::tracepoint(event)], ..Default::default() };
+    // Of the whole machine: a thread's own events end before it does.
+    let mut session = Session::start(settings, None).unwrap();
+    let (stop, at_the_end) = UnixStream::pair().unwrap();
+    let running = std::thread::spawn(move || {
+        let status = Command::new(births).status();
+        drop(at_the_end);
+        status
+    });
+    session.run(stop.as_fd(), |_| {}).unwrap();
+    assert!(running.join().unwrap().unwrap().success());
+    let recording = session.finish().unwrap();
+    let (all, last, wrong) = seen.into_inner().unwrap();
+    // 10,000 threads end.
+    let lost = recording.ledger.total_lost();
+    assert!(u64::from(last) + lost >= 10_000, "{last} of {all}, {:?}", recording.ledger);
+    assert!(wrong.is_empty(), "{} of {all}: {:?}", wrong.len(), wrong.first());
+    assert_eq!(recording.ledger.lost(LossCause::NoProcess), 0, "{:?}", recording.ledger);
+    let pids = recording.machine.processes().iter().map(|process| process.pid.0);
+    assert!(pids.into_iter().all(|pid| pid <= 1 << 22), "more than a kernel gives");
 }
 
 #[test]

@@ -11,12 +11,15 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
 use collector_common::ids::Pid;
-use collector_common::loss::LossCause;
+use collector_common::loss::{Ledger, LossCause};
+use collector_user::clock;
+use collector_user::kernel::online_cpus;
 use collector_user::procfs;
 use collector_user::session::{self, Backend, Ended, Recording, Session, SessionSettings};
-use collector_user::source::{Settings, Targets};
+use collector_user::source::perf::PerfEvents;
+use collector_user::source::{COUNTERS, EventIndex, EventRequest, Settings, Source as _, Targets};
 
-use crate::prerequisites::{live, skip};
+use crate::prerequisites::{live, live_with, skip};
 use crate::programs::{compile, folder};
 use crate::recording::{Recorded, assert_balanced, collector, record, record_in};
 use crate::targets::Cgroup;
@@ -122,6 +125,46 @@ fn a_process_that_is_named_beside_its_parent_counts_once() {
     });
 }
 
+#[test]
+fn a_thread_that_is_met_after_it_inherited_its_events_counts_once() {
+    const PAGES: usize = 500;
+    let Some(_live) = live("a_thread_that_is_met_after_it_inherited_its_events_counts_once") else { return };
+    let targets = Targets { pids: [std::process::id()].into(), ..Targets::default() };
+    let settings = Settings { clock: false, targets, ..Settings::default() };
+    let counters = ["page-faults", "minor-faults"].map(|name| {
+        let found = COUNTERS.iter().find(|counter| counter.name == name);
+        found.unwrap().trigger
+    });
+    let requests = (0..).map(EventIndex::of_hook).zip(counters);
+    let requests: Vec<_> =
+        requests.map(|(index, trigger)| EventRequest { index, trigger, stack: false }).collect();
+    let mut events = PerfEvents::open(&settings, false, &requests, &online_cpus().unwrap()).unwrap();
+    let (go, told) = std::sync::mpsc::channel::<()>();
+    let (tell, thread) = std::sync::mpsc::channel();
+    // Between the opening and the start, from where it is looked for new threads again.
+    let touching = std::thread::spawn(move || {
+        let tid = fs::read_link("/proc/thread-self").unwrap();
+        tell.send(tid.file_name().unwrap().to_str().unwrap().parse().unwrap()).unwrap();
+        told.recv().unwrap();
+        vec![1_u8; PAGES * 4096]
+    });
+    let thread: u32 = thread.recv().unwrap();
+    events.start().unwrap();
+    go.send(()).unwrap();
+    drop(touching.join().unwrap());
+    events.stop().unwrap();
+    let mut counts = [0; 2];
+    events.drain(clock::now(), &mut |record| {
+        if record.header.tid == thread {
+            counts[usize::from(record.event.0 - 1)] += 1;
+        }
+    });
+    assert!(counts.iter().all(|count| (PAGES..2 * PAGES).contains(count)), "{counts:?}");
+    let mut ledger = Ledger::default();
+    events.close(&mut ledger).unwrap();
+    assert_eq!(ledger.total_lost(), 0, "{ledger:?}");
+}
+
 /// Records a family below a shell while it works; `named` says what is named, given the shell's pid.
 fn record_running_family(named: impl FnOnce(u32) -> BTreeSet<u32>) {
     let folder = folder();
@@ -198,6 +241,83 @@ fn what_there_is_no_room_for_is_counted() {
     assert_eq!(ledger.lost(LossCause::Malformed), 0, "{ledger:?}");
     assert_eq!(recording.machine.samples().len() as u64, ledger.delivered());
     assert_balanced(&recording.stats_now().to_json());
+}
+
+/// Threads that wait until their ends are dropped.
+fn waiting_threads(count: usize) -> (Vec<std::sync::mpsc::Sender<()>>, Vec<std::thread::JoinHandle<()>>) {
+    let start = |_| {
+        let (end, told) = std::sync::mpsc::channel::<()>();
+        (end, std::thread::spawn(move || assert!(told.recv().is_err())))
+    };
+    (0..count).map(start).unzip()
+}
+
+#[test]
+fn threads_need_open_files_on_each_cpu() {
+    let Some(_live) = live_with("threads_need_open_files_on_each_cpu", &["bash"]) else { return };
+    let (ends, threads) = waiting_threads(100);
+    let cpus = online_cpus().unwrap().len();
+    let mut bash = Command::new("bash");
+    bash.args(["-euc", "ulimit -n 200\nexec \"$@\"", "bash"]).arg(env!("CARGO_BIN_EXE_collector"));
+    bash.args(["run", "--backend", "perf", "-d", "1s", "-o", "-", "--format", "folded", "-p"]);
+    let output = bash.arg(std::process::id().to_string()).output().unwrap();
+    drop(ends);
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    let says = format!("threads on {cpus} CPUs need");
+    assert!(stderr.contains(&says) && stderr.contains("200 may be open: raise the limit"), "{stderr}");
+}
+
+/// A setting of the kernel, put back in the end.
+struct Changed {
+    path: &'static str,
+    before: String,
+}
+
+impl Changed {
+    fn to(path: &'static str, value: &str) -> Self {
+        let before = fs::read_to_string(path).unwrap();
+        fs::write(path, value).unwrap();
+        Self { path, before }
+    }
+}
+
+impl Drop for Changed {
+    fn drop(&mut self) {
+        fs::write(self.path, &self.before).unwrap();
+    }
+}
+
+#[test]
+fn memory_that_may_not_be_locked_is_told_of() {
+    let Some(_live) = live_with("memory_that_may_not_be_locked_is_told_of", &["bash"]) else { return };
+    let changed = Changed::to("/proc/sys/kernel/perf_event_mlock_kb", "8");
+    let mut bash = Command::new("bash");
+    bash.args(["-euc", "ulimit -l 0\nexec \"$@\"", "bash"]).arg(env!("CARGO_BIN_EXE_collector"));
+    bash.args(["run", "--backend", "perf", "-d", "1s", "-o", "-", "--format", "folded", "--", "true"]);
+    let output = bash.uid(NOBODY).gid(NOBODY).output().unwrap();
+    drop(changed);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    for says in ["8 KiB a CPU", "perf_event_mlock_kb", "0 KiB (`ulimit -l`)"] {
+        assert!(stderr.contains(says), "{stderr}");
+    }
+    assert!(!stderr.contains("another user's"), "{stderr}");
+}
+
+#[test]
+fn a_folder_that_is_no_cgroup() {
+    let Some(_live) = live("a_folder_that_is_no_cgroup") else { return };
+    for folder in ["/etc", "/proc", "/sys/fs/cgroup/cgroup.procs", "/no/such/folder"] {
+        let args = ["--backend", "perf", "--cgroup", folder, "-d", "1s", "-o", "-", "--format", "folded"];
+        let output = collector().arg("run").args(args).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains(&format!("{folder} is no cgroup to record")), "{stderr}");
+    }
 }
 
 #[test]

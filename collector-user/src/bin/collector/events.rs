@@ -2,26 +2,43 @@
 
 use std::fmt::Write as _;
 
-use collector_common::event::{EventFlags, near, spec};
+use collector_common::event::spec::{self, EventSpec};
+use collector_common::event::{EventFlags, near};
 use collector_user::probe::{Probe, ProbeError};
-use collector_user::source::{COUNTERS, Counter, Hook};
+use collector_user::source::{CLOCK_NAMES, COUNTERS, Counter, Hook};
 use collector_user::tracefs::{Tracefs, TracefsError};
 
 use crate::{Usage, say};
 
-/// The events that are named, each to be recorded with its stacks.
-pub(crate) fn parse(names: &[String]) -> anyhow::Result<Vec<Hook>> {
+/// What `-e` names.
+#[derive(Default)]
+pub(crate) struct Named {
+    /// Events, each to be recorded with its stacks.
+    pub(crate) hooks: Vec<Hook>,
+    /// Whether the sampling clock is among them.
+    pub(crate) clock: bool,
+}
+
+/// What is named.
+pub(crate) fn parse(names: &[String]) -> anyhow::Result<Named> {
     let mut tracefs = None;
-    let mut hooks = Vec::new();
+    let mut named = Named::default();
     for text in names {
-        hooks.extend(hooks_of(text, &mut tracefs)?);
+        let spec = spec::parse(text).map_err(|error| Usage(format!("-e {text}: {error}")))?;
+        if CLOCK_NAMES.contains(&spec.name) {
+            if spec.filter.is_some() {
+                return Err(Usage(format!("-e {text}: the sampling clock has no fields to filter by")).into());
+            }
+            named.clock = true;
+        } else {
+            named.hooks.extend(hooks_of(&spec, &mut tracefs)?);
+        }
     }
-    Ok(hooks)
+    Ok(named)
 }
 
 /// `tracefs` is opened for the first tracepoint or probe.
-fn hooks_of(text: &str, tracefs: &mut Option<Tracefs>) -> anyhow::Result<Vec<Hook>> {
-    let spec = spec::parse(text).map_err(|error| Usage(format!("-e {text}: {error}")))?;
+fn hooks_of(spec: &EventSpec<'_>, tracefs: &mut Option<Tracefs>) -> anyhow::Result<Vec<Hook>> {
     let mut hooks = if let Some(hook) = Hook::counter(spec.name) {
         vec![hook]
     } else if Probe::is_probe(spec.name) {
@@ -31,7 +48,8 @@ fn hooks_of(text: &str, tracefs: &mut Option<Tracefs>) -> anyhow::Result<Vec<Hoo
     } else if spec.name.contains(':') {
         vec![Hook::tracepoint(opened(tracefs)?.event(spec.name).map_err(wrong_name)?)]
     } else {
-        let near = near(spec.name, COUNTERS.iter().map(|counter| counter.name));
+        let names = COUNTERS.iter().map(|counter| counter.name).chain(CLOCK_NAMES);
+        let near = near(spec.name, names);
         let hint =
             if near.is_empty() { String::new() } else { format!(": did you mean {}?", near.join(" or ")) };
         return Err(Usage(format!(
@@ -81,10 +99,19 @@ const PROBES: [(&str, &str); 5] = [
 /// All events that can be recorded here, a line each.
 pub(crate) fn list() -> String {
     let mut text = String::new();
-    for Counter { name, description, .. } in COUNTERS {
+    for name in CLOCK_NAMES {
+        let _ = writeln!(text, "{name:<24} the sampling clock, which is all that is recorded without -e");
+    }
+    let (here, absent): (Vec<Counter>, _) = COUNTERS.into_iter().partition(Counter::is_here);
+    for Counter { name, description, .. } in here {
         let _ = writeln!(text, "{name:<24} {description}");
     }
-    let _ = writeln!(text, "{:<24} an event of the processor, by the number in its manual", "rNNN");
+    if absent.is_empty() {
+        let _ = writeln!(text, "{:<24} an event of the processor, by the number in its manual", "rNNN");
+    } else {
+        let names: Vec<&str> = absent.iter().map(|counter| counter.name).collect();
+        say(&format!("not counted by the processor here: {}", names.join(", ")));
+    }
     for (form, description) in PROBES {
         let _ = writeln!(text, "{form:<24} {description}");
     }

@@ -55,7 +55,7 @@ pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
     // A file that grows beyond `ulimit -f` fails to be written then, and nothing else does.
     signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     let plan = Plan::of(args, started)?;
-    let targets = plan.settings.sampling.targets.clone();
+    let sampling = plan.settings.sampling.clone();
     let command = plan.command.as_ref().map(Command::pid);
     let mut line = ProgressLine::new(plan.settings.duration);
     let mut session = Session::start(plan.settings, plan.command)?;
@@ -65,7 +65,7 @@ pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
     abandon_when_told_twice(stop)?;
     say(&summarize(&recording));
     if recording.ledger.delivered() == 0 {
-        say(&format!("warning: no samples: {}", why_nothing(&targets, command.is_some())));
+        say(&format!("warning: no samples: {}", why_nothing(&sampling, command.is_some())));
     }
     match (ended, command) {
         (Ended::Command(status), _) => say(&format!("the command {}", describe(status))),
@@ -116,9 +116,9 @@ impl Plan {
         }
         let pids = args.pids.into_iter().collect();
         let targets = Targets { pids, cgroup: args.cgroup, comm: args.comm, ..Targets::default() };
-        let events = events::parse(&args.events)?;
+        let events::Named { hooks: events, clock } = events::parse(&args.events)?;
         // The sampling clock is that scenario.
-        let clock = events.is_empty() || args.scenarios.contains(&Scenario::CpuProfiling);
+        let clock = clock || events.is_empty() || args.scenarios.contains(&Scenario::CpuProfiling);
         let sampling = Settings { clock, frequency: args.frequency, targets, ..Settings::default() };
         let command = if args.command.is_empty() { None } else { Some(Command::start(&args.command)?) };
         let settings = SessionSettings {
@@ -147,8 +147,12 @@ fn backend(backend: Backend) -> Result<session::Backend, Usage> {
 }
 
 /// Why there may be no samples, and what helps.
-fn why_nothing(targets: &Targets, command: bool) -> &'static str {
-    if targets.cgroup.is_some() || targets.comm.is_some() || !targets.pids.is_empty() {
+fn why_nothing(sampling: &Settings, command: bool) -> &'static str {
+    let targets = &sampling.targets;
+    if !sampling.clock {
+        "none of the events of -e happened in what was recorded, or their filters let none through; `-s cpu_profiling` \
+         beside -e samples by the clock, too"
+    } else if targets.cgroup.is_some() || targets.comm.is_some() || !targets.pids.is_empty() {
         "what was to be recorded was idle, or -p, --cgroup and --comm name other processes than meant"
     } else if command {
         "the command was idle, or ended within a period of the sampling clock, which a higher -F makes shorter"

@@ -1,7 +1,6 @@
 //! The running programs: an event and a ring per CPU.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -20,6 +19,7 @@ use perf_event_open_sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE,
 use super::account::KernelAccount;
 use super::load::{self, LoadError};
 use crate::kernel::{idle_times, possible_cpus};
+use crate::source::cgroup::open_cgroup;
 use crate::source::sideband::LAYOUT;
 use crate::source::ticks::Clock;
 use crate::source::{Account, Settings, Source, SourceRecord, Targets};
@@ -300,9 +300,6 @@ impl Source for Sampler {
     }
 }
 
-/// Of `linux/magic.h`.
-const CGROUP2_SUPER_MAGIC: i64 = 0x6367_7270;
-
 fn set_targets(ebpf: &mut Ebpf, targets: &Targets) -> Result<(), LoadError> {
     let step = |what: &str| {
         let what = what.to_owned();
@@ -316,10 +313,7 @@ fn set_targets(ebpf: &mut Ebpf, targets: &Targets) -> Result<(), LoadError> {
     }
     if let Some((path, map)) = targets.cgroup.as_ref().zip(ebpf.map_mut("CGROUPS")) {
         let cgroup = |source| LoadError::Cgroup { path: path.clone(), source };
-        let folder = File::open(path).map_err(cgroup)?;
-        if rustix::fs::fstatfs(&folder).is_ok_and(|system| system.f_type != CGROUP2_SUPER_MAGIC) {
-            return Err(cgroup(io::Error::other("it is on another file system")));
-        }
+        let folder = open_cgroup(path).map_err(cgroup)?;
         let mut cgroups = CgroupArray::try_from(map).map_err(step("map CGROUPS"))?;
         cgroups.set(0, folder, 0).map_err(|error| cgroup(io::Error::other(error)))?;
     }

@@ -61,7 +61,7 @@ impl Counts {
 
     fn counted(&self, shared: &SharedRing, counts_lost: bool) -> io::Result<Vec<Counted>> {
         let mut counted = self.before.clone();
-        for Opened { kind, event } in &shared.events {
+        for Opened { kind, event, .. } in &shared.events {
             let [happened, lost] = count_of(event, counts_lost)?;
             if let Some(counted) = counted.get_mut(*kind) {
                 counted.happened += happened;

@@ -4,7 +4,7 @@ use bytemuck::Zeroable as _;
 use collector_common::perf::{Bytes, ChainContext, ChainEntry, CpuMode, Misc, RegistersAbi, Sample};
 use collector_common::wire::{MAX_KERNEL_FRAMES, SampleFlags, SampleHeader, VERSION};
 
-use crate::source::{EventIndex, SourceRecord};
+use crate::source::{EventIndex, RELEASED, SourceRecord};
 
 /// Where a word of `struct pt_regs` (`arch/x86/include/asm/ptrace.h`) is among perf's registers
 /// (`arch/x86/include/uapi/asm/perf_regs.h`); `None` for those that are not asked for.
@@ -21,6 +21,8 @@ const SYSTEM_CALL: usize = 15;
 
 /// Puts samples together. Kept for its memory.
 pub(crate) struct Decoder {
+    /// Numbers of threads are those of the machine.
+    is_in_initial_namespace: bool,
     header: SampleHeader,
     kernel: Vec<u64>,
     user: Vec<u64>,
@@ -29,14 +31,13 @@ pub(crate) struct Decoder {
     data: Vec<u8>,
 }
 
-impl Default for Decoder {
-    fn default() -> Self {
-        let header = SampleHeader { version: VERSION, ..SampleHeader::zeroed() };
-        Self { header, kernel: Vec::new(), user: Vec::new(), stack: Vec::new(), data: Vec::new() }
-    }
-}
-
 impl Decoder {
+    pub(crate) fn new(is_in_initial_namespace: bool) -> Self {
+        let header = SampleHeader { version: VERSION, ..SampleHeader::zeroed() };
+        let (kernel, user, stack, data) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { is_in_initial_namespace, header, kernel, user, stack, data }
+    }
+
     /// `None` for a sample without the parts that all are asked for.
     pub(crate) fn decode<'a>(
         &'a mut self,
@@ -94,9 +95,19 @@ impl Decoder {
         let data = sample.raw.map_or(&[][..], |raw| in_one_piece(raw, &mut self.data));
         // The kernel may sample before it has counted anything.
         let value = sample.period.unwrap_or(1).max(1);
+        if self.header.tid == RELEASED && self.is_in_initial_namespace {
+            self.header.tid = common_pid(data).unwrap_or(RELEASED);
+        }
         let (header, kernel, user) = (&self.header, self.kernel.as_slice(), self.user.as_slice());
         Some(SourceRecord { event, header, is_named: false, kernel, stack, user, value, data })
     }
+}
+
+/// `common_pid`, with which the data of a tracepoint tells its thread after that has been released: the second word of
+/// `struct trace_entry` (`include/linux/trace_events.h`), as the number is in the machine's own pid namespace.
+fn common_pid(data: &[u8]) -> Option<u32> {
+    let bytes = data.get(4..8)?.try_into().ok()?;
+    Some(u32::from_ne_bytes(bytes))
 }
 
 /// `PERF_REG_X86_SP`
@@ -127,4 +138,66 @@ fn in_one_piece<'a>(bytes: Bytes<'a>, scratch: &'a mut Vec<u8>) -> &'a [u8] {
         scratch.extend_from_slice(piece);
     }
     scratch
+}
+
+#[cfg(test)]
+mod tests {
+    use collector_common::perf::{RawRecord, Record, RecordKind};
+
+    use super::super::attributes::{Common, Kind};
+    use super::*;
+    use crate::source::{EventRequest, Rights, Settings, Trigger};
+
+    fn kind(trigger: Trigger) -> Kind {
+        let common = Common::of(&Settings::default(), Rights::ALL);
+        common.event(EventRequest { index: EventIndex(3), trigger, stack: false }, 997)
+    }
+
+    /// `PERF_RECORD_SAMPLE` of process and thread, as `perf_output_sample` of `kernel/events/core.c` writes it: identifier,
+    /// process and thread, time, CPU; then what only some events have.
+    fn record([pid, tid]: [u32; 2], more: &[u8]) -> Vec<u8> {
+        let mut body = [7_u64.to_ne_bytes(), (u64::from(tid) << 32 | u64::from(pid)).to_le_bytes()].concat();
+        body.extend([1_000_u64.to_ne_bytes(), 2_u64.to_ne_bytes()].concat());
+        body.extend(more);
+        body
+    }
+
+    /// Process, thread and value that a record is taken in with.
+    fn taken(kind: &Kind, body: &[u8], is_in_initial_namespace: bool) -> [u64; 3] {
+        let raw = RawRecord { kind: RecordKind::SAMPLE, misc: Misc(0), body: Bytes::from(body) };
+        let Record::Sample(sample) = raw.parse(&kind.layout).unwrap().record else { panic!() };
+        let mut decoder = Decoder::new(is_in_initial_namespace);
+        let record = decoder.decode(kind.index, raw.misc, &sample).unwrap();
+        assert_eq!((record.event, record.header.time, record.header.cpu), (EventIndex(3), 1_000, 2));
+        [record.header.pid.into(), record.header.tid.into(), record.value]
+    }
+
+    #[test]
+    fn what_the_processor_counted_is_the_value() {
+        for trigger in [Trigger::Hardware(1), Trigger::Raw(0x1c2)] {
+            let body = record([5, 6], &2_400_123_u64.to_ne_bytes());
+            assert_eq!(taken(&kind(trigger), &body, true), [5, 6, 2_400_123]);
+            let nothing = record([5, 6], &0_u64.to_ne_bytes());
+            assert_eq!(taken(&kind(trigger), &nothing, true), [5, 6, 1]);
+        }
+        assert_eq!(taken(&kind(Trigger::Software(2)), &record([5, 6], &[]), true), [5, 6, 1]);
+    }
+
+    #[test]
+    fn a_released_thread_is_told_by_the_data_of_the_tracepoint() {
+        // 20 bytes: type, flags, preemption count, thread; then a field, and what fills up to eight bytes.
+        let data = [&20_u32.to_ne_bytes()[..], &[1, 1, 0, 0], &77_u32.to_ne_bytes(), &[0; 12]].concat();
+        let tracepoint = kind(Trigger::Tracepoint(257));
+        let gone = u32::MAX;
+        let body = record([gone, gone], &data);
+        assert_eq!(taken(&tracepoint, &body, true), [gone.into(), 77, 1]);
+        assert_eq!(
+            taken(&tracepoint, &body, false),
+            [gone.into(), gone.into(), 1],
+            "numbers are others there"
+        );
+        assert_eq!(taken(&tracepoint, &record([5, gone], &data), true), [5, 77, 1]);
+        assert_eq!(taken(&tracepoint, &record([5, 6], &data), true), [5, 6, 1]);
+        assert_eq!(taken(&kind(Trigger::Software(2)), &record([gone, gone], &[]), true)[1], u64::from(gone));
+    }
 }

@@ -14,9 +14,12 @@ use rustc_hash::FxHashMap;
 use super::account::{Counts, count_of};
 use super::attributes::{Common, Kind};
 use super::error::PerfError;
-use super::reading::{Cursor, Reader};
+use super::reading::{Cursor, Named, Reader};
+use super::throttled::Throttled;
+use super::twice::Taken;
+use crate::doctor;
 use crate::kernel::idle_times;
-use crate::source::scope::Scope;
+use crate::source::scope::{Scope, forbids_all};
 use crate::source::shared_ring::{Opened, SharedRing};
 use crate::source::{Account, EventIndex, EventRequest, Rights, Settings, Source, SourceRecord, Trigger};
 
@@ -28,10 +31,18 @@ const ALL_RINGS: usize = 128 << 20;
 pub(super) struct Cpu {
     pub(super) shared: SharedRing,
     pub(super) counts: Counts,
-    /// When throttling began, while it lasts.
-    pub(super) throttled_since: Option<Nanos>,
+    pub(super) taken: Taken,
+    pub(super) throttled: Throttled,
     /// What the clock had counted when it was last looked at.
     seen: u64,
+}
+
+/// What is known of an open event.
+#[derive(Clone, Copy)]
+struct Known {
+    /// Position in the kinds.
+    kind: usize,
+    may_be_second: bool,
 }
 
 /// Open events. Dropping it closes them.
@@ -41,8 +52,8 @@ pub struct PerfEvents {
     ring_orders: RangeInclusive<u32>,
     scope: Scope,
     kinds: Vec<Kind>,
-    /// Positions in `kinds`, by the number in the records.
-    known: FxHashMap<u64, usize>,
+    /// By the number in the records.
+    known: FxHashMap<u64, Known>,
     cpus: Vec<Cpu>,
     /// When all events were open.
     opened: Nanos,
@@ -67,6 +78,7 @@ impl PerfEvents {
         if !rights.tracepoints && requests.iter().any(is_tracepoint) {
             return Err(PerfError::Tracepoints);
         }
+        PerfError::check_frequency(requests, settings.frequency, doctor::most_samples_a_second())?;
         let scope = Self::scope(settings, rights)?;
         let mut common = Common::of(settings, rights);
         let kinds = |common: Common| -> Vec<Kind> {
@@ -104,7 +116,10 @@ impl PerfEvents {
             source,
         })?;
         match scope {
-            Scope::Machine | Scope::Cgroup(_) if !rights.machine => Err(PerfError::WholeMachine),
+            Scope::Machine | Scope::Cgroup(_) if !rights.machine => Err(match forbids_all() {
+                Some(level) => PerfError::Forbidden { level },
+                None => PerfError::WholeMachine,
+            }),
             scope => Ok(scope),
         }
     }
@@ -135,7 +150,7 @@ impl PerfEvents {
         match (&self.scope, source.raw_os_error()) {
             (_, Some(libc::ENOSYS)) => PerfError::NoPerfEvents,
             (Scope::Processes(pids), Some(libc::EACCES | libc::EPERM)) => {
-                PerfError::OthersProcess(pids.first().copied().unwrap_or(0))
+                PerfError::refused(pids.first().copied().unwrap_or(0), forbids_all())
             }
             (_, Some(libc::EACCES | libc::EPERM)) => PerfError::WholeMachine,
             _ => PerfError::Open { cpu, source },
@@ -153,7 +168,8 @@ impl PerfEvents {
             earlier.seen = 0;
         } else {
             let counts = Counts::of(self.kinds.len());
-            self.cpus.push(Cpu { shared, counts, throttled_since: None, seen: 0 });
+            let (taken, throttled) = (Taken::default(), Throttled::default());
+            self.cpus.push(Cpu { shared, counts, taken, throttled, seen: 0 });
         }
         Ok(())
     }
@@ -174,7 +190,11 @@ impl Source for PerfEvents {
         if self.common.starts_on_exec() {
             return Ok(());
         }
-        self.cpus.iter().try_for_each(|cpu| cpu.shared.enable())
+        for cpu in &mut self.cpus {
+            name(&mut self.known, cpu.shared.catch_up()?)?;
+            cpu.shared.enable()?;
+        }
+        Ok(())
     }
 
     fn stop(&mut self) -> io::Result<()> {
@@ -198,7 +218,11 @@ impl Source for PerfEvents {
                 break;
             }
             let cursor = &mut cursors[index];
-            reader.take(cursor, |id| known.get(&id).map(|&kind| (kind, &kinds[kind])), visit);
+            let event_of = |id| {
+                let Known { kind: position, may_be_second } = *known.get(&id)?;
+                Some(Named { position, kind: kinds.get(position)?, may_be_second })
+            };
+            reader.take(cursor, event_of, visit);
             cursor.advance();
             if let Some(time) = cursor.time() {
                 heads.push(Reverse((time, index)));
@@ -213,7 +237,7 @@ impl Source for PerfEvents {
     fn close(&mut self, ledger: &mut Ledger) -> io::Result<Account> {
         let idle_after = if let Scope::Machine = self.scope { idle_times()? } else { BTreeMap::new() };
         let now = crate::clock::now();
-        let mut throttled_ns = self.reader.throttled_ns();
+        let mut throttled_ns = 0;
         for cpu in &self.cpus {
             let idle =
                 |times: &BTreeMap<u32, Duration>| times.get(&cpu.shared.cpu()).copied().unwrap_or_default();
@@ -225,7 +249,7 @@ impl Source for PerfEvents {
                 (self.period, idle),
                 ledger,
             )?;
-            throttled_ns += cpu.throttled_since.map_or(0, |since| now.0.saturating_sub(since.0));
+            throttled_ns += cpu.throttled.until(now);
         }
         ledger.lose(LossCause::Throttled, throttled_ns / self.period.0.max(1));
         ledger.lose(LossCause::Malformed, self.reader.malformed());
@@ -284,9 +308,9 @@ fn ring_orders(settings: &Settings, common: Common, cpus: usize) -> RangeInclusi
 }
 
 /// Notes which event each number names.
-fn name(known: &mut FxHashMap<u64, usize>, opened: &[Opened]) -> io::Result<()> {
-    for Opened { kind, event } in opened {
-        known.insert(event.id()?, *kind);
+fn name(known: &mut FxHashMap<u64, Known>, opened: &[Opened]) -> io::Result<()> {
+    for &Opened { kind, ref event, may_be_second } in opened {
+        known.insert(event.id()?, Known { kind, may_be_second });
     }
     Ok(())
 }

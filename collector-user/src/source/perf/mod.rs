@@ -11,6 +11,8 @@ pub(crate) mod decode;
 mod error;
 mod events;
 mod reading;
+mod throttled;
+mod twice;
 
 pub use error::PerfError;
 pub use events::PerfEvents;

@@ -1,14 +1,15 @@
 //! Records as they are taken out of the rings.
 
-use collector_common::ids::Nanos;
-use collector_common::perf::{Bytes, ParseConfig, RawRecord, Record, RecordKind, Throttling};
+use collector_common::perf::{Bytes, ParseConfig, RawRecord, Record, RecordKind};
 
 use super::account::Counts;
 use super::attributes::{ALWAYS, Kind};
 use super::decode::Decoder;
 use super::events::Cpu;
-use crate::source::SourceRecord;
+use super::throttled::Throttled;
+use super::twice::{Taken, Told};
 use crate::source::sideband::LAYOUT;
+use crate::source::{RELEASED, SourceRecord};
 use crate::sys::perf_ring::Waiting;
 
 /// Bytes of a number that each sample begins with.
@@ -18,13 +19,16 @@ const WORD: usize = 8;
 pub(super) struct Cursor<'a> {
     waiting: Waiting<'a>,
     counts: &'a mut Counts,
-    throttled_since: &'a mut Option<Nanos>,
+    /// Where threads may have two events of a kind.
+    taken: Option<&'a mut Taken>,
+    throttled: &'a mut Throttled,
 }
 
 impl<'a> Cursor<'a> {
     pub(super) fn of(cpu: &'a mut Cpu) -> Self {
-        let Cpu { shared, counts, throttled_since, .. } = cpu;
-        Self { waiting: shared.ring.waiting(), counts, throttled_since }
+        let Cpu { shared, counts, taken, throttled, .. } = cpu;
+        let taken = shared.events.iter().any(|opened| opened.may_be_second).then_some(taken);
+        Self { waiting: shared.ring.waiting(), counts, taken, throttled }
     }
 
     /// When the oldest record was written. What is too short to tell is taken at once.
@@ -52,8 +56,16 @@ fn word(body: &Bytes<'_>, at: usize) -> Option<u64> {
 }
 
 /// The pid of what runs outside of the pid namespace that the events were opened in. In the machine's own it is the idle
-/// task's.
+/// task's. What has been released can't be told from it: tracepoints tell its number in the machine's.
 const NOBODY: u32 = 0;
+
+/// The event of a record.
+pub(super) struct Named<'a> {
+    /// Of its kind.
+    pub(super) position: usize,
+    pub(super) kind: &'a Kind,
+    pub(super) may_be_second: bool,
+}
 
 /// Takes records, and counts what it meets.
 pub(super) struct Reader {
@@ -63,59 +75,60 @@ pub(super) struct Reader {
     left_out: u64,
     bytes_copied: u64,
     malformed: u64,
-    throttled_ns: u64,
 }
 
 impl Reader {
     pub(super) fn new() -> Self {
+        let in_initial = crate::doctor::in_initial_pid_namespace();
         Self {
-            decoder: Decoder::default(),
-            leaves_out_nobodys: !crate::doctor::in_initial_pid_namespace(),
+            decoder: Decoder::new(in_initial),
+            leaves_out_nobodys: !in_initial,
             left_out: 0,
             bytes_copied: 0,
             malformed: 0,
-            throttled_ns: 0,
         }
     }
 
-    /// Takes the oldest record of a CPU. `kind_of` knows the events by their numbers.
+    /// Takes the oldest record of a CPU. `event_of` knows the events by their numbers.
     pub(super) fn take<'k>(
         &mut self,
         cursor: &mut Cursor<'_>,
-        kind_of: impl FnOnce(u64) -> Option<(usize, &'k Kind)>,
+        event_of: impl FnOnce(u64) -> Option<Named<'k>>,
         visit: &mut dyn FnMut(&SourceRecord<'_>),
     ) {
         let Some(raw) = cursor.waiting.peek() else { return };
         if raw.kind == RecordKind::SAMPLE {
-            let kind = word(&raw.body, 0).and_then(kind_of);
-            let parsed = kind.and_then(|(_, kind)| Some(raw.parse(&kind.layout).ok()?.record));
-            let record = match (&parsed, kind) {
-                (Some(Record::Sample(sample)), Some((position, kind))) => {
-                    self.decoder.decode(kind.index, raw.misc, sample).map(|record| (position, record))
+            let id = word(&raw.body, 0).unwrap_or(0);
+            let named = event_of(id);
+            let parsed = named.as_ref().and_then(|named| Some(raw.parse(&named.kind.layout).ok()?.record));
+            let record = match (&parsed, named) {
+                (Some(Record::Sample(sample)), Some(named)) => {
+                    let record = self.decoder.decode(named.kind.index, raw.misc, sample);
+                    record.map(|record| (named, record))
                 }
                 _ => None,
             };
-            match record {
-                Some((position, record)) => {
-                    cursor.counts.hand_over(position);
-                    if record.header.pid == NOBODY && self.leaves_out_nobodys {
-                        self.left_out += 1;
-                        return;
-                    }
-                    self.bytes_copied += record.stack.len() as u64;
-                    visit(&record);
-                }
-                None => self.malformed += 1,
+            let Some((Named { position: kind, may_be_second, .. }, record)) = record else {
+                self.malformed += 1;
+                return;
+            };
+            cursor.counts.hand_over(kind);
+            let told = Told { id, tid: record.header.tid, time: record.header.time, kind, may_be_second };
+            if cursor.taken.as_mut().is_some_and(|taken| taken.is_told_twice(told)) {
+                return;
             }
+            if self.leaves_out_nobodys && (record.header.pid == NOBODY || record.header.tid == RELEASED) {
+                self.left_out += 1;
+                return;
+            }
+            self.bytes_copied += record.stack.len() as u64;
+            visit(&record);
             return;
         }
         match raw.parse(&OTHERS).map(|parsed| parsed.record) {
             Ok(Record::Lost(lost)) => cursor.counts.lost_is_told(lost.count),
-            Ok(Record::Throttle(throttling)) => *cursor.throttled_since = Some(throttling.time),
-            Ok(Record::Unthrottle(Throttling { time, .. })) => {
-                let since = cursor.throttled_since.take();
-                self.throttled_ns += since.map_or(0, |since| time.0.saturating_sub(since.0));
-            }
+            Ok(Record::Throttle(throttling)) => cursor.throttled.begin(&throttling),
+            Ok(Record::Unthrottle(throttling)) => cursor.throttled.end(&throttling),
             Ok(_) => {}
             Err(_) => self.malformed += 1,
         }
@@ -134,11 +147,6 @@ impl Reader {
     /// Records that could not be read.
     pub(super) fn malformed(&self) -> u64 {
         self.malformed
-    }
-
-    /// Nanoseconds for which events stood still, over all CPUs, as far as they have ended.
-    pub(super) fn throttled_ns(&self) -> u64 {
-        self.throttled_ns
     }
 }
 
