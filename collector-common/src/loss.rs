@@ -19,14 +19,23 @@ pub enum LossCause {
     Throttled,
     /// The record in the ring could not be read, as from another version of the eBPF object.
     Malformed,
+    /// The thread could not be kept account of: there are more of them than the map has room for.
+    NoRoom,
     /// The kernel counts more runs than the program itself: neither delivered nor counted by a cause above.
     Unaccounted,
 }
 
 impl LossCause {
     /// All causes, in the order they are printed.
-    pub const ALL: [Self; 6] =
-        [Self::RingFull, Self::NoRing, Self::NotRun, Self::Throttled, Self::Malformed, Self::Unaccounted];
+    pub const ALL: [Self; 7] = [
+        Self::RingFull,
+        Self::NoRing,
+        Self::NotRun,
+        Self::Throttled,
+        Self::Malformed,
+        Self::NoRoom,
+        Self::Unaccounted,
+    ];
 
     /// The key in `--stats`.
     pub const fn name(self) -> &'static str {
@@ -36,6 +45,7 @@ impl LossCause {
             Self::NotRun => "not_run",
             Self::Throttled => "throttled",
             Self::Malformed => "malformed",
+            Self::NoRoom => "no_room",
             Self::Unaccounted => "unaccounted",
         }
     }

@@ -29,6 +29,8 @@ pub mod procfs;
 #[cfg(target_os = "linux")]
 pub mod recorder;
 #[cfg(target_os = "linux")]
+pub mod scenario;
+#[cfg(target_os = "linux")]
 pub mod session;
 #[cfg(target_os = "linux")]
 pub mod source;

@@ -14,5 +14,6 @@ mod tally;
 mod thread_names;
 mod view;
 
+pub(crate) use sampling::Taken;
 pub use state::Recorder;
 pub use tally::StackTally;

@@ -2,8 +2,9 @@
 //! sample's thread, frames and stack have been seen before.
 
 use collector_common::ids::{Avma, Nanos, Pid, Svma, Tid};
+use collector_common::intern::StackId;
 use collector_common::record::{
-    AttributeListId, Frame, FrameFlags, ModuleId, ProcessId, Sample, SampleKindId, ThreadId,
+    AttributeListId, Frame, FrameFlags, FrameId, ModuleId, ProcessId, Sample, SampleKindId, ThreadId,
 };
 use collector_common::wire::{COMM_LEN, SampleFlags};
 use unwinder::{CopiedStack, FrameKind, Registers, StopReason, Unwinder};
@@ -17,6 +18,15 @@ use super::view::View;
 use crate::modules::Recorded;
 use crate::source::SourceRecord;
 
+/// What a record says when it has been unwound.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taken {
+    pub(crate) time: Nanos,
+    pub(crate) thread: ThreadId,
+    pub(crate) stack: StackId,
+    pub(crate) cpu: u16,
+}
+
 /// How a walk went.
 #[derive(Clone, Copy)]
 struct Walk {
@@ -28,12 +38,20 @@ struct Walk {
 impl Recorder {
     /// Takes in a record as a sample, with its stacks.
     pub fn sample(&mut self, kind: SampleKindId, record: &SourceRecord<'_>) {
+        if let Some(taken) = self.take_stack(record) {
+            self.add_sample(kind, taken, record.value.cast_signed(), AttributeListId::NONE);
+            self.ledger.deliver(1);
+        }
+    }
+
+    /// Unwinds a record's stacks; `None` for a thread that is not to be recorded.
+    pub(crate) fn take_stack(&mut self, record: &SourceRecord<'_>) -> Option<Taken> {
         let header = record.header;
         let time = Nanos(header.time);
         let process = self.process_at(Pid(header.pid), time);
         let comm = self.comm(process, record);
         if self.only.is_some_and(|only| only != comm) {
-            return;
+            return None;
         }
         let thread = self.thread(process, Tid(header.tid), &comm);
         self.frames.clear();
@@ -42,16 +60,32 @@ impl Recorder {
             self.add_user_frames(process, record);
         }
         let stack = self.machine.intern_stack(&self.frames);
-        self.machine.add_sample(&Sample {
-            time,
-            thread,
-            stack,
-            cpu: header.cpu as u16,
-            kind,
-            value: record.value.cast_signed(),
-            attributes: AttributeListId::NONE,
-        });
-        self.ledger.deliver(1);
+        Some(Taken { time, thread, stack, cpu: header.cpu as u16 })
+    }
+
+    /// As [`Self::take_stack`], of a record that was made without stacks of a thread that has some.
+    pub(crate) fn take_none(&mut self, record: &SourceRecord<'_>) -> Option<Taken> {
+        let taken = self.take_stack(record)?;
+        let cut = self.cut_frame();
+        Some(Taken { stack: self.machine.intern_stack(&[cut]), ..taken })
+    }
+
+    /// Adds a sample of what was taken.
+    pub(crate) fn add_sample(
+        &mut self,
+        kind: SampleKindId,
+        taken: Taken,
+        value: i64,
+        attributes: AttributeListId,
+    ) {
+        let Taken { time, thread, stack, cpu } = taken;
+        self.machine.add_sample(&Sample { time, thread, stack, cpu, kind, value, attributes });
+    }
+
+    /// What stands for the part of a stack that is not known.
+    fn cut_frame(&mut self) -> FrameId {
+        let flags = FrameFlags(FrameFlags::CUT);
+        self.machine.intern_frame(Frame { module: ModuleId::KERNEL, address: Svma(0), flags })
     }
 
     /// What the sampled thread is called.
@@ -131,11 +165,8 @@ impl Recorder {
             }));
         }
         if walk.reason != StopReason::Root {
-            self.frames.push(self.machine.intern_frame(Frame {
-                module: ModuleId::KERNEL,
-                address: Svma(0),
-                flags: FrameFlags(FrameFlags::CUT),
-            }));
+            let cut = self.cut_frame();
+            self.frames.push(cut);
         }
     }
 

@@ -2,10 +2,12 @@
 
 use collector_common::event::{Context, EventErrors, EventFlags};
 use collector_common::ids::{Nanos, Pid, Tid};
-use collector_common::record::{SampleKindId, Unit};
+use collector_common::record::{AttributeListId, ExportMachine, SampleKindId, Unit};
 
+use super::times_off::{Joined, TimesOff};
+use super::wakers::{Wakers, name_of};
 use crate::recorder::Recorder;
-use crate::source::{EventIndex, EventRequest, Hook, Settings, SourceRecord};
+use crate::source::{EventIndex, EventRequest, Hook, Program, Settings, SourceRecord, Trigger};
 
 /// Events that a session may have: as many kinds of sample as a recording may have, beside the clock's.
 pub(super) const MOST_EVENTS: usize = 255;
@@ -17,6 +19,15 @@ struct Hooked {
     kind: Option<SampleKindId>,
 }
 
+impl Hooked {
+    fn program(&self) -> Option<Program> {
+        match self.hook.trigger {
+            Trigger::Program(program) => Some(program),
+            _ => None,
+        }
+    }
+}
+
 /// What the sources are asked for, for the records to come back by these numbers.
 pub(super) fn requests(hooks: &[Hook]) -> Vec<EventRequest> {
     let indexes = (0..).map(EventIndex::of_hook);
@@ -25,9 +36,13 @@ pub(super) fn requests(hooks: &[Hook]) -> Vec<EventRequest> {
 
 /// All events of a session.
 pub(super) struct Dispatch {
-    /// The sampling clock's, if there is one.
+    /// The sampling clock's, if it is recorded for itself.
     clock: Option<SampleKindId>,
+    /// Where samples of the clock are part of threads' times.
+    wall_clock: Option<SampleKindId>,
     hooked: Vec<Hooked>,
+    times_off: TimesOff,
+    wakers: Wakers,
     errors: EventErrors,
 }
 
@@ -37,21 +52,36 @@ impl Dispatch {
         let clock = settings.clock.then(|| recorder.add_kind("cpu", Unit::Count, settings.period().0));
         let hooked = hooks.into_iter().map(|hook| {
             let has_stack = hook.event.flags().contains(EventFlags::CALLSTACK);
-            let kind = has_stack.then(|| recorder.add_kind(hook.event.name(), Unit::Count, 1));
+            let unit = match hook.trigger {
+                Trigger::Program(_) => Unit::Nanoseconds,
+                _ => Unit::Count,
+            };
+            let kind = has_stack.then(|| recorder.add_kind(hook.event.name(), unit, 1));
             Hooked { hook, kind }
         });
-        Self { clock, hooked: hooked.collect(), errors: EventErrors::new() }
+        let hooked: Vec<Hooked> = hooked.collect();
+        let wall_clock = hooked.iter().find(|hooked| hooked.program() == Some(Program::WallClock));
+        Self {
+            clock,
+            wall_clock: wall_clock.and_then(|hooked| hooked.kind),
+            hooked,
+            times_off: TimesOff::new(settings.off_cpu_period),
+            wakers: Wakers::default(),
+            errors: EventErrors::new(),
+        }
     }
 
     /// Takes one record.
     pub(super) fn take(&mut self, recorder: &mut Recorder, record: &SourceRecord<'_>) {
         let Some(position) = record.event.hook() else {
-            if let Some(clock) = self.clock {
-                recorder.sample(clock, record);
-            }
+            self.take_of_clock(recorder, record);
             return;
         };
         let Some(hooked) = self.hooked.get_mut(position) else { return };
+        if hooked.program().is_some() {
+            self.times_off.take(recorder, record);
+            return;
+        }
         let header = record.header;
         let context =
             Context { time: Nanos(header.time), pid: Pid(header.pid), tid: Tid(header.tid), cpu: header.cpu };
@@ -64,8 +94,88 @@ impl Dispatch {
         }
     }
 
+    fn take_of_clock(&mut self, recorder: &mut Recorder, record: &SourceRecord<'_>) {
+        match (self.clock, self.wall_clock) {
+            (Some(clock), None) => recorder.sample(clock, record),
+            (clock, Some(wall_clock)) => {
+                let Some(taken) = recorder.take_stack(record) else { return };
+                if let Some(clock) = clock {
+                    recorder.add_sample(clock, taken, record.value.cast_signed(), AttributeListId::NONE);
+                }
+                let attributes = attributes(recorder, &[("state", "running")]);
+                recorder.add_sample(wall_clock, taken, record.header.ran.cast_signed(), attributes);
+                recorder.ledger_mut().deliver(1);
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// All records of a round have been taken.
+    pub(super) fn end_round(&mut self, recorder: &mut Recorder) {
+        let Self { times_off, hooked, errors, wakers, .. } = self;
+        times_off.end_round(|joined| {
+            wakers.count(recorder.machine_mut(), &joined);
+            let context = Context {
+                time: joined.taken.time,
+                pid: joined.pid,
+                tid: joined.tid,
+                cpu: joined.taken.cpu.into(),
+            };
+            let mut is_delivered = false;
+            for hooked in hooked.iter_mut() {
+                let (Some(program), Some(kind)) = (hooked.program(), hooked.kind) else { continue };
+                let data = bytemuck::bytes_of(&joined.data);
+                if hooked.hook.event.process_in(Some(&context), data, data, errors) {
+                    is_delivered = true;
+                    add_time_off(recorder, program, kind, &joined);
+                }
+            }
+            recorder.ledger_mut().deliver(is_delivered.into());
+        });
+    }
+
+    /// The recording has ended: adds what was counted.
+    pub(super) fn finish(&self, machine: &mut ExportMachine) {
+        if let Some(table) = self.wakers.table(machine) {
+            machine.add_table(table);
+        }
+    }
+
     /// What went wrong in filters and closures.
     pub(super) fn errors(&self) -> &EventErrors {
         &self.errors
     }
+}
+
+/// Adds samples of a time off: until the thread was woken, and for all of a thread's time the wait for a CPU, too.
+fn add_time_off(recorder: &mut Recorder, program: Program, kind: SampleKindId, joined: &Joined) {
+    let data = &joined.data;
+    let waker = name_of(&data.waker_comm);
+    let mut add = |nanoseconds: u64, list: &[(&str, &str)]| {
+        if nanoseconds > 0 {
+            let value = (nanoseconds as f64 * data.weight).round() as i64;
+            let attributes = attributes(recorder, list);
+            recorder.add_sample(kind, joined.taken, value, attributes);
+        }
+    };
+    let is_open = if data.is_open == 0 { "" } else { "yes" };
+    match program {
+        Program::OffCpu if data.state != 0 => add(data.blocked_ns, &[("waker", &waker), ("open", is_open)]),
+        Program::WallClock => {
+            add(data.blocked_ns, &[("state", "blocked"), ("waker", &waker), ("open", is_open)]);
+            add(data.waited_ns, &[("state", "runnable"), ("open", is_open)]);
+        }
+        Program::OffCpu | Program::RunQueues => {}
+    }
+}
+
+/// The id of a list of attributes, without those that are empty.
+fn attributes(recorder: &mut Recorder, list: &[(&str, &str)]) -> AttributeListId {
+    let machine = recorder.machine_mut();
+    let list: Vec<_> = list
+        .iter()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, value)| (machine.intern_string(name), machine.intern_string(value)))
+        .collect();
+    machine.attributes_mut().intern(&list)
 }

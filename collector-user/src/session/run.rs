@@ -302,6 +302,7 @@ impl Session {
         for source in &mut self.sources {
             source.drain(until, &mut |record| self.dispatch.take(recorder, record));
         }
+        self.dispatch.end_round(recorder);
         for thread in recorder.take_left_mappings() {
             self.sources.iter_mut().for_each(|source| source.forget_stack(thread));
         }
@@ -369,7 +370,12 @@ impl Session {
             let failed = SessionError::system("the counters of what was lost can't be read");
             account.add(source.close(self.recorder.ledger_mut()).map_err(failed)?);
         }
-        self.recorder.machine_mut().system_mut().end = end;
+        let machine = self.recorder.machine_mut();
+        machine.system_mut().end = end;
+        self.dispatch.finish(machine);
+        for histogram in std::mem::take(&mut account.histograms) {
+            machine.add_histogram(histogram);
+        }
         let warnings = self.warnings(&account);
         let mut stats = self.stats(&account, end);
         let (mut machine, modules, ledger, tally) = self.recorder.into_parts();

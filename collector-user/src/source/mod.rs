@@ -19,6 +19,6 @@ mod ticks;
 
 pub use interface::{Account, Source};
 pub use record::{EventIndex, SourceRecord};
-pub use request::{COUNTERS, Counter, EventRequest, Hook, Trigger};
+pub use request::{COUNTERS, Counter, EventRequest, Hook, Program, Trigger};
 pub use scope::Rights;
 pub use settings::{Settings, Targets};

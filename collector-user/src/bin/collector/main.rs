@@ -2,6 +2,8 @@
 
 mod args;
 #[cfg(target_os = "linux")]
+mod counted;
+#[cfg(target_os = "linux")]
 mod doctor;
 #[cfg(target_os = "linux")]
 mod events;
