@@ -72,7 +72,7 @@ fn write<const PIECE: usize, const PIECES: usize>(ring: &Ring, sample: &Sample) 
                 record.add(SampleHeader::SIZE).cast(),
                 SampleHeader::KERNEL_STACK_SIZE as u32,
                 // The program itself, and what called it.
-                if sample.flags & SampleFlags::OFF_CPU != 0 { 2 } else { 0 },
+                if sample.flags & (SampleFlags::OFF_CPU | SampleFlags::LAST) != 0 { 2 } else { 0 },
             )
         };
         kernel_bytes = if got > 0 { got as u16 } else { 0 };

@@ -126,45 +126,64 @@ fn is_recorded(state: u32) -> bool {
 #[inline(always)]
 fn go_off<const FIND_VMA: bool>(context: &RawTracePointContext, now: u64, pid: u32, tid: u32) {
     let state = state(context);
-    if state & OffCpuState::DEAD != 0 {
-        let _ = THREADS.remove(tid);
-        return;
-    }
+    let is_end = state & OffCpuState::DEAD != 0;
     if !filter::wanted(pid) {
+        if is_end {
+            let _ = THREADS.remove(tid);
+        }
         return;
     }
     let Some(times) = entry(tid) else {
         count(Counter::ThreadsFull, u64::from(is_recorded(state)));
         return;
     };
-    let woken = if state == OffCpuState::PREEMPTED { now } else { 0 };
-    let mut off = OffCpu { since: now, chance: 0, state, woken, pid, ..OffCpu::NONE };
-    let mut is_lost = 0;
     // SAFETY: the map gave a valid pointer, and the thread is running here: nobody else writes to its entry.
     let times = unsafe { &mut *times };
-    if is_recorded(state) {
-        let period = config(|c: &Config| &raw const c.off_cpu_period);
-        let chance = (times.expected * u64::from(CHANCES) / period).clamp(1, CHANCES.into()) as u32;
-        // SAFETY: the helper has no preconditions.
-        if unsafe { bpf_get_prandom_u32() } % CHANCES < chance {
-            off.chance = chance;
-            is_lost = u32::from(!take_stacks::<FIND_VMA>(context, off, tid));
-        }
-    }
     if times.on != 0 {
         times.ran += now - times.on;
         times.on = 0;
     }
-    times.is_lost = is_lost;
+    let woken = if state == OffCpuState::PREEMPTED { now } else { 0 };
+    let mut off = OffCpu { since: now, chance: 0, state, woken, pid, ..OffCpu::NONE };
+    let (mut taken, mut ran) = (0, 0);
+    if is_end {
+        if are_kept(Times::RAN) && times.ran > 0 {
+            (taken, ran) = (SampleFlags::LAST, times.ran);
+        }
+    } else if is_recorded(state) {
+        let chance = chance(times);
+        // SAFETY: the helper has no preconditions.
+        if unsafe { bpf_get_prandom_u32() } % CHANCES < chance {
+            (taken, off.chance) = (SampleFlags::OFF_CPU, chance);
+        }
+    }
     times.off = off;
+    times.is_lost = u32::from(
+        taken != 0 && !take_stacks::<FIND_VMA>(context, taken | SampleFlags::IN_KERNEL, off, tid, ran),
+    );
+    if is_end {
+        let _ = THREADS.remove(tid);
+    }
+}
+
+/// With which chance stacks are taken, out of [`CHANCES`].
+#[inline(always)]
+fn chance(times: &ThreadTimes) -> u32 {
+    let period = config(|c: &Config| &raw const c.off_cpu_period);
+    (times.expected * u64::from(CHANCES) / period).clamp(1, CHANCES.into()) as u32
 }
 
 /// Writes a record of the current thread with its stacks. Says whether there was room.
 #[inline(always)]
-fn take_stacks<const FIND_VMA: bool>(context: &RawTracePointContext, off: OffCpu, tid: u32) -> bool {
-    let flags = SampleFlags::OFF_CPU | SampleFlags::IN_KERNEL;
+fn take_stacks<const FIND_VMA: bool>(
+    context: &RawTracePointContext,
+    flags: u32,
+    off: OffCpu,
+    tid: u32,
+    ran: u64,
+) -> bool {
     let mut sample = Sample::of_current::<FIND_VMA>(context.as_ptr(), off.since, off.pid, tid, flags);
-    sample.off = off;
+    (sample.off, sample.ran) = (off, ran);
     // SAFETY: the helper has no preconditions.
     let ring = RINGS.get(unsafe { bpf_get_smp_processor_id() } as u32);
     let is_written = ring.is_some_and(|ring| record::emit(ring, &sample));

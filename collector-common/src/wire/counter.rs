@@ -28,7 +28,7 @@ pub enum Counter {
     BytesCopied = 9,
     /// A new process could not be added to the followed ones: the map is full.
     FollowFailed = 10,
-    /// A thread went off its CPU, and its stacks were written to a ring.
+    /// A thread went off its CPU, or ended, and its stacks were written to a ring.
     WentOff = 11,
     /// The same, but the ring had no room, or there was none: what would be known of that time is lost.
     WentOffLost = 12,

@@ -30,6 +30,8 @@ impl SampleFlags {
     pub const BACK: u32 = 1 << 7;
     /// With [`Self::BACK`]: it is off still, and the recording ended at `time`. No program writes this.
     pub const STILL_OFF: u32 = 1 << 8;
+    /// Not of the sampling clock: the thread ends. There is no user stack any more.
+    pub const LAST: u32 = 1 << 9;
 
     /// Whether all bits of `mask` are set.
     pub const fn has(self, mask: u32) -> bool {
@@ -70,8 +72,8 @@ pub struct SampleHeader {
     pub absent: u32,
     /// Zero.
     pub reserved: u32,
-    /// Of the sampling clock, where times are kept account of: nanoseconds that the thread ran for since it was sampled
-    /// last. Else 0.
+    /// Of the sampling clock and of [`SampleFlags::LAST`], where account of that is kept: nanoseconds that the thread ran for
+    /// since it was sampled last. Else 0.
     pub ran: u64,
     /// First address after the stack; 0 where it is not known.
     pub stack_end: u64,

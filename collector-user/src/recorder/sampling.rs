@@ -25,6 +25,8 @@ pub(crate) struct Taken {
     pub(crate) thread: ThreadId,
     pub(crate) stack: StackId,
     pub(crate) cpu: u16,
+    /// How the user's part of the stack ended, if there is one.
+    pub(crate) user_end: Option<&'static str>,
 }
 
 /// How a walk went.
@@ -40,7 +42,15 @@ impl Recorder {
     pub fn sample(&mut self, kind: SampleKindId, record: &SourceRecord<'_>) {
         if let Some(taken) = self.take_stack(record) {
             self.add_sample(kind, taken, record.value.cast_signed(), AttributeListId::NONE);
-            self.ledger.deliver(1);
+            self.deliver(&taken);
+        }
+    }
+
+    /// Counts a record that has become samples.
+    pub(crate) fn deliver(&mut self, taken: &Taken) {
+        self.ledger.deliver(1);
+        if let Some(end) = taken.user_end {
+            self.tally.count(end);
         }
     }
 
@@ -56,11 +66,10 @@ impl Recorder {
         let thread = self.thread(process, Tid(header.tid), &comm);
         self.frames.clear();
         self.add_kernel_frames(record.kernel, time);
-        if header.flags().has(SampleFlags::USER_REGISTERS) {
-            self.add_user_frames(process, record);
-        }
+        let has_user_part = header.flags().has(SampleFlags::USER_REGISTERS);
+        let user_end = if has_user_part { self.add_user_frames(process, record) } else { None };
         let stack = self.machine.intern_stack(&self.frames);
-        Some(Taken { time, thread, stack, cpu: header.cpu as u16 })
+        Some(Taken { time, thread, stack, cpu: header.cpu as u16, user_end })
     }
 
     /// As [`Self::take_stack`], of a record that was made without stacks of a thread that has some.
@@ -78,7 +87,7 @@ impl Recorder {
         value: i64,
         attributes: AttributeListId,
     ) {
-        let Taken { time, thread, stack, cpu } = taken;
+        let Taken { time, thread, stack, cpu, user_end: _ } = taken;
         self.machine.add_sample(&Sample { time, thread, stack, cpu, kind, value, attributes });
     }
 
@@ -130,8 +139,8 @@ impl Recorder {
         self.tally.add_kernel_frames(addresses.len());
     }
 
-    /// The user's part: unwound in the ring's memory.
-    fn add_user_frames(&mut self, process: ProcessId, record: &SourceRecord<'_>) {
+    /// The user's part: unwound in the ring's memory. Says how it ended, if there is one.
+    fn add_user_frames(&mut self, process: ProcessId, record: &SourceRecord<'_>) -> Option<&'static str> {
         let header = record.header;
         let time = Nanos(header.time);
         let mut walk = self.walk(process, record);
@@ -145,9 +154,9 @@ impl Recorder {
         }
         if is_in_exec {
             // The old program's registers with the new one's memory: there is no user stack.
-            return;
+            return None;
         }
-        self.tally.count(walk.reason, header.flags(), walk.read_late, &self.walked);
+        let end = self.tally.end_of(walk.reason, header.flags(), walk.read_late, &self.walked);
         let space = self.tracker.space_at(process, time);
         for frame in &self.walked {
             let (module, bias) =
@@ -168,6 +177,7 @@ impl Recorder {
             let cut = self.cut_frame();
             self.frames.push(cut);
         }
+        Some(end)
     }
 
     /// Whether a walk led out of what is known to be mapped, or began there.

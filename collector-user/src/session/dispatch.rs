@@ -3,6 +3,7 @@
 use collector_common::event::{Context, EventErrors, EventFlags};
 use collector_common::ids::{Nanos, Pid, Tid};
 use collector_common::record::{AttributeListId, ExportMachine, SampleKindId, Unit};
+use collector_common::wire::SampleFlags;
 
 use super::times_off::{Joined, TimesOff};
 use super::wakers::{Wakers, name_of};
@@ -74,12 +75,16 @@ impl Dispatch {
     /// Takes one record.
     pub(super) fn take(&mut self, recorder: &mut Recorder, record: &SourceRecord<'_>) {
         let Some(position) = record.event.hook() else {
-            self.take_of_clock(recorder, record);
+            self.take_of_running(self.clock, recorder, record);
             return;
         };
         let Some(hooked) = self.hooked.get_mut(position) else { return };
         if hooked.program().is_some() {
-            self.times_off.take(recorder, record);
+            if record.header.flags().has(SampleFlags::LAST) {
+                self.take_of_running(None, recorder, record);
+            } else {
+                self.times_off.take(recorder, record);
+            }
             return;
         }
         let header = record.header;
@@ -94,8 +99,14 @@ impl Dispatch {
         }
     }
 
-    fn take_of_clock(&mut self, recorder: &mut Recorder, record: &SourceRecord<'_>) {
-        match (self.clock, self.wall_clock) {
+    /// Takes a record of a thread that was running, as one of `clock` and as part of the thread's time.
+    fn take_of_running(
+        &self,
+        clock: Option<SampleKindId>,
+        recorder: &mut Recorder,
+        record: &SourceRecord<'_>,
+    ) {
+        match (clock, self.wall_clock) {
             (Some(clock), None) => recorder.sample(clock, record),
             (clock, Some(wall_clock)) => {
                 let Some(taken) = recorder.take_stack(record) else { return };
@@ -104,7 +115,7 @@ impl Dispatch {
                 }
                 let attributes = attributes(recorder, &[("state", "running")]);
                 recorder.add_sample(wall_clock, taken, record.header.ran.cast_signed(), attributes);
-                recorder.ledger_mut().deliver(1);
+                recorder.deliver(&taken);
             }
             (None, None) => {}
         }
@@ -130,7 +141,9 @@ impl Dispatch {
                     add_time_off(recorder, program, kind, &joined);
                 }
             }
-            recorder.ledger_mut().deliver(is_delivered.into());
+            if is_delivered {
+                recorder.deliver(&joined.taken);
+            }
         });
     }
 

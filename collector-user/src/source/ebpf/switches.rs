@@ -33,7 +33,7 @@ pub(super) struct Switches {
     shortest: u64,
     /// Each program's name and where it is attached.
     links: Vec<(&'static str, RawTracePointLinkId)>,
-    /// Records of threads that went off, and of those that came back, taken out of the rings.
+    /// Records of threads that went off or ended, and of those that came back, taken out of the rings.
     taken: [u64; 2],
     /// Of threads that are off when the recording ends.
     still_off: Vec<SampleHeader>,
@@ -91,11 +91,11 @@ impl Switches {
 
     /// The number of a record that was found in a ring.
     pub(super) fn event_of(&mut self, header: &SampleHeader) -> EventIndex {
-        let flags = header.flags();
-        if !flags.has(SampleFlags::OFF_CPU) && !flags.has(SampleFlags::BACK) {
+        const OURS: u32 = SampleFlags::OFF_CPU | SampleFlags::BACK | SampleFlags::LAST;
+        if header.flags & OURS == 0 {
             return EventIndex::CLOCK;
         }
-        self.taken[usize::from(flags.has(SampleFlags::BACK))] += 1;
+        self.taken[usize::from(header.flags().has(SampleFlags::BACK))] += 1;
         self.asked.event
     }
 
