@@ -21,19 +21,22 @@ pub enum LossCause {
     Malformed,
     /// Its thread had been given up by the kernel, which no longer tells whose it was.
     NoProcess,
+    /// The thread could not be kept account of: there are more of them than the map has room for.
+    NoRoom,
     /// The kernel counts more runs than the program itself: neither delivered nor counted by a cause above.
     Unaccounted,
 }
 
 impl LossCause {
     /// All causes, in the order they are printed.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::RingFull,
         Self::NoRing,
         Self::NotRun,
         Self::Throttled,
         Self::Malformed,
         Self::NoProcess,
+        Self::NoRoom,
         Self::Unaccounted,
     ];
 
@@ -46,6 +49,7 @@ impl LossCause {
             Self::Throttled => "throttled",
             Self::Malformed => "malformed",
             Self::NoProcess => "no_process",
+            Self::NoRoom => "no_room",
             Self::Unaccounted => "unaccounted",
         }
     }

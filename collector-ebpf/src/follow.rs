@@ -6,7 +6,7 @@ use aya_log_ebpf::debug;
 use collector_common::wire::{Config, Counter, NAMED_PROCESS};
 
 use crate::{
-    kernel::read_word,
+    kernel::{process_of, read_word},
     maps::{PROCESSES, config, count},
 };
 
@@ -64,11 +64,6 @@ pub(crate) fn forget_process(context: RawTracePointContext) -> i32 {
         }
     }
     0
-}
-
-#[inline(always)]
-fn process_of(task: u64) -> u32 {
-    read_word(task, config(|c: &Config| &raw const c.task_tgid)) as u32
 }
 
 #[inline(always)]

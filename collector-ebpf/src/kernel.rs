@@ -1,6 +1,9 @@
 //! Reads of kernel memory at offsets that user space took from the kernel's BTF.
 
 use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_probe_read_kernel};
+use collector_common::wire::{COMM_LEN, Config};
+
+use crate::maps::config;
 
 /// The current `task_struct`'s address.
 #[inline(always)]
@@ -22,4 +25,33 @@ pub(crate) fn read_word(base: u64, offset: u32) -> u64 {
         )
     };
     if result < 0 { 0 } else { value }
+}
+
+/// The name of the thread whose `task_struct` is at `task`, NUL-padded; empty when it cannot be read.
+#[inline(always)]
+pub(crate) fn name_of(task: u64) -> [u8; COMM_LEN] {
+    let mut name = [0_u8; COMM_LEN];
+    let offset = config(|c: &Config| &raw const c.task_comm);
+    // SAFETY: the destination is as long as is said; the helper checks the source, and zeroes the destination where it
+    // cannot be read.
+    unsafe {
+        bpf_probe_read_kernel(
+            name.as_mut_ptr().cast(),
+            COMM_LEN as u32,
+            (task.wrapping_add(u64::from(offset))) as *const _,
+        );
+    }
+    name
+}
+
+/// The id of the thread whose `task_struct` is at `task`.
+#[inline(always)]
+pub(crate) fn thread_of(task: u64) -> u32 {
+    read_word(task, config(|c: &Config| &raw const c.task_pid)) as u32
+}
+
+/// The id of its process.
+#[inline(always)]
+pub(crate) fn process_of(task: u64) -> u32 {
+    read_word(task, config(|c: &Config| &raw const c.task_tgid)) as u32
 }

@@ -1,6 +1,7 @@
 //! The eBPF programs.
 //!
 //! - [`sample`]: the sampling programs, one per kernel level; attached to a `cpu-clock` event per CPU.
+//! - [`switch`]: programs at the scheduler's tracepoints: time that threads do not run.
 //! - [`follow`]: which processes are followed: children come in, and what is gone goes out.
 //!
 //! What user space and these programs agree on is `collector_common::wire`; settings come in as one read-only
@@ -8,6 +9,7 @@
 #![no_std]
 #![no_main]
 
+mod current;
 mod filter;
 mod follow;
 mod kernel;
@@ -16,6 +18,8 @@ mod record;
 mod registers;
 mod sample;
 mod stack;
+mod switch;
+mod times;
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

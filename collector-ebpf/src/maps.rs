@@ -1,10 +1,10 @@
 //! The maps, the settings and the counters.
 
 use aya_ebpf::{
-    btf_maps::{ArrayOfMaps, CgroupArray, HashMap, LruHashMap, PerCpuArray, RingBuf},
+    btf_maps::{ArrayOfMaps, CgroupArray, HashMap, LruHashMap, PerCpuArray, PerCpuHashMap, RingBuf},
     macros::btf_map,
 };
-use collector_common::wire::{Config, Counter};
+use collector_common::wire::{COMM_LEN, Config, Counter, RunQueue, ThreadTimes};
 
 /// Settings, patched before load. Read with [`config`].
 #[unsafe(no_mangle)]
@@ -12,6 +12,13 @@ static CONFIG: Config = Config {
     targets: 0,
     max_stack_pages: 0,
     high_water: 0,
+    clock_period: 1,
+    off_cpu_period: 1,
+    shortest_off_cpu: 0,
+    times: 0,
+    task_pid: 0,
+    task_comm: 0,
+    task_state: 0,
     task_mm: 0,
     task_tgid: 0,
     task_group_leader: 0,
@@ -70,12 +77,22 @@ pub(crate) struct StackRange {
 #[btf_map]
 pub(crate) static STACK_RANGES: LruHashMap<u32, StackRange, 16384> = LruHashMap::new();
 
+/// Threads that are kept account of, by tid. One that is not there any more when it comes back has lost its time, and those
+/// that come back last have most of it: so nothing is thrown out for others' sake. The number of entries is set before load.
+#[btf_map]
+pub(crate) static THREADS: HashMap<u32, ThreadTimes, 1> = HashMap::new();
+
+/// Waits for a CPU, by thread name.
+#[btf_map]
+pub(crate) static RUN_QUEUES: PerCpuHashMap<[u8; COMM_LEN], RunQueue, 1024> = PerCpuHashMap::new();
+
 /// Adds to a counter of this CPU.
 #[inline(always)]
 pub(crate) fn count(counter: Counter, amount: u64) {
     if let Some(value) = COUNTERS.get_ptr_mut(counter as u32) {
         // SAFETY: the helper gave a valid pointer to this CPU's value. A program that interrupts this one on
-        // the same CPU could lose an increment; the kernel does not nest perf_event programs.
+        // the same CPU could lose an increment; the kernel does not nest perf_event programs, and the scheduler's
+        // tracepoints come with interrupts off.
         unsafe { *value += amount };
     }
 }

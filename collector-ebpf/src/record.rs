@@ -13,32 +13,18 @@ use aya_ebpf::{
         },
     },
 };
-use collector_common::wire::{Config, Counter, PAGE_SIZE, SampleFlags, SampleHeader, VERSION};
-
-use crate::{
-    maps::{Ring, config, count},
-    registers::UserRegisters,
+use collector_common::wire::{
+    COMM_LEN, Config, Counter, OffCpu, PAGE_SIZE, SampleFlags, SampleHeader, VERSION,
 };
 
-/// What is known of a sample before its record is reserved.
-#[derive(Clone, Copy)]
-pub(crate) struct Sample {
-    pub(crate) context: *mut c_void,
-    pub(crate) time: u64,
-    pub(crate) pid: u32,
-    pub(crate) tid: u32,
-    pub(crate) flags: u32,
-    pub(crate) registers: UserRegisters,
-    pub(crate) sp: u64,
-    /// Bytes of stack to copy.
-    pub(crate) len: u64,
-    /// First address after the stack; 0 where it is not known.
-    pub(crate) stack_end: u64,
-}
+use crate::{
+    current::Sample,
+    maps::{Ring, config, count},
+};
 
-/// Writes the sample into the smallest class that holds its stack.
+/// Writes the sample into the smallest class that holds its stack. Says whether there was room.
 #[inline(always)]
-pub(crate) fn emit(ring: &Ring, sample: &Sample) {
+pub(crate) fn emit(ring: &Ring, sample: &Sample) -> bool {
     const PAGE: u64 = PAGE_SIZE as u64;
     let len = sample.len;
     if len == 0 {
@@ -68,14 +54,13 @@ pub(crate) fn emit(ring: &Ring, sample: &Sample) {
 
 /// Writes the sample into a record with room for `PIECES` pieces of user stack of `PIECE` bytes.
 #[inline(always)]
-fn write<const PIECE: usize, const PIECES: usize>(ring: &Ring, sample: &Sample) {
+fn write<const PIECE: usize, const PIECES: usize>(ring: &Ring, sample: &Sample) -> bool {
     let ring = core::ptr::from_ref(ring).cast_mut().cast::<c_void>();
     let size = (SampleHeader::STACK_OFFSET + PIECE * PIECES) as u64;
     // SAFETY: `ring` is a ring buffer map.
     let header = unsafe { bpf_ringbuf_reserve(ring, size, 0) }.cast::<SampleHeader>();
     if header.is_null() {
-        count(Counter::RingFull, 1);
-        return;
+        return false;
     }
     let record = header.cast::<u8>();
     let mut kernel_bytes = 0;
@@ -86,7 +71,8 @@ fn write<const PIECE: usize, const PIECES: usize>(ring: &Ring, sample: &Sample) 
                 sample.context,
                 record.add(SampleHeader::SIZE).cast(),
                 SampleHeader::KERNEL_STACK_SIZE as u32,
-                0,
+                // The program itself, and what called it.
+                if sample.flags & (SampleFlags::OFF_CPU | SampleFlags::LAST) != 0 { 2 } else { 0 },
             )
         };
         kernel_bytes = if got > 0 { got as u16 } else { 0 };
@@ -104,8 +90,12 @@ fn write<const PIECE: usize, const PIECES: usize>(ring: &Ring, sample: &Sample) 
         (*header).cpu = bpf_get_smp_processor_id() as u32;
         (*header).stack_bytes = sample.len as u32;
         (*header).reserved = 0;
+        (*header).ran = sample.ran;
         (*header).stack_end = sample.stack_end;
         (*header).comm = bpf_get_current_comm().unwrap_or_default();
+        if sample.flags & SampleFlags::OFF_CPU != 0 {
+            (&raw mut (*header).data).cast::<OffCpu>().write(sample.off);
+        }
         if sample.flags & SampleFlags::USER_REGISTERS != 0 {
             sample.registers.copy_to(&raw mut (*header).registers);
         }
@@ -117,9 +107,50 @@ fn write<const PIECE: usize, const PIECES: usize>(ring: &Ring, sample: &Sample) 
     }
     // SAFETY: as above.
     unsafe { (*header).absent = absent };
-    count(Counter::Submitted, 1);
     count(Counter::BytesCopied, sample.len + u64::from(kernel_bytes));
-    // SAFETY: `ring` is a ring buffer map, and the record was reserved from it.
+    // SAFETY: the record was reserved from this ring.
+    unsafe { submit(ring, record) };
+    true
+}
+
+/// Tells that a thread got a CPU back, in a record without stacks. Says whether there was room.
+#[inline(always)]
+pub(crate) fn emit_back(ring: &Ring, time: u64, tid: u32, comm: [u8; COMM_LEN], off: OffCpu) -> bool {
+    let ring = core::ptr::from_ref(ring).cast_mut().cast::<c_void>();
+    // SAFETY: `ring` is a ring buffer map.
+    let header = unsafe { bpf_ringbuf_reserve(ring, SampleHeader::SIZE as u64, 0) }.cast::<SampleHeader>();
+    if header.is_null() {
+        return false;
+    }
+    // SAFETY: the record is a header, aligned to 8 bytes; without the flags for them nobody reads the registers.
+    unsafe {
+        (*header).version = VERSION;
+        (*header).kernel_bytes = 0;
+        (*header).flags = SampleFlags::BACK;
+        (*header).time = time;
+        (*header).pid = off.pid;
+        (*header).tid = tid;
+        (*header).cgroup = 0;
+        (*header).cpu = bpf_get_smp_processor_id() as u32;
+        (*header).stack_bytes = 0;
+        (*header).absent = 0;
+        (*header).reserved = 0;
+        (*header).ran = 0;
+        (*header).stack_end = 0;
+        (*header).comm = comm;
+        (&raw mut (*header).data).cast::<OffCpu>().write(off);
+        submit(ring, header.cast());
+    }
+    true
+}
+
+/// Hands a record over.
+///
+/// # Safety
+/// `ring` is a ring buffer map, and `record` was reserved from it.
+#[inline(always)]
+unsafe fn submit(ring: *mut c_void, record: *mut u8) {
+    // SAFETY: as the caller promises.
     unsafe {
         let waiting = bpf_ringbuf_query(ring, u64::from(BPF_RB_AVAIL_DATA));
         let wakeup = if waiting >= config(|c: &Config| &raw const c.high_water) {

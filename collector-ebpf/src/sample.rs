@@ -10,15 +10,13 @@ use aya_ebpf::{
     macros::perf_event,
     programs::PerfEventContext,
 };
-use collector_common::wire::{Config, Counter, PAGE_SIZE, SampleFlags};
+use collector_common::wire::{Counter, SampleFlags};
 
 use crate::{
+    current::Sample,
     filter,
-    kernel::{current_task, read_word},
-    maps::{RINGS, config, count},
-    record::{self, Sample},
-    registers::{self, UserRegisters},
-    stack,
+    maps::{RINGS, count},
+    record, registers, times,
 };
 
 /// Takes a sample. Minimum kernel: 5.17.
@@ -55,41 +53,9 @@ fn take<const FIND_VMA: bool>(context: &PerfEventContext) -> u32 {
     };
 
     let in_kernel = registers::in_kernel(context.as_ptr());
-    let mut flags = if in_kernel { SampleFlags::IN_KERNEL } else { 0 };
-    let task = current_task();
-    let registers = UserRegisters::of_current(task);
-    let mm = read_word(task, config(|c: &Config| &raw const c.task_mm));
-    let (mut sp, mut len, mut stack_end) = (0, 0, 0);
-    if mm != 0 {
-        sp = registers.sp();
-        // Workers of io_uring have user memory and never run user code.
-        if registers.ip() == 0 {
-            count(Counter::NoRegisters, 1);
-        } else {
-            flags |= SampleFlags::USER_REGISTERS;
-            if registers.is_compat() {
-                flags |= SampleFlags::COMPAT;
-            }
-            let most = u64::from(config(|c: &Config| &raw const c.max_stack_pages)) * PAGE_SIZE as u64;
-            len = if let Some(end) = stack::end::<FIND_VMA>(task, mm, tid, sp) {
-                stack_end = end.address;
-                if end.is_mapping {
-                    flags |= SampleFlags::MAPPING_END;
-                }
-                end.address - sp
-            } else {
-                flags |= SampleFlags::BOUND_UNKNOWN;
-                most
-            };
-            if len > most {
-                flags |= SampleFlags::STACK_CUT;
-                len = most;
-            }
-        }
-    }
-    record::emit(
-        ring,
-        &Sample { context: context.as_ptr(), time, pid, tid, flags, registers, sp, len, stack_end },
-    );
+    let flags = if in_kernel { SampleFlags::IN_KERNEL } else { 0 };
+    let mut sample = Sample::of_current::<FIND_VMA>(context.as_ptr(), time, pid, tid, flags);
+    sample.ran = times::ran(tid, time);
+    count(if record::emit(ring, &sample) { Counter::Submitted } else { Counter::RingFull }, 1);
     0
 }

@@ -33,6 +33,8 @@ pub mod recorder;
 #[cfg(target_os = "linux")]
 pub mod replay;
 #[cfg(target_os = "linux")]
+pub mod scenario;
+#[cfg(target_os = "linux")]
 pub mod session;
 #[cfg(target_os = "linux")]
 pub mod source;

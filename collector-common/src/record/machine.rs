@@ -3,8 +3,9 @@
 use rustc_hash::FxHashMap;
 
 use super::{
-    Attributes, Frame, FrameId, InternedFrames, KernelCode, Module, ModuleId, ModuleKind, ModuleMapping,
-    Process, ProcessId, RemovedCodes, Sample, SampleKind, SampleKindId, Samples, Thread, ThreadId, Unit,
+    Attributes, Frame, FrameId, Histogram, InternedFrames, KernelCode, Module, ModuleId, ModuleKind,
+    ModuleMapping, Process, ProcessId, RemovedCodes, Sample, SampleKind, SampleKindId, Samples, Table,
+    Thread, ThreadId, Unit,
 };
 use crate::ids::{Nanos, Pid, Tid};
 use crate::intern::{InternedCallstacks, InternedStrings, StackId, StringId};
@@ -48,6 +49,8 @@ pub struct ExportMachine {
     kinds: Vec<SampleKind>,
     samples: Samples,
     attributes: Attributes,
+    tables: Vec<Table>,
+    histograms: Vec<Histogram>,
 }
 
 impl Default for ExportMachine {
@@ -68,6 +71,8 @@ impl Default for ExportMachine {
             kinds: Vec::new(),
             samples: Samples::default(),
             attributes: Attributes::default(),
+            tables: Vec::new(),
+            histograms: Vec::new(),
         }
     }
 }
@@ -164,6 +169,16 @@ impl ExportMachine {
         &mut self.attributes
     }
 
+    /// Adds a table of what was counted.
+    pub fn add_table(&mut self, table: Table) {
+        self.tables.push(table);
+    }
+
+    /// Adds a histogram of what was counted.
+    pub fn add_histogram(&mut self, histogram: Histogram) {
+        self.histograms.push(histogram);
+    }
+
     /// Adds a sample.
     pub fn add_sample(&mut self, sample: &Sample) {
         self.samples.push(sample);
@@ -254,5 +269,15 @@ impl ExportMachine {
     /// The lists of attributes.
     pub fn attributes(&self) -> &Attributes {
         &self.attributes
+    }
+
+    /// Tables of what was counted.
+    pub fn tables(&self) -> &[Table] {
+        &self.tables
+    }
+
+    /// Histograms of what was counted.
+    pub fn histograms(&self) -> &[Histogram] {
+        &self.histograms
     }
 }

@@ -8,6 +8,7 @@ mod machine;
 mod module;
 mod process;
 mod sample;
+mod table;
 
 pub use frame::{Frame, FrameFlags, FrameId, InternedFrames};
 pub use kernel_code::{KernelCode, RemovedCodes};
@@ -15,3 +16,4 @@ pub use machine::{ExportMachine, SystemInfo};
 pub use module::{Module, ModuleId, ModuleKind, ModuleMapping};
 pub use process::{Process, ProcessId, Thread, ThreadId};
 pub use sample::{AttributeListId, Attributes, Sample, SampleKind, SampleKindId, Samples, Unit};
+pub use table::{Column, Histogram, Table};

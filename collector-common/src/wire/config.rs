@@ -18,6 +18,20 @@ impl Target {
     pub const COMM: u32 = 1 << 2;
 }
 
+/// What is kept account of for each thread. Bits of [`Config::times`].
+pub struct Times;
+
+impl Times {
+    /// Time that threads are blocked for is recorded.
+    pub const BLOCKED: u32 = 1;
+    /// Time that threads wait for a CPU that was taken from them is recorded.
+    pub const PREEMPTED: u32 = 1 << 1;
+    /// Samples of the clock tell for how long the thread ran.
+    pub const RAN: u32 = 1 << 2;
+    /// Waits for a CPU are counted by name and length.
+    pub const QUEUED: u32 = 1 << 3;
+}
+
 /// In the map of followed processes, by pid, what tells a process from others that have the pid after it: the address of its
 /// `signal_struct`, which it has from its fork to its end, whatever it executes. This stands for the process that has the pid
 /// when user space names it.
@@ -33,6 +47,20 @@ pub struct Config {
     pub max_stack_pages: u32,
     /// Wake the reader when this many bytes wait in a ring.
     pub high_water: u64,
+    /// The sampling clock's period in nanoseconds.
+    pub clock_period: u64,
+    /// Time off the CPU is sampled so that there is one stack for about this many nanoseconds of it; not 0.
+    pub off_cpu_period: u64,
+    /// Times off the CPU that are shorter, in nanoseconds, are left out.
+    pub shortest_off_cpu: u64,
+    /// [`Times`] bits.
+    pub times: u32,
+    /// Offset of `task_struct::pid`, the thread's id.
+    pub task_pid: u32,
+    /// Offset of `task_struct::comm`.
+    pub task_comm: u32,
+    /// Offset of `task_struct::__state` (before Linux 5.14 `state`); 0 where the tracepoint `sched_switch` tells it.
+    pub task_state: u32,
     /// Offset of `task_struct::mm`.
     pub task_mm: u32,
     /// Offset of `task_struct::tgid`.
@@ -61,4 +89,4 @@ pub struct Config {
     pub comm: [u8; COMM_LEN],
 }
 
-const _: () = assert!(size_of::<Config>() == 80);
+const _: () = assert!(size_of::<Config>() == 120);

@@ -1,7 +1,8 @@
 //! The counters that the eBPF programs keep per CPU.
 
 /// Index into the per-CPU array of `u64` counters. Every invocation of the sampling program ends in exactly
-/// one of the first five; the others describe samples that were submitted.
+/// one of the first five; those up to [`Self::BytesCopied`] describe stacks that were submitted, the last ones are of the
+/// programs at the scheduler's tracepoints.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counter {
@@ -27,11 +28,25 @@ pub enum Counter {
     BytesCopied = 9,
     /// A new process could not be added to the followed ones: the map is full.
     FollowFailed = 10,
+    /// A thread went off its CPU, or ended, and its stacks were written to a ring.
+    WentOff = 11,
+    /// The same, but the ring had no room, or there was none: what would be known of that time is lost.
+    WentOffLost = 12,
+    /// A thread got a CPU back, and that was written to a ring.
+    CameBack = 13,
+    /// The same, but the ring had no room, or there was none: what would be known of its time off is lost.
+    CameBackLost = 14,
+    /// A time off the CPU whose stacks were written was shorter than what is recorded.
+    TooShort = 15,
+    /// A thread could not be kept account of: the map is full.
+    ThreadsFull = 16,
+    /// A wait for a CPU could not be counted: the map of names is full.
+    NamesFull = 17,
 }
 
 impl Counter {
     /// Number of counters.
-    pub const COUNT: u32 = 11;
+    pub const COUNT: u32 = 18;
     /// The ends of an invocation that interrupted something else than the idle task.
     pub const BUSY_RUNS: [Self; 4] = [Self::FilteredTarget, Self::Submitted, Self::RingFull, Self::NoRing];
     /// All of them, in index order.
@@ -47,5 +62,12 @@ impl Counter {
         Self::NoRegisters,
         Self::BytesCopied,
         Self::FollowFailed,
+        Self::WentOff,
+        Self::WentOffLost,
+        Self::CameBack,
+        Self::CameBackLost,
+        Self::TooShort,
+        Self::ThreadsFull,
+        Self::NamesFull,
     ];
 }

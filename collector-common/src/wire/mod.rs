@@ -6,14 +6,16 @@
 
 mod config;
 mod counter;
+mod off_cpu;
 mod sample;
 
-pub use config::{Config, NAMED_PROCESS, Target};
+pub use config::{Config, NAMED_PROCESS, Target, Times};
 pub use counter::Counter;
+pub use off_cpu::{CHANCES, OffCpu, OffCpuState, QUEUE_BUCKETS, RunQueue, ThreadTimes};
 pub use sample::{SampleFlags, SampleHeader};
 
 /// Version of every layout in this module.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 
 /// Kernel frames a sample can hold: `PERF_MAX_STACK_DEPTH` of `include/uapi/linux/perf_event.h`.
 pub const MAX_KERNEL_FRAMES: usize = 127;

@@ -23,6 +23,15 @@ impl SampleFlags {
     /// [`SampleHeader::stack_end`] is the end of a mapping, as it was when the thread's was last asked for: the stack may
     /// go on behind it.
     pub const MAPPING_END: u32 = 1 << 5;
+    /// Not of the sampling clock: the thread gave up its CPU, or lost it. The stacks are those that it waits with.
+    pub const OFF_CPU: u32 = 1 << 6;
+    /// Not of the sampling clock: the thread got a CPU back. There are no registers and no stacks; `data` is a
+    /// [`super::OffCpu`].
+    pub const BACK: u32 = 1 << 7;
+    /// With [`Self::BACK`]: it is off still, and the recording ended at `time`. No program writes this.
+    pub const STILL_OFF: u32 = 1 << 8;
+    /// Not of the sampling clock: the thread ends. There is no user stack any more.
+    pub const LAST: u32 = 1 << 9;
 
     /// Whether all bits of `mask` are set.
     pub const fn has(self, mask: u32) -> bool {
@@ -33,7 +42,10 @@ impl SampleFlags {
 /// `struct user_pt_regs` of aarch64, the larger one, is 34 words.
 const REGISTER_WORDS: usize = 34;
 
-/// Head of a sample.
+/// Words of data that a record has room for.
+const DATA_WORDS: usize = 7;
+
+/// Head of a sample. A record of [`SampleFlags::BACK`] is nothing but this.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct SampleHeader {
@@ -60,10 +72,15 @@ pub struct SampleHeader {
     pub absent: u32,
     /// Zero.
     pub reserved: u32,
+    /// Of the sampling clock and of [`SampleFlags::LAST`], where account of that is kept: nanoseconds that the thread ran for
+    /// since it was sampled last. Else 0.
+    pub ran: u64,
     /// First address after the stack; 0 where it is not known.
     pub stack_end: u64,
     /// The thread's name, NUL-padded.
     pub comm: [u8; COMM_LEN],
+    /// [`super::OffCpu`] in records of [`SampleFlags::OFF_CPU`] and [`SampleFlags::BACK`]; else not written.
+    pub data: [u64; DATA_WORDS],
     /// `struct pt_regs` of the user side, in the kernel's order: 21 words on `x86_64`, 34 on aarch64
     /// (`struct user_pt_regs`); the rest is zero.
     pub registers: [u64; REGISTER_WORDS],
@@ -72,6 +89,8 @@ pub struct SampleHeader {
 impl SampleHeader {
     /// Room for the registers of every supported architecture.
     pub const REGISTERS: usize = REGISTER_WORDS;
+    /// Room for data.
+    pub const DATA: usize = DATA_WORDS;
     /// Bytes before the kernel stack.
     pub const SIZE: usize = size_of::<Self>();
     /// Bytes of room for the kernel stack.
@@ -96,9 +115,11 @@ const _: () = {
     assert!(core::mem::offset_of!(SampleHeader, cpu) == 32);
     assert!(core::mem::offset_of!(SampleHeader, stack_bytes) == 36);
     assert!(core::mem::offset_of!(SampleHeader, absent) == 40);
-    assert!(core::mem::offset_of!(SampleHeader, stack_end) == 48);
-    assert!(core::mem::offset_of!(SampleHeader, comm) == 56);
-    assert!(core::mem::offset_of!(SampleHeader, registers) == 72);
-    assert!(SampleHeader::SIZE == 72 + 34 * 8);
+    assert!(core::mem::offset_of!(SampleHeader, ran) == 48);
+    assert!(core::mem::offset_of!(SampleHeader, stack_end) == 56);
+    assert!(core::mem::offset_of!(SampleHeader, comm) == 64);
+    assert!(core::mem::offset_of!(SampleHeader, data) == 80);
+    assert!(core::mem::offset_of!(SampleHeader, registers) == 136);
+    assert!(SampleHeader::SIZE == 136 + 34 * 8);
     assert!(SampleHeader::STACK_OFFSET.is_multiple_of(8));
 };

@@ -19,7 +19,7 @@ use super::sample::Encoder;
 use crate::modules::Modules;
 use crate::procfs::Identity;
 use crate::recorder::Found;
-use crate::source::{EventIndex, Hook, Settings, SourceRecord};
+use crate::source::{EventIndex, Hook, Settings, SourceRecord, Trigger};
 use crate::tracefs::Tracefs;
 
 /// A recording's file, while it is made.
@@ -27,8 +27,10 @@ pub(crate) struct Capture {
     writer: FileWriter<BufWriter<File>>,
     encoder: Encoder,
     period: Nanos,
-    /// By [`EventIndex`]: the event of the file.
+    /// By [`EventIndex`]: the event of the file; `None` for what `perf` has no records for.
     events: Vec<Option<usize>>,
+    /// Records of those.
+    left_out: u64,
     /// The event of the sideband.
     dummy: usize,
     times: Option<SampleTimes>,
@@ -48,11 +50,22 @@ impl Capture {
         let of_clock = settings.clock.then(|| add(clock(period.0), "cpu-clock")).transpose()?;
         let mut events = vec![of_clock];
         for hook in hooks {
-            events.push(Some(add(event(hook.trigger), hook.event.name())?));
+            events.push(match hook.trigger {
+                Trigger::Program(_) => None,
+                trigger => Some(add(event(trigger), hook.event.name())?),
+            });
         }
         let dummy = add(dummy(), "dummy")?;
-        let mut capture =
-            Self { writer, encoder: Encoder::default(), period, events, dummy, times: None, failure: None };
+        let mut capture = Self {
+            writer,
+            encoder: Encoder::default(),
+            period,
+            events,
+            dummy,
+            left_out: 0,
+            times: None,
+            failure: None,
+        };
         capture.set_formats(hooks)?;
         capture.write_kernel();
         Ok(capture)
@@ -131,7 +144,10 @@ impl Capture {
 
     /// Takes a sample, or another occurrence of an event.
     pub(crate) fn sample(&mut self, record: &SourceRecord<'_>) {
-        let Some(event) = self.events.get(usize::from(record.event.0)).copied().flatten() else { return };
+        let Some(event) = self.events.get(usize::from(record.event.0)).copied().flatten() else {
+            self.left_out += 1;
+            return;
+        };
         let time = Nanos(record.header.time);
         let times = self.times.get_or_insert(SampleTimes { first: time, last: time });
         (times.first, times.last) = (times.first.min(time), times.last.max(time));
@@ -140,6 +156,11 @@ impl Capture {
         let mut encoder = std::mem::take(&mut self.encoder);
         self.write(event, &encoder.encode(record, id, tick));
         self.encoder = encoder;
+    }
+
+    /// Records that are not in the file.
+    pub(crate) fn left_out(&self) -> u64 {
+        self.left_out
     }
 
     /// All rings were drained.

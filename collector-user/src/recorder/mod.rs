@@ -16,5 +16,6 @@ mod thread_names;
 mod view;
 
 pub(crate) use found::Found;
+pub(crate) use sampling::Taken;
 pub use state::Recorder;
 pub use tally::StackTally;

@@ -2,6 +2,7 @@
 //! sample's thread, frames and stack have been seen before.
 
 use collector_common::ids::{Avma, Nanos, Pid, Svma, Tid};
+use collector_common::intern::StackId;
 use collector_common::record::{
     AttributeListId, ExportMachine, Frame, FrameFlags, FrameId, ModuleId, ProcessId, Sample, SampleKindId,
     ThreadId,
@@ -19,6 +20,17 @@ use super::view::View;
 use crate::modules::{Modules, Recorded};
 use crate::source::SourceRecord;
 
+/// What a record says when it has been unwound.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taken {
+    pub(crate) time: Nanos,
+    pub(crate) thread: ThreadId,
+    pub(crate) stack: StackId,
+    pub(crate) cpu: u16,
+    /// How the user's part of the stack ended, if there is one.
+    pub(crate) user_end: Option<&'static str>,
+}
+
 /// How a walk went.
 #[derive(Clone, Copy)]
 struct Walk {
@@ -30,33 +42,66 @@ struct Walk {
 impl Recorder {
     /// Takes in a record as a sample, with its stacks. Says whether it did: the thread's name may not be wanted.
     pub fn sample(&mut self, kind: SampleKindId, record: &SourceRecord<'_>) -> bool {
+        let Some(taken) = self.take_stack(record) else { return false };
+        self.add_sample(kind, taken, record.value.cast_signed(), AttributeListId::NONE);
+        self.deliver(&taken);
+        true
+    }
+
+    /// Counts a record that has become samples.
+    pub(crate) fn deliver(&mut self, taken: &Taken) {
+        self.ledger.deliver(1);
+        if let Some(end) = taken.user_end {
+            self.tally.count(end);
+        }
+    }
+
+    /// Unwinds a record's stacks; `None` for a thread that is not to be recorded.
+    pub(crate) fn take_stack(&mut self, record: &SourceRecord<'_>) -> Option<Taken> {
         let header = record.header;
         let time = Nanos(header.time);
         let process = self.process_at(Pid(header.pid), time);
         let comm = self.comm(process, record);
         if self.only.is_some_and(|only| only != comm) {
-            return false;
+            return None;
         }
         let thread = self.thread(process, Tid(header.tid), &comm);
         self.frames.clear();
         self.add_kernel_frames(record.kernel, time);
-        if !record.user.is_empty() {
-            self.add_given_frames(process, record.user, time);
+        let user_end = if !record.user.is_empty() {
+            Some(self.add_given_frames(process, record.user, time))
         } else if header.flags().has(SampleFlags::USER_REGISTERS) {
-            self.add_user_frames(process, record);
-        }
+            self.add_user_frames(process, record)
+        } else {
+            None
+        };
         let stack = self.machine.intern_stack(&self.frames);
-        self.machine.add_sample(&Sample {
-            time,
-            thread,
-            stack,
-            cpu: header.cpu as u16,
-            kind,
-            value: record.value.cast_signed(),
-            attributes: AttributeListId::NONE,
-        });
-        self.ledger.deliver(1);
-        true
+        Some(Taken { time, thread, stack, cpu: header.cpu as u16, user_end })
+    }
+
+    /// As [`Self::take_stack`], of a record that was made without stacks of a thread that has some.
+    pub(crate) fn take_none(&mut self, record: &SourceRecord<'_>) -> Option<Taken> {
+        let taken = self.take_stack(record)?;
+        let cut = self.cut_frame();
+        Some(Taken { stack: self.machine.intern_stack(&[cut]), ..taken })
+    }
+
+    /// Adds a sample of what was taken.
+    pub(crate) fn add_sample(
+        &mut self,
+        kind: SampleKindId,
+        taken: Taken,
+        value: i64,
+        attributes: AttributeListId,
+    ) {
+        let Taken { time, thread, stack, cpu, user_end: _ } = taken;
+        self.machine.add_sample(&Sample { time, thread, stack, cpu, kind, value, attributes });
+    }
+
+    /// What stands for the part of a stack that is not known.
+    fn cut_frame(&mut self) -> FrameId {
+        let flags = FrameFlags(FrameFlags::CUT);
+        self.machine.intern_frame(Frame { module: ModuleId::KERNEL, address: Svma(0), flags })
     }
 
     /// What the sampled thread is called.
@@ -101,8 +146,8 @@ impl Recorder {
         self.tally.add_kernel_frames(addresses.len());
     }
 
-    /// The user's part: unwound in the ring's memory.
-    fn add_user_frames(&mut self, process: ProcessId, record: &SourceRecord<'_>) {
+    /// The user's part: unwound in the ring's memory. Says how it ended, if there is one.
+    fn add_user_frames(&mut self, process: ProcessId, record: &SourceRecord<'_>) -> Option<&'static str> {
         let header = record.header;
         let time = Nanos(header.time);
         let mut walk = self.walk(process, record);
@@ -120,9 +165,9 @@ impl Recorder {
         }
         if is_in_exec {
             // The old program's registers with the new one's memory: there is no user stack.
-            return;
+            return None;
         }
-        self.tally.count(walk.reason, header.flags(), walk.read_late, &self.walked);
+        let end = self.tally.end_of(walk.reason, header.flags(), walk.read_late, &self.walked);
         let Self { tracker, modules, machine, frames, walked, .. } = self;
         let space = tracker.space_at(process, time);
         let mut user = UserFrames { process, space, time, modules, machine, frames };
@@ -133,16 +178,14 @@ impl Recorder {
             user.push(frame.address, frame.lookup_address(), FrameFlags(returned | guessed));
         }
         if walk.reason != StopReason::Root {
-            self.frames.push(self.machine.intern_frame(Frame {
-                module: ModuleId::KERNEL,
-                address: Svma(0),
-                flags: FrameFlags(FrameFlags::CUT),
-            }));
+            let cut = self.cut_frame();
+            self.frames.push(cut);
         }
+        Some(end)
     }
 
     /// The user's part as whoever recorded it has walked it: the interrupted address, then return addresses.
-    fn add_given_frames(&mut self, process: ProcessId, addresses: &[u64], time: Nanos) {
+    fn add_given_frames(&mut self, process: ProcessId, addresses: &[u64], time: Nanos) -> &'static str {
         let Self { tracker, modules, machine, frames, .. } = self;
         let space = tracker.space_at(process, time);
         let mut user = UserFrames { process, space, time, modules, machine, frames };
@@ -151,7 +194,7 @@ impl Recorder {
                 if index == 0 { (address, 0) } else { (address.wrapping_sub(1), FrameFlags::RETURN_ADDRESS) };
             user.push(address, lookup, FrameFlags(flags));
         }
-        self.tally.count_given(addresses.len());
+        self.tally.end_of_given(addresses.len())
     }
 
     /// Whether a walk led out of what is known to be mapped, or began there.

@@ -15,17 +15,18 @@ pub struct StackTally {
 }
 
 impl StackTally {
-    /// Counts a stack. One whose bytes did not reach its end because it was larger than the largest copy, or went on behind
+    /// What the end of a stack is called, whose frames are counted. One whose bytes did not reach its end because it was larger than the largest copy, or went on behind
     /// its mapping, is `truncated`, one that reached its root `complete`; or `completed_later`, when part of it was read from memory
     /// after the sample; or `completed_by_guesses`.
-    pub(super) fn count(
+    pub(super) fn end_of(
         &mut self,
         reason: StopReason,
         flags: SampleFlags,
         read_late: bool,
         frames: &[Frame],
-    ) {
-        let name = match reason {
+    ) -> &'static str {
+        self.frames += frames.len() as u64;
+        match reason {
             StopReason::Root if read_late => "completed_later",
             StopReason::Root if frames.iter().any(|frame| frame.heuristic) => "completed_by_guesses",
             StopReason::Root => "complete",
@@ -33,15 +34,18 @@ impl StackTally {
             _ if read_late => "truncated",
             StopReason::StackExhausted if flags.has(SampleFlags::BOUND_UNKNOWN) => "bound_unknown",
             other => other.name(),
-        };
-        *self.ends.entry(name).or_default() += 1;
-        self.frames += frames.len() as u64;
+        }
     }
 
-    /// Counts a stack that came as addresses.
-    pub(super) fn count_given(&mut self, frames: usize) {
-        *self.ends.entry(GIVEN).or_default() += 1;
+    /// Counts a stack by its end.
+    pub(super) fn count(&mut self, end: &'static str) {
+        *self.ends.entry(end).or_default() += 1;
+    }
+
+    /// The same of a stack that came as addresses.
+    pub(super) fn end_of_given(&mut self, frames: usize) -> &'static str {
         self.frames += frames as u64;
+        GIVEN
     }
 
     /// Adds kernel frames.

@@ -104,7 +104,7 @@ impl<R: Read> Replay<R> {
         let Self { mut records, ahead, events, written } = self;
         let features = records.file().features();
         let mut recorder = Recorder::of_recording(recorded_files(features, written));
-        let dispatch = Dispatch::new(events.clock, events.hooks, &mut recorder);
+        let dispatch = Dispatch::new(events.clock, Nanos(0), events.hooks, &mut recorder);
         let mut taking = Taking {
             taken: events.taken,
             recorder,

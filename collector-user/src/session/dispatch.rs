@@ -3,11 +3,13 @@
 use collector_common::event::{Context, EventErrors, EventFlags};
 use collector_common::ids::{Nanos, Pid, Tid};
 use collector_common::loss::LossCause;
-use collector_common::record::{SampleKindId, Unit};
-use collector_common::wire::SampleHeader;
+use collector_common::record::{AttributeListId, ExportMachine, SampleKindId, Unit};
+use collector_common::wire::{SampleFlags, SampleHeader};
 
+use super::times_off::{Joined, TimesOff};
+use super::wakers::{Wakers, name_of};
 use crate::recorder::Recorder;
-use crate::source::{EventIndex, EventRequest, Hook, RELEASED, SourceRecord};
+use crate::source::{EventIndex, EventRequest, Hook, Program, RELEASED, SourceRecord, Trigger};
 
 /// Events that a session may have: as many kinds of sample as a recording may have, beside the clock's.
 pub(crate) const MOST_EVENTS: usize = 255;
@@ -19,6 +21,15 @@ struct Hooked {
     kind: Option<SampleKindId>,
 }
 
+impl Hooked {
+    fn program(&self) -> Option<Program> {
+        match self.hook.trigger {
+            Trigger::Program(program) => Some(program),
+            _ => None,
+        }
+    }
+}
+
 /// What the sources are asked for, for the records to come back by these numbers.
 pub(super) fn requests(hooks: &[Hook]) -> Vec<EventRequest> {
     let indexes = (0..).map(EventIndex::of_hook);
@@ -27,22 +38,44 @@ pub(super) fn requests(hooks: &[Hook]) -> Vec<EventRequest> {
 
 /// All events of a session.
 pub(crate) struct Dispatch {
-    /// The sampling clock's, if there is one.
+    /// The sampling clock's, if it is recorded for itself.
     clock: Option<SampleKindId>,
+    /// Where samples of the clock are part of threads' times.
+    wall_clock: Option<SampleKindId>,
     hooked: Vec<Hooked>,
+    times_off: TimesOff,
+    wakers: Wakers,
     errors: EventErrors,
 }
 
 impl Dispatch {
     /// Adds a kind of sample for the sampling clock, if there is one with its period, and for each event whose stacks are wanted.
-    pub(crate) fn new(clock: Option<Nanos>, hooks: Vec<Hook>, recorder: &mut Recorder) -> Self {
+    pub(crate) fn new(
+        clock: Option<Nanos>,
+        off_cpu_period: Nanos,
+        hooks: Vec<Hook>,
+        recorder: &mut Recorder,
+    ) -> Self {
         let clock = clock.map(|period| recorder.add_kind("cpu", Unit::Count, period.0));
         let hooked = hooks.into_iter().map(|hook| {
             let has_stack = hook.event.flags().contains(EventFlags::CALLSTACK);
-            let kind = has_stack.then(|| recorder.add_kind(hook.event.name(), Unit::Count, 1));
+            let unit = match hook.trigger {
+                Trigger::Program(_) => Unit::Nanoseconds,
+                _ => Unit::Count,
+            };
+            let kind = has_stack.then(|| recorder.add_kind(hook.event.name(), unit, 1));
             Hooked { hook, kind }
         });
-        Self { clock, hooked: hooked.collect(), errors: EventErrors::new() }
+        let hooked: Vec<Hooked> = hooked.collect();
+        let wall_clock = hooked.iter().find(|hooked| hooked.program() == Some(Program::WallClock));
+        Self {
+            clock,
+            wall_clock: wall_clock.and_then(|hooked| hooked.kind),
+            hooked,
+            times_off: TimesOff::new(off_cpu_period),
+            wakers: Wakers::default(),
+            errors: EventErrors::new(),
+        }
     }
 
     /// Takes one record, and says whether it is in the recording. One of a thread that the kernel has released is of the process
@@ -61,9 +94,16 @@ impl Dispatch {
 
     fn take_known(&mut self, recorder: &mut Recorder, record: &SourceRecord<'_>) -> bool {
         let Some(position) = record.event.hook() else {
-            return self.clock.is_some_and(|clock| recorder.sample(clock, record));
+            return self.take_of_running(self.clock, recorder, record);
         };
         let Some(hooked) = self.hooked.get_mut(position) else { return false };
+        if hooked.program().is_some() {
+            if record.header.flags().has(SampleFlags::LAST) {
+                return self.take_of_running(None, recorder, record);
+            }
+            self.times_off.take(recorder, record);
+            return true;
+        }
         let header = record.header;
         let context =
             Context { time: Nanos(header.time), pid: Pid(header.pid), tid: Tid(header.tid), cpu: header.cpu };
@@ -76,8 +116,98 @@ impl Dispatch {
         passed
     }
 
+    /// Takes a record of a thread that was running, as one of `clock` and as part of the thread's time. Says whether it
+    /// is in the recording.
+    fn take_of_running(
+        &self,
+        clock: Option<SampleKindId>,
+        recorder: &mut Recorder,
+        record: &SourceRecord<'_>,
+    ) -> bool {
+        match (clock, self.wall_clock) {
+            (Some(clock), None) => recorder.sample(clock, record),
+            (clock, Some(wall_clock)) => {
+                let Some(taken) = recorder.take_stack(record) else { return false };
+                if let Some(clock) = clock {
+                    recorder.add_sample(clock, taken, record.value.cast_signed(), AttributeListId::NONE);
+                }
+                let attributes = attributes(recorder, &[("state", "running")]);
+                recorder.add_sample(wall_clock, taken, record.header.ran.cast_signed(), attributes);
+                recorder.deliver(&taken);
+                true
+            }
+            (None, None) => false,
+        }
+    }
+
+    /// All records of a round have been taken.
+    pub(crate) fn end_round(&mut self, recorder: &mut Recorder) {
+        let Self { times_off, hooked, errors, wakers, .. } = self;
+        times_off.end_round(|joined| {
+            wakers.count(recorder.machine_mut(), &joined);
+            let context = Context {
+                time: joined.taken.time,
+                pid: joined.pid,
+                tid: joined.tid,
+                cpu: joined.taken.cpu.into(),
+            };
+            let mut is_delivered = false;
+            for hooked in hooked.iter_mut() {
+                let (Some(program), Some(kind)) = (hooked.program(), hooked.kind) else { continue };
+                let data = bytemuck::bytes_of(&joined.data);
+                if hooked.hook.event.process_in(Some(&context), data, data, errors) {
+                    is_delivered = true;
+                    add_time_off(recorder, program, kind, &joined);
+                }
+            }
+            if is_delivered {
+                recorder.deliver(&joined.taken);
+            }
+        });
+    }
+
+    /// The recording has ended: adds what was counted.
+    pub(crate) fn finish(&self, machine: &mut ExportMachine) {
+        if let Some(table) = self.wakers.table(machine) {
+            machine.add_table(table);
+        }
+    }
+
     /// What went wrong in filters and closures.
     pub(crate) fn errors(&self) -> &EventErrors {
         &self.errors
     }
+}
+
+/// Adds samples of a time off: until the thread was woken, and for all of a thread's time the wait for a CPU, too.
+fn add_time_off(recorder: &mut Recorder, program: Program, kind: SampleKindId, joined: &Joined) {
+    let data = &joined.data;
+    let waker = name_of(&data.waker_comm);
+    let mut add = |nanoseconds: u64, list: &[(&str, &str)]| {
+        if nanoseconds > 0 {
+            let value = (nanoseconds as f64 * data.weight).round() as i64;
+            let attributes = attributes(recorder, list);
+            recorder.add_sample(kind, joined.taken, value, attributes);
+        }
+    };
+    let is_open = if data.is_open == 0 { "" } else { "yes" };
+    match program {
+        Program::OffCpu if data.state != 0 => add(data.blocked_ns, &[("waker", &waker), ("open", is_open)]),
+        Program::WallClock => {
+            add(data.blocked_ns, &[("state", "blocked"), ("waker", &waker), ("open", is_open)]);
+            add(data.waited_ns, &[("state", "runnable"), ("open", is_open)]);
+        }
+        Program::OffCpu | Program::RunQueues => {}
+    }
+}
+
+/// The id of a list of attributes, without those that are empty.
+fn attributes(recorder: &mut Recorder, list: &[(&str, &str)]) -> AttributeListId {
+    let machine = recorder.machine_mut();
+    let list: Vec<_> = list
+        .iter()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, value)| (machine.intern_string(name), machine.intern_string(value)))
+        .collect();
+    machine.attributes_mut().intern(&list)
 }

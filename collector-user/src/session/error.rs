@@ -23,6 +23,12 @@ pub enum SessionError {
     #[cfg(not(feature = "ebpf"))]
     #[error("this build can't load eBPF programs: build it with the feature `ebpf`, or use --backend perf")]
     NoEbpf,
+    /// Plain perf events were asked for something that programs do.
+    #[cfg(feature = "ebpf")]
+    #[error(
+        "{0} is measured by programs in the kernel, and plain perf events have none: leave out `--backend perf`"
+    )]
+    NoPrograms(&'static str),
     /// Plain perf events can't record this.
     #[error(transparent)]
     Perf(#[from] PerfError),

@@ -9,7 +9,9 @@ mod error;
 mod open;
 mod recording;
 mod run;
+mod times_off;
 mod waker;
+mod wakers;
 
 pub use command::Command;
 pub use error::SessionError;

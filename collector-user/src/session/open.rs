@@ -4,6 +4,8 @@ use super::SessionError;
 use crate::clock;
 use crate::recorder::Recorder;
 #[cfg(feature = "ebpf")]
+use crate::source::Program;
+#[cfg(feature = "ebpf")]
 use crate::source::ebpf::Sampler;
 use crate::source::perf::{PerfError, PerfEvents};
 use crate::source::scope::{Scope, forbids_all};
@@ -61,15 +63,19 @@ pub(super) struct Opened {
 /// Opens the backend that the settings name, and takes in what runs already.
 #[cfg(feature = "ebpf")]
 pub(super) fn open(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
-    if !wanted.settings.clock {
+    let program = wanted.requests.iter().find_map(EventRequest::program);
+    if !wanted.settings.clock && program.is_none() {
         // No program does anything for other events.
         return open_perf(wanted);
     }
     let reason = match wanted.backend {
-        Backend::Perf => return open_perf(wanted),
+        Backend::Perf => {
+            let refused = |program: Program| Err(SessionError::NoPrograms(program.name()));
+            return program.map_or_else(|| open_perf(wanted), refused);
+        }
         Backend::Ebpf => return open_ebpf(wanted),
         Backend::Auto => match open_ebpf(wanted) {
-            Err(SessionError::Load(reason)) if reason.is_of_this_machine() => reason,
+            Err(SessionError::Load(reason)) if program.is_none() && reason.is_of_this_machine() => reason,
             result => return result,
         },
     };
@@ -82,6 +88,11 @@ pub(super) fn open(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
 pub(super) fn open(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
     match wanted.backend {
         Backend::Ebpf => Err(SessionError::NoEbpf),
+        Backend::Auto | Backend::Perf
+            if wanted.requests.iter().any(|request| request.program().is_some()) =>
+        {
+            Err(SessionError::NoEbpf)
+        }
         Backend::Auto | Backend::Perf => open_perf(wanted),
     }
 }
@@ -95,17 +106,18 @@ fn open_ebpf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
         .map_err(SessionError::sideband)?;
     // The kernel checks the programs while `/proc` is read.
     let (sampler, scanned) = std::thread::scope(|scope| {
-        let sampler = scope.spawn(|| Sampler::load(settings, cpus));
+        let sampler = scope.spawn(|| Sampler::load(settings, requests, cpus));
         let scanned = recorder.scan(clock::now);
         (sampler.join(), scanned)
     });
     let sampler = sampler.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     scanned.map_err(SessionError::system("/proc can't be read"))?;
     let mut sources: Vec<Box<dyn Source>> = vec![Box::new(sampler)];
-    if !requests.is_empty() {
+    let others: Vec<_> = requests.iter().copied().filter(|request| request.program().is_none()).collect();
+    if !others.is_empty() {
         let threads = PerfEvents::scope(settings, Rights::of_this_process())?.events_by_cpu();
-        PerfError::check_open_files(threads, cpus.len(), requests.len())?;
-        sources.push(Box::new(PerfEvents::open(settings, false, requests, cpus)?));
+        PerfError::check_open_files(threads, cpus.len(), others.len())?;
+        sources.push(Box::new(PerfEvents::open(settings, false, &others, cpus)?));
         recorder.name_threads(settings.targets.comm.as_deref());
     }
     Ok(Opened { recorder, sideband, sources, note: None })

@@ -155,7 +155,7 @@ impl Session {
         let capture = settings.capture.take();
         let capture = capture.map(|file| Capture::new(file, &settings.sampling, &events)).transpose()?;
         let clock = settings.sampling.clock.then(|| settings.sampling.period());
-        let dispatch = Dispatch::new(clock, events, &mut recorder);
+        let dispatch = Dispatch::new(clock, settings.sampling.off_cpu_period, events, &mut recorder);
         let mut session = Self {
             sideband,
             sources,
@@ -330,6 +330,7 @@ impl Session {
                 }
             });
         }
+        self.dispatch.end_round(&mut self.recorder);
         self.capture_found();
         if let Some(capture) = &mut self.capture {
             capture.finish_round();
@@ -402,7 +403,12 @@ impl Session {
             let failed = SessionError::system("the counters of what was lost can't be read");
             account.add(source.close(self.recorder.ledger_mut()).map_err(failed)?);
         }
-        self.recorder.machine_mut().system_mut().end = end;
+        let machine = self.recorder.machine_mut();
+        machine.system_mut().end = end;
+        self.dispatch.finish(machine);
+        for histogram in std::mem::take(&mut account.histograms) {
+            machine.add_histogram(histogram);
+        }
         let warnings = self.warnings(&account);
         let mut stats = self.stats(&account, end);
         let (mut machine, modules, ledger, tally) = self.recorder.into_parts();
@@ -448,6 +454,10 @@ impl Session {
         warn(self.not_followed, "child processes could not be followed");
         warn(self.cpus_added, "CPU(s) came online: what ran there in their first second is missing");
         account.warnings.iter().for_each(|&(count, text)| warn(count, text));
+        warn(
+            self.capture.as_ref().map_or(0, Capture::left_out),
+            "records of threads that did not run are not in the perf.data, which has no place for them",
+        );
         warn(self.sideband.malformed(), "records of the sideband could not be read");
         warn(
             self.recorder.modules().unreadable(self.recorder.machine()) as u64,

@@ -5,6 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use collector_common::ids::{Nanos, Tid};
 use collector_common::loss::Ledger;
+use collector_common::record::Histogram;
 
 use super::SourceRecord;
 use crate::stats::Faults;
@@ -84,6 +85,8 @@ pub struct Account {
     pub faults: Faults,
     /// Things a user should know, with how often they happened.
     pub warnings: Vec<(u64, &'static str)>,
+    /// What was counted in the kernel.
+    pub histograms: Vec<Histogram>,
 }
 
 impl Account {
@@ -96,5 +99,6 @@ impl Account {
         self.faults.busy_mappings += other.faults.busy_mappings;
         self.faults.no_registers += other.faults.no_registers;
         self.warnings.extend(other.warnings);
+        self.histograms.extend(other.histograms);
     }
 }

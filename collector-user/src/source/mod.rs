@@ -20,6 +20,6 @@ mod ticks;
 
 pub use interface::{Account, Source};
 pub use record::{EventIndex, RELEASED, SourceRecord};
-pub use request::{CLOCK_NAMES, COUNTERS, Counter, EventRequest, Hook, Trigger};
+pub use request::{CLOCK_NAMES, COUNTERS, Counter, EventRequest, Hook, Program, Trigger};
 pub use scope::Rights;
 pub use settings::{Settings, Targets};

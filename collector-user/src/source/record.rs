@@ -1,6 +1,6 @@
 //! A record as a source hands it over: who, when and where, with the stacks as they were copied, and the event's own data.
 
-use collector_common::wire::{SampleHeader, VERSION};
+use collector_common::wire::{SampleFlags, SampleHeader, VERSION};
 
 /// Which of the events of a session a record is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,17 +48,32 @@ pub struct SourceRecord<'a> {
 }
 
 impl<'a> SourceRecord<'a> {
-    /// A sample as the eBPF programs write it; `None` for one that is not of this version's form.
+    /// A record as the eBPF programs write it, as one of the sampling clock; `None` for one that is not of this version's
+    /// form.
     pub fn of_ring(record: &'a [u8]) -> Option<Self> {
         let (header, rest) = record.split_at_checked(SampleHeader::SIZE)?;
         let header: &SampleHeader = bytemuck::try_from_bytes(header).ok()?;
         if header.version != VERSION {
             return None;
         }
+        let record = Self {
+            event: EventIndex::CLOCK,
+            header,
+            is_named: true,
+            kernel: &[],
+            stack: &[],
+            user: &[],
+            value: 1,
+            data: &[],
+        };
+        let data: &[u8] = bytemuck::cast_slice(&header.data);
+        if header.flags().has(SampleFlags::BACK) {
+            return Some(Self { data, ..record });
+        }
+        let data = if header.flags().has(SampleFlags::OFF_CPU) { data } else { &[] };
         let (kernel, stack) = rest.split_at_checked(SampleHeader::KERNEL_STACK_SIZE)?;
         let kernel = bytemuck::try_cast_slice(kernel.get(..usize::from(header.kernel_bytes))?).ok()?;
         let stack = stack.get(..header.stack_bytes as usize)?;
-        let (event, user, data) = (EventIndex::CLOCK, &[][..], &[][..]);
-        Some(Self { event, header, is_named: true, kernel, stack, user, value: 1, data })
+        Some(Self { kernel, stack, data, ..record })
     }
 }

@@ -26,8 +26,32 @@ pub enum Trigger {
     Hardware(u32),
     /// The same, by the number that the processor's manual gives it.
     Raw(u64),
+    /// What our own programs in the kernel keep account of.
+    Program(Program),
     /// A source of the embedder's own, which hands over its records with the event's [`EventIndex`].
     OwnSource,
+}
+
+/// What our own programs at the scheduler's tracepoints keep account of. Minimum kernel: 5.8, with eBPF programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// Time for which threads are blocked, in nanoseconds.
+    OffCpu,
+    /// Time of threads whether they run, are blocked or wait for a CPU, in nanoseconds.
+    WallClock,
+    /// How long threads wait for a CPU, counted by name and length: no records.
+    RunQueues,
+}
+
+impl Program {
+    /// Its event's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OffCpu => "off_cpu",
+            Self::WallClock => "wall_clock",
+            Self::RunQueues => "run_queues",
+        }
+    }
 }
 
 /// An event of a session.
@@ -77,6 +101,11 @@ impl Hook {
         of_probe.or_else(|| is_tracepoint.then(|| self.event.name().to_owned()))
     }
 
+    /// Of what our own programs keep account of. `event` has [`crate::scenario::time_off_format`], where there are records.
+    pub(crate) fn program(event: Event, program: Program) -> Self {
+        Self { event, trigger: Trigger::Program(program), probe: None }
+    }
+
     /// What a source of the system needs to know of it; nothing where it comes from one of the embedder's own.
     pub(crate) fn request(&self, index: EventIndex) -> Option<EventRequest> {
         let stack = self.event.flags().contains(EventFlags::CALLSTACK);
@@ -95,11 +124,21 @@ pub struct EventRequest {
     pub stack: bool,
 }
 
+impl EventRequest {
+    /// The program of ours that it is for.
+    pub(crate) fn program(&self) -> Option<Program> {
+        match self.trigger {
+            Trigger::Program(program) => Some(program),
+            _ => None,
+        }
+    }
+}
+
 impl Trigger {
-    /// `type` and `config` of `perf_event_attr`; of an embedder's own a dummy.
+    /// `type` and `config` of `perf_event_attr`; a dummy of what has none.
     pub(crate) fn attributes(self) -> (u32, u64) {
         match self {
-            Self::OwnSource => (PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY.into()),
+            Self::OwnSource | Self::Program(_) => (PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY.into()),
             Self::Tracepoint(id) => (PERF_TYPE_TRACEPOINT, id),
             Self::Software(id) => (PERF_TYPE_SOFTWARE, id.into()),
             Self::Hardware(id) => (PERF_TYPE_HARDWARE, id.into()),
@@ -113,6 +152,7 @@ impl Trigger {
         match self {
             Self::Tracepoint(_) => "the tracepoint",
             Self::OwnSource => "the source's own",
+            Self::Program(program) => program.name(),
             Self::Software(_) | Self::Hardware(_) => counter.map_or("the counter", |counter| counter.name),
             Self::Raw(_) => "the raw event",
         }

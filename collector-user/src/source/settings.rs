@@ -38,10 +38,15 @@ pub struct Settings {
     /// Bytes of each CPU's ring; rounded up to a power of two, at least a page. `None` chooses by the number of
     /// CPUs.
     pub ring_bytes: Option<u32>,
+    /// Of time off the CPU there is one stack for about this much; what takes longer stands for itself.
+    pub off_cpu_period: Nanos,
+    /// Times off the CPU that are shorter are left out.
+    pub shortest_off_cpu: Nanos,
 }
 
 impl Default for Settings {
-    /// 997 Hz (a prime, so that nothing periodic hides between the samples), the whole machine, 64 KiB of stack.
+    /// 997 Hz (a prime, so that nothing periodic hides between the samples), the whole machine, 64 KiB of stack; time off the
+    /// CPU by the millisecond.
     fn default() -> Self {
         Self {
             clock: true,
@@ -49,6 +54,8 @@ impl Default for Settings {
             targets: Targets::default(),
             max_stack: 64 << 10,
             ring_bytes: None,
+            off_cpu_period: Nanos(1_000_000),
+            shortest_off_cpu: Nanos(0),
         }
     }
 }

@@ -52,7 +52,7 @@ fn the_kernel_counts_what_the_programs_count() {
     let Some(_live) = live("the_kernel_counts_what_the_programs_count") else { return };
     let folder = folder();
     let storm = compile(folder.path(), "storm", "storm.c", &[]);
-    let mut sampler = Sampler::load(&tiny_rings(), &online_cpus().unwrap()).unwrap();
+    let mut sampler = Sampler::load(&tiny_rings(), &[], &online_cpus().unwrap()).unwrap();
     sampler.start().unwrap();
     assert!(Command::new(storm).status().unwrap().success());
     let mut taken = 0_u64;

@@ -9,6 +9,7 @@
 //! - `languages`, `compat`, `lives`, `damaged`: stacks of programs by how they are built, of 32-bit programs, by how they
 //!   live, and of spoilt files.
 //! - `memory`: programs whose memory changes without being told of.
+//! - `scenarios`: times that threads run, are blocked and wait for a CPU.
 //! - `events`: tracepoints and counters, with their fields.
 //! - `convert`: recordings that are kept, and unwound later.
 //! - `examples`: the programs in `examples/`.
@@ -40,5 +41,6 @@ mod prerequisites;
 mod probes;
 mod programs;
 mod recording;
+mod scenarios;
 mod surroundings;
 mod targets;

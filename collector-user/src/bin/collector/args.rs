@@ -36,7 +36,7 @@ pub(crate) struct RunArgs {
     /// What to record: see `collector list scenarios`; may be given more than once. Without it and without -e, it is
     /// `cpu_profiling`
     #[arg(short, long = "scenario", value_name = "NAME")]
-    pub(crate) scenarios: Vec<Scenario>,
+    pub(crate) scenarios: Vec<String>,
     /// An event to record with its stacks, as `page-faults` or `'sched:sched_switch/prev_pid > 1/'`: see `collector list
     /// events`; may be given more than once
     #[arg(short, long = "event", value_name = "EVENT")]
@@ -50,6 +50,9 @@ pub(crate) struct RunArgs {
     /// Record threads of this name (its first 15 bytes)
     #[arg(long, value_name = "NAME")]
     pub(crate) comm: Option<String>,
+    /// Leave out times off the CPU that are shorter than this, as 10ms; of `off_cpu` and `wall_clock`
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
+    pub(crate) min_block: Option<Duration>,
     /// Samples per second and CPU
     #[arg(short = 'F', long, value_name = "HZ", default_value_t = 997, allow_negative_numbers = true,
           value_parser = clap::value_parser!(u32).range(1..=20_000))]
@@ -108,14 +111,6 @@ pub(crate) enum ListWhat {
     Providers,
 }
 
-/// What `run` records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub(crate) enum Scenario {
-    /// On-CPU samples of every thread, at a fixed rate per CPU
-    CpuProfiling,
-}
-
 /// What `run` records with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Backend {
@@ -137,11 +132,12 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
         return Err("it must start with a number, as 10s does".to_owned());
     }
     let scale = match unit {
+        "us" => 0.000_001,
         "ms" => 0.001,
         "s" | "" => 1.0,
         "m" => 60.0,
         "h" => 3600.0,
-        _ => return Err(format!("unknown unit `{unit}`: use ms, s, m or h")),
+        _ => return Err(format!("unknown unit `{unit}`: use us, ms, s, m or h")),
     };
     let number: f64 = number.parse().map_err(|_| format!("`{number}` is no number"))?;
     Duration::try_from_secs_f64(number * scale)

@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::ValueEnum as _;
+#[cfg(target_os = "linux")]
+use collector_user::scenario::{SCENARIOS, Scenario};
 use export::format::formats;
 
-use crate::args::{ListWhat, Scenario};
+use crate::args::ListWhat;
 #[cfg(target_os = "linux")]
 use crate::raw;
 use crate::report::print_text;
@@ -15,11 +16,15 @@ use crate::report::print_text;
 pub(crate) fn list(what: ListWhat) -> anyhow::Result<ExitCode> {
     let mut text = String::new();
     match what {
+        #[cfg(target_os = "linux")]
         ListWhat::Scenarios => {
-            for scenario in Scenario::value_variants().iter().filter_map(Scenario::to_possible_value) {
-                let help = scenario.get_help().map(ToString::to_string).unwrap_or_default();
-                let _ = writeln!(text, "{:<16} {help}", scenario.get_name());
+            for Scenario { name, alias, description, .. } in SCENARIOS {
+                let _ = writeln!(text, "{name:<14} {alias:<7} {description}");
             }
+        }
+        #[cfg(not(target_os = "linux"))]
+        ListWhat::Scenarios => {
+            anyhow::bail!("scenarios are recorded on Linux; here `collector report` reads profiles")
         }
         #[cfg(target_os = "linux")]
         ListWhat::Events => text = crate::events::list(),

@@ -4,6 +4,8 @@ mod args;
 #[cfg(target_os = "linux")]
 mod convert;
 #[cfg(target_os = "linux")]
+mod counted;
+#[cfg(target_os = "linux")]
 mod doctor;
 #[cfg(target_os = "linux")]
 mod events;

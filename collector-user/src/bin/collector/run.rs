@@ -11,14 +11,18 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
+use collector_common::event::near;
+use collector_common::ids::Nanos;
 use collector_common::record::SampleKindId;
+use collector_user::scenario::{self, SCENARIOS, Scenario};
 use collector_user::session::{self, Command, Ended, Recording, Session, SessionSettings};
 use collector_user::source::{Settings, Targets};
 use export::format::Profile;
 use export::hottest::Hottest;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
-use crate::args::{Backend, RunArgs, Scenario};
+use crate::args::{Backend, RunArgs};
+use crate::counted::print_counted;
 use crate::events;
 use crate::output::{Output, Taken, Target, tell_all_but_last};
 use crate::progress::{ProgressLine, summarize};
@@ -64,6 +68,7 @@ pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
     let recording = session.finish()?;
     abandon_when_told_twice(stop)?;
     say(&summarize(&recording));
+    print_counted(&recording.machine);
     if recording.ledger.delivered() == 0 {
         say(&format!("warning: no samples: {}", why_nothing(&sampling, command.is_some())));
     }
@@ -117,11 +122,16 @@ impl Plan {
         let pids = args.pids.into_iter().collect();
         let targets = Targets { pids, cgroup: args.cgroup, comm: args.comm, ..Targets::default() };
         let events::Named { hooks: events, clock } = events::parse(&args.events)?;
-        // The sampling clock is that scenario.
-        let clock = clock || events.is_empty() || args.scenarios.contains(&Scenario::CpuProfiling);
-        let sampling = Settings { clock, frequency: args.frequency, targets, ..Settings::default() };
+        let scenarios = scenarios(&args.scenarios, events.is_empty() && !clock)?;
+        let sampling = Settings {
+            clock,
+            frequency: args.frequency,
+            targets,
+            shortest_off_cpu: Nanos(args.min_block.map_or(0, |time| time.as_nanos() as u64)),
+            ..Settings::default()
+        };
         let command = if args.command.is_empty() { None } else { Some(Command::start(&args.command)?) };
-        let settings = SessionSettings {
+        let mut settings = SessionSettings {
             sampling,
             events,
             duration: args.duration,
@@ -130,8 +140,29 @@ impl Plan {
             started: Some(started),
             ..SessionSettings::default()
         };
+        for scenario in scenarios {
+            scenario.register(&mut settings);
+        }
         Ok(Self { settings, outputs: Outputs { profiles, raw, stats, print_hottest }, command })
     }
+}
+
+/// The scenarios of these names; without any, and with nothing else to record, what runs on the CPUs.
+fn scenarios(names: &[String], nothing_else: bool) -> Result<Vec<&'static Scenario>, Usage> {
+    let default = "cpu".to_owned();
+    let names = if names.is_empty() && nothing_else { std::slice::from_ref(&default) } else { names };
+    let find = |name: &String| {
+        scenario::by_name(name).ok_or_else(|| {
+            let near = near(name, SCENARIOS.iter().flat_map(|scenario| [scenario.name, scenario.alias]));
+            let hint = if near.is_empty() {
+                String::new()
+            } else {
+                format!(": did you mean {}?", near.join(" or "))
+            };
+            Usage(format!("no scenario is called `{name}`{hint}; `collector list scenarios` lists them"))
+        })
+    };
+    names.iter().map(find).collect()
 }
 
 /// The backend as the library names it.

@@ -3,10 +3,12 @@
 //! Minimum kernel: 5.8 (ring buffers, `CAP_BPF`); from 5.17 on the ends of all stacks are known.
 
 mod account;
+mod asked;
 mod btf;
 mod load;
 mod object;
 mod sampler;
+mod switches;
 
 pub use account::KernelAccount;
 pub use btf::{BtfError, KernelTypes};

@@ -17,24 +17,32 @@ use collector_common::wire::{Counter, MAX_STACK_PAGES, NAMED_PROCESS};
 use perf_event_open_sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE, perf_event_attr};
 
 use super::account::KernelAccount;
+use super::asked::Asked;
 use super::load::{self, LoadError};
+use super::switches::Switches;
 use crate::kernel::{idle_times, possible_cpus};
 use crate::source::cgroup::open_cgroup;
 use crate::source::sideband::LAYOUT;
 use crate::source::ticks::Clock;
-use crate::source::{Account, Settings, Source, SourceRecord, Targets};
+use crate::source::{Account, EventIndex, EventRequest, Settings, Source, SourceRecord, Targets};
 use crate::stats::Faults;
 use crate::sys::memory::give_back;
 use crate::sys::perf_event::{PerfEvent, Whom};
 use crate::sys::perf_ring::PerfRing;
 
-/// One CPU's event, with the ring that only throttling is reported in, and its BPF ring.
+/// One CPU's clock, with the ring that only throttling is reported in.
+struct Ticking {
+    event: PerfEvent,
+    notices: PerfRing,
+}
+
+/// One CPU.
 struct Cpu {
     number: u32,
     /// What the programs counted on it, as of the last account.
     counters: [u64; Counter::COUNT as usize],
-    event: PerfEvent,
-    notices: PerfRing,
+    /// Where the clock is asked for.
+    clock: Option<Ticking>,
     ring: RingBuf<MapData>,
     /// When throttling began, while it lasts.
     throttled_since: Option<Nanos>,
@@ -42,6 +50,17 @@ struct Cpu {
     counted_before: u64,
     /// What the clock had counted when it was last looked at.
     seen: u64,
+}
+
+impl Cpu {
+    /// What its present clock has counted.
+    fn counted(&self) -> io::Result<u64> {
+        self.clock.as_ref().map_or(Ok(0), |clock| clock.event.count())
+    }
+
+    fn enable(&self) -> io::Result<()> {
+        self.clock.as_ref().map_or(Ok(()), |clock| clock.event.enable())
+    }
 }
 
 /// Loaded programs with their events. Dropping it ends the sampling and unloads the programs.
@@ -60,6 +79,10 @@ pub struct Sampler {
     notices_lost: u64,
     /// Whether only chosen processes are sampled.
     follows: bool,
+    /// Whether the sampling clock is asked for.
+    ticks: bool,
+    /// Where account is kept of threads' times.
+    switches: Option<Switches>,
     /// Diagnostics of the programs, where they are asked for.
     logger: Option<EbpfLogger<&'static dyn log::Log>>,
     /// How long each CPU had been idle when the sampling started.
@@ -69,11 +92,16 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Loads the programs and attaches them to the given CPUs; nothing is sampled before [`Self::start`].
-    pub fn load(settings: &Settings, cpus: &[u32]) -> Result<Self, LoadError> {
+    /// Loads the programs that the settings and those of the requests ask for that are of programs, for the given CPUs;
+    /// nothing is sampled before [`Self::start`].
+    ///
+    /// # Errors
+    /// When they do not run here.
+    pub fn load(settings: &Settings, requests: &[EventRequest], cpus: &[u32]) -> Result<Self, LoadError> {
+        let asked = Asked::of(settings, requests);
         let ring_bytes = ring_bytes(settings, cpus.len());
         let rings = possible_cpus().unwrap_or_default().iter().chain(cpus).max().map_or(1, |last| last + 1);
-        let (mut ebpf, level) = load::load(settings, rings, u64::from(ring_bytes / 4))?;
+        let (mut ebpf, level) = load::load(settings, asked, rings, u64::from(ring_bytes / 4))?;
         // Aya has read all of the kernel's types; the rings need as much.
         give_back();
         let stats = aya::sys::enable_stats(Stats::RunTime).ok();
@@ -91,6 +119,8 @@ impl Sampler {
             throttled_ns: 0,
             notices_lost: 0,
             follows: settings.targets.follows_processes(),
+            ticks: asked.clock,
+            switches: (asked.times != 0).then(|| Switches::new(settings, asked, level.switch)),
             logger,
             idle_before: BTreeMap::new(),
             _stats: stats,
@@ -99,10 +129,31 @@ impl Sampler {
         Ok(sampler)
     }
 
-    /// Opens a CPU's clock, with its ring, and attaches the program to it.
+    /// Makes a CPU's ring, and opens its clock.
     fn attach(&mut self, cpu: u32) -> Result<(), LoadError> {
-        let step =
-            |error| LoadError::step(format!("the sampling clock of CPU {cpu} could not be opened"), error);
+        let clock = if self.ticks { Some(self.open_clock(cpu)?) } else { None };
+        if let Some(earlier) = self.cpus.iter_mut().find(|earlier| earlier.number == cpu) {
+            let counted = earlier.counted();
+            earlier.counted_before += counted.map_err(|error| unopened(cpu, error))?;
+            earlier.clock = clock;
+            earlier.seen = 0;
+        } else {
+            self.cpus.push(Cpu {
+                number: cpu,
+                counters: [0; Counter::COUNT as usize],
+                clock,
+                ring: add_ring(&mut self.ebpf, cpu, self.ring_bytes)?,
+                throttled_since: None,
+                counted_before: 0,
+                seen: 0,
+            });
+        }
+        Ok(())
+    }
+
+    /// Opens a CPU's clock and attaches the program to it.
+    fn open_clock(&self, cpu: u32) -> Result<Ticking, LoadError> {
+        let step = |error| unopened(cpu, error);
         let event = PerfEvent::open(&attributes(self.period), Whom::Anyone, cpu).map_err(step)?;
         let notices = PerfRing::map(&event, 0).map_err(step)?;
         let program: &PerfEventProgram = self
@@ -114,24 +165,7 @@ impl Sampler {
         event.set_bpf(fd.as_fd()).map_err(|error| {
             LoadError::step(format!("the program could not be attached to CPU {cpu}"), error)
         })?;
-        if let Some(earlier) = self.cpus.iter_mut().find(|earlier| earlier.number == cpu) {
-            earlier.counted_before += earlier.event.count().map_err(step)?;
-            earlier.event = event;
-            earlier.notices = notices;
-            earlier.seen = 0;
-        } else {
-            self.cpus.push(Cpu {
-                number: cpu,
-                counters: [0; Counter::COUNT as usize],
-                event,
-                notices,
-                ring: add_ring(&mut self.ebpf, cpu, self.ring_bytes)?,
-                throttled_since: None,
-                counted_before: 0,
-                seen: 0,
-            });
-        }
-        Ok(())
+        Ok(Ticking { event, notices })
     }
 
     /// The account so far. Taken after [`Source::stop`], it is final.
@@ -169,7 +203,7 @@ impl Sampler {
             let runs =
                 |counters: &[Counter]| counters.iter().map(|&counter| cpu.counters[counter as usize]).sum();
             let clock = Clock {
-                counted_ns: cpu.counted_before + cpu.event.count()?,
+                counted_ns: cpu.counted_before + cpu.counted()?,
                 idle_ns: idle.as_nanos() as u64,
                 busy_runs: runs(&Counter::BUSY_RUNS),
                 idle_runs: runs(&[Counter::FilteredIdle]),
@@ -187,11 +221,17 @@ impl Source for Sampler {
 
     fn start(&mut self) -> io::Result<()> {
         self.idle_before = idle_times()?;
-        self.cpus.iter().try_for_each(|cpu| cpu.event.enable())
+        if let Some(switches) = &mut self.switches {
+            switches.start(&mut self.ebpf)?;
+        }
+        self.cpus.iter().try_for_each(Cpu::enable)
     }
 
     fn stop(&mut self) -> io::Result<()> {
-        self.cpus.iter().try_for_each(|cpu| cpu.event.disable())
+        if let Some(switches) = &mut self.switches {
+            switches.stop(&mut self.ebpf)?;
+        }
+        self.cpus.iter().filter_map(|cpu| cpu.clock.as_ref()).try_for_each(|clock| clock.event.disable())
     }
 
     /// They become readable when a ring is a quarter full.
@@ -213,15 +253,19 @@ impl Source for Sampler {
                         break;
                     }
                     Some(record) => {
-                        self.delivered += 1;
-                        visit(&record);
+                        let switches = self.switches.as_mut();
+                        let event =
+                            switches.map_or(record.event, |switches| switches.event_of(record.header));
+                        self.delivered += u64::from(event == EventIndex::CLOCK);
+                        visit(&SourceRecord { event, ..record });
                     }
                     None => self.malformed += 1,
                 }
             }
             let (throttled_ns, since) = (&mut self.throttled_ns, &mut cpu.throttled_since);
             let notices_lost = &mut self.notices_lost;
-            cpu.notices.drain(|record| match record.parse(&LAYOUT).map(|parsed| parsed.record) {
+            let Some(clock) = &mut cpu.clock else { continue };
+            clock.notices.drain(|record| match record.parse(&LAYOUT).map(|parsed| parsed.record) {
                 Ok(Record::Throttle(throttling)) => *since = Some(throttling.time),
                 Ok(Record::Unthrottle(Throttling { time, .. })) => {
                     *throttled_ns += since.take().map_or(0, |since| time.0.saturating_sub(since.0));
@@ -229,6 +273,9 @@ impl Source for Sampler {
                 Ok(Record::Lost(lost)) => *notices_lost += lost.count,
                 _ => {}
             });
+        }
+        if let Some(switches) = &mut self.switches {
+            switches.drain(visit);
         }
     }
 
@@ -238,17 +285,33 @@ impl Source for Sampler {
             let values = counters.as_ref().and_then(|counters| counters.get(&(counter as u32), 0).ok());
             values.map_or(0, |values| values.iter().sum())
         };
-        dropped(Counter::RingFull) + dropped(Counter::NoRing)
+        let counters = [
+            Counter::RingFull,
+            Counter::NoRing,
+            Counter::WentOffLost,
+            Counter::CameBackLost,
+            Counter::ThreadsFull,
+        ];
+        counters.into_iter().map(dropped).sum()
     }
 
     fn close(&mut self, ledger: &mut Ledger) -> io::Result<Account> {
         let account = self.account()?;
         ledger.lose(LossCause::Malformed, self.malformed);
         account.enter(self.delivered + self.malformed, ledger);
+        let [mut run_ns, mut run_count] = [account.run_ns, account.run_count];
+        let mut histograms = Vec::new();
+        if let Some(switches) = &self.switches {
+            switches.enter(&account, ledger);
+            let [ns, count] = switches.cost(&mut self.ebpf);
+            (run_ns, run_count) = (run_ns + ns, run_count + count);
+            histograms = switches.histograms(&self.ebpf)?;
+        }
         Ok(Account {
             bytes_copied: account.counter(Counter::BytesCopied),
-            bpf_run_ns: account.run_ns,
-            bpf_run_count: account.run_count,
+            bpf_run_ns: run_ns,
+            bpf_run_count: run_count,
+            histograms,
             faults: Faults {
                 absent_pages: account.counter(Counter::StackFault),
                 busy_mappings: account.counter(Counter::FindVmaBusy),
@@ -257,6 +320,10 @@ impl Source for Sampler {
             warnings: vec![
                 (self.notices_lost, "records of throttling were lost: more samples may be lost than is said"),
                 (account.counter(Counter::FollowFailed), "child processes could not be followed: too many"),
+                (
+                    account.counter(Counter::NamesFull),
+                    "waits for a CPU were not counted: too many names of threads",
+                ),
             ],
         })
     }
@@ -265,7 +332,10 @@ impl Source for Sampler {
     /// on, whether the CPU comes back or not.
     fn covers(&mut self, cpu: u32) -> bool {
         self.cpus.iter_mut().find(|known| known.number == cpu).is_some_and(|known| {
-            let count = known.event.count().unwrap_or(known.seen);
+            if known.clock.is_none() {
+                return true;
+            }
+            let count = known.counted().unwrap_or(known.seen);
             std::mem::replace(&mut known.seen, count) < count
         })
     }
@@ -275,7 +345,7 @@ impl Source for Sampler {
         self.attach(cpu).map_err(io::Error::other)?;
         let added = self.cpus.iter().find(|added| added.number == cpu);
         let added = added.ok_or(io::ErrorKind::NotFound)?;
-        added.event.enable()?;
+        added.enable()?;
         Ok(Some(added.ring.as_fd()))
     }
 
@@ -298,6 +368,10 @@ impl Source for Sampler {
             let _ = ranges.remove(&thread.0);
         }
     }
+}
+
+fn unopened(cpu: u32, error: io::Error) -> LoadError {
+    LoadError::step(format!("the sampling clock of CPU {cpu} could not be opened"), error)
 }
 
 fn set_targets(ebpf: &mut Ebpf, targets: &Targets) -> Result<(), LoadError> {

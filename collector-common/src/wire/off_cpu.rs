@@ -1,0 +1,94 @@
+//! Time that threads do not run: what the programs at the scheduler's tracepoints keep of each thread, and what they tell.
+//!
+//! A thread that is taken off its CPU is recorded with probability `chance / CHANCES`, with its stacks, before anyone knows
+//! for how long. When it gets a CPU back, a record of constant size tells how long that was. The two are joined by the
+//! thread and `since`.
+
+use bytemuck::{Pod, Zeroable};
+
+use super::{COMM_LEN, SampleHeader};
+
+/// What a [`OffCpu::chance`] is of.
+pub const CHANCES: u32 = 1024;
+
+/// Bits of [`OffCpu::state`], beside those of the kernel's `task_struct::__state` below.
+pub struct OffCpuState;
+
+impl OffCpuState {
+    /// It could have run on: another thread was given its CPU.
+    pub const PREEMPTED: u32 = 0;
+    /// `TASK_INTERRUPTIBLE` of `include/linux/sched.h`.
+    pub const INTERRUPTIBLE: u32 = 1;
+    /// `TASK_UNINTERRUPTIBLE`.
+    pub const UNINTERRUPTIBLE: u32 = 2;
+    /// `TASK_DEAD`: it does not come back.
+    pub const DEAD: u32 = 0x80;
+}
+
+/// Data of records of [`super::SampleFlags::OFF_CPU`] and [`super::SampleFlags::BACK`]. In the former, what comes behind
+/// `state` is zero.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub struct OffCpu {
+    /// When the thread stopped running, `CLOCK_MONOTONIC` in nanoseconds.
+    pub since: u64,
+    /// With which chance out of [`CHANCES`] its stacks were taken: 0 where they were not.
+    pub chance: u32,
+    /// Why it stopped: [`OffCpuState`].
+    pub state: u32,
+    /// When it could run again; 0 where nobody said so.
+    pub woken: u64,
+    /// Process of the thread that was running where it was woken: the one that woke it, unless an interrupt did.
+    pub waker_pid: u32,
+    /// That thread.
+    pub waker_tid: u32,
+    /// Its name, NUL-padded.
+    pub waker_comm: [u8; COMM_LEN],
+    /// The thread's process; 0 where that is not known.
+    pub pid: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+impl OffCpu {
+    /// Nothing is known.
+    pub const NONE: Self = Self {
+        since: 0,
+        chance: 0,
+        state: 0,
+        woken: 0,
+        waker_pid: 0,
+        waker_tid: 0,
+        waker_comm: [0; COMM_LEN],
+        pid: 0,
+        reserved: 0,
+    };
+}
+
+const _: () = assert!(size_of::<OffCpu>() == SampleHeader::DATA * 8);
+
+/// What is known of a thread, in the map of threads by tid.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub struct ThreadTimes {
+    /// As of the last time that it stopped running; `since` is 0 while it runs.
+    pub off: OffCpu,
+    /// How long it is expected to stay off its CPU, in nanoseconds, by how long it stayed before.
+    pub expected: u64,
+    /// Since when its time on a CPU is in no sample, 0 while it is off.
+    pub on: u64,
+    /// Nanoseconds on a CPU before `on` that are in no sample.
+    pub ran: u64,
+    /// Whether the record with its stacks found no room: the time is lost, and counted as that.
+    pub is_lost: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+const _: () = assert!(size_of::<ThreadTimes>() == 88);
+
+/// Buckets of [`RunQueue`]: waits of less than 1 µs, of less than 2, 4, 8 and so on, and in the last one all others.
+pub const QUEUE_BUCKETS: usize = 27;
+
+/// Waits for a CPU by length, in [`QUEUE_BUCKETS`], and then their sum in nanoseconds. By thread name, per CPU.
+pub type RunQueue = [u64; QUEUE_BUCKETS + 1];

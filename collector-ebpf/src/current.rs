@@ -1,0 +1,81 @@
+//! What a record says of the current thread: found out before the record is reserved, whose size depends on it.
+
+use core::ffi::c_void;
+
+use collector_common::wire::{Config, Counter, OffCpu, PAGE_SIZE, SampleFlags};
+
+use crate::{
+    kernel::{current_task, read_word},
+    maps::{config, count},
+    registers::UserRegisters,
+    stack,
+};
+
+/// A sample without its stacks.
+#[derive(Clone, Copy)]
+pub(crate) struct Sample {
+    /// The program's, by which the kernel walks its own stack.
+    pub(crate) context: *mut c_void,
+    pub(crate) time: u64,
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    pub(crate) flags: u32,
+    pub(crate) registers: UserRegisters,
+    pub(crate) sp: u64,
+    /// Bytes of stack to copy.
+    pub(crate) len: u64,
+    /// First address after the stack; 0 where it is not known.
+    pub(crate) stack_end: u64,
+    /// As `SampleHeader::ran`.
+    pub(crate) ran: u64,
+    /// Data of records of [`SampleFlags::OFF_CPU`].
+    pub(crate) off: OffCpu,
+}
+
+impl Sample {
+    /// Of the current thread, which is `tid` of `pid`; `flags` are those that are known already.
+    #[inline(always)]
+    pub(crate) fn of_current<const FIND_VMA: bool>(
+        context: *mut c_void,
+        time: u64,
+        pid: u32,
+        tid: u32,
+        flags: u32,
+    ) -> Self {
+        let task = current_task();
+        let registers = UserRegisters::of_current(task);
+        let (sp, len, stack_end) = (0, 0, 0);
+        let (ran, off) = (0, OffCpu::NONE);
+        let mut sample = Self { context, time, pid, tid, flags, registers, sp, len, stack_end, ran, off };
+        let mm = read_word(task, config(|c: &Config| &raw const c.task_mm));
+        if mm == 0 {
+            return sample;
+        }
+        sample.sp = registers.sp();
+        // Workers of io_uring have user memory and never run user code.
+        if registers.ip() == 0 {
+            count(Counter::NoRegisters, 1);
+            return sample;
+        }
+        sample.flags |= SampleFlags::USER_REGISTERS;
+        if registers.is_compat() {
+            sample.flags |= SampleFlags::COMPAT;
+        }
+        let most = u64::from(config(|c: &Config| &raw const c.max_stack_pages)) * PAGE_SIZE as u64;
+        sample.len = if let Some(end) = stack::end::<FIND_VMA>(task, mm, tid, sample.sp) {
+            sample.stack_end = end.address;
+            if end.is_mapping {
+                sample.flags |= SampleFlags::MAPPING_END;
+            }
+            end.address - sample.sp
+        } else {
+            sample.flags |= SampleFlags::BOUND_UNKNOWN;
+            most
+        };
+        if sample.len > most {
+            sample.flags |= SampleFlags::STACK_CUT;
+            sample.len = most;
+        }
+        sample
+    }
+}

@@ -1,0 +1,86 @@
+//! Scenarios: what to record, by a name. Each registers what it needs in the settings of a session: the sampling clock,
+//! events, programs of ours in the kernel. Several go into one session, and share its rings.
+//!
+//! ```no_run
+//! use collector_user::scenario;
+//! use collector_user::session::{Session, SessionSettings};
+//! use collector_user::source::Settings;
+//!
+//! let sampling = Settings { clock: false, ..Settings::default() };
+//! let mut settings = SessionSettings { sampling, ..SessionSettings::default() };
+//! for name in ["cpu_profiling", "off_cpu"] {
+//!     scenario::by_name(name).expect("a scenario's name").register(&mut settings);
+//! }
+//! let session = Session::start(settings, None)?;
+//! # Ok::<(), collector_user::session::SessionError>(())
+//! ```
+//!
+//! What each measures, its units, its cost and its limits: `docs/scenarios.md`.
+
+mod cpu_profiling;
+mod off_cpu;
+mod scheduling;
+mod time_off;
+mod wall_clock;
+
+use crate::session::SessionSettings;
+
+pub(crate) use time_off::TimeOff;
+
+/// Something to record.
+#[derive(Clone, Copy, Debug)]
+pub struct Scenario {
+    /// Its name.
+    pub name: &'static str,
+    /// Its short name.
+    pub alias: &'static str,
+    /// What it records, in a line.
+    pub description: &'static str,
+    register: fn(&mut SessionSettings),
+}
+
+impl Scenario {
+    /// Has a session record it, beside what the session records already. Twice is as good as once.
+    pub fn register(&self, settings: &mut SessionSettings) {
+        (self.register)(settings);
+    }
+}
+
+/// All scenarios, in the order in which they are listed.
+pub const SCENARIOS: [Scenario; 4] =
+    [cpu_profiling::SCENARIO, off_cpu::SCENARIO, wall_clock::SCENARIO, scheduling::SCENARIO];
+
+/// The scenario of a name or a short name.
+pub fn by_name(name: &str) -> Option<&'static Scenario> {
+    SCENARIOS.iter().find(|scenario| scenario.name == name || scenario.alias == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::source::Settings;
+
+    #[test]
+    fn names_are_each_of_one_scenario() {
+        let names: BTreeSet<_> =
+            SCENARIOS.iter().flat_map(|scenario| [scenario.name, scenario.alias]).collect();
+        assert_eq!(names.len(), 2 * SCENARIOS.len());
+        assert!(SCENARIOS.iter().all(|one| by_name(one.alias).is_some_and(|other| other.name == one.name)));
+        assert!(by_name("").is_none());
+    }
+
+    #[test]
+    fn a_scenario_is_registered_once() {
+        for scenario in &SCENARIOS {
+            let sampling = Settings { clock: false, ..Settings::default() };
+            let mut settings = SessionSettings { sampling, ..SessionSettings::default() };
+            scenario.register(&mut settings);
+            let once = settings.events.len();
+            scenario.register(&mut settings);
+            assert_eq!(settings.events.len(), once);
+            assert!(settings.sampling.clock || once == 1, "{}", scenario.name);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! What is waited for: nanoseconds for which threads are blocked, by the stack that they wait with.
+
+use super::{Scenario, time_off};
+use crate::session::SessionSettings;
+use crate::source::Program;
+
+pub(super) const SCENARIO: Scenario = Scenario {
+    name: "off_cpu",
+    alias: "offcpu",
+    description: "nanoseconds that threads are blocked for, by stack, and who wakes them",
+    register,
+};
+
+fn register(settings: &mut SessionSettings) {
+    time_off::register(settings, Program::OffCpu);
+}

@@ -1,0 +1,102 @@
+//! The event of a time that a thread was off its CPU, and its data as closures get them.
+
+use bytemuck::{Pod, Zeroable};
+use collector_common::event::{
+    Event, EventField, EventFlags, EventId, Extent, FieldKind, FloatWidth, FormatError, Place, Width,
+};
+use collector_common::wire::COMM_LEN;
+
+use crate::session::SessionSettings;
+use crate::source::{Hook, Program, Trigger};
+
+/// The event's data.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(crate) struct TimeOff {
+    /// Nanoseconds until it was woken.
+    pub(crate) blocked_ns: u64,
+    /// Nanoseconds for which it then waited for a CPU.
+    pub(crate) waited_ns: u64,
+    /// How many times off it stands for.
+    pub(crate) weight: f64,
+    /// `task_struct::__state`; 0 where it could have run on.
+    pub(crate) state: u32,
+    /// 1 where it was not over when the recording ended.
+    pub(crate) is_open: u32,
+    /// Process of who woke it, or of who was interrupted for that.
+    pub(crate) waker_pid: u32,
+    /// Thread of that.
+    pub(crate) waker_tid: u32,
+    /// Name of that.
+    pub(crate) waker_comm: [u8; COMM_LEN],
+}
+
+/// Has a session record times off with their stacks, for a program that tells of them.
+pub(super) fn register(settings: &mut SessionSettings, program: Program) {
+    if is_registered(settings, program) {
+        return;
+    }
+    let mut event = Event::new(EventId(0), program.name());
+    add_fields(&mut event).unwrap_or_else(|error| unreachable!("the fields are constant: {error}"));
+    event.flags_mut().set(EventFlags::CALLSTACK, true);
+    settings.events.push(Hook::program(event, program));
+}
+
+/// Whether a session has asked for a program already.
+pub(super) fn is_registered(settings: &SessionSettings, program: Program) -> bool {
+    settings.events.iter().any(|hook| hook.trigger == Trigger::Program(program))
+}
+
+/// The fields of [`TimeOff`].
+fn add_fields(event: &mut Event) -> Result<(), FormatError> {
+    let (number, id) = (FieldKind::Unsigned(Width::W64), FieldKind::Unsigned(Width::W32));
+    let name = Extent::Array(COMM_LEN as u32);
+    let fields = [
+        ("blocked_ns", "u64", number.clone(), Extent::One),
+        ("waited_ns", "u64", number, Extent::One),
+        ("weight", "f64", FieldKind::Float(FloatWidth::W64), Extent::One),
+        ("state", "u32", id.clone(), Extent::One),
+        ("is_open", "bool", FieldKind::Bool(Width::W32), Extent::One),
+        ("waker_pid", "u32", id.clone(), Extent::One),
+        ("waker_tid", "u32", id, Extent::One),
+        ("waker_comm", "char[16]", FieldKind::Char, name),
+    ];
+    for (name, type_name, kind, extent) in fields {
+        event.format_mut().add_field(EventField::new(name, type_name, kind, extent, Place::AfterPrevious))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::offset_of;
+
+    use collector_common::event::EventData;
+
+    use super::*;
+
+    #[test]
+    fn fields_lie_where_the_data_has_them() {
+        let mut event = Event::new(EventId(0), "off_cpu");
+        add_fields(&mut event).unwrap();
+        let mut waker_comm = [0; COMM_LEN];
+        waker_comm[..4].copy_from_slice(b"init");
+        let (blocked_ns, waited_ns, weight, state, is_open) = (1, 2, 3.5, 4, 1);
+        let data =
+            TimeOff { blocked_ns, waited_ns, weight, state, is_open, waker_pid: 6, waker_tid: 7, waker_comm };
+        let bytes = bytemuck::bytes_of(&data);
+        let format = event.format();
+        assert_eq!(format.size(), Some(bytes.len() as u32));
+        let data = EventData::new(bytes, bytes, format);
+        let field = |name| format.field_ref(name).unwrap();
+        assert_eq!(data.try_get_u64(field("blocked_ns")).unwrap(), 1);
+        assert_eq!(data.try_get_u64(field("waited_ns")).unwrap(), 2);
+        assert_eq!(data.try_get_f64(field("weight")).unwrap().to_bits(), 3.5_f64.to_bits());
+        assert_eq!(data.try_get_u32(field("state")).unwrap(), 4);
+        assert!(data.try_get_bool(field("is_open")).unwrap());
+        assert_eq!(data.try_get_u32(field("waker_pid")).unwrap(), 6);
+        assert_eq!(data.try_get_u32(field("waker_tid")).unwrap(), 7);
+        assert_eq!(data.try_get_str(field("waker_comm")).unwrap(), "init");
+        assert_eq!(offset_of!(TimeOff, waker_comm), 40);
+    }
+}

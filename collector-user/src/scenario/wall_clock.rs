@@ -1,0 +1,17 @@
+//! All time of threads: nanoseconds that they run, are blocked, or wait for a CPU, each with the stack of that time. The sum
+//! is the time that they live.
+
+use super::{Scenario, time_off};
+use crate::session::SessionSettings;
+use crate::source::Program;
+
+pub(super) const SCENARIO: Scenario = Scenario {
+    name: "wall_clock",
+    alias: "wall",
+    description: "nanoseconds of each thread, running, blocked or waiting for a CPU, by stack",
+    register,
+};
+
+fn register(settings: &mut SessionSettings) {
+    time_off::register(settings, Program::WallClock);
+}

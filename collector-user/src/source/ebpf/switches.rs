@@ -1,0 +1,204 @@
+//! The programs at the scheduler's tracepoints: attached while it is recorded; what they counted, and who is off its CPU when
+//! the recording ends.
+
+use std::fs;
+use std::io;
+
+use aya::Ebpf;
+use aya::maps::{HashMap, PerCpuHashMap};
+use aya::programs::RawTracePoint;
+use aya::programs::raw_trace_point::RawTracePointLinkId;
+use bytemuck::Zeroable as _;
+use collector_common::loss::{Ledger, LossCause};
+use collector_common::record::{Histogram, Unit};
+use collector_common::wire::{
+    COMM_LEN, Counter, OffCpu, OffCpuState, QUEUE_BUCKETS, RunQueue, SampleFlags, SampleHeader, ThreadTimes,
+    Times, VERSION,
+};
+
+use super::account::KernelAccount;
+use super::asked::Asked;
+use super::load::{self, tracepoints};
+use crate::source::{EventIndex, Settings, SourceRecord};
+
+/// A thread's times as the map has them.
+type ThreadWords = [u64; size_of::<ThreadTimes>() / 8];
+
+/// Loaded programs.
+pub(super) struct Switches {
+    asked: Asked,
+    /// The program at `sched_switch`.
+    switch: &'static str,
+    off_cpu_period: u64,
+    shortest: u64,
+    /// Each program's name and where it is attached.
+    links: Vec<(&'static str, RawTracePointLinkId)>,
+    /// Records of threads that went off or ended, and of those that came back, taken out of the rings.
+    taken: [u64; 2],
+    /// Of threads that are off when the recording ends.
+    still_off: Vec<SampleHeader>,
+}
+
+impl Switches {
+    pub(super) fn new(settings: &Settings, asked: Asked, switch: &'static str) -> Self {
+        let off_cpu_period = settings.off_cpu_period.0;
+        let shortest = settings.shortest_off_cpu.0;
+        Self {
+            asked,
+            switch,
+            off_cpu_period,
+            shortest,
+            links: Vec::new(),
+            taken: [0; 2],
+            still_off: Vec::new(),
+        }
+    }
+
+    pub(super) fn start(&mut self, ebpf: &mut Ebpf) -> io::Result<()> {
+        for (name, tracepoint) in tracepoints(self.switch) {
+            let program = load::program::<RawTracePoint>(ebpf, name).map_err(io::Error::other)?;
+            self.links.push((name, program.attach(tracepoint).map_err(io::Error::other)?));
+        }
+        Ok(())
+    }
+
+    /// Notes who is off its CPU.
+    pub(super) fn stop(&mut self, ebpf: &mut Ebpf) -> io::Result<()> {
+        for (name, link) in self.links.drain(..) {
+            let program = load::program::<RawTracePoint>(ebpf, name).map_err(io::Error::other)?;
+            program.detach(link).map_err(io::Error::other)?;
+        }
+        let now = crate::clock::now().0;
+        let threads = ebpf.map("THREADS").ok_or(io::ErrorKind::NotFound)?;
+        let threads: HashMap<_, u32, ThreadWords> = HashMap::try_from(threads).map_err(io::Error::other)?;
+        for thread in &threads {
+            let (tid, words) = thread.map_err(io::Error::other)?;
+            let times: ThreadTimes = bytemuck::cast(words);
+            if times.is_lost == 0 && self.is_told(&times.off, now) {
+                self.still_off.push(still_off(tid, times.off, now));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the program would tell of it, if the thread came back now.
+    fn is_told(&self, off: &OffCpu, now: u64) -> bool {
+        let part = if off.state == OffCpuState::PREEMPTED { Times::PREEMPTED } else { Times::BLOCKED };
+        let took = now.saturating_sub(off.since);
+        let is_open = off.since != 0 && self.asked.times & part != 0;
+        is_open && took >= self.shortest && (off.chance != 0 || took >= self.off_cpu_period)
+    }
+
+    /// The number of a record that was found in a ring.
+    pub(super) fn event_of(&mut self, header: &SampleHeader) -> EventIndex {
+        const OURS: u32 = SampleFlags::OFF_CPU | SampleFlags::BACK | SampleFlags::LAST;
+        if header.flags & OURS == 0 {
+            return EventIndex::CLOCK;
+        }
+        self.taken[usize::from(header.flags().has(SampleFlags::BACK))] += 1;
+        self.asked.event
+    }
+
+    /// After the rings have been emptied for the last time: who is off still.
+    pub(super) fn drain(&mut self, visit: &mut dyn FnMut(&SourceRecord<'_>)) {
+        for header in self.still_off.drain(..) {
+            if let Some(record) = SourceRecord::of_ring(bytemuck::bytes_of(&header)) {
+                visit(&SourceRecord { event: self.asked.event, ..record });
+            }
+        }
+    }
+
+    /// Enters into the ledger what was lost.
+    ///
+    /// ```text
+    /// went off ──┬─ no room in the ring: lost
+    ///            └─ recorded ──┬─ came back ──┬─ no room in the ring: lost
+    ///                          │              ├─ too short: not recorded
+    ///                          │              └─ recorded: delivered
+    ///                          └─ still off in the end: delivered
+    /// ```
+    pub(super) fn enter(&self, account: &KernelAccount, ledger: &mut Ledger) {
+        let counter = |counter| account.counter(counter);
+        ledger.lose(LossCause::RingFull, counter(Counter::WentOffLost) + counter(Counter::CameBackLost));
+        ledger.lose(LossCause::NoRoom, counter(Counter::ThreadsFull));
+        for (counted, taken) in [Counter::WentOff, Counter::CameBack].into_iter().zip(self.taken) {
+            ledger.lose(LossCause::Unaccounted, counter(counted).saturating_sub(taken));
+        }
+    }
+
+    /// Time in the programs in nanoseconds, and runs.
+    pub(super) fn cost(&self, ebpf: &mut Ebpf) -> [u64; 2] {
+        let mut cost = [0; 2];
+        for (name, _) in tracepoints(self.switch) {
+            let program = load::program::<RawTracePoint>(ebpf, name).ok();
+            if let Some(info) = program.and_then(|program| program.info().ok()) {
+                cost[0] += info.run_time().as_nanos() as u64;
+                cost[1] += info.run_count();
+            }
+        }
+        cost
+    }
+
+    /// Waits for a CPU: of all threads, then by name, those first that waited longest together.
+    pub(super) fn histograms(&self, ebpf: &Ebpf) -> io::Result<Vec<Histogram>> {
+        if self.asked.times & Times::QUEUED == 0 {
+            return Ok(Vec::new());
+        }
+        let queues = ebpf.map("RUN_QUEUES").ok_or(io::ErrorKind::NotFound)?;
+        let queues: PerCpuHashMap<_, [u8; COMM_LEN], RunQueue> =
+            PerCpuHashMap::try_from(queues).map_err(io::Error::other)?;
+        let mut all = histogram("all threads".to_owned());
+        let mut by_name = Vec::new();
+        for queue in &queues {
+            let (name, cpus) = queue.map_err(io::Error::other)?;
+            let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+            let mut one = histogram(String::from_utf8_lossy(name).into_owned());
+            for queue in cpus.iter() {
+                add(&mut one, queue);
+                add(&mut all, queue);
+            }
+            by_name.push(one);
+        }
+        by_name.sort_by(|one, other| other.sum.cmp(&one.sum).then_with(|| one.label.cmp(&other.label)));
+        Ok(std::iter::once(all).chain(by_name).collect())
+    }
+}
+
+/// A record as if the thread came back now.
+fn still_off(tid: u32, off: OffCpu, now: u64) -> SampleHeader {
+    let name = fs::read(format!("/proc/{}/task/{tid}/comm", off.pid)).unwrap_or_default();
+    let name = name.strip_suffix(b"\n").unwrap_or(&name);
+    let mut comm = [0; COMM_LEN];
+    let len = name.len().min(COMM_LEN - 1);
+    comm[..len].copy_from_slice(&name[..len]);
+    let flags = SampleFlags::BACK | SampleFlags::STILL_OFF;
+    let data = bytemuck::cast(off);
+    SampleHeader {
+        version: VERSION,
+        flags,
+        time: now,
+        pid: off.pid,
+        tid,
+        comm,
+        data,
+        ..SampleHeader::zeroed()
+    }
+}
+
+fn histogram(label: String) -> Histogram {
+    Histogram {
+        name: "waits for a CPU".to_owned(),
+        label,
+        unit: Unit::Nanoseconds,
+        first_end: 1000,
+        buckets: vec![0; QUEUE_BUCKETS],
+        sum: 0,
+    }
+}
+
+fn add(histogram: &mut Histogram, queue: &RunQueue) {
+    for (bucket, count) in histogram.buckets.iter_mut().zip(queue) {
+        *bucket += count;
+    }
+    histogram.sum += queue[QUEUE_BUCKETS];
+}
