@@ -152,6 +152,16 @@ impl Recorder {
         below.map(|process| (process.pid, process.start)).collect()
     }
 
+    /// Those of [`Self::descendants`] that have not ended.
+    pub fn running_descendants(&self, pids: &BTreeSet<u32>) -> Vec<u32> {
+        let found = self.descendants(pids).into_iter();
+        let is_running = |(pid, start): &(Pid, Nanos)| {
+            let process = self.tracker.process_at(*pid, Nanos(u64::MAX)).map(|id| self.machine.process(id));
+            process.is_some_and(|process| process.start == *start && process.end.is_none())
+        };
+        found.filter(is_running).map(|(pid, _)| pid.0).collect()
+    }
+
     fn parent(&self, process: &Process) -> Option<&Process> {
         let known = process.parent.or_else(|| {
             // A parent may have a higher pid than its child, and be scanned after it. The first process has none.
