@@ -38,30 +38,35 @@ pub struct Hook {
     /// What makes it happen.
     pub trigger: Trigger,
     /// What the kernel forgets with this event, once the sources are closed.
-    pub(crate) _probe: Option<Registered>,
+    pub(crate) probe: Option<Registered>,
 }
 
 impl Hook {
     /// Of a source of the embedder's own.
     pub fn own(event: Event) -> Self {
-        Self { event, trigger: Trigger::OwnSource, _probe: None }
+        Self { event, trigger: Trigger::OwnSource, probe: None }
     }
 
     /// Of a tracepoint, as [`crate::tracefs::Tracefs::event`] gives it.
     pub fn tracepoint(event: Event) -> Self {
         let trigger = Trigger::Tracepoint(event.id().0);
-        Self { event, trigger, _probe: None }
+        Self { event, trigger, probe: None }
     }
 
     /// Of a probe, which lives as long as this.
     pub(crate) fn probe(event: Event, registered: Registered) -> Self {
-        Self { _probe: Some(registered), ..Self::tracepoint(event) }
+        Self { probe: Some(registered), ..Self::tracepoint(event) }
+    }
+
+    /// What was asked for with a probe and is not recorded, for people.
+    pub fn note(&self) -> Option<&str> {
+        self.probe.as_ref()?.note()
     }
 
     /// An event that `perf_event_open` knows without a format, by the name that `perf list` has for it, or `rNNN` with the
     /// hexadecimal number of the processor's manual.
     pub fn counter(name: &str) -> Option<Self> {
-        let event = |id, trigger| Some(Self { event: Event::new(id, name), trigger, _probe: None });
+        let event = |id, trigger| Some(Self { event: Event::new(id, name), trigger, probe: None });
         if let Some(number) = name.strip_prefix('r').and_then(|digits| u64::from_str_radix(digits, 16).ok()) {
             return event(EventId(number), Trigger::Raw(number));
         }
