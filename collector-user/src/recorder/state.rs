@@ -316,7 +316,9 @@ impl Recorder {
     fn apply_fork(&mut self, task: &Task, time: Nanos) {
         let Task { pid, parent_pid: parent, tid, parent_tid, .. } = *task;
         if let Some(names) = &mut self.thread_names {
-            names.inherit(tid, parent_tid, time);
+            let process = self.tracker.process_at(parent, time).map(|known| self.machine.process(known).name);
+            let process_name = process.map_or("", |name| self.machine.string(name));
+            names.inherit(tid, (parent, parent_tid), time, process_name);
         }
         if tid.0 != pid.0 {
             if let Some(process) = self.tracker.process_at(pid, time) {
