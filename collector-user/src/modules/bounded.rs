@@ -26,13 +26,21 @@ const ALWAYS: u64 = 1 << 20;
 pub(crate) struct BoundedFile<F: Read + Seek> {
     cache: ReadCache<F>,
     left: Cell<u64>,
+    is_exceeded: Cell<bool>,
 }
 
 impl<F: Read + Seek + AsFd> BoundedFile<F> {
     /// A file that gives `limit` bytes, or less if it is mostly holes.
     pub(crate) fn new(file: F, limit: u64) -> Self {
         let left = limit.min(plausible_size(&file));
-        Self { cache: ReadCache::new(file), left: Cell::new(left) }
+        Self { cache: ReadCache::new(file), left: Cell::new(left), is_exceeded: Cell::new(false) }
+    }
+}
+
+impl<F: Read + Seek> BoundedFile<F> {
+    /// Whether more was asked for than is read.
+    pub(crate) fn is_exceeded(&self) -> bool {
+        self.is_exceeded.get()
     }
 }
 
@@ -42,7 +50,9 @@ impl<'a, F: Read + Seek> ReadRef<'a> for &'a BoundedFile<F> {
     }
 
     fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'a [u8], ()> {
-        self.left.set(self.left.get().checked_sub(size).ok_or(())?);
+        let left = self.left.get().checked_sub(size);
+        self.is_exceeded.set(self.is_exceeded.get() || left.is_none());
+        self.left.set(left.ok_or(())?);
         self.cache.read_bytes_at(offset, size)
     }
 

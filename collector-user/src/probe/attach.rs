@@ -52,10 +52,13 @@ impl Probe {
             None => format!("/proc/self/fd/{}", opened.as_raw_fd()),
         };
         let bounded = BoundedFile::new(opened.try_clone().map_err(failed)?, UNWIND_SECTIONS);
-        let mut image = Image::read(&bounded).map_err(|problem| ProbeError::NotElf {
-            probe: self.name.clone(),
-            path: path.clone(),
-            problem,
+        let mut image = Image::read(&bounded).map_err(|problem| {
+            let (probe, path) = (self.name.clone(), path.clone());
+            if bounded.is_exceeded() {
+                ProbeError::TooLarge { probe, path, most_mib: UNWIND_SECTIONS >> 20 }
+            } else {
+                ProbeError::NotElf { probe, path, problem }
+            }
         })?;
         let debug = debug_file_of(&opened, path).map(|file| BoundedFile::new(file, UNWIND_SECTIONS));
         if let Some(stripped) = debug.as_ref().and_then(|debug| Image::read(debug).ok()) {

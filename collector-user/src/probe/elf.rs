@@ -249,6 +249,19 @@ mod tests {
         BoundedFile::new(file.reopen().unwrap(), UNWIND_SECTIONS)
     }
 
+    #[test]
+    fn a_file_of_more_than_is_read_is_a_program_all_the_same() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), program()).unwrap();
+        for (limit, is_exceeded) in [(UNWIND_SECTIONS, false), (2 << 10, true)] {
+            let bounded = BoundedFile::new(file.reopen().unwrap(), limit);
+            assert_eq!(Image::read(&bounded).is_err(), is_exceeded);
+            assert_eq!(bounded.is_exceeded(), is_exceeded);
+        }
+        let cut = bounded(&program()[..2048]);
+        assert!(Image::read(&cut).is_err() && !cut.is_exceeded(), "it is damaged, and not too large");
+    }
+
     /// `.stapsdt.base` of a file, and where its header is; little-endian, 64 bits.
     fn base_header(bytes: &[u8]) -> usize {
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;

@@ -55,6 +55,20 @@ pub enum ProbeError {
         /// What is wrong with it.
         problem: String,
     },
+    /// The file says of more than is read of one.
+    #[error(
+        "{probe}: {} has more symbols and notes than the {most_mib} MiB that are read of a file, or than it has room for on its \
+         disk: run one that `strip` has made smaller, and name an address, as 0x1234",
+        path.display()
+    )]
+    TooLarge {
+        /// The probe.
+        probe: String,
+        /// Its file.
+        path: PathBuf,
+        /// As much is read.
+        most_mib: u64,
+    },
     /// Arguments of other machines' programs can't be fetched.
     #[error(
         "{probe}: arguments of programs of another architecture, or of 32 bits, can't be fetched: leave them out"

@@ -1,7 +1,8 @@
 //! Probes that the kernel knows, each an event of its own in tracefs for as long as it is held.
 //!
-//! Their groups are called `collector_PID_N`. Those of a collector that was killed are removed by the next one. The kernel
-//! removes no probe that is in use: what records it must be closed first.
+//! Their groups are called `collector_NAMESPACE_PID_N`: a pid says who made them in its own pid namespace alone, and all share
+//! what the kernel knows. Those of a collector that was killed are removed by the next one of that namespace. The kernel removes
+//! no probe that is in use: what records it must be closed first.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -27,6 +28,8 @@ pub(crate) struct Registered {
     control: File,
     group: String,
     event: String,
+    /// What was asked for and is not recorded.
+    note: Option<String>,
 }
 
 impl Registered {
@@ -42,19 +45,25 @@ impl Registered {
             |source| ProbeError::Tracefs(crate::tracefs::TracefsError::File { path: file.into(), source });
         let control = tracefs.open_control(file).map_err(failed)?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let group = format!("{PREFIX}{}_{number}", process::id());
+        let group = format!("{PREFIX}{}_{}_{number}", pid_namespace(), process::id());
         // From the first location on there is something to be removed.
-        let registered = Self { control, group, event: event_name(called) };
-        for location in locations {
-            let line = line(probe.moment, &registered.group, &registered.event, location);
-            registered.write(&line).map_err(|source| ProbeError::Refused {
-                probe: probe.name.clone(),
-                told: told(tracefs, &format!("{}/{}", registered.group, registered.event)),
-                definition: line.trim().to_owned(),
-                source,
-            })?;
-        }
+        let mut registered = Self { control, group, event: event_name(called), note: None };
+        let define = |location: &Location| {
+            registered.write(&line(probe.moment, &registered.group, &registered.event, location))
+        };
+        let refused = define_each(locations, define).map_err(|(location, source)| ProbeError::Refused {
+            probe: probe.name.clone(),
+            told: told(tracefs, &format!("{}/{}", registered.group, registered.event)),
+            definition: line(probe.moment, &registered.group, &registered.event, location).trim().to_owned(),
+            source,
+        })?;
+        registered.note = left_out(&probe.name, locations.len(), &refused);
         Ok(registered)
+    }
+
+    /// Places that the kernel does not let be probed, where there are others that it does.
+    pub(crate) fn note(&self) -> Option<&str> {
+        self.note.as_deref()
     }
 
     /// What the event is called in tracefs.
@@ -69,6 +78,55 @@ impl Registered {
             _ => Err(io::ErrorKind::WriteZero.into()),
         }
     }
+}
+
+/// Defines an event's locations one by one, and gives those that can't be probed: the kernel refuses what its own probes run
+/// through, what is marked `notrace`, and what is not at an instruction. Where all are refused, or something else is wrong, that
+/// is the error, with the location.
+fn define_each(
+    locations: &[Location],
+    mut define: impl FnMut(&Location) -> io::Result<()>,
+) -> Result<Vec<&Location>, (&Location, io::Error)> {
+    /// What the kernel says about a place, and not about the machine or the user.
+    const OF_THE_PLACE: [i32; 5] =
+        [libc::EINVAL, libc::EILSEQ, libc::ENOENT, libc::EOPNOTSUPP, libc::EADDRNOTAVAIL];
+    let mut refused = Vec::new();
+    let mut first = None;
+    for location in locations {
+        if let Err(error) = define(location) {
+            if !error.raw_os_error().is_some_and(|number| OF_THE_PLACE.contains(&number)) {
+                return Err((location, error));
+            }
+            refused.push(location);
+            first.get_or_insert((location, error));
+        }
+    }
+    match first {
+        Some(first) if refused.len() == locations.len() => Err(first),
+        _ => Ok(refused),
+    }
+}
+
+/// For people; nothing where nothing was refused.
+fn left_out(probe: &str, all: usize, refused: &[&Location]) -> Option<String> {
+    /// As many are named.
+    const MOST: usize = 8;
+    let named: Vec<&str> = refused.iter().take(MOST).map(|location| location.place.as_str()).collect();
+    let more = match refused.len().checked_sub(MOST) {
+        Some(more @ 1..) => format!(" and {more} more"),
+        _ => String::new(),
+    };
+    let count = refused.len();
+    (count > 0).then(|| {
+        format!("{probe}: the kernel lets {count} of {all} places not be probed: {}{more}", named.join(", "))
+    })
+}
+
+/// The number of this process's pid namespace (`pid_namespaces(7)`); 0 where `/proc` is not there to tell.
+fn pid_namespace() -> u64 {
+    let link = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let number = link.to_str().and_then(|link| link.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok());
+    number.unwrap_or(0)
 }
 
 impl Drop for Registered {
@@ -109,14 +167,16 @@ pub(super) fn remove_left(tracefs: &Tracefs, file: &'static str) -> io::Result<(
     Ok(())
 }
 
-/// `GROUP/EVENT` of a line, if its collector does not run.
+/// `GROUP/EVENT` of a line, if its collector was of this pid namespace and does not run.
 fn left(line: &str) -> Option<String> {
     let name = line.split_once(':')?.1.split(' ').next()?;
-    let pid = name.strip_prefix(PREFIX)?.split('_').next()?;
-    let pid: u32 = pid.parse().ok()?;
+    let mut numbers = name.strip_prefix(PREFIX)?.split('_');
+    let namespace: u64 = numbers.next()?.parse().ok()?;
+    let pid: u32 = numbers.next()?.parse().ok()?;
+    numbers.next()?;
     // One that has ended and waits for its parent has no program any more.
     let runs = Path::new("/proc").join(pid.to_string()).join("exe").read_link().is_ok();
-    (!runs).then(|| name.to_owned())
+    (namespace == pid_namespace() && !runs).then(|| name.to_owned())
 }
 
 #[cfg(test)]
@@ -125,13 +185,58 @@ mod tests {
 
     #[test]
     fn what_is_left_is_of_a_collector_that_does_not_run() {
-        let own = format!("p:collector_{}_0/f /bin/x:0x10 a=%di:u64", process::id());
+        let namespace = pid_namespace();
+        let own = format!("p:collector_{namespace}_{}_0/f /bin/x:0x10 a=%di:u64", process::id());
         assert_eq!(left(&own), None);
         // Above the largest pid that Linux gives.
-        let gone = "r:collector_4194305_3/f /bin/x:0x10";
-        assert_eq!(left(gone).as_deref(), Some("collector_4194305_3/f"));
-        for other in ["p:probe_x/f /bin/x:0x10", "p:collector_x_1/f /x:0", "", "collector_4194305_3/f"] {
+        let gone = format!("collector_{namespace}_4194305_3/f");
+        assert_eq!(left(&format!("r:{gone} /bin/x:0x10")).as_deref(), Some(gone.as_str()));
+        let elsewhere = format!("p:collector_{}_4194305_3/f /bin/x:0x10", namespace + 1);
+        for other in ["p:probe_x/f /bin/x:0x10", "p:collector_x_1_1/f /x:0", "", &gone, &elsewhere] {
             assert_eq!(left(other), None, "{other}");
         }
+    }
+
+    fn places(names: &[&str]) -> Vec<Location> {
+        let location = |name: &&str| Location { place: (*name).to_owned(), fetched: Vec::new() };
+        names.iter().map(location).collect()
+    }
+
+    #[test]
+    fn what_can_not_be_probed_is_left_out_and_named() {
+        let all = places(&["a", "notrace", "b", "blacklisted"]);
+        let mut defined = Vec::new();
+        let refused = define_each(&all, |location| match location.place.as_str() {
+            "notrace" => Err(io::Error::from_raw_os_error(libc::EINVAL)),
+            "blacklisted" => Err(io::Error::from_raw_os_error(libc::EILSEQ)),
+            place => {
+                defined.push(place.to_owned());
+                Ok(())
+            }
+        });
+        let note = left_out("kprobe:*", all.len(), &refused.unwrap()).unwrap();
+        assert_eq!(defined, ["a", "b"]);
+        assert!(note.contains("2 of 4") && note.ends_with("notrace, blacklisted"), "{note}");
+        let many: Vec<String> = (0..20).map(|number| format!("f{number}")).collect();
+        let many = places(&many.iter().map(String::as_str).collect::<Vec<_>>());
+        let note = left_out("kprobe:*", 30, &many.iter().collect::<Vec<_>>()).unwrap();
+        assert!(note.contains("20 of 30") && note.ends_with("f7 and 12 more"), "{note}");
+        assert_eq!(left_out("kprobe:*", 3, &[]), None);
+    }
+
+    #[test]
+    fn what_is_refused_altogether_fails() {
+        let all = places(&["a", "b"]);
+        let refuse = |number| define_each(&all, move |_| Err(io::Error::from_raw_os_error(number)));
+        for number in [libc::EINVAL, libc::EPERM] {
+            let (location, error) = refuse(number).unwrap_err();
+            assert_eq!((location.place.as_str(), error.raw_os_error()), ("a", Some(number)));
+        }
+        let mut first = true;
+        let denied = define_each(&all, |_| {
+            let is_first = std::mem::replace(&mut first, false);
+            if is_first { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EACCES)) }
+        });
+        assert_eq!(denied.unwrap_err().0.place, "b", "not a matter of the place");
     }
 }

@@ -180,6 +180,16 @@ impl Recorder {
         below.map(|process| (process.pid, process.start)).collect()
     }
 
+    /// Those of [`Self::descendants`] that have not ended.
+    pub fn running_descendants(&self, pids: &BTreeSet<u32>) -> Vec<u32> {
+        let found = self.descendants(pids).into_iter();
+        let is_running = |(pid, start): &(Pid, Nanos)| {
+            let process = self.tracker.process_at(*pid, Nanos(u64::MAX)).map(|id| self.machine.process(id));
+            process.is_some_and(|process| process.start == *start && process.end.is_none())
+        };
+        found.filter(is_running).map(|(pid, _)| pid.0).collect()
+    }
+
     fn parent(&self, process: &Process) -> Option<&Process> {
         let known = process.parent.or_else(|| {
             // A parent may have a higher pid than its child, and be scanned after it. The first process has none.
@@ -355,7 +365,9 @@ impl Recorder {
     fn apply_fork(&mut self, task: &Task, time: Nanos) {
         let Task { pid, parent_pid: parent, tid, parent_tid, .. } = *task;
         if let Some(names) = &mut self.thread_names {
-            names.inherit(tid, parent_tid, time);
+            let process = self.tracker.process_at(parent, time).map(|known| self.machine.process(known).name);
+            let process_name = process.map_or("", |name| self.machine.string(name));
+            names.inherit(tid, (parent, parent_tid), time, process_name);
         }
         if tid.0 != pid.0 {
             if let Some(process) = self.tracker.process_at(pid, time) {

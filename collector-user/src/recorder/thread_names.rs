@@ -29,11 +29,17 @@ impl ThreadNames {
         self.changed.push(thread);
     }
 
-    /// A thread was made: it is called as the one that made it, if that is known.
-    pub(super) fn inherit(&mut self, thread: Tid, parent: Tid, time: Nanos) {
-        if let Some(name) = self.known(parent, time) {
-            self.set(thread, name, time);
-        }
+    /// A thread was made: it is called as the one that made it, which is looked up if it was never heard of. Later it may have
+    /// another name, or have ended.
+    pub(super) fn inherit(
+        &mut self,
+        thread: Tid,
+        (parent_pid, parent): (Pid, Tid),
+        time: Nanos,
+        parent_process_name: &str,
+    ) {
+        let name = self.at(parent_pid, parent, time, parent_process_name);
+        self.set(thread, name, time);
     }
 
     /// A thread ended.
@@ -46,24 +52,21 @@ impl ThreadNames {
         Self { recorded: true, ..Self::default() }
     }
 
-    /// A thread's name at a time. One that was never heard of is looked up; where it has ended meanwhile, it is called as
-    /// its process.
+    /// A thread's name at a time. One that was never heard of is looked up; where it has ended or was renamed meanwhile, it is
+    /// called as its process was when that was first heard of.
     pub(super) fn at(&mut self, pid: Pid, thread: Tid, time: Nanos, process_name: &str) -> Name {
-        self.known(thread, time).unwrap_or_else(|| {
-            let now = (!self.recorded).then(|| fs::read(format!("/proc/{pid}/task/{thread}/comm")));
-            let name = match now {
-                Some(Ok(line)) => kept_name(line.strip_suffix(b"\n").unwrap_or(&line)),
-                _ => kept_name(process_name.as_bytes()),
-            };
-            self.names.insert(thread, vec![(Nanos(0), name)]);
-            name
-        })
-    }
-
-    fn known(&self, thread: Tid, time: Nanos) -> Option<Name> {
-        let names = self.names.get(&thread)?;
-        let at_that_time = names.iter().rev().find(|(since, _)| *since <= time);
-        at_that_time.or(names.first()).map(|(_, name)| *name)
+        let known = self.names.entry(thread).or_default();
+        if let Some((_, name)) = known.iter().rev().find(|(since, _)| *since <= time) {
+            return *name;
+        }
+        let is_asked = known.is_empty() && !self.recorded;
+        let now = || fs::read(format!("/proc/{pid}/task/{thread}/comm")).ok();
+        let name = match is_asked.then(now).flatten() {
+            Some(line) => kept_name(line.strip_suffix(b"\n").unwrap_or(&line)),
+            None => kept_name(process_name.as_bytes()),
+        };
+        known.insert(0, (Nanos(0), name));
+        name
     }
 
     /// No sample from before `watermark` will come.
@@ -110,7 +113,7 @@ mod tests {
         let (pid, main, other) = (Pid(u32::MAX), Tid(7), Tid(8));
         let at = |names: &mut ThreadNames, thread, time| names.at(pid, thread, Nanos(time), "process");
         names.set(main, kept_name(b"shell"), Nanos(10));
-        names.inherit(other, main, Nanos(15));
+        names.inherit(other, (pid, main), Nanos(15), "process");
         names.set(main, kept_name(b"a long name of a program"), Nanos(20));
         names.end(other, Nanos(30));
         // All of that is known when the first of the samples is taken in.
@@ -127,5 +130,33 @@ mod tests {
         names.end(other, Nanos(60));
         names.prune(Nanos(70));
         assert_eq!(at(&mut names, other, 71), kept_name(b"process"), "neither known nor in /proc");
+    }
+
+    #[test]
+    fn a_name_is_not_that_of_a_later_time() {
+        let mut names = ThreadNames::default();
+        let (gone, thread) = (Pid(u32::MAX), Tid(7));
+        // A child that executes a program, and the thread that made it, which nothing was heard of before.
+        names.inherit(thread, (gone, Tid(8)), Nanos(10), "shell");
+        names.set(thread, kept_name(b"program"), Nanos(20));
+        names.set(Tid(8), kept_name(b"renamed"), Nanos(30));
+        assert_eq!(names.at(gone, thread, Nanos(15), "other"), kept_name(b"shell"));
+        assert_eq!(names.at(gone, thread, Nanos(20), "other"), kept_name(b"program"));
+        assert_eq!(names.at(gone, Tid(8), Nanos(15), "other"), kept_name(b"shell"));
+        // Renamed before any sample of it came.
+        names.set(Tid(9), kept_name(b"late"), Nanos(50));
+        assert_eq!(names.at(gone, Tid(9), Nanos(40), "process"), kept_name(b"process"));
+        assert_eq!(names.at(gone, Tid(9), Nanos(50), "process"), kept_name(b"late"));
+    }
+
+    #[test]
+    fn who_makes_a_thread_is_looked_up() {
+        let mut names = ThreadNames::default();
+        let own = fs::read_link("/proc/thread-self").unwrap();
+        let own: u32 = own.file_name().unwrap().to_str().unwrap().parse().unwrap();
+        let called = fs::read("/proc/thread-self/comm").unwrap();
+        names.inherit(Tid(u32::MAX), (Pid(std::process::id()), Tid(own)), Nanos(5), "other");
+        let name = names.at(Pid(u32::MAX), Tid(u32::MAX), Nanos(6), "process");
+        assert_eq!(name, kept_name(called.strip_suffix(b"\n").unwrap()));
     }
 }

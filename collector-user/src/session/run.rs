@@ -353,12 +353,10 @@ impl Session {
         }
         self.checked = Instant::now();
         for cpu in online_cpus().unwrap_or_default() {
-            if !self.sources.iter_mut().all(|source| source.covers(cpu)) {
-                match self.add_cpu(cpu) {
-                    Ok(()) => self.cpus_added += 1,
-                    // It is tried again the next time.
-                    Err(error) => log::warn!("CPU {cpu} came online and can't be sampled yet: {error}"),
-                }
+            match self.cover(cpu) {
+                Ok(added) => self.cpus_added += u64::from(added),
+                // It is tried again the next time.
+                Err(error) => log::warn!("CPU {cpu} came online and can't be sampled yet: {error}"),
             }
         }
         if self.recorder.has_gaps() {
@@ -366,19 +364,31 @@ impl Session {
         }
     }
 
-    fn add_cpu(&mut self, cpu: u32) -> Result<(), SessionError> {
+    /// Has a CPU recorded by what does not. Tells whether there was anything.
+    fn cover(&mut self, cpu: u32) -> Result<bool, SessionError> {
         let failed = SessionError::system("epoll");
-        for fd in self.sideband.add_cpu(cpu).map_err(SessionError::sideband)? {
-            self.waker.add(fd, Wake::Sideband).map_err(&failed)?;
+        // All are asked, as each tells what has been since it was asked last.
+        let is_told = self.sideband.covers(cpu);
+        let uncovered: Vec<bool> = self.sources.iter_mut().map(|source| !source.covers(cpu)).collect();
+        if is_told && !uncovered.contains(&true) {
+            return Ok(false);
         }
-        for source in &mut self.sources {
-            let added = source.add_cpu(cpu).map_err(SessionError::system("it can't be sampled"))?;
-            if let Some(fd) = added {
+        let targets = &self.settings.sampling.targets;
+        let named = targets.pids.iter().copied().chain(targets.command).collect();
+        let descendants = self.recorder.running_descendants(&named);
+        if !is_told {
+            let added = self.sideband.add_cpu(cpu, &descendants).map_err(SessionError::sideband)?;
+            added.into_iter().try_for_each(|fd| self.waker.add(fd, Wake::Sideband)).map_err(&failed)?;
+            self.recorder.distrust_sideband();
+        }
+        for (source, _) in { &mut self.sources }.iter_mut().zip(uncovered).filter(|(_, uncovered)| *uncovered)
+        {
+            let added = source.add_cpu(cpu, &descendants);
+            if let Some(fd) = added.map_err(SessionError::system("it can't be sampled"))? {
                 self.waker.set(fd, Wake::Ring).map_err(&failed)?;
             }
         }
-        self.recorder.distrust_sideband();
-        Ok(())
+        Ok(true)
     }
 
     fn progress(&self) -> Progress {

@@ -51,11 +51,12 @@ pub trait Source {
         true
     }
 
-    /// Records on a CPU that came online. Gives the descriptor that wakes the session for it, if there is a new one.
+    /// Records on a CPU that came online, with `descendants` beside the processes that the settings name: what those have
+    /// made and runs. Gives the descriptor that wakes the session for it, if there is a new one.
     ///
     /// # Errors
     /// When the system refuses; it is tried again a second later.
-    fn add_cpu(&mut self, _cpu: u32) -> io::Result<Option<BorrowedFd<'_>>> {
+    fn add_cpu(&mut self, _cpu: u32, _descendants: &[u32]) -> io::Result<Option<BorrowedFd<'_>>> {
         Ok(None)
     }
 

@@ -6,6 +6,7 @@
 //! - [`sideband`]: mappings, names, forks, exits and kernel symbols, from dummy perf events.
 
 mod cgroup;
+mod cpu_life;
 #[cfg(feature = "ebpf")]
 pub mod ebpf;
 mod interface;

@@ -82,6 +82,11 @@ impl Hook {
         Self { probe: Some(registered), ..Self::tracepoint(event) }
     }
 
+    /// What was asked for with a probe and is not recorded, for people.
+    pub fn note(&self) -> Option<&str> {
+        self.probe.as_ref()?.note()
+    }
+
     /// An event that `perf_event_open` knows without a format, by the name that `perf list` has for it, or `rNNN` with the
     /// hexadecimal number of the processor's manual.
     pub fn counter(name: &str) -> Option<Self> {

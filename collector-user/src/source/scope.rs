@@ -72,6 +72,15 @@ impl Scope {
 }
 
 impl Scope {
+    /// Adds processes to those that are chosen; nothing where they are not chosen one by one.
+    pub(crate) fn add(&mut self, processes: &[u32]) {
+        if let Self::Processes(pids) = self {
+            pids.extend(processes);
+            pids.sort_unstable();
+            pids.dedup();
+        }
+    }
+
     /// How many events of a kind a CPU has for them.
     pub(crate) fn events_by_cpu(&self) -> usize {
         match self {

@@ -16,6 +16,7 @@ use collector_common::perf::{
 };
 use perf_event_open_sys::bindings::{PERF_COUNT_SW_DUMMY, PERF_TYPE_SOFTWARE, perf_event_attr};
 
+use super::cpu_life::CpuLife;
 use super::scope::{Rights, Scope};
 use super::shared_ring::SharedRing;
 
@@ -64,6 +65,7 @@ pub(crate) enum Mappings {
 /// A CPU's events: of names, and of all else.
 struct Cpu {
     number: u32,
+    life: CpuLife,
     rings: [SharedRing; Sideband::EVENTS],
 }
 
@@ -109,22 +111,29 @@ impl Sideband {
             malformed: 0,
         };
         for &cpu in cpus {
-            sideband.add_cpu(cpu)?;
+            sideband.add_cpu(cpu, &[])?;
         }
         Ok(sideband)
     }
 
     /// Opens and enables the events of a CPU, also of one whose events ended when it went offline: what their rings still
-    /// hold must have been drained. Gives the events' descriptors.
+    /// hold must have been drained. `descendants` are processes beside those that were named. Gives the events' descriptors.
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn add_cpu(&mut self, cpu: u32) -> io::Result<[BorrowedFd<'_>; 2]> {
+    pub fn add_cpu(&mut self, cpu: u32, descendants: &[u32]) -> io::Result<[BorrowedFd<'_>; 2]> {
+        self.scope.add(descendants);
+        let life = CpuLife::open(&self.scope, cpu)?;
         let names = self.open_ring(names(), cpu, NAMES_RING_ORDER)?;
         let rings = [names, self.open_newest(cpu)?];
         rings.iter().try_for_each(SharedRing::enable)?;
         self.cpus.retain(|earlier| earlier.number != cpu);
-        Ok(self.cpus.push_mut(Cpu { number: cpu, rings }).descriptors())
+        Ok(self.cpus.push_mut(Cpu { number: cpu, life, rings }).descriptors())
+    }
+
+    /// Whether the events of a CPU are there and go on. Asked about once a second of each one that is online.
+    pub fn covers(&mut self, cpu: u32) -> bool {
+        self.cpus.iter_mut().find(|known| known.number == cpu).is_some_and(|known| known.life.goes_on())
     }
 
     /// Opens and enables the events of one more process; nothing where all are seen anyway. One whose start the sideband told

@@ -303,7 +303,9 @@ fn an_error_behind_a_probe_leaves_nothing_of_it() {
 
 #[test]
 fn what_a_killed_collector_left_the_next_one_removes() {
-    let Some(_live) = live("what_a_killed_collector_left_the_next_one_removes") else { return };
+    let Some(_live) = live_with("what_a_killed_collector_left_the_next_one_removes", &["unshare"]) else {
+        return;
+    };
     let folder = folder();
     let program = probed(folder.path(), "probed", &[]);
     let before = registered();
@@ -316,8 +318,9 @@ fn what_a_killed_collector_left_the_next_one_removes() {
         .stdin(Stdio::null())
         .stderr(Stdio::null());
     let mut killed = killed.spawn().unwrap();
-    let group = format!("collector_{}_", killed.id());
-    let of_it = || registered().iter().filter(|line| line.contains(&group)).count();
+    let group = format!("_{}_", killed.id());
+    let is_of_it = |line: &&String| line.contains("collector_") && line.contains(&group);
+    let of_it = || registered().iter().filter(is_of_it).count();
     let until = Instant::now() + Duration::from_secs(20);
     while of_it() < 3 {
         assert!(Instant::now() < until && killed.try_wait().unwrap().is_none(), "{:?}", registered());
@@ -326,6 +329,13 @@ fn what_a_killed_collector_left_the_next_one_removes() {
     killed.kill().unwrap();
     killed.wait().unwrap();
     assert_eq!(of_it(), 3, "nobody else removes them");
+    // In another pid namespace the pid is nobody's, and the probes are not its business.
+    let mut elsewhere = Command::new("unshare");
+    elsewhere.args(["--pid", "--fork", "--mount-proc"]).arg(env!("CARGO_BIN_EXE_collector"));
+    elsewhere.args(["run", "-o", "-", "--format", "folded", "-e", &probe, "--"]);
+    let output = elsewhere.arg(&program).arg("10").stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(of_it(), 3, "{}", String::from_utf8_lossy(&output.stderr));
     let recorded = record(
         folder.path(),
         ["-e".as_ref(), OsStr::new(&probe), "--".as_ref(), program.as_os_str(), "10".as_ref()],

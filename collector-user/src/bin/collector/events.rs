@@ -59,6 +59,9 @@ fn hooks_of(spec: &EventSpec<'_>, tracefs: &mut Option<Tracefs>) -> anyhow::Resu
         .into());
     };
     for hook in &mut hooks {
+        if let Some(note) = hook.note() {
+            say(&format!("warning: {note}"));
+        }
         hook.event
             .set_filter(spec.filter.as_ref())
             .map_err(|error| Usage(format!("the filter of {}: {error}", spec.name)))?;

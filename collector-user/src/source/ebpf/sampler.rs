@@ -341,7 +341,7 @@ impl Source for Sampler {
     }
 
     /// A clock that was open for the CPU ended when it went offline.
-    fn add_cpu(&mut self, cpu: u32) -> io::Result<Option<BorrowedFd<'_>>> {
+    fn add_cpu(&mut self, cpu: u32, _: &[u32]) -> io::Result<Option<BorrowedFd<'_>>> {
         self.attach(cpu).map_err(io::Error::other)?;
         let added = self.cpus.iter().find(|added| added.number == cpu);
         let added = added.ok_or(io::ErrorKind::NotFound)?;

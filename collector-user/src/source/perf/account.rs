@@ -114,6 +114,6 @@ impl Counts {
 }
 
 /// How often an event happened, and how many of its records there was no room for.
-pub(super) fn count_of(event: &PerfEvent, counts_lost: bool) -> io::Result<[u64; 2]> {
+fn count_of(event: &PerfEvent, counts_lost: bool) -> io::Result<[u64; 2]> {
     if counts_lost { event.read() } else { Ok([event.count()?, 0]) }
 }

@@ -11,7 +11,7 @@ use collector_common::ids::Nanos;
 use collector_common::loss::{Ledger, LossCause};
 use rustc_hash::FxHashMap;
 
-use super::account::{Counts, count_of};
+use super::account::Counts;
 use super::attributes::{Common, Kind};
 use super::error::PerfError;
 use super::reading::{Cursor, Named, Reader};
@@ -19,9 +19,10 @@ use super::throttled::Throttled;
 use super::twice::Taken;
 use crate::doctor;
 use crate::kernel::idle_times;
+use crate::source::cpu_life::CpuLife;
 use crate::source::scope::{Scope, forbids_all};
 use crate::source::shared_ring::{Opened, SharedRing};
-use crate::source::{Account, EventIndex, EventRequest, Rights, Settings, Source, SourceRecord, Trigger};
+use crate::source::{Account, EventRequest, Rights, Settings, Source, SourceRecord, Trigger};
 
 /// All rings together, unless another size is asked for: on 16 CPUs 8 MiB each, which is the most, and never less than
 /// 1 MiB each.
@@ -33,8 +34,7 @@ pub(super) struct Cpu {
     pub(super) counts: Counts,
     pub(super) taken: Taken,
     pub(super) throttled: Throttled,
-    /// What the clock had counted when it was last looked at.
-    seen: u64,
+    life: CpuLife,
 }
 
 /// What is known of an open event.
@@ -162,21 +162,17 @@ impl PerfEvents {
         let attributes: Vec<_> = self.kinds.iter().map(|kind| kind.attr).collect();
         let shared = SharedRing::open(attributes, &self.scope, cpu, self.ring_orders.clone())?;
         name(&mut self.known, &shared.events)?;
+        let life = CpuLife::open(&self.scope, cpu)?;
         if let Some(earlier) = self.cpus.iter_mut().find(|earlier| earlier.shared.cpu() == cpu) {
             earlier.counts.keep(&earlier.shared, self.common.counts_lost)?;
             earlier.shared = shared;
-            earlier.seen = 0;
+            earlier.life = life;
         } else {
             let counts = Counts::of(self.kinds.len());
             let (taken, throttled) = (Taken::default(), Throttled::default());
-            self.cpus.push(Cpu { shared, counts, taken, throttled, seen: 0 });
+            self.cpus.push(Cpu { shared, counts, taken, throttled, life });
         }
         Ok(())
-    }
-
-    /// Position of the sampling clock among the kinds.
-    fn clock(&self) -> Option<usize> {
-        self.kinds.iter().position(|kind| kind.index == EventIndex::CLOCK)
     }
 }
 
@@ -261,19 +257,13 @@ impl Source for PerfEvents {
         Ok(Account { bytes_copied, warnings: vec![left_out], ..Account::default() })
     }
 
-    /// Whether the CPU's clock went on since this was last asked for it, where it runs whatever its CPU does. One whose CPU
-    /// goes offline stands still from then on, whether the CPU comes back or not.
     fn covers(&mut self, cpu: u32) -> bool {
-        let clock = self.clock().filter(|_| matches!(self.scope, Scope::Machine));
-        let Some(known) = self.cpus.iter_mut().find(|known| known.shared.cpu() == cpu) else { return false };
-        let Some(clock) = clock else { return true };
-        let mut clocks = known.shared.events.iter().filter(|opened| opened.kind == clock);
-        let counted = clocks.next().and_then(|opened| count_of(&opened.event, self.common.counts_lost).ok());
-        let count = counted.map_or(known.seen, |[nanoseconds, _]| nanoseconds);
-        std::mem::replace(&mut known.seen, count) < count
+        let known = self.cpus.iter_mut().find(|known| known.shared.cpu() == cpu);
+        known.is_some_and(|known| known.life.goes_on())
     }
 
-    fn add_cpu(&mut self, cpu: u32) -> io::Result<Option<BorrowedFd<'_>>> {
+    fn add_cpu(&mut self, cpu: u32, descendants: &[u32]) -> io::Result<Option<BorrowedFd<'_>>> {
+        self.scope.add(descendants);
         self.attach(cpu)?;
         let added =
             self.cpus.iter().find(|added| added.shared.cpu() == cpu).ok_or(io::ErrorKind::NotFound)?;
