@@ -35,6 +35,12 @@ pub enum SessionError {
     /// The records can't be written as they come.
     #[error(transparent)]
     Capture(#[from] FileWriteError),
+    /// The CPUs to record are not there.
+    #[error("none of the CPUs {0:?} is online: /sys/devices/system/cpu/online lists those that are")]
+    NoCpu(Vec<u32>),
+    /// Programs that keep account of threads can't leave out CPUs.
+    #[error("times of threads that do not run are those of all CPUs: record them without naming CPUs")]
+    ProgramsOfSomeCpus,
     /// A process to record is not there.
     #[error("process {0} does not exist: `ps -e` lists those that do")]
     NoProcess(u32),

@@ -30,6 +30,9 @@ pub(super) struct Wanted<'a> {
     pub(super) backend: Backend,
     pub(super) settings: &'a Settings,
     pub(super) requests: &'a [EventRequest],
+    /// All CPUs: what happens to a process's memory may happen on any.
+    pub(super) online: &'a [u32],
+    /// Those whose samples are wanted.
     pub(super) cpus: &'a [u32],
     /// Everything that is told is written into a file, for whoever unwinds later.
     pub(super) captures: bool,
@@ -102,7 +105,10 @@ fn open_ebpf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
     let Wanted { settings, requests, cpus, .. } = *wanted;
     let mut recorder = wanted.recorder();
     crate::source::ebpf::check()?;
-    let sideband = Sideband::open_for(Scope::Machine, Rights::ALL, wanted.mappings(), cpus)
+    if !settings.targets.cpus.is_empty() && requests.iter().any(|request| request.program().is_some()) {
+        return Err(SessionError::ProgramsOfSomeCpus);
+    }
+    let sideband = Sideband::open_for(Scope::Machine, Rights::ALL, wanted.mappings(), wanted.online)
         .map_err(SessionError::sideband)?;
     // The kernel checks the programs while `/proc` is read.
     let (sampler, scanned) = std::thread::scope(|scope| {
@@ -135,13 +141,16 @@ fn open_perf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
     let events = Sideband::EVENTS + usize::from(settings.clock) + requests.len();
     PerfError::check_open_files(scope.events_by_cpu(), cpus.len(), events)?;
     // The sideband first: a process that it does not tell of was made before the other events were opened, and has none.
-    let mut sideband = Sideband::open_for(scope, rights, wanted.mappings(), cpus).map_err(|error| {
-        let named = settings.targets.pids.first().copied().or(settings.targets.command);
-        match (error.raw_os_error(), named) {
-            (Some(libc::EACCES | libc::EPERM), Some(pid)) => PerfError::refused(pid, forbids_all()).into(),
-            _ => SessionError::sideband(error),
-        }
-    })?;
+    let mut sideband =
+        Sideband::open_for(scope, rights, wanted.mappings(), wanted.online).map_err(|error| {
+            let named = settings.targets.pids.first().copied().or(settings.targets.command);
+            match (error.raw_os_error(), named) {
+                (Some(libc::EACCES | libc::EPERM), Some(pid)) => {
+                    PerfError::refused(pid, forbids_all()).into()
+                }
+                _ => SessionError::sideband(error),
+            }
+        })?;
     let mut sources: Vec<Box<dyn Source>> = Vec::new();
     if settings.clock || !requests.is_empty() {
         sources.push(Box::new(PerfEvents::open(settings, settings.clock, requests, cpus)?));

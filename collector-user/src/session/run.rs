@@ -95,6 +95,14 @@ pub enum Ended {
     Processes,
 }
 
+/// What a session has done.
+enum Turn {
+    /// It has drained all sources.
+    Round,
+    Other,
+    Ended(Ended),
+}
+
 /// A running recording. It belongs to the thread that made it.
 pub struct Session {
     sideband: Sideband,
@@ -114,6 +122,10 @@ pub struct Session {
     began: Nanos,
     /// When it was last looked for what the sideband does not tell.
     checked: Instant,
+    /// What it was woken for last; kept for its memory.
+    wakes: Vec<Wake>,
+    /// When the sideband is to be drained once more.
+    second_look: Option<Instant>,
     /// CPUs that came online.
     cpus_added: u64,
     /// Descendants of recorded processes that could not be followed.
@@ -134,8 +146,13 @@ impl Session {
         if let Some(command) = &command {
             settings.sampling.targets.command = Some(command.pid());
         }
-        let cpus = online_cpus().map_err(SessionError::system("the online CPUs can't be listed"))?;
-        raise_open_file_limit(cpus.len())?;
+        let online = online_cpus().map_err(SessionError::system("the online CPUs can't be listed"))?;
+        let targets = &settings.sampling.targets;
+        let cpus: Vec<u32> = online.iter().copied().filter(|&cpu| targets.has_cpu(cpu)).collect();
+        if cpus.is_empty() {
+            return Err(SessionError::NoCpu(targets.cpus.iter().copied().collect()));
+        }
+        raise_open_file_limit(online.len())?;
         let events = std::mem::take(&mut settings.events);
         if events.len() > MOST_EVENTS {
             return Err(SessionError::Events { named: events.len(), most: MOST_EVENTS });
@@ -145,6 +162,7 @@ impl Session {
             backend: settings.backend,
             settings: &settings.sampling,
             requests: &requests,
+            online: &online,
             cpus: &cpus,
             captures: settings.capture.is_some(),
         };
@@ -170,6 +188,8 @@ impl Session {
             started,
             began: Nanos(0),
             checked: started,
+            wakes: Vec::new(),
+            second_look: None,
             cpus_added: 0,
             not_followed: 0,
             first_sample: None,
@@ -182,7 +202,7 @@ impl Session {
             .try_for_each(|source| source.start())
             .map_err(SessionError::system("the events can't be started"))?;
         session.began = clock::now();
-        describe_system(&mut session.recorder, session.began, cpus.len(), command.as_ref());
+        describe_system(&mut session.recorder, session.began, online.len(), command.as_ref());
         session.fill_waker(command.as_ref()).map_err(SessionError::system("epoll"))?;
         if let Some(command) = &mut command {
             command.release()?;
@@ -244,32 +264,81 @@ impl Session {
     ) -> Result<Ended, SessionError> {
         let failed = SessionError::system("epoll");
         self.waker.add(stop, Wake::Stop).map_err(&failed)?;
-        let mut wakes = Vec::new();
-        let mut second_look: Option<Instant> = None;
+        let ended = loop {
+            match self.turn(None)? {
+                Turn::Round => progress(&self.progress()),
+                Turn::Other => {}
+                Turn::Ended(ended) => break ended,
+            }
+        };
+        self.waker.remove(stop).map_err(&failed)?;
+        Ok(ended)
+    }
+
+    /// Records for a time. `None` when that is over; what ended the recording, if it ended before.
+    ///
+    /// # Errors
+    /// When waiting fails.
+    pub fn parse_for(&mut self, duration: Duration) -> Result<Option<Ended>, SessionError> {
+        let end = Instant::now() + duration;
         loop {
-            let left = self.left();
-            if left == Some(Duration::ZERO) {
-                return Ok(Ended::Duration);
-            }
-            let to_second_look = second_look.map(|at| at.saturating_duration_since(Instant::now()));
-            self.waker.wait(left.into_iter().chain(to_second_look).min(), &mut wakes).map_err(&failed)?;
-            if wakes.contains(&Wake::Timer) || wakes.contains(&Wake::Ring) {
-                second_look = None;
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
                 self.round();
-                self.check();
-                progress(&self.progress());
-            } else if wakes.contains(&Wake::Sideband) {
-                thread::sleep(SIDEBAND_PAUSE);
-                self.drain_sideband(clock::now());
-                second_look = Some(Instant::now() + SECOND_LOOK);
-            } else if second_look.is_some_and(|at| at <= Instant::now()) {
-                second_look = None;
-                self.drain_sideband(clock::now());
+                return Ok(None);
             }
-            if let Some(ended) = self.ended(&wakes).map_err(&failed)? {
-                return Ok(ended);
+            if let Turn::Ended(ended) = self.turn(Some(left))? {
+                return Ok(Some(ended));
             }
         }
+    }
+
+    /// Records until `condition` holds, which is asked after each round, ten times a second at least: closures will have had
+    /// their events of it. `None` when it holds; what ended the recording, if it ended before.
+    ///
+    /// # Errors
+    /// When waiting fails.
+    pub fn parse_until(
+        &mut self,
+        mut condition: impl FnMut(&Progress) -> bool,
+    ) -> Result<Option<Ended>, SessionError> {
+        loop {
+            match self.turn(None)? {
+                Turn::Round if condition(&self.progress()) => return Ok(None),
+                Turn::Ended(ended) => return Ok(Some(ended)),
+                Turn::Round | Turn::Other => {}
+            }
+        }
+    }
+
+    /// Waits until there is something to do, or for `most`, and does it.
+    fn turn(&mut self, most: Option<Duration>) -> Result<Turn, SessionError> {
+        let failed = SessionError::system("epoll");
+        let left = self.left();
+        if left == Some(Duration::ZERO) {
+            return Ok(Turn::Ended(Ended::Duration));
+        }
+        let to_second_look = self.second_look.map(|at| at.saturating_duration_since(Instant::now()));
+        let most = left.into_iter().chain(to_second_look).chain(most).min();
+        let mut wakes = std::mem::take(&mut self.wakes);
+        self.waker.wait(most, &mut wakes).map_err(&failed)?;
+        let mut turn = Turn::Other;
+        if wakes.contains(&Wake::Timer) || wakes.contains(&Wake::Ring) {
+            self.second_look = None;
+            self.round();
+            self.check();
+            turn = Turn::Round;
+        } else if wakes.contains(&Wake::Sideband) {
+            thread::sleep(SIDEBAND_PAUSE);
+            self.drain_sideband(clock::now());
+            self.second_look = Some(Instant::now() + SECOND_LOOK);
+        } else if self.second_look.is_some_and(|at| at <= Instant::now()) {
+            self.second_look = None;
+            self.drain_sideband(clock::now());
+        }
+        let ended = self.ended(&wakes).map_err(&failed)?;
+        self.wakes = wakes;
+        Ok(ended.map_or(turn, Turn::Ended))
     }
 
     /// Time left; `None` for a recording without a set end.
@@ -369,7 +438,9 @@ impl Session {
         let failed = SessionError::system("epoll");
         // All are asked, as each tells what has been since it was asked last.
         let is_told = self.sideband.covers(cpu);
-        let uncovered: Vec<bool> = self.sources.iter_mut().map(|source| !source.covers(cpu)).collect();
+        let is_wanted = self.settings.sampling.targets.has_cpu(cpu);
+        let uncovered: Vec<bool> =
+            self.sources.iter_mut().map(|source| is_wanted && !source.covers(cpu)).collect();
         if is_told && !uncovered.contains(&true) {
             return Ok(false);
         }

@@ -16,9 +16,16 @@ pub struct Targets {
     pub cgroup: Option<PathBuf>,
     /// A thread name, as the kernel keeps it: at most 15 bytes.
     pub comm: Option<String>,
+    /// CPUs, by their numbers; none named is all of them.
+    pub cpus: BTreeSet<u32>,
 }
 
 impl Targets {
+    /// Whether what runs on a CPU is wanted.
+    pub(crate) fn has_cpu(&self, cpu: u32) -> bool {
+        self.cpus.is_empty() || self.cpus.contains(&cpu)
+    }
+
     pub(crate) fn follows_processes(&self) -> bool {
         !self.pids.is_empty() || self.command.is_some()
     }

@@ -1,4 +1,4 @@
-//! Who is recorded: `-p`, `--comm`, `--cgroup`.
+//! Who is recorded: `-p`, `--comm`, `--cgroup`, and which CPUs.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use collector_user::session::{Ended, Session, SessionError, SessionSettings};
+use collector_user::kernel::online_cpus;
+use collector_user::session::{Backend, Ended, Session, SessionError, SessionSettings};
 use collector_user::source::{Settings, Targets};
 
 use crate::prerequisites::{live, skip};
@@ -285,6 +286,40 @@ fn threads_by_name() {
         record(folder.path(), shell.iter().copied().chain([wanted.as_os_str(), unwanted.as_os_str()]));
     assert!(recorded.samples_of("wanted") > 500, "{}", recorded.stderr);
     assert!(recorded.stacks.iter().all(|stack| stack.comm == "wanted"), "{:?}", recorded.stacks);
+}
+
+#[test]
+fn chosen_cpus() {
+    let Some(_live) = live("chosen_cpus") else { return };
+    let online = online_cpus().unwrap();
+    let (Some(&first), Some(&last)) = (online.first(), online.last()) else { panic!("{online:?}") };
+    if first == last {
+        return skip("chosen_cpus", "there is one CPU only");
+    }
+    let folder = folder();
+    let program = compile(folder.path(), "pinned", "recursion.c", &[]);
+    for backend in [Backend::Ebpf, Backend::Perf] {
+        let pin =
+            |cpu: u32| Command::new("taskset").args(["-c", &cpu.to_string()]).arg(&program).spawn().unwrap();
+        let mut burners = [first, last].map(pin);
+        let targets = Targets { cpus: [last].into(), ..Targets::default() };
+        let sampling = Settings { targets, ..Settings::default() };
+        let settings = SessionSettings { sampling, backend, ..SessionSettings::default() };
+        let mut session = Session::start(settings, None).unwrap();
+        assert_eq!(session.parse_for(Duration::from_millis(500)).unwrap(), None);
+        assert_eq!(session.parse_until(|progress| progress.samples > 100).unwrap(), None);
+        let machine = session.finish().unwrap().machine;
+        for burner in &mut burners {
+            assert!(burner.wait().unwrap().success());
+        }
+        assert!(machine.samples().len() > 100);
+        assert!(machine.samples().iter().all(|sample| u32::from(sample.cpu) == last), "{backend:?}");
+    }
+    let targets = Targets { cpus: [60_000].into(), ..Targets::default() };
+    let sampling = Settings { targets, ..Settings::default() };
+    let error =
+        Session::start(SessionSettings { sampling, ..SessionSettings::default() }, None).err().unwrap();
+    assert!(error.to_string().contains("none of the CPUs [60000] is online"), "{error}");
 }
 
 /// A cgroup of the test's, removed when it is dropped.
