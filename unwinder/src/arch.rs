@@ -34,6 +34,8 @@ pub(crate) trait Machine: Copy + Debug + Eq + 'static {
     const FOLLOWED: &[RegisterNumber];
     /// Whether a call leaves the return address in a register: no rule for it then says that it is still there.
     const RETURNS_BY_REGISTER: bool;
+    /// Whether functions may return past their arguments.
+    const MAY_DROP_ARGUMENTS: bool;
     /// Whether code keeps the frame pointer for frame records alone, by the rules of the platform.
     const KEEPS_FRAME_POINTER: bool;
     /// The most bytes between the stack pointer of the outermost frame, where it has called another, and what the kernel

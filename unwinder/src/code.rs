@@ -169,7 +169,7 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
                 return Some(end);
             }
         }
-        ends.nth(number)
+        ends.nth::<A>(number)
     }
 
     fn end_of(&self, (mut at, mut epilogue): (u64, Epilogue), ways: &mut Ways) -> Option<Epilogue> {

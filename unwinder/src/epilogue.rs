@@ -57,10 +57,29 @@ impl Departure {
         if epilogue.base == Base::FramePointer {
             return true;
         }
-        let popped = if A::RETURNS_BY_REGISTER { 0 } else { A::WORD.bytes() };
-        let left = epilogue.raised.wrapping_add(u64::from(self.misaligned)).wrapping_add(popped);
         let is_there = epilogue.return_address.map_or(!self.has_called, |place| place.cast_signed() >= 0);
-        left.is_multiple_of(STACK_ALIGNMENT) && is_there
+        self.left_by::<A>(epilogue).is_multiple_of(STACK_ALIGNMENT) && is_there
+    }
+
+    /// Where the stack pointer is left, from a multiple of [`STACK_ALIGNMENT`].
+    fn left_by<A: Architecture>(self, epilogue: &Epilogue) -> u64 {
+        let popped = if A::RETURNS_BY_REGISTER { 0 } else { A::WORD.bytes() };
+        epilogue.raised.wrapping_add(u64::from(self.misaligned)).wrapping_add(popped)
+    }
+
+    /// The same code, if what it lacks to leave the stack pointer as callers have it is what the function that was called dropped
+    /// of its arguments.
+    fn past_arguments<A: Architecture>(self, epilogue: &Epilogue) -> Option<Epilogue> {
+        let dropped = self.left_by::<A>(epilogue).wrapping_neg() % STACK_ALIGNMENT;
+        let may_be = A::MAY_DROP_ARGUMENTS && self.has_called && dropped.is_multiple_of(A::WORD.bytes());
+        let further = |place: u64| place.wrapping_add(dropped);
+        let past = Epilogue {
+            base: epilogue.base,
+            raised: further(epilogue.raised),
+            return_address: epilogue.return_address.map(further),
+            frame_pointer: epilogue.frame_pointer.map(further),
+        };
+        (may_be && self.is_left_by::<A>(&past)).then_some(past)
     }
 }
 
@@ -96,8 +115,10 @@ impl Ends {
     }
 
     /// The one after `number` others.
-    pub(crate) fn nth(&self, number: usize) -> Option<Epilogue> {
-        self.fitting.iter().chain(&self.others).flatten().nth(number).copied()
+    pub(crate) fn nth<A: Architecture>(&self, number: usize) -> Option<Epilogue> {
+        let others = self.others.iter().flatten();
+        let others = others.flat_map(|end| [self.from.past_arguments::<A>(end), Some(*end)]).flatten();
+        self.fitting.iter().flatten().copied().chain(others).nth(number)
     }
 }
 

@@ -1,9 +1,12 @@
-//! The code of an address space, of which the guesses of one walk may read no more than so much.
+//! The code of an address space, of which the guesses of one walk may read no more than so much, and ask as often where it lies.
 
 use std::cell::Cell;
 use std::num::NonZeroU64;
 
 use crate::{AddressSpace, Architecture, Mapping};
+
+/// What a look for a mapping takes, in bytes of code that are read and understood in about that time.
+const LOOKUP: usize = 64;
 
 /// Bytes of code that the guesses of one walk may still read, or a program could hold up whoever walks through it. `None` once that
 /// was not enough.
@@ -29,7 +32,7 @@ impl CodeBudget {
     }
 }
 
-/// An address space that has no code once a walk has read enough.
+/// An address space that has no code once a walk has read enough, nor mappings.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Metered<'a, S> {
     pub(crate) space: &'a S,
@@ -38,7 +41,7 @@ pub(crate) struct Metered<'a, S> {
 
 impl<A: Architecture, S: AddressSpace<A>> AddressSpace<A> for Metered<'_, S> {
     fn lookup(&self, address: u64) -> Option<Mapping<'_, A>> {
-        self.space.lookup(address)
+        if self.budget.take(LOOKUP) { self.space.lookup(address) } else { None }
     }
 
     fn generation(&self) -> Option<NonZeroU64> {

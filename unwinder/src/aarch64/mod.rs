@@ -41,6 +41,7 @@ impl Machine for Aarch64 {
     const SP: RegisterNumber = SP;
     const FOLLOWED: &[RegisterNumber] = &[FP, LR, SP];
     const RETURNS_BY_REGISTER: bool = true;
+    const MAY_DROP_ARGUMENTS: bool = false;
     const KEEPS_FRAME_POINTER: bool = true;
     const OUTERMOST_FRAME: u64 = 16;
     const NOTHING_SAVED: Self::Saved = [Saved::NONE; REGISTER_COUNT];

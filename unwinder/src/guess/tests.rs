@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 
 use crate::arch::assembled;
-use crate::{AddressSpace, Architecture, CopiedStack, Mapping, Registers, Unwinder, aarch64, x86_64};
+use crate::{AddressSpace, Architecture, CopiedStack, Mapping, Registers, Unwinder, aarch64, x86, x86_64};
 
 const CODE: u64 = 0x10_0000;
 const STACK: u64 = 0x7000_0000;
@@ -152,4 +152,38 @@ fn a_way_to_what_is_no_return_address_is_not_the_last() {
     };
     let [stale, caller, behind_call] = [0xa, 0x12, 0x27].map(|at| CODE + at);
     assert_eq!(on_x86_64(&Bare(code), behind_call, &[stale, 7, 7, caller, 7, 7])[0], caller);
+}
+
+#[test]
+fn what_a_function_drops_of_its_arguments_is_not_on_the_stack_any_more() {
+    // As GCC compiles functions that return a structure, and calls of them.
+    let Some(code) = assembled(
+        "",
+        ".code32; .org 8; call *%eax; .org 16; call *%eax
+         .org 0x20; push %ebx; mov 8(%esp), %ebx; call *%eax; mov %ebx, %eax; pop %ebx; ret $4
+         .org 0x40; push %ebx; sub $0x28, %esp; lea 0x10(%esp), %eax; sub $12, %esp; push %eax; call .-47
+         add $12, %esp; mov 0x10(%esp), %eax; add $0x28, %esp; pop %ebx; ret",
+    ) else {
+        return;
+    };
+    let [stale, outer] = [0xa, 0x12].map(|at| CODE + at);
+    let behind_call = |name: &[u8]| {
+        let at = code.windows(name.len()).position(|window| window == name);
+        CODE + at.unwrap() as u64
+    };
+    // `mov %ebx, %eax` and `add $12, %esp`
+    let [callee, caller] = [&[0x89, 0xd8][..], &[0x83, 0xc4, 0x0c]].map(behind_call);
+    // `ebx`, the return address and the argument; what lies above that at a multiple of 16, up to an `ebx` that looks like code.
+    let mut words = vec![7, caller as u32, 7];
+    words.extend([stale as u32; 14]);
+    words.extend([outer as u32, 7, 7]);
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let sp = STACK + 8;
+    let stack = CopiedStack::new(sp, &bytes, 0);
+    let mut general = [0xdead; 8];
+    general[4] = sp as u32;
+    let registers = x86::Registers::new(callee as u32, general);
+    let mut frames = Vec::new();
+    Unwinder::new().unwind(&Bare(code), &registers, &stack, |frame| frames.push(frame.address));
+    assert_eq!(frames[..3], [callee, caller, outer]);
 }

@@ -40,6 +40,7 @@ impl Machine for X86_64 {
     const SP: RegisterNumber = SP;
     const FOLLOWED: &[RegisterNumber] = &[BP, SP];
     const RETURNS_BY_REGISTER: bool = false;
+    const MAY_DROP_ARGUMENTS: bool = false;
     const KEEPS_FRAME_POINTER: bool = false;
     const OUTERMOST_FRAME: u64 = 16;
     const NOTHING_SAVED: Self::Saved = [Saved::NONE; REGISTER_COUNT];

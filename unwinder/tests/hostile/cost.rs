@@ -250,19 +250,25 @@ fn a_section_that_unpacks_to_much_more_than_it_has_is_refused() {
 }
 
 /// Calls of an address in a register, one after the other: each address is a return address, no way leads to a return, and
-/// nothing looks like a function's beginning. It counts the bytes that are read.
+/// nothing looks like a function's beginning. It counts the bytes that are read, and how often it is asked for a mapping.
 struct Calls {
     read: Cell<usize>,
+    lookups: Cell<usize>,
     generation: Option<NonZeroU64>,
 }
 
 impl Calls {
     const CODE: u64 = 0x100_0000;
     const SIZE: u64 = 1 << 20;
+
+    fn new(generation: Option<NonZeroU64>) -> Self {
+        Calls { read: Cell::new(0), lookups: Cell::new(0), generation }
+    }
 }
 
 impl AddressSpace for Calls {
     fn lookup(&self, address: u64) -> Option<Mapping<'_>> {
+        self.lookups.set(self.lookups.get() + 1);
         let (start, end) = (Self::CODE, Self::CODE + Self::SIZE);
         (start..end).contains(&address).then_some(Mapping { start, end, bias: 0, table: None })
     }
@@ -299,7 +305,7 @@ fn guesses_of_a_walk_read_so_much_code_and_no_more() {
         (frames, stop, space.read.get())
     };
     for depth_limit in [64, 1024, 4096] {
-        let space = Calls { read: Cell::new(0), generation: None };
+        let space = Calls::new(None);
         let (frames, stop, read) = walk(&mut Unwinder::with_depth_limit(depth_limit), &space);
         assert_eq!(stop, StopReason::NoRule);
         assert!(read <= OF_WALK + depth_limit * OF_FRAME, "{frames} of {depth_limit} frames, {read} bytes");
@@ -307,8 +313,35 @@ fn guesses_of_a_walk_read_so_much_code_and_no_more() {
         assert!((4..depth_limit).contains(&frames), "{frames} of {depth_limit} frames, {read} bytes");
     }
     // What is remembered need not be read, and nothing is that was not read.
-    let space = Calls { read: Cell::new(0), generation: NonZeroU64::new(1) };
+    let space = Calls::new(NonZeroU64::new(1));
     let mut unwinder = Unwinder::new();
     let walks: Vec<usize> = (0..4).map(|_| walk(&mut unwinder, &space).0).collect();
     assert!(walks.is_sorted_by(|shorter, longer| shorter < longer), "{walks:?}");
+}
+
+#[test]
+fn words_that_may_be_addresses_are_looked_up_so_often_and_no_more() {
+    const STACK: u64 = 0x7000_0000;
+    const DEPTH_LIMIT: usize = 1024;
+    /// What a walk may read, as above, where a look for a mapping counts for 64 bytes; and those of the walk itself, two a frame.
+    const MOST: usize = ((256 << 10) + DEPTH_LIMIT * (2 << 10)) / 64 + 2 * DEPTH_LIMIT;
+    // One return address, of which all is known soon, and between words that are as near as code may be, and none.
+    let (called, near) = (Calls::CODE + (128 << 10), Calls::CODE + (512 << 20));
+    let words: Vec<u8> = (0..4096_u64)
+        .flat_map(|word| if word % 2 == 0 { called } else { near + word * 0x1000 }.to_le_bytes())
+        .collect();
+    let stack = CopiedStack::new(STACK, &words, 0);
+    let mut general = [0; 16];
+    (general[6], general[7]) = (7, STACK);
+    let registers = Registers::new(called, general);
+    let space = Calls::new(NonZeroU64::new(1));
+    let mut unwinder = Unwinder::with_depth_limit(DEPTH_LIMIT);
+    for _ in 0..2 {
+        space.lookups.set(0);
+        let mut frames = 0;
+        unwinder.unwind(&space, &registers, &stack, |_| frames += 1);
+        let lookups = space.lookups.get();
+        assert!(lookups <= MOST, "{lookups} for {frames} frames");
+        assert!(frames > 64, "{frames}");
+    }
 }
