@@ -6,7 +6,7 @@ use collector_common::record::{AttributeListId, ExportMachine, SampleKindId, Uni
 use collector_common::wire::SampleFlags;
 
 use super::times_off::{Joined, TimesOff};
-use super::wakers::{Wakers, name_of};
+use super::wakers::{Wakers, waker_of};
 use crate::recorder::Recorder;
 use crate::source::{EventIndex, EventRequest, Hook, Program, Settings, SourceRecord, Trigger};
 
@@ -163,7 +163,7 @@ impl Dispatch {
 /// Adds samples of a time off: until the thread was woken, and for all of a thread's time the wait for a CPU, too.
 fn add_time_off(recorder: &mut Recorder, program: Program, kind: SampleKindId, joined: &Joined) {
     let data = &joined.data;
-    let waker = name_of(&data.waker_comm);
+    let waker = waker_of(data);
     let mut add = |nanoseconds: u64, list: &[(&str, &str)]| {
         if nanoseconds > 0 {
             let value = (nanoseconds as f64 * data.weight).round() as i64;

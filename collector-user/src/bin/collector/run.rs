@@ -1,5 +1,6 @@
 //! `collector run`: records, writes, and tells how it went.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::io::{self, Read as _};
 use std::os::fd::AsFd as _;
@@ -54,6 +55,7 @@ pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
     let plan = Plan::of(args, started)?;
     let targets = plan.settings.sampling.targets.clone();
     let command = plan.command.as_ref().map(Command::pid);
+    let clock = plan.settings.sampling.clock;
     let mut line = ProgressLine::new(plan.settings.duration);
     let mut session = Session::start(plan.settings, plan.command)?;
     let ended = session.run(stop.as_fd(), |progress| line.update(progress))?;
@@ -62,8 +64,8 @@ pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
     abandon_when_told_twice(stop)?;
     say(&summarize(&recording));
     print_counted(&recording.machine);
-    if recording.ledger.delivered() == 0 {
-        say(&format!("warning: no samples: {}", why_nothing(&targets, command.is_some())));
+    if recording.ledger.delivered() == 0 && recording.machine.histograms().is_empty() {
+        say(&format!("warning: no samples: {}", why_nothing(&targets, command.is_some(), clock)));
     }
     match (ended, command) {
         (Ended::Command(status), _) => say(&format!("the command {}", describe(status))),
@@ -165,8 +167,10 @@ fn backend(backend: Backend) -> Result<session::Backend, Usage> {
 }
 
 /// Why there may be no samples, and what helps.
-fn why_nothing(targets: &Targets, command: bool) -> &'static str {
-    if targets.cgroup.is_some() || targets.comm.is_some() || !targets.pids.is_empty() {
+fn why_nothing(targets: &Targets, command: bool, clock: bool) -> &'static str {
+    if !clock {
+        "nothing of what was asked for happened, or -p, --cgroup, --comm and filters leave it out"
+    } else if targets.cgroup.is_some() || targets.comm.is_some() || !targets.pids.is_empty() {
         "what was to be recorded was idle, or -p, --cgroup and --comm name other processes than meant"
     } else if command {
         "the command was idle, or ended within a period of the sampling clock, which a higher -F makes shorter"
@@ -218,6 +222,17 @@ fn write(
     print_hottest: bool,
 ) -> anyhow::Result<()> {
     let symbols = recording.symbolize();
+    let machine = &recording.machine;
+    let kinds: BTreeSet<_> = machine.samples().iter().map(|sample| sample.kind).collect();
+    if let Some(first) = kinds.first().filter(|_| kinds.len() > 1) {
+        let kind = machine.kinds().get(usize::from(first.0)).map_or("", |kind| machine.string(kind.name));
+        for output in outputs.iter().filter(|output| !output.holds_all_kinds()) {
+            let name = output.name();
+            say(&format!(
+                "warning: {name} has the samples of {kind} alone: .pb.gz and .html hold several kinds"
+            ));
+        }
+    }
     let profile = Profile { machine: &recording.machine, symbols: &symbols };
     // The last of their kind, so that they hold what the writing cost.
     let write_stats =
