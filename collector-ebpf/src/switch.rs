@@ -8,8 +8,8 @@
 //!
 //! Whether stacks are taken is decided before it is known for how long the thread will be off: with a chance of how long it
 //! is expected to be, as a part of the period. So threads that are off for microseconds cost next to nothing, and what
-//! stands for one stack is `1 / chance` of them. A time off that turns out to be a period or longer stands for itself
-//! alone, and is told even where the stacks were not taken.
+//! stands for one stack is `1 / chance` of them; the exact sum of all such times is kept for each thread. A time off that
+//! turns out to be a period or longer stands for itself alone, and is told even where the stacks were not taken.
 
 use aya_ebpf::{
     EbpfContext as _,
@@ -144,11 +144,14 @@ fn go_off<const FIND_VMA: bool>(context: &RawTracePointContext, now: u64, pid: u
         times.on = 0;
     }
     let woken = if state == OffCpuState::PREEMPTED { now } else { 0 };
-    let mut off = OffCpu { since: now, chance: 0, state, woken, pid, ..OffCpu::NONE };
+    let (short_blocked, short_waited) = (times.off.short_blocked, times.off.short_waited);
+    let mut off =
+        OffCpu { since: now, chance: 0, state, woken, pid, short_blocked, short_waited, ..OffCpu::NONE };
     let (mut taken, mut ran) = (0, 0);
     if is_end {
-        if are_kept(Times::RAN) && times.ran > 0 {
-            (taken, ran) = (SampleFlags::LAST, times.ran);
+        ran = if are_kept(Times::RAN) { times.ran } else { 0 };
+        if ran | short_blocked | short_waited != 0 {
+            taken = SampleFlags::LAST;
         }
     } else if is_recorded(state) {
         let chance = chance(times);
@@ -204,19 +207,17 @@ fn come_back(task: u64, now: u64, tid: u32) {
     if off.since == 0 {
         return;
     }
-    times.off.since = 0;
     let took = now.saturating_sub(off.since);
     if is_recorded(off.state) {
         expect(times, took);
-        // Stacks that were taken are told of, and where they were not, what is long.
-        let is_told = off.chance != 0 || took >= config(|c: &Config| &raw const c.off_cpu_period);
-        if is_told && times.is_lost == 0 {
-            tell(task, now, tid, took, off);
+        if times.is_lost == 0 {
+            tell(times, task, now, tid, took);
         }
     }
     if are_kept(Times::QUEUED) && off.woken != 0 {
         count_wait(task, now.saturating_sub(off.woken));
     }
+    times.off.since = 0;
 }
 
 /// What is longer than was expected is soon expected, what is shorter takes some times: of a thread that is off for
@@ -235,19 +236,31 @@ fn expect(times: &mut ThreadTimes, took: u64) {
     }
 }
 
-/// Tells that a thread is back.
+/// Tells that a thread is back, if its stacks were taken, or it was off for long; adds up what is short.
 #[inline(always)]
-fn tell(task: u64, now: u64, tid: u32, took: u64, off: OffCpu) {
+fn tell(times: &mut ThreadTimes, task: u64, now: u64, tid: u32, took: u64) {
+    let off = times.off;
     if took < config(|c: &Config| &raw const c.shortest_off_cpu) {
         if off.chance != 0 {
             count(Counter::TooShort, 1);
         }
         return;
     }
-    // SAFETY: the helper has no preconditions.
-    let ring = RINGS.get(unsafe { bpf_get_smp_processor_id() } as u32);
-    let is_written = ring.is_some_and(|ring| record::emit_back(ring, now, tid, name_of(task), off));
-    count(if is_written { Counter::CameBack } else { Counter::CameBackLost }, 1);
+    let is_short = took < config(|c: &Config| &raw const c.off_cpu_period);
+    if off.chance != 0 || !is_short {
+        // SAFETY: the helper has no preconditions.
+        let ring = RINGS.get(unsafe { bpf_get_smp_processor_id() } as u32);
+        let is_written = ring.is_some_and(|ring| record::emit_back(ring, now, tid, name_of(task), off));
+        count(if is_written { Counter::CameBack } else { Counter::CameBackLost }, 1);
+        if !is_written {
+            return;
+        }
+    }
+    if is_short {
+        let waited = if off.woken == 0 { 0 } else { now.saturating_sub(off.woken).min(took) };
+        times.off.short_blocked += took - waited;
+        times.off.short_waited += waited;
+    }
 }
 
 /// Counts a wait for a CPU.

@@ -179,6 +179,11 @@ impl ExportMachine {
         self.histograms.push(histogram);
     }
 
+    /// The samples, to change their values.
+    pub fn samples_mut(&mut self) -> &mut Samples {
+        &mut self.samples
+    }
+
     /// Adds a sample.
     pub fn add_sample(&mut self, sample: &Sample) {
         self.samples.push(sample);

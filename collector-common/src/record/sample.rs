@@ -142,6 +142,16 @@ impl Samples {
         self.kinds.push(sample.kind);
     }
 
+    /// Multiplies the value of the sample at a position, if there is one.
+    pub fn scale(&mut self, index: usize, factor: f64) {
+        if self.values.is_empty() && index < self.times.len() {
+            self.values = vec![1; self.times.len()];
+        }
+        if let Some(value) = self.values.get_mut(index) {
+            *value = (*value as f64 * factor).round() as i64;
+        }
+    }
+
     /// Number of samples.
     pub fn len(&self) -> usize {
         self.times.len()
@@ -198,7 +208,14 @@ mod tests {
             for row in &rows {
                 samples.push(row);
             }
-            prop_assert_eq!(samples.iter().collect::<Vec<_>>(), rows);
+            prop_assert_eq!(samples.iter().collect::<Vec<_>>(), rows.clone());
+            for place in [0, rows.len()] {
+                samples.scale(place, 2.5);
+            }
+            let scaled: Vec<i64> = samples.iter().map(|sample| sample.value).collect();
+            let first = rows.first().map(|row| (row.value as f64 * 2.5).round() as i64);
+            let expected: Vec<i64> = first.into_iter().chain(rows.iter().skip(1).map(|row| row.value)).collect();
+            prop_assert_eq!(scaled, expected);
         }
     }
 }

@@ -25,8 +25,8 @@ impl OffCpuState {
     pub const DEAD: u32 = 0x80;
 }
 
-/// Data of records of [`super::SampleFlags::OFF_CPU`] and [`super::SampleFlags::BACK`]. In the former, what comes behind
-/// `state` is zero.
+/// Data of records of [`super::SampleFlags::OFF_CPU`] and [`super::SampleFlags::BACK`]. In the former it is
+/// not known yet who wakes the thread. In those of [`super::SampleFlags::LAST`] it is of the thread's end.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct OffCpu {
@@ -48,6 +48,11 @@ pub struct OffCpu {
     pub pid: u32,
     /// Zero.
     pub reserved: u32,
+    /// Nanoseconds for which the thread was blocked so far in times off that are recorded and were shorter than the period,
+    /// whether they were told of or not.
+    pub short_blocked: u64,
+    /// Nanoseconds for which it waited for a CPU in those.
+    pub short_waited: u64,
 }
 
 impl OffCpu {
@@ -62,6 +67,8 @@ impl OffCpu {
         waker_comm: [0; COMM_LEN],
         pid: 0,
         reserved: 0,
+        short_blocked: 0,
+        short_waited: 0,
     };
 }
 
@@ -85,7 +92,7 @@ pub struct ThreadTimes {
     pub reserved: u32,
 }
 
-const _: () = assert!(size_of::<ThreadTimes>() == 88);
+const _: () = assert!(size_of::<ThreadTimes>() == 104);
 
 /// Buckets of [`RunQueue`]: waits of less than 1 µs, of less than 2, 4, 8 and so on, and in the last one all others.
 pub const QUEUE_BUCKETS: usize = 27;

@@ -43,7 +43,7 @@ impl SampleFlags {
 const REGISTER_WORDS: usize = 34;
 
 /// Words of data that a record has room for.
-const DATA_WORDS: usize = 7;
+const DATA_WORDS: usize = 9;
 
 /// Head of a sample. A record of [`SampleFlags::BACK`] is nothing but this.
 #[repr(C)]
@@ -79,7 +79,8 @@ pub struct SampleHeader {
     pub stack_end: u64,
     /// The thread's name, NUL-padded.
     pub comm: [u8; COMM_LEN],
-    /// [`super::OffCpu`] in records of [`SampleFlags::OFF_CPU`] and [`SampleFlags::BACK`]; else not written.
+    /// [`super::OffCpu`] in records of [`SampleFlags::OFF_CPU`], [`SampleFlags::BACK`] and [`SampleFlags::LAST`]; else not
+    /// written.
     pub data: [u64; DATA_WORDS],
     /// `struct pt_regs` of the user side, in the kernel's order: 21 words on `x86_64`, 34 on aarch64
     /// (`struct user_pt_regs`); the rest is zero.
@@ -119,7 +120,7 @@ const _: () = {
     assert!(core::mem::offset_of!(SampleHeader, stack_end) == 56);
     assert!(core::mem::offset_of!(SampleHeader, comm) == 64);
     assert!(core::mem::offset_of!(SampleHeader, data) == 80);
-    assert!(core::mem::offset_of!(SampleHeader, registers) == 136);
-    assert!(SampleHeader::SIZE == 136 + 34 * 8);
+    assert!(core::mem::offset_of!(SampleHeader, registers) == 152);
+    assert!(SampleHeader::SIZE == 152 + 34 * 8);
     assert!(SampleHeader::STACK_OFFSET.is_multiple_of(8));
 };

@@ -4,10 +4,11 @@ use collector_common::event::{Context, EventErrors, EventFlags};
 use collector_common::ids::{Nanos, Pid, Tid};
 use collector_common::loss::LossCause;
 use collector_common::record::{AttributeListId, ExportMachine, SampleKindId, Unit};
-use collector_common::wire::{SampleFlags, SampleHeader};
+use collector_common::wire::SampleHeader;
 
-use super::times_off::{Joined, TimesOff};
-use super::wakers::{Wakers, name_of};
+use super::short_times::{Part, ShortTimes};
+use super::times_off::{Ended, Joined, TimesOff};
+use super::wakers::{Wakers, waker_of};
 use crate::recorder::Recorder;
 use crate::source::{EventIndex, EventRequest, Hook, Program, RELEASED, SourceRecord, Trigger};
 
@@ -44,6 +45,7 @@ pub(crate) struct Dispatch {
     wall_clock: Option<SampleKindId>,
     hooked: Vec<Hooked>,
     times_off: TimesOff,
+    short_times: ShortTimes,
     wakers: Wakers,
     errors: EventErrors,
 }
@@ -73,6 +75,7 @@ impl Dispatch {
             wall_clock: wall_clock.and_then(|hooked| hooked.kind),
             hooked,
             times_off: TimesOff::new(off_cpu_period),
+            short_times: ShortTimes::default(),
             wakers: Wakers::default(),
             errors: EventErrors::new(),
         }
@@ -98,8 +101,8 @@ impl Dispatch {
         };
         let Some(hooked) = self.hooked.get_mut(position) else { return false };
         if hooked.program().is_some() {
-            if record.header.flags().has(SampleFlags::LAST) {
-                return self.take_of_running(None, recorder, record);
+            if record.header.ran > 0 {
+                self.take_of_running(None, recorder, record);
             }
             self.times_off.take(recorder, record);
             return true;
@@ -142,7 +145,7 @@ impl Dispatch {
 
     /// All records of a round have been taken.
     pub(crate) fn end_round(&mut self, recorder: &mut Recorder) {
-        let Self { times_off, hooked, errors, wakers, .. } = self;
+        let Self { times_off, short_times, hooked, errors, wakers, .. } = self;
         times_off.end_round(|joined| {
             wakers.count(recorder.machine_mut(), &joined);
             let context = Context {
@@ -157,13 +160,22 @@ impl Dispatch {
                 let data = bytemuck::bytes_of(&joined.data);
                 if hooked.hook.event.process_in(Some(&context), data, data, errors) {
                     is_delivered = true;
-                    add_time_off(recorder, program, kind, &joined);
+                    add_time_off(recorder, short_times, (program, kind), &joined);
+                } else {
+                    short_times.leave_out(joined.tid, kind);
                 }
             }
             if is_delivered {
                 recorder.deliver(&joined.taken);
             }
         });
+        for ended in times_off.take_ended() {
+            for hooked in hooked.iter() {
+                if let (Some(program), Some(kind)) = (hooked.program(), hooked.kind) {
+                    settle(recorder, short_times, (program, kind), &ended);
+                }
+            }
+        }
     }
 
     /// The recording has ended: adds what was counted.
@@ -180,24 +192,48 @@ impl Dispatch {
 }
 
 /// Adds samples of a time off: until the thread was woken, and for all of a thread's time the wait for a CPU, too.
-fn add_time_off(recorder: &mut Recorder, program: Program, kind: SampleKindId, joined: &Joined) {
+fn add_time_off(
+    recorder: &mut Recorder,
+    short_times: &mut ShortTimes,
+    (program, kind): (Program, SampleKindId),
+    joined: &Joined,
+) {
     let data = &joined.data;
-    let waker = name_of(&data.waker_comm);
-    let mut add = |nanoseconds: u64, list: &[(&str, &str)]| {
-        if nanoseconds > 0 {
-            let value = (nanoseconds as f64 * data.weight).round() as i64;
-            let attributes = attributes(recorder, list);
-            recorder.add_sample(kind, joined.taken, value, attributes);
+    let waker = waker_of(data);
+    for (part, nanoseconds) in [(Part::Blocked, data.blocked_ns), (Part::Waited, data.waited_ns)] {
+        let Some(state) = state(program, part).filter(|_| nanoseconds > 0) else { continue };
+        let value = (nanoseconds as f64 * data.weight).round() as i64;
+        let waker = if part == Part::Blocked { &waker } else { "" };
+        let is_open = if data.is_open == 0 { "" } else { "yes" };
+        let attributes = attributes(recorder, &[("state", state), ("waker", waker), ("open", is_open)]);
+        recorder.add_sample(kind, joined.taken, value, attributes);
+        if joined.is_short {
+            short_times.add(recorder, joined.tid, kind, part, value);
         }
-    };
-    let is_open = if data.is_open == 0 { "" } else { "yes" };
-    match program {
-        Program::OffCpu if data.state != 0 => add(data.blocked_ns, &[("waker", &waker), ("open", is_open)]),
-        Program::WallClock => {
-            add(data.blocked_ns, &[("state", "blocked"), ("waker", &waker), ("open", is_open)]);
-            add(data.waited_ns, &[("state", "runnable"), ("open", is_open)]);
-        }
-        Program::OffCpu | Program::RunQueues => {}
+    }
+}
+
+/// A thread has ended: the sums of its short times off are known.
+fn settle(
+    recorder: &mut Recorder,
+    short_times: &mut ShortTimes,
+    (program, kind): (Program, SampleKindId),
+    ended: &Ended,
+) {
+    for (part, exact) in [(Part::Blocked, ended.short_blocked), (Part::Waited, ended.short_waited)] {
+        let Some(state) = state(program, part) else { continue };
+        let attributes = attributes(recorder, &[("state", state)]);
+        short_times.settle(recorder, (ended.tid, kind, part), exact, (ended.taken, attributes));
+    }
+}
+
+/// What samples of a part have as their state, empty where there is but one; `None` where the program does not record it.
+fn state(program: Program, part: Part) -> Option<&'static str> {
+    match (program, part) {
+        (Program::OffCpu, Part::Blocked) => Some(""),
+        (Program::WallClock, Part::Blocked) => Some("blocked"),
+        (Program::WallClock, Part::Waited) => Some("runnable"),
+        (Program::OffCpu, Part::Waited) | (Program::RunQueues, _) => None,
     }
 }
 

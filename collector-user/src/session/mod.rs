@@ -9,6 +9,7 @@ mod error;
 mod open;
 mod recording;
 mod run;
+mod short_times;
 mod times_off;
 mod waker;
 mod wakers;

@@ -21,6 +21,20 @@ pub(super) struct Joined {
     pub(super) pid: Pid,
     pub(super) tid: Tid,
     pub(super) data: TimeOff,
+    /// Whether it stands for others, too.
+    pub(super) is_short: bool,
+}
+
+/// A thread that has ended, or that the recording ended for.
+#[derive(Clone, Copy)]
+pub(super) struct Ended {
+    /// The thread, without a stack.
+    pub(super) taken: Taken,
+    pub(super) tid: Tid,
+    /// Nanoseconds for which it was blocked in short times off.
+    pub(super) short_blocked: u64,
+    /// Nanoseconds for which it waited for a CPU in those.
+    pub(super) short_waited: u64,
 }
 
 /// A thread that came back, and what it was taken as where there are no stacks.
@@ -36,17 +50,23 @@ pub(super) struct TimesOff {
     /// By thread and when it went off.
     gone: FxHashMap<(Tid, u64), Taken>,
     back: Vec<Back>,
+    ended: Vec<Ended>,
 }
 
 impl TimesOff {
     pub(super) fn new(period: Nanos) -> Self {
-        Self { period, gone: FxHashMap::default(), back: Vec::new() }
+        Self { period, gone: FxHashMap::default(), back: Vec::new(), ended: Vec::new() }
     }
 
-    /// Takes one of the two records.
+    /// Takes one of the two records, or that of a thread's end.
     pub(super) fn take(&mut self, recorder: &mut Recorder, record: &SourceRecord<'_>) {
         let header = record.header;
-        if header.flags().has(SampleFlags::BACK) {
+        if header.flags().has(SampleFlags::LAST) {
+            let OffCpu { short_blocked, short_waited, .. } = data_of(header);
+            if let Some(taken) = recorder.take_none(record) {
+                self.ended.push(Ended { taken, tid: Tid(header.tid), short_blocked, short_waited });
+            }
+        } else if header.flags().has(SampleFlags::BACK) {
             let is_bare = data_of(header).chance == 0;
             let without_stack = if is_bare { recorder.take_none(record) } else { None };
             self.back.push(Back { header: *header, without_stack });
@@ -65,10 +85,17 @@ impl TimesOff {
             // Where it is missing, the thread is not one to be recorded.
             if let Some(taken) = taken {
                 let data = data(&header, &off, self.period);
-                visit(Joined { taken: Taken { time: since, ..taken }, pid: Pid(header.pid), tid, data });
+                let is_short = header.time.saturating_sub(off.since) < self.period.0;
+                let taken = Taken { time: since, ..taken };
+                visit(Joined { taken, pid: Pid(header.pid), tid, data, is_short });
             }
         }
         self.forget();
+    }
+
+    /// Threads of which nothing more will come.
+    pub(super) fn take_ended(&mut self) -> Vec<Ended> {
+        std::mem::take(&mut self.ended)
     }
 
     /// Forgets times off of threads that went off again since: they were too short, or the record of their end was lost,

@@ -9,33 +9,38 @@ use collector_common::wire::COMM_LEN;
 use rustc_hash::FxHashMap;
 
 use super::times_off::Joined;
+use crate::scenario::TimeOff;
 
 /// Pairs that are told.
 const MOST_ROWS: usize = 20;
 
+/// What stands for a waker that is no thread.
+const INTERRUPT: &str = "[interrupt]";
+
 /// Times and nanoseconds, by the names of the waker and of the woken.
 #[derive(Default)]
 pub(super) struct Wakers {
-    pairs: FxHashMap<([u8; COMM_LEN], StringId), (f64, f64)>,
+    pairs: FxHashMap<(StringId, StringId), (f64, f64)>,
 }
 
 impl Wakers {
     /// Counts a time off, if somebody ended it.
-    pub(super) fn count(&mut self, machine: &ExportMachine, joined: &Joined) {
+    pub(super) fn count(&mut self, machine: &mut ExportMachine, joined: &Joined) {
         let data = &joined.data;
         if data.state == 0 || data.waker_comm[0] == 0 {
             return;
         }
+        let waker = machine.intern_string(&waker_of(data));
         let woken = machine.thread(joined.taken.thread).name;
-        let (times, blocked) = self.pairs.entry((data.waker_comm, woken)).or_default();
+        let (times, blocked) = self.pairs.entry((waker, woken)).or_default();
         *times += data.weight;
         *blocked += data.weight * data.blocked_ns as f64;
     }
 
     /// The pairs of which the woken were blocked longest; `None` where there is none.
     pub(super) fn table(&self, machine: &ExportMachine) -> Option<Table> {
-        let rows = self.pairs.iter().map(|((waker, woken), &(times, blocked))| {
-            let label = format!("{} -> {}", name_of(waker), machine.string(*woken));
+        let rows = self.pairs.iter().map(|(&(waker, woken), &(times, blocked))| {
+            let label = format!("{} -> {}", machine.string(waker), machine.string(woken));
             (label, vec![times.round() as u64, blocked.round() as u64])
         });
         let mut rows: Vec<_> = rows.collect();
@@ -47,7 +52,11 @@ impl Wakers {
     }
 }
 
-/// A thread's name as text.
-pub(super) fn name_of(comm: &[u8; COMM_LEN]) -> Cow<'_, str> {
+/// Who woke a thread, as text; empty where nobody did. Idle CPUs wake nobody: that was an interrupt.
+pub(super) fn waker_of(data: &TimeOff) -> Cow<'_, str> {
+    if data.waker_tid == 0 && data.waker_comm[0] != 0 { INTERRUPT.into() } else { name_of(&data.waker_comm) }
+}
+
+fn name_of(comm: &[u8; COMM_LEN]) -> Cow<'_, str> {
     String::from_utf8_lossy(comm.split(|byte| *byte == 0).next().unwrap_or_default())
 }

@@ -228,7 +228,7 @@ fn no_event_is_told_as_such() {
     let event = ["-e", "sched:sched_process_exec/filename == '/no/such/program'/", "-d", "200ms"];
     let output = run(event.into_iter().chain(["-o", "-", "--format", "folded"]));
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let hint = "warning: no samples: none of the events of -e happened";
+    let hint = "warning: no samples: nothing of what was asked for happened";
     assert!(stderr(&output).contains(hint) && !stderr(&output).contains("idle"), "{}", stderr(&output));
 }
 

@@ -171,13 +171,19 @@ fn short_times_off_are_sampled_and_weighted() {
         })?;
         Ok(())
     });
-    record(settings, &naps.command);
+    let recording = record(settings, &naps.command);
     let (&tid, told) = naps.told().first_key_value().map(|(tid, told)| (tid, *told)).unwrap();
     let sums = sums.into_inner().unwrap();
-    let (sum, count) = sums[&tid];
-    // Off by 3 % for chance alone, where about one in seven is taken.
-    assert_near(sum as i64, told.lived - told.burned, 0.2, "time off");
-    assert!(count < 6000, "{count} of 8000 were taken");
+    let (weighted, count) = sums[&tid];
+    // Off by 3 % for chance alone, where about one in seven is taken; on a busy machine, where waits are longer, most are.
+    assert_near(weighted as i64, told.lived - told.burned, 0.25, "time off");
+    assert!(count < 8000, "{count} of 8000 were taken");
+    // And in the recording they add up to all of it.
+    let machine = &recording.machine;
+    let blocked = sum(machine, tid, None);
+    assert!(blocked >= 784_000_000 && blocked <= told.slept, "{blocked}: {told:?}");
+    let samples = machine.samples().iter().filter(|sample| machine.thread(sample.thread).tid.0 == tid);
+    assert_eq!(samples.count(), count as usize);
 }
 
 #[test]
@@ -351,8 +357,7 @@ fn waits_for_a_cpu_are_those_that_tracepoints_tell_of() {
     let machine = &recording.machine;
     let measured = machine.histograms().iter().find(|histogram| histogram.label == "naps").unwrap();
     let waits = waits.into_inner().unwrap();
-    // A few of the plain perf events that it is compared with may get lost.
-    assert!(recording.ledger.total_lost() * 1000 < recording.ledger.produced(), "{:?}", recording.ledger);
+    assert_eq!(recording.ledger.lost(LossCause::RingFull), 0, "{:?}", recording.ledger);
     assert!(waits.count > 60, "{} {}", waits.count, waits.sum);
     assert_near(measured.count() as i64, waits.count as i64, 0.02, "number of waits");
     assert_near(measured.sum as i64, waits.sum as i64, 0.02, "sum of waits");

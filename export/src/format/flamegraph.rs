@@ -33,6 +33,10 @@ impl ExportFormat for FlameGraph {
         "flame graph to zoom and search in a browser, drawn once for the whole recording"
     }
 
+    fn holds_all_kinds(&self) -> bool {
+        false
+    }
+
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
         let stacks = Stacks::of(profile);
         if stacks.lines().next().is_none() {

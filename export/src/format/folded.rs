@@ -1,7 +1,8 @@
 //! Folded stacks: one line `comm;root;...;leaf count` for each distinct stack of names, sorted.
 //!
 //! `comm` is the thread's name. Kernel frames end in `_[k]`; an address without a name is `module+0xoffset`. The
-//! count is the sum of the samples' values of one kind: of the first that the recording has. Characters that
+//! count is the sum of the samples' values of one kind: of the first that there are samples of, in the order of
+//! [`ExportMachine::kinds`](collector_common::record::ExportMachine::kinds). Characters that
 //! would break a line apart are replaced.
 
 use std::io::{self, Write};
@@ -27,6 +28,10 @@ impl ExportFormat for Folded {
 
     fn description(&self) -> &'static str {
         "one line a stack, `comm;root;...;leaf count`, for flame graph scripts and for grep"
+    }
+
+    fn holds_all_kinds(&self) -> bool {
+        false
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {

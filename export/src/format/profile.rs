@@ -23,6 +23,10 @@ pub trait ExportFormat: Sync {
     fn ending(&self) -> &'static str;
     /// What it can hold, in one line.
     fn description(&self) -> &'static str;
+    /// Whether it holds samples of several kinds. Others have those of the first kind that there are samples of.
+    fn holds_all_kinds(&self) -> bool {
+        true
+    }
     /// Writes the whole profile.
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()>;
 }

@@ -59,6 +59,16 @@ impl Output {
         self.target.may_wait()
     }
 
+    /// Whether its format holds samples of several kinds.
+    pub(crate) fn holds_all_kinds(&self) -> bool {
+        self.format.holds_all_kinds()
+    }
+
+    /// What it is called.
+    pub(crate) fn name(&self) -> String {
+        self.target.name()
+    }
+
     /// Writes the profile and puts the file into place.
     pub(crate) fn write(self, profile: Profile<'_>) -> anyhow::Result<()> {
         self.target.fill(|out| self.format.write(profile, out))
@@ -134,6 +144,16 @@ impl Target {
                 take(place.clone())?;
                 let temporary = Temporary::new_in(place.parent().unwrap_or(folder)).map_err(refuse)?;
                 Ok(Self::File { path: place, temporary, if_taken: None })
+            }
+        }
+    }
+
+    /// What it is called.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Stdout => "stdout".to_owned(),
+            Self::Special { path } | Self::Open { path, .. } | Self::File { path, .. } => {
+                path.display().to_string()
             }
         }
     }

@@ -1,5 +1,6 @@
 //! `collector run`: records, writes, and tells how it went.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::io::{self, Read as _};
 use std::os::fd::AsFd as _;
@@ -69,7 +70,7 @@ pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
     abandon_when_told_twice(stop)?;
     say(&summarize(&recording));
     print_counted(&recording.machine);
-    if recording.ledger.delivered() == 0 {
+    if recording.ledger.delivered() == 0 && recording.machine.histograms().is_empty() {
         say(&format!("warning: no samples: {}", why_nothing(&sampling, command.is_some())));
     }
     match (ended, command) {
@@ -181,8 +182,8 @@ fn backend(backend: Backend) -> Result<session::Backend, Usage> {
 fn why_nothing(sampling: &Settings, command: bool) -> &'static str {
     let targets = &sampling.targets;
     if !sampling.clock {
-        "none of the events of -e happened in what was recorded, or their filters let none through; `-s cpu_profiling` \
-         beside -e samples by the clock, too"
+        "nothing of what was asked for happened, or -p, --cgroup, --comm and filters leave it out; `-s cpu_profiling` beside \
+         it samples by the clock, too"
     } else if targets.cgroup.is_some() || targets.comm.is_some() || !targets.pids.is_empty() {
         "what was to be recorded was idle, or -p, --cgroup and --comm name other processes than meant"
     } else if command {
@@ -250,6 +251,17 @@ fn write(recording: &Recording, outputs: Outputs) -> anyhow::Result<()> {
     let Outputs { profiles, raw, stats, print_hottest } = outputs;
     let mut results = write_raw(recording, raw);
     let symbols = recording.symbolize();
+    let machine = &recording.machine;
+    let kinds: BTreeSet<_> = machine.samples().iter().map(|sample| sample.kind).collect();
+    if let Some(first) = kinds.first().filter(|_| kinds.len() > 1) {
+        let kind = machine.kinds().get(usize::from(first.0)).map_or("", |kind| machine.string(kind.name));
+        for output in profiles.iter().filter(|output| !output.holds_all_kinds()) {
+            let name = output.name();
+            say(&format!(
+                "warning: {name} has the samples of {kind} alone: .pb.gz and .html hold several kinds"
+            ));
+        }
+    }
     let profile = Profile { machine: &recording.machine, symbols: &symbols };
     // The last of their kind, so that they hold what the writing cost.
     let write_stats =

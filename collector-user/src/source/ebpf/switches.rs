@@ -35,8 +35,8 @@ pub(super) struct Switches {
     links: Vec<(&'static str, RawTracePointLinkId)>,
     /// Records of threads that went off or ended, and of those that came back, taken out of the rings.
     taken: [u64; 2],
-    /// Of threads that are off when the recording ends.
-    still_off: Vec<SampleHeader>,
+    /// What the programs would tell, if the threads that are off when the recording ends came back, and all ended.
+    in_the_end: Vec<SampleHeader>,
 }
 
 impl Switches {
@@ -50,7 +50,7 @@ impl Switches {
             shortest,
             links: Vec::new(),
             taken: [0; 2],
-            still_off: Vec::new(),
+            in_the_end: Vec::new(),
         }
     }
 
@@ -74,8 +74,12 @@ impl Switches {
         for thread in &threads {
             let (tid, words) = thread.map_err(io::Error::other)?;
             let times: ThreadTimes = bytemuck::cast(words);
+            let OffCpu { short_blocked, short_waited, .. } = times.off;
             if times.is_lost == 0 && self.is_told(&times.off, now) {
-                self.still_off.push(still_off(tid, times.off, now));
+                self.in_the_end.push(told(SampleFlags::STILL_OFF, tid, times.off, now));
+            }
+            if short_blocked | short_waited != 0 {
+                self.in_the_end.push(told(SampleFlags::LAST, tid, times.off, now));
             }
         }
         Ok(())
@@ -99,9 +103,9 @@ impl Switches {
         self.asked.event
     }
 
-    /// After the rings have been emptied for the last time: who is off still.
+    /// After the rings have been emptied for the last time: what is told in the end.
     pub(super) fn drain(&mut self, visit: &mut dyn FnMut(&SourceRecord<'_>)) {
-        for header in self.still_off.drain(..) {
+        for header in self.in_the_end.drain(..) {
             if let Some(record) = SourceRecord::of_ring(bytemuck::bytes_of(&header)) {
                 visit(&SourceRecord { event: self.asked.event, ..record });
             }
@@ -164,14 +168,14 @@ impl Switches {
     }
 }
 
-/// A record as if the thread came back now.
-fn still_off(tid: u32, off: OffCpu, now: u64) -> SampleHeader {
+/// A record of now, without stacks.
+fn told(why: u32, tid: u32, off: OffCpu, now: u64) -> SampleHeader {
     let name = fs::read(format!("/proc/{}/task/{tid}/comm", off.pid)).unwrap_or_default();
     let name = name.strip_suffix(b"\n").unwrap_or(&name);
     let mut comm = [0; COMM_LEN];
     let len = name.len().min(COMM_LEN - 1);
     comm[..len].copy_from_slice(&name[..len]);
-    let flags = SampleFlags::BACK | SampleFlags::STILL_OFF;
+    let flags = SampleFlags::BACK | why;
     let data = bytemuck::cast(off);
     SampleHeader {
         version: VERSION,
