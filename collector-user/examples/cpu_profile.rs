@@ -4,13 +4,11 @@
 fn main() -> anyhow::Result<()> {
     use collector_user::session::{Session, SessionSettings};
     use export::format::{Profile, by_name};
-    use std::{fs::File, os::fd::AsFd as _, os::unix::net::UnixStream, time::Duration};
+    use std::{fs::File, time::Duration};
 
     let file = std::env::args_os().nth(1).unwrap_or_else(|| "profile.pb.gz".into());
-    let settings = SessionSettings { duration: Some(Duration::from_secs(2)), ..SessionSettings::default() };
-    let mut session = Session::start(settings, None)?;
-    let (stop, _keep) = UnixStream::pair()?;
-    session.run(stop.as_fd(), |_progress| {})?;
+    let mut session = Session::start(SessionSettings::default(), None)?;
+    session.parse_for(Duration::from_secs(2))?;
     let recording = session.finish()?;
     let symbols = recording.symbolize();
     let profile = Profile { machine: &recording.machine, symbols: &symbols };

@@ -5,11 +5,13 @@
 //! ```text
 //! source::ebpf ───────────┐
 //! source::perf ──samples──┼─► recorder ─► collector_common::record::ExportMachine ─► export
-//! source::sideband ───────┘     │  ▲
-//!                     modules ──┘  └── procfs (what ran before the recording)
+//! source::sideband ───────┤     │  ▲
+//! replay ─────────────────┘     │  └── procfs (what ran before the recording)
+//!                     modules ──┘
 //! ```
 //!
-//! [`session::Session`] is the way in: it opens the sources, runs the rounds and gives a [`session::Recording`].
+//! [`session::Session`] is the way in: it opens the sources, runs the rounds and gives a [`session::Recording`], and so does
+//! [`replay::Replay`] with what was recorded before. [`scenario`] has what to record by names.
 //! Everything but [`stats`] is Linux alone; recording through programs in the kernel needs the feature `ebpf`.
 
 pub mod stats;

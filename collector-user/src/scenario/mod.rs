@@ -36,6 +36,8 @@ pub struct Scenario {
     pub alias: &'static str,
     /// What it records, in a line.
     pub description: &'static str,
+    /// Whether [`Settings::shortest_off_cpu`](crate::source::Settings::shortest_off_cpu) is of it.
+    pub has_shortest_time: bool,
     register: fn(&mut SessionSettings),
 }
 

@@ -8,6 +8,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     name: "off_cpu",
     alias: "offcpu",
     description: "nanoseconds that threads are blocked for, by stack, and who wakes them",
+    has_shortest_time: true,
     register,
 };
 

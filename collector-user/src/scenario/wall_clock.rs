@@ -9,6 +9,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     name: "wall_clock",
     alias: "wall",
     description: "nanoseconds of each thread, running, blocked or waiting for a CPU, by stack",
+    has_shortest_time: true,
     register,
 };
 

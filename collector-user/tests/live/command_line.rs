@@ -233,6 +233,18 @@ fn no_event_is_told_as_such() {
 }
 
 #[test]
+fn options_of_scenarios() {
+    for (wrong, told) in [
+        ("off_cpu:max=1s", "`max=1s` is no option of off_cpu"),
+        ("cpu:min=1s", "`min=1s` is no option of cpu_profiling"),
+        ("wall:min=soon", "it must start with a number"),
+        ("of_cpu", "did you mean off_cpu?"),
+    ] {
+        assert_one_line(&run(["-s", wrong, "-o", "-", "--format", "folded"]), 2, told);
+    }
+}
+
+#[test]
 fn the_clock_by_the_names_that_perf_has_for_it() {
     let Some(_live) = live("the_clock_by_the_names_that_perf_has_for_it") else { return };
     let folder = folder();

@@ -32,6 +32,18 @@ fn cpu_profile() {
 }
 
 #[test]
+fn long_waits() {
+    let Some(_live) = live("long_waits") else { return };
+    let text = output("long_waits", ["sh", "-c", "sleep 0.3; sleep 0.005"]);
+    let waited = |name: &str| -> u64 {
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
+        line.and_then(|rest| rest.strip_suffix(" ms")?.parse().ok())
+            .unwrap_or_else(|| panic!("{name}: {text}"))
+    };
+    assert!(waited("sleep") >= 300 && waited("sh") >= 300, "{text}");
+}
+
+#[test]
 fn executed_programs() {
     let Some(_live) = live("executed_programs") else { return };
     let text = output("executed_programs", ["sh", "-c", "ls /dev/null; env true"]);

@@ -34,7 +34,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// What to record: see `collector list scenarios`; may be given more than once. Without it and without -e, it is
-    /// `cpu_profiling`
+    /// `cpu_profiling`; `off_cpu:min=10ms` leaves out shorter waits
     #[arg(short, long = "scenario", value_name = "NAME")]
     pub(crate) scenarios: Vec<String>,
     /// An event to record with its stacks, as `page-faults` or `'sched:sched_switch/prev_pid > 1/'`: see `collector list
@@ -50,9 +50,6 @@ pub(crate) struct RunArgs {
     /// Record threads of this name (its first 15 bytes)
     #[arg(long, value_name = "NAME")]
     pub(crate) comm: Option<String>,
-    /// Leave out times off the CPU that are shorter than this, as 10ms; of `off_cpu` and `wall_clock`
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
-    pub(crate) min_block: Option<Duration>,
     /// Samples per second and CPU
     #[arg(short = 'F', long, value_name = "HZ", default_value_t = 997, allow_negative_numbers = true,
           value_parser = clap::value_parser!(u32).range(1..=20_000))]
@@ -125,7 +122,7 @@ pub(crate) enum Backend {
 }
 
 /// `10s`, `500ms`, `2m`, `1h`; a number alone is seconds.
-fn parse_duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     if number.is_empty() {

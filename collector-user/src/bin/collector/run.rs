@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{self, ExitCode, ExitStatus};
 use std::sync::Arc;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use collector_common::event::near;
 use collector_common::ids::Nanos;
@@ -22,7 +22,7 @@ use export::format::Profile;
 use export::hottest::Hottest;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
-use crate::args::{Backend, RunArgs};
+use crate::args::{Backend, RunArgs, parse_duration};
 use crate::counted::print_counted;
 use crate::events;
 use crate::output::{Output, Taken, Target, tell_all_but_last};
@@ -123,12 +123,12 @@ impl Plan {
         let pids = args.pids.into_iter().collect();
         let targets = Targets { pids, cgroup: args.cgroup, comm: args.comm, ..Targets::default() };
         let events::Named { hooks: events, clock } = events::parse(&args.events)?;
-        let scenarios = scenarios(&args.scenarios, events.is_empty() && !clock)?;
+        let (scenarios, shortest) = scenarios(&args.scenarios, events.is_empty() && !clock)?;
         let sampling = Settings {
             clock,
             frequency: args.frequency,
             targets,
-            shortest_off_cpu: Nanos(args.min_block.map_or(0, |time| time.as_nanos() as u64)),
+            shortest_off_cpu: Nanos(shortest.as_nanos() as u64),
             ..Settings::default()
         };
         let command = if args.command.is_empty() { None } else { Some(Command::start(&args.command)?) };
@@ -148,11 +148,12 @@ impl Plan {
     }
 }
 
-/// The scenarios of these names; without any, and with nothing else to record, what runs on the CPUs.
-fn scenarios(names: &[String], nothing_else: bool) -> Result<Vec<&'static Scenario>, Usage> {
+/// The scenarios of these names; without any, and with nothing else to record, what runs on the CPUs. `off_cpu:min=10ms` leaves out
+/// what is shorter.
+fn scenarios(named: &[String], nothing_else: bool) -> Result<(Vec<&'static Scenario>, Duration), Usage> {
     let default = "cpu".to_owned();
-    let names = if names.is_empty() && nothing_else { std::slice::from_ref(&default) } else { names };
-    let find = |name: &String| {
+    let named = if named.is_empty() && nothing_else { std::slice::from_ref(&default) } else { named };
+    let find = |name: &str| {
         scenario::by_name(name).ok_or_else(|| {
             let near = near(name, SCENARIOS.iter().flat_map(|scenario| [scenario.name, scenario.alias]));
             let hint = if near.is_empty() {
@@ -163,7 +164,24 @@ fn scenarios(names: &[String], nothing_else: bool) -> Result<Vec<&'static Scenar
             Usage(format!("no scenario is called `{name}`{hint}; `collector list scenarios` lists them"))
         })
     };
-    names.iter().map(find).collect()
+    let mut shortest = Duration::ZERO;
+    let mut found = Vec::new();
+    for named in named {
+        let (name, option) =
+            named.split_once(':').map_or((named.as_str(), None), |(name, it)| (name, Some(it)));
+        let scenario = find(name)?;
+        if let Some(option) = option {
+            let time = option.strip_prefix("min=").filter(|_| scenario.has_shortest_time).ok_or_else(|| {
+                Usage(format!(
+                    "`{option}` is no option of {}: off_cpu and wall_clock have `min`, as in off_cpu:min=10ms",
+                    scenario.name
+                ))
+            })?;
+            shortest = parse_duration(time).map_err(|error| Usage(format!("{named}: {error}")))?;
+        }
+        found.push(scenario);
+    }
+    Ok((found, shortest))
 }
 
 /// The backend as the library names it.
