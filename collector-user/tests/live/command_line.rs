@@ -238,7 +238,7 @@ fn options_of_scenarios() {
         ("off_cpu:max=1s", "`max=1s` is no option of off_cpu"),
         ("cpu:min=1s", "`min=1s` is no option of cpu_profiling"),
         ("wall:min=soon", "it must start with a number"),
-        ("of_cpu", "did you mean off_cpu?"),
+        ("of_cpu", "did you mean off_cpu or offcpu?"),
     ] {
         assert_one_line(&run(["-s", wrong, "-o", "-", "--format", "folded"]), 2, told);
     }
