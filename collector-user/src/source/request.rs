@@ -93,7 +93,7 @@ impl Hook {
         event(EventId(id.into()), counter.trigger)
     }
 
-    /// Of what our own programs keep account of. `event` has [`crate::scenario::time_off_format`], where there are records.
+    /// Of what our own programs keep account of. `event` has the fields of `scenario::TimeOff`, where there are records.
     pub(crate) fn program(event: Event, program: Program) -> Self {
         Self { event, trigger: Trigger::Program(program), _probe: None }
     }
