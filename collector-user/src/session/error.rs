@@ -23,12 +23,14 @@ pub enum SessionError {
     #[cfg(not(feature = "ebpf"))]
     #[error("this build can't load eBPF programs: build it with the feature `ebpf`, or use --backend perf")]
     NoEbpf,
-    /// Plain perf events were asked for something that programs do.
-    #[cfg(feature = "ebpf")]
-    #[error(
-        "{0} is measured by programs in the kernel, and plain perf events have none: leave out `--backend perf`"
-    )]
-    NoPrograms(&'static str),
+    /// What programs in the kernel do was asked for where there are none.
+    #[error("{event} is measured by programs in the kernel, and {why}")]
+    NoPrograms {
+        /// What was asked for.
+        event: &'static str,
+        /// Why there are none, and what helps.
+        why: &'static str,
+    },
     /// Plain perf events can't record this.
     #[error(transparent)]
     Perf(#[from] PerfError),

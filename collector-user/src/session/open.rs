@@ -4,8 +4,6 @@ use super::SessionError;
 use crate::clock;
 use crate::recorder::Recorder;
 #[cfg(feature = "ebpf")]
-use crate::source::Program;
-#[cfg(feature = "ebpf")]
 use crate::source::ebpf::Sampler;
 use crate::source::perf::{PerfError, PerfEvents};
 use crate::source::scope::{Scope, forbids_all};
@@ -73,8 +71,9 @@ pub(super) fn open(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
     }
     let reason = match wanted.backend {
         Backend::Perf => {
-            let refused = |program: Program| Err(SessionError::NoPrograms(program.name()));
-            return program.map_or_else(|| open_perf(wanted), refused);
+            let Some(program) = program else { return open_perf(wanted) };
+            let why = "plain perf events have none: leave out `--backend perf`";
+            return Err(SessionError::NoPrograms { event: program.name(), why });
         }
         Backend::Ebpf => return open_ebpf(wanted),
         Backend::Auto => match open_ebpf(wanted) {
@@ -89,14 +88,14 @@ pub(super) fn open(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
 /// Opens what this build has, and takes in what runs already.
 #[cfg(not(feature = "ebpf"))]
 pub(super) fn open(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
-    match wanted.backend {
-        Backend::Ebpf => Err(SessionError::NoEbpf),
-        Backend::Auto | Backend::Perf
-            if wanted.requests.iter().any(|request| request.program().is_some()) =>
-        {
-            Err(SessionError::NoEbpf)
+    let program = wanted.requests.iter().find_map(EventRequest::program);
+    match (wanted.backend, program) {
+        (_, Some(program)) => {
+            let why = "this build can't load any: build it with the feature `ebpf`";
+            Err(SessionError::NoPrograms { event: program.name(), why })
         }
-        Backend::Auto | Backend::Perf => open_perf(wanted),
+        (Backend::Ebpf, None) => Err(SessionError::NoEbpf),
+        (Backend::Auto | Backend::Perf, None) => open_perf(wanted),
     }
 }
 

@@ -133,3 +133,77 @@ fn data(back: &SampleHeader, off: &OffCpu, period: Nanos) -> TimeOff {
         waker_comm: off.waker_comm,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytemuck::Zeroable as _;
+    use collector_common::intern::StackId;
+    use collector_common::record::ThreadId;
+    use collector_common::wire::OffCpuState;
+
+    use super::*;
+
+    const PERIOD: Nanos = Nanos(1000);
+
+    fn back(time: u64, off: OffCpu) -> SampleHeader {
+        let flags = SampleFlags::BACK;
+        SampleHeader { flags, time, tid: 7, pid: 5, data: bytemuck::cast(off), ..SampleHeader::zeroed() }
+    }
+
+    fn gone(stack: u32) -> Taken {
+        let stack = StackId(stack);
+        Taken { time: Nanos(0), thread: ThreadId(0), stack, cpu: 0, user_end: None }
+    }
+
+    fn joined(times_off: &mut TimesOff) -> Vec<(u64, u32)> {
+        let mut joined = Vec::new();
+        times_off.end_round(|one| joined.push((one.taken.time.0, one.taken.stack.0)));
+        joined
+    }
+
+    #[test]
+    fn what_is_met_last_first_is_joined() {
+        let mut times_off = TimesOff::new(PERIOD);
+        let off = |since| OffCpu { since, chance: CHANCES, state: 1, ..OffCpu::NONE };
+        times_off.back.push(Back { header: back(900, off(500)), without_stack: None });
+        times_off.back.push(Back { header: back(300, off(100)), without_stack: None });
+        times_off.gone.extend([((Tid(7), 100), gone(1)), ((Tid(7), 500), gone(2))]);
+        assert_eq!(joined(&mut times_off), [(500, 2), (100, 1)]);
+        assert!(times_off.gone.is_empty());
+    }
+
+    #[test]
+    fn a_thread_is_off_once_at_a_time() {
+        let mut times_off = TimesOff::new(PERIOD);
+        // The first one was too short to be told of.
+        times_off.gone.extend([((Tid(7), 100), gone(1)), ((Tid(7), 500), gone(2)), ((Tid(8), 50), gone(3))]);
+        assert!(joined(&mut times_off).is_empty());
+        let mut kept: Vec<_> = times_off.gone.keys().map(|(tid, since)| (tid.0, *since)).collect();
+        kept.sort_unstable();
+        assert_eq!(kept, [(7, 500), (8, 50)]);
+    }
+
+    #[test]
+    fn what_is_short_stands_for_others_and_what_is_long_for_itself() {
+        let off = OffCpu { since: 100, chance: CHANCES / 4, state: 1, woken: 150, ..OffCpu::NONE };
+        let weight = |time, off: &OffCpu| data(&back(time, *off), off, PERIOD).weight.to_bits();
+        assert_eq!(weight(1099, &off), 4_f64.to_bits());
+        assert_eq!(weight(1100, &off), 1_f64.to_bits());
+        assert_eq!(weight(1099, &OffCpu { chance: 0, ..off }), 1_f64.to_bits());
+    }
+
+    #[test]
+    fn a_wait_for_a_cpu_begins_when_the_thread_could_run() {
+        let parts = |off: OffCpu| {
+            let data = data(&back(600, off), &off, PERIOD);
+            [data.blocked_ns, data.waited_ns]
+        };
+        let off = OffCpu { since: 100, chance: CHANCES, state: 1, woken: 450, ..OffCpu::NONE };
+        assert_eq!(parts(off), [350, 150]);
+        assert_eq!(parts(OffCpu { woken: 0, ..off }), [500, 0]);
+        assert_eq!(parts(OffCpu { state: OffCpuState::PREEMPTED, woken: 100, ..off }), [0, 500]);
+        // Clocks of CPUs that disagree a little.
+        assert_eq!(parts(OffCpu { woken: 90, ..off }), [0, 500]);
+        assert_eq!(parts(OffCpu { woken: 700, ..off }), [500, 0]);
+    }
+}

@@ -106,7 +106,7 @@ impl Hook {
         of_probe.or_else(|| is_tracepoint.then(|| self.event.name().to_owned()))
     }
 
-    /// Of what our own programs keep account of. `event` has [`crate::scenario::time_off_format`], where there are records.
+    /// Of what our own programs keep account of. `event` has the fields of `scenario::TimeOff`, where there are records.
     pub(crate) fn program(event: Event, program: Program) -> Self {
         Self { event, trigger: Trigger::Program(program), probe: None }
     }
