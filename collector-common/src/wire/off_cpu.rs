@@ -6,7 +6,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::{COMM_LEN, SampleHeader};
+use super::{COMM_LEN, LockWait, SampleHeader, Times};
 
 /// What a [`OffCpu::chance`] is of.
 pub const CHANCES: u32 = 1024;
@@ -26,7 +26,7 @@ impl OffCpuState {
 }
 
 /// Data of records of [`super::SampleFlags::OFF_CPU`] and [`super::SampleFlags::BACK`]. In the former, what comes behind
-/// `state` is zero.
+/// `state` is zero, but for the process and the lock.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct OffCpu {
@@ -46,8 +46,10 @@ pub struct OffCpu {
     pub waker_comm: [u8; COMM_LEN],
     /// The thread's process; 0 where that is not known.
     pub pid: u32,
-    /// Zero.
-    pub reserved: u32,
+    /// [`LockWait`] bits where account of waits for locks is kept, else 0.
+    pub lock_wait: u32,
+    /// Address of the lock that is waited for, in the thread's memory; 0 for none.
+    pub lock: u64,
 }
 
 impl OffCpu {
@@ -61,8 +63,15 @@ impl OffCpu {
         waker_tid: 0,
         waker_comm: [0; COMM_LEN],
         pid: 0,
-        reserved: 0,
+        lock_wait: 0,
+        lock: 0,
     };
+
+    /// Whether it is recorded, where `times` are the [`Times`] bits.
+    pub const fn is_recorded(&self, times: u32) -> bool {
+        let part = if self.state == OffCpuState::PREEMPTED { Times::PREEMPTED } else { Times::BLOCKED };
+        times & part != 0 || (times & Times::LOCKS != 0 && LockWait(self.lock_wait).is_for_a_lock())
+    }
 }
 
 const _: () = assert!(size_of::<OffCpu>() == SampleHeader::DATA * 8);
@@ -85,7 +94,7 @@ pub struct ThreadTimes {
     pub reserved: u32,
 }
 
-const _: () = assert!(size_of::<ThreadTimes>() == 88);
+const _: () = assert!(size_of::<ThreadTimes>() == 96);
 
 /// Buckets of [`RunQueue`]: waits of less than 1 µs, of less than 2, 4, 8 and so on, and in the last one all others.
 pub const QUEUE_BUCKETS: usize = 27;

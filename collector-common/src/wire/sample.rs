@@ -43,7 +43,7 @@ impl SampleFlags {
 const REGISTER_WORDS: usize = 34;
 
 /// Words of data that a record has room for.
-const DATA_WORDS: usize = 7;
+const DATA_WORDS: usize = 8;
 
 /// Head of a sample. A record of [`SampleFlags::BACK`] is nothing but this.
 #[repr(C)]
@@ -119,7 +119,7 @@ const _: () = {
     assert!(core::mem::offset_of!(SampleHeader, stack_end) == 56);
     assert!(core::mem::offset_of!(SampleHeader, comm) == 64);
     assert!(core::mem::offset_of!(SampleHeader, data) == 80);
-    assert!(core::mem::offset_of!(SampleHeader, registers) == 136);
-    assert!(SampleHeader::SIZE == 136 + 34 * 8);
+    assert!(core::mem::offset_of!(SampleHeader, registers) == 144);
+    assert!(SampleHeader::SIZE == 144 + 34 * 8);
     assert!(SampleHeader::STACK_OFFSET.is_multiple_of(8));
 };

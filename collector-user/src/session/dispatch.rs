@@ -154,6 +154,9 @@ impl Dispatch {
             let mut is_delivered = false;
             for hooked in hooked.iter_mut() {
                 let (Some(program), Some(kind)) = (hooked.program(), hooked.kind) else { continue };
+                if program == Program::Locks && joined.data.is_lock == 0 {
+                    continue;
+                }
                 let data = bytemuck::bytes_of(&joined.data);
                 if hooked.hook.event.process_in(Some(&context), data, data, errors) {
                     is_delivered = true;
@@ -196,6 +199,16 @@ fn add_time_off(recorder: &mut Recorder, program: Program, kind: SampleKindId, j
         Program::WallClock => {
             add(data.blocked_ns, &[("state", "blocked"), ("waker", &waker), ("open", is_open)]);
             add(data.waited_ns, &[("state", "runnable"), ("open", is_open)]);
+        }
+        Program::Locks => {
+            let lock = format!("{:#x}", data.lock);
+            let tid = data.waker_tid.to_string();
+            let released = if data.is_released == 0 { ["", ""] } else { [waker.as_ref(), tid.as_str()] };
+            let [owner, owner_tid] = released;
+            add(
+                data.blocked_ns,
+                &[("lock", &lock), ("owner", owner), ("owner_tid", owner_tid), ("open", is_open)],
+            );
         }
         Program::OffCpu | Program::RunQueues => {}
     }
