@@ -12,6 +12,7 @@
 mod current;
 mod filter;
 mod follow;
+mod futex;
 mod kernel;
 mod maps;
 mod record;

@@ -5,6 +5,9 @@ use collector_common::wire::{Config, SampleHeader};
 
 use crate::{kernel::read_word, maps::config};
 
+/// Arguments of a system call that can be told.
+pub(crate) const ARGUMENTS: usize = 5;
+
 /// Layout of the kernel's `struct pt_regs`.
 #[cfg(bpf_target_arch = "x86_64")]
 mod layout {
@@ -13,6 +16,10 @@ mod layout {
     pub(super) const SP: u32 = 19 * 8;
     pub(super) const IP: u32 = 16 * 8;
     const CS: usize = 17;
+    /// `orig_ax`: -1 or less where it was no system call that entered the kernel.
+    const CALL: u32 = 15 * 8;
+    /// `di si dx r10 r8`
+    const ARGUMENTS: [u32; super::ARGUMENTS] = [14 * 8, 13 * 8, 12 * 8, 7 * 8, 9 * 8];
     /// The privilege level in `cs`; the kernel's is 0.
     const PRIVILEGE: u64 = 3;
     /// `__USER32_CS`: the code segment of 32-bit programs.
@@ -20,6 +27,15 @@ mod layout {
 
     pub(super) fn is_compat(base: u64) -> bool {
         crate::kernel::read_word(base, (CS * 8) as u32) & 0xffff == USER32_CS
+    }
+
+    #[inline(always)]
+    pub(super) fn call(base: u64) -> i32 {
+        crate::kernel::read_word(base, CALL) as i32
+    }
+
+    pub(super) const fn argument(index: usize) -> u32 {
+        ARGUMENTS[index]
     }
 
     /// Whether the interrupted code, whose registers the program was given, was the kernel's.
@@ -36,6 +52,9 @@ mod layout {
     pub(super) const SP: u32 = 31 * 8;
     pub(super) const IP: u32 = 32 * 8;
     const PSTATE: usize = 33;
+    /// `syscallno` of the kernel's own `struct pt_regs`, behind `user_regs` and `orig_x0`: -1 where it was no system call that
+    /// entered the kernel.
+    const CALL: u32 = 35 * 8;
     /// `PSR_MODE32_BIT`
     const MODE32: u64 = 0x10;
     /// `PSR_MODE_MASK`; 0 is `EL0t`, user code.
@@ -43,6 +62,17 @@ mod layout {
 
     pub(super) fn is_compat(base: u64) -> bool {
         crate::kernel::read_word(base, (PSTATE * 8) as u32) & MODE32 != 0
+    }
+
+    #[inline(always)]
+    pub(super) fn call(base: u64) -> i32 {
+        crate::kernel::read_word(base, CALL) as i32
+    }
+
+    /// `x0` and so on.
+    pub(super) const fn argument(index: usize) -> u32 {
+        assert!(index < super::ARGUMENTS);
+        (index * 8) as u32
     }
 
     pub(super) fn in_kernel(regs: &super::ContextRegisters) -> bool {
@@ -99,6 +129,18 @@ impl UserRegisters {
     #[inline(always)]
     pub(crate) fn is_compat(self) -> bool {
         layout::is_compat(self.base)
+    }
+
+    /// The number of the system call that the thread is in; negative where it is in none.
+    #[inline(always)]
+    pub(crate) fn call(self) -> i32 {
+        layout::call(self.base)
+    }
+
+    /// An argument of that by its position, less than [`ARGUMENTS`].
+    #[inline(always)]
+    pub(crate) fn argument(self, index: usize) -> u64 {
+        read_word(self.base, layout::argument(index))
     }
 
     /// Copies all registers to a record.

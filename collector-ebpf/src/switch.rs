@@ -21,12 +21,13 @@ use aya_ebpf::{
     programs::RawTracePointContext,
 };
 use collector_common::wire::{
-    CHANCES, Config, Counter, OffCpu, OffCpuState, QUEUE_BUCKETS, RunQueue, SampleFlags, ThreadTimes, Times,
+    CHANCES, Config, Counter, LockWait, OffCpu, OffCpuState, QUEUE_BUCKETS, RunQueue, SampleFlags,
+    ThreadTimes, Times,
 };
 
 use crate::{
     current::Sample,
-    filter,
+    filter, futex,
     kernel::{name_of, process_of, read_word, thread_of},
     maps::{RINGS, RUN_QUEUES, THREADS, config, count},
     record,
@@ -63,6 +64,9 @@ pub(crate) fn waking(context: RawTracePointContext) -> i32 {
         let waker = bpf_get_current_pid_tgid();
         (off.waker_pid, off.waker_tid) = ((waker >> 32) as u32, waker as u32);
         off.waker_comm = bpf_get_current_comm().unwrap_or_default();
+        if off.lock_wait != 0 && futex::releases() {
+            off.lock_wait |= LockWait::RELEASED;
+        }
         off.woken = bpf_ktime_get_ns();
     }
     0
@@ -116,10 +120,10 @@ fn state(context: &RawTracePointContext) -> u32 {
     }
 }
 
-/// Whether times off for this reason are recorded.
+/// Whether a time off is recorded, as far as is known of it.
 #[inline(always)]
-fn is_recorded(state: u32) -> bool {
-    are_kept(if state == OffCpuState::PREEMPTED { Times::PREEMPTED } else { Times::BLOCKED })
+fn is_recorded(off: &OffCpu) -> bool {
+    off.is_recorded(config(|c: &Config| &raw const c.times))
 }
 
 /// The current thread stops running.
@@ -134,7 +138,8 @@ fn go_off<const FIND_VMA: bool>(context: &RawTracePointContext, now: u64, pid: u
         return;
     }
     let Some(times) = entry(tid) else {
-        count(Counter::ThreadsFull, u64::from(is_recorded(state)));
+        let is_asked = is_recorded(&OffCpu { state, ..OffCpu::NONE }) || are_kept(Times::LOCKS);
+        count(Counter::ThreadsFull, u64::from(is_asked));
         return;
     };
     // SAFETY: the map gave a valid pointer, and the thread is running here: nobody else writes to its entry.
@@ -147,13 +152,19 @@ fn go_off<const FIND_VMA: bool>(context: &RawTracePointContext, now: u64, pid: u
     let (short_blocked, short_waited) = (times.off.short_blocked, times.off.short_waited);
     let mut off =
         OffCpu { since: now, chance: 0, state, woken, pid, short_blocked, short_waited, ..OffCpu::NONE };
+    if are_kept(Times::LOCKS)
+        && state != OffCpuState::PREEMPTED
+        && let Some((lock_wait, lock)) = futex::wait()
+    {
+        (off.lock_wait, off.lock) = (lock_wait, lock);
+    }
     let (mut taken, mut ran) = (0, 0);
     if is_end {
         ran = if are_kept(Times::RAN) { times.ran } else { 0 };
         if ran | short_blocked | short_waited != 0 {
             taken = SampleFlags::LAST;
         }
-    } else if is_recorded(state) {
+    } else if off.lock_wait != 0 || is_recorded(&off) {
         let chance = chance(times);
         // SAFETY: the helper has no preconditions.
         if unsafe { bpf_get_prandom_u32() } % CHANCES < chance {
@@ -208,7 +219,7 @@ fn come_back(task: u64, now: u64, tid: u32) {
         return;
     }
     let took = now.saturating_sub(off.since);
-    if is_recorded(off.state) {
+    if is_recorded(&off) {
         expect(times, took);
         if times.is_lost == 0 {
             tell(times, task, now, tid, took);

@@ -30,6 +30,8 @@ impl Times {
     pub const RAN: u32 = 1 << 2;
     /// Waits for a CPU are counted by name and length.
     pub const QUEUED: u32 = 1 << 3;
+    /// Time that threads wait for locks of user code is recorded.
+    pub const LOCKS: u32 = 1 << 4;
 }
 
 /// In the map of followed processes, by pid, what tells a process from others that have the pid after it: the address of its

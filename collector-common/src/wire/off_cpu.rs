@@ -6,7 +6,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::{COMM_LEN, SampleHeader};
+use super::{COMM_LEN, LockWait, SampleHeader, Times};
 
 /// What a [`OffCpu::chance`] is of.
 pub const CHANCES: u32 = 1024;
@@ -46,13 +46,15 @@ pub struct OffCpu {
     pub waker_comm: [u8; COMM_LEN],
     /// The thread's process; 0 where that is not known.
     pub pid: u32,
-    /// Zero.
-    pub reserved: u32,
+    /// [`LockWait`] bits where account of waits for locks is kept, else 0.
+    pub lock_wait: u32,
     /// Nanoseconds for which the thread was blocked so far in times off that are recorded and were shorter than the period,
     /// whether they were told of or not.
     pub short_blocked: u64,
     /// Nanoseconds for which it waited for a CPU in those.
     pub short_waited: u64,
+    /// Address of the lock that is waited for, in the thread's memory; 0 for none.
+    pub lock: u64,
 }
 
 impl OffCpu {
@@ -66,10 +68,17 @@ impl OffCpu {
         waker_tid: 0,
         waker_comm: [0; COMM_LEN],
         pid: 0,
-        reserved: 0,
+        lock_wait: 0,
         short_blocked: 0,
         short_waited: 0,
+        lock: 0,
     };
+
+    /// Whether it is recorded, where `times` are the [`Times`] bits.
+    pub const fn is_recorded(&self, times: u32) -> bool {
+        let part = if self.state == OffCpuState::PREEMPTED { Times::PREEMPTED } else { Times::BLOCKED };
+        times & part != 0 || (times & Times::LOCKS != 0 && LockWait(self.lock_wait).is_for_a_lock())
+    }
 }
 
 const _: () = assert!(size_of::<OffCpu>() == SampleHeader::DATA * 8);
@@ -92,7 +101,7 @@ pub struct ThreadTimes {
     pub reserved: u32,
 }
 
-const _: () = assert!(size_of::<ThreadTimes>() == 104);
+const _: () = assert!(size_of::<ThreadTimes>() == 112);
 
 /// Buckets of [`RunQueue`]: waits of less than 1 µs, of less than 2, 4, 8 and so on, and in the last one all others.
 pub const QUEUE_BUCKETS: usize = 27;

@@ -43,7 +43,7 @@ impl SampleFlags {
 const REGISTER_WORDS: usize = 34;
 
 /// Words of data that a record has room for.
-const DATA_WORDS: usize = 9;
+const DATA_WORDS: usize = 10;
 
 /// Head of a sample. A record of [`SampleFlags::BACK`] is nothing but this.
 #[repr(C)]
@@ -120,7 +120,7 @@ const _: () = {
     assert!(core::mem::offset_of!(SampleHeader, stack_end) == 56);
     assert!(core::mem::offset_of!(SampleHeader, comm) == 64);
     assert!(core::mem::offset_of!(SampleHeader, data) == 80);
-    assert!(core::mem::offset_of!(SampleHeader, registers) == 152);
-    assert!(SampleHeader::SIZE == 152 + 34 * 8);
+    assert!(core::mem::offset_of!(SampleHeader, registers) == 160);
+    assert!(SampleHeader::SIZE == 160 + 34 * 8);
     assert!(SampleHeader::STACK_OFFSET.is_multiple_of(8));
 };

@@ -18,6 +18,7 @@
 //! What each measures, its units, its cost and its limits: `docs/scenarios.md`.
 
 mod cpu_profiling;
+mod locks;
 mod off_cpu;
 mod scheduling;
 mod time_off;
@@ -49,8 +50,8 @@ impl Scenario {
 }
 
 /// All scenarios, in the order in which they are listed.
-pub const SCENARIOS: [Scenario; 4] =
-    [cpu_profiling::SCENARIO, off_cpu::SCENARIO, wall_clock::SCENARIO, scheduling::SCENARIO];
+pub const SCENARIOS: [Scenario; 5] =
+    [cpu_profiling::SCENARIO, off_cpu::SCENARIO, wall_clock::SCENARIO, scheduling::SCENARIO, locks::SCENARIO];
 
 /// The scenario of a name or a short name.
 pub fn by_name(name: &str) -> Option<&'static Scenario> {

@@ -29,6 +29,12 @@ pub(crate) struct TimeOff {
     pub(crate) waker_tid: u32,
     /// Name of that.
     pub(crate) waker_comm: [u8; COMM_LEN],
+    /// Address of the lock of user code that was waited for; 0 where it was none, or no account is kept of that.
+    pub(crate) lock: u64,
+    /// 1 where it was one.
+    pub(crate) is_lock: u32,
+    /// 1 where that was released: it was no limit that ran out, and no signal.
+    pub(crate) is_released: u32,
 }
 
 /// Has a session record times off with their stacks, for a program that tells of them.
@@ -53,13 +59,16 @@ fn add_fields(event: &mut Event) -> Result<(), FormatError> {
     let name = Extent::Array(COMM_LEN as u32);
     let fields = [
         ("blocked_ns", "u64", number.clone(), Extent::One),
-        ("waited_ns", "u64", number, Extent::One),
+        ("waited_ns", "u64", number.clone(), Extent::One),
         ("weight", "f64", FieldKind::Float(FloatWidth::W64), Extent::One),
         ("state", "u32", id.clone(), Extent::One),
         ("is_open", "bool", FieldKind::Bool(Width::W32), Extent::One),
         ("waker_pid", "u32", id.clone(), Extent::One),
         ("waker_tid", "u32", id, Extent::One),
         ("waker_comm", "char[16]", FieldKind::Char, name),
+        ("lock", "u64", number, Extent::One),
+        ("is_lock", "bool", FieldKind::Bool(Width::W32), Extent::One),
+        ("is_released", "bool", FieldKind::Bool(Width::W32), Extent::One),
     ];
     for (name, type_name, kind, extent) in fields {
         event.format_mut().add_field(EventField::new(name, type_name, kind, extent, Place::AfterPrevious))?;
@@ -82,8 +91,11 @@ mod tests {
         let mut waker_comm = [0; COMM_LEN];
         waker_comm[..4].copy_from_slice(b"init");
         let (blocked_ns, waited_ns, weight, state, is_open) = (1, 2, 3.5, 4, 1);
-        let data =
-            TimeOff { blocked_ns, waited_ns, weight, state, is_open, waker_pid: 6, waker_tid: 7, waker_comm };
+        let (waker_pid, waker_tid, lock, is_lock, is_released) = (6, 7, 8, 1, 0);
+        #[rustfmt::skip]
+        let data = TimeOff {
+            blocked_ns, waited_ns, weight, state, is_open, waker_pid, waker_tid, waker_comm, lock, is_lock, is_released,
+        };
         let bytes = bytemuck::bytes_of(&data);
         let format = event.format();
         assert_eq!(format.size(), Some(bytes.len() as u32));
@@ -98,5 +110,8 @@ mod tests {
         assert_eq!(data.try_get_u32(field("waker_tid")).unwrap(), 7);
         assert_eq!(data.try_get_str(field("waker_comm")).unwrap(), "init");
         assert_eq!(offset_of!(TimeOff, waker_comm), 40);
+        assert_eq!(data.try_get_u64(field("lock")).unwrap(), 8);
+        assert!(data.try_get_bool(field("is_lock")).unwrap());
+        assert!(!data.try_get_bool(field("is_released")).unwrap());
     }
 }

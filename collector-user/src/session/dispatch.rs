@@ -157,6 +157,9 @@ impl Dispatch {
             let mut is_delivered = false;
             for hooked in hooked.iter_mut() {
                 let (Some(program), Some(kind)) = (hooked.program(), hooked.kind) else { continue };
+                if program == Program::Locks && joined.data.is_lock == 0 {
+                    continue;
+                }
                 let data = bytemuck::bytes_of(&joined.data);
                 if hooked.hook.event.process_in(Some(&context), data, data, errors) {
                     is_delivered = true;
@@ -198,6 +201,9 @@ fn add_time_off(
     (program, kind): (Program, SampleKindId),
     joined: &Joined,
 ) {
+    if program == Program::Locks {
+        return add_lock_wait(recorder, kind, joined);
+    }
     let data = &joined.data;
     let waker = waker_of(data);
     for (part, nanoseconds) in [(Part::Blocked, data.blocked_ns), (Part::Waited, data.waited_ns)] {
@@ -211,6 +217,22 @@ fn add_time_off(
             short_times.add(recorder, joined.tid, kind, part, value);
         }
     }
+}
+
+/// Adds a sample of a wait for a lock, with who released it.
+fn add_lock_wait(recorder: &mut Recorder, kind: SampleKindId, joined: &Joined) {
+    let data = &joined.data;
+    if data.blocked_ns == 0 {
+        return;
+    }
+    let lock = format!("{:#x}", data.lock);
+    let (waker, tid) = (waker_of(data), data.waker_tid.to_string());
+    let [owner, owner_tid] = if data.is_released == 0 { ["", ""] } else { [waker.as_ref(), tid.as_str()] };
+    let is_open = if data.is_open == 0 { "" } else { "yes" };
+    let list = [("lock", lock.as_str()), ("owner", owner), ("owner_tid", owner_tid), ("open", is_open)];
+    let attributes = attributes(recorder, &list);
+    let value = (data.blocked_ns as f64 * data.weight).round() as i64;
+    recorder.add_sample(kind, joined.taken, value, attributes);
 }
 
 /// A thread has ended: the sums of its short times off are known.
@@ -227,13 +249,13 @@ fn settle(
     }
 }
 
-/// What samples of a part have as their state, empty where there is but one; `None` where the program does not record it.
+/// What samples of a part have as their state, empty where there is but one; `None` where the program has no sums of them.
 fn state(program: Program, part: Part) -> Option<&'static str> {
     match (program, part) {
         (Program::OffCpu, Part::Blocked) => Some(""),
         (Program::WallClock, Part::Blocked) => Some("blocked"),
         (Program::WallClock, Part::Waited) => Some("runnable"),
-        (Program::OffCpu, Part::Waited) | (Program::RunQueues, _) => None,
+        (Program::OffCpu, Part::Waited) | (Program::RunQueues | Program::Locks, _) => None,
     }
 }
 

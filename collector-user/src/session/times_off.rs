@@ -6,7 +6,7 @@
 //! end of a round both have been met, for what happened before is in the rings before.
 
 use collector_common::ids::{Nanos, Pid, Tid};
-use collector_common::wire::{CHANCES, OffCpu, SampleFlags, SampleHeader};
+use collector_common::wire::{CHANCES, LockWait, OffCpu, SampleFlags, SampleHeader};
 use rustc_hash::FxHashMap;
 
 use crate::recorder::{Recorder, Taken};
@@ -131,6 +131,9 @@ fn data(back: &SampleHeader, off: &OffCpu, period: Nanos) -> TimeOff {
         waker_pid: off.waker_pid,
         waker_tid: off.waker_tid,
         waker_comm: off.waker_comm,
+        lock: off.lock,
+        is_lock: LockWait(off.lock_wait).is_for_a_lock().into(),
+        is_released: (off.lock_wait & LockWait::RELEASED != 0).into(),
     }
 }
 

@@ -41,6 +41,8 @@ pub enum Program {
     WallClock,
     /// How long threads wait for a CPU, counted by name and length: no records.
     RunQueues,
+    /// Time for which threads wait for locks of user code, in nanoseconds.
+    Locks,
 }
 
 impl Program {
@@ -50,6 +52,7 @@ impl Program {
             Self::OffCpu => "off_cpu",
             Self::WallClock => "wall_clock",
             Self::RunQueues => "run_queues",
+            Self::Locks => "lock",
         }
     }
 }

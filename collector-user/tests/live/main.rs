@@ -10,6 +10,7 @@
 //!   live, and of spoilt files.
 //! - `memory`: programs whose memory changes without being told of.
 //! - `scenarios`: times that threads run, are blocked and wait for a CPU.
+//! - `locks`: times that threads wait for locks.
 //! - `events`: tracepoints and counters, with their fields.
 //! - `convert`: recordings that are kept, and unwound later.
 //! - `examples`: the programs in `examples/`.
@@ -34,6 +35,7 @@ mod kernel_code;
 mod languages;
 mod ledger;
 mod lives;
+mod locks;
 mod memory;
 mod peers;
 mod perf_events;

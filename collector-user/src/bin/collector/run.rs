@@ -173,7 +173,7 @@ fn scenarios(named: &[String], nothing_else: bool) -> Result<(Vec<&'static Scena
         if let Some(option) = option {
             let time = option.strip_prefix("min=").filter(|_| scenario.has_shortest_time).ok_or_else(|| {
                 Usage(format!(
-                    "`{option}` is no option of {}: off_cpu and wall_clock have `min`, as in off_cpu:min=10ms",
+                    "`{option}` is no option of {}: off_cpu, wall_clock and locks have `min`, as in off_cpu:min=10ms",
                     scenario.name
                 ))
             })?;

@@ -25,6 +25,7 @@ impl Asked {
                 Program::OffCpu => Times::BLOCKED,
                 Program::WallClock => Times::BLOCKED | Times::PREEMPTED | Times::RAN,
                 Program::RunQueues => Times::QUEUED,
+                Program::Locks => Times::LOCKS,
             };
             asked.clock |= program == Program::WallClock;
             if asked.event == EventIndex::CLOCK && program != Program::RunQueues {

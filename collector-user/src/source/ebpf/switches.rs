@@ -12,8 +12,8 @@ use bytemuck::Zeroable as _;
 use collector_common::loss::{Ledger, LossCause};
 use collector_common::record::{Histogram, Unit};
 use collector_common::wire::{
-    COMM_LEN, Counter, OffCpu, OffCpuState, QUEUE_BUCKETS, RunQueue, SampleFlags, SampleHeader, ThreadTimes,
-    Times, VERSION,
+    COMM_LEN, Counter, OffCpu, QUEUE_BUCKETS, RunQueue, SampleFlags, SampleHeader, ThreadTimes, Times,
+    VERSION,
 };
 
 use super::account::KernelAccount;
@@ -87,9 +87,8 @@ impl Switches {
 
     /// Whether the program would tell of it, if the thread came back now.
     fn is_told(&self, off: &OffCpu, now: u64) -> bool {
-        let part = if off.state == OffCpuState::PREEMPTED { Times::PREEMPTED } else { Times::BLOCKED };
         let took = now.saturating_sub(off.since);
-        let is_open = off.since != 0 && self.asked.times & part != 0;
+        let is_open = off.since != 0 && off.is_recorded(self.asked.times);
         is_open && took >= self.shortest && (off.chance != 0 || took >= self.off_cpu_period)
     }
 
