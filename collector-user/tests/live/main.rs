@@ -10,6 +10,7 @@
 //!   live, and of spoilt files.
 //! - `memory`: programs whose memory changes without being told of.
 //! - `scenarios`: times that threads run, are blocked and wait for a CPU.
+//! - `page_faults`: pages that were met absent.
 //! - `events`: tracepoints and counters, with their fields.
 //! - `convert`: recordings that are kept, and unwound later.
 //! - `examples`: the programs in `examples/`.
@@ -35,6 +36,7 @@ mod languages;
 mod ledger;
 mod lives;
 mod memory;
+mod page_faults;
 mod peers;
 mod perf_events;
 mod prerequisites;

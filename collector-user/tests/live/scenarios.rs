@@ -59,7 +59,7 @@ impl Naps {
 }
 
 /// A session's settings with scenarios by their names, and nothing else.
-fn settings(names: &[&str]) -> SessionSettings {
+pub(crate) fn settings(names: &[&str]) -> SessionSettings {
     let sampling = Settings { clock: false, ..Settings::default() };
     let mut settings = SessionSettings { sampling, ..SessionSettings::default() };
     for name in names {
@@ -68,7 +68,7 @@ fn settings(names: &[&str]) -> SessionSettings {
     settings
 }
 
-fn record(settings: SessionSettings, command: &[OsString]) -> Recording {
+pub(crate) fn record(settings: SessionSettings, command: &[OsString]) -> Recording {
     let command = session::Command::start(command).unwrap();
     let mut session = Session::start(settings, Some(command)).unwrap();
     let (stop, _never) = UnixStream::pair().unwrap();
