@@ -11,6 +11,7 @@
 //! - `memory`: programs whose memory changes without being told of.
 //! - `scenarios`: times that threads run, are blocked and wait for a CPU.
 //! - `locks`: times that threads wait for locks.
+//! - `page_faults`: pages that were met absent.
 //! - `events`: tracepoints and counters, with their fields.
 //! - `convert`: recordings that are kept, and unwound later.
 //! - `examples`: the programs in `examples/`.
@@ -37,6 +38,7 @@ mod ledger;
 mod lives;
 mod locks;
 mod memory;
+mod page_faults;
 mod peers;
 mod perf_events;
 mod prerequisites;
