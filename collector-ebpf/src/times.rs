@@ -19,7 +19,6 @@ pub(crate) fn entry(tid: u32) -> Option<*mut ThreadTimes> {
     if let Some(times) = THREADS.get_ptr_mut(tid) {
         return Some(times);
     }
-    // The stacks of its first time off are taken.
     // Twice the period: the first twenty times off of a thread have their stacks taken, however short they are.
     let expected = 2 * config(|c: &Config| &raw const c.off_cpu_period);
     let new = ThreadTimes { off: OffCpu::NONE, expected, on: 0, ran: 0, is_lost: 0, reserved: 0 };
