@@ -6,16 +6,18 @@
 
 mod config;
 mod counter;
+mod life;
 mod off_cpu;
 mod sample;
 
 pub use config::{Config, NAMED_PROCESS, Target, Times};
 pub use counter::Counter;
+pub use life::{ARGUMENTS, Life, LifeOffsets};
 pub use off_cpu::{CHANCES, OffCpu, OffCpuState, QUEUE_BUCKETS, RunQueue, ThreadTimes};
 pub use sample::{SampleFlags, SampleHeader};
 
 /// Version of every layout in this module.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 
 /// Kernel frames a sample can hold: `PERF_MAX_STACK_DEPTH` of `include/uapi/linux/perf_event.h`.
 pub const MAX_KERNEL_FRAMES: usize = 127;

@@ -20,6 +20,7 @@
 mod cpu_profiling;
 mod off_cpu;
 mod page_faults;
+mod processes;
 mod scheduling;
 mod time_off;
 mod wall_clock;
@@ -48,12 +49,13 @@ impl Scenario {
 }
 
 /// All scenarios, in the order in which they are listed.
-pub const SCENARIOS: [Scenario; 5] = [
+pub const SCENARIOS: [Scenario; 6] = [
     cpu_profiling::SCENARIO,
     off_cpu::SCENARIO,
     wall_clock::SCENARIO,
     scheduling::SCENARIO,
     page_faults::SCENARIO,
+    processes::SCENARIO,
 ];
 
 /// The scenario of a name or a short name.

@@ -97,7 +97,7 @@ impl Dispatch {
             return self.take_of_running(self.clock, recorder, record);
         };
         let Some(hooked) = self.hooked.get_mut(position) else { return false };
-        if hooked.program().is_some() {
+        if hooked.program().is_some_and(Program::is_of_times_off) {
             if record.header.flags().has(SampleFlags::LAST) {
                 return self.take_of_running(None, recorder, record);
             }
@@ -197,7 +197,7 @@ fn add_time_off(recorder: &mut Recorder, program: Program, kind: SampleKindId, j
             add(data.blocked_ns, &[("state", "blocked"), ("waker", &waker), ("open", is_open)]);
             add(data.waited_ns, &[("state", "runnable"), ("open", is_open)]);
         }
-        Program::OffCpu | Program::RunQueues => {}
+        Program::OffCpu | Program::RunQueues | Program::Processes => {}
     }
 }
 

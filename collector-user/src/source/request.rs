@@ -32,7 +32,7 @@ pub enum Trigger {
     OwnSource,
 }
 
-/// What our own programs at the scheduler's tracepoints keep account of. Minimum kernel: 5.8, with eBPF programs.
+/// What our own programs at the kernel's tracepoints keep account of. Minimum kernel: 5.8, with eBPF programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
     /// Time for which threads are blocked, in nanoseconds.
@@ -41,6 +41,8 @@ pub enum Program {
     WallClock,
     /// How long threads wait for a CPU, counted by name and length: no records.
     RunQueues,
+    /// Processes: what makes, executes and ends them, in a table: no records.
+    Processes,
 }
 
 impl Program {
@@ -50,7 +52,13 @@ impl Program {
             Self::OffCpu => "off_cpu",
             Self::WallClock => "wall_clock",
             Self::RunQueues => "run_queues",
+            Self::Processes => "processes",
         }
+    }
+
+    /// Whether its records are times that threads are off their CPUs.
+    pub(crate) const fn is_of_times_off(self) -> bool {
+        matches!(self, Self::OffCpu | Self::WallClock)
     }
 }
 

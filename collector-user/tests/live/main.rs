@@ -11,6 +11,7 @@
 //! - `memory`: programs whose memory changes without being told of.
 //! - `scenarios`: times that threads run, are blocked and wait for a CPU.
 //! - `page_faults`: pages that were met absent.
+//! - `processes`: who starts what, and how it ends.
 //! - `events`: tracepoints and counters, with their fields.
 //! - `convert`: recordings that are kept, and unwound later.
 //! - `examples`: the programs in `examples/`.
@@ -41,6 +42,7 @@ mod peers;
 mod perf_events;
 mod prerequisites;
 mod probes;
+mod processes;
 mod programs;
 mod recording;
 mod scenarios;
