@@ -2,6 +2,7 @@
 //!
 //! - [`sample`]: the sampling programs, one per kernel level; attached to a `cpu-clock` event per CPU.
 //! - [`switch`]: programs at the scheduler's tracepoints: time that threads do not run.
+//! - [`lives`]: programs at the tracepoints of processes: who makes whom, what they execute, how they end.
 //! - [`follow`]: which processes are followed: children come in, and what is gone goes out.
 //!
 //! What user space and these programs agree on is `collector_common::wire`; settings come in as one read-only
@@ -14,6 +15,7 @@ mod filter;
 mod follow;
 mod futex;
 mod kernel;
+mod lives;
 mod maps;
 mod record;
 mod registers;

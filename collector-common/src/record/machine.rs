@@ -4,8 +4,8 @@ use rustc_hash::FxHashMap;
 
 use super::{
     Attributes, Frame, FrameId, Histogram, InternedFrames, KernelCode, Module, ModuleId, ModuleKind,
-    ModuleMapping, Process, ProcessId, RemovedCodes, Sample, SampleKind, SampleKindId, Samples, Table,
-    Thread, ThreadId, Unit,
+    ModuleMapping, Process, ProcessId, ProcessLife, RemovedCodes, Sample, SampleKind, SampleKindId, Samples,
+    Table, Thread, ThreadId, Unit,
 };
 use crate::ids::{Nanos, Pid, Tid};
 use crate::intern::{InternedCallstacks, InternedStrings, StackId, StringId};
@@ -51,6 +51,7 @@ pub struct ExportMachine {
     attributes: Attributes,
     tables: Vec<Table>,
     histograms: Vec<Histogram>,
+    lives: Vec<ProcessLife>,
 }
 
 impl Default for ExportMachine {
@@ -73,6 +74,7 @@ impl Default for ExportMachine {
             attributes: Attributes::default(),
             tables: Vec::new(),
             histograms: Vec::new(),
+            lives: Vec::new(),
         }
     }
 }
@@ -184,6 +186,11 @@ impl ExportMachine {
         &mut self.samples
     }
 
+    /// Adds a process as it was told of from its beginning to its end.
+    pub fn add_life(&mut self, life: ProcessLife) {
+        self.lives.push(life);
+    }
+
     /// Adds a sample.
     pub fn add_sample(&mut self, sample: &Sample) {
         self.samples.push(sample);
@@ -284,5 +291,10 @@ impl ExportMachine {
     /// Histograms of what was counted.
     pub fn histograms(&self) -> &[Histogram] {
         &self.histograms
+    }
+
+    /// Processes as they were told of, where that was asked for, in the order in which they were made.
+    pub fn lives(&self) -> &[ProcessLife] {
+        &self.lives
     }
 }

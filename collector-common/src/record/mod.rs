@@ -4,6 +4,7 @@
 
 mod frame;
 mod kernel_code;
+mod life;
 mod machine;
 mod module;
 mod process;
@@ -12,6 +13,7 @@ mod table;
 
 pub use frame::{Frame, FrameFlags, FrameId, InternedFrames};
 pub use kernel_code::{KernelCode, RemovedCodes};
+pub use life::{Exit, ProcessLife};
 pub use machine::{ExportMachine, SystemInfo};
 pub use module::{Module, ModuleId, ModuleKind, ModuleMapping};
 pub use process::{Process, ProcessId, Thread, ThreadId};

@@ -42,11 +42,13 @@ pub enum Counter {
     ThreadsFull = 16,
     /// A wait for a CPU could not be counted: the map of names is full.
     NamesFull = 17,
+    /// A start, execution or end of a process could not be told: the ring had no room.
+    LivesLost = 18,
 }
 
 impl Counter {
     /// Number of counters.
-    pub const COUNT: u32 = 18;
+    pub const COUNT: u32 = 19;
     /// The ends of an invocation that interrupted something else than the idle task.
     pub const BUSY_RUNS: [Self; 4] = [Self::FilteredTarget, Self::Submitted, Self::RingFull, Self::NoRing];
     /// All of them, in index order.
@@ -69,5 +71,6 @@ impl Counter {
         Self::TooShort,
         Self::ThreadsFull,
         Self::NamesFull,
+        Self::LivesLost,
     ];
 }

@@ -6,12 +6,14 @@
 
 mod config;
 mod counter;
+mod life;
 mod lock_wait;
 mod off_cpu;
 mod sample;
 
 pub use config::{Config, NAMED_PROCESS, Target, Times};
 pub use counter::Counter;
+pub use life::{ARGUMENTS, Life, LifeOffsets};
 pub use lock_wait::LockWait;
 pub use off_cpu::{CHANCES, OffCpu, OffCpuState, QUEUE_BUCKETS, RunQueue, ThreadTimes};
 pub use sample::{SampleFlags, SampleHeader};

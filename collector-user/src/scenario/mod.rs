@@ -21,6 +21,7 @@ mod cpu_profiling;
 mod locks;
 mod off_cpu;
 mod page_faults;
+mod processes;
 mod scheduling;
 mod time_off;
 mod wall_clock;
@@ -51,13 +52,14 @@ impl Scenario {
 }
 
 /// All scenarios, in the order in which they are listed.
-pub const SCENARIOS: [Scenario; 6] = [
+pub const SCENARIOS: [Scenario; 7] = [
     cpu_profiling::SCENARIO,
     off_cpu::SCENARIO,
     wall_clock::SCENARIO,
     scheduling::SCENARIO,
     locks::SCENARIO,
     page_faults::SCENARIO,
+    processes::SCENARIO,
 ];
 
 /// The scenario of a name or a short name.

@@ -100,7 +100,7 @@ impl Dispatch {
             return self.take_of_running(self.clock, recorder, record);
         };
         let Some(hooked) = self.hooked.get_mut(position) else { return false };
-        if hooked.program().is_some() {
+        if hooked.program().is_some_and(Program::is_of_times_off) {
             if record.header.ran > 0 {
                 self.take_of_running(None, recorder, record);
             }
@@ -255,7 +255,9 @@ fn state(program: Program, part: Part) -> Option<&'static str> {
         (Program::OffCpu, Part::Blocked) => Some(""),
         (Program::WallClock, Part::Blocked) => Some("blocked"),
         (Program::WallClock, Part::Waited) => Some("runnable"),
-        (Program::OffCpu, Part::Waited) | (Program::RunQueues | Program::Locks, _) => None,
+        (Program::OffCpu, Part::Waited) | (Program::RunQueues | Program::Locks | Program::Processes, _) => {
+            None
+        }
     }
 }
 

@@ -490,6 +490,9 @@ impl Session {
         for histogram in std::mem::take(&mut account.histograms) {
             machine.add_histogram(histogram);
         }
+        for life in std::mem::take(&mut account.lives) {
+            machine.add_life(life);
+        }
         let warnings = self.warnings(&account);
         let mut stats = self.stats(&account, end);
         let (mut machine, modules, ledger, tally) = self.recorder.into_parts();

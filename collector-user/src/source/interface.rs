@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use collector_common::ids::{Nanos, Tid};
 use collector_common::loss::Ledger;
-use collector_common::record::Histogram;
+use collector_common::record::{Histogram, ProcessLife};
 
 use super::SourceRecord;
 use crate::stats::Faults;
@@ -88,6 +88,8 @@ pub struct Account {
     pub warnings: Vec<(u64, &'static str)>,
     /// What was counted in the kernel.
     pub histograms: Vec<Histogram>,
+    /// Processes, where they were asked for.
+    pub lives: Vec<ProcessLife>,
 }
 
 impl Account {
@@ -101,5 +103,6 @@ impl Account {
         self.faults.no_registers += other.faults.no_registers;
         self.warnings.extend(other.warnings);
         self.histograms.extend(other.histograms);
+        self.lives.extend(other.lives);
     }
 }

@@ -32,7 +32,7 @@ pub enum Trigger {
     OwnSource,
 }
 
-/// What our own programs at the scheduler's tracepoints keep account of. Minimum kernel: 5.8, with eBPF programs.
+/// What our own programs at the kernel's tracepoints keep account of. Minimum kernel: 5.8, with eBPF programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
     /// Time for which threads are blocked, in nanoseconds.
@@ -43,6 +43,8 @@ pub enum Program {
     RunQueues,
     /// Time for which threads wait for locks of user code, in nanoseconds.
     Locks,
+    /// Processes: what makes, executes and ends them, in a table: no records.
+    Processes,
 }
 
 impl Program {
@@ -53,7 +55,13 @@ impl Program {
             Self::WallClock => "wall_clock",
             Self::RunQueues => "run_queues",
             Self::Locks => "lock",
+            Self::Processes => "processes",
         }
+    }
+
+    /// Whether its records are times that threads are off their CPUs.
+    pub(crate) const fn is_of_times_off(self) -> bool {
+        matches!(self, Self::OffCpu | Self::WallClock | Self::Locks)
     }
 }
 

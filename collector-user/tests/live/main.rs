@@ -12,6 +12,7 @@
 //! - `scenarios`: times that threads run, are blocked and wait for a CPU.
 //! - `locks`: times that threads wait for locks.
 //! - `page_faults`: pages that were met absent.
+//! - `processes`: who starts what, and how it ends.
 //! - `events`: tracepoints and counters, with their fields.
 //! - `convert`: recordings that are kept, and unwound later.
 //! - `examples`: the programs in `examples/`.
@@ -43,6 +44,7 @@ mod peers;
 mod perf_events;
 mod prerequisites;
 mod probes;
+mod processes;
 mod programs;
 mod recording;
 mod scenarios;

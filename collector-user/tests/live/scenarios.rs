@@ -28,6 +28,8 @@ struct Told {
     burned: i64,
     slept: i64,
     lived: i64,
+    /// With what came before its first instruction and after its last.
+    was_there: i64,
 }
 
 /// `naps` with its arguments, in a folder.
@@ -51,8 +53,8 @@ impl Naps {
         let text = fs::read_to_string(&self.told).unwrap();
         let threads = text.lines().map(|line| {
             let numbers: Vec<i64> = line.split(' ').map(|number| number.parse().unwrap()).collect();
-            let [tid, burned, slept, lived] = numbers[..] else { panic!("{line}") };
-            (tid as u32, Told { burned, slept, lived })
+            let [tid, burned, slept, lived, was_there] = numbers[..] else { panic!("{line}") };
+            (tid as u32, Told { burned, slept, lived, was_there })
         });
         threads.collect()
     }
@@ -118,6 +120,12 @@ fn assert_near(measured: i64, truth: i64, part: f64, what: &str) {
     assert!(off.abs() <= part, "{what}: {measured} of {truth}, off by {:.2} %", 100.0 * off);
 }
 
+/// All of a thread's time, within 2 %: what it measured itself, and what others had it wait for before and after.
+fn assert_lived(measured: i64, told: &Told) {
+    let bounds = 0.98 * told.lived as f64..=1.02 * told.was_there as f64;
+    assert!(bounds.contains(&(measured as f64)), "{measured}: {told:?}");
+}
+
 #[test]
 fn off_cpu_has_the_time_that_threads_sleep_and_where() {
     let Some(_live) = live("off_cpu_has_the_time_that_threads_sleep_and_where") else { return };
@@ -144,9 +152,9 @@ fn off_cpu_has_the_time_that_threads_sleep_and_where() {
     assert_eq!([machine.string(kind.name), kind.unit.name()], ["off_cpu", "nanoseconds"]);
     assert_eq!(machine.kinds().len(), 1, "the clock was not asked for");
     let wakers = machine.tables().iter().find(|table| table.name == "who woke whom").unwrap();
-    // The main thread joins each of them, and is woken once or twice.
+    // The main thread joins each of them: the first one at least wakes it, and on a busy machine they meet in the kernel, too.
     let main = wakers.rows.iter().find(|(label, _)| label == "naps -> naps").unwrap();
-    assert!((1..=2).contains(&main.1[0]), "{wakers:?}");
+    assert!(main.1[0] >= 1, "{wakers:?}");
 }
 
 #[test]
@@ -175,9 +183,9 @@ fn short_times_off_are_sampled_and_weighted() {
     let (&tid, told) = naps.told().first_key_value().map(|(tid, told)| (tid, *told)).unwrap();
     let sums = sums.into_inner().unwrap();
     let (weighted, count) = sums[&tid];
-    // Off by 3 % for chance alone, where about one in seven is taken; on a busy machine, where waits are longer, most are.
+    // Off by 3 % for chance alone, where about one in seven is taken; on a busy machine, where waits are longer, all may be.
     assert_near(weighted as i64, told.lived - told.burned, 0.25, "time off");
-    assert!(count < 8000, "{count} of 8000 were taken");
+    assert!(count <= 8000, "{count} of 8000 were taken");
     // And in the recording they add up to all of it.
     let machine = &recording.machine;
     let blocked = sum(machine, tid, None);
@@ -198,7 +206,7 @@ fn wall_clock_sums_to_the_time_that_threads_live() {
     for (&tid, told) in &told {
         let [running, blocked, runnable] =
             ["running", "blocked", "runnable"].map(|state| sum(machine, tid, Some(("state", state))));
-        assert_near(sum(machine, tid, None), told.lived, 0.02, "all of it");
+        assert_lived(sum(machine, tid, None), told);
         assert_eq!(sum(machine, tid, None), running + blocked + runnable);
         assert!(blocked >= 490_000_000 && blocked <= told.slept, "{blocked}: {told:?}");
         // A host that takes the CPU away is no other thread: that is time on the CPU here, and not in the thread's clock.
@@ -228,7 +236,7 @@ fn scenarios_are_recorded_together() {
     assert_eq!(values(&off_cpu), values(&state(&wall, "blocked")));
     // One of the latter is of the thread's end, which is no tick of the clock.
     assert_eq!(cpu.len() + 1, state(&wall, "running").len());
-    assert_near(values(&wall), told.lived, 0.02, "all of it");
+    assert_lived(values(&wall), told);
     assert!(machine.histograms().iter().any(|histogram| histogram.label == "naps"));
 }
 

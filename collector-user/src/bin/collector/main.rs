@@ -11,6 +11,8 @@ mod doctor;
 mod events;
 mod list;
 #[cfg(target_os = "linux")]
+mod lives;
+#[cfg(target_os = "linux")]
 mod output;
 #[cfg(target_os = "linux")]
 mod progress;

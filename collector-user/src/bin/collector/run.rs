@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use collector_common::event::near;
 use collector_common::ids::Nanos;
-use collector_common::record::SampleKindId;
+use collector_common::record::{ExportMachine, SampleKindId};
 use collector_user::scenario::{self, SCENARIOS, Scenario};
 use collector_user::session::{self, Command, Ended, Recording, Session, SessionSettings};
 use collector_user::source::{Settings, Targets};
@@ -25,6 +25,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use crate::args::{Backend, RunArgs, parse_duration};
 use crate::counted::print_counted;
 use crate::events;
+use crate::lives::print_lives;
 use crate::output::{Output, Taken, Target, tell_all_but_last};
 use crate::progress::{ProgressLine, summarize};
 use crate::raw::{RawOutput, is_raw};
@@ -70,7 +71,8 @@ pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
     abandon_when_told_twice(stop)?;
     say(&summarize(&recording));
     print_counted(&recording.machine);
-    if recording.ledger.delivered() == 0 && recording.machine.histograms().is_empty() {
+    print_lives(&recording.machine);
+    if recording.ledger.delivered() == 0 && !has_counted(&recording.machine) {
         say(&format!("warning: no samples: {}", why_nothing(&sampling, command.is_some())));
     }
     match (ended, command) {
@@ -194,6 +196,11 @@ fn backend(backend: Backend) -> Result<session::Backend, Usage> {
             "--backend etw is of Windows alone: on Linux use --backend ebpf or --backend perf".to_owned(),
         )),
     }
+}
+
+/// Whether anything was counted beside samples.
+fn has_counted(machine: &ExportMachine) -> bool {
+    !machine.tables().is_empty() || !machine.histograms().is_empty() || !machine.lives().is_empty()
 }
 
 /// Why there may be no samples, and what helps.

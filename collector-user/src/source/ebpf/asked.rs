@@ -13,12 +13,14 @@ pub(super) struct Asked {
     pub(super) times: u32,
     /// The number of the records of that.
     pub(super) event: EventIndex,
+    /// Whether processes are told of.
+    pub(super) lives: bool,
 }
 
 impl Asked {
     /// By the settings, and the requests that are for programs. Several of those share their records.
     pub(super) fn of(settings: &Settings, requests: &[EventRequest]) -> Self {
-        let mut asked = Self { clock: settings.clock, times: 0, event: EventIndex::CLOCK };
+        let mut asked = Self { clock: settings.clock, times: 0, event: EventIndex::CLOCK, lives: false };
         for request in requests {
             let Trigger::Program(program) = request.trigger else { continue };
             asked.times |= match program {
@@ -26,9 +28,11 @@ impl Asked {
                 Program::WallClock => Times::BLOCKED | Times::PREEMPTED | Times::RAN,
                 Program::RunQueues => Times::QUEUED,
                 Program::Locks => Times::LOCKS,
+                Program::Processes => 0,
             };
             asked.clock |= program == Program::WallClock;
-            if asked.event == EventIndex::CLOCK && program != Program::RunQueues {
+            asked.lives |= program == Program::Processes;
+            if asked.event == EventIndex::CLOCK && program.is_of_times_off() {
                 asked.event = request.index;
             }
         }

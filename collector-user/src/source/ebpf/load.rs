@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use aya::programs::{PerfEvent, ProgramError, RawTracePoint};
 use aya::{Ebpf, EbpfLoader};
-use collector_common::wire::{COMM_LEN, Config, Target};
+use collector_common::wire::{COMM_LEN, Config, LifeOffsets, Target};
 use thiserror::Error;
 
 use super::asked::Asked;
 use super::btf::{BtfError, KernelTypes};
+use super::lives;
 use super::object::object;
 use super::sampler::max_stack_pages;
 use crate::kernel::Release;
@@ -127,14 +128,18 @@ pub(super) fn load(
     high_water: u64,
 ) -> Result<(Ebpf, Level), LoadError> {
     let (object, level) = check_all()?;
-    let config = config(settings, asked, level, high_water)?;
+    let types = KernelTypes::of_this_kernel()?;
+    let config = config(&types, settings, asked, level, high_water)?;
+    let life_offsets = if asked.lives { lives::offsets(&types)? } else { LifeOffsets::NONE };
     let log_level = log::max_level() as u8;
     let mut ebpf = EbpfLoader::new()
         .btf(None)
         .override_global("CONFIG", bytemuck::bytes_of(&config), true)
+        .override_global("LIFE_OFFSETS", bytemuck::bytes_of(&life_offsets), true)
         .override_global(aya_log::LEVEL, &log_level, false)
         .map_max_entries("RINGS", rings)
         .map_max_entries("THREADS", if asked.times == 0 { 1 } else { room_for_threads() })
+        .map_max_entries("LIVES", if asked.lives { lives::RING_BYTES } else { SMALLEST_RING })
         .load(object)
         .map_err(|error| LoadError::step("the eBPF object could not be loaded", error))?;
     if asked.clock {
@@ -145,6 +150,12 @@ pub(super) fn load(
         for (name, _) in tracepoints(level.switch) {
             let at_scheduler = program::<RawTracePoint>(&mut ebpf, name)?;
             at_scheduler.load().map_err(|error| refused(name, error))?;
+        }
+    }
+    if asked.lives {
+        for (name, _) in lives::PROGRAMS {
+            let at_lives = program::<RawTracePoint>(&mut ebpf, name)?;
+            at_lives.load().map_err(|error| refused(name, error))?;
         }
     }
     if settings.targets.follows_processes() {
@@ -202,8 +213,13 @@ fn refused(program: &str, error: ProgramError) -> LoadError {
     LoadError::step(format!("the kernel refused program {program}{verdict}"), io_error)
 }
 
-fn config(settings: &Settings, asked: Asked, level: Level, high_water: u64) -> Result<Config, LoadError> {
-    let types = KernelTypes::of_this_kernel()?;
+fn config(
+    types: &KernelTypes,
+    settings: &Settings,
+    asked: Asked,
+    level: Level,
+    high_water: u64,
+) -> Result<Config, LoadError> {
     let mut targets = 0;
     let mut comm = [0; COMM_LEN];
     if settings.targets.follows_processes() {
@@ -255,6 +271,9 @@ fn config(settings: &Settings, asked: Asked, level: Level, high_water: u64) -> R
         comm,
     })
 }
+
+/// Bytes of a ring that nothing is written to: a page of the largest size that kernels have.
+const SMALLEST_RING: u32 = 64 << 10;
 
 /// Bytes of a kernel stack on x86-64 and, with 4 KiB pages, on aarch64: `THREAD_SIZE`.
 const THREAD_SIZE: u32 = 16 << 10;

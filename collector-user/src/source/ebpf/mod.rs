@@ -4,7 +4,9 @@
 
 mod account;
 mod asked;
+mod attached;
 mod btf;
+mod lives;
 mod load;
 mod object;
 mod sampler;

@@ -18,6 +18,7 @@ use perf_event_open_sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE,
 
 use super::account::KernelAccount;
 use super::asked::Asked;
+use super::lives::Lives;
 use super::load::{self, LoadError};
 use super::switches::Switches;
 use crate::kernel::{idle_times, possible_cpus};
@@ -83,6 +84,8 @@ pub struct Sampler {
     ticks: bool,
     /// Where account is kept of threads' times.
     switches: Option<Switches>,
+    /// Where processes are asked for.
+    lives: Option<Lives>,
     /// Diagnostics of the programs, where they are asked for.
     logger: Option<EbpfLogger<&'static dyn log::Log>>,
     /// How long each CPU had been idle when the sampling started.
@@ -108,6 +111,7 @@ impl Sampler {
         let logger =
             if log::log_enabled!(log::Level::Debug) { EbpfLogger::init(&mut ebpf).ok() } else { None };
         set_targets(&mut ebpf, &settings.targets)?;
+        let lives = if asked.lives { Some(Lives::new(&mut ebpf)?) } else { None };
         let mut sampler = Self {
             ebpf,
             program: level.program,
@@ -121,6 +125,7 @@ impl Sampler {
             follows: settings.targets.follows_processes(),
             ticks: asked.clock,
             switches: (asked.times != 0).then(|| Switches::new(settings, asked, level.switch)),
+            lives,
             logger,
             idle_before: BTreeMap::new(),
             _stats: stats,
@@ -224,6 +229,9 @@ impl Source for Sampler {
         if let Some(switches) = &mut self.switches {
             switches.start(&mut self.ebpf)?;
         }
+        if let Some(lives) = &mut self.lives {
+            lives.programs.start(&mut self.ebpf)?;
+        }
         self.cpus.iter().try_for_each(Cpu::enable)
     }
 
@@ -231,18 +239,25 @@ impl Source for Sampler {
         if let Some(switches) = &mut self.switches {
             switches.stop(&mut self.ebpf)?;
         }
+        if let Some(lives) = &mut self.lives {
+            lives.programs.stop(&mut self.ebpf)?;
+        }
         self.cpus.iter().filter_map(|cpu| cpu.clock.as_ref()).try_for_each(|clock| clock.event.disable())
     }
 
     /// They become readable when a ring is a quarter full.
     fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
-        self.cpus.iter().map(|cpu| cpu.ring.as_fd()).collect()
+        let lives = self.lives.iter().map(Lives::descriptor);
+        self.cpus.iter().map(|cpu| cpu.ring.as_fd()).chain(lives).collect()
     }
 
     /// In its ring; per CPU in time order.
     fn drain(&mut self, until: Nanos, visit: &mut dyn FnMut(&SourceRecord<'_>)) {
         if let Some(logger) = &mut self.logger {
             logger.flush();
+        }
+        if let Some(lives) = &mut self.lives {
+            lives.drain();
         }
         for cpu in &mut self.cpus {
             while let Some(item) = cpu.ring.next() {
@@ -301,10 +316,16 @@ impl Source for Sampler {
         account.enter(self.delivered + self.malformed, ledger);
         let [mut run_ns, mut run_count] = [account.run_ns, account.run_count];
         let mut histograms = Vec::new();
+        let (lives, lives_left_out, lives_malformed) =
+            self.lives.as_mut().map(Lives::take).unwrap_or_default();
+        ledger.lose(LossCause::Malformed, lives_malformed);
+        let mut add_cost = |[ns, count]: [u64; 2]| (run_ns, run_count) = (run_ns + ns, run_count + count);
+        if let Some(lives) = &self.lives {
+            add_cost(lives.programs.cost(&mut self.ebpf));
+        }
         if let Some(switches) = &self.switches {
             switches.enter(&account, ledger);
-            let [ns, count] = switches.cost(&mut self.ebpf);
-            (run_ns, run_count) = (run_ns + ns, run_count + count);
+            add_cost(switches.cost(&mut self.ebpf));
             histograms = switches.histograms(&self.ebpf)?;
         }
         Ok(Account {
@@ -312,6 +333,7 @@ impl Source for Sampler {
             bpf_run_ns: run_ns,
             bpf_run_count: run_count,
             histograms,
+            lives,
             faults: Faults {
                 absent_pages: account.counter(Counter::StackFault),
                 busy_mappings: account.counter(Counter::FindVmaBusy),
@@ -323,6 +345,14 @@ impl Source for Sampler {
                 (
                     account.counter(Counter::NamesFull),
                     "waits for a CPU were not counted: too many names of threads",
+                ),
+                (
+                    account.counter(Counter::LivesLost),
+                    "starts, executions and ends of processes were lost: more than the ring has room for",
+                ),
+                (
+                    lives_left_out,
+                    "starts, executions and ends are of processes that the table had no room for",
                 ),
             ],
         })

@@ -6,8 +6,6 @@ use std::io;
 
 use aya::Ebpf;
 use aya::maps::{HashMap, PerCpuHashMap};
-use aya::programs::RawTracePoint;
-use aya::programs::raw_trace_point::RawTracePointLinkId;
 use bytemuck::Zeroable as _;
 use collector_common::loss::{Ledger, LossCause};
 use collector_common::record::{Histogram, Unit};
@@ -18,7 +16,8 @@ use collector_common::wire::{
 
 use super::account::KernelAccount;
 use super::asked::Asked;
-use super::load::{self, tracepoints};
+use super::attached::Attached;
+use super::load::tracepoints;
 use crate::source::{EventIndex, Settings, SourceRecord};
 
 /// A thread's times as the map has them.
@@ -27,12 +26,9 @@ type ThreadWords = [u64; size_of::<ThreadTimes>() / 8];
 /// Loaded programs.
 pub(super) struct Switches {
     asked: Asked,
-    /// The program at `sched_switch`.
-    switch: &'static str,
     off_cpu_period: u64,
     shortest: u64,
-    /// Each program's name and where it is attached.
-    links: Vec<(&'static str, RawTracePointLinkId)>,
+    programs: Attached,
     /// Records of threads that went off or ended, and of those that came back, taken out of the rings.
     taken: [u64; 2],
     /// What the programs would tell, if the threads that are off when the recording ends came back, and all ended.
@@ -45,29 +41,21 @@ impl Switches {
         let shortest = settings.shortest_off_cpu.0;
         Self {
             asked,
-            switch,
             off_cpu_period,
             shortest,
-            links: Vec::new(),
+            programs: Attached::new(&tracepoints(switch)),
             taken: [0; 2],
             in_the_end: Vec::new(),
         }
     }
 
     pub(super) fn start(&mut self, ebpf: &mut Ebpf) -> io::Result<()> {
-        for (name, tracepoint) in tracepoints(self.switch) {
-            let program = load::program::<RawTracePoint>(ebpf, name).map_err(io::Error::other)?;
-            self.links.push((name, program.attach(tracepoint).map_err(io::Error::other)?));
-        }
-        Ok(())
+        self.programs.start(ebpf)
     }
 
     /// Notes who is off its CPU.
     pub(super) fn stop(&mut self, ebpf: &mut Ebpf) -> io::Result<()> {
-        for (name, link) in self.links.drain(..) {
-            let program = load::program::<RawTracePoint>(ebpf, name).map_err(io::Error::other)?;
-            program.detach(link).map_err(io::Error::other)?;
-        }
+        self.programs.stop(ebpf)?;
         let now = crate::clock::now().0;
         let threads = ebpf.map("THREADS").ok_or(io::ErrorKind::NotFound)?;
         let threads: HashMap<_, u32, ThreadWords> = HashMap::try_from(threads).map_err(io::Error::other)?;
@@ -131,15 +119,7 @@ impl Switches {
 
     /// Time in the programs in nanoseconds, and runs.
     pub(super) fn cost(&self, ebpf: &mut Ebpf) -> [u64; 2] {
-        let mut cost = [0; 2];
-        for (name, _) in tracepoints(self.switch) {
-            let program = load::program::<RawTracePoint>(ebpf, name).ok();
-            if let Some(info) = program.and_then(|program| program.info().ok()) {
-                cost[0] += info.run_time().as_nanos() as u64;
-                cost[1] += info.run_count();
-            }
-        }
-        cost
+        self.programs.cost(ebpf)
     }
 
     /// Waits for a CPU: of all threads, then by name, those first that waited longest together.

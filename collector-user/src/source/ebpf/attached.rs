@@ -1,0 +1,53 @@
+//! Programs at tracepoints, attached while it is recorded.
+
+use std::io;
+
+use aya::Ebpf;
+use aya::programs::RawTracePoint;
+use aya::programs::raw_trace_point::RawTracePointLinkId;
+
+use super::load;
+
+/// Some loaded programs.
+pub(super) struct Attached {
+    /// Each program's name, with its tracepoint.
+    programs: Vec<(&'static str, &'static str)>,
+    /// Each program's name and where it is attached.
+    links: Vec<(&'static str, RawTracePointLinkId)>,
+}
+
+impl Attached {
+    /// Of programs with their tracepoints; they are attached to nothing yet.
+    pub(super) fn new(programs: &[(&'static str, &'static str)]) -> Self {
+        Self { programs: programs.to_vec(), links: Vec::new() }
+    }
+
+    pub(super) fn start(&mut self, ebpf: &mut Ebpf) -> io::Result<()> {
+        for &(name, tracepoint) in &self.programs {
+            let program = load::program::<RawTracePoint>(ebpf, name).map_err(io::Error::other)?;
+            self.links.push((name, program.attach(tracepoint).map_err(io::Error::other)?));
+        }
+        Ok(())
+    }
+
+    pub(super) fn stop(&mut self, ebpf: &mut Ebpf) -> io::Result<()> {
+        for (name, link) in self.links.drain(..) {
+            let program = load::program::<RawTracePoint>(ebpf, name).map_err(io::Error::other)?;
+            program.detach(link).map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+
+    /// Time in the programs in nanoseconds, and runs.
+    pub(super) fn cost(&self, ebpf: &mut Ebpf) -> [u64; 2] {
+        let mut cost = [0; 2];
+        for (name, _) in &self.programs {
+            let program = load::program::<RawTracePoint>(ebpf, name).ok();
+            if let Some(info) = program.and_then(|program| program.info().ok()) {
+                cost[0] += info.run_time().as_nanos() as u64;
+                cost[1] += info.run_count();
+            }
+        }
+        cost
+    }
+}
