@@ -63,6 +63,11 @@ impl OffCpu {
         pid: 0,
         reserved: 0,
     };
+
+    /// As a record's data.
+    pub fn words(self) -> [u64; SampleHeader::DATA] {
+        bytemuck::cast(self)
+    }
 }
 
 const _: () = assert!(size_of::<OffCpu>() == SampleHeader::DATA * 8);

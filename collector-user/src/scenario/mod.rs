@@ -22,6 +22,7 @@ mod off_cpu;
 mod page_faults;
 mod processes;
 mod scheduling;
+mod syscalls;
 mod time_off;
 mod wall_clock;
 
@@ -49,13 +50,14 @@ impl Scenario {
 }
 
 /// All scenarios, in the order in which they are listed.
-pub const SCENARIOS: [Scenario; 6] = [
+pub const SCENARIOS: [Scenario; 7] = [
     cpu_profiling::SCENARIO,
     off_cpu::SCENARIO,
     wall_clock::SCENARIO,
     scheduling::SCENARIO,
     page_faults::SCENARIO,
     processes::SCENARIO,
+    syscalls::SCENARIO,
 ];
 
 /// The scenario of a name or a short name.

@@ -6,6 +6,7 @@ use collector_common::loss::LossCause;
 use collector_common::record::{AttributeListId, ExportMachine, SampleKindId, Unit};
 use collector_common::wire::{SampleFlags, SampleHeader};
 
+use super::calls;
 use super::times_off::{Joined, TimesOff};
 use super::wakers::{Wakers, name_of};
 use crate::recorder::Recorder;
@@ -104,6 +105,9 @@ impl Dispatch {
             self.times_off.take(recorder, record);
             return true;
         }
+        if let (Some(Program::SystemCalls), Some(kind)) = (hooked.program(), hooked.kind) {
+            return calls::take(&mut hooked.hook, kind, recorder, record, &mut self.errors);
+        }
         let header = record.header;
         let context =
             Context { time: Nanos(header.time), pid: Pid(header.pid), tid: Tid(header.tid), cpu: header.cpu };
@@ -153,7 +157,8 @@ impl Dispatch {
             };
             let mut is_delivered = false;
             for hooked in hooked.iter_mut() {
-                let (Some(program), Some(kind)) = (hooked.program(), hooked.kind) else { continue };
+                let program = hooked.program().filter(|program| program.is_of_times_off());
+                let (Some(program), Some(kind)) = (program, hooked.kind) else { continue };
                 let data = bytemuck::bytes_of(&joined.data);
                 if hooked.hook.event.process_in(Some(&context), data, data, errors) {
                     is_delivered = true;
@@ -197,12 +202,12 @@ fn add_time_off(recorder: &mut Recorder, program: Program, kind: SampleKindId, j
             add(data.blocked_ns, &[("state", "blocked"), ("waker", &waker), ("open", is_open)]);
             add(data.waited_ns, &[("state", "runnable"), ("open", is_open)]);
         }
-        Program::OffCpu | Program::RunQueues | Program::Processes => {}
+        _ => {}
     }
 }
 
 /// The id of a list of attributes, without those that are empty.
-fn attributes(recorder: &mut Recorder, list: &[(&str, &str)]) -> AttributeListId {
+pub(super) fn attributes(recorder: &mut Recorder, list: &[(&str, &str)]) -> AttributeListId {
     let machine = recorder.machine_mut();
     let list: Vec<_> = list
         .iter()

@@ -409,6 +409,9 @@ impl Session {
         for histogram in std::mem::take(&mut account.histograms) {
             machine.add_histogram(histogram);
         }
+        for table in std::mem::take(&mut account.tables) {
+            machine.add_table(table);
+        }
         for life in std::mem::take(&mut account.lives) {
             machine.add_life(life);
         }

@@ -70,7 +70,7 @@ impl<'a> SourceRecord<'a> {
         if header.flags().has(SampleFlags::BACK) {
             return Some(Self { data, ..record });
         }
-        let data = if header.flags().has(SampleFlags::OFF_CPU) { data } else { &[] };
+        let data = if header.flags & (SampleFlags::OFF_CPU | SampleFlags::CALL) != 0 { data } else { &[] };
         let (kernel, stack) = rest.split_at_checked(SampleHeader::KERNEL_STACK_SIZE)?;
         let kernel = bytemuck::try_cast_slice(kernel.get(..usize::from(header.kernel_bytes))?).ok()?;
         let stack = stack.get(..header.stack_bytes as usize)?;

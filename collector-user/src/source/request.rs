@@ -43,6 +43,8 @@ pub enum Program {
     RunQueues,
     /// Processes: what makes, executes and ends them, in a table: no records.
     Processes,
+    /// System calls, counted by number and length; records of the slowest, in nanoseconds.
+    SystemCalls,
 }
 
 impl Program {
@@ -53,6 +55,7 @@ impl Program {
             Self::WallClock => "wall_clock",
             Self::RunQueues => "run_queues",
             Self::Processes => "processes",
+            Self::SystemCalls => "syscalls",
         }
     }
 

@@ -12,6 +12,7 @@
 //! - `scenarios`: times that threads run, are blocked and wait for a CPU.
 //! - `page_faults`: pages that were met absent.
 //! - `processes`: who starts what, and how it ends.
+//! - `syscalls`: system calls, counted and timed.
 //! - `events`: tracepoints and counters, with their fields.
 //! - `convert`: recordings that are kept, and unwound later.
 //! - `examples`: the programs in `examples/`.
@@ -47,4 +48,5 @@ mod programs;
 mod recording;
 mod scenarios;
 mod surroundings;
+mod syscalls;
 mod targets;
