@@ -3,6 +3,7 @@
 //! - [`sample`]: the sampling programs, one per kernel level; attached to a `cpu-clock` event per CPU.
 //! - [`switch`]: programs at the scheduler's tracepoints: time that threads do not run.
 //! - [`lives`]: programs at the tracepoints of processes: who makes whom, what they execute, how they end.
+//! - [`calls`]: programs at the entry and exit of system calls.
 //! - [`follow`]: which processes are followed: children come in, and what is gone goes out.
 //!
 //! What user space and these programs agree on is `collector_common::wire`; settings come in as one read-only
@@ -10,6 +11,7 @@
 #![no_std]
 #![no_main]
 
+mod calls;
 mod current;
 mod filter;
 mod follow;

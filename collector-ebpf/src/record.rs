@@ -93,8 +93,8 @@ fn write<const PIECE: usize, const PIECES: usize>(ring: &Ring, sample: &Sample) 
         (*header).ran = sample.ran;
         (*header).stack_end = sample.stack_end;
         (*header).comm = bpf_get_current_comm().unwrap_or_default();
-        if sample.flags & (SampleFlags::OFF_CPU | SampleFlags::LAST) != 0 {
-            (&raw mut (*header).data).cast::<OffCpu>().write(sample.off);
+        if sample.flags & (SampleFlags::OFF_CPU | SampleFlags::LAST | SampleFlags::CALL) != 0 {
+            (*header).data = sample.data;
         }
         if sample.flags & SampleFlags::USER_REGISTERS != 0 {
             sample.registers.copy_to(&raw mut (*header).registers);

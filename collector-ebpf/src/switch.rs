@@ -197,7 +197,7 @@ fn take_stacks<const FIND_VMA: bool>(
     ran: u64,
 ) -> bool {
     let mut sample = Sample::of_current::<FIND_VMA>(context.as_ptr(), off.since, off.pid, tid, flags);
-    (sample.off, sample.ran) = (off, ran);
+    (sample.data, sample.ran) = (off.words(), ran);
     // SAFETY: the helper has no preconditions.
     let ring = RINGS.get(unsafe { bpf_get_smp_processor_id() } as u32);
     let is_written = ring.is_some_and(|ring| record::emit(ring, &sample));

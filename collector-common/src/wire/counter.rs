@@ -44,11 +44,17 @@ pub enum Counter {
     NamesFull = 17,
     /// A start, execution or end of a process could not be told: the ring had no room.
     LivesLost = 18,
+    /// A slow system call and its stacks were written to a ring.
+    CallsRecorded = 19,
+    /// The same, but the ring had no room, or there was none.
+    CallsLost = 20,
+    /// A system call returned that was made before the recording, or that there was no room to remember.
+    CallsUnknown = 21,
 }
 
 impl Counter {
     /// Number of counters.
-    pub const COUNT: u32 = 19;
+    pub const COUNT: u32 = 22;
     /// The ends of an invocation that interrupted something else than the idle task.
     pub const BUSY_RUNS: [Self; 4] = [Self::FilteredTarget, Self::Submitted, Self::RingFull, Self::NoRing];
     /// All of them, in index order.
@@ -72,5 +78,8 @@ impl Counter {
         Self::ThreadsFull,
         Self::NamesFull,
         Self::LivesLost,
+        Self::CallsRecorded,
+        Self::CallsLost,
+        Self::CallsUnknown,
     ];
 }

@@ -4,6 +4,7 @@
 //! [`VERSION`] changes whenever a layout here changes; a record of another version is refused, so an object
 //! and a library that do not belong together are noticed at the first record.
 
+mod call;
 mod config;
 mod counter;
 mod life;
@@ -11,6 +12,7 @@ mod lock_wait;
 mod off_cpu;
 mod sample;
 
+pub use call::{CALL_BUCKETS, CALL_NUMBERS, Call, CallTimes, FIRST_CALL_NS};
 pub use config::{Config, NAMED_PROCESS, Target, Times};
 pub use counter::Counter;
 pub use life::{ARGUMENTS, Life, LifeOffsets};

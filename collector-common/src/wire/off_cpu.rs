@@ -79,6 +79,11 @@ impl OffCpu {
         let part = if self.state == OffCpuState::PREEMPTED { Times::PREEMPTED } else { Times::BLOCKED };
         times & part != 0 || (times & Times::LOCKS != 0 && LockWait(self.lock_wait).is_for_a_lock())
     }
+
+    /// As a record's data.
+    pub fn words(self) -> [u64; SampleHeader::DATA] {
+        bytemuck::cast(self)
+    }
 }
 
 const _: () = assert!(size_of::<OffCpu>() == SampleHeader::DATA * 8);

@@ -32,6 +32,8 @@ impl SampleFlags {
     pub const STILL_OFF: u32 = 1 << 8;
     /// Not of the sampling clock: the thread ends. There is no user stack any more.
     pub const LAST: u32 = 1 << 9;
+    /// Not of the sampling clock: the thread has made a slow system call; `data` is a [`super::Call`].
+    pub const CALL: u32 = 1 << 16;
 
     /// Whether all bits of `mask` are set.
     pub const fn has(self, mask: u32) -> bool {
@@ -79,8 +81,8 @@ pub struct SampleHeader {
     pub stack_end: u64,
     /// The thread's name, NUL-padded.
     pub comm: [u8; COMM_LEN],
-    /// [`super::OffCpu`] in records of [`SampleFlags::OFF_CPU`], [`SampleFlags::BACK`] and [`SampleFlags::LAST`]; else not
-    /// written.
+    /// [`super::OffCpu`] in records of [`SampleFlags::OFF_CPU`], [`SampleFlags::BACK`] and [`SampleFlags::LAST`],
+    /// [`super::Call`] in those of [`SampleFlags::CALL`]; else not written.
     pub data: [u64; DATA_WORDS],
     /// `struct pt_regs` of the user side, in the kernel's order: 21 words on `x86_64`, 34 on aarch64
     /// (`struct user_pt_regs`); the rest is zero.

@@ -23,6 +23,7 @@ mod off_cpu;
 mod page_faults;
 mod processes;
 mod scheduling;
+mod syscalls;
 mod time_off;
 mod wall_clock;
 
@@ -52,7 +53,7 @@ impl Scenario {
 }
 
 /// All scenarios, in the order in which they are listed.
-pub const SCENARIOS: [Scenario; 7] = [
+pub const SCENARIOS: [Scenario; 8] = [
     cpu_profiling::SCENARIO,
     off_cpu::SCENARIO,
     wall_clock::SCENARIO,
@@ -60,6 +61,7 @@ pub const SCENARIOS: [Scenario; 7] = [
     locks::SCENARIO,
     page_faults::SCENARIO,
     processes::SCENARIO,
+    syscalls::SCENARIO,
 ];
 
 /// The scenario of a name or a short name.

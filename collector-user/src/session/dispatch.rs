@@ -6,6 +6,7 @@ use collector_common::loss::LossCause;
 use collector_common::record::{AttributeListId, ExportMachine, SampleKindId, Unit};
 use collector_common::wire::SampleHeader;
 
+use super::calls;
 use super::short_times::{Part, ShortTimes};
 use super::times_off::{Ended, Joined, TimesOff};
 use super::wakers::{Wakers, waker_of};
@@ -107,6 +108,9 @@ impl Dispatch {
             self.times_off.take(recorder, record);
             return true;
         }
+        if let (Some(Program::SystemCalls), Some(kind)) = (hooked.program(), hooked.kind) {
+            return calls::take(&mut hooked.hook, kind, recorder, record, &mut self.errors);
+        }
         let header = record.header;
         let context =
             Context { time: Nanos(header.time), pid: Pid(header.pid), tid: Tid(header.tid), cpu: header.cpu };
@@ -156,7 +160,8 @@ impl Dispatch {
             };
             let mut is_delivered = false;
             for hooked in hooked.iter_mut() {
-                let (Some(program), Some(kind)) = (hooked.program(), hooked.kind) else { continue };
+                let program = hooked.program().filter(|program| program.is_of_times_off());
+                let (Some(program), Some(kind)) = (program, hooked.kind) else { continue };
                 if program == Program::Locks && joined.data.is_lock == 0 {
                     continue;
                 }
@@ -255,14 +260,12 @@ fn state(program: Program, part: Part) -> Option<&'static str> {
         (Program::OffCpu, Part::Blocked) => Some(""),
         (Program::WallClock, Part::Blocked) => Some("blocked"),
         (Program::WallClock, Part::Waited) => Some("runnable"),
-        (Program::OffCpu, Part::Waited) | (Program::RunQueues | Program::Locks | Program::Processes, _) => {
-            None
-        }
+        _ => None,
     }
 }
 
 /// The id of a list of attributes, without those that are empty.
-fn attributes(recorder: &mut Recorder, list: &[(&str, &str)]) -> AttributeListId {
+pub(super) fn attributes(recorder: &mut Recorder, list: &[(&str, &str)]) -> AttributeListId {
     let machine = recorder.machine_mut();
     let list: Vec<_> = list
         .iter()

@@ -490,6 +490,9 @@ impl Session {
         for histogram in std::mem::take(&mut account.histograms) {
             machine.add_histogram(histogram);
         }
+        for table in std::mem::take(&mut account.tables) {
+            machine.add_table(table);
+        }
         for life in std::mem::take(&mut account.lives) {
             machine.add_life(life);
         }
@@ -540,7 +543,7 @@ impl Session {
         account.warnings.iter().for_each(|&(count, text)| warn(count, text));
         warn(
             self.capture.as_ref().map_or(0, Capture::left_out),
-            "records of threads that did not run are not in the perf.data, which has no place for them",
+            "records of times off and of system calls are not in the perf.data, which has no place for them",
         );
         warn(self.sideband.malformed(), "records of the sideband could not be read");
         warn(

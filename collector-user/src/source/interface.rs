@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use collector_common::ids::{Nanos, Tid};
 use collector_common::loss::Ledger;
-use collector_common::record::{Histogram, ProcessLife};
+use collector_common::record::{Histogram, ProcessLife, Table};
 
 use super::SourceRecord;
 use crate::stats::Faults;
@@ -88,6 +88,8 @@ pub struct Account {
     pub warnings: Vec<(u64, &'static str)>,
     /// What was counted in the kernel.
     pub histograms: Vec<Histogram>,
+    /// Tables of what was counted in the kernel.
+    pub tables: Vec<Table>,
     /// Processes, where they were asked for.
     pub lives: Vec<ProcessLife>,
 }
@@ -103,6 +105,7 @@ impl Account {
         self.faults.no_registers += other.faults.no_registers;
         self.warnings.extend(other.warnings);
         self.histograms.extend(other.histograms);
+        self.tables.extend(other.tables);
         self.lives.extend(other.lives);
     }
 }

@@ -5,6 +5,7 @@
 //! - [`perf`]: samples, from plain perf events, where programs are not permitted or not built in.
 //! - [`sideband`]: mappings, names, forks, exits and kernel symbols, from dummy perf events.
 
+pub(crate) mod calls;
 mod cgroup;
 mod cpu_life;
 #[cfg(feature = "ebpf")]

@@ -70,7 +70,7 @@ impl<'a> SourceRecord<'a> {
         if header.flags().has(SampleFlags::BACK) {
             return Some(Self { data, ..record });
         }
-        let has_data = header.flags & (SampleFlags::OFF_CPU | SampleFlags::LAST) != 0;
+        let has_data = header.flags & (SampleFlags::OFF_CPU | SampleFlags::LAST | SampleFlags::CALL) != 0;
         let data = if has_data { data } else { &[] };
         let (kernel, stack) = rest.split_at_checked(SampleHeader::KERNEL_STACK_SIZE)?;
         let kernel = bytemuck::try_cast_slice(kernel.get(..usize::from(header.kernel_bytes))?).ok()?;

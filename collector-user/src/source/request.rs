@@ -45,6 +45,8 @@ pub enum Program {
     Locks,
     /// Processes: what makes, executes and ends them, in a table: no records.
     Processes,
+    /// System calls, counted by number and length; records of the slowest, in nanoseconds.
+    SystemCalls,
 }
 
 impl Program {
@@ -56,6 +58,7 @@ impl Program {
             Self::RunQueues => "run_queues",
             Self::Locks => "lock",
             Self::Processes => "processes",
+            Self::SystemCalls => "syscalls",
         }
     }
 

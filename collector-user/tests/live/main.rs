@@ -13,6 +13,7 @@
 //! - `locks`: times that threads wait for locks.
 //! - `page_faults`: pages that were met absent.
 //! - `processes`: who starts what, and how it ends.
+//! - `syscalls`: system calls, counted and timed.
 //! - `events`: tracepoints and counters, with their fields.
 //! - `convert`: recordings that are kept, and unwound later.
 //! - `examples`: the programs in `examples/`.
@@ -49,4 +50,5 @@ mod programs;
 mod recording;
 mod scenarios;
 mod surroundings;
+mod syscalls;
 mod targets;

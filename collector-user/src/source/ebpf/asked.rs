@@ -15,12 +15,15 @@ pub(super) struct Asked {
     pub(super) event: EventIndex,
     /// Whether processes are told of.
     pub(super) lives: bool,
+    /// The number of records of slow system calls, where those are counted.
+    pub(super) calls: Option<EventIndex>,
 }
 
 impl Asked {
     /// By the settings, and the requests that are for programs. Several of those share their records.
     pub(super) fn of(settings: &Settings, requests: &[EventRequest]) -> Self {
-        let mut asked = Self { clock: settings.clock, times: 0, event: EventIndex::CLOCK, lives: false };
+        let mut asked =
+            Self { clock: settings.clock, times: 0, event: EventIndex::CLOCK, lives: false, calls: None };
         for request in requests {
             let Trigger::Program(program) = request.trigger else { continue };
             asked.times |= match program {
@@ -28,10 +31,13 @@ impl Asked {
                 Program::WallClock => Times::BLOCKED | Times::PREEMPTED | Times::RAN,
                 Program::RunQueues => Times::QUEUED,
                 Program::Locks => Times::LOCKS,
-                Program::Processes => 0,
+                Program::Processes | Program::SystemCalls => 0,
             };
             asked.clock |= program == Program::WallClock;
             asked.lives |= program == Program::Processes;
+            if program == Program::SystemCalls {
+                asked.calls = Some(request.index);
+            }
             if asked.event == EventIndex::CLOCK && program.is_of_times_off() {
                 asked.event = request.index;
             }

@@ -9,9 +9,9 @@ use thiserror::Error;
 
 use super::asked::Asked;
 use super::btf::{BtfError, KernelTypes};
-use super::lives;
 use super::object::object;
 use super::sampler::max_stack_pages;
+use super::{calls, lives};
 use crate::kernel::Release;
 use crate::source::Settings;
 
@@ -78,6 +78,8 @@ pub(super) struct Level {
     pub(super) program: &'static str,
     /// Name of the program at `sched_switch`.
     pub(super) switch: &'static str,
+    /// Name of the program at the exit of system calls.
+    pub(super) call_end: &'static str,
     /// Whether `sched_switch` tells why a thread stops running.
     tells_state: bool,
     has_task_pt_regs: bool,
@@ -88,13 +90,13 @@ impl Level {
         if release < Release::new(5, 8) {
             return Err(LoadError::Kernel(release));
         }
-        let (program, switch) = if release >= Release::new(5, 17) {
-            ("sample", "switch")
+        let (program, switch, call_end) = if release >= Release::new(5, 17) {
+            ("sample", "switch", "call_ends")
         } else {
-            ("sample_without_find_vma", "switch_without_find_vma")
+            ("sample_without_find_vma", "switch_without_find_vma", "call_ends_without_find_vma")
         };
         let tells_state = release >= Release::new(5, 18);
-        Ok(Self { program, switch, tells_state, has_task_pt_regs: release >= Release::new(5, 15) })
+        Ok(Self { program, switch, call_end, tells_state, has_task_pt_regs: release >= Release::new(5, 15) })
     }
 }
 
@@ -140,23 +142,22 @@ pub(super) fn load(
         .map_max_entries("RINGS", rings)
         .map_max_entries("THREADS", if asked.times == 0 { 1 } else { room_for_threads() })
         .map_max_entries("LIVES", if asked.lives { lives::RING_BYTES } else { SMALLEST_RING })
+        .map_max_entries("CALLS", asked.calls.map_or(1, |_| calls::SLOTS))
+        .map_max_entries("ENTERED", asked.calls.map_or(1, |_| calls::THREADS))
         .load(object)
         .map_err(|error| LoadError::step("the eBPF object could not be loaded", error))?;
     if asked.clock {
         let sample = program::<PerfEvent>(&mut ebpf, level.program)?;
         sample.load().map_err(|error| refused(level.program, error))?;
     }
-    if asked.times != 0 {
-        for (name, _) in tracepoints(level.switch) {
-            let at_scheduler = program::<RawTracePoint>(&mut ebpf, name)?;
-            at_scheduler.load().map_err(|error| refused(name, error))?;
-        }
-    }
-    if asked.lives {
-        for (name, _) in lives::PROGRAMS {
-            let at_lives = program::<RawTracePoint>(&mut ebpf, name)?;
-            at_lives.load().map_err(|error| refused(name, error))?;
-        }
+    let at_scheduler = (asked.times != 0).then(|| tracepoints(level.switch));
+    let at_lives = asked.lives.then_some(lives::PROGRAMS);
+    let at_calls = asked.calls.map(|_| calls::programs(level.call_end));
+    let named =
+        at_scheduler.iter().flatten().chain(at_lives.iter().flatten()).chain(at_calls.iter().flatten());
+    for &(name, _) in named {
+        let at_tracepoint = program::<RawTracePoint>(&mut ebpf, name)?;
+        at_tracepoint.load().map_err(|error| refused(name, error))?;
     }
     if settings.targets.follows_processes() {
         let lives = [("follow_fork", "sched_process_fork"), ("forget_process", "sched_process_free")];

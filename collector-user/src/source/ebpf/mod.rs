@@ -6,6 +6,7 @@ mod account;
 mod asked;
 mod attached;
 mod btf;
+mod calls;
 mod lives;
 mod load;
 mod object;

@@ -18,6 +18,7 @@ use perf_event_open_sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE,
 
 use super::account::KernelAccount;
 use super::asked::Asked;
+use super::calls::{self, Calls};
 use super::lives::Lives;
 use super::load::{self, LoadError};
 use super::switches::Switches;
@@ -84,6 +85,8 @@ pub struct Sampler {
     ticks: bool,
     /// Where account is kept of threads' times.
     switches: Option<Switches>,
+    /// Where system calls are counted.
+    calls: Option<Calls>,
     /// Where processes are asked for.
     lives: Option<Lives>,
     /// Diagnostics of the programs, where they are asked for.
@@ -125,6 +128,7 @@ impl Sampler {
             follows: settings.targets.follows_processes(),
             ticks: asked.clock,
             switches: (asked.times != 0).then(|| Switches::new(settings, asked, level.switch)),
+            calls: asked.calls.map(|event| Calls::new(event, level.call_end)),
             lives,
             logger,
             idle_before: BTreeMap::new(),
@@ -232,6 +236,9 @@ impl Source for Sampler {
         if let Some(lives) = &mut self.lives {
             lives.programs.start(&mut self.ebpf)?;
         }
+        if let Some(calls) = &mut self.calls {
+            calls.programs.start(&mut self.ebpf)?;
+        }
         self.cpus.iter().try_for_each(Cpu::enable)
     }
 
@@ -241,6 +248,9 @@ impl Source for Sampler {
         }
         if let Some(lives) = &mut self.lives {
             lives.programs.stop(&mut self.ebpf)?;
+        }
+        if let Some(calls) = &mut self.calls {
+            calls.programs.stop(&mut self.ebpf)?;
         }
         self.cpus.iter().filter_map(|cpu| cpu.clock.as_ref()).try_for_each(|clock| clock.event.disable())
     }
@@ -268,9 +278,10 @@ impl Source for Sampler {
                         break;
                     }
                     Some(record) => {
+                        let of_call = self.calls.as_mut().and_then(|calls| calls.event_of(record.header));
                         let switches = self.switches.as_mut();
-                        let event =
-                            switches.map_or(record.event, |switches| switches.event_of(record.header));
+                        let event = of_call.or_else(|| Some(switches?.event_of(record.header)));
+                        let event = event.unwrap_or(record.event);
                         self.delivered += u64::from(event == EventIndex::CLOCK);
                         visit(&SourceRecord { event, ..record });
                     }
@@ -306,6 +317,7 @@ impl Source for Sampler {
             Counter::WentOffLost,
             Counter::CameBackLost,
             Counter::ThreadsFull,
+            Counter::CallsLost,
         ];
         counters.into_iter().map(dropped).sum()
     }
@@ -320,19 +332,28 @@ impl Source for Sampler {
             self.lives.as_mut().map(Lives::take).unwrap_or_default();
         ledger.lose(LossCause::Malformed, lives_malformed);
         let mut add_cost = |[ns, count]: [u64; 2]| (run_ns, run_count) = (run_ns + ns, run_count + count);
+        let mut tables = Vec::new();
+        if let Some(calls) = &self.calls {
+            calls.enter(&account, ledger);
+            add_cost(calls.programs.cost(&mut self.ebpf));
+            let (table, counted) = calls::counted(&self.ebpf)?;
+            tables.push(table);
+            histograms.extend(counted);
+        }
         if let Some(lives) = &self.lives {
             add_cost(lives.programs.cost(&mut self.ebpf));
         }
         if let Some(switches) = &self.switches {
             switches.enter(&account, ledger);
             add_cost(switches.cost(&mut self.ebpf));
-            histograms = switches.histograms(&self.ebpf)?;
+            histograms.extend(switches.histograms(&self.ebpf)?);
         }
         Ok(Account {
             bytes_copied: account.counter(Counter::BytesCopied),
             bpf_run_ns: run_ns,
             bpf_run_count: run_count,
             histograms,
+            tables,
             lives,
             faults: Faults {
                 absent_pages: account.counter(Counter::StackFault),
@@ -349,6 +370,10 @@ impl Source for Sampler {
                 (
                     account.counter(Counter::LivesLost),
                     "starts, executions and ends of processes were lost: more than the ring has room for",
+                ),
+                (
+                    account.counter(Counter::CallsUnknown),
+                    "system calls were not counted that were made before the recording, or by too many threads",
                 ),
                 (
                     lives_left_out,
