@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 
-use collector_common::wire::{Config, Counter, OffCpu, PAGE_SIZE, SampleFlags};
+use collector_common::wire::{Config, Counter, PAGE_SIZE, SampleFlags, SampleHeader};
 
 use crate::{
     kernel::{current_task, read_word},
@@ -28,8 +28,8 @@ pub(crate) struct Sample {
     pub(crate) stack_end: u64,
     /// As `SampleHeader::ran`.
     pub(crate) ran: u64,
-    /// Data of records of [`SampleFlags::OFF_CPU`].
-    pub(crate) off: OffCpu,
+    /// Data of records of [`SampleFlags::OFF_CPU`] and [`SampleFlags::BLOCK`].
+    pub(crate) data: [u64; SampleHeader::DATA],
 }
 
 impl Sample {
@@ -45,8 +45,8 @@ impl Sample {
         let task = current_task();
         let registers = UserRegisters::of_current(task);
         let (sp, len, stack_end) = (0, 0, 0);
-        let (ran, off) = (0, OffCpu::NONE);
-        let mut sample = Self { context, time, pid, tid, flags, registers, sp, len, stack_end, ran, off };
+        let (ran, data) = (0, [0; SampleHeader::DATA]);
+        let mut sample = Self { context, time, pid, tid, flags, registers, sp, len, stack_end, ran, data };
         let mm = read_word(task, config(|c: &Config| &raw const c.task_mm));
         if mm == 0 {
             return sample;

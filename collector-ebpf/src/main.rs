@@ -2,6 +2,7 @@
 //!
 //! - [`sample`]: the sampling programs, one per kernel level; attached to a `cpu-clock` event per CPU.
 //! - [`switch`]: programs at the scheduler's tracepoints: time that threads do not run.
+//! - [`block`]: programs at the block layer's tracepoints: how long requests take.
 //! - [`follow`]: which processes are followed: children come in, and what is gone goes out.
 //!
 //! What user space and these programs agree on is `collector_common::wire`; settings come in as one read-only
@@ -9,6 +10,7 @@
 #![no_std]
 #![no_main]
 
+mod block;
 mod current;
 mod filter;
 mod follow;

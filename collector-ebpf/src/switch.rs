@@ -30,7 +30,7 @@ use crate::{
     filter, futex,
     kernel::{name_of, process_of, read_word, thread_of},
     maps::{RINGS, RUN_QUEUES, THREADS, config, count},
-    record,
+    record::{self, Bare},
     times::{are_kept, entry},
 };
 
@@ -194,7 +194,7 @@ fn take_stacks<const FIND_VMA: bool>(
     ran: u64,
 ) -> bool {
     let mut sample = Sample::of_current::<FIND_VMA>(context.as_ptr(), off.since, off.pid, tid, flags);
-    (sample.off, sample.ran) = (off, ran);
+    (sample.data, sample.ran) = (off.words(), ran);
     // SAFETY: the helper has no preconditions.
     let ring = RINGS.get(unsafe { bpf_get_smp_processor_id() } as u32);
     let is_written = ring.is_some_and(|ring| record::emit(ring, &sample));
@@ -257,7 +257,9 @@ fn tell(task: u64, now: u64, tid: u32, took: u64, off: OffCpu) {
     }
     // SAFETY: the helper has no preconditions.
     let ring = RINGS.get(unsafe { bpf_get_smp_processor_id() } as u32);
-    let is_written = ring.is_some_and(|ring| record::emit_back(ring, now, tid, name_of(task), off));
+    let (comm, data) = (name_of(task), off.words());
+    let bare = Bare { flags: SampleFlags::BACK, time: now, pid: off.pid, tid, comm, data };
+    let is_written = ring.is_some_and(|ring| record::emit_bare(ring, &bare));
     count(if is_written { Counter::CameBack } else { Counter::CameBackLost }, 1);
 }
 

@@ -42,11 +42,17 @@ pub enum Counter {
     ThreadsFull = 16,
     /// A wait for a CPU could not be counted: the map of names is full.
     NamesFull = 17,
+    /// That a request to a block device is complete was written to a ring.
+    BlockTold = 18,
+    /// A request to a block device could not be told of: a ring had no room, or there was none.
+    BlockLost = 19,
+    /// A request to a block device could not be kept account of: a map is full.
+    BlockFull = 20,
 }
 
 impl Counter {
     /// Number of counters.
-    pub const COUNT: u32 = 18;
+    pub const COUNT: u32 = 21;
     /// The ends of an invocation that interrupted something else than the idle task.
     pub const BUSY_RUNS: [Self; 4] = [Self::FilteredTarget, Self::Submitted, Self::RingFull, Self::NoRing];
     /// All of them, in index order.
@@ -69,5 +75,8 @@ impl Counter {
         Self::TooShort,
         Self::ThreadsFull,
         Self::NamesFull,
+        Self::BlockTold,
+        Self::BlockLost,
+        Self::BlockFull,
     ];
 }

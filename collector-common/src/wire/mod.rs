@@ -4,13 +4,15 @@
 //! [`VERSION`] changes whenever a layout here changes; a record of another version is refused, so an object
 //! and a library that do not belong together are noticed at the first record.
 
+mod block;
 mod config;
 mod counter;
 mod lock_wait;
 mod off_cpu;
 mod sample;
 
-pub use config::{Config, NAMED_PROCESS, Target, Times};
+pub use block::{BLOCK_SIZES, BLOCK_TIMES, BlockCounts, BlockKey, BlockRequest};
+pub use config::{BlockOffsets, Config, NAMED_PROCESS, Target, Times};
 pub use counter::Counter;
 pub use lock_wait::LockWait;
 pub use off_cpu::{CHANCES, OffCpu, OffCpuState, QUEUE_BUCKETS, RunQueue, ThreadTimes};

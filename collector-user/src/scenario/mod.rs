@@ -18,6 +18,7 @@
 //! What each measures, its units, its cost and its limits: `docs/scenarios.md`.
 
 mod cpu_profiling;
+mod io_monitoring;
 mod locks;
 mod off_cpu;
 mod scheduling;
@@ -26,6 +27,7 @@ mod wall_clock;
 
 use crate::session::SessionSettings;
 
+pub(crate) use io_monitoring::BlockTime;
 pub(crate) use time_off::TimeOff;
 
 /// Something to record.
@@ -48,8 +50,14 @@ impl Scenario {
 }
 
 /// All scenarios, in the order in which they are listed.
-pub const SCENARIOS: [Scenario; 5] =
-    [cpu_profiling::SCENARIO, off_cpu::SCENARIO, wall_clock::SCENARIO, scheduling::SCENARIO, locks::SCENARIO];
+pub const SCENARIOS: [Scenario; 6] = [
+    cpu_profiling::SCENARIO,
+    off_cpu::SCENARIO,
+    wall_clock::SCENARIO,
+    scheduling::SCENARIO,
+    locks::SCENARIO,
+    io_monitoring::SCENARIO,
+];
 
 /// The scenario of a name or a short name.
 pub fn by_name(name: &str) -> Option<&'static Scenario> {

@@ -6,6 +6,7 @@ use collector_common::loss::LossCause;
 use collector_common::record::{AttributeListId, ExportMachine, SampleKindId, Unit};
 use collector_common::wire::{SampleFlags, SampleHeader};
 
+use super::block_requests::BlockRequests;
 use super::times_off::{Joined, TimesOff};
 use super::wakers::{Wakers, name_of};
 use crate::recorder::Recorder;
@@ -44,6 +45,7 @@ pub(crate) struct Dispatch {
     wall_clock: Option<SampleKindId>,
     hooked: Vec<Hooked>,
     times_off: TimesOff,
+    block_requests: BlockRequests,
     wakers: Wakers,
     errors: EventErrors,
 }
@@ -73,6 +75,7 @@ impl Dispatch {
             wall_clock: wall_clock.and_then(|hooked| hooked.kind),
             hooked,
             times_off: TimesOff::new(off_cpu_period),
+            block_requests: BlockRequests::new(off_cpu_period),
             wakers: Wakers::default(),
             errors: EventErrors::new(),
         }
@@ -97,6 +100,10 @@ impl Dispatch {
             return self.take_of_running(self.clock, recorder, record);
         };
         let Some(hooked) = self.hooked.get_mut(position) else { return false };
+        if hooked.program() == Some(Program::BlockRequests) {
+            self.block_requests.take(recorder, record);
+            return true;
+        }
         if hooked.program().is_some() {
             if record.header.flags().has(SampleFlags::LAST) {
                 return self.take_of_running(None, recorder, record);
@@ -142,7 +149,11 @@ impl Dispatch {
 
     /// All records of a round have been taken.
     pub(crate) fn end_round(&mut self, recorder: &mut Recorder) {
-        let Self { times_off, hooked, errors, wakers, .. } = self;
+        let Self { times_off, block_requests, hooked, errors, wakers, .. } = self;
+        let of_block = hooked.iter_mut().find(|hooked| hooked.program() == Some(Program::BlockRequests));
+        if let Some(Hooked { hook, kind: Some(kind) }) = of_block {
+            block_requests.end_round(recorder, hook, *kind, errors);
+        }
         times_off.end_round(|joined| {
             wakers.count(recorder.machine_mut(), &joined);
             let context = Context {
@@ -154,7 +165,9 @@ impl Dispatch {
             let mut is_delivered = false;
             for hooked in hooked.iter_mut() {
                 let (Some(program), Some(kind)) = (hooked.program(), hooked.kind) else { continue };
-                if program == Program::Locks && joined.data.is_lock == 0 {
+                if program == Program::BlockRequests
+                    || (program == Program::Locks && joined.data.is_lock == 0)
+                {
                     continue;
                 }
                 let data = bytemuck::bytes_of(&joined.data);
@@ -210,12 +223,12 @@ fn add_time_off(recorder: &mut Recorder, program: Program, kind: SampleKindId, j
                 &[("lock", &lock), ("owner", owner), ("owner_tid", owner_tid), ("open", is_open)],
             );
         }
-        Program::OffCpu | Program::RunQueues => {}
+        Program::OffCpu | Program::RunQueues | Program::BlockRequests => {}
     }
 }
 
 /// The id of a list of attributes, without those that are empty.
-fn attributes(recorder: &mut Recorder, list: &[(&str, &str)]) -> AttributeListId {
+pub(super) fn attributes(recorder: &mut Recorder, list: &[(&str, &str)]) -> AttributeListId {
     let machine = recorder.machine_mut();
     let list: Vec<_> = list
         .iter()

@@ -43,6 +43,8 @@ pub enum Program {
     RunQueues,
     /// Time for which threads wait for locks of user code, in nanoseconds.
     Locks,
+    /// How long devices take for requests, in nanoseconds. Minimum kernel: 5.17.
+    BlockRequests,
 }
 
 impl Program {
@@ -53,6 +55,7 @@ impl Program {
             Self::WallClock => "wall_clock",
             Self::RunQueues => "run_queues",
             Self::Locks => "lock",
+            Self::BlockRequests => "block_io",
         }
     }
 }

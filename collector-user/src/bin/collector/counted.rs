@@ -15,7 +15,8 @@ const NAMES: usize = 10;
 /// Prints all tables and histograms.
 pub(crate) fn print_counted(machine: &ExportMachine) {
     machine.tables().iter().for_each(|found| say(table(found).trim_end()));
-    if let Some((all, by_name)) = machine.histograms().split_first() {
+    for of_kind in machine.histograms().chunk_by(|one, next| one.name == next.name) {
+        let Some((all, by_name)) = of_kind.split_first() else { continue };
         say(histogram(all).trim_end());
         by_name.iter().take(NAMES).for_each(|one| say(&line(one)));
     }

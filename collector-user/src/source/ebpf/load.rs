@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use aya::programs::{PerfEvent, ProgramError, RawTracePoint};
 use aya::{Ebpf, EbpfLoader};
-use collector_common::wire::{COMM_LEN, Config, Target};
+use collector_common::wire::{BlockOffsets, COMM_LEN, Config, Target};
 use thiserror::Error;
 
 use super::asked::Asked;
+use super::blocks;
 use super::btf::{BtfError, KernelTypes};
 use super::object::object;
 use super::sampler::max_stack_pages;
@@ -135,6 +136,7 @@ pub(super) fn load(
         .override_global(aya_log::LEVEL, &log_level, false)
         .map_max_entries("RINGS", rings)
         .map_max_entries("THREADS", if asked.times == 0 { 1 } else { room_for_threads() })
+        .map_max_entries("BLOCK_REQUESTS", if asked.block.is_some() { blocks::MOST_REQUESTS } else { 1 })
         .load(object)
         .map_err(|error| LoadError::step("the eBPF object could not be loaded", error))?;
     if asked.clock {
@@ -145,6 +147,12 @@ pub(super) fn load(
         for (name, _) in tracepoints(level.switch) {
             let at_scheduler = program::<RawTracePoint>(&mut ebpf, name)?;
             at_scheduler.load().map_err(|error| refused(name, error))?;
+        }
+    }
+    if asked.block.is_some() {
+        for (name, _) in blocks::TRACEPOINTS {
+            let at_block_layer = program::<RawTracePoint>(&mut ebpf, name)?;
+            at_block_layer.load().map_err(|error| refused(name, error))?;
         }
     }
     if settings.targets.follows_processes() {
@@ -253,6 +261,19 @@ fn config(settings: &Settings, asked: Asked, level: Level, high_water: u64) -> R
         vma_start: types.offset(&["vm_area_struct", "vm_start"])?,
         command: settings.targets.command.unwrap_or(0),
         comm,
+        block: if asked.block.is_some() { block_offsets(&types)? } else { BlockOffsets::default() },
+    })
+}
+
+/// Where a request to a block device has what is told of it.
+fn block_offsets(types: &KernelTypes) -> Result<BlockOffsets, BtfError> {
+    Ok(BlockOffsets {
+        queue: types.offset(&["request", "q"])?,
+        flags: types.offset(&["request", "cmd_flags"])?,
+        bytes: types.offset(&["request", "__data_len"])?,
+        disk: types.offset(&["request_queue", "disk"])?,
+        major: types.offset(&["gendisk", "major"])?,
+        minor: types.offset(&["gendisk", "first_minor"])?,
     })
 }
 

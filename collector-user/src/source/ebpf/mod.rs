@@ -4,6 +4,7 @@
 
 mod account;
 mod asked;
+mod blocks;
 mod btf;
 mod load;
 mod object;

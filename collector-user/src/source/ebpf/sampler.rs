@@ -18,6 +18,7 @@ use perf_event_open_sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE,
 
 use super::account::KernelAccount;
 use super::asked::Asked;
+use super::blocks::Blocks;
 use super::load::{self, LoadError};
 use super::switches::Switches;
 use crate::kernel::{idle_times, possible_cpus};
@@ -83,6 +84,8 @@ pub struct Sampler {
     ticks: bool,
     /// Where account is kept of threads' times.
     switches: Option<Switches>,
+    /// Where requests to block devices are recorded.
+    blocks: Option<Blocks>,
     /// Diagnostics of the programs, where they are asked for.
     logger: Option<EbpfLogger<&'static dyn log::Log>>,
     /// How long each CPU had been idle when the sampling started.
@@ -121,6 +124,7 @@ impl Sampler {
             follows: settings.targets.follows_processes(),
             ticks: asked.clock,
             switches: (asked.times != 0).then(|| Switches::new(settings, asked, level.switch)),
+            blocks: asked.block.map(Blocks::new),
             logger,
             idle_before: BTreeMap::new(),
             _stats: stats,
@@ -224,12 +228,18 @@ impl Source for Sampler {
         if let Some(switches) = &mut self.switches {
             switches.start(&mut self.ebpf)?;
         }
+        if let Some(blocks) = &mut self.blocks {
+            blocks.start(&mut self.ebpf)?;
+        }
         self.cpus.iter().try_for_each(Cpu::enable)
     }
 
     fn stop(&mut self) -> io::Result<()> {
         if let Some(switches) = &mut self.switches {
             switches.stop(&mut self.ebpf)?;
+        }
+        if let Some(blocks) = &mut self.blocks {
+            blocks.stop(&mut self.ebpf)?;
         }
         self.cpus.iter().filter_map(|cpu| cpu.clock.as_ref()).try_for_each(|clock| clock.event.disable())
     }
@@ -253,9 +263,11 @@ impl Source for Sampler {
                         break;
                     }
                     Some(record) => {
-                        let switches = self.switches.as_mut();
-                        let event =
-                            switches.map_or(record.event, |switches| switches.event_of(record.header));
+                        let of_block = self.blocks.as_mut().and_then(|blocks| blocks.event_of(record.header));
+                        let event = of_block.unwrap_or_else(|| {
+                            let switches = self.switches.as_mut();
+                            switches.map_or(record.event, |switches| switches.event_of(record.header))
+                        });
                         self.delivered += u64::from(event == EventIndex::CLOCK);
                         visit(&SourceRecord { event, ..record });
                     }
@@ -291,6 +303,8 @@ impl Source for Sampler {
             Counter::WentOffLost,
             Counter::CameBackLost,
             Counter::ThreadsFull,
+            Counter::BlockLost,
+            Counter::BlockFull,
         ];
         counters.into_iter().map(dropped).sum()
     }
@@ -306,6 +320,12 @@ impl Source for Sampler {
             let [ns, count] = switches.cost(&mut self.ebpf);
             (run_ns, run_count) = (run_ns + ns, run_count + count);
             histograms = switches.histograms(&self.ebpf)?;
+        }
+        if let Some(blocks) = &self.blocks {
+            blocks.enter(&account, ledger);
+            let [ns, count] = Blocks::cost(&mut self.ebpf);
+            (run_ns, run_count) = (run_ns + ns, run_count + count);
+            histograms.extend(Blocks::histograms(&self.ebpf)?);
         }
         Ok(Account {
             bytes_copied: account.counter(Counter::BytesCopied),
