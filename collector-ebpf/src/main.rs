@@ -2,6 +2,7 @@
 //!
 //! - [`sample`]: the sampling programs, one per kernel level; attached to a `cpu-clock` event per CPU.
 //! - [`switch`]: programs at the scheduler's tracepoints: time that threads do not run.
+//! - [`block`]: programs at the block layer's tracepoints: how long requests take.
 //! - [`lives`]: programs at the tracepoints of processes: who makes whom, what they execute, how they end.
 //! - [`calls`]: programs at the entry and exit of system calls.
 //! - [`follow`]: which processes are followed: children come in, and what is gone goes out.
@@ -11,6 +12,7 @@
 #![no_std]
 #![no_main]
 
+mod block;
 mod calls;
 mod current;
 mod filter;

@@ -4,7 +4,9 @@ use aya_ebpf::{
     btf_maps::{ArrayOfMaps, CgroupArray, HashMap, LruHashMap, PerCpuArray, PerCpuHashMap, RingBuf},
     macros::btf_map,
 };
-use collector_common::wire::{COMM_LEN, Config, Counter, RunQueue, ThreadTimes};
+use collector_common::wire::{
+    BlockCounts, BlockKey, BlockOffsets, BlockRequest, COMM_LEN, Config, Counter, RunQueue, ThreadTimes,
+};
 
 /// Settings, patched before load. Read with [`config`].
 #[unsafe(no_mangle)]
@@ -32,6 +34,7 @@ static CONFIG: Config = Config {
     vma_start: 0,
     command: 0,
     comm: [0; 16],
+    block: BlockOffsets { queue: 0, flags: 0, bytes: 0, disk: 0, major: 0, minor: 0 },
 };
 
 /// The settings. Reads one field through `get`, which the verifier knows the value of.
@@ -85,6 +88,14 @@ pub(crate) static THREADS: HashMap<u32, ThreadTimes, 1> = HashMap::new();
 /// Waits for a CPU, by thread name.
 #[btf_map]
 pub(crate) static RUN_QUEUES: PerCpuHashMap<[u8; COMM_LEN], RunQueue, 1024> = PerCpuHashMap::new();
+
+/// Requests that devices have, by the address of the kernel's `struct request`. The number of entries is set before load.
+#[btf_map]
+pub(crate) static BLOCK_REQUESTS: HashMap<u64, BlockRequest, 1> = HashMap::new();
+
+/// Requests by device and operation.
+#[btf_map]
+pub(crate) static BLOCK_COUNTS: PerCpuHashMap<BlockKey, BlockCounts, 1024> = PerCpuHashMap::new();
 
 /// Adds to a counter of this CPU.
 #[inline(always)]

@@ -13,9 +13,7 @@ use aya_ebpf::{
         },
     },
 };
-use collector_common::wire::{
-    COMM_LEN, Config, Counter, OffCpu, PAGE_SIZE, SampleFlags, SampleHeader, VERSION,
-};
+use collector_common::wire::{COMM_LEN, Config, Counter, PAGE_SIZE, SampleFlags, SampleHeader, VERSION};
 
 use crate::{
     current::Sample,
@@ -72,7 +70,11 @@ fn write<const PIECE: usize, const PIECES: usize>(ring: &Ring, sample: &Sample) 
                 record.add(SampleHeader::SIZE).cast(),
                 SampleHeader::KERNEL_STACK_SIZE as u32,
                 // The program itself, and what called it.
-                if sample.flags & (SampleFlags::OFF_CPU | SampleFlags::LAST) != 0 { 2 } else { 0 },
+                if sample.flags & (SampleFlags::OFF_CPU | SampleFlags::LAST | SampleFlags::BLOCK) != 0 {
+                    2
+                } else {
+                    0
+                },
             )
         };
         kernel_bytes = if got > 0 { got as u16 } else { 0 };
@@ -93,7 +95,9 @@ fn write<const PIECE: usize, const PIECES: usize>(ring: &Ring, sample: &Sample) 
         (*header).ran = sample.ran;
         (*header).stack_end = sample.stack_end;
         (*header).comm = bpf_get_current_comm().unwrap_or_default();
-        if sample.flags & (SampleFlags::OFF_CPU | SampleFlags::LAST | SampleFlags::CALL) != 0 {
+        let with_data =
+            SampleFlags::OFF_CPU | SampleFlags::LAST | SampleFlags::CALL | SampleFlags::BLOCK;
+        if sample.flags & with_data != 0 {
             (*header).data = sample.data;
         }
         if sample.flags & SampleFlags::USER_REGISTERS != 0 {
@@ -113,9 +117,20 @@ fn write<const PIECE: usize, const PIECES: usize>(ring: &Ring, sample: &Sample) 
     true
 }
 
-/// Tells that a thread got a CPU back, in a record without stacks. Says whether there was room.
+/// A record without stacks.
+pub(crate) struct Bare {
+    pub(crate) flags: u32,
+    pub(crate) time: u64,
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    pub(crate) comm: [u8; COMM_LEN],
+    pub(crate) data: [u64; SampleHeader::DATA],
+}
+
+/// Tells that something is over, of which a record with stacks may have been written when it began. Says whether there was
+/// room.
 #[inline(always)]
-pub(crate) fn emit_back(ring: &Ring, time: u64, tid: u32, comm: [u8; COMM_LEN], off: OffCpu) -> bool {
+pub(crate) fn emit_bare(ring: &Ring, bare: &Bare) -> bool {
     let ring = core::ptr::from_ref(ring).cast_mut().cast::<c_void>();
     // SAFETY: `ring` is a ring buffer map.
     let header = unsafe { bpf_ringbuf_reserve(ring, SampleHeader::SIZE as u64, 0) }.cast::<SampleHeader>();
@@ -126,10 +141,10 @@ pub(crate) fn emit_back(ring: &Ring, time: u64, tid: u32, comm: [u8; COMM_LEN], 
     unsafe {
         (*header).version = VERSION;
         (*header).kernel_bytes = 0;
-        (*header).flags = SampleFlags::BACK;
-        (*header).time = time;
-        (*header).pid = off.pid;
-        (*header).tid = tid;
+        (*header).flags = bare.flags;
+        (*header).time = bare.time;
+        (*header).pid = bare.pid;
+        (*header).tid = bare.tid;
         (*header).cgroup = 0;
         (*header).cpu = bpf_get_smp_processor_id() as u32;
         (*header).stack_bytes = 0;
@@ -137,8 +152,8 @@ pub(crate) fn emit_back(ring: &Ring, time: u64, tid: u32, comm: [u8; COMM_LEN], 
         (*header).reserved = 0;
         (*header).ran = 0;
         (*header).stack_end = 0;
-        (*header).comm = comm;
-        (&raw mut (*header).data).cast::<OffCpu>().write(off);
+        (*header).comm = bare.comm;
+        (*header).data = bare.data;
         submit(ring, header.cast());
     }
     true

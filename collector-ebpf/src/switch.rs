@@ -30,7 +30,7 @@ use crate::{
     filter, futex,
     kernel::{name_of, process_of, read_word, thread_of},
     maps::{RINGS, RUN_QUEUES, THREADS, config, count},
-    record,
+    record::{self, Bare},
     times::{are_kept, entry},
 };
 
@@ -261,7 +261,9 @@ fn tell(times: &mut ThreadTimes, task: u64, now: u64, tid: u32, took: u64) {
     if off.chance != 0 || !is_short {
         // SAFETY: the helper has no preconditions.
         let ring = RINGS.get(unsafe { bpf_get_smp_processor_id() } as u32);
-        let is_written = ring.is_some_and(|ring| record::emit_back(ring, now, tid, name_of(task), off));
+        let (comm, data) = (name_of(task), off.words());
+        let bare = Bare { flags: SampleFlags::BACK, time: now, pid: off.pid, tid, comm, data };
+        let is_written = ring.is_some_and(|ring| record::emit_bare(ring, &bare));
         count(if is_written { Counter::CameBack } else { Counter::CameBackLost }, 1);
         if !is_written {
             return;

@@ -89,6 +89,26 @@ pub struct Config {
     pub command: u32,
     /// Thread name for [`Target::COMM`], NUL-padded.
     pub comm: [u8; COMM_LEN],
+    /// Where requests to block devices are recorded, else zero.
+    pub block: BlockOffsets,
 }
 
-const _: () = assert!(size_of::<Config>() == 120);
+/// Offsets into the kernel's structures of a request to a block device.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub struct BlockOffsets {
+    /// Of `request::q`.
+    pub queue: u32,
+    /// Of `request::cmd_flags`.
+    pub flags: u32,
+    /// Of `request::__data_len`.
+    pub bytes: u32,
+    /// Of `request_queue::disk`. Minimum kernel: 5.15.
+    pub disk: u32,
+    /// Of `gendisk::major`.
+    pub major: u32,
+    /// Of `gendisk::first_minor`.
+    pub minor: u32,
+}
+
+const _: () = assert!(size_of::<Config>() == 144);

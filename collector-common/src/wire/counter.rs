@@ -50,11 +50,17 @@ pub enum Counter {
     CallsLost = 20,
     /// A system call returned that was made before the recording, or that there was no room to remember.
     CallsUnknown = 21,
+    /// That a request to a block device is complete was written to a ring.
+    BlockTold = 22,
+    /// A request to a block device could not be told of: a ring had no room, or there was none.
+    BlockLost = 23,
+    /// A request to a block device could not be kept account of: a map is full.
+    BlockFull = 24,
 }
 
 impl Counter {
     /// Number of counters.
-    pub const COUNT: u32 = 22;
+    pub const COUNT: u32 = 25;
     /// The ends of an invocation that interrupted something else than the idle task.
     pub const BUSY_RUNS: [Self; 4] = [Self::FilteredTarget, Self::Submitted, Self::RingFull, Self::NoRing];
     /// All of them, in index order.
@@ -81,5 +87,8 @@ impl Counter {
         Self::CallsRecorded,
         Self::CallsLost,
         Self::CallsUnknown,
+        Self::BlockTold,
+        Self::BlockLost,
+        Self::BlockFull,
     ];
 }

@@ -4,6 +4,7 @@
 //! [`VERSION`] changes whenever a layout here changes; a record of another version is refused, so an object
 //! and a library that do not belong together are noticed at the first record.
 
+mod block;
 mod call;
 mod config;
 mod counter;
@@ -12,8 +13,9 @@ mod lock_wait;
 mod off_cpu;
 mod sample;
 
+pub use block::{BLOCK_SIZES, BLOCK_TIMES, BlockCounts, BlockKey, BlockRequest};
 pub use call::{CALL_BUCKETS, CALL_NUMBERS, Call, CallTimes, FIRST_CALL_NS};
-pub use config::{Config, NAMED_PROCESS, Target, Times};
+pub use config::{BlockOffsets, Config, NAMED_PROCESS, Target, Times};
 pub use counter::Counter;
 pub use life::{ARGUMENTS, Life, LifeOffsets};
 pub use lock_wait::LockWait;

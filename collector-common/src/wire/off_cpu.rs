@@ -74,15 +74,15 @@ impl OffCpu {
         lock: 0,
     };
 
+    /// As a record has it.
+    pub fn words(self) -> [u64; SampleHeader::DATA] {
+        bytemuck::cast(self)
+    }
+
     /// Whether it is recorded, where `times` are the [`Times`] bits.
     pub const fn is_recorded(&self, times: u32) -> bool {
         let part = if self.state == OffCpuState::PREEMPTED { Times::PREEMPTED } else { Times::BLOCKED };
         times & part != 0 || (times & Times::LOCKS != 0 && LockWait(self.lock_wait).is_for_a_lock())
-    }
-
-    /// As a record's data.
-    pub fn words(self) -> [u64; SampleHeader::DATA] {
-        bytemuck::cast(self)
     }
 }
 

@@ -34,6 +34,9 @@ impl SampleFlags {
     pub const LAST: u32 = 1 << 9;
     /// Not of the sampling clock: the thread has made a slow system call; `data` is a [`super::Call`].
     pub const CALL: u32 = 1 << 16;
+    /// Not of the sampling clock: a request to a block device was issued, or with [`Self::BACK`] is complete. `data` is a
+    /// [`super::BlockRequest`].
+    pub const BLOCK: u32 = 1 << 10;
 
     /// Whether all bits of `mask` are set.
     pub const fn has(self, mask: u32) -> bool {
@@ -81,8 +84,9 @@ pub struct SampleHeader {
     pub stack_end: u64,
     /// The thread's name, NUL-padded.
     pub comm: [u8; COMM_LEN],
-    /// [`super::OffCpu`] in records of [`SampleFlags::OFF_CPU`], [`SampleFlags::BACK`] and [`SampleFlags::LAST`],
-    /// [`super::Call`] in those of [`SampleFlags::CALL`]; else not written.
+    /// [`super::BlockRequest`] in records of [`SampleFlags::BLOCK`], [`super::Call`] in those of [`SampleFlags::CALL`],
+    /// [`super::OffCpu`] in others of [`SampleFlags::OFF_CPU`], [`SampleFlags::BACK`] and [`SampleFlags::LAST`]; else not
+    /// written.
     pub data: [u64; DATA_WORDS],
     /// `struct pt_regs` of the user side, in the kernel's order: 21 words on `x86_64`, 34 on aarch64
     /// (`struct user_pt_regs`); the rest is zero.

@@ -18,6 +18,7 @@
 //! What each measures, its units, its cost and its limits: `docs/scenarios.md`.
 
 mod cpu_profiling;
+mod io_monitoring;
 mod locks;
 mod off_cpu;
 mod page_faults;
@@ -29,6 +30,7 @@ mod wall_clock;
 
 use crate::session::SessionSettings;
 
+pub(crate) use io_monitoring::BlockTime;
 pub(crate) use time_off::TimeOff;
 
 /// Something to record.
@@ -53,7 +55,7 @@ impl Scenario {
 }
 
 /// All scenarios, in the order in which they are listed.
-pub const SCENARIOS: [Scenario; 8] = [
+pub const SCENARIOS: [Scenario; 9] = [
     cpu_profiling::SCENARIO,
     off_cpu::SCENARIO,
     wall_clock::SCENARIO,
@@ -62,6 +64,7 @@ pub const SCENARIOS: [Scenario; 8] = [
     page_faults::SCENARIO,
     processes::SCENARIO,
     syscalls::SCENARIO,
+    io_monitoring::SCENARIO,
 ];
 
 /// The scenario of a name or a short name.

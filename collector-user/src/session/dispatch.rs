@@ -6,6 +6,7 @@ use collector_common::loss::LossCause;
 use collector_common::record::{AttributeListId, ExportMachine, SampleKindId, Unit};
 use collector_common::wire::SampleHeader;
 
+use super::block_requests::BlockRequests;
 use super::calls;
 use super::short_times::{Part, ShortTimes};
 use super::times_off::{Ended, Joined, TimesOff};
@@ -47,6 +48,7 @@ pub(crate) struct Dispatch {
     hooked: Vec<Hooked>,
     times_off: TimesOff,
     short_times: ShortTimes,
+    block_requests: BlockRequests,
     wakers: Wakers,
     errors: EventErrors,
 }
@@ -77,6 +79,7 @@ impl Dispatch {
             hooked,
             times_off: TimesOff::new(off_cpu_period),
             short_times: ShortTimes::default(),
+            block_requests: BlockRequests::new(off_cpu_period),
             wakers: Wakers::default(),
             errors: EventErrors::new(),
         }
@@ -101,6 +104,10 @@ impl Dispatch {
             return self.take_of_running(self.clock, recorder, record);
         };
         let Some(hooked) = self.hooked.get_mut(position) else { return false };
+        if hooked.program() == Some(Program::BlockRequests) {
+            self.block_requests.take(recorder, record);
+            return true;
+        }
         if hooked.program().is_some_and(Program::is_of_times_off) {
             if record.header.ran > 0 {
                 self.take_of_running(None, recorder, record);
@@ -149,7 +156,11 @@ impl Dispatch {
 
     /// All records of a round have been taken.
     pub(crate) fn end_round(&mut self, recorder: &mut Recorder) {
-        let Self { times_off, short_times, hooked, errors, wakers, .. } = self;
+        let Self { times_off, short_times, block_requests, hooked, errors, wakers, .. } = self;
+        let of_block = hooked.iter_mut().find(|hooked| hooked.program() == Some(Program::BlockRequests));
+        if let Some(Hooked { hook, kind: Some(kind) }) = of_block {
+            block_requests.end_round(recorder, hook, *kind, errors);
+        }
         times_off.end_round(|joined| {
             wakers.count(recorder.machine_mut(), &joined);
             let context = Context {

@@ -47,6 +47,8 @@ pub enum Program {
     Processes,
     /// System calls, counted by number and length; records of the slowest, in nanoseconds.
     SystemCalls,
+    /// How long devices take for requests, in nanoseconds. Minimum kernel: 5.17.
+    BlockRequests,
 }
 
 impl Program {
@@ -59,6 +61,7 @@ impl Program {
             Self::Locks => "lock",
             Self::Processes => "processes",
             Self::SystemCalls => "syscalls",
+            Self::BlockRequests => "block_io",
         }
     }
 

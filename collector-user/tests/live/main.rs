@@ -10,7 +10,7 @@
 //!   live, and of spoilt files.
 //! - `memory`: programs whose memory changes without being told of.
 //! - `scenarios`: times that threads run, are blocked and wait for a CPU.
-//! - `locks`: times that threads wait for locks.
+//! - `locks`, `io_monitoring`: times that threads wait for locks, and that devices take for requests.
 //! - `page_faults`: pages that were met absent.
 //! - `processes`: who starts what, and how it ends.
 //! - `syscalls`: system calls, counted and timed.
@@ -34,6 +34,7 @@ mod doctor;
 mod events;
 mod examples;
 mod followed;
+mod io_monitoring;
 mod kernel_code;
 mod languages;
 mod ledger;

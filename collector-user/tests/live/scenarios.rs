@@ -81,7 +81,7 @@ pub(crate) fn record(settings: SessionSettings, command: &[OsString]) -> Recordi
 }
 
 /// Records the whole machine while a command runs.
-fn record_machine(settings: SessionSettings, command: &[OsString]) -> Recording {
+pub(crate) fn record_machine(settings: SessionSettings, command: &[OsString]) -> Recording {
     let mut session = Session::start(settings, None).unwrap();
     let (stop, ended) = UnixStream::pair().unwrap();
     let command = command.to_vec();

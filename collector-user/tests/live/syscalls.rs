@@ -134,7 +134,8 @@ fn all_scenarios_of_programs_go_together() {
     };
     assert!(of_kind("minor-faults") > 0);
     let blocked = of_kind("off_cpu");
-    assert!(blocked >= 200_000_000 && blocked as u64 <= slept + 100_000_000, "{blocked} of {slept}");
+    // Where another thread has its CPU until a pause is over, it was not blocked.
+    assert!(blocked >= 100_000_000 && blocked as u64 <= slept + 100_000_000, "{blocked} of {slept}");
 }
 
 #[test]

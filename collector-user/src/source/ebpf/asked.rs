@@ -17,21 +17,32 @@ pub(super) struct Asked {
     pub(super) lives: bool,
     /// The number of records of slow system calls, where those are counted.
     pub(super) calls: Option<EventIndex>,
+    /// The number of the records of requests to block devices, where those are asked for.
+    pub(super) block: Option<EventIndex>,
 }
 
 impl Asked {
     /// By the settings, and the requests that are for programs. Several of those share their records.
     pub(super) fn of(settings: &Settings, requests: &[EventRequest]) -> Self {
-        let mut asked =
-            Self { clock: settings.clock, times: 0, event: EventIndex::CLOCK, lives: false, calls: None };
+        let mut asked = Self {
+            clock: settings.clock,
+            times: 0,
+            event: EventIndex::CLOCK,
+            lives: false,
+            calls: None,
+            block: None,
+        };
         for request in requests {
             let Trigger::Program(program) = request.trigger else { continue };
+            if program == Program::BlockRequests {
+                asked.block = Some(request.index);
+            }
             asked.times |= match program {
                 Program::OffCpu => Times::BLOCKED,
                 Program::WallClock => Times::BLOCKED | Times::PREEMPTED | Times::RAN,
                 Program::RunQueues => Times::QUEUED,
                 Program::Locks => Times::LOCKS,
-                Program::Processes | Program::SystemCalls => 0,
+                Program::Processes | Program::SystemCalls | Program::BlockRequests => 0,
             };
             asked.clock |= program == Program::WallClock;
             asked.lives |= program == Program::Processes;

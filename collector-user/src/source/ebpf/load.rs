@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use aya::programs::{PerfEvent, ProgramError, RawTracePoint};
 use aya::{Ebpf, EbpfLoader};
-use collector_common::wire::{COMM_LEN, Config, LifeOffsets, Target};
+use collector_common::wire::{BlockOffsets, COMM_LEN, Config, LifeOffsets, Target};
 use thiserror::Error;
 
 use super::asked::Asked;
+use super::blocks;
 use super::btf::{BtfError, KernelTypes};
 use super::object::object;
 use super::sampler::max_stack_pages;
@@ -144,6 +145,7 @@ pub(super) fn load(
         .map_max_entries("LIVES", if asked.lives { lives::RING_BYTES } else { SMALLEST_RING })
         .map_max_entries("CALLS", asked.calls.map_or(1, |_| calls::SLOTS))
         .map_max_entries("ENTERED", asked.calls.map_or(1, |_| calls::THREADS))
+        .map_max_entries("BLOCK_REQUESTS", if asked.block.is_some() { blocks::MOST_REQUESTS } else { 1 })
         .load(object)
         .map_err(|error| LoadError::step("the eBPF object could not be loaded", error))?;
     if asked.clock {
@@ -158,6 +160,12 @@ pub(super) fn load(
     for &(name, _) in named {
         let at_tracepoint = program::<RawTracePoint>(&mut ebpf, name)?;
         at_tracepoint.load().map_err(|error| refused(name, error))?;
+    }
+    if asked.block.is_some() {
+        for (name, _) in blocks::TRACEPOINTS {
+            let at_block_layer = program::<RawTracePoint>(&mut ebpf, name)?;
+            at_block_layer.load().map_err(|error| refused(name, error))?;
+        }
     }
     if settings.targets.follows_processes() {
         let lives = [("follow_fork", "sched_process_fork"), ("forget_process", "sched_process_free")];
@@ -270,6 +278,19 @@ fn config(
         vma_start: types.offset(&["vm_area_struct", "vm_start"])?,
         command: settings.targets.command.unwrap_or(0),
         comm,
+        block: if asked.block.is_some() { block_offsets(types)? } else { BlockOffsets::default() },
+    })
+}
+
+/// Where a request to a block device has what is told of it.
+fn block_offsets(types: &KernelTypes) -> Result<BlockOffsets, BtfError> {
+    Ok(BlockOffsets {
+        queue: types.offset(&["request", "q"])?,
+        flags: types.offset(&["request", "cmd_flags"])?,
+        bytes: types.offset(&["request", "__data_len"])?,
+        disk: types.offset(&["request_queue", "disk"])?,
+        major: types.offset(&["gendisk", "major"])?,
+        minor: types.offset(&["gendisk", "first_minor"])?,
     })
 }
 

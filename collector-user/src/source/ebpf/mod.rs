@@ -5,6 +5,7 @@
 mod account;
 mod asked;
 mod attached;
+mod blocks;
 mod btf;
 mod calls;
 mod lives;

@@ -18,6 +18,7 @@ use perf_event_open_sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE,
 
 use super::account::KernelAccount;
 use super::asked::Asked;
+use super::blocks::Blocks;
 use super::calls::{self, Calls};
 use super::lives::Lives;
 use super::load::{self, LoadError};
@@ -89,6 +90,8 @@ pub struct Sampler {
     calls: Option<Calls>,
     /// Where processes are asked for.
     lives: Option<Lives>,
+    /// Where requests to block devices are recorded.
+    blocks: Option<Blocks>,
     /// Diagnostics of the programs, where they are asked for.
     logger: Option<EbpfLogger<&'static dyn log::Log>>,
     /// How long each CPU had been idle when the sampling started.
@@ -130,6 +133,7 @@ impl Sampler {
             switches: (asked.times != 0).then(|| Switches::new(settings, asked, level.switch)),
             calls: asked.calls.map(|event| Calls::new(event, level.call_end)),
             lives,
+            blocks: asked.block.map(Blocks::new),
             logger,
             idle_before: BTreeMap::new(),
             _stats: stats,
@@ -239,6 +243,9 @@ impl Source for Sampler {
         if let Some(calls) = &mut self.calls {
             calls.programs.start(&mut self.ebpf)?;
         }
+        if let Some(blocks) = &mut self.blocks {
+            blocks.start(&mut self.ebpf)?;
+        }
         self.cpus.iter().try_for_each(Cpu::enable)
     }
 
@@ -251,6 +258,9 @@ impl Source for Sampler {
         }
         if let Some(calls) = &mut self.calls {
             calls.programs.stop(&mut self.ebpf)?;
+        }
+        if let Some(blocks) = &mut self.blocks {
+            blocks.stop(&mut self.ebpf)?;
         }
         self.cpus.iter().filter_map(|cpu| cpu.clock.as_ref()).try_for_each(|clock| clock.event.disable())
     }
@@ -279,9 +289,13 @@ impl Source for Sampler {
                     }
                     Some(record) => {
                         let of_call = self.calls.as_mut().and_then(|calls| calls.event_of(record.header));
+                        let of_block =
+                            || self.blocks.as_mut().and_then(|blocks| blocks.event_of(record.header));
                         let switches = self.switches.as_mut();
-                        let event = of_call.or_else(|| Some(switches?.event_of(record.header)));
-                        let event = event.unwrap_or(record.event);
+                        let event = of_call
+                            .or_else(of_block)
+                            .or_else(|| Some(switches?.event_of(record.header)))
+                            .unwrap_or(record.event);
                         self.delivered += u64::from(event == EventIndex::CLOCK);
                         visit(&SourceRecord { event, ..record });
                     }
@@ -318,6 +332,8 @@ impl Source for Sampler {
             Counter::CameBackLost,
             Counter::ThreadsFull,
             Counter::CallsLost,
+            Counter::BlockLost,
+            Counter::BlockFull,
         ];
         counters.into_iter().map(dropped).sum()
     }
@@ -347,6 +363,12 @@ impl Source for Sampler {
             switches.enter(&account, ledger);
             add_cost(switches.cost(&mut self.ebpf));
             histograms.extend(switches.histograms(&self.ebpf)?);
+        }
+        if let Some(blocks) = &self.blocks {
+            blocks.enter(&account, ledger);
+            let [ns, count] = Blocks::cost(&mut self.ebpf);
+            (run_ns, run_count) = (run_ns + ns, run_count + count);
+            histograms.extend(Blocks::histograms(&self.ebpf)?);
         }
         Ok(Account {
             bytes_copied: account.counter(Counter::BytesCopied),

@@ -1,0 +1,115 @@
+//! Requests to block devices: what is counted is what the kernel counts of the device.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use collector_common::record::Histogram;
+use collector_user::session::Recording;
+
+use crate::prerequisites::live;
+use crate::programs::folder;
+use crate::scenarios::{attribute, record_machine, settings};
+
+/// Reads of the device, and how large each is.
+const READS: u64 = 64;
+const READ_KIB: u64 = 64;
+
+/// A device that is made of a file, and gone in the end.
+struct Loop {
+    path: PathBuf,
+    name: String,
+}
+
+impl Loop {
+    fn of(folder: &Path) -> Self {
+        let file = folder.join("disk");
+        fs::write(&file, vec![1; (READS * READ_KIB) as usize * 1024]).unwrap();
+        let output = Command::new("losetup").args(["--find", "--show"]).arg(&file).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let path = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim_end());
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        Self { path, name }
+    }
+
+    /// What the kernel counted: reads, sectors of 512 bytes, and milliseconds. See `Documentation/block/stat.rst`.
+    fn told(&self) -> [u64; 3] {
+        let text = fs::read_to_string(format!("/sys/block/{}/stat", self.name)).unwrap();
+        let numbers: Vec<u64> = text.split_whitespace().map(|number| number.parse().unwrap()).collect();
+        [numbers[0], numbers[2], numbers[3]]
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let status = Command::new("losetup").arg("--detach").arg(&self.path).status();
+        if !status.is_ok_and(|status| status.success()) {
+            eprintln!("{} could not be detached", self.path.display());
+        }
+    }
+}
+
+/// The histogram of reads from a device.
+fn of_reads<'a>(recording: &'a Recording, name: &str, device: &Loop) -> &'a Histogram {
+    let label = format!("{} read", device.name);
+    let found = recording.machine.histograms().iter().find(|one| one.name == name && one.label == label);
+    found.unwrap_or_else(|| panic!("{name} of {label}: {:?}", recording.machine.histograms()))
+}
+
+#[test]
+fn reads_from_a_device_are_those_that_the_kernel_counts() {
+    let Some(_live) = live("reads_from_a_device_are_those_that_the_kernel_counts") else { return };
+    let folder = folder();
+    let device = Loop::of(folder.path());
+    let before = device.told();
+    let [input, size, count] =
+        [format!("if={}", device.path.display()), format!("bs={READ_KIB}k"), format!("count={READS}")];
+    let command = ["dd", &input, "of=/dev/null", &size, &count, "iflag=direct"].map(OsString::from);
+    let recording = record_machine(settings(&["io"]), &command);
+    let after = device.told();
+    let [reads, sectors, ms] = [0, 1, 2].map(|index| after[index] - before[index]);
+    let times = of_reads(&recording, "times of block requests", &device);
+    let sizes = of_reads(&recording, "sizes of block requests", &device);
+    println!("{reads} reads, {sectors} sectors, {ms} ms: {times:?} {sizes:?}");
+    assert_eq!([reads, sectors], [READS, READS * READ_KIB * 2]);
+    assert_eq!([times.count(), sizes.count(), sizes.sum], [reads, reads, sectors * 512]);
+    let filled: Vec<_> = sizes.filled().filter(|(_, _, count)| *count > 0).collect();
+    assert_eq!(filled, [(READ_KIB * 1024, 2 * READ_KIB * 1024, READS)]);
+    // The kernel looks at a coarser clock, and gives whole milliseconds.
+    assert!(times.sum > 0 && times.sum / 1_000_000 <= ms + ms / 10 + 1, "{times:?} of {ms} ms");
+}
+
+#[test]
+fn reads_from_a_device_have_the_stacks_of_who_reads() {
+    let Some(_live) = live("reads_from_a_device_have_the_stacks_of_who_reads") else { return };
+    let folder = folder();
+    let device = Loop::of(folder.path());
+    let mut settings = settings(&["io_monitoring"]);
+    // Each request is one for itself.
+    settings.sampling.off_cpu_period = collector_common::ids::Nanos(1);
+    let input = format!("if={}", device.path.display());
+    let command = ["dd", &input, "of=/dev/null", "bs=64k", "iflag=direct"].map(OsString::from);
+    let recording = record_machine(settings, &command);
+    let machine = &recording.machine;
+    let symbols = recording.symbolize();
+    let samples = machine.samples().iter();
+    let samples: Vec<_> =
+        samples.filter(|sample| attribute(machine, sample, "device") == device.name).collect();
+    assert_eq!(samples.len() as u64, READS, "{:?}", recording.ledger);
+    let times = of_reads(&recording, "times of block requests", &device);
+    assert_eq!(samples.iter().map(|sample| sample.value as u64).sum::<u64>(), times.sum);
+    for sample in &samples {
+        assert_eq!(attribute(machine, sample, "operation"), "read");
+        assert_eq!(attribute(machine, sample, "bytes"), (READ_KIB * 1024).to_string());
+    }
+    // A device that is busy is given its requests later, by a worker of the kernel.
+    let of_reader = samples.iter().filter(|sample| {
+        let stack = machine.stacks().get(sample.stack);
+        let has = |name| stack.iter().any(|&frame| symbols.name(frame).function == name);
+        machine.string(machine.thread(sample.thread).name) == "dd" && has("ksys_read")
+    });
+    assert!(of_reader.count() > 0, "{samples:?}");
+    let kind = machine.kinds()[0];
+    assert_eq!([machine.string(kind.name), kind.unit.name()], ["block_io", "nanoseconds"]);
+}
