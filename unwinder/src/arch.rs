@@ -94,6 +94,13 @@ pub(crate) trait Machine: Copy + Debug + Eq + 'static {
     /// frame pointer's: what is called runs on a stack that the caller was not called on.
     fn switches_stack(code: &[u8]) -> bool;
 
+    /// Whether the register that calls leave the return address in leads to the function that the stack pointer is of, and if so,
+    /// whether the frame pointer is of it, too, in a function that loads registers of elsewhere; `code` is from its first instruction
+    /// on up to the one that is about to run. `None` where that is not told.
+    fn agreeing(_code: &[u8]) -> Option<bool> {
+        None
+    }
+
     /// Whether `code`, [`Self::LONGEST_STUB`] bytes long, does nothing but jump on: an entry of a linkage table, or a
     /// JIT compiler's stub.
     fn is_stub(code: &[u8]) -> bool;

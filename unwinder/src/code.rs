@@ -358,7 +358,7 @@ pub(crate) fn is_signal_return<A: Architecture>(space: &impl AddressSpace<A>, ad
 }
 
 /// All of `buffer`, filled with the code at `address`.
-fn code<'b, A: Architecture>(
+pub(crate) fn code<'b, A: Architecture>(
     space: &impl AddressSpace<A>,
     address: u64,
     buffer: &'b mut [u8],

@@ -5,6 +5,7 @@
 //! from the innermost frame and restores every register from there on; frames that were already handed out are not
 //! handed out twice. That happens at most once a stack.
 
+mod switch;
 mod without_rule;
 
 use std::num::NonZeroU64;
@@ -431,7 +432,11 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
     ) -> Result<Caller<A>, Halt> {
         match rule {
             Rule::NeedsAll(_) if known != Known::All => Err(Halt::NeedsAllRegisters),
-            Rule::General(id) | Rule::NeedsAll(id) => self.general_step(id, frame, registers, known),
+            Rule::General(id) => self.general_step(id, frame, registers, known),
+            Rule::NeedsAll(id) => {
+                let step = self.general_step(id, frame, registers, known);
+                self.or_by_switch(step, frame, registers)
+            }
             Rule::Root => Err(StopReason::Root.into()),
             Rule::Missing | Rule::Guessed(_) => self.guess(frame, registers),
             Rule::Interrupted => match self.interrupted(frame, registers) {

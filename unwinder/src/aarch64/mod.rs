@@ -11,6 +11,7 @@ mod quick;
 mod registers;
 mod rule;
 mod signal;
+mod switch;
 
 use object::LittleEndian as LE;
 use object::elf::FileHeader64;
@@ -97,6 +98,10 @@ impl Machine for Aarch64 {
     // Where a frame keeps the return address of the one it called is for that one to say: who called is not found from above.
     fn switches_stack(_code: &[u8]) -> bool {
         false
+    }
+
+    fn agreeing(code: &[u8]) -> Option<bool> {
+        switch::agreeing(code)
     }
 
     fn is_stub(code: &[u8]) -> bool {

@@ -266,6 +266,11 @@ impl<A: Architecture> UnwindTable<A> {
         self.locate(svma).map(|(id, _)| id)
     }
 
+    /// How far an address as linked is into the function that has a rule for it.
+    pub(crate) fn offset_in_function(&self, svma: u64) -> Option<u32> {
+        self.found(svma, |function, offset| self.in_function(function, offset).map(|_| offset))
+    }
+
     /// Hands the rule in full to `use_rule`; `None` for an id that is not one of this table's.
     pub(crate) fn with_rule<T>(&self, id: RuleId, use_rule: impl FnOnce(&RuleView<'_>) -> T) -> Option<T> {
         self.read().rules.view(id, &self.frame.bytes).map(|view| use_rule(&view))

@@ -33,7 +33,7 @@ pub(super) struct Recursion {
     pub(super) percent: usize,
 }
 
-pub(super) const DIFFERENCES: [Known; 19] = [
+pub(super) const DIFFERENCES: [Known; 21] = [
     // `swapcontext` has loaded the other stack's pointer, and not yet its return address. The word there is no code, and
     // gdb's chains are cut before what is no code.
     Known {
@@ -160,30 +160,50 @@ pub(super) const DIFFERENCES: [Known; 19] = [
         committed: 0,
         percent: 2,
     },
-    // glibc's `__longjmp` and `setcontext`: rules say that all registers are in the buffer, which is on no stack, and `__longjmp`
-    // finds the address there in disguise. gdb reads the buffer, and its chains end one frame further at most.
+    // glibc's `__longjmp`: rules say that all registers are in the buffer, which is on no stack, and the address is there in disguise.
+    // gdb reads the buffer, and its chains end one frame further at most. Ours go by `x30` up to where it is loaded, and where the
+    // stack pointer is, too.
+    Known {
+        fixture: "aarch64/longjmp",
+        relation: Relation::Longer,
+        stop: StopReason::Root,
+        guessed: true,
+        committed: 0,
+        percent: 30,
+    },
+    // Between the two it leads to another function than the stack pointer.
     Known {
         fixture: "aarch64/longjmp",
         relation: Relation::Equal,
         stop: StopReason::Unreadable,
         guessed: false,
         committed: 0,
-        percent: 20,
+        percent: 10,
     },
+    // The same once the first argument has been overwritten.
+    Known {
+        fixture: "aarch64/longjmp",
+        relation: Relation::Shorter,
+        stop: StopReason::CfaDidNotGrow,
+        guessed: false,
+        committed: 0,
+        percent: 10,
+    },
+    // `setcontext`, which loads the registers of a `swapcontext` that is resumed: what it loads into `x30` is behind no call.
     Known {
         fixture: "aarch64/longjmp",
         relation: Relation::Shorter,
         stop: StopReason::Unreadable,
         guessed: false,
         committed: 4,
-        percent: 20,
+        percent: 10,
     },
-    // The same once the first argument has been overwritten, or the stack pointer is the other stack's.
+    // Before it has, `x30` leads to the `swapcontext` that called it, and gdb goes by the buffer.
     Known {
         fixture: "aarch64/longjmp",
-        relation: Relation::Shorter,
+        relation: Relation::Other,
         stop: StopReason::CfaDidNotGrow,
-        guessed: false,
+        guessed: true,
         committed: 0,
         percent: 10,
     },

@@ -4,6 +4,7 @@
 mod differences;
 mod remembered;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
 
@@ -193,6 +194,37 @@ fn recursions_of_compiled_code_have_their_depth() {
         let is_there = local.iter().any(|fixture| fixture.name == recursion.fixture);
         assert!(total > 0 || !is_there, "{recursion:?}: there is none");
     }
+}
+
+/// gdb has no chains within code that loads the registers of elsewhere, but it has those just before it is called and just after it
+/// has gone there: all frames beyond the first two are those of such a chain, and the second is of its function.
+fn assert_switches_are_as_seen_around(fixtures: &[Fixture<Aarch64>]) {
+    /// The largest of these functions, in bytes.
+    const FUNCTION: u64 = 0x70;
+    let seen: HashSet<&[u64]> = fixtures
+        .iter()
+        .flat_map(Fixture::stacks)
+        .flat_map(|(_, stack)| (0..2).filter_map(|at| stack.chain.get(at..)))
+        .collect();
+    walk_all(fixtures, |walked| {
+        let addresses: Vec<u64> = walked.frames.iter().map(|frame| frame.address).collect();
+        let is_switch = walked.frames.get(1).is_some_and(|frame| frame.heuristic);
+        let [_, second, beyond @ ..] = addresses.as_slice() else { return };
+        if walked.fixture.name != "aarch64/longjmp" || walked.stop != StopReason::Root || !is_switch {
+            return;
+        }
+        let is_of_it = |chain: &&[u64]| {
+            let parts = chain.split_first();
+            parts.is_some_and(|(first, rest)| rest == beyond && first.abs_diff(*second) < FUNCTION)
+        };
+        assert!(seen.iter().any(is_of_it), "{walked}");
+    });
+}
+
+#[test]
+fn frames_of_switches_are_those_before_and_after() {
+    assert_switches_are_as_seen_around(&saved::committed());
+    assert_switches_are_as_seen_around(&saved::local());
 }
 
 /// framehop over the committed samples: where it finds other frames than we do.
