@@ -74,9 +74,10 @@ impl Ledger {
         self.delivered += count;
     }
 
-    /// Counts `count` samples lost for `cause`.
+    /// Counts `count` samples lost for `cause`, which a damaged recording may tell any number of.
     pub fn lose(&mut self, cause: LossCause, count: u64) {
-        self.lost[cause as usize] += count;
+        let lost = &mut self.lost[cause as usize];
+        *lost = lost.saturating_add(count);
     }
 
     /// Samples that reached the recording.
@@ -91,12 +92,12 @@ impl Ledger {
 
     /// Samples lost for any cause.
     pub fn total_lost(&self) -> u64 {
-        self.lost.iter().sum()
+        self.lost.iter().fold(0, |sum, &count| sum.saturating_add(count))
     }
 
     /// What should have been recorded: delivered and lost together.
     pub fn produced(&self) -> u64 {
-        self.delivered + self.total_lost()
+        self.delivered.saturating_add(self.total_lost())
     }
 
     /// Causes with their counts, in the order of [`LossCause::ALL`].

@@ -15,6 +15,11 @@ pub enum ReplayError {
         "it was recorded on {0}, and only recordings of x86_64 can be unwound: convert it with `perf script`"
     )]
     Architecture(String),
+    /// It is the first file of a folder that `perf record --threads` has made: the records are in the others.
+    #[error(
+        "its records are in other files of its folder: record without `--threads`, or use `perf script` on the folder"
+    )]
+    Folder,
     /// More events than a recording has kinds of sample for.
     #[error("it has {named} events, and {most} are the most that can be taken in at once")]
     Events {

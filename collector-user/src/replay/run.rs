@@ -86,6 +86,9 @@ impl<R: Read> Replay<R> {
         if let Some(other) = architecture.filter(|name| name != ARCHITECTURE) {
             return Err(ReplayError::Architecture(other));
         }
+        if records.file().features().section(Feature::DIR_FORMAT).is_some() {
+            return Err(ReplayError::Folder);
+        }
         let named = records.file().events().len();
         if named > MOST_EVENTS {
             return Err(ReplayError::Events { named, most: MOST_EVENTS });
@@ -176,8 +179,8 @@ impl Taking {
         let time = parsed.sample_id.time.filter(|time| time.0 != u64::MAX).unwrap_or(Nanos(0));
         match &parsed.record {
             Record::Sample(sample) => self.sample(record.event, parsed.misc, sample),
-            Record::Lost(lost) => self.lost_records += lost.count,
-            Record::LostSamples(lost) => self.lost_samples += lost.count,
+            Record::Lost(lost) => self.lost_records = self.lost_records.saturating_add(lost.count),
+            Record::LostSamples(lost) => self.lost_samples = self.lost_samples.saturating_add(lost.count),
             Record::CallchainDeferred(_) => self.deferred += 1,
             Record::Mmap(mmap) if mmap.pid.0 == u32::MAX => {
                 self.kernel_at(&mmap.path.bytes().to_cow(), mmap.start.0);
@@ -298,5 +301,78 @@ impl Taking {
              keeps copies",
         );
         warnings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    const FILES: [&[u8]; 2] = [
+        include_bytes!("../../../collector-common/tests/fuzzing/seeds/perf_data/plain"),
+        include_bytes!("../../../collector-common/tests/fuzzing/seeds/perf_data/packed"),
+    ];
+    const STREAM: &[u8] = include_bytes!("../../../collector-common/tests/fuzzing/seeds/perf_data/stream");
+
+    /// Both ways to a recording; neither may panic.
+    fn replayed(bytes: &[u8]) -> Option<Recording> {
+        let of_stream = Replay::stream(bytes).ok();
+        let of_file = FileReader::open(Cursor::new(bytes)).ok();
+        let of_file = of_file.and_then(|reader| Replay::new(reader, UNIX_EPOCH).ok());
+        let of_stream = of_stream.map(Replay::run);
+        of_file.map(Replay::run).or(of_stream)
+    }
+
+    #[test]
+    fn damaged_recordings_give_what_they_have() {
+        for whole in FILES.into_iter().chain([STREAM]) {
+            assert!(replayed(whole).is_some());
+            for at in (0..whole.len()).step_by(41) {
+                replayed(&whole[..at]);
+                let mut spoilt = whole.to_vec();
+                spoilt[at] ^= 0xff;
+                replayed(&spoilt);
+                spoilt[at..].iter_mut().take(8).for_each(|byte| *byte = 0xff);
+                replayed(&spoilt);
+            }
+        }
+    }
+
+    #[test]
+    fn any_number_of_lost_samples_can_be_told() {
+        let mut bytes = STREAM.to_vec();
+        for kind in [RecordKind::LOST, RecordKind::LOST_SAMPLES] {
+            for _ in 0..2 {
+                // An id and a count, or a count; then room for the number of the thread and whatever else the event has.
+                let body = [u64::MAX, u64::MAX, 0, 0, 0, 0, 0, 0];
+                bytes.extend(kind.0.to_le_bytes());
+                bytes.extend([0, 0]);
+                bytes.extend((8 + size_of_val(&body) as u16).to_le_bytes());
+                bytes.extend(body.iter().flat_map(|word| word.to_le_bytes()));
+            }
+        }
+        let recording = replayed(&bytes).unwrap();
+        assert_eq!(recording.ledger.lost(LossCause::RingFull), u64::MAX);
+        assert_eq!(recording.ledger.produced(), u64::MAX);
+    }
+
+    #[test]
+    fn a_folder_of_recordings_is_not_taken_for_its_first_file() {
+        // The flags of features are the last words of the header; each has its section behind the records, in order.
+        let told = |bytes: &[u8]| {
+            let reader = FileReader::open(Cursor::new(bytes)).unwrap();
+            Replay::new(reader, UNIX_EPOCH).err().map(|error| error.to_string())
+        };
+        let mut bytes = FILES[0].to_vec();
+        assert_eq!(told(&bytes), None);
+        let flags = 72..80;
+        let known = u64::from_le_bytes(bytes[flags.clone()].try_into().unwrap());
+        // The last section becomes the folder's.
+        let last = known.ilog2();
+        let changed = known ^ (1 << last) | 1 << Feature::DIR_FORMAT.0;
+        bytes[flags].copy_from_slice(&changed.to_le_bytes());
+        assert!(told(&bytes).unwrap().contains("--threads"));
     }
 }

@@ -169,6 +169,8 @@ fn what_is_kept_is_what_was_unwound_at_once() {
             stacks.map(|stack| ((stack.comm.clone(), stack.frames.clone()), stack.count)).collect()
         };
         let (now, then) = (by_stack(&at_once), by_stack(&later));
+        let piped = convert_from(Path::new("-"), File::open(&kept).unwrap().into(), folder.path());
+        assert_eq!(by_stack(&converted(&piped, folder.path())), then, "a file through stdin");
         // What was read from memory after the sample is not in it, nor is what executes a program marked as such.
         let differ: u64 =
             now.iter().filter(|(stack, _)| !then.contains_key(stack)).map(|(_, count)| count).sum();

@@ -1,12 +1,12 @@
 //! `collector convert`: a recording in other formats.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, Read, Seek as _, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use collector_common::perf::file::{FileReader, copy};
+use collector_common::perf::file::{FileError, FileReader, copy};
 use collector_user::replay::Replay;
 use export::format::Profile;
 
@@ -26,7 +26,7 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
         .into_iter()
         .map(|path| Output::open(path, format, &mut taken))
         .collect::<anyhow::Result<Vec<_>>>()?;
-    let input = Input::of(&args.input);
+    let input = Input::of(&args.input)?;
     if input.is_stream() && args.outputs.len() > 1 && !raw.is_empty() {
         return Err(Usage(
             "a stream can be read once: write it as .perf.data first, and convert that".to_owned(),
@@ -43,22 +43,55 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
 
 /// What is converted.
 enum Input<'a> {
-    Stdin,
+    /// A stream, of which the beginning has been read.
+    Stream(Vec<u8>),
+    /// A file that came through stdin, as it is now.
+    Stored(File),
     File(&'a Path),
 }
 
 impl<'a> Input<'a> {
-    fn of(path: &'a Path) -> Self {
-        if path.as_os_str() == "-" { Self::Stdin } else { Self::File(path) }
+    fn of(path: &'a Path) -> anyhow::Result<Self> {
+        if path.as_os_str() == "-" {
+            Self::of_stdin().context("stdin can't be read")
+        } else {
+            Ok(Self::File(path))
+        }
+    }
+
+    /// A file has to be whole before it can be read: what is known last stands first in it.
+    fn of_stdin() -> io::Result<Self> {
+        const HEADER: u64 = 16;
+        let mut first = Vec::new();
+        io::stdin().take(HEADER).read_to_end(&mut first)?;
+        if !matches!(FileReader::stream(first.as_slice()), Err(FileError::NotAStream(_))) {
+            return Ok(Self::Stream(first));
+        }
+        let mut file = tempfile::tempfile()?;
+        file.write_all(&first)?;
+        io::copy(&mut io::stdin().lock(), &mut file)?;
+        Ok(Self::Stored(file))
     }
 
     fn is_stream(&self) -> bool {
-        matches!(self, Self::Stdin)
+        matches!(self, Self::Stream(_))
+    }
+
+    /// The whole of a stream.
+    fn stream(first: &[u8]) -> impl Read {
+        first.chain(BufReader::new(io::stdin()))
+    }
+
+    /// The whole of a file that came through stdin.
+    fn stored(file: &File) -> io::Result<File> {
+        let mut file = file.try_clone()?;
+        file.rewind()?;
+        Ok(file)
     }
 
     fn name(&self) -> String {
         match self {
-            Self::Stdin => "stdin".to_owned(),
+            Self::Stream(_) | Self::Stored(_) => "stdin".to_owned(),
             Self::File(path) => path.display().to_string(),
         }
     }
@@ -73,7 +106,7 @@ impl<'a> Input<'a> {
         })?;
         anyhow::ensure!(
             !file.metadata().is_ok_and(|metadata| metadata.is_dir()),
-            "{name} is a folder: convert the file `data` in it, which `perf record --threads` has made"
+            "{name} is a folder: of what `perf record --threads` makes only perf itself can read the records; record without it"
         );
         Ok(file)
     }
@@ -81,7 +114,10 @@ impl<'a> Input<'a> {
     /// Writes the records as they are.
     fn copy(&self, output: RawOutput) -> anyhow::Result<()> {
         match self {
-            Self::Stdin => self.copy_from(FileReader::stream(BufReader::new(io::stdin()))?, output),
+            Self::Stream(first) => self.copy_from(FileReader::stream(Self::stream(first))?, output),
+            Self::Stored(file) => {
+                self.copy_from(FileReader::open(BufReader::new(Self::stored(file)?))?, output)
+            }
             Self::File(path) => self.copy_from(FileReader::open(BufReader::new(Self::open(path)?))?, output),
         }
     }
@@ -100,7 +136,8 @@ impl<'a> Input<'a> {
     fn unwind(&self, outputs: Vec<Output>) -> anyhow::Result<Vec<anyhow::Result<()>>> {
         let failed = || format!("{} can't be converted", self.name());
         let recording = match self {
-            Self::Stdin => Replay::stream(BufReader::new(io::stdin())).with_context(failed)?.run(),
+            Self::Stream(first) => Replay::stream(Self::stream(first)).with_context(failed)?.run(),
+            Self::Stored(file) => Replay::open(Self::stored(file)?).with_context(failed)?.run(),
             Self::File(path) => Replay::open(Self::open(path)?).with_context(failed)?.run(),
         };
         say(&summarize(&recording));

@@ -194,7 +194,8 @@ impl<'a> Writer<'a> {
                 && machine.module(outermost.module).kind == ModuleKind::File
             {
                 let program = self.mappings.id(machine, outermost.module, outermost.lookup_address().0);
-                *self.programs.entry(program).or_default() += values.first().copied().unwrap_or_default();
+                let sum = self.programs.entry(program).or_default();
+                *sum = sum.saturating_add(values.first().copied().unwrap_or_default());
             }
             message.label.clear();
             message.label.extend(threads.get(key.thread.0 as usize).into_iter().flatten());
