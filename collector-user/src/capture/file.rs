@@ -107,7 +107,7 @@ impl Capture {
 
     /// Takes a record of the sideband.
     pub(crate) fn sideband(&mut self, parsed: &Parsed<'_>) {
-        // Without it, `Lost` would be of the dummy's samples.
+        // Samples that are lost are told in the end.
         if let Record::Lost(_) = parsed.record {
             return;
         }

@@ -1,14 +1,12 @@
 //! What is read and written: how long block devices take for requests, and how large those are.
 
 use bytemuck::{Pod, Zeroable};
-use collector_common::event::{
-    Event, EventField, EventFlags, EventId, Extent, FieldKind, FloatWidth, FormatError, Place, Width,
-};
+use collector_common::event::{Extent, FieldKind, FloatWidth, Width};
 
 use super::Scenario;
-use super::time_off::is_registered;
+use super::program::{self, Field};
 use crate::session::SessionSettings;
-use crate::source::{Hook, Program};
+use crate::source::Program;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "io_monitoring",
@@ -35,31 +33,19 @@ pub(crate) struct BlockTime {
 }
 
 fn register(settings: &mut SessionSettings) {
-    let program = Program::BlockRequests;
-    if is_registered(settings, program) {
-        return;
-    }
-    let mut event = Event::new(EventId(0), program.name());
-    add_fields(&mut event).unwrap_or_else(|error| unreachable!("the fields are constant: {error}"));
-    event.flags_mut().set(EventFlags::CALLSTACK, true);
-    settings.events.push(Hook::program(event, program));
+    program::record(settings, Program::BlockRequests, fields());
 }
 
 /// The fields of [`BlockTime`].
-fn add_fields(event: &mut Event) -> Result<(), FormatError> {
+fn fields() -> [Field; 5] {
     let (number, id) = (FieldKind::Unsigned(Width::W64), FieldKind::Unsigned(Width::W32));
-    let fields = [
-        ("took_ns", "u64", number.clone()),
-        ("bytes", "u64", number),
-        ("weight", "f64", FieldKind::Float(FloatWidth::W64)),
-        ("device", "u32", id.clone()),
-        ("operation", "u32", id),
-    ];
-    for (name, type_name, kind) in fields {
-        let field = EventField::new(name, type_name, kind, Extent::One, Place::AfterPrevious);
-        event.format_mut().add_field(field)?;
-    }
-    Ok(())
+    [
+        ("took_ns", "u64", number.clone(), Extent::One),
+        ("bytes", "u64", number, Extent::One),
+        ("weight", "f64", FieldKind::Float(FloatWidth::W64), Extent::One),
+        ("device", "u32", id.clone(), Extent::One),
+        ("operation", "u32", id, Extent::One),
+    ]
 }
 
 #[cfg(test)]
@@ -70,8 +56,7 @@ mod tests {
 
     #[test]
     fn fields_lie_where_the_data_has_them() {
-        let mut event = Event::new(EventId(0), "block_io");
-        add_fields(&mut event).unwrap();
+        let event = program::event(Program::BlockRequests, fields());
         let data = BlockTime { took_ns: 1, bytes: 2, weight: 3.5, device: 4, operation: 5 };
         let bytes = bytemuck::bytes_of(&data);
         let format = event.format();

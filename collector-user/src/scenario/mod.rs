@@ -23,6 +23,7 @@ mod locks;
 mod off_cpu;
 mod page_faults;
 mod processes;
+mod program;
 mod scheduling;
 mod syscalls;
 mod time_off;

@@ -1,11 +1,8 @@
 //! Which processes there are: who makes whom, what they execute with which arguments, how long they live and how they end.
 
-use collector_common::event::{Event, EventId};
-
-use super::Scenario;
-use super::time_off::is_registered;
+use super::{Scenario, program};
 use crate::session::SessionSettings;
-use crate::source::{Hook, Program};
+use crate::source::Program;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "processes",
@@ -16,8 +13,5 @@ pub(super) const SCENARIO: Scenario = Scenario {
 };
 
 fn register(settings: &mut SessionSettings) {
-    let program = Program::Processes;
-    if !is_registered(settings, program) {
-        settings.events.push(Hook::program(Event::new(EventId(0), program.name()), program));
-    }
+    program::count(settings, Program::Processes);
 }

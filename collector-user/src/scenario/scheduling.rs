@@ -1,11 +1,8 @@
 //! Whether there are CPUs enough: how long threads that could run wait for one, counted in the kernel.
 
-use collector_common::event::{Event, EventId};
-
-use super::Scenario;
-use super::time_off::is_registered;
+use super::{Scenario, program};
 use crate::session::SessionSettings;
-use crate::source::{Hook, Program};
+use crate::source::Program;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "scheduling",
@@ -16,8 +13,5 @@ pub(super) const SCENARIO: Scenario = Scenario {
 };
 
 fn register(settings: &mut SessionSettings) {
-    let program = Program::RunQueues;
-    if !is_registered(settings, program) {
-        settings.events.push(Hook::program(Event::new(EventId(0), program.name()), program));
-    }
+    program::count(settings, Program::RunQueues);
 }

@@ -1,13 +1,12 @@
 //! The event of a time that a thread was off its CPU, and its data as closures get them.
 
 use bytemuck::{Pod, Zeroable};
-use collector_common::event::{
-    Event, EventField, EventFlags, EventId, Extent, FieldKind, FloatWidth, FormatError, Place, Width,
-};
+use collector_common::event::{Extent, FieldKind, FloatWidth, Width};
 use collector_common::wire::COMM_LEN;
 
+use super::program::{self, Field};
 use crate::session::SessionSettings;
-use crate::source::{Hook, Program, Trigger};
+use crate::source::Program;
 
 /// The event's data.
 #[repr(C)]
@@ -39,25 +38,14 @@ pub(crate) struct TimeOff {
 
 /// Has a session record times off with their stacks, for a program that tells of them.
 pub(super) fn register(settings: &mut SessionSettings, program: Program) {
-    if is_registered(settings, program) {
-        return;
-    }
-    let mut event = Event::new(EventId(0), program.name());
-    add_fields(&mut event).unwrap_or_else(|error| unreachable!("the fields are constant: {error}"));
-    event.flags_mut().set(EventFlags::CALLSTACK, true);
-    settings.events.push(Hook::program(event, program));
-}
-
-/// Whether a session has asked for a program already.
-pub(super) fn is_registered(settings: &SessionSettings, program: Program) -> bool {
-    settings.events.iter().any(|hook| hook.trigger == Trigger::Program(program))
+    program::record(settings, program, fields());
 }
 
 /// The fields of [`TimeOff`].
-fn add_fields(event: &mut Event) -> Result<(), FormatError> {
+fn fields() -> [Field; 11] {
     let (number, id) = (FieldKind::Unsigned(Width::W64), FieldKind::Unsigned(Width::W32));
     let name = Extent::Array(COMM_LEN as u32);
-    let fields = [
+    [
         ("blocked_ns", "u64", number.clone(), Extent::One),
         ("waited_ns", "u64", number.clone(), Extent::One),
         ("weight", "f64", FieldKind::Float(FloatWidth::W64), Extent::One),
@@ -69,11 +57,7 @@ fn add_fields(event: &mut Event) -> Result<(), FormatError> {
         ("lock", "u64", number, Extent::One),
         ("is_lock", "bool", FieldKind::Bool(Width::W32), Extent::One),
         ("is_released", "bool", FieldKind::Bool(Width::W32), Extent::One),
-    ];
-    for (name, type_name, kind, extent) in fields {
-        event.format_mut().add_field(EventField::new(name, type_name, kind, extent, Place::AfterPrevious))?;
-    }
-    Ok(())
+    ]
 }
 
 #[cfg(test)]
@@ -86,8 +70,7 @@ mod tests {
 
     #[test]
     fn fields_lie_where_the_data_has_them() {
-        let mut event = Event::new(EventId(0), "off_cpu");
-        add_fields(&mut event).unwrap();
+        let event = program::event(Program::OffCpu, fields());
         let mut waker_comm = [0; COMM_LEN];
         waker_comm[..4].copy_from_slice(b"init");
         let (blocked_ns, waited_ns, weight, state, is_open) = (1, 2, 3.5, 4, 1);

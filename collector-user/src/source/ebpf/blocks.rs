@@ -5,8 +5,6 @@ use std::io;
 
 use aya::Ebpf;
 use aya::maps::PerCpuHashMap;
-use aya::programs::RawTracePoint;
-use aya::programs::raw_trace_point::RawTracePointLinkId;
 use collector_common::loss::{Ledger, LossCause};
 use collector_common::record::{Histogram, Unit};
 use collector_common::wire::{
@@ -14,7 +12,7 @@ use collector_common::wire::{
 };
 
 use super::account::KernelAccount;
-use super::load;
+use super::attached::Attached;
 use crate::devices::{device_name, operation_name};
 use crate::source::EventIndex;
 
@@ -31,31 +29,15 @@ type CountWords = [u64; size_of::<BlockCounts>() / 8];
 
 /// Loaded programs.
 pub(super) struct Blocks {
+    pub(super) programs: Attached,
     event: EventIndex,
-    links: Vec<(&'static str, RawTracePointLinkId)>,
     /// Records of complete requests, taken out of the rings.
     taken: u64,
 }
 
 impl Blocks {
     pub(super) fn new(event: EventIndex) -> Self {
-        Self { event, links: Vec::new(), taken: 0 }
-    }
-
-    pub(super) fn start(&mut self, ebpf: &mut Ebpf) -> io::Result<()> {
-        for (name, tracepoint) in TRACEPOINTS {
-            let program = load::program::<RawTracePoint>(ebpf, name).map_err(io::Error::other)?;
-            self.links.push((name, program.attach(tracepoint).map_err(io::Error::other)?));
-        }
-        Ok(())
-    }
-
-    pub(super) fn stop(&mut self, ebpf: &mut Ebpf) -> io::Result<()> {
-        for (name, link) in self.links.drain(..) {
-            let program = load::program::<RawTracePoint>(ebpf, name).map_err(io::Error::other)?;
-            program.detach(link).map_err(io::Error::other)?;
-        }
-        Ok(())
+        Self { programs: Attached::new(&TRACEPOINTS), event, taken: 0 }
     }
 
     /// The number of a record that was found in a ring; `None` where it is another program's.
@@ -73,19 +55,6 @@ impl Blocks {
         ledger.lose(LossCause::NoRoom, account.counter(Counter::BlockFull));
         let told = account.counter(Counter::BlockTold);
         ledger.lose(LossCause::Unaccounted, told.saturating_sub(self.taken));
-    }
-
-    /// Time in the programs in nanoseconds, and runs.
-    pub(super) fn cost(ebpf: &mut Ebpf) -> [u64; 2] {
-        let mut cost = [0; 2];
-        for (name, _) in TRACEPOINTS {
-            let program = load::program::<RawTracePoint>(ebpf, name).ok();
-            if let Some(info) = program.and_then(|program| program.info().ok()) {
-                cost[0] += info.run_time().as_nanos() as u64;
-                cost[1] += info.run_count();
-            }
-        }
-        cost
     }
 
     /// How long requests took, then how large they were: of all devices, and by device and operation, those first that took

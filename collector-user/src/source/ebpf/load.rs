@@ -155,17 +155,11 @@ pub(super) fn load(
     let at_scheduler = (asked.times != 0).then(|| tracepoints(level.switch));
     let at_lives = asked.lives.then_some(lives::PROGRAMS);
     let at_calls = asked.calls.map(|_| calls::programs(level.call_end));
-    let named =
-        at_scheduler.iter().flatten().chain(at_lives.iter().flatten()).chain(at_calls.iter().flatten());
-    for &(name, _) in named {
+    let at_block_layer = asked.block.map(|_| blocks::TRACEPOINTS);
+    let named = at_scheduler.iter().flatten().chain(at_lives.iter().flatten());
+    for &(name, _) in named.chain(at_calls.iter().flatten()).chain(at_block_layer.iter().flatten()) {
         let at_tracepoint = program::<RawTracePoint>(&mut ebpf, name)?;
         at_tracepoint.load().map_err(|error| refused(name, error))?;
-    }
-    if asked.block.is_some() {
-        for (name, _) in blocks::TRACEPOINTS {
-            let at_block_layer = program::<RawTracePoint>(&mut ebpf, name)?;
-            at_block_layer.load().map_err(|error| refused(name, error))?;
-        }
     }
     if settings.targets.follows_processes() {
         let lives = [("follow_fork", "sched_process_fork"), ("forget_process", "sched_process_free")];

@@ -244,7 +244,7 @@ impl Source for Sampler {
             calls.programs.start(&mut self.ebpf)?;
         }
         if let Some(blocks) = &mut self.blocks {
-            blocks.start(&mut self.ebpf)?;
+            blocks.programs.start(&mut self.ebpf)?;
         }
         self.cpus.iter().try_for_each(Cpu::enable)
     }
@@ -260,7 +260,7 @@ impl Source for Sampler {
             calls.programs.stop(&mut self.ebpf)?;
         }
         if let Some(blocks) = &mut self.blocks {
-            blocks.stop(&mut self.ebpf)?;
+            blocks.programs.stop(&mut self.ebpf)?;
         }
         self.cpus.iter().filter_map(|cpu| cpu.clock.as_ref()).try_for_each(|clock| clock.event.disable())
     }
@@ -366,8 +366,7 @@ impl Source for Sampler {
         }
         if let Some(blocks) = &self.blocks {
             blocks.enter(&account, ledger);
-            let [ns, count] = Blocks::cost(&mut self.ebpf);
-            (run_ns, run_count) = (run_ns + ns, run_count + count);
+            add_cost(blocks.programs.cost(&mut self.ebpf));
             histograms.extend(Blocks::histograms(&self.ebpf)?);
         }
         Ok(Account {
