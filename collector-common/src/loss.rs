@@ -21,7 +21,7 @@ pub enum LossCause {
     Malformed,
     /// Its thread had been given up by the kernel, which no longer tells whose it was.
     NoProcess,
-    /// The thread could not be kept account of: there are more of them than the map has room for.
+    /// A thread, or a request to a block device, could not be kept account of: there are more than the map has room for.
     NoRoom,
     /// The kernel counts more runs than the program itself: neither delivered nor counted by a cause above.
     Unaccounted,

@@ -101,9 +101,11 @@ pub(crate) static BLOCK_COUNTS: PerCpuHashMap<BlockKey, BlockCounts, 1024> = Per
 #[inline(always)]
 pub(crate) fn count(counter: Counter, amount: u64) {
     if let Some(value) = COUNTERS.get_ptr_mut(counter as u32) {
-        // SAFETY: the helper gave a valid pointer to this CPU's value. A program that interrupts this one on
-        // the same CPU could lose an increment; the kernel does not nest perf_event programs, and the scheduler's
-        // tracepoints come with interrupts off.
+        // SAFETY: the helper gave a valid pointer to this CPU's value. A program that interrupts this one on the same CPU
+        // could lose an increment. The kernel does not nest perf_event programs, and the scheduler's tracepoints come
+        // with interrupts off; those of system calls and of block requests do not, so that what the sampling program counts as
+        // well (bytes, absent pages) may be short by a few there. What the ledger goes by is counted by one of them alone,
+        // but for requests that were lost.
         unsafe { *value += amount };
     }
 }

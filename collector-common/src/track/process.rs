@@ -9,6 +9,10 @@ use super::space::{MappedModule, Space};
 use crate::ids::{Avma, Nanos, Pid, Tid};
 use crate::record::ProcessId;
 
+/// Processes before the last one of a pid that are known, while samples could still mean them: the kernel gives a number again
+/// when it has given all others.
+const MOST_PREVIOUS: u32 = 64;
+
 /// One lifetime of a process.
 #[derive(Debug)]
 struct Tracked {
@@ -21,6 +25,8 @@ struct Tracked {
     threads: FxHashSet<Tid>,
     /// The process that had the pid before, while a sample could still mean it.
     previous: Option<ProcessId>,
+    /// How many there are before it.
+    depth: u32,
     /// Images in the order they were executed, with the time each began.
     images: Vec<(Nanos, Space)>,
 }
@@ -59,9 +65,21 @@ impl Tracker {
 
     fn add(&mut self, pid: Pid, start: Nanos, space: Space, threads: FxHashSet<Tid>) -> ProcessId {
         let id = ProcessId(self.processes.len() as u32);
-        let previous = self.current.insert(pid, id);
+        let mut previous = self.current.insert(pid, id);
+        let mut depth = 0;
+        if let Some(known) = previous.and_then(|previous| self.processes.get_mut(previous.0 as usize)) {
+            depth = known.depth + 1;
+            // Nobody told of its end.
+            if known.end.is_none() {
+                known.end = Some(start);
+                self.historic.extend(previous);
+            }
+        }
+        if depth > MOST_PREVIOUS {
+            (previous, depth) = (None, 0);
+        }
         let images = vec![(start, space)];
-        self.processes.push(Tracked { pid, start, end: None, threads, previous, images });
+        self.processes.push(Tracked { pid, start, end: None, threads, previous, depth, images });
         id
     }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ids::{Avma, FileOffset, Nanos, Pid, Tid};
-use crate::record::ModuleId;
+use crate::record::{ModuleId, ProcessId};
 
 fn mapping(start: u64, end: u64, module: u32, since: u64) -> MappedModule {
     MappedModule {
@@ -165,4 +165,19 @@ fn thousands_of_mappings_in_any_order_are_as_page_by_page() {
             last = mapping.end;
         }
     }
+}
+
+#[test]
+fn a_pid_that_is_given_again_and_again_has_a_bound() {
+    let mut tracker = Tracker::default();
+    let pid = Pid(7);
+    let ids: Vec<ProcessId> = (1..=1000).map(|time| tracker.fork(Pid(1), pid, Nanos(time)).0).collect();
+    assert_eq!(tracker.process_at(pid, Nanos(1000)), Some(ids[999]));
+    assert_eq!(tracker.process_at(pid, Nanos(990)), Some(ids[989]));
+    // The first that is still known.
+    let first = tracker.process_at(pid, Nanos(0)).unwrap();
+    assert!(first > ids[900], "{first:?}");
+    // Nobody told of the ends of those before the last.
+    tracker.prune(Nanos(1000));
+    assert_eq!(tracker.process_at(pid, Nanos(990)), Some(ids[999]));
 }

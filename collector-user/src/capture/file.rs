@@ -1,7 +1,7 @@
 //! The file.
 
 use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::{self, BufWriter, Write as _};
 
 use collector_common::ids::{Avma, FileOffset, Nanos, Pid, Tid};
 use collector_common::perf::file::{
@@ -20,7 +20,7 @@ use crate::modules::Modules;
 use crate::procfs::Identity;
 use crate::recorder::Found;
 use crate::source::{EventIndex, Hook, Settings, SourceRecord, Trigger};
-use crate::tracefs::Tracefs;
+use crate::tracefs::{Tracefs, TracefsError};
 
 /// A recording's file, while it is made.
 pub(crate) struct Capture {
@@ -77,12 +77,12 @@ impl Capture {
         if names.is_empty() {
             return Ok(());
         }
-        let Ok(tracefs) = Tracefs::open() else { return Ok(()) };
-        let formats = names.iter().filter_map(|name| {
-            let (system, _) = name.split_once(':')?;
-            Some(TracepointFormat { system: system.to_owned(), text: tracefs.format(name).ok()? })
+        let tracefs = Tracefs::open().map_err(io::Error::other)?;
+        let formats = names.iter().map(|name| {
+            let (system, _) = name.split_once(':').unwrap_or_default();
+            Ok(TracepointFormat { system: system.into(), text: tracefs.format(name)? })
         });
-        let formats: Vec<_> = formats.collect();
+        let formats: Vec<_> = formats.collect::<Result<_, TracefsError>>().map_err(io::Error::other)?;
         let header = |name: &str| tracefs.read(&format!("events/{name}")).unwrap_or_default();
         let (page, event) = (header("header_page"), header("header_event"));
         let section = write_tracepoint_formats(&page, &event, &formats, ByteOrder::NATIVE)?;

@@ -5,7 +5,7 @@ use collector_common::perf::{
     Bytes, Callchain, ChainContext, Misc, Parsed, Record, Registers, RegistersAbi, Sample, SampleId,
     UserStack, Words,
 };
-use collector_common::wire::{PAGE_SIZE, SampleFlags, SampleHeader};
+use collector_common::wire::{PAGE_SIZE, SampleFlags};
 
 use crate::source::SourceRecord;
 use crate::source::perf::decode::{INSTRUCTION_POINTER, STACK_POINTER, WORDS};
@@ -21,6 +21,23 @@ pub(super) const REGISTERS: u64 = {
     }
     mask
 };
+
+/// The words of `struct pt_regs` with those registers, in the order of perf's numbers.
+const IN_ORDER: [usize; REGISTERS.count_ones() as usize] = {
+    let mut words = [0; REGISTERS.count_ones() as usize];
+    let (mut register, mut at) = (0, 0);
+    while register < u64::BITS {
+        if REGISTERS >> register & 1 != 0 {
+            words[at] = word_of(register);
+            at += 1;
+        }
+        register += 1;
+    }
+    words
+};
+
+/// Addresses of a callchain that are written at most: more than `kernel.perf_event_max_stack` is in general.
+const MOST_ADDRESSES: usize = 1024;
 
 /// A record's size is a number of 16 bits, and a multiple of 8.
 const LARGEST_RECORD: usize = 65_528;
@@ -56,12 +73,11 @@ impl Encoder {
             } else {
                 RegistersAbi::BITS_64
             };
-            let in_order = (0..u64::BITS).filter_map(|register| word_of(header, register));
-            self.registers.extend(in_order);
+            self.registers.extend(IN_ORDER.map(|word| header.registers[word]));
         }
         let room = LARGEST_RECORD - FIXED - 8 * self.chain.len();
         let stack = self.fill_stack(record, room.saturating_sub(record.data.len().next_multiple_of(8)));
-        let own = if has_registers { word_of(header, INSTRUCTION_POINTER) } else { None };
+        let own = has_registers.then(|| header.registers[word_of(INSTRUCTION_POINTER)]);
         let ip =
             if in_kernel { record.kernel.first().copied() } else { own.or(record.user.first().copied()) };
         let sample = Sample {
@@ -94,7 +110,7 @@ impl Encoder {
         for (context, part) in [(ChainContext::KERNEL, record.kernel), (ChainContext::USER, record.user)] {
             if !part.is_empty() {
                 self.chain.push(context.0);
-                self.chain.extend_from_slice(part);
+                self.chain.extend(part.iter().take(MOST_ADDRESSES / 2));
             }
         }
     }
@@ -105,7 +121,7 @@ impl Encoder {
     fn fill_stack(&mut self, record: &SourceRecord<'_>, room: usize) -> Option<u64> {
         const WORD: usize = 8;
         let header = record.header;
-        let sp = word_of(header, STACK_POINTER)?;
+        let sp = header.registers[word_of(STACK_POINTER)];
         let whole = match header.absent.trailing_zeros() as usize {
             _ if header.absent == 0 => record.stack.len(),
             0 => 0,
@@ -124,8 +140,52 @@ impl Encoder {
     }
 }
 
-/// The value of a register by the number that perf gives it.
-fn word_of(header: &SampleHeader, register: u32) -> Option<u64> {
-    let word = WORDS.iter().position(|&known| known == Some(register))?;
-    header.registers.get(word).copied()
+/// Where the register is that has this number with perf.
+const fn word_of(register: u32) -> usize {
+    let mut word = 0;
+    loop {
+        if let Some(known) = WORDS[word]
+            && known == register
+        {
+            return word;
+        }
+        word += 1;
+    }
+}
+
+const _: () = assert!(FIXED + 8 * (MOST_ADDRESSES + 2) < LARGEST_RECORD);
+
+#[cfg(test)]
+mod tests {
+    use bytemuck::Zeroable as _;
+    use collector_common::perf::{ByteOrder, ParseConfig};
+    use collector_common::wire::SampleHeader;
+
+    use super::super::attributes::clock;
+    use super::*;
+    use crate::source::EventIndex;
+
+    #[test]
+    fn what_a_source_hands_over_fits_into_a_record() {
+        let header = SampleHeader {
+            flags: SampleFlags::IN_KERNEL | SampleFlags::USER_REGISTERS | SampleFlags::STACK_CUT,
+            ..SampleHeader::zeroed()
+        };
+        let (addresses, stack) = (vec![1; 20_000], vec![2; 64 << 10]);
+        let record = SourceRecord {
+            event: EventIndex::CLOCK,
+            header: &header,
+            is_named: true,
+            kernel: &addresses,
+            stack: &stack,
+            user: &addresses,
+            value: 1,
+            data: &[],
+        };
+        let mut encoder = Encoder::default();
+        let parsed = encoder.encode(&record, 1, None);
+        let mut bytes = Vec::new();
+        parsed.write(&ParseConfig::from(&clock(1), ByteOrder::NATIVE), &mut bytes).unwrap();
+        assert!(bytes.len() <= LARGEST_RECORD && bytes.len() > 60_000, "{}", bytes.len());
+    }
 }

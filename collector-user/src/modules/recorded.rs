@@ -4,7 +4,7 @@
 //! (`PERF_BUILDID_DIR`, else `~/.debug`), if it has the build id that the recording tells. For a file without one the only sign is its date:
 //! it is not taken if it was written to after the recording. Layout of the folder: `tools/perf/util/build-id.c`.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::env;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use collector_common::ids::BuildId;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::layout::Layout;
 use super::open::open_regular;
@@ -29,8 +29,8 @@ pub struct RecordedFiles {
     copies: Option<PathBuf>,
     /// Whether it was made on the kernel that runs now, as far as it does not tell the vDSO's build id.
     of_this_kernel: bool,
-    /// Files that are there and are not those of the recording.
-    changed: Cell<usize>,
+    /// Paths where another file is than that of the recording.
+    changed: RefCell<FxHashSet<Box<[u8]>>>,
 }
 
 impl RecordedFiles {
@@ -38,7 +38,7 @@ impl RecordedFiles {
     pub fn new(ended: SystemTime, of_this_kernel: bool) -> Self {
         let copies = env::var_os("PERF_BUILDID_DIR").map(PathBuf::from);
         let copies = copies.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".debug")));
-        Self { build_ids: FxHashMap::default(), ended, copies, of_this_kernel, changed: Cell::new(0) }
+        Self { build_ids: FxHashMap::default(), ended, copies, of_this_kernel, changed: RefCell::default() }
     }
 
     /// The recording tells a file's build id.
@@ -61,7 +61,7 @@ impl RecordedFiles {
         let same = |file: &File| self.is_same(file, expected);
         let found = original.filter(same).or_else(|| copy().filter(same));
         if found.is_none() && is_there {
-            self.changed.set(self.changed.get() + 1);
+            self.changed.borrow_mut().insert(mapped.path.into());
         }
         found
     }
@@ -91,8 +91,8 @@ impl RecordedFiles {
         }
     }
 
-    /// Files that are there and are not those of the recording.
-    pub(crate) fn changed(&self) -> usize {
-        self.changed.get()
+    /// Whether there is another file at a path than that of the recording.
+    pub(super) fn has_changed(&self, path: &[u8]) -> bool {
+        self.changed.borrow().contains(path)
     }
 }

@@ -310,18 +310,24 @@ impl Modules {
         })
     }
 
-    /// Files that are there and are not those of a recording that was made earlier.
-    pub(crate) fn changed(&self) -> usize {
-        self.recorded.as_ref().map_or(0, RecordedFiles::changed)
+    /// Those of [`Self::unreadable`] that are there and are not those of a recording that was made earlier.
+    pub(crate) fn changed(&self, machine: &ExportMachine) -> usize {
+        let Some(files) = &self.recorded else { return 0 };
+        let path = |id: ModuleId| machine.string(machine.module(id).path).as_bytes();
+        self.not_open(machine).into_iter().filter(|&id| files.has_changed(path(id))).count()
     }
 
     /// Files with recorded code that could not be opened when they were first mapped, or were too many to be kept open.
     pub fn unreadable(&self, machine: &ExportMachine) -> usize {
+        self.not_open(machine).len()
+    }
+
+    fn not_open(&self, machine: &ExportMachine) -> Vec<ModuleId> {
         let recorded: FxHashSet<ModuleId> = machine.frames().iter().map(|frame| frame.module).collect();
         let is_file = |module: &&ModuleId| machine.module(**module).kind == ModuleKind::File;
         let is_open =
             |module: &ModuleId| self.files.get(module.0 as usize).is_some_and(|module| module.file.is_some());
-        recorded.iter().filter(is_file).filter(|module| !is_open(module)).count()
+        recorded.iter().filter(is_file).filter(|module| !is_open(module)).copied().collect()
     }
 }
 

@@ -1,5 +1,7 @@
 //! From the events of a file to those of a session.
 
+use std::collections::BTreeMap;
+
 use collector_common::event::{Event, EventFlags, EventFormat, EventId};
 use collector_common::ids::Nanos;
 use collector_common::perf::file::{FileEvent, TracepointFormat, tracepoint_formats};
@@ -14,7 +16,7 @@ use crate::tracefs::parse_format;
 
 /// What the samples of a file's event are here.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taken {
+pub(super) struct Role {
     pub(super) index: EventIndex,
     /// What a sample stands for that does not tell it.
     pub(super) value: u64,
@@ -26,7 +28,7 @@ pub(super) struct Taken {
 #[derive(Debug, Default)]
 pub(super) struct Events {
     /// In the file's order; `None` for one that has no samples.
-    pub(super) taken: Vec<Option<Taken>>,
+    pub(super) roles: Vec<Option<Role>>,
     /// The sampling clock's period, if there is such an event.
     pub(super) clock: Option<Nanos>,
     pub(super) hooks: Vec<Hook>,
@@ -36,15 +38,17 @@ impl Events {
     /// With the formats of tracepoints that the file carries.
     pub(super) fn of(events: &[FileEvent], formats: Option<&[u8]>) -> Self {
         let formats = formats.and_then(tracepoint_formats).unwrap_or_default();
+        let formats: BTreeMap<u64, &TracepointFormat> =
+            formats.iter().rev().filter_map(|format| Some((id_of(&format.text)?, format))).collect();
         let mut all = Self::default();
         for event in events {
-            let taken = all.take(event, &formats);
-            all.taken.push(taken);
+            let role = all.add(event, &formats);
+            all.roles.push(role);
         }
         all
     }
 
-    fn take(&mut self, event: &FileEvent, formats: &[TracepointFormat]) -> Option<Taken> {
+    fn add(&mut self, event: &FileEvent, formats: &BTreeMap<u64, &TracepointFormat>) -> Option<Role> {
         let attr = &event.attr;
         if is_software(attr, PERF_COUNT_SW_DUMMY) {
             return None;
@@ -53,10 +57,11 @@ impl Events {
             is_software(attr, PERF_COUNT_SW_CPU_CLOCK) || is_software(attr, PERF_COUNT_SW_TASK_CLOCK);
         if is_clock && self.clock.is_none() {
             self.clock = Some(period_of_clock(attr));
-            return Some(Taken { index: EventIndex::CLOCK, value: 1, is_tick: true });
+            return Some(Role { index: EventIndex::CLOCK, value: 1, is_tick: true });
         }
         let index = EventIndex::of_hook(u16::try_from(self.hooks.len()).ok()?);
-        let format = (attr.kind == PERF_TYPE_TRACEPOINT).then(|| format_of(attr.config, formats)).flatten();
+        let format = formats.get(&attr.config).filter(|_| attr.kind == PERF_TYPE_TRACEPOINT);
+        let format = format.and_then(|format| name_and_fields(format));
         let (told, fields) = format.unzip();
         let name = event.name.clone().or(told).unwrap_or_else(|| "event".to_owned());
         let mut hooked = Event::new(EventId(attr.config), name);
@@ -67,7 +72,7 @@ impl Events {
         self.hooks.push(Hook::own(hooked));
         let has_period = !attr.flags.contains(AttrFlags::FREQ);
         let value = if has_period { attr.sample_period.max(1) } else { 1 };
-        Some(Taken { index, value, is_tick: false })
+        Some(Role { index, value, is_tick: false })
     }
 }
 
@@ -81,11 +86,14 @@ fn period_of_clock(attr: &Attr) -> Nanos {
     Nanos(if attr.flags.contains(AttrFlags::FREQ) { of_frequency() } else { attr.sample_period })
 }
 
-/// Name and fields of the tracepoint with a number; `None` where they are not told or can't be read: its data is bytes then.
-fn format_of(id: u64, formats: &[TracepointFormat]) -> Option<(String, EventFormat)> {
-    formats.iter().find_map(|format| {
-        let (_, fields) = parse_format(&format.text).ok().filter(|(found, _)| found.0 == id)?;
-        let name = format.text.lines().find_map(|line| line.strip_prefix("name: "))?;
-        Some((format!("{}:{name}", format.system), fields))
-    })
+/// The number of a tracepoint's format.
+fn id_of(text: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix("ID:"))?.trim().parse().ok()
+}
+
+/// `None` where they can't be read: the tracepoint's data is bytes then.
+fn name_and_fields(format: &TracepointFormat) -> Option<(String, EventFormat)> {
+    let (_, fields) = parse_format(&format.text).ok()?;
+    let name = format.text.lines().find_map(|line| line.strip_prefix("name: "))?;
+    Some((format!("{}:{name}", format.system), fields))
 }

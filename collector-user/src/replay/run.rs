@@ -13,7 +13,7 @@ use collector_common::perf::file::{
 use collector_common::perf::{Misc, OwnedRecord, ParseConfig, Record, RecordKind, Sample};
 
 use super::ReplayError;
-use super::events::{Events, Taken};
+use super::events::{Events, Role};
 use super::kernel::KernelPlace;
 use crate::kernel::KALLSYMS;
 use crate::modules::RecordedFiles;
@@ -25,8 +25,9 @@ use crate::source::perf::decode::Decoder;
 use crate::stats::Stats;
 use crate::sys::usage::own_usage;
 
-/// So much of the recorded time passes before what only older samples could need is dropped.
+/// So much of the recorded time passes, or so many records come, before what only older samples could need is dropped.
 const PRUNE_PERIOD: u64 = 100_000_000;
+const PRUNE_RECORDS: u32 = 1 << 14;
 
 /// The architecture whose stacks are unwound, as `uname -m` calls it.
 const ARCHITECTURE: &str = "x86_64";
@@ -109,7 +110,7 @@ impl<R: Read> Replay<R> {
         let mut recorder = Recorder::of_recording(recorded_files(features, written));
         let dispatch = Dispatch::new(events.clock, Nanos(0), events.hooks, &mut recorder);
         let mut taking = Taking {
-            taken: events.taken,
+            roles: events.roles,
             recorder,
             dispatch,
             decoder: Decoder::new(true),
@@ -117,6 +118,7 @@ impl<R: Read> Replay<R> {
             first: None,
             last: Nanos(0),
             pruned: Nanos(0),
+            unpruned: 0,
             lost_records: 0,
             lost_samples: 0,
             malformed: 0,
@@ -151,7 +153,8 @@ fn recorded_files(features: &Features, written: SystemTime) -> RecordedFiles {
 
 /// A recording as far as it has been taken in.
 struct Taking {
-    taken: Vec<Option<Taken>>,
+    /// By the file's events.
+    roles: Vec<Option<Role>>,
     recorder: Recorder,
     dispatch: Dispatch,
     decoder: Decoder,
@@ -160,6 +163,8 @@ struct Taking {
     first: Option<Nanos>,
     last: Nanos,
     pruned: Nanos,
+    /// Records since then.
+    unpruned: u32,
     lost_records: u64,
     lost_samples: u64,
     malformed: u64,
@@ -177,6 +182,7 @@ impl Taking {
             return;
         };
         let time = parsed.sample_id.time.filter(|time| time.0 != u64::MAX).unwrap_or(Nanos(0));
+        self.prune(time);
         match &parsed.record {
             Record::Sample(sample) => self.sample(record.event, parsed.misc, sample),
             Record::Lost(lost) => self.lost_records = self.lost_records.saturating_add(lost.count),
@@ -192,29 +198,35 @@ impl Taking {
         }
     }
 
+    /// Records come in the order of their times, but for those that have none.
+    fn prune(&mut self, time: Nanos) {
+        self.unpruned += 1;
+        if time.0.saturating_sub(self.pruned.0) >= PRUNE_PERIOD || self.unpruned >= PRUNE_RECORDS {
+            self.pruned = self.pruned.max(time);
+            self.unpruned = 0;
+            self.recorder.prune(self.pruned);
+        }
+    }
+
     fn kernel_at(&mut self, path: &[u8], start: u64) {
         self.kernel = self.kernel.take().or_else(|| KernelPlace::of(path, start));
     }
 
     fn sample(&mut self, event: Option<usize>, misc: Misc, sample: &Sample<'_>) {
-        let Some(taken) = event.and_then(|event| self.taken.get(event).copied().flatten()) else { return };
-        let Some(mut record) = self.decoder.decode(taken.index, misc, sample) else {
+        let Some(role) = event.and_then(|event| self.roles.get(event).copied().flatten()) else { return };
+        let Some(mut record) = self.decoder.decode(role.index, misc, sample) else {
             self.malformed += 1;
             return;
         };
         let time = Nanos(record.header.time);
-        if taken.is_tick {
+        if role.is_tick {
             record.value = 1;
         } else if sample.period.is_none() {
-            record.value = taken.value;
+            record.value = role.value;
         }
         self.dispatch.take(&mut self.recorder, &record);
         self.first.get_or_insert(time);
         self.last = self.last.max(time);
-        if time.0.saturating_sub(self.pruned.0) >= PRUNE_PERIOD {
-            self.pruned = time;
-            self.recorder.prune(time);
-        }
     }
 
     fn finish(mut self, features: &Features, written: SystemTime, cut_off: Option<FileError>) -> Recording {
@@ -290,11 +302,12 @@ impl Taking {
         );
         warn(self.deferred, "parts of stacks that came after their samples were left out");
         let modules = self.recorder.modules();
+        let changed = modules.changed(machine);
         warn(
-            modules.changed() as u64,
+            changed as u64,
             "recorded files are not there any more as they were: stacks and names in them are incomplete",
         );
-        let absent = modules.unreadable(machine).saturating_sub(modules.changed());
+        let absent = modules.unreadable(machine).saturating_sub(changed);
         warn(
             absent as u64,
             "recorded files could not be opened: stacks and names in them are incomplete; `perf buildid-cache --add` \

@@ -80,7 +80,7 @@ impl BlockRequests {
             let size = request.bytes.to_string();
             let operation = operation_name(request.key.operation);
             let list = [("device", name.as_str()), ("operation", operation), ("bytes", &size)];
-            let attributes = attributes(recorder, &list);
+            let attributes = attributes(recorder, list);
             let value = (data.took_ns as f64 * data.weight).round() as i64;
             recorder.add_sample(kind, Taken { time: since, ..taken }, value, attributes);
             recorder.deliver(&taken);

@@ -28,7 +28,7 @@ pub(super) fn take(
     let call: Call = bytemuck::pod_read_unaligned(call);
     let Some(taken) = recorder.take_stack(record) else { return false };
     let (name, error) = (name_of_slot(call.slot), error_of(call.returned).unwrap_or_default());
-    let attributes = attributes(recorder, &[("call", &name), ("error", &error)]);
+    let attributes = attributes(recorder, [("call", name.as_str()), ("error", error.as_str())]);
     recorder.add_sample(kind, taken, call.took.cast_signed(), attributes);
     recorder.deliver(&taken);
     true

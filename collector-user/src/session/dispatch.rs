@@ -2,6 +2,7 @@
 
 use collector_common::event::{Context, EventErrors, EventFlags};
 use collector_common::ids::{Nanos, Pid, Tid};
+use collector_common::intern::StringId;
 use collector_common::loss::LossCause;
 use collector_common::record::{AttributeListId, ExportMachine, SampleKindId, Unit};
 use collector_common::wire::SampleHeader;
@@ -43,8 +44,8 @@ pub(super) fn requests(hooks: &[Hook]) -> Vec<EventRequest> {
 pub(crate) struct Dispatch {
     /// The sampling clock's, if it is recorded for itself.
     clock: Option<SampleKindId>,
-    /// Where samples of the clock are part of threads' times.
-    wall_clock: Option<SampleKindId>,
+    /// Where samples of the clock are part of threads' times, with what they have as attributes.
+    wall_clock: Option<(SampleKindId, AttributeListId)>,
     hooked: Vec<Hooked>,
     times_off: TimesOff,
     short_times: ShortTimes,
@@ -75,7 +76,8 @@ impl Dispatch {
         let wall_clock = hooked.iter().find(|hooked| hooked.program() == Some(Program::WallClock));
         Self {
             clock,
-            wall_clock: wall_clock.and_then(|hooked| hooked.kind),
+            wall_clock: wall_clock
+                .and_then(|hooked| Some((hooked.kind?, attributes(recorder, [("state", "running")])))),
             hooked,
             times_off: TimesOff::new(off_cpu_period),
             short_times: ShortTimes::default(),
@@ -140,12 +142,11 @@ impl Dispatch {
     ) -> bool {
         match (clock, self.wall_clock) {
             (Some(clock), None) => recorder.sample(clock, record),
-            (clock, Some(wall_clock)) => {
+            (clock, Some((wall_clock, attributes))) => {
                 let Some(taken) = recorder.take_stack(record) else { return false };
                 if let Some(clock) = clock {
                     recorder.add_sample(clock, taken, record.value.cast_signed(), AttributeListId::NONE);
                 }
-                let attributes = attributes(recorder, &[("state", "running")]);
                 recorder.add_sample(wall_clock, taken, record.header.ran.cast_signed(), attributes);
                 recorder.deliver(&taken);
                 true
@@ -227,7 +228,7 @@ fn add_time_off(
         let value = (nanoseconds as f64 * data.weight).round() as i64;
         let waker = if part == Part::Blocked { &waker } else { "" };
         let is_open = if data.is_open == 0 { "" } else { "yes" };
-        let attributes = attributes(recorder, &[("state", state), ("waker", waker), ("open", is_open)]);
+        let attributes = attributes(recorder, [("state", state), ("waker", waker), ("open", is_open)]);
         recorder.add_sample(kind, joined.taken, value, attributes);
         if joined.is_short {
             short_times.add(recorder, joined.tid, kind, part, value);
@@ -246,7 +247,7 @@ fn add_lock_wait(recorder: &mut Recorder, kind: SampleKindId, joined: &Joined) {
     let [owner, owner_tid] = if data.is_released == 0 { ["", ""] } else { [waker.as_ref(), tid.as_str()] };
     let is_open = if data.is_open == 0 { "" } else { "yes" };
     let list = [("lock", lock.as_str()), ("owner", owner), ("owner_tid", owner_tid), ("open", is_open)];
-    let attributes = attributes(recorder, &list);
+    let attributes = attributes(recorder, list);
     let value = (data.blocked_ns as f64 * data.weight).round() as i64;
     recorder.add_sample(kind, joined.taken, value, attributes);
 }
@@ -260,7 +261,7 @@ fn settle(
 ) {
     for (part, exact) in [(Part::Blocked, ended.short_blocked), (Part::Waited, ended.short_waited)] {
         let Some(state) = state(program, part) else { continue };
-        let attributes = attributes(recorder, &[("state", state)]);
+        let attributes = attributes(recorder, [("state", state)]);
         short_times.settle(recorder, (ended.tid, kind, part), exact, (ended.taken, attributes));
     }
 }
@@ -276,12 +277,15 @@ fn state(program: Program, part: Part) -> Option<&'static str> {
 }
 
 /// The id of a list of attributes, without those that are empty.
-pub(super) fn attributes(recorder: &mut Recorder, list: &[(&str, &str)]) -> AttributeListId {
+pub(super) fn attributes<const N: usize>(
+    recorder: &mut Recorder,
+    list: [(&str, &str); N],
+) -> AttributeListId {
     let machine = recorder.machine_mut();
-    let list: Vec<_> = list
-        .iter()
-        .filter(|(_, value)| !value.is_empty())
-        .map(|(name, value)| (machine.intern_string(name), machine.intern_string(value)))
-        .collect();
-    machine.attributes_mut().intern(&list)
+    let (mut interned, mut len) = ([(StringId(0), StringId(0)); N], 0);
+    for (name, value) in list.into_iter().filter(|(_, value)| !value.is_empty()) {
+        interned[len] = (machine.intern_string(name), machine.intern_string(value));
+        len += 1;
+    }
+    machine.attributes_mut().intern(&interned[..len])
 }

@@ -280,14 +280,15 @@ impl Session {
     /// # Errors
     /// When waiting fails.
     pub fn parse_for(&mut self, duration: Duration) -> Result<Option<Ended>, SessionError> {
-        let end = Instant::now() + duration;
+        // A time that no clock will tell is for ever.
+        let end = Instant::now().checked_add(duration);
         loop {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
                 self.round();
                 return Ok(None);
             }
-            if let Turn::Ended(ended) = self.turn(Some(left))? {
+            if let Turn::Ended(ended) = self.turn(left)? {
                 return Ok(Some(ended));
             }
         }

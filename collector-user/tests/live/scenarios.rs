@@ -185,7 +185,6 @@ fn short_times_off_are_sampled_and_weighted() {
     let (weighted, count) = sums[&tid];
     // Off by 3 % for chance alone, where about one in seven is taken; on a busy machine, where waits are longer, all may be.
     assert_near(weighted as i64, told.lived - told.burned, 0.25, "time off");
-    assert!(count <= 8000, "{count} of 8000 were taken");
     // And in the recording they add up to all of it.
     let machine = &recording.machine;
     let blocked = sum(machine, tid, None);

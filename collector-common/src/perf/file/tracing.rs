@@ -10,6 +10,7 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::section::write_count;
 use crate::perf::fields::Fields;
@@ -21,8 +22,8 @@ const MAGIC: [u8; 10] = *b"\x17\x08\x44tracing";
 /// A tracepoint's format as the recording carries it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TracepointFormat {
-    /// The system or category, as `sched`.
-    pub system: String,
+    /// The system or category, as `sched`; one for all of its tracepoints.
+    pub system: Arc<str>,
     /// What tracefs had in its file `format`.
     pub text: String,
 }
@@ -47,9 +48,9 @@ pub fn tracepoint_formats(bytes: &[u8]) -> Option<Vec<TracepointFormat>> {
     }
     let mut formats = Vec::new();
     for _ in 0..fields.u32()? {
-        let system = text(&mut fields)?;
+        let system = Arc::<str>::from(text(&mut fields)?);
         for _ in 0..fields.u32()? {
-            formats.push(TracepointFormat { system: system.clone(), text: file(&mut fields)? });
+            formats.push(TracepointFormat { system: Arc::clone(&system), text: file(&mut fields)? });
         }
     }
     Some(formats)
@@ -134,7 +135,10 @@ mod tests {
         let formats = [format("a", "name: x\nID: 1\n"), format("a", "name: y\n"), format("b", "")];
         for order in [ByteOrder::Little, ByteOrder::Big] {
             let bytes = write_tracepoint_formats("page", "event", &formats, order).unwrap();
-            assert_eq!(tracepoint_formats(&bytes).unwrap(), formats);
+            let read = tracepoint_formats(&bytes).unwrap();
+            assert_eq!(read, formats);
+            // A file can name a system of megabytes, and have a million formats of eight bytes in it.
+            assert!(Arc::ptr_eq(&read[0].system, &read[1].system));
             let last_format = bytes.len() - 8;
             for len in 0..last_format {
                 assert_eq!(tracepoint_formats(&bytes[..len]), None, "{len}");

@@ -18,6 +18,7 @@ use perf_event_open_sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE,
 
 use super::account::KernelAccount;
 use super::asked::Asked;
+use super::attached::Attached;
 use super::blocks::Blocks;
 use super::calls::{self, Calls};
 use super::lives::Lives;
@@ -181,6 +182,18 @@ impl Sampler {
         Ok(Ticking { event, notices })
     }
 
+    /// The programs at tracepoints.
+    fn programs(&mut self) -> (&mut Ebpf, impl Iterator<Item = &mut Attached>) {
+        let Self { ebpf, switches, lives, calls, blocks, .. } = self;
+        let programs = [
+            switches.as_mut().map(|switches| &mut switches.programs),
+            lives.as_mut().map(|lives| &mut lives.programs),
+            calls.as_mut().map(|calls| &mut calls.programs),
+            blocks.as_mut().map(|blocks| &mut blocks.programs),
+        ];
+        (ebpf, programs.into_iter().flatten())
+    }
+
     /// The account so far. Taken after [`Source::stop`], it is final.
     ///
     /// # Errors
@@ -234,33 +247,18 @@ impl Source for Sampler {
 
     fn start(&mut self) -> io::Result<()> {
         self.idle_before = idle_times()?;
-        if let Some(switches) = &mut self.switches {
-            switches.start(&mut self.ebpf)?;
-        }
-        if let Some(lives) = &mut self.lives {
-            lives.programs.start(&mut self.ebpf)?;
-        }
-        if let Some(calls) = &mut self.calls {
-            calls.programs.start(&mut self.ebpf)?;
-        }
-        if let Some(blocks) = &mut self.blocks {
-            blocks.programs.start(&mut self.ebpf)?;
-        }
+        let (ebpf, mut programs) = self.programs();
+        programs.try_for_each(|programs| programs.start(ebpf))?;
+        drop(programs);
         self.cpus.iter().try_for_each(Cpu::enable)
     }
 
     fn stop(&mut self) -> io::Result<()> {
+        let (ebpf, mut programs) = self.programs();
+        programs.try_for_each(|programs| programs.stop(ebpf))?;
+        drop(programs);
         if let Some(switches) = &mut self.switches {
-            switches.stop(&mut self.ebpf)?;
-        }
-        if let Some(lives) = &mut self.lives {
-            lives.programs.stop(&mut self.ebpf)?;
-        }
-        if let Some(calls) = &mut self.calls {
-            calls.programs.stop(&mut self.ebpf)?;
-        }
-        if let Some(blocks) = &mut self.blocks {
-            blocks.programs.stop(&mut self.ebpf)?;
+            switches.note_who_is_off(&self.ebpf)?;
         }
         self.cpus.iter().filter_map(|cpu| cpu.clock.as_ref()).try_for_each(|clock| clock.event.disable())
     }
@@ -361,7 +359,7 @@ impl Source for Sampler {
         }
         if let Some(switches) = &self.switches {
             switches.enter(&account, ledger);
-            add_cost(switches.cost(&mut self.ebpf));
+            add_cost(switches.programs.cost(&mut self.ebpf));
             histograms.extend(switches.histograms(&self.ebpf)?);
         }
         if let Some(blocks) = &self.blocks {

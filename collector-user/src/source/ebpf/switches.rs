@@ -28,7 +28,7 @@ pub(super) struct Switches {
     asked: Asked,
     off_cpu_period: u64,
     shortest: u64,
-    programs: Attached,
+    pub(super) programs: Attached,
     /// Records of threads that went off or ended, and of those that came back, taken out of the rings.
     taken: [u64; 2],
     /// What the programs would tell, if the threads that are off when the recording ends came back, and all ended.
@@ -49,13 +49,8 @@ impl Switches {
         }
     }
 
-    pub(super) fn start(&mut self, ebpf: &mut Ebpf) -> io::Result<()> {
-        self.programs.start(ebpf)
-    }
-
-    /// Notes who is off its CPU.
-    pub(super) fn stop(&mut self, ebpf: &mut Ebpf) -> io::Result<()> {
-        self.programs.stop(ebpf)?;
+    /// Notes who is off its CPU, when nobody comes back any more.
+    pub(super) fn note_who_is_off(&mut self, ebpf: &Ebpf) -> io::Result<()> {
         let now = crate::clock::now().0;
         let threads = ebpf.map("THREADS").ok_or(io::ErrorKind::NotFound)?;
         let threads: HashMap<_, u32, ThreadWords> = HashMap::try_from(threads).map_err(io::Error::other)?;
@@ -115,11 +110,6 @@ impl Switches {
         for (counted, taken) in [Counter::WentOff, Counter::CameBack].into_iter().zip(self.taken) {
             ledger.lose(LossCause::Unaccounted, counter(counted).saturating_sub(taken));
         }
-    }
-
-    /// Time in the programs in nanoseconds, and runs.
-    pub(super) fn cost(&self, ebpf: &mut Ebpf) -> [u64; 2] {
-        self.programs.cost(ebpf)
     }
 
     /// Waits for a CPU: of all threads, then by name, those first that waited longest together.
