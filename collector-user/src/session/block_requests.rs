@@ -2,17 +2,17 @@
 //! thread that did it, and the one that was made when it was complete. As in [`super::times_off`], the second may be met first
 //! within a round.
 
-use collector_common::event::{Context, EventErrors};
+use collector_common::event::Context;
 use collector_common::ids::{Nanos, Pid, Tid};
-use collector_common::record::SampleKindId;
 use collector_common::wire::{BlockRequest, CHANCES, SampleFlags, SampleHeader};
 use rustc_hash::FxHashMap;
 
 use super::dispatch::attributes;
+use super::program_records::{Output, ProgramRecords};
 use crate::devices::{device_name, operation_name};
-use crate::recorder::{Recorder, Taken};
+use crate::recorder::Taken;
 use crate::scenario::BlockTime;
-use crate::source::{Hook, SourceRecord};
+use crate::source::SourceRecord;
 
 /// Requests that are waited for: more than devices have at a time. Of those beyond, the record of their end was lost, which is
 /// counted in the kernel.
@@ -40,30 +40,27 @@ impl BlockRequests {
         let (issued, names) = (FxHashMap::default(), FxHashMap::default());
         Self { period, issued, complete: Vec::new(), names }
     }
+}
 
+impl ProgramRecords for BlockRequests {
     /// Takes one of the two records.
-    pub(super) fn take(&mut self, recorder: &mut Recorder, record: &SourceRecord<'_>) {
+    fn take(&mut self, output: &mut Output<'_>, record: &SourceRecord<'_>) -> bool {
         let header = record.header;
         if header.flags().has(SampleFlags::BACK) {
             let is_bare = request_of(header).chance == 0;
-            let without_stack = if is_bare { recorder.take_none(record) } else { None };
+            let without_stack = if is_bare { output.recorder.take_none(record) } else { None };
             self.complete.push(Complete { header: *header, without_stack });
-        } else if let Some(taken) = recorder.take_stack(record) {
+        } else if let Some(taken) = output.recorder.take_stack(record) {
             if self.issued.len() >= MOST_OPEN {
                 self.issued.clear();
             }
             self.issued.insert((Tid(header.tid), header.time), taken);
         }
+        true
     }
 
-    /// Hands what was joined in this round to the event's closures, and adds samples of a kind for it.
-    pub(super) fn end_round(
-        &mut self,
-        recorder: &mut Recorder,
-        hook: &mut Hook,
-        kind: SampleKindId,
-        errors: &mut EventErrors,
-    ) {
+    /// Hands on what was joined in this round.
+    fn end_round(&mut self, output: &mut Output<'_>) {
         for Complete { header, without_stack } in self.complete.drain(..) {
             let request = request_of(&header);
             let since = Nanos(request.since);
@@ -72,7 +69,7 @@ impl BlockRequests {
             let data = data(&header, &request, self.period);
             let context = Context { time: since, pid, tid, cpu: taken.cpu.into() };
             let bytes = bytemuck::bytes_of(&data);
-            if !hook.event.process_in(Some(&context), bytes, bytes, errors) {
+            if !output.process(&context, bytes) {
                 continue;
             }
             let device = request.key.device;
@@ -80,10 +77,10 @@ impl BlockRequests {
             let size = request.bytes.to_string();
             let operation = operation_name(request.key.operation);
             let list = [("device", name.as_str()), ("operation", operation), ("bytes", &size)];
-            let attributes = attributes(recorder, list);
+            let attributes = attributes(output.recorder, list);
             let value = (data.took_ns as f64 * data.weight).round() as i64;
-            recorder.add_sample(kind, Taken { time: since, ..taken }, value, attributes);
-            recorder.deliver(&taken);
+            output.recorder.add_sample(output.kind, Taken { time: since, ..taken }, value, attributes);
+            output.recorder.deliver(&taken);
         }
     }
 }

@@ -1,14 +1,13 @@
 //! Where a record goes: to the closures of its event, and as a sample into the recording.
 
 use collector_common::event::{Context, EventErrors, EventFlags};
-use collector_common::ids::{Nanos, Pid, Tid};
+use collector_common::ids::{Nanos, Tid};
 use collector_common::intern::StringId;
 use collector_common::loss::LossCause;
 use collector_common::record::{AttributeListId, ExportMachine, SampleKindId, Unit};
 use collector_common::wire::SampleHeader;
 
-use super::block_requests::BlockRequests;
-use super::calls;
+use super::program_records::{Output, ProgramRecords, context_of, of_program};
 use super::short_times::{Part, ShortTimes};
 use super::times_off::{Ended, Joined, TimesOff};
 use super::wakers::{Wakers, waker_of};
@@ -23,6 +22,8 @@ struct Hooked {
     hook: Hook,
     /// Of its samples; `None` for one without stacks.
     kind: Option<SampleKindId>,
+    /// Where it is one of our programs, what becomes of its records.
+    records: Option<Box<dyn ProgramRecords>>,
 }
 
 impl Hooked {
@@ -49,7 +50,6 @@ pub(crate) struct Dispatch {
     hooked: Vec<Hooked>,
     times_off: TimesOff,
     short_times: ShortTimes,
-    block_requests: BlockRequests,
     wakers: Wakers,
     errors: EventErrors,
 }
@@ -70,7 +70,11 @@ impl Dispatch {
                 _ => Unit::Count,
             };
             let kind = has_stack.then(|| recorder.add_kind(hook.event.name(), unit, 1));
-            Hooked { hook, kind }
+            let records = match hook.trigger {
+                Trigger::Program(program) => of_program(program, off_cpu_period),
+                _ => None,
+            };
+            Hooked { hook, kind, records }
         });
         let hooked: Vec<Hooked> = hooked.collect();
         let wall_clock = hooked.iter().find(|hooked| hooked.program() == Some(Program::WallClock));
@@ -81,7 +85,6 @@ impl Dispatch {
             hooked,
             times_off: TimesOff::new(off_cpu_period),
             short_times: ShortTimes::default(),
-            block_requests: BlockRequests::new(off_cpu_period),
             wakers: Wakers::default(),
             errors: EventErrors::new(),
         }
@@ -106,9 +109,9 @@ impl Dispatch {
             return self.take_of_running(self.clock, recorder, record);
         };
         let Some(hooked) = self.hooked.get_mut(position) else { return false };
-        if hooked.program() == Some(Program::BlockRequests) {
-            self.block_requests.take(recorder, record);
-            return true;
+        if let Hooked { hook, kind: Some(kind), records: Some(records) } = hooked {
+            let mut output = Output { recorder, hook, kind: *kind, errors: &mut self.errors };
+            return records.take(&mut output, record);
         }
         if hooked.program().is_some_and(Program::is_of_times_off) {
             if record.header.ran > 0 {
@@ -117,12 +120,7 @@ impl Dispatch {
             self.times_off.take(recorder, record);
             return true;
         }
-        if let (Some(Program::SystemCalls), Some(kind)) = (hooked.program(), hooked.kind) {
-            return calls::take(&mut hooked.hook, kind, recorder, record, &mut self.errors);
-        }
-        let header = record.header;
-        let context =
-            Context { time: Nanos(header.time), pid: Pid(header.pid), tid: Tid(header.tid), cpu: header.cpu };
+        let context = context_of(record);
         let event = &mut hooked.hook.event;
         let passed = event.process_in(Some(&context), record.data, record.data, &mut self.errors);
         if let Some(kind) = hooked.kind {
@@ -157,10 +155,11 @@ impl Dispatch {
 
     /// All records of a round have been taken.
     pub(crate) fn end_round(&mut self, recorder: &mut Recorder) {
-        let Self { times_off, short_times, block_requests, hooked, errors, wakers, .. } = self;
-        let of_block = hooked.iter_mut().find(|hooked| hooked.program() == Some(Program::BlockRequests));
-        if let Some(Hooked { hook, kind: Some(kind) }) = of_block {
-            block_requests.end_round(recorder, hook, *kind, errors);
+        let Self { times_off, short_times, hooked, errors, wakers, .. } = self;
+        for hooked in hooked.iter_mut() {
+            if let Hooked { hook, kind: Some(kind), records: Some(records) } = hooked {
+                records.end_round(&mut Output { recorder, hook, kind: *kind, errors });
+            }
         }
         times_off.end_round(|joined| {
             wakers.count(recorder.machine_mut(), &joined);

@@ -9,6 +9,7 @@ mod command;
 pub(crate) mod dispatch;
 mod error;
 mod open;
+mod program_records;
 mod recording;
 mod run;
 mod short_times;

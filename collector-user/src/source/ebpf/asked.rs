@@ -2,6 +2,12 @@
 
 use collector_common::wire::Times;
 
+use super::blocks::Blocks;
+use super::calls::Calls;
+use super::lives::Lives;
+use super::load::Level;
+use super::part::Part;
+use super::switches::Switches;
 use crate::source::{EventIndex, EventRequest, Program, Settings, Trigger};
 
 /// What the programs are asked for.
@@ -54,5 +60,16 @@ impl Asked {
             }
         }
         asked
+    }
+
+    /// What records that, beside the sampling program. Records of requests and of times off have a flag in common, so that
+    /// the times off come last.
+    pub(super) fn parts(&self, settings: &Settings, level: Level) -> Vec<Box<dyn Part>> {
+        let lives = self.lives.then(|| Box::new(Lives::new()) as Box<dyn Part>);
+        let calls = self.calls.map(|event| Box::new(Calls::new(event, level.call_end)) as Box<dyn Part>);
+        let blocks = self.block.map(|event| Box::new(Blocks::new(event)) as Box<dyn Part>);
+        let switches = || Box::new(Switches::new(settings, *self, level.switch)) as Box<dyn Part>;
+        let switches = (self.times != 0).then(switches);
+        [lives, calls, blocks, switches].into_iter().flatten().collect()
     }
 }

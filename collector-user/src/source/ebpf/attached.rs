@@ -6,9 +6,9 @@ use aya::Ebpf;
 use aya::programs::RawTracePoint;
 use aya::programs::raw_trace_point::RawTracePointLinkId;
 
-use super::load;
+use super::load::{self, LoadError};
 
-/// Some loaded programs.
+/// Some programs.
 pub(super) struct Attached {
     /// Each program's name, with its tracepoint.
     programs: Vec<(&'static str, &'static str)>,
@@ -17,9 +17,17 @@ pub(super) struct Attached {
 }
 
 impl Attached {
-    /// Of programs with their tracepoints; they are attached to nothing yet.
+    /// Of programs with their tracepoints; they are neither loaded nor attached yet.
     pub(super) fn new(programs: &[(&'static str, &'static str)]) -> Self {
         Self { programs: programs.to_vec(), links: Vec::new() }
+    }
+
+    /// Loads them into the kernel.
+    pub(super) fn load(&self, ebpf: &mut Ebpf) -> Result<(), LoadError> {
+        self.programs.iter().try_for_each(|(name, _)| {
+            let program = load::program::<RawTracePoint>(ebpf, name)?;
+            program.load().map_err(|error| load::refused(name, error))
+        })
     }
 
     pub(super) fn start(&mut self, ebpf: &mut Ebpf) -> io::Result<()> {

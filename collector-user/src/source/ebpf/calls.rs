@@ -8,29 +8,23 @@ use collector_common::loss::{Ledger, LossCause};
 use collector_common::record::{Column, Histogram, Table, Unit};
 use collector_common::wire::{CALL_NUMBERS, CallTimes, Counter, FIRST_CALL_NS, SampleFlags, SampleHeader};
 
-use super::account::KernelAccount;
 use super::attached::Attached;
-use crate::source::EventIndex;
+use super::part::{Ended, Part};
 use crate::source::calls::name_of_slot;
+use crate::source::{Account, EventIndex};
 
 /// Slots of the table of calls.
-pub(super) const SLOTS: u32 = 2 * CALL_NUMBERS;
+const SLOTS: u32 = 2 * CALL_NUMBERS;
 
 /// Threads whose calls are remembered until they return.
-pub(super) const THREADS: u32 = 16384;
+const THREADS: u32 = 16384;
 
 /// What is counted of a call, as the map has it.
 type Words = [u64; size_of::<CallTimes>() / 8];
 
-/// The programs with their tracepoints; `end` is the one for this kernel.
-pub(super) fn programs(end: &'static str) -> [(&'static str, &'static str); 2] {
-    [("call_begins", "sys_enter"), (end, "sys_exit")]
-}
-
-/// Loaded programs.
+/// The programs.
 pub(super) struct Calls {
-    /// The programs, once they are loaded.
-    pub(super) programs: Attached,
+    programs: Attached,
     event: EventIndex,
     /// Records taken out of the rings.
     taken: u64,
@@ -39,26 +33,47 @@ pub(super) struct Calls {
 impl Calls {
     /// `event` is the number of their records, `end` the program at the exit of calls.
     pub(super) fn new(event: EventIndex, end: &'static str) -> Self {
-        Self { programs: Attached::new(&programs(end)), event, taken: 0 }
+        let programs = Attached::new(&[("call_begins", "sys_enter"), (end, "sys_exit")]);
+        Self { programs, event, taken: 0 }
+    }
+}
+
+impl Part for Calls {
+    fn programs(&mut self) -> &mut Attached {
+        &mut self.programs
     }
 
-    /// The number of a record that was found in a ring, if it is of a call.
-    pub(super) fn event_of(&mut self, header: &SampleHeader) -> Option<EventIndex> {
+    fn map_sizes(&self) -> Vec<(&'static str, u32)> {
+        vec![("CALLS", SLOTS), ("ENTERED", THREADS)]
+    }
+
+    fn event_of(&mut self, header: &SampleHeader) -> Option<EventIndex> {
         let is_call = header.flags().has(SampleFlags::CALL);
         self.taken += u64::from(is_call);
         is_call.then_some(self.event)
     }
 
-    /// Enters into the ledger which records were lost.
-    pub(super) fn enter(&self, account: &KernelAccount, ledger: &mut Ledger) {
-        ledger.lose(LossCause::RingFull, account.counter(Counter::CallsLost));
-        let recorded = account.counter(Counter::CallsRecorded);
+    fn lost(&self) -> &'static [Counter] {
+        &[Counter::CallsLost]
+    }
+
+    fn close(&mut self, ended: &Ended<'_>, ledger: &mut Ledger, account: &mut Account) -> io::Result<()> {
+        ledger.lose(LossCause::RingFull, ended.counted.counter(Counter::CallsLost));
+        let recorded = ended.counted.counter(Counter::CallsRecorded);
         ledger.lose(LossCause::Unaccounted, recorded.saturating_sub(self.taken));
+        let (table, histograms) = counted(ended.ebpf)?;
+        account.tables.push(table);
+        account.histograms.extend(histograms);
+        account.warnings.push((
+            ended.counted.counter(Counter::CallsUnknown),
+            "system calls were not counted that were made before the recording, or by too many threads",
+        ));
+        Ok(())
     }
 }
 
 /// What was counted: a table, those calls first that took longest together, and how long they took.
-pub(super) fn counted(ebpf: &Ebpf) -> io::Result<(Table, Vec<Histogram>)> {
+fn counted(ebpf: &Ebpf) -> io::Result<(Table, Vec<Histogram>)> {
     let map = ebpf.map("CALLS").ok_or(io::ErrorKind::NotFound)?;
     let calls: PerCpuArray<_, Words> = PerCpuArray::try_from(map).map_err(io::Error::other)?;
     let mut counted = Vec::new();

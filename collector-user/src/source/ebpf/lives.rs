@@ -1,72 +1,102 @@
 //! Processes: made, executing, ended. In: records of programs at the kernel's tracepoints of that. Out: one row for each
 //! process.
 
+use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 use aya::Ebpf;
-use aya::maps::{Map, MapData, RingBuf};
+use aya::maps::{MapData, RingBuf};
 use collector_common::ids::{Nanos, Pid};
+use collector_common::loss::{Ledger, LossCause};
 use collector_common::record::{Exit, ProcessLife};
-use collector_common::wire::{COMM_LEN, Life, LifeOffsets, VERSION};
+use collector_common::wire::{COMM_LEN, Counter, Life, LifeOffsets, VERSION};
 use rustc_hash::FxHashMap;
 
 use super::attached::Attached;
 use super::btf::{BtfError, KernelTypes};
 use super::load::LoadError;
+use super::part::{Ended, Part};
+use crate::source::Account;
 
 /// The programs with their tracepoints.
-pub(super) const PROGRAMS: [(&str, &str); 3] = [
+const PROGRAMS: [(&str, &str); 3] = [
     ("process_forked", "sched_process_fork"),
     ("process_executed", "sched_process_exec"),
     ("process_ended", "sched_process_exit"),
 ];
 
+/// The ring.
+const RING: &str = "LIVES";
+
 /// Bytes of the ring: some hundred executed programs between two rounds.
-pub(super) const RING_BYTES: u32 = 1 << 20;
+const RING_BYTES: u32 = 1 << 20;
 
 /// Processes that are kept at most. With arguments they take 2 KiB each at the worst.
 const MOST: usize = 8192;
 
-/// Loaded programs.
+/// The programs.
 pub(super) struct Lives {
-    /// The programs, once they are loaded.
-    pub(super) programs: Attached,
-    ring: RingBuf<MapData>,
+    programs: Attached,
+    /// Once they are loaded.
+    ring: Option<RingBuf<MapData>>,
     rows: Rows,
 }
 
 impl Lives {
-    /// Takes the ring out of the loaded object.
-    pub(super) fn new(ebpf: &mut Ebpf) -> Result<Self, LoadError> {
-        let map = ebpf.take_map("LIVES").ok_or_else(|| LoadError::step("map LIVES", "not in the object"))?;
-        let Map::RingBuf(_) = map else { return Err(LoadError::step("map LIVES", "is no ring")) };
-        let ring = RingBuf::try_from(map).map_err(|error| LoadError::step("map LIVES", error))?;
-        Ok(Self { programs: Attached::new(&PROGRAMS), ring, rows: Rows::default() })
+    pub(super) fn new() -> Self {
+        Self { programs: Attached::new(&PROGRAMS), ring: None, rows: Rows::default() }
+    }
+}
+
+impl Part for Lives {
+    fn programs(&mut self) -> &mut Attached {
+        &mut self.programs
     }
 
-    /// It becomes readable when the ring fills.
-    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
-        self.ring.as_fd()
+    fn globals(&self, types: &KernelTypes) -> Result<Vec<(&'static str, Vec<u8>)>, BtfError> {
+        Ok(vec![("LIFE_OFFSETS", bytemuck::bytes_of(&offsets(types)?).to_vec())])
     }
 
-    /// Takes in what is in the ring.
-    pub(super) fn drain(&mut self) {
-        while let Some(record) = self.ring.next() {
+    fn map_sizes(&self) -> Vec<(&'static str, u32)> {
+        vec![(RING, RING_BYTES)]
+    }
+
+    fn loaded(&mut self, ebpf: &mut Ebpf) -> Result<(), LoadError> {
+        let step = |error| LoadError::step("map LIVES", error);
+        let map = ebpf.take_map(RING).ok_or_else(|| LoadError::step("map LIVES", "not in the object"))?;
+        self.ring = Some(RingBuf::try_from(map).map_err(step)?);
+        Ok(())
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.ring.as_ref().map(|ring| ring.as_fd())
+    }
+
+    fn drain_own(&mut self) {
+        while let Some(record) = self.ring.as_mut().and_then(RingBuf::next) {
             self.rows.take(&record);
         }
     }
 
-    /// All processes, in the order in which they were made; how many there was no room for; and records that could not be
-    /// read.
-    pub(super) fn take(&mut self) -> (Vec<ProcessLife>, u64, u64) {
+    /// All processes, in the order in which they were made.
+    fn close(&mut self, ended: &Ended<'_>, ledger: &mut Ledger, account: &mut Account) -> io::Result<()> {
         let Rows { mut lives, left_out, malformed, .. } = std::mem::take(&mut self.rows);
+        ledger.lose(LossCause::Malformed, malformed);
         lives.sort_by_key(|life| life.start);
-        (lives, left_out, malformed)
+        account.lives.extend(lives);
+        account.warnings.extend([
+            (
+                ended.counted.counter(Counter::LivesLost),
+                "starts, executions and ends of processes were lost: more than the ring has room for",
+            ),
+            (left_out, "starts, executions and ends are of processes that the table had no room for"),
+        ]);
+        Ok(())
     }
 }
 
 /// Offsets that the programs need.
-pub(super) fn offsets(types: &KernelTypes) -> Result<LifeOffsets, BtfError> {
+fn offsets(types: &KernelTypes) -> Result<LifeOffsets, BtfError> {
     Ok(LifeOffsets {
         task_start_time: types.offset(&["task_struct", "start_time"])?,
         task_real_parent: types.offset(&["task_struct", "real_parent"])?,

@@ -4,15 +4,14 @@ use std::path::PathBuf;
 
 use aya::programs::{PerfEvent, ProgramError, RawTracePoint};
 use aya::{Ebpf, EbpfLoader};
-use collector_common::wire::{BlockOffsets, COMM_LEN, Config, LifeOffsets, Target};
+use collector_common::wire::{BlockOffsets, COMM_LEN, Config, Target};
 use thiserror::Error;
 
 use super::asked::Asked;
-use super::blocks;
 use super::btf::{BtfError, KernelTypes};
 use super::object::object;
+use super::part::Part;
 use super::sampler::max_stack_pages;
-use super::{calls, lives};
 use crate::kernel::Release;
 use crate::source::Settings;
 
@@ -123,43 +122,50 @@ fn check_all() -> Result<(&'static [u8], Level), LoadError> {
     Ok((object, Level::of(Release::of_this_kernel())?))
 }
 
+/// The object in the kernel, with those programs that are asked for.
+pub(super) struct Loaded {
+    pub(super) ebpf: Ebpf,
+    /// Name of the sampling program.
+    pub(super) program: &'static str,
+    /// What else is recorded.
+    pub(super) parts: Vec<Box<dyn Part>>,
+}
+
 /// Loads the object and those of its programs that are asked for into the kernel.
 pub(super) fn load(
     settings: &Settings,
     asked: Asked,
     rings: u32,
     high_water: u64,
-) -> Result<(Ebpf, Level), LoadError> {
+) -> Result<Loaded, LoadError> {
     let (object, level) = check_all()?;
     let types = KernelTypes::of_this_kernel()?;
     let config = config(&types, settings, asked, level, high_water)?;
-    let life_offsets = if asked.lives { lives::offsets(&types)? } else { LifeOffsets::NONE };
+    let mut parts = asked.parts(settings, level);
+    let globals: Vec<_> = parts.iter().map(|part| part.globals(&types)).collect::<Result<_, _>>()?;
     let log_level = log::max_level() as u8;
-    let mut ebpf = EbpfLoader::new()
+    let mut loader = EbpfLoader::new();
+    loader
         .btf(None)
         .override_global("CONFIG", bytemuck::bytes_of(&config), true)
-        .override_global("LIFE_OFFSETS", bytemuck::bytes_of(&life_offsets), true)
         .override_global(aya_log::LEVEL, &log_level, false)
         .map_max_entries("RINGS", rings)
-        .map_max_entries("THREADS", if asked.times == 0 { 1 } else { room_for_threads() })
-        .map_max_entries("LIVES", if asked.lives { lives::RING_BYTES } else { SMALLEST_RING })
-        .map_max_entries("CALLS", asked.calls.map_or(1, |_| calls::SLOTS))
-        .map_max_entries("ENTERED", asked.calls.map_or(1, |_| calls::THREADS))
-        .map_max_entries("BLOCK_REQUESTS", if asked.block.is_some() { blocks::MOST_REQUESTS } else { 1 })
-        .load(object)
-        .map_err(|error| LoadError::step("the eBPF object could not be loaded", error))?;
+        .map_max_entries("LIVES", SMALLEST_RING);
+    for (name, value) in globals.iter().flatten() {
+        loader.override_global(name, value.as_slice(), true);
+    }
+    for (map, entries) in parts.iter().flat_map(|part| part.map_sizes()) {
+        loader.map_max_entries(map, entries);
+    }
+    let loaded = loader.load(object);
+    let mut ebpf = loaded.map_err(|error| LoadError::step("the eBPF object could not be loaded", error))?;
     if asked.clock {
         let sample = program::<PerfEvent>(&mut ebpf, level.program)?;
         sample.load().map_err(|error| refused(level.program, error))?;
     }
-    let at_scheduler = (asked.times != 0).then(|| tracepoints(level.switch));
-    let at_lives = asked.lives.then_some(lives::PROGRAMS);
-    let at_calls = asked.calls.map(|_| calls::programs(level.call_end));
-    let at_block_layer = asked.block.map(|_| blocks::TRACEPOINTS);
-    let named = at_scheduler.iter().flatten().chain(at_lives.iter().flatten());
-    for &(name, _) in named.chain(at_calls.iter().flatten()).chain(at_block_layer.iter().flatten()) {
-        let at_tracepoint = program::<RawTracePoint>(&mut ebpf, name)?;
-        at_tracepoint.load().map_err(|error| refused(name, error))?;
+    for part in &mut parts {
+        part.programs().load(&mut ebpf)?;
+        part.loaded(&mut ebpf)?;
     }
     if settings.targets.follows_processes() {
         let lives = [("follow_fork", "sched_process_fork"), ("forget_process", "sched_process_free")];
@@ -172,22 +178,7 @@ pub(super) fn load(
                 .map_err(|error| LoadError::step(format!("cannot attach to {tracepoint}"), error))?;
         }
     }
-    Ok((ebpf, level))
-}
-
-/// The programs that keep account of threads' times, with their tracepoints; `switch` is the one for this kernel.
-pub(super) fn tracepoints(switch: &'static str) -> [(&'static str, &'static str); 3] {
-    [(switch, "sched_switch"), ("waking", "sched_waking"), ("waking_new", "sched_wakeup_new")]
-}
-
-/// Threads that can be kept account of: some times those that there are. The map takes 150 bytes for each, used or not.
-fn room_for_threads() -> u32 {
-    /// `4.05 3.98 4.00 3/412 9917`: 412 threads. See `proc_loadavg(5)`.
-    fn threads() -> Option<u32> {
-        let text = std::fs::read_to_string("/proc/loadavg").ok()?;
-        text.split_whitespace().nth(3)?.split_once('/')?.1.parse().ok()
-    }
-    threads().unwrap_or(0).saturating_mul(4).clamp(1 << 14, 1 << 18)
+    Ok(Loaded { ebpf, program: level.program, parts })
 }
 
 /// A program of the object by its name.
@@ -202,7 +193,7 @@ where
 }
 
 /// A program that the kernel did not take, with the last word of the verifier.
-fn refused(program: &str, error: ProgramError) -> LoadError {
+pub(super) fn refused(program: &str, error: ProgramError) -> LoadError {
     let ProgramError::LoadError { io_error, verifier_log } = error else {
         return LoadError::step(format!("program {program} could not be loaded"), error);
     };

@@ -11,6 +11,7 @@ mod calls;
 mod lives;
 mod load;
 mod object;
+mod part;
 mod sampler;
 mod switches;
 

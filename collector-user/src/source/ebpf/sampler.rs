@@ -18,12 +18,8 @@ use perf_event_open_sys::bindings::{PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_SOFTWARE,
 
 use super::account::KernelAccount;
 use super::asked::Asked;
-use super::attached::Attached;
-use super::blocks::Blocks;
-use super::calls::{self, Calls};
-use super::lives::Lives;
-use super::load::{self, LoadError};
-use super::switches::Switches;
+use super::load::{self, LoadError, Loaded};
+use super::part::{Ended, Part};
 use crate::kernel::{idle_times, possible_cpus};
 use crate::source::cgroup::open_cgroup;
 use crate::source::sideband::LAYOUT;
@@ -85,14 +81,8 @@ pub struct Sampler {
     follows: bool,
     /// Whether the sampling clock is asked for.
     ticks: bool,
-    /// Where account is kept of threads' times.
-    switches: Option<Switches>,
-    /// Where system calls are counted.
-    calls: Option<Calls>,
-    /// Where processes are asked for.
-    lives: Option<Lives>,
-    /// Where requests to block devices are recorded.
-    blocks: Option<Blocks>,
+    /// What is recorded beside that.
+    parts: Vec<Box<dyn Part>>,
     /// Diagnostics of the programs, where they are asked for.
     logger: Option<EbpfLogger<&'static dyn log::Log>>,
     /// How long each CPU had been idle when the sampling started.
@@ -111,17 +101,17 @@ impl Sampler {
         let asked = Asked::of(settings, requests);
         let ring_bytes = ring_bytes(settings, cpus.len());
         let rings = possible_cpus().unwrap_or_default().iter().chain(cpus).max().map_or(1, |last| last + 1);
-        let (mut ebpf, level) = load::load(settings, asked, rings, u64::from(ring_bytes / 4))?;
+        let Loaded { mut ebpf, program, parts } =
+            load::load(settings, asked, rings, u64::from(ring_bytes / 4))?;
         // Aya has read all of the kernel's types; the rings need as much.
         give_back();
         let stats = aya::sys::enable_stats(Stats::RunTime).ok();
         let logger =
             if log::log_enabled!(log::Level::Debug) { EbpfLogger::init(&mut ebpf).ok() } else { None };
         set_targets(&mut ebpf, &settings.targets)?;
-        let lives = if asked.lives { Some(Lives::new(&mut ebpf)?) } else { None };
         let mut sampler = Self {
             ebpf,
-            program: level.program,
+            program,
             cpus: Vec::with_capacity(cpus.len()),
             period: settings.period(),
             ring_bytes,
@@ -131,10 +121,7 @@ impl Sampler {
             notices_lost: 0,
             follows: settings.targets.follows_processes(),
             ticks: asked.clock,
-            switches: (asked.times != 0).then(|| Switches::new(settings, asked, level.switch)),
-            calls: asked.calls.map(|event| Calls::new(event, level.call_end)),
-            lives,
-            blocks: asked.block.map(Blocks::new),
+            parts,
             logger,
             idle_before: BTreeMap::new(),
             _stats: stats,
@@ -180,18 +167,6 @@ impl Sampler {
             LoadError::step(format!("the program could not be attached to CPU {cpu}"), error)
         })?;
         Ok(Ticking { event, notices })
-    }
-
-    /// The programs at tracepoints.
-    fn programs(&mut self) -> (&mut Ebpf, impl Iterator<Item = &mut Attached>) {
-        let Self { ebpf, switches, lives, calls, blocks, .. } = self;
-        let programs = [
-            switches.as_mut().map(|switches| &mut switches.programs),
-            lives.as_mut().map(|lives| &mut lives.programs),
-            calls.as_mut().map(|calls| &mut calls.programs),
-            blocks.as_mut().map(|blocks| &mut blocks.programs),
-        ];
-        (ebpf, programs.into_iter().flatten())
     }
 
     /// The account so far. Taken after [`Source::stop`], it is final.
@@ -247,26 +222,20 @@ impl Source for Sampler {
 
     fn start(&mut self) -> io::Result<()> {
         self.idle_before = idle_times()?;
-        let (ebpf, mut programs) = self.programs();
-        programs.try_for_each(|programs| programs.start(ebpf))?;
-        drop(programs);
+        self.parts.iter_mut().try_for_each(|part| part.programs().start(&mut self.ebpf))?;
         self.cpus.iter().try_for_each(Cpu::enable)
     }
 
     fn stop(&mut self) -> io::Result<()> {
-        let (ebpf, mut programs) = self.programs();
-        programs.try_for_each(|programs| programs.stop(ebpf))?;
-        drop(programs);
-        if let Some(switches) = &mut self.switches {
-            switches.note_who_is_off(&self.ebpf)?;
-        }
+        self.parts.iter_mut().try_for_each(|part| part.programs().stop(&mut self.ebpf))?;
+        self.parts.iter_mut().try_for_each(|part| part.stopped(&self.ebpf))?;
         self.cpus.iter().filter_map(|cpu| cpu.clock.as_ref()).try_for_each(|clock| clock.event.disable())
     }
 
     /// They become readable when a ring is a quarter full.
     fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
-        let lives = self.lives.iter().map(Lives::descriptor);
-        self.cpus.iter().map(|cpu| cpu.ring.as_fd()).chain(lives).collect()
+        let own = self.parts.iter().filter_map(|part| part.descriptor());
+        self.cpus.iter().map(|cpu| cpu.ring.as_fd()).chain(own).collect()
     }
 
     /// In its ring; per CPU in time order.
@@ -274,9 +243,7 @@ impl Source for Sampler {
         if let Some(logger) = &mut self.logger {
             logger.flush();
         }
-        if let Some(lives) = &mut self.lives {
-            lives.drain();
-        }
+        self.parts.iter_mut().for_each(|part| part.drain_own());
         for cpu in &mut self.cpus {
             while let Some(item) = cpu.ring.next() {
                 match SourceRecord::of_ring(&item) {
@@ -286,14 +253,8 @@ impl Source for Sampler {
                         break;
                     }
                     Some(record) => {
-                        let of_call = self.calls.as_mut().and_then(|calls| calls.event_of(record.header));
-                        let of_block =
-                            || self.blocks.as_mut().and_then(|blocks| blocks.event_of(record.header));
-                        let switches = self.switches.as_mut();
-                        let event = of_call
-                            .or_else(of_block)
-                            .or_else(|| Some(switches?.event_of(record.header)))
-                            .unwrap_or(record.event);
+                        let of_part = self.parts.iter_mut().find_map(|part| part.event_of(record.header));
+                        let event = of_part.unwrap_or(record.event);
                         self.delivered += u64::from(event == EventIndex::CLOCK);
                         visit(&SourceRecord { event, ..record });
                     }
@@ -312,9 +273,7 @@ impl Source for Sampler {
                 _ => {}
             });
         }
-        if let Some(switches) = &mut self.switches {
-            switches.drain(visit);
-        }
+        self.parts.iter_mut().for_each(|part| part.drain_last(visit));
     }
 
     fn dropped(&self) -> u64 {
@@ -323,83 +282,36 @@ impl Source for Sampler {
             let values = counters.as_ref().and_then(|counters| counters.get(&(counter as u32), 0).ok());
             values.map_or(0, |values| values.iter().sum())
         };
-        let counters = [
-            Counter::RingFull,
-            Counter::NoRing,
-            Counter::WentOffLost,
-            Counter::CameBackLost,
-            Counter::ThreadsFull,
-            Counter::CallsLost,
-            Counter::BlockLost,
-            Counter::BlockFull,
-        ];
-        counters.into_iter().map(dropped).sum()
+        let of_parts = self.parts.iter().flat_map(|part| part.lost()).copied();
+        [Counter::RingFull, Counter::NoRing].into_iter().chain(of_parts).map(dropped).sum()
     }
 
     fn close(&mut self, ledger: &mut Ledger) -> io::Result<Account> {
-        let account = self.account()?;
+        let counted = self.account()?;
         ledger.lose(LossCause::Malformed, self.malformed);
-        account.enter(self.delivered + self.malformed, ledger);
-        let [mut run_ns, mut run_count] = [account.run_ns, account.run_count];
-        let mut histograms = Vec::new();
-        let (lives, lives_left_out, lives_malformed) =
-            self.lives.as_mut().map(Lives::take).unwrap_or_default();
-        ledger.lose(LossCause::Malformed, lives_malformed);
-        let mut add_cost = |[ns, count]: [u64; 2]| (run_ns, run_count) = (run_ns + ns, run_count + count);
-        let mut tables = Vec::new();
-        if let Some(calls) = &self.calls {
-            calls.enter(&account, ledger);
-            add_cost(calls.programs.cost(&mut self.ebpf));
-            let (table, counted) = calls::counted(&self.ebpf)?;
-            tables.push(table);
-            histograms.extend(counted);
-        }
-        if let Some(lives) = &self.lives {
-            add_cost(lives.programs.cost(&mut self.ebpf));
-        }
-        if let Some(switches) = &self.switches {
-            switches.enter(&account, ledger);
-            add_cost(switches.programs.cost(&mut self.ebpf));
-            histograms.extend(switches.histograms(&self.ebpf)?);
-        }
-        if let Some(blocks) = &self.blocks {
-            blocks.enter(&account, ledger);
-            add_cost(blocks.programs.cost(&mut self.ebpf));
-            histograms.extend(Blocks::histograms(&self.ebpf)?);
-        }
-        Ok(Account {
-            bytes_copied: account.counter(Counter::BytesCopied),
-            bpf_run_ns: run_ns,
-            bpf_run_count: run_count,
-            histograms,
-            tables,
-            lives,
+        counted.enter(self.delivered + self.malformed, ledger);
+        let mut account = Account {
+            bytes_copied: counted.counter(Counter::BytesCopied),
+            bpf_run_ns: counted.run_ns,
+            bpf_run_count: counted.run_count,
             faults: Faults {
-                absent_pages: account.counter(Counter::StackFault),
-                busy_mappings: account.counter(Counter::FindVmaBusy),
-                no_registers: account.counter(Counter::NoRegisters),
+                absent_pages: counted.counter(Counter::StackFault),
+                busy_mappings: counted.counter(Counter::FindVmaBusy),
+                no_registers: counted.counter(Counter::NoRegisters),
             },
             warnings: vec![
                 (self.notices_lost, "records of throttling were lost: more samples may be lost than is said"),
-                (account.counter(Counter::FollowFailed), "child processes could not be followed: too many"),
-                (
-                    account.counter(Counter::NamesFull),
-                    "waits for a CPU were not counted: too many names of threads",
-                ),
-                (
-                    account.counter(Counter::LivesLost),
-                    "starts, executions and ends of processes were lost: more than the ring has room for",
-                ),
-                (
-                    account.counter(Counter::CallsUnknown),
-                    "system calls were not counted that were made before the recording, or by too many threads",
-                ),
-                (
-                    lives_left_out,
-                    "starts, executions and ends are of processes that the table had no room for",
-                ),
+                (counted.counter(Counter::FollowFailed), "child processes could not be followed: too many"),
             ],
-        })
+            ..Account::default()
+        };
+        for part in &mut self.parts {
+            let [ns, runs] = part.programs().cost(&mut self.ebpf);
+            account.bpf_run_ns += ns;
+            account.bpf_run_count += runs;
+            part.close(&Ended { ebpf: &self.ebpf, counted }, ledger, &mut account)?;
+        }
+        Ok(account)
     }
 
     /// Whether the CPU's clock went on since this was last asked for it. One whose CPU goes offline stands still from then

@@ -14,21 +14,20 @@ use collector_common::wire::{
     VERSION,
 };
 
-use super::account::KernelAccount;
 use super::asked::Asked;
 use super::attached::Attached;
-use super::load::tracepoints;
-use crate::source::{EventIndex, Settings, SourceRecord};
+use super::part::{Ended, Part};
+use crate::source::{Account, EventIndex, Settings, SourceRecord};
 
 /// A thread's times as the map has them.
 type ThreadWords = [u64; size_of::<ThreadTimes>() / 8];
 
-/// Loaded programs.
+/// The programs.
 pub(super) struct Switches {
     asked: Asked,
     off_cpu_period: u64,
     shortest: u64,
-    pub(super) programs: Attached,
+    programs: Attached,
     /// Records of threads that went off or ended, and of those that came back, taken out of the rings.
     taken: [u64; 2],
     /// What the programs would tell, if the threads that are off when the recording ends came back, and all ended.
@@ -43,29 +42,14 @@ impl Switches {
             asked,
             off_cpu_period,
             shortest,
-            programs: Attached::new(&tracepoints(switch)),
+            programs: Attached::new(&[
+                (switch, "sched_switch"),
+                ("waking", "sched_waking"),
+                ("waking_new", "sched_wakeup_new"),
+            ]),
             taken: [0; 2],
             in_the_end: Vec::new(),
         }
-    }
-
-    /// Notes who is off its CPU, when nobody comes back any more.
-    pub(super) fn note_who_is_off(&mut self, ebpf: &Ebpf) -> io::Result<()> {
-        let now = crate::clock::now().0;
-        let threads = ebpf.map("THREADS").ok_or(io::ErrorKind::NotFound)?;
-        let threads: HashMap<_, u32, ThreadWords> = HashMap::try_from(threads).map_err(io::Error::other)?;
-        for thread in &threads {
-            let (tid, words) = thread.map_err(io::Error::other)?;
-            let times: ThreadTimes = bytemuck::cast(words);
-            let OffCpu { short_blocked, short_waited, .. } = times.off;
-            if times.is_lost == 0 && self.is_told(&times.off, now) {
-                self.in_the_end.push(told(SampleFlags::STILL_OFF, tid, times.off, now));
-            }
-            if short_blocked | short_waited != 0 {
-                self.in_the_end.push(told(SampleFlags::LAST, tid, times.off, now));
-            }
-        }
-        Ok(())
     }
 
     /// Whether the program would tell of it, if the thread came back now.
@@ -73,43 +57,6 @@ impl Switches {
         let took = now.saturating_sub(off.since);
         let is_open = off.since != 0 && off.is_recorded(self.asked.times);
         is_open && took >= self.shortest && (off.chance != 0 || took >= self.off_cpu_period)
-    }
-
-    /// The number of a record that was found in a ring.
-    pub(super) fn event_of(&mut self, header: &SampleHeader) -> EventIndex {
-        const OURS: u32 = SampleFlags::OFF_CPU | SampleFlags::BACK | SampleFlags::LAST;
-        if header.flags & OURS == 0 {
-            return EventIndex::CLOCK;
-        }
-        self.taken[usize::from(header.flags().has(SampleFlags::BACK))] += 1;
-        self.asked.event
-    }
-
-    /// After the rings have been emptied for the last time: what is told in the end.
-    pub(super) fn drain(&mut self, visit: &mut dyn FnMut(&SourceRecord<'_>)) {
-        for header in self.in_the_end.drain(..) {
-            if let Some(record) = SourceRecord::of_ring(bytemuck::bytes_of(&header)) {
-                visit(&SourceRecord { event: self.asked.event, ..record });
-            }
-        }
-    }
-
-    /// Enters into the ledger what was lost.
-    ///
-    /// ```text
-    /// went off ──┬─ no room in the ring: lost
-    ///            └─ recorded ──┬─ came back ──┬─ no room in the ring: lost
-    ///                          │              ├─ too short: not recorded
-    ///                          │              └─ recorded: delivered
-    ///                          └─ still off in the end: delivered
-    /// ```
-    pub(super) fn enter(&self, account: &KernelAccount, ledger: &mut Ledger) {
-        let counter = |counter| account.counter(counter);
-        ledger.lose(LossCause::RingFull, counter(Counter::WentOffLost) + counter(Counter::CameBackLost));
-        ledger.lose(LossCause::NoRoom, counter(Counter::ThreadsFull));
-        for (counted, taken) in [Counter::WentOff, Counter::CameBack].into_iter().zip(self.taken) {
-            ledger.lose(LossCause::Unaccounted, counter(counted).saturating_sub(taken));
-        }
     }
 
     /// Waits for a CPU: of all threads, then by name, those first that waited longest together.
@@ -135,6 +82,90 @@ impl Switches {
         by_name.sort_by(|one, other| other.sum.cmp(&one.sum).then_with(|| one.label.cmp(&other.label)));
         Ok(std::iter::once(all).chain(by_name).collect())
     }
+}
+
+impl Part for Switches {
+    fn programs(&mut self) -> &mut Attached {
+        &mut self.programs
+    }
+
+    fn map_sizes(&self) -> Vec<(&'static str, u32)> {
+        vec![("THREADS", room_for_threads())]
+    }
+
+    /// Notes who is off its CPU, when nobody comes back any more.
+    fn stopped(&mut self, ebpf: &Ebpf) -> io::Result<()> {
+        let now = crate::clock::now().0;
+        let threads = ebpf.map("THREADS").ok_or(io::ErrorKind::NotFound)?;
+        let threads: HashMap<_, u32, ThreadWords> = HashMap::try_from(threads).map_err(io::Error::other)?;
+        for thread in &threads {
+            let (tid, words) = thread.map_err(io::Error::other)?;
+            let times: ThreadTimes = bytemuck::cast(words);
+            let OffCpu { short_blocked, short_waited, .. } = times.off;
+            if times.is_lost == 0 && self.is_told(&times.off, now) {
+                self.in_the_end.push(told(SampleFlags::STILL_OFF, tid, times.off, now));
+            }
+            if short_blocked | short_waited != 0 {
+                self.in_the_end.push(told(SampleFlags::LAST, tid, times.off, now));
+            }
+        }
+        Ok(())
+    }
+
+    fn event_of(&mut self, header: &SampleHeader) -> Option<EventIndex> {
+        const OURS: u32 = SampleFlags::OFF_CPU | SampleFlags::BACK | SampleFlags::LAST;
+        if header.flags & OURS == 0 {
+            return None;
+        }
+        self.taken[usize::from(header.flags().has(SampleFlags::BACK))] += 1;
+        Some(self.asked.event)
+    }
+
+    fn drain_last(&mut self, visit: &mut dyn FnMut(&SourceRecord<'_>)) {
+        for header in self.in_the_end.drain(..) {
+            if let Some(record) = SourceRecord::of_ring(bytemuck::bytes_of(&header)) {
+                visit(&SourceRecord { event: self.asked.event, ..record });
+            }
+        }
+    }
+
+    /// Enters into the ledger what was lost.
+    ///
+    /// ```text
+    /// went off ──┬─ no room in the ring: lost
+    ///            └─ recorded ──┬─ came back ──┬─ no room in the ring: lost
+    ///                          │              ├─ too short: not recorded
+    ///                          │              └─ recorded: delivered
+    ///                          └─ still off in the end: delivered
+    /// ```
+    fn close(&mut self, ended: &Ended<'_>, ledger: &mut Ledger, account: &mut Account) -> io::Result<()> {
+        let counter = |counter| ended.counted.counter(counter);
+        ledger.lose(LossCause::RingFull, counter(Counter::WentOffLost) + counter(Counter::CameBackLost));
+        ledger.lose(LossCause::NoRoom, counter(Counter::ThreadsFull));
+        for (counted, taken) in [Counter::WentOff, Counter::CameBack].into_iter().zip(self.taken) {
+            ledger.lose(LossCause::Unaccounted, counter(counted).saturating_sub(taken));
+        }
+        account.histograms.extend(self.histograms(ended.ebpf)?);
+        account.warnings.push((
+            counter(Counter::NamesFull),
+            "waits for a CPU were not counted: too many names of threads",
+        ));
+        Ok(())
+    }
+
+    fn lost(&self) -> &'static [Counter] {
+        &[Counter::WentOffLost, Counter::CameBackLost, Counter::ThreadsFull]
+    }
+}
+
+/// Threads that can be kept account of: some times those that there are. The map takes 150 bytes for each, used or not.
+fn room_for_threads() -> u32 {
+    /// `4.05 3.98 4.00 3/412 9917`: 412 threads. See `proc_loadavg(5)`.
+    fn threads() -> Option<u32> {
+        let text = fs::read_to_string("/proc/loadavg").ok()?;
+        text.split_whitespace().nth(3)?.split_once('/')?.1.parse().ok()
+    }
+    threads().unwrap_or(0).saturating_mul(4).clamp(1 << 14, 1 << 18)
 }
 
 /// A record of now, without stacks.

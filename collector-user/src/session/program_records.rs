@@ -1,0 +1,52 @@
+//! What the records of our own programs become, beside those of times off, which several events share.
+
+use collector_common::event::{Context, EventErrors};
+use collector_common::ids::{Nanos, Pid, Tid};
+use collector_common::record::SampleKindId;
+
+use super::block_requests::BlockRequests;
+use super::calls::Calls;
+use crate::recorder::Recorder;
+use crate::source::{Hook, Program, SourceRecord};
+
+/// Where it goes: to the closures of the program's event, and as samples into the recording.
+pub(super) struct Output<'a> {
+    pub(super) recorder: &'a mut Recorder,
+    pub(super) hook: &'a mut Hook,
+    /// Of the event's samples.
+    pub(super) kind: SampleKindId,
+    pub(super) errors: &'a mut EventErrors,
+}
+
+impl Output<'_> {
+    /// Hands data to the event's closures. `false` where its filter does not let it pass.
+    pub(super) fn process(&mut self, context: &Context, data: &[u8]) -> bool {
+        self.hook.event.process_in(Some(context), data, data, self.errors)
+    }
+}
+
+/// Records of one program.
+pub(super) trait ProgramRecords {
+    /// Takes one record. Says whether it is in the recording, or can be.
+    fn take(&mut self, output: &mut Output<'_>, record: &SourceRecord<'_>) -> bool;
+
+    /// All records of a round have been taken.
+    fn end_round(&mut self, _output: &mut Output<'_>) {}
+}
+
+/// What makes samples of a program's records; `None` where it has none of its own.
+pub(super) fn of_program(program: Program, off_cpu_period: Nanos) -> Option<Box<dyn ProgramRecords>> {
+    match program {
+        Program::SystemCalls => Some(Box::new(Calls)),
+        Program::BlockRequests => Some(Box::new(BlockRequests::new(off_cpu_period))),
+        Program::OffCpu | Program::WallClock | Program::RunQueues | Program::Locks | Program::Processes => {
+            None
+        }
+    }
+}
+
+/// What a record says of itself.
+pub(super) fn context_of(record: &SourceRecord<'_>) -> Context {
+    let header = record.header;
+    Context { time: Nanos(header.time), pid: Pid(header.pid), tid: Tid(header.tid), cpu: header.cpu }
+}
