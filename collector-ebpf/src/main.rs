@@ -2,7 +2,9 @@
 //!
 //! - [`sample`]: the sampling programs, one per kernel level; attached to a `cpu-clock` event per CPU.
 //! - [`switch`]: programs at the scheduler's tracepoints: time that threads do not run.
+//! - [`allocation`]: programs at the functions of memory allocators: blocks of memory, until they are freed.
 //! - [`block`]: programs at the block layer's tracepoints: how long requests take.
+//! - [`growth`]: a program at the exit of system calls that give memory.
 //! - [`lives`]: programs at the tracepoints of processes: who makes whom, what they execute, how they end.
 //! - [`calls`]: programs at the entry and exit of system calls.
 //! - [`follow`]: which processes are followed: children come in, and what is gone goes out.
@@ -12,12 +14,15 @@
 #![no_std]
 #![no_main]
 
+mod allocation;
 mod block;
 mod calls;
+mod chosen;
 mod current;
 mod filter;
 mod follow;
 mod futex;
+mod growth;
 mod kernel;
 mod lives;
 mod maps;

@@ -17,6 +17,7 @@ static CONFIG: Config = Config {
     clock_period: 1,
     off_cpu_period: 1,
     shortest_off_cpu: 0,
+    allocation_period: 0,
     times: 0,
     task_pid: 0,
     task_comm: 0,

@@ -95,7 +95,12 @@ fn write<const PIECE: usize, const PIECES: usize>(ring: &Ring, sample: &Sample) 
         (*header).ran = sample.ran;
         (*header).stack_end = sample.stack_end;
         (*header).comm = bpf_get_current_comm().unwrap_or_default();
-        let with_data = SampleFlags::OFF_CPU | SampleFlags::LAST | SampleFlags::CALL | SampleFlags::BLOCK;
+        let with_data = SampleFlags::OFF_CPU
+            | SampleFlags::LAST
+            | SampleFlags::CALL
+            | SampleFlags::BLOCK
+            | SampleFlags::ALLOCATION
+            | SampleFlags::MAPPED;
         if sample.flags & with_data != 0 {
             (*header).data = sample.data;
         }

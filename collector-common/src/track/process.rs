@@ -29,6 +29,8 @@ struct Tracked {
     depth: u32,
     /// Images in the order they were executed, with the time each began.
     images: Vec<(Nanos, Space)>,
+    /// When the last one began.
+    executed: Nanos,
 }
 
 impl Tracked {
@@ -79,7 +81,16 @@ impl Tracker {
             (previous, depth) = (None, 0);
         }
         let images = vec![(start, space)];
-        self.processes.push(Tracked { pid, start, end: None, threads, previous, depth, images });
+        self.processes.push(Tracked {
+            pid,
+            start,
+            end: None,
+            threads,
+            previous,
+            depth,
+            images,
+            executed: start,
+        });
         id
     }
 
@@ -128,8 +139,14 @@ impl Tracker {
         if let Some(tracked) = self.processes.get_mut(process.0 as usize) {
             tracked.threads = FxHashSet::from_iter([Tid(tracked.pid.0)]);
             tracked.images.push((time, Space::default()));
+            tracked.executed = time;
             self.historic.push(process);
         }
+    }
+
+    /// When the process was made, or executed its last program.
+    pub fn executed(&self, process: ProcessId) -> Option<Nanos> {
+        self.processes.get(process.0 as usize).map(|tracked| tracked.executed)
     }
 
     /// The process mapped executable memory.

@@ -55,6 +55,8 @@ pub struct Config {
     pub off_cpu_period: u64,
     /// Times off the CPU that are shorter, in nanoseconds, are left out.
     pub shortest_off_cpu: u64,
+    /// Of allocated memory there is one stack for about this many bytes; at most 2^40.
+    pub allocation_period: u64,
     /// [`Times`] bits.
     pub times: u32,
     /// Offset of `task_struct::pid`, the thread's id.
@@ -111,4 +113,4 @@ pub struct BlockOffsets {
     pub minor: u32,
 }
 
-const _: () = assert!(size_of::<Config>() == 144);
+const _: () = assert!(size_of::<Config>() == 152);

@@ -56,11 +56,25 @@ pub enum Counter {
     BlockLost = 23,
     /// A request to a block device could not be kept account of: a map is full.
     BlockFull = 24,
+    /// A block of memory and the stack of who asked for it were written to a ring.
+    AllocationsRecorded = 25,
+    /// The same, but the ring had no room, or there was none.
+    AllocationsLost = 26,
+    /// That a recorded block of memory was freed could not be told: a ring had no room, or there was none.
+    FreedLost = 27,
+    /// A recorded block of memory could not be kept account of until it is freed: the map is full.
+    BlocksFull = 28,
+    /// A block of memory could not be counted: the map of processes is full.
+    AllocatedFull = 29,
+    /// A process was given memory by the kernel, and the stack was written to a ring.
+    MappedRecorded = 30,
+    /// The same, but the ring had no room, or there was none.
+    MappedLost = 31,
 }
 
 impl Counter {
     /// Number of counters.
-    pub const COUNT: u32 = 25;
+    pub const COUNT: u32 = 32;
     /// The ends of an invocation that interrupted something else than the idle task.
     pub const BUSY_RUNS: [Self; 4] = [Self::FilteredTarget, Self::Submitted, Self::RingFull, Self::NoRing];
     /// All of them, in index order.
@@ -90,5 +104,12 @@ impl Counter {
         Self::BlockTold,
         Self::BlockLost,
         Self::BlockFull,
+        Self::AllocationsRecorded,
+        Self::AllocationsLost,
+        Self::FreedLost,
+        Self::BlocksFull,
+        Self::AllocatedFull,
+        Self::MappedRecorded,
+        Self::MappedLost,
     ];
 }

@@ -4,6 +4,7 @@
 //! [`VERSION`] changes whenever a layout here changes; a record of another version is refused, so an object
 //! and a library that do not belong together are noticed at the first record.
 
+mod allocation;
 mod block;
 mod call;
 mod config;
@@ -13,6 +14,7 @@ mod lock_wait;
 mod off_cpu;
 mod sample;
 
+pub use allocation::{Allocating, Allocation, AllocationCounts, AllocatorCall, Block};
 pub use block::{BLOCK_SIZES, BLOCK_TIMES, BlockCounts, BlockKey, BlockRequest};
 pub use call::{CALL_BUCKETS, CALL_NUMBERS, Call, CallTimes, FIRST_CALL_NS};
 pub use config::{BlockOffsets, Config, NAMED_PROCESS, Target, Times};
@@ -23,7 +25,7 @@ pub use off_cpu::{CHANCES, OffCpu, OffCpuState, QUEUE_BUCKETS, RunQueue, ThreadT
 pub use sample::{SampleFlags, SampleHeader};
 
 /// Version of every layout in this module.
-pub const VERSION: u16 = 4;
+pub const VERSION: u16 = 5;
 
 /// Kernel frames a sample can hold: `PERF_MAX_STACK_DEPTH` of `include/uapi/linux/perf_event.h`.
 pub const MAX_KERNEL_FRAMES: usize = 127;

@@ -37,6 +37,11 @@ impl SampleFlags {
     /// Not of the sampling clock: a request to a block device was issued, or with [`Self::BACK`] is complete. `data` is a
     /// [`super::BlockRequest`].
     pub const BLOCK: u32 = 1 << 10;
+    /// Not of the sampling clock: a block of memory was allocated, or with [`Self::BACK`] freed. `data` is an
+    /// [`super::Allocation`].
+    pub const ALLOCATION: u32 = 1 << 11;
+    /// Not of the sampling clock: a process was given memory by the kernel. `data` is an [`super::Allocation`].
+    pub const MAPPED: u32 = 1 << 20;
 
     /// Whether all bits of `mask` are set.
     pub const fn has(self, mask: u32) -> bool {
@@ -84,7 +89,7 @@ pub struct SampleHeader {
     pub stack_end: u64,
     /// The thread's name, NUL-padded.
     pub comm: [u8; COMM_LEN],
-    /// [`super::BlockRequest`] in records of [`SampleFlags::BLOCK`], [`super::Call`] in those of [`SampleFlags::CALL`],
+    /// [`super::Allocation`] in records of [`SampleFlags::ALLOCATION`] and [`SampleFlags::MAPPED`], [`super::BlockRequest`] in records of [`SampleFlags::BLOCK`], [`super::Call`] in those of [`SampleFlags::CALL`],
     /// [`super::OffCpu`] in others of [`SampleFlags::OFF_CPU`], [`SampleFlags::BACK`] and [`SampleFlags::LAST`]; else not
     /// written.
     pub data: [u64; DATA_WORDS],

@@ -89,6 +89,8 @@ pub struct Modules {
     compat_vdso: Option<ModuleId>,
     compat_vdso_image: Option<Vec<u8>>,
     open_files: usize,
+    /// Files that were opened and not asked for yet; `None` where nobody will.
+    opened: Option<Vec<File>>,
 }
 
 impl Default for Modules {
@@ -104,6 +106,7 @@ impl Default for Modules {
             compat_vdso: None,
             compat_vdso_image: None,
             open_files: 0,
+            opened: None,
         }
     }
 }
@@ -112,6 +115,16 @@ impl Modules {
     /// Those of a recording that was made earlier.
     pub fn of_recording(files: RecordedFiles) -> Self {
         Self { recorded: Some(files), ..Self::default() }
+    }
+
+    /// From now on, [`Self::take_opened`] tells of files that are opened.
+    pub(crate) fn keep_opened(&mut self) {
+        self.opened = Some(Vec::new());
+    }
+
+    /// Files with code that were mapped for the first time, copies of others among them.
+    pub(crate) fn take_opened(&mut self) -> Vec<File> {
+        self.opened.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Where the files of a recording that was made earlier are looked for.
@@ -186,6 +199,9 @@ impl Modules {
         let file = self.open(pid, mapped).filter(|_| self.open_files < MAX_OPEN_FILES);
         if let Some(&known) = self.by_key.get(&key).filter(|_| file.is_none()) {
             return known;
+        }
+        if let (Some(opened), Some(file)) = (&mut self.opened, &file) {
+            opened.extend(file.try_clone());
         }
         let layout = file.as_ref().and_then(Layout::read).unwrap_or_default();
         let build_id = layout.build_id.or(match key {

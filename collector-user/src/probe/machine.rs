@@ -31,6 +31,41 @@ const X86_NAMED: [(&str, &str); 8] = [
 ];
 
 impl Machine {
+    /// That of this process.
+    #[cfg(feature = "ebpf")]
+    pub(super) const OWN: Option<Self> = if cfg!(target_arch = "x86_64") {
+        Some(Self::X86_64)
+    } else if cfg!(target_arch = "aarch64") {
+        Some(Self::Aarch64)
+    } else {
+        None
+    };
+
+    /// Where code may branch to: what looks like a direct call or jump, at any byte where instructions have no alignment. `code`
+    /// is at `address`.
+    ///
+    /// Sources: Intel SDM, `CALL`, `JMP` and `Jcc` with displacements of 8 and 32 bits; Arm ARM, `BL` and `B` (bits 30 to 26 are
+    /// 00101).
+    #[cfg(feature = "ebpf")]
+    pub(super) fn branches(self, code: &[u8], address: u64) -> impl Iterator<Item = u64> {
+        let step = if self == Self::Aarch64 { 4 } else { 1 };
+        (0..code.len()).step_by(step).filter_map(move |at| {
+            let here = address.wrapping_add(at as u64);
+            let (length, distance) = match (self, code.get(at..)?) {
+                (Self::X86_64, &[0xe8 | 0xe9, a, b, c, d, ..]) => (5, i32::from_le_bytes([a, b, c, d])),
+                (Self::X86_64, &[0x0f, 0x80..=0x8f, a, b, c, d, ..]) => (6, i32::from_le_bytes([a, b, c, d])),
+                (Self::X86_64, &[0xeb | 0x70..=0x7f, a, ..]) => (2, a.cast_signed().into()),
+                (Self::Aarch64, &[a, b, c, d, ..]) => {
+                    let word = u32::from_le_bytes([a, b, c, d]);
+                    // The sign is in bit 25, and the unit is four bytes.
+                    (0, (word >> 26 & 0x1f == 0b00101).then(|| (word << 6).cast_signed() >> 4)?)
+                }
+                _ => return None,
+            };
+            Some(here.wrapping_add(length).wrapping_add_signed(distance.into()))
+        })
+    }
+
     /// That of an ELF file.
     pub(super) fn of(machine: ElfMachine) -> Option<Self> {
         match machine {

@@ -32,6 +32,8 @@
 //! Of return probes: while a function is under one, its return address on the stack is the kernel's, so stacks of other
 //! events may end there.
 
+#[cfg(feature = "ebpf")]
+pub(crate) mod allocators;
 mod argument;
 mod attach;
 mod definition;

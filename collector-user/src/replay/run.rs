@@ -20,8 +20,8 @@ use crate::modules::RecordedFiles;
 use crate::recorder::Recorder;
 use crate::session::Recording;
 use crate::session::dispatch::{Dispatch, MOST_EVENTS};
-use crate::source::Hook;
 use crate::source::perf::decode::Decoder;
+use crate::source::{Hook, Settings};
 use crate::stats::Stats;
 use crate::sys::usage::own_usage;
 
@@ -108,7 +108,7 @@ impl<R: Read> Replay<R> {
         let Self { mut records, ahead, events, written } = self;
         let features = records.file().features();
         let mut recorder = Recorder::of_recording(recorded_files(features, written));
-        let dispatch = Dispatch::new(events.clock, Nanos(0), events.hooks, &mut recorder);
+        let dispatch = Dispatch::new(events.clock, &Settings::default(), events.hooks, &mut recorder);
         let mut taking = Taking {
             roles: events.roles,
             recorder,

@@ -7,7 +7,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     name: "cpu_profiling",
     alias: "cpu",
     description: "samples of what runs on the CPUs, at a fixed rate per CPU",
-    has_shortest_time: false,
+    option: None,
     register,
 };
 

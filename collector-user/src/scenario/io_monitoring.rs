@@ -12,7 +12,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     name: "io_monitoring",
     alias: "io",
     description: "nanoseconds that block devices take for requests, and their sizes, by device and stack",
-    has_shortest_time: false,
+    option: None,
     register,
 };
 

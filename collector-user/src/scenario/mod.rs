@@ -20,6 +20,8 @@
 mod cpu_profiling;
 mod io_monitoring;
 mod locks;
+mod memory_growth;
+mod memory_tracking;
 mod off_cpu;
 mod page_faults;
 mod processes;
@@ -32,7 +34,17 @@ mod wall_clock;
 use crate::session::SessionSettings;
 
 pub(crate) use io_monitoring::BlockTime;
+pub(crate) use memory_tracking::AllocatedBlock;
 pub(crate) use time_off::TimeOff;
+
+/// A setting of [`Settings`](crate::source::Settings) that is of a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScenarioOption {
+    /// [`Settings::shortest_off_cpu`](crate::source::Settings::shortest_off_cpu).
+    Shortest,
+    /// [`Settings::allocation_period`](crate::source::Settings::allocation_period).
+    Every,
+}
 
 /// Something to record.
 #[derive(Clone, Copy, Debug)]
@@ -43,8 +55,8 @@ pub struct Scenario {
     pub alias: &'static str,
     /// What it records, in a line.
     pub description: &'static str,
-    /// Whether [`Settings::shortest_off_cpu`](crate::source::Settings::shortest_off_cpu) is of it.
-    pub has_shortest_time: bool,
+    /// What can be chosen of it.
+    pub option: Option<ScenarioOption>,
     register: fn(&mut SessionSettings),
 }
 
@@ -56,12 +68,14 @@ impl Scenario {
 }
 
 /// All scenarios, in the order in which they are listed.
-pub const SCENARIOS: [Scenario; 9] = [
+pub const SCENARIOS: [Scenario; 11] = [
     cpu_profiling::SCENARIO,
     off_cpu::SCENARIO,
     wall_clock::SCENARIO,
     scheduling::SCENARIO,
     locks::SCENARIO,
+    memory_tracking::SCENARIO,
+    memory_growth::SCENARIO,
     page_faults::SCENARIO,
     processes::SCENARIO,
     syscalls::SCENARIO,

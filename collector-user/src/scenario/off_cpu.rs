@@ -1,6 +1,6 @@
 //! What is waited for: nanoseconds for which threads are blocked, by the stack that they wait with.
 
-use super::{Scenario, time_off};
+use super::{Scenario, ScenarioOption, time_off};
 use crate::session::SessionSettings;
 use crate::source::Program;
 
@@ -8,7 +8,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     name: "off_cpu",
     alias: "offcpu",
     description: "nanoseconds that threads are blocked for, by stack, and who wakes them",
-    has_shortest_time: true,
+    option: Some(ScenarioOption::Shortest),
     register,
 };
 

@@ -11,14 +11,14 @@ pub(super) const SCENARIO: Scenario = Scenario {
     name: "page_faults",
     alias: "faults",
     description: "pages that were met absent, without and with reading from a disk, by stack",
-    has_shortest_time: false,
+    option: None,
     register,
 };
 
 /// The counters, of which each is a kind of sample. They share no fault.
 const KINDS: [&str; 2] = ["minor-faults", "major-faults"];
 
-fn register(settings: &mut SessionSettings) {
+pub(super) fn register(settings: &mut SessionSettings) {
     for name in KINDS {
         let mut hook = Hook::counter(name).unwrap_or_else(|| unreachable!("{name} is a counter's name"));
         if settings.events.iter().any(|other| other.trigger == hook.trigger) {

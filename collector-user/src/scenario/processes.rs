@@ -8,7 +8,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     name: "processes",
     alias: "proc",
     description: "who starts what with which arguments, for how long it lives and how it ends",
-    has_shortest_time: false,
+    option: None,
     register,
 };
 

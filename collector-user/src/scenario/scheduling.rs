@@ -8,7 +8,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     name: "scheduling",
     alias: "sched",
     description: "histograms of how long threads wait for a CPU, by thread name",
-    has_shortest_time: false,
+    option: None,
     register,
 };
 

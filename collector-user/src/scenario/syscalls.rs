@@ -12,7 +12,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     name: "syscalls",
     alias: "sys",
     description: "system calls: how often, errors, histograms of how long; the slowest by stack",
-    has_shortest_time: false,
+    option: None,
     register,
 };
 

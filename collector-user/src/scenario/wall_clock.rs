@@ -1,7 +1,7 @@
 //! All time of threads: nanoseconds that they run, are blocked, or wait for a CPU, each with the stack of that time. The sum
 //! is the time that they live.
 
-use super::{Scenario, time_off};
+use super::{Scenario, ScenarioOption, time_off};
 use crate::session::SessionSettings;
 use crate::source::Program;
 
@@ -9,7 +9,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     name: "wall_clock",
     alias: "wall",
     description: "nanoseconds of each thread, running, blocked or waiting for a CPU, by stack",
-    has_shortest_time: true,
+    option: Some(ScenarioOption::Shortest),
     register,
 };
 

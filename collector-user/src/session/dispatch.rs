@@ -4,7 +4,7 @@ use collector_common::event::{Context, EventErrors, EventFlags};
 use collector_common::ids::{Nanos, Tid};
 use collector_common::intern::StringId;
 use collector_common::loss::LossCause;
-use collector_common::record::{AttributeListId, ExportMachine, SampleKindId, Unit};
+use collector_common::record::{AttributeListId, SampleKindId, Unit};
 use collector_common::wire::SampleHeader;
 
 use super::program_records::{Output, ProgramRecords, context_of, of_program};
@@ -12,7 +12,7 @@ use super::short_times::{Part, ShortTimes};
 use super::times_off::{Ended, Joined, TimesOff};
 use super::wakers::{Wakers, waker_of};
 use crate::recorder::Recorder;
-use crate::source::{EventIndex, EventRequest, Hook, Program, RELEASED, SourceRecord, Trigger};
+use crate::source::{EventIndex, EventRequest, Hook, Program, RELEASED, Settings, SourceRecord, Trigger};
 
 /// Events that a session may have: as many kinds of sample as a recording may have, beside the clock's.
 pub(crate) const MOST_EVENTS: usize = 255;
@@ -58,7 +58,7 @@ impl Dispatch {
     /// Adds a kind of sample for the sampling clock, if there is one with its period, and for each event whose stacks are wanted.
     pub(crate) fn new(
         clock: Option<Nanos>,
-        off_cpu_period: Nanos,
+        settings: &Settings,
         hooks: Vec<Hook>,
         recorder: &mut Recorder,
     ) -> Self {
@@ -66,12 +66,12 @@ impl Dispatch {
         let hooked = hooks.into_iter().map(|hook| {
             let has_stack = hook.event.flags().contains(EventFlags::CALLSTACK);
             let unit = match hook.trigger {
-                Trigger::Program(_) => Unit::Nanoseconds,
+                Trigger::Program(program) => program.unit(),
                 _ => Unit::Count,
             };
             let kind = has_stack.then(|| recorder.add_kind(hook.event.name(), unit, 1));
             let records = match hook.trigger {
-                Trigger::Program(program) => of_program(program, off_cpu_period),
+                Trigger::Program(program) => of_program(program, settings, recorder),
                 _ => None,
             };
             Hooked { hook, kind, records }
@@ -83,7 +83,7 @@ impl Dispatch {
             wall_clock: wall_clock
                 .and_then(|hooked| Some((hooked.kind?, attributes(recorder, [("state", "running")])))),
             hooked,
-            times_off: TimesOff::new(off_cpu_period),
+            times_off: TimesOff::new(settings.off_cpu_period),
             short_times: ShortTimes::default(),
             wakers: Wakers::default(),
             errors: EventErrors::new(),
@@ -198,7 +198,14 @@ impl Dispatch {
     }
 
     /// The recording has ended: adds what was counted.
-    pub(crate) fn finish(&self, machine: &mut ExportMachine) {
+    pub(crate) fn finish(&mut self, recorder: &mut Recorder, recorded: Nanos) {
+        for hooked in &mut self.hooked {
+            if let Hooked { hook, kind: Some(kind), records: Some(records) } = hooked {
+                records
+                    .finish(&mut Output { recorder, hook, kind: *kind, errors: &mut self.errors }, recorded);
+            }
+        }
+        let machine = recorder.machine_mut();
         if let Some(table) = self.wakers.table(machine) {
             machine.add_table(table);
         }

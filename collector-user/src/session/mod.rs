@@ -3,11 +3,13 @@
 //! One round: T = now; drain all sideband, which holds everything up to T; then take each ring's samples older
 //! than T, in place, against the tracked state of their time; then drop the history before T.
 
+mod allocations;
 mod block_requests;
 mod calls;
 mod command;
 pub(crate) mod dispatch;
 mod error;
+mod mapped;
 mod open;
 mod program_records;
 mod recording;

@@ -8,7 +8,7 @@ use crate::source::ebpf::Sampler;
 use crate::source::perf::{PerfError, PerfEvents};
 use crate::source::scope::{Scope, forbids_all};
 use crate::source::sideband::{Mappings, Sideband};
-use crate::source::{EventRequest, Rights, Settings, Source};
+use crate::source::{EventRequest, Program, Rights, Settings, Source};
 
 /// What records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +41,9 @@ impl Wanted<'_> {
         let mut recorder = Recorder::new();
         if self.captures {
             recorder.keep_found();
+        }
+        if self.requests.iter().any(|request| request.program() == Some(Program::Allocations)) {
+            recorder.modules_mut().keep_opened();
         }
         recorder
     }

@@ -4,10 +4,12 @@ use collector_common::event::{Context, EventErrors};
 use collector_common::ids::{Nanos, Pid, Tid};
 use collector_common::record::SampleKindId;
 
+use super::allocations::Allocations;
 use super::block_requests::BlockRequests;
 use super::calls::Calls;
+use super::mapped::Mapped;
 use crate::recorder::Recorder;
-use crate::source::{Hook, Program, SourceRecord};
+use crate::source::{Hook, Program, Settings, SourceRecord};
 
 /// Where it goes: to the closures of the program's event, and as samples into the recording.
 pub(super) struct Output<'a> {
@@ -32,13 +34,22 @@ pub(super) trait ProgramRecords {
 
     /// All records of a round have been taken.
     fn end_round(&mut self, _output: &mut Output<'_>) {}
+
+    /// All records have been taken, of a recording of this length.
+    fn finish(&mut self, _output: &mut Output<'_>, _recorded: Nanos) {}
 }
 
 /// What makes samples of a program's records; `None` where it has none of its own.
-pub(super) fn of_program(program: Program, off_cpu_period: Nanos) -> Option<Box<dyn ProgramRecords>> {
+pub(super) fn of_program(
+    program: Program,
+    settings: &Settings,
+    recorder: &mut Recorder,
+) -> Option<Box<dyn ProgramRecords>> {
     match program {
         Program::SystemCalls => Some(Box::new(Calls)),
-        Program::BlockRequests => Some(Box::new(BlockRequests::new(off_cpu_period))),
+        Program::BlockRequests => Some(Box::new(BlockRequests::new(settings.off_cpu_period))),
+        Program::Allocations => Some(Box::new(Allocations::new(settings.allocation_period, recorder))),
+        Program::Mapped => Some(Box::new(Mapped::new(settings.allocation_period))),
         Program::OffCpu | Program::WallClock | Program::RunQueues | Program::Locks | Program::Processes => {
             None
         }

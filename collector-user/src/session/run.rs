@@ -173,7 +173,7 @@ impl Session {
         let capture = settings.capture.take();
         let capture = capture.map(|file| Capture::new(file, &settings.sampling, &events)).transpose()?;
         let clock = settings.sampling.clock.then(|| settings.sampling.period());
-        let dispatch = Dispatch::new(clock, settings.sampling.off_cpu_period, events, &mut recorder);
+        let dispatch = Dispatch::new(clock, &settings.sampling, events, &mut recorder);
         let mut session = Self {
             sideband,
             sources,
@@ -204,6 +204,7 @@ impl Session {
         session.began = clock::now();
         describe_system(&mut session.recorder, session.began, online.len(), command.as_ref());
         session.fill_waker(command.as_ref()).map_err(SessionError::system("epoll"))?;
+        session.hand_on_files();
         if let Some(command) = &mut command {
             command.release()?;
         }
@@ -332,10 +333,12 @@ impl Session {
         } else if wakes.contains(&Wake::Sideband) {
             thread::sleep(SIDEBAND_PAUSE);
             self.drain_sideband(clock::now());
+            self.hand_on_files();
             self.second_look = Some(Instant::now() + SECOND_LOOK);
         } else if self.second_look.is_some_and(|at| at <= Instant::now()) {
             self.second_look = None;
             self.drain_sideband(clock::now());
+            self.hand_on_files();
         }
         let ended = self.ended(&wakes).map_err(&failed)?;
         self.wakes = wakes;
@@ -380,6 +383,14 @@ impl Session {
         self.capture_found();
     }
 
+    /// Tells the sources of files that were mapped for the first time.
+    fn hand_on_files(&mut self) {
+        let files = self.recorder.modules_mut().take_opened();
+        if !files.is_empty() {
+            self.sources.iter_mut().for_each(|source| source.files_mapped(&files));
+        }
+    }
+
     /// Hands on what was found beside the sideband.
     fn capture_found(&mut self) {
         if let Some(capture) = &mut self.capture {
@@ -391,6 +402,7 @@ impl Session {
     fn round(&mut self) {
         let until = clock::now();
         self.drain_sideband(until);
+        self.hand_on_files();
         let (recorder, dispatch, capture) = (&mut self.recorder, &mut self.dispatch, &mut self.capture);
         for source in &mut self.sources {
             source.drain(until, &mut |record| {
@@ -485,9 +497,9 @@ impl Session {
             let failed = SessionError::system("the counters of what was lost can't be read");
             account.add(source.close(self.recorder.ledger_mut()).map_err(failed)?);
         }
+        self.dispatch.finish(&mut self.recorder, Nanos(end.0.saturating_sub(self.began.0)));
         let machine = self.recorder.machine_mut();
         machine.system_mut().end = end;
-        self.dispatch.finish(machine);
         for histogram in std::mem::take(&mut account.histograms) {
             machine.add_histogram(histogram);
         }

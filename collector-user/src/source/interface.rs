@@ -1,5 +1,6 @@
 //! What a session asks of a source.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -68,6 +69,12 @@ pub trait Source {
     fn follow(&mut self, _pid: u32, _started: Nanos) -> io::Result<()> {
         Ok(())
     }
+
+    /// Files with code were mapped that were not seen before: told in sessions with [`Program::Allocations`]. The first
+    /// ones are told when the source has started, and before a command is executed.
+    ///
+    /// [`Program::Allocations`]: super::Program::Allocations
+    fn files_mapped(&mut self, _files: &[File]) {}
 
     /// What is known of where a thread's stack ends turned out to be wrong.
     fn forget_stack(&mut self, _thread: Tid) {}

@@ -1,6 +1,7 @@
 //! What a source is asked for beside the sampling clock.
 
 use collector_common::event::{Event, EventFlags, EventId};
+use collector_common::record::Unit;
 use perf_event_open_sys::bindings::{
     PERF_COUNT_HW_BRANCH_INSTRUCTIONS, PERF_COUNT_HW_BRANCH_MISSES, PERF_COUNT_HW_BUS_CYCLES,
     PERF_COUNT_HW_CACHE_MISSES, PERF_COUNT_HW_CACHE_REFERENCES, PERF_COUNT_HW_CPU_CYCLES,
@@ -32,7 +33,7 @@ pub enum Trigger {
     OwnSource,
 }
 
-/// What our own programs at the kernel's tracepoints keep account of. Minimum kernel: 5.8, with eBPF programs.
+/// What our own programs in the kernel keep account of. Minimum kernel: 5.8, with eBPF programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
     /// Time for which threads are blocked, in nanoseconds.
@@ -47,6 +48,10 @@ pub enum Program {
     Processes,
     /// System calls, counted by number and length; records of the slowest, in nanoseconds.
     SystemCalls,
+    /// Native memory: blocks that allocators give, in bytes, and whether they are freed.
+    Allocations,
+    /// Memory without a file that the kernel gives to processes, in bytes.
+    Mapped,
     /// How long devices take for requests, in nanoseconds. Minimum kernel: 5.17.
     BlockRequests,
 }
@@ -61,7 +66,17 @@ impl Program {
             Self::Locks => "lock",
             Self::Processes => "processes",
             Self::SystemCalls => "syscalls",
+            Self::Allocations => "alloc_space",
+            Self::Mapped => "mapped_space",
             Self::BlockRequests => "block_io",
+        }
+    }
+
+    /// Of its samples' values.
+    pub(crate) const fn unit(self) -> Unit {
+        match self {
+            Self::Allocations | Self::Mapped => Unit::Bytes,
+            _ => Unit::Nanoseconds,
         }
     }
 

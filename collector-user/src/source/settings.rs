@@ -47,13 +47,15 @@ pub struct Settings {
     pub ring_bytes: Option<u32>,
     /// Of time off the CPU there is one stack for about this much; what takes longer stands for itself.
     pub off_cpu_period: Nanos,
+    /// Of allocated memory there is one stack for about this many bytes; at most 2^40. With 1 there is one for each block.
+    pub allocation_period: u64,
     /// Times off the CPU that are shorter are left out.
     pub shortest_off_cpu: Nanos,
 }
 
 impl Default for Settings {
     /// 997 Hz (a prime, so that nothing periodic hides between the samples), the whole machine, 64 KiB of stack; time off the
-    /// CPU by the millisecond.
+    /// CPU by the millisecond, memory by 512 KiB.
     fn default() -> Self {
         Self {
             clock: true,
@@ -62,6 +64,7 @@ impl Default for Settings {
             max_stack: 64 << 10,
             ring_bytes: None,
             off_cpu_period: Nanos(1_000_000),
+            allocation_period: 512 << 10,
             shortest_off_cpu: Nanos(0),
         }
     }

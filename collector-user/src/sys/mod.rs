@@ -4,6 +4,8 @@
 #![allow(unsafe_code)]
 
 #[cfg(feature = "ebpf")]
+pub(crate) mod bpf;
+#[cfg(feature = "ebpf")]
 pub(crate) mod memory;
 pub(crate) mod perf_event;
 pub(crate) mod perf_ring;

@@ -41,6 +41,7 @@ mod ledger;
 mod lives;
 mod locks;
 mod memory;
+mod native_memory;
 mod page_faults;
 mod peers;
 mod perf_events;

@@ -287,7 +287,8 @@ fn modules<A: Platform>(maps: &str, vdso: &[u8]) -> Vec<Module<A>> {
             continue;
         };
         let Some(name) = fields.nth(2).filter(|_| mode.contains('x')) else { continue };
-        if name == "[vsyscall]" {
+        // `[vsyscall]`, and `[uprobes]` where somebody probes a program of the machine.
+        if name.starts_with('[') && name != "[vdso]" {
             continue;
         }
         let (start, end) = range.split_once('-').unwrap();

@@ -34,7 +34,8 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// What to record: see `collector list scenarios`; may be given more than once. Without it and without -e, it is
-    /// `cpu_profiling`; `off_cpu:min=10ms` leaves out shorter waits
+    /// `cpu_profiling`; `off_cpu:min=10ms` leaves out shorter waits,
+    /// `memory_tracking:every=64KiB` records by so many bytes
     #[arg(short, long = "scenario", value_name = "NAME")]
     pub(crate) scenarios: Vec<String>,
     /// An event to record with its stacks, as `page-faults` or `'sched:sched_switch/prev_pid > 1/'`: see `collector list
@@ -143,9 +144,40 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "must be more than nothing and less than 500 billion years".to_owned())
 }
 
+/// `64KiB`, `1MiB`, `2GiB`; a number alone is bytes.
+pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let scale: u64 = match unit {
+        "" | "B" => 1,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return Err(format!("unknown unit `{unit}`: use B, KiB, MiB or GiB")),
+    };
+    let number: u64 = number.parse().map_err(|_| "it must start with a number, as 64KiB does".to_owned())?;
+    number
+        .checked_mul(scale)
+        .filter(|bytes| (1..=1 << 40).contains(bytes))
+        .ok_or_else(|| "must be from 1 byte to 1024 GiB".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes() {
+        for (text, bytes) in [("1", 1), ("64KiB", 65536), ("3MiB", 3 << 20), ("1024GiB", 1 << 40), ("7B", 7)]
+        {
+            assert_eq!(parse_bytes(text), Ok(bytes));
+        }
+        for text in
+            ["", "KiB", "0", "1025GiB", "64kB", "1.5MiB", "-1", "99999999999999999999", "20000000000GiB"]
+        {
+            assert!(parse_bytes(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn durations() {

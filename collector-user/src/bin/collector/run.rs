@@ -10,19 +10,19 @@ use std::path::Path;
 use std::process::{self, ExitCode, ExitStatus};
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use collector_common::event::near;
 use collector_common::ids::Nanos;
 use collector_common::record::{ExportMachine, SampleKindId};
-use collector_user::scenario::{self, SCENARIOS, Scenario};
+use collector_user::scenario::{self, SCENARIOS, Scenario, ScenarioOption};
 use collector_user::session::{self, Command, Ended, Recording, Session, SessionSettings};
 use collector_user::source::{Settings, Targets};
 use export::format::Profile;
 use export::hottest::Hottest;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
-use crate::args::{Backend, RunArgs, parse_duration};
+use crate::args::{Backend, RunArgs, parse_bytes, parse_duration};
 use crate::counted::print_counted;
 use crate::events;
 use crate::lives::print_lives;
@@ -125,14 +125,8 @@ impl Plan {
         let pids = args.pids.into_iter().collect();
         let targets = Targets { pids, cgroup: args.cgroup, comm: args.comm, ..Targets::default() };
         let events::Named { hooks: events, clock } = events::parse(&args.events)?;
-        let (scenarios, shortest) = scenarios(&args.scenarios, events.is_empty() && !clock)?;
-        let sampling = Settings {
-            clock,
-            frequency: args.frequency,
-            targets,
-            shortest_off_cpu: Nanos(shortest.as_nanos() as u64),
-            ..Settings::default()
-        };
+        let mut sampling = Settings { clock, frequency: args.frequency, targets, ..Settings::default() };
+        let scenarios = scenarios(&args.scenarios, events.is_empty() && !clock, &mut sampling)?;
         let command = if args.command.is_empty() { None } else { Some(Command::start(&args.command)?) };
         let mut settings = SessionSettings {
             sampling,
@@ -151,8 +145,12 @@ impl Plan {
 }
 
 /// The scenarios of these names; without any, and with nothing else to record, what runs on the CPUs. `off_cpu:min=10ms` leaves out
-/// what is shorter.
-fn scenarios(named: &[String], nothing_else: bool) -> Result<(Vec<&'static Scenario>, Duration), Usage> {
+/// what is shorter, `memory_tracking:every=64KiB` has one stack for about so many bytes.
+fn scenarios(
+    named: &[String],
+    nothing_else: bool,
+    sampling: &mut Settings,
+) -> Result<Vec<&'static Scenario>, Usage> {
     let default = "cpu".to_owned();
     let named = if named.is_empty() && nothing_else { std::slice::from_ref(&default) } else { named };
     let find = |name: &str| {
@@ -166,24 +164,40 @@ fn scenarios(named: &[String], nothing_else: bool) -> Result<(Vec<&'static Scena
             Usage(format!("no scenario is called `{name}`{hint}; `collector list scenarios` lists them"))
         })
     };
-    let mut shortest = Duration::ZERO;
     let mut found = Vec::new();
     for named in named {
         let (name, option) =
             named.split_once(':').map_or((named.as_str(), None), |(name, it)| (name, Some(it)));
         let scenario = find(name)?;
         if let Some(option) = option {
-            let time = option.strip_prefix("min=").filter(|_| scenario.has_shortest_time).ok_or_else(|| {
-                Usage(format!(
-                    "`{option}` is no option of {}: off_cpu, wall_clock and locks have `min`, as in off_cpu:min=10ms",
-                    scenario.name
-                ))
-            })?;
-            shortest = parse_duration(time).map_err(|error| Usage(format!("{named}: {error}")))?;
+            choose(scenario, option, sampling).map_err(|why| Usage(format!("{named}: {why}")))?;
         }
         found.push(scenario);
     }
-    Ok((found, shortest))
+    Ok(found)
+}
+
+/// Sets what `min=10ms` or `every=64KiB` say of a scenario.
+fn choose(scenario: &Scenario, option: &str, sampling: &mut Settings) -> Result<(), String> {
+    let (key, value) = option.split_once('=').unwrap_or((option, ""));
+    match (scenario.option, key) {
+        (Some(ScenarioOption::Shortest), "min") => {
+            sampling.shortest_off_cpu = Nanos(parse_duration(value)?.as_nanos() as u64);
+        }
+        (Some(ScenarioOption::Every), "every") => sampling.allocation_period = parse_bytes(value)?,
+        _ => {
+            let options = SCENARIOS.iter().filter_map(|scenario| {
+                let example = match scenario.option? {
+                    ScenarioOption::Shortest => "min=10ms",
+                    ScenarioOption::Every => "every=64KiB",
+                };
+                Some(format!("{}:{example}", scenario.name))
+            });
+            let options: Vec<_> = options.collect();
+            return Err(format!("`{option}` is no option of it; there are {}", options.join(", ")));
+        }
+    }
+    Ok(())
 }
 
 /// The backend as the library names it.

@@ -2,10 +2,12 @@
 
 use collector_common::wire::Times;
 
+use super::allocations::Allocations;
 use super::blocks::Blocks;
 use super::calls::Calls;
 use super::lives::Lives;
 use super::load::Level;
+use super::mapped::Mapped;
 use super::part::Part;
 use super::switches::Switches;
 use crate::source::{EventIndex, EventRequest, Program, Settings, Trigger};
@@ -21,6 +23,10 @@ pub(super) struct Asked {
     pub(super) event: EventIndex,
     /// Whether processes are told of.
     pub(super) lives: bool,
+    /// The number of records of blocks of memory, where those are asked for.
+    pub(super) allocations: Option<EventIndex>,
+    /// The number of records of memory that the kernel gives, where those are asked for.
+    pub(super) mapped: Option<EventIndex>,
     /// The number of records of slow system calls, where those are counted.
     pub(super) calls: Option<EventIndex>,
     /// The number of the records of requests to block devices, where those are asked for.
@@ -35,6 +41,8 @@ impl Asked {
             times: 0,
             event: EventIndex::CLOCK,
             lives: false,
+            allocations: None,
+            mapped: None,
             calls: None,
             block: None,
         };
@@ -48,10 +56,20 @@ impl Asked {
                 Program::WallClock => Times::BLOCKED | Times::PREEMPTED | Times::RAN,
                 Program::RunQueues => Times::QUEUED,
                 Program::Locks => Times::LOCKS,
-                Program::Processes | Program::SystemCalls | Program::BlockRequests => 0,
+                Program::Processes
+                | Program::SystemCalls
+                | Program::BlockRequests
+                | Program::Allocations
+                | Program::Mapped => 0,
             };
             asked.clock |= program == Program::WallClock;
             asked.lives |= program == Program::Processes;
+            if program == Program::Allocations {
+                asked.allocations = Some(request.index);
+            }
+            if program == Program::Mapped {
+                asked.mapped = Some(request.index);
+            }
             if program == Program::SystemCalls {
                 asked.calls = Some(request.index);
             }
@@ -62,14 +80,18 @@ impl Asked {
         asked
     }
 
-    /// What records that, beside the sampling program. Records of requests and of times off have a flag in common, so that
+    /// What records that, beside the sampling program. Records of requests, of memory and of times off have a flag in common, so that
     /// the times off come last.
     pub(super) fn parts(&self, settings: &Settings, level: Level) -> Vec<Box<dyn Part>> {
         let lives = self.lives.then(|| Box::new(Lives::new()) as Box<dyn Part>);
         let calls = self.calls.map(|event| Box::new(Calls::new(event, level.call_end)) as Box<dyn Part>);
         let blocks = self.block.map(|event| Box::new(Blocks::new(event)) as Box<dyn Part>);
+        let allocations = self.allocations.map(|event| Allocations::new(event, level));
+        let allocations = allocations.map(|allocations| Box::new(allocations) as Box<dyn Part>);
+        let mapped =
+            self.mapped.map(|event| Box::new(Mapped::new(event, level.memory_grows)) as Box<dyn Part>);
         let switches = || Box::new(Switches::new(settings, *self, level.switch)) as Box<dyn Part>;
         let switches = (self.times != 0).then(switches);
-        [lives, calls, blocks, switches].into_iter().flatten().collect()
+        [lives, calls, blocks, allocations, mapped, switches].into_iter().flatten().collect()
     }
 }

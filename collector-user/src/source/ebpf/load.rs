@@ -80,6 +80,12 @@ pub(super) struct Level {
     pub(super) switch: &'static str,
     /// Name of the program at the exit of system calls.
     pub(super) call_end: &'static str,
+    /// Name of the program at the return of allocators' functions.
+    pub(super) gets: &'static str,
+    /// Name of the program at the exit of system calls that give memory.
+    pub(super) memory_grows: &'static str,
+    /// Whether programs at functions may say which returns they want to see.
+    pub(super) has_uprobe_session: bool,
     /// Whether `sched_switch` tells why a thread stops running.
     tells_state: bool,
     has_task_pt_regs: bool,
@@ -90,13 +96,18 @@ impl Level {
         if release < Release::new(5, 8) {
             return Err(LoadError::Kernel(release));
         }
-        let (program, switch, call_end) = if release >= Release::new(5, 17) {
-            ("sample", "switch", "call_ends")
-        } else {
-            ("sample_without_find_vma", "switch_without_find_vma", "call_ends_without_find_vma")
-        };
-        let tells_state = release >= Release::new(5, 18);
-        Ok(Self { program, switch, call_end, tells_state, has_task_pt_regs: release >= Release::new(5, 15) })
+        let has_find_vma = release >= Release::new(5, 17);
+        let choose = |newer, older| if has_find_vma { newer } else { older };
+        Ok(Self {
+            program: choose("sample", "sample_without_find_vma"),
+            switch: choose("switch", "switch_without_find_vma"),
+            call_end: choose("call_ends", "call_ends_without_find_vma"),
+            gets: choose("gets", "gets_without_find_vma"),
+            memory_grows: choose("memory_grows", "memory_grows_without_find_vma"),
+            has_uprobe_session: release >= Release::new(6, 13),
+            tells_state: release >= Release::new(5, 18),
+            has_task_pt_regs: release >= Release::new(5, 15),
+        })
     }
 }
 
@@ -245,6 +256,7 @@ fn config(
         clock_period: settings.period().0,
         off_cpu_period: settings.off_cpu_period.0.max(1),
         shortest_off_cpu: settings.shortest_off_cpu.0,
+        allocation_period: settings.allocation_period.clamp(1, 1 << 40),
         times: asked.times,
         task_pid: types.offset(&["task_struct", "pid"])?,
         task_comm: types.offset(&["task_struct", "comm"])?,

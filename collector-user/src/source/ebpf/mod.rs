@@ -3,6 +3,7 @@
 //! Minimum kernel: 5.8 (ring buffers, `CAP_BPF`); from 5.17 on the ends of all stacks are known.
 
 mod account;
+mod allocations;
 mod asked;
 mod attached;
 mod blocks;
@@ -10,10 +11,12 @@ mod btf;
 mod calls;
 mod lives;
 mod load;
+mod mapped;
 mod object;
 mod part;
 mod sampler;
 mod switches;
+mod uprobe_session;
 
 pub use account::KernelAccount;
 pub use btf::{BtfError, KernelTypes};

@@ -1,5 +1,6 @@
 //! What the programs at tracepoints have in common, whatever they record.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -24,7 +25,7 @@ pub(super) struct Ended<'a> {
 /// Programs for one thing that a session asks for, beside the sampling program: made before the object is loaded, attached
 /// while it is recorded.
 pub(super) trait Part: Send {
-    /// The programs with their tracepoints.
+    /// The programs at tracepoints.
     fn programs(&mut self) -> &mut Attached;
 
     /// Globals of the object that are set for this, by their names.
@@ -48,6 +49,9 @@ pub(super) trait Part: Send {
         Ok(())
     }
 
+    /// Files with code were mapped that were not seen before; the first ones when recording begins.
+    fn files_mapped(&mut self, _ebpf: &mut Ebpf, _files: &[File]) {}
+
     /// The number of a record that was found in a ring of samples; `None` where it is another program's.
     fn event_of(&mut self, _header: &SampleHeader) -> Option<EventIndex> {
         None
@@ -61,16 +65,21 @@ pub(super) trait Part: Send {
     /// Takes in what is in a ring of its own.
     fn drain_own(&mut self) {}
 
-    /// The programs are detached: nothing more is written to maps.
+    /// Those are detached. What else writes to maps ends here.
     ///
     /// # Errors
     /// When the kernel does not give what is in a map.
-    fn stopped(&mut self, _ebpf: &Ebpf) -> io::Result<()> {
+    fn stopped(&mut self, _ebpf: &mut Ebpf) -> io::Result<()> {
         Ok(())
     }
 
     /// Hands over what belongs behind all that is in the rings.
     fn drain_last(&mut self, _visit: &mut dyn FnMut(&SourceRecord<'_>)) {}
+
+    /// Time in the programs in nanoseconds, and runs.
+    fn cost(&mut self, ebpf: &mut Ebpf) -> [u64; 2] {
+        self.programs().cost(ebpf)
+    }
 
     /// Counters of what is lost, which are told while it is recorded.
     fn lost(&self) -> &'static [Counter] {

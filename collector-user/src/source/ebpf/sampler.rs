@@ -1,6 +1,7 @@
 //! The running programs: an event and a ring per CPU.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -228,7 +229,7 @@ impl Source for Sampler {
 
     fn stop(&mut self) -> io::Result<()> {
         self.parts.iter_mut().try_for_each(|part| part.programs().stop(&mut self.ebpf))?;
-        self.parts.iter_mut().try_for_each(|part| part.stopped(&self.ebpf))?;
+        self.parts.iter_mut().try_for_each(|part| part.stopped(&mut self.ebpf))?;
         self.cpus.iter().filter_map(|cpu| cpu.clock.as_ref()).try_for_each(|clock| clock.event.disable())
     }
 
@@ -306,7 +307,7 @@ impl Source for Sampler {
             ..Account::default()
         };
         for part in &mut self.parts {
-            let [ns, runs] = part.programs().cost(&mut self.ebpf);
+            let [ns, runs] = part.cost(&mut self.ebpf);
             account.bpf_run_ns += ns;
             account.bpf_run_count += runs;
             part.close(&Ended { ebpf: &self.ebpf, counted }, ledger, &mut account)?;
@@ -344,6 +345,10 @@ impl Source for Sampler {
             let _ = processes.insert(pid, NAMED_PROCESS, NEW);
         }
         Ok(())
+    }
+
+    fn files_mapped(&mut self, files: &[File]) {
+        self.parts.iter_mut().for_each(|part| part.files_mapped(&mut self.ebpf, files));
     }
 
     fn forget_stack(&mut self, thread: Tid) {

@@ -94,7 +94,7 @@ impl Part for Switches {
     }
 
     /// Notes who is off its CPU, when nobody comes back any more.
-    fn stopped(&mut self, ebpf: &Ebpf) -> io::Result<()> {
+    fn stopped(&mut self, ebpf: &mut Ebpf) -> io::Result<()> {
         let now = crate::clock::now().0;
         let threads = ebpf.map("THREADS").ok_or(io::ErrorKind::NotFound)?;
         let threads: HashMap<_, u32, ThreadWords> = HashMap::try_from(threads).map_err(io::Error::other)?;

@@ -1,0 +1,86 @@
+//! Native memory: the data of records of blocks that were allocated and freed, and what is counted of each process.
+
+use bytemuck::{Pod, Zeroable};
+
+use super::{COMM_LEN, SampleHeader};
+
+/// Data of records of [`super::SampleFlags::ALLOCATION`]: with [`super::SampleFlags::BACK`] the block is freed.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct Allocation {
+    /// Where the block begins.
+    pub address: u64,
+    /// How large it was asked to be; of one that is freed 0.
+    pub bytes: u64,
+    /// When it was allocated, in nanoseconds of the monotonic clock.
+    pub since: u64,
+    /// 1 where its end will be told.
+    pub is_kept: u64,
+}
+
+impl Allocation {
+    /// As a record's data.
+    pub const fn words(self) -> [u64; SampleHeader::DATA] {
+        let mut words = [0; SampleHeader::DATA];
+        (words[0], words[1], words[2], words[3]) = (self.address, self.bytes, self.since, self.is_kept);
+        words
+    }
+}
+
+/// A block that is not freed yet, by where it is.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Pod, Zeroable)]
+pub struct Block {
+    /// Address of the kernel's `mm_struct` of the memory that it is in.
+    pub memory: u64,
+    /// Where it begins.
+    pub address: u64,
+}
+
+/// A program that a process executes, for what it allocates: another one of the same process has another memory.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Pod, Zeroable)]
+pub struct Allocating {
+    /// Address of the kernel's `mm_struct`.
+    pub memory: u64,
+    /// Thread group id.
+    pub pid: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// What a function of an allocator is like: a number that a program gets of each call.
+pub struct AllocatorCall;
+
+impl AllocatorCall {
+    /// `malloc(size)`
+    pub const ALLOCATES: u64 = 0;
+    /// `calloc(count, size)`
+    pub const ALLOCATES_MANY: u64 = 1;
+    /// `aligned_alloc(alignment, size)`
+    pub const ALLOCATES_ALIGNED: u64 = 2;
+    /// `posix_memalign(out, alignment, size)`
+    pub const ALLOCATES_INTO: u64 = 3;
+    /// `realloc(block, size)`
+    pub const REALLOCATES: u64 = 4;
+    /// `free(block)`
+    pub const FREES: u64 = 5;
+    /// The bits of those.
+    pub const SHAPE: u64 = 7;
+    /// It may call others of them.
+    pub const NESTS: u64 = 8;
+}
+
+/// What is counted of one program on one CPU.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+pub struct AllocationCounts {
+    /// Blocks that were allocated.
+    pub blocks: u64,
+    /// Bytes that those were asked to have.
+    pub bytes: u64,
+    /// Blocks that were freed.
+    pub freed: u64,
+    /// Name of a thread of it, NUL-padded.
+    pub comm: [u8; COMM_LEN],
+}

@@ -1,0 +1,359 @@
+//! Programs at the functions of memory allocators: all blocks are counted by process; by the bytes that are allocated, some
+//! are recorded with their stacks, and when they are freed.
+//!
+//! Allocators call their own functions: what counts is the outermost call of a thread, told by the stack pointer.
+//!
+//! From Linux 6.13 on there is [`allocator_call`] at all functions, which has the kernel trap the return of a call only where
+//! something is to be done there: half of the cost. Before, there is one program for each shape of function, and all returns
+//! are trapped.
+
+use aya_ebpf::{
+    EbpfContext as _,
+    btf_maps::{HashMap, LruHashMap, PerCpuHashMap},
+    helpers::{
+        bpf_get_current_comm, bpf_get_current_pid_tgid,
+        generated::{
+            bpf_get_attach_cookie, bpf_get_func_ip, bpf_get_smp_processor_id, bpf_ktime_get_ns,
+            bpf_probe_read_user,
+        },
+    },
+    macros::{btf_map, uprobe, uretprobe},
+    programs::{ProbeContext, RetProbeContext},
+};
+use collector_common::wire::{
+    Allocating, Allocation, AllocationCounts, AllocatorCall, Block, COMM_LEN, Config, Counter, SampleFlags,
+};
+
+use crate::{
+    chosen::{self, Gap},
+    current::Sample,
+    filter,
+    kernel::{current_task, read_word},
+    maps::{RINGS, config, count},
+    record::{self, Bare},
+    registers::UserRegisters,
+};
+
+/// A call that has not returned.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Asked {
+    /// The stack pointer at its begin; 0 when it has returned.
+    sp: u64,
+    bytes: u64,
+    /// Where the block's address is written to; 0 for what the function returns.
+    out: u64,
+    /// A block that it frees if it succeeds; 0 for none.
+    old: u64,
+    /// When that was allocated; 0 where nobody needs to know.
+    old_since: u64,
+    /// 1 where it is known that the block is to be recorded.
+    is_chosen: u64,
+}
+
+/// By thread. Threads that end within a call are forgotten for others' sake.
+#[btf_map]
+static ASKED: LruHashMap<u32, Asked, 1> = LruHashMap::new();
+
+/// Recorded blocks that are not freed, with when they were allocated. The number of entries is set before load.
+#[btf_map]
+static BLOCKS: HashMap<Block, u64, 1> = HashMap::new();
+
+/// By program. The number of entries is set before load.
+#[btf_map]
+static ALLOCATED: PerCpuHashMap<Allocating, AllocationCounts, 1> = PerCpuHashMap::new();
+
+/// Bytes of return address that a call leaves on the stack, and the return takes from it.
+#[cfg(bpf_target_arch = "x86_64")]
+const RETURN_ADDRESS: u64 = 8;
+#[cfg(bpf_target_arch = "aarch64")]
+const RETURN_ADDRESS: u64 = 0;
+
+/// `malloc(size)` and what is like it. Minimum kernel: 5.8.
+#[uprobe]
+pub(crate) fn asks(context: ProbeContext) -> u32 {
+    begin(argument(&context, 0), 0, 0)
+}
+
+/// `calloc(count, size)`. Minimum kernel: 5.8.
+#[uprobe]
+pub(crate) fn asks_for_many(context: ProbeContext) -> u32 {
+    begin(argument(&context, 0).wrapping_mul(argument(&context, 1)), 0, 0)
+}
+
+/// `aligned_alloc(alignment, size)` and what is like it. Minimum kernel: 5.8.
+#[uprobe]
+pub(crate) fn asks_for_aligned(context: ProbeContext) -> u32 {
+    begin(argument(&context, 1), 0, 0)
+}
+
+/// `posix_memalign(out, alignment, size)`. Minimum kernel: 5.8.
+#[uprobe]
+pub(crate) fn asks_for_pointer(context: ProbeContext) -> u32 {
+    begin(argument(&context, 2), argument(&context, 0), 0)
+}
+
+/// `realloc(block, size)`. Minimum kernel: 5.8.
+#[uprobe]
+pub(crate) fn asks_for_other(context: ProbeContext) -> u32 {
+    begin(argument(&context, 1), 0, argument(&context, 0))
+}
+
+/// Any of those returns. Minimum kernel: 5.17.
+#[uretprobe]
+pub(crate) fn gets(context: RetProbeContext) -> u32 {
+    end::<true>(&context)
+}
+
+/// The same on kernels without `bpf_find_vma`. Minimum kernel: 5.8.
+#[uretprobe]
+pub(crate) fn gets_without_find_vma(context: RetProbeContext) -> u32 {
+    end::<false>(&context)
+}
+
+/// `free(block)` and what is like it. Minimum kernel: 5.8.
+#[uprobe]
+pub(crate) fn frees(context: ProbeContext) -> u32 {
+    forget(argument(&context, 0))
+}
+
+/// The begin of a call, and its return where that was asked for; what the function is like is its [`AllocatorCall`]. Minimum
+/// kernel: 6.13.
+#[uprobe]
+pub(crate) fn allocator_call(context: ProbeContext) -> u32 {
+    // SAFETY: the context is the program's own.
+    let (function, cookie) =
+        unsafe { (bpf_get_func_ip(context.as_ptr()), bpf_get_attach_cookie(context.as_ptr())) };
+    if UserRegisters::of_current(current_task()).ip() != function {
+        end::<true>(&RetProbeContext::new(context.as_ptr()));
+        return 0;
+    }
+    let [first, second] = [argument(&context, 0), argument(&context, 1)];
+    let (bytes, out, old) = match cookie & AllocatorCall::SHAPE {
+        AllocatorCall::ALLOCATES => (first, 0, 0),
+        AllocatorCall::ALLOCATES_MANY => (first.wrapping_mul(second), 0, 0),
+        AllocatorCall::ALLOCATES_ALIGNED => (second, 0, 0),
+        AllocatorCall::ALLOCATES_INTO => (argument(&context, 2), first, 0),
+        AllocatorCall::REALLOCATES => (second, 0, first),
+        _ => {
+            forget(first);
+            return SKIP_RETURN;
+        }
+    };
+    // What it frees is known when it returns, and so is what it calls.
+    if old != 0 || cookie & AllocatorCall::NESTS != 0 {
+        return begin(bytes, out, old);
+    }
+    let id = bpf_get_current_pid_tgid();
+    let (pid, tid) = ((id >> 32) as u32, id as u32);
+    if !filter::wanted(pid) || is_within_call(tid) {
+        return SKIP_RETURN;
+    }
+    if chosen::is_chosen(Gap::Allocated, bytes) {
+        let sp = UserRegisters::of_current(current_task()).sp();
+        let asked = Asked { sp, bytes, out, old: 0, old_since: 0, is_chosen: 1 };
+        let _ = ASKED.insert(tid, asked, 0);
+        return 0;
+    }
+    add(pid, |counts| {
+        counts.blocks += 1;
+        counts.bytes += bytes;
+    });
+    SKIP_RETURN
+}
+
+/// What a program at the begin of a call returns for the kernel to leave its return alone.
+const SKIP_RETURN: u32 = 1;
+
+/// A block is freed.
+#[inline(always)]
+fn forget(address: u64) -> u32 {
+    let id = bpf_get_current_pid_tgid();
+    let (pid, tid) = ((id >> 32) as u32, id as u32);
+    // What a call of `realloc` frees on its way is not told twice.
+    if address == 0 || !filter::wanted(pid) || is_within_call(tid) {
+        return 0;
+    }
+    add(pid, |counts| counts.freed += 1);
+    let block = Block { memory: own_memory(), address };
+    if let Some(since) = take(&block) {
+        tell_freed(&block, since);
+    }
+    0
+}
+
+#[inline(always)]
+fn argument(context: &ProbeContext, index: usize) -> u64 {
+    context.arg(index).unwrap_or(0)
+}
+
+#[inline(always)]
+fn is_within_call(tid: u32) -> bool {
+    let Some(asked) = ASKED.get_ptr(tid) else { return false };
+    // SAFETY: the map gave a valid pointer; nobody but this thread writes to its entry.
+    let begun_at = unsafe { (*asked).sp };
+    begun_at != 0 && UserRegisters::of_current(current_task()).sp() <= begun_at
+}
+
+#[inline(always)]
+fn begin(bytes: u64, out: u64, old: u64) -> u32 {
+    let id = bpf_get_current_pid_tgid();
+    let (pid, tid) = ((id >> 32) as u32, id as u32);
+    if !filter::wanted(pid) {
+        return 0;
+    }
+    let sp = UserRegisters::of_current(current_task()).sp();
+    let known = ASKED.get_ptr_mut(tid);
+    if let Some(known) = known {
+        // SAFETY: the map gave a valid pointer; nobody but this thread writes to its entry.
+        let begun_at = unsafe { (*known).sp };
+        // A call within a call, or a jump from one function to another.
+        if begun_at != 0 && sp <= begun_at {
+            return 0;
+        }
+    }
+    // It is gone from here on: another thread may be given its address before this call returns.
+    let old_since =
+        if old == 0 { 0 } else { take(&Block { memory: own_memory(), address: old }).unwrap_or(0) };
+    let asked = Asked { sp, bytes, out, old, old_since, is_chosen: 0 };
+    if let Some(known) = known {
+        // SAFETY: as above.
+        unsafe { *known = asked };
+    } else {
+        let _ = ASKED.insert(tid, asked, 0);
+    }
+    0
+}
+
+#[inline(always)]
+fn end<const FIND_VMA: bool>(context: &RetProbeContext) -> u32 {
+    let id = bpf_get_current_pid_tgid();
+    let (pid, tid) = ((id >> 32) as u32, id as u32);
+    let Some(known) = ASKED.get_ptr_mut(tid) else { return 0 };
+    // SAFETY: the map gave a valid pointer; nobody but this thread writes to its entry.
+    let asked = unsafe { *known };
+    if asked.sp == 0 || UserRegisters::of_current(current_task()).sp() < asked.sp + RETURN_ADDRESS {
+        return 0;
+    }
+    // SAFETY: as above.
+    unsafe { (*known).sp = 0 };
+    let address = address_of(context, asked.out);
+    let old = Block { memory: own_memory(), address: asked.old };
+    if address == 0 {
+        // `realloc` has failed: the block is still there. With no bytes wanted it is not, and nobody misses the difference.
+        if asked.old_since != 0 && asked.bytes != 0 {
+            let _ = BLOCKS.insert(old, asked.old_since, 0);
+        } else if asked.old != 0 && asked.bytes == 0 {
+            add(pid, |counts| counts.freed += 1);
+            if asked.old_since != 0 {
+                tell_freed(&old, asked.old_since);
+            }
+        }
+        return 0;
+    }
+    add(pid, |counts| {
+        counts.blocks += 1;
+        counts.bytes += asked.bytes;
+        counts.freed += u64::from(asked.old != 0);
+    });
+    if asked.old_since != 0 {
+        tell_freed(&old, asked.old_since);
+    }
+    if asked.is_chosen != 0 || chosen::is_chosen(Gap::Allocated, asked.bytes) {
+        record_block::<FIND_VMA>(context, Block { memory: own_memory(), address }, asked.bytes);
+    }
+    0
+}
+
+/// The address of the block that a call gives.
+#[inline(always)]
+fn address_of(context: &RetProbeContext, out: u64) -> u64 {
+    let returned: u64 = context.ret();
+    if out == 0 {
+        return returned;
+    }
+    if returned as u32 != 0 {
+        return 0;
+    }
+    let mut address = 0_u64;
+    // SAFETY: the destination is 8 bytes; the helper checks the source.
+    unsafe { bpf_probe_read_user((&raw mut address).cast(), 8, out as *const _) };
+    address
+}
+
+/// Records a block with the stack of who asked for it.
+#[inline(always)]
+fn record_block<const FIND_VMA: bool>(context: &RetProbeContext, block: Block, bytes: u64) {
+    let id = bpf_get_current_pid_tgid();
+    let (pid, tid) = ((id >> 32) as u32, id as u32);
+    // SAFETY: the helper has no preconditions.
+    let now = unsafe { bpf_ktime_get_ns() };
+    let is_kept = BLOCKS.insert(block, now, 0).is_ok();
+    if !is_kept {
+        count(Counter::BlocksFull, 1);
+    }
+    let allocation = Allocation { address: block.address, bytes, since: now, is_kept: u64::from(is_kept) };
+    let mut sample = Sample::of_current::<FIND_VMA>(context.as_ptr(), now, pid, tid, SampleFlags::ALLOCATION);
+    sample.data = allocation.words();
+    // SAFETY: the helper has no preconditions.
+    let ring = RINGS.get(unsafe { bpf_get_smp_processor_id() } as u32);
+    if ring.is_some_and(|ring| record::emit(ring, &sample)) {
+        count(Counter::AllocationsRecorded, 1);
+    } else {
+        count(Counter::AllocationsLost, 1);
+        let _ = BLOCKS.remove(block);
+    }
+}
+
+/// When a recorded block was allocated; it is not known any more from then on. `None` for others.
+#[inline(always)]
+fn take(block: &Block) -> Option<u64> {
+    let since = BLOCKS.get_ptr(block)?;
+    // SAFETY: the map gave a valid pointer.
+    let since = unsafe { *since };
+    let _ = BLOCKS.remove(block);
+    Some(since)
+}
+
+#[inline(always)]
+fn tell_freed(block: &Block, since: u64) {
+    let id = bpf_get_current_pid_tgid();
+    let freed = Allocation { address: block.address, bytes: 0, since, is_kept: 0 };
+    let bare = Bare {
+        flags: SampleFlags::ALLOCATION | SampleFlags::BACK,
+        // SAFETY: the helper has no preconditions.
+        time: unsafe { bpf_ktime_get_ns() },
+        pid: (id >> 32) as u32,
+        tid: id as u32,
+        comm: bpf_get_current_comm().unwrap_or_default(),
+        data: freed.words(),
+    };
+    // SAFETY: the helper has no preconditions.
+    let ring = RINGS.get(unsafe { bpf_get_smp_processor_id() } as u32);
+    if !ring.is_some_and(|ring| record::emit_bare(ring, &bare)) {
+        count(Counter::FreedLost, 1);
+    }
+}
+
+/// Address of the `mm_struct` of the current process: another one when it executes another program.
+#[inline(always)]
+fn own_memory() -> u64 {
+    read_word(current_task(), config(|c: &Config| &raw const c.task_mm))
+}
+
+/// Adds to what is counted of a program.
+#[inline(always)]
+fn add(pid: u32, change: impl Fn(&mut AllocationCounts)) {
+    let allocating = Allocating { memory: own_memory(), pid, reserved: 0 };
+    let counts = ALLOCATED.get_ptr_mut(allocating).or_else(|| {
+        let comm: [u8; COMM_LEN] = bpf_get_current_comm().unwrap_or_default();
+        let _ = ALLOCATED.insert(allocating, AllocationCounts { blocks: 0, bytes: 0, freed: 0, comm }, 0);
+        ALLOCATED.get_ptr_mut(allocating)
+    });
+    match counts {
+        // SAFETY: the map gave a valid pointer to this CPU's value. A thread that is given the CPU in the midst of this is not
+        // counted at worst.
+        Some(counts) => change(unsafe { &mut *counts }),
+        None => count(Counter::AllocatedFull, 1),
+    }
+}

@@ -1,0 +1,237 @@
+//! Memory: blocks, bytes and what is not freed are what a program knows of itself.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use collector_common::sharing::Writable;
+use collector_user::session::{Recording, SessionSettings};
+
+use crate::prerequisites::live;
+use crate::programs::{compile, folder};
+use crate::recording::collector;
+use crate::scenarios::{attribute, record, settings};
+
+/// Bytes that each round of `blocks` asks for, by the function that does; `grows` asks twice.
+const ROUND: [(&str, u64); 5] =
+    [("keeps", 256), ("churns", 192), ("clears", 128), ("grows", 128 + 256), ("aligns", 3 * 192)];
+
+/// What it allocates in `main`, and keeps.
+const ONCE: u64 = 1 << 20;
+
+/// What `blocks` tells of itself.
+struct Told {
+    blocks: u64,
+    bytes: u64,
+    freed: u64,
+    kept: u64,
+}
+
+/// Records what the program does that is behind `start` in the command line.
+fn record_blocks(
+    folder: &Path,
+    start: &[OsString],
+    rounds: u32,
+    settings: SessionSettings,
+) -> (Recording, Told) {
+    let program = compile(folder, "blocks", "blocks.c", &["-fno-builtin"]);
+    let told = folder.join("told");
+    let of_program = [program.into(), told.clone().into(), OsString::from(rounds.to_string())];
+    let recording = record(settings, &[start, &of_program[..]].concat());
+    let numbers = numbers(&told);
+    let [blocks, bytes, freed, kept, _] = numbers[..] else { panic!("{numbers:?}") };
+    (recording, Told { blocks, bytes, freed, kept })
+}
+
+fn numbers(told: &Path) -> Vec<u64> {
+    fs::read_to_string(told).unwrap().split_whitespace().map(|number| number.parse().unwrap()).collect()
+}
+
+/// With a stack for about so many bytes.
+fn every(names: &[&str], bytes: u64) -> SessionSettings {
+    let mut settings = settings(names);
+    settings.sampling.allocation_period = bytes;
+    settings
+}
+
+/// What was counted of the program: blocks, bytes, blocks freed.
+fn counted(recording: &Recording) -> [u64; 3] {
+    let tables = recording.machine.tables();
+    let table = tables.iter().find(|table| table.name == "native memory").unwrap();
+    let mut rows = table.rows.iter().filter(|(label, _)| label.starts_with("blocks ("));
+    let row = rows.next().unwrap_or_else(|| panic!("{:?}", table.rows));
+    assert!(rows.next().is_none(), "{:?}", table.rows);
+    [row.1[0], row.1[1], row.1[3]]
+}
+
+/// The sum of a kind, of what a function asks for, or one that it calls; and how many samples that is.
+fn of_function(recording: &Recording, kind: &str, function: &str) -> (i64, usize) {
+    let machine = &recording.machine;
+    let symbols = recording.symbolize();
+    let of_kind = machine.samples().iter().filter(|sample| {
+        machine.string(machine.kinds()[usize::from(sample.kind.0)].name) == kind
+            && machine
+                .stacks()
+                .get(sample.stack)
+                .iter()
+                .any(|&frame| symbols.name(frame).function == function)
+    });
+    of_kind.fold((0, 0), |(sum, count), sample| (sum + sample.value, count + 1))
+}
+
+/// A sum of `count` samples is so close to the truth that chance would have it further away once in a million.
+#[track_caller]
+fn assert_close((sum, count): (i64, usize), truth: u64, what: &str) {
+    let error = (sum as f64 - truth as f64).abs() / truth as f64;
+    assert!(
+        count >= 100 && error * (count as f64).sqrt() < 5.0,
+        "{what}: {sum} of {truth} by {count} samples"
+    );
+}
+
+#[test]
+fn memory_is_what_a_program_knows_of_itself() {
+    let Some(_live) = live("memory_is_what_a_program_knows_of_itself") else { return };
+    let folder = folder();
+    let (recording, told) = record_blocks(folder.path(), &[], 20_000, every(&["memory"], 8 << 10));
+    assert_eq!(counted(&recording), [told.blocks, told.bytes, told.freed]);
+    assert_eq!(recording.ledger.total_lost(), 0, "a sum of what was lost could not be close");
+    for (function, bytes) in ROUND {
+        assert_close(of_function(&recording, "alloc_space", function), bytes * 20_000, function);
+    }
+    assert_close(of_function(&recording, "alloc_objects", "keeps"), 20_000, "blocks of keeps");
+    // What was not freed.
+    let kept = of_function(&recording, "inuse_space", "keeps");
+    assert_close(kept, told.kept - ONCE, "kept by keeps");
+    assert_close(of_function(&recording, "inuse_objects", "keeps"), 20_000, "blocks kept by keeps");
+    let all = of_function(&recording, "inuse_space", "main").0;
+    assert_eq!(all - kept.0, ONCE as i64, "nothing else is kept, and a large block stands for itself");
+    // What goes on being allocated and is never freed.
+    let leaked = |function| of_function(&recording, "likely_leaks", function).0;
+    assert_eq!([leaked("keeps"), leaked("main")], [kept.0; 2]);
+    let machine = &recording.machine;
+    let at_exit = |kind| machine.string(machine.kinds()[usize::from(kind)].name).starts_with("inuse");
+    for sample in machine.samples().iter() {
+        let until = if at_exit(sample.kind.0) { "exit" } else { "" };
+        assert!(attribute(machine, &sample, "until") == until || until.is_empty(), "{sample:?}");
+    }
+}
+
+#[test]
+fn each_block_is_recorded_if_asked_for() {
+    let Some(_live) = live("each_block_is_recorded_if_asked_for") else { return };
+    let folder = folder();
+    let sizes = Writable::new(0);
+    let mut settings = every(&["memory_tracking"], 1);
+    let event = &mut settings.events[0].event;
+    let [bytes, weight] = ["bytes", "weight"].map(|name| event.format().field_ref(name).unwrap());
+    let sum = sizes.clone();
+    event.add_closure(move |data| {
+        assert!((data.try_get_f64(weight)? - 1.0).abs() < f64::EPSILON);
+        let size = data.try_get_u64(bytes)?;
+        sum.write(|sum| *sum += size)?;
+        Ok(())
+    });
+    let (recording, told) = record_blocks(folder.path(), &[], 100, settings);
+    let sum = |kind, function| of_function(&recording, kind, function).0 as u64;
+    assert_eq!(recording.ledger.total_lost(), 0);
+    assert_eq!(sizes.read(|sum| *sum).unwrap(), told.bytes);
+    assert_eq!(sum("alloc_space", "main"), told.bytes);
+    assert_eq!(sum("alloc_objects", "main"), told.blocks);
+    assert_eq!(sum("inuse_space", "main"), told.kept);
+    for (function, bytes) in ROUND {
+        assert_eq!(sum("alloc_space", function), bytes * 100, "{function}");
+    }
+}
+
+/// A process that has a library mapped, so that its allocator is known before the recording begins.
+struct Holds(Child);
+
+impl Holds {
+    fn library(library: &Path) -> Self {
+        let mut command = Command::new("cat");
+        let child = command.env("LD_PRELOAD", library).stdin(Stdio::piped()).stdout(Stdio::null());
+        let child = child.spawn().unwrap();
+        let maps = format!("/proc/{}/maps", child.id());
+        let library = library.to_str().unwrap();
+        while !fs::read_to_string(&maps).unwrap().contains(library) {
+            std::thread::yield_now();
+        }
+        Self(child)
+    }
+}
+
+impl Drop for Holds {
+    fn drop(&mut self) {
+        // It ends with its input.
+        drop(self.0.stdin.take());
+        self.0.wait().unwrap();
+    }
+}
+
+#[test]
+fn an_allocator_that_calls_itself_is_counted_once() {
+    let Some(_live) = live("an_allocator_that_calls_itself_is_counted_once") else { return };
+    let folder = folder();
+    let library =
+        compile(folder.path(), "allocator.so", "allocator.c", &["-shared", "-fPIC", "-fno-builtin"]);
+    let _holds = Holds::library(&library);
+    let mut preload = OsString::from("LD_PRELOAD=");
+    preload.push(&library);
+    let start = ["env".into(), preload];
+    let (recording, told) = record_blocks(folder.path(), &start, 500, every(&["memory"], 1));
+    assert_eq!(counted(&recording), [told.blocks, told.bytes, told.freed]);
+    assert_eq!(recording.ledger.total_lost(), 0);
+    for (function, bytes) in ROUND {
+        assert_eq!(of_function(&recording, "alloc_space", function).0 as u64, bytes * 500, "{function}");
+    }
+    // `env` was another program of the same process: nothing of its memory is left.
+    assert_eq!(of_function(&recording, "inuse_space", "main").0 as u64, told.kept);
+    let in_use = recording.machine.samples().iter().filter(|sample| {
+        recording.machine.string(recording.machine.kinds()[usize::from(sample.kind.0)].name) == "inuse_space"
+    });
+    assert_eq!(in_use.map(|sample| sample.value as u64).sum::<u64>(), told.kept);
+}
+
+#[test]
+fn memory_of_the_kernel_is_what_is_asked_of_it() {
+    let Some(_live) = live("memory_of_the_kernel_is_what_is_asked_of_it") else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "mapped_memory", "mapped_memory.c", &[]);
+    let told = folder.path().join("told");
+    let recording = record(every(&["growth"], 1), &[program, told.clone()].map(OsString::from));
+    let numbers = numbers(&told);
+    let [by_mmap, by_mremap, by_brk] = numbers[..] else { panic!("{numbers:?}") };
+    let of = |function| of_function(&recording, "mapped_space", function).0 as u64;
+    assert_eq!(recording.ledger.total_lost(), 0);
+    assert_eq!([of("maps") + of("moves"), of("extends")], [by_mmap + by_mremap, by_brk]);
+    assert!(of_function(&recording, "minor-faults", "maps").0 >= 50, "each first touch is a fault");
+}
+
+#[test]
+fn memory_is_printed_and_its_options_are_told() {
+    let Some(_live) = live("memory_is_printed_and_its_options_are_told") else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "blocks", "blocks.c", &["-fno-builtin"]);
+    let run = |scenario: &str| {
+        let mut command = collector();
+        command.args(["run", "-s", scenario, "-o"]).arg(folder.path().join("x.pb.gz")).arg("--");
+        let output = command.arg(&program).arg(folder.path().join("told")).arg("1000").output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, stderr) = run("memory:every=64KiB");
+    assert_eq!(code, Some(0), "{stderr}");
+    let row = stderr.lines().find(|line| line.trim_start().starts_with("blocks (")).unwrap_or_default();
+    assert!(row.contains(" 8001 blocks ") && row.contains(" 7000 blocks freed"), "{stderr}");
+    for (scenario, why) in [
+        ("memory:every=0", "must be from 1 byte"),
+        ("memory:every=3x", "unknown unit `x`"),
+        ("memory:min=3ms", "memory_tracking:every=64KiB"),
+        ("off_cpu:every=3", "off_cpu:min=10ms"),
+        ("cpu:every=1", "is no option of it"),
+    ] {
+        let (code, stderr) = run(scenario);
+        assert!(code == Some(2) && stderr.contains(why), "{scenario}: {stderr}");
+    }
+}
