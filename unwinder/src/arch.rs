@@ -94,10 +94,9 @@ pub(crate) trait Machine: Copy + Debug + Eq + 'static {
     /// frame pointer's: what is called runs on a stack that the caller was not called on.
     fn switches_stack(code: &[u8]) -> bool;
 
-    /// Whether the register that calls leave the return address in leads to the function that the stack pointer is of, and if so,
-    /// whether the frame pointer is of it, too, in a function that loads registers of elsewhere; `code` is from its first instruction
-    /// on up to the one that is about to run. `None` where that is not told.
-    fn agreeing(_code: &[u8]) -> Option<bool> {
+    /// What a function that loads the registers of elsewhere has loaded; `code` is from its first instruction on up to the one
+    /// that is about to run. `None` where that is not told.
+    fn loaded(_code: &[u8]) -> Option<Loaded> {
         None
     }
 
@@ -139,6 +138,21 @@ pub(crate) enum Call {
     Direct(i32),
     /// Of an address in a register or in memory.
     Indirect,
+}
+
+/// Which registers code has loaded that goes elsewhere, of the stack pointer and the one that calls leave the return address in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loaded {
+    /// Both or neither: they are of one function.
+    AllOrNone {
+        /// Whether the frame pointer is of it, too.
+        frame_pointer: bool,
+    },
+    /// That for the return address alone.
+    ReturnAddress {
+        /// Whether the frame pointer is of the function that it leads to.
+        frame_pointer: bool,
+    },
 }
 
 /// The registers that a quick walk follows, and the steps that need no others.

@@ -16,7 +16,7 @@ mod switch;
 use object::LittleEndian as LE;
 use object::elf::FileHeader64;
 
-use crate::arch::{Call, Machine};
+use crate::arch::{Call, Loaded, Machine};
 use crate::epilogue::{Epilogue, Next};
 use crate::prologue::Prologue;
 use crate::table::{RegisterNumber, RuleView, Saved, Traits};
@@ -100,8 +100,8 @@ impl Machine for Aarch64 {
         false
     }
 
-    fn agreeing(code: &[u8]) -> Option<bool> {
-        switch::agreeing(code)
+    fn loaded(code: &[u8]) -> Option<Loaded> {
+        switch::loaded(code)
     }
 
     fn is_stub(code: &[u8]) -> bool {

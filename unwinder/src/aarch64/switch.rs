@@ -4,6 +4,7 @@
 
 use super::instruction::{Effect, effect};
 use super::{FP, LR};
+use crate::arch::Loaded;
 use crate::table::RegisterNumber;
 
 /// `add sp, xN, #0`, and the bits that are always so.
@@ -28,10 +29,9 @@ impl State {
     }
 }
 
-/// Whether `x30` leads to the function that `sp` is of, and if so, whether `x29` is of it, too; `None` where the one is
-/// loaded and the other is not yet, or where that is not told. `code` is from a function's first instruction on up to the one
-/// that is about to run.
-pub(super) fn agreeing(code: &[u8]) -> Option<bool> {
+/// What is loaded; `None` where `sp` is and `x30` is not yet, or where that is not told. `code` is from a function's first
+/// instruction on up to the one that is about to run.
+pub(super) fn loaded(code: &[u8]) -> Option<Loaded> {
     let [mut sp, mut fp, mut lr] = [State::Kept; 3];
     // Up to where jumps may have led past the instructions before.
     let (mut at, mut reached) = (0, 0);
@@ -48,7 +48,14 @@ pub(super) fn agreeing(code: &[u8]) -> Option<bool> {
         lr = lr.after(gives(word, LR), always);
         at += 4;
     }
-    (sp == lr && lr != State::Unknown).then_some(fp == lr)
+    let frame_pointer = fp == lr;
+    match (sp, lr) {
+        (State::Kept, State::Kept) | (State::Given, State::Given) => {
+            Some(Loaded::AllOrNone { frame_pointer })
+        }
+        (State::Kept, State::Given) => Some(Loaded::ReturnAddress { frame_pointer }),
+        _ => None,
+    }
 }
 
 /// Whether an instruction gives a register a value; `None` where that is not told.
@@ -77,27 +84,34 @@ fn gives(word: u32, register: RegisterNumber) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    use super::agreeing;
+    use super::loaded;
+    use crate::arch::Loaded;
+
+    const ALL_OR_NONE: Option<Loaded> = Some(Loaded::AllOrNone { frame_pointer: true });
+    const ALL_BUT_X29: Option<Loaded> = Some(Loaded::AllOrNone { frame_pointer: false });
+    const X29_AND_X30: Option<Loaded> = Some(Loaded::ReturnAddress { frame_pointer: true });
+    const X30: Option<Loaded> = Some(Loaded::ReturnAddress { frame_pointer: false });
 
     #[test]
-    fn registers_agree_before_and_after_all_are_loaded() {
+    fn what_is_loaded_is_told_by_code() {
         let cases = [
-            ("nop", Some(true)),
-            ("ldp x19, x20, [x0]; mov x8, #135; svc #0; str x30, [x0, #8]; stp x29, x30, [x1]", Some(true)),
-            ("ldp x29, x4, [x0, #80]; ldp d30, d31, [x0]", Some(false)),
-            ("ldp x29, x4, [x0, #80]; eor x30, x4, x3", None),
-            ("ldp x29, x30, [x0, #80]; ldr x2, [x0]", None),
+            ("nop", ALL_OR_NONE),
+            ("ldp x19, x20, [x0]; mov x8, #135; svc #0; str x30, [x0, #8]; stp x29, x30, [x1]", ALL_OR_NONE),
+            ("ldp x29, x4, [x0, #80]; ldp d30, d31, [x0]", ALL_BUT_X29),
+            ("ldp x29, x4, [x0, #80]; eor x30, x4, x3", X29_AND_X30),
+            ("ldp x29, x30, [x0, #80]; ldr x2, [x0]", X29_AND_X30),
+            ("ldr x30, [x0, #80]; ldr x2, [x0]", X30),
             ("mov sp, x2", None),
             (
                 "ldp x29, x4, [x0]; eor x30, x4, x3; ldr x4, [x0, #104]; eor x5, x4, x3; mov sp, x5",
-                Some(true),
+                ALL_OR_NONE,
             ),
-            ("ldr x30, [x0]; ldr x2, [x0]; mov sp, x2; cmp x1, #0; csel x0, x1, x0, ne", Some(false)),
+            ("ldr x30, [x0]; ldr x2, [x0]; mov sp, x2; cmp x1, #0; csel x0, x1, x0, ne", ALL_BUT_X29),
             ("cbz x0, 1f; b .+64; 1: ldp x29, x30, [x0]; mov sp, x2", None),
-            ("cbz x0, 1f; b .-64; 1: ldp x29, x30, [x0]; mov sp, x2; b.ne 2f; nop; 2: nop", Some(true)),
+            ("cbz x0, 1f; b .-64; 1: ldp x29, x30, [x0]; mov sp, x2; b.ne 2f; nop; 2: nop", ALL_OR_NONE),
             ("cbz x0, 1f; ldp x29, x30, [x0]; 1: mov sp, x2", None),
             ("cbz x0, .+64; mrs x30, fpsr", None),
-            ("mrs x4, fpsr; msr fpsr, x4; ldr x30, .+8; mov sp, x2", Some(false)),
+            ("mrs x4, fpsr; msr fpsr, x4; ldr x30, .+8; mov sp, x2", ALL_BUT_X29),
             // No such code.
             ("stp x29, x30, [sp, #-16]!", None),
             ("ldp x29, x30, [sp], #16", None),
@@ -110,7 +124,7 @@ mod tests {
         for (text, expected) in cases {
             let text = format!(".arch armv8.5-a+lse\n{text}");
             let Some(code) = crate::arch::assembled("aarch64-linux-gnu-", &text) else { return };
-            assert_eq!(agreeing(&code), expected, "{text}");
+            assert_eq!(loaded(&code), expected, "{text}");
         }
     }
 }

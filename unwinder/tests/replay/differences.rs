@@ -33,7 +33,7 @@ pub(super) struct Recursion {
     pub(super) percent: usize,
 }
 
-pub(super) const DIFFERENCES: [Known; 21] = [
+pub(super) const DIFFERENCES: [Known; 19] = [
     // `swapcontext` has loaded the other stack's pointer, and not yet its return address. The word there is no code, and
     // gdb's chains are cut before what is no code.
     Known {
@@ -161,33 +161,15 @@ pub(super) const DIFFERENCES: [Known; 21] = [
         percent: 2,
     },
     // glibc's `__longjmp`: rules say that all registers are in the buffer, which is on no stack, and the address is there in disguise.
-    // gdb reads the buffer, and its chains end one frame further at most. Ours go by `x30` up to where it is loaded, and where the
-    // stack pointer is, too.
+    // gdb reads the buffer, and its chains end one frame further at most. Ours go by `x30`, and from where it is loaded up to where
+    // the stack pointer is by the frame of the function that it leads to.
     Known {
         fixture: "aarch64/longjmp",
         relation: Relation::Longer,
         stop: StopReason::Root,
         guessed: true,
-        committed: 0,
+        committed: 9,
         percent: 30,
-    },
-    // Between the two it leads to another function than the stack pointer.
-    Known {
-        fixture: "aarch64/longjmp",
-        relation: Relation::Equal,
-        stop: StopReason::Unreadable,
-        guessed: false,
-        committed: 0,
-        percent: 10,
-    },
-    // The same once the first argument has been overwritten.
-    Known {
-        fixture: "aarch64/longjmp",
-        relation: Relation::Shorter,
-        stop: StopReason::CfaDidNotGrow,
-        guessed: false,
-        committed: 0,
-        percent: 10,
     },
     // `setcontext`, which loads the registers of a `swapcontext` that is resumed: what it loads into `x30` is behind no call.
     Known {
@@ -195,7 +177,7 @@ pub(super) const DIFFERENCES: [Known; 21] = [
         relation: Relation::Shorter,
         stop: StopReason::Unreadable,
         guessed: false,
-        committed: 4,
+        committed: 0,
         percent: 10,
     },
     // Before it has, `x30` leads to the `swapcontext` that called it, and gdb goes by the buffer.
@@ -204,7 +186,7 @@ pub(super) const DIFFERENCES: [Known; 21] = [
         relation: Relation::Other,
         stop: StopReason::CfaDidNotGrow,
         guessed: true,
-        committed: 0,
+        committed: 1,
         percent: 10,
     },
     // Where a context is resumed, and what `swapcontext` calls to do that: `x30` is not its caller's, and no rule says so. They lead
@@ -214,7 +196,7 @@ pub(super) const DIFFERENCES: [Known; 21] = [
         relation: Relation::Equal,
         stop: StopReason::CfaDidNotGrow,
         guessed: false,
-        committed: 4,
+        committed: 1,
         percent: 10,
     },
     Known {
@@ -222,8 +204,8 @@ pub(super) const DIFFERENCES: [Known; 21] = [
         relation: Relation::Longer,
         stop: StopReason::CfaDidNotGrow,
         guessed: false,
-        committed: 1,
-        percent: 2,
+        committed: 0,
+        percent: 10,
     },
 ];
 

@@ -1,0 +1,174 @@
+//! Frames of code that loads the registers of elsewhere: where it goes is found where one frame of the stack can be meant, and
+//! nowhere else.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use object::{Object, ObjectSection, ObjectSymbol};
+use proptest::prelude::*;
+use unwinder::aarch64::{Aarch64, Registers, ReturnAddressMask};
+use unwinder::{AddressSpace, CopiedStack, Mapping, StopReason, UnwindTable, Unwinder};
+
+use crate::corpus::compile;
+
+const TEXT: u64 = 0x40_0000;
+const STACK: u64 = 0x7000_0000;
+/// On no stack.
+const BUFFER: u64 = 0x50_0000;
+
+struct Space {
+    code: Vec<u8>,
+    labels: HashMap<String, u64>,
+    table: UnwindTable<Aarch64>,
+}
+
+/// `None` where there is no compiler.
+static SPACE: LazyLock<Option<Space>> = LazyLock::new(Space::new);
+
+impl AddressSpace<Aarch64> for Space {
+    fn lookup(&self, _address: u64) -> Option<Mapping<'_, Aarch64>> {
+        let end = TEXT + self.code.len() as u64;
+        Some(Mapping { start: TEXT, end, bias: 0, table: Some(&self.table) })
+    }
+
+    fn code(&self, address: u64, buffer: &mut [u8]) -> usize {
+        let rest = address.checked_sub(TEXT).and_then(|at| self.code.get(usize::try_from(at).ok()?..));
+        let rest = rest.unwrap_or_default();
+        let length = rest.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&rest[..length]);
+        length
+    }
+}
+
+impl Space {
+    fn new() -> Option<Self> {
+        let (_folder, object) = compile::<Aarch64>("switch_aarch64.s", &["-c"])?;
+        let bytes = std::fs::read(object).unwrap();
+        let object = object::File::parse(&*bytes).unwrap();
+        let text = object.section_by_name(".text").unwrap();
+        let labels =
+            object.symbols().map(|symbol| (symbol.name().unwrap().to_owned(), TEXT + symbol.address()));
+        Some(Space {
+            code: text.data().unwrap().to_vec(),
+            labels: labels.collect(),
+            table: UnwindTable::from_object(&*bytes, |index, _| (index == text.index().0).then_some(TEXT))
+                .unwrap(),
+        })
+    }
+
+    /// The frames behind the first of code that has loaded `x30`, which leads to `to`, and `x29`. The stack has `words` and the
+    /// addresses of labels in these places.
+    fn walked(&self, to: &str, x29: u64, words: &[(usize, &str)]) -> (Vec<(u64, bool)>, StopReason) {
+        let words = words.iter().map(|(at, label)| (*at, self.labels[*label]));
+        self.walked_with(to, x29, &words.collect::<Vec<_>>(), 0, 0)
+    }
+
+    fn walked_with(
+        &self,
+        to: &str,
+        x29: u64,
+        words: &[(usize, u64)],
+        signature: u64,
+        absent: u64,
+    ) -> (Vec<(u64, bool)>, StopReason) {
+        let mut stack = [0; 0x3000 / 8];
+        for (at, word) in words {
+            stack[*at] = *word | signature;
+        }
+        let bytes: Vec<u8> = stack.iter().flat_map(|word: &u64| word.to_le_bytes()).collect();
+        let mut general = [0; 31];
+        (general[0], general[29], general[30]) = (BUFFER, x29, self.labels[to] | signature);
+        let mask = ReturnAddressMask::of_address_bits(48);
+        let registers = Registers::new(self.labels["between"], STACK, general, mask);
+        let mut frames = Vec::new();
+        let stop =
+            Unwinder::new().unwind(self, &registers, &CopiedStack::new(STACK, &bytes, absent), |frame| {
+                frames.push((frame.address, frame.heuristic));
+            });
+        frames.remove(0);
+        (frames, stop)
+    }
+
+    /// What is walked where the code goes to `to`, which `outermost` called: of those the first is a guess.
+    fn rooted(&self, to: &str, caller: &str) -> (Vec<(u64, bool)>, StopReason) {
+        (vec![(self.labels[to], true), (self.labels[caller], false)], StopReason::Root)
+    }
+}
+
+/// A word of a stack: a return address behind one of the calls, or any.
+fn word() -> impl Strategy<Value = Result<&'static str, u64>> {
+    const LABELS: [&str; 6] =
+        ["behind_by_sp", "behind_by_sp", "behind_by_x29", "behind_any", "in_by_sp", "between"];
+    prop_oneof![proptest::sample::select(&LABELS[..]).prop_map(Ok), any::<u64>().prop_map(Err)]
+}
+
+proptest! {
+    #[test]
+    fn a_frame_is_found_where_one_place_has_a_call_of_its_function(
+        words in proptest::collection::vec((0..0x3000_usize / 8, word()), 0..12),
+        x29 in any::<u64>(),
+    ) {
+        if let Some(space) = SPACE.as_ref() {
+            let words: HashMap<usize, u64> = words
+                .into_iter()
+                .map(|(at, word)| (at, word.map_or_else(|word| word, |label| space.labels[label])))
+                .collect();
+            let callers = words.iter().filter(|(at, word)| *at % 2 == 0 && **word == space.labels["behind_by_sp"]);
+            let is_found = callers.count() == 1;
+            let words: Vec<(usize, u64)> = words.into_iter().collect();
+            let walked = space.walked_with("in_by_sp", x29, &words, 0, 0);
+            let expected = if is_found { space.rooted("in_by_sp", "behind_by_sp") } else { NOWHERE };
+            prop_assert_eq!(walked, expected);
+        }
+    }
+}
+
+const NOWHERE: (Vec<(u64, bool)>, StopReason) = (Vec::new(), StopReason::Unreadable);
+
+#[test]
+fn the_one_frame_that_can_be_meant_is_found() {
+    let Some(space) = SPACE.as_ref() else { return };
+    let found = space.rooted("in_by_sp", "behind_by_sp");
+    for at in [0, 2, 100, 1000] {
+        assert_eq!(space.walked("in_by_sp", 0, &[(at, "behind_by_sp")]), found, "{at}");
+    }
+    // Other calls' return addresses are none of it.
+    let others = [(4, "in_by_x29"), (8, "behind_by_sp"), (10, "behind_by_x29"), (12, "behind_any")];
+    assert_eq!(space.walked("in_by_sp", 0, &others), found);
+
+    let signed = [(8, space.labels["behind_by_sp"])];
+    let walked = space.walked_with("in_by_sp", 0, &signed, 0x1234 << 48, 0);
+    // By a rule that does not say so, the next frame's address is as it was saved.
+    assert_eq!(walked.0.first(), found.0.first());
+}
+
+#[test]
+fn none_is_found_where_several_can_be_meant_or_none() {
+    let Some(space) = SPACE.as_ref() else { return };
+    // A function that calls itself; a place where no stack pointer is; calls of others, or of whatever.
+    for words in [
+        &[(8, "behind_by_sp"), (16, "behind_by_sp")][..],
+        &[(7, "behind_by_sp")],
+        &[(8, "behind_by_x29")],
+        &[(8, "behind_any")],
+        &[(8, "in_by_sp")],
+        &[],
+    ] {
+        assert_eq!(space.walked("in_by_sp", 0, words), NOWHERE, "{words:?}");
+    }
+    // Another may lie where the copy has nothing.
+    let words = [(8, space.labels["behind_by_sp"])];
+    assert_eq!(space.walked_with("in_by_sp", 0, &words, 0, 2), NOWHERE);
+    assert_eq!(space.walked("outermost", 0, &[(8, "behind_by_sp")]), NOWHERE);
+}
+
+#[test]
+fn a_function_that_keeps_a_frame_pointer_is_found_by_it() {
+    let Some(space) = SPACE.as_ref() else { return };
+    let record = [(9, "behind_by_x29")];
+    let found = space.rooted("in_by_x29", "behind_by_x29");
+    assert_eq!(space.walked("in_by_x29", STACK + 64, &record), found);
+    for x29 in [STACK + 72, STACK + 0x8000, BUFFER, 0] {
+        assert_eq!(space.walked("in_by_x29", x29, &record), NOWHERE, "{x29:#x}");
+    }
+}
