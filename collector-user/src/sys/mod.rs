@@ -3,6 +3,8 @@
 
 #![allow(unsafe_code)]
 
+pub(crate) mod bpf;
+pub(crate) mod bpf_ring;
 #[cfg(feature = "ebpf")]
 pub(crate) mod memory;
 pub(crate) mod perf_event;

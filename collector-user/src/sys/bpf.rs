@@ -1,0 +1,84 @@
+//! The few commands of `bpf(2)` that maps of other programs are read with. Numbers and layouts: `enum bpf_cmd` and
+//! `union bpf_attr` in `include/uapi/linux/bpf.h`; the kernel takes what is behind a shorter structure for zeros.
+
+use std::ffi::{CStr, c_long};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd};
+
+const MAP_UPDATE_ELEM: c_long = 2;
+const MAP_DELETE_ELEM: c_long = 3;
+const OBJ_GET: c_long = 7;
+const MAP_GET_FD_BY_ID: c_long = 14;
+
+/// An element of a map.
+#[repr(C)]
+#[derive(Default)]
+struct Element {
+    map: u32,
+    zero: u32,
+    key: u64,
+    value: u64,
+    flags: u64,
+}
+
+/// A path at which something is pinned.
+#[repr(C)]
+#[derive(Default)]
+struct Pinned {
+    path: u64,
+    fd: u32,
+    flags: u32,
+}
+
+/// The number of a map.
+#[repr(C)]
+#[derive(Default)]
+struct Numbered {
+    id: u32,
+    next: u32,
+    flags: u32,
+}
+
+/// A descriptor of its own of what is pinned at a path, a map or another BPF object. Minimum kernel: 4.4.
+pub(crate) fn pinned(path: &CStr) -> io::Result<OwnedFd> {
+    let attributes = Pinned { path: path.as_ptr() as u64, ..Pinned::default() };
+    // SAFETY: the path is a valid text up to its NUL for as long as the call takes, and the kernel writes nothing.
+    let fd = unsafe { call(OBJ_GET, &attributes)? };
+    // SAFETY: the call gave a new descriptor that nothing else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// A descriptor of its own of the map with a number. Minimum kernel: 4.13.
+pub(crate) fn map_by_id(id: u32) -> io::Result<OwnedFd> {
+    // SAFETY: it has no pointer, and the kernel writes nothing.
+    let fd = unsafe { call(MAP_GET_FD_BY_ID, &Numbered { id, ..Numbered::default() })? };
+    // SAFETY: the call gave a new descriptor that nothing else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Puts a value of four bytes into a map whose keys have four bytes.
+pub(crate) fn set_element(map: impl AsFd, key: u32, value: u32) -> io::Result<()> {
+    let (key, value) = (&raw const key as u64, &raw const value as u64);
+    let map = map.as_fd().as_raw_fd().cast_unsigned();
+    // SAFETY: both pointers are valid for the call. Where the map's keys or values are longer, the kernel reads beyond
+    // them: the caller has looked at its type, and those of a perf event array have four bytes each.
+    unsafe { call(MAP_UPDATE_ELEM, &Element { map, key, value, ..Element::default() })? };
+    Ok(())
+}
+
+/// Takes the value of a key of four bytes out of a map.
+pub(crate) fn delete_element(map: impl AsFd, key: u32) -> io::Result<()> {
+    let (map, key) = (map.as_fd().as_raw_fd().cast_unsigned(), &raw const key as u64);
+    // SAFETY: as above.
+    unsafe { call(MAP_DELETE_ELEM, &Element { map, key, ..Element::default() })? };
+    Ok(())
+}
+
+/// # Safety
+/// The attributes must be those of the command, and pointers in them be valid for what the command does.
+unsafe fn call<A>(command: c_long, attributes: &A) -> io::Result<i32> {
+    // SAFETY: the structure is as long as is said; the rest is the caller's word.
+    let result =
+        unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_ref(attributes), size_of::<A>()) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as i32) }
+}
