@@ -83,8 +83,8 @@ pub struct BpfMap {
     pub(super) entries: u32,
     /// Descriptors of ours have to be taken out of it one by one.
     pub(super) keeps_elements: bool,
-    /// 0 where the kernel does not tell.
-    id: u32,
+    /// Its number; 0 where the kernel does not tell.
+    pub(super) id: u32,
     note: String,
 }
 

@@ -76,7 +76,7 @@ impl MapSpec {
             MapPlace::Pinned(path) => BpfMap::pinned(path)?,
             MapPlace::Id(id) => BpfMap::by_id(*id)?,
         };
-        let mut event = Event::new(EventId(0), self.name.as_str());
+        let mut event = Event::new(EventId(map.id.into()), self.name.as_str());
         let format = fields::format(&self.fields);
         *event.format_mut() =
             format.map_err(|problem| BpfMapError::Form { map: self.name.clone(), problem })?;
