@@ -401,6 +401,7 @@ impl Session {
 
     /// One round.
     fn round(&mut self) {
+        self.sources.iter_mut().for_each(|source| source.begin_round());
         let until = clock::now();
         self.drain_sideband(until);
         let (recorder, dispatch, capture) = (&mut self.recorder, &mut self.dispatch, &mut self.capture);

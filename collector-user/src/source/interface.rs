@@ -38,6 +38,10 @@ pub trait Source {
         false
     }
 
+    /// A round begins: what was recorded up to now will be drained in it. For a source that does not know the times of its
+    /// records, so that none of them is of a process that nothing is known of yet.
+    fn begin_round(&mut self) {}
+
     /// Hands each record from before `until` to `visit`. A record borrows from the source, and is gone when `visit` returns.
     fn drain(&mut self, until: Nanos, visit: &mut dyn FnMut(&SourceRecord<'_>));
 

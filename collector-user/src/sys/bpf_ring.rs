@@ -34,15 +34,35 @@ pub(crate) struct BpfRing {
     page: usize,
     /// Bytes of data, a power of two.
     size: usize,
-    /// Where the last drain left the consumer's position.
+    /// Where the last take left the consumer's position.
     left: usize,
-    /// The record that is handed over; kept for its memory.
-    copy: Vec<u8>,
 }
 
-/// How a drain went.
+/// Records that were taken, one behind the other.
+#[derive(Debug, Default)]
+pub(crate) struct Records {
+    bytes: Vec<u8>,
+    /// Where each one ends.
+    ends: Vec<usize>,
+}
+
+impl Records {
+    /// The records, as they were begun.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        starts.zip(&self.ends).map(|(&start, &end)| self.bytes.get(start..end).unwrap_or_default())
+    }
+
+    /// Forgets them, and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+}
+
+/// How a take went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Drained {
+pub(crate) struct Taken {
     /// Whether somebody else has moved the consumer's position.
     pub(crate) others: bool,
     /// Whether there was a record that can't be, and all of the ring up to now was given up.
@@ -59,7 +79,7 @@ impl BpfRing {
         }
         let consumer = Mapping::new(&map, page, ProtFlags::READ | ProtFlags::WRITE, 0)?;
         let producer = Mapping::new(&map, page + 2 * size, ProtFlags::READ, page as u64)?;
-        let mut ring = Self { consumer, producer, page, size, left: 0, copy: Vec::new() };
+        let mut ring = Self { consumer, producer, page, size, left: 0 };
         ring.left = ring.consumed().load(Ordering::Acquire);
         Ok(ring)
     }
@@ -71,35 +91,37 @@ impl BpfRing {
         position.load(Ordering::Acquire)
     }
 
-    /// Hands each finished record up to the first unfinished one to `visit`, as far as there is one before `end`, in the order
+    /// Adds each finished record up to the first unfinished one to `records`, as far as there is one before `end`, in the order
     /// in which they were begun. It takes no more than the ring holds.
-    pub(crate) fn drain(&mut self, end: usize, mut visit: impl FnMut(&[u8])) -> Drained {
+    pub(crate) fn take(&mut self, end: usize, records: &mut Records) -> Taken {
         let mut at = self.consumed().load(Ordering::Acquire);
-        let mut drained = Drained { others: at != self.left, malformed: false };
+        let mut taken = Taken { others: at != self.left, malformed: false };
         let waiting = |at: usize| end.wrapping_sub(at).cast_signed();
         while waiting(at) > 0 {
             let Some(record) = self.record(at, waiting(at).cast_unsigned()) else {
-                drained.malformed = true;
-                drained.others |= !self.claim(at, end);
+                taken.malformed = true;
+                taken.others |= !self.claim(at, end);
                 break;
             };
             if record.is_busy {
                 break;
             }
+            let known = records.bytes.len();
             if !record.is_discarded {
-                self.copy(at, record.len);
+                self.copy(at, record.len, &mut records.bytes);
             }
             if !self.claim(at, at.wrapping_add(record.taken)) {
-                drained.others = true;
+                records.bytes.truncate(known);
+                taken.others = true;
                 break;
             }
             if !record.is_discarded {
-                visit(self.copy.get(..record.len).unwrap_or_default());
+                records.ends.push(records.bytes.len());
             }
             at = at.wrapping_add(record.taken);
         }
         self.left = self.consumed().load(Ordering::Relaxed);
-        drained
+        taken
     }
 
     fn consumed(&self) -> &AtomicUsize {
@@ -131,16 +153,18 @@ impl BpfRing {
         unsafe { self.producer.base.add(self.page + (at & (self.size - 1))) }
     }
 
-    /// Copies the data of a record that [`Self::record`] has found at a position.
-    fn copy(&mut self, at: usize, len: usize) {
-        if self.copy.len() < len {
-            self.copy.resize(len, 0);
-        }
+    /// Adds the data of a record that [`Self::record`] has found at a position.
+    fn copy(&self, at: usize, len: usize, bytes: &mut Vec<u8>) {
+        bytes.reserve(len);
         let from = self.data(at);
         // SAFETY: the record with its header is no longer than the ring, which is mapped twice in a row, and there is room
-        // for it. The kernel does not write to it before the consumer's position is beyond; where somebody else has moved
-        // that, the bytes are torn, and nobody looks at them.
-        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr().add(HEADER), self.copy.as_mut_ptr(), len) };
+        // for it behind the bytes that there are. The kernel does not write to it before the consumer's position is beyond;
+        // where somebody else has moved that, the copy is torn, and is thrown away.
+        unsafe {
+            let to = bytes.as_mut_ptr().add(bytes.len());
+            std::ptr::copy_nonoverlapping(from.as_ptr().add(HEADER), to, len);
+            bytes.set_len(bytes.len() + len);
+        }
     }
 }
 

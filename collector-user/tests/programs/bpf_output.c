@@ -3,8 +3,9 @@
 //   bpf_output serve KIND SIZE TRACEPOINT FOLDER   loads it, pins the map that it writes to as FOLDER/events, itself as
 //                                                  FOLDER/program and a map of another type as FOLDER/table, and says
 //                                                  "ready ID" with the map's number. For each line from stdin it says how many
-//                                                  records it wrote so far and how many it could not. At the end of stdin it
-//                                                  takes everything away.
+//                                                  records it wrote so far and how many it could not; for a line "slots" it
+//                                                  empties those of a map of type perf, and says how many were taken. At the end
+//                                                  of stdin it takes everything away.
 //   bpf_output call FIRST COUNT                    makes it write COUNT records, numbered from FIRST on, on all CPUs in turn.
 //
 // KIND is ring, of SIZE bytes, or perf. TRACEPOINT is the number of syscalls:sys_enter_getpgid.
@@ -161,6 +162,18 @@ static unsigned long count(int counts, unsigned key) {
   return value;
 }
 
+static int empty(int output) {
+  int taken = 0;
+  for (unsigned cpu = 0; cpu < sysconf(_SC_NPROCESSORS_CONF); cpu++) {
+    union bpf_attr attributes;
+    memset(&attributes, 0, sizeof attributes);
+    attributes.map_fd = output;
+    attributes.key = (unsigned long)&cpu;
+    taken += bpf(BPF_MAP_DELETE_ELEM, &attributes) == 0;
+  }
+  return taken;
+}
+
 static unsigned id_of(int fd) {
   struct bpf_map_info info;
   memset(&info, 0, sizeof info);
@@ -197,6 +210,11 @@ static int serve(const char *kind, unsigned size, int tracepoint, const char *fo
   fflush(stdout);
   char line[16];
   while (fgets(line, sizeof line, stdin)) {
+    if (!strcmp(line, "slots\n")) {
+      printf("%d\n", empty(output));
+      fflush(stdout);
+      continue;
+    }
     printf("%lu %lu\n", count(counts, 0), count(counts, 1));
     fflush(stdout);
   }

@@ -11,8 +11,9 @@ use collector_common::wire::{SampleHeader, VERSION};
 
 use super::error::BpfMapError;
 use super::map::BpfMap;
+use crate::clock;
 use crate::source::{Account, EventIndex, Source, SourceRecord};
-use crate::sys::bpf_ring::{BpfRing, Drained};
+use crate::sys::bpf_ring::{BpfRing, Records, Taken};
 
 /// What threads are called that no field tells of.
 const UNKNOWN: &[u8] = b"[unknown]";
@@ -22,38 +23,91 @@ const PROCESS: &str = "pid";
 const THREAD: &str = "tid";
 
 /// A ring map. Dropping it leaves the rest to other readers.
+///
+/// What is there when a round begins is taken, and handed over once the sideband has told of every process that may have written
+/// it, and before those that have ended meanwhile are forgotten.
 pub(super) struct Ring {
     map: BpfMap,
-    records: BpfRing,
-    event: EventIndex,
-    process: Option<Spot>,
-    thread: Option<Spot>,
-    header: SampleHeader,
-    /// Where the ring ended when the recording did.
-    end: Option<usize>,
+    mapped: BpfRing,
+    held: Batch,
+    is_stopped: bool,
+    caller: Caller,
     malformed: u64,
     /// How often another reader was noticed.
     others: u64,
 }
 
+/// Records that were taken at one time.
+#[derive(Default)]
+struct Batch {
+    records: Records,
+    /// They were all written before.
+    time: Nanos,
+}
+
 impl Ring {
     pub(super) fn open(map: BpfMap, format: &EventFormat, event: EventIndex) -> Result<Self, BpfMapError> {
-        let records = BpfRing::map(&map.fd, map.entries).map_err(|source| BpfMapError::System {
+        let mapped = BpfRing::map(&map.fd, map.entries).map_err(|source| BpfMapError::System {
             map: map.name.clone(),
             what: "its ring can't be mapped",
             source,
         })?;
-        Ok(Self {
-            map,
-            records,
+        let caller = Caller {
             event,
             process: Spot::of(format, PROCESS),
             thread: Spot::of(format, THREAD),
             header: SampleHeader { version: VERSION, ..SampleHeader::zeroed() },
-            end: None,
-            malformed: 0,
-            others: 0,
-        })
+        };
+        let held = Batch::default();
+        Ok(Self { map, mapped, held, is_stopped: false, caller, malformed: 0, others: 0 })
+    }
+
+    /// Takes all that is in the ring now, and so makes room.
+    fn take(&mut self) {
+        let end = self.mapped.end();
+        self.held.time = clock::now();
+        let Taken { others, malformed } = self.mapped.take(end, &mut self.held.records);
+        self.others += u64::from(others);
+        self.malformed += u64::from(malformed);
+    }
+}
+
+/// Makes records of bytes.
+struct Caller {
+    event: EventIndex,
+    process: Option<Spot>,
+    thread: Option<Spot>,
+    header: SampleHeader,
+}
+
+impl Caller {
+    /// Hands over a batch, and forgets it.
+    fn call(&mut self, batch: &mut Batch, visit: &mut dyn FnMut(&SourceRecord<'_>)) {
+        self.header.time = batch.time.0;
+        for data in batch.records.iter() {
+            let is_named = self.name(data);
+            let (event, header) = (self.event, &self.header);
+            let (kernel, stack, user) = (&[], &[], &[]);
+            visit(&SourceRecord { event, header, is_named, kernel, stack, user, value: 1, data });
+        }
+        batch.records.clear();
+    }
+
+    /// Notes whose a record is. Says whether that is what the thread is called, too, as where it is nobody's.
+    fn name(&mut self, data: &[u8]) -> bool {
+        let number = |spot: Option<Spot>| spot.and_then(|spot| spot.number(data)).unwrap_or(0);
+        let [pid, tid] = [self.process, self.thread].map(number);
+        let header = &mut self.header;
+        header.comm = [0; _];
+        if pid == 0 {
+            header.comm[..UNKNOWN.len()].copy_from_slice(UNKNOWN);
+        }
+        (header.pid, header.tid) = match (pid, tid) {
+            (0, _) => (0, 0),
+            (pid, 0) => (pid, pid),
+            both => both,
+        };
+        pid == 0
     }
 }
 
@@ -68,7 +122,8 @@ impl Source for Ring {
     }
 
     fn stop(&mut self) -> io::Result<()> {
-        self.end = Some(self.records.end());
+        self.take();
+        self.is_stopped = true;
         Ok(())
     }
 
@@ -80,35 +135,16 @@ impl Source for Ring {
         true
     }
 
-    /// What is waiting has happened by `until`, and that is its time.
+    fn begin_round(&mut self) {
+        if !self.is_stopped {
+            self.take();
+        }
+    }
+
     fn drain(&mut self, until: Nanos, visit: &mut dyn FnMut(&SourceRecord<'_>)) {
-        let Self { records, header, event, process, thread, .. } = self;
-        header.time = until.0;
-        let end = self.end.unwrap_or_else(|| records.end());
-        let Drained { others, malformed } = records.drain(end, |data| {
-            let number = |spot: &Option<Spot>| spot.as_ref().and_then(|spot| spot.number(data)).unwrap_or(0);
-            let [pid, tid] = [&*process, thread].map(number);
-            let is_known = pid != 0;
-            header.pid = pid;
-            header.tid = if tid == 0 { pid } else { tid };
-            header.comm = [0; _];
-            if !is_known {
-                header.tid = 0;
-                header.comm[..UNKNOWN.len()].copy_from_slice(UNKNOWN);
-            }
-            visit(&SourceRecord {
-                event: *event,
-                header,
-                is_named: !is_known,
-                kernel: &[],
-                stack: &[],
-                user: &[],
-                value: 1,
-                data,
-            });
-        });
-        self.others += u64::from(others);
-        self.malformed += u64::from(malformed);
+        if self.held.time <= until {
+            self.caller.call(&mut self.held, visit);
+        }
     }
 
     /// The programs alone know.

@@ -59,14 +59,21 @@ impl Forged {
     }
 }
 
-fn drain(ring: &mut BpfRing) -> (Vec<Vec<u8>>, Drained) {
-    let mut taken = Vec::new();
+fn take(ring: &mut BpfRing) -> (Vec<Vec<u8>>, Taken) {
     let end = ring.end();
-    let drained = ring.drain(end, |record| taken.push(record.to_vec()));
-    (taken, drained)
+    take_until(ring, end)
 }
 
-const NOTHING: Drained = Drained { others: false, malformed: false };
+fn take_until(ring: &mut BpfRing, end: usize) -> (Vec<Vec<u8>>, Taken) {
+    let mut records = Records::default();
+    let taken = ring.take(end, &mut records);
+    let all = records.iter().map(<[u8]>::to_vec).collect();
+    records.clear();
+    assert_eq!(records.iter().count(), 0);
+    (all, taken)
+}
+
+const NOTHING: Taken = Taken { others: false, malformed: false };
 
 #[test]
 fn records_come_whole_and_in_order_around_the_end() {
@@ -78,7 +85,7 @@ fn records_come_whole_and_in_order_around_the_end() {
         for record in &records {
             forged.write(0, record);
         }
-        assert_eq!(drain(&mut ring), (records, NOTHING), "{round}");
+        assert_eq!(take(&mut ring), (records, NOTHING), "{round}");
         assert_eq!(forged.consumer(), forged.end);
     }
 }
@@ -91,11 +98,11 @@ fn what_is_not_finished_is_waited_for_and_what_is_discarded_left_out() {
     let busy = forged.end;
     forged.write(BUSY, b"busy");
     forged.write(0, b"last");
-    assert_eq!(drain(&mut ring), (vec![b"one".to_vec()], NOTHING));
+    assert_eq!(take(&mut ring), (vec![b"one".to_vec()], NOTHING));
     assert_eq!(forged.consumer(), busy);
-    assert_eq!(drain(&mut ring), (vec![], NOTHING));
+    assert_eq!(take(&mut ring), (vec![], NOTHING));
     forged.put(busy, &4_u32.to_ne_bytes());
-    assert_eq!(drain(&mut ring), (vec![b"busy".to_vec(), b"last".to_vec()], NOTHING));
+    assert_eq!(take(&mut ring), (vec![b"busy".to_vec(), b"last".to_vec()], NOTHING));
 }
 
 #[test]
@@ -104,10 +111,9 @@ fn what_comes_after_the_end_is_left() {
     forged.write(0, b"before");
     let end = ring.end();
     forged.write(0, b"after");
-    let mut taken = Vec::new();
-    assert_eq!(ring.drain(end, |record| taken.push(record.to_vec())), NOTHING);
-    assert_eq!(taken, [b"before"]);
-    assert_eq!(ring.drain(end, |_| panic!("nothing is left")), NOTHING);
+    assert_eq!(take_until(&mut ring, end), (vec![b"before".to_vec()], NOTHING));
+    assert_eq!(take_until(&mut ring, end), (vec![], NOTHING));
+    assert_eq!(take(&mut ring), (vec![b"after".to_vec()], NOTHING));
 }
 
 #[test]
@@ -118,19 +124,17 @@ fn another_reader_is_noticed_and_not_set_back() {
     }
     // It takes the first.
     forged.set_positions(16, forged.end);
-    let others = Drained { others: true, malformed: false };
-    assert_eq!(drain(&mut ring), (vec![b"b".to_vec(), b"c".to_vec()], others));
-    assert_eq!(drain(&mut ring), (vec![], NOTHING));
-    // While a record is looked at, it takes all.
+    let others = Taken { others: true, malformed: false };
+    assert_eq!(take(&mut ring), (vec![b"b".to_vec(), b"c".to_vec()], others));
+    assert_eq!(take(&mut ring), (vec![], NOTHING));
+    // It takes all, and more than was there when this one looked.
     forged.write(0, b"d");
+    let end = ring.end();
     forged.write(0, b"e");
-    let (mut taken, end) = (Vec::new(), ring.end());
-    let drained = ring.drain(end, |record| {
-        taken.push(record.to_vec());
-        forged.set_positions(forged.end, forged.end);
-    });
-    assert_eq!((taken, drained), (vec![b"d".to_vec()], others));
+    forged.set_positions(forged.end, forged.end);
+    assert_eq!(take_until(&mut ring, end), (vec![], others));
     assert_eq!(forged.consumer(), forged.end);
+    assert!(!ring.claim(end, end + 16), "what was copied meanwhile is not its own");
 }
 
 #[test]
@@ -155,11 +159,9 @@ proptest! {
             forged.put(consumer % 4096 + 8 * index, &word.to_ne_bytes());
         }
         forged.set_positions(consumer, producer);
-        let mut bytes = 0;
-        let end = ring.end();
-        let drained = ring.drain(end, |record| bytes += 8 + record.len());
-        prop_assert!(bytes <= 4096);
-        if drained.malformed {
+        let (records, taken) = take(&mut ring);
+        prop_assert!(records.iter().map(|record| 8 + record.len()).sum::<usize>() <= 4096);
+        if taken.malformed {
             prop_assert_eq!(forged.consumer(), producer);
         }
     }
