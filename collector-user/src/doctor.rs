@@ -52,6 +52,7 @@ pub fn examine() -> Vec<Check> {
         lockdown(),
         kernel_symbols(),
         tracefs(),
+        user_events(),
         programs(),
         toolchain(),
     ]
@@ -319,6 +320,16 @@ fn tracefs() -> Check {
             let fix = "sudo mount -t tracefs tracefs /sys/kernel/tracing";
             limited("tracefs", error.to_string(), effect, fix)
         }
+    }
+}
+
+/// Few kernels are built with them, and nothing but them is missing then.
+fn user_events() -> Check {
+    let name = "user events";
+    match Tracefs::open().map(|tracefs| tracefs.has_user_events()) {
+        Ok(true) => good(name, "programs can register their own, as user_events:NAME"),
+        Ok(false) => good(name, "the kernel has none (CONFIG_USER_EVENTS), which -e user_events:NAME needs"),
+        Err(_) => good(name, "not known, as tracepoints can't be seen"),
     }
 }
 

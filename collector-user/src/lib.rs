@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! source::ebpf ───────────┐
+//! source::bpf_map ────────┤
 //! source::perf ──samples──┼─► recorder ─► collector_common::record::ExportMachine ─► export
 //! source::sideband ───────┤     │  ▲
 //! replay ─────────────────┘     │  └── procfs (what ran before the recording)

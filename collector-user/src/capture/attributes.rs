@@ -35,7 +35,7 @@ pub(super) fn clock(period: u64) -> Attr {
 pub(super) fn event(trigger: Trigger) -> Attr {
     let (kind, config) = trigger.attributes();
     let mut attr = Attr { sample_period: 1, ..with_stack(kind, config) };
-    if kind == PERF_TYPE_TRACEPOINT || trigger == Trigger::OwnSource {
+    if kind == PERF_TYPE_TRACEPOINT || matches!(trigger, Trigger::OwnSource | Trigger::BpfMap) {
         attr.sample_type = attr.sample_type | SampleType::RAW;
     }
     attr

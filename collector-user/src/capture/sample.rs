@@ -76,7 +76,9 @@ impl Encoder {
             self.registers.extend(IN_ORDER.map(|word| header.registers[word]));
         }
         let room = LARGEST_RECORD - FIXED - 8 * self.chain.len();
-        let stack = self.fill_stack(record, room.saturating_sub(record.data.len().next_multiple_of(8)));
+        // A source of one's own, or a BPF map, may have records that are larger than any of perf's.
+        let data = record.data.get(..room.saturating_sub(2 * 8)).unwrap_or(record.data);
+        let stack = self.fill_stack(record, room.saturating_sub(data.len().next_multiple_of(8)));
         let own = has_registers.then(|| header.registers[word_of(INSTRUCTION_POINTER)]);
         let ip =
             if in_kernel { record.kernel.first().copied() } else { own.or(record.user.first().copied()) };
@@ -89,7 +91,7 @@ impl Encoder {
             cpu: Some(header.cpu),
             period: Some(tick.map_or(record.value, |tick| tick.0)),
             callchain: Some(Callchain::from(Words::from(self.chain.as_slice()))),
-            raw: Some(Bytes::from(record.data)),
+            raw: Some(Bytes::from(data)),
             user_registers: Registers::new(abi, REGISTERS, Words::from(self.registers.as_slice())),
             user_stack: Some(stack.map_or_else(UserStack::default, |dyn_size| UserStack {
                 data: Bytes::from(self.stack.as_slice()),
@@ -161,9 +163,9 @@ mod tests {
     use collector_common::perf::{ByteOrder, ParseConfig};
     use collector_common::wire::SampleHeader;
 
-    use super::super::attributes::clock;
+    use super::super::attributes::{clock, event};
     use super::*;
-    use crate::source::EventIndex;
+    use crate::source::{EventIndex, Trigger};
 
     #[test]
     fn what_a_source_hands_over_fits_into_a_record() {
@@ -187,5 +189,34 @@ mod tests {
         let mut bytes = Vec::new();
         parsed.write(&ParseConfig::from(&clock(1), ByteOrder::NATIVE), &mut bytes).unwrap();
         assert!(bytes.len() <= LARGEST_RECORD && bytes.len() > 60_000, "{}", bytes.len());
+    }
+
+    #[test]
+    fn data_that_are_too_many_are_cut() {
+        let data: Vec<u8> = (0..200_000_u32).map(|at| at as u8).collect();
+        for (kernel, stack) in [(0, 0), (20_000, 64 << 10)] {
+            let (kernel, stack) = (vec![1; kernel], vec![2; stack]);
+            for len in (65_000..65_540).chain([data.len()]) {
+                let header = SampleHeader { flags: SampleFlags::USER_REGISTERS, ..SampleHeader::zeroed() };
+                let record = SourceRecord {
+                    event: EventIndex(1),
+                    header: &header,
+                    is_named: true,
+                    kernel: &kernel,
+                    stack: &stack,
+                    user: &[],
+                    value: 1,
+                    data: &data[..len],
+                };
+                let mut encoder = Encoder::default();
+                let parsed = encoder.encode(&record, 1, None);
+                let Record::Sample(Sample { raw: Some(raw), .. }) = parsed.record else { panic!() };
+                assert!(data.starts_with(raw.as_slice().unwrap()) && raw.len() > 50_000);
+                let mut bytes = Vec::new();
+                let config = ParseConfig::from(&event(Trigger::BpfMap), ByteOrder::NATIVE);
+                parsed.write(&config, &mut bytes).unwrap();
+                assert!(bytes.len() <= LARGEST_RECORD, "{len}: {}", bytes.len());
+            }
+        }
     }
 }

@@ -8,6 +8,7 @@ use collector_common::ids::{Pid, Tid};
 use collector_common::perf::file::FileWriteError;
 use thiserror::Error;
 
+use crate::source::bpf_map::BpfMapError;
 #[cfg(feature = "ebpf")]
 use crate::source::ebpf::LoadError;
 use crate::source::perf::PerfError;
@@ -34,6 +35,9 @@ pub enum SessionError {
     /// Plain perf events can't record this.
     #[error(transparent)]
     Perf(#[from] PerfError),
+    /// A map of somebody's programs can't be read.
+    #[error(transparent)]
+    BpfMap(#[from] BpfMapError),
     /// The records can't be written as they come.
     #[error(transparent)]
     Capture(#[from] FileWriteError),

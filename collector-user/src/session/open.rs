@@ -32,6 +32,9 @@ pub(super) struct Wanted<'a> {
     pub(super) online: &'a [u32],
     /// Those whose samples are wanted.
     pub(super) cpus: &'a [u32],
+    /// Whether there are records without a thread's name beside those of the backend.
+    #[cfg(feature = "ebpf")]
+    pub(super) has_maps: bool,
     /// Everything that is told is written into a file, for whoever unwinds later.
     pub(super) captures: bool,
 }
@@ -126,6 +129,8 @@ fn open_ebpf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
         let threads = PerfEvents::scope(settings, Rights::of_this_process())?.events_by_cpu();
         PerfError::check_open_files(threads, cpus.len(), others.len())?;
         sources.push(Box::new(PerfEvents::open(settings, false, &others, cpus)?));
+    }
+    if !others.is_empty() || wanted.has_maps {
         recorder.name_threads(settings.targets.comm.as_deref());
     }
     Ok(Opened { recorder, sideband, sources, note: None })

@@ -24,7 +24,7 @@ use crate::kernel::{KALLSYMS, online_cpus};
 use crate::procfs;
 use crate::recorder::Recorder;
 use crate::source::sideband::Sideband;
-use crate::source::{Account, Hook, Settings, Source};
+use crate::source::{Account, Hook, Settings, Source, bpf_map};
 use crate::stats::Stats;
 use crate::sys::usage::own_usage;
 
@@ -44,6 +44,10 @@ const SECOND_LOOK: Duration = Duration::from_millis(5);
 
 /// How often CPUs that came online are looked for.
 const CHECK_PERIOD: Duration = Duration::from_secs(1);
+
+/// So long after a wakeup by a source that tells of each record it is drained, with all others: soon enough for a ring of some
+/// pages, and a storm of records does not turn into a storm of rounds.
+const RECORDS_PAUSE: Duration = Duration::from_millis(2);
 
 /// The nice value of the thread that drains the rings, while it does: it must come in time on a machine with hundreds of
 /// runnable threads, and it uses little. A recorded command is forked before and does not inherit it.
@@ -153,7 +157,7 @@ impl Session {
             return Err(SessionError::NoCpu(targets.cpus.iter().copied().collect()));
         }
         raise_open_file_limit(online.len())?;
-        let events = std::mem::take(&mut settings.events);
+        let mut events = std::mem::take(&mut settings.events);
         if events.len() > MOST_EVENTS {
             return Err(SessionError::Events { named: events.len(), most: MOST_EVENTS });
         }
@@ -164,9 +168,12 @@ impl Session {
             requests: &requests,
             online: &online,
             cpus: &cpus,
+            #[cfg(feature = "ebpf")]
+            has_maps: events.iter().any(|hook| hook.map.is_some()),
             captures: settings.capture.is_some(),
         };
         let Opened { mut recorder, sideband, mut sources, note } = open(&wanted)?;
+        sources.append(&mut bpf_map::open_sources(&mut events, &settings.sampling, &cpus)?);
         sources.append(&mut settings.sources);
         // Before the events move: where this fails, the sources are closed first, and then probes can be removed.
         let waker = Waker::new(FIRST_DRAIN, DRAIN_PERIOD).map_err(SessionError::system("epoll"))?;
@@ -240,8 +247,9 @@ impl Session {
         for fd in self.sideband.descriptors() {
             self.waker.add(fd, Wake::Sideband)?;
         }
-        for fd in self.sources.iter().flat_map(|source| source.descriptors()) {
-            self.waker.add(fd, Wake::Ring)?;
+        for source in &self.sources {
+            let wake = if source.tells_each() { Wake::Record } else { Wake::Ring };
+            source.descriptors().into_iter().try_for_each(|fd| self.waker.add(fd, wake))?;
         }
         for (index, fd) in self.watched.iter().enumerate() {
             if let Some(fd) = fd {
@@ -325,7 +333,11 @@ impl Session {
         let mut wakes = std::mem::take(&mut self.wakes);
         self.waker.wait(most, &mut wakes).map_err(&failed)?;
         let mut turn = Turn::Other;
-        if wakes.contains(&Wake::Timer) || wakes.contains(&Wake::Ring) {
+        let is_due = wakes.contains(&Wake::Timer) || wakes.contains(&Wake::Ring);
+        if is_due || wakes.contains(&Wake::Record) {
+            if !is_due {
+                thread::sleep(RECORDS_PAUSE);
+            }
             self.second_look = None;
             self.round();
             self.check();
@@ -366,7 +378,7 @@ impl Session {
                         }
                     }
                 }
-                Wake::Sideband | Wake::Ring | Wake::Timer => {}
+                Wake::Sideband | Wake::Ring | Wake::Record | Wake::Timer => {}
             }
         }
         Ok(None)
@@ -400,6 +412,7 @@ impl Session {
 
     /// One round.
     fn round(&mut self) {
+        self.sources.iter_mut().for_each(|source| source.begin_round());
         let until = clock::now();
         self.drain_sideband(until);
         self.hand_on_files();

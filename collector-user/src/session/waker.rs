@@ -22,6 +22,8 @@ pub(super) enum Wake {
     Sideband,
     /// A ring is half full.
     Ring,
+    /// A source that tells of each record has some.
+    Record,
     /// The drain timer ticked.
     Timer,
     /// A stop was asked for.
@@ -44,7 +46,8 @@ impl Wake {
             Self::Ring => 1,
             Self::Timer => 2,
             Self::Stop => 3,
-            Self::Ended(index) => 4 + index as u64,
+            Self::Record => 4,
+            Self::Ended(index) => 5 + index as u64,
         })
     }
 
@@ -54,7 +57,8 @@ impl Wake {
             1 => Self::Ring,
             2 => Self::Timer,
             3 => Self::Stop,
-            index => Self::Ended((index - 4) as usize),
+            4 => Self::Record,
+            index => Self::Ended((index - 5) as usize),
         }
     }
 }
@@ -72,10 +76,10 @@ impl Waker {
         Ok(waker)
     }
 
-    /// Adds a descriptor. The sideband's and the rings' tell of new records once (their readable state says
+    /// Adds a descriptor. The sideband's and the sources' tell of new records once (their readable state says
     /// nothing about whether they were drained).
     pub(super) fn add(&self, fd: impl AsFd, wake: Wake) -> io::Result<()> {
-        let edge = matches!(wake, Wake::Sideband | Wake::Ring);
+        let edge = matches!(wake, Wake::Sideband | Wake::Ring | Wake::Record);
         let flags = if edge { EventFlags::IN | EventFlags::ET } else { EventFlags::IN };
         Ok(epoll::add(&self.epoll, fd, wake.to_data(), flags)?)
     }

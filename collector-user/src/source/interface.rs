@@ -34,6 +34,15 @@ pub trait Source {
     /// Descriptors that become readable when it is time to drain.
     fn descriptors(&self) -> Vec<BorrowedFd<'_>>;
 
+    /// Whether they do so with each record, and not only when there is much to take: then the session waits a moment for more.
+    fn tells_each(&self) -> bool {
+        false
+    }
+
+    /// A round begins: what was recorded up to now will be drained in it. For a source that does not know the times of its
+    /// records, so that none of them is of a process that nothing is known of yet.
+    fn begin_round(&mut self) {}
+
     /// Hands each record from before `until` to `visit`. A record borrows from the source, and is gone when `visit` returns.
     fn drain(&mut self, until: Nanos, visit: &mut dyn FnMut(&SourceRecord<'_>));
 

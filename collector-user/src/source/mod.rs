@@ -3,8 +3,10 @@
 //! - [`Source`]: what a session asks of one, so that an embedder can bring its own.
 //! - [`ebpf`]: samples, from programs in the kernel through a ring per CPU.
 //! - [`perf`]: samples, from plain perf events, where programs are not permitted or not built in.
+//! - [`bpf_map`]: what programs of others write into maps.
 //! - [`sideband`]: mappings, names, forks, exits and kernel symbols, from dummy perf events.
 
+pub mod bpf_map;
 pub(crate) mod calls;
 mod cgroup;
 mod cpu_life;

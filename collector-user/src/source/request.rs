@@ -6,13 +6,15 @@ use perf_event_open_sys::bindings::{
     PERF_COUNT_HW_BRANCH_INSTRUCTIONS, PERF_COUNT_HW_BRANCH_MISSES, PERF_COUNT_HW_BUS_CYCLES,
     PERF_COUNT_HW_CACHE_MISSES, PERF_COUNT_HW_CACHE_REFERENCES, PERF_COUNT_HW_CPU_CYCLES,
     PERF_COUNT_HW_INSTRUCTIONS, PERF_COUNT_HW_REF_CPU_CYCLES, PERF_COUNT_HW_STALLED_CYCLES_BACKEND,
-    PERF_COUNT_HW_STALLED_CYCLES_FRONTEND, PERF_COUNT_SW_ALIGNMENT_FAULTS, PERF_COUNT_SW_CONTEXT_SWITCHES,
-    PERF_COUNT_SW_CPU_MIGRATIONS, PERF_COUNT_SW_DUMMY, PERF_COUNT_SW_EMULATION_FAULTS,
-    PERF_COUNT_SW_PAGE_FAULTS, PERF_COUNT_SW_PAGE_FAULTS_MAJ, PERF_COUNT_SW_PAGE_FAULTS_MIN,
-    PERF_TYPE_HARDWARE, PERF_TYPE_RAW, PERF_TYPE_SOFTWARE, PERF_TYPE_TRACEPOINT,
+    PERF_COUNT_HW_STALLED_CYCLES_FRONTEND, PERF_COUNT_SW_ALIGNMENT_FAULTS, PERF_COUNT_SW_BPF_OUTPUT,
+    PERF_COUNT_SW_CONTEXT_SWITCHES, PERF_COUNT_SW_CPU_MIGRATIONS, PERF_COUNT_SW_DUMMY,
+    PERF_COUNT_SW_EMULATION_FAULTS, PERF_COUNT_SW_PAGE_FAULTS, PERF_COUNT_SW_PAGE_FAULTS_MAJ,
+    PERF_COUNT_SW_PAGE_FAULTS_MIN, PERF_TYPE_HARDWARE, PERF_TYPE_RAW, PERF_TYPE_SOFTWARE,
+    PERF_TYPE_TRACEPOINT,
 };
 
 use super::EventIndex;
+use super::bpf_map::BpfMap;
 use super::scope::open_for_own_thread;
 use crate::probe::Registered;
 
@@ -31,6 +33,8 @@ pub enum Trigger {
     Program(Program),
     /// A source of the embedder's own, which hands over its records with the event's [`EventIndex`].
     OwnSource,
+    /// A program of somebody's, which writes it into a map (`PERF_COUNT_SW_BPF_OUTPUT`).
+    BpfMap,
 }
 
 /// What our own programs in the kernel keep account of. Minimum kernel: 5.8, with eBPF programs.
@@ -95,18 +99,29 @@ pub struct Hook {
     pub trigger: Trigger,
     /// What the kernel forgets with this event, once the sources are closed.
     pub(crate) probe: Option<Registered>,
+    /// Where its records are, until a session takes them from there.
+    pub(crate) map: Option<BpfMap>,
 }
 
 impl Hook {
     /// Of a source of the embedder's own.
     pub fn own(event: Event) -> Self {
-        Self { event, trigger: Trigger::OwnSource, probe: None }
+        Self::of(event, Trigger::OwnSource)
     }
 
     /// Of a tracepoint, as [`crate::tracefs::Tracefs::event`] gives it.
     pub fn tracepoint(event: Event) -> Self {
         let trigger = Trigger::Tracepoint(event.id().0);
-        Self { event, trigger, probe: None }
+        Self::of(event, trigger)
+    }
+
+    /// Of what somebody's programs write into a map: see [`bpf_map`](super::bpf_map).
+    pub fn bpf_map(event: Event, map: BpfMap) -> Self {
+        Self { map: Some(map), ..Self::of(event, Trigger::BpfMap) }
+    }
+
+    fn of(event: Event, trigger: Trigger) -> Self {
+        Self { event, trigger, probe: None, map: None }
     }
 
     /// Of a probe, which lives as long as this.
@@ -114,15 +129,16 @@ impl Hook {
         Self { probe: Some(registered), ..Self::tracepoint(event) }
     }
 
-    /// What was asked for with a probe and is not recorded, for people.
+    /// What was asked for with a probe and is not recorded, or what recording a map does to its other readers, for people.
     pub fn note(&self) -> Option<&str> {
-        self.probe.as_ref()?.note()
+        let of_probe = self.probe.as_ref().and_then(Registered::note);
+        of_probe.or_else(|| self.map.as_ref().map(BpfMap::note))
     }
 
     /// An event that `perf_event_open` knows without a format, by the name that `perf list` has for it, or `rNNN` with the
     /// hexadecimal number of the processor's manual.
     pub fn counter(name: &str) -> Option<Self> {
-        let event = |id, trigger| Some(Self { event: Event::new(id, name), trigger, probe: None });
+        let event = |id, trigger| Some(Self::of(Event::new(id, name), trigger));
         if let Some(number) = name.strip_prefix('r').and_then(|digits| u64::from_str_radix(digits, 16).ok()) {
             return event(EventId(number), Trigger::Raw(number));
         }
@@ -140,13 +156,14 @@ impl Hook {
 
     /// Of what our own programs keep account of. `event` has the fields of `scenario::TimeOff`, where there are records.
     pub(crate) fn program(event: Event, program: Program) -> Self {
-        Self { event, trigger: Trigger::Program(program), probe: None }
+        Self::of(event, Trigger::Program(program))
     }
 
-    /// What a source of the system needs to know of it; nothing where it comes from one of the embedder's own.
+    /// What a source of the system needs to know of it; nothing where it comes from one of its own.
     pub(crate) fn request(&self, index: EventIndex) -> Option<EventRequest> {
         let stack = self.event.flags().contains(EventFlags::CALLSTACK);
-        (self.trigger != Trigger::OwnSource).then_some(EventRequest { index, trigger: self.trigger, stack })
+        let has_own = matches!(self.trigger, Trigger::OwnSource | Trigger::BpfMap);
+        (!has_own).then_some(EventRequest { index, trigger: self.trigger, stack })
     }
 }
 
@@ -176,6 +193,7 @@ impl Trigger {
     pub(crate) fn attributes(self) -> (u32, u64) {
         match self {
             Self::OwnSource | Self::Program(_) => (PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY.into()),
+            Self::BpfMap => (PERF_TYPE_SOFTWARE, PERF_COUNT_SW_BPF_OUTPUT.into()),
             Self::Tracepoint(id) => (PERF_TYPE_TRACEPOINT, id),
             Self::Software(id) => (PERF_TYPE_SOFTWARE, id.into()),
             Self::Hardware(id) => (PERF_TYPE_HARDWARE, id.into()),
@@ -189,6 +207,7 @@ impl Trigger {
         match self {
             Self::Tracepoint(_) => "the tracepoint",
             Self::OwnSource => "the source's own",
+            Self::BpfMap => "the BPF map",
             Self::Program(program) => program.name(),
             Self::Software(_) | Self::Hardware(_) => counter.map_or("the counter", |counter| counter.name),
             Self::Raw(_) => "the raw event",

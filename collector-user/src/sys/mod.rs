@@ -3,11 +3,13 @@
 
 #![allow(unsafe_code)]
 
-#[cfg(feature = "ebpf")]
 pub(crate) mod bpf;
+pub(crate) mod bpf_ring;
 #[cfg(feature = "ebpf")]
 pub(crate) mod memory;
 pub(crate) mod perf_event;
 pub(crate) mod perf_ring;
 pub(crate) mod spawn;
+#[cfg(feature = "ebpf")]
+pub(crate) mod uprobe_session;
 pub(crate) mod usage;

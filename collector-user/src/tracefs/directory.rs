@@ -14,6 +14,9 @@ use super::format::parse_format;
 /// Where it is mounted, if it is.
 const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
+/// The category of events that programs register themselves.
+const USER_EVENTS: &str = "user_events";
+
 /// An open tracefs.
 #[derive(Debug)]
 pub struct Tracefs {
@@ -99,10 +102,21 @@ impl Tracefs {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let known = self.events().unwrap_or_default();
                 let near = near(name, known.iter().map(String::as_str)).into_iter().map(str::to_owned);
-                Err(TracefsError::Unknown { name: name.to_owned(), near: near.collect() })
+                let (name, near) = (name.to_owned(), near.collect());
+                Err(match category {
+                    USER_EVENTS if !self.has_user_events() => TracefsError::NoUserEvents { name },
+                    USER_EVENTS => TracefsError::NotRegistered { name, near },
+                    _ => TracefsError::Unknown { name, near },
+                })
             }
             Err(source) => Err(TracefsError::File { path, source }),
         }
+    }
+
+    /// Whether programs can register events of their own, which are tracepoints of the category `user_events` while they do:
+    /// `Documentation/trace/user_events.rst`. Minimum kernel: 6.4, built with `CONFIG_USER_EVENTS`.
+    pub fn has_user_events(&self) -> bool {
+        self.path(Path::new("user_events_data")).exists()
     }
 
     /// Opens a control file, as `uprobe_events`. What it holds stays: the kernel takes a truncation for a removal of all.

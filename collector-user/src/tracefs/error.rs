@@ -30,6 +30,26 @@ pub enum TracefsError {
         /// Names that are like it.
         near: Vec<String>,
     },
+    /// A program's own event, on a kernel without such.
+    #[error(
+        "this kernel has no events of programs' own, as `{name}`: it was built without CONFIG_USER_EVENTS, which is there since \
+         Linux 6.4; boot one that has it, or hook a marker or a function of the program by `usdt:` or `uprobe:`"
+    )]
+    NoUserEvents {
+        /// The name as given.
+        name: String,
+    },
+    /// A program's own event that no program has registered.
+    #[error(
+        "no program has registered `{name}`{}; it is there while its program runs: start that first",
+        did_you_mean(near)
+    )]
+    NotRegistered {
+        /// The name as given.
+        name: String,
+        /// Names that are like it.
+        near: Vec<String>,
+    },
     /// The name is not of the form that tracepoints have.
     #[error("`{name}` names no event: a tracepoint is CATEGORY:NAME, as sched:sched_switch")]
     NoName {

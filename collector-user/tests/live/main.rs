@@ -15,6 +15,7 @@
 //! - `processes`: who starts what, and how it ends.
 //! - `syscalls`: system calls, counted and timed.
 //! - `events`: tracepoints and counters, with their fields.
+//! - `bpf_maps`: what another program writes into maps.
 //! - `convert`: recordings that are kept, and unwound later.
 //! - `examples`: the programs in `examples/`.
 //! - `probes`: functions and markers of programs as events, with their arguments.
@@ -24,6 +25,7 @@
 #![cfg(all(target_os = "linux", feature = "ebpf"))]
 #![allow(clippy::unwrap_used, reason = "a failed step of a test should stop it")]
 
+mod bpf_maps;
 mod chains;
 mod command_line;
 mod compat;

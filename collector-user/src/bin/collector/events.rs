@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use collector_common::event::spec::{self, EventSpec};
 use collector_common::event::{EventFlags, near};
 use collector_user::probe::{Probe, ProbeError};
+use collector_user::source::bpf_map::{BpfMapError, MapSpec};
 use collector_user::source::{CLOCK_NAMES, COUNTERS, Counter, Hook};
 use collector_user::tracefs::{Tracefs, TracefsError};
 
@@ -45,6 +46,8 @@ fn hooks_of(spec: &EventSpec<'_>, tracefs: &mut Option<Tracefs>) -> anyhow::Resu
         // What is written wrongly is told before anything is asked of the machine.
         let probe = Probe::parse(spec.name).map_err(wrong_probe)?;
         probe.attach(opened(tracefs)?).map_err(wrong_probe)?
+    } else if MapSpec::is_map(spec.name) {
+        vec![MapSpec::parse(spec.name).and_then(|map| map.open()).map_err(wrong_map)?]
     } else if spec.name.contains(':') {
         vec![Hook::tracepoint(opened(tracefs)?.event(spec.name).map_err(wrong_name)?)]
     } else {
@@ -82,21 +85,32 @@ fn wrong_probe(error: ProbeError) -> anyhow::Error {
     if error.is_of_the_request() { Usage(format!("-e {error}")).into() } else { error.into() }
 }
 
+fn wrong_map(error: BpfMapError) -> anyhow::Error {
+    if error.is_of_the_request() { Usage(format!("-e {error}")).into() } else { error.into() }
+}
+
 /// A name that is wrong is wrong usage; all else is the machine's.
 fn wrong_name(error: TracefsError) -> anyhow::Error {
     match error {
-        TracefsError::Unknown { .. } | TracefsError::NoName { .. } => Usage(error.to_string()).into(),
+        TracefsError::Unknown { .. } | TracefsError::NotRegistered { .. } | TracefsError::NoName { .. } => {
+            Usage(error.to_string()).into()
+        }
         error => error.into(),
     }
 }
 
-/// Forms of probes, for people.
-const PROBES: [(&str, &str); 5] = [
+/// Forms of events that no list has, for people.
+const FORMS: [(&str, &str); 7] = [
     ("uprobe:/FILE:FUNCTION", "a call of a function, or of all of a pattern; arguments by (NAME:TYPE, ...)"),
     ("uretprobe:/FILE:FUNCTION", "its return; what it returns by (NAME:TYPE)"),
     ("usdt:/FILE:PROVIDER:NAME", "a marker in a program, which `readelf -n` lists"),
     ("kprobe:FUNCTION", "a call of a function of the kernel, where it was built with CONFIG_KPROBE_EVENTS"),
     ("kretprobe:FUNCTION", "its return"),
+    (
+        "bpf:/sys/fs/bpf/NAME",
+        "what other programs write into a BPF map, ringbuf or perf_event_array; its fields by (NAME:TYPE, ...)",
+    ),
+    ("bpf:id:NUMBER", "the same, by the map's number, which `bpftool map` lists"),
 ];
 
 /// All events that can be recorded here, a line each.
@@ -115,7 +129,7 @@ pub(crate) fn list() -> String {
         let names: Vec<&str> = absent.iter().map(|counter| counter.name).collect();
         say(&format!("not counted by the processor here: {}", names.join(", ")));
     }
-    for (form, description) in PROBES {
+    for (form, description) in FORMS {
         let _ = writeln!(text, "{form:<24} {description}");
     }
     match Tracefs::open().and_then(|tracefs| tracefs.events()) {

@@ -12,7 +12,7 @@ use aya::maps::Map;
 use aya_obj::Object;
 use aya_obj::generated::bpf_prog_info;
 
-use crate::sys::bpf::{link_uprobe_session, load_types, load_uprobe_session, program_info};
+use crate::sys::uprobe_session::{link_uprobe_session, load_types, load_uprobe_session, program_info};
 
 /// A loaded program.
 pub(super) struct UprobeSession {

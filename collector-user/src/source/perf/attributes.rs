@@ -3,8 +3,8 @@
 use collector_common::perf::{ByteOrder, ParseConfig, ReadFormat, SampleType};
 use collector_common::wire::MAX_KERNEL_FRAMES;
 use perf_event_open_sys::bindings::{
-    PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_HARDWARE, PERF_TYPE_RAW, PERF_TYPE_SOFTWARE, PERF_TYPE_TRACEPOINT,
-    perf_event_attr,
+    PERF_COUNT_SW_BPF_OUTPUT, PERF_COUNT_SW_CPU_CLOCK, PERF_TYPE_HARDWARE, PERF_TYPE_RAW, PERF_TYPE_SOFTWARE,
+    PERF_TYPE_TRACEPOINT, perf_event_attr,
 };
 
 use crate::source::{EventIndex, EventRequest, Rights, Settings, Targets, Trigger};
@@ -99,7 +99,7 @@ impl Common {
     }
 
     fn kind(self, index: EventIndex, (event_type, config): (u32, u64), stack: bool) -> Kind {
-        let layout = self.layout(event_type, stack);
+        let layout = self.layout((event_type, config), stack);
         let mut attr = perf_event_attr {
             size: size_of::<perf_event_attr>() as u32,
             type_: event_type,
@@ -128,7 +128,8 @@ impl Common {
     }
 
     /// How the records of an event are laid out.
-    fn layout(self, event_type: u32, stack: bool) -> ParseConfig {
+    fn layout(self, (event_type, config): (u32, u64), stack: bool) -> ParseConfig {
+        const OF_PROGRAMS: u64 = PERF_COUNT_SW_BPF_OUTPUT as u64;
         let mut sample_type = ALWAYS;
         if stack {
             sample_type = sample_type | SampleType::REGS_USER | SampleType::STACK_USER;
@@ -136,10 +137,12 @@ impl Common {
         if stack && self.kernel {
             sample_type = sample_type | SampleType::CALLCHAIN;
         }
-        match event_type {
-            PERF_TYPE_TRACEPOINT => sample_type = sample_type | SampleType::RAW,
+        match (event_type, config) {
+            (PERF_TYPE_TRACEPOINT, _) | (PERF_TYPE_SOFTWARE, OF_PROGRAMS) => {
+                sample_type = sample_type | SampleType::RAW;
+            }
             // The kernel changes their period as it goes.
-            PERF_TYPE_HARDWARE | PERF_TYPE_RAW => sample_type = sample_type | SampleType::PERIOD,
+            (PERF_TYPE_HARDWARE | PERF_TYPE_RAW, _) => sample_type = sample_type | SampleType::PERIOD,
             _ => {}
         }
         ParseConfig {

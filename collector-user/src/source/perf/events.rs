@@ -157,6 +157,11 @@ impl PerfEvents {
         }
     }
 
+    /// What becomes readable of a CPU: where its events are of one kind, that event.
+    pub(crate) fn output(&self, cpu: u32) -> Option<BorrowedFd<'_>> {
+        self.cpus.iter().find(|known| known.shared.cpu() == cpu).map(|known| known.shared.as_fd())
+    }
+
     /// Opens a CPU's events, with their ring.
     fn attach(&mut self, cpu: u32) -> io::Result<()> {
         let attributes: Vec<_> = self.kinds.iter().map(|kind| kind.attr).collect();

@@ -1,0 +1,109 @@
+//! Programs of uprobe sessions, which aya does not know. Source of the semantics: `include/uapi/linux/bpf.h`.
+
+use std::ffi::{CStr, c_long};
+use std::io;
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+
+use aya_obj::Function;
+use aya_obj::generated::{bpf_attr, bpf_cmd, bpf_prog_info, bpf_prog_type};
+
+use super::bpf::call;
+
+/// `BPF_TRACE_UPROBE_SESSION`. Minimum kernel: 6.13.
+const UPROBE_SESSION: u32 = 57;
+
+/// Loads the types of an object, which tell the kernel of callbacks.
+pub(crate) fn load_types(bytes: &[u8]) -> io::Result<OwnedFd> {
+    let mut attributes = none();
+    // SAFETY: this is the part of the union that loads types; all of it is zero.
+    let load = unsafe { &mut attributes.__bindgen_anon_7 };
+    load.btf = bytes.as_ptr() as u64;
+    load.btf_size = bytes.len() as u32;
+    // SAFETY: the bytes live until the call returns.
+    unsafe { bpf(bpf_cmd::BPF_BTF_LOAD, &mut attributes) }
+}
+
+/// Loads a program for sessions of uprobes.
+pub(crate) fn load_uprobe_session(
+    name: &str,
+    function: &Function,
+    license: &CStr,
+    types: Option<BorrowedFd<'_>>,
+) -> io::Result<OwnedFd> {
+    let (callbacks, lines) = (function.func_info.func_info_bytes(), function.line_info.line_info_bytes());
+    let mut attributes = none();
+    // SAFETY: this is the part of the union that loads programs; all of it is zero.
+    let load = unsafe { &mut attributes.__bindgen_anon_3 };
+    for (to, byte) in load.prog_name.iter_mut().take(15).zip(name.bytes()) {
+        *to = byte.cast_signed();
+    }
+    load.prog_type = bpf_prog_type::BPF_PROG_TYPE_KPROBE as u32;
+    load.expected_attach_type = UPROBE_SESSION;
+    load.insns = function.instructions.as_ptr() as u64;
+    load.insn_cnt = function.instructions.len() as u32;
+    load.license = license.as_ptr() as u64;
+    if let Some(types) = types {
+        load.prog_btf_fd = types.as_raw_fd().cast_unsigned();
+        load.func_info = callbacks.as_ptr() as u64;
+        load.func_info_cnt = function.func_info.len() as u32;
+        load.func_info_rec_size = function.func_info_rec_size as u32;
+        load.line_info = lines.as_ptr() as u64;
+        load.line_info_cnt = function.line_info.len() as u32;
+        load.line_info_rec_size = function.line_info_rec_size as u32;
+    }
+    // SAFETY: what the attributes point to lives until the call returns, and is as long as they say.
+    unsafe { bpf(bpf_cmd::BPF_PROG_LOAD, &mut attributes) }
+}
+
+/// Attaches a program of sessions to functions of a file: to offsets in it, with a cookie for each.
+pub(crate) fn link_uprobe_session(
+    program: BorrowedFd<'_>,
+    path: &CStr,
+    functions: &[(u64, u64)],
+) -> io::Result<OwnedFd> {
+    let (offsets, cookies): (Vec<u64>, Vec<u64>) = functions.iter().copied().unzip();
+    let mut attributes = none();
+    // SAFETY: this is the part of the union that makes links; all of it is zero.
+    let link = unsafe { &mut attributes.link_create };
+    link.__bindgen_anon_1.prog_fd = program.as_raw_fd().cast_unsigned();
+    link.attach_type = UPROBE_SESSION;
+    // SAFETY: as above, of links of this type.
+    let told = unsafe { &mut link.__bindgen_anon_3.uprobe_multi };
+    told.path = path.as_ptr() as u64;
+    told.offsets = offsets.as_ptr() as u64;
+    told.cookies = cookies.as_ptr() as u64;
+    told.cnt = offsets.len() as u32;
+    // SAFETY: what the attributes point to lives until the call returns, and is as long as they say.
+    unsafe { bpf(bpf_cmd::BPF_LINK_CREATE, &mut attributes) }
+}
+
+/// What the kernel tells of a program.
+pub(crate) fn program_info(program: BorrowedFd<'_>) -> io::Result<bpf_prog_info> {
+    // SAFETY: plain numbers.
+    let mut info: bpf_prog_info = unsafe { std::mem::zeroed() };
+    let mut attributes = none();
+    // SAFETY: this is the part of the union that asks for information; all of it is zero.
+    let asked = unsafe { &mut attributes.info };
+    asked.bpf_fd = program.as_raw_fd().cast_unsigned();
+    asked.info = (&raw mut info) as u64;
+    asked.info_len = size_of::<bpf_prog_info>() as u32;
+    // SAFETY: the kernel writes at most as much as it is told there is room for.
+    unsafe { call(bpf_cmd::BPF_OBJ_GET_INFO_BY_FD as c_long, &mut attributes) }?;
+    Ok(info)
+}
+
+fn none() -> bpf_attr {
+    // SAFETY: a union of plain numbers.
+    unsafe { std::mem::zeroed() }
+}
+
+/// A command that gives a descriptor.
+///
+/// # Safety
+/// What the attributes point to is as the command has it.
+unsafe fn bpf(command: bpf_cmd, attributes: &mut bpf_attr) -> io::Result<OwnedFd> {
+    // SAFETY: as the caller promises.
+    let fd = unsafe { call(command as c_long, attributes) }?;
+    // SAFETY: the call gave a new descriptor that nothing else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
