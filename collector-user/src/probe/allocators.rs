@@ -8,7 +8,7 @@ use object::ReadRef as _;
 
 use super::elf::Image;
 use super::machine::Machine;
-use crate::modules::{BoundedFile, UNWIND_SECTIONS};
+use crate::modules::BoundedFile;
 
 /// What a function takes and gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,13 +74,16 @@ pub(crate) struct AllocatorFunction {
     pub(crate) nests: bool,
 }
 
+/// Bytes of names and symbols that are read of a file, while others wait: a million symbols have as many.
+const MOST_SYMBOLS: u64 = 64 << 20;
+
 /// As much of a function's code is looked at.
 const LONGEST_FUNCTION: u64 = 64 << 10;
 
 /// The functions of the allocator that a file has; none for a file without one, or of another architecture.
 pub(crate) fn functions_of(file: &File) -> Vec<AllocatorFunction> {
     let Ok(file) = file.try_clone() else { return Vec::new() };
-    let bounded = BoundedFile::new(file, UNWIND_SECTIONS);
+    let bounded = BoundedFile::new(file, MOST_SYMBOLS);
     let Ok(image) = Image::read(&bounded) else { return Vec::new() };
     let Some(machine) = image.machine.filter(|machine| Some(*machine) == Machine::OWN) else {
         return Vec::new();

@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use collector_common::sharing::Writable;
 use collector_user::session::{Recording, SessionSettings};
 
 use crate::prerequisites::live;
-use crate::programs::{compile, folder};
+use crate::programs::{Running, compile, folder};
 use crate::recording::collector;
 use crate::scenarios::{attribute, record, settings};
 
@@ -146,28 +146,14 @@ fn each_block_is_recorded_if_asked_for() {
 }
 
 /// A process that has a library mapped, so that its allocator is known before the recording begins.
-struct Holds(Child);
-
-impl Holds {
-    fn library(library: &Path) -> Self {
-        let mut command = Command::new("cat");
-        let child = command.env("LD_PRELOAD", library).stdin(Stdio::piped()).stdout(Stdio::null());
-        let child = child.spawn().unwrap();
-        let maps = format!("/proc/{}/maps", child.id());
-        let library = library.to_str().unwrap();
-        while !fs::read_to_string(&maps).unwrap().contains(library) {
-            std::thread::yield_now();
-        }
-        Self(child)
+fn mapped_by_another(library: &Path) -> Running {
+    let running = Running::of(Command::new("cat").env("LD_PRELOAD", library).stdin(Stdio::piped()));
+    let maps = format!("/proc/{}/maps", running.0.id());
+    let library = library.to_str().unwrap();
+    while !fs::read_to_string(&maps).unwrap().contains(library) {
+        std::thread::yield_now();
     }
-}
-
-impl Drop for Holds {
-    fn drop(&mut self) {
-        // It ends with its input.
-        drop(self.0.stdin.take());
-        self.0.wait().unwrap();
-    }
+    running
 }
 
 #[test]
@@ -176,7 +162,7 @@ fn an_allocator_that_calls_itself_is_counted_once() {
     let folder = folder();
     let library =
         compile(folder.path(), "allocator.so", "allocator.c", &["-shared", "-fPIC", "-fno-builtin"]);
-    let _holds = Holds::library(&library);
+    let _running = mapped_by_another(&library);
     let mut preload = OsString::from("LD_PRELOAD=");
     preload.push(&library);
     let start = ["env".into(), preload];

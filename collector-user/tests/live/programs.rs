@@ -1,9 +1,26 @@
 //! The programs under record. In: a source in `tests/programs`. Out: an executable file in a folder of the test's.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 
 use tempfile::TempDir;
+
+/// A process that is ended with this.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Running {
+    pub(crate) fn of(command: &mut Command) -> Self {
+        Self(command.spawn().unwrap())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
 
 /// A folder for a test's files.
 pub(crate) fn folder() -> TempDir {

@@ -19,7 +19,7 @@ use collector_user::source::{Hook, Settings};
 use collector_user::tracefs::Tracefs;
 
 use crate::prerequisites::live;
-use crate::programs::{compile, folder};
+use crate::programs::{Running, compile, folder};
 use crate::recording::{assert_balanced, collector, run};
 
 /// What a thread of `naps` tells of itself, in nanoseconds.
@@ -242,15 +242,13 @@ fn scenarios_are_recorded_together() {
 #[test]
 fn a_thread_that_is_blocked_in_the_end_is_told_of() {
     let Some(_live) = live("a_thread_that_is_blocked_in_the_end_is_told_of") else { return };
-    let mut sleeping = Command::new("sleep").arg("1000").spawn().unwrap();
+    let _sleeping = Running::of(Command::new("sleep").arg("1000"));
     let duration = Some(Duration::from_millis(500));
     let sleep = ["sleep".into(), "500".into()];
     let recording = record(SessionSettings { duration, ..settings(&["off_cpu"]) }, &sleep);
     let machine = &recording.machine;
     let open: Vec<_> =
         machine.samples().iter().filter(|sample| attribute(machine, sample, "open") == "yes").collect();
-    sleeping.kill().unwrap();
-    sleeping.wait().unwrap();
     assert_eq!(open.len(), 1);
     let took = machine.system().end.0 - machine.system().start.0;
     assert!(open[0].value > 0 && open[0].value as u64 <= took, "{open:?} of {took}");
