@@ -184,7 +184,8 @@ fn go_off<const FIND_VMA: bool>(context: &RawTracePointContext, now: u64, pid: u
 #[inline(always)]
 fn chance(times: &ThreadTimes) -> u32 {
     let period = config(|c: &Config| &raw const c.off_cpu_period);
-    (times.expected * u64::from(CHANCES) / period).clamp(1, CHANCES.into()) as u32
+    // It is not 0, which the compiler does not know: it would call what panics, and no kernel takes that.
+    (times.expected * u64::from(CHANCES) / period.max(1)).clamp(1, CHANCES.into()) as u32
 }
 
 /// Writes a record of the current thread with its stacks. Says whether there was room.
