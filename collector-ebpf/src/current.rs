@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 
-use collector_common::wire::{Config, Counter, PAGE_SIZE, SampleFlags, SampleHeader};
+use collector_common::wire::{Config, Counter, PAGE_SIZE, SampleFlags, SampleHeader, Transfer};
 
 use crate::{
     kernel::{current_task, read_word},
@@ -30,6 +30,8 @@ pub(crate) struct Sample {
     pub(crate) ran: u64,
     /// As `SampleHeader::data`.
     pub(crate) data: [u64; SampleHeader::DATA],
+    /// Of `SampleFlags::TRANSFER`, else null.
+    pub(crate) transfer: *const Transfer,
 }
 
 impl Sample {
@@ -45,8 +47,9 @@ impl Sample {
         let task = current_task();
         let registers = UserRegisters::of_current(task);
         let (sp, len, stack_end) = (0, 0, 0);
-        let (ran, data) = (0, [0; SampleHeader::DATA]);
-        let mut sample = Self { context, time, pid, tid, flags, registers, sp, len, stack_end, ran, data };
+        let (ran, data, transfer) = (0, [0; SampleHeader::DATA], core::ptr::null());
+        let mut sample =
+            Self { context, time, pid, tid, flags, registers, sp, len, stack_end, ran, data, transfer };
         let mm = read_word(task, config(|c: &Config| &raw const c.task_mm));
         if mm == 0 {
             return sample;

@@ -16,15 +16,15 @@ pub(crate) fn current_task() -> u64 {
 #[inline(always)]
 pub(crate) fn read_word(base: u64, offset: u32) -> u64 {
     let mut value = 0_u64;
-    // SAFETY: the destination is 8 bytes; the helper checks the source.
-    let result = unsafe {
+    // SAFETY: the destination is 8 bytes; the helper checks the source, and zeroes the destination where it cannot be read.
+    unsafe {
         bpf_probe_read_kernel(
             (&raw mut value).cast(),
             size_of::<u64>() as u32,
             (base.wrapping_add(u64::from(offset))) as *const _,
-        )
-    };
-    if result < 0 { 0 } else { value }
+        );
+    }
+    value
 }
 
 /// The name of the thread whose `task_struct` is at `task`, NUL-padded; empty when it cannot be read.

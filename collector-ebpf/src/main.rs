@@ -7,6 +7,8 @@
 //! - [`growth`]: a program at the exit of system calls that give memory.
 //! - [`lives`]: programs at the tracepoints of processes: who makes whom, what they execute, how they end.
 //! - [`calls`]: programs at the entry and exit of system calls.
+//! - [`transfers`]: programs at the entry and exit of those that transfer data, with the file ([`files`]) or the address
+//!   ([`sockets`]); [`tcp`]: programs at the tracepoints of TCP connections.
 //! - [`follow`]: which processes are followed: children come in, and what is gone goes out.
 //!
 //! What user space and these programs agree on is `collector_common::wire`; settings come in as one read-only
@@ -19,6 +21,7 @@ mod block;
 mod calls;
 mod chosen;
 mod current;
+mod files;
 mod filter;
 mod follow;
 mod futex;
@@ -29,9 +32,12 @@ mod maps;
 mod record;
 mod registers;
 mod sample;
+mod sockets;
 mod stack;
 mod switch;
+mod tcp;
 mod times;
+mod transfers;
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

@@ -8,12 +8,14 @@ use aya_ebpf::{
     helpers::{
         bpf_get_current_comm,
         generated::{
-            bpf_get_current_cgroup_id, bpf_get_smp_processor_id, bpf_get_stack, bpf_probe_read_user,
-            bpf_ringbuf_query, bpf_ringbuf_reserve, bpf_ringbuf_submit,
+            bpf_get_current_cgroup_id, bpf_get_smp_processor_id, bpf_get_stack, bpf_probe_read_kernel,
+            bpf_probe_read_user, bpf_ringbuf_query, bpf_ringbuf_reserve, bpf_ringbuf_submit,
         },
     },
 };
-use collector_common::wire::{COMM_LEN, Config, Counter, PAGE_SIZE, SampleFlags, SampleHeader, VERSION};
+use collector_common::wire::{
+    COMM_LEN, Config, Counter, PAGE_SIZE, SampleFlags, SampleHeader, Transfer, VERSION,
+};
 
 use crate::{
     current::Sample,
@@ -78,6 +80,14 @@ fn write<const PIECE: usize, const PIECES: usize>(ring: &Ring, sample: &Sample) 
             )
         };
         kernel_bytes = if got > 0 { got as u16 } else { 0 };
+    }
+    if sample.flags & SampleFlags::TRANSFER != 0 {
+        const { assert!(size_of::<Transfer>() <= SampleHeader::KERNEL_STACK_SIZE) };
+        // SAFETY: the record has `KERNEL_STACK_SIZE` bytes of room after its header; the helper checks the source.
+        unsafe {
+            let to = record.add(SampleHeader::SIZE).cast();
+            bpf_probe_read_kernel(to, size_of::<Transfer>() as u32, sample.transfer.cast());
+        }
     }
     // SAFETY: the record is at least `STACK_OFFSET` bytes long and aligned to 8 bytes; every field is
     // written, since a ring hands out memory as an earlier record left it.

@@ -113,6 +113,12 @@ impl UserRegisters {
         Self { base }
     }
 
+    /// Those at `base`, as the tracepoints of system calls give them.
+    #[inline(always)]
+    pub(crate) fn at(base: u64) -> Self {
+        Self { base }
+    }
+
     /// The stack pointer; 0 for a thread that never was in user code.
     #[inline(always)]
     pub(crate) fn sp(self) -> u64 {

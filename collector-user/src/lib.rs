@@ -47,6 +47,8 @@ pub mod source;
 mod sys;
 #[cfg(target_os = "linux")]
 pub mod tracefs;
+#[cfg(target_os = "linux")]
+mod transfers;
 
 /// The README's example compiles.
 #[cfg(all(doctest, target_os = "linux", feature = "ebpf"))]

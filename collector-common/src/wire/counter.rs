@@ -70,11 +70,19 @@ pub enum Counter {
     MappedRecorded = 30,
     /// The same, but the ring had no room, or there was none.
     MappedLost = 31,
+    /// A call that transfers data was written to a ring, with its stack.
+    TransfersRecorded = 32,
+    /// The same, but the ring had no room, or there was none.
+    TransfersLost = 33,
+    /// A call that transfers data returned that was made before the recording, or that there was no room to remember.
+    TransfersUnknown = 34,
+    /// Something of a TCP connection was not counted: a map is full.
+    PeersFull = 35,
 }
 
 impl Counter {
     /// Number of counters.
-    pub const COUNT: u32 = 32;
+    pub const COUNT: u32 = 36;
     /// The ends of an invocation that interrupted something else than the idle task.
     pub const BUSY_RUNS: [Self; 4] = [Self::FilteredTarget, Self::Submitted, Self::RingFull, Self::NoRing];
     /// All of them, in index order.
@@ -111,5 +119,9 @@ impl Counter {
         Self::AllocatedFull,
         Self::MappedRecorded,
         Self::MappedLost,
+        Self::TransfersRecorded,
+        Self::TransfersLost,
+        Self::TransfersUnknown,
+        Self::PeersFull,
     ];
 }

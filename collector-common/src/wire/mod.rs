@@ -13,6 +13,7 @@ mod life;
 mod lock_wait;
 mod off_cpu;
 mod sample;
+mod transfer;
 
 pub use allocation::{Allocating, Allocation, AllocationCounts, AllocatorCall, Block};
 pub use block::{BLOCK_SIZES, BLOCK_TIMES, BlockCounts, BlockKey, BlockRequest};
@@ -23,6 +24,10 @@ pub use life::{ARGUMENTS, Life, LifeOffsets};
 pub use lock_wait::LockWait;
 pub use off_cpu::{CHANCES, OffCpu, OffCpuState, QUEUE_BUCKETS, RunQueue, ThreadTimes};
 pub use sample::{SampleFlags, SampleHeader};
+pub use transfer::{
+    FILE_NAMES, FILE_STEPS, FIRST_TRANSFER_BYTES, FIRST_TRANSFER_NS, FileKind, Operation, Peer, PeerCounts,
+    TRANSFER_SIZES, TRANSFER_SLOTS, TRANSFER_TIMES, Transfer, TransferCounts, TransferOffsets,
+};
 
 /// Version of every layout in this module.
 pub const VERSION: u16 = 5;

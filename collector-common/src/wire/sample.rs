@@ -42,6 +42,11 @@ impl SampleFlags {
     pub const ALLOCATION: u32 = 1 << 11;
     /// Not of the sampling clock: a process was given memory by the kernel. `data` is an [`super::Allocation`].
     pub const MAPPED: u32 = 1 << 20;
+    /// Not of the sampling clock: the thread has made a call that transfers data. A [`super::Transfer`] lies where others have
+    /// their kernel stack.
+    pub const TRANSFER: u32 = 1 << 21;
+    /// With [`Self::TRANSFER`]: it is of a socket.
+    pub const SOCKET: u32 = 1 << 22;
 
     /// Whether all bits of `mask` are set.
     pub const fn has(self, mask: u32) -> bool {

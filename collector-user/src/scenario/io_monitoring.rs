@@ -1,17 +1,19 @@
-//! What is read and written: how long block devices take for requests, and how large those are.
+//! What is read and written: how long block devices take for requests, and how large those are; calls on files, pipes and
+//! sockets with their paths and addresses; TCP connections.
 
 use bytemuck::{Pod, Zeroable};
 use collector_common::event::{Extent, FieldKind, FloatWidth, Width};
 
 use super::Scenario;
 use super::program::{self, Field};
+use super::transfer_time;
 use crate::session::SessionSettings;
 use crate::source::Program;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "io_monitoring",
     alias: "io",
-    description: "nanoseconds that block devices take for requests, and their sizes, by device and stack",
+    description: "reads, writes and calls on sockets by path and address, TCP connections, requests to block devices",
     option: None,
     register,
 };
@@ -34,6 +36,8 @@ pub(crate) struct BlockTime {
 
 fn register(settings: &mut SessionSettings) {
     program::record(settings, Program::BlockRequests, fields());
+    transfer_time::register(settings, Program::FileIo);
+    transfer_time::register(settings, Program::NetworkIo);
 }
 
 /// The fields of [`BlockTime`].

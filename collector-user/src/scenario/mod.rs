@@ -29,6 +29,7 @@ mod program;
 mod scheduling;
 mod syscalls;
 mod time_off;
+mod transfer_time;
 mod wall_clock;
 
 use crate::session::SessionSettings;
@@ -36,6 +37,7 @@ use crate::session::SessionSettings;
 pub(crate) use io_monitoring::BlockTime;
 pub(crate) use memory_tracking::AllocatedBlock;
 pub(crate) use time_off::TimeOff;
+pub(crate) use transfer_time::TransferTime;
 
 /// A setting of [`Settings`](crate::source::Settings) that is of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,6 +16,7 @@ mod recording;
 mod run;
 mod short_times;
 mod times_off;
+mod transfers;
 mod waker;
 mod wakers;
 

@@ -8,6 +8,7 @@ use super::allocations::Allocations;
 use super::block_requests::BlockRequests;
 use super::calls::Calls;
 use super::mapped::Mapped;
+use super::transfers::Transfers;
 use crate::recorder::Recorder;
 use crate::source::{Hook, Program, Settings, SourceRecord};
 
@@ -50,6 +51,7 @@ pub(super) fn of_program(
         Program::BlockRequests => Some(Box::new(BlockRequests::new(settings.off_cpu_period))),
         Program::Allocations => Some(Box::new(Allocations::new(settings.allocation_period, recorder))),
         Program::Mapped => Some(Box::new(Mapped::new(settings.allocation_period))),
+        Program::FileIo | Program::NetworkIo => Some(Box::new(Transfers::new(settings.off_cpu_period))),
         Program::OffCpu | Program::WallClock | Program::RunQueues | Program::Locks | Program::Processes => {
             None
         }

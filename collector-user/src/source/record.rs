@@ -1,6 +1,6 @@
 //! A record as a source hands it over: who, when and where, with the stacks as they were copied, and the event's own data.
 
-use collector_common::wire::{SampleFlags, SampleHeader, VERSION};
+use collector_common::wire::{SampleFlags, SampleHeader, Transfer, VERSION};
 
 /// Which of the events of a session a record is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,6 +67,11 @@ impl<'a> SourceRecord<'a> {
             data: &[],
         };
         let data: &[u8] = bytemuck::cast_slice(&header.data);
+        if header.flags().has(SampleFlags::TRANSFER) {
+            let (transfer, stack) = rest.split_at_checked(SampleHeader::KERNEL_STACK_SIZE)?;
+            let data = transfer.get(..size_of::<Transfer>())?;
+            return Some(Self { stack: stack.get(..header.stack_bytes as usize)?, data, ..record });
+        }
         if header.flags().has(SampleFlags::BACK) {
             return Some(Self { data, ..record });
         }
@@ -76,5 +81,37 @@ impl<'a> SourceRecord<'a> {
         let kernel = bytemuck::try_cast_slice(kernel.get(..usize::from(header.kernel_bytes))?).ok()?;
         let stack = stack.get(..header.stack_bytes as usize)?;
         Some(Self { kernel, stack, data, ..record })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytemuck::Zeroable as _;
+
+    use super::*;
+
+    #[test]
+    fn a_transfer_lies_before_the_stack() {
+        let header = SampleHeader {
+            version: VERSION,
+            flags: SampleFlags::TRANSFER,
+            stack_bytes: 4,
+            ..SampleHeader::zeroed()
+        };
+        let mut words = vec![0_u64; (SampleHeader::STACK_OFFSET + 8) / 8];
+        let record: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+        record[..SampleHeader::SIZE].copy_from_slice(bytemuck::bytes_of(&header));
+        record[SampleHeader::SIZE] = 1;
+        record[SampleHeader::STACK_OFFSET..][..4].copy_from_slice(b"user");
+        let read = SourceRecord::of_ring(record).unwrap();
+        assert_eq!(
+            (read.data.len(), read.data[0], read.stack),
+            (size_of::<Transfer>(), 1, b"user".as_slice())
+        );
+        assert!(read.kernel.is_empty());
+        // Cut, noticed as that.
+        for len in [SampleHeader::STACK_OFFSET + 3, SampleHeader::STACK_OFFSET - 1, SampleHeader::SIZE] {
+            assert!(SourceRecord::of_ring(&record[..len]).is_none());
+        }
     }
 }

@@ -58,6 +58,11 @@ pub enum Program {
     Mapped,
     /// How long devices take for requests, in nanoseconds. Minimum kernel: 5.17.
     BlockRequests,
+    /// Calls that transfer data to and from files that are no sockets, counted by what they do and what to; records of some, in
+    /// nanoseconds, with the path. Minimum kernel: 5.17.
+    FileIo,
+    /// The same of sockets, with the address, and TCP connections, counted by address. Minimum kernel: 5.17.
+    NetworkIo,
 }
 
 impl Program {
@@ -73,6 +78,8 @@ impl Program {
             Self::Allocations => "alloc_space",
             Self::Mapped => "mapped_space",
             Self::BlockRequests => "block_io",
+            Self::FileIo => "file_io",
+            Self::NetworkIo => "network_io",
         }
     }
 

@@ -86,7 +86,8 @@ fn reads_from_a_device_have_the_stacks_of_who_reads() {
     let folder = folder();
     let device = Loop::of(folder.path());
     let mut settings = settings(&["io_monitoring"]);
-    // Each request is one for itself.
+    // Each request is one for itself, and nothing beside them.
+    settings.events.retain(|hook| hook.event.name() == "block_io");
     settings.sampling.off_cpu_period = collector_common::ids::Nanos(1);
     let input = format!("if={}", device.path.display());
     let command = ["dd", &input, "of=/dev/null", "bs=64k", "iflag=direct"].map(OsString::from);

@@ -11,6 +11,7 @@
 //! - `memory`: programs whose memory changes without being told of.
 //! - `scenarios`: times that threads run, are blocked and wait for a CPU.
 //! - `locks`, `io_monitoring`: times that threads wait for locks, and that devices take for requests.
+//! - `transfers`: reads, writes and calls on sockets, with their paths and addresses.
 //! - `page_faults`: pages that were met absent.
 //! - `processes`: who starts what, and how it ends.
 //! - `syscalls`: system calls, counted and timed.
@@ -56,3 +57,4 @@ mod scenarios;
 mod surroundings;
 mod syscalls;
 mod targets;
+mod transfers;

@@ -215,7 +215,7 @@ fn memory_is_printed_and_its_options_are_told() {
         ("memory:every=3x", "unknown unit `x`"),
         ("memory:min=3ms", "memory_tracking:every=64KiB"),
         ("off_cpu:every=3", "off_cpu:min=10ms"),
-        ("cpu:every=1", "is no option of it"),
+        ("cpu:every=1", "is no option of cpu_profiling"),
     ] {
         let (code, stderr) = run(scenario);
         assert!(code == Some(2) && stderr.contains(why), "{scenario}: {stderr}");

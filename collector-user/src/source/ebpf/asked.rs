@@ -10,6 +10,7 @@ use super::load::Level;
 use super::mapped::Mapped;
 use super::part::Part;
 use super::switches::Switches;
+use super::transfers::Transfers;
 use crate::source::{EventIndex, EventRequest, Program, Settings, Trigger};
 
 /// What the programs are asked for.
@@ -31,6 +32,10 @@ pub(super) struct Asked {
     pub(super) calls: Option<EventIndex>,
     /// The number of the records of requests to block devices, where those are asked for.
     pub(super) block: Option<EventIndex>,
+    /// The number of the records of calls on files, where those are asked for.
+    pub(super) files: Option<EventIndex>,
+    /// The same of sockets.
+    pub(super) sockets: Option<EventIndex>,
 }
 
 impl Asked {
@@ -45,6 +50,8 @@ impl Asked {
             mapped: None,
             calls: None,
             block: None,
+            files: None,
+            sockets: None,
         };
         for request in requests {
             let Trigger::Program(program) = request.trigger else { continue };
@@ -61,6 +68,14 @@ impl Asked {
                 | Program::BlockRequests
                 | Program::Allocations
                 | Program::Mapped => 0,
+                Program::FileIo => {
+                    asked.files = Some(request.index);
+                    0
+                }
+                Program::NetworkIo => {
+                    asked.sockets = Some(request.index);
+                    0
+                }
             };
             asked.clock |= program == Program::WallClock;
             asked.lives |= program == Program::Processes;
@@ -90,8 +105,11 @@ impl Asked {
         let allocations = allocations.map(|allocations| Box::new(allocations) as Box<dyn Part>);
         let mapped =
             self.mapped.map(|event| Box::new(Mapped::new(event, level.memory_grows)) as Box<dyn Part>);
+        let transfers = self.files.or(self.sockets);
+        let transfers =
+            transfers.map(|_| Box::new(Transfers::new(self.files, self.sockets)) as Box<dyn Part>);
         let switches = || Box::new(Switches::new(settings, *self, level.switch)) as Box<dyn Part>;
         let switches = (self.times != 0).then(switches);
-        [lives, calls, blocks, allocations, mapped, switches].into_iter().flatten().collect()
+        [lives, calls, blocks, allocations, mapped, transfers, switches].into_iter().flatten().collect()
     }
 }

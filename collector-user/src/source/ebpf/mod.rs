@@ -14,8 +14,10 @@ mod load;
 mod mapped;
 mod object;
 mod part;
+mod peers;
 mod sampler;
 mod switches;
+mod transfers;
 mod uprobe_session;
 
 pub use account::KernelAccount;
