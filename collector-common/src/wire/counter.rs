@@ -70,11 +70,25 @@ pub enum Counter {
     MappedRecorded = 30,
     /// The same, but the ring had no room, or there was none.
     MappedLost = 31,
+    /// A wait for a lock of the kernel, and its stacks, were written to a ring.
+    KernelLockTold = 32,
+    /// The same, but the ring had no room, or there was none.
+    KernelLockLost = 33,
+    /// A wait for a lock of the kernel could not be kept account of: the map is full.
+    KernelLockFull = 34,
+    /// A wait for a lock of the kernel began while the programs for those ran on the same CPU, and was left out.
+    KernelLockNested = 35,
+    /// A wait for a lock of the kernel that was kept account of, and of which the end was not met.
+    KernelLockOpen = 36,
+    /// A thread released a lock that another one waits for, and its stacks were written to a ring.
+    OwnerRecorded = 37,
+    /// The same, but the ring had no room, or there was none, for it or for the end of the wait.
+    OwnerLost = 38,
 }
 
 impl Counter {
     /// Number of counters.
-    pub const COUNT: u32 = 32;
+    pub const COUNT: u32 = 39;
     /// The ends of an invocation that interrupted something else than the idle task.
     pub const BUSY_RUNS: [Self; 4] = [Self::FilteredTarget, Self::Submitted, Self::RingFull, Self::NoRing];
     /// All of them, in index order.
@@ -111,5 +125,12 @@ impl Counter {
         Self::AllocatedFull,
         Self::MappedRecorded,
         Self::MappedLost,
+        Self::KernelLockTold,
+        Self::KernelLockLost,
+        Self::KernelLockFull,
+        Self::KernelLockNested,
+        Self::KernelLockOpen,
+        Self::OwnerRecorded,
+        Self::OwnerLost,
     ];
 }

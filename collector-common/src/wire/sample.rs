@@ -42,6 +42,11 @@ impl SampleFlags {
     pub const ALLOCATION: u32 = 1 << 11;
     /// Not of the sampling clock: a process was given memory by the kernel. `data` is an [`super::Allocation`].
     pub const MAPPED: u32 = 1 << 20;
+    /// Not of the sampling clock: the thread has waited for a lock of the kernel; `data` is a [`super::KernelLock`].
+    pub const KERNEL_LOCK: u32 = 1 << 22;
+    /// Not of the sampling clock: the thread releases a lock of user code that another one waits for. `data` is a
+    /// [`super::LockOwner`].
+    pub const LOCK_OWNER: u32 = 1 << 23;
 
     /// Whether all bits of `mask` are set.
     pub const fn has(self, mask: u32) -> bool {
@@ -89,7 +94,9 @@ pub struct SampleHeader {
     pub stack_end: u64,
     /// The thread's name, NUL-padded.
     pub comm: [u8; COMM_LEN],
-    /// [`super::Allocation`] in records of [`SampleFlags::ALLOCATION`] and [`SampleFlags::MAPPED`], [`super::BlockRequest`] in records of [`SampleFlags::BLOCK`], [`super::Call`] in those of [`SampleFlags::CALL`],
+    /// [`super::KernelLock`] in records of [`SampleFlags::KERNEL_LOCK`], [`super::LockOwner`] in those of
+    /// [`SampleFlags::LOCK_OWNER`],
+    /// [`super::Allocation`] in those of [`SampleFlags::ALLOCATION`] and [`SampleFlags::MAPPED`], [`super::BlockRequest`] in those of [`SampleFlags::BLOCK`], [`super::Call`] in those of [`SampleFlags::CALL`],
     /// [`super::OffCpu`] in others of [`SampleFlags::OFF_CPU`], [`SampleFlags::BACK`] and [`SampleFlags::LAST`]; else not
     /// written.
     pub data: [u64; DATA_WORDS],

@@ -58,6 +58,10 @@ pub enum Program {
     Mapped,
     /// How long devices take for requests, in nanoseconds. Minimum kernel: 5.17.
     BlockRequests,
+    /// Who releases locks of user code that are waited for: the time that was waited, in nanoseconds.
+    LockOwners,
+    /// Time for which threads wait for locks of the kernel, in nanoseconds. Minimum kernel: 5.19; before, nothing is recorded.
+    KernelLocks,
 }
 
 impl Program {
@@ -73,6 +77,8 @@ impl Program {
             Self::Allocations => "alloc_space",
             Self::Mapped => "mapped_space",
             Self::BlockRequests => "block_io",
+            Self::LockOwners => "lock_owner",
+            Self::KernelLocks => "kernel_lock",
         }
     }
 

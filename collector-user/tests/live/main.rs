@@ -38,6 +38,7 @@ mod examples;
 mod followed;
 mod io_monitoring;
 mod kernel_code;
+mod kernel_locks;
 mod languages;
 mod ledger;
 mod lives;

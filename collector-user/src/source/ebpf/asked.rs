@@ -5,6 +5,7 @@ use collector_common::wire::Times;
 use super::allocations::Allocations;
 use super::blocks::Blocks;
 use super::calls::Calls;
+use super::kernel_locks::KernelLocks;
 use super::lives::Lives;
 use super::load::Level;
 use super::mapped::Mapped;
@@ -31,6 +32,10 @@ pub(super) struct Asked {
     pub(super) calls: Option<EventIndex>,
     /// The number of the records of requests to block devices, where those are asked for.
     pub(super) block: Option<EventIndex>,
+    /// The number of the records of who releases locks of user code, where that is asked for.
+    pub(super) owners: Option<EventIndex>,
+    /// The number of the records of waits for locks of the kernel, where those are asked for.
+    pub(super) kernel_locks: Option<EventIndex>,
 }
 
 impl Asked {
@@ -45,22 +50,25 @@ impl Asked {
             mapped: None,
             calls: None,
             block: None,
+            owners: None,
+            kernel_locks: None,
         };
         for request in requests {
             let Trigger::Program(program) = request.trigger else { continue };
             if program == Program::BlockRequests {
                 asked.block = Some(request.index);
             }
+            match program {
+                Program::LockOwners => asked.owners = Some(request.index),
+                Program::KernelLocks => asked.kernel_locks = Some(request.index),
+                _ => {}
+            }
             asked.times |= match program {
                 Program::OffCpu => Times::BLOCKED,
                 Program::WallClock => Times::BLOCKED | Times::PREEMPTED | Times::RAN,
                 Program::RunQueues => Times::QUEUED,
                 Program::Locks => Times::LOCKS,
-                Program::Processes
-                | Program::SystemCalls
-                | Program::BlockRequests
-                | Program::Allocations
-                | Program::Mapped => 0,
+                _ => 0,
             };
             asked.clock |= program == Program::WallClock;
             asked.lives |= program == Program::Processes;
@@ -90,8 +98,10 @@ impl Asked {
         let allocations = allocations.map(|allocations| Box::new(allocations) as Box<dyn Part>);
         let mapped =
             self.mapped.map(|event| Box::new(Mapped::new(event, level.memory_grows)) as Box<dyn Part>);
-        let switches = || Box::new(Switches::new(settings, *self, level.switch)) as Box<dyn Part>;
+        let kernel_locks = self.kernel_locks.filter(|_| level.tells_contention);
+        let kernel_locks = kernel_locks.map(|event| Box::new(KernelLocks::new(event)) as Box<dyn Part>);
+        let switches = || Box::new(Switches::new(settings, *self, level)) as Box<dyn Part>;
         let switches = (self.times != 0).then(switches);
-        [lives, calls, blocks, allocations, mapped, switches].into_iter().flatten().collect()
+        [lives, calls, blocks, allocations, mapped, kernel_locks, switches].into_iter().flatten().collect()
     }
 }

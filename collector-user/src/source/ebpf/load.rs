@@ -78,6 +78,8 @@ pub(super) struct Level {
     pub(super) program: &'static str,
     /// Name of the program at `sched_switch`.
     pub(super) switch: &'static str,
+    /// Name of the program at `sched_waking`.
+    pub(super) waking: &'static str,
     /// Name of the program at the exit of system calls.
     pub(super) call_end: &'static str,
     /// Name of the program at the return of allocators' functions.
@@ -86,6 +88,8 @@ pub(super) struct Level {
     pub(super) memory_grows: &'static str,
     /// Whether programs at functions may say which returns they want to see.
     pub(super) has_uprobe_session: bool,
+    /// Whether there are tracepoints of locks of the kernel.
+    pub(super) tells_contention: bool,
     /// Whether `sched_switch` tells why a thread stops running.
     tells_state: bool,
     has_task_pt_regs: bool,
@@ -101,10 +105,12 @@ impl Level {
         Ok(Self {
             program: choose("sample", "sample_without_find_vma"),
             switch: choose("switch", "switch_without_find_vma"),
+            waking: choose("waking", "waking_without_find_vma"),
             call_end: choose("call_ends", "call_ends_without_find_vma"),
             gets: choose("gets", "gets_without_find_vma"),
             memory_grows: choose("memory_grows", "memory_grows_without_find_vma"),
             has_uprobe_session: release >= Release::new(6, 13),
+            tells_contention: release >= Release::WITH_CONTENTION,
             tells_state: release >= Release::new(5, 18),
             has_task_pt_regs: release >= Release::new(5, 15),
         })
