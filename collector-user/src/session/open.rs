@@ -185,8 +185,9 @@ fn open_perf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
 
 #[cfg(all(test, feature = "ebpf"))]
 mod tests {
-    use super::*;
-    use crate::source::{EventIndex, Trigger};
+    use super::kernel_locks_note;
+    use crate::kernel::Release;
+    use crate::source::{EventIndex, EventRequest, Program, Trigger};
 
     #[test]
     fn old_kernels_do_not_tell_of_their_locks() {
