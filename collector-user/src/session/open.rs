@@ -6,8 +6,6 @@ use crate::clock;
 use crate::kernel::Release;
 use crate::recorder::Recorder;
 #[cfg(feature = "ebpf")]
-use crate::source::Program;
-#[cfg(feature = "ebpf")]
 use crate::source::ebpf::Sampler;
 use crate::source::perf::{PerfError, PerfEvents};
 use crate::source::scope::{Scope, forbids_all};

@@ -4,7 +4,7 @@ use collector_common::loss::{Ledger, LossCause};
 use collector_common::wire::Counter;
 
 /// Figures of the sampling programs, taken after the events were stopped and the rings emptied.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct KernelAccount {
     /// Runs of the program as the kernel counted them (`bpf_prog_info::run_cnt`).
     pub run_count: u64,
@@ -18,6 +18,20 @@ pub struct KernelAccount {
     pub throttled_ns: u64,
     /// The clocks' period.
     pub period_ns: u64,
+}
+
+impl Default for KernelAccount {
+    /// Nothing has happened.
+    fn default() -> Self {
+        Self {
+            run_count: 0,
+            run_ns: 0,
+            counters: [0; Counter::COUNT as usize],
+            not_run: 0,
+            throttled_ns: 0,
+            period_ns: 0,
+        }
+    }
 }
 
 impl KernelAccount {
