@@ -5,6 +5,7 @@
 //! - [`allocation`]: programs at the functions of memory allocators: blocks of memory, until they are freed.
 //! - [`block`]: programs at the block layer's tracepoints: how long requests take.
 //! - [`growth`]: a program at the exit of system calls that give memory.
+//! - [`kernel_lock`]: programs at the tracepoints of locks of the kernel that are waited for.
 //! - [`lives`]: programs at the tracepoints of processes: who makes whom, what they execute, how they end.
 //! - [`calls`]: programs at the entry and exit of system calls.
 //! - [`transfers`]: programs at the entry and exit of those that transfer data, with the file ([`files`]) or the address
@@ -27,8 +28,10 @@ mod follow;
 mod futex;
 mod growth;
 mod kernel;
+mod kernel_lock;
 mod lives;
 mod maps;
+mod owner;
 mod record;
 mod registers;
 mod sample;

@@ -5,7 +5,8 @@ use aya_ebpf::{
     macros::btf_map,
 };
 use collector_common::wire::{
-    BlockCounts, BlockKey, BlockOffsets, BlockRequest, COMM_LEN, Config, Counter, RunQueue, ThreadTimes,
+    BlockCounts, BlockKey, BlockOffsets, BlockRequest, COMM_LEN, Config, Counter, KernelLock,
+    KernelLockCounts, KernelLockKey, LockFlags, RunQueue, ThreadTimes,
 };
 
 /// Settings, patched before load. Read with [`config`].
@@ -97,6 +98,15 @@ pub(crate) static BLOCK_REQUESTS: HashMap<u64, BlockRequest, 1> = HashMap::new()
 /// Requests by device and operation.
 #[btf_map]
 pub(crate) static BLOCK_COUNTS: PerCpuHashMap<BlockKey, BlockCounts, 1024> = PerCpuHashMap::new();
+
+/// Waits for locks of the kernel for which the thread may lose its CPU. The number of entries is set before load.
+#[btf_map]
+pub(crate) static KERNEL_LOCKS: HashMap<KernelLockKey, KernelLock, 1> = HashMap::new();
+
+/// Waits for locks of the kernel, by their flags.
+#[btf_map]
+pub(crate) static KERNEL_LOCK_COUNTS: PerCpuArray<KernelLockCounts, { LockFlags::ALL as usize + 1 }> =
+    PerCpuArray::new();
 
 /// Adds to a counter of this CPU.
 #[inline(always)]

@@ -72,7 +72,9 @@ fn write<const PIECE: usize, const PIECES: usize>(ring: &Ring, sample: &Sample) 
                 record.add(SampleHeader::SIZE).cast(),
                 SampleHeader::KERNEL_STACK_SIZE as u32,
                 // The program itself, and what called it.
-                if sample.flags & (SampleFlags::OFF_CPU | SampleFlags::LAST | SampleFlags::BLOCK) != 0 {
+                if sample.flags & (SampleFlags::OFF_CPU | SampleFlags::LAST | SampleFlags::BLOCK) != 0
+                    || sample.flags & (SampleFlags::KERNEL_LOCK | SampleFlags::LOCK_OWNER) != 0
+                {
                     2
                 } else {
                     0
@@ -111,6 +113,7 @@ fn write<const PIECE: usize, const PIECES: usize>(ring: &Ring, sample: &Sample) 
             | SampleFlags::BLOCK
             | SampleFlags::ALLOCATION
             | SampleFlags::MAPPED;
+        let with_data = with_data | SampleFlags::KERNEL_LOCK | SampleFlags::LOCK_OWNER;
         if sample.flags & with_data != 0 {
             (*header).data = sample.data;
         }

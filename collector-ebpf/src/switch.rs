@@ -30,6 +30,7 @@ use crate::{
     filter, futex,
     kernel::{name_of, process_of, read_word, thread_of},
     maps::{RINGS, RUN_QUEUES, THREADS, config, count},
+    owner,
     record::{self, Bare},
     times::{are_kept, entry},
 };
@@ -50,24 +51,39 @@ pub(crate) fn switch_without_find_vma(context: RawTracePointContext) -> i32 {
 }
 
 /// `sched_waking(struct task_struct *task)`, in the context of the waker, or of what an interrupt interrupted. Minimum
-/// kernel: 4.17.
+/// kernel: 5.17.
 #[raw_tracepoint(tracepoint = "sched_waking")]
 pub(crate) fn waking(context: RawTracePointContext) -> i32 {
+    wake::<true>(&context)
+}
+
+/// The same on kernels without `bpf_find_vma`. Minimum kernel: 5.8.
+#[raw_tracepoint(tracepoint = "sched_waking")]
+pub(crate) fn waking_without_find_vma(context: RawTracePointContext) -> i32 {
+    wake::<false>(&context)
+}
+
+#[inline(always)]
+fn wake<const FIND_VMA: bool>(context: &RawTracePointContext) -> i32 {
     let task: u64 = context.arg(0);
-    let Some(times) = THREADS.get_ptr_mut(thread_of(task)) else { return 0 };
+    let tid = thread_of(task);
+    let Some(times) = THREADS.get_ptr_mut(tid) else { return 0 };
     // SAFETY: the map gave a valid pointer. The kernel holds a lock of the thread, which does not run yet.
     unsafe {
-        let off = &mut (*times).off;
-        if off.since == 0 || off.woken != 0 {
+        let times = &mut *times;
+        if times.off.since == 0 || times.off.woken != 0 {
             return 0;
         }
         let waker = bpf_get_current_pid_tgid();
-        (off.waker_pid, off.waker_tid) = ((waker >> 32) as u32, waker as u32);
-        off.waker_comm = bpf_get_current_comm().unwrap_or_default();
-        if off.lock_wait != 0 && futex::releases() {
-            off.lock_wait |= LockWait::RELEASED;
+        let (waker_pid, waker_tid) = ((waker >> 32) as u32, waker as u32);
+        (times.off.waker_pid, times.off.waker_tid) = (waker_pid, waker_tid);
+        times.off.waker_comm = bpf_get_current_comm().unwrap_or_default();
+        // By what a lock is kept account of, too: where that is not asked for, the verifier drops the stacks.
+        if are_kept(Times::LOCKS) && times.off.lock_wait != 0 && futex::releases() {
+            let owner = owner::tell::<FIND_VMA>(context, times, tid, (waker_pid, waker_tid));
+            times.off.lock_wait |= LockWait::RELEASED | owner;
         }
-        off.woken = bpf_ktime_get_ns();
+        times.off.woken = bpf_ktime_get_ns();
     }
     0
 }
@@ -267,6 +283,8 @@ fn tell(times: &mut ThreadTimes, task: u64, now: u64, tid: u32, took: u64) {
         let is_written = ring.is_some_and(|ring| record::emit_bare(ring, &bare));
         count(if is_written { Counter::CameBack } else { Counter::CameBackLost }, 1);
         if !is_written {
+            let had_owner = off.lock_wait & LockWait::OWNER_RECORDED != 0;
+            count(Counter::OwnerLost, u64::from(had_owner));
             return;
         }
     }

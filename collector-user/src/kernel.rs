@@ -16,6 +16,9 @@ pub struct Release {
 }
 
 impl Release {
+    /// The first one with tracepoints of its own locks that are waited for, `lock:contention_begin` and `contention_end`.
+    pub(crate) const WITH_CONTENTION: Self = Self::new(5, 19);
+
     /// A version.
     pub const fn new(major: u32, minor: u32) -> Self {
         Self { major, minor }

@@ -78,11 +78,25 @@ pub enum Counter {
     TransfersUnknown = 34,
     /// Something of a TCP connection was not counted: a map is full.
     PeersFull = 35,
+    /// A wait for a lock of the kernel, and its stacks, were written to a ring.
+    KernelLockTold = 36,
+    /// The same, but the ring had no room, or there was none.
+    KernelLockLost = 37,
+    /// A wait for a lock of the kernel could not be kept account of: the map is full.
+    KernelLockFull = 38,
+    /// A wait for a lock of the kernel began while the programs for those ran on the same CPU, and was left out.
+    KernelLockNested = 39,
+    /// A wait for a lock of the kernel that was kept account of, and of which the end was not met.
+    KernelLockOpen = 40,
+    /// A thread released a lock that another one waits for, and its stacks were written to a ring.
+    OwnerRecorded = 41,
+    /// The same, but the ring had no room, or there was none, for it or for the end of the wait.
+    OwnerLost = 42,
 }
 
 impl Counter {
     /// Number of counters.
-    pub const COUNT: u32 = 36;
+    pub const COUNT: u32 = 43;
     /// The ends of an invocation that interrupted something else than the idle task.
     pub const BUSY_RUNS: [Self; 4] = [Self::FilteredTarget, Self::Submitted, Self::RingFull, Self::NoRing];
     /// All of them, in index order.
@@ -123,5 +137,12 @@ impl Counter {
         Self::TransfersLost,
         Self::TransfersUnknown,
         Self::PeersFull,
+        Self::KernelLockTold,
+        Self::KernelLockLost,
+        Self::KernelLockFull,
+        Self::KernelLockNested,
+        Self::KernelLockOpen,
+        Self::OwnerRecorded,
+        Self::OwnerLost,
     ];
 }

@@ -11,6 +11,12 @@ impl LockWait {
     pub const TIMED: u32 = 1 << 1;
     /// It was woken by a thread in a system call that wakes such waiters, or by one that ended.
     pub const RELEASED: u32 = 1 << 2;
+    /// The stacks of the thread that released it were written to a ring.
+    pub const OWNER_RECORDED: u32 = 1 << 3;
+    /// They found no room there: what would be known of the owner is lost.
+    pub const OWNER_LOST: u32 = 1 << 4;
+    /// That thread is not one to be recorded.
+    pub const OWNER_LEFT_OUT: u32 = 1 << 5;
 
     /// Whether what was waited for is a lock: where the wait had a limit, and nobody but the clock ended it, it was a pause.
     pub const fn is_for_a_lock(self) -> bool {

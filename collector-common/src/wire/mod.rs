@@ -9,7 +9,9 @@ mod block;
 mod call;
 mod config;
 mod counter;
+mod kernel_lock;
 mod life;
+mod lock_owner;
 mod lock_wait;
 mod off_cpu;
 mod sample;
@@ -20,7 +22,11 @@ pub use block::{BLOCK_SIZES, BLOCK_TIMES, BlockCounts, BlockKey, BlockRequest};
 pub use call::{CALL_BUCKETS, CALL_NUMBERS, Call, CallTimes, FIRST_CALL_NS};
 pub use config::{BlockOffsets, Config, NAMED_PROCESS, Target, Times};
 pub use counter::Counter;
+pub use kernel_lock::{
+    FIRST_LOCK_NS, KernelLock, KernelLockCounts, KernelLockKey, LOCK_BUCKETS, LockFlags, LockOffsets,
+};
 pub use life::{ARGUMENTS, Life, LifeOffsets};
+pub use lock_owner::LockOwner;
 pub use lock_wait::LockWait;
 pub use off_cpu::{CHANCES, OffCpu, OffCpuState, QUEUE_BUCKETS, RunQueue, ThreadTimes};
 pub use sample::{SampleFlags, SampleHeader};

@@ -47,6 +47,11 @@ impl SampleFlags {
     pub const TRANSFER: u32 = 1 << 21;
     /// With [`Self::TRANSFER`]: it is of a socket.
     pub const SOCKET: u32 = 1 << 22;
+    /// Not of the sampling clock: the thread has waited for a lock of the kernel; `data` is a [`super::KernelLock`].
+    pub const KERNEL_LOCK: u32 = 1 << 24;
+    /// Not of the sampling clock: the thread releases a lock of user code that another one waits for. `data` is a
+    /// [`super::LockOwner`].
+    pub const LOCK_OWNER: u32 = 1 << 23;
 
     /// Whether all bits of `mask` are set.
     pub const fn has(self, mask: u32) -> bool {
@@ -94,7 +99,9 @@ pub struct SampleHeader {
     pub stack_end: u64,
     /// The thread's name, NUL-padded.
     pub comm: [u8; COMM_LEN],
-    /// [`super::Allocation`] in records of [`SampleFlags::ALLOCATION`] and [`SampleFlags::MAPPED`], [`super::BlockRequest`] in records of [`SampleFlags::BLOCK`], [`super::Call`] in those of [`SampleFlags::CALL`],
+    /// [`super::KernelLock`] in records of [`SampleFlags::KERNEL_LOCK`], [`super::LockOwner`] in those of
+    /// [`SampleFlags::LOCK_OWNER`],
+    /// [`super::Allocation`] in those of [`SampleFlags::ALLOCATION`] and [`SampleFlags::MAPPED`], [`super::BlockRequest`] in those of [`SampleFlags::BLOCK`], [`super::Call`] in those of [`SampleFlags::CALL`],
     /// [`super::OffCpu`] in others of [`SampleFlags::OFF_CPU`], [`SampleFlags::BACK`] and [`SampleFlags::LAST`]; else not
     /// written.
     pub data: [u64; DATA_WORDS],

@@ -19,6 +19,8 @@
 
 mod cpu_profiling;
 mod io_monitoring;
+mod kernel_locks;
+mod lock_owners;
 mod locks;
 mod memory_growth;
 mod memory_tracking;
@@ -35,6 +37,8 @@ mod wall_clock;
 use crate::session::SessionSettings;
 
 pub(crate) use io_monitoring::BlockTime;
+pub(crate) use kernel_locks::KernelLockTime;
+pub(crate) use lock_owners::LockOwnerTime;
 pub(crate) use memory_tracking::AllocatedBlock;
 pub(crate) use time_off::TimeOff;
 pub(crate) use transfer_time::TransferTime;

@@ -7,6 +7,7 @@ use collector_common::loss::LossCause;
 use collector_common::record::{AttributeListId, SampleKindId, Unit};
 use collector_common::wire::SampleHeader;
 
+use super::lock_owners::LockOwners;
 use super::program_records::{Output, ProgramRecords, context_of, of_program};
 use super::short_times::{Part, ShortTimes};
 use super::times_off::{Ended, Joined, TimesOff};
@@ -50,6 +51,7 @@ pub(crate) struct Dispatch {
     hooked: Vec<Hooked>,
     times_off: TimesOff,
     short_times: ShortTimes,
+    lock_owners: LockOwners,
     wakers: Wakers,
     errors: EventErrors,
 }
@@ -85,6 +87,7 @@ impl Dispatch {
             hooked,
             times_off: TimesOff::new(settings.off_cpu_period),
             short_times: ShortTimes::default(),
+            lock_owners: LockOwners::default(),
             wakers: Wakers::default(),
             errors: EventErrors::new(),
         }
@@ -112,6 +115,10 @@ impl Dispatch {
         if let Hooked { hook, kind: Some(kind), records: Some(records) } = hooked {
             let mut output = Output { recorder, hook, kind: *kind, errors: &mut self.errors };
             return records.take(&mut output, record);
+        }
+        if hooked.program() == Some(Program::LockOwners) {
+            self.lock_owners.take(recorder, record);
+            return true;
         }
         if hooked.program().is_some_and(Program::is_of_times_off) {
             if record.header.ran > 0 {
@@ -155,7 +162,7 @@ impl Dispatch {
 
     /// All records of a round have been taken.
     pub(crate) fn end_round(&mut self, recorder: &mut Recorder) {
-        let Self { times_off, short_times, hooked, errors, wakers, .. } = self;
+        let Self { times_off, short_times, hooked, errors, wakers, lock_owners, .. } = self;
         for hooked in hooked.iter_mut() {
             if let Hooked { hook, kind: Some(kind), records: Some(records) } = hooked {
                 records.end_round(&mut Output { recorder, hook, kind: *kind, errors });
@@ -187,7 +194,13 @@ impl Dispatch {
             if is_delivered {
                 recorder.deliver(&joined.taken);
             }
+            for hooked in hooked.iter_mut().filter(|hooked| hooked.program() == Some(Program::LockOwners)) {
+                if let Hooked { hook, kind: Some(kind), .. } = hooked {
+                    lock_owners.add(&mut Output { recorder, hook, kind: *kind, errors }, &joined);
+                }
+            }
         });
+        lock_owners.end_round();
         for ended in times_off.take_ended() {
             for hooked in hooked.iter() {
                 if let (Some(program), Some(kind)) = (hooked.program(), hooked.kind) {

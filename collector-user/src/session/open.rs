@@ -2,6 +2,8 @@
 
 use super::SessionError;
 use crate::clock;
+#[cfg(feature = "ebpf")]
+use crate::kernel::Release;
 use crate::recorder::Recorder;
 #[cfg(feature = "ebpf")]
 use crate::source::ebpf::Sampler;
@@ -133,7 +135,18 @@ fn open_ebpf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
     if !others.is_empty() || wanted.has_maps {
         recorder.name_threads(settings.targets.comm.as_deref());
     }
-    Ok(Opened { recorder, sideband, sources, note: None })
+    let note = kernel_locks_note(requests, Release::of_this_kernel());
+    Ok(Opened { recorder, sideband, sources, note })
+}
+
+/// What of locks this kernel does not tell.
+#[cfg(feature = "ebpf")]
+fn kernel_locks_note(requests: &[EventRequest], release: Release) -> Option<String> {
+    let is_asked = requests.iter().any(|request| request.program() == Some(Program::KernelLocks));
+    let is_old = release < Release::WITH_CONTENTION;
+    (is_asked && is_old).then(|| {
+        format!("waits for locks of user code alone are recorded: those of the kernel need Linux {}, and this is {release}", Release::WITH_CONTENTION)
+    })
 }
 
 fn open_perf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
@@ -166,4 +179,25 @@ fn open_perf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
     recorder.name_threads(settings.targets.comm.as_deref());
     recorder.scan(clock::now).map_err(SessionError::system("/proc can't be read"))?;
     Ok(Opened { recorder, sideband, sources, note: None })
+}
+
+#[cfg(all(test, feature = "ebpf"))]
+mod tests {
+    use super::kernel_locks_note;
+    use crate::kernel::Release;
+    use crate::source::{EventIndex, EventRequest, Program, Trigger};
+
+    #[test]
+    fn old_kernels_do_not_tell_of_their_locks() {
+        let request = |program| EventRequest {
+            index: EventIndex::of_hook(0),
+            trigger: Trigger::Program(program),
+            stack: true,
+        };
+        let note = |program, release| kernel_locks_note(&[request(program)], release);
+        let told = note(Program::KernelLocks, Release::new(5, 15)).unwrap();
+        assert!(told.contains("need Linux 5.19, and this is 5.15"), "{told}");
+        assert_eq!(note(Program::KernelLocks, Release::new(5, 19)), None);
+        assert_eq!(note(Program::Locks, Release::new(5, 15)), None);
+    }
 }

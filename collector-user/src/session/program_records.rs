@@ -7,6 +7,7 @@ use collector_common::record::SampleKindId;
 use super::allocations::Allocations;
 use super::block_requests::BlockRequests;
 use super::calls::Calls;
+use super::kernel_locks::KernelLocks;
 use super::mapped::Mapped;
 use super::transfers::Transfers;
 use crate::recorder::Recorder;
@@ -52,6 +53,8 @@ pub(super) fn of_program(
         Program::Allocations => Some(Box::new(Allocations::new(settings.allocation_period, recorder))),
         Program::Mapped => Some(Box::new(Mapped::new(settings.allocation_period))),
         Program::FileIo | Program::NetworkIo => Some(Box::new(Transfers::new(settings.off_cpu_period))),
+        Program::KernelLocks => Some(Box::new(KernelLocks::new(settings.off_cpu_period))),
+        Program::LockOwners => None,
         Program::OffCpu | Program::WallClock | Program::RunQueues | Program::Locks | Program::Processes => {
             None
         }

@@ -6,7 +6,7 @@
 //! end of a round both have been met, for what happened before is in the rings before.
 
 use collector_common::ids::{Nanos, Pid, Tid};
-use collector_common::wire::{CHANCES, LockWait, OffCpu, SampleFlags, SampleHeader};
+use collector_common::wire::{CHANCES, COMM_LEN, LockWait, OffCpu, SampleFlags, SampleHeader};
 use rustc_hash::FxHashMap;
 
 use crate::recorder::{Recorder, Taken};
@@ -23,6 +23,10 @@ pub(super) struct Joined {
     pub(super) data: TimeOff,
     /// Whether it stands for others, too.
     pub(super) is_short: bool,
+    /// The thread's name.
+    pub(super) comm: [u8; COMM_LEN],
+    /// What is known of it as a wait for a lock.
+    pub(super) lock_wait: LockWait,
 }
 
 /// A thread that has ended, or that the recording ended for.
@@ -87,7 +91,8 @@ impl TimesOff {
                 let data = data(&header, &off, self.period);
                 let is_short = header.time.saturating_sub(off.since) < self.period.0;
                 let taken = Taken { time: since, ..taken };
-                visit(Joined { taken, pid: Pid(header.pid), tid, data, is_short });
+                let (comm, lock_wait) = (header.comm, LockWait(off.lock_wait));
+                visit(Joined { taken, pid: Pid(header.pid), tid, data, is_short, comm, lock_wait });
             }
         }
         self.forget();

@@ -57,6 +57,7 @@ pub(super) fn waker_of(data: &TimeOff) -> Cow<'_, str> {
     if data.waker_tid == 0 && data.waker_comm[0] != 0 { INTERRUPT.into() } else { name_of(&data.waker_comm) }
 }
 
-fn name_of(comm: &[u8; COMM_LEN]) -> Cow<'_, str> {
+/// A thread's name, as the kernel has it.
+pub(super) fn name_of(comm: &[u8; COMM_LEN]) -> Cow<'_, str> {
     String::from_utf8_lossy(comm.split(|byte| *byte == 0).next().unwrap_or_default())
 }

@@ -63,6 +63,10 @@ pub enum Program {
     FileIo,
     /// The same of sockets, with the address, and TCP connections, counted by address. Minimum kernel: 5.17.
     NetworkIo,
+    /// Who releases locks of user code that are waited for: the time that was waited, in nanoseconds.
+    LockOwners,
+    /// Time for which threads wait for locks of the kernel, in nanoseconds. Minimum kernel: 5.19; before, nothing is recorded.
+    KernelLocks,
 }
 
 impl Program {
@@ -80,6 +84,8 @@ impl Program {
             Self::BlockRequests => "block_io",
             Self::FileIo => "file_io",
             Self::NetworkIo => "network_io",
+            Self::LockOwners => "lock_owner",
+            Self::KernelLocks => "kernel_lock",
         }
     }
 

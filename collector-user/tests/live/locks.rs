@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
+use collector_common::loss::LossCause;
 use collector_common::record::{ExportMachine, Sample};
 use collector_user::session::Recording;
 
@@ -56,6 +57,17 @@ fn waits(machine: &ExportMachine, kind: &str, told: &Told) -> Vec<Sample> {
     machine.samples().iter().filter(|sample| is_wait(sample)).collect()
 }
 
+/// Samples of the thread that held the lock, each of a wait of the other one for it.
+fn releases(machine: &ExportMachine, told: &Told) -> Vec<Sample> {
+    let lock = format!("{:#x}", told.lock);
+    let is_release = |sample: &Sample| {
+        machine.string(machine.kinds()[usize::from(sample.kind.0)].name) == "lock_owner"
+            && machine.thread(sample.thread).tid.0 == told.holder
+            && attribute(machine, sample, "lock") == lock
+    };
+    machine.samples().iter().filter(is_release).collect()
+}
+
 fn assert_waits_are_told(mutex: &str) {
     let folder = folder();
     let (recording, told) = record_locked(folder.path(), mutex, &["locks"]);
@@ -73,8 +85,20 @@ fn assert_waits_are_told(mutex: &str) {
         let stack = machine.stacks().get(wait.stack);
         assert!(stack.iter().any(|&frame| symbols.name(frame).function == "wait_for_lock"), "{stack:?}");
     }
-    let kind = machine.kinds()[0];
-    assert_eq!([machine.string(kind.name), kind.unit.name()], ["lock", "nanoseconds"]);
+    let kinds = machine.kinds().iter().map(|kind| (machine.string(kind.name), kind.unit.name()));
+    let expected = ["lock", "lock_owner", "kernel_lock"].map(|kind| (kind, "nanoseconds"));
+    assert_eq!(kinds.collect::<Vec<_>>(), expected);
+    // The same time, by the stack of who released it.
+    let releases = releases(machine, &told);
+    assert_eq!(releases.iter().map(|sample| sample.value).sum::<i64>(), sum, "{releases:?}");
+    assert_eq!(releases.len(), TURNS);
+    for release in &releases {
+        assert_eq!(attribute(machine, release, "waiter"), "locked");
+        assert_eq!(attribute(machine, release, "waiter_tid"), told.waiter.to_string());
+        let stack = machine.stacks().get(release.stack);
+        assert!(stack.iter().any(|&frame| symbols.name(frame).function == "release_lock"), "{stack:?}");
+    }
+    assert_eq!(recording.ledger.lost(LossCause::RingFull), 0, "{:?}", recording.ledger);
 }
 
 #[test]
@@ -100,9 +124,12 @@ fn waits_for_locks_are_time_off_the_cpu_too() {
     let waits = waits(machine, "lock", &told);
     assert_eq!(waits.len(), TURNS, "{told:?}");
     for wait in &waits {
-        let beside = machine.samples().iter().filter(|sample| {
-            sample.thread == wait.thread && sample.time == wait.time && sample.kind != wait.kind
-        });
+        let is_off_cpu =
+            |sample: &Sample| machine.string(machine.kinds()[usize::from(sample.kind.0)].name) == "off_cpu";
+        let beside = machine
+            .samples()
+            .iter()
+            .filter(|sample| sample.thread == wait.thread && sample.time == wait.time && is_off_cpu(sample));
         let beside: Vec<i64> = beside.map(|sample| sample.value).collect();
         assert_eq!(beside, [wait.value]);
     }
@@ -118,6 +145,7 @@ fn naps_are_no_waits_for_locks() {
         .samples()
         .iter()
         .filter(|sample| machine.thread(sample.thread).tid.0 == told.holder)
+        .filter(|sample| machine.string(machine.kinds()[usize::from(sample.kind.0)].name) == "lock")
         .map(|sample| sample.value)
         .sum();
     // It sleeps while it holds the lock, and waits for the other one at barriers and in the end.

@@ -39,6 +39,7 @@ mod examples;
 mod followed;
 mod io_monitoring;
 mod kernel_code;
+mod kernel_locks;
 mod languages;
 mod ledger;
 mod lives;

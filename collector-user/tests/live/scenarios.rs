@@ -115,7 +115,7 @@ fn sum(machine: &ExportMachine, tid: u32, attributed: Option<(&str, &str)>) -> i
     samples.map(|sample| sample.value).sum()
 }
 
-fn assert_near(measured: i64, truth: i64, part: f64, what: &str) {
+pub(crate) fn assert_near(measured: i64, truth: i64, part: f64, what: &str) {
     let off = (measured - truth) as f64 / truth as f64;
     assert!(off.abs() <= part, "{what}: {measured} of {truth}, off by {:.2} %", 100.0 * off);
 }

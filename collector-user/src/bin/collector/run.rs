@@ -194,7 +194,11 @@ fn choose(scenario: &Scenario, option: &str, sampling: &mut Settings) -> Result<
                 Some(format!("{}:{example}", scenario.name))
             });
             let options: Vec<_> = options.collect();
-            return Err(format!("`{option}` is no option of {}; there are {}", scenario.name, options.join(", ")));
+            return Err(format!(
+                "`{option}` is no option of {}; there are {}",
+                scenario.name,
+                options.join(", ")
+            ));
         }
     }
     Ok(())

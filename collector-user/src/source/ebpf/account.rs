@@ -20,11 +20,17 @@ pub struct KernelAccount {
     pub period_ns: u64,
 }
 
-/// Nothing was counted. Arrays of so many counters have no default of their own.
 impl Default for KernelAccount {
+    /// Nothing has happened.
     fn default() -> Self {
-        let counters = [0; Counter::COUNT as usize];
-        Self { run_count: 0, run_ns: 0, counters, not_run: 0, throttled_ns: 0, period_ns: 0 }
+        Self {
+            run_count: 0,
+            run_ns: 0,
+            counters: [0; Counter::COUNT as usize],
+            not_run: 0,
+            throttled_ns: 0,
+            period_ns: 0,
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use collector_common::wire::Times;
 use super::allocations::Allocations;
 use super::blocks::Blocks;
 use super::calls::Calls;
+use super::kernel_locks::KernelLocks;
 use super::lives::Lives;
 use super::load::Level;
 use super::mapped::Mapped;
@@ -14,7 +15,7 @@ use super::transfers::Transfers;
 use crate::source::{EventIndex, EventRequest, Program, Settings, Trigger};
 
 /// What the programs are asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Asked {
     /// Whether the sampling clock ticks.
     pub(super) clock: bool,
@@ -22,94 +23,68 @@ pub(super) struct Asked {
     pub(super) times: u32,
     /// The number of the records of that.
     pub(super) event: EventIndex,
-    /// Whether processes are told of.
-    pub(super) lives: bool,
-    /// The number of records of blocks of memory, where those are asked for.
-    pub(super) allocations: Option<EventIndex>,
-    /// The number of records of memory that the kernel gives, where those are asked for.
-    pub(super) mapped: Option<EventIndex>,
-    /// The number of records of slow system calls, where those are counted.
-    pub(super) calls: Option<EventIndex>,
-    /// The number of the records of requests to block devices, where those are asked for.
-    pub(super) block: Option<EventIndex>,
-    /// The number of the records of calls on files, where those are asked for.
-    pub(super) files: Option<EventIndex>,
-    /// The same of sockets.
-    pub(super) sockets: Option<EventIndex>,
+    /// All that is asked for, with the numbers of its records.
+    programs: Vec<(Program, EventIndex)>,
 }
 
 impl Asked {
-    /// By the settings, and the requests that are for programs. Several of those share their records.
+    /// By the settings, and the requests that are for programs. Those of times off share their records.
     pub(super) fn of(settings: &Settings, requests: &[EventRequest]) -> Self {
-        let mut asked = Self {
-            clock: settings.clock,
-            times: 0,
-            event: EventIndex::CLOCK,
-            lives: false,
-            allocations: None,
-            mapped: None,
-            calls: None,
-            block: None,
-            files: None,
-            sockets: None,
-        };
-        for request in requests {
-            let Trigger::Program(program) = request.trigger else { continue };
-            if program == Program::BlockRequests {
-                asked.block = Some(request.index);
-            }
-            asked.times |= match program {
-                Program::OffCpu => Times::BLOCKED,
-                Program::WallClock => Times::BLOCKED | Times::PREEMPTED | Times::RAN,
-                Program::RunQueues => Times::QUEUED,
-                Program::Locks => Times::LOCKS,
-                Program::Processes
-                | Program::SystemCalls
-                | Program::BlockRequests
-                | Program::Allocations
-                | Program::Mapped => 0,
-                Program::FileIo => {
-                    asked.files = Some(request.index);
-                    0
-                }
-                Program::NetworkIo => {
-                    asked.sockets = Some(request.index);
-                    0
-                }
-            };
-            asked.clock |= program == Program::WallClock;
-            asked.lives |= program == Program::Processes;
-            if program == Program::Allocations {
-                asked.allocations = Some(request.index);
-            }
-            if program == Program::Mapped {
-                asked.mapped = Some(request.index);
-            }
-            if program == Program::SystemCalls {
-                asked.calls = Some(request.index);
-            }
-            if asked.event == EventIndex::CLOCK && program.is_of_times_off() {
-                asked.event = request.index;
-            }
+        let programs = requests.iter().filter_map(|request| match request.trigger {
+            Trigger::Program(program) => Some((program, request.index)),
+            _ => None,
+        });
+        let programs: Vec<_> = programs.collect();
+        let times = programs.iter().map(|(program, _)| match program {
+            Program::OffCpu => Times::BLOCKED,
+            Program::WallClock => Times::BLOCKED | Times::PREEMPTED | Times::RAN,
+            Program::RunQueues => Times::QUEUED,
+            Program::Locks => Times::LOCKS,
+            _ => 0,
+        });
+        let of_times_off = programs.iter().find(|(program, _)| program.is_of_times_off());
+        Self {
+            clock: settings.clock || programs.iter().any(|(program, _)| *program == Program::WallClock),
+            times: times.fold(0, |all, bits| all | bits),
+            event: of_times_off.map_or(EventIndex::CLOCK, |(_, index)| *index),
+            programs,
         }
-        asked
     }
 
-    /// What records that, beside the sampling program. Records of requests, of memory and of times off have a flag in common, so that
-    /// the times off come last.
+    /// The number of a program's records, where it is asked for.
+    pub(super) fn index(&self, program: Program) -> Option<EventIndex> {
+        self.programs.iter().find(|(asked, _)| *asked == program).map(|(_, index)| *index)
+    }
+
+    /// What records that, beside the sampling program. Records of requests, of memory, of locks and of times off have a flag in
+    /// common, so that the times off come last.
     pub(super) fn parts(&self, settings: &Settings, level: Level) -> Vec<Box<dyn Part>> {
-        let lives = self.lives.then(|| Box::new(Lives::new()) as Box<dyn Part>);
-        let calls = self.calls.map(|event| Box::new(Calls::new(event, level.call_end)) as Box<dyn Part>);
-        let blocks = self.block.map(|event| Box::new(Blocks::new(event)) as Box<dyn Part>);
-        let allocations = self.allocations.map(|event| Allocations::new(event, level));
-        let allocations = allocations.map(|allocations| Box::new(allocations) as Box<dyn Part>);
-        let mapped =
-            self.mapped.map(|event| Box::new(Mapped::new(event, level.memory_grows)) as Box<dyn Part>);
-        let transfers = self.files.or(self.sockets);
-        let transfers =
-            transfers.map(|_| Box::new(Transfers::new(self.files, self.sockets)) as Box<dyn Part>);
-        let switches = || Box::new(Switches::new(settings, *self, level.switch)) as Box<dyn Part>;
-        let switches = (self.times != 0).then(switches);
-        [lives, calls, blocks, allocations, mapped, transfers, switches].into_iter().flatten().collect()
+        let mut parts: Vec<Box<dyn Part>> = Vec::new();
+        if self.index(Program::Processes).is_some() {
+            parts.push(Box::new(Lives::new()));
+        }
+        if let Some(event) = self.index(Program::SystemCalls) {
+            parts.push(Box::new(Calls::new(event, level.call_end)));
+        }
+        if let Some(event) = self.index(Program::BlockRequests) {
+            parts.push(Box::new(Blocks::new(event)));
+        }
+        if let Some(event) = self.index(Program::Allocations) {
+            parts.push(Box::new(Allocations::new(event, level)));
+        }
+        if let Some(event) = self.index(Program::Mapped) {
+            parts.push(Box::new(Mapped::new(event, level.memory_grows)));
+        }
+        let [files, sockets] = [Program::FileIo, Program::NetworkIo].map(|program| self.index(program));
+        if files.or(sockets).is_some() {
+            parts.push(Box::new(Transfers::new(files, sockets)));
+        }
+        if let Some(event) = self.index(Program::KernelLocks).filter(|_| level.tells_contention) {
+            parts.push(Box::new(KernelLocks::new(event)));
+        }
+        if self.times != 0 {
+            parts.push(Box::new(Switches::new(settings, self.clone(), level)));
+        }
+        parts
     }
 }

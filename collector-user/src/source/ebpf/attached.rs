@@ -1,6 +1,7 @@
 //! Programs at tracepoints, attached while it is recorded.
 
 use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 
 use aya::Ebpf;
 use aya::programs::RawTracePoint;
@@ -58,4 +59,18 @@ impl Attached {
         }
         cost
     }
+}
+
+/// How often the kernel did not run a program because it ran on the same CPU already: `bpf_prog_info::recursion_misses`. 0
+/// before Linux 5.12, which does not count it.
+///
+/// # Errors
+/// When the kernel does not tell.
+pub(super) fn left_out(ebpf: &Ebpf, name: &str) -> io::Result<u64> {
+    let program: Option<&RawTracePoint> = ebpf.program(name).and_then(|program| program.try_into().ok());
+    let program = program.ok_or(io::ErrorKind::NotFound)?;
+    let fd = program.fd().map_err(io::Error::other)?.as_fd().as_raw_fd();
+    let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}"))?;
+    let misses = text.lines().find_map(|line| line.strip_prefix("recursion_misses:"));
+    Ok(misses.and_then(|number| number.trim().parse().ok()).unwrap_or(0))
 }

@@ -13,7 +13,7 @@ use super::object::object;
 use super::part::Part;
 use super::sampler::max_stack_pages;
 use crate::kernel::Release;
-use crate::source::Settings;
+use crate::source::{Program, Settings};
 
 /// Why the programs do not run.
 #[derive(Debug, Error)]
@@ -78,6 +78,8 @@ pub(super) struct Level {
     pub(super) program: &'static str,
     /// Name of the program at `sched_switch`.
     pub(super) switch: &'static str,
+    /// Name of the program at `sched_waking`.
+    pub(super) waking: &'static str,
     /// Name of the program at the exit of system calls.
     pub(super) call_end: &'static str,
     /// Name of the program at the return of allocators' functions.
@@ -86,6 +88,8 @@ pub(super) struct Level {
     pub(super) memory_grows: &'static str,
     /// Whether programs at functions may say which returns they want to see.
     pub(super) has_uprobe_session: bool,
+    /// Whether there are tracepoints of locks of the kernel.
+    pub(super) tells_contention: bool,
     /// Whether `sched_switch` tells why a thread stops running.
     tells_state: bool,
     has_task_pt_regs: bool,
@@ -101,10 +105,12 @@ impl Level {
         Ok(Self {
             program: choose("sample", "sample_without_find_vma"),
             switch: choose("switch", "switch_without_find_vma"),
+            waking: choose("waking", "waking_without_find_vma"),
             call_end: choose("call_ends", "call_ends_without_find_vma"),
             gets: choose("gets", "gets_without_find_vma"),
             memory_grows: choose("memory_grows", "memory_grows_without_find_vma"),
             has_uprobe_session: release >= Release::new(6, 13),
+            tells_contention: release >= Release::WITH_CONTENTION,
             tells_state: release >= Release::new(5, 18),
             has_task_pt_regs: release >= Release::new(5, 15),
         })
@@ -145,7 +151,7 @@ pub(super) struct Loaded {
 /// Loads the object and those of its programs that are asked for into the kernel.
 pub(super) fn load(
     settings: &Settings,
-    asked: Asked,
+    asked: &Asked,
     rings: u32,
     high_water: u64,
 ) -> Result<Loaded, LoadError> {
@@ -221,7 +227,7 @@ pub(super) fn refused(program: &str, error: ProgramError) -> LoadError {
 fn config(
     types: &KernelTypes,
     settings: &Settings,
-    asked: Asked,
+    asked: &Asked,
     level: Level,
     high_water: u64,
 ) -> Result<Config, LoadError> {
@@ -275,7 +281,11 @@ fn config(
         vma_start: types.offset(&["vm_area_struct", "vm_start"])?,
         command: settings.targets.command.unwrap_or(0),
         comm,
-        block: if asked.block.is_some() { block_offsets(types)? } else { BlockOffsets::default() },
+        block: if asked.index(Program::BlockRequests).is_some() {
+            block_offsets(types)?
+        } else {
+            BlockOffsets::default()
+        },
     })
 }
 

@@ -9,6 +9,7 @@ mod attached;
 mod blocks;
 mod btf;
 mod calls;
+mod kernel_locks;
 mod lives;
 mod load;
 mod mapped;

@@ -103,7 +103,7 @@ impl Sampler {
         let ring_bytes = ring_bytes(settings, cpus.len());
         let rings = possible_cpus().unwrap_or_default().iter().chain(cpus).max().map_or(1, |last| last + 1);
         let Loaded { mut ebpf, program, parts } =
-            load::load(settings, asked, rings, u64::from(ring_bytes / 4))?;
+            load::load(settings, &asked, rings, u64::from(ring_bytes / 4))?;
         // Aya has read all of the kernel's types; the rings need as much.
         give_back();
         let stats = aya::sys::enable_stats(Stats::RunTime).ok();

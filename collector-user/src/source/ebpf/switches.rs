@@ -16,8 +16,9 @@ use collector_common::wire::{
 
 use super::asked::Asked;
 use super::attached::Attached;
+use super::load::Level;
 use super::part::{Ended, Part};
-use crate::source::{Account, EventIndex, Settings, SourceRecord};
+use crate::source::{Account, EventIndex, Program, Settings, SourceRecord};
 
 /// A thread's times as the map has them.
 type ThreadWords = [u64; size_of::<ThreadTimes>() / 8];
@@ -30,12 +31,14 @@ pub(super) struct Switches {
     programs: Attached,
     /// Records of threads that went off or ended, and of those that came back, taken out of the rings.
     taken: [u64; 2],
+    /// Records of who released locks.
+    owners: u64,
     /// What the programs would tell, if the threads that are off when the recording ends came back, and all ended.
     in_the_end: Vec<SampleHeader>,
 }
 
 impl Switches {
-    pub(super) fn new(settings: &Settings, asked: Asked, switch: &'static str) -> Self {
+    pub(super) fn new(settings: &Settings, asked: Asked, level: Level) -> Self {
         let off_cpu_period = settings.off_cpu_period.0;
         let shortest = settings.shortest_off_cpu.0;
         Self {
@@ -43,11 +46,12 @@ impl Switches {
             off_cpu_period,
             shortest,
             programs: Attached::new(&[
-                (switch, "sched_switch"),
-                ("waking", "sched_waking"),
+                (level.switch, "sched_switch"),
+                (level.waking, "sched_waking"),
                 ("waking_new", "sched_wakeup_new"),
             ]),
             taken: [0; 2],
+            owners: 0,
             in_the_end: Vec::new(),
         }
     }
@@ -114,6 +118,10 @@ impl Part for Switches {
 
     fn event_of(&mut self, header: &SampleHeader) -> Option<EventIndex> {
         const OURS: u32 = SampleFlags::OFF_CPU | SampleFlags::BACK | SampleFlags::LAST;
+        if header.flags().has(SampleFlags::LOCK_OWNER) {
+            self.owners += 1;
+            return self.asked.index(Program::LockOwners);
+        }
         if header.flags & OURS == 0 {
             return None;
         }
@@ -137,6 +145,8 @@ impl Part for Switches {
     ///                          │              ├─ too short: not recorded
     ///                          │              └─ recorded: delivered
     ///                          └─ still off in the end: delivered
+    /// a lock is released ──┬─ no room in the ring, for this or for the end of the wait: lost
+    ///                      └─ recorded: delivered when the waiter came back
     /// ```
     fn close(&mut self, ended: &Ended<'_>, ledger: &mut Ledger, account: &mut Account) -> io::Result<()> {
         let counter = |counter| ended.counted.counter(counter);
@@ -145,6 +155,9 @@ impl Part for Switches {
         for (counted, taken) in [Counter::WentOff, Counter::CameBack].into_iter().zip(self.taken) {
             ledger.lose(LossCause::Unaccounted, counter(counted).saturating_sub(taken));
         }
+        ledger.lose(LossCause::RingFull, counter(Counter::OwnerLost));
+        let owners = counter(Counter::OwnerRecorded);
+        ledger.lose(LossCause::Unaccounted, owners.saturating_sub(self.owners));
         account.histograms.extend(self.histograms(ended.ebpf)?);
         account.warnings.push((
             counter(Counter::NamesFull),
@@ -154,7 +167,7 @@ impl Part for Switches {
     }
 
     fn lost(&self) -> &'static [Counter] {
-        &[Counter::WentOffLost, Counter::CameBackLost, Counter::ThreadsFull]
+        &[Counter::WentOffLost, Counter::CameBackLost, Counter::ThreadsFull, Counter::OwnerLost]
     }
 }
 

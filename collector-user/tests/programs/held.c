@@ -1,0 +1,143 @@
+// Locks of the kernel that are held for known times. Arguments: "pipe" (the mutex of a pipe) or a path (the semaphore of that
+// file, on tmpfs), turns, milliseconds of holding in each turn, and a file to which the program writes the ids of the thread that
+// waits and of the one that holds, the process's id, and the least and the most nanoseconds for which the former can have been
+// blocked in all.
+//
+// One thread writes from a page that is not there, to what it has locked for that: the kernel asks for the page through a
+// userfaultfd, and as long as it is not given, the lock is held. Meanwhile another thread writes to the same.
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PAGE = 4096 };
+
+// The same for both; of a file opened twice, for each has its place in it, with a lock.
+static int file, other, reader = -1;
+static char *page;
+static long turns, held_ms, waiter, holder;
+static _Atomic long came, went;
+static sem_t hold, held, wait, waited;
+
+static long now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000000L + time.tv_nsec;
+}
+
+static void nap(long us) {
+    struct timespec time = {us / 1000000, us % 1000000 * 1000};
+    nanosleep(&time, NULL);
+}
+
+static void fail(const char *what) {
+    perror(what);
+    exit(3);
+}
+
+// Whether the kernel says that a thread sleeps.
+static int is_asleep(long tid) {
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/self/task/%ld/stat", tid);
+    FILE *stat = fopen(path, "r");
+    if (!stat) fail(path);
+    size_t len = fread(text, 1, sizeof text - 1, stat);
+    fclose(stat);
+    text[len] = 0;
+    char *end = strrchr(text, ')');
+    return end && end[1] == ' ' && (end[2] == 'S' || end[2] == 'D');
+}
+
+__attribute__((noinline)) void wait_in_the_kernel(void) {
+    char byte = 1;
+    came = now();
+    if (write(other, &byte, 1) != 1) fail("write");
+    went = now();
+}
+
+static void *holds(void *nothing) {
+    (void)nothing;
+    holder = syscall(SYS_gettid);
+    for (long done = 0; done < turns; done++) {
+        sem_wait(&hold);
+        if (write(file, page, PAGE) != PAGE) fail("write");
+        sem_post(&held);
+    }
+    return NULL;
+}
+
+static void *waits(void *nothing) {
+    (void)nothing;
+    waiter = syscall(SYS_gettid);
+    for (long done = 0; done < turns; done++) {
+        sem_wait(&wait);
+        wait_in_the_kernel();
+        sem_post(&waited);
+    }
+    return NULL;
+}
+
+int main(int count, char **values) {
+    if (count != 5) return 2;
+    turns = atol(values[2]), held_ms = atol(values[3]);
+    if (!strcmp(values[1], "pipe")) {
+        int ends[2];
+        if (pipe(ends)) fail("pipe");
+        reader = ends[0], file = other = ends[1];
+    } else {
+        file = open(values[1], O_CREAT | O_WRONLY, 0600);
+        other = open(values[1], O_WRONLY);
+        if (file < 0 || other < 0) fail(values[1]);
+    }
+    int faults = syscall(SYS_userfaultfd, O_CLOEXEC);
+    struct uffdio_api api = {.api = UFFD_API};
+    if (faults < 0 || ioctl(faults, UFFDIO_API, &api)) fail("userfaultfd");
+    page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct uffdio_register range = {.range = {(unsigned long)page, PAGE}, .mode = UFFDIO_REGISTER_MODE_MISSING};
+    if (page == MAP_FAILED || ioctl(faults, UFFDIO_REGISTER, &range)) fail("UFFDIO_REGISTER");
+    sem_init(&hold, 0, 0), sem_init(&held, 0, 0), sem_init(&wait, 0, 0), sem_init(&waited, 0, 0);
+    pthread_t threads[2];
+    pthread_create(&threads[0], NULL, holds, NULL);
+    pthread_create(&threads[1], NULL, waits, NULL);
+    long least = 0, most = 0;
+    for (long done = 0; done < turns; done++) {
+        if (madvise(page, PAGE, MADV_DONTNEED)) fail("madvise");
+        came = went = 0;
+        sem_post(&hold);
+        struct uffd_msg fault;
+        if (read(faults, &fault, sizeof fault) != sizeof fault) fail("userfaultfd");
+        sem_post(&wait);
+        while (!came) nap(100);
+        // It may sleep for another reason for a moment.
+        do nap(1000); while (!is_asleep(waiter));
+        long asleep = now();
+        nap(held_ms * 1000);
+        least += now() - asleep;
+        struct uffdio_zeropage zero = {.range = {(unsigned long)page, PAGE}};
+        if (ioctl(faults, UFFDIO_ZEROPAGE, &zero)) fail("UFFDIO_ZEROPAGE");
+        sem_wait(&held), sem_wait(&waited);
+        most += went - came;
+        char drained[PAGE + 1];
+        for (long left = sizeof drained; reader >= 0 && left > 0;) {
+            long got = read(reader, drained, left);
+            if (got <= 0) fail("read");
+            left -= got;
+        }
+    }
+    pthread_join(threads[0], NULL), pthread_join(threads[1], NULL);
+    FILE *told = fopen(values[4], "w");
+    if (!told) fail(values[4]);
+    fprintf(told, "%ld %ld %d %ld %ld\n", waiter, holder, getpid(), least, most);
+    fclose(told);
+    return 0;
+}
