@@ -29,6 +29,7 @@ pub(crate) fn follow(
         match instruction {
             Instruction::Other | Instruction::Call | Instruction::SavesBp(_) => {}
             Instruction::LoadsBp(above) => epilogue.load_frame_pointer(above),
+            Instruction::SetsBp(above) => epilogue.set_frame_pointer(above),
             Instruction::Push { .. } | Instruction::PushOther => epilogue.raise(-slot),
             Instruction::Pop { bp } => {
                 if bp {
@@ -112,8 +113,13 @@ mod tests {
         for (text, raised, frame_pointer) in cases {
             let Some((next, epilogue)) = followed(text) else { return };
             assert_eq!(next, Next::Returns, "{text}");
-            let expected =
-                Epilogue { base: Base::StackPointer, raised, return_address: Some(raised), frame_pointer };
+            let expected = Epilogue {
+                base: Base::StackPointer,
+                raised,
+                return_address: Some(raised),
+                frame_pointer,
+                own_frame_pointer: None,
+            };
             assert_eq!(epilogue, expected, "{text}");
         }
     }
@@ -132,6 +138,7 @@ mod tests {
                 raised,
                 return_address: Some(raised),
                 frame_pointer: Some(frame_pointer),
+                own_frame_pointer: None,
             };
             assert_eq!((next, epilogue), (Next::Returns, expected), "{text}");
         }
