@@ -205,6 +205,11 @@ impl Epilogue {
         self.return_address = (self.base == Base::FramePointer || place.cast_signed() >= 0).then_some(place);
     }
 
+    /// Whether nothing is left on the stack of what was pushed on the way.
+    pub(crate) fn has_popped_all(&self) -> bool {
+        self.base == Base::FramePointer || self.raised.cast_signed() >= 0
+    }
+
     fn place(&self, above: i64) -> u64 {
         self.raised.wrapping_add_signed(above)
     }

@@ -37,14 +37,17 @@ pub(super) enum Instruction {
     Call,
     /// To so far behind its end.
     Jump(i64),
+    /// To the address in a word that the code names, as linkage tables and calls at a function's end do; switches go by a
+    /// register.
+    JumpOn,
     Return,
 }
 
 /// The length of the instruction that `code` begins with, and what it does. The length may be more than `code` has.
 pub(super) fn instruction(code: &[u8], word: Word) -> Option<(usize, Instruction)> {
     use Instruction::{
-        Branch, Call, Jump, Leave, LoadsBp, Moves, Other, Pop, Push, PushOther, Return, SavesBp, SetsBp,
-        SetsFromBp,
+        Branch, Call, Jump, JumpOn, Leave, LoadsBp, Moves, Other, Pop, Push, PushOther, Return, SavesBp,
+        SetsBp, SetsFromBp,
     };
 
     let is_long = word == Word::Eight;
@@ -124,6 +127,7 @@ pub(super) fn instruction(code: &[u8], word: Word) -> Option<(usize, Instruction
         0xc2 => (2, Return),
         0xe8 => (4, Call),
         0xff if group == 2 => (operand(rest)?, Call),
+        0xff if modrm == 0x25 => (5, JumpOn),
         0xe9 => (4, Jump(long(0)?)),
         0xeb => (1, Jump(byte(0)?)),
         // jcc; loop, loopne, loope and jrcxz
@@ -310,7 +314,7 @@ mod tests {
                 Instruction::Branch(_) => {
                     name != "jmp" && (name.starts_with('j') || name.starts_with("loop"))
                 }
-                Instruction::Jump(_) => name == "jmp",
+                Instruction::Jump(_) | Instruction::JumpOn => name == "jmp",
                 Instruction::Return => name == "ret",
                 Instruction::Other => {
                     let is_test = name.starts_with("cmp") || name.starts_with("test");
