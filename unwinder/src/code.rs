@@ -183,7 +183,7 @@ impl<'a, A: Architecture, S: AddressSpace<A>> Code<'a, A, S> {
             let (before, code) = code_around(&self.space, at, &mut buffer)?;
             let fork = |distance, epilogue| ways.add(A::WORD.offset(at, distance), epilogue);
             match A::epilogue(before, code, &mut epilogue, fork) {
-                Next::Returns => return Some(epilogue),
+                Next::Returns => return Some(Epilogue { own_frame_pointer: None, ..epilogue }),
                 Next::Jumps(distance) => at = A::WORD.offset(at, distance),
                 Next::Unknown => return None,
             }

@@ -26,6 +26,8 @@ pub(crate) struct Epilogue {
     pub(crate) return_address: Option<u64>,
     /// Where the caller's frame pointer is taken from; `None` if it is still in the register.
     pub(crate) frame_pointer: Option<u64>,
+    /// What the function's own frame pointer is, as long as code has given the register that on the way.
+    pub(crate) own_frame_pointer: Option<u64>,
 }
 
 /// Calling conventions have the stack pointer be a multiple of this at calls.
@@ -78,6 +80,7 @@ impl Departure {
             raised: further(epilogue.raised),
             return_address: epilogue.return_address.map(further),
             frame_pointer: epilogue.frame_pointer.map(further),
+            own_frame_pointer: None,
         };
         (may_be && self.is_left_by::<A>(&past)).then_some(past)
     }
@@ -187,12 +190,24 @@ impl Epilogue {
     /// is below where the stack pointer was at the beginning has been put there since: it is still in the register.
     pub(crate) fn load_frame_pointer(&mut self, above: i64) {
         let place = self.place(above);
+        self.own_frame_pointer = None;
         self.frame_pointer = (self.base == Base::FramePointer || place.cast_signed() >= 0).then_some(place);
+    }
+
+    /// The frame pointer becomes so much more than the stack pointer: the caller's has been saved by then.
+    pub(crate) fn set_frame_pointer(&mut self, above: i64) {
+        self.own_frame_pointer = Some(self.place(above));
     }
 
     /// The return address is loaded into its register likewise.
     pub(crate) fn load_return_address(&mut self, above: i64) {
-        self.return_address = Some(self.place(above));
+        let place = self.place(above);
+        self.return_address = (self.base == Base::FramePointer || place.cast_signed() >= 0).then_some(place);
+    }
+
+    /// Whether nothing is left on the stack of what was pushed on the way.
+    pub(crate) fn has_popped_all(&self) -> bool {
+        self.base == Base::FramePointer || self.raised.cast_signed() >= 0
     }
 
     fn place(&self, above: i64) -> u64 {
@@ -207,6 +222,10 @@ impl Epilogue {
     /// The stack pointer becomes that register's value with `offset` added. `false` if the register has another value by now.
     #[must_use]
     pub(crate) fn rebase(&mut self, base: Base, offset: i64) -> bool {
+        if let Some(own) = self.own_frame_pointer.filter(|_| base == Base::FramePointer) {
+            self.raised = own.wrapping_add_signed(offset);
+            return self.return_address.is_none();
+        }
         let is_known = self.frame_pointer.is_none() && self.return_address.is_none();
         (self.base, self.raised) = (base, 0_u64.wrapping_add_signed(offset));
         is_known
@@ -351,14 +370,14 @@ mod tests {
 
     #[test]
     fn the_short_form_leads_to_the_same_caller() {
-        let leave =
-            Epilogue { base: Base::FramePointer, raised: 8, return_address: Some(8), frame_pointer: Some(0) };
-        let pops = Epilogue {
-            base: Base::StackPointer,
-            raised: 0x58,
-            return_address: Some(0x58),
-            frame_pointer: None,
+        let leave = Epilogue {
+            base: Base::FramePointer,
+            raised: 8,
+            return_address: Some(8),
+            frame_pointer: Some(0),
+            own_frame_pointer: None,
         };
+        let pops = Epilogue { raised: 0x58, return_address: Some(0x58), ..Epilogue::default() };
         let record = Epilogue { raised: 32, return_address: Some(8), frame_pointer: Some(0), ..pops };
         let large = Epilogue { raised: 8 * 0x7fff, return_address: Some(8 * 0x7fff), ..pops };
         let words: Vec<u8> = (1..0x9000_u64).flat_map(|word| (0x1_0000 + word).to_le_bytes()).collect();

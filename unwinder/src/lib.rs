@@ -33,26 +33,47 @@
 //! written, not in an expression: it is `let table: UnwindTable = ...`, or `UnwindTable::<X86_64>::from_elf(...)`.
 //!
 //! ```no_run
-//! use unwinder::{AddressSpace, Mapping, UnwindTable};
+//! use unwinder::x86_64::Registers;
+//! use unwinder::{AddressSpace, CopiedStack, Mapping, StopReason, UnwindTable, Unwinder};
 //!
 //! /// A program that is one file, mapped at `start` to run as it was linked to.
 //! struct Program {
 //!     start: u64,
-//!     end: u64,
+//!     code: Vec<u8>,
 //!     table: UnwindTable,
 //! }
 //!
 //! impl AddressSpace for Program {
 //!     fn lookup(&self, address: u64) -> Option<Mapping<'_>> {
-//!         let mapping = Mapping { start: self.start, end: self.end, bias: 0, table: Some(&self.table) };
-//!         (self.start..self.end).contains(&address).then_some(mapping)
+//!         let end = self.start + self.code.len() as u64;
+//!         let mapping = Mapping { start: self.start, end, bias: 0, table: Some(&self.table) };
+//!         (self.start..end).contains(&address).then_some(mapping)
+//!     }
+//!
+//!     // What has no rules is guessed by its instructions.
+//!     fn code(&self, address: u64, buffer: &mut [u8]) -> usize {
+//!         let at = address.checked_sub(self.start).and_then(|at| usize::try_from(at).ok());
+//!         let Some(code) = at.and_then(|at| self.code.get(at..)) else { return 0 };
+//!         let length = code.len().min(buffer.len());
+//!         buffer[..length].copy_from_slice(&code[..length]);
+//!         length
 //!     }
 //! }
 //!
 //! let table: UnwindTable = UnwindTable::from_elf(std::fs::read("program")?.as_slice())?;
 //! println!("{:?}", table.size_report());
-//! let program = Program { start: 0x40_0000, end: 0x48_0000, table };
-//! # let _ = program;
+//! let program = Program { start: 0x40_0000, code: std::fs::read("code")?, table };
+//!
+//! // As ptrace, perf_event_open or a crash dump hands them over: the general registers in DWARF order, and the stack from
+//! // where its pointer is.
+//! let (ip, general, stack) = (0x40_1136, [0; 16], std::fs::read("stack")?);
+//! let registers = Registers::new(ip, general);
+//! let (mut unwinder, mut stopped) = (Unwinder::new(), [0; StopReason::ALL.len()]);
+//! let stop = unwinder.unwind(&program, &registers, &CopiedStack::new(registers.sp(), &stack, 0), |frame| {
+//!     // A symbol is that of the call, not of what is behind it.
+//!     println!("{:#x}{}", frame.lookup_address(), if frame.heuristic { " (guessed)" } else { "" });
+//! });
+//! stopped[stop as usize] += 1;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

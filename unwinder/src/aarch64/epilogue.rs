@@ -45,6 +45,7 @@ pub(super) fn follow(
                 }
             }
             Effect::Moves(moved) | Effect::Stores { moved, .. } => epilogue.raise(moved),
+            Effect::SetsFp(above) => epilogue.set_frame_pointer(above),
             Effect::SetsFromFp(offset) => {
                 if !epilogue.rebase(Base::FramePointer, offset) {
                     return Next::Unknown;
@@ -138,7 +139,10 @@ mod tests {
             let Some(found) = followed(text) else { return };
             assert_eq!(
                 found,
-                (Next::Returns, Epilogue { base, raised, return_address, frame_pointer }),
+                (
+                    Next::Returns,
+                    Epilogue { base, raised, return_address, frame_pointer, own_frame_pointer: None }
+                ),
                 "{text}"
             );
         }

@@ -18,6 +18,8 @@ pub(super) enum Effect {
         register: RegisterNumber,
         up: bool,
     },
+    /// `x29 = sp + offset`
+    SetsFp(i64),
     /// `sp = x29 + offset`
     SetsFromFp(i64),
     /// Gives a register this value,
@@ -96,6 +98,7 @@ pub(super) fn effect(word: u32) -> Effect {
         // add and sub of a number to the stack pointer or the frame pointer; of an extended register
         0x91 if is_sp(0) && is_sp(5) => Effect::Moves(number()),
         0xd1 if is_sp(0) && is_sp(5) => Effect::Moves(-number()),
+        0x91 if register(0) == FP && is_sp(5) => Effect::SetsFp(number()),
         0x91 if is_sp(0) && register(5) == FP => Effect::SetsFromFp(number()),
         0xd1 if is_sp(0) && register(5) == FP => Effect::SetsFromFp(-number()),
         0x8b if word & 0xffe0_ffff == 0x8b20_63ff => Effect::MovesBy { register: register(16), up: true },

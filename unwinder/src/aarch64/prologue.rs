@@ -27,7 +27,10 @@ pub(super) fn prologue(code: &[u8]) -> Prologue {
                     }
                 }
             }
-            Effect::None | Effect::Branches(_) | Effect::Loads { before: 0, after: 0, .. } => {}
+            Effect::None
+            | Effect::SetsFp(_)
+            | Effect::Branches(_)
+            | Effect::Loads { before: 0, after: 0, .. } => {}
             _ => break,
         }
     }
@@ -58,7 +61,11 @@ pub(super) fn tail_jump(code: &[u8]) -> Option<i64> {
     let mut at = 0;
     for word in code.as_chunks::<4>().0 {
         match effect(u32::from_le_bytes(*word)) {
-            Effect::None | Effect::Branches(_) | Effect::Sets(..) | Effect::SetsPart(..) => at += 4,
+            Effect::None
+            | Effect::SetsFp(_)
+            | Effect::Branches(_)
+            | Effect::Sets(..)
+            | Effect::SetsPart(..) => at += 4,
             Effect::Jumps(distance) => return Some(at + distance),
             _ => break,
         }

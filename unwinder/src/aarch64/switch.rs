@@ -39,7 +39,7 @@ pub(super) fn loaded(code: &[u8]) -> Option<Loaded> {
         let word = u32::from_le_bytes(*word);
         let always = at >= reached;
         match effect(word) {
-            Effect::None | Effect::Sets(..) | Effect::SetsPart(..) => {}
+            Effect::None | Effect::SetsFp(_) | Effect::Sets(..) | Effect::SetsPart(..) => {}
             Effect::Branches(distance) | Effect::Jumps(distance) => reached = reached.max(at + distance),
             Effect::Unknown if word & MOVE_TO_SP.1 == MOVE_TO_SP.0 => sp = sp.after(Some(true), always),
             _ => return None,

@@ -187,3 +187,64 @@ fn what_a_function_drops_of_its_arguments_is_not_on_the_stack_any_more() {
     Unwinder::new().unwind(&Bare(code), &registers, &stack, |frame| frames.push(frame.address));
     assert_eq!(frames[..3], [callee, caller, outer]);
 }
+
+#[test]
+fn a_frame_pointer_is_the_callers_until_the_function_has_one() {
+    let Some(code) = assembled(
+        "",
+        ".org 8; call *%rax; .org 16; call .+0x10; .org 0x20
+         push %rbp; mov %rsp, %rbp; push %rbx; sub $24, %rsp; call *%rcx; mov -8(%rbp), %rbx; leave; ret
+         .org 0x40
+         push %rbp; push %rbx; sub $8, %rsp; lea 16(%rsp), %rbp; call *%rcx; lea -8(%rbp), %rsp; pop %rbx; pop %rbp; ret
+         .org 0x60; ret",
+    ) else {
+        return;
+    };
+    let code = Bare(code);
+    let [outer, caller] = [0xa, 0x15].map(|at| CODE + at);
+    // Of the caller: two words, its frame pointer and its return address.
+    let record = [STACK + 0x100, outer, 7, 7];
+    for (at, pushed) in [(0x20, 0), (0x21, 1), (0x40, 0), (0x41, 1), (0x42, 2), (0x46, 3)] {
+        let sp = STACK + 8 * (5 - pushed);
+        let saved = [5, 0xb, STACK + 8 * 8].into_iter().skip(3 - pushed as usize);
+        let words: Vec<u64> = saved.chain([caller, 7, 7]).chain(record).collect();
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let mut general = [0xdead; 16];
+        (general[6], general[7]) = (STACK + 8 * 8, sp);
+        let mut frames = Vec::new();
+        let (stack, registers) =
+            (CopiedStack::new(sp, &bytes, 0), x86_64::Registers::new(CODE + at, general));
+        Unwinder::new().unwind(&code, &registers, &stack, |frame| frames.push(frame.address));
+        assert_eq!(frames.get(1..3), Some([caller, outer].as_slice()), "{at:#x}: {frames:x?}");
+    }
+}
+
+#[test]
+fn a_return_address_that_is_yet_to_be_stored_is_in_its_register() {
+    let Some(code) = assembled(
+        "aarch64-linux-gnu-",
+        ".org 4; blr x0; .org 16; blr x0
+         .org 0x20; stp x29, x30, [sp, #-48]!; mov x29, sp; sub sp, sp, #32; blr x1
+         mov sp, x29; ldp x29, x30, [sp], #48; ret",
+    ) else {
+        return;
+    };
+    let [stale, caller] = [8, 0x14].map(|at| CODE + at);
+    // Below the stack pointer lies what a call left that is over; the frame pointer is the caller's.
+    let words = [7, stale, 7, 7, 7, 7, 7, 7, STACK + 96, stale, 7, 7, 0, 0];
+    let bytes: Vec<u8> = words.iter().flat_map(|word: &u64| word.to_le_bytes()).collect();
+    for at in [0x20, 0x24] {
+        let mut general = [0xdead; 31];
+        (general[29], general[30]) = (STACK + 64, caller);
+        let (sp, mut words) = if at == 0x20 { (STACK + 48, bytes.clone()) } else { (STACK, bytes.clone()) };
+        if at == 0x24 {
+            words[..8].copy_from_slice(&(STACK + 64).to_le_bytes());
+            words[8..16].copy_from_slice(&caller.to_le_bytes());
+        }
+        let mask = aarch64::ReturnAddressMask::of_address_bits(48);
+        let registers = aarch64::Registers::new(CODE + at, sp, general, mask);
+        let (stack, mut frames) = (CopiedStack::new(STACK, &words, 0), Vec::new());
+        Unwinder::new().unwind(&Bare(code.clone()), &registers, &stack, |frame| frames.push(frame.address));
+        assert_eq!(frames.get(1), Some(&caller), "{at:#x}: {frames:x?}");
+    }
+}

@@ -178,7 +178,7 @@ impl<A: Architecture> Cie<A> {
     }
 
     fn augment(&mut self, section: &FrameSections, letters: &[u8], data: &mut Bytes<'_>) -> Option<()> {
-        for letter in letters {
+        for (at, letter) in letters.iter().enumerate() {
             match letter {
                 // Where language-specific data and personality are matters to exceptions, not to a walk.
                 b'L' => drop(data.u8()?),
@@ -190,7 +190,9 @@ impl<A: Architecture> Cie<A> {
                 b'S' => self.traits.signal = true,
                 // Signed with the B key; memory tags.
                 b'B' | b'G' => {}
-                _ => return None,
+                // What it means is not known, nor how much data it has: what comes behind can't be read. An address's form
+                // must be; the rest says nothing that a walk can't do without.
+                _ => return letters.iter().skip(at).all(|letter| *letter != b'R').then_some(()),
             }
         }
         Some(())
@@ -238,4 +240,34 @@ pub(super) fn pointer(
         _ => return None,
     };
     Some(word.wrap(base.wrapping_add(number(bytes, encoding, word)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cie, FrameSections};
+    use crate::x86_64::X86_64;
+
+    /// The form of addresses and the instructions of a CIE of version 1 with this augmentation and its data.
+    fn parsed(augmentation: &str, data: &[u8]) -> Option<(u8, usize)> {
+        let head = [&[0, 0, 0, 0, 1], augmentation.as_bytes(), &[0, 1, 0x78, 16, data.len() as u8]].concat();
+        let body = [&head, data, &[0x0c, 7, 8, 0x90, 1]].concat();
+        let bytes = [&(body.len() as u32).to_le_bytes(), body.as_slice()].concat();
+        let debug_start = bytes.len();
+        let section = FrameSections { bytes: bytes.into(), debug_start, ..FrameSections::default() };
+        let (cie, instructions) = Cie::<X86_64>::parse(&section, 0).ok()?;
+        Some((cie.pointers, instructions.remaining()))
+    }
+
+    #[test]
+    fn letters_of_times_to_come_are_passed_over() {
+        assert_eq!(parsed("zR", &[0x1b]), Some((0x1b, 5)));
+        assert_eq!(parsed("zRSB", &[0x1b]), Some((0x1b, 5)));
+        for letters in ["zRx", "zRxS", "zRxyL"] {
+            assert_eq!(parsed(letters, &[0x1b, 1, 2, 3]), Some((0x1b, 5)), "{letters}");
+        }
+        // Where the form of addresses is cannot be told.
+        assert_eq!(parsed("zxR", &[0x1b, 0x1b]), None);
+        // Nor where instructions begin, without the data's size.
+        assert_eq!(parsed("xR", &[0x1b]), None);
+    }
 }

@@ -45,7 +45,8 @@ fn pops_and_additions_lead_to_the_return_address() {
         let Some(code) = assembled(text) else { return };
         let mut epilogue = Epilogue::default();
         assert_eq!(X86::epilogue(&[], &code, &mut epilogue, |_, _| {}), Next::Returns, "{text}");
-        let expected = Epilogue { base, raised, return_address: Some(raised), frame_pointer };
+        let expected =
+            Epilogue { base, raised, return_address: Some(raised), frame_pointer, own_frame_pointer: None };
         assert_eq!(epilogue, expected, "{text}");
     }
     for text in ["lea -4(%ecx), %esp; ret", "mov %ecx, %esp; ret", "pop %esp; ret", "inc %esp; ret"] {

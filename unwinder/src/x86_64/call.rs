@@ -51,7 +51,8 @@ fn runs_into_call(mut code: &[u8], word: Word) -> bool {
     while let Some((length, instruction)) = instruction(code, word) {
         match (instruction, code.get(length..)) {
             (Instruction::Call, Some([])) => return true,
-            (Instruction::Call | Instruction::Jump(_) | Instruction::Return, _) | (_, None) => return false,
+            (Instruction::Call | Instruction::Jump(_) | Instruction::JumpOn | Instruction::Return, _)
+            | (_, None) => return false,
             (_, Some(rest)) => code = rest,
         }
     }

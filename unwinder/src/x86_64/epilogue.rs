@@ -29,6 +29,7 @@ pub(crate) fn follow(
         match instruction {
             Instruction::Other | Instruction::Call | Instruction::SavesBp(_) => {}
             Instruction::LoadsBp(above) => epilogue.load_frame_pointer(above),
+            Instruction::SetsBp(above) => epilogue.set_frame_pointer(above),
             Instruction::Push { .. } | Instruction::PushOther => epilogue.raise(-slot),
             Instruction::Pop { bp } => {
                 if bp {
@@ -55,7 +56,9 @@ pub(crate) fn follow(
                 }
             }
             Instruction::Jump(distance) => return Next::Jumps(at as i64 + distance),
-            Instruction::Return => {
+            // What has been pushed for it is no return address: a linkage table does so for the runtime linker.
+            Instruction::JumpOn if !epilogue.has_popped_all() => return Next::Unknown,
+            Instruction::JumpOn | Instruction::Return => {
                 epilogue.return_here();
                 return Next::Returns;
             }
@@ -97,6 +100,9 @@ mod tests {
                 None,
             ),
             ("push %rax; push $7; call .+64; add $16, %rsp; ret", 0, None),
+            ("jmp *0x1234(%rip)", 0, None),
+            ("endbr64; bnd jmp *0x1234(%rip)", 0, None),
+            ("mov %rbx, %rdi; pop %rbx; jmp *0x1234(%rip)", 8, None),
             ("lock decq (%rax); cs nopw 0(%rax,%rax,1); ds cmpb $7, (%rdx); pop %rsi; ret", 8, None),
             (
                 "testb $1, 8(%rdi); testl $5, (%rax); notl %ecx; cmp $9, %al; bswap %ecx; bt $3, %eax; pop %rdi; ret",
@@ -112,8 +118,13 @@ mod tests {
         for (text, raised, frame_pointer) in cases {
             let Some((next, epilogue)) = followed(text) else { return };
             assert_eq!(next, Next::Returns, "{text}");
-            let expected =
-                Epilogue { base: Base::StackPointer, raised, return_address: Some(raised), frame_pointer };
+            let expected = Epilogue {
+                base: Base::StackPointer,
+                raised,
+                return_address: Some(raised),
+                frame_pointer,
+                own_frame_pointer: None,
+            };
             assert_eq!(epilogue, expected, "{text}");
         }
     }
@@ -132,6 +143,7 @@ mod tests {
                 raised,
                 return_address: Some(raised),
                 frame_pointer: Some(frame_pointer),
+                own_frame_pointer: None,
             };
             assert_eq!((next, epilogue), (Next::Returns, expected), "{text}");
         }
@@ -145,6 +157,9 @@ mod tests {
             "and $-16, %rsp; ret",
             "mov %rax, %rsp; ret",
             "jmp *%rax; ret",
+            "jmp *8(%rax); ret; .skip 16, 0x90",
+            "notrack jmp *0x1234(,%rax,8); ret; .skip 16, 0x90",
+            "push 0x1234(%rip); jmp *0x1234(%rip); ret",
             "pop %rsp; ret",
             "pop %rbp; leave; ret",
             "pop %rcx; add %rbx, %rsp; push %rdx; ret; .skip 16, 0x90",

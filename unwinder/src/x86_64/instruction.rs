@@ -26,6 +26,8 @@ pub(super) enum Instruction {
     SavesBp(i64),
     /// `bp = *(sp + offset)`
     LoadsBp(i64),
+    /// `bp = sp + offset`
+    SetsBp(i64),
     /// Moves the stack pointer up by so much.
     Moves(i64),
     /// `sp = bp + offset`
@@ -35,13 +37,17 @@ pub(super) enum Instruction {
     Call,
     /// To so far behind its end.
     Jump(i64),
+    /// To the address in a word that the code names, as linkage tables and calls at a function's end do; switches go by a
+    /// register.
+    JumpOn,
     Return,
 }
 
 /// The length of the instruction that `code` begins with, and what it does. The length may be more than `code` has.
 pub(super) fn instruction(code: &[u8], word: Word) -> Option<(usize, Instruction)> {
     use Instruction::{
-        Branch, Call, Jump, Leave, LoadsBp, Moves, Other, Pop, Push, PushOther, Return, SavesBp, SetsFromBp,
+        Branch, Call, Jump, JumpOn, Leave, LoadsBp, Moves, Other, Pop, Push, PushOther, Return, SavesBp,
+        SetsBp, SetsFromBp,
     };
 
     let is_long = word == Word::Eight;
@@ -107,6 +113,9 @@ pub(super) fn instruction(code: &[u8], word: Word) -> Option<(usize, Instruction
             [0xa5, ..] if !b => (5, SetsFromBp(long(1)?)),
             _ => return None,
         },
+        0x8d if group == 5 && !r && at_sp.is_some() => (operand(rest)?, SetsBp(at_sp?)),
+        0x89 if is_wide && !r && !b && modrm == 0xe5 => (1, SetsBp(0)),
+        0x8b if is_wide && !r && !b && modrm == 0xec => (1, SetsBp(0)),
         0x89 if is_wide && !r && !b && modrm == 0xec => (1, SetsFromBp(0)),
         0x87 | 0x89 if on_sp => return None,
         0x89 if group == 5 && !r && at_sp.is_some() => (operand(rest)?, SavesBp(at_sp?)),
@@ -118,6 +127,7 @@ pub(super) fn instruction(code: &[u8], word: Word) -> Option<(usize, Instruction
         0xc2 => (2, Return),
         0xe8 => (4, Call),
         0xff if group == 2 => (operand(rest)?, Call),
+        0xff if modrm == 0x25 => (5, JumpOn),
         0xe9 => (4, Jump(long(0)?)),
         0xeb => (1, Jump(byte(0)?)),
         // jcc; loop, loopne, loope and jrcxz
@@ -297,13 +307,14 @@ mod tests {
                 Instruction::LoadsBp(_) => {
                     name == "mov" && text.ends_with(&format!(",{bp}")) && text.contains(sp)
                 }
+                Instruction::SetsBp(_) => text.contains(sp) && text.ends_with(bp),
                 Instruction::SetsFromBp(_) => text.contains(bp) && text.ends_with(sp),
                 Instruction::Leave => name == "leave",
                 Instruction::Call => name == "call",
                 Instruction::Branch(_) => {
                     name != "jmp" && (name.starts_with('j') || name.starts_with("loop"))
                 }
-                Instruction::Jump(_) => name == "jmp",
+                Instruction::Jump(_) | Instruction::JumpOn => name == "jmp",
                 Instruction::Return => name == "ret",
                 Instruction::Other => {
                     let is_test = name.starts_with("cmp") || name.starts_with("test");

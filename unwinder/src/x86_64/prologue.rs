@@ -21,7 +21,7 @@ pub(crate) fn prologue(code: &[u8], word: Word) -> Prologue {
             before_arguments.get_or_insert(prologue);
         }
         let lowered = match instruction {
-            Instruction::Other | Instruction::Branch(_) => 0,
+            Instruction::Other | Instruction::Branch(_) | Instruction::SetsBp(_) => 0,
             Instruction::SavesBp(above) => {
                 // What it holds later on is no longer the caller's.
                 let below = prologue.lowered.wrapping_add_signed(-above);
@@ -99,7 +99,7 @@ pub(crate) fn tail_jump(code: &[u8], word: Word) -> Option<i64> {
         let (length, instruction) = instruction(code.get(at..)?, word)?;
         at += length;
         match instruction {
-            Instruction::Other | Instruction::Branch(_) => {}
+            Instruction::Other | Instruction::Branch(_) | Instruction::SetsBp(_) => {}
             Instruction::Jump(distance) => return Some(at as i64 + distance),
             _ => return None,
         }

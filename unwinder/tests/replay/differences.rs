@@ -97,7 +97,7 @@ pub(super) const DIFFERENCES: [Known; 19] = [
         relation: Relation::Longer,
         stop: StopReason::Root,
         guessed: true,
-        committed: 2,
+        committed: 3,
         percent: 100,
     },
     Known {
@@ -105,7 +105,7 @@ pub(super) const DIFFERENCES: [Known; 19] = [
         relation: Relation::Other,
         stop: StopReason::Root,
         guessed: true,
-        committed: 1,
+        committed: 0,
         percent: 10,
     },
     Known {
