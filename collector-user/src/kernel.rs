@@ -17,6 +17,7 @@ pub struct Release {
 
 impl Release {
     /// The first one with tracepoints of its own locks that are waited for, `lock:contention_begin` and `contention_end`.
+    #[cfg(feature = "ebpf")]
     pub(crate) const WITH_CONTENTION: Self = Self::new(5, 19);
 
     /// A version.

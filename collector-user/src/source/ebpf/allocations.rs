@@ -176,7 +176,7 @@ impl Part for Allocations {
     }
 
     fn loaded(&mut self, ebpf: &mut Ebpf) -> Result<(), LoadError> {
-        if let Some(object) = object().filter(|_| self.level.has_uprobe_session) {
+        if let Some(object) = object().filter(|_| self.level.has_uprobe_session()) {
             let program = UprobeSession::load(ebpf, object, ONE);
             let program = program.map_err(|error| LoadError::step(format!("program {ONE}"), error))?;
             self.programs = Programs::One(program, Vec::new());

@@ -79,7 +79,7 @@ impl Asked {
         if files.or(sockets).is_some() {
             parts.push(Box::new(Transfers::new(files, sockets)));
         }
-        if let Some(event) = self.index(Program::KernelLocks).filter(|_| level.tells_contention) {
+        if let Some(event) = self.index(Program::KernelLocks).filter(|_| level.tells_contention()) {
             parts.push(Box::new(KernelLocks::new(event)));
         }
         if self.times != 0 {

@@ -86,13 +86,7 @@ pub(super) struct Level {
     pub(super) gets: &'static str,
     /// Name of the program at the exit of system calls that give memory.
     pub(super) memory_grows: &'static str,
-    /// Whether programs at functions may say which returns they want to see.
-    pub(super) has_uprobe_session: bool,
-    /// Whether there are tracepoints of locks of the kernel.
-    pub(super) tells_contention: bool,
-    /// Whether `sched_switch` tells why a thread stops running.
-    tells_state: bool,
-    has_task_pt_regs: bool,
+    release: Release,
 }
 
 impl Level {
@@ -109,11 +103,27 @@ impl Level {
             call_end: choose("call_ends", "call_ends_without_find_vma"),
             gets: choose("gets", "gets_without_find_vma"),
             memory_grows: choose("memory_grows", "memory_grows_without_find_vma"),
-            has_uprobe_session: release >= Release::new(6, 13),
-            tells_contention: release >= Release::WITH_CONTENTION,
-            tells_state: release >= Release::new(5, 18),
-            has_task_pt_regs: release >= Release::new(5, 15),
+            release,
         })
+    }
+
+    /// Whether programs at functions may say which returns they want to see.
+    pub(super) fn has_uprobe_session(self) -> bool {
+        self.release >= Release::new(6, 13)
+    }
+
+    /// Whether there are tracepoints of locks of the kernel.
+    pub(super) fn tells_contention(self) -> bool {
+        self.release >= Release::WITH_CONTENTION
+    }
+
+    /// Whether `sched_switch` tells why a thread stops running.
+    fn tells_state(self) -> bool {
+        self.release >= Release::new(5, 18)
+    }
+
+    fn has_task_pt_regs(self) -> bool {
+        self.release >= Release::new(5, 15)
     }
 }
 
@@ -245,12 +255,12 @@ fn config(
         let len = name.len().min(COMM_LEN - 1);
         comm[..len].copy_from_slice(&name.as_bytes()[..len]);
     }
-    let (stack_registers, task_stack) = if level.has_task_pt_regs {
+    let (stack_registers, task_stack) = if level.has_task_pt_regs() {
         (0, 0)
     } else {
         (THREAD_SIZE - types.size("pt_regs")?, types.offset(&["task_struct", "stack"])?)
     };
-    let task_state = if level.tells_state {
+    let task_state = if level.tells_state() {
         0
     } else {
         types.offset(&["task_struct", "__state"]).or_else(|_| types.offset(&["task_struct", "state"]))?
@@ -276,7 +286,7 @@ fn config(
         task_thread_pointer: types.offset(&["task_struct", "thread", "fsbase"]).unwrap_or(0),
         mm_start_stack: types.offset(&["mm_struct", "start_stack"])?,
         stack_registers,
-        has_task_pt_regs: u32::from(level.has_task_pt_regs),
+        has_task_pt_regs: u32::from(level.has_task_pt_regs()),
         vma_end: types.offset(&["vm_area_struct", "vm_end"])?,
         vma_start: types.offset(&["vm_area_struct", "vm_start"])?,
         command: settings.targets.command.unwrap_or(0),
