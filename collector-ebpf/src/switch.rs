@@ -40,12 +40,16 @@ use crate::{
 ///
 /// `prev_state` is there since Linux 5.18.
 #[raw_tracepoint(tracepoint = "sched_switch")]
+// A function of its own would be a frame more in the kernel's stack.
+#[inline(always)]
 pub(crate) fn switch(context: RawTracePointContext) -> i32 {
     take::<true>(&context)
 }
 
 /// The same on kernels without `bpf_find_vma`. Minimum kernel: 5.8.
 #[raw_tracepoint(tracepoint = "sched_switch")]
+// A function of its own would be a frame more in the kernel's stack.
+#[inline(always)]
 pub(crate) fn switch_without_find_vma(context: RawTracePointContext) -> i32 {
     take::<false>(&context)
 }
