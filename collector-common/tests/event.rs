@@ -12,5 +12,7 @@ mod fields;
 mod filters;
 #[path = "event/hostile.rs"]
 mod hostile;
+#[path = "event/kernel_filters.rs"]
+mod kernel_filters;
 #[path = "event/written.rs"]
 mod written;

@@ -141,6 +141,13 @@ impl Event {
         Ok(())
     }
 
+    /// The filter in the language of the Linux kernel's filters (`PERF_EVENT_IOC_SET_FILTER`), as far as that can say it:
+    /// each occurrence that the filter lets through passes, and perhaps others. Nothing where there is no filter, or nothing
+    /// of it can be said. Minimum kernel: 4.17; earlier ones take some names of fields for other things.
+    pub fn kernel_filter(&self) -> Option<String> {
+        self.filter.as_ref()?.kernel_text(&self.format)
+    }
+
     /// Hands an occurrence to all who want it, and says whether it was wanted: the filter let it through. For `full_data`
     /// and `event_data` see [`EventData::new`].
     #[inline]

@@ -13,6 +13,17 @@ pub struct EventField {
     kind: FieldKind,
     extent: Extent,
     place: Place,
+    kernel: Option<KernelStorage>,
+}
+
+/// What the Linux kernel takes a tracepoint's field for, by its format file. Its own filters compare that, and it may be
+/// another number than a reader's: of an `int` argument of a system call the whole register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelStorage {
+    /// In bytes.
+    pub size: u32,
+    /// Whether its highest bit is a sign.
+    pub signed: bool,
 }
 
 impl EventField {
@@ -24,7 +35,18 @@ impl EventField {
         extent: Extent,
         place: Place,
     ) -> Self {
-        Self { name: name.into(), type_name: type_name.into(), kind, extent, place }
+        Self { name: name.into(), type_name: type_name.into(), kind, extent, place, kernel: None }
+    }
+
+    /// The same, of a tracepoint: [`Event::kernel_filter`](super::Event::kernel_filter) compares such fields alone.
+    #[must_use]
+    pub fn in_kernel(self, storage: KernelStorage) -> Self {
+        Self { kernel: Some(storage), ..self }
+    }
+
+    /// What the kernel takes it for, if it is of a tracepoint.
+    pub fn kernel_storage(&self) -> Option<KernelStorage> {
+        self.kernel
     }
 
     /// Its name.

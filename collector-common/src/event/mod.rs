@@ -47,7 +47,7 @@ pub use data::{EventData, Values};
 pub use dispatch::{Event, EventFlags, EventId};
 pub use error::{FieldError, FieldProblem, FormatError};
 pub use errors::EventErrors;
-pub use field::{EventField, EventFieldRef};
+pub use field::{EventField, EventFieldRef, KernelStorage};
 pub use filter::near;
 pub use format::{EventFormat, MOST_DEPTH, MOST_FIELDS, MOST_FLOATING_COUNTS};
 pub use kind::{Extent, FieldKind, FloatWidth, KindName, Place, PointerWidth, Width};

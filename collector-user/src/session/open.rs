@@ -126,7 +126,7 @@ fn open_ebpf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
     let sampler = sampler.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     scanned.map_err(SessionError::system("/proc can't be read"))?;
     let mut sources: Vec<Box<dyn Source>> = vec![Box::new(sampler)];
-    let others: Vec<_> = requests.iter().copied().filter(|request| request.program().is_none()).collect();
+    let others: Vec<_> = requests.iter().filter(|request| request.program().is_none()).cloned().collect();
     if !others.is_empty() {
         let threads = PerfEvents::scope(settings, Rights::of_this_process())?.events_by_cpu();
         PerfError::check_open_files(threads, cpus.len(), others.len())?;
@@ -193,6 +193,7 @@ mod tests {
             index: EventIndex::of_hook(0),
             trigger: Trigger::Program(program),
             stack: true,
+            filter: None,
         };
         let note = |program, release| kernel_locks_note(&[request(program)], release);
         let told = note(Program::KernelLocks, Release::new(5, 15)).unwrap();

@@ -1,5 +1,7 @@
 //! What a source is asked for beside the sampling clock.
 
+use std::ffi::CString;
+
 use collector_common::event::{Event, EventFlags, EventId};
 use collector_common::record::Unit;
 use perf_event_open_sys::bindings::{
@@ -176,12 +178,16 @@ impl Hook {
     pub(crate) fn request(&self, index: EventIndex) -> Option<EventRequest> {
         let stack = self.event.flags().contains(EventFlags::CALLSTACK);
         let has_own = matches!(self.trigger, Trigger::OwnSource | Trigger::BpfMap);
-        (!has_own).then_some(EventRequest { index, trigger: self.trigger, stack })
+        let filter = match self.trigger {
+            Trigger::Tracepoint(_) => self.event.kernel_filter().and_then(|text| CString::new(text).ok()),
+            _ => None,
+        };
+        (!has_own).then_some(EventRequest { index, trigger: self.trigger, stack, filter })
     }
 }
 
 /// An event that a source is asked for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct EventRequest {
     /// The number that its records are to have.
     pub index: EventIndex,
@@ -189,6 +195,9 @@ pub struct EventRequest {
     pub trigger: Trigger,
     /// Whether stacks are wanted.
     pub stack: bool,
+    /// Which occurrences of a tracepoint are recorded, as [`Event::kernel_filter`] writes it. Where the kernel does not take
+    /// it, all are. Minimum kernel: 4.17; before, all are.
+    pub filter: Option<CString>,
 }
 
 impl EventRequest {
@@ -297,3 +306,23 @@ pub const COUNTERS: [Counter; 17] = [
         "cycles that waited for results",
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use collector_common::event::filter;
+
+    use super::*;
+    use crate::tracefs::parse_format;
+
+    #[test]
+    fn the_filter_of_a_tracepoint_is_asked_of_the_kernel() {
+        let text = "ID: 7\n\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;\n";
+        let (id, format) = parse_format(text).unwrap();
+        let mut event = Event::new(id, "made:up");
+        *event.format_mut() = format;
+        let filter = |event| Hook::tracepoint(event).request(EventIndex(1)).unwrap().filter;
+        event.set_filter(Some(&filter::parse("pid > 1").unwrap())).unwrap();
+        assert_eq!(filter(event).as_deref(), Some(c"pid > 1"));
+        assert_eq!(filter(Event::new(id, "made:up")), None);
+    }
+}

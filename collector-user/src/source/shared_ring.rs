@@ -1,6 +1,7 @@
 //! Events of one CPU that write to one ring.
 
 use std::collections::BTreeSet;
+use std::ffi::CString;
 use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::{fs, io};
@@ -18,6 +19,33 @@ use crate::sys::perf_ring::PerfRing;
 /// before, unless threads are made faster than events are opened.
 const MOST_LOOKS: usize = 16;
 
+/// What each thread or CPU has an event of.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) attr: perf_event_attr,
+    /// Of a tracepoint, which occurrences are recorded.
+    pub(crate) filter: Option<CString>,
+}
+
+impl From<perf_event_attr> for Wanted {
+    fn from(attr: perf_event_attr) -> Self {
+        Self { attr, filter: None }
+    }
+}
+
+impl Wanted {
+    fn open(&self, whom: Whom<'_>, cpu: u32, inherit: bool) -> io::Result<PerfEvent> {
+        let mut attr = self.attr;
+        attr.set_inherit(inherit.into());
+        let event = PerfEvent::open(&attr, whom, cpu)?;
+        if let Some(filter) = &self.filter {
+            // A kernel that does not take it records more, of which the event's own filter leaves out the same.
+            let _ = event.set_filter(filter);
+        }
+        Ok(event)
+    }
+}
+
 /// An event, as one of several kinds.
 pub(crate) struct Opened {
     /// Position of its attributes among those that the ring was opened with.
@@ -30,7 +58,7 @@ pub(crate) struct Opened {
 /// Events with their ring. It is the first event's; the others send to it.
 pub(crate) struct SharedRing {
     cpu: u32,
-    kinds: Box<[perf_event_attr]>,
+    kinds: Box<[Wanted]>,
     pub(crate) events: Vec<Opened>,
     processes: Processes,
     pub(crate) ring: PerfRing,
@@ -40,7 +68,7 @@ impl SharedRing {
     /// Opens events of some kinds on a CPU, with a ring of 2^n pages: n is the last of `orders`, or where so much memory may
     /// not be locked (`kernel.perf_event_mlock_kb`, `ulimit -l`) the largest of them that may.
     pub(crate) fn open(
-        kinds: impl Into<Box<[perf_event_attr]>>,
+        kinds: impl Into<Box<[Wanted]>>,
         scope: &Scope,
         cpu: u32,
         orders: RangeInclusive<u32>,
@@ -158,9 +186,10 @@ impl LockLimit {
 }
 
 /// An event of each kind.
-fn open_each(kinds: &[perf_event_attr], whom: Whom<'_>, cpu: u32) -> io::Result<Vec<Opened>> {
-    let open =
-        |(kind, attr)| Ok(Opened { kind, event: PerfEvent::open(attr, whom, cpu)?, may_be_second: false });
+fn open_each(kinds: &[Wanted], whom: Whom<'_>, cpu: u32) -> io::Result<Vec<Opened>> {
+    let open = |(kind, wanted): (usize, &Wanted)| {
+        Ok(Opened { kind, event: wanted.open(whom, cpu, false)?, may_be_second: false })
+    };
     kinds.iter().enumerate().map(open).collect()
 }
 
@@ -174,15 +203,13 @@ struct Processes {
 impl Processes {
     /// Opens events of some kinds on a CPU for all threads of a process that have none, and what they make from now on: none
     /// of a process that has ended.
-    fn open_threads(&mut self, kinds: &[perf_event_attr], pid: u32, cpu: u32) -> io::Result<Vec<Opened>> {
+    fn open_threads(&mut self, kinds: &[Wanted], pid: u32, cpu: u32) -> io::Result<Vec<Opened>> {
         let mut opened = Vec::new();
         self.find_threads(
             || threads_of(pid),
             |thread, may_be_second| {
-                for (kind, attr) in kinds.iter().enumerate() {
-                    let mut attr = *attr;
-                    attr.set_inherit(1);
-                    match PerfEvent::open(&attr, Whom::Thread(thread), cpu) {
+                for (kind, wanted) in kinds.iter().enumerate() {
+                    match wanted.open(Whom::Thread(thread), cpu, true) {
                         Ok(event) => opened.push(Opened { kind, event, may_be_second }),
                         Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                         Err(error) => return Err(error),

@@ -160,7 +160,7 @@ impl Sideband {
     fn open_ring(&self, mut attr: perf_event_attr, cpu: u32, order: u32) -> io::Result<SharedRing> {
         attr.set_exclude_kernel(self.excludes_kernel.into());
         attr.set_exclude_hv(self.excludes_kernel.into());
-        SharedRing::open([attr], &self.scope, cpu, SMALLEST_RING_ORDER..=order)
+        SharedRing::open([attr.into()], &self.scope, cpu, SMALLEST_RING_ORDER..=order)
     }
 
     /// Opens the event of all but names, without kernel symbols where the kernel does not know or not tell them.

@@ -1,5 +1,6 @@
 //! A `perf_event_open` descriptor. Source of the semantics: `perf_event_open(2)`.
 
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
@@ -65,6 +66,13 @@ impl PerfEvent {
         let program = program.as_raw_fd().cast_unsigned();
         // SAFETY: as above; the argument is a descriptor number, checked by the kernel.
         check(unsafe { ioctls::SET_BPF(self.fd.as_raw_fd(), program) })
+    }
+
+    /// Records those occurrences of a tracepoint alone that a filter in the kernel's language lets through; others are not
+    /// counted. Of one that is inherited, all that inherit it.
+    pub(crate) fn set_filter(&self, filter: &CStr) -> io::Result<()> {
+        // SAFETY: as above; the kernel reads text up to its NUL, which is there, and writes nothing.
+        check(unsafe { ioctls::SET_FILTER(self.fd.as_raw_fd(), filter.as_ptr().cast_mut()) })
     }
 
     /// Sends its records to the ring of another event, of the same CPU and clock.

@@ -16,7 +16,7 @@
 //! whole register, of which an `int` is the lower half.
 
 use collector_common::event::{
-    EventField, EventFormat, EventId, Extent, FieldKind, FormatError, Place, Width,
+    EventField, EventFormat, EventId, Extent, FieldKind, FormatError, KernelStorage, Place, Width,
 };
 use thiserror::Error;
 
@@ -82,7 +82,10 @@ fn parse_field(text: &str) -> Option<EventField> {
         Some((name, count)) => (name, Some(count.strip_suffix(']')?)),
         None => (name, None),
     };
-    let field = |kind, extent| Some(EventField::new(name, type_name, kind, extent, Place::At(offset)));
+    let storage = KernelStorage { size, signed };
+    let field = |kind, extent| {
+        Some(EventField::new(name, type_name, kind, extent, Place::At(offset)).in_kernel(storage))
+    };
     let dynamic = [("__data_loc ", Extent::DataLoc), ("__rel_loc ", Extent::RelLoc)];
     if let Some((element, extent)) =
         dynamic.into_iter().find_map(|(word, extent)| Some((type_name.strip_prefix(word)?, extent)))

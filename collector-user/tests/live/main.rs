@@ -16,6 +16,7 @@
 //! - `processes`: who starts what, and how it ends.
 //! - `syscalls`: system calls, counted and timed.
 //! - `events`: tracepoints and counters, with their fields.
+//! - `kernel_filters`: filters of tracepoints that the kernel applies.
 //! - `bpf_maps`: what another program writes into maps.
 //! - `convert`: recordings that are kept, and unwound later.
 //! - `examples`: the programs in `examples/`.
@@ -39,6 +40,7 @@ mod examples;
 mod followed;
 mod io_monitoring;
 mod kernel_code;
+mod kernel_filters;
 mod kernel_locks;
 mod languages;
 mod ledger;

@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::error::FilterError;
+use super::kernel;
 use super::near::near;
 use super::number::Number;
 use super::pattern::{Pattern, Test as PatternTest};
@@ -24,11 +25,16 @@ impl Predicate {
     pub fn accepts(&self, data: &EventData<'_>) -> Result<bool, FieldError> {
         self.0.holds(data)
     }
+
+    /// What the kernel's filters can say of it: see [`Event::kernel_filter`](crate::event::Event::kernel_filter).
+    pub(in crate::event) fn kernel_text(&self, format: &EventFormat) -> Option<String> {
+        kernel::text(&self.0, format)
+    }
 }
 
 /// A node with its fields resolved. As deep as the expression and the structures of the format.
 #[derive(Clone, Debug)]
-enum Check {
+pub(super) enum Check {
     All(Box<[Check]>),
     Any(Box<[Check]>),
     Not(Box<Check>),
@@ -77,7 +83,7 @@ enum Check {
 
 /// Which getter a field's number comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Load {
+pub(super) enum Load {
     Unsigned,
     Signed,
     Bool,

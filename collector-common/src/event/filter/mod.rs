@@ -22,6 +22,7 @@
 
 mod compile;
 mod error;
+mod kernel;
 mod lex;
 mod near;
 mod number;
@@ -108,6 +109,30 @@ enum Comparison {
 }
 
 impl Comparison {
+    /// What holds between values with an order where this one does not.
+    fn negated(self) -> Self {
+        match self {
+            Self::Equal => Self::NotEqual,
+            Self::NotEqual => Self::Equal,
+            Self::Less => Self::GreaterOrEqual,
+            Self::LessOrEqual => Self::Greater,
+            Self::Greater => Self::LessOrEqual,
+            Self::GreaterOrEqual => Self::Less,
+        }
+    }
+
+    /// As it is written.
+    fn sign(self) -> &'static str {
+        match self {
+            Self::Equal => "==",
+            Self::NotEqual => "!=",
+            Self::Less => "<",
+            Self::LessOrEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterOrEqual => ">=",
+        }
+    }
+
     /// Whether it holds; nothing but "not equal" does between values without an order (NaN).
     fn holds(self, order: Option<Ordering>) -> bool {
         match self {

@@ -1,5 +1,7 @@
 //! How events are asked for. Source of the semantics: `perf_event_open(2)`.
 
+use std::ffi::CString;
+
 use collector_common::perf::{ByteOrder, ParseConfig, ReadFormat, SampleType};
 use collector_common::wire::MAX_KERNEL_FRAMES;
 use perf_event_open_sys::bindings::{
@@ -7,6 +9,8 @@ use perf_event_open_sys::bindings::{
     PERF_TYPE_TRACEPOINT, perf_event_attr,
 };
 
+use crate::kernel::Release;
+use crate::source::shared_ring::Wanted;
 use crate::source::{EventIndex, EventRequest, Rights, Settings, Targets, Trigger};
 
 /// Most bytes of user stack that are copied: `perf_event_open` refuses more.
@@ -25,22 +29,32 @@ const RING_WITHOUT_RIGHTS: u32 = 256 << 10;
 /// User registers that are copied: `PERF_REG_X86_AX` to `_IP`, and `_R8` to `_R15` (`arch/x86/include/uapi/asm/perf_regs.h`).
 pub(super) const REGISTERS: u64 = 0x00ff_01ff;
 
+/// From which kernel on filters are what `collector_common::event::Event::kernel_filter` takes them for.
+const FILTERS: Release = Release::new(4, 17);
+
 /// What every sample has. Records of all events of a ring begin and end alike for it: an event's number comes first in a
 /// sample, and all others end in the same four numbers.
 pub(super) const ALWAYS: SampleType =
     SampleType::IDENTIFIER.or(SampleType::TID).or(SampleType::TIME).or(SampleType::CPU);
 
 /// An event as it is opened for each thread or CPU.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Kind {
     pub(super) index: EventIndex,
     /// `None` for the sampling clock.
     pub(super) trigger: Option<Trigger>,
     pub(super) attr: perf_event_attr,
     pub(super) layout: ParseConfig,
+    /// Of a tracepoint, which occurrences are recorded.
+    filter: Option<CString>,
 }
 
 impl Kind {
+    /// What is opened for each thread or CPU.
+    pub(super) fn wanted(&self) -> Wanted {
+        Wanted { attr: self.attr, filter: self.filter.clone() }
+    }
+
     /// Whether each time that it happens is a record.
     pub(super) fn records_each(&self) -> bool {
         self.trigger.is_some_and(|trigger| !trigger.is_of_processor())
@@ -85,9 +99,13 @@ impl Common {
     }
 
     /// An event that is asked for: each occurrence, or of what the processor counts so many a second.
-    pub(super) fn event(self, request: EventRequest, frequency: u32) -> Kind {
+    pub(super) fn event(self, request: &EventRequest, frequency: u32) -> Kind {
         let mut kind = self.kind(request.index, request.trigger.attributes(), request.stack);
         kind.trigger = Some(request.trigger);
+        // Before, the kernel takes some names for others than the event's own fields.
+        if Release::of_this_kernel() >= FILTERS {
+            kind.filter.clone_from(&request.filter);
+        }
         kind.attr.sample_stack_user = kind.attr.sample_stack_user.min(STACK_OF_EVENTS);
         if request.trigger.is_of_processor() {
             kind.attr.set_freq(1);
@@ -124,7 +142,7 @@ impl Common {
         attr.set_enable_on_exec(self.on_exec.into());
         // Without a number of bytes, the ring's reader is woken when it is half full.
         attr.set_watermark(1);
-        Kind { index, trigger: None, attr, layout }
+        Kind { index, trigger: None, attr, layout, filter: None }
     }
 
     /// How the records of an event are laid out.

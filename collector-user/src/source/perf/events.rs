@@ -83,7 +83,7 @@ impl PerfEvents {
         let mut common = Common::of(settings, rights);
         let kinds = |common: Common| -> Vec<Kind> {
             let clock = clock.then(|| common.clock(settings.period().0));
-            let requested = requests.iter().map(|&request| common.event(request, settings.frequency));
+            let requested = requests.iter().map(|request| common.event(request, settings.frequency));
             clock.into_iter().chain(requested).collect()
         };
         let mut events = Self::with(common, settings, scope, kinds(common), cpus.len());
@@ -164,8 +164,8 @@ impl PerfEvents {
 
     /// Opens a CPU's events, with their ring.
     fn attach(&mut self, cpu: u32) -> io::Result<()> {
-        let attributes: Vec<_> = self.kinds.iter().map(|kind| kind.attr).collect();
-        let shared = SharedRing::open(attributes, &self.scope, cpu, self.ring_orders.clone())?;
+        let wanted: Vec<_> = self.kinds.iter().map(Kind::wanted).collect();
+        let shared = SharedRing::open(wanted, &self.scope, cpu, self.ring_orders.clone())?;
         name(&mut self.known, &shared.events)?;
         let life = CpuLife::open(&self.scope, cpu)?;
         if let Some(earlier) = self.cpus.iter_mut().find(|earlier| earlier.shared.cpu() == cpu) {
