@@ -50,7 +50,7 @@ fn distance(period: u64) -> u64 {
     // SAFETY: the helper has no preconditions.
     let chance = u64::from(unsafe { bpf_get_prandom_u32() } as u32) + 1;
     let below = (32 << DIGITS) - log2(chance);
-    (((period * below) >> DIGITS) * LN_2 >> DIGITS) + 1
+    ((((period * below) >> DIGITS) * LN_2) >> DIGITS) + 1
 }
 
 /// Binary digits behind the point.

@@ -162,16 +162,15 @@ fn end(context: &RawTracePointContext, spins: *mut Spins) {
     let lock: u64 = context.arg(0);
     let id = bpf_get_current_pid_tgid();
     let (pid, tid) = ((id >> 32) as u32, id as u32);
-    let mut wait = match pop(spins, lock) {
-        Some(wait) => wait,
-        None => {
-            let key = KernelLockKey { lock, tid, reserved: 0 };
-            let Some(wait) = KERNEL_LOCKS.get_ptr(key) else { return };
-            // SAFETY: the map gave a valid pointer, and only this thread has to do with the entry.
-            let wait = unsafe { *wait };
-            let _ = KERNEL_LOCKS.remove(key);
-            wait
-        }
+    let mut wait = if let Some(wait) = pop(spins, lock) {
+        wait
+    } else {
+        let key = KernelLockKey { lock, tid, reserved: 0 };
+        let Some(wait) = KERNEL_LOCKS.get_ptr(key) else { return };
+        // SAFETY: the map gave a valid pointer, and only this thread has to do with the entry.
+        let wait = unsafe { *wait };
+        let _ = KERNEL_LOCKS.remove(key);
+        wait
     };
     // SAFETY: the helper has no preconditions.
     let now = unsafe { bpf_ktime_get_ns() };

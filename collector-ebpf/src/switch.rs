@@ -78,13 +78,13 @@ fn wake<const FIND_VMA: bool>(context: &RawTracePointContext) -> i32 {
         if times.off.since == 0 || times.off.woken != 0 {
             return 0;
         }
-        let waker = bpf_get_current_pid_tgid();
-        let (waker_pid, waker_tid) = ((waker >> 32) as u32, waker as u32);
-        (times.off.waker_pid, times.off.waker_tid) = (waker_pid, waker_tid);
+        let id = bpf_get_current_pid_tgid();
+        let waker = ((id >> 32) as u32, id as u32);
+        (times.off.waker_pid, times.off.waker_tid) = waker;
         times.off.waker_comm = bpf_get_current_comm().unwrap_or_default();
         // By what a lock is kept account of, too: where that is not asked for, the verifier drops the stacks.
         if are_kept(Times::LOCKS) && times.off.lock_wait != 0 && futex::releases() {
-            let owner = owner::tell::<FIND_VMA>(context, times, tid, (waker_pid, waker_tid));
+            let owner = owner::tell::<FIND_VMA>(context, times, tid, waker);
             times.off.lock_wait |= LockWait::RELEASED | owner;
         }
         times.off.woken = bpf_ktime_get_ns();
