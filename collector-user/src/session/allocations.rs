@@ -48,13 +48,13 @@ struct Fate {
 }
 
 impl Fate {
-    /// Whether a program goes on allocating there, and frees next to nothing of it.
-    fn is_leak(&self, recorded: Nanos) -> bool {
+    /// Whether a program goes on allocating there for half of the time in which anything is, and frees next to nothing of it.
+    fn is_leak(&self, all: u64) -> bool {
         const FEWEST: u64 = 8;
         const MOST_FREED: u64 = 10;
         self.blocks >= FEWEST
             && self.freed * MOST_FREED <= self.blocks
-            && self.last.0 - self.first.0 >= recorded.0 / 2
+            && self.last.0 - self.first.0 >= all / 2
     }
 }
 
@@ -121,7 +121,9 @@ impl ProgramRecords for Allocations {
         }
     }
 
-    fn finish(&mut self, output: &mut Output<'_>, recorded: Nanos) {
+    fn finish(&mut self, output: &mut Output<'_>) {
+        let first = self.fates.values().map(|fate| fate.first.0).min().unwrap_or(0);
+        let last = self.fates.values().map(|fate| fate.last.0).max().unwrap_or(0);
         let recorder = &mut *output.recorder;
         let mut live: Vec<_> = self.live.drain().collect();
         live.sort_by_key(|(key, _)| *key);
@@ -135,7 +137,7 @@ impl ProgramRecords for Allocations {
             let [all_bytes, all_blocks] = values(bytes, stands_for(bytes, self.period));
             recorder.add_sample(self.kinds.live_bytes, taken, all_bytes, attributes);
             recorder.add_sample(self.kinds.live_blocks, taken, all_blocks, attributes);
-            if self.fates.get(&taken.stack).is_some_and(|fate| fate.is_leak(recorded)) {
+            if self.fates.get(&taken.stack).is_some_and(|fate| fate.is_leak(last - first)) {
                 recorder.add_sample(self.kinds.leaked_bytes, taken, all_bytes, attributes);
             }
         }

@@ -211,11 +211,10 @@ impl Dispatch {
     }
 
     /// The recording has ended: adds what was counted.
-    pub(crate) fn finish(&mut self, recorder: &mut Recorder, recorded: Nanos) {
+    pub(crate) fn finish(&mut self, recorder: &mut Recorder) {
         for hooked in &mut self.hooked {
             if let Hooked { hook, kind: Some(kind), records: Some(records) } = hooked {
-                records
-                    .finish(&mut Output { recorder, hook, kind: *kind, errors: &mut self.errors }, recorded);
+                records.finish(&mut Output { recorder, hook, kind: *kind, errors: &mut self.errors });
             }
         }
         let machine = recorder.machine_mut();

@@ -37,8 +37,8 @@ pub(super) trait ProgramRecords {
     /// All records of a round have been taken.
     fn end_round(&mut self, _output: &mut Output<'_>) {}
 
-    /// All records have been taken, of a recording of this length.
-    fn finish(&mut self, _output: &mut Output<'_>, _recorded: Nanos) {}
+    /// All records have been taken.
+    fn finish(&mut self, _output: &mut Output<'_>) {}
 }
 
 /// What makes samples of a program's records; `None` where it has none of its own.

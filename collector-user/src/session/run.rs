@@ -510,7 +510,7 @@ impl Session {
             let failed = SessionError::system("the counters of what was lost can't be read");
             account.add(source.close(self.recorder.ledger_mut()).map_err(failed)?);
         }
-        self.dispatch.finish(&mut self.recorder, Nanos(end.0.saturating_sub(self.began.0)));
+        self.dispatch.finish(&mut self.recorder);
         let machine = self.recorder.machine_mut();
         machine.system_mut().end = end;
         for histogram in std::mem::take(&mut account.histograms) {

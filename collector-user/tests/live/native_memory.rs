@@ -11,7 +11,7 @@ use collector_user::session::{Recording, SessionSettings};
 use crate::prerequisites::live;
 use crate::programs::{Running, compile, folder};
 use crate::recording::collector;
-use crate::scenarios::{attribute, record, settings};
+use crate::scenarios::{attribute, in_function, record, settings};
 
 /// Bytes that each round of `blocks` asks for, by the function that does; `grows` asks twice.
 const ROUND: [(&str, u64); 5] =
@@ -52,6 +52,8 @@ fn numbers(told: &Path) -> Vec<u64> {
 fn every(names: &[&str], bytes: u64) -> SessionSettings {
     let mut settings = settings(names);
     settings.sampling.allocation_period = bytes;
+    // All that is recorded has room, however late the rings are emptied.
+    settings.sampling.ring_bytes = Some(32 << 20);
     settings
 }
 
@@ -63,21 +65,6 @@ fn counted(recording: &Recording) -> [u64; 3] {
     let row = rows.next().unwrap_or_else(|| panic!("{:?}", table.rows));
     assert!(rows.next().is_none(), "{:?}", table.rows);
     [row.1[0], row.1[1], row.1[3]]
-}
-
-/// The sum of a kind, of what a function asks for, or one that it calls; and how many samples that is.
-fn of_function(recording: &Recording, kind: &str, function: &str) -> (i64, usize) {
-    let machine = &recording.machine;
-    let symbols = recording.symbolize();
-    let of_kind = machine.samples().iter().filter(|sample| {
-        machine.string(machine.kinds()[usize::from(sample.kind.0)].name) == kind
-            && machine
-                .stacks()
-                .get(sample.stack)
-                .iter()
-                .any(|&frame| symbols.name(frame).function == function)
-    });
-    of_kind.fold((0, 0), |(sum, count), sample| (sum + sample.value, count + 1))
 }
 
 /// A sum of `count` samples is so close to the truth that chance would have it further away once in a million.
@@ -98,17 +85,17 @@ fn memory_is_what_a_program_knows_of_itself() {
     assert_eq!(counted(&recording), [told.blocks, told.bytes, told.freed]);
     assert_eq!(recording.ledger.total_lost(), 0, "a sum of what was lost could not be close");
     for (function, bytes) in ROUND {
-        assert_close(of_function(&recording, "alloc_space", function), bytes * 20_000, function);
+        assert_close(in_function(&recording, "alloc_space", function), bytes * 20_000, function);
     }
-    assert_close(of_function(&recording, "alloc_objects", "keeps"), 20_000, "blocks of keeps");
+    assert_close(in_function(&recording, "alloc_objects", "keeps"), 20_000, "blocks of keeps");
     // What was not freed.
-    let kept = of_function(&recording, "inuse_space", "keeps");
+    let kept = in_function(&recording, "inuse_space", "keeps");
     assert_close(kept, told.kept - ONCE, "kept by keeps");
-    assert_close(of_function(&recording, "inuse_objects", "keeps"), 20_000, "blocks kept by keeps");
-    let all = of_function(&recording, "inuse_space", "main").0;
+    assert_close(in_function(&recording, "inuse_objects", "keeps"), 20_000, "blocks kept by keeps");
+    let all = in_function(&recording, "inuse_space", "main").0;
     assert_eq!(all - kept.0, ONCE as i64, "nothing else is kept, and a large block stands for itself");
     // What goes on being allocated and is never freed.
-    let leaked = |function| of_function(&recording, "likely_leaks", function).0;
+    let leaked = |function| in_function(&recording, "likely_leaks", function).0;
     assert_eq!([leaked("keeps"), leaked("main")], [kept.0; 2]);
     let machine = &recording.machine;
     let at_exit = |kind| machine.string(machine.kinds()[usize::from(kind)].name).starts_with("inuse");
@@ -134,7 +121,7 @@ fn each_block_is_recorded_if_asked_for() {
         Ok(())
     });
     let (recording, told) = record_blocks(folder.path(), &[], 100, settings);
-    let sum = |kind, function| of_function(&recording, kind, function).0 as u64;
+    let sum = |kind, function| in_function(&recording, kind, function).0 as u64;
     assert_eq!(recording.ledger.total_lost(), 0);
     assert_eq!(sizes.read(|sum| *sum).unwrap(), told.bytes);
     assert_eq!(sum("alloc_space", "main"), told.bytes);
@@ -170,10 +157,10 @@ fn an_allocator_that_calls_itself_is_counted_once() {
     assert_eq!(counted(&recording), [told.blocks, told.bytes, told.freed]);
     assert_eq!(recording.ledger.total_lost(), 0);
     for (function, bytes) in ROUND {
-        assert_eq!(of_function(&recording, "alloc_space", function).0 as u64, bytes * 500, "{function}");
+        assert_eq!(in_function(&recording, "alloc_space", function).0 as u64, bytes * 500, "{function}");
     }
     // `env` was another program of the same process: nothing of its memory is left.
-    assert_eq!(of_function(&recording, "inuse_space", "main").0 as u64, told.kept);
+    assert_eq!(in_function(&recording, "inuse_space", "main").0 as u64, told.kept);
     let in_use = recording.machine.samples().iter().filter(|sample| {
         recording.machine.string(recording.machine.kinds()[usize::from(sample.kind.0)].name) == "inuse_space"
     });
@@ -189,10 +176,10 @@ fn memory_of_the_kernel_is_what_is_asked_of_it() {
     let recording = record(every(&["growth"], 1), &[program, told.clone()].map(OsString::from));
     let numbers = numbers(&told);
     let [by_mmap, by_mremap, by_brk] = numbers[..] else { panic!("{numbers:?}") };
-    let of = |function| of_function(&recording, "mapped_space", function).0 as u64;
+    let of = |function| in_function(&recording, "mapped_space", function).0 as u64;
     assert_eq!(recording.ledger.total_lost(), 0);
     assert_eq!([of("maps") + of("moves"), of("extends")], [by_mmap + by_mremap, by_brk]);
-    assert!(of_function(&recording, "minor-faults", "maps").0 >= 50, "each first touch is a fault");
+    assert!(in_function(&recording, "minor-faults", "maps").0 >= 50, "each first touch is a fault");
 }
 
 #[test]

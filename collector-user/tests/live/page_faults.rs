@@ -9,7 +9,7 @@ use collector_user::session::{Backend, Recording, SessionSettings};
 
 use crate::prerequisites::live;
 use crate::programs::{compile, folder};
-use crate::scenarios::{record, settings};
+use crate::scenarios::{in_function, record, settings};
 
 const BACKENDS: [Backend; 2] = [Backend::Auto, Backend::Perf];
 
@@ -19,17 +19,7 @@ fn record_by(backend: Backend, command: &[OsString]) -> Recording {
 
 /// How many of a kind happened in a function, as far as they are in the recording.
 fn faults_in(recording: &Recording, kind: &str, function: &str) -> u64 {
-    let machine = &recording.machine;
-    let symbols = recording.symbolize();
-    let of_kind = machine.samples().iter().filter(|sample| {
-        machine.string(machine.kinds()[usize::from(sample.kind.0)].name) == kind
-            && machine
-                .stacks()
-                .get(sample.stack)
-                .iter()
-                .any(|&frame| symbols.name(frame).function == function)
-    });
-    of_kind.map(|sample| sample.value as u64).sum()
+    in_function(recording, kind, function).0 as u64
 }
 
 #[test]

@@ -101,6 +101,21 @@ fn finish(session: Session) -> Recording {
     recording
 }
 
+/// The sum of a kind's samples in a function, or in what it calls; and how many those are.
+pub(crate) fn in_function(recording: &Recording, kind: &str, function: &str) -> (i64, usize) {
+    let machine = &recording.machine;
+    let symbols = recording.symbolize();
+    let of_kind = machine.samples().iter().filter(|sample| {
+        machine.string(machine.kinds()[usize::from(sample.kind.0)].name) == kind
+            && machine
+                .stacks()
+                .get(sample.stack)
+                .iter()
+                .any(|&frame| symbols.name(frame).function == function)
+    });
+    of_kind.fold((0, 0), |(sum, count), sample| (sum + sample.value, count + 1))
+}
+
 /// The value of an attribute; empty where it has none.
 pub(crate) fn attribute<'a>(machine: &'a ExportMachine, sample: &Sample, name: &str) -> &'a str {
     let list = machine.attributes().get(sample.attributes);
