@@ -569,7 +569,7 @@ impl Session {
         account.warnings.iter().for_each(|&(count, text)| warn(count, text));
         warn(
             self.capture.as_ref().map_or(0, Capture::left_out),
-            "records of times off and of system calls are not in the perf.data, which has no place for them",
+            "records of scenarios are not in the perf.data, which has no place for them: times off, locks, calls, memory",
         );
         warn(self.sideband.malformed(), "records of the sideband could not be read");
         warn(

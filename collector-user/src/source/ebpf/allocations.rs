@@ -203,7 +203,7 @@ impl Part for Allocations {
     fn stopped(&mut self, ebpf: &mut Ebpf) -> io::Result<()> {
         self.seconds = self.started.map_or(0.0, |started| started.elapsed().as_secs_f64());
         match &mut self.programs {
-            // The kernel waits for each until nobody is in it, a tenth of a second or more; for all at once if it is asked so.
+            // The kernel waits for each until nobody is in it, a tenth of a second or more: so that the waits may overlap.
             Programs::One(_, links) => thread::scope(|scope| {
                 links.drain(..).for_each(|link| drop(scope.spawn(|| drop(link))));
             }),
