@@ -40,7 +40,8 @@ fn long_waits() {
         line.and_then(|rest| rest.strip_suffix(" ms")?.parse().ok())
             .unwrap_or_else(|| panic!("{name}: {text}"))
     };
-    assert!(waited("sleep") >= 300 && waited("sh") >= 300, "{text}");
+    // The shell waits from when it asks for its child's end, which may sleep for a while by then.
+    assert!(waited("sleep") >= 300 && waited("sh") >= 150, "{text}");
 }
 
 #[test]
