@@ -18,8 +18,8 @@ use std::path::Path;
 use collector_common::ids::{Nanos, Pid, Svma, Tid};
 use collector_common::intern::StackId;
 use collector_common::record::{
-    AttributeListId, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind, ProcessId,
-    Sample, SampleKindId, ThreadId, Unit,
+    AttributeListId, ClockAnchor, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind,
+    ProcessId, Sample, SampleKindId, ThreadId, Unit,
 };
 use export::format::html::Html;
 use export::format::{ExportFormat, Profile};
@@ -80,7 +80,8 @@ impl Recording {
         "x86_64".clone_into(&mut system.architecture);
         system.cpus = cpus;
         system.start = Nanos(START);
-        system.start_unix = 1_750_000_000_000_000_000;
+        let realtime = 1_750_000_000_000_000_000;
+        system.clocks.start = Some(ClockAnchor { monotonic: system.start, realtime, boottime: None });
         system.account = ["7 lost (ring_full 7)", "99.00 % are <b>complete</b>"].map(str::to_owned).into();
         Self {
             machine,

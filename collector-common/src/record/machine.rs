@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::{
-    Attributes, Frame, FrameId, Histogram, InternedFrames, KernelCode, Module, ModuleId, ModuleKind,
+    Attributes, Clocks, Frame, FrameId, Histogram, InternedFrames, KernelCode, Module, ModuleId, ModuleKind,
     ModuleMapping, Process, ProcessId, ProcessLife, RemovedCodes, Sample, SampleKind, SampleKindId, Samples,
     Table, Thread, ThreadId, Unit,
 };
@@ -25,8 +25,8 @@ pub struct SystemInfo {
     pub start: Nanos,
     /// `CLOCK_MONOTONIC` at the end.
     pub end: Nanos,
-    /// Unix time in nanoseconds at `start`.
-    pub start_unix: u64,
+    /// What other clocks showed at the start and at the end.
+    pub clocks: Clocks,
     /// The command that was recorded, where there was one.
     pub command: String,
     /// Samples lost by cause and how stacks ended, a line each, for people; empty where that is not known.

@@ -2,6 +2,7 @@
 //!
 //! A source fills an [`ExportMachine`] while recording; symbols and formats only read it.
 
+mod clocks;
 mod frame;
 mod kernel_code;
 mod life;
@@ -11,6 +12,7 @@ mod process;
 mod sample;
 mod table;
 
+pub use clocks::{ClockAnchor, Clocks};
 pub use frame::{Frame, FrameFlags, FrameId, InternedFrames};
 pub use kernel_code::{KernelCode, RemovedCodes};
 pub use life::{Exit, ProcessLife};

@@ -198,11 +198,13 @@ impl Capture {
         let words: Vec<String> =
             std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
         features.set_command_line(&words)?;
-        features.set_clock_data(ClockData {
-            clockid: libc::CLOCK_MONOTONIC as u32,
-            wall_clock: system.start_unix,
-            clock: system.start,
-        });
+        if let Some(anchor) = system.clocks.start {
+            features.set_clock_data(ClockData {
+                clockid: libc::CLOCK_MONOTONIC as u32,
+                wall_clock: anchor.realtime,
+                clock: anchor.monotonic,
+            });
+        }
         if let Some(times) = self.times {
             features.set_sample_times(times);
         }

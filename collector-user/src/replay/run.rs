@@ -11,6 +11,7 @@ use collector_common::perf::file::{
     BuildIdOfFile, Feature, Features, FileError, FileReader, FileRecord, Ordered,
 };
 use collector_common::perf::{Misc, OwnedRecord, ParseConfig, Record, RecordKind, Sample};
+use collector_common::record::ClockAnchor;
 
 use super::ReplayError;
 use super::events::{Events, Role};
@@ -268,10 +269,10 @@ impl Taking {
         let length = Duration::from_nanos(self.last.0.saturating_sub(start.0));
         let unix =
             |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-        let start_unix = match features.clock_data() {
-            Some(data) => data.wall_clock.wrapping_add(start.0).wrapping_sub(data.clock.0),
+        let (monotonic, realtime) = match features.clock_data() {
+            Some(data) => (data.clock, data.wall_clock),
             // A file is whole a moment after its last sample.
-            None => unix(written.checked_sub(length).unwrap_or(written)),
+            None => (start, unix(written.checked_sub(length).unwrap_or(written))),
         };
         let text = |feature| features.text(feature).unwrap_or_default();
         let system = self.recorder.machine_mut().system_mut();
@@ -280,7 +281,8 @@ impl Taking {
         system.architecture = text(Feature::ARCH);
         system.cpus = features.cpus().map_or(0, |(_, online)| online);
         system.command = features.command_line().unwrap_or_default().join(" ");
-        (system.start, system.end, system.start_unix) = (start, self.last, start_unix);
+        (system.start, system.end) = (start, self.last);
+        system.clocks.start = Some(ClockAnchor { monotonic, realtime, boottime: None });
     }
 
     fn warnings(&self, cut_off: Option<FileError>, has_kernel_symbols: bool) -> Vec<String> {

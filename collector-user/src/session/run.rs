@@ -53,6 +53,9 @@ const RECORDS_PAUSE: Duration = Duration::from_millis(2);
 /// runnable threads, and it uses little. A recorded command is forked before and does not inherit it.
 const HIGHEST_PRIORITY: i32 = -20;
 
+/// Nanoseconds by which anchors of clocks may be off, if the thread has to wait for a CPU while it reads them.
+const CLOCK_WAS_SET: u64 = 20_000_000;
+
 /// What and how long to record.
 #[derive(Default)]
 pub struct SessionSettings {
@@ -513,6 +516,7 @@ impl Session {
         self.dispatch.finish(&mut self.recorder);
         let machine = self.recorder.machine_mut();
         machine.system_mut().end = end;
+        machine.system_mut().clocks.end = Some(clock::anchor());
         for histogram in std::mem::take(&mut account.histograms) {
             machine.add_histogram(histogram);
         }
@@ -576,6 +580,14 @@ impl Session {
             self.recorder.modules().unreadable(self.recorder.machine()) as u64,
             "recorded files could not be opened: stacks and names in them are incomplete",
         );
+        let set = self.recorder.machine().system().clocks.set_forward();
+        if set.unsigned_abs() > CLOCK_WAS_SET {
+            let (seconds, way) = (set.unsigned_abs() as f64 / 1e9, if set > 0 { "forward" } else { "back" });
+            warnings.push(format!(
+                "the time of day was set {way} by {seconds:.3} s while it was recorded: times of day are as before that in the first \
+                 half, and as after it in the second"
+            ));
+        }
         warnings
     }
 }
@@ -637,5 +649,5 @@ fn describe_system(recorder: &mut Recorder, began: Nanos, cpus: usize, command: 
     system.cpus = cpus as u32;
     system.command = command.map_or(String::new(), Command::line);
     system.start = began;
-    system.start_unix = clock::unix_at(began);
+    system.clocks.start = Some(clock::anchor());
 }

@@ -2,8 +2,8 @@
 
 use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Svma, Tid};
 use collector_common::record::{
-    AttributeListId, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind, ModuleMapping,
-    Sample, SampleKindId, ThreadId, Unit,
+    AttributeListId, ClockAnchor, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind,
+    ModuleMapping, Sample, SampleKindId, ThreadId, Unit,
 };
 use export::symbolize::Symbols;
 
@@ -36,7 +36,8 @@ impl Made {
         "x86_64".clone_into(&mut system.architecture);
         "prog --fast".clone_into(&mut system.command);
         (system.cpus, system.start, system.end) = (2, Nanos(1_000), Nanos(2_000_001_000));
-        system.start_unix = 1_750_000_000_123_456_789;
+        let realtime = 1_750_000_000_123_456_789;
+        system.clocks.start = Some(ClockAnchor { monotonic: system.start, realtime, boottime: None });
         system.account = vec!["3 lost (ring_full 3)".to_owned(), "100.00 % are complete".to_owned()];
         let kind = machine.add_kind("cpu", Unit::Count, PERIOD);
         let first = machine.add_process(Pid(100), "prog", None, Nanos(0));

@@ -160,10 +160,9 @@ impl Span {
         let first = time(order.first()).unwrap_or(system.start);
         let start = if system.start == Nanos(0) { first } else { first.min(system.start) };
         let end = time(order.last()).unwrap_or(start).max(system.end).max(start);
-        let unix = system.start_unix.saturating_add(start.0).saturating_sub(system.start.0);
         Self {
             start,
-            start_unix_ms: if system.start_unix == 0 { 0 } else { unix / 1_000_000 },
+            start_unix_ms: system.clocks.unix_at(start).map_or(0, |unix| unix / 1_000_000),
             duration_us: (end.0 - start.0) / 1_000,
         }
     }
@@ -242,7 +241,7 @@ impl Stacks {
 #[cfg(test)]
 mod tests {
     use collector_common::ids::{Pid, Tid};
-    use collector_common::record::{AttributeListId, SampleKindId};
+    use collector_common::record::{AttributeListId, ClockAnchor, SampleKindId};
 
     use super::*;
 
@@ -251,7 +250,8 @@ mod tests {
         let mut machine = ExportMachine::default();
         let system = machine.system_mut();
         (system.start, system.end) = (Nanos(start * 1_000_000), Nanos(end * 1_000_000));
-        system.start_unix = 5_000_000_000;
+        system.clocks.start =
+            Some(ClockAnchor { monotonic: system.start, realtime: 5_000_000_000, boottime: None });
         let process = machine.add_process(Pid(1), "p", None, Nanos(0));
         let thread = machine.intern_thread(process, Tid(1), StringId::EMPTY);
         for time in times {

@@ -161,7 +161,7 @@ impl<'a> Writer<'a> {
             fields.number(field::DEFAULT_SAMPLE_TYPE, kind.kind);
         }
         let system = self.profile.machine.system();
-        fields.number(field::TIME_NANOS, system.start_unix as i64);
+        fields.number(field::TIME_NANOS, system.clocks.unix_at(system.start).unwrap_or(0) as i64);
         fields.number(field::DURATION_NANOS, system.end.0.saturating_sub(system.start.0) as i64);
         let cpus = if system.cpus == 0 { String::new() } else { format!("{} CPUs", system.cpus) };
         let described = [&system.host, &system.kernel, &system.architecture, &cpus, &system.command];

@@ -1,0 +1,103 @@
+//! The clocks of the recorded machine: what the others showed at times of the recording's own.
+//!
+//! All times of a recording are of `CLOCK_MONOTONIC`. The kernel adjusts the rate of that and of `CLOCK_REALTIME` alike, so that
+//! they differ by what is constant until somebody sets the time; `CLOCK_BOOTTIME` differs from it by how long the machine was
+//! suspended. Hence anchors at the start and at the end tell both (`Documentation/core-api/timekeeping.rst`).
+
+use crate::ids::Nanos;
+
+/// What the clocks showed at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockAnchor {
+    /// `CLOCK_MONOTONIC`.
+    pub monotonic: Nanos,
+    /// `CLOCK_REALTIME`: nanoseconds since 1970 in UTC.
+    pub realtime: u64,
+    /// `CLOCK_BOOTTIME`, where it is known.
+    pub boottime: Option<Nanos>,
+}
+
+impl ClockAnchor {
+    /// Nanoseconds since 1970 in UTC at a time of the recording.
+    pub fn unix_at(&self, time: Nanos) -> u64 {
+        self.realtime.wrapping_add(time.0).wrapping_sub(self.monotonic.0)
+    }
+
+    /// `CLOCK_BOOTTIME` at a time of the recording.
+    pub fn boottime_at(&self, time: Nanos) -> Option<Nanos> {
+        self.boottime.map(|boottime| Nanos(boottime.0.wrapping_add(time.0).wrapping_sub(self.monotonic.0)))
+    }
+}
+
+/// Anchors of a recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Clocks {
+    /// From its start.
+    pub start: Option<ClockAnchor>,
+    /// From its end.
+    pub end: Option<ClockAnchor>,
+}
+
+impl Clocks {
+    /// Nanoseconds since 1970 in UTC at a time of the recording, by the anchor that is nearer to it.
+    pub fn unix_at(&self, time: Nanos) -> Option<u64> {
+        self.nearest(time).map(|anchor| anchor.unix_at(time))
+    }
+
+    /// `CLOCK_BOOTTIME` at a time of the recording, by the anchor that is nearer to it.
+    pub fn boottime_at(&self, time: Nanos) -> Option<Nanos> {
+        self.nearest(time)?.boottime_at(time)
+    }
+
+    /// By how many nanoseconds the time of day was set forward while it was recorded, give or take what the anchors are off by.
+    pub fn set_forward(&self) -> i64 {
+        let (Some(start), Some(end)) = (self.start, self.end) else { return 0 };
+        end.realtime.wrapping_sub(start.unix_at(end.monotonic)).cast_signed()
+    }
+
+    fn nearest(&self, time: Nanos) -> Option<ClockAnchor> {
+        let (start, end) = (self.start.or(self.end)?, self.end.or(self.start)?);
+        let is_late = time.0.abs_diff(end.monotonic.0) < time.0.abs_diff(start.monotonic.0);
+        Some(if is_late { end } else { start })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: ClockAnchor =
+        ClockAnchor { monotonic: Nanos(1_000), realtime: 500_000, boottime: Some(Nanos(4_000)) };
+
+    fn anchor(monotonic: u64, realtime: u64, boottime: u64) -> ClockAnchor {
+        ClockAnchor { monotonic: Nanos(monotonic), realtime, boottime: Some(Nanos(boottime)) }
+    }
+
+    #[test]
+    fn times_are_told_by_the_nearer_anchor() {
+        // Set forward by 50, and suspended for 7, somewhere between.
+        let clocks = Clocks { start: Some(START), end: Some(anchor(2_000, 501_050, 5_007)) };
+        assert_eq!(clocks.unix_at(Nanos(900)), Some(499_900));
+        assert_eq!(clocks.unix_at(Nanos(1_500)), Some(500_500));
+        assert_eq!(clocks.unix_at(Nanos(1_501)), Some(500_551));
+        assert_eq!(clocks.boottime_at(Nanos(1_100)), Some(Nanos(4_100)));
+        assert_eq!(clocks.boottime_at(Nanos(2_100)), Some(Nanos(5_107)));
+        assert_eq!(clocks.set_forward(), 50);
+    }
+
+    #[test]
+    fn one_anchor_is_as_good_where_nothing_was_set() {
+        let clocks = Clocks { start: None, end: Some(START) };
+        assert_eq!(clocks.unix_at(Nanos(10)), Some(499_010));
+        assert_eq!(clocks.set_forward(), 0);
+        assert_eq!(Clocks::default().unix_at(Nanos(10)), None);
+        let unknown = ClockAnchor { boottime: None, ..START };
+        assert_eq!(unknown.boottime_at(Nanos(10)), None);
+    }
+
+    #[test]
+    fn a_time_that_was_set_back_is_negative() {
+        let clocks = Clocks { start: Some(START), end: Some(anchor(2_000, 500_000, 5_000)) };
+        assert_eq!(clocks.set_forward(), -1_000);
+    }
+}
