@@ -138,19 +138,19 @@ impl fmt::Display for EventErrors {
         let mut events: Vec<_> = self.events.iter().collect();
         events.sort_by_key(|(event, _)| *event);
         let mut told = 0;
+        let mut separator = "";
         for ((id, name), Failures { messages, others }) in events {
-            for Message { text, count, .. } in messages {
-                writeln!(out, "{name} (event {id}): {count} times: {text}")?;
+            let others = (*others > 0).then_some(("other messages", *others));
+            let messages = messages.iter().map(|message| (&*message.text, message.count));
+            for (text, count) in messages.chain(others) {
+                write!(out, "{separator}{name} (event {id}): {count} times: {text}")?;
                 told += count;
-            }
-            if *others > 0 {
-                writeln!(out, "{name} (event {id}): {others} times: other messages")?;
-                told += others;
+                separator = "\n";
             }
         }
         match self.total - told {
             0 => Ok(()),
-            more => writeln!(out, "{more} times: messages of other events"),
+            more => write!(out, "{separator}{more} times: messages of other events"),
         }
     }
 }
@@ -167,7 +167,7 @@ mod tests {
         for name in ["mine:b", "other:a", "mine:b"] {
             errors.collect(EventId(7), name, &format, &error);
         }
-        let told = "mine:b (event 7): 2 times: no luck\nother:a (event 7): 1 times: no luck\n";
+        let told = "mine:b (event 7): 2 times: no luck\nother:a (event 7): 1 times: no luck";
         assert_eq!(errors.to_string(), told);
         assert_eq!(errors.messages().count(), 2);
     }

@@ -15,7 +15,7 @@ use super::birth::is_at_birth;
 use super::late::{LateStack, Owner};
 use super::registers::{compat_registers, instruction_pointer, is_in_exec, stack_pointer, user_registers};
 use super::state::{KnownThread, Recorder};
-use super::thread_names::Name;
+use super::thread_names::{Name, kept_name};
 use super::view::View;
 use crate::modules::{Modules, Recorded};
 use crate::source::SourceRecord;
@@ -107,12 +107,16 @@ impl Recorder {
     /// What the sampled thread is called.
     fn comm(&mut self, process: ProcessId, record: &SourceRecord<'_>) -> Name {
         let header = record.header;
+        if record.is_named {
+            return header.comm;
+        }
+        let of_process = self.machine.string(self.machine.process(process).name);
         match &mut self.thread_names {
-            Some(names) if !record.is_named => {
-                let of_process = self.machine.string(self.machine.process(process).name);
-                names.at(Pid(header.pid), Tid(header.tid), Nanos(header.time), of_process)
+            Some(names) => names.at(Pid(header.pid), Tid(header.tid), Nanos(header.time), of_process),
+            None => {
+                let known = self.threads.get(&Tid(header.tid)).filter(|known| known.process == process);
+                known.map_or_else(|| kept_name(of_process.as_bytes()), |known| known.comm)
             }
-            _ => header.comm,
         }
     }
 

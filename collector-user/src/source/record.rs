@@ -32,7 +32,7 @@ pub struct SourceRecord<'a> {
     /// To whom, when and where, and the user registers. Of a thread that has ended, both its numbers or
     /// one may be [`RELEASED`].
     pub header: &'a SampleHeader,
-    /// Whether the header has the thread's name; else that is the one that the sideband told of last.
+    /// Whether the header has the thread's name; else it is the last one that is known, or its process's.
     pub is_named: bool,
     /// The kernel stack, leaf first: the interrupted address, then return addresses.
     pub kernel: &'a [u64],

@@ -190,6 +190,19 @@ mod tests {
     }
 
     #[test]
+    fn enums_are_as_wide_and_signed_as_the_kernel_says() {
+        let text = "name: x\nID: 1\nformat:\n\
+            \tfield:enum left a;\toffset:0;\tsize:4;\tsigned:1;\n\
+            \tfield:enum right b;\toffset:4;\tsize:1;\tsigned:0;\n";
+        let (_, format) = parse_format(text).unwrap();
+        let record = [0xff; 5];
+        let data = collector_common::event::EventData::new(&record, &record, &format);
+        let field = |name| format.field_ref(name).unwrap();
+        assert_eq!(data.try_get_i64(field("a")), Ok(-1));
+        assert_eq!(data.try_get_u64(field("b")), Ok(255));
+    }
+
+    #[test]
     fn fields_are_what_their_types_say() {
         let (id, format) = parse_format(SWITCH).unwrap();
         assert_eq!(id, EventId(316));

@@ -20,7 +20,6 @@ pub(super) fn known(type_name: &str) -> Option<FieldKind> {
         "unsigned long long" | "u64" | "__u64" | "uint64_t" => FieldKind::Unsigned(Width::W64),
         "long" | "ssize_t" | "off_t" => FieldKind::Signed(WORD),
         "unsigned long" | "size_t" | "cpumask_t" => FieldKind::Unsigned(WORD),
-        _ if name.starts_with("enum ") => FieldKind::Unsigned(Width::W32),
         _ => return None,
     })
 }

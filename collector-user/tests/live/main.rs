@@ -57,6 +57,7 @@ mod processes;
 mod programs;
 mod recording;
 mod scenarios;
+mod sources;
 mod surroundings;
 mod syscalls;
 mod targets;
