@@ -1,4 +1,5 @@
-//! Writes an HTML page of a made-up recording, and beside it what the page must show, for the browser tests.
+//! Writes an HTML page of a made-up recording, and beside it what the page must show, for the browser tests; and the same
+//! recording for speedscope.
 //!
 //! `html_fixture OUT.html` writes a small recording with every awkward thing: names that look like markup, deep
 //! and recursive and empty stacks, a reused pid, two kinds of sample, CPUs out of order.
@@ -22,6 +23,7 @@ use collector_common::record::{
     ProcessId, Sample, SampleKindId, ThreadId, Unit,
 };
 use export::format::html::Html;
+use export::format::speedscope::Speedscope;
 use export::format::{ExportFormat, Profile};
 use export::symbolize::Symbols;
 
@@ -41,18 +43,20 @@ fn main() -> anyhow::Result<()> {
     for (frame, name) in &recording.names {
         symbols.set(*frame, name, name);
     }
-    let began = std::time::Instant::now();
-    let mut out = BufWriter::new(File::create(page)?);
-    Html.write(Profile { machine, symbols: &symbols }, &mut out)?;
-    out.flush()?;
-    let size = std::fs::metadata(page)?.len();
-    println!(
-        "{}: {} samples, {} stacks, {size} bytes, written in {} ms",
-        page.display(),
-        machine.samples().len(),
-        machine.stacks().len(),
-        began.elapsed().as_millis()
-    );
+    let formats: [&dyn ExportFormat; 2] = [&Html, &Speedscope];
+    for format in formats {
+        let file = page.with_extension(format.ending().trim_start_matches('.'));
+        let began = std::time::Instant::now();
+        format.write(Profile { machine, symbols: &symbols }, &mut BufWriter::new(File::create(&file)?))?;
+        println!(
+            "{}: {} samples, {} stacks, {} bytes, written in {} ms",
+            file.display(),
+            machine.samples().len(),
+            machine.stacks().len(),
+            std::fs::metadata(&file)?.len(),
+            began.elapsed().as_millis()
+        );
+    }
     Ok(())
 }
 

@@ -10,6 +10,7 @@ pub mod html;
 pub mod pprof;
 mod profile;
 mod registry;
+pub mod speedscope;
 
 pub use profile::{ExportFormat, Profile};
 pub use registry::{by_name, for_path, formats};

@@ -7,10 +7,11 @@ use super::flamegraph::FlameGraph;
 use super::folded::Folded;
 use super::html::Html;
 use super::pprof::Pprof;
+use super::speedscope::Speedscope;
 
 /// All formats, in the order in which they are listed.
 pub fn formats() -> &'static [&'static dyn ExportFormat] {
-    static FORMATS: [&dyn ExportFormat; 4] = [&Html, &Pprof, &Folded, &FlameGraph];
+    static FORMATS: [&dyn ExportFormat; 5] = [&Html, &Pprof, &Folded, &FlameGraph, &Speedscope];
     &FORMATS
 }
 

@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { top } from "./fixtures.mjs";
 
@@ -20,18 +20,28 @@ const flags = [
   "--disable-sync",
 ];
 
-function driver() {
+/// A package that the tests need.
+export function load(name) {
+  return found(name, (require) => require(name));
+}
+
+/// Where a file of such a package is.
+export function fileOf(name, path) {
+  return found(name, (require) => join(dirname(require.resolve(`${name}/package.json`)), path));
+}
+
+function found(name, take) {
   try {
-    return createRequire(join(modules, "anchor.js"))("playwright-core");
+    return take(createRequire(join(modules, "anchor.js")));
   } catch (cause) {
     const remedy = 'run "cargo xtask setup", or set COLLECTOR_NODE_MODULES';
-    throw new Error(`${modules} has no playwright-core: ${remedy}`, { cause });
+    throw new Error(`${modules} has no ${name}: ${remedy}`, { cause });
   }
 }
 
 export class Browser {
   static async start() {
-    const { chromium } = driver();
+    const { chromium } = load("playwright-core");
     const folder = mkdtempSync(join(tmpdir(), "collector-browser-"));
     const context = await chromium.launchPersistentContext(folder, {
       executablePath: chromiumPath,

@@ -1,7 +1,7 @@
 //! The npm packages that browser tests import.
 //!
-//! Out: `target/node/node_modules/playwright-core`, which drives the Chromium that is installed and downloads
-//! none.
+//! Out: `target/node/node_modules`: `playwright-core`, which drives the Chromium that is installed and downloads none;
+//! `speedscope`, a reader of what is written for it, with the schema of its files; and `ajv`, which checks files by a schema.
 
 use std::fs;
 use std::process::Command;
@@ -12,17 +12,20 @@ use super::Need;
 use crate::command;
 use crate::workspace::Workspace;
 
-/// The newest that runs on the Node 18 of Debian 12.
-const PLAYWRIGHT: &str = "1.60.0";
+/// Names and versions. Of playwright-core it is the newest that runs on the Node 18 of Debian 12.
+const PACKAGES: [(&str, &str); 3] =
+    [("playwright-core", "1.60.0"), ("speedscope", "1.25.0"), ("ajv", "8.20.0")];
 
 /// Whether a verb with these needs lacks the packages.
 pub(super) fn is_missing(workspace: &Workspace, needs: &[Need]) -> bool {
     if !needs.contains(&Need::Browser) {
         return false;
     }
-    let manifest = workspace.node().join("node_modules/playwright-core/package.json");
-    let text = fs::read_to_string(manifest).unwrap_or_default();
-    !text.contains(&format!("\"version\": \"{PLAYWRIGHT}\""))
+    PACKAGES.iter().any(|(package, version)| {
+        let manifest = workspace.node().join("node_modules").join(package).join("package.json");
+        let text = fs::read_to_string(manifest).unwrap_or_default();
+        !text.contains(&format!("\"version\": \"{version}\""))
+    })
 }
 
 /// Installs them from the npm registry. No package's install script runs.
@@ -30,10 +33,10 @@ pub(super) fn install(workspace: &Workspace) -> Result<()> {
     let folder = workspace.node();
     fs::create_dir_all(&folder).with_context(|| format!("{} can't be made", folder.display()))?;
     let manifest = folder.join("package.json");
-    let text =
-        format!("{{ \"private\": true, \"dependencies\": {{ \"playwright-core\": \"{PLAYWRIGHT}\" }} }}\n");
+    let packages = PACKAGES.map(|(package, version)| format!("\"{package}\": \"{version}\""));
+    let text = format!("{{ \"private\": true, \"dependencies\": {{ {} }} }}\n", packages.join(", "));
     fs::write(&manifest, text).with_context(|| format!("{} can't be written", manifest.display()))?;
     let mut npm = Command::new("npm");
     npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(&folder);
-    command::run(&mut npm).context("playwright-core could not be installed")
+    command::run(&mut npm).context("the packages of the browser tests could not be installed")
 }

@@ -1,0 +1,232 @@
+//! speedscope: JSON with a sampled profile for each thread and kind of sample, hottest first.
+//!
+//! Source of the format: speedscope's `file-format-schema.json` (npm package `speedscope`). A profile's axis is the sum of its
+//! samples' weights in time order, not the clock: what speedscope calls "time order" has no gaps where a thread did not run.
+//! A weight is a sample's value in the kind's unit; of a sampling clock, whose samples count periods, it is in nanoseconds.
+//! A frame is a function, of which speedscope adds up what it has; its file is the module that it lies in.
+
+use std::io::{self, Write};
+
+use collector_common::record::{ExportMachine, FrameId, ModuleId, SampleKind, SampleKindId, ThreadId, Unit};
+use rustc_hash::FxHashMap;
+use serde::ser::SerializeSeq as _;
+use serde::{Serialize, Serializer};
+
+use crate::format::{ExportFormat, Profile};
+use crate::symbolize::NameId;
+
+/// The speedscope format.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Speedscope;
+
+impl ExportFormat for Speedscope {
+    fn name(&self) -> &'static str {
+        "speedscope"
+    }
+
+    fn ending(&self) -> &'static str {
+        ".speedscope.json"
+    }
+
+    fn description(&self) -> &'static str {
+        "a profile for each thread and kind of sample, in time order, for speedscope"
+    }
+
+    fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let series = Series::all(profile.machine);
+        let functions = Functions::of(profile);
+        let file = File {
+            schema: "https://www.speedscope.app/file-format-schema.json",
+            exporter: concat!("collector ", env!("CARGO_PKG_VERSION")),
+            name: &profile.machine.system().command,
+            active_profile_index: 0,
+            shared: Shared { frames: Frames { functions: &functions, profile } },
+            profiles: series.iter().map(|series| Sampled::of(series, &functions, profile.machine)).collect(),
+        };
+        serde_json::to_writer(&mut *out, &file)?;
+        out.flush()
+    }
+}
+
+/// Samples of one kind and thread.
+struct Series {
+    kind: SampleKindId,
+    thread: ThreadId,
+    /// Positions of samples, by time.
+    samples: Vec<u32>,
+    total: i64,
+}
+
+impl Series {
+    /// Those with the largest sums first; of kinds in their own order.
+    fn all(machine: &ExportMachine) -> Vec<Self> {
+        let mut order: Vec<(SampleKindId, ThreadId, u64, u32)> = machine
+            .samples()
+            .iter()
+            .zip(0..)
+            // A weight is what an axis is made of.
+            .filter(|(sample, _)| sample.value > 0)
+            .map(|(sample, at)| (sample.kind, sample.thread, sample.time.0, at))
+            .collect();
+        order.sort_unstable();
+        let series = order.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).map(|chunk| {
+            let samples: Vec<u32> = chunk.iter().map(|&(.., at)| at).collect();
+            let values = samples.iter().filter_map(|&at| machine.samples().get(at as usize));
+            let total = values.fold(0_i64, |sum, sample| sum.saturating_add(sample.value));
+            Self { kind: chunk[0].0, thread: chunk[0].1, samples, total }
+        });
+        let mut series: Vec<Self> = series.collect();
+        series.sort_by_key(|series| (series.kind, -series.total));
+        series
+    }
+}
+
+/// What one unit of a value weighs, and in what.
+fn weight(kind: &SampleKind) -> (u64, &'static str) {
+    match kind.unit {
+        Unit::Count if kind.period > 1 => (kind.period, "nanoseconds"),
+        Unit::Count => (1, "none"),
+        Unit::Nanoseconds => (1, "nanoseconds"),
+        Unit::Bytes => (1, "bytes"),
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct File<'a> {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    exporter: &'static str,
+    name: &'a str,
+    active_profile_index: u32,
+    shared: Shared<'a>,
+    profiles: Vec<Sampled<'a>>,
+}
+
+#[derive(Serialize)]
+struct Shared<'a> {
+    frames: Frames<'a>,
+}
+
+/// Distinct functions.
+struct Functions {
+    functions: Vec<(NameId, ModuleId)>,
+    /// By frame: a position in `functions`.
+    of_frames: Vec<u32>,
+}
+
+impl Functions {
+    fn of(Profile { machine, symbols }: Profile<'_>) -> Self {
+        let mut functions = Vec::new();
+        let mut index: FxHashMap<(NameId, ModuleId), u32> = FxHashMap::default();
+        let of_frames = machine.frames().iter().zip(0..).map(|(frame, id)| {
+            let function = (symbols.name_id(FrameId(id)), frame.module);
+            *index.entry(function).or_insert_with(|| {
+                functions.push(function);
+                functions.len() as u32 - 1
+            })
+        });
+        let of_frames = of_frames.collect();
+        Self { functions, of_frames }
+    }
+
+    fn position(&self, frame: FrameId) -> u32 {
+        self.of_frames.get(frame.0 as usize).copied().unwrap_or_default()
+    }
+}
+
+struct Frames<'a> {
+    functions: &'a Functions,
+    profile: Profile<'a>,
+}
+
+#[derive(Serialize)]
+struct Frame<'a> {
+    name: &'a str,
+    file: &'a str,
+}
+
+impl Serialize for Frames<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Profile { machine, symbols } = self.profile;
+        serializer.collect_seq(self.functions.functions.iter().map(|&(name, module)| Frame {
+            name: symbols.function(name),
+            file: machine.string(machine.module(module).path),
+        }))
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Sampled<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: String,
+    unit: &'static str,
+    start_value: u64,
+    end_value: u64,
+    samples: Stacks<'a>,
+    weights: Weights<'a>,
+}
+
+impl<'a> Sampled<'a> {
+    fn of(series: &'a Series, functions: &'a Functions, machine: &'a ExportMachine) -> Self {
+        let kind = &machine.kinds()[usize::from(series.kind.0)];
+        let (factor, unit) = weight(kind);
+        let thread = machine.thread(series.thread);
+        let process = machine.process(thread.process);
+        let name = format!(
+            "{}: {} (tid {}) of {} (pid {})",
+            machine.string(kind.name),
+            machine.string(thread.name),
+            thread.tid,
+            machine.string(process.name),
+            process.pid
+        );
+        Self {
+            kind: "sampled",
+            name,
+            unit,
+            start_value: 0,
+            end_value: series.total.unsigned_abs().saturating_mul(factor),
+            samples: Stacks { series, functions, machine },
+            weights: Weights { series, machine, factor },
+        }
+    }
+}
+
+/// Stacks of samples, root first.
+struct Stacks<'a> {
+    series: &'a Series,
+    functions: &'a Functions,
+    machine: &'a ExportMachine,
+}
+
+impl Serialize for Stacks<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(self.series.samples.len()))?;
+        let mut stack: Vec<u32> = Vec::new();
+        for &at in &self.series.samples {
+            let Some(sample) = self.machine.samples().get(at as usize) else { continue };
+            stack.clear();
+            let frames = self.machine.stacks().get(sample.stack).iter().rev();
+            stack.extend(frames.map(|&frame| self.functions.position(frame)));
+            list.serialize_element(&stack)?;
+        }
+        list.end()
+    }
+}
+
+/// Weights of samples.
+struct Weights<'a> {
+    series: &'a Series,
+    machine: &'a ExportMachine,
+    factor: u64,
+}
+
+impl Serialize for Weights<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let samples = self.series.samples.iter().filter_map(|&at| self.machine.samples().get(at as usize));
+        serializer.collect_seq(samples.map(|sample| sample.value.unsigned_abs().saturating_mul(self.factor)))
+    }
+}
