@@ -1,9 +1,9 @@
-//! A scenario with a filter on its samples: which threads of a command waited for more than ten milliseconds at once, and for how
+//! A scenario with a hook that filters its samples: which threads of a command waited for more than ten milliseconds at once, and for how
 //! long in all. `sudo cargo run --example long_waits -- make -j8`
 
 #[cfg(target_os = "linux")]
 fn main() -> anyhow::Result<()> {
-    use collector_common::event::filter;
+    use collector_user::recorder::Verdict;
     use collector_user::scenario::by_name;
     use collector_user::session::{Command, Session, SessionSettings};
     use collector_user::source::Settings;
@@ -12,9 +12,9 @@ fn main() -> anyhow::Result<()> {
     let sampling = Settings { clock: false, ..Settings::default() };
     let mut settings = SessionSettings { sampling, ..SessionSettings::default() };
     by_name("off_cpu").expect("a scenario that every build has").register(&mut settings);
-    for hook in &mut settings.events {
-        hook.event.set_filter(Some(&filter::parse("blocked_ns > 10000000")?))?;
-    }
+    settings.sample_hooks.push(Box::new(|_machine, sample| {
+        if sample.value > 10_000_000 { Verdict::Keep } else { Verdict::Drop }
+    }));
     let line: Vec<_> = std::env::args_os().skip(1).collect();
     let mut session = Session::start(settings, Some(Command::start(&line)?))?;
     session.parse_until(|_progress| false)?;

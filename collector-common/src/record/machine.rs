@@ -3,9 +3,9 @@
 use rustc_hash::FxHashMap;
 
 use super::{
-    Attributes, Clocks, Frame, FrameId, Histogram, InternedFrames, KernelCode, Module, ModuleId, ModuleKind,
-    ModuleMapping, Process, ProcessId, ProcessLife, RemovedCodes, Sample, SampleKind, SampleKindId, Samples,
-    Table, Thread, ThreadId, Unit,
+    Attributes, Clocks, Frame, FrameId, Histogram, InternedFrames, KernelCode, Metric, Module, ModuleId,
+    ModuleKind, ModuleMapping, Process, ProcessId, ProcessLife, RemovedCodes, Sample, SampleKind,
+    SampleKindId, Samples, Table, Thread, ThreadId, Unit,
 };
 use crate::ids::{Nanos, Pid, Tid};
 use crate::intern::{InternedCallstacks, InternedStrings, StackId, StringId};
@@ -51,6 +51,7 @@ pub struct ExportMachine {
     attributes: Attributes,
     tables: Vec<Table>,
     histograms: Vec<Histogram>,
+    metrics: Vec<Metric>,
     lives: Vec<ProcessLife>,
 }
 
@@ -74,6 +75,7 @@ impl Default for ExportMachine {
             attributes: Attributes::default(),
             tables: Vec::new(),
             histograms: Vec::new(),
+            metrics: Vec::new(),
             lives: Vec::new(),
         }
     }
@@ -179,6 +181,18 @@ impl ExportMachine {
     /// Adds a histogram of what was counted.
     pub fn add_histogram(&mut self, histogram: Histogram) {
         self.histograms.push(histogram);
+    }
+
+    /// Adds a number of the embedding program's own, which goes into every format that has a place for it.
+    pub fn add_custom_metric(&mut self, name: &str, value: f64, unit: &str) {
+        self.metrics.push(Metric { name: name.to_owned(), value, unit: unit.to_owned() });
+    }
+
+    /// Leaves out samples of what was recorded: those that `keep` refuses.
+    pub fn apply_custom_filter(&mut self, mut keep: impl FnMut(&Self, &Sample) -> bool) {
+        let mut samples = std::mem::take(&mut self.samples);
+        samples.retain(|sample| keep(self, sample));
+        self.samples = samples;
     }
 
     /// The samples, to change their values.
@@ -291,6 +305,11 @@ impl ExportMachine {
     /// Histograms of what was counted.
     pub fn histograms(&self) -> &[Histogram] {
         &self.histograms
+    }
+
+    /// Numbers of the embedding program's own, in the order in which they were added.
+    pub fn metrics(&self) -> &[Metric] {
+        &self.metrics
     }
 
     /// Processes as they were told of, where that was asked for, in the order in which they were made.

@@ -152,6 +152,12 @@ impl Samples {
         }
     }
 
+    /// Leaves out the samples that `keep` refuses.
+    pub fn retain(&mut self, mut keep: impl FnMut(&Sample) -> bool) {
+        let all = std::mem::take(self);
+        all.iter().filter(|sample| keep(sample)).for_each(|sample| self.push(&sample));
+    }
+
     /// Number of samples.
     pub fn len(&self) -> usize {
         self.times.len()
@@ -164,20 +170,33 @@ impl Samples {
 
     /// The sample at a position.
     pub fn get(&self, index: usize) -> Option<Sample> {
-        Some(Sample {
-            time: *self.times.get(index)?,
-            thread: *self.threads.get(index)?,
-            stack: *self.stacks.get(index)?,
-            cpu: *self.cpus.get(index)?,
-            kind: *self.kinds.get(index)?,
+        (index < self.len()).then(|| self.at(index))
+    }
+
+    /// The sample at a position that is known to be there.
+    ///
+    /// # Panics
+    /// Where there is none.
+    pub fn at(&self, index: usize) -> Sample {
+        Sample {
+            time: self.times[index],
+            thread: self.threads[index],
+            stack: self.stacks[index],
+            cpu: self.cpus[index],
+            kind: self.kinds[index],
             value: self.values.get(index).copied().unwrap_or(1),
             attributes: self.attributes.get(index).copied().unwrap_or_default(),
-        })
+        }
+    }
+
+    /// The times of all samples, in stored order.
+    pub fn times(&self) -> &[Nanos] {
+        &self.times
     }
 
     /// All samples, in stored order.
     pub fn iter(&self) -> impl Iterator<Item = Sample> + '_ {
-        (0..self.len()).filter_map(|index| self.get(index))
+        (0..self.len()).map(|index| self.at(index))
     }
 }
 
@@ -209,6 +228,11 @@ mod tests {
                 samples.push(row);
             }
             prop_assert_eq!(samples.iter().collect::<Vec<_>>(), rows.clone());
+            let mut odd = Samples::default();
+            rows.iter().for_each(|row| odd.push(row));
+            odd.retain(|sample| sample.time.0 % 2 == 1);
+            let expected: Vec<Sample> = rows.iter().filter(|row| row.time.0 % 2 == 1).copied().collect();
+            prop_assert_eq!(odd.iter().collect::<Vec<_>>(), expected);
             for place in [0, rows.len()] {
                 samples.scale(place, 2.5);
             }

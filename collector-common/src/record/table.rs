@@ -1,4 +1,6 @@
-//! What was counted and has no stacks: tables and histograms, for people to read.
+//! What was counted and has no stacks: tables, histograms and single numbers, for people to read.
+
+use std::fmt;
 
 use super::Unit;
 
@@ -52,6 +54,24 @@ impl Histogram {
         let ends = std::iter::successors(Some(self.first_end), |end| end.checked_mul(2));
         let starts = std::iter::once(0).chain(ends.clone());
         starts.zip(ends).zip(&self.buckets).take(filled).map(|((start, end), count)| (start, end, *count))
+    }
+}
+
+/// A number with a name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metric {
+    /// What it tells.
+    pub name: String,
+    /// The number.
+    pub value: f64,
+    /// What 1 of it is, as `bytes` or `requests per second`; empty for a mere number.
+    pub unit: String,
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}", self.name, self.value)?;
+        if self.unit.is_empty() { Ok(()) } else { write!(out, " {}", self.unit) }
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod birth;
 mod found;
+mod hooks;
 mod kernel_code;
 mod late;
 mod registers;
@@ -16,6 +17,7 @@ mod thread_names;
 mod view;
 
 pub(crate) use found::Found;
+pub use hooks::{SampleHook, Verdict};
 pub(crate) use sampling::Taken;
 pub use state::Recorder;
 pub use tally::StackTally;

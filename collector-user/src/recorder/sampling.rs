@@ -86,16 +86,21 @@ impl Recorder {
         Some(Taken { stack: self.machine.intern_stack(&[cut]), ..taken })
     }
 
-    /// Adds a sample of what was taken.
+    /// Adds a sample of what was taken, and gives its position; `None` if a hook dropped it.
     pub(crate) fn add_sample(
         &mut self,
         kind: SampleKindId,
         taken: Taken,
         value: i64,
         attributes: AttributeListId,
-    ) {
+    ) -> Option<usize> {
         let Taken { time, thread, stack, cpu, user_end: _ } = taken;
-        self.machine.add_sample(&Sample { time, thread, stack, cpu, kind, value, attributes });
+        let mut sample = Sample { time, thread, stack, cpu, kind, value, attributes };
+        if !self.hooks.keep(&mut self.machine, &mut sample) {
+            return None;
+        }
+        self.machine.add_sample(&sample);
+        Some(self.machine.samples().len() - 1)
     }
 
     /// What stands for the part of a stack that is not known.

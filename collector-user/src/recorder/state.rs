@@ -16,6 +16,7 @@ use unwinder::Unwinder;
 use unwinder::x86::X86;
 
 use super::found::Found;
+use super::hooks::{SampleHook, SampleHooks};
 use super::kernel_code::AddedCodes;
 use super::late::LateMemory;
 use super::reread::Rereads;
@@ -49,6 +50,7 @@ pub struct Recorder {
     /// Whether the processes can be asked, as they are while they run.
     pub(super) is_live: bool,
     pub(super) machine: ExportMachine,
+    pub(super) hooks: SampleHooks,
     pub(super) tracker: Tracker,
     pub(super) modules: Modules,
     pub(super) unwinder: Unwinder,
@@ -99,6 +101,7 @@ impl Recorder {
         Self {
             is_live: true,
             machine: ExportMachine::default(),
+            hooks: SampleHooks::default(),
             tracker: Tracker::default(),
             modules: Modules::default(),
             unwinder: Unwinder::new(),
@@ -133,6 +136,11 @@ impl Recorder {
             late: RefCell::new(LateMemory::gone()),
             ..Self::new()
         }
+    }
+
+    /// Has hooks see each sample from now on.
+    pub(crate) fn add_sample_hooks(&mut self, hooks: Vec<SampleHook>) {
+        self.hooks.add(hooks);
     }
 
     /// Adds a kind of sample: what its value counts, and what one sample stands for in `unit`s of the period's own clock.

@@ -18,7 +18,7 @@ use super::events::{Events, Role};
 use super::kernel::KernelPlace;
 use crate::kernel::KALLSYMS;
 use crate::modules::RecordedFiles;
-use crate::recorder::Recorder;
+use crate::recorder::{Recorder, SampleHook};
 use crate::session::Recording;
 use crate::session::dispatch::{Dispatch, MOST_EVENTS};
 use crate::source::perf::decode::Decoder;
@@ -39,6 +39,7 @@ pub struct Replay<R> {
     /// What was read to learn the events of a stream.
     ahead: Option<Ahead>,
     events: Events,
+    sample_hooks: Vec<SampleHook>,
     /// When the file was written last.
     written: SystemTime,
 }
@@ -96,7 +97,7 @@ impl<R: Read> Replay<R> {
             return Err(ReplayError::Events { named, most: MOST_EVENTS });
         }
         let events = Events::of(records.file().events(), formats.as_deref());
-        Ok(Self { records, ahead, events, written })
+        Ok(Self { records, ahead, events, sample_hooks: Vec::new(), written })
     }
 
     /// The events of the recording beside the sampling clock, in the file's order: they can be given closures and filters.
@@ -104,11 +105,17 @@ impl<R: Read> Replay<R> {
         &mut self.events.hooks
     }
 
+    /// Adds a hook that sees each sample before it is recorded, and may change or drop it.
+    pub fn add_sample_hook(&mut self, hook: SampleHook) {
+        self.sample_hooks.push(hook);
+    }
+
     /// Takes in all records. A file that is cut off gives what is before that, with a warning.
     pub fn run(self) -> Recording {
-        let Self { mut records, ahead, events, written } = self;
+        let Self { mut records, ahead, events, sample_hooks, written } = self;
         let features = records.file().features();
         let mut recorder = Recorder::of_recording(recorded_files(features, written));
+        recorder.add_sample_hooks(sample_hooks);
         let dispatch = Dispatch::new(events.clock, &Settings::default(), events.hooks, &mut recorder);
         let mut taking = Taking {
             roles: events.roles,

@@ -247,9 +247,9 @@ fn add_time_off(
         let waker = if part == Part::Blocked { &waker } else { "" };
         let is_open = if data.is_open == 0 { "" } else { "yes" };
         let attributes = attributes(recorder, [("state", state), ("waker", waker), ("open", is_open)]);
-        recorder.add_sample(kind, joined.taken, value, attributes);
+        let place = recorder.add_sample(kind, joined.taken, value, attributes);
         if joined.is_short {
-            short_times.add(recorder, joined.tid, kind, part, value);
+            short_times.add((joined.tid, kind, part), value, place);
         }
     }
 }

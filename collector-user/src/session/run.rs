@@ -22,7 +22,7 @@ use crate::capture::Capture;
 use crate::clock;
 use crate::kernel::{KALLSYMS, online_cpus};
 use crate::procfs;
-use crate::recorder::Recorder;
+use crate::recorder::{Recorder, SampleHook};
 use crate::source::sideband::Sideband;
 use crate::source::{Account, Hook, Settings, Source, bpf_map};
 use crate::stats::Stats;
@@ -66,6 +66,8 @@ pub struct SessionSettings {
     pub duration: Option<Duration>,
     /// Events that are recorded, or handed to closures, beside the sampling clock.
     pub events: Vec<Hook>,
+    /// See each sample before it is recorded, and may change or drop it.
+    pub sample_hooks: Vec<SampleHook>,
     /// Sources of the embedder's own, whose records are events of [`Self::events`] with [`Trigger::OwnSource`].
     ///
     /// [`Trigger::OwnSource`]: crate::source::Trigger::OwnSource
@@ -176,6 +178,7 @@ impl Session {
             captures: settings.capture.is_some(),
         };
         let Opened { mut recorder, sideband, mut sources, note } = open(&wanted)?;
+        recorder.add_sample_hooks(std::mem::take(&mut settings.sample_hooks));
         sources.append(&mut bpf_map::open_sources(&mut events, &settings.sampling, &cpus)?);
         sources.append(&mut settings.sources);
         // Before the events move: where this fails, the sources are closed first, and then probes can be removed.

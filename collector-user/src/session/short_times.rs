@@ -33,18 +33,16 @@ pub(super) struct ShortTimes {
 }
 
 impl ShortTimes {
-    /// Notes the sample that was added last.
+    /// Notes a sample; it has no place if a hook dropped it.
     pub(super) fn add(
         &mut self,
-        recorder: &mut Recorder,
-        tid: Tid,
-        kind: SampleKindId,
-        part: Part,
+        (tid, kind, part): (Tid, SampleKindId, Part),
         value: i64,
+        place: Option<usize>,
     ) {
         let sampled = self.sampled.entry((tid, kind, part)).or_default();
         sampled.sum = sampled.sum.saturating_add(value);
-        sampled.places.extend(recorder.machine_mut().samples().len().checked_sub(1));
+        sampled.places.extend(place);
     }
 
     /// Notes that a filter left out a time off.

@@ -9,18 +9,22 @@ use bytemuck::Zeroable as _;
 use collector_common::event::{Event, EventFlags, EventId};
 use collector_common::ids::Nanos;
 use collector_common::loss::Ledger;
+use collector_common::record::ExportMachine;
+use collector_common::sharing::Writable;
 use collector_common::wire::SampleHeader;
 use collector_user::clock;
-use collector_user::session::{Backend, Session, SessionSettings};
+use collector_user::recorder::{SampleHook, Verdict};
+use collector_user::session::{Backend, Recording, Session, SessionSettings};
 use collector_user::source::{Account, EventIndex, Hook, Settings, Source, SourceRecord};
 
 use crate::prerequisites::live;
 use crate::programs::Running;
+use crate::scenarios::attribute;
 
-/// Tells once of a thread, without its name.
+/// Tells of a thread without its name, once for each value.
 struct Nameless {
     pid: u32,
-    told: bool,
+    values: Vec<u64>,
 }
 
 impl Source for Nameless {
@@ -41,21 +45,20 @@ impl Source for Nameless {
     }
 
     fn drain(&mut self, _: Nanos, visit: &mut dyn FnMut(&SourceRecord<'_>)) {
-        if std::mem::replace(&mut self.told, true) {
-            return;
+        for value in std::mem::take(&mut self.values) {
+            let header =
+                SampleHeader { time: clock::now().0, pid: self.pid, tid: self.pid, ..SampleHeader::zeroed() };
+            visit(&SourceRecord {
+                event: EventIndex::of_hook(0),
+                header: &header,
+                is_named: false,
+                kernel: &[],
+                stack: &[],
+                user: &[],
+                value,
+                data: &[],
+            });
         }
-        let header =
-            SampleHeader { time: clock::now().0, pid: self.pid, tid: self.pid, ..SampleHeader::zeroed() };
-        visit(&SourceRecord {
-            event: EventIndex::of_hook(0),
-            header: &header,
-            is_named: false,
-            kernel: &[],
-            stack: &[],
-            user: &[],
-            value: 1,
-            data: &[],
-        });
     }
 
     fn dropped(&self) -> u64 {
@@ -67,30 +70,62 @@ impl Source for Nameless {
     }
 }
 
+/// Records what the source tells of a thread.
+fn record(backend: Backend, source: Nameless, sample_hooks: Vec<SampleHook>) -> Recording {
+    let mut told = Event::new(EventId(1), "own:told");
+    told.flags_mut().set(EventFlags::CALLSTACK, true);
+    let settings = SessionSettings {
+        backend,
+        sampling: Settings { clock: false, ..Settings::default() },
+        events: vec![Hook::own(told)],
+        sources: vec![Box::new(source)],
+        sample_hooks,
+        duration: Some(Duration::from_millis(100)),
+        ..SessionSettings::default()
+    };
+    let mut session = Session::start(settings, None).unwrap();
+    session.parse_until(|_| false).unwrap();
+    session.finish().unwrap()
+}
+
 #[test]
 fn a_thread_without_a_name_has_the_one_that_is_known() {
     let Some(_live) = live("a_thread_without_a_name_has_the_one_that_is_known") else { return };
     for backend in [Backend::Ebpf, Backend::Perf] {
         let sleeping = Running::of(Command::new("sleep").arg("1000"));
-        let mut told = Event::new(EventId(1), "own:told");
-        told.flags_mut().set(EventFlags::CALLSTACK, true);
-        let settings = SessionSettings {
-            backend,
-            sampling: Settings { clock: false, ..Settings::default() },
-            events: vec![Hook::own(told)],
-            sources: vec![Box::new(Nameless { pid: sleeping.0.id(), told: false })],
-            duration: Some(Duration::from_millis(100)),
-            ..SessionSettings::default()
-        };
-        let mut session = Session::start(settings, None).unwrap();
-        session.parse_until(|_| false).unwrap();
-        let recording = session.finish().unwrap();
+        let source = Nameless { pid: sleeping.0.id(), values: vec![1] };
+        let recording = record(backend, source, Vec::new());
         let machine = &recording.machine;
-        let names: Vec<&str> = machine
-            .samples()
-            .iter()
-            .map(|sample| machine.string(machine.thread(sample.thread).name))
-            .collect();
-        assert_eq!(names, ["sleep"], "{backend:?}");
+        let names = machine.samples().iter().map(|sample| machine.string(machine.thread(sample.thread).name));
+        assert_eq!(names.collect::<Vec<_>>(), ["sleep"], "{backend:?}");
     }
+}
+
+#[test]
+fn hooks_change_and_drop_samples() {
+    let Some(_live) = live("hooks_change_and_drop_samples") else { return };
+    let source = Nameless { pid: std::process::id(), values: vec![1, 2, 3, 4, 5] };
+    let seen = Writable::new(Vec::new());
+    let seeing = seen.clone();
+    let drop_even: SampleHook = Box::new(|machine, sample| {
+        let label = [(machine.intern_string("by"), machine.intern_string("a hook"))];
+        sample.attributes = machine.attributes_mut().intern(&label);
+        if sample.value % 2 == 0 { Verdict::Drop } else { Verdict::Keep }
+    });
+    let multiply: SampleHook = Box::new(move |_, sample| {
+        seeing.write(|seen| seen.push(sample.value)).unwrap();
+        sample.value *= 10;
+        Verdict::Keep
+    });
+    let mut recording = record(Backend::Perf, source, vec![drop_even, multiply]);
+    assert_eq!(seen.into_inner().unwrap(), [1, 3, 5], "what the first one dropped the second never sees");
+    let machine = &mut recording.machine;
+    let values = |machine: &ExportMachine| machine.samples().iter().map(|it| it.value).collect::<Vec<_>>();
+    assert_eq!(values(machine), [10, 30, 50]);
+    assert!(machine.samples().iter().all(|sample| attribute(machine, &sample, "by") == "a hook"));
+    assert_eq!(recording.ledger.delivered(), 5);
+    machine.apply_custom_filter(|machine, sample| {
+        machine.thread(sample.thread).tid.0 == std::process::id() && sample.value > 10
+    });
+    assert_eq!(values(machine), [30, 50]);
 }

@@ -165,7 +165,8 @@ impl<'a> Writer<'a> {
         fields.number(field::DURATION_NANOS, system.end.0.saturating_sub(system.start.0) as i64);
         let cpus = if system.cpus == 0 { String::new() } else { format!("{} CPUs", system.cpus) };
         let described = [&system.host, &system.kernel, &system.architecture, &cpus, &system.command];
-        for comment in described.into_iter().chain(&system.account) {
+        let metrics: Vec<String> = self.profile.machine.metrics().iter().map(ToString::to_string).collect();
+        for comment in described.into_iter().chain(&system.account).chain(&metrics) {
             if !comment.is_empty() {
                 let comment = self.string(comment);
                 fields.number(field::COMMENT, comment);

@@ -1,0 +1,97 @@
+//! What happened, in the order of time.
+
+use super::{ExportMachine, ModuleMapping, ProcessId, Sample};
+use crate::ids::Nanos;
+
+/// Something that happened at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happened<'a> {
+    /// A process was made, or was there when the recording began (time 0).
+    ProcessStarted(ProcessId),
+    /// A module was mapped, or was there when the recording began (time 0).
+    Mapped(&'a ModuleMapping),
+    /// A sample was taken.
+    Sampled(Sample),
+    /// A process's last thread ended.
+    ProcessEnded(ProcessId),
+}
+
+/// What is where, in the order of those that happened at once: a sample's process and mapping are there before it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Started(u32),
+    Mapped(u32),
+    Sampled(u32),
+    Ended(u32),
+}
+
+impl ExportMachine {
+    /// Everything with its time, oldest first. Needs 16 bytes for each sample until it is dropped.
+    pub fn in_time_order(&self) -> impl ExactSizeIterator<Item = (Nanos, Happened<'_>)> {
+        let processes = || self.processes().iter().zip(0..);
+        let started = processes().map(|(process, at)| (process.start, Place::Started(at)));
+        let ended = processes().filter_map(|(process, at)| Some((process.end?, Place::Ended(at))));
+        let mapped = self.mappings().iter().zip(0..).map(|(mapping, at)| (mapping.since, Place::Mapped(at)));
+        let sampled = self.samples().times().iter().zip(0..).map(|(&time, at)| (time, Place::Sampled(at)));
+        let mut order: Vec<(Nanos, Place)> = started.chain(mapped).chain(sampled).chain(ended).collect();
+        order.sort_unstable();
+        order.into_iter().map(|(time, place)| (time, self.happened(place)))
+    }
+
+    fn happened(&self, place: Place) -> Happened<'_> {
+        match place {
+            Place::Started(at) => Happened::ProcessStarted(ProcessId(at)),
+            Place::Mapped(at) => Happened::Mapped(&self.mappings()[at as usize]),
+            Place::Sampled(at) => Happened::Sampled(self.samples().at(at as usize)),
+            Place::Ended(at) => Happened::ProcessEnded(ProcessId(at)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{Avma, FileOffset, Pid, Tid};
+    use crate::intern::{StackId, StringId};
+    use crate::record::{AttributeListId, ModuleId, SampleKindId};
+
+    #[test]
+    fn things_of_one_moment_come_as_they_need_each_other() {
+        let mut machine = ExportMachine::default();
+        let process = machine.add_process(Pid(7), "p", None, Nanos(50));
+        let thread = machine.intern_thread(process, Tid(7), StringId::EMPTY);
+        let mapping = ModuleMapping {
+            process,
+            module: ModuleId::KERNEL,
+            start: Avma(0),
+            end: Avma(1),
+            file_offset: FileOffset(0),
+            bias: 0,
+            since: Nanos(50),
+        };
+        let sample = |time| Sample {
+            time: Nanos(time),
+            thread,
+            stack: StackId::EMPTY,
+            cpu: 0,
+            kind: SampleKindId(0),
+            value: 1,
+            attributes: AttributeListId::NONE,
+        };
+        for time in [90, 50, 70] {
+            machine.add_sample(&sample(time));
+        }
+        machine.end_process(process, Nanos(90));
+        machine.add_mapping(mapping);
+        let told: Vec<_> = machine.in_time_order().collect();
+        let expected = [
+            (50, Happened::ProcessStarted(process)),
+            (50, Happened::Mapped(&mapping)),
+            (50, Happened::Sampled(sample(50))),
+            (70, Happened::Sampled(sample(70))),
+            (90, Happened::Sampled(sample(90))),
+            (90, Happened::ProcessEnded(process)),
+        ];
+        assert_eq!(told, expected.map(|(time, happened)| (Nanos(time), happened)));
+    }
+}
