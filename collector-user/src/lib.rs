@@ -12,7 +12,8 @@
 //! ```
 //!
 //! [`session::Session`] is the way in: it opens the sources, runs the rounds and gives a [`session::Recording`], and so does
-//! [`replay::Replay`] with what was recorded before. [`scenario`] has what to record by names.
+//! [`replay::Replay`] with what was recorded before. [`scenario`] has what to record by names. [`universal::UniversalExporter`]
+//! goes all the way, from settings to files, on a thread of its own.
 //! Everything but [`stats`] is Linux alone; recording through programs in the kernel needs the feature `ebpf`.
 
 pub mod stats;
@@ -49,6 +50,8 @@ mod sys;
 pub mod tracefs;
 #[cfg(target_os = "linux")]
 mod transfers;
+#[cfg(target_os = "linux")]
+pub mod universal;
 
 /// The README's example compiles.
 #[cfg(all(doctest, target_os = "linux", feature = "ebpf"))]

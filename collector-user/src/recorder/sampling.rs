@@ -116,13 +116,11 @@ impl Recorder {
             return header.comm;
         }
         let of_process = self.machine.string(self.machine.process(process).name);
-        match &mut self.thread_names {
-            Some(names) => names.at(Pid(header.pid), Tid(header.tid), Nanos(header.time), of_process),
-            None => {
-                let known = self.threads.get(&Tid(header.tid)).filter(|known| known.process == process);
-                known.map_or_else(|| kept_name(of_process.as_bytes()), |known| known.comm)
-            }
+        if let Some(names) = &mut self.thread_names {
+            return names.at(Pid(header.pid), Tid(header.tid), Nanos(header.time), of_process);
         }
+        let known = self.threads.get(&Tid(header.tid)).filter(|known| known.process == process);
+        known.map_or_else(|| kept_name(of_process.as_bytes()), |known| known.comm)
     }
 
     /// The thread under its present name.

@@ -80,3 +80,23 @@ fn custom_exporter() {
         assert!((200..600).contains(&samples(thread)), "{text}");
     }
 }
+
+#[test]
+fn own_work() {
+    let Some(_live) = live_with("own_work", &["go"]) else { return };
+    let folder = folder();
+    let file = folder.path().join("x.pb.gz");
+    let text = output("own_work", [&file]);
+    let samples: u64 = text.split(' ').next().and_then(|count| count.parse().ok()).unwrap();
+    assert!(samples > 50, "{text}");
+    let go = |mode: &str| {
+        let top =
+            Command::new("go").args(["tool", "pprof", mode, "-nodecount=1000"]).arg(&file).output().unwrap();
+        String::from_utf8(top.stdout).unwrap()
+    };
+    let top = go("-top");
+    assert!(top.contains("sum_of_primes") && top.contains("is_prime"), "{top}");
+    // The sum of the primes below two million.
+    let comments = go("-comments");
+    assert!(comments.contains("sum of primes: 142913828922"), "{comments}");
+}

@@ -1,0 +1,46 @@
+//! Records a part of what this program does, leaves out what it does not want, and writes it with a number of its own.
+//! `sudo cargo run --example own_work -- FILE.pb.gz`
+
+#[cfg(target_os = "linux")]
+fn main() -> anyhow::Result<()> {
+    use collector_user::recorder::Verdict;
+    use collector_user::universal::{ExportSettings, UniversalExporter};
+
+    let path = std::env::args_os().nth(1).ok_or_else(|| anyhow::anyhow!("name a file, as x.pb.gz"))?;
+    let settings = ExportSettings::default()
+        .with_scenario("cpu_profiling")
+        .with_pid(std::process::id())
+        .with_output(std::path::PathBuf::from(path));
+    let mut exporter = UniversalExporter::new(settings);
+    exporter.on_sample(|machine, sample| {
+        let is_own = machine.string(machine.thread(sample.thread).name) != "collector";
+        if is_own { Verdict::Keep } else { Verdict::Drop }
+    });
+    exporter.start_collection()?;
+    let sum = sum_of_primes(2_000_000);
+    exporter.on_parsed(move |machine| machine.add_custom_metric("sum of primes", sum as f64, ""));
+    let exported = exporter.stop_and_export()?;
+    println!(
+        "{} samples, {} lost",
+        exported.recording.machine.samples().len(),
+        exported.recording.ledger.total_lost()
+    );
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+#[inline(never)]
+fn sum_of_primes(end: u64) -> u64 {
+    (2..end).filter(|&number| is_prime(number)).sum()
+}
+
+#[cfg(target_os = "linux")]
+#[inline(never)]
+fn is_prime(number: u64) -> bool {
+    (2..).take_while(|divisor| divisor * divisor <= number).all(|divisor| number % divisor != 0)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() {
+    println!("recording works on Linux");
+}

@@ -1,0 +1,83 @@
+//! What is recorded, of whom, and where it is written.
+
+use std::path::PathBuf;
+
+use crate::scenario;
+use crate::session::{Backend, SessionSettings};
+use crate::source::Settings;
+
+use super::ExportError;
+
+/// What to record, by the names of scenarios, and where it goes. Without a scenario it is what runs on the CPUs.
+#[derive(Clone, Debug, Default)]
+pub struct ExportSettings {
+    scenarios: Vec<String>,
+    sampling: Settings,
+    backend: Backend,
+    pub(super) outputs: Vec<PathBuf>,
+}
+
+impl ExportSettings {
+    /// Records a scenario, too, by its name or its alias: see [`scenario::SCENARIOS`].
+    #[must_use]
+    pub fn with_scenario(mut self, name: &str) -> Self {
+        self.scenarios.push(name.to_owned());
+        self
+    }
+
+    /// Of a process alone, with its threads and the children that it makes; several add up.
+    #[must_use]
+    pub fn with_pid(mut self, pid: u32) -> Self {
+        self.sampling.targets.pids.insert(pid);
+        self
+    }
+
+    /// Of a folder of the cgroup v2 hierarchy alone, with all below it.
+    #[must_use]
+    pub fn with_cgroup(mut self, path: impl Into<PathBuf>) -> Self {
+        self.sampling.targets.cgroup = Some(path.into());
+        self
+    }
+
+    /// Samples of the clock in a second on each CPU.
+    #[must_use]
+    pub fn with_frequency(mut self, hz: u32) -> Self {
+        self.sampling.frequency = hz;
+        self
+    }
+
+    /// Bytes of each CPU's ring.
+    #[must_use]
+    pub fn with_ring_bytes(mut self, bytes: u32) -> Self {
+        self.sampling.ring_bytes = Some(bytes);
+        self
+    }
+
+    /// What records.
+    #[must_use]
+    pub fn with_backend(mut self, backend: Backend) -> Self {
+        self.backend = backend;
+        self
+    }
+
+    /// Writes a file, in the format that its ending says: see [`export::format::formats`].
+    #[must_use]
+    pub fn with_output(mut self, path: impl Into<PathBuf>) -> Self {
+        self.outputs.push(path.into());
+        self
+    }
+
+    /// The session that they ask for.
+    pub(super) fn session(&self) -> Result<SessionSettings, ExportError> {
+        let mut settings = SessionSettings {
+            sampling: Settings { clock: self.scenarios.is_empty(), ..self.sampling.clone() },
+            backend: self.backend,
+            ..SessionSettings::default()
+        };
+        for name in &self.scenarios {
+            let scenario = scenario::by_name(name).ok_or_else(|| ExportError::Scenario(name.clone()))?;
+            scenario.register(&mut settings);
+        }
+        Ok(settings)
+    }
+}
