@@ -229,7 +229,9 @@ mod tests {
             }
             prop_assert_eq!(samples.iter().collect::<Vec<_>>(), rows.clone());
             let mut odd = Samples::default();
-            rows.iter().for_each(|row| odd.push(row));
+            for row in &rows {
+                odd.push(row);
+            }
             odd.retain(|sample| sample.time.0 % 2 == 1);
             let expected: Vec<Sample> = rows.iter().filter(|row| row.time.0 % 2 == 1).copied().collect();
             prop_assert_eq!(odd.iter().collect::<Vec<_>>(), expected);
