@@ -37,7 +37,9 @@ fn sum_of_primes(end: u64) -> u64 {
 #[cfg(target_os = "linux")]
 #[inline(never)]
 fn is_prime(number: u64) -> bool {
-    (2..).take_while(|divisor| divisor * divisor <= number).all(|divisor| number % divisor != 0)
+    (2..number)
+        .take_while(|divisor| divisor * divisor <= number)
+        .all(|divisor| !number.is_multiple_of(divisor))
 }
 
 #[cfg(not(target_os = "linux"))]
