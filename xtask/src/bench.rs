@@ -1,7 +1,8 @@
 //! `cargo xtask bench`: runs the benches.
 //!
 //! In: the name of a bench target, or none for all, and its arguments. Out: what the benches print. Those of
-//! [`PRIVILEGED`] measure the collector on this machine and run as root; the others as whoever started us.
+//! [`PRIVILEGED`] measure the collector on this machine and run as root; the others as whoever started us. The benches of
+//! the package [`PEER`] go by its name.
 
 use std::env;
 use std::ffi::OsString;
@@ -19,6 +20,9 @@ use crate::workspace::{CRATES, Workspace};
 
 /// The benches of `collector-user` that need root.
 const PRIVILEGED: [&str; 2] = ["live", "machine"];
+
+/// The package of `collector-common` that measures `one_collect` beside it: a workspace of its own, for what it depends on.
+const PEER: &str = "one_collect";
 
 /// What finds cargo, its compiler and its registries.
 const TOOLCHAIN: [&str; 4] = ["HOME", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"];
@@ -41,6 +45,10 @@ pub(crate) fn bench(workspace: &Workspace, only: Option<&str>, args: &[String]) 
                 stage(workspace, &package, &name, args)?;
             }
         }
+    }
+    if only.is_none_or(|only| only == PEER) {
+        ran += 1;
+        peer(workspace, args)?;
     }
     anyhow::ensure!(ran > 0, "no crate has a bench called {}", only.unwrap_or("anything"));
     Ok(())
@@ -66,6 +74,14 @@ fn names(workspace: &Workspace, folder: &str) -> Result<Vec<String>> {
 fn stage(workspace: &Workspace, package: &str, name: &str, args: &[String]) -> Result<()> {
     let mut cargo = toolchain::own_cargo(workspace);
     command::run(cargo.args(["bench", "--package", package, "--bench", name, "--"]).args(args))
+}
+
+fn peer(workspace: &Workspace, args: &[String]) -> Result<()> {
+    let manifest = workspace.join("collector-common/benches").join(PEER).join("Cargo.toml");
+    let mut cargo = toolchain::own_cargo(workspace);
+    // Crates in other versions than ours: a folder of its own.
+    cargo.env("CARGO_TARGET_DIR", workspace.target().join(PEER));
+    command::run(cargo.args(["bench", "--locked", "--manifest-path"]).arg(manifest).arg("--").args(args))
 }
 
 /// Compiles as ourselves and runs as root, so that root owns nothing in `target/`. Root gets our toolchain, because

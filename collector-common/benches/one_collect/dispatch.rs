@@ -1,5 +1,5 @@
 //! Dispatch of an event beside `one_collect`'s, in the manner of its own bench `event` (`min_parse`), in turns in one process:
-//! `cd collector-common/benches/one_collect && cargo bench`.
+//! `cargo xtask bench one_collect`.
 
 #![allow(clippy::unwrap_used, reason = "a failed step of a bench should stop it")]
 

@@ -1,10 +1,9 @@
-//! Call stacks in, [`StackId`] out; one copy of each list of frames in one arena.
+//! Call stacks in, [`StackId`] out; one copy of each list of frames.
 
-use std::hash::{BuildHasher, BuildHasherDefault};
+use std::ops::Range;
 
-use hashbrown::HashTable;
-use rustc_hash::FxHasher;
-
+use super::arena::Chunk;
+use super::set::Set;
 use crate::record::FrameId;
 
 /// Names a call stack of one [`InternedCallstacks`].
@@ -18,24 +17,11 @@ impl StackId {
 
 /// A set of call stacks, leaf first. Ids are dense and count up from 0, the empty stack.
 #[derive(Debug)]
-pub struct InternedCallstacks {
-    frames: Vec<FrameId>,
-    /// End of each stack in `frames`; it starts where the one before ends.
-    ends: Vec<usize>,
-    index: HashTable<StackId>,
-    hasher: BuildHasherDefault<FxHasher>,
-}
+pub struct InternedCallstacks(Set<Vec<FrameId>>);
 
 impl Default for InternedCallstacks {
     fn default() -> Self {
-        let mut stacks = Self {
-            frames: Vec::new(),
-            ends: Vec::new(),
-            index: HashTable::new(),
-            hasher: BuildHasherDefault::default(),
-        };
-        stacks.intern(&[]);
-        stacks
+        Self(Set::new([].as_slice()))
     }
 }
 
@@ -43,48 +29,65 @@ impl InternedCallstacks {
     /// The id of `stack` (leaf first), which is stored if it is new.
     ///
     /// # Panics
-    /// When more than `u32::MAX` stacks are stored.
+    /// When more than `u32::MAX` stacks are stored, or one has more frames than that.
     pub fn intern(&mut self, stack: &[FrameId]) -> StackId {
-        let hash = self.hasher.hash_one(stack);
-        let (frames, ends) = (&self.frames, &self.ends);
-        if let Some(&id) = self.index.find(hash, |&id| slice(frames, ends, id) == stack) {
-            return id;
-        }
-        assert!(self.ends.len() < u32::MAX as usize, "more than 4 billion distinct stacks");
-        let id = StackId(self.ends.len() as u32);
-        self.frames.extend_from_slice(stack);
-        self.ends.push(self.frames.len());
-        let (frames, ends, hasher) = (&self.frames, &self.ends, &self.hasher);
-        self.index.insert_unique(hash, id, |&id| hasher.hash_one(slice(frames, ends, id)));
-        id
+        StackId(self.0.intern(stack))
     }
 
     /// The frames of a stack, leaf first; none for an id of another set.
     pub fn get(&self, id: StackId) -> &[FrameId] {
-        slice(&self.frames, &self.ends, id)
+        self.0.get(id.0).unwrap_or(&[])
     }
 
     /// Number of distinct stacks.
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.0.len()
     }
 
     /// Never true: the empty stack is always there.
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.0.len() == 0
     }
 
     /// All stacks in the order of their ids, leaf first.
     pub fn iter(&self) -> impl Iterator<Item = &[FrameId]> {
-        (0..self.ends.len() as u32).map(|id| self.get(StackId(id)))
+        self.0.iter()
     }
 }
 
-fn slice<'a>(frames: &'a [FrameId], ends: &[usize], id: StackId) -> &'a [FrameId] {
-    let index = id.0 as usize;
-    let Some(&end) = ends.get(index) else { return &[] };
-    let start = if index == 0 { 0 } else { ends[index - 1] };
-    &frames[start..end]
+impl Chunk for Vec<FrameId> {
+    type Item = [FrameId];
+
+    fn with_capacity(frames: usize) -> Self {
+        Self::with_capacity(frames)
+    }
+
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn push(&mut self, stack: &[FrameId]) {
+        self.extend_from_slice(stack);
+    }
+
+    #[inline]
+    fn get(&self, range: Range<usize>) -> Option<&[FrameId]> {
+        <[FrameId]>::get(self, range)
+    }
+
+    fn units(stack: &[FrameId]) -> usize {
+        stack.len()
+    }
+
+    #[inline]
+    fn bytes(stack: &[FrameId]) -> &[u8] {
+        bytemuck::cast_slice(stack)
+    }
+
+    #[inline]
+    fn bytes_of(&self, range: Range<usize>) -> Option<&[u8]> {
+        <[FrameId]>::get(self, range).map(bytemuck::cast_slice)
+    }
 }
 
 #[cfg(test)]
@@ -96,20 +99,29 @@ mod tests {
     use super::*;
 
     proptest! {
+        // Each case is long, so that pieces of the table split.
+        #![proptest_config(ProptestConfig::with_cases(16))]
+
         #[test]
         fn behaves_like_a_map(
-            stacks in proptest::collection::vec(proptest::collection::vec(0_u32..4, 0..4), 0..200)
+            few in proptest::collection::vec(proptest::collection::vec(0_u32..4, 0..4), 0..200),
+            many in proptest::collection::vec(proptest::collection::vec(0_u32..20, 3..6), 0..5000),
         ) {
             let mut interned = InternedCallstacks::default();
             let mut model: HashMap<Vec<FrameId>, StackId> = HashMap::from([(Vec::new(), StackId::EMPTY)]);
-            for stack in &stacks {
+            let mut list = vec![Vec::new()];
+            for stack in few.iter().chain(&many) {
                 let stack: Vec<FrameId> = stack.iter().copied().map(FrameId).collect();
                 let next = StackId(model.len() as u32);
                 let expected = *model.entry(stack.clone()).or_insert(next);
+                if expected == next {
+                    list.push(stack.clone());
+                }
                 prop_assert_eq!(interned.intern(&stack), expected);
                 prop_assert_eq!(interned.get(expected), &stack[..]);
             }
             prop_assert_eq!(interned.len(), model.len());
+            prop_assert!(interned.iter().eq(list.iter().map(Vec::as_slice)));
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::hash::{BuildHasher, BuildHasherDefault};
 
+use bytemuck::{Pod, Zeroable};
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 
@@ -10,7 +11,8 @@ use super::ModuleId;
 use crate::ids::Svma;
 
 /// Names a frame of one [`InternedFrames`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Pod, Zeroable)]
+#[repr(transparent)]
 pub struct FrameId(pub u32);
 
 /// What is known about a frame beyond its address.

@@ -1,0 +1,72 @@
+//! Hits of strings and call stacks beside `one_collect`'s, in the manner of its own bench `intern`, in turns in one process:
+//! `cargo xtask bench one_collect`. A frame of theirs is an address of 8 bytes, one of ours an id of 4.
+
+use std::hint::black_box;
+
+use collector_common::intern::{InternedCallstacks, InternedStrings};
+use collector_common::record::FrameId;
+use criterion::{Criterion, criterion_group, criterion_main};
+
+const TURNS: usize = 3;
+/// Items that are hit in turn in a set that holds as many.
+const MANY: u32 = 1024;
+
+fn one_string(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("string hit");
+    let mut ours = InternedStrings::default();
+    let mut theirs = one_collect::intern::InternedStrings::new(8);
+    for turn in 1..=TURNS {
+        ours.intern("Test");
+        group.bench_function(format!("collector {turn}"), |bencher| {
+            bencher.iter(|| ours.intern(black_box("Test")));
+        });
+        theirs.to_id("Test");
+        group.bench_function(format!("one_collect {turn}"), |bencher| {
+            bencher.iter(|| theirs.to_id(black_box("Test")));
+        });
+    }
+    group.finish();
+}
+
+fn one_stack(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("call stack hit, 5 frames");
+    let mut ours = InternedCallstacks::default();
+    let mut theirs = one_collect::intern::InternedCallstacks::new(8);
+    let (frames, addresses) = ([0, 1, 2, 3, 4].map(FrameId), [0, 1, 2, 3, 4]);
+    for turn in 1..=TURNS {
+        ours.intern(&frames);
+        group.bench_function(format!("collector {turn}"), |bencher| {
+            bencher.iter(|| ours.intern(black_box(&frames)));
+        });
+        theirs.to_id(&addresses);
+        group.bench_function(format!("one_collect {turn}"), |bencher| {
+            bencher.iter(|| theirs.to_id(black_box(&addresses)));
+        });
+    }
+    group.finish();
+}
+
+/// The same among many, which their sets have buckets for.
+fn one_of_many(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("string hit, each of 1024");
+    let mut ours = InternedStrings::default();
+    let mut theirs = one_collect::intern::InternedStrings::new(MANY as usize);
+    let words: Vec<String> = (0..MANY).map(|number| format!("Test {number}")).collect();
+    for turn in 1..=TURNS {
+        for word in &words {
+            ours.intern(word);
+            theirs.to_id(word);
+        }
+        let mut next = words.iter().cycle();
+        group.bench_function(format!("collector {turn}"), |bencher| {
+            bencher.iter(|| next.next().map(|word| ours.intern(word)));
+        });
+        group.bench_function(format!("one_collect {turn}"), |bencher| {
+            bencher.iter(|| next.next().map(|word| theirs.to_id(word)));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, one_string, one_stack, one_of_many);
+criterion_main!(benches);
