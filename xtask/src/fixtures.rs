@@ -121,7 +121,12 @@ impl Studio {
                 line.push(text(&script));
                 Ok(line)
             }
-            Source::Installed { program, arguments } => {
+            Source::Installed { program, arguments, input } => {
+                if let Some(input) = input {
+                    let mut script = Command::new("/bin/sh");
+                    script.arg("-e").arg(source(input)).arg(source("")).current_dir(&self.programs);
+                    command::run(&mut script)?;
+                }
                 let mut line = vec![elf(program)?];
                 line.extend(arguments.iter().map(|&argument| argument.to_owned()));
                 Ok(line)
