@@ -81,6 +81,9 @@ pub(crate) trait Machine: Copy + Debug + Eq + 'static {
     /// The registers that a signal interrupted; `at_return` are those where its handler returns to.
     fn interrupted<M: StackMemory>(at_return: &Self::Values, stack: &M) -> Option<Self::Values>;
 
+    /// The instruction by which 64-bit code, or else 32-bit code's `clone`, calls the kernel; at most [`LONGEST_CODE`] bytes.
+    const SYSTEM_CALL: &[u8];
+
     /// At most [`LONGEST_CODE`].
     const LONGEST_CALL: usize;
     /// The longest beginning of a stub that is looked at; at most [`LONGEST_CODE`].

@@ -88,6 +88,9 @@ impl Machine for Aarch64 {
         signal::interrupted(at_return, stack)
     }
 
+    /// `svc #0`
+    const SYSTEM_CALL: &[u8] = b"\x01\x00\x00\xd4";
+
     const LONGEST_CALL: usize = call::LONGEST_CALL;
     const LONGEST_STUB: usize = call::LONGEST_STUB;
 

@@ -2,7 +2,7 @@
 
 use super::{Caller, Halt, Walk, is_by_frame_pointer};
 use crate::arch::{Core, LONGEST_CODE};
-use crate::code::{WayOut, code_before, is_behind_switch, is_entry, is_signal_return};
+use crate::code::{WayOut, code, code_before, is_behind_switch, is_entry, is_signal_return};
 use crate::epilogue::Departure;
 use crate::general::Known;
 use crate::guess::Guess;
@@ -107,6 +107,18 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         before.is_some_and(|code| A::call_at_end(code).is_none())
     }
 
+    /// Whether the innermost frame, which has no caller, is a thread's first: it goes on behind a system call, as the thread does
+    /// that called it to make this one, and on an empty stack. glibc's `clone3` has no rule there.
+    #[cold]
+    fn begins_thread(&self, frame: Frame, core: A::Core) -> bool {
+        let mut buffer = [0; LONGEST_CODE];
+        let before = frame.address.checked_sub(A::SYSTEM_CALL.len() as u64);
+        let code = before.and_then(|start| code(self.space, start, buffer.get_mut(..A::SYSTEM_CALL.len())?));
+        let is_behind_call = code.is_some_and(|code| code == A::SYSTEM_CALL);
+        let is_empty = A::WORD.read(self.stack, core.sp()) == Ok(0);
+        frame.kind == FrameKind::Ip && is_behind_call && is_empty && !self.code_budget.is_spent()
+    }
+
     /// The likeliest caller of a frame that neither a signal handler returns to nor a stack begins with.
     #[inline]
     pub(super) fn guessed_core(
@@ -129,7 +141,9 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         let mut guess = Guess { code: self.code(), stack, frame, core };
         let caller = guess.caller(mapped, way_out);
         // By less code than a guess goes by nothing is found that is worth one.
-        let caller = caller.filter(|_| !self.code_budget.is_spent()).ok_or(reason)?;
+        let Some(caller) = caller.filter(|_| !self.code_budget.is_spent()) else {
+            return Err(if self.begins_thread(frame, core) { StopReason::Root } else { reason });
+        };
         self.by_frame_pointer = is_by_frame_pointer::<A>(caller, core);
         if caller.ip() == 0 {
             // Zeros lie anywhere: they end a chain of frames, but are none by themselves.

@@ -83,6 +83,9 @@ impl Machine for X86 {
         signal::interrupted(at_return, stack)
     }
 
+    /// `int $0x80`
+    const SYSTEM_CALL: &[u8] = b"\xcd\x80";
+
     const LONGEST_CALL: usize = shared_call::LONGEST_CALL;
     const LONGEST_STUB: usize = call::LONGEST_STUB;
 

@@ -82,6 +82,9 @@ impl Machine for X86_64 {
         signal::interrupted(at_return, stack)
     }
 
+    /// `syscall`
+    const SYSTEM_CALL: &[u8] = b"\x0f\x05";
+
     const LONGEST_CALL: usize = call::LONGEST_CALL;
     const LONGEST_STUB: usize = call::LONGEST_STUB;
 
