@@ -34,6 +34,9 @@ pub(crate) trait Machine: Copy + Debug + Eq + 'static {
     const FOLLOWED: &[RegisterNumber];
     /// Whether a call leaves the return address in a register: no rule for it then says that it is still there.
     const RETURNS_BY_REGISTER: bool;
+    /// A register of arguments that only functions save which go on where an exception is caught (`__builtin_eh_return`), if these
+    /// write the return address of there over their own by and by. Their rules have no quick form.
+    const LANDING: Option<RegisterNumber> = None;
     /// Whether functions may return past their arguments.
     const MAY_DROP_ARGUMENTS: bool;
     /// Whether code keeps the frame pointer for frame records alone, by the rules of the platform.

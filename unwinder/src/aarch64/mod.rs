@@ -42,6 +42,7 @@ impl Machine for Aarch64 {
     const SP: RegisterNumber = SP;
     const FOLLOWED: &[RegisterNumber] = &[FP, LR, SP];
     const RETURNS_BY_REGISTER: bool = true;
+    const LANDING: Option<RegisterNumber> = Some(registers::FIRST_ARGUMENT);
     const MAY_DROP_ARGUMENTS: bool = false;
     const KEEPS_FRAME_POINTER: bool = true;
     const OUTERMOST_FRAME: u64 = 16;

@@ -227,6 +227,25 @@ fn frames_of_switches_are_those_before_and_after() {
     assert_switches_are_as_seen_around(&saved::local());
 }
 
+/// gdb's chains end where an exception is about to be caught, but others go on from the same call: all frames from there on are those
+/// of one of these.
+#[test]
+fn frames_where_exceptions_are_caught_are_those_of_others() {
+    let fixtures = saved::local::<Aarch64>();
+    let stacks = fixtures.iter().flat_map(Fixture::stacks);
+    let seen: HashSet<&[u64]> =
+        stacks.flat_map(|(_, stack)| (0..stack.chain.len()).filter_map(|at| stack.chain.get(at..))).collect();
+    walk_all(&fixtures, |walked| {
+        let guessed = walked.frames.iter().position(|frame| frame.heuristic);
+        let addresses: Vec<u64> = walked.frames.iter().map(|frame| frame.address).collect();
+        if walked.fixture.name == "aarch64/cpp"
+            && let Some(beyond) = guessed.and_then(|at| addresses.get(at..))
+        {
+            assert!(walked.stop == StopReason::Root && seen.contains(beyond), "{walked}");
+        }
+    });
+}
+
 /// framehop over the committed samples: where it finds other frames than we do.
 #[test]
 fn framehop_differs_where_it_is_known_to() {
