@@ -37,6 +37,8 @@ pub(crate) trait Machine: Copy + Debug + Eq + 'static {
     /// A register of arguments that only functions save which go on where an exception is caught (`__builtin_eh_return`), if these
     /// write the return address of there over their own by and by. Their rules have no quick form.
     const LANDING: Option<RegisterNumber> = None;
+    /// Whether much-used functions push what their rules don't count, as glibc's `memcpy` and `swapcontext` do.
+    const MISSES_PUSHES: bool = false;
     /// Whether functions may return past their arguments.
     const MAY_DROP_ARGUMENTS: bool;
     /// Whether code keeps the frame pointer for frame records alone, by the rules of the platform.

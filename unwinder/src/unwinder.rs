@@ -177,6 +177,14 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
                 self.cache.foretell(slot, self.place.slot);
                 self.cache.set_called(self.place.slot);
             }
+            if A::MISSES_PUSHES
+                && frame.kind == FrameKind::Ip
+                && let Some(caller) = self.caller_despite(first, frame, &initial.with_core(core))
+            {
+                core = caller;
+                frame = returned_to(core, true);
+                continue;
+            }
             let mut rule = first;
             let rule = loop {
                 let before = visited;

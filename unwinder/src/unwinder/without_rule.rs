@@ -1,4 +1,4 @@
-//! Frames without a rule: where a stack ends in one, and what is left to a guess.
+//! Frames without a rule: where a stack ends in one, and what is left to a guess. And innermost frames whose rule leads to no code.
 
 use super::{Caller, Halt, Walk, is_by_frame_pointer};
 use crate::arch::{Core, LONGEST_CODE};
@@ -6,7 +6,7 @@ use crate::code::{WayOut, code, code_before, is_behind_switch, is_entry, is_sign
 use crate::epilogue::Departure;
 use crate::general::Known;
 use crate::guess::Guess;
-use crate::rule::Rule;
+use crate::rule::{Rule, RuleOf};
 use crate::{
     AddressSpace, Architecture, Frame, FrameKind, Registers, StackMemory, StackReadError, StopReason,
 };
@@ -98,6 +98,36 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         let registers = registers.with_core(caller);
         let known = Known::Quick;
         Ok(Caller { registers, known, kind: FrameKind::ReturnAddress, heuristic: true, switched: false })
+    }
+
+    /// The caller that code goes on to from an innermost frame whose `rule` leads to no code: it may have pushed what the rule does
+    /// not count.
+    pub(super) fn caller_despite(
+        &mut self,
+        rule: RuleOf<A>,
+        frame: Frame,
+        registers: &Registers<A>,
+    ) -> Option<A::Core> {
+        let core = registers.core();
+        let found = match rule {
+            Rule::Quick(rule) => core.caller(rule, self.stack).map(Core::ip),
+            Rule::General(id) => match self.general_step(id, frame, registers, Known::Quick) {
+                Ok(caller) => Ok(caller.registers.ip()),
+                Err(Halt::Stop(reason)) => Err(reason),
+                Err(Halt::NeedsAllRegisters) => return None,
+            },
+            _ => return None,
+        };
+        let is_good = match found {
+            Ok(ip) => ip == 0 || self.code().is_executable(ip),
+            Err(reason) => reason == StopReason::Root,
+        };
+        if is_good {
+            return None;
+        }
+        let stack = self.stack;
+        let caller = Guess { code: self.code(), stack, frame, core }.caller_by_code()?;
+        (!self.code_budget.is_spent()).then_some(caller)
     }
 
     /// Whether an address has code before it, which is no call.

@@ -40,6 +40,7 @@ impl Machine for X86 {
     const FOLLOWED: &[RegisterNumber] = &[BP, SP];
     const RETURNS_BY_REGISTER: bool = false;
     /// `ret $n`: those that return a structure, which the caller made room for.
+    const MISSES_PUSHES: bool = true;
     const MAY_DROP_ARGUMENTS: bool = true;
     const KEEPS_FRAME_POINTER: bool = false;
     /// Arguments are on the stack: `__libc_start_main` has seven.
