@@ -33,7 +33,7 @@ pub(super) struct Recursion {
     pub(super) percent: usize,
 }
 
-pub(super) const DIFFERENCES: [Known; 20] = [
+pub(super) const DIFFERENCES: [Known; 28] = [
     // `swapcontext` has loaded the other stack's pointer, and not yet its return address. The word there is no code, and
     // gdb's chains are cut before what is no code.
     Known {
@@ -214,6 +214,75 @@ pub(super) const DIFFERENCES: [Known; 20] = [
         relation: Relation::Longer,
         stop: StopReason::CfaDidNotGrow,
         guessed: false,
+        committed: 0,
+        percent: 10,
+    },
+    // glibc's `memcpy` for i386, which pushes a word that its rules don't count: gdb goes by them to what is no code, and we by the
+    // instructions up to the return.
+    Known {
+        fixture: "x86/c",
+        relation: Relation::Longer,
+        stop: StopReason::Root,
+        guessed: true,
+        committed: 0,
+        percent: 20,
+    },
+    Known {
+        fixture: "x86/frame_pointers",
+        relation: Relation::Longer,
+        stop: StopReason::Root,
+        guessed: true,
+        committed: 0,
+        percent: 20,
+    },
+    // Another `memcpy` of it, whose rules count what it pushes downwards: the way to the return is known but where it jumps by a table;
+    Known {
+        fixture: "x86/cpp",
+        relation: Relation::Longer,
+        stop: StopReason::Root,
+        guessed: true,
+        committed: 0,
+        percent: 5,
+    },
+    Known {
+        fixture: "x86/cpp",
+        relation: Relation::Other,
+        stop: StopReason::Root,
+        guessed: true,
+        committed: 0,
+        percent: 5,
+    },
+    Known {
+        fixture: "x86/cpp",
+        relation: Relation::Shorter,
+        stop: StopReason::Unreadable,
+        guessed: false,
+        committed: 0,
+        percent: 5,
+    },
+    Known {
+        fixture: "x86/cpp",
+        relation: Relation::Equal,
+        stop: StopReason::Unreadable,
+        guessed: false,
+        committed: 0,
+        percent: 5,
+    },
+    // Its `swapcontext` pushes such a word, too, and goes on by another stack, where no way is known;
+    Known {
+        fixture: "x86/longjmp",
+        relation: Relation::Longer,
+        stop: StopReason::NoMapping,
+        guessed: false,
+        committed: 0,
+        percent: 5,
+    },
+    // and what `makecontext` has a context begin in has no rule: the frame beyond is a stale return address.
+    Known {
+        fixture: "x86/longjmp",
+        relation: Relation::Longer,
+        stop: StopReason::Root,
+        guessed: true,
         committed: 0,
         percent: 10,
     },
