@@ -89,6 +89,9 @@ pub(crate) trait Machine: Copy + Debug + Eq + 'static {
     /// The instruction by which 64-bit code, or else 32-bit code's `clone`, calls the kernel; at most [`LONGEST_CODE`] bytes.
     const SYSTEM_CALL: &[u8];
 
+    /// The instruction by which functions end; at most [`LONGEST_CODE`] bytes.
+    const RETURN: &[u8];
+
     /// At most [`LONGEST_CODE`].
     const LONGEST_CALL: usize;
     /// The longest beginning of a stub that is looked at; at most [`LONGEST_CODE`].

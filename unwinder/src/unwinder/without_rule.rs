@@ -6,6 +6,7 @@ use crate::code::{WayOut, code, code_before, is_behind_switch, is_entry, is_sign
 use crate::epilogue::Departure;
 use crate::general::Known;
 use crate::guess::Guess;
+use crate::region;
 use crate::rule::{Rule, RuleOf};
 use crate::{
     AddressSpace, Architecture, Frame, FrameKind, Registers, StackMemory, StackReadError, StopReason,
@@ -23,12 +24,16 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
     }
 
     /// Whether a return address was not pushed by a call, but put on the stack to have a root begin there, as `makecontext`
-    /// does with `__start_context`: it is the first of a function with rules, and there is no call before it.
+    /// does with `__start_context`: it is the first of a function with rules, or is behind another function's return where rules have
+    /// led, and there is no call before it.
     fn begins_root(&mut self, frame: Frame) -> bool {
         if frame.kind != FrameKind::ReturnAddress {
             return false;
         }
-        let begins = self.rule_of(Frame { kind: FrameKind::Ip, ..frame }) != Rule::Missing;
+        let begins = self.rule_of(Frame { kind: FrameKind::Ip, ..frame }) != Rule::Missing
+            || (!frame.heuristic
+                && region::find(self.space, frame.address).table.is_some()
+                && self.is_behind(frame.address, A::RETURN));
         // Where the frame lies is asked about again.
         self.rule_of(frame);
         begins && self.is_uncalled(frame.address)
@@ -141,12 +146,19 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
     /// that called it to make this one, and on an empty stack. glibc's `clone3` has no rule there.
     #[cold]
     fn begins_thread(&self, frame: Frame, core: A::Core) -> bool {
-        let mut buffer = [0; LONGEST_CODE];
-        let before = frame.address.checked_sub(A::SYSTEM_CALL.len() as u64);
-        let code = before.and_then(|start| code(self.space, start, buffer.get_mut(..A::SYSTEM_CALL.len())?));
-        let is_behind_call = code.is_some_and(|code| code == A::SYSTEM_CALL);
         let is_empty = A::WORD.read(self.stack, core.sp()) == Ok(0);
-        frame.kind == FrameKind::Ip && is_behind_call && is_empty && !self.code_budget.is_spent()
+        frame.kind == FrameKind::Ip
+            && is_empty
+            && self.is_behind(frame.address, A::SYSTEM_CALL)
+            && !self.code_budget.is_spent()
+    }
+
+    /// Whether the code before `address` ends with this instruction.
+    fn is_behind(&self, address: u64, instruction: &[u8]) -> bool {
+        let mut buffer = [0; LONGEST_CODE];
+        let start = address.checked_sub(instruction.len() as u64);
+        let before = start.and_then(|start| code(self.space, start, buffer.get_mut(..instruction.len())?));
+        before.is_some_and(|before| before == instruction)
     }
 
     /// The likeliest caller of a frame that neither a signal handler returns to nor a stack begins with.

@@ -87,6 +87,9 @@ impl Machine for X86 {
     /// `int $0x80`
     const SYSTEM_CALL: &[u8] = b"\xcd\x80";
 
+    /// `ret`
+    const RETURN: &[u8] = b"\xc3";
+
     const LONGEST_CALL: usize = shared_call::LONGEST_CALL;
     const LONGEST_STUB: usize = call::LONGEST_STUB;
 

@@ -33,7 +33,7 @@ pub(super) struct Recursion {
     pub(super) percent: usize,
 }
 
-pub(super) const DIFFERENCES: [Known; 28] = [
+pub(super) const DIFFERENCES: [Known; 27] = [
     // `swapcontext` has loaded the other stack's pointer, and not yet its return address. The word there is no code, and
     // gdb's chains are cut before what is no code.
     Known {
@@ -268,7 +268,7 @@ pub(super) const DIFFERENCES: [Known; 28] = [
         committed: 0,
         percent: 5,
     },
-    // Its `swapcontext` pushes such a word, too, and goes on by another stack, where no way is known;
+    // Its `swapcontext` pushes such a word, too, and goes on by another stack, where no way is known.
     Known {
         fixture: "x86/longjmp",
         relation: Relation::Longer,
@@ -276,15 +276,6 @@ pub(super) const DIFFERENCES: [Known; 28] = [
         guessed: false,
         committed: 0,
         percent: 5,
-    },
-    // and what `makecontext` has a context begin in has no rule: the frame beyond is a stale return address.
-    Known {
-        fixture: "x86/longjmp",
-        relation: Relation::Longer,
-        stop: StopReason::Root,
-        guessed: true,
-        committed: 0,
-        percent: 10,
     },
 ];
 
