@@ -203,12 +203,17 @@ fn completeness(corpora: &[Corpus], is_asked: impl Fn(&str) -> bool) {
             all.add(&ours);
         }
     }
-    for fixture in saved::local::<Aarch64>().iter().filter(|fixture| is_asked(&fixture.name)) {
+    ends_of::<Aarch64>(&mut all, &is_asked);
+    ends_of::<X86>(&mut all, &is_asked);
+    println!("{:17} {:5} stacks  unwinder  {}", "all fixtures", all.total(), all.line());
+}
+
+fn ends_of<A: Platform>(all: &mut Ends, is_asked: impl Fn(&str) -> bool) {
+    for fixture in saved::local::<A>().iter().filter(|fixture| is_asked(&fixture.name)) {
         let ours = Ends::of(&fixture.runs);
         println!("{:17} {:5} stacks  unwinder  {}", fixture.name, ours.total(), ours.line());
         all.add(&ours);
     }
-    println!("{:17} {:5} stacks  unwinder  {}", "all fixtures", all.total(), all.line());
 }
 
 fn times(corpora: &[Corpus]) {
@@ -413,14 +418,14 @@ fn guesses(corpora: &[Corpus], is_asked: impl Fn(&str) -> bool) {
     for corpus in corpora.iter().filter(|corpus| !["go", "java", "node"].contains(&&*corpus.name)) {
         print_guesses(&corpus.name, &corpus.runs);
     }
-    for fixture in saved::local::<Aarch64>().iter().filter(|fixture| is_asked(&fixture.name)) {
-        print_guesses(&fixture.name, &fixture.runs);
-    }
     guesses_of::<Aarch64>(&AARCH64, &is_asked);
     guesses_of::<X86>(&X86_PROGRAMS, &is_asked);
 }
 
 fn guesses_of<A: Platform>(programs: &[Program], is_asked: impl Fn(&str) -> bool) {
+    for fixture in saved::local::<A>().iter().filter(|fixture| is_asked(&fixture.name)) {
+        print_guesses(&fixture.name, &fixture.runs);
+    }
     for (name, source, flags) in programs {
         let run = is_asked(name).then(|| corpus::run_on::<A>(source, flags)).flatten();
         if let Some(run) = run {

@@ -34,6 +34,11 @@ pub(crate) trait Machine: Copy + Debug + Eq + 'static {
     const FOLLOWED: &[RegisterNumber];
     /// Whether a call leaves the return address in a register: no rule for it then says that it is still there.
     const RETURNS_BY_REGISTER: bool;
+    /// A register of arguments that only functions save which go on where an exception is caught (`__builtin_eh_return`), if these
+    /// write the return address of there over their own by and by. Their rules have no quick form.
+    const LANDING: Option<RegisterNumber> = None;
+    /// Whether much-used functions push what their rules don't count, as glibc's `memcpy` and `swapcontext` do.
+    const MISSES_PUSHES: bool = false;
     /// Whether functions may return past their arguments.
     const MAY_DROP_ARGUMENTS: bool;
     /// Whether code keeps the frame pointer for frame records alone, by the rules of the platform.
@@ -80,6 +85,12 @@ pub(crate) trait Machine: Copy + Debug + Eq + 'static {
 
     /// The registers that a signal interrupted; `at_return` are those where its handler returns to.
     fn interrupted<M: StackMemory>(at_return: &Self::Values, stack: &M) -> Option<Self::Values>;
+
+    /// The instruction by which 64-bit code, or else 32-bit code's `clone`, calls the kernel; at most [`LONGEST_CODE`] bytes.
+    const SYSTEM_CALL: &[u8];
+
+    /// The instruction by which functions end; at most [`LONGEST_CODE`] bytes.
+    const RETURN: &[u8];
 
     /// At most [`LONGEST_CODE`].
     const LONGEST_CALL: usize;

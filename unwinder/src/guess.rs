@@ -148,6 +148,14 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
         Some(caller)
     }
 
+    /// The caller that the frame's code goes on to, if there is a call before that.
+    pub(crate) fn caller_by_code(&mut self) -> Option<A::Core> {
+        let from = Departure::of(self.frame, self.core.sp());
+        let Some(WayOut::Known(first)) = self.code.way_out(self.frame, from) else { return None };
+        let caller = self.by_ways_out(from, first)?;
+        (self.code.site(caller.ip()) != Site::Other).then_some(caller)
+    }
+
     /// The caller by the first way out that leads to one, of which `first` is the first of all.
     #[inline]
     fn by_ways_out(&mut self, from: Departure, first: Epilogue) -> Option<A::Core> {

@@ -5,6 +5,7 @@
 //! from the innermost frame and restores every register from there on; frames that were already handed out are not
 //! handed out twice. That happens at most once a stack.
 
+mod landing;
 mod switch;
 mod without_rule;
 
@@ -175,6 +176,14 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
             if let Some(slot) = guessed_by.take() {
                 self.cache.foretell(slot, self.place.slot);
                 self.cache.set_called(self.place.slot);
+            }
+            if A::MISSES_PUSHES
+                && frame.kind == FrameKind::Ip
+                && let Some(caller) = self.caller_despite(first, frame, &initial.with_core(core))
+            {
+                core = caller;
+                frame = returned_to(core, true);
+                continue;
             }
             let mut rule = first;
             let rule = loop {
@@ -432,7 +441,10 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
     ) -> Result<Caller<A>, Halt> {
         match rule {
             Rule::NeedsAll(_) if known != Known::All => Err(Halt::NeedsAllRegisters),
-            Rule::General(id) => self.general_step(id, frame, registers, known),
+            Rule::General(id) => {
+                let step = self.general_step(id, frame, registers, known);
+                self.or_by_landing(step, id, frame)
+            }
             Rule::NeedsAll(id) => {
                 let step = self.general_step(id, frame, registers, known);
                 self.or_by_switch(step, frame, registers)

@@ -2,7 +2,7 @@
 //!
 //! In: names of programs, or none for all; `xtask/fixtures/` has their sources. Out: `target/fixtures/NAME.gz`, whose
 //! format `sample.py` describes, and the files that were mapped, in the folder `files` beside it. Programs for aarch64 have
-//! `aarch64/` before their names; an emulator runs them. The replay test and the
+//! `aarch64/` before their names, and an emulator runs them; those for 32-bit x86 have `x86/`. The replay test and the
 //! bench of the unwinder read them. With `--commit` also the part of them that is in the repository:
 //! `unwinder/tests/replay/corpus`.
 
@@ -23,6 +23,12 @@ use programs::{PROGRAMS, Program, Source};
 
 /// Debian's interpreter, which is an ELF file; one on PATH may be a script that starts another.
 pub(crate) const PYTHON: &str = "/usr/bin/python3";
+
+/// Where programs for 32-bit x86 find their interpreter and libraries.
+const X86_LIBRARIES: [&str; 2] = [
+    "-Wl,--dynamic-linker=/usr/i686-linux-gnu/lib/ld-linux.so.2",
+    "-Wl,--disable-new-dtags,-rpath,/usr/i686-linux-gnu/lib",
+];
 
 /// Samples the programs of these names, or all.
 pub(crate) fn fixtures(workspace: &Workspace, names: &[String], commit: bool) -> Result<()> {
@@ -91,6 +97,9 @@ impl Studio {
             Source::C { compiler, file, flags } => {
                 let mut command = toolchain::undisturbed(compiler);
                 command.args(["-O2", "-fomit-frame-pointer", "-pthread", "-g", "-w"]).args(flags);
+                if compiler.starts_with("i686") {
+                    command.args(X86_LIBRARIES);
+                }
                 built(command, source(file))
             }
             Source::Rust(file) => {
@@ -121,7 +130,12 @@ impl Studio {
                 line.push(text(&script));
                 Ok(line)
             }
-            Source::Installed { program, arguments } => {
+            Source::Installed { program, arguments, input } => {
+                if let Some(input) = input {
+                    let mut script = Command::new("/bin/sh");
+                    script.arg("-e").arg(source(input)).arg(source("")).current_dir(&self.programs);
+                    command::run(&mut script)?;
+                }
                 let mut line = vec![elf(program)?];
                 line.extend(arguments.iter().map(|&argument| argument.to_owned()));
                 Ok(line)

@@ -42,6 +42,7 @@ impl Machine for Aarch64 {
     const SP: RegisterNumber = SP;
     const FOLLOWED: &[RegisterNumber] = &[FP, LR, SP];
     const RETURNS_BY_REGISTER: bool = true;
+    const LANDING: Option<RegisterNumber> = Some(registers::FIRST_ARGUMENT);
     const MAY_DROP_ARGUMENTS: bool = false;
     const KEEPS_FRAME_POINTER: bool = true;
     const OUTERMOST_FRAME: u64 = 16;
@@ -87,6 +88,12 @@ impl Machine for Aarch64 {
     fn interrupted<M: StackMemory>(at_return: &Values, stack: &M) -> Option<Values> {
         signal::interrupted(at_return, stack)
     }
+
+    /// `svc #0`
+    const SYSTEM_CALL: &[u8] = b"\x01\x00\x00\xd4";
+
+    /// `ret`
+    const RETURN: &[u8] = b"\xc0\x03\x5f\xd6";
 
     const LONGEST_CALL: usize = call::LONGEST_CALL;
     const LONGEST_STUB: usize = call::LONGEST_STUB;

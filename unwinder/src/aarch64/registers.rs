@@ -7,6 +7,8 @@ use crate::table::RegisterNumber;
 
 /// Registers that have rules; vector registers are not restored.
 pub(super) const REGISTER_COUNT: usize = 33;
+/// `x0`, which has a function's first argument and what it returns: none but a few functions of runtimes keep it for their caller.
+pub(crate) const FIRST_ARGUMENT: RegisterNumber = 0;
 /// `x29`, which points to the frame record: the caller's `x29`, and above it the return address.
 pub(crate) const FP: RegisterNumber = 29;
 /// `x30`, the column of the return address.

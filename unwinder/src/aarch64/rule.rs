@@ -1,5 +1,6 @@
 //! The quick form of a rule: what most code needs to get from (pc, sp, x29, x30) to the caller's, in 8 bytes.
 
+use super::registers::FIRST_ARGUMENT;
 use super::{FP, LR, SP};
 use crate::table::{CfaRule, RegisterNumber, RegisterRule, RuleView};
 
@@ -54,7 +55,8 @@ impl Quick {
         let raised = uncounted(rule);
         let offset = offset.checked_add(raised)?;
         let offset = (offset % 16 == 0).then(|| u16::try_from(offset / 16).ok())??;
-        if rule.traits.return_address != LR || rule.register(SP) != RegisterRule::Unspecified {
+        let is_unusual = |register| rule.register(register) != RegisterRule::Unspecified;
+        if rule.traits.return_address != LR || is_unusual(SP) || is_unusual(FIRST_ARGUMENT) {
             return None;
         }
         let (frame, link) = (Slot::of(rule.register(FP), raised)?, Slot::of(rule.register(LR), raised)?);

@@ -4,7 +4,9 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 
 use crate::arch::assembled;
-use crate::{AddressSpace, Architecture, CopiedStack, Mapping, Registers, Unwinder, aarch64, x86, x86_64};
+use crate::{
+    AddressSpace, Architecture, CopiedStack, Mapping, Registers, StopReason, Unwinder, aarch64, x86, x86_64,
+};
 
 const CODE: u64 = 0x10_0000;
 const STACK: u64 = 0x7000_0000;
@@ -247,4 +249,33 @@ fn a_return_address_that_is_yet_to_be_stored_is_in_its_register() {
         Unwinder::new().unwind(&Bare(code.clone()), &registers, &stack, |frame| frames.push(frame.address));
         assert_eq!(frames.get(1), Some(&caller), "{at:#x}: {frames:x?}");
     }
+}
+
+/// glibc's `clone3`, whose instructions between the system call and the new thread's first have no rules. The thread that called
+/// it goes on there, too, with its caller's address on its stack.
+#[test]
+fn a_thread_begins_behind_the_system_call_that_made_it() {
+    let Some(code) = assembled(
+        "",
+        ".org 8; call *%rax; .org 16; mov $435, %eax; syscall; test %rax, %rax; jl 2f; je 1f; ret
+         1: xor %ebp, %ebp; and $-16, %rsp; mov %r8, %rdi; call *%rdx
+         2: or $-1, %rax; ret",
+    ) else {
+        return;
+    };
+    let code = Bare(code);
+    let [caller, made, behind_call] = [10, 23, 26].map(|at| CODE + at);
+    let reason = |ip, top: u64| {
+        let mut general = [0xdead; 16];
+        general[7] = STACK;
+        let bytes: Vec<u8> = [top, 0, 0, 0].iter().flat_map(|word| word.to_le_bytes()).collect();
+        let mut frames = 0;
+        let registers = x86_64::Registers::new(ip, general);
+        let stop =
+            Unwinder::new().unwind(&code, &registers, &CopiedStack::new(STACK, &bytes, 0), |_| frames += 1);
+        (frames, stop)
+    };
+    assert_eq!(reason(made, 0), (1, StopReason::Root));
+    assert_eq!(reason(made, caller).0, 2);
+    assert_eq!(reason(behind_call, 0), (1, StopReason::NoRule));
 }

@@ -1,7 +1,7 @@
 //! Frames of code that loads the registers of elsewhere, as `longjmp` and `setcontext` do. Their rules lead to the buffer that
 //! they load them from: it is on no stack more often than not, and what it has may be in disguise (glibc's pointer guard).
 
-use super::{Caller, Halt, Walk};
+use super::{Caller, Halt, Walk, returned_to};
 use crate::arch::{Core, Loaded};
 use crate::code::{Site, code};
 use crate::general::Known;
@@ -86,7 +86,9 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         }
         let (sp, has_frame_pointer) = match loaded {
             Loaded::AllOrNone { frame_pointer } => (caller.sp(), frame_pointer),
-            Loaded::ReturnAddress { frame_pointer } => (self.sp_of(caller, frame_pointer)?, frame_pointer),
+            Loaded::ReturnAddress { frame_pointer } => {
+                (self.sp_of(caller, returned_to(caller, true), frame_pointer)?, frame_pointer)
+            }
         };
         // A frame pointer of elsewhere would lead there.
         let frame_pointer = if has_frame_pointer { caller.frame_pointer() } else { 0 };
@@ -99,11 +101,11 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         })
     }
 
-    /// The stack pointer of the function that `caller` returns to. `longjmp` goes to a function that is still being run, further up
-    /// the same stack: its frame is the one from where, by the rule for that address, a call of this function is returned from. `None`
-    /// where there is none, or more than one: functions may call themselves.
-    fn sp_of(&mut self, caller: A::Core, has_frame_pointer: bool) -> Option<u64> {
-        let address = caller.ip().checked_sub(1)?;
+    /// The stack pointer of the function that `caller` goes on in, as a `frame`. `longjmp` goes to a function that is still being
+    /// run, further up the same stack: its frame is the one from where, by the rule for that address, a call of this function is
+    /// returned from. `None` where there is none, or more than one: functions may call themselves.
+    pub(super) fn sp_of(&mut self, caller: A::Core, frame: Frame, has_frame_pointer: bool) -> Option<u64> {
+        let address = frame.lookup_address();
         let (table, bias) = region::find(self.space, address).table?;
         let svma = address.wrapping_sub(bias);
         let layout = table.with_rule(table.rule_id(svma)?, Layout::of::<A>)??;

@@ -1,12 +1,13 @@
-//! Frames without a rule: where a stack ends in one, and what is left to a guess.
+//! Frames without a rule: where a stack ends in one, and what is left to a guess. And innermost frames whose rule leads to no code.
 
 use super::{Caller, Halt, Walk, is_by_frame_pointer};
 use crate::arch::{Core, LONGEST_CODE};
-use crate::code::{WayOut, code_before, is_behind_switch, is_entry, is_signal_return};
+use crate::code::{WayOut, code, code_before, is_behind_switch, is_entry, is_signal_return};
 use crate::epilogue::Departure;
 use crate::general::Known;
 use crate::guess::Guess;
-use crate::rule::Rule;
+use crate::region;
+use crate::rule::{Rule, RuleOf};
 use crate::{
     AddressSpace, Architecture, Frame, FrameKind, Registers, StackMemory, StackReadError, StopReason,
 };
@@ -23,12 +24,16 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
     }
 
     /// Whether a return address was not pushed by a call, but put on the stack to have a root begin there, as `makecontext`
-    /// does with `__start_context`: it is the first of a function with rules, and there is no call before it.
+    /// does with `__start_context`: it is the first of a function with rules, or is behind another function's return where rules have
+    /// led, and there is no call before it.
     fn begins_root(&mut self, frame: Frame) -> bool {
         if frame.kind != FrameKind::ReturnAddress {
             return false;
         }
-        let begins = self.rule_of(Frame { kind: FrameKind::Ip, ..frame }) != Rule::Missing;
+        let begins = self.rule_of(Frame { kind: FrameKind::Ip, ..frame }) != Rule::Missing
+            || (!frame.heuristic
+                && region::find(self.space, frame.address).table.is_some()
+                && self.is_behind(frame.address, A::RETURN));
         // Where the frame lies is asked about again.
         self.rule_of(frame);
         begins && self.is_uncalled(frame.address)
@@ -100,11 +105,60 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         Ok(Caller { registers, known, kind: FrameKind::ReturnAddress, heuristic: true, switched: false })
     }
 
+    /// The caller that code goes on to from an innermost frame whose `rule` leads to no code: it may have pushed what the rule does
+    /// not count.
+    pub(super) fn caller_despite(
+        &mut self,
+        rule: RuleOf<A>,
+        frame: Frame,
+        registers: &Registers<A>,
+    ) -> Option<A::Core> {
+        let core = registers.core();
+        let found = match rule {
+            Rule::Quick(rule) => core.caller(rule, self.stack).map(Core::ip),
+            Rule::General(id) => match self.general_step(id, frame, registers, Known::Quick) {
+                Ok(caller) => Ok(caller.registers.ip()),
+                Err(Halt::Stop(reason)) => Err(reason),
+                Err(Halt::NeedsAllRegisters) => return None,
+            },
+            _ => return None,
+        };
+        let is_good = match found {
+            Ok(ip) => ip == 0 || self.code().is_executable(ip),
+            Err(reason) => reason == StopReason::Root,
+        };
+        if is_good {
+            return None;
+        }
+        let stack = self.stack;
+        let caller = Guess { code: self.code(), stack, frame, core }.caller_by_code()?;
+        (!self.code_budget.is_spent()).then_some(caller)
+    }
+
     /// Whether an address has code before it, which is no call.
     fn is_uncalled(&self, address: u64) -> bool {
         let mut buffer = [0; LONGEST_CODE];
         let before = code_before(self.space, address, &mut buffer);
         before.is_some_and(|code| A::call_at_end(code).is_none())
+    }
+
+    /// Whether the innermost frame, which has no caller, is a thread's first: it goes on behind a system call, as the thread does
+    /// that called it to make this one, and on an empty stack. glibc's `clone3` has no rule there.
+    #[cold]
+    fn begins_thread(&self, frame: Frame, core: A::Core) -> bool {
+        let is_empty = A::WORD.read(self.stack, core.sp()) == Ok(0);
+        frame.kind == FrameKind::Ip
+            && is_empty
+            && self.is_behind(frame.address, A::SYSTEM_CALL)
+            && !self.code_budget.is_spent()
+    }
+
+    /// Whether the code before `address` ends with this instruction.
+    fn is_behind(&self, address: u64, instruction: &[u8]) -> bool {
+        let mut buffer = [0; LONGEST_CODE];
+        let start = address.checked_sub(instruction.len() as u64);
+        let before = start.and_then(|start| code(self.space, start, buffer.get_mut(..instruction.len())?));
+        before.is_some_and(|before| before == instruction)
     }
 
     /// The likeliest caller of a frame that neither a signal handler returns to nor a stack begins with.
@@ -129,7 +183,9 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         let mut guess = Guess { code: self.code(), stack, frame, core };
         let caller = guess.caller(mapped, way_out);
         // By less code than a guess goes by nothing is found that is worth one.
-        let caller = caller.filter(|_| !self.code_budget.is_spent()).ok_or(reason)?;
+        let Some(caller) = caller.filter(|_| !self.code_budget.is_spent()) else {
+            return Err(if self.begins_thread(frame, core) { StopReason::Root } else { reason });
+        };
         self.by_frame_pointer = is_by_frame_pointer::<A>(caller, core);
         if caller.ip() == 0 {
             // Zeros lie anywhere: they end a chain of frames, but are none by themselves.

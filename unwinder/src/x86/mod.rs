@@ -40,6 +40,7 @@ impl Machine for X86 {
     const FOLLOWED: &[RegisterNumber] = &[BP, SP];
     const RETURNS_BY_REGISTER: bool = false;
     /// `ret $n`: those that return a structure, which the caller made room for.
+    const MISSES_PUSHES: bool = true;
     const MAY_DROP_ARGUMENTS: bool = true;
     const KEEPS_FRAME_POINTER: bool = false;
     /// Arguments are on the stack: `__libc_start_main` has seven.
@@ -82,6 +83,12 @@ impl Machine for X86 {
     fn interrupted<M: StackMemory>(at_return: &Values, stack: &M) -> Option<Values> {
         signal::interrupted(at_return, stack)
     }
+
+    /// `int $0x80`
+    const SYSTEM_CALL: &[u8] = b"\xcd\x80";
+
+    /// `ret`
+    const RETURN: &[u8] = b"\xc3";
 
     const LONGEST_CALL: usize = shared_call::LONGEST_CALL;
     const LONGEST_STUB: usize = call::LONGEST_STUB;

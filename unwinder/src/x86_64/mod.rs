@@ -82,6 +82,12 @@ impl Machine for X86_64 {
         signal::interrupted(at_return, stack)
     }
 
+    /// `syscall`
+    const SYSTEM_CALL: &[u8] = b"\x0f\x05";
+
+    /// `ret`
+    const RETURN: &[u8] = b"\xc3";
+
     const LONGEST_CALL: usize = call::LONGEST_CALL;
     const LONGEST_STUB: usize = call::LONGEST_STUB;
 

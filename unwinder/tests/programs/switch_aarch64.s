@@ -1,5 +1,5 @@
 // Code that loads the registers of elsewhere, the return address first, with rules as glibc has them for `__longjmp`; and functions
-// that it may go to.
+// that it may go to. And code that goes on where an exception is caught, with rules as libgcc has them.
 	.text
 leave:
 	.cfi_startproc
@@ -21,10 +21,48 @@ by_sp:
 	.cfi_offset x30, -32
 	bl	leave
 in_by_sp:
+	.cfi_remember_state
 	ldr	x30, [sp], #32
 	.cfi_def_cfa_offset 0
 	.cfi_restore x30
 	ret
+	.cfi_restore_state
+catch:
+	bl	leave
+	b	in_by_sp
+	.cfi_endproc
+
+resume:
+	.cfi_startproc
+	sub	sp, sp, #64
+	.cfi_def_cfa_offset 64
+	stp	x29, x30, [sp]
+	.cfi_offset x29, -64
+	.cfi_offset x30, -56
+	stp	x0, x1, [sp, #16]
+	.cfi_offset x0, -48
+	.cfi_offset x1, -40
+in_resume:
+	ldp	x29, x30, [sp]
+	ldp	x0, x1, [sp, #16]
+	add	sp, sp, #64
+	.cfi_def_cfa_offset 0
+	.cfi_restore x29
+	.cfi_restore x30
+	.cfi_restore x0
+	.cfi_restore x1
+	add	sp, sp, x4
+	ret
+	.cfi_endproc
+
+thrower:
+	.cfi_startproc
+	str	x30, [sp, #-32]!
+	.cfi_def_cfa_offset 32
+	.cfi_offset x30, -32
+	bl	resume
+in_thrower:
+	nop
 	.cfi_endproc
 
 by_x29:
@@ -53,5 +91,7 @@ behind_by_sp:
 behind_by_x29:
 	blr	x3
 behind_any:
+	bl	thrower
+behind_thrower:
 	nop
 	.cfi_endproc

@@ -33,7 +33,7 @@ pub(super) struct Recursion {
     pub(super) percent: usize,
 }
 
-pub(super) const DIFFERENCES: [Known; 19] = [
+pub(super) const DIFFERENCES: [Known; 27] = [
     // `swapcontext` has loaded the other stack's pointer, and not yet its return address. The word there is no code, and
     // gdb's chains are cut before what is no code.
     Known {
@@ -160,6 +160,16 @@ pub(super) const DIFFERENCES: [Known; 19] = [
         committed: 0,
         percent: 2,
     },
+    // `_Unwind_Resume`, which has written the registers of where an exception is caught over those that it saved: its rule leads to that
+    // return address, but not to that stack pointer. gdb finds no code in the frame there; ours is found by the call above it.
+    Known {
+        fixture: "aarch64/cpp",
+        relation: Relation::Longer,
+        stop: StopReason::Root,
+        guessed: true,
+        committed: 0,
+        percent: 5,
+    },
     // glibc's `__longjmp`: rules say that all registers are in the buffer, which is on no stack, and the address is there in disguise.
     // gdb reads the buffer, and its chains end one frame further at most. Ours go by `x30`, and from where it is loaded up to where
     // the stack pointer is by the frame of the function that it leads to.
@@ -169,7 +179,7 @@ pub(super) const DIFFERENCES: [Known; 19] = [
         stop: StopReason::Root,
         guessed: true,
         committed: 9,
-        percent: 30,
+        percent: 45,
     },
     // `setcontext`, which loads the registers of a `swapcontext` that is resumed: what it loads into `x30` is behind no call.
     Known {
@@ -206,6 +216,66 @@ pub(super) const DIFFERENCES: [Known; 19] = [
         guessed: false,
         committed: 0,
         percent: 10,
+    },
+    // glibc's `memcpy` for i386, which pushes a word that its rules don't count: gdb goes by them to what is no code, and we by the
+    // instructions up to the return.
+    Known {
+        fixture: "x86/c",
+        relation: Relation::Longer,
+        stop: StopReason::Root,
+        guessed: true,
+        committed: 0,
+        percent: 20,
+    },
+    Known {
+        fixture: "x86/frame_pointers",
+        relation: Relation::Longer,
+        stop: StopReason::Root,
+        guessed: true,
+        committed: 0,
+        percent: 20,
+    },
+    // Another `memcpy` of it, whose rules count what it pushes downwards: the way to the return is known but where it jumps by a table;
+    Known {
+        fixture: "x86/cpp",
+        relation: Relation::Longer,
+        stop: StopReason::Root,
+        guessed: true,
+        committed: 0,
+        percent: 5,
+    },
+    Known {
+        fixture: "x86/cpp",
+        relation: Relation::Other,
+        stop: StopReason::Root,
+        guessed: true,
+        committed: 0,
+        percent: 5,
+    },
+    Known {
+        fixture: "x86/cpp",
+        relation: Relation::Shorter,
+        stop: StopReason::Unreadable,
+        guessed: false,
+        committed: 0,
+        percent: 5,
+    },
+    Known {
+        fixture: "x86/cpp",
+        relation: Relation::Equal,
+        stop: StopReason::Unreadable,
+        guessed: false,
+        committed: 0,
+        percent: 5,
+    },
+    // Its `swapcontext` pushes such a word, too, and goes on by another stack, where no way is known.
+    Known {
+        fixture: "x86/longjmp",
+        relation: Relation::Longer,
+        stop: StopReason::NoMapping,
+        guessed: false,
+        committed: 0,
+        percent: 5,
     },
 ];
 

@@ -9,6 +9,7 @@ use std::fmt;
 use std::path::Path;
 
 use unwinder::aarch64::Aarch64;
+use unwinder::x86::X86;
 use unwinder::x86_64::X86_64;
 use unwinder::{Frame, StopReason, Unwinder};
 
@@ -154,6 +155,7 @@ fn committed_samples_of_aarch64_are_as_their_witness_saw_them() {
 fn samples_of_this_machine_are_as_their_witness_saw_them() {
     assert_local_are_as_seen::<X86_64>();
     assert_local_are_as_seen::<Aarch64>();
+    assert_local_are_as_seen::<X86>();
 }
 
 fn assert_local_are_as_seen<A: Platform>() {
@@ -225,6 +227,35 @@ fn assert_switches_are_as_seen_around(fixtures: &[Fixture<Aarch64>]) {
 fn frames_of_switches_are_those_before_and_after() {
     assert_switches_are_as_seen_around(&saved::committed());
     assert_switches_are_as_seen_around(&saved::local());
+}
+
+/// All frames from the first guess on, but for so many, are those that gdb saw in some other sample.
+fn assert_guessed_are_seen_elsewhere<A: Platform>(names: &[&str], but_for: usize) {
+    let fixtures = saved::local::<A>();
+    let stacks = fixtures.iter().flat_map(Fixture::stacks);
+    let seen: HashSet<&[u64]> =
+        stacks.flat_map(|(_, stack)| (0..stack.chain.len()).filter_map(|at| stack.chain.get(at..))).collect();
+    walk_all(&fixtures, |walked| {
+        let guessed = walked.frames.iter().position(|frame| frame.heuristic);
+        let addresses: Vec<u64> = walked.frames.iter().map(|frame| frame.address).collect();
+        if names.contains(&&*walked.fixture.name)
+            && let Some(beyond) = guessed.and_then(|at| addresses.get(at + but_for..))
+        {
+            assert!(walked.stop == StopReason::Root && seen.contains(beyond), "{walked}");
+        }
+    });
+}
+
+/// gdb's chains end where an exception is about to be caught, but others go on from the same call.
+#[test]
+fn frames_where_exceptions_are_caught_are_those_of_others() {
+    assert_guessed_are_seen_elsewhere::<Aarch64>(&["aarch64/cpp"], 0);
+}
+
+/// gdb's chains end in `memcpy`, but others go on from who called its caller.
+#[test]
+fn frames_beyond_uncounted_pushes_are_those_of_others() {
+    assert_guessed_are_seen_elsewhere::<X86>(&["x86/c", "x86/frame_pointers"], 1);
 }
 
 /// framehop over the committed samples: where it finds other frames than we do.

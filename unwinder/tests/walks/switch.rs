@@ -1,5 +1,5 @@
-//! Frames of code that loads the registers of elsewhere: where it goes is found where one frame of the stack can be meant, and
-//! nowhere else.
+//! Frames of code that loads the registers of elsewhere, to jump there or to have an exception caught: where it goes is found where
+//! one frame of the stack can be meant, and nowhere else.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -71,15 +71,28 @@ impl Space {
         signature: u64,
         absent: u64,
     ) -> (Vec<(u64, bool)>, StopReason) {
+        let words: Vec<(usize, u64)> = words.iter().map(|(at, word)| (*at, *word | signature)).collect();
+        self.walked_from("between", x29, self.labels[to] | signature, &words, absent)
+    }
+
+    /// The frames behind the first, which is at the label `from`.
+    fn walked_from(
+        &self,
+        from: &str,
+        x29: u64,
+        x30: u64,
+        words: &[(usize, u64)],
+        absent: u64,
+    ) -> (Vec<(u64, bool)>, StopReason) {
         let mut stack = [0; 0x3000 / 8];
         for (at, word) in words {
-            stack[*at] = *word | signature;
+            stack[*at] = *word;
         }
         let bytes: Vec<u8> = stack.iter().flat_map(|word: &u64| word.to_le_bytes()).collect();
         let mut general = [0; 31];
-        (general[0], general[29], general[30]) = (BUFFER, x29, self.labels[to] | signature);
+        (general[0], general[29], general[30]) = (BUFFER, x29, x30);
         let mask = ReturnAddressMask::of_address_bits(48);
-        let registers = Registers::new(self.labels["between"], STACK, general, mask);
+        let registers = Registers::new(self.labels[from], STACK, general, mask);
         let mut frames = Vec::new();
         let stop =
             Unwinder::new().unwind(self, &registers, &CopiedStack::new(STACK, &bytes, absent), |frame| {
@@ -87,6 +100,15 @@ impl Space {
             });
         frames.remove(0);
         (frames, stop)
+    }
+
+    /// What is walked from code that goes on where an exception is caught, with a return address that leads to `to`; its own frame
+    /// is the first eight words.
+    fn resumed(&self, to: &str, words: &[(usize, &str)]) -> (Vec<(u64, bool)>, StopReason) {
+        const RETURN_ADDRESS: usize = 1;
+        let words = words.iter().copied().chain([(RETURN_ADDRESS, to)]);
+        let words: Vec<(usize, u64)> = words.map(|(at, label)| (at, self.labels[label])).collect();
+        self.walked_from("in_resume", 0, 0, &words, 0)
     }
 
     /// What is walked where the code goes to `to`, which `outermost` called: of those the first is a guess.
@@ -170,5 +192,26 @@ fn a_function_that_keeps_a_frame_pointer_is_found_by_it() {
     assert_eq!(space.walked("in_by_x29", STACK + 64, &record), found);
     for x29 in [STACK + 72, STACK + 0x8000, BUFFER, 0] {
         assert_eq!(space.walked("in_by_x29", x29, &record), NOWHERE, "{x29:#x}");
+    }
+}
+
+/// Frames lie at eight words, each of four: that of `thrower`, and one of `by_sp`, which has called it and catches the exception.
+#[test]
+fn code_that_goes_on_where_an_exception_is_caught_is_followed_there() {
+    let Some(space) = SPACE.as_ref() else { return };
+    let words = [(8, "behind_thrower"), (12, "behind_by_sp")];
+    // Its own caller, before that one's return address is written over.
+    let thrown = (
+        vec![(space.labels["in_thrower"], false), (space.labels["behind_thrower"], false)],
+        StopReason::Root,
+    );
+    assert_eq!(space.resumed("in_thrower", &words), thrown);
+    for to in ["in_by_sp", "catch"] {
+        assert_eq!(space.resumed(to, &words), space.rooted(to, "behind_by_sp"), "{to}");
+    }
+    // Not where a second place can be meant.
+    let second = [(8, "behind_any"), (12, "behind_by_sp"), (14, "behind_by_sp")];
+    for to in ["in_by_sp", "catch"] {
+        assert!(!space.resumed(to, &second).0.iter().any(|(_, heuristic)| *heuristic), "{to}");
     }
 }

@@ -71,7 +71,7 @@ pub(super) fn of(need: Need) -> Vec<Requirement> {
         Need::Browser => vec![chromium(), node(), npm()],
         Need::Lints => vec![bpf_clippy()],
         Need::Fixtures => {
-            let native = [gdb(), musl(), openssl(), python(), node(), java()];
+            let native = [gdb(), musl(), openssl(), python(), node(), java(), git(), sqlite()];
             native
                 .into_iter()
                 .chain([gdb_multiarch(), aarch64_c(), aarch64_cxx(), aarch64_emulator()])
@@ -346,6 +346,24 @@ fn python() -> Requirement {
         check: Check::File(fixtures::PYTHON),
         debian: &["python3"],
         elsewhere: Elsewhere::Package { dnf: "python3", pacman: "python" },
+    }
+}
+
+fn git() -> Requirement {
+    Requirement {
+        name: "git",
+        check: Check::File("/usr/bin/git"),
+        debian: &["git"],
+        elsewhere: Elsewhere::Package { dnf: "git", pacman: "git" },
+    }
+}
+
+fn sqlite() -> Requirement {
+    Requirement {
+        name: "sqlite3",
+        check: Check::Program("sqlite3"),
+        debian: &["sqlite3"],
+        elsewhere: Elsewhere::Package { dnf: "sqlite", pacman: "sqlite" },
     }
 }
 
