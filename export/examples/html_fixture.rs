@@ -1,5 +1,5 @@
 //! Writes an HTML page of a made-up recording, and beside it what the page must show, for the browser tests; and the same
-//! recording for speedscope.
+//! recording for speedscope and Firefox Profiler.
 //!
 //! `html_fixture OUT.html` writes a small recording with every awkward thing: names that look like markup, deep
 //! and recursive and empty stacks, a reused pid, two kinds of sample, CPUs out of order.
@@ -22,6 +22,7 @@ use collector_common::record::{
     AttributeListId, ClockAnchor, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind,
     ProcessId, Sample, SampleKindId, ThreadId, Unit,
 };
+use export::format::firefox::Firefox;
 use export::format::html::Html;
 use export::format::speedscope::Speedscope;
 use export::format::{ExportFormat, Profile};
@@ -43,7 +44,7 @@ fn main() -> anyhow::Result<()> {
     for (frame, name) in &recording.names {
         symbols.set(*frame, name, name);
     }
-    let formats: [&dyn ExportFormat; 2] = [&Html, &Speedscope];
+    let formats: [&dyn ExportFormat; 3] = [&Html, &Speedscope, &Firefox];
     for format in formats {
         let file = page.with_extension(format.ending().trim_start_matches('.'));
         let began = std::time::Instant::now();

@@ -4,6 +4,7 @@
 //! - `registry`: all formats, by name and by file ending.
 //! - One file or folder for each.
 
+pub mod firefox;
 pub mod flamegraph;
 pub mod folded;
 pub mod html;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::ExportFormat;
+use super::firefox::Firefox;
 use super::flamegraph::FlameGraph;
 use super::folded::Folded;
 use super::html::Html;
@@ -11,7 +12,7 @@ use super::speedscope::Speedscope;
 
 /// All formats, in the order in which they are listed.
 pub fn formats() -> &'static [&'static dyn ExportFormat] {
-    static FORMATS: [&dyn ExportFormat; 5] = [&Html, &Pprof, &Folded, &FlameGraph, &Speedscope];
+    static FORMATS: [&dyn ExportFormat; 6] = [&Html, &Pprof, &Folded, &FlameGraph, &Speedscope, &Firefox];
     &FORMATS
 }
 
@@ -45,6 +46,7 @@ mod tests {
         assert_eq!(chosen("/a.folded/b.c.html"), Some("html"));
         assert_eq!(chosen("OUT.SVG"), Some("flamegraph"));
         assert_eq!(chosen("stacks.folded"), Some("folded"));
+        assert_eq!(chosen("a.firefox.json.gz"), Some("firefox"));
         assert_eq!(chosen("out.gz"), None);
         assert_eq!(chosen("out.txt"), None);
         assert_eq!(chosen(".svg"), None);

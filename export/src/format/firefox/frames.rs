@@ -1,0 +1,177 @@
+//! Frames of a recording in, frames of Firefox Profiler out.
+//!
+//! Code of a file is an address in a library: relative to where the file's image starts, of the instruction that was running or
+//! calling. Its name, where one is known, is a symbol of the library, so that the name can be looked up again by address and by
+//! build id. Other code has a name alone: what a JIT compiled is gone, and the kernel's addresses are too far apart.
+
+use std::sync::Arc;
+
+use collector_common::ids::BuildId;
+use collector_common::record::{ExportMachine, Frame, FrameFlags, FrameId, ModuleId, ModuleKind};
+use fxprof_processed_profile::debugid::DebugId;
+use fxprof_processed_profile::{
+    self as fxprof, CategoryColor, CategoryHandle, FrameInfo, LibraryHandle, LibraryInfo, Symbol, SymbolTable,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::format::Profile;
+
+/// Where linkers put programs that can't be moved: at a multiple of this, and the code of the first segments not far behind.
+const IMAGE_ALIGNMENT: u64 = 1 << 20;
+
+/// By frame: what it is in `out`, to which its library is added.
+pub(super) fn all(profile: Profile<'_>, out: &mut fxprof::Profile) -> Vec<FrameInfo> {
+    let machine = profile.machine;
+    let categories = Categories::new(out);
+    let libraries = Libraries::of(profile, out);
+    let frames = machine.frames().iter().zip(0..).map(|(frame, id)| {
+        let in_library = libraries.address(frame);
+        let frame_in = in_library.unwrap_or_else(|| {
+            fxprof::Frame::Label(out.intern_string(profile.symbols.name(FrameId(id)).function))
+        });
+        let category_pair = categories.of(machine, frame).into();
+        FrameInfo { frame: frame_in, category_pair, flags: fxprof::FrameFlags::empty() }
+    });
+    frames.collect()
+}
+
+/// What frames are coloured by.
+struct Categories {
+    user: CategoryHandle,
+    kernel: CategoryHandle,
+    jit: CategoryHandle,
+    guessed: CategoryHandle,
+}
+
+impl Categories {
+    fn new(out: &mut fxprof::Profile) -> Self {
+        Self {
+            user: out.add_category("User", CategoryColor::Yellow),
+            kernel: out.add_category("Kernel", CategoryColor::Orange),
+            jit: out.add_category("JIT", CategoryColor::Green),
+            guessed: out.add_category("Guessed", CategoryColor::LightBlue),
+        }
+    }
+
+    fn of(&self, machine: &ExportMachine, frame: &Frame) -> CategoryHandle {
+        match machine.module(frame.module).kind {
+            _ if frame.flags.has(FrameFlags::CUT) => CategoryHandle::OTHER,
+            _ if frame.is_kernel() => self.kernel,
+            _ if frame.flags.has(FrameFlags::HEURISTIC) => self.guessed,
+            ModuleKind::Anonymous(_) => self.jit,
+            _ => self.user,
+        }
+    }
+}
+
+/// Modules that are libraries.
+struct Libraries {
+    list: FxHashMap<ModuleId, Library>,
+}
+
+struct Library {
+    handle: LibraryHandle,
+    /// Its image's first address, as linked.
+    base: u64,
+}
+
+impl Library {
+    fn relative(&self, frame: &Frame) -> Option<u32> {
+        u32::try_from(frame.lookup_address().0.checked_sub(self.base)?).ok()
+    }
+
+    /// The names of frames, which are sorted by address: neighbours of one name are one symbol, as far as it was seen.
+    fn symbols(&self, profile: Profile<'_>, frames: impl Iterator<Item = FrameId>) -> SymbolTable {
+        let Profile { machine, symbols } = profile;
+        let mut table: Vec<Symbol> = Vec::new();
+        let mut last = None;
+        for id in frames {
+            let Some(address) = self.relative(machine.frames().get(id)) else { continue };
+            let name = symbols.is_resolved(id).then(|| symbols.name_id(id));
+            match (name, table.last_mut()) {
+                (Some(_), Some(symbol)) if name == last => {
+                    symbol.size = (address - symbol.address).checked_add(1);
+                }
+                (Some(name), _) => {
+                    table.push(Symbol { address, size: Some(1), name: symbols.function(name).to_owned() });
+                }
+                (None, _) => {}
+            }
+            last = name;
+        }
+        SymbolTable::new(table)
+    }
+}
+
+impl Libraries {
+    fn of(profile: Profile<'_>, out: &mut fxprof::Profile) -> Self {
+        let machine = profile.machine;
+        let bases = fixed_bases(machine);
+        let frames = machine.frames().iter().zip(0..);
+        let mut frames: Vec<(ModuleId, u64, FrameId)> = frames
+            .filter(|(frame, _)| is_library(machine, frame))
+            .map(|(frame, id)| (frame.module, frame.lookup_address().0, FrameId(id)))
+            .collect();
+        frames.sort_unstable();
+        let (mut list, mut known) = (FxHashMap::default(), FxHashSet::default());
+        for of_module in frames.chunk_by(|a, b| a.0 == b.0) {
+            let module_id = of_module[0].0;
+            let module = machine.module(module_id);
+            // Of two files at one path that can't be told apart the second has names alone.
+            if !known.insert((module.path, module.build_id)) {
+                continue;
+            }
+            let handle = out.add_lib(library_info(machine.string(module.path), module.build_id.as_ref()));
+            let library = Library { handle, base: bases.get(&module_id).copied().unwrap_or(0) };
+            let ids = of_module.iter().map(|&(_, _, id)| id);
+            out.set_lib_symbol_table(handle, Arc::new(library.symbols(profile, ids)));
+            list.insert(module_id, library);
+        }
+        Self { list }
+    }
+
+    fn address(&self, frame: &Frame) -> Option<fxprof::Frame> {
+        let library = self.list.get(&frame.module).filter(|_| !frame.flags.has(FrameFlags::CUT))?;
+        let relative = library.relative(frame)?;
+        Some(fxprof::Frame::RelativeAddressFromAdjustedReturnAddress(library.handle, relative))
+    }
+}
+
+fn is_library(machine: &ExportMachine, frame: &Frame) -> bool {
+    let kind = machine.module(frame.module).kind;
+    matches!(kind, ModuleKind::File | ModuleKind::Vdso) && !frame.flags.has(FrameFlags::CUT)
+}
+
+/// By module that was mapped at the very addresses that it is linked for: where its image starts. Others are linked for 0.
+fn fixed_bases(machine: &ExportMachine) -> FxHashMap<ModuleId, u64> {
+    let mut bases: FxHashMap<ModuleId, u64> = FxHashMap::default();
+    for mapping in machine.mappings().iter().filter(|mapping| mapping.bias == 0) {
+        let start = mapping.start.0.saturating_sub(mapping.file_offset.0);
+        let base = start - start % IMAGE_ALIGNMENT;
+        bases.entry(mapping.module).and_modify(|known| *known = base.min(*known)).or_insert(base);
+    }
+    bases
+}
+
+fn library_info(path: &str, build_id: Option<&BuildId>) -> LibraryInfo {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    LibraryInfo {
+        name: name.to_owned(),
+        debug_name: name.to_owned(),
+        path: path.to_owned(),
+        debug_path: path.to_owned(),
+        debug_id: build_id.map(debug_id).unwrap_or_default(),
+        code_id: build_id.map(ToString::to_string),
+        arch: None,
+        symbol_table: None,
+    }
+}
+
+/// As Breakpad makes it: a GUID of the first 16 bytes, which are filled up with zeros.
+fn debug_id(build_id: &BuildId) -> DebugId {
+    let mut guid = [0; 16];
+    for (to, from) in guid.iter_mut().zip(build_id.as_bytes()) {
+        *to = *from;
+    }
+    DebugId::from_guid_age(&guid, 0).unwrap_or_default()
+}

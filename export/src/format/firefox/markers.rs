@@ -1,0 +1,177 @@
+//! Samples that become markers: each with its value, its CPU, its attributes, and its stack.
+//!
+//! A kind's markers have a type for each list of attributes' names that occurs, since the types' fields are fixed.
+
+use collector_common::intern::StringId;
+use collector_common::record::{AttributeListId, ExportMachine, Sample, SampleKindId, Unit};
+use fxprof_processed_profile::{
+    CategoryHandle, Marker, MarkerFieldFlags, MarkerFieldFormat, MarkerLocations, MarkerTypeHandle, Profile,
+    RuntimeSchemaMarkerField, RuntimeSchemaMarkerSchema, StaticSchemaMarker, StaticSchemaMarkerField,
+    StringHandle,
+};
+use rustc_hash::FxHashMap;
+
+/// Fields before those of attributes.
+const FIRST_ATTRIBUTE: u32 = 2;
+
+/// All that was made for markers so far.
+#[derive(Debug, Default)]
+pub(super) struct Markers {
+    types: FxHashMap<(SampleKindId, Vec<StringId>), MarkerTypeHandle>,
+    by_list: FxHashMap<(SampleKindId, AttributeListId), Prepared>,
+}
+
+/// What markers of one kind with one list of attributes have in common.
+#[derive(Debug)]
+struct Prepared {
+    marker_type: MarkerTypeHandle,
+    name: StringHandle,
+    attributes: Vec<StringHandle>,
+}
+
+impl Markers {
+    /// The marker of a sample; `None` if its kind is unknown.
+    pub(super) fn marker(
+        &mut self,
+        machine: &ExportMachine,
+        sample: &Sample,
+        out: &mut Profile,
+    ) -> Option<SampleMarker<'_>> {
+        let key = (sample.kind, sample.attributes);
+        if !self.by_list.contains_key(&key) {
+            let prepared = self.prepare(machine, key, out)?;
+            self.by_list.insert(key, prepared);
+        }
+        self.by_list.get(&key).map(|prepared| SampleMarker {
+            prepared,
+            value: sample.value as f64,
+            cpu: f64::from(sample.cpu),
+        })
+    }
+
+    fn prepare(
+        &mut self,
+        machine: &ExportMachine,
+        (kind_id, list): (SampleKindId, AttributeListId),
+        out: &mut Profile,
+    ) -> Option<Prepared> {
+        let kind = machine.kinds().get(usize::from(kind_id.0))?;
+        let kind_name = machine.string(kind.name);
+        let list = machine.attributes().get(list);
+        let names: Vec<StringId> = list.iter().map(|&(name, _)| name).collect();
+        let marker_type = *self.types.entry((kind_id, names)).or_insert_with_key(|(_, names)| {
+            let names: Vec<&str> = names.iter().map(|&name| machine.string(name)).collect();
+            out.register_marker_type(schema(kind_name, kind.unit, &names))
+        });
+        Some(Prepared {
+            marker_type,
+            name: out.intern_string(kind_name),
+            attributes: list.iter().map(|&(_, text)| out.intern_string(machine.string(text))).collect(),
+        })
+    }
+}
+
+fn schema(kind: &str, unit: Unit, attributes: &[&str]) -> RuntimeSchemaMarkerSchema {
+    let (value, format) = match unit {
+        Unit::Count => ("Count", MarkerFieldFormat::Integer),
+        Unit::Nanoseconds => ("Time", MarkerFieldFormat::Nanoseconds),
+        Unit::Bytes => ("Bytes", MarkerFieldFormat::Bytes),
+    };
+    let flags = MarkerFieldFlags::empty();
+    let field = |key: String, label: &str, format, flags| RuntimeSchemaMarkerField {
+        key,
+        label: label.to_owned(),
+        format,
+        flags,
+    };
+    let mut fields = vec![
+        field("value".to_owned(), value, format, flags),
+        field("cpu".to_owned(), "CPU", MarkerFieldFormat::Integer, flags),
+    ];
+    // Their own names could be those that the format has for other things.
+    let keys: Vec<String> = (0..attributes.len()).map(|number| format!("attribute{number}")).collect();
+    for (key, name) in keys.iter().zip(attributes) {
+        fields.push(field(key.clone(), name, MarkerFieldFormat::String, MarkerFieldFlags::SEARCHABLE));
+    }
+    let shown: Vec<String> = keys.iter().map(|key| format!("{{marker.data.{key}}}")).collect();
+    let label = if shown.is_empty() { "{marker.data.value}".to_owned() } else { shown.join(", ") };
+    let of = if attributes.is_empty() { String::new() } else { format!(": {}", attributes.join(", ")) };
+    RuntimeSchemaMarkerSchema {
+        type_name: format!("{kind}{of}"),
+        description: None,
+        locations: MarkerLocations::MARKER_CHART | MarkerLocations::MARKER_TABLE,
+        chart_label: Some(label.clone()),
+        tooltip_label: None,
+        table_label: Some(label),
+        fields,
+        graphs: Vec::new(),
+    }
+}
+
+/// A sample as a marker.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SampleMarker<'a> {
+    prepared: &'a Prepared,
+    value: f64,
+    cpu: f64,
+}
+
+impl Marker for SampleMarker<'_> {
+    fn marker_type(&self, _: &mut Profile) -> MarkerTypeHandle {
+        self.prepared.marker_type
+    }
+
+    fn name(&self, _: &mut Profile) -> StringHandle {
+        self.prepared.name
+    }
+
+    fn category(&self, _: &mut Profile) -> CategoryHandle {
+        CategoryHandle::OTHER
+    }
+
+    fn string_field_value(&self, field: u32) -> StringHandle {
+        let attribute =
+            field.checked_sub(FIRST_ATTRIBUTE).and_then(|at| self.prepared.attributes.get(at as usize));
+        // The type has as many fields as the list has attributes.
+        attribute.copied().unwrap_or(self.prepared.name)
+    }
+
+    fn number_field_value(&self, field: u32) -> f64 {
+        if field == 0 { self.value } else { self.cpu }
+    }
+}
+
+/// A thread has another name from here on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Renamed {
+    pub(super) marker: StringHandle,
+    pub(super) name: StringHandle,
+}
+
+impl StaticSchemaMarker for Renamed {
+    const UNIQUE_MARKER_TYPE_NAME: &'static str = "renamed";
+    const CHART_LABEL: Option<&'static str> = Some("{marker.data.name}");
+    const TABLE_LABEL: Option<&'static str> = Some("{marker.data.name}");
+    const FIELDS: &'static [StaticSchemaMarkerField] = &[StaticSchemaMarkerField {
+        key: "name",
+        label: "Name",
+        format: MarkerFieldFormat::String,
+        flags: MarkerFieldFlags::SEARCHABLE,
+    }];
+
+    fn name(&self, _: &mut Profile) -> StringHandle {
+        self.marker
+    }
+
+    fn category(&self, _: &mut Profile) -> CategoryHandle {
+        CategoryHandle::OTHER
+    }
+
+    fn string_field_value(&self, _: u32) -> StringHandle {
+        self.name
+    }
+
+    fn number_field_value(&self, _: u32) -> f64 {
+        0.0
+    }
+}

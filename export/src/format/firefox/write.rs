@@ -1,0 +1,280 @@
+//! A [`Profile`] in, a compressed processed profile out.
+//!
+//! Times are from the first thing that is told of, which has its time of day. A process's threads have its start and end: their
+//! own are not recorded. A main thread is called after its process, as the format has it; another has the last of its names,
+//! with a marker wherever it was sampled under a new one. The attributes and the CPU of samples in the call tree have no place.
+//! Addresses of allocations are not recorded: numbers stand for them, so that none seems to be freed.
+//!
+//! What is shown lasts from the first sample to the last. The first thread has two more, without a stack and a weight, so that
+//! this is all of the recording's time, and there is a thread even if nothing was recorded, without which nothing is shown.
+
+use std::io::{self, BufWriter, Write};
+use std::time::Duration;
+
+use collector_common::ids::Nanos;
+use collector_common::intern::{StackId, StringId};
+use collector_common::record::{ExportMachine, FrameId, ProcessId, Sample, Unit};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use fxprof_processed_profile::{
+    self as fxprof, CounterHandle, CpuDelta, FrameHandle, FrameInfo, MarkerTiming, ProcessHandle,
+    ReferenceTimestamp, SamplingInterval, StackHandle, ThreadHandle, Timestamp,
+};
+use rustc_hash::FxHashMap;
+
+use super::frames;
+use super::markers::{Markers, Renamed};
+use super::roles::Role;
+use super::tracks::{Place, Track, Tracks};
+use crate::format::{ExportFormat, Profile};
+
+/// Bytes that are collected before they are compressed.
+const PIECE: usize = 64 << 10;
+
+/// The format of Firefox Profiler.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Firefox;
+
+impl ExportFormat for Firefox {
+    fn name(&self) -> &'static str {
+        "firefox"
+    }
+
+    fn ending(&self) -> &'static str {
+        ".firefox.json.gz"
+    }
+
+    fn description(&self) -> &'static str {
+        "threads with samples, allocations and markers in time, for Firefox Profiler"
+    }
+
+    fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let written = Writer::new(profile).profile();
+        let mut out = BufWriter::with_capacity(PIECE, GzEncoder::new(out, Compression::fast()));
+        serde_json::to_writer(&mut out, &written)?;
+        let compressed = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        compressed.finish()?.flush()
+    }
+}
+
+struct Writer<'a> {
+    machine: &'a ExportMachine,
+    out: fxprof::Profile,
+    roles: Vec<Role>,
+    /// By frame.
+    frames: Vec<FrameInfo>,
+    markers: Markers,
+    /// What times are counted from.
+    origin: Nanos,
+    allocations: u64,
+}
+
+impl<'a> Writer<'a> {
+    fn new(profile: Profile<'a>) -> Self {
+        let machine = profile.machine;
+        let system = machine.system();
+        let roles = Role::of_kinds(machine);
+        let origin = origin(machine);
+        let since_1970 = Duration::from_nanos(system.clocks.unix_at(origin).unwrap_or(0));
+        let period = roles.iter().find_map(|role| match role {
+            Role::Sampled { period } if *period > 0 => Some(*period),
+            _ => None,
+        });
+        let mut out = fxprof::Profile::new(
+            &title(machine),
+            ReferenceTimestamp::from_duration_since_unix_epoch(since_1970),
+            SamplingInterval::from_nanos(period.unwrap_or(1_000_000)),
+        );
+        out.set_os_name(format!("{} {}", system.kernel, system.architecture).trim());
+        // What has no name yet has one nowhere else: a symbol server must not be asked on opening.
+        out.set_symbolicated(true);
+        let frames = frames::all(profile, &mut out);
+        Self { machine, out, roles, frames, markers: Markers::default(), origin, allocations: 0 }
+    }
+
+    fn profile(mut self) -> fxprof::Profile {
+        let tracks = Tracks::of(self.machine);
+        let places = tracks.places(self.machine, &self.roles);
+        let mut process: Option<(ProcessId, ProcessHandle)> = None;
+        let mut first = None;
+        for places in places.chunk_by(|a, b| a.track == b.track) {
+            let Some(track) = tracks.get(places[0].track) else { continue };
+            let handle = match process {
+                Some((id, handle)) if id == track.process => handle,
+                _ => self.add_process(track.process),
+            };
+            process = Some((track.process, handle));
+            let thread = self.add_track(&tracks, track, handle, places);
+            first.get_or_insert(thread);
+        }
+        self.add_edges(first);
+        self.out
+    }
+
+    fn add_edges(&mut self, first: Option<ThreadHandle>) {
+        let [start, end] = [self.origin, end(self.machine)].map(|time| self.timestamp(time));
+        let thread = first.unwrap_or_else(|| {
+            let process = self.out.add_process("nothing recorded", 0, start);
+            self.out.add_thread(process, 0, start, true)
+        });
+        for time in [start, end] {
+            self.out.add_sample(thread, time, None, CpuDelta::ZERO, 0);
+        }
+    }
+
+    fn add_process(&mut self, id: ProcessId) -> ProcessHandle {
+        let process = self.machine.process(id);
+        let start = self.timestamp(process.start);
+        let handle = self.out.add_process(self.machine.string(process.name), process.pid.0, start);
+        if let Some(end) = process.end {
+            self.out.set_process_end_time(handle, self.timestamp(end));
+        }
+        handle
+    }
+
+    fn add_track(
+        &mut self,
+        tracks: &Tracks,
+        track: &Track,
+        process: ProcessHandle,
+        places: &[Place],
+    ) -> ThreadHandle {
+        let machine = self.machine;
+        let life = machine.process(track.process);
+        let start = self.timestamp(life.start);
+        let handle = self.out.add_thread(process, track.tid.0, start, track.is_main);
+        if let Some(end) = life.end {
+            self.out.set_thread_end_time(handle, self.timestamp(end));
+        }
+        let mut thread = Open { process, handle, name: None, stacks: Stacks::default(), allocated: None };
+        for place in places {
+            let Some(sample) = machine.samples().get(place.at as usize) else { continue };
+            if tracks.of_thread(sample.thread) == place.track {
+                self.name(&mut thread, &sample);
+            }
+            self.add_sample(&mut thread, &sample);
+        }
+        if let Some(name) = thread.name {
+            self.out.set_thread_name(handle, machine.string(name));
+        }
+        handle
+    }
+
+    fn name(&mut self, thread: &mut Open, sample: &Sample) {
+        let name = self.machine.thread(sample.thread).name;
+        if thread.name.is_some_and(|before| before != name) {
+            let marker = self.out.intern_string("renamed");
+            let renamed = Renamed { marker, name: self.out.intern_string(self.machine.string(name)) };
+            let timing = MarkerTiming::Instant(self.timestamp(sample.time));
+            self.out.add_marker(thread.handle, timing, renamed);
+        }
+        thread.name = Some(name);
+    }
+
+    fn add_sample(&mut self, thread: &mut Open, sample: &Sample) {
+        let time = self.timestamp(sample.time);
+        let stack = thread.stacks.get(self, thread.handle, sample.stack);
+        match Role::of(&self.roles, sample.kind) {
+            Role::Sampled { period } => {
+                let on_cpu = CpuDelta::from_nanos(sample.value.max(0).unsigned_abs().saturating_mul(period));
+                let weight = sample.value.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
+                self.out.add_sample(thread.handle, time, stack, on_cpu, weight);
+            }
+            Role::Allocated => {
+                self.allocations += 1;
+                self.out.add_allocation_sample(thread.handle, time, stack, self.allocations, sample.value);
+                let counter = self.counter(thread, sample);
+                self.out.add_counter_sample(counter, time, sample.value as f64, 1);
+            }
+            Role::Marked => self.mark(thread, sample, stack),
+        }
+    }
+
+    fn counter(&mut self, thread: &mut Open, sample: &Sample) -> CounterHandle {
+        *thread.allocated.get_or_insert_with(|| {
+            let kind = self.machine.kinds().get(usize::from(sample.kind.0));
+            let name = kind.map_or("", |kind| self.machine.string(kind.name));
+            self.out.add_counter(thread.process, name, "Memory", "Bytes that were allocated until then")
+        })
+    }
+
+    fn mark(&mut self, thread: &Open, sample: &Sample, stack: Option<StackHandle>) {
+        let end = self.timestamp(sample.time);
+        let timing = match time_before(self.machine, sample) {
+            Some(time) => {
+                MarkerTiming::Interval(self.timestamp(Nanos(sample.time.0.saturating_sub(time))), end)
+            }
+            None => MarkerTiming::Instant(end),
+        };
+        if let Some(marker) = self.markers.marker(self.machine, sample, &mut self.out) {
+            let marker = self.out.add_marker(thread.handle, timing, marker);
+            self.out.set_marker_stack(thread.handle, marker, stack);
+        }
+    }
+
+    fn timestamp(&self, time: Nanos) -> Timestamp {
+        Timestamp::from_nanos_since_reference(time.0.saturating_sub(self.origin.0))
+    }
+}
+
+/// A thread that is being written.
+struct Open {
+    process: ProcessHandle,
+    handle: ThreadHandle,
+    /// Of the last sample.
+    name: Option<StringId>,
+    stacks: Stacks,
+    /// Counts what the process allocates.
+    allocated: Option<CounterHandle>,
+}
+
+/// Stacks that a thread has already.
+#[derive(Default)]
+struct Stacks {
+    stacks: FxHashMap<StackId, Option<StackHandle>>,
+    frames: FxHashMap<FrameId, FrameHandle>,
+}
+
+impl Stacks {
+    fn get(&mut self, writer: &mut Writer<'_>, thread: ThreadHandle, stack: StackId) -> Option<StackHandle> {
+        *self.stacks.entry(stack).or_insert_with(|| {
+            let mut handle = None;
+            for frame in writer.machine.stacks().get(stack).iter().rev() {
+                let Some(info) = writer.frames.get(frame.0 as usize) else { continue };
+                let out = &mut writer.out;
+                let own =
+                    *self.frames.entry(*frame).or_insert_with(|| out.intern_frame(thread, info.clone()));
+                handle = Some(out.intern_stack(thread, handle, own));
+            }
+            handle
+        })
+    }
+}
+
+/// The nanoseconds that end with a sample.
+fn time_before(machine: &ExportMachine, sample: &Sample) -> Option<u64> {
+    let kind = machine.kinds().get(usize::from(sample.kind.0))?;
+    (kind.unit == Unit::Nanoseconds).then_some(sample.value.max(0).unsigned_abs())
+}
+
+/// The recording's start, or what began before it.
+fn origin(machine: &ExportMachine) -> Nanos {
+    let starts = machine
+        .samples()
+        .iter()
+        .map(|sample| sample.time.0.saturating_sub(time_before(machine, &sample).unwrap_or(0)));
+    Nanos(starts.fold(machine.system().start.0, u64::min))
+}
+
+/// The recording's end, or what was taken after it.
+fn end(machine: &ExportMachine) -> Nanos {
+    let times = machine.samples().iter().map(|sample| sample.time.0);
+    Nanos(times.fold(machine.system().end.0, u64::max))
+}
+
+/// What the profile is called.
+fn title(machine: &ExportMachine) -> String {
+    let system = machine.system();
+    let command = if system.command.is_empty() { "Collector" } else { &system.command };
+    if system.host.is_empty() { command.to_owned() } else { format!("{command} on {}", system.host) }
+}

@@ -1,0 +1,188 @@
+// What is written for Firefox Profiler, as that one's own command line reads it: it has the code of the web application.
+
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { fileOf } from "./browser.mjs";
+
+const pathOf = ({ page }) => page.replace(/html$/, "firefox.json.gz");
+
+/// The reader holds a file in a process of its own, which answers to others.
+async function reading(fixture, test) {
+  const sessions = mkdtempSync(join(tmpdir(), "collector-firefox-"));
+  const node = fileOf(`node-linux-${process.arch}`, "bin/node");
+  const reader = fileOf("@firefox-devtools/profiler-cli", "dist/profiler-cli.js");
+  const env = { ...process.env, PROFILER_CLI_SESSION_DIR: sessions, PROFILER_CLI_NO_SYMBOLICATE: "1" };
+  const options = { env, encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"] };
+  const session = ["--session", "test"];
+  const ask = (...command) => JSON.parse(execFileSync(node, [reader, ...command, ...session, "--json"], options));
+  // Its own "load" gives it half a second to start, which a busy machine does not.
+  const holder = spawn(node, [reader, "--daemon", pathOf(fixture), ...session], { env, stdio: "ignore" });
+  const ended = once(holder, "exit");
+  try {
+    for (const limit = Date.now() + 120_000; !isReady(ask, limit); await setTimeout(200)) {
+      equal(holder.exitCode, null, "the reader ended");
+    }
+    return await test(ask);
+  } finally {
+    holder.kill();
+    await ended;
+    rmSync(sessions, { recursive: true, force: true });
+  }
+}
+
+function isReady(ask, limit) {
+  try {
+    ask("status");
+    return true;
+  } catch (error) {
+    if (Date.now() > limit) throw error;
+    return false;
+  }
+}
+
+/// The threads of the truth: by tid, since one tid is one thread, and those of pids that were used twice one after the other.
+function threadsOf(truth) {
+  return truth.threads.map((thread) => ({ ...thread, process: truth.processes[thread.process] }));
+}
+
+/// An id that was used before is told apart by a number behind it.
+const id = (text) => Number(String(text).split(".")[0]);
+
+const key = ({ pid, tid, process, name }) => JSON.stringify([pid, tid, process, pid === tid ? process : name]);
+
+/// Handles of the reader's threads, by `key`.
+function listed(ask) {
+  const handles = new Map();
+  for (const thread of ask("thread", "list", "--limit", "0").threads) {
+    const named = { pid: id(thread.pid), tid: id(thread.tid), process: thread.processName, name: thread.name };
+    const known = handles.get(key(named)) ?? [];
+    handles.set(key(named), [...known, thread.threadHandle]);
+  }
+  return handles;
+}
+
+/// What a function is to the reader: one without a symbol is an address, of the call that it returned to.
+function shown({ name, module }) {
+  const unnamed = /^(.+)\+0x([0-9a-f]+)$/.exec(name);
+  const isAddress = unnamed !== null && unnamed[1] === basename(module);
+  const shownName = isAddress ? `0x${(parseInt(unnamed[2], 16) - 1).toString(16)}` : name;
+  return JSON.stringify([shownName, module.startsWith("/") ? basename(module) : null]);
+}
+
+/// By function of a thread: its own and all of its weight.
+function weightsOf(truth, thread, kind) {
+  const samples = truth.select((sample) => sample.thread === thread, kind);
+  const weights = {};
+  for (const [key, { self, total }] of truth.weightByFunction(samples)) {
+    const [name, module] = key.split("\u0000");
+    weights[shown({ name, module })] = [self, total];
+  }
+  return weights;
+}
+
+function weightsRead(ask, handle) {
+  const { functions } = ask("thread", "functions", "--thread", handle, "--limit", "0", "--include-idle");
+  const read = functions.map(({ name, library, selfSamples, totalSamples }) => [
+    JSON.stringify([name, library ?? null]),
+    [selfSamples, totalSamples],
+  ]);
+  equal(new Set(read.map(([name]) => name)).size, read.length);
+  return Object.fromEntries(read);
+}
+
+/// Of the reader's threads with one key (a pid was used twice) that which fits.
+function fitting(handles, fits) {
+  const errors = [];
+  for (const handle of handles) {
+    try {
+      return fits(handle);
+    } catch (error) {
+      errors.push(error);
+    }
+  }
+  throw errors[0];
+}
+
+async function theReaderSeesThreadsAndFunctions(_, { small }) {
+  await reading(small, (ask) => {
+    const { truth } = small;
+    const handles = listed(ask);
+    const threads = threadsOf(truth);
+    equal([...handles.values()].flat().length, threads.length);
+    ok(threads.some((thread) => handles.get(key(named(thread))).length > 1), "a pid that was used twice");
+    for (const thread of threads) {
+      const found = handles.get(key(named(thread)));
+      ok(found, key(named(thread)));
+      fitting(found, (handle) => {
+        // The first thread has the start and the end of the recording as well.
+        const more = thread.id === 0 ? 2 : 0;
+        const samples = truth.select((sample) => sample.thread === thread.id);
+        equal(ask("thread", "info", "--thread", handle).sampleCount, samples.length + more);
+        deepEqual(weightsRead(ask, handle), weightsOf(truth, thread.id, 0));
+      });
+    }
+  });
+}
+
+const named = ({ tid, name, process }) => ({ pid: process.pid, tid, process: process.name, name });
+
+async function theReaderSeesTimesAsMarkers(_, { small }) {
+  await reading(small, (ask) => {
+    const { truth } = small;
+    const handles = listed(ask);
+    // The first one began before anything else was recorded.
+    const begin = Math.min(...truth.samples.map(({ us, kind, value }) => us * 1_000 - (kind === 1 ? value : 0)));
+    for (const thread of threadsOf(truth)) {
+      const samples = truth.select((sample) => sample.thread === thread.id, 1);
+      const expected = samples.map(({ us, value, cpu, stack }) => ({
+        start: Math.round(us * 1_000 - value - begin),
+        duration: value,
+        value,
+        cpu,
+        hasStack: truth.stacks[stack].length > 0,
+      }));
+      fitting(handles.get(key(named(thread))), (handle) => {
+        const answer = ask("thread", "markers", "--thread", handle, "--list", "--limit", "0");
+        // Starts are told from that of the range, which is all of the recording's time.
+        const { start: first, end } = answer.context.rootRange;
+        ok(end >= 3_000, "the recording took 3 s");
+        const read = answer.flatMarkers.map((marker) => {
+          equal(marker.name, "off-cpu");
+          const { start, duration, data, hasStack } = marker;
+          const nanos = (ms) => Math.round(ms * 1e6);
+          return { start: nanos(start + first), duration: nanos(duration), value: data.value, cpu: data.cpu, hasStack };
+        });
+        deepEqual(read.sort((a, b) => a.start - b.start), expected.sort((a, b) => a.start - b.start));
+      });
+    }
+  });
+}
+
+async function theReaderLoadsAnEmptyOne(_, { empty }) {
+  await reading(empty, (ask) => {
+    deepEqual(ask("thread", "list").threads.map(({ name, cpuMs }) => [name, cpuMs]), [["nothing recorded", 0]]);
+  });
+}
+
+async function theReaderLoadsALargeOne(_, { big }) {
+  return reading(big, (ask) => {
+    const { truth } = big;
+    const handles = listed(ask);
+    equal([...handles.values()].flat().length, truth.threads.length);
+    const [thread] = threadsOf(truth);
+    const [handle] = handles.get(key(named(thread)));
+    deepEqual(weightsRead(ask, handle), weightsOf(truth, thread.id, 0));
+  });
+}
+
+export const tests = [
+  ["firefox: its reader sees threads and functions", theReaderSeesThreadsAndFunctions],
+  ["firefox: its reader sees times as markers", theReaderSeesTimesAsMarkers],
+  ["firefox: its reader loads an empty one", theReaderLoadsAnEmptyOne],
+  ["firefox: its reader loads a large one", theReaderLoadsALargeOne],
+];

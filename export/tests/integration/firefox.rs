@@ -1,0 +1,319 @@
+//! What is written for Firefox Profiler, as far as its own command line (see `tests/browser`) does not tell: ids of libraries,
+//! addresses, colours, times of day, allocations, and threads that change their names.
+
+use collector_common::ids::{Avma, FileOffset, Nanos, Pid, Svma, Tid};
+use collector_common::record::{
+    AttributeListId, ClockAnchor, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind,
+    ModuleMapping, ProcessId, Sample, SampleKindId, ThreadId, Unit,
+};
+use export::format::firefox::Firefox;
+use export::format::{ExportFormat, Profile};
+use export::symbolize::Symbols;
+use flate2::read::GzDecoder;
+use serde_json::{Value, json};
+
+use crate::made::Made;
+
+fn written(machine: &ExportMachine, symbols: &Symbols) -> Value {
+    let mut out = Vec::new();
+    Firefox.write(Profile { machine, symbols }, &mut out).unwrap();
+    serde_json::from_reader(GzDecoder::new(&out[..])).unwrap()
+}
+
+fn thread<'a>(file: &'a Value, tid: &str) -> &'a Value {
+    file["threads"].as_array().unwrap().iter().find(|thread| thread["tid"] == tid).unwrap()
+}
+
+fn at<'a>(column: &'a Value, index: &Value) -> &'a Value {
+    &column[index.as_u64().unwrap() as usize]
+}
+
+/// Frames of a thread, sorted: name, address or -1, library, category.
+fn frames(file: &Value, thread: &Value) -> Vec<(String, i64, String, String)> {
+    let (table, strings) = (&thread["frameTable"], &thread["stringArray"]);
+    let mut frames: Vec<_> = (0..table["length"].as_u64().unwrap() as usize)
+        .map(|frame| {
+            let function = &table["func"][frame];
+            let name = at(strings, at(&thread["funcTable"]["name"], function)).as_str().unwrap();
+            let library = match at(&thread["funcTable"]["resource"], function).as_u64() {
+                Some(resource) => {
+                    let library = at(&file["libs"], &thread["resourceTable"]["lib"][resource as usize]);
+                    library["name"].as_str().unwrap().to_owned()
+                }
+                None => String::new(),
+            };
+            let category = at(&file["meta"]["categories"], &table["category"][frame]);
+            let category = category["name"].as_str().unwrap().to_owned();
+            (name.to_owned(), table["address"][frame].as_i64().unwrap(), library, category)
+        })
+        .collect();
+    frames.sort();
+    frames
+}
+
+fn expected(list: &[(&str, i64, &str, &str)]) -> Vec<(String, i64, String, String)> {
+    let owned = |&(name, address, library, category): &(&str, i64, &str, &str)| {
+        (name.to_owned(), address, library.to_owned(), category.to_owned())
+    };
+    list.iter().map(owned).collect()
+}
+
+#[test]
+fn code_of_files_can_be_looked_up_again() {
+    let made = Made::new();
+    let file = written(&made.machine, &made.symbols);
+    let [library] = &file["libs"].as_array().unwrap()[..] else { panic!("{}", file["libs"]) };
+    assert_eq!(library["path"], "/opt/prog");
+    assert_eq!(library["codeId"], "abcd01");
+    // The build id, filled up, as a GUID: its first number in the order of the machine's bytes; and the age, 0.
+    assert_eq!(library["breakpadId"], format!("0001CDAB{}0", "0".repeat(24)));
+    // Of return addresses the call before them.
+    assert_eq!(
+        frames(&file, thread(&file, "100")),
+        expected(&[
+            ("main", 0x4100, "prog", "User"),
+            ("recurse", 0x4300, "prog", "User"),
+            ("recurse", 0x4310, "prog", "Guessed"),
+            ("work(int; char)", 0x4200, "prog", "User"),
+        ])
+    );
+    assert_eq!(
+        frames(&file, thread(&file, "200")),
+        expected(&[
+            ("0x8123", 0x8123, "prog", "User"),
+            ("[stack cut]", -1, "", "Other"),
+            ("[unmapped]+0xdead0000", -1, "", "User"),
+            ("main", 0x4100, "prog", "User"),
+            ("vfs_read", -1, "", "Kernel"),
+            ("work(int; char)", 0x4200, "prog", "User"),
+        ])
+    );
+    let symbols = &thread(&file, "100")["nativeSymbols"];
+    let recurse =
+        symbols["address"].as_array().unwrap().iter().position(|address| *address == 0x4300).unwrap();
+    assert_eq!(symbols["functionSize"][recurse], 0x11);
+}
+
+#[test]
+fn samples_have_times_of_day_and_periods() {
+    let made = Made::new();
+    let file = written(&made.machine, &made.symbols);
+    let start = file["meta"]["startTime"].as_f64().unwrap();
+    assert!((start - 1_750_000_000_123.456_8).abs() < 0.001, "{start}");
+    let interval = file["meta"]["interval"].as_f64().unwrap();
+    assert!((interval - 1.003_009).abs() < 1e-9, "{interval}");
+    assert_eq!(file["meta"]["product"], "prog --fast on build-07");
+    assert_eq!(file["meta"]["oscpu"], "Linux 6.18.0 x86_64");
+    let samples = &thread(&file, "101")["samples"];
+    // One of the 21 samples has no stack; it is of the same time as the first.
+    assert_eq!(samples["length"], 21);
+    let stacks = samples["stack"].as_array().unwrap();
+    assert_eq!(stacks.iter().filter(|stack| stack.is_null()).count(), 1);
+    assert_eq!(samples["timeDeltas"].as_array().unwrap()[..3], [json!(0.001), json!(0.0), json!(1.003_009)]);
+    assert!(samples["threadCPUDelta"].as_array().unwrap().iter().all(|delta| *delta == 1003));
+    assert!(samples["weight"].as_array().unwrap().iter().all(|weight| *weight == 1));
+}
+
+/// Milliseconds after the start of [`Recording`].
+fn after(ms: u64) -> Nanos {
+    Nanos((100 + ms) * 1_000_000)
+}
+
+/// A recording that is added to sample by sample.
+struct Recording {
+    machine: ExportMachine,
+    frame: FrameId,
+}
+
+impl Recording {
+    fn new() -> Self {
+        let mut machine = ExportMachine::default();
+        (machine.system_mut().start, machine.system_mut().end) = (after(0), after(20));
+        machine.system_mut().clocks.start =
+            Some(ClockAnchor { monotonic: after(0), realtime: 5_000_000_000, boottime: None });
+        let path = machine.intern_string("/opt/fixed");
+        let program = machine.add_module(Module { kind: ModuleKind::File, path, build_id: None });
+        let frame =
+            machine.intern_frame(Frame { module: program, address: Svma(0x40_1234), flags: FrameFlags(0) });
+        Self { machine, frame }
+    }
+
+    fn thread(&mut self, pid: u32, tid: u32, name: &str) -> ThreadId {
+        let known = self.machine.processes().iter().position(|process| process.pid == Pid(pid));
+        let process = match known {
+            Some(position) => ProcessId(position as u32),
+            None => self.machine.add_process(Pid(pid), "program", None, Nanos(0)),
+        };
+        let name = self.machine.intern_string(name);
+        self.machine.intern_thread(process, Tid(tid), name)
+    }
+
+    fn sample(&mut self, ms: u64, thread: ThreadId, kind: SampleKindId, value: i64, list: AttributeListId) {
+        let stack = self.machine.intern_stack(&[self.frame]);
+        self.machine.add_sample(&Sample {
+            time: after(ms),
+            thread,
+            stack,
+            cpu: 3,
+            kind,
+            value,
+            attributes: list,
+        });
+    }
+
+    fn written(&self) -> Value {
+        written(&self.machine, &Symbols::unresolved(&self.machine))
+    }
+}
+
+const NONE: AttributeListId = AttributeListId::NONE;
+
+#[test]
+fn a_thread_that_renames_itself_is_one() {
+    let mut made = Recording::new();
+    let cpu = made.machine.add_kind("cpu", Unit::Count, 1_000_000);
+    let [first, second] = ["spawned", "worker"].map(|name| made.thread(7, 8, name));
+    // Of a later CPU, an earlier time.
+    made.sample(5, second, cpu, 1, NONE);
+    made.sample(9, second, cpu, 2, NONE);
+    made.sample(2, first, cpu, 1, NONE);
+    let file = made.written();
+    assert_eq!(file["threads"].as_array().unwrap().len(), 1);
+    let thread = thread(&file, "8");
+    assert_eq!(thread["name"], "worker");
+    assert_eq!(thread["samples"]["timeDeltas"], json!([0.0, 2.0, 3.0, 4.0, 11.0]));
+    assert_eq!(thread["samples"]["weight"], json!([0, 1, 1, 2, 0]));
+    assert_eq!(thread["samples"]["threadCPUDelta"], json!([0, 1000, 1000, 2000, 0]));
+    let markers = &thread["markers"];
+    assert_eq!((&markers["length"], &markers["startTime"]), (&json!(1), &json!([5.0])));
+    assert_eq!(at(&thread["stringArray"], &markers["data"][0]["name"]), "worker");
+}
+
+#[test]
+fn times_end_at_their_sample_and_keep_their_attributes() {
+    let mut made = Recording::new();
+    let cpu = made.machine.add_kind("cpu", Unit::Count, 1_000_000);
+    let waited = made.machine.add_kind("off_cpu", Unit::Nanoseconds, 1);
+    let faults = made.machine.add_kind("page-faults", Unit::Count, 1);
+    let [name, value] = ["type", "futex"].map(|text| made.machine.intern_string(text));
+    let list = made.machine.attributes_mut().intern(&[(name, value)]);
+    let thread_id = made.thread(7, 7, "program");
+    made.sample(1, thread_id, cpu, 1, NONE);
+    // It began 2 ms before the recording did.
+    made.sample(3, thread_id, waited, 5_000_000, list);
+    made.sample(4, thread_id, faults, 6, NONE);
+    let file = made.written();
+    // The recording's start was 5 s after 1970.
+    assert_eq!(file["meta"]["startTime"], 4_998.0);
+    let thread = thread(&file, "7");
+    assert_eq!(thread["samples"]["timeDeltas"], json!([0.0, 3.0, 19.0]));
+    let markers = &thread["markers"];
+    assert_eq!(markers["startTime"], json!([0.0, 6.0]));
+    assert_eq!(markers["endTime"][0], 5.0);
+    // 1 is an interval, 0 an instant.
+    assert_eq!(markers["phase"], json!([1, 0]));
+    let data = &markers["data"];
+    assert_eq!((&data[0]["value"], &data[0]["cpu"]), (&json!(5_000_000.0), &json!(3.0)));
+    assert!(data[0]["cause"]["stack"].is_number());
+    assert_eq!((&data[0]["type"], &data[1]["type"]), (&json!("off_cpu: type"), &json!("page-faults")));
+    assert_eq!(at(&thread["stringArray"], &data[0]["attribute0"]), "futex");
+    let schemas = file["meta"]["markerSchema"].as_array().unwrap();
+    let schema = schemas.iter().find(|schema| schema["name"] == "off_cpu: type").unwrap();
+    assert_eq!(schema["fields"][2]["label"], "type");
+    assert_eq!(data[1]["value"], 6.0);
+}
+
+#[test]
+fn allocations_are_the_processes() {
+    let mut made = Recording::new();
+    let space = made.machine.add_kind("alloc_space", Unit::Bytes, 1);
+    let objects = made.machine.add_kind("alloc_objects", Unit::Count, 1);
+    let in_use = made.machine.add_kind("inuse_space", Unit::Bytes, 1);
+    let main = made.thread(7, 7, "program");
+    let other = made.thread(7, 9, "other");
+    for (ms, thread, bytes) in [(4, other, 4096), (2, main, 100)] {
+        made.sample(ms, thread, space, bytes, NONE);
+        made.sample(ms, thread, objects, 1, NONE);
+    }
+    made.sample(4, other, in_use, 4096, NONE);
+    let file = made.written();
+    let allocations = &thread(&file, "7")["nativeAllocations"];
+    assert_eq!(allocations["weight"], json!([100, 4096]));
+    assert_eq!(allocations["time"], json!([2.0, 4.0]));
+    assert_ne!(allocations["memoryAddress"][0], allocations["memoryAddress"][1]);
+    assert!(thread(&file, "9")["nativeAllocations"].is_null());
+    // What was not recorded by a clock has its occurrences as samples.
+    assert_eq!(thread(&file, "9")["samples"]["weight"], json!([1]));
+    assert_eq!(thread(&file, "9")["samples"]["threadCPUDelta"], json!([0]));
+    assert_eq!(thread(&file, "9")["markers"]["data"][0]["type"], "inuse_space");
+    let [counter] = &file["counters"].as_array().unwrap()[..] else { panic!("{}", file["counters"]) };
+    assert_eq!((&counter["category"], &counter["pid"]), (&json!("Memory"), &json!("7")));
+    assert_eq!(counter["samples"]["count"], json!([100.0, 4096.0]));
+}
+
+#[test]
+fn pids_and_paths_that_were_used_twice_are_told_apart() {
+    let mut made = Recording::new();
+    let cpu = made.machine.add_kind("cpu", Unit::Count, 1_000_000);
+    let first = made.thread(7, 7, "program");
+    made.machine.end_process(ProcessId(0), after(2));
+    let again = made.machine.add_process(Pid(7), "again", None, after(3));
+    let name = made.machine.intern_string("again");
+    let second = made.machine.intern_thread(again, Tid(7), name);
+    made.sample(1, first, cpu, 1, NONE);
+    made.sample(5, second, cpu, 1, NONE);
+    // Linked for a fixed place, and another file at its path: the first's symbols must not name its code.
+    made.machine.add_mapping(ModuleMapping {
+        process: again,
+        module: ModuleId(1),
+        start: Avma(0x40_1000),
+        end: Avma(0x40_3000),
+        file_offset: FileOffset(0x1000),
+        bias: 0,
+        since: Nanos(0),
+    });
+    let path = made.machine.intern_string("/opt/fixed");
+    let module = made.machine.add_module(Module { kind: ModuleKind::File, path, build_id: None });
+    let replaced = Frame { module, address: Svma(0x1234), flags: FrameFlags(0) };
+    made.frame = made.machine.intern_frame(replaced);
+    made.sample(6, second, cpu, 1, NONE);
+    let file = made.written();
+    let threads = file["threads"].as_array().unwrap();
+    let ids: Vec<_> =
+        threads.iter().map(|thread| (thread["pid"].as_str(), thread["name"].as_str())).collect();
+    assert_eq!(ids, [(Some("7"), Some("program")), (Some("7.1"), Some("again"))]);
+    assert_eq!(
+        (&threads[0]["processShutdownTime"], &threads[0]["unregisterTime"]),
+        (&json!(2.0), &json!(2.0))
+    );
+    assert_eq!((&threads[1]["processStartupTime"], &threads[1]["registerTime"]), (&json!(3.0), &json!(3.0)));
+    assert!(threads[1]["processShutdownTime"].is_null());
+    assert_eq!(
+        frames(&file, &threads[1]),
+        expected(&[("0x1234", 0x1234, "fixed", "User"), ("fixed+0x1234", -1, "", "User")])
+    );
+}
+
+#[test]
+fn nothing_recorded_is_still_a_span_of_time() {
+    let file = Recording::new().written();
+    assert_eq!(thread(&file, "0")["samples"]["timeDeltas"], json!([0.0, 20.0]));
+    assert_eq!(file["meta"]["symbolicated"], true);
+}
+
+/// Values from outside can be anything.
+#[test]
+fn extremes_stay_within_the_format() {
+    let mut made = Recording::new();
+    let cpu = made.machine.add_kind("cpu", Unit::Count, u64::MAX);
+    let waited = made.machine.add_kind("off_cpu", Unit::Nanoseconds, 1);
+    let thread_id = made.thread(7, 7, "program");
+    for value in [i64::MIN, -1, 0, i64::MAX] {
+        made.sample(1, thread_id, cpu, value, NONE);
+        made.sample(2, thread_id, waited, value, NONE);
+    }
+    let file = made.written();
+    let thread = thread(&file, "7");
+    assert_eq!(thread["samples"]["weight"], json!([0, i32::MIN, -1, 0, i32::MAX, 0]));
+    assert_eq!(thread["markers"]["startTime"], json!([102.0, 102.0, 102.0, 0.0]));
+}
