@@ -7,6 +7,7 @@
 mod damaged;
 mod flamegraph;
 mod folded;
+mod lines;
 mod made;
 mod pprof;
 mod symbols;
