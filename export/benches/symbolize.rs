@@ -1,7 +1,8 @@
 //! What names cost at the end of a recording: 2,000 addresses, spread over the C library, the Rust compiler's
 //! library and this program, and 500 of the kernel.
 //!
-//! The files are those of the machine it runs on; what is missing is left out and said.
+//! The files are those of the machine it runs on; what is missing is left out and said. `PROGRAM=path` measures another
+//! program than this one: with lines and inlined functions, and without.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -11,7 +12,7 @@ use std::process::Command;
 use collector_common::ids::Svma;
 use collector_common::record::{ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind};
 use criterion::{Criterion, criterion_group, criterion_main};
-use export::symbolize::{ModuleFiles, Symbols, symbolize};
+use export::symbolize::{Detail, ModuleFiles, Symbols, symbolize};
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection, ReadCache, SectionKind};
 
@@ -69,6 +70,12 @@ fn named(machine: &ExportMachine, symbols: &Symbols) -> usize {
     (0..machine.frames().len() as u32).filter(|&id| symbols.is_resolved(FrameId(id))).count()
 }
 
+/// Functions with a line, inlined ones too.
+fn lines(machine: &ExportMachine, symbols: &Symbols) -> usize {
+    let functions = (0..machine.frames().len() as u32).flat_map(|id| symbols.functions(FrameId(id)));
+    functions.filter(|function| function.line > 0).count()
+}
+
 fn printed_by(command: &mut Command) -> String {
     command
         .output()
@@ -86,21 +93,31 @@ fn bench(criterion: &mut Criterion) {
         .map(|entry| entry.path())
         .find(|path| path.to_string_lossy().contains("librustc_driver"))
         .unwrap_or_default();
-    let own = std::env::current_exe().unwrap_or_default();
+    let own = std::env::var_os("PROGRAM").map(PathBuf::from);
+    let own = own.unwrap_or_else(|| std::env::current_exe().unwrap_or_default());
     let files = [(libc, 600), (rustc, 1_000), (own, 400)];
     let kernel = kernel_addresses();
     let mut group = criterion.benchmark_group("symbolize");
     group.sample_size(10);
-    let mut measure = |name: &str, machine: &ExportMachine| {
+    let mut measure = |name: &str, machine: &ExportMachine, detail: Detail| {
         let frames = machine.frames().len();
-        println!("{name}: {} of {frames} named", named(machine, &symbolize(machine, &Files(machine))));
-        group.bench_function(name, |bencher| bencher.iter(|| symbolize(machine, &Files(machine))));
+        let symbols = symbolize(machine, &Files(machine), detail);
+        println!(
+            "{name}: {} of {frames} named, {} lines",
+            named(machine, &symbols),
+            lines(machine, &symbols)
+        );
+        group.bench_function(name, |bencher| bencher.iter(|| symbolize(machine, &Files(machine), detail)));
     };
-    measure("2,000 addresses of three files", &machine_of(&files, &[]));
+    let names = Detail::Names;
+    measure("2,000 addresses of three files", &machine_of(&files, &[]), names);
     for ((path, count), name) in files.iter().zip(["the C library", "the compiler", "this program"]) {
-        measure(name, &machine_of(&[(path.clone(), *count)], &[]));
+        measure(name, &machine_of(&[(path.clone(), *count)], &[]), names);
     }
-    measure("500 addresses of the kernel", &machine_of(&[], &kernel));
+    let [.., (own, count)] = &files;
+    let machine = machine_of(&[(own.clone(), *count)], &[]);
+    measure("this program with lines", &machine, Detail::Lines);
+    measure("500 addresses of the kernel", &machine_of(&[], &kernel), names);
     group.bench_function("reading /proc/kallsyms alone", |bencher| {
         bencher.iter(|| {
             let mut file = BufReader::with_capacity(64 << 10, File::open("/proc/kallsyms").ok()?);

@@ -1,16 +1,17 @@
 //! The hottest functions of a profile, as rows and as a table of text.
 //!
 //! `own` is what was counted while a function itself ran (it was the leaf of the stack), `total` what was counted
-//! while it was anywhere on the stack: once a sample, however often it is there.
+//! while it was anywhere on the stack: once a sample, however often it is there. A function that was inlined counts as any
+//! other, so that `own` is what was counted in its code, wherever that lies; `perf report --inline` and pprof count so, too.
 
 use std::fmt;
 
-use collector_common::record::{ExportMachine, FrameFlags, FrameId, ModuleId, SampleKindId, Unit};
-use rustc_hash::FxHashMap;
+use collector_common::record::{FrameFlags, SampleKindId, Unit};
 
 use crate::format::Profile;
 use crate::format::pprof::Recorded;
-use crate::symbolize::{NameId, STACK_CUT};
+use crate::functions::Functions;
+use crate::symbolize::STACK_CUT;
 
 /// A function and what was counted in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,15 +49,18 @@ impl Hottest {
                 *weight = weight.saturating_add(sample.value);
             }
         }
-        let functions = Functions::of(profile);
-        let mut tally = Tally::new(functions.names.len());
+        let functions = Functions::of(profile, |frame| !frame.flags.has(FrameFlags::CUT));
+        let mut tally = Tally::new(functions.list().len());
         for (stack, weight) in machine.stacks().iter().zip(weights).filter(|&(_, weight)| weight != 0) {
-            tally.add(stack.iter().filter_map(|&frame| functions.of_frame(frame)), weight);
+            tally.add(stack.iter().flat_map(|&frame| functions.of_frame(frame)), weight);
         }
         let kind = machine.kinds().get(usize::from(kind.0));
         let name = kind.map_or("samples", |kind| machine.string(kind.name)).to_owned();
         let unit = kind.map_or(Unit::Count, |kind| kind.unit).name().to_owned();
-        tally.finish(name, unit, |function| functions.row(profile, function))
+        tally.finish(name, unit, |function| {
+            let (name, path) = functions.named(profile, function);
+            (name.to_owned(), path.to_owned())
+        })
     }
 
     /// The functions of a profile that was read, by the values of one of its sample types.
@@ -78,43 +82,6 @@ impl Hottest {
     /// The first `count` functions as text.
     pub fn table(&self, count: usize) -> Table<'_> {
         Table { hottest: self, count }
-    }
-}
-
-/// The functions that the frames of a machine are in.
-struct Functions {
-    names: Vec<(NameId, ModuleId)>,
-    /// By frame; none for what is no code.
-    frames: Vec<Option<u32>>,
-}
-
-impl Functions {
-    fn of(profile: Profile<'_>) -> Self {
-        let machine = profile.machine;
-        let mut names = Vec::new();
-        let mut index: FxHashMap<(NameId, ModuleId), u32> = FxHashMap::default();
-        let frames = (0..).zip(machine.frames().iter()).map(|(id, frame)| {
-            let function = (profile.symbols.name_id(FrameId(id)), frame.module);
-            (!frame.flags.has(FrameFlags::CUT)).then(|| {
-                *index.entry(function).or_insert_with(|| {
-                    names.push(function);
-                    names.len() as u32 - 1
-                })
-            })
-        });
-        let frames = frames.collect();
-        Self { names, frames }
-    }
-
-    fn of_frame(&self, frame: FrameId) -> Option<u32> {
-        self.frames.get(frame.0 as usize).copied().flatten()
-    }
-
-    fn row(&self, profile: Profile<'_>, function: u32) -> (String, String) {
-        let Some(&(name, module)) = self.names.get(function as usize) else { return Default::default() };
-        let machine: &ExportMachine = profile.machine;
-        let path = machine.string(machine.module(module).path);
-        (profile.symbols.function(name).to_owned(), path.to_owned())
     }
 }
 

@@ -3,9 +3,11 @@
 //! - [`symbolize`]: names for frames, found once per distinct frame.
 //! - [`mod@format`]: one file or folder per format; [`format::formats`] lists them.
 //! - [`hottest`]: the functions that most was counted in.
+//! - `functions`: what formats and tables that show functions have in common.
 //!
 //! Architecture invariant: nothing here changes a record, and nothing here knows how it was recorded.
 
 pub mod format;
+mod functions;
 pub mod hottest;
 pub mod symbolize;

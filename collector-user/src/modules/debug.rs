@@ -10,7 +10,7 @@ use std::path::{Component, Path};
 use collector_common::ids::BuildId;
 
 use super::bounded::plausible_size;
-use super::layout::DebugLink;
+use super::layout::{DebugLink, Layout};
 use super::open::open_regular;
 
 /// Where distributions put debug files.
@@ -29,6 +29,41 @@ pub(super) fn by_build_id(build_id: BuildId) -> Option<File> {
 /// The debug file that a link in the file of this path names.
 pub(super) fn by_link(path: &Path, link: &DebugLink) -> Option<File> {
     linked(path, Path::new(OsStr::from_bytes(&link.name)), link.checksum)
+}
+
+/// The file that the debug information of the file of this path is shared with (`dwz -m`), by what `.gnu_debugaltlink` says.
+/// Whatever the path leads to, it is taken only if it has the build id.
+pub(super) fn shared(path: &Path, link: &[u8], build_id: &[u8]) -> Option<File> {
+    let build_id = BuildId::new(build_id)?;
+    let link = Path::new(OsStr::from_bytes(link));
+    // It is relative to the debug file, which is in any of some folders; there is one for all that are shared.
+    let in_common = || {
+        let mut folders = link.components();
+        folders.by_ref().find(|folder| folder.as_os_str() == ".dwz")?;
+        Some(Path::new(ROOT).join(".dwz").join(folders.as_path()))
+    };
+    let beside = path.parent().filter(|folder| folder.is_absolute()).map(|folder| folder.join(link));
+    let has_id = |file: &File| Layout::read(file).and_then(|layout| layout.build_id) == Some(build_id);
+    let by_path =
+        || [beside, in_common()].into_iter().flatten().find_map(|path| open_regular(&path).filter(has_id));
+    by_build_id(build_id).filter(has_id).or_else(by_path)
+}
+
+/// The file that debug information of the file of this path was split into, by the compiler's folder and the name it gave:
+/// there, or beside the file.
+pub(super) fn split(path: &Path, folder: &[u8], name: &[u8]) -> Option<File> {
+    let (folder, name) = (Path::new(OsStr::from_bytes(folder)), Path::new(OsStr::from_bytes(name)));
+    let compiled = Some(folder.join(name)).filter(|path| path.is_absolute());
+    let beside = path.parent().filter(|folder| folder.is_absolute()).zip(name.file_name());
+    let beside = beside.map(|(folder, name)| folder.join(name));
+    [compiled, beside].into_iter().flatten().find_map(|path| open_regular(&path))
+}
+
+/// The file that all of these were packed into.
+pub(super) fn package(path: &Path) -> Option<File> {
+    let mut name = path.file_name()?.to_owned();
+    name.push(".dwp");
+    open_regular(&Some(path.with_file_name(name)).filter(|path| path.is_absolute())?)
 }
 
 /// The file called `name` with this checksum: beside the file of this path, in `.debug` there, or in the same folder below
@@ -83,5 +118,42 @@ mod tests {
             assert!(!found(&inner.join("main"), name), "{name}");
         }
         assert!(!found(Path::new("main"), "debug"));
+    }
+
+    #[test]
+    fn a_shared_file_has_the_build_id() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("main");
+        let source = folder.path().join("main.c");
+        std::fs::write(&source, "int main(void) { return 0; }").unwrap();
+        let id = "0x00112233445566778899aabbccddeeff00112233";
+        let option = format!("-Wl,--build-id={id}");
+        let compile =
+            std::process::Command::new("gcc").args([&option, "-o"]).args([&program, &source]).status();
+        assert!(compile.unwrap().success());
+        let id: Vec<u8> = (0..=255).step_by(0x11).chain((0..=0x33).step_by(0x11)).collect();
+        assert!(shared(&program, b"main", &id).is_some());
+        assert!(shared(Path::new("/nowhere/main"), program.as_os_str().as_bytes(), &id).is_some());
+        assert!(shared(&program, b"main", &[1; 20]).is_none());
+        assert!(shared(&program, b"main.c", &id).is_none());
+        assert!(shared(Path::new("main"), b"main", &id).is_none());
+    }
+
+    #[test]
+    fn a_split_file_is_where_it_was_made_or_beside_the_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("main");
+        let inner = folder.path().join("inner");
+        std::fs::create_dir(&inner).unwrap();
+        for file in ["inner/made.dwo", "copied.dwo", "main.dwp"] {
+            std::fs::write(folder.path().join(file), file).unwrap();
+        }
+        let folder = folder.path().as_os_str().as_bytes();
+        let nowhere = Path::new("/nowhere/main");
+        assert!(split(nowhere, folder, b"inner/made.dwo").is_some());
+        assert!(split(&program, b"/nowhere", b"out/copied.dwo").is_some());
+        assert!(split(nowhere, b"", b"inner/made.dwo").is_none());
+        assert!(split(nowhere, folder, b"inner").is_none(), "a folder is no file");
+        assert!(package(&program).is_some() && package(&inner).is_none());
     }
 }

@@ -84,6 +84,21 @@ impl ModuleFile {
         by_build_id.or_else(|| debug::by_link(&self.path, self.debug_link.as_ref()?))
     }
 
+    /// The file that its debug information is shared with, where one is installed.
+    pub(super) fn open_shared(&self, link: &[u8], build_id: &[u8]) -> Option<File> {
+        debug::shared(&self.path, link, build_id)
+    }
+
+    /// A file that its debug information was split into.
+    pub(super) fn open_split(&self, folder: &[u8], name: &[u8]) -> Option<File> {
+        debug::split(&self.path, folder, name)
+    }
+
+    /// The file that all of these were packed into.
+    pub(super) fn open_package(&self) -> Option<File> {
+        debug::package(&self.path)
+    }
+
     /// Address in the process minus address as linked, wrapping, of a mapping of this file. A file without
     /// segments (no ELF) counts as linked at its file offsets.
     pub(super) fn bias(&self, start: Avma, file_offset: FileOffset) -> u64 {

@@ -312,6 +312,21 @@ impl Modules {
         self.files.get(module.0 as usize)?.open_debug()
     }
 
+    /// The file that a module's debug information is shared with, by the path and the build id that it tells.
+    pub fn open_shared(&self, module: ModuleId, path: &[u8], build_id: &[u8]) -> Option<File> {
+        self.files.get(module.0 as usize)?.open_shared(path, build_id)
+    }
+
+    /// A file that a module's debug information was split into, by the compiler's folder and the name that it tells.
+    pub fn open_split(&self, module: ModuleId, folder: &[u8], name: &[u8]) -> Option<File> {
+        self.files.get(module.0 as usize)?.open_split(folder, name)
+    }
+
+    /// The file that all of these were packed into.
+    pub fn open_package(&self, module: ModuleId) -> Option<File> {
+        self.files.get(module.0 as usize)?.open_package()
+    }
+
     /// Paths and build ids of all files and of the vDSO, as far as they have one.
     pub(crate) fn build_ids<'a>(
         &self,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use collector_common::loss::Ledger;
 use collector_common::perf::file::FileWriteError;
 use collector_common::record::{ExportMachine, ModuleId};
-use export::symbolize::{ModuleFiles, Symbols, symbolize};
+use export::symbolize::{Detail, ModuleFiles, Symbols, symbolize};
 
 use crate::modules::Modules;
 use crate::stats::Stats;
@@ -36,9 +36,14 @@ impl Recording {
         Stats { usage: own_usage(), ..self.stats.clone() }
     }
 
-    /// Names all frames.
+    /// Names all frames, with source lines and inlined functions.
     pub fn symbolize(&self) -> Symbols {
-        symbolize(&self.machine, &Files(self))
+        self.symbolize_to(Detail::Lines)
+    }
+
+    /// Names all frames, with as much as is wanted.
+    pub fn symbolize_to(&self, detail: Detail) -> Symbols {
+        symbolize(&self.machine, &Files(self), detail)
     }
 }
 
@@ -54,6 +59,18 @@ impl ModuleFiles for Files<'_> {
 
     fn open_debug(&self, module: ModuleId) -> Option<File> {
         self.0.modules.open_debug(module)
+    }
+
+    fn open_shared(&self, module: ModuleId, path: &[u8], build_id: &[u8]) -> Option<File> {
+        self.0.modules.open_shared(module, path, build_id)
+    }
+
+    fn open_split(&self, module: ModuleId, folder: &[u8], name: &[u8]) -> Option<File> {
+        self.0.modules.open_split(module, folder, name)
+    }
+
+    fn open_package(&self, module: ModuleId) -> Option<File> {
+        self.0.modules.open_package(module)
     }
 
     fn kernel_symbols(&self) -> Option<Box<dyn BufRead>> {

@@ -1,6 +1,7 @@
 //! Folded stacks: one line `comm;root;...;leaf count` for each distinct stack of names, sorted.
 //!
-//! `comm` is the thread's name. Kernel frames end in `_[k]`; an address without a name is `module+0xoffset`. The
+//! `comm` is the thread's name. Kernel frames end in `_[k]`; functions that were inlined, which stand leafward of what they
+//! were inlined into, end in `_[i]`; an address without a name is `module+0xoffset`. The
 //! count is the sum of the samples' values of one kind: of the first that there are samples of, in the order of
 //! [`ExportMachine::kinds`](collector_common::record::ExportMachine::kinds). Characters that
 //! would break a line apart are replaced.
@@ -12,6 +13,7 @@ use collector_common::record::{FrameId, SampleKind, Unit};
 use rustc_hash::FxHashMap;
 
 use crate::format::{ExportFormat, Profile};
+use crate::symbolize::NameId;
 
 /// The folded format.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,16 +57,13 @@ pub(super) struct Stacks {
 impl Stacks {
     pub(super) fn of(profile: Profile<'_>) -> Self {
         let machine = profile.machine;
-        let frames = machine.frames().iter().zip(0..).map(|(frame, index)| {
-            let name = clean(profile.symbols.name(FrameId(index)).function);
-            if frame.is_kernel() { name + "_[k]" } else { name }
-        });
+        let frames = FrameNames::of(profile);
         let threads = machine.threads().iter().map(|thread| match machine.string(thread.name) {
             "" => "[unnamed]".to_owned(),
             comm => clean(comm),
         });
-        let (names, mut positions) = sorted(frames.chain(threads));
-        let threads = positions.split_off(machine.frames().len());
+        let (names, mut positions) = sorted(frames.names.into_iter().chain(threads));
+        let threads = positions.split_off(positions.len() - machine.threads().len());
 
         let kind = machine.samples().iter().map(|sample| sample.kind).min();
         let mut by_id: FxHashMap<(u32, StackId), i64> = FxHashMap::default();
@@ -76,7 +75,8 @@ impl Stacks {
         let mut by_name: FxHashMap<Vec<u32>, i64> = FxHashMap::default();
         for ((comm, stack), count) in by_id {
             let path = machine.stacks().get(stack).iter().rev();
-            let path = path.filter_map(|frame| positions.get(frame.0 as usize).copied());
+            let path = path.filter_map(|frame| frames.functions.get(frame.0 as usize));
+            let path = path.flatten().filter_map(|&name| positions.get(name as usize).copied());
             let sum = by_name.entry([comm].into_iter().chain(path).collect()).or_default();
             *sum = sum.saturating_add(count);
         }
@@ -107,6 +107,38 @@ impl Stacks {
             line.push_str(&count.to_string());
             line
         })
+    }
+}
+
+/// What the functions of frames are called.
+struct FrameNames {
+    names: Vec<String>,
+    /// By frame: positions in `names`, outermost first.
+    functions: Vec<Vec<u32>>,
+}
+
+impl FrameNames {
+    fn of(profile: Profile<'_>) -> Self {
+        let mut names = Vec::new();
+        let mut index: FxHashMap<(NameId, &str), u32> = FxHashMap::default();
+        let frames = profile.machine.frames().iter().zip(0..).map(|(frame, id)| {
+            let functions = profile.symbols.functions(FrameId(id)).rev();
+            functions
+                .map(|function| {
+                    let mark = match (function.is_inlined, frame.is_kernel()) {
+                        (true, _) => "_[i]",
+                        (false, true) => "_[k]",
+                        (false, false) => "",
+                    };
+                    *index.entry((function.name, mark)).or_insert_with(|| {
+                        names.push(clean(profile.symbols.function(function.name)) + mark);
+                        names.len() as u32 - 1
+                    })
+                })
+                .collect()
+        });
+        let functions = frames.collect();
+        Self { names, functions }
     }
 }
 

@@ -3,17 +3,16 @@
 //! Source of the format: speedscope's `file-format-schema.json` (npm package `speedscope`). A profile's axis is the sum of its
 //! samples' weights in time order, not the clock: what speedscope calls "time order" has no gaps where a thread did not run.
 //! A weight is a sample's value in the kind's unit; of a sampling clock, whose samples count periods, it is in nanoseconds.
-//! A frame is a function, of which speedscope adds up what it has; its file is the module that it lies in.
+//! A frame is a function, inlined or not, of which speedscope adds up what it has; its file is the module that it lies in.
 
 use std::io::{self, Write};
 
-use collector_common::record::{ExportMachine, FrameId, ModuleId, SampleKind, SampleKindId, ThreadId, Unit};
-use rustc_hash::FxHashMap;
+use collector_common::record::{ExportMachine, SampleKind, SampleKindId, ThreadId, Unit};
 use serde::ser::SerializeSeq as _;
 use serde::{Serialize, Serializer};
 
 use crate::format::{ExportFormat, Profile};
-use crate::symbolize::NameId;
+use crate::functions::Functions;
 
 /// The speedscope format.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,7 +33,7 @@ impl ExportFormat for Speedscope {
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
         let series = Series::all(profile.machine);
-        let functions = Functions::of(profile);
+        let functions = Functions::of(profile, |_| true);
         let file = File {
             schema: "https://www.speedscope.app/file-format-schema.json",
             exporter: concat!("collector ", env!("CARGO_PKG_VERSION")),
@@ -108,33 +107,6 @@ struct Shared<'a> {
     frames: Frames<'a>,
 }
 
-/// Distinct functions.
-struct Functions {
-    functions: Vec<(NameId, ModuleId)>,
-    /// By frame: a position in `functions`.
-    of_frames: Vec<u32>,
-}
-
-impl Functions {
-    fn of(Profile { machine, symbols }: Profile<'_>) -> Self {
-        let mut functions = Vec::new();
-        let mut index: FxHashMap<(NameId, ModuleId), u32> = FxHashMap::default();
-        let of_frames = machine.frames().iter().zip(0..).map(|(frame, id)| {
-            let function = (symbols.name_id(FrameId(id)), frame.module);
-            *index.entry(function).or_insert_with(|| {
-                functions.push(function);
-                functions.len() as u32 - 1
-            })
-        });
-        let of_frames = of_frames.collect();
-        Self { functions, of_frames }
-    }
-
-    fn position(&self, frame: FrameId) -> u32 {
-        self.of_frames.get(frame.0 as usize).copied().unwrap_or_default()
-    }
-}
-
 struct Frames<'a> {
     functions: &'a Functions,
     profile: Profile<'a>,
@@ -148,10 +120,10 @@ struct Frame<'a> {
 
 impl Serialize for Frames<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Profile { machine, symbols } = self.profile;
-        serializer.collect_seq(self.functions.functions.iter().map(|&(name, module)| Frame {
-            name: symbols.function(name),
-            file: machine.string(machine.module(module).path),
+        let functions = (0..).take(self.functions.list().len());
+        serializer.collect_seq(functions.map(|function| {
+            let (name, file) = self.functions.named(self.profile, function);
+            Frame { name, file }
         }))
     }
 }
@@ -210,7 +182,7 @@ impl Serialize for Stacks<'_> {
             let Some(sample) = self.machine.samples().get(at as usize) else { continue };
             stack.clear();
             let frames = self.machine.stacks().get(sample.stack).iter().rev();
-            stack.extend(frames.map(|&frame| self.functions.position(frame)));
+            stack.extend(frames.flat_map(|&frame| self.functions.of_frame(frame).rev()));
             list.serialize_element(&stack)?;
         }
         list.end()

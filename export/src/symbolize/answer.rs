@@ -1,4 +1,22 @@
-//! Wanted addresses of one module and the names found for them so far.
+//! Wanted addresses of one module and the names and source lines found for them so far.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+/// A function that an address is in, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Level {
+    /// A position among the names.
+    pub(super) name: Option<u32>,
+    /// A position among the source files.
+    pub(super) file: Option<u32>,
+    /// From 1; 0 where not known.
+    pub(super) line: u32,
+    /// From 1; 0 where not known.
+    pub(super) column: u32,
+    pub(super) is_inlined: bool,
+}
 
 /// Addresses and, for those that have one, a name. Addresses of one symbol may share it.
 #[derive(Debug)]
@@ -7,13 +25,29 @@ pub(super) struct Answer<'a> {
     /// By wanted address: a position in `names`.
     found: Vec<Option<u32>>,
     names: Vec<String>,
+    sources: Vec<String>,
+    /// By wanted address: which of the distinct lists of functions it has; none at all where no lines were found.
+    lists: Vec<Option<u32>>,
+    list_index: FxHashMap<Box<[Level]>, u32>,
+    /// Where in `levels` each of the lists is.
+    ranges: Vec<Range<usize>>,
+    levels: Vec<Level>,
 }
 
 impl<'a> Answer<'a> {
     /// Nothing is found yet for `wanted`, which is sorted and holds each address once.
     pub(super) fn new(wanted: &'a [u64]) -> Self {
         debug_assert!(wanted.is_sorted_by(|a, b| a < b));
-        Self { wanted, found: vec![None; wanted.len()], names: Vec::new() }
+        Self {
+            wanted,
+            found: vec![None; wanted.len()],
+            names: Vec::new(),
+            sources: Vec::new(),
+            lists: Vec::new(),
+            list_index: FxHashMap::default(),
+            ranges: Vec::new(),
+            levels: Vec::new(),
+        }
     }
 
     /// All addresses.
@@ -42,6 +76,44 @@ impl<'a> Answer<'a> {
         if let Some(found) = self.found.get_mut(position) {
             *found = Some(name);
         }
+    }
+
+    /// Adds a source file, and gives its position for [`Level::file`].
+    pub(super) fn add_source(&mut self, path: &str) -> u32 {
+        self.sources.push(path.to_owned());
+        self.sources.len() as u32 - 1
+    }
+
+    /// All source files.
+    pub(super) fn sources(&self) -> impl Iterator<Item = &str> {
+        self.sources.iter().map(String::as_str)
+    }
+
+    /// The functions at a position, innermost first, the last of them the one that is not inlined.
+    pub(super) fn set_levels(&mut self, position: usize, levels: &[Level]) {
+        let known = self.list_index.get(levels).copied();
+        let list = known.unwrap_or_else(|| {
+            let start = self.levels.len();
+            self.levels.extend_from_slice(levels);
+            self.ranges.push(start..self.levels.len());
+            let list = self.ranges.len() as u32 - 1;
+            self.list_index.insert(levels.into(), list);
+            list
+        });
+        self.lists.resize(self.wanted.len(), None);
+        if let Some(slot) = self.lists.get_mut(position) {
+            *slot = Some(list);
+        }
+    }
+
+    /// The distinct lists of functions.
+    pub(super) fn lists(&self) -> impl Iterator<Item = &[Level]> {
+        self.ranges.iter().map(|range| self.levels.get(range.clone()).unwrap_or_default())
+    }
+
+    /// Which of the lists of functions the address at a position has.
+    pub(super) fn list(&self, position: usize) -> Option<usize> {
+        self.lists.get(position).copied().flatten().map(|list| list as usize)
     }
 
     /// All names.

@@ -2,18 +2,21 @@
 //!
 //! - `resolve`: the way from a machine and its files to [`Symbols`].
 //! - `elf`, `kernel`: names for the addresses of one file, and for those of the kernel.
+//! - `dwarf`: source lines and inlined functions for the addresses of one file.
 //! - `choice`, `demangle`: which of several names, and how it reads.
 //! - `answer`, `symbols`: what was found, for one module and for the machine.
 
 mod answer;
 mod choice;
 mod demangle;
+mod dwarf;
 mod elf;
 mod kernel;
 mod resolve;
 mod symbols;
 
 pub use demangle::demangle;
+pub use dwarf::LineError;
 pub use elf::SymbolError;
-pub use resolve::{ModuleFiles, symbolize};
-pub use symbols::{Name, NameId, STACK_CUT, Symbols, Unreadable};
+pub use resolve::{Detail, ModuleFiles, symbolize};
+pub use symbols::{Function, Name, NameId, STACK_CUT, Symbols, Unreadable};

@@ -1,7 +1,7 @@
 //! A machine's frames and the files they lie in, in; [`Symbols`] out.
 //!
 //! Frames are sorted by module and address. Each module's file is opened once and asked for all of its addresses;
-//! each symbol found is demangled once.
+//! each symbol found is demangled once. DWARF is opened for modules with such addresses only.
 
 use std::io::{BufRead, Cursor, Read, Seek};
 
@@ -10,9 +10,20 @@ use collector_common::record::{ExportMachine, FrameFlags, FrameId, ModuleId, Mod
 
 use super::answer::Answer;
 use super::demangle::demangle;
+use super::dwarf;
 use super::elf::{self, SymbolError};
 use super::kernel::kernel_names;
-use super::symbols::{Symbols, Unreadable};
+use super::symbols::{Function, Symbols, Unreadable};
+
+/// How much is looked up for each frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// The name of the function that it was compiled into, from the file's symbols.
+    Names,
+    /// Source lines and inlined functions as well, where the file, or a debug file of it, has DWARF.
+    #[default]
+    Lines,
+}
 
 /// Where the bytes behind modules are. The recording side keeps files open from when they were mapped, so that
 /// a program that was deleted since can still be named.
@@ -23,8 +34,26 @@ pub trait ModuleFiles {
     /// The file of a module of kind [`ModuleKind::File`].
     fn open(&self, module: ModuleId) -> Option<Self::File>;
 
-    /// A file with the debug information of such a module, asked for when its own file does not name everything.
+    /// A file with the debug information of such a module, asked for when its own file does not name everything, or has no
+    /// DWARF.
     fn open_debug(&self, _module: ModuleId) -> Option<Self::File> {
+        None
+    }
+
+    /// The file that a module or its debug file shares DWARF with, by the path and the build id in its
+    /// `.gnu_debugaltlink` (`dwz -m`). The path is relative to the linking file, or absolute. Both are what the file says.
+    fn open_shared(&self, _module: ModuleId, _path: &[u8], _build_id: &[u8]) -> Option<Self::File> {
+        None
+    }
+
+    /// A file that DWARF of a module was split into (`-gsplit-dwarf`), by the folder that the compiler ran in and the name
+    /// it gave, which may have folders. Both are what the file says.
+    fn open_split(&self, _module: ModuleId, _folder: &[u8], _name: &[u8]) -> Option<Self::File> {
+        None
+    }
+
+    /// The one file that all those of a module were packed into (`.dwp`).
+    fn open_package(&self, _module: ModuleId) -> Option<Self::File> {
         None
     }
 
@@ -40,7 +69,7 @@ pub trait ModuleFiles {
 }
 
 /// Names every frame of `machine` that a symbol can be found for.
-pub fn symbolize(machine: &ExportMachine, files: &impl ModuleFiles) -> Symbols {
+pub fn symbolize(machine: &ExportMachine, files: &impl ModuleFiles, detail: Detail) -> Symbols {
     let mut places: Vec<Place> = machine
         .frames()
         .iter()
@@ -55,11 +84,14 @@ pub fn symbolize(machine: &ExportMachine, files: &impl ModuleFiles) -> Symbols {
     places.sort_unstable();
     let mut symbols = Symbols::unnamed(machine);
     for places in places.chunk_by(|a, b| a.module == b.module) {
-        name_module(machine, files, places, &mut symbols);
+        name_module(machine, files, detail, places, &mut symbols);
     }
     symbols.name_the_rest(machine);
     symbols
 }
+
+/// What an inlined function without a name is called.
+const UNNAMED: &str = "[unnamed]";
 
 /// A frame and where it is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,7 +101,13 @@ struct Place {
     frame: FrameId,
 }
 
-fn name_module(machine: &ExportMachine, files: &impl ModuleFiles, places: &[Place], symbols: &mut Symbols) {
+fn name_module(
+    machine: &ExportMachine,
+    files: &impl ModuleFiles,
+    detail: Detail,
+    places: &[Place],
+    symbols: &mut Symbols,
+) {
     let Some(&Place { module, .. }) = places.first() else { return };
     let mut wanted: Vec<u64> = places.iter().map(|place| place.address).collect();
     wanted.dedup();
@@ -83,14 +121,33 @@ fn name_module(machine: &ExportMachine, files: &impl ModuleFiles, places: &[Plac
         }
         ModuleKind::Vdso => files
             .vdso(module)
-            .map_or(Err(SymbolError::Missing), |image| elf::look_up(Cursor::new(image), &mut answer)),
-        ModuleKind::File => file(files, module, &mut answer),
+            .map_or(Err(SymbolError::Missing), |image| elf::look_up(&mut Cursor::new(image), &mut answer)),
+        ModuleKind::File => file(files, module, detail, &mut answer),
         ModuleKind::Anonymous(_) | ModuleKind::Unmapped(_) => Ok(()),
     };
     if let Err(error) = outcome {
         symbols.add_unreadable(Unreadable { module, error });
     }
+    add(&answer, places, symbols);
+}
+
+/// Gives each frame what was found for its address.
+fn add(answer: &Answer<'_>, places: &[Place], symbols: &mut Symbols) {
     let names = symbols.intern_all(answer.names().map(|linkage| (demangle(linkage), linkage)));
+    let sources: Vec<_> = answer.sources().map(|path| symbols.intern(path)).collect();
+    let unnamed = symbols.intern(UNNAMED);
+    let mut lists = Vec::new();
+    for list in answer.lists() {
+        let functions = list.iter().map(|level| {
+            let named = level.name.and_then(|name| names.get(name as usize));
+            let (name, linkage) = named.map_or((unnamed, unnamed), |entry| (entry.function, entry.linkage));
+            let file = level.file.and_then(|file| sources.get(file as usize)).copied().unwrap_or_default();
+            let (line, column, is_inlined) = (level.line, level.column, level.is_inlined);
+            Function { name, linkage, file, line, column, is_inlined }
+        });
+        lists.push(symbols.add_functions(functions));
+    }
+    let wanted = answer.wanted();
     let mut position = 0;
     for place in places {
         while wanted.get(position).is_some_and(|&address| address < place.address) {
@@ -98,6 +155,9 @@ fn name_module(machine: &ExportMachine, files: &impl ModuleFiles, places: &[Plac
         }
         if let Some(&name) = answer.found(position).and_then(|index| names.get(index)) {
             symbols.set_interned(place.frame, name);
+        }
+        if let Some(&list) = answer.list(position).and_then(|index| lists.get(index)) {
+            symbols.set_list(place.frame, list);
         }
     }
 }
@@ -121,11 +181,24 @@ fn kernel(
     listed
 }
 
-fn file(files: &impl ModuleFiles, module: ModuleId, answer: &mut Answer<'_>) -> Result<(), SymbolError> {
-    let own = files.open(module).map_or(Err(SymbolError::Missing), |file| elf::look_up(file, answer));
-    if answer.is_complete() {
-        return own;
+fn file<M: ModuleFiles>(
+    files: &M,
+    module: ModuleId,
+    detail: Detail,
+    answer: &mut Answer<'_>,
+) -> Result<(), SymbolError> {
+    let mut own = files.open(module);
+    let mut named = own.as_mut().map_or(Err(SymbolError::Missing), |file| elf::look_up(file, answer));
+    let mut debug = None;
+    if !answer.is_complete() {
+        debug = files.open_debug(module);
+        named = named.and(debug.as_mut().map_or(Ok(()), |file| elf::look_up(file, answer)));
     }
-    let debug = files.open_debug(module).map_or(Ok(()), |file| elf::look_up(file, answer));
-    own.and(debug)
+    if detail == Detail::Names {
+        return named;
+    }
+    let open_debug = || debug.or_else(|| files.open_debug(module));
+    let lines = dwarf::look_up(files, module, own, open_debug, answer);
+    // A file whose symbols can't be read is told of once.
+    named.and(lines.map_err(SymbolError::from))
 }

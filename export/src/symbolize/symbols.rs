@@ -1,4 +1,5 @@
-//! The result of symbolization: for every frame of a machine a name, or none.
+//! The result of symbolization: for every frame of a machine a name, or none, and the functions it is in, with lines of
+//! their source where these were found.
 
 use std::borrow::Cow;
 
@@ -23,6 +24,24 @@ pub struct Name<'a> {
     pub linkage: &'a str,
 }
 
+/// A function that a frame is in: the one it was compiled into, or one that was inlined there. The strings are behind
+/// [`Symbols::function`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Function {
+    /// Its name, demangled.
+    pub name: NameId,
+    /// Its name as the file has it.
+    pub linkage: NameId,
+    /// The source file that the frame is at in it; an empty string where not known.
+    pub file: NameId,
+    /// The line in that file, from 1; 0 where not known.
+    pub line: u32,
+    /// The column in that line, from 1; 0 where not known.
+    pub column: u32,
+    /// Whether it was inlined into the next function outward.
+    pub is_inlined: bool,
+}
+
 /// A module whose symbols could not be read, or not all of them.
 #[derive(Debug)]
 pub struct Unreadable {
@@ -36,16 +55,22 @@ impl Unreadable {
     /// What to tell the user, in one line.
     pub fn message(&self, machine: &ExportMachine) -> String {
         let path = machine.string(machine.module(self.module).path);
-        format!("no names for {path}: {}", self.error)
+        let lacking = match self.error {
+            SymbolError::Lines(_) => "source lines and inlined functions",
+            _ => "names",
+        };
+        format!("no {lacking} for {path}: {}", self.error)
     }
 }
 
 /// What a frame is called.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Entry {
-    function: NameId,
-    linkage: NameId,
+    pub(super) function: NameId,
+    pub(super) linkage: NameId,
     from_symbol: bool,
+    /// Where its functions begin; 0 where no lines were found.
+    functions: u32,
 }
 
 /// Names of the frames of one machine. A frame without a symbol is called `module+0xoffset`.
@@ -54,6 +79,9 @@ pub struct Symbols {
     strings: InternedStrings,
     /// By frame.
     names: Vec<Entry>,
+    /// Distinct lists of functions, innermost first, each up to the first one that is not inlined. Of the latter only the
+    /// place counts: what it is called is in `names`. The first is nobody's.
+    functions: Vec<Function>,
     unreadable: Vec<Unreadable>,
 }
 
@@ -68,7 +96,8 @@ impl Symbols {
     /// No frame of `machine` has a name yet.
     pub(super) fn unnamed(machine: &ExportMachine) -> Self {
         let names = vec![Entry::default(); machine.frames().len()];
-        Self { strings: InternedStrings::default(), names, unreadable: Vec::new() }
+        let functions = vec![Function::default()];
+        Self { strings: InternedStrings::default(), names, functions, unreadable: Vec::new() }
     }
 
     /// Names the frames that have no symbol.
@@ -76,7 +105,7 @@ impl Symbols {
         for (frame, entry) in machine.frames().iter().zip(&mut self.names) {
             if !entry.from_symbol {
                 let name = NameId(self.strings.intern(&fallback(machine, frame)));
-                *entry = Entry { function: name, linkage: name, from_symbol: false };
+                (entry.function, entry.linkage) = (name, name);
             }
         }
     }
@@ -84,7 +113,31 @@ impl Symbols {
     /// Names a frame after its symbol.
     pub fn set(&mut self, frame: FrameId, function: &str, linkage: &str) {
         let (function, linkage) = (self.intern(function), self.intern(linkage));
-        self.set_interned(frame, Entry { function, linkage, from_symbol: true });
+        self.set_interned(frame, Entry { function, linkage, from_symbol: true, functions: 0 });
+    }
+
+    /// Names a frame after the functions it is in, innermost first; the last of them is the one that is not inlined.
+    pub fn set_functions(&mut self, frame: FrameId, functions: &[Function]) {
+        let Some(outermost) = functions.last() else { return };
+        let at = self.add_functions(functions.iter().copied());
+        let Function { name: function, linkage, .. } = *outermost;
+        self.set_interned(frame, Entry { function, linkage, from_symbol: true, functions: at });
+    }
+
+    /// Adds a list of functions, innermost first, and gives its position for [`Self::set_list`].
+    pub(super) fn add_functions(&mut self, functions: impl ExactSizeIterator<Item = Function>) -> u32 {
+        let at = self.functions.len() as u32;
+        let last = functions.len().saturating_sub(1);
+        let listed = functions.enumerate();
+        self.functions.extend(listed.map(|(index, it)| Function { is_inlined: index < last, ..it }));
+        at
+    }
+
+    /// Says which functions a frame is in.
+    pub(super) fn set_list(&mut self, frame: FrameId, list: u32) {
+        if let Some(entry) = self.names.get_mut(frame.0 as usize) {
+            entry.functions = list;
+        }
     }
 
     /// Entries for function and linkage names.
@@ -97,6 +150,7 @@ impl Symbols {
                 function: self.intern(&function),
                 linkage: self.intern(linkage),
                 from_symbol: true,
+                functions: 0,
             })
             .collect()
     }
@@ -111,7 +165,8 @@ impl Symbols {
         self.unreadable.push(unreadable);
     }
 
-    fn intern(&mut self, name: &str) -> NameId {
+    /// An id for a string.
+    pub fn intern(&mut self, name: &str) -> NameId {
         NameId(self.strings.intern(name))
     }
 
@@ -123,6 +178,17 @@ impl Symbols {
     pub fn name(&self, frame: FrameId) -> Name<'_> {
         let Entry { function, linkage, .. } = self.entry(frame);
         Name { function: self.function(function), linkage: self.function(linkage) }
+    }
+
+    /// The functions that a frame is in, innermost first: those inlined there, if any, and always the one that they were
+    /// compiled into, which is called what [`Self::name`] says.
+    pub fn functions(&self, frame: FrameId) -> impl DoubleEndedIterator<Item = Function> + '_ {
+        let Entry { function: name, linkage, functions, .. } = self.entry(frame);
+        let list = self.functions.get(functions as usize..).unwrap_or_default();
+        let inlined = list.iter().take_while(|function| function.is_inlined).count();
+        let place = list.get(inlined).copied().unwrap_or_default();
+        let outermost = Function { name, linkage, ..place };
+        list.iter().take(inlined).copied().chain([outermost])
     }
 
     /// An id that is equal for frames with equal function names.

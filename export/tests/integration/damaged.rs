@@ -1,12 +1,14 @@
 //! ELF files that are cut short or full of noise: no panic, and what can be read is named.
 
 use std::io::Cursor;
+use std::sync::OnceLock;
 
 use collector_common::record::{ExportMachine, FrameId, ModuleId};
-use export::symbolize::{ModuleFiles, Symbols, symbolize};
+use export::symbolize::{Detail, ModuleFiles, Symbols, symbolize};
 use proptest::prelude::*;
 
 use crate::symbols::machine_of;
+use crate::tools::tool;
 
 /// One file for every module.
 struct Bytes<'a>(&'a [u8]);
@@ -39,11 +41,11 @@ fn addresses() -> ExportMachine {
 fn a_file_cut_short_says_so() {
     let whole = libc();
     let machine = addresses();
-    let all = symbolize(&machine, &Bytes(&whole));
+    let all = symbolize(&machine, &Bytes(&whole), Detail::default());
     assert!(all.unreadable().is_empty());
     assert!(named(&machine, &all) > 100);
     for length in [0, 1, 4, 5, 63, 64, 1000, whole.len() / 2, whole.len() - 1] {
-        let symbols = symbolize(&machine, &Bytes(&whole[..length]));
+        let symbols = symbolize(&machine, &Bytes(&whole[..length]), Detail::default());
         assert_eq!(symbols.unreadable().len(), 1, "{length}");
         assert!(!symbols.unreadable()[0].error.to_string().is_empty());
     }
@@ -65,7 +67,7 @@ proptest! {
         for (front, at, byte) in damage {
             bytes[if front { at % 64 } else { length - 1 - at }] = byte;
         }
-        symbolize(&machine, &Bytes(&bytes));
+        symbolize(&machine, &Bytes(&bytes), Detail::default());
     }
 
     #[test]
@@ -81,7 +83,7 @@ proptest! {
                 place.copy_from_slice(&value.to_le_bytes());
             }
         }
-        symbolize(&machine, &Bytes(&bytes));
+        symbolize(&machine, &Bytes(&bytes), Detail::default());
     }
 
     #[test]
@@ -90,6 +92,38 @@ proptest! {
         if elf {
             bytes.splice(0..0, *b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0");
         }
-        symbolize(&addresses(), &Bytes(&bytes));
+        symbolize(&addresses(), &Bytes(&bytes), Detail::default());
     }
+
+    /// The sections of DWARF are what is damaged, and the program is small, so that much of what is read is.
+    #[test]
+    fn damaged_dwarf_is_survived(
+        damage in proptest::collection::vec((0_usize..1 << 20, any::<u8>()), 1..60),
+        program in 0_usize..2
+    ) {
+        let Some(programs) = programs_with_dwarf() else { return Ok(()) };
+        let mut bytes = programs[program].clone();
+        let length = bytes.len();
+        // Behind the code and before the symbols.
+        let (start, end) = (length / 4, length);
+        for (at, byte) in damage {
+            bytes[start + at % (end - start)] = byte;
+        }
+        let machine = machine_of(std::path::Path::new("/main"), (0x1000..0x1200).step_by(3));
+        symbolize(&machine, &Bytes(&bytes), Detail::default());
+    }
+}
+
+/// Small programs with DWARF 4 and 5.
+fn programs_with_dwarf() -> Option<&'static [Vec<u8>; 2]> {
+    static PROGRAMS: OnceLock<Option<[Vec<u8>; 2]>> = OnceLock::new();
+    let compile =
+        || {
+            tool("gcc")?;
+            let folder = tempfile::tempdir().unwrap();
+            Some(["-gdwarf-4", "-gdwarf-5"].map(|version| {
+                std::fs::read(crate::lines::compiled(folder.path(), &["-g", version])).unwrap()
+            }))
+        };
+    PROGRAMS.get_or_init(compile).as_ref()
 }

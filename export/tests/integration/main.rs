@@ -8,6 +8,7 @@ mod damaged;
 mod firefox;
 mod flamegraph;
 mod folded;
+mod lines;
 mod made;
 mod pprof;
 mod symbols;

@@ -16,6 +16,7 @@ use export::hottest::Hottest;
 use export::symbolize::Symbols;
 use proptest::prelude::*;
 
+use crate::lines;
 use crate::made::{Made, PERIOD};
 use crate::symbols::{PROGRAM, address_of, compiled};
 use crate::tools::{output, tool};
@@ -219,6 +220,30 @@ fn go_finds_names_in_the_file_by_our_addresses() {
         let text = go.pprof(&["-symbolize=local", "-top", "-nodefraction=0"]);
         assert!(text.contains("100%  global"), "{name}: {text}");
     }
+}
+
+/// Names, lines and files of what is inlined at an address, without the file that they are from.
+#[test]
+fn go_sees_lines_and_inlined_functions() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((machine, symbols)) = lines::innermost_place(folder.path()) else { return };
+    let Some(go) = Go::new(&written(&machine, &symbols)) else { return };
+    let text = go.pprof(&["-traces", "-lines"]);
+    let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+    let text = words.join(" ");
+    let path = folder.path().display();
+    // In the order of `C_PROGRAM`'s and `C_HEADER`'s lines.
+    let expected =
+        format!("innermost {path}/inner.h:4 (inline) middle {path}/main.c:6 (inline) outer {path}/main.c:10");
+    assert!(text.contains(&expected), "{text}");
+    let text = go.pprof(&["-list", "innermost"]);
+    let hot = text.lines().find(|line| line.contains("a = a * a + sink;")).unwrap_or_default();
+    assert!(hot.trim_start().starts_with("1s ") || hot.trim_start().starts_with("1 "), "{text}");
+    let raw = go.pprof(&["-raw"]);
+    assert!(raw.contains("[FN][FL][LN][IN]"), "{raw}");
+    let rows = top(&go.pprof(&["-top", "-sample_index=samples", "-nodefraction=0"]));
+    assert_eq!(rows["innermost (inline)"], ("1".to_owned(), "1".to_owned()));
+    assert_eq!(rows["outer"], ("0".to_owned(), "1".to_owned()));
 }
 
 #[test]

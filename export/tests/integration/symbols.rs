@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use collector_common::ids::Svma;
 use collector_common::record::{ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind};
-use export::symbolize::{ModuleFiles, Symbols, symbolize};
+use export::symbolize::{Detail, ModuleFiles, Symbols, symbolize};
 
 use crate::tools::{output, tool};
 
@@ -134,7 +134,7 @@ fn agrees_with_nm(path: &Path, dynamic: bool, step: usize) {
     assert!(wanted.len() > 1_000, "{}: {} addresses", path.display(), wanted.len());
     let machine = machine_of(path, wanted);
     let files = Files::of(&machine);
-    let symbols = symbolize(&machine, &files);
+    let symbols = symbolize(&machine, &files, Detail::default());
     assert_eq!(files.opened.get(), 1);
     assert!(symbols.unreadable().is_empty(), "{:?}", symbols.unreadable());
     for (address, name) in names(&machine, &symbols) {
@@ -180,7 +180,7 @@ fn names_in_libstdcxx_are_those_of_addr2line() {
     let truth = nm(&path, true);
     let wanted = addresses(&truth, 7);
     let machine = machine_of(&path, wanted.iter().copied());
-    let found = names(&machine, &symbolize(&machine, &Files::of(&machine)));
+    let found = names(&machine, &symbolize(&machine, &Files::of(&machine), Detail::default()));
 
     let mut addr2line = Command::new("addr2line");
     let mut child =
@@ -227,7 +227,7 @@ fn agrees_with_objdump(path: &Path) {
         .collect();
     assert!(stubs.len() > 3, "{}: {text}", path.display());
     let machine = machine_of(path, stubs.keys().map(|start| start + 5));
-    let symbols = symbolize(&machine, &Files::of(&machine));
+    let symbols = symbolize(&machine, &Files::of(&machine), Detail::default());
     for (frame, id) in machine.frames().iter().zip(0..) {
         let expected = format!("{}@plt", stubs[&(frame.address.0 - 5)].split('@').next().unwrap());
         assert_eq!(symbols.name(FrameId(id)).linkage, expected, "{:#x}", frame.address.0);
@@ -299,7 +299,7 @@ fn stubs_of_ifuncs_are_named_after_the_ifunc() {
         .unwrap()
         .0;
     let machine = machine_of(&program, [u64::from_str_radix(stub, 16).unwrap()]);
-    let symbols = symbolize(&machine, &Files::of(&machine));
+    let symbols = symbolize(&machine, &Files::of(&machine), Detail::default());
     assert_eq!(symbols.name(FrameId(0)).function, "chosen@plt");
 }
 
@@ -333,7 +333,7 @@ fn a_symbol_without_a_size_goes_on_to_the_next() {
         (u64::MAX, None),
     ]);
     let machine = machine_of(&program, truth.keys().copied());
-    let found = names(&machine, &symbolize(&machine, &Files::of(&machine)));
+    let found = names(&machine, &symbolize(&machine, &Files::of(&machine), Detail::default()));
     let expected: BTreeMap<u64, Option<String>> =
         truth.into_iter().map(|(address, name)| (address, name.map(str::to_owned))).collect();
     assert_eq!(found, expected);
@@ -352,12 +352,12 @@ fn a_stripped_program_is_named_by_its_debug_file() {
     output(Command::new("strip").arg(&program));
     let machine = machine_of(&program, [local, main + 4]);
     let mut files = Files::of(&machine);
-    let alone = symbolize(&machine, &files);
+    let alone = symbolize(&machine, &files, Detail::default());
     assert!(!alone.is_resolved(FrameId(0)));
     assert_eq!(alone.name(FrameId(0)).function, format!("whole+{local:#x}"));
     assert!(alone.unreadable().is_empty(), "a stripped file is whole: {:?}", alone.unreadable());
     files.debug = Some(debug);
-    let both = symbolize(&machine, &files);
+    let both = symbolize(&machine, &files, Detail::default());
     assert_eq!((both.name(FrameId(0)).function, both.name(FrameId(1)).function), ("local", "main"));
 }
 
@@ -385,7 +385,7 @@ fn a_stripped_program_is_named_by_the_symbols_that_are_packed_in_it() {
         named
     };
     let machine = machine_of(&add(&whole), wanted.iter().copied());
-    let symbols = symbolize(&machine, &Files::of(&machine));
+    let symbols = symbolize(&machine, &Files::of(&machine), Detail::default());
     assert!(symbols.unreadable().is_empty(), "{:?}", symbols.unreadable());
     for (address, name) in names(&machine, &symbols) {
         let allowed = allowed(&truth, address);
@@ -393,14 +393,14 @@ fn a_stripped_program_is_named_by_the_symbols_that_are_packed_in_it() {
     }
     for damaged in [&whole[..whole.len() / 2], b"no xz file"] {
         let machine = machine_of(&add(damaged), wanted.iter().copied());
-        assert_eq!(symbolize(&machine, &Files::of(&machine)).unreadable().len(), 1);
+        assert_eq!(symbolize(&machine, &Files::of(&machine), Detail::default()).unreadable().len(), 1);
     }
 }
 
 #[test]
 fn a_file_that_is_gone_is_reported() {
     let machine = machine_of(Path::new("/nowhere/gone"), [0x1000]);
-    let symbols = symbolize(&machine, &Files::of(&machine));
+    let symbols = symbolize(&machine, &Files::of(&machine), Detail::default());
     assert_eq!(symbols.name(FrameId(0)).function, "gone+0x1000");
     let messages: Vec<String> = symbols.unreadable().iter().map(|gone| gone.message(&machine)).collect();
     assert_eq!(messages, ["no names for /nowhere/gone: its file could not be opened"]);
@@ -421,7 +421,7 @@ fn a_call_at_the_end_of_a_function_belongs_to_it() {
     let module = ModuleId(1);
     let flags = FrameFlags(FrameFlags::RETURN_ADDRESS);
     let frame = machine.intern_frame(Frame { module, address: Svma(end), flags });
-    let symbols = symbolize(&machine, &Files::of(&machine));
+    let symbols = symbolize(&machine, &Files::of(&machine), Detail::default());
     assert_eq!(symbols.name(frame).function, "local");
     assert_ne!(symbols.name(FrameId(0)).function, "local");
 }
@@ -450,7 +450,7 @@ fn kernel_frames_and_the_vdso_have_their_own_sources() {
     let mut files = Files::of(&machine);
     files.kallsyms = b"ffffffff81000000 T _RNvCs1234_6kernel4open\nffffffffc0100000 t submit\t[zram]\n";
     files.vdso = Some(std::fs::read(&image).unwrap());
-    let symbols = symbolize(&machine, &files);
+    let symbols = symbolize(&machine, &files, Detail::default());
     assert_eq!(
         frames.map(|frame| symbols.name(frame).function),
         ["kernel::open", "submit [zram]", "[kernel]+0xffffffff00000000", "global", "[stack cut]"]

@@ -65,7 +65,8 @@ pub(super) fn of(need: Need) -> Vec<Requirement> {
             needed
         }
         Need::Tests => {
-            let native = [c_compiler(), cxx_compiler(), clang(), binutils(), xz(), perf(), go()];
+            let native =
+                [c_compiler(), cxx_compiler(), clang(), binutils(), symbolizer(), dwz(), xz(), perf(), go()];
             native.into_iter().chain([i686_c(), i686_cxx(), mingw(), lld()]).collect()
         }
         Need::Browser => vec![chromium(), node(), npm()],
@@ -202,6 +203,24 @@ fn binutils() -> Requirement {
         check: Check::Program("objcopy"),
         debian: &["binutils"],
         elsewhere: Elsewhere::Package { dnf: "binutils", pacman: "binutils" },
+    }
+}
+
+fn symbolizer() -> Requirement {
+    Requirement {
+        name: "llvm-symbolizer and llvm-dwp",
+        check: Check::Program("llvm-symbolizer"),
+        debian: &["llvm"],
+        elsewhere: Elsewhere::Package { dnf: "llvm", pacman: "llvm" },
+    }
+}
+
+fn dwz() -> Requirement {
+    Requirement {
+        name: "dwz",
+        check: Check::Program("dwz"),
+        debian: &["dwz"],
+        elsewhere: Elsewhere::Package { dnf: "dwz", pacman: "dwz" },
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use export::symbolize::Detail;
 
 /// Records what a machine is doing.
 #[derive(Debug, Parser)]
@@ -67,6 +68,9 @@ pub(crate) struct RunArgs {
     /// What records
     #[arg(long, value_enum, default_value_t = Backend::Auto)]
     pub(crate) backend: Backend,
+    /// Neither source lines nor inlined functions: names only, which takes less time at the end
+    #[arg(long)]
+    pub(crate) no_inline: bool,
     /// Write figures of the recording itself, as JSON; `-` is stdout
     #[arg(long, value_name = "FILE.json")]
     pub(crate) stats: Option<PathBuf>,
@@ -85,6 +89,9 @@ pub(crate) struct ConvertArgs {
     /// The format of every output, whatever its ending: see `collector list formats`
     #[arg(long, value_name = "NAME")]
     pub(crate) format: Option<String>,
+    /// Neither source lines nor inlined functions: names only, which takes less time at the end
+    #[arg(long)]
+    pub(crate) no_inline: bool,
 }
 
 #[derive(Debug, Args)]
@@ -94,6 +101,11 @@ pub(crate) struct ReportArgs {
     /// How many functions
     #[arg(long, value_name = "N", default_value_t = 10, allow_negative_numbers = true)]
     pub(crate) top: usize,
+}
+
+/// How much is looked up for each frame.
+pub(crate) fn detail(no_inline: bool) -> Detail {
+    if no_inline { Detail::Names } else { Detail::Lines }
 }
 
 /// What `list` knows.

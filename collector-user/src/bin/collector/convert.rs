@@ -9,8 +9,9 @@ use anyhow::Context as _;
 use collector_common::perf::file::{FileError, FileReader, copy};
 use collector_user::replay::Replay;
 use export::format::Profile;
+use export::symbolize::Detail;
 
-use crate::args::ConvertArgs;
+use crate::args::{ConvertArgs, detail};
 use crate::output::{Output, Taken, tell_all_but_last};
 use crate::progress::summarize;
 use crate::raw::{RawOutput, is_raw};
@@ -35,7 +36,7 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
     }
     let mut results: Vec<_> = raw.into_iter().map(|output| input.copy(output)).collect();
     if !others.is_empty() {
-        results.extend(input.unwind(others)?);
+        results.extend(input.unwind(others, detail(args.no_inline))?);
     }
     tell_all_but_last(results)?;
     Ok(ExitCode::SUCCESS)
@@ -133,7 +134,7 @@ impl<'a> Input<'a> {
     }
 
     /// Unwinds the stacks, and writes what that gives.
-    fn unwind(&self, outputs: Vec<Output>) -> anyhow::Result<Vec<anyhow::Result<()>>> {
+    fn unwind(&self, outputs: Vec<Output>, detail: Detail) -> anyhow::Result<Vec<anyhow::Result<()>>> {
         let failed = || format!("{} can't be converted", self.name());
         let recording = match self {
             Self::Stream(first) => Replay::stream(Self::stream(first)).with_context(failed)?.run(),
@@ -141,7 +142,7 @@ impl<'a> Input<'a> {
             Self::File(path) => Replay::open(Self::open(path)?).with_context(failed)?.run(),
         };
         say(&summarize(&recording));
-        let symbols = recording.symbolize();
+        let symbols = recording.symbolize_to(detail);
         let profile = Profile { machine: &recording.machine, symbols: &symbols };
         // First what waits for nobody, so that it is there when the rest is abandoned.
         let (waiting, files): (Vec<_>, Vec<_>) = outputs.into_iter().partition(Output::may_wait);

@@ -20,9 +20,10 @@ use collector_user::session::{self, Command, Ended, Recording, Session, SessionS
 use collector_user::source::{Settings, Targets};
 use export::format::Profile;
 use export::hottest::Hottest;
+use export::symbolize::Detail;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
-use crate::args::{Backend, RunArgs, parse_bytes, parse_duration};
+use crate::args::{Backend, RunArgs, detail, parse_bytes, parse_duration};
 use crate::counted::print_counted;
 use crate::events;
 use crate::lives::print_lives;
@@ -48,6 +49,7 @@ struct Outputs {
     raw: Vec<RawOutput>,
     stats: Option<Target>,
     print_hottest: bool,
+    detail: Detail,
 }
 
 pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
@@ -97,6 +99,7 @@ impl Plan {
     fn of(args: RunArgs, started: Instant) -> anyhow::Result<Self> {
         let backend = backend(args.backend)?;
         let print_hottest = args.outputs.is_empty();
+        let detail = detail(args.no_inline);
         if print_hottest && args.format.is_some() {
             return Err(Usage("--format needs -o FILE, or `-o -` for stdout".to_owned()).into());
         }
@@ -140,7 +143,7 @@ impl Plan {
         for scenario in scenarios {
             scenario.register(&mut settings);
         }
-        Ok(Self { settings, outputs: Outputs { profiles, raw, stats, print_hottest }, command })
+        Ok(Self { settings, outputs: Outputs { profiles, raw, stats, print_hottest, detail }, command })
     }
 }
 
@@ -291,9 +294,9 @@ fn write_raw(recording: &Recording, outputs: Vec<RawOutput>) -> Vec<anyhow::Resu
 /// Writes everything that can be written, first what waits for nobody, so that it is there when the rest is abandoned; the
 /// last failure is given, the others are told.
 fn write(recording: &Recording, outputs: Outputs) -> anyhow::Result<()> {
-    let Outputs { profiles, raw, stats, print_hottest } = outputs;
+    let Outputs { profiles, raw, stats, print_hottest, detail } = outputs;
     let mut results = write_raw(recording, raw);
-    let symbols = recording.symbolize();
+    let symbols = recording.symbolize_to(detail);
     let machine = &recording.machine;
     let kinds: BTreeSet<_> = machine.samples().iter().map(|sample| sample.kind).collect();
     if let Some(first) = kinds.first().filter(|_| kinds.len() > 1) {

@@ -5,14 +5,15 @@
 //! position in the strings. Times are microseconds.
 //!
 //! ```text
-//! magic      the bytes "CLP1"
+//! magic      the bytes "CLP2"
 //! strings    n, byte length [n], then the UTF-8 bytes of all
 //! system     host string, kernel string, architecture string, command string, account string (lines), CPUs,
 //!            Unix time of time 0 in milliseconds, duration
 //! kinds      n, name string [n], unit [n] (0 count, 1 nanoseconds, 2 bytes), period [n]
 //! modules    n, path string [n]
-//! functions  n, name string [n], module + 1 or 0 for none [n], category [n] (`tables::Category`)
-//! frames     n, function [n], found by a heuristic (0, 1) [n]
+//! functions  n, name string [n], module + 1 or 0 for none [n], category [n] (`tables::Category`),
+//!            source file string [n], first [n] and last line [n] of it that was seen or 0 for none
+//! frames     n, function [n], 1 if found by a heuristic plus 2 if inlined [n]
 //! nodes      n, depth [n], frame [n]
 //! processes  n, pid [n], name string [n]
 //! threads    n, process [n], tid [n], name string [n]
@@ -34,10 +35,10 @@ use collector_common::record::{ExportMachine, ProcessId, Sample, ThreadId, Unit}
 
 use super::columns::Columns;
 use super::stacks::{Paths, PrefixTree};
-use super::tables::Tables;
+use super::tables::{Tables, ViewFrame};
 use crate::format::Profile;
 
-const MAGIC: &[u8; 4] = b"CLP1";
+const MAGIC: &[u8; 4] = b"CLP2";
 
 /// Writes `profile` in the layout of this module.
 pub(super) fn encode(profile: Profile<'_>, out: impl Write) -> io::Result<()> {
@@ -88,9 +89,15 @@ pub(super) fn encode(profile: Profile<'_>, out: impl Write) -> io::Result<()> {
     columns.column(functions.iter().map(|function| u64::from(function.module)))?;
     columns.column(functions.iter().map(|function| function.category as u64))?;
 
+    let sources = tables.sources();
+    columns.column(sources.iter().map(|source| u64::from(source.file)))?;
+    columns.column(sources.iter().map(|source| u64::from(source.lines.0)))?;
+    columns.column(sources.iter().map(|source| u64::from(source.lines.1)))?;
+
     columns.number(tables.frames().len() as u64)?;
     columns.column(tables.frames().iter().map(|frame| u64::from(frame.function)))?;
-    columns.column(tables.frames().iter().map(|frame| u64::from(frame.heuristic)))?;
+    let marks = |frame: &ViewFrame| u64::from(frame.heuristic) + 2 * u64::from(frame.inlined);
+    columns.column(tables.frames().iter().map(marks))?;
 
     columns.number(stacks.tree.frames.len() as u64)?;
     columns.column(stacks.tree.depths.iter().copied().map(u64::from))?;
@@ -219,9 +226,11 @@ impl Stacks {
             let key = Self::key(machine, &sample);
             paths.entry(key).or_insert_with(|| {
                 let process = tables.process(key.0);
-                let frames =
-                    machine.stacks().get(sample.stack).iter().rev().map(|&frame| tables.frame(frame));
-                list.push([0, process].into_iter().chain(frames))
+                let mut path = vec![0, process];
+                for &frame in machine.stacks().get(sample.stack).iter().rev() {
+                    path.extend_from_slice(tables.frame(frame));
+                }
+                list.push(path)
             });
         }
         Self { tree: PrefixTree::new(&list), paths }

@@ -1,10 +1,11 @@
 //! Names for the HTML page: strings, modules, functions and frames, each once and only those that are used.
 //!
 //! Frames of one function are one frame here, whatever their address: the viewer shows functions. A frame found
-//! by a heuristic stays apart, because it is drawn apart.
+//! by a heuristic stays apart, because it is drawn apart, and so does one of a function where it was inlined.
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::ops::Range;
 
 use collector_common::intern::{InternedStrings, StringId};
 use collector_common::record::{ExportMachine, Frame, FrameFlags, FrameId, ModuleKind};
@@ -41,6 +42,26 @@ pub(super) struct Function {
     pub(super) category: Category,
 }
 
+/// Where the source of a function is, as far as frames in it tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Source {
+    /// The file, in the strings; an empty string where not known.
+    pub(super) file: u32,
+    /// The first and the last line of a frame in it; 0 where not known.
+    pub(super) lines: (u32, u32),
+}
+
+impl Source {
+    /// A frame is at a line of a file.
+    fn add(&mut self, file: u32, line: u32) {
+        if self.lines == (0, 0) && line > 0 {
+            *self = Self { file, lines: (line, line) };
+        } else if self.file == file && line > 0 {
+            self.lines = (self.lines.0.min(line), self.lines.1.max(line));
+        }
+    }
+}
+
 /// A function as it stands on stacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ViewFrame {
@@ -48,6 +69,8 @@ pub(super) struct ViewFrame {
     pub(super) function: u32,
     /// Whether a heuristic found it.
     pub(super) heuristic: bool,
+    /// Whether it was inlined there.
+    pub(super) inlined: bool,
 }
 
 /// A list of distinct things.
@@ -78,9 +101,13 @@ pub(super) struct Tables<'a> {
     strings: InternedStrings,
     modules: Distinct<u32>,
     functions: Distinct<Function>,
+    /// By function.
+    sources: Vec<Source>,
     frames: Distinct<ViewFrame>,
-    /// By [`FrameId`]: the position in `frames`, once it is known.
-    known: Vec<Option<u32>>,
+    /// By [`FrameId`]: where in `lists` it is, once it is known.
+    known: Vec<Option<Range<usize>>>,
+    /// Positions in `frames`, outermost first.
+    lists: Vec<u32>,
 }
 
 impl<'a> Tables<'a> {
@@ -91,8 +118,10 @@ impl<'a> Tables<'a> {
             strings: InternedStrings::default(),
             modules: Distinct::new(),
             functions: Distinct::new(),
+            sources: Vec::new(),
             frames: Distinct::new(),
             known: vec![None; profile.machine.frames().len()],
+            lists: Vec::new(),
         };
         tables.named("all", Category::All);
         tables
@@ -111,6 +140,11 @@ impl<'a> Tables<'a> {
     /// All functions.
     pub(super) fn functions(&self) -> &[Function] {
         &self.functions.items
+    }
+
+    /// Where the functions' sources are.
+    pub(super) fn sources(&self) -> &[Source] {
+        &self.sources
     }
 
     /// All frames.
@@ -132,35 +166,49 @@ impl<'a> Tables<'a> {
         self.named(name, Category::Process)
     }
 
-    /// The position of a frame; the frame above all for an id of another machine.
-    pub(super) fn frame(&mut self, id: FrameId) -> u32 {
-        match self.known.get(id.0 as usize) {
-            Some(&Some(known)) => known,
+    /// The positions of the functions that a frame is in, outermost first; none for an id of another machine.
+    pub(super) fn frame(&mut self, id: FrameId) -> &[u32] {
+        let range = match self.known.get(id.0 as usize) {
+            Some(Some(range)) => range.clone(),
             Some(None) => {
-                let added = self.add(id);
-                self.known[id.0 as usize] = Some(added);
-                added
+                let start = self.lists.len();
+                self.add(id);
+                let range = start..self.lists.len();
+                self.known[id.0 as usize] = Some(range.clone());
+                range
             }
-            None => 0,
+            None => return &[],
+        };
+        &self.lists[range]
+    }
+
+    fn add(&mut self, id: FrameId) {
+        let Profile { machine, symbols } = self.profile;
+        let frame = *machine.frames().get(id);
+        let category = category(machine, &frame, symbols.name(id).function);
+        let path = self.string(machine.string(machine.module(frame.module).path));
+        let module = if category == Category::Cut { 0 } else { self.modules.add(path) + 1 };
+        for place in symbols.functions(id).rev() {
+            let name = self.string(symbols.function(place.name));
+            let function = self.function(Function { name, module, category });
+            let file = self.string(symbols.function(place.file));
+            self.sources[function as usize].add(file, place.line);
+            let heuristic = frame.flags.has(FrameFlags::HEURISTIC);
+            let added = self.frames.add(ViewFrame { function, heuristic, inlined: place.is_inlined });
+            self.lists.push(added);
         }
     }
 
-    fn add(&mut self, id: FrameId) -> u32 {
-        let Profile { machine, symbols } = self.profile;
-        let frame = *machine.frames().get(id);
-        let name = symbols.name(id).function;
-        let category = category(machine, &frame, name);
-        let path = self.string(machine.string(machine.module(frame.module).path));
-        let module = if category == Category::Cut { 0 } else { self.modules.add(path) + 1 };
-        let name = self.string(name);
-        let function = self.functions.add(Function { name, module, category });
-        self.frames.add(ViewFrame { function, heuristic: frame.flags.has(FrameFlags::HEURISTIC) })
+    fn function(&mut self, function: Function) -> u32 {
+        let function = self.functions.add(function);
+        self.sources.resize(self.functions.items.len(), Source::default());
+        function
     }
 
     fn named(&mut self, name: &str, category: Category) -> u32 {
         let name = self.string(name);
-        let function = self.functions.add(Function { name, module: 0, category });
-        self.frames.add(ViewFrame { function, heuristic: false })
+        let function = self.function(Function { name, module: 0, category });
+        self.frames.add(ViewFrame { function, heuristic: false, inlined: false })
     }
 }
 

@@ -57,6 +57,7 @@ pub(super) struct Label {
 }
 
 /// Where a file was mapped.
+#[expect(clippy::struct_excessive_bools, reason = "the format has as many")]
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub(super) struct Mapping {
     /// From 1.
@@ -76,6 +77,12 @@ pub(super) struct Mapping {
     /// Readers look up names themselves where this is false.
     #[prost(bool, tag = "7")]
     pub(super) has_functions: bool,
+    #[prost(bool, tag = "8")]
+    pub(super) has_filenames: bool,
+    #[prost(bool, tag = "9")]
+    pub(super) has_line_numbers: bool,
+    #[prost(bool, tag = "10")]
+    pub(super) has_inline_frames: bool,
 }
 
 /// A place in code.
@@ -95,10 +102,17 @@ pub(super) struct Location {
 }
 
 /// A line of a function.
+#[expect(clippy::struct_field_names, reason = "the format calls them so")]
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub(super) struct Line {
     #[prost(uint64, tag = "1")]
     pub(super) function_id: u64,
+    /// From 1; 0 for none.
+    #[prost(int64, tag = "2")]
+    pub(super) line: i64,
+    /// From 1; 0 for none.
+    #[prost(int64, tag = "3")]
+    pub(super) column: i64,
 }
 
 /// A function.
@@ -112,4 +126,7 @@ pub(super) struct Function {
     /// As the file has it.
     #[prost(int64, tag = "3")]
     pub(super) system_name: i64,
+    /// The source file; the function's lines are in it.
+    #[prost(int64, tag = "4")]
+    pub(super) filename: i64,
 }

@@ -4,7 +4,8 @@
 //! made; the order of a message's fields is free. A sample has the labels `pid` and `tid` (numbers), `comm` (the
 //! thread's name at the time), `process` (its main thread's), `frames` (`guessed`, where some of the stack's frames were
 //! found by a heuristic), and the attributes it was recorded with. A frame without a symbol becomes a location without a
-//! line: readers name it by its mapping, or look into the file.
+//! line: readers name it by its mapping, or look into the file. A frame in inlined functions has a line for each, innermost
+//! first. A line's file is its function's, so that a function whose lines come from several files is one for each.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -22,7 +23,7 @@ use super::mappings::Mappings;
 use super::proto::{Function, Label, Line, Location, Mapping, Sample, ValueType, field};
 use super::rows::Rows;
 use crate::format::{ExportFormat, Profile};
-use crate::symbolize::NameId;
+use crate::symbolize::{self, NameId};
 
 /// Bytes that are collected before they are compressed.
 const PIECE: usize = 64 << 10;
@@ -89,6 +90,21 @@ impl<W: Write> Fields<W> {
     }
 }
 
+/// What is known of the locations in a mapping. Readers look up the rest themselves.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    names: bool,
+    /// Then inlined functions are known, too: they are found together.
+    lines: bool,
+}
+
+impl Known {
+    fn add(&mut self, location: &Location) {
+        self.names |= !location.line.is_empty();
+        self.lines |= location.line.iter().any(|line| line.line != 0);
+    }
+}
+
 struct Writer<'a> {
     profile: Profile<'a>,
     strings: InternedStrings,
@@ -99,7 +115,7 @@ struct Writer<'a> {
     locations: Vec<Location>,
     location_index: FxHashMap<(ModuleId, u64, bool), u64>,
     functions: Vec<Function>,
-    function_index: FxHashMap<(NameId, NameId), u64>,
+    function_index: FxHashMap<(NameId, NameId, NameId), u64>,
     /// By mapping: what was counted where it is the outermost of a main thread, which programs are.
     programs: FxHashMap<u64, i64>,
 }
@@ -247,31 +263,36 @@ impl<'a> Writer<'a> {
         if id == next {
             let mapping_id = if cut { 0 } else { self.mappings.id(machine, found.module, address) };
             let named = cut || symbols.is_resolved(frame);
-            let line = if named { vec![Line { function_id: self.function(frame) }] } else { Vec::new() };
+            let lines = symbols.functions(frame).filter(|_| named).map(|function| Line {
+                function_id: self.function(function),
+                line: function.line.into(),
+                column: function.column.into(),
+            });
+            let line = lines.collect();
             self.locations.push(Location { id, mapping_id, address, line });
         }
         self.location_of[frame.0 as usize] = id;
         id
     }
 
-    fn function(&mut self, frame: FrameId) -> u64 {
+    fn function(&mut self, function: symbolize::Function) -> u64 {
         let symbols = self.profile.symbols;
-        let names = (symbols.name_id(frame), symbols.linkage_id(frame));
         let next = self.functions.len() as u64 + 1;
-        let id = *self.function_index.entry(names).or_insert(next);
+        let key = (function.name, function.linkage, function.file);
+        let id = *self.function_index.entry(key).or_insert(next);
         if id == next {
-            let name = self.string(symbols.function(names.0));
-            let system_name = self.string(symbols.function(names.1));
-            self.functions.push(Function { id, name, system_name });
+            let [name, system_name, filename] =
+                [key.0, key.1, key.2].map(|string| self.string(symbols.function(string)));
+            self.functions.push(Function { id, name, system_name, filename });
         }
         id
     }
 
     fn mapping_messages(&mut self) -> Vec<Mapping> {
         let machine = self.profile.machine;
-        let mut named = vec![false; self.mappings.used().len() + 1];
+        let mut known = vec![Known::default(); self.mappings.used().len() + 1];
         for location in &self.locations {
-            named[location.mapping_id as usize] |= !location.line.is_empty();
+            known[location.mapping_id as usize].add(location);
         }
         let places = self.mappings.used().to_vec();
         let ids = 1_u64..;
@@ -282,6 +303,7 @@ impl<'a> Writer<'a> {
                     ModuleId::KERNEL => "[kernel.kallsyms]",
                     _ => machine.string(module.path),
                 };
+                let known = known[id as usize];
                 let build_id = module.build_id.map(|id| id.to_string()).unwrap_or_default();
                 Mapping {
                     id,
@@ -290,7 +312,10 @@ impl<'a> Writer<'a> {
                     file_offset: place.offset,
                     filename: self.string(path),
                     build_id: self.string(&build_id),
-                    has_functions: named[id as usize],
+                    has_functions: known.names,
+                    has_filenames: known.lines,
+                    has_line_numbers: known.lines,
+                    has_inline_frames: known.lines,
                 }
             })
             .collect()
@@ -311,7 +336,7 @@ mod tests {
     #[test]
     fn the_empty_string_is_the_first() {
         let machine = ExportMachine::default();
-        let symbols = crate::symbolize::Symbols::unresolved(&machine);
+        let symbols = symbolize::Symbols::unresolved(&machine);
         let mut writer = Writer::new(Profile { machine: &machine, symbols: &symbols });
         assert_eq!(writer.string(""), 0);
         assert_eq!(writer.strings.iter().next(), Some(""));

@@ -3,8 +3,8 @@
 use std::io::{Read, Seek};
 
 use object::elf::{
-    FileHeader32, FileHeader64, Machine, SHF_ALLOC, SHF_EXECINSTR, SHT_NOBITS, SHT_PROGBITS, SHT_RELA,
-    SectionType,
+    FileHeader32, FileHeader64, Machine, SHF_ALLOC, SHF_COMPRESSED, SHF_EXECINSTR, SHT_NOBITS, SHT_PROGBITS,
+    SHT_RELA, SectionType,
 };
 use object::read::elf::{FileHeader, SectionHeader};
 use object::{Endianness, ReadCache, ReadRef};
@@ -21,16 +21,19 @@ const MAX_SECTIONS: u64 = 1 << 16;
 /// Tables of one kind that are looked at.
 const MAX_TABLES: usize = 8;
 
+/// Sections of debug information that are looked at; there are some 20 of them.
+const MAX_DEBUG_SECTIONS: usize = 64;
+
 /// A section header.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Section {
+pub(in crate::symbolize) struct Section {
     pub(super) kind: SectionType,
     pub(super) executable: bool,
     /// Whether its name says that it holds procedure linkage stubs, or relocations for them.
     pub(super) plt: bool,
     pub(super) address: u64,
-    pub(super) offset: u64,
-    pub(super) size: u64,
+    pub(in crate::symbolize) offset: u64,
+    pub(in crate::symbolize) size: u64,
     pub(super) entry_size: u64,
     /// The section that this one's entries refer to: strings for symbols, symbols for relocations.
     pub(super) link: u32,
@@ -43,27 +46,38 @@ impl Section {
     }
 
     /// Whether the file has its bytes; in a file of debug information code sections have none.
-    pub(super) fn has_bytes(&self) -> bool {
+    pub(in crate::symbolize) fn has_bytes(&self) -> bool {
         self.kind != SHT_NOBITS
     }
 }
 
+/// A section of debug information.
+#[derive(Debug)]
+pub(in crate::symbolize) struct DebugSection {
+    /// As `.debug_info`, `.zdebug_info` or `.gnu_debugaltlink`.
+    pub(in crate::symbolize) name: Vec<u8>,
+    pub(in crate::symbolize) section: Section,
+    /// Whether it begins with the header of a compressed section.
+    pub(in crate::symbolize) is_compressed: bool,
+}
+
 /// What is known of a file.
 #[derive(Debug)]
-pub(super) struct Layout {
-    pub(super) endian: Endianness,
-    pub(super) is_64: bool,
+pub(in crate::symbolize) struct Layout {
+    pub(in crate::symbolize) endian: Endianness,
+    pub(in crate::symbolize) is_64: bool,
     pub(super) machine: Machine,
     pub(super) sections: Vec<Section>,
     /// Address ranges of code, sorted: start and end.
     code: Vec<(u64, u64)>,
     /// Which section is `.gnu_debugdata`.
     debug_data: Option<usize>,
+    debug_sections: Vec<DebugSection>,
 }
 
 impl Layout {
     /// Reads the headers and gives the file back.
-    pub(super) fn read<R: Read + Seek>(file: R) -> Result<(Self, R), SymbolError> {
+    pub(in crate::symbolize) fn read<R: Read + Seek>(file: R) -> Result<(Self, R), SymbolError> {
         let cache = ReadCache::new(file);
         let parsed = {
             let data = Headers(&cache);
@@ -90,6 +104,7 @@ impl Layout {
         }
         let names = header.section_strings(endian, data, headers).unwrap_or_default();
         let mut debug_data = None;
+        let mut debug_sections = Vec::new();
         let sections: Vec<Section> = headers
             .iter()
             .enumerate()
@@ -102,7 +117,7 @@ impl Layout {
                 if unloaded && name == b".gnu_debugdata" {
                     debug_data = Some(index);
                 }
-                Section {
+                let copied = Section {
                     kind,
                     executable,
                     plt: [&b".plt"[..], b".iplt", b".rela.plt", b".rela.iplt"]
@@ -113,7 +128,19 @@ impl Layout {
                     size: section.sh_size(endian).into(),
                     entry_size: section.sh_entsize(endian).into(),
                     link: section.sh_link(endian),
+                };
+                let is_debug = [&b".debug_"[..], b".zdebug_", b".gnu_debugaltlink"]
+                    .iter()
+                    .any(|start| name.starts_with(start));
+                if unloaded && is_debug && debug_sections.len() < MAX_DEBUG_SECTIONS {
+                    let is_compressed = section.sh_flags(endian).0 & SHF_COMPRESSED.0 != 0;
+                    debug_sections.push(DebugSection {
+                        name: name.to_owned(),
+                        section: copied,
+                        is_compressed,
+                    });
                 }
+                copied
             })
             .collect();
         let mut code: Vec<(u64, u64)> = sections
@@ -122,7 +149,8 @@ impl Layout {
             .map(|section| (section.address, section.address.saturating_add(section.size)))
             .collect();
         code.sort_unstable();
-        Ok(Self { endian, is_64, machine: header.e_machine(endian), sections, code, debug_data })
+        let machine = header.e_machine(endian);
+        Ok(Self { endian, is_64, machine, sections, code, debug_data, debug_sections })
     }
 
     /// The code section, as a range, that an address lies in.
@@ -135,6 +163,11 @@ impl Layout {
     /// The section that holds a packed file of symbols.
     pub(super) fn debug_data(&self) -> Option<&Section> {
         self.sections.get(self.debug_data?)
+    }
+
+    /// The sections of debug information.
+    pub(in crate::symbolize) fn debug_sections(&self) -> &[DebugSection] {
+        &self.debug_sections
     }
 
     /// The first few sections of a kind, with their positions: linkers make one or two tables of symbols, and some

@@ -24,9 +24,10 @@ use object::Endianness;
 use object::elf::{FileHeader32, FileHeader64, SHT_DYNSYM, SHT_SYMTAB};
 use object::read::elf::FileHeader;
 
-use layout::Layout;
+pub(super) use layout::{DebugSection, Layout};
 
 use super::answer::Answer;
+use super::dwarf::LineError;
 
 /// Why symbols of a module could not be read, or not all of them.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +44,9 @@ pub enum SymbolError {
     /// The symbols that are packed in the file can't be unpacked.
     #[error("its .gnu_debugdata can't be unpacked: {0}")]
     Packed(io::Error),
+    /// Lines and inlined functions could not be read, or not all of them.
+    #[error(transparent)]
+    Lines(#[from] LineError),
     /// A table is larger than any real one.
     #[error("its {what} claims {size} entries, more than the {limit} of any real file")]
     TooLarge {
@@ -56,11 +60,11 @@ pub enum SymbolError {
 }
 
 /// Finds names for the addresses of `answer` that have none. What was found before an error stays.
-pub(super) fn look_up<R: Read + Seek>(file: R, answer: &mut Answer<'_>) -> Result<(), SymbolError> {
-    let (layout, mut file) = Layout::read(file)?;
-    let own = look_up_by_class(&layout, &mut file, answer);
+pub(super) fn look_up<R: Read + Seek>(file: &mut R, answer: &mut Answer<'_>) -> Result<(), SymbolError> {
+    let (layout, file) = Layout::read(file)?;
+    let own = look_up_by_class(&layout, file, answer);
     let Some(section) = layout.debug_data().filter(|_| !answer.is_complete()) else { return own };
-    let packed = debug_data::unpack(&mut file, section).and_then(|inner| {
+    let packed = debug_data::unpack(file, section).and_then(|inner| {
         let (layout, mut inner) = Layout::read(Cursor::new(inner))?;
         look_up_by_class(&layout, &mut inner, answer)
     });

@@ -81,7 +81,7 @@ fn file(machine: u16, symbols: &[Symbol]) -> Vec<u8> {
 
 fn names(machine: u16, symbols: &[Symbol], wanted: &[u64]) -> Vec<Option<String>> {
     let mut answer = Answer::new(wanted);
-    look_up(Cursor::new(file(machine, symbols)), &mut answer).unwrap();
+    look_up(&mut Cursor::new(file(machine, symbols)), &mut answer).unwrap();
     wanted.iter().map(|&address| answer.name_at(address).map(str::to_owned)).collect()
 }
 

@@ -65,7 +65,7 @@ async function inflate(bytes) {
 
 export async function decodeProfile(text) {
   const reader = new Reader(await inflate(unbase64(text.trim())));
-  if (reader.text(4) !== "CLP1") throw new Error("the profile is in a layout that this page does not know");
+  if (reader.text(4) !== "CLP2") throw new Error("the profile is in a layout that this page does not know");
 
   const lengths = reader.column(new Uint32Array(reader.count()));
   const strings = Array.from(lengths, (length) => reader.text(length));
@@ -80,14 +80,21 @@ export async function decodeProfile(text) {
 
   const kinds = list(reader.count(), { name: names, unit: numbers, period: numbers });
   const modules = names(reader.count());
-  const functions = list(reader.count(), { name: names, module: numbers, category: numbers });
+  const functions = list(reader.count(), {
+    name: names,
+    module: numbers,
+    category: numbers,
+    source: names,
+    firstLine: numbers,
+    lastLine: numbers,
+  });
   for (const fn of functions) fn.module = fn.module === 0 ? "" : modules[fn.module - 1];
 
   const frameCount = reader.count();
-  const frames = {
-    function: reader.column(new Uint32Array(frameCount)),
-    heuristic: reader.column(new Uint8Array(frameCount)),
-  };
+  const frames = { function: reader.column(new Uint32Array(frameCount)) };
+  const marks = reader.column(new Uint8Array(frameCount));
+  frames.heuristic = marks.map((mark) => mark & 1);
+  frames.inlined = marks.map((mark) => mark >> 1);
   const nodeCount = reader.count();
   const nodes = linked(
     reader.column(new Uint32Array(nodeCount)),

@@ -328,9 +328,11 @@ export class Viewer {
       lines.push(["Everywhere", `self ${formatPercent(this.weights.functionSelf[fn.id], this.weights.sum)}, ` +
         `total ${formatPercent(this.weights.functionTotal[fn.id], this.weights.sum)}`]);
     }
-    const guessed = this.profile.frames.heuristic[tree.frame(node)] === 1;
-    const note = guessed ? "found by a heuristic, not by unwind information" : "";
-    this.tooltip.show(event.clientX, event.clientY, fn.name, [...origin(fn), ...lines], note);
+    const { heuristic, inlined } = this.profile.frames;
+    const notes = [];
+    if (inlined[tree.frame(node)] === 1) notes.push("inlined into its caller");
+    if (heuristic[tree.frame(node)] === 1) notes.push("found by a heuristic, not by unwind information");
+    this.tooltip.show(event.clientX, event.clientY, fn.name, [...origin(fn), ...lines], notes.join("; "));
   }
 
   hoverFunction(fn, event) {
@@ -398,9 +400,13 @@ function item(id, name, number, weight) {
 }
 
 // Where a function is from, for the tooltip.
-function origin({ module, category }) {
+function origin({ module, category, source, firstLine, lastLine }) {
   const lines = [];
   if (module !== "") lines.push(["Module", module]);
+  if (firstLine > 0) {
+    const last = lastLine > firstLine ? `–${lastLine}` : "";
+    lines.push(["Source", `${source}:${firstLine}${last}`]);
+  }
   if (KIND_NAMES[category]) lines.push(["Kind", KIND_NAMES[category]]);
   return lines;
 }

@@ -1,0 +1,108 @@
+//! Units whose functions lie in files of their own: `.dwo` files, or all of them in one `.dwp` (DWARF 5, 7.3.2 and 7.3.5).
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::io::{Read, Seek};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use addr2line::SplitDwarfLoad;
+use collector_common::record::ModuleId;
+use gimli::{Dwarf, DwarfPackage, Reader as _, SectionId};
+
+use super::LineError;
+use super::file::{DebugFile, Kind};
+use super::meter::Meter;
+use super::reader::Bytes;
+use crate::symbolize::resolve::ModuleFiles;
+
+/// Files that are read for one module.
+const MAX_FILES: usize = 1 << 12;
+
+/// All sections of a file.
+pub(super) fn dwarf<F: Read + Seek>(file: &DebugFile<F>) -> Dwarf<Bytes<'_, F>> {
+    let loaded =
+        Dwarf::load(|section: SectionId| Ok::<_, std::convert::Infallible>(Bytes::of(file, section)));
+    match loaded {
+        Ok(dwarf) => dwarf,
+        Err(never) => match never {},
+    }
+}
+
+/// The files that a module's DWARF is split into.
+pub(super) struct SplitFiles<'f, M: ModuleFiles> {
+    files: &'f M,
+    module: ModuleId,
+    meter: Rc<Meter>,
+    package: OnceCell<Option<DebugFile<M::File>>>,
+    opened: Box<[OnceCell<DebugFile<M::File>>]>,
+    next: Cell<usize>,
+    missing: RefCell<Option<(usize, String)>>,
+}
+
+impl<'f, M: ModuleFiles> SplitFiles<'f, M> {
+    pub(super) fn new(files: &'f M, module: ModuleId, meter: &Rc<Meter>) -> Self {
+        Self {
+            files,
+            module,
+            meter: Rc::clone(meter),
+            package: OnceCell::new(),
+            opened: std::iter::repeat_with(OnceCell::new).take(MAX_FILES).collect(),
+            next: Cell::new(0),
+            missing: RefCell::new(None),
+        }
+    }
+
+    /// Why not all could be looked up.
+    pub(super) fn missing(&self) -> Result<(), LineError> {
+        match self.missing.take() {
+            Some((count, example)) => Err(LineError::SplitMissing { count, example }),
+            None => Ok(()),
+        }
+    }
+
+    /// The functions of a unit that `addr2line` asks for.
+    pub(super) fn load<'a>(
+        &'a self,
+        wanted: &SplitDwarfLoad<Bytes<'a, M::File>>,
+    ) -> Option<Arc<Dwarf<Bytes<'a, M::File>>>> {
+        let found = self.in_package(wanted).or_else(|| self.in_file(wanted));
+        if found.is_none() {
+            let name = wanted.path.as_ref().and_then(|path| Some(path.to_string_lossy().ok()?.into_owned()));
+            let mut missing = self.missing.borrow_mut();
+            let (count, _) = missing.get_or_insert_with(|| (0, name.unwrap_or_default()));
+            *count += 1;
+        }
+        found.map(Arc::new)
+    }
+
+    fn in_package<'a>(
+        &'a self,
+        wanted: &SplitDwarfLoad<Bytes<'a, M::File>>,
+    ) -> Option<Dwarf<Bytes<'a, M::File>>> {
+        let open = || DebugFile::open(self.files.open_package(self.module)?, Kind::Package, &self.meter).ok();
+        let file = self.package.get_or_init(open).as_ref()?;
+        let mut empty = Bytes::of(file, SectionId::DebugInfo);
+        empty.empty();
+        let load = |section: SectionId| Ok::<_, gimli::Error>(Bytes::of(file, section));
+        DwarfPackage::load(load, empty).ok()?.find_cu(wanted.dwo_id, &wanted.parent).ok()?
+    }
+
+    fn in_file<'a>(
+        &'a self,
+        wanted: &SplitDwarfLoad<Bytes<'a, M::File>>,
+    ) -> Option<Dwarf<Bytes<'a, M::File>>> {
+        let name = wanted.path.as_ref()?.to_slice().ok()?;
+        let folder = wanted.comp_dir.as_ref().map(gimli::Reader::to_slice).transpose().ok()?;
+        let slot = self.opened.get(self.next.get())?;
+        let file = self.files.open_split(self.module, folder.as_deref().unwrap_or_default(), &name)?;
+        let file = DebugFile::open(file, Kind::Split, &self.meter).ok()?;
+        // A process can't have many files open, and each of these is small.
+        file.close().ok()?;
+        self.next.set(self.next.get() + 1);
+        let mut dwarf = dwarf(slot.get_or_init(|| file));
+        dwarf.make_dwo(&wanted.parent);
+        // Compiled anew, it is the file of another program.
+        let first = dwarf.units().next().ok()??;
+        (dwarf.unit(first).ok()?.dwo_id == Some(wanted.dwo_id)).then_some(dwarf)
+    }
+}
