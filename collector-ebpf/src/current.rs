@@ -6,7 +6,7 @@ use collector_common::wire::{Config, Counter, PAGE_SIZE, SampleFlags, SampleHead
 
 use crate::{
     kernel::{current_task, read_word},
-    maps::{config, count},
+    maps::{config, count, zero},
     registers::UserRegisters,
     stack,
 };
@@ -35,6 +35,24 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
+    /// The same, of which the verifier forgets how it came about. That of Linux 6.1 takes every value of a program with a
+    /// callback for one that matters, and would follow what writes a record once for each combination of them, until it
+    /// refuses the program for its length.
+    #[inline(always)]
+    pub(crate) fn forgotten(&self) -> Self {
+        let zero = zero();
+        let mut sample = *self;
+        sample.flags ^= zero as u32;
+        sample.len ^= zero;
+        sample.sp ^= zero;
+        sample.stack_end ^= zero;
+        sample.ran ^= zero;
+        for word in &mut sample.data {
+            *word ^= zero;
+        }
+        sample
+    }
+
     /// Of the current thread, which is `tid` of `pid`; `flags` are those that are known already.
     #[inline(always)]
     pub(crate) fn of_current<const FIND_VMA: bool>(

@@ -47,6 +47,18 @@ pub(crate) fn config<T>(get: impl Fn(&Config) -> *const T) -> T {
     unsafe { core::ptr::read_volatile(get(&CONFIG)) }
 }
 
+/// 0, of which only user space could make something else.
+#[unsafe(no_mangle)]
+static mut ZERO: u64 = 0;
+
+/// 0, which neither the compiler nor the verifier knows. What is combined with it is any value to the verifier, which then
+/// follows what comes after once and not for each of the values.
+#[inline(always)]
+pub(crate) fn zero() -> u64 {
+    // SAFETY: nothing writes to it.
+    unsafe { core::ptr::read_volatile(&raw const ZERO) }
+}
+
 /// A ring per CPU; sizes are chosen when the rings are made.
 pub(crate) type Ring = RingBuf<u8, 4096>;
 

@@ -26,6 +26,7 @@ use crate::{
 #[inline(always)]
 pub(crate) fn emit(ring: &Ring, sample: &Sample) -> bool {
     const PAGE: u64 = PAGE_SIZE as u64;
+    let sample = &sample.forgotten();
     let len = sample.len;
     if len == 0 {
         return write::<0, 0>(ring, sample);
@@ -194,6 +195,13 @@ unsafe fn submit(ring: *mut c_void, record: *mut u8) {
     }
 }
 
+/// The same value, of which the compiler knows nothing.
+#[inline(always)]
+fn unknown(value: u64) -> u64 {
+    // SAFETY: a read of a local value.
+    unsafe { core::ptr::read_volatile(&raw const value) }
+}
+
 /// Copies the user stack page by page, so that an absent page costs only itself; returns a bit per piece that
 /// was absent.
 ///
@@ -207,8 +215,7 @@ unsafe fn copy_stack<const PIECE: usize, const PIECES: usize>(to: *mut u8, sampl
     }
     // The compiler knows from the choice of the class how large the last piece can be and would leave out the
     // check that the verifier needs, so it must not know the length.
-    // SAFETY: a read of a local value.
-    let len = unsafe { core::ptr::read_volatile(&raw const sample.len) };
+    let len = unknown(sample.len);
     let first = (PAGE_SIZE as u64 - (sample.sp & (PAGE_SIZE as u64 - 1))).min(PIECE as u64);
     macro_rules! pieces {
         ($($piece:literal)*) => {
@@ -219,8 +226,10 @@ unsafe fn copy_stack<const PIECE: usize, const PIECES: usize>(to: *mut u8, sampl
                     if before >= len {
                         return absent;
                     }
-                    let room = if $piece == 0 { first } else { PIECE as u64 };
-                    let size = (len - before).min(room);
+                    // By a comparison of two values neither of which is constant the verifier learns nothing before
+                    // Linux 6.8, so that with `first` is followed by one with a constant.
+                    let size = if $piece == 0 { unknown(len.min(first)) } else { len - before };
+                    let size = size.min(PIECE as u64);
                     // SAFETY: `before` is at most `$piece * PIECE` and `size` at most `PIECE`; the helper
                     // checks the source.
                     let result = unsafe {

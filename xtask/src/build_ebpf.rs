@@ -105,11 +105,13 @@ fn toolchain(workspace: &Workspace) -> Result<BpfToolchain> {
     Ok(toolchain)
 }
 
-/// BTF needs debug info: without it the verifier refuses callbacks, and maps can't name their types.
+/// The second version of the instructions has comparisons with constants in both directions (Linux 4.14). Those of the first
+/// have the constant in a register, and older verifiers, that of Linux 6.1 among them, then follow branches that are never
+/// taken. BTF needs debug info: without it the verifier refuses callbacks, and maps can't name their types.
 fn flags(toolchain: &BpfToolchain, arch: Arch) -> String {
     let linker = format!("-Clinker={}", toolchain.linker().display());
     let arch = format!("--cfg=bpf_target_arch=\"{}\"", arch.name());
-    [&linker, &arch, "-Cdebuginfo=2", "-Clink-arg=--btf", "-Cpanic=abort"].join(SEPARATOR)
+    [&linker, &arch, "-Cdebuginfo=2", "-Clink-arg=--btf", "-Ctarget-cpu=v2", "-Cpanic=abort"].join(SEPARATOR)
 }
 
 #[cfg(test)]
