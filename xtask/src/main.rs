@@ -16,6 +16,7 @@ mod setup;
 mod test;
 mod tidy;
 mod toolchain;
+mod vm;
 mod windows;
 mod workspace;
 
@@ -24,11 +25,13 @@ mod bpf_hash;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
 use crate::build_ebpf::Arch;
 use crate::setup::Verb;
+use crate::vm::Kernel;
 use crate::workspace::Workspace;
 
 /// Builds, tests and releases Collector.
@@ -93,6 +96,20 @@ enum Task {
         #[arg(last = true)]
         args: Vec<String>,
     },
+    /// Run the live tests, or a command, on Debian's other kernels in an emulated machine that has this one's files
+    Vm {
+        /// Which; all, if there is none
+        kernels: Vec<Kernel>,
+        /// Only live tests with this in their names
+        #[arg(long, value_name = "FILTER", conflicts_with = "command")]
+        live: Option<String>,
+        /// How long it may take on each kernel
+        #[arg(long, value_name = "N", default_value_t = 90)]
+        minutes: u64,
+        /// A command to run as root instead, in the checkout
+        #[arg(last = true)]
+        command: Vec<String>,
+    },
     /// Run the fuzz targets, all or one, each for ten minutes unless told otherwise
     Fuzz {
         /// Name of a target
@@ -129,6 +146,10 @@ fn perform(task: Task) -> anyhow::Result<()> {
         Task::Tidy => tidy::tidy(&workspace),
         Task::Fixtures { names, commit } => fixtures::fixtures(&workspace, &names, commit),
         Task::Bench { name, args } => bench::bench(&workspace, name.as_deref(), &args),
+        Task::Vm { kernels, live, minutes, command } => {
+            let limit = Duration::from_secs(minutes.saturating_mul(60));
+            vm::vm(&workspace, &vm::Plan { kernels, filter: live, command, limit })
+        }
         Task::Fuzz { target, seconds, smoke } => {
             fuzz::fuzz(&workspace, target.as_deref(), if smoke { fuzz::SMOKE } else { seconds })
         }

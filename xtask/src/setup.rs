@@ -39,6 +39,7 @@ pub(crate) enum Verb {
     Tidy,
     Bench,
     Fixtures,
+    Vm,
     Fuzz,
 }
 
@@ -59,6 +60,8 @@ enum Need {
     Lints,
     /// A debugger, and the languages of the programs that it samples.
     Fixtures,
+    /// Other kernels, and a machine for them.
+    Vm,
 }
 
 impl Verb {
@@ -75,9 +78,11 @@ impl Verb {
                 Need::Browser,
                 Need::Lints,
                 Need::Fixtures,
+                Need::Vm,
             ],
             Self::Bench => &[Need::Bpf, Need::Aarch64, Need::Tests],
             Self::Fixtures => &[Need::Tests, Need::Fixtures],
+            Self::Vm => &[Need::Bpf, Need::Tests, Need::Vm],
             Self::Fuzz => &[Need::Tests],
             Self::Tidy => &[],
         }
@@ -142,7 +147,7 @@ fn is_met_otherwise(workspace: &Workspace, need: Need) -> bool {
         Need::Bpf => BpfToolchain::detect(workspace).is_some(),
         Need::Lints => matches!(BpfToolchain::detect(workspace), Some(BpfToolchain::Nightly { .. })),
         Need::Windows => CrossToolchain::detect(CrossTarget::WINDOWS).is_some(),
-        Need::Aarch64 | Need::Tests | Need::Browser | Need::Fixtures => false,
+        Need::Aarch64 | Need::Tests | Need::Browser | Need::Fixtures | Need::Vm => false,
     }
 }
 

@@ -10,6 +10,7 @@ use super::Need;
 use crate::command;
 use crate::fixtures;
 use crate::toolchain::{self, CrossTarget, CrossToolchain};
+use crate::vm;
 
 /// One thing a machine must have.
 pub(super) struct Requirement {
@@ -78,6 +79,7 @@ pub(super) fn of(need: Need) -> Vec<Requirement> {
                 .chain([gdb_multiarch(), aarch64_c(), aarch64_cxx(), aarch64_emulator()])
                 .collect()
         }
+        Need::Vm => vec![apt(), archive_keys(), busybox(), machine_emulator(), xz()],
     }
 }
 
@@ -293,6 +295,42 @@ fn aarch64_emulator() -> Requirement {
         check: Check::Program("qemu-aarch64-static"),
         debian: &["qemu-user-static"],
         elsewhere: Elsewhere::Package { dnf: "qemu-user-static", pacman: "qemu-user-static" },
+    }
+}
+
+fn machine_emulator() -> Requirement {
+    Requirement {
+        name: "an emulator of x86-64 machines",
+        check: Check::Program("qemu-system-x86_64"),
+        debian: &["qemu-system-x86"],
+        elsewhere: Elsewhere::Package { dnf: "qemu-system-x86-core", pacman: "qemu-system-x86" },
+    }
+}
+
+fn busybox() -> Requirement {
+    Requirement {
+        name: "busybox, linked statically",
+        check: Check::Program("busybox"),
+        debian: &["busybox-static"],
+        elsewhere: Elsewhere::Package { dnf: "busybox", pacman: "busybox" },
+    }
+}
+
+fn apt() -> Requirement {
+    Requirement {
+        name: "apt, set to an archive of Debian",
+        check: Check::Program("apt-get"),
+        debian: &["apt"],
+        elsewhere: Elsewhere::Package { dnf: "apt", pacman: "apt" },
+    }
+}
+
+fn archive_keys() -> Requirement {
+    Requirement {
+        name: "the keys of Debian's archive",
+        check: Check::File(vm::ARCHIVE_KEYS),
+        debian: &["debian-archive-keyring"],
+        elsewhere: Elsewhere::Package { dnf: "debian-keyring", pacman: "debian-archive-keyring" },
     }
 }
 

@@ -1,0 +1,93 @@
+//! `cargo xtask vm`: commands, and the live tests, on other kernels than this machine's.
+//!
+//! In: kernels of the matrix, by default all; a command, by default the live tests. Out: what it prints, and exit code 1 where
+//! it fails on any of them. Each kernel is fetched from Debian's archive, once, and runs in an emulated machine with this
+//! one's files.
+
+mod archive;
+mod initramfs;
+mod kernel;
+mod machine;
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+
+pub(crate) use archive::ARCHIVE_KEYS;
+pub(crate) use kernel::Kernel;
+
+use crate::build_ebpf::{self, Arch};
+use crate::command;
+use crate::setup::{self, Verb};
+use crate::toolchain;
+use crate::workspace::Workspace;
+
+/// What is asked for.
+pub(crate) struct Plan {
+    /// All of the matrix, if there is none.
+    pub(crate) kernels: Vec<Kernel>,
+    /// Part of the names of live tests.
+    pub(crate) filter: Option<String>,
+    /// Run in the place of the live tests.
+    pub(crate) command: Vec<String>,
+    /// For each kernel.
+    pub(crate) limit: Duration,
+}
+
+/// Runs what is asked for on one kernel after the other.
+pub(crate) fn vm(workspace: &Workspace, plan: &Plan) -> Result<()> {
+    setup::setup(workspace, Verb::Vm)?;
+    let line = if plan.command.is_empty() {
+        live_tests(workspace, plan.filter.as_deref())?
+    } else {
+        plan.command.iter().map(|word| machine::quoted(word)).collect::<Vec<_>>().join(" ")
+    };
+    let kernels = if plan.kernels.is_empty() { Kernel::value_variants() } else { &plan.kernels };
+    let mut failed = Vec::new();
+    for kernel in kernels {
+        eprintln!("==> Linux {kernel}");
+        let folder = workspace.join("target/vm").join(kernel.to_string());
+        let outcome = archive::fetch(*kernel, &folder)
+            .and_then(|package| machine::run(workspace, &folder, &package, &line, plan.limit));
+        if let Err(error) = outcome {
+            eprintln!("Linux {kernel}: {error:#}");
+            failed.push(kernel.to_string());
+        }
+    }
+    if !failed.is_empty() {
+        bail!("failed on Linux {}", failed.join(", "));
+    }
+    Ok(())
+}
+
+/// Builds the live tests. Gives the command that runs them, one after the other.
+fn live_tests(workspace: &Workspace, filter: Option<&str>) -> Result<String> {
+    build_ebpf::build_ebpf(workspace, Arch::X86_64)?;
+    let package = workspace.package("collector-user")?;
+    command::run(toolchain::own_cargo(workspace).args(["build", "--package", &package, "--examples"]))?;
+    let tests = executable(toolchain::own_cargo(workspace).args([
+        "test",
+        "--package",
+        &package,
+        "--test",
+        "live",
+        "--no-run",
+        "--message-format=json-render-diagnostics",
+    ]))?;
+    let mut words = vec!["COLLECTOR_LIVE=require".to_owned(), machine::quoted(&tests.display().to_string())];
+    words.push("--test-threads=1".to_owned());
+    words.extend(filter.map(machine::quoted));
+    Ok(words.join(" "))
+}
+
+/// The file that `cargo` says it built, by its messages: the last one with an executable.
+fn executable(cargo: &mut Command) -> Result<PathBuf> {
+    const BEGIN: &str = "\"executable\":\"";
+    let messages = command::output(cargo)?;
+    let found = messages.lines().rev().find_map(|line| line.split_once(BEGIN)?.1.split_once('"'));
+    let (path, _) = found.context("cargo built no live tests")?;
+    Ok(PathBuf::from(path))
+}
