@@ -11,8 +11,9 @@ use anyhow::{Context, Result};
 
 use crate::command;
 
-/// What a kernel needs to share folders with its host, each after those it needs. Kernels have some of them built in.
-const MODULES: [&str; 10] = [
+/// What a kernel needs to share folders with its host, each after those it needs, and the loop devices that tests read from.
+/// Kernels have some of them built in.
+const MODULES: [&str; 11] = [
     "virtio",
     "virtio_ring",
     "virtio_pci_legacy_dev",
@@ -23,6 +24,7 @@ const MODULES: [&str; 10] = [
     "9pnet",
     "9pnet_virtio",
     "9p",
+    "loop",
 ];
 
 const INIT: &str = include_str!("init.sh");
