@@ -20,6 +20,10 @@ impl Release {
     #[cfg(feature = "ebpf")]
     pub(crate) const WITH_CONTENTION: Self = Self::new(5, 19);
 
+    /// The first one with the helper `bpf_find_vma`.
+    #[cfg(feature = "ebpf")]
+    pub(crate) const WITH_FIND_VMA: Self = Self::new(5, 17);
+
     /// A version.
     pub const fn new(major: u32, minor: u32) -> Self {
         Self { major, minor }

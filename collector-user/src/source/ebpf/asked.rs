@@ -56,6 +56,16 @@ impl Asked {
         self.programs.iter().find(|(asked, _)| *asked == program).map(|(_, index)| *index)
     }
 
+    /// What of it is recorded by programs that have no instance for kernels without `bpf_find_vma`.
+    pub(super) fn with_find_vma(&self) -> Option<&'static str> {
+        self.programs.iter().find_map(|(program, _)| match program {
+            Program::BlockRequests => Some("requests to block devices"),
+            Program::FileIo => Some("reads and writes of files"),
+            Program::NetworkIo => Some("calls on sockets"),
+            _ => None,
+        })
+    }
+
     /// What records that, beside the sampling program. Records of requests, of memory, of locks and of times off have a flag in
     /// common, so that the times off come last.
     pub(super) fn parts(&self, settings: &Settings, level: Level) -> Vec<Box<dyn Part>> {

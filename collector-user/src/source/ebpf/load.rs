@@ -27,6 +27,16 @@ pub enum LoadError {
     /// The kernel is too old.
     #[error("Linux {0} is too old: update the kernel, recording through eBPF needs 5.8")]
     Kernel(Release),
+    /// What is asked for is there in newer kernels alone.
+    #[error("{what} need Linux {needed}, and this is {release}: update the kernel")]
+    Newer {
+        /// What is asked for.
+        what: &'static str,
+        /// The first one.
+        needed: Release,
+        /// This kernel's.
+        release: Release,
+    },
     /// The rights are missing.
     #[error("recording needs root, or CAP_BPF and CAP_PERFMON: run it with sudo, outside of user namespaces")]
     NotPermitted,
@@ -59,7 +69,7 @@ pub enum LoadError {
 impl LoadError {
     /// Whether it lies in the machine or the build, and not in what is to be recorded.
     pub fn is_of_this_machine(&self) -> bool {
-        !matches!(self, Self::Cgroup { .. } | Self::NoProc)
+        !matches!(self, Self::Cgroup { .. } | Self::NoProc | Self::Newer { .. })
     }
 
     /// A step that failed.
@@ -94,7 +104,7 @@ impl Level {
         if release < Release::new(5, 8) {
             return Err(LoadError::Kernel(release));
         }
-        let has_find_vma = release >= Release::new(5, 17);
+        let has_find_vma = release >= Release::WITH_FIND_VMA;
         let choose = |newer, older| if has_find_vma { newer } else { older };
         Ok(Self {
             program: choose("sample", "sample_without_find_vma"),
@@ -105,6 +115,10 @@ impl Level {
             memory_grows: choose("memory_grows", "memory_grows_without_find_vma"),
             release,
         })
+    }
+
+    fn has_find_vma(self) -> bool {
+        self.release >= Release::WITH_FIND_VMA
     }
 
     /// Whether programs at functions may say which returns they want to see.
@@ -166,6 +180,9 @@ pub(super) fn load(
     high_water: u64,
 ) -> Result<Loaded, LoadError> {
     let (object, level) = check_all()?;
+    if let Some(what) = asked.with_find_vma().filter(|_| !level.has_find_vma()) {
+        return Err(LoadError::Newer { what, needed: Release::WITH_FIND_VMA, release: level.release });
+    }
     let types = KernelTypes::of_this_kernel()?;
     let config = config(&types, settings, asked, level, high_water)?;
     let mut parts = asked.parts(settings, level);
