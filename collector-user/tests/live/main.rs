@@ -20,7 +20,7 @@
 //! - `bpf_maps`: what another program writes into maps.
 //! - `convert`: recordings that are kept, and unwound later.
 //! - `examples`: the programs in `examples/`.
-//! - `probes`: functions and markers of programs as events, with their arguments.
+//! - `probes`: functions and markers of programs as events, with their arguments; `kernel_probes`: the kernel's own functions.
 //! - `perf_events`: the recorder without programs in the kernel, and without rights.
 //! - `targets`, `followed`, `command_line`, `surroundings`, `ledger`, `peers`: the recorder itself.
 
@@ -42,6 +42,7 @@ mod io_monitoring;
 mod kernel_code;
 mod kernel_filters;
 mod kernel_locks;
+mod kernel_probes;
 mod languages;
 mod ledger;
 mod lives;

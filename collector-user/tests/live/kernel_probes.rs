@@ -1,0 +1,163 @@
+//! Probes of the kernel's own functions, by a program whose system calls are known one by one.
+//!
+//! Not every kernel is built with such probes (`CONFIG_KPROBE_EVENTS`), the one that this is developed on is not: there the
+//! tests say so, and that is no failure, since no set-up could help. `cargo xtask vm` runs them on kernels that have them. What
+//! a kernel without answers is tested in `probes`.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use collector_common::event::{EventData, EventFieldRef};
+use collector_common::sharing::Writable;
+use collector_user::probe::Probe;
+use collector_user::session::{self, Backend, Session, SessionSettings};
+use collector_user::source::Settings;
+use collector_user::tracefs::Tracefs;
+
+use crate::prerequisites::live;
+use crate::programs::{compile, folder};
+use crate::recording::record;
+
+/// Where the kernel tells which of its functions have probes.
+const REGISTERED: &str = "/sys/kernel/tracing/kprobe_events";
+
+/// How often the program makes each of its two system calls.
+const TIMES: usize = 100;
+
+/// `TEXTS` of the program.
+const TEXTS: [&str; 4] = ["zero", "one", "two words", ""];
+
+const BACKENDS: [Backend; 2] = [Backend::Ebpf, Backend::Perf];
+
+/// `EBADF` of `errno(3)`, negative as the kernel's functions return it.
+const NOT_OPEN_FOR_THAT: i64 = -9;
+
+/// Whether the kernel has probes of its functions. Says so where it has none.
+fn has_probes(test: &str) -> bool {
+    let has = Path::new(REGISTERED).exists();
+    if !has {
+        let line = format!("{test}: not on this kernel, which was built without CONFIG_KPROBE_EVENTS\n");
+        // Past the test runner, which keeps what a passing test prints to itself.
+        io::stderr().write_all(line.as_bytes()).unwrap();
+    }
+    has
+}
+
+/// How many bytes the program writes, in its order.
+fn counts() -> impl Iterator<Item = u64> {
+    (0..TIMES as u64).map(|i| i + 1).chain((0..TIMES as u64).map(|i| i + 1000))
+}
+
+fn writes(folder: &Path) -> PathBuf {
+    compile(folder, "writes", "writes.c", &[])
+}
+
+/// What `read` makes of each occurrence of a probe while the program runs.
+fn values<T: std::fmt::Debug + 'static>(
+    backend: Backend,
+    probe: &str,
+    program: &Path,
+    fields: &[&str],
+    read: impl Fn(&EventData<'_>, &[EventFieldRef]) -> anyhow::Result<T> + 'static,
+) -> Vec<T> {
+    let before = fs::read_to_string(REGISTERED).unwrap();
+    let parsed = Probe::parse(probe).unwrap_or_else(|error| panic!("{error}"));
+    let mut events = parsed.attach(&Tracefs::open().unwrap()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(events.len(), 1, "{probe}");
+    let event = &mut events[0].event;
+    let refs: Vec<_> = fields.iter().map(|name| event.format().field_ref(name).unwrap()).collect();
+    let seen = Writable::new(Vec::new());
+    let seeing = seen.clone();
+    event.add_closure(move |data| {
+        let value = read(data, &refs)?;
+        Ok(seeing.write(|seen| seen.push(value))?)
+    });
+    let sampling = Settings { clock: false, ..Settings::default() };
+    let settings = SessionSettings { sampling, events, backend, ..SessionSettings::default() };
+    let command = session::Command::start(&[program.into(), TIMES.to_string().into()]).unwrap();
+    let mut session = Session::start(settings, Some(command)).unwrap();
+    let (stop, _never) = UnixStream::pair().unwrap();
+    session.run(stop.as_fd(), |_| {}).unwrap();
+    let recording = session.finish().unwrap();
+    assert_eq!(recording.ledger.total_lost(), 0, "{probe}");
+    assert_eq!(fs::read_to_string(REGISTERED).unwrap(), before, "nothing is left behind");
+    seen.into_inner().unwrap()
+}
+
+#[test]
+fn arguments_of_a_function_of_the_kernel() {
+    let test = "arguments_of_a_function_of_the_kernel";
+    let Some(_live) = live(test).filter(|_| has_probes(test)) else { return };
+    let folder = folder();
+    let program = writes(folder.path());
+    // `vfs_write(struct file *file, const char __user *buf, size_t count, loff_t *pos)` of fs/read_write.c
+    let probe = "kprobe:vfs_write(_, text:ustr, count:u64)";
+    let last = TEXTS[(TIMES - 1) % 4];
+    let texts = (0..TIMES).map(|i| TEXTS[i % 4]).chain([last; TIMES]).map(str::to_owned);
+    let expected: Vec<_> = texts.zip(counts()).collect();
+    for backend in BACKENDS {
+        let seen = values(backend, probe, &program, &["text", "count"], |data, refs| {
+            Ok((data.try_get_str(refs[0])?.to_owned(), data.try_get_u64(refs[1])?))
+        });
+        assert_eq!(seen, expected, "{backend:?}");
+    }
+}
+
+#[test]
+fn what_a_function_of_the_kernel_returns() {
+    let test = "what_a_function_of_the_kernel_returns";
+    let Some(_live) = live(test).filter(|_| has_probes(test)) else { return };
+    let folder = folder();
+    let program = writes(folder.path());
+    let returned = |(i, count)| if i < TIMES && i % 2 == 1 { NOT_OPEN_FOR_THAT } else { count as i64 };
+    let expected: Vec<_> = counts().enumerate().map(returned).collect();
+    for backend in BACKENDS {
+        let seen = values(backend, "kretprobe:vfs_write(ret:i64)", &program, &["ret"], |data, refs| {
+            Ok(data.try_get_i64(refs[0])?)
+        });
+        assert_eq!(seen, expected, "{backend:?}");
+    }
+}
+
+#[test]
+fn a_pattern_of_functions_of_the_kernel() {
+    let test = "a_pattern_of_functions_of_the_kernel";
+    let Some(_live) = live(test).filter(|_| has_probes(test)) else { return };
+    let folder = folder();
+    let program = writes(folder.path());
+    // A write enters `__x64_sys_write(const struct pt_regs *)`, `ksys_write(unsigned int fd, const char __user *buf, size_t
+    // count)` and `vfs_write`, one at a place the last of these alone. The first has no third argument.
+    let expected: Vec<u64> = counts().collect();
+    let (at_once, at_a_place) = expected.split_at(TIMES);
+    for backend in BACKENDS {
+        let probe = "kprobe:*s_write(_, _, count:u64)";
+        let seen = values(backend, probe, &program, &["count"], |data, refs| Ok(data.try_get_u64(refs[0])?));
+        assert_eq!(seen.len(), 4 * TIMES, "{backend:?}");
+        let (writes, places) = seen.split_at(3 * TIMES);
+        let writes: Vec<_> = writes.chunks(3).map(|entered| [entered[1], entered[2]]).collect();
+        assert_eq!(writes, at_once.iter().map(|count| [*count; 2]).collect::<Vec<_>>(), "{backend:?}");
+        assert_eq!(places, at_a_place, "{backend:?}");
+    }
+}
+
+#[test]
+fn stacks_and_a_filter_of_a_function_of_the_kernel() {
+    let test = "stacks_and_a_filter_of_a_function_of_the_kernel";
+    let Some(_live) = live(test).filter(|_| has_probes(test)) else { return };
+    let folder = folder();
+    let program = writes(folder.path());
+    for backend in ["ebpf", "perf"] {
+        let event = "kprobe:vfs_write(_, _, count:u64) /count > 90 && count < 1000/";
+        let args = ["--backend", backend, "-e", event, "--", program.to_str().unwrap()];
+        let recorded = record(folder.path(), args);
+        // 91 to 100 bytes
+        assert_eq!(recorded.figure("/samples/delivered"), 10, "{}", recorded.stderr);
+        for stack in &recorded.stacks {
+            assert_eq!(stack.frames.last().map(String::as_str), Some("vfs_write_[k]"), "{stack:?}");
+            assert!(stack.frames.contains(&"main".to_owned()) && !stack.is_cut(), "{stack:?}");
+        }
+    }
+}
