@@ -268,7 +268,7 @@ fn captures_have_the_events_that_perfview_counts() {
         }
         println!("{}: {summary:?}, {frames} frames, {agreed} types agreed", path.display());
         assert!(agreed >= 4 && frames > 20 && summary.lost == 0);
-        for length in (0..bytes.len()).step_by(bytes.len() / 40) {
+        for length in (0..bytes.len()).step_by(bytes.len() / 6) {
             assert!(read_all(&bytes[..length]).is_err(), "{length}");
         }
     }

@@ -1,6 +1,8 @@
 //! What events refer to: threads, stacks, lists of labels and types of events, each by a number.
+//!
+//! A file chooses these numbers, so that they are kept under a hash that it can't foresee.
 
-use rustc_hash::FxHashMap;
+use std::collections::HashMap;
 
 use super::cursor::Cursor;
 use super::{EventType, ReadError, fields};
@@ -75,11 +77,11 @@ impl Recorder {
 /// All tables.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
-    pub(super) threads: FxHashMap<u64, Recorder>,
-    pub(super) types: FxHashMap<u32, EventType>,
-    stacks: FxHashMap<u32, Box<[u8]>>,
+    pub(super) threads: HashMap<u64, Recorder>,
+    pub(super) types: HashMap<u32, EventType>,
+    stacks: HashMap<u32, Box<[u8]>>,
     stack_bytes: usize,
-    label_lists: FxHashMap<u32, Vec<Label>>,
+    label_lists: HashMap<u32, Vec<Label>>,
     labels: usize,
 }
 
@@ -108,8 +110,8 @@ impl Tables {
 
     /// Forgets what numbers begin anew for at a sequence point.
     pub(super) fn forget(&mut self) {
-        self.stacks = FxHashMap::default();
-        self.label_lists = FxHashMap::default();
+        self.stacks = HashMap::new();
+        self.label_lists = HashMap::new();
         (self.stack_bytes, self.labels) = (0, 0);
     }
 
