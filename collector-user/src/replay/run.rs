@@ -258,6 +258,7 @@ impl Taking {
             frames: tally.frames(),
             ..Stats::default()
         };
+        machine.system_mut().lost = ledger.total_lost();
         machine.system_mut().account = stats.account();
         Recording { machine, ledger, stats, warnings, capture_failure: None, modules, kernel_symbols }
     }

@@ -8,6 +8,7 @@ pub mod firefox;
 pub mod flamegraph;
 pub mod folded;
 pub mod html;
+pub mod nettrace;
 pub mod pprof;
 mod profile;
 mod registry;

@@ -7,12 +7,14 @@ use super::firefox::Firefox;
 use super::flamegraph::FlameGraph;
 use super::folded::Folded;
 use super::html::Html;
+use super::nettrace::Nettrace;
 use super::pprof::Pprof;
 use super::speedscope::Speedscope;
 
 /// All formats, in the order in which they are listed.
 pub fn formats() -> &'static [&'static dyn ExportFormat] {
-    static FORMATS: [&dyn ExportFormat; 6] = [&Html, &Pprof, &Folded, &FlameGraph, &Speedscope, &Firefox];
+    static FORMATS: [&dyn ExportFormat; 7] =
+        [&Html, &Pprof, &Folded, &FlameGraph, &Speedscope, &Firefox, &Nettrace];
     &FORMATS
 }
 

@@ -38,6 +38,7 @@ impl Made {
         (system.cpus, system.start, system.end) = (2, Nanos(1_000), Nanos(2_000_001_000));
         let realtime = 1_750_000_000_123_456_789;
         system.clocks.start = Some(ClockAnchor { monotonic: system.start, realtime, boottime: None });
+        system.lost = 3;
         system.account = vec!["3 lost (ring_full 3)".to_owned(), "100.00 % are complete".to_owned()];
         let kind = machine.add_kind("cpu", Unit::Count, PERIOD);
         let first = machine.add_process(Pid(100), "prog", None, Nanos(0));

@@ -10,6 +10,8 @@ mod flamegraph;
 mod folded;
 mod lines;
 mod made;
+mod nettrace;
+mod nettrace_old;
 mod pprof;
 mod symbols;
 mod tools;

@@ -1,0 +1,23 @@
+//! nettrace, version 6: the traces that `PerfView` and the libraries behind it read.
+//!
+//! Source of the format: `NetTraceFormat.md` and `UniversalProviders.md` of microsoft/perfview, and what its reader demands.
+//!
+//! - `write`: the format; `blocks` are what a file is made of, `wire` their smallest parts.
+//! - `types`: the types of events, and the trace's own description.
+//! - `places`: where code lies in which process; `timeline`: what is told of processes, and when.
+//! - `stream`: events with their stacks and labels on their way into blocks; `names`: what frames are called.
+//! - [`read()`]: a reader for any writer's traces.
+
+mod blocks;
+mod labels;
+mod names;
+mod places;
+mod read;
+mod stream;
+mod timeline;
+mod types;
+mod wire;
+mod write;
+
+pub use read::{Event, EventType, Label, LabelValue, ReadError, Summary, Thread, Trace, Value, read};
+pub use write::Nettrace;

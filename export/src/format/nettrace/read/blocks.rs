@@ -1,0 +1,254 @@
+//! The blocks of a trace, one after the other.
+
+use std::io::Read;
+
+use super::blobs::Blobs;
+use super::cursor::Cursor;
+use super::framing::{Framing, Kind};
+use super::header::Header;
+use super::old_types;
+use super::tables::{Label, LabelValue, Tables};
+use super::{Event, ReadError, Summary, Trace};
+
+type Result<T> = std::result::Result<T, ReadError>;
+
+/// Reads a trace.
+pub(super) fn read(
+    input: impl Read,
+    begin: impl FnOnce(&Trace),
+    mut each: impl FnMut(&Event<'_>),
+) -> Result<Summary> {
+    let mut file = Framing::begin(input)?;
+    let mut block = Vec::new();
+    if file.next(&mut block)? != Kind::Trace {
+        return Err(ReadError::Malformed("another first block than that of the trace"));
+    }
+    let trace = trace(Cursor::of(&block), file.is_old())?;
+    begin(&trace);
+    let mut reader = Reader::new(&trace, file.is_old());
+    loop {
+        let kind = file.next(&mut block)?;
+        reader.summary.blocks += 1;
+        let content = Cursor::of(&block);
+        match kind {
+            Kind::End if content.is_empty() => return Ok(reader.summary),
+            Kind::End => return Err(ReadError::Malformed("an end that is not empty")),
+            Kind::Trace => return Err(ReadError::Malformed("two descriptions of the trace")),
+            Kind::Events => reader.events(content, &mut each)?,
+            Kind::Types if file.is_old() => reader.old_types(content)?,
+            Kind::Types => reader.tables.add_types(content)?,
+            Kind::SequencePoint => reader.sequence_point(content)?,
+            Kind::Stacks => reader.tables.add_stacks(content, trace.pointer_size)?,
+            Kind::Threads => reader.tables.add_threads(content)?,
+            Kind::RemovedThreads => reader.remove_threads(content)?,
+            Kind::Labels => reader.tables.add_labels(content)?,
+            Kind::Other => {}
+        }
+    }
+}
+
+fn trace(mut block: Cursor<'_>, is_old: bool) -> Result<Trace> {
+    /// What old files have, under the names that newer ones have for it.
+    const FACTS: [&str; 3] = ["ProcessId", "HardwareThreadCount", "ExpectedCPUSamplingRate"];
+    let mut date = [0; 8];
+    for part in &mut date {
+        *part = block.u16()?;
+    }
+    let unix_milliseconds =
+        milliseconds(date).ok_or(ReadError::Malformed("a time of day that does not exist"))?;
+    let (ticks, frequency) = (block.u64()?.cast_signed(), block.u64()?);
+    let pointer_size = block.u32()?;
+    if frequency == 0 || !matches!(pointer_size, 4 | 8) {
+        return Err(ReadError::Malformed("a clock or addresses that can't be"));
+    }
+    let mut pairs = Vec::new();
+    if is_old {
+        for name in FACTS {
+            pairs.push((name.to_owned(), block.u32()?.to_string()));
+        }
+    } else {
+        for _ in 0..block.u32()? {
+            pairs.push((block.text()?.to_owned(), block.text()?.to_owned()));
+        }
+    }
+    if !block.is_empty() {
+        return Err(ReadError::Malformed("more in a block than it tells of"));
+    }
+    Ok(Trace { unix_milliseconds, ticks, frequency, pointer_size, pairs })
+}
+
+/// Milliseconds since 1970 of a date that exists, whose day of the week is counted from Sunday.
+fn milliseconds([year, month, weekday, day, hour, minute, second, millisecond]: [u16; 8]) -> Option<u64> {
+    let is_leap =
+        |year: u16| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let february = if is_leap(year) { 29 } else { 28 };
+    let months = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let index = usize::from(month.checked_sub(1)?);
+    let is_day = (1970..=9999).contains(&year) && day >= 1 && day <= *months.get(index)?;
+    let is_time = hour < 24 && minute < 60 && second < 60 && millisecond < 1000;
+    let years: u64 = (1970..year).map(|year| 365 + u64::from(is_leap(year))).sum();
+    let days = years + months[..index].iter().map(|&days| u64::from(days)).sum::<u64>() + u64::from(day) - 1;
+    // The first day was a Thursday.
+    let is_weekday = u64::from(weekday) == (days + 4) % 7;
+    let seconds = (days * 24 + u64::from(hour)) * 3600 + u64::from(minute) * 60 + u64::from(second);
+    (is_day && is_time && is_weekday).then_some(seconds * 1000 + u64::from(millisecond))
+}
+
+/// What old files tell instead of labels.
+fn activities(header: &Header) -> Vec<Label> {
+    let named = ["ActivityId", "RelatedActivityId"].into_iter().zip(header.activities);
+    let told = named.filter(|(_, id)| *id != [0; 16]);
+    told.map(|(key, id)| Label { key: key.to_owned(), value: LabelValue::Id(id) }).collect()
+}
+
+struct Reader {
+    /// The process that a file of a version before 6 is of.
+    old: Option<u64>,
+    pointer_size: usize,
+    tables: Tables,
+    summary: Summary,
+    /// No later event is older.
+    oldest: u64,
+    newest: u64,
+    last_point: Option<u64>,
+}
+
+impl Reader {
+    fn new(trace: &Trace, is_old: bool) -> Self {
+        let process = trace.pairs.iter().find(|(name, _)| is_old && name == "ProcessId");
+        Self {
+            old: process.map(|(_, pid)| pid.parse().unwrap_or_default()),
+            pointer_size: trace.pointer_size as usize,
+            tables: Tables::default(),
+            summary: Summary::default(),
+            oldest: 0,
+            newest: 0,
+            last_point: None,
+        }
+    }
+
+    fn events(&mut self, block: Cursor<'_>, each: &mut impl FnMut(&Event<'_>)) -> Result<()> {
+        let mut blobs = Blobs::of(block, self.old.is_some())?;
+        while let Some((header, payload)) = blobs.next()? {
+            self.event(&header, payload, each)?;
+        }
+        Ok(())
+    }
+
+    fn old_types(&mut self, block: Cursor<'_>) -> Result<()> {
+        let mut blobs = Blobs::of(block, true)?;
+        while let Some((_, payload)) = blobs.next()? {
+            let (number, of) = old_types::event_type(payload)?;
+            self.tables.add_type(number, of)?;
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, header: &Header, payload: &[u8], each: &mut impl FnMut(&Event<'_>)) -> Result<()> {
+        if header.time < self.oldest {
+            return Err(ReadError::Malformed("an event that is older than what is before it may be"));
+        }
+        if header.is_sorted {
+            self.oldest = header.time;
+        }
+        self.newest = self.newest.max(header.time);
+        if let Some(pid) = self.old {
+            self.tables.old_thread(header.thread, pid)?;
+            self.tables.old_thread(header.recorder, pid)?;
+        }
+        let recorder = self.tables.thread(header.recorder)?;
+        if header.time < recorder.last_time {
+            return Err(ReadError::Malformed("a thread's event that is older than the one before"));
+        }
+        recorder.last_time = header.time;
+        // The event itself is one of them.
+        let missing = recorder.advance(header.sequence).unwrap_or(1).wrapping_sub(1);
+        self.lose(missing)?;
+        let activities = activities(header);
+        let tables = &self.tables;
+        let missing = ReadError::Malformed("an event of a type, or of a thread, that is not there");
+        let (Some(event_type), Some(recorder)) =
+            (tables.types.get(&header.metadata), tables.threads.get(&header.thread))
+        else {
+            return Err(missing);
+        };
+        self.summary.events += 1;
+        each(&Event {
+            event_type,
+            time: header.time,
+            thread: &recorder.thread,
+            processor: header.processor,
+            labels: if activities.is_empty() { tables.label_list(header.labels)? } else { &activities },
+            stack: tables.stack(header.stack)?,
+            pointer_size: self.pointer_size,
+            payload,
+        });
+        Ok(())
+    }
+
+    /// Counts events by how many numbers are missing.
+    fn lose(&mut self, missing: u32) -> Result<()> {
+        if missing > i32::MAX as u32 {
+            if self.old.is_some() {
+                // There a new thread may have the id of one that has ended, and begins anew.
+                return Ok(());
+            }
+            return Err(ReadError::Malformed("a thread's events with numbers that go back"));
+        }
+        self.summary.lost += u64::from(missing);
+        Ok(())
+    }
+
+    /// Takes account of how many events a thread must have had by now.
+    fn check_thread(&mut self, block: &mut Cursor<'_>) -> Result<u64> {
+        let (index, sequence) = match self.old {
+            Some(pid) => {
+                let (index, sequence) = (block.u64()?, block.u32()?);
+                self.tables.old_thread(index, pid)?;
+                (index, sequence)
+            }
+            None => (block.varuint()?, block.varuint32()?),
+        };
+        let missing = self.tables.thread(index)?.advance(sequence).unwrap_or_default();
+        self.lose(missing)?;
+        Ok(index)
+    }
+
+    fn sequence_point(&mut self, mut block: Cursor<'_>) -> Result<()> {
+        const FORGET_THREADS: u32 = 1;
+        const FORGET_TYPES: u32 = 2;
+        let time = block.u64()?;
+        let flags = if self.old.is_some() { 0 } else { block.u32()? };
+        let count = block.u32()?;
+        if time < self.newest || self.last_point.is_some_and(|last| time <= last) {
+            return Err(ReadError::Malformed("a sequence point that is older than what is before it"));
+        }
+        if flags & !(FORGET_THREADS | FORGET_TYPES) != 0 {
+            return Err(ReadError::Malformed("a sequence point with a flag that does not exist"));
+        }
+        for _ in 0..count {
+            self.check_thread(&mut block)?;
+        }
+        if !block.is_empty() {
+            return Err(ReadError::Malformed("more in a block than it tells of"));
+        }
+        (self.oldest, self.newest, self.last_point) = (time, time, Some(time));
+        self.summary.sequence_points += 1;
+        self.tables.forget();
+        if flags & FORGET_THREADS != 0 {
+            self.tables.threads.clear();
+        }
+        if flags & FORGET_TYPES != 0 {
+            self.tables.types.clear();
+        }
+        Ok(())
+    }
+
+    fn remove_threads(&mut self, mut block: Cursor<'_>) -> Result<()> {
+        while !block.is_empty() {
+            let index = self.check_thread(&mut block)?;
+            self.tables.threads.remove(&index);
+        }
+        Ok(())
+    }
+}

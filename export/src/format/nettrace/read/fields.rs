@@ -1,0 +1,194 @@
+//! Types of fields, and an event's bytes taken apart by them.
+
+use super::ReadError;
+use super::cursor::{Cursor, utf8};
+
+type Result<T> = std::result::Result<T, ReadError>;
+
+/// How deep types may be nested.
+pub(super) const DEEPEST: u32 = 8;
+
+/// Values of an event that may be there without bytes, as objects without fields.
+const MOST_EMPTY: usize = 1 << 10;
+
+/// What a field holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Type {
+    Object(Vec<Field>),
+    /// An integer of so many bytes, and whether it is signed.
+    Integer(u8, bool),
+    /// Bytes that are no number here: floating point, dates, GUIDs.
+    Opaque(u8),
+    /// UTF-16 up to a unit of 0.
+    WideText,
+    /// Elements after their number in 16 bits.
+    Array(Box<Self>),
+    /// As many elements as this says.
+    Fixed(Box<Self>, u16),
+    Varint,
+    Varuint,
+    /// A byte of UTF-8.
+    Utf8,
+    /// Where in the event an array is.
+    Located,
+}
+
+/// A field of an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Field {
+    pub(super) name: String,
+    pub(super) of: Type,
+}
+
+/// The value of a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// An unsigned number.
+    Unsigned(u64),
+    /// A signed number.
+    Signed(i64),
+    /// Text.
+    Text(String),
+    /// Bytes of a type that is neither.
+    Bytes(Vec<u8>),
+    /// Elements of an array, or fields of an object.
+    List(Vec<Self>),
+}
+
+/// Reads the descriptions of fields.
+pub(super) fn fields(cursor: &mut Cursor<'_>, depth: u32) -> Result<Vec<Field>> {
+    let count = cursor.u16()?;
+    // Each takes bytes, so that there are never more than what is there has room for.
+    let mut fields = Vec::new();
+    for _ in 0..count {
+        let mut field = cursor.part()?;
+        let name = field.text()?.to_owned();
+        fields.push(Field { name, of: read_type(&mut field, depth)? });
+    }
+    Ok(fields)
+}
+
+fn read_type(cursor: &mut Cursor<'_>, depth: u32) -> Result<Type> {
+    if depth > DEEPEST {
+        return Err(ReadError::TooLarge("the nesting of a type"));
+    }
+    let code = cursor.u8()?;
+    let element = |cursor: &mut Cursor<'_>| read_type(cursor, depth + 1).map(Box::new);
+    Ok(match code {
+        1 => Type::Object(fields(cursor, depth + 1)?),
+        19 => Type::Array(element(cursor)?),
+        22 => Type::Fixed(element(cursor)?, cursor.u16()?),
+        20 => Type::Varint,
+        21 => Type::Varuint,
+        24 | 25 => {
+            let element = element(cursor)?;
+            if !has_fixed_size(&element) {
+                return Err(ReadError::Malformed("a located array of elements whose size varies"));
+            }
+            Type::Located
+        }
+        code => simple(code)?,
+    })
+}
+
+/// Types that all versions have.
+pub(super) fn simple(code: u8) -> Result<Type> {
+    Ok(match code {
+        6 | 26 => Type::Integer(1, false),
+        4 | 8 => Type::Integer(2, false),
+        5 => Type::Integer(1, true),
+        7 => Type::Integer(2, true),
+        9 => Type::Integer(4, true),
+        // The first is a truth value.
+        3 | 10 => Type::Integer(4, false),
+        11 => Type::Integer(8, true),
+        12 => Type::Integer(8, false),
+        13 => Type::Opaque(4),
+        14 => Type::Opaque(8),
+        16 | 17 => Type::Opaque(16),
+        18 => Type::WideText,
+        23 => Type::Utf8,
+        _ => return Err(ReadError::Malformed("a type of field that does not exist")),
+    })
+}
+
+fn has_fixed_size(of: &Type) -> bool {
+    match of {
+        Type::Object(fields) => fields.iter().all(|field| has_fixed_size(&field.of)),
+        Type::Fixed(element, _) => has_fixed_size(element),
+        Type::Array(_) | Type::WideText => false,
+        _ => true,
+    }
+}
+
+/// Takes an event apart: the values of its fields, in their order.
+pub(super) fn values(fields: &[Field], payload: &[u8]) -> Result<Vec<Value>> {
+    let mut cursor = Cursor::of(payload);
+    // A value has bytes, or is an array or an object around others, which are nested only so deep.
+    let mut left = (payload.len() + fields.len()) * (DEEPEST as usize + 2) + MOST_EMPTY;
+    fields.iter().map(|field| value(&field.of, &mut cursor, &mut left)).collect()
+}
+
+fn value(of: &Type, cursor: &mut Cursor<'_>, left: &mut usize) -> Result<Value> {
+    *left = left.checked_sub(1).ok_or(ReadError::TooLarge("the number of values of an event"))?;
+    Ok(match of {
+        Type::Object(fields) => {
+            let values: Result<_> = fields.iter().map(|field| value(&field.of, cursor, left)).collect();
+            Value::List(values?)
+        }
+        Type::Integer(size, signed) => integer(cursor.bytes((*size).into())?, *signed),
+        Type::Opaque(size) => Value::Bytes(cursor.bytes((*size).into())?.to_vec()),
+        Type::Located => Value::Bytes(cursor.bytes(4)?.to_vec()),
+        Type::WideText => Value::Text(cursor.wide_text()?),
+        Type::Varint => Value::Signed(cursor.varint()?),
+        Type::Varuint => Value::Unsigned(cursor.varuint()?),
+        Type::Utf8 => Value::Unsigned(cursor.u8()?.into()),
+        Type::Array(element) => {
+            let count = cursor.u16()?;
+            elements(element, count, cursor, left)?
+        }
+        Type::Fixed(element, count) => elements(element, *count, cursor, left)?,
+    })
+}
+
+fn elements(element: &Type, count: u16, cursor: &mut Cursor<'_>, left: &mut usize) -> Result<Value> {
+    if *element == Type::Utf8 {
+        return Ok(Value::Text(utf8(cursor.bytes(count.into())?)?.to_owned()));
+    }
+    let values: Result<_> = (0..count).map(|_| value(element, cursor, left)).collect();
+    Ok(Value::List(values?))
+}
+
+/// An integer of at most 8 bytes.
+fn integer(bytes: &[u8], signed: bool) -> Value {
+    let number = bytes.iter().rev().fold(0_u64, |number, &byte| number << 8 | u64::from(byte));
+    let unused = 64 - 8 * bytes.len() as u32;
+    if signed { Value::Signed((number << unused).cast_signed() >> unused) } else { Value::Unsigned(number) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_extended_by_their_sign() {
+        assert_eq!(integer(&[0xfe], true), Value::Signed(-2));
+        assert_eq!(integer(&[0xfe], false), Value::Unsigned(254));
+        assert_eq!(integer(&[0, 0, 0, 0, 0, 0, 0, 0x80], true), Value::Signed(i64::MIN));
+        assert_eq!(integer(&[1, 2], false), Value::Unsigned(0x201));
+    }
+
+    #[test]
+    fn arrays_of_nothing_end() {
+        let nothing = Type::Object(Vec::new());
+        let many = Type::Fixed(Box::new(Type::Fixed(Box::new(nothing), u16::MAX)), u16::MAX);
+        let fields = [Field { name: String::new(), of: many }];
+        assert!(matches!(values(&fields, &[]), Err(ReadError::TooLarge(_))));
+    }
+
+    #[test]
+    fn types_that_are_nested_without_end_are_refused() {
+        let bytes = [19; 40];
+        assert!(matches!(read_type(&mut Cursor::of(&bytes), 0), Err(ReadError::TooLarge(_))));
+    }
+}

@@ -1,0 +1,163 @@
+//! A file in, its blocks out, each with its kind.
+//!
+//! From version 6 on a block has four bytes of size and kind before it. Before, blocks were objects of a general serializer
+//! (`NetTraceFormat_v5.md`): tags, the version and name of a type, and bytes that begin where the position in the file
+//! can be divided by 4.
+
+use std::io::Read;
+
+use super::ReadError;
+
+type Result<T> = std::result::Result<T, ReadError>;
+
+/// Kinds of blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    End,
+    Trace,
+    Events,
+    Types,
+    SequencePoint,
+    Stacks,
+    Threads,
+    RemovedThreads,
+    Labels,
+    /// Of a later version.
+    Other,
+}
+
+/// A file's blocks.
+pub(super) struct Framing<R> {
+    input: R,
+    position: u64,
+    is_old: bool,
+}
+
+/// The largest block of an old file; newer ones have no room for larger ones.
+const LARGEST: u32 = 64 << 20;
+
+/// The size of the old description of the trace.
+const OLD_TRACE: u32 = 48;
+
+const NULL: u8 = 1;
+const BEGIN: u8 = 5;
+const END: u8 = 6;
+
+impl<R: Read> Framing<R> {
+    /// Reads a file's first bytes.
+    pub(super) fn begin(input: R) -> Result<Self> {
+        let mut this = Self { input, position: 0, is_old: false };
+        if this.array::<8>()? != *b"Nettrace" {
+            return Err(ReadError::Malformed("other first bytes"));
+        }
+        // The length of a name, or nothing.
+        match this.u32()? {
+            0 => {
+                let (major, _minor) = (this.u32()?, this.u32()?);
+                if major != 6 {
+                    return Err(ReadError::Version(major));
+                }
+            }
+            20 if this.array::<20>()? == *b"!FastSerialization.1" => this.is_old = true,
+            _ => return Err(ReadError::Malformed("other first bytes")),
+        }
+        Ok(this)
+    }
+
+    /// Whether the file is of a version before 6.
+    pub(super) const fn is_old(&self) -> bool {
+        self.is_old
+    }
+
+    /// Reads the next block; room for it is made as its bytes come.
+    pub(super) fn next(&mut self, block: &mut Vec<u8>) -> Result<Kind> {
+        block.clear();
+        if self.is_old {
+            return self.next_object(block);
+        }
+        let header = self.u32()?;
+        self.content(header & 0xff_ffff, block)?;
+        Ok(match header >> 24 {
+            0 => Kind::End,
+            1 => Kind::Trace,
+            2 => Kind::Events,
+            3 => Kind::Types,
+            4 => Kind::SequencePoint,
+            5 => Kind::Stacks,
+            6 => Kind::Threads,
+            7 => Kind::RemovedThreads,
+            8 => Kind::Labels,
+            _ => Kind::Other,
+        })
+    }
+
+    fn next_object(&mut self, block: &mut Vec<u8>) -> Result<Kind> {
+        const TRACE: &[u8] = b"Trace";
+        const LONGEST_NAME: u32 = 64;
+        let tags = ReadError::Malformed("other tags than those of an object");
+        match self.array()? {
+            [NULL] => return Ok(Kind::End),
+            [BEGIN] => {}
+            _ => return Err(tags),
+        }
+        if self.array()? != [BEGIN, NULL] {
+            return Err(tags);
+        }
+        let (_version, least_version) = (self.u32()?, self.u32()?);
+        let length = self.u32()?;
+        if length > LONGEST_NAME {
+            return Err(ReadError::TooLarge("the name of a type of object"));
+        }
+        let mut name = Vec::new();
+        self.content(length, &mut name)?;
+        if self.array()? != [END] {
+            return Err(tags);
+        }
+        if name == TRACE {
+            if least_version > 5 {
+                return Err(ReadError::Version(least_version));
+            }
+            self.content(OLD_TRACE, block)?;
+        } else {
+            let size = self.u32()?;
+            if size > LARGEST {
+                return Err(ReadError::TooLarge("a block"));
+            }
+            let padding = self.position.next_multiple_of(4) - self.position;
+            let mut zeros = Vec::new();
+            self.content(padding as u32, &mut zeros)?;
+            if zeros.iter().any(|&zero| zero != 0) {
+                return Err(ReadError::Malformed("padding that is not zero"));
+            }
+            self.content(size, block)?;
+        }
+        if self.array()? != [END] {
+            return Err(tags);
+        }
+        Ok(match name.as_slice() {
+            TRACE => Kind::Trace,
+            b"EventBlock" => Kind::Events,
+            b"MetadataBlock" => Kind::Types,
+            b"SPBlock" => Kind::SequencePoint,
+            b"StackBlock" => Kind::Stacks,
+            _ => Kind::Other,
+        })
+    }
+
+    fn content(&mut self, size: u32, block: &mut Vec<u8>) -> Result<()> {
+        self.input.by_ref().take(size.into()).read_to_end(block)?;
+        self.position += u64::from(size);
+        if block.len() == size as usize { Ok(()) } else { Err(ReadError::Malformed("no end")) }
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.input.read_exact(&mut bytes)?;
+        self.position += N as u64;
+        Ok(bytes)
+    }
+
+    fn u32(&mut self) -> Result<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+}

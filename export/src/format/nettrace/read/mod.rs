@@ -1,0 +1,134 @@
+//! A trace in, whoever wrote it; its events out, one by one, in the order of the file.
+//!
+//! The bytes may be hostile: no size is trusted before the bytes are there, each reference is checked, and what is kept is
+//! limited. What the specification does not allow is an error, and so is what a reader could not make sense of, such as
+//! times outside of what their block tells.
+//!
+//! - `cursor`: the smallest parts; `fields`: types of fields, and events by them.
+//! - `tables`: what events refer to; `blobs`: blocks of events, whose headers `header` reads.
+//! - `framing`: blocks, in a file of any version; `blocks`: what is made of them.
+//! - `old_types`: types of events before version 6.
+
+mod blobs;
+mod blocks;
+mod cursor;
+mod fields;
+mod framing;
+mod header;
+mod old_types;
+mod tables;
+
+use std::io::{self, Read};
+
+pub use fields::Value;
+pub use tables::{Label, LabelValue, Thread};
+
+use fields::Field;
+
+/// Why a trace could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// Reading failed.
+    #[error("reading the trace failed: {0}")]
+    Read(#[from] io::Error),
+    /// It is of a version that is not read.
+    #[error("nettrace of version {0} is not read, only versions 4 to 6")]
+    Version(u32),
+    /// It has more of something than is read.
+    #[error("the trace is too large: {0}")]
+    TooLarge(&'static str),
+    /// It is not a trace.
+    #[error("not a nettrace file: it has {0}")]
+    Malformed(&'static str),
+}
+
+/// The trace as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trace {
+    /// The time of day that was at `ticks`, in milliseconds since 1970 in UTC.
+    pub unix_milliseconds: u64,
+    /// The trace's clock at that time.
+    pub ticks: i64,
+    /// Ticks of that clock in a second.
+    pub frequency: u64,
+    /// Bytes of an address.
+    pub pointer_size: u32,
+    /// Facts by name.
+    pub pairs: Vec<(String, String)>,
+}
+
+/// What was read to the end of a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Number of events.
+    pub events: u64,
+    /// Number of events that numbers are missing for.
+    pub lost: u64,
+    /// Number of blocks.
+    pub blocks: u64,
+    /// Number of sequence points.
+    pub sequence_points: u64,
+}
+
+/// A type of events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventType {
+    /// Who the event is of.
+    pub provider: String,
+    /// The provider's GUID in the order of the file, where it is told.
+    pub provider_guid: Option<[u8; 16]>,
+    /// The event's number with its provider.
+    pub id: u32,
+    /// The event's name.
+    pub name: String,
+    fields: Vec<Field>,
+}
+
+impl EventType {
+    /// Names of the fields.
+    pub fn field_names(&self) -> impl Iterator<Item = &str> {
+        self.fields.iter().map(|field| field.name.as_str())
+    }
+}
+
+/// An event.
+#[derive(Clone, Copy, Debug)]
+pub struct Event<'a> {
+    /// Its type.
+    pub event_type: &'a EventType,
+    /// In ticks.
+    pub time: u64,
+    /// The thread that it is about.
+    pub thread: &'a Thread,
+    /// The processor it was recorded on.
+    pub processor: u32,
+    /// Labels.
+    pub labels: &'a [Label],
+    /// The stack's addresses, as the file has them.
+    stack: &'a [u8],
+    pointer_size: usize,
+    /// What the fields are in.
+    pub payload: &'a [u8],
+}
+
+impl Event<'_> {
+    /// Addresses of the stack, leaf first.
+    pub fn stack(&self) -> impl ExactSizeIterator<Item = u64> {
+        let chunks = self.stack.chunks_exact(self.pointer_size);
+        chunks.map(|bytes| bytes.iter().rev().fold(0, |address, &byte| address << 8 | u64::from(byte)))
+    }
+
+    /// The fields' values, in their order.
+    pub fn values(&self) -> Result<Vec<Value>, ReadError> {
+        fields::values(&self.event_type.fields, self.payload)
+    }
+}
+
+/// Reads a trace: `begin` is given what is told at its start, `each` its events.
+pub fn read(
+    input: impl Read,
+    begin: impl FnOnce(&Trace),
+    each: impl FnMut(&Event<'_>),
+) -> Result<Summary, ReadError> {
+    blocks::read(input, begin, each)
+}

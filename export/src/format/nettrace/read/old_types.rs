@@ -1,0 +1,83 @@
+//! Types of events as versions 4 and 5 have them.
+
+use super::cursor::Cursor;
+use super::fields::{DEEPEST, Field, Type, simple};
+use super::{EventType, ReadError};
+
+type Result<T> = std::result::Result<T, ReadError>;
+
+/// Where a description of fields is from, which decides how each is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    /// The type, then the name.
+    First,
+    /// The size, the name, then the type, which may be an array.
+    Second,
+}
+
+/// Reads a type of events, and its number.
+pub(super) fn event_type(payload: &[u8]) -> Result<(u32, EventType)> {
+    const OPCODE: u8 = 1;
+    const FIELDS: u8 = 2;
+    let mut row = Cursor::of(payload);
+    let number = row.u32()?;
+    let provider = row.wide_text()?;
+    let id = row.u32()?;
+    let name = row.wide_text()?;
+    let (_keywords, _version, _level) = (row.u64()?, row.u32()?, row.u32()?);
+    let mut of = EventType { provider, provider_guid: None, id, name, fields: Vec::new() };
+    if !row.is_empty() {
+        of.fields = fields(&mut row, Layout::First, 0)?;
+    }
+    while !row.is_empty() {
+        let size = row.u32()?;
+        let kind = row.u8()?;
+        let mut tag = Cursor::of(row.bytes(size as usize)?);
+        match kind {
+            OPCODE => {
+                tag.u8()?;
+            }
+            FIELDS => of.fields = fields(&mut tag, Layout::Second, 0)?,
+            _ => {}
+        }
+    }
+    Ok((number, of))
+}
+
+fn fields(cursor: &mut Cursor<'_>, layout: Layout, depth: u32) -> Result<Vec<Field>> {
+    let count = cursor.u32()?;
+    let mut fields = Vec::new();
+    for _ in 0..count {
+        fields.push(match layout {
+            Layout::First => {
+                let of = read_type(cursor, layout, depth)?;
+                Field { name: cursor.wide_text()?, of }
+            }
+            Layout::Second => {
+                let size = cursor.u32()?;
+                let rest = size.checked_sub(4).ok_or(ReadError::Malformed("a field of no size"))?;
+                let mut field = Cursor::of(cursor.bytes(rest as usize)?);
+                Field { name: field.wide_text()?, of: read_type(&mut field, layout, depth)? }
+            }
+        });
+    }
+    Ok(fields)
+}
+
+fn read_type(cursor: &mut Cursor<'_>, layout: Layout, depth: u32) -> Result<Type> {
+    /// What came with version 6.
+    const NEWER: u8 = 20;
+    if depth > DEEPEST {
+        return Err(ReadError::TooLarge("the nesting of a type"));
+    }
+    let code = cursor.u32()?;
+    let unknown = ReadError::Malformed("a type of field that does not exist");
+    match u8::try_from(code) {
+        Ok(1) => Ok(Type::Object(fields(cursor, layout, depth + 1)?)),
+        Ok(19) if layout == Layout::Second => {
+            Ok(Type::Array(Box::new(read_type(cursor, layout, depth + 1)?)))
+        }
+        Ok(code) if code < NEWER => simple(code),
+        _ => Err(unknown),
+    }
+}

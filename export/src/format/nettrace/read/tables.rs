@@ -1,0 +1,270 @@
+//! What events refer to: threads, stacks, lists of labels and types of events, each by a number.
+//!
+//! A file chooses these numbers, so that they are kept under a hash that it can't foresee.
+
+use std::collections::HashMap;
+
+use super::cursor::Cursor;
+use super::{EventType, ReadError, fields};
+
+type Result<T> = std::result::Result<T, ReadError>;
+
+/// The most rows of one table.
+const MOST_ROWS: usize = 1 << 22;
+
+/// The most bytes of stacks between two sequence points.
+const MOST_STACK_BYTES: usize = 256 << 20;
+
+/// The most labels between two sequence points.
+const MOST_LABELS: usize = 1 << 22;
+
+/// A thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Thread {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its process's id.
+    pub pid: Option<u64>,
+    /// Its id.
+    pub tid: Option<u64>,
+    /// Facts by name.
+    pub pairs: Vec<(String, String)>,
+}
+
+/// What a label says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LabelValue {
+    /// Text.
+    Text(String),
+    /// A number.
+    Number(i64),
+    /// A number that belongs to the format, as a level.
+    Known(u64),
+    /// An id of 16 bytes.
+    Id([u8; 16]),
+}
+
+/// A label of an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// Its name.
+    pub key: String,
+    /// What it says.
+    pub value: LabelValue,
+}
+
+/// Whether something with a number may be added once more.
+fn room(rows: usize) -> Result<()> {
+    if rows < MOST_ROWS { Ok(()) } else { Err(ReadError::TooLarge("rows of a table")) }
+}
+
+/// A thread, and what is known of the events that it recorded.
+#[derive(Debug, Default)]
+pub(super) struct Recorder {
+    pub(super) thread: Thread,
+    /// The number of the last one; in old files not known before the first.
+    sequence: Option<u32>,
+    pub(super) last_time: u64,
+}
+
+impl Recorder {
+    /// Notes that numbers are used up to this one. Out: by how many that is more than before.
+    pub(super) fn advance(&mut self, sequence: u32) -> Option<u32> {
+        self.sequence.replace(sequence).map(|before| sequence.wrapping_sub(before))
+    }
+}
+
+/// All tables.
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    pub(super) threads: HashMap<u64, Recorder>,
+    pub(super) types: HashMap<u32, EventType>,
+    stacks: HashMap<u32, Box<[u8]>>,
+    stack_bytes: usize,
+    label_lists: HashMap<u32, Vec<Label>>,
+    labels: usize,
+}
+
+impl Tables {
+    /// The bytes of a stack; none for number 0.
+    pub(super) fn stack(&self, number: u32) -> Result<&[u8]> {
+        match (number, self.stacks.get(&number)) {
+            (0, _) => Ok(&[]),
+            (_, Some(stack)) => Ok(stack),
+            (_, None) => Err(ReadError::Malformed("an event with a stack that is not there")),
+        }
+    }
+
+    /// A list of labels; an empty one for number 0.
+    pub(super) fn label_list(&self, number: u32) -> Result<&[Label]> {
+        match (number, self.label_lists.get(&number)) {
+            (0, _) => Ok(&[]),
+            (_, Some(list)) => Ok(list),
+            (_, None) => Err(ReadError::Malformed("an event with labels that are not there")),
+        }
+    }
+
+    pub(super) fn thread(&mut self, index: u64) -> Result<&mut Recorder> {
+        self.threads.get_mut(&index).ok_or(ReadError::Malformed("a thread that is not there"))
+    }
+
+    /// Forgets what numbers begin anew for at a sequence point.
+    pub(super) fn forget(&mut self) {
+        self.stacks = HashMap::new();
+        self.label_lists = HashMap::new();
+        (self.stack_bytes, self.labels) = (0, 0);
+    }
+
+    pub(super) fn add_stacks(&mut self, mut block: Cursor<'_>, pointer_size: u32) -> Result<()> {
+        let (first, count) = (block.u32()?, block.u32()?);
+        let numbers = numbers(first, count)?;
+        for number in numbers {
+            let size = block.u32()?;
+            if !size.is_multiple_of(pointer_size) {
+                return Err(ReadError::Malformed("a stack that is not made of addresses"));
+            }
+            let stack = block.bytes(size as usize)?;
+            self.stack_bytes += stack.len();
+            if self.stack_bytes > MOST_STACK_BYTES {
+                return Err(ReadError::TooLarge("stacks between two sequence points"));
+            }
+            room(self.stacks.len())?;
+            if self.stacks.insert(number, stack.into()).is_some() {
+                return Err(ReadError::Malformed("two stacks of one number"));
+            }
+        }
+        empty(block)
+    }
+
+    pub(super) fn add_labels(&mut self, mut block: Cursor<'_>) -> Result<()> {
+        let (first, count) = (block.u32()?, block.u32()?);
+        for number in numbers(first, count)? {
+            let list = label_list(&mut block)?;
+            self.labels += list.len();
+            if self.labels > MOST_LABELS {
+                return Err(ReadError::TooLarge("labels between two sequence points"));
+            }
+            if self.label_lists.insert(number, list).is_some() {
+                return Err(ReadError::Malformed("two lists of labels of one number"));
+            }
+        }
+        empty(block)
+    }
+
+    pub(super) fn add_threads(&mut self, mut block: Cursor<'_>) -> Result<()> {
+        while !block.is_empty() {
+            let mut row = block.part()?;
+            let index = row.varuint()?;
+            let mut thread = Thread::default();
+            while !row.is_empty() {
+                match row.u8()? {
+                    1 => thread.name = Some(row.text()?.to_owned()),
+                    2 => thread.pid = Some(row.varuint()?),
+                    3 => thread.tid = Some(row.varuint()?),
+                    4 => thread.pairs.push((row.text()?.to_owned(), row.text()?.to_owned())),
+                    _ => return Err(ReadError::Malformed("a fact about a thread of an unknown kind")),
+                }
+            }
+            room(self.threads.len())?;
+            let recorder = Recorder { thread, sequence: Some(0), last_time: 0 };
+            if self.threads.insert(index, recorder).is_some() {
+                return Err(ReadError::Malformed("two threads of one number"));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn add_types(&mut self, mut block: Cursor<'_>) -> Result<()> {
+        block.part()?;
+        while !block.is_empty() {
+            let mut row = block.part()?;
+            let number = row.varuint32()?;
+            let provider = row.text()?.to_owned();
+            let id = row.varuint32()?;
+            let name = row.text()?.to_owned();
+            let fields = fields::fields(&mut row, 0)?;
+            let provider_guid = optional(row.part()?)?;
+            self.add_type(number, EventType { provider, provider_guid, id, name, fields })?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn add_type(&mut self, number: u32, of: EventType) -> Result<()> {
+        room(self.types.len())?;
+        match self.types.insert(number, of) {
+            None if number > 0 => Ok(()),
+            _ => Err(ReadError::Malformed("two types of events of one number, or one of number 0")),
+        }
+    }
+
+    /// Adds the thread of an id, unless it is there: old files do not tell of threads before they are referred to.
+    pub(super) fn old_thread(&mut self, tid: u64, pid: u64) -> Result<()> {
+        room(self.threads.len())?;
+        self.threads.entry(tid).or_insert_with(|| {
+            let thread = Thread { tid: Some(tid), pid: Some(pid), ..Thread::default() };
+            Recorder { thread, ..Recorder::default() }
+        });
+        Ok(())
+    }
+}
+
+/// Numbers of rows, the first of which is at least 1.
+fn numbers(first: u32, count: u32) -> Result<impl Iterator<Item = u32>> {
+    match first.checked_add(count) {
+        Some(end) if first > 0 => Ok(first..end),
+        _ => Err(ReadError::Malformed("a row of a number that can't be")),
+    }
+}
+
+fn empty(block: Cursor<'_>) -> Result<()> {
+    if block.is_empty() { Ok(()) } else { Err(ReadError::Malformed("more in a block than it tells of")) }
+}
+
+/// What is known of a type beyond its fields. In: all of it. Out: the provider's GUID.
+fn optional(mut part: Cursor<'_>) -> Result<Option<[u8; 16]>> {
+    let mut guid = None;
+    while !part.is_empty() {
+        match part.u8()? {
+            1 | 8 | 9 => {
+                part.u8()?;
+            }
+            3 => {
+                part.u64()?;
+            }
+            4 | 5 => {
+                part.text()?;
+            }
+            6 => {
+                part.text()?;
+                part.text()?;
+            }
+            7 => guid = Some(part.array()?),
+            _ => return Err(ReadError::Malformed("a fact about a type of an unknown kind")),
+        }
+    }
+    Ok(guid)
+}
+
+fn label_list(block: &mut Cursor<'_>) -> Result<Vec<Label>> {
+    let mut list = Vec::new();
+    loop {
+        let kind = block.u8()?;
+        let named = |name: &str, value| Label { key: name.to_owned(), value };
+        list.push(match kind & 0x7f {
+            1 => named("ActivityId", LabelValue::Id(block.array()?)),
+            2 => named("RelatedActivityId", LabelValue::Id(block.array()?)),
+            3 => named("TraceId", LabelValue::Id(block.array()?)),
+            4 => named("SpanId", LabelValue::Known(block.u64()?)),
+            5 => named(block.text()?, LabelValue::Text(block.text()?.to_owned())),
+            6 => named(block.text()?, LabelValue::Number(block.varint()?)),
+            7 => named("OpCode", LabelValue::Known(block.u8()?.into())),
+            8 => named("Keywords", LabelValue::Known(block.u64()?)),
+            9 => named("Level", LabelValue::Known(block.u8()?.into())),
+            10 => named("Version", LabelValue::Known(block.u8()?.into())),
+            _ => return Err(ReadError::Malformed("a label of an unknown kind")),
+        });
+        if kind & 0x80 != 0 {
+            return Ok(list);
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! A [`Profile`] in, a trace out.
+//!
+//! Samples are events of `Universal.Events`, named after their kind, with their value. Processes, mappings and names are
+//! events of `Universal.System`. `PerfView` names what is named here without symbol files, and can look for those of other
+//! frames by build id. A sample's attributes are its labels, with `frames`: `guessed` where a heuristic found some of its
+//! stack, and `stack`: `cut` where that ends before its root.
+//!
+//! What was lost is told as the number of all samples that were, at the end of the trace and of the thread that
+//! records it: which threads they would have been of is not known.
+
+use std::io::{self, Write};
+
+use collector_common::ids::Nanos;
+use collector_common::record::{
+    ExportMachine, FrameFlags, ModuleId, ModuleKind, ModuleMapping, ProcessId, Sample, ThreadId,
+};
+use rustc_hash::FxHashMap;
+
+use super::blocks::{Blocks, Kind};
+use super::labels::{self, Quality};
+use super::names;
+use super::places::{MappingNumber, Places};
+use super::stream::{Event, RECORDER, Stream};
+use super::timeline::{Step, Timed, Timeline, tick};
+use super::types::{self, SystemEvent};
+use super::wire::{event_text, varint, varuint};
+use crate::format::{ExportFormat, Profile};
+
+/// The nettrace format.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nettrace;
+
+impl ExportFormat for Nettrace {
+    fn name(&self) -> &'static str {
+        "nettrace"
+    }
+
+    fn ending(&self) -> &'static str {
+        ".nettrace"
+    }
+
+    fn description(&self) -> &'static str {
+        "every sample with its time, stack and labels, and processes with their mappings, for PerfView"
+    }
+
+    fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let timeline = Timeline::of(profile.machine);
+        let signed = signed_kinds(profile.machine);
+        let threads = ThreadIndexes::of(profile.machine);
+        let mut blocks = Blocks::begin(out)?;
+        blocks.write(Kind::Trace, &types::trace(profile.machine, timeline.start))?;
+        blocks.write(Kind::Metadata, &types::metadata(profile.machine, &signed))?;
+        threads.write(profile.machine, &mut blocks)?;
+        let places = Places::of(profile.machine);
+        let metadata = FxHashMap::default();
+        let stream = Stream::new(blocks);
+        Writer { profile, signed, threads, places, metadata, stream, payload: Vec::new() }.write(&timeline)
+    }
+}
+
+/// By kind: whether it has negative values. Those of the kinds that the specification names are never negative.
+fn signed_kinds(machine: &ExportMachine) -> Vec<bool> {
+    let mut signed = vec![false; machine.kinds().len()];
+    for sample in machine.samples().iter().filter(|sample| sample.value < 0) {
+        if let Some(is_signed) = signed.get_mut(usize::from(sample.kind.0)) {
+            *is_signed = true;
+        }
+    }
+    for (is_signed, kind) in signed.iter_mut().zip(machine.kinds()) {
+        *is_signed &= !matches!(machine.string(kind.name), "cpu" | "cswitch");
+    }
+    signed
+}
+
+/// How threads are referred to: first the one that records, then those of the machine, then one for each process that has
+/// no main thread among them.
+struct ThreadIndexes {
+    /// By process.
+    main: Vec<u64>,
+}
+
+impl ThreadIndexes {
+    const FIRST: u64 = RECORDER + 1;
+
+    fn of(machine: &ExportMachine) -> Self {
+        let mut main = vec![0; machine.processes().len()];
+        for (thread, index) in machine.threads().iter().zip(Self::FIRST..) {
+            let pid = machine.process(thread.process).pid;
+            if let Some(main) = main.get_mut(thread.process.0 as usize)
+                && *main == 0
+                && pid.0 == thread.tid.0
+            {
+                *main = index;
+            }
+        }
+        let added = Self::FIRST + machine.threads().len() as u64..;
+        for (main, index) in main.iter_mut().filter(|main| **main == 0).zip(added) {
+            *main = index;
+        }
+        Self { main }
+    }
+
+    const fn thread(thread: ThreadId) -> u64 {
+        Self::FIRST + thread.0 as u64
+    }
+
+    fn process(&self, process: ProcessId) -> u64 {
+        self.main.get(process.0 as usize).copied().unwrap_or(RECORDER)
+    }
+
+    fn write(&self, machine: &ExportMachine, blocks: &mut Blocks<'_>) -> io::Result<()> {
+        const PIECE: usize = 1 << 20;
+        let threads = machine.threads().iter().zip(Self::FIRST..);
+        let threads = threads
+            .map(|(thread, index)| (index, machine.string(thread.name), types::ids_of(machine, thread)));
+        let added = Self::FIRST + machine.threads().len() as u64;
+        let processes = machine.processes().iter().zip(&self.main).filter(|(_, index)| **index >= added);
+        let processes = processes
+            .map(|(process, &index)| (index, machine.string(process.name), (process.pid.0, process.pid.0)));
+        let mut rows = Vec::new();
+        types::thread(&mut rows, RECORDER, "collector", None);
+        for (index, name, ids) in threads.chain(processes) {
+            types::thread(&mut rows, index, name, Some(ids));
+            if rows.len() >= PIECE {
+                blocks.write(Kind::Thread, &rows)?;
+                rows.clear();
+            }
+        }
+        if rows.is_empty() { Ok(()) } else { blocks.write(Kind::Thread, &rows) }
+    }
+}
+
+struct Writer<'a> {
+    profile: Profile<'a>,
+    signed: Vec<bool>,
+    threads: ThreadIndexes,
+    places: Places<'a>,
+    /// Numbers of what is told of files: by module, and by where it is linked for and begins in the file.
+    metadata: FxHashMap<(ModuleId, u64, u64), u64>,
+    stream: Stream<'a>,
+    payload: Vec<u8>,
+}
+
+impl Writer<'_> {
+    fn write(mut self, timeline: &Timeline) -> io::Result<()> {
+        let mut steps = timeline.steps.iter().peekable();
+        for &at in &timeline.samples {
+            let Some(sample) = self.profile.machine.samples().get(at as usize) else { continue };
+            while let Some(timed) = steps.next_if(|timed| timed.is_before(tick(sample.time))) {
+                self.step(*timed)?;
+            }
+            self.sample(&sample)?;
+        }
+        for timed in steps {
+            self.step(*timed)?;
+        }
+        self.names(timeline.end)?;
+        self.stream.end(timeline.end, self.profile.machine.system().lost)
+    }
+
+    fn sample(&mut self, sample: &Sample) -> io::Result<()> {
+        let machine = self.profile.machine;
+        let time = tick(sample.time);
+        self.stream.prepare(time)?;
+        let process = machine.thread(sample.thread).process;
+        let epoch = self.places.epoch(process, sample.time);
+        let places = &mut self.places;
+        let (stack, quality) = self.stream.stack((process, epoch, sample.stack), |addresses| {
+            let mut quality = Quality::default();
+            for &id in machine.stacks().get(sample.stack) {
+                let frame = machine.frames().get(id);
+                quality.is_guessed |= frame.flags.has(FrameFlags::HEURISTIC);
+                if frame.flags.has(FrameFlags::CUT) {
+                    quality.is_cut = true;
+                } else {
+                    addresses.push(places.find(process, epoch, id, sample.time).address);
+                }
+            }
+            quality
+        });
+        let labels = self
+            .stream
+            .labels((sample.attributes, quality), || labels::list(machine, sample.attributes, quality));
+        self.payload.clear();
+        if self.signed.get(usize::from(sample.kind.0)).copied().unwrap_or_default() {
+            varint(&mut self.payload, sample.value);
+        } else {
+            varuint(&mut self.payload, sample.value.max(0).cast_unsigned());
+        }
+        self.stream.event(&Event {
+            metadata: types::metadata_of_kind(sample.kind.0),
+            thread: ThreadIndexes::thread(sample.thread),
+            cpu: sample.cpu.into(),
+            time,
+            stack,
+            labels,
+            payload: &self.payload,
+        });
+        Ok(())
+    }
+
+    fn step(&mut self, timed: Timed) -> io::Result<()> {
+        let Timed { time, step } = timed;
+        match step {
+            Step::Existing(process) => self.process(SystemEvent::ExistingProcess, process, time),
+            Step::Created(process) => self.process(SystemEvent::ProcessCreate, process, time),
+            Step::Mapped(at) => match self.profile.machine.mappings().get(at as usize) {
+                Some(mapping) => self.mapping(at, mapping, time),
+                None => Ok(()),
+            },
+            Step::Exited(process) => {
+                self.payload.clear();
+                self.system(SystemEvent::ProcessExit, process, time)
+            }
+        }
+    }
+
+    /// A process, with its part of the kernel.
+    fn process(&mut self, event: SystemEvent, id: ProcessId, time: Nanos) -> io::Result<()> {
+        const KERNEL: [u64; 3] = [1 << 63, u64::MAX, 0];
+        let machine = self.profile.machine;
+        let process = machine.process(id);
+        self.payload.clear();
+        varuint(&mut self.payload, process.pid.0.into());
+        event_text(&mut self.payload, machine.string(process.name));
+        event_text(&mut self.payload, "");
+        self.system(event, id, time)?;
+        self.mapped(MappingNumber::KERNEL, KERNEL, "vmlinux", 0);
+        self.system(SystemEvent::ProcessMapping, id, time)
+    }
+
+    fn mapping(&mut self, at: u32, mapping: &ModuleMapping, time: Nanos) -> io::Result<()> {
+        let machine = self.profile.machine;
+        let module = machine.module(mapping.module);
+        let metadata = match module.kind {
+            ModuleKind::File | ModuleKind::Vdso => self.file(mapping, time)?,
+            _ => 0,
+        };
+        let range = [mapping.start.0, mapping.end.0, mapping.file_offset.0];
+        self.mapped(MappingNumber::at(at), range, machine.string(module.path), metadata);
+        self.system(SystemEvent::ProcessMapping, mapping.process, time)
+    }
+
+    /// Makes the payload of a mapping, of which are known the start, the end, and where it starts in the file.
+    fn mapped(&mut self, number: MappingNumber, range: [u64; 3], path: &str, metadata: u64) {
+        self.payload.clear();
+        varuint(&mut self.payload, number.0);
+        for part in range {
+            varuint(&mut self.payload, part);
+        }
+        event_text(&mut self.payload, path);
+        varuint(&mut self.payload, metadata);
+    }
+
+    /// The number of what is told of a mapped file, which is told if it is new.
+    fn file(&mut self, mapping: &ModuleMapping, time: Nanos) -> io::Result<u64> {
+        let linked = mapping.start.0.wrapping_sub(mapping.bias);
+        let key = (mapping.module, linked, mapping.file_offset.0);
+        let next = self.metadata.len() as u64 + 1;
+        let number = *self.metadata.entry(key).or_insert(next);
+        if number == next {
+            let build_id = self.profile.machine.module(mapping.module).build_id;
+            let build_id = build_id.map(|id| format!(r#""build_id":"{id}","#)).unwrap_or_default();
+            let offset = mapping.file_offset.0;
+            let symbols =
+                format!(r#"{{"type":"ELF",{build_id}"p_vaddr":"{linked:#x}","p_offset":"{offset:#x}"}}"#);
+            self.payload.clear();
+            varuint(&mut self.payload, number);
+            event_text(&mut self.payload, &symbols);
+            event_text(&mut self.payload, "{}");
+            self.system(SystemEvent::ProcessMappingMetadata, mapping.process, time)?;
+        }
+        Ok(number)
+    }
+
+    /// Tells all names, each in a process that has its mapping.
+    fn names(&mut self, time: Nanos) -> io::Result<()> {
+        let Profile { machine, symbols } = self.profile;
+        for (range, id) in names::ranges(self.profile, &self.places).into_iter().zip(1..) {
+            let position = range.mapping.position();
+            let mapping = position.and_then(|position| machine.mappings().get(position));
+            let process = mapping.map_or(ProcessId(0), |mapping| mapping.process);
+            self.payload.clear();
+            for number in [id, range.mapping.0, range.first, range.last] {
+                varuint(&mut self.payload, number);
+            }
+            event_text(&mut self.payload, symbols.function(range.name));
+            self.system(SystemEvent::ProcessSymbol, process, time)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the event of the system whose payload was made.
+    fn system(&mut self, event: SystemEvent, process: ProcessId, time: Nanos) -> io::Result<()> {
+        self.stream.prepare(time)?;
+        self.stream.event(&Event {
+            metadata: event.metadata(),
+            thread: self.threads.process(process),
+            cpu: 0,
+            time,
+            stack: 0,
+            labels: 0,
+            payload: &self.payload,
+        });
+        Ok(())
+    }
+}

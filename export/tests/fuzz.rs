@@ -1,0 +1,5 @@
+//! Any bytes as any input of the crate: what the fuzz targets do, with inputs that are kept and with noise.
+
+#![allow(clippy::unwrap_used, reason = "a failed step of a test should stop it")]
+
+mod fuzzing;

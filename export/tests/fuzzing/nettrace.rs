@@ -1,0 +1,36 @@
+//! The input is a trace: its events, with their stacks, labels and fields.
+
+use export::format::nettrace::read;
+
+/// Bytes that reading any file may hold.
+const FIXED_MEMORY: u64 = 1 << 20;
+
+/// Bytes that may be held for each of the file's: threads and labels can be told of in two.
+const PER_BYTE: u64 = 1024;
+
+/// Reads all of the input. Out: whether it is a trace.
+pub(crate) fn run(input: &[u8]) -> bool {
+    let most = FIXED_MEMORY + input.len() as u64 * PER_BYTE;
+    let mut result = None;
+    let used = allocation_counter::measure(|| {
+        let mut events = 0;
+        let summary = read(
+            input,
+            |_| (),
+            |event| {
+                let fields = event.event_type.field_names().count();
+                if let Ok(values) = event.values() {
+                    assert_eq!(values.len(), fields, "each field has a value");
+                }
+                assert!(event.stack().len() <= input.len() / 4);
+                events += 1;
+            },
+        );
+        if let Ok(summary) = &summary {
+            assert_eq!(summary.events, events);
+        }
+        result = Some(summary.is_ok());
+    });
+    assert!(used.bytes_max <= most, "{} bytes were held, {most} are the bound", used.bytes_max);
+    result.expect("it was run")
+}
