@@ -7,8 +7,8 @@ use collector_common::wire::{Config, Counter, PAGE_SIZE, SampleFlags, SampleHead
 use crate::{
     kernel::{current_task, read_word},
     maps::{config, count, zero},
-    registers::UserRegisters,
-    stack,
+    registers::{Place, UserRegisters},
+    returns, stack,
 };
 
 /// A sample without its stacks.
@@ -21,7 +21,10 @@ pub(crate) struct Sample {
     pub(crate) tid: u32,
     pub(crate) flags: u32,
     pub(crate) registers: UserRegisters,
-    pub(crate) sp: u64,
+    /// Where the thread is, or will be as soon as the kernel's own code for probes is done.
+    pub(crate) place: Place,
+    /// Calls whose returns are trapped, as [`returns::find`] has found them.
+    pub(crate) returns: u64,
     /// Bytes of stack to copy.
     pub(crate) len: u64,
     /// First address after the stack; 0 where it is not known.
@@ -44,7 +47,7 @@ impl Sample {
         let mut sample = *self;
         sample.flags ^= zero as u32;
         sample.len ^= zero;
-        sample.sp ^= zero;
+        sample.place.sp ^= zero;
         sample.stack_end ^= zero;
         sample.ran ^= zero;
         for word in &mut sample.data {
@@ -64,31 +67,44 @@ impl Sample {
     ) -> Self {
         let task = current_task();
         let registers = UserRegisters::of_current(task);
-        let (sp, len, stack_end) = (0, 0, 0);
-        let (ran, data, transfer) = (0, [0; SampleHeader::DATA], core::ptr::null());
-        let mut sample =
-            Self { context, time, pid, tid, flags, registers, sp, len, stack_end, ran, data, transfer };
+        let mut sample = Self {
+            context,
+            time,
+            pid,
+            tid,
+            flags,
+            registers,
+            place: Place { ip: 0, sp: 0 },
+            returns: 0,
+            len: 0,
+            stack_end: 0,
+            ran: 0,
+            data: [0; SampleHeader::DATA],
+            transfer: core::ptr::null(),
+        };
         let mm = read_word(task, config(|c: &Config| &raw const c.task_mm));
         if mm == 0 {
             return sample;
         }
-        sample.sp = registers.sp();
+        sample.place = Place { ip: registers.ip(), sp: registers.sp() };
         // Workers of io_uring have user memory and never run user code.
-        if registers.ip() == 0 {
+        if sample.place.ip == 0 {
             count(Counter::NoRegisters, 1);
             return sample;
         }
+        sample.returns = returns::find(task, mm, &mut sample.place);
+        let sp = sample.place.sp;
         sample.flags |= SampleFlags::USER_REGISTERS;
         if registers.is_compat() {
             sample.flags |= SampleFlags::COMPAT;
         }
         let most = u64::from(config(|c: &Config| &raw const c.max_stack_pages)) * PAGE_SIZE as u64;
-        sample.len = if let Some(end) = stack::end::<FIND_VMA>(task, mm, tid, sample.sp) {
+        sample.len = if let Some(end) = stack::end::<FIND_VMA>(task, mm, tid, sp) {
             sample.stack_end = end.address;
             if end.is_mapping {
                 sample.flags |= SampleFlags::MAPPING_END;
             }
-            end.address - sample.sp
+            end.address - sp
         } else {
             sample.flags |= SampleFlags::BOUND_UNKNOWN;
             most

@@ -1,6 +1,6 @@
-//! Reads of kernel memory at offsets that user space took from the kernel's BTF.
+//! Reads of kernel memory at offsets that user space took from the kernel's BTF, and of numbers in user memory.
 
-use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_probe_read_kernel};
+use aya_ebpf::helpers::generated::{bpf_get_current_task, bpf_probe_read_kernel, bpf_probe_read_user};
 use collector_common::wire::{COMM_LEN, Config};
 
 use crate::maps::config;
@@ -23,6 +23,18 @@ pub(crate) fn read_word(base: u64, offset: u32) -> u64 {
             size_of::<u64>() as u32,
             (base.wrapping_add(u64::from(offset))) as *const _,
         );
+    }
+    value
+}
+
+/// A number in the current program's memory, or 0 where it cannot be read.
+#[inline(always)]
+pub(crate) fn read_user<T: Copy + Default>(address: u64) -> T {
+    let mut value = T::default();
+    // SAFETY: the destination is as long as is said; the helper checks the source, and zeroes the destination where it cannot
+    // be read.
+    unsafe {
+        bpf_probe_read_user((&raw mut value).cast(), size_of::<T>() as u32, address as *const _);
     }
     value
 }

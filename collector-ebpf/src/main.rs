@@ -34,6 +34,7 @@ mod maps;
 mod owner;
 mod record;
 mod registers;
+mod returns;
 mod sample;
 mod sockets;
 mod stack;

@@ -6,7 +6,7 @@ use aya_ebpf::{
 };
 use collector_common::wire::{
     BlockCounts, BlockKey, BlockOffsets, BlockRequest, COMM_LEN, Config, Counter, KernelLock,
-    KernelLockCounts, KernelLockKey, LockFlags, RunQueue, ThreadTimes,
+    KernelLockCounts, KernelLockKey, LockFlags, ReturnOffsets, RunQueue, ThreadTimes,
 };
 
 /// Settings, patched before load. Read with [`config`].
@@ -37,6 +37,18 @@ static CONFIG: Config = Config {
     command: 0,
     comm: [0; 16],
     block: BlockOffsets { queue: 0, flags: 0, bytes: 0, disk: 0, major: 0, minor: 0 },
+    returns: ReturnOffsets {
+        probed: 0,
+        innermost: 0,
+        instruction: 0,
+        executed_at: 0,
+        stack: 0,
+        address: 0,
+        next: 0,
+        area: 0,
+        trampoline: 0,
+        reserved: 0,
+    },
 };
 
 /// The settings. Reads one field through `get`, which the verifier knows the value of.

@@ -14,12 +14,13 @@ use aya_ebpf::{
     },
 };
 use collector_common::wire::{
-    COMM_LEN, Config, Counter, PAGE_SIZE, SampleFlags, SampleHeader, Transfer, VERSION,
+    COMM_LEN, Config, Counter, PAGE_SIZE, SampleFlags, SampleHeader, Transfer, TrappedReturns, VERSION,
 };
 
 use crate::{
     current::Sample,
     maps::{Ring, config, count},
+    returns,
 };
 
 /// Writes the sample into the smallest class that holds its stack. Says whether there was room.
@@ -33,6 +34,7 @@ pub(crate) fn emit(ring: &Ring, sample: &Sample) -> bool {
     }
     // A stack of at most PIECE bytes touches two pages at most.
     if len <= 512 {
+        const { assert!(TrappedReturns::SIZE <= 512) };
         return write::<512, 2>(ring, sample);
     }
     if len <= 1024 {
@@ -41,7 +43,10 @@ pub(crate) fn emit(ring: &Ring, sample: &Sample) -> bool {
     if len <= 2048 {
         return write::<2048, 2>(ring, sample);
     }
-    let pages = ((sample.sp & (PAGE - 1)) + len).div_ceil(PAGE);
+    // Without a branch: 1 where there are any.
+    let has_returns = sample.returns.wrapping_neg() >> 63;
+    let returns = has_returns * TrappedReturns::SIZE as u64;
+    let pages = ((sample.place.sp & (PAGE - 1)) + len + returns).div_ceil(PAGE);
     match pages {
         0..=2 => write::<PAGE_SIZE, 2>(ring, sample),
         3 => write::<PAGE_SIZE, 3>(ring, sample),
@@ -119,7 +124,7 @@ fn write<const PIECE: usize, const PIECES: usize>(ring: &Ring, sample: &Sample) 
             (*header).data = sample.data;
         }
         if sample.flags & SampleFlags::USER_REGISTERS != 0 {
-            sample.registers.copy_to(&raw mut (*header).registers);
+            sample.registers.copy_to(&raw mut (*header).registers, sample.place);
         }
     }
     // SAFETY: the record has `PIECE * PIECES` bytes of room behind `STACK_OFFSET`.
@@ -127,8 +132,16 @@ fn write<const PIECE: usize, const PIECES: usize>(ring: &Ring, sample: &Sample) 
     if absent != 0 {
         count(Counter::StackFault, u64::from(absent.count_ones()));
     }
-    // SAFETY: as above.
-    unsafe { (*header).absent = absent };
+    // SAFETY: as above; the class is large enough for a stack and that behind it.
+    unsafe {
+        (*header).absent = absent;
+        if PIECES != 0
+            && sample.returns != 0
+            && returns::copy(record.add(size as usize - TrappedReturns::SIZE).cast())
+        {
+            (*header).flags |= SampleFlags::RETURNS;
+        }
+    }
     count(Counter::BytesCopied, sample.len + u64::from(kernel_bytes));
     // SAFETY: the record was reserved from this ring.
     unsafe { submit(ring, record) };
@@ -216,7 +229,8 @@ unsafe fn copy_stack<const PIECE: usize, const PIECES: usize>(to: *mut u8, sampl
     // The compiler knows from the choice of the class how large the last piece can be and would leave out the
     // check that the verifier needs, so it must not know the length.
     let len = unknown(sample.len);
-    let first = (PAGE_SIZE as u64 - (sample.sp & (PAGE_SIZE as u64 - 1))).min(PIECE as u64);
+    let sp = sample.place.sp;
+    let first = (PAGE_SIZE as u64 - (sp & (PAGE_SIZE as u64 - 1))).min(PIECE as u64);
     macro_rules! pieces {
         ($($piece:literal)*) => {
             $(
@@ -236,7 +250,7 @@ unsafe fn copy_stack<const PIECE: usize, const PIECES: usize>(to: *mut u8, sampl
                         bpf_probe_read_user(
                             to.add(before as usize).cast(),
                             size as u32,
-                            (sample.sp + before) as *const _,
+                            (sp + before) as *const _,
                         )
                     };
                     // Without a branch: the verifier would follow both sides of every piece.

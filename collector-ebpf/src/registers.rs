@@ -15,6 +15,21 @@ mod layout {
     pub(super) const WORDS: usize = 21;
     pub(super) const SP: u32 = 19 * 8;
     pub(super) const IP: u32 = 16 * 8;
+    /// Bytes that a return takes off the stack.
+    pub(super) const RETURN_ADDRESS: u64 = 8;
+
+    /// The trampoline pushes three registers, of one byte, one and two, loads a number in seven bytes, makes the system call in
+    /// two, and then pops two of the three, of two bytes and one; into the place of the third the call has put the return
+    /// address (`uretprobe_trampoline_entry` of `arch/x86/kernel/uprobes.c`; from Linux 6.11 on, a breakpoint before).
+    #[inline(always)]
+    pub(super) fn on_stack_behind_call(offset: u64) -> Option<u64> {
+        match offset {
+            13 => Some(16),
+            15 => Some(8),
+            16 => Some(0),
+            _ => None,
+        }
+    }
     const CS: usize = 17;
     /// `orig_ax`: -1 or less where it was no system call that entered the kernel.
     const CALL: u32 = 15 * 8;
@@ -51,6 +66,14 @@ mod layout {
     pub(super) const WORDS: usize = 34;
     pub(super) const SP: u32 = 31 * 8;
     pub(super) const IP: u32 = 32 * 8;
+    /// Bytes that a return takes off the stack.
+    pub(super) const RETURN_ADDRESS: u64 = 0;
+
+    /// The trampoline is a breakpoint.
+    #[inline(always)]
+    pub(super) fn on_stack_behind_call(_offset: u64) -> Option<u64> {
+        None
+    }
     const PSTATE: usize = 33;
     /// `syscallno` of the kernel's own `struct pt_regs`, behind `user_regs` and `orig_x0`: -1 where it was no system call that
     /// entered the kernel.
@@ -85,12 +108,29 @@ type ContextRegisters = aya_ebpf::bindings::pt_regs;
 #[cfg(bpf_target_arch = "aarch64")]
 type ContextRegisters = aya_ebpf::bindings::user_pt_regs;
 
+/// Bytes that a return takes off the stack.
+pub(crate) const RETURN_ADDRESS: u64 = layout::RETURN_ADDRESS;
+
+/// How far above the stack pointer the return address lies for the rest of the trampoline's code, by how far that is behind the
+/// trampoline's beginning; `None` before, while the kernel has the address.
+#[inline(always)]
+pub(crate) fn on_stack_behind_call(offset: u64) -> Option<u64> {
+    layout::on_stack_behind_call(offset)
+}
+
 /// Whether the interrupted code was the kernel's. `context` is `struct bpf_perf_event_data`, which starts
 /// with the registers.
 #[inline(always)]
 pub(crate) fn in_kernel(context: *mut core::ffi::c_void) -> bool {
     // SAFETY: a perf_event program's context starts with the interrupted registers.
     layout::in_kernel(unsafe { &*context.cast::<ContextRegisters>() })
+}
+
+/// Where a thread is in its code, and on its stack.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) ip: u64,
+    pub(crate) sp: u64,
 }
 
 /// Where the current thread's user registers lie in kernel memory.
@@ -149,14 +189,19 @@ impl UserRegisters {
         read_word(self.base, layout::argument(index))
     }
 
-    /// Copies all registers to a record.
+    /// Copies all registers to a record, but for two that are given.
+    ///
+    /// # Safety
+    /// `registers` may be written to.
     #[inline(always)]
-    pub(crate) fn copy_to(self, registers: *mut [u64; SampleHeader::REGISTERS]) {
+    pub(crate) unsafe fn copy_to(self, registers: *mut [u64; SampleHeader::REGISTERS], place: Place) {
         const { assert!(layout::WORDS <= SampleHeader::REGISTERS) };
         // SAFETY: the destination has room for `REGISTERS` words; the helper checks the source and zeroes
         // the destination where it cannot be read.
         unsafe {
             bpf_probe_read_kernel(registers.cast(), (layout::WORDS * 8) as u32, self.base as *const _);
+            (*registers)[layout::IP as usize / 8] = place.ip;
+            (*registers)[layout::SP as usize / 8] = place.sp;
         }
     }
 }

@@ -4,8 +4,8 @@ use aya_ebpf::helpers::generated::{bpf_probe_read_kernel, bpf_probe_read_user_st
 use collector_common::wire::{Operation, Peer, Transfer};
 
 use crate::{
-    kernel::read_word,
-    transfers::{at, read_user, setting},
+    kernel::{read_user, read_word},
+    transfers::{at, setting},
 };
 
 /// `AF_UNIX`, `AF_INET` and `AF_INET6` of `include/linux/socket.h`.

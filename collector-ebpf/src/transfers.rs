@@ -9,7 +9,7 @@ use aya_ebpf::{
     btf_maps::{LruHashMap, PerCpuArray},
     helpers::{
         bpf_get_current_pid_tgid,
-        generated::{bpf_get_prandom_u32, bpf_get_smp_processor_id, bpf_ktime_get_ns, bpf_probe_read_user},
+        generated::{bpf_get_prandom_u32, bpf_get_smp_processor_id, bpf_ktime_get_ns},
     },
     macros::{btf_map, raw_tracepoint},
     programs::RawTracePointContext,
@@ -22,7 +22,7 @@ use collector_common::wire::{
 use crate::{
     current::Sample,
     files, filter,
-    kernel::read_word,
+    kernel::{read_user, read_word},
     maps::{RINGS, config, count},
     record,
     registers::UserRegisters,
@@ -370,18 +370,6 @@ fn carries(operation: u32) -> bool {
 #[inline(always)]
 fn is_error(returned: u64) -> bool {
     returned >= MAX_ERRNO.wrapping_neg()
-}
-
-/// A number in the current program's memory, or 0 where it cannot be read.
-#[inline(always)]
-pub(crate) fn read_user<T: Copy + Default>(address: u64) -> T {
-    let mut value = T::default();
-    // SAFETY: the destination is as long as is said; the helper checks the source, and zeroes the destination where it cannot
-    // be read.
-    unsafe {
-        bpf_probe_read_user((&raw mut value).cast(), size_of::<T>() as u32, address as *const _);
-    }
-    value
 }
 
 /// Adds the bytes of `count` messages, each a `struct mmsghdr` of `include/linux/socket.h`.

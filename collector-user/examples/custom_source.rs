@@ -58,6 +58,7 @@ mod load {
                 is_named: true,
                 kernel: &[],
                 stack: &[],
+                returns: None,
                 user: &[],
                 value: 1,
                 data: &load.to_ne_bytes(),

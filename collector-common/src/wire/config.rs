@@ -93,6 +93,8 @@ pub struct Config {
     pub comm: [u8; COMM_LEN],
     /// Where requests to block devices are recorded, else zero.
     pub block: BlockOffsets,
+    /// Zero where the kernel has no uprobes.
+    pub returns: ReturnOffsets,
 }
 
 /// Offsets into the kernel's structures of a request to a block device.
@@ -113,4 +115,30 @@ pub struct BlockOffsets {
     pub minor: u32,
 }
 
-const _: () = assert!(size_of::<Config>() == 152);
+/// Offsets into the kernel's structures of calls whose returns it traps.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub struct ReturnOffsets {
+    /// Of `task_struct::utask`.
+    pub probed: u32,
+    /// Of `uprobe_task::return_instances`.
+    pub innermost: u32,
+    /// Of `uprobe_task::vaddr`: where the instruction lies that is executed elsewhere.
+    pub instruction: u32,
+    /// Of `uprobe_task::xol_vaddr`: where it is executed.
+    pub executed_at: u32,
+    /// Of `return_instance::stack`.
+    pub stack: u32,
+    /// Of `return_instance::orig_ret_vaddr`.
+    pub address: u32,
+    /// Of `return_instance::next`.
+    pub next: u32,
+    /// Of `mm_struct::uprobes_state.xol_area`.
+    pub area: u32,
+    /// Of `xol_area::vaddr`.
+    pub trampoline: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+const _: () = assert!(size_of::<Config>() == 192);

@@ -14,13 +14,14 @@ mod life;
 mod lock_owner;
 mod lock_wait;
 mod off_cpu;
+mod returns;
 mod sample;
 mod transfer;
 
 pub use allocation::{Allocating, Allocation, AllocationCounts, AllocatorCall, Block};
 pub use block::{BLOCK_SIZES, BLOCK_TIMES, BlockCounts, BlockKey, BlockRequest};
 pub use call::{CALL_BUCKETS, CALL_NUMBERS, Call, CallTimes, FIRST_CALL_NS};
-pub use config::{BlockOffsets, Config, NAMED_PROCESS, Target, Times};
+pub use config::{BlockOffsets, Config, NAMED_PROCESS, ReturnOffsets, Target, Times};
 pub use counter::Counter;
 pub use kernel_lock::{
     FIRST_LOCK_NS, KernelLock, KernelLockCounts, KernelLockKey, LOCK_BUCKETS, LockFlags, LockOffsets,
@@ -29,6 +30,7 @@ pub use life::{ARGUMENTS, Life, LifeOffsets};
 pub use lock_owner::LockOwner;
 pub use lock_wait::LockWait;
 pub use off_cpu::{CHANCES, OffCpu, OffCpuState, QUEUE_BUCKETS, RunQueue, ThreadTimes};
+pub use returns::{TrappedReturn, TrappedReturns};
 pub use sample::{SampleFlags, SampleHeader};
 pub use transfer::{
     FILE_NAMES, FILE_STEPS, FIRST_TRANSFER_BYTES, FIRST_TRANSFER_NS, FileKind, Operation, Peer, PeerCounts,
@@ -36,7 +38,7 @@ pub use transfer::{
 };
 
 /// Version of every layout in this module.
-pub const VERSION: u16 = 5;
+pub const VERSION: u16 = 6;
 
 /// Kernel frames a sample can hold: `PERF_MAX_STACK_DEPTH` of `include/uapi/linux/perf_event.h`.
 pub const MAX_KERNEL_FRAMES: usize = 127;

@@ -1,5 +1,6 @@
 //! One sample as it lies in a ring: [`SampleHeader`], `MAX_KERNEL_FRAMES` kernel addresses (leaf first, the
-//! first `kernel_bytes` valid), then `stack_bytes` bytes of user stack, lowest address first.
+//! first `kernel_bytes` valid), then `stack_bytes` bytes of user stack, lowest address first. With [`SampleFlags::RETURNS`] a
+//! [`super::TrappedReturns`] is the end of the record.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -52,6 +53,8 @@ impl SampleFlags {
     /// Not of the sampling clock: the thread releases a lock of user code that another one waits for. `data` is a
     /// [`super::LockOwner`].
     pub const LOCK_OWNER: u32 = 1 << 23;
+    /// Returns of calls on the user stack are trapped: which, the record's end tells.
+    pub const RETURNS: u32 = 1 << 25;
 
     /// Whether all bits of `mask` are set.
     pub const fn has(self, mask: u32) -> bool {

@@ -5,7 +5,7 @@ use collector_common::perf::{
     Bytes, Callchain, ChainContext, Misc, Parsed, Record, Registers, RegistersAbi, Sample, SampleId,
     UserStack, Words,
 };
-use collector_common::wire::{PAGE_SIZE, SampleFlags};
+use collector_common::wire::{PAGE_SIZE, SampleFlags, TrappedReturns};
 
 use crate::source::SourceRecord;
 use crate::source::perf::decode::{INSTRUCTION_POINTER, STACK_POINTER, WORDS};
@@ -134,11 +134,24 @@ impl Encoder {
         let copied = record.stack.get(..len).filter(|copied| !copied.is_empty())?;
         self.stack.clear();
         self.stack.extend_from_slice(copied);
+        if let Some(returns) = record.returns {
+            put_back(returns, sp, &mut self.stack);
+        }
         let was_cut = header.absent == 0 && header.flags().has(SampleFlags::STACK_CUT);
         if !was_cut && available - len < WORD {
             self.stack.resize(len + WORD, 0);
         }
         Some(len as u64)
+    }
+}
+
+/// Puts return addresses in their places on the stack that begins at `sp`, where the kernel has its own.
+fn put_back(returns: &TrappedReturns, sp: u64, stack: &mut [u8]) {
+    for call in returns.calls.iter().take(returns.count as usize) {
+        let at = usize::try_from(call.stack.wrapping_sub(sp)).unwrap_or(usize::MAX);
+        if let Some(word) = stack.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
+            *word = returns.original(call.stack, u64::from_le_bytes(*word)).to_le_bytes();
+        }
     }
 }
 
@@ -161,7 +174,7 @@ const _: () = assert!(FIXED + 8 * (MOST_ADDRESSES + 2) < LARGEST_RECORD);
 mod tests {
     use bytemuck::Zeroable as _;
     use collector_common::perf::{ByteOrder, ParseConfig};
-    use collector_common::wire::SampleHeader;
+    use collector_common::wire::{SampleHeader, TrappedReturn};
 
     use super::super::attributes::{clock, event};
     use super::*;
@@ -180,6 +193,7 @@ mod tests {
             is_named: true,
             kernel: &addresses,
             stack: &stack,
+            returns: None,
             user: &addresses,
             value: 1,
             data: &[],
@@ -189,6 +203,24 @@ mod tests {
         let mut bytes = Vec::new();
         parsed.write(&ParseConfig::from(&clock(1), ByteOrder::NATIVE), &mut bytes).unwrap();
         assert!(bytes.len() <= LARGEST_RECORD && bytes.len() > 60_000, "{}", bytes.len());
+    }
+
+    #[test]
+    fn return_addresses_are_those_of_the_program() {
+        const SP: u64 = 0x1008;
+        let mut returns = TrappedReturns { trampoline: 0x7000, count: 4, ..TrappedReturns::zeroed() };
+        let calls = [(SP, 0x4001), (SP + 16, 0x4002), (SP + 24, 0x4003), (SP - 8, 0x4004)];
+        for (call, (stack, address)) in returns.calls.iter_mut().zip(calls) {
+            *call = TrappedReturn { stack, address };
+        }
+        let words = |words: [u64; 3]| words.map(u64::to_le_bytes).concat();
+        let mut stack = words([0x7000, 0x7000, 0x5000]);
+        put_back(&returns, SP, &mut stack);
+        assert_eq!(stack, words([0x4001, 0x7000, 0x5000]));
+        let mut stack = words([0x5000, 5, 0x7000]);
+        stack.truncate(23);
+        put_back(&returns, SP, &mut stack);
+        assert_eq!(stack, words([0x5000, 5, 0x7000])[..23], "half of a word");
     }
 
     #[test]
@@ -204,6 +236,7 @@ mod tests {
                     is_named: true,
                     kernel: &kernel,
                     stack: &stack,
+                    returns: None,
                     user: &[],
                     value: 1,
                     data: &data[..len],

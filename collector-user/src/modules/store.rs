@@ -42,6 +42,9 @@ pub struct MappedFile<'a> {
     pub since: Nanos,
 }
 
+/// What the kernel calls the memory from which it executes probed instructions, and where it traps returns.
+const PROBES: &[u8] = b"[uprobes]";
+
 /// What tells files apart.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Key {
@@ -83,6 +86,7 @@ pub struct Modules {
     by_key: FxHashMap<Key, ModuleId>,
     anonymous: FxHashMap<ProcessId, ModuleId>,
     unmapped: FxHashMap<ProcessId, ModuleId>,
+    of_probes: FxHashMap<ProcessId, ModuleId>,
     vdso: Option<ModuleId>,
     vdso_image: OnceCell<Option<Vec<u8>>>,
     /// That of 32-bit processes, and its image as soon as one could be read.
@@ -101,6 +105,7 @@ impl Default for Modules {
             by_key: FxHashMap::default(),
             anonymous: FxHashMap::default(),
             unmapped: FxHashMap::default(),
+            of_probes: FxHashMap::default(),
             vdso: None,
             vdso_image: OnceCell::new(),
             compat_vdso: None,
@@ -145,6 +150,9 @@ impl Modules {
             let compat = vdso::is_compat(mapped.end);
             let module = if compat { self.compat_vdso(machine, pid, mapped) } else { self.vdso(machine) };
             return (module, mapped.start.0.wrapping_sub(mapped.file_offset.0));
+        }
+        if mapped.path == PROBES {
+            return (self.of_probes(machine, process), mapped.start.0);
         }
         let Some(key) = self.key(mapped) else { return (self.anonymous(machine, process), 0) };
         let module = self.known(&key).unwrap_or_else(|| self.add_file(machine, pid, mapped, key));
@@ -251,6 +259,19 @@ impl Modules {
             let path = machine.intern_string("[unmapped]");
             machine.add_module(Module { kind: ModuleKind::Unmapped(process), path, build_id: None })
         })
+    }
+
+    /// The module of the code that the kernel has in a process that has met a probe.
+    fn of_probes(&mut self, machine: &mut ExportMachine, process: ProcessId) -> ModuleId {
+        *self.of_probes.entry(process).or_insert_with(|| {
+            let path = machine.intern_string("[uprobes]");
+            machine.add_module(Module { kind: ModuleKind::Anonymous(process), path, build_id: None })
+        })
+    }
+
+    /// Whether a module of a process is that.
+    pub(crate) fn is_of_probes(&self, process: ProcessId, module: ModuleId) -> bool {
+        self.of_probes.get(&process) == Some(&module)
     }
 
     fn vdso(&mut self, machine: &mut ExportMachine) -> ModuleId {

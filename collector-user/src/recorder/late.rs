@@ -8,13 +8,16 @@
 //! must still be what is in memory. So it is with pages that were absent, as those swapped out; of one with the stack
 //! pointer on it, as while the kernel copies it after a fork, there are no such words, and it is not read. Frames found
 //! with late memory are marked as heuristic all the same, and a walk that fails with it ends as one that ran out of stack.
+//!
+//! Calls whose returns are trapped are those of the sample: what was in the place of the kernel's address then is so for late
+//! words, too, of calls that have not returned since.
 
 use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
 use collector_common::ids::{Nanos, Pid, Tid};
-use collector_common::wire::{PAGE_SIZE, SampleFlags, SampleHeader};
+use collector_common::wire::{PAGE_SIZE, SampleFlags, SampleHeader, TrappedReturns};
 use rustc_hash::FxHashMap;
 use unwinder::{CopiedStack, StackMemory, StackReadError};
 
@@ -142,6 +145,7 @@ impl Copied {
 /// A copied stack that goes on in the process's memory.
 pub(super) struct LateStack<'a> {
     copied: CopiedStack<'a>,
+    returns: Option<&'a TrappedReturns>,
     header: &'a SampleHeader,
     /// Addresses up to this one may be read late; 0 for a stack that was copied whole.
     end: Cell<u64>,
@@ -156,12 +160,14 @@ pub(super) struct LateStack<'a> {
 impl<'a> LateStack<'a> {
     pub(super) fn new(
         copied: CopiedStack<'a>,
+        returns: Option<&'a TrappedReturns>,
         header: &'a SampleHeader,
         memory: &'a RefCell<LateMemory>,
     ) -> Self {
         let end = if header.flags().has(SampleFlags::STACK_CUT) { header.stack_end } else { 0 };
         Self {
             copied,
+            returns,
             header,
             end: Cell::new(end),
             left_mapping: Cell::new(false),
@@ -243,17 +249,25 @@ impl LateStack<'_> {
             result => result,
         }
     }
+
+    /// What lay at an address of the stack before returns were trapped.
+    #[inline]
+    fn original(&self, address: u64, value: u64) -> u64 {
+        self.returns.map_or(value, |returns| returns.original(address, value))
+    }
 }
 
 impl StackMemory for LateStack<'_> {
     #[inline]
     fn read_u64(&self, address: u64) -> Result<u64, StackReadError> {
-        self.read(address, self.copied.read_u64(address), u64::from_le_bytes)
+        let read = self.read(address, self.copied.read_u64(address), u64::from_le_bytes);
+        read.map(|value| self.original(address, value))
     }
 
     #[inline]
     fn read_u32(&self, address: u64) -> Result<u32, StackReadError> {
-        self.read(address, self.copied.read_u32(address), u32::from_le_bytes)
+        let read = self.read(address, self.copied.read_u32(address), u32::from_le_bytes);
+        read.map(|value| self.original(address, value.into()) as u32)
     }
 }
 
@@ -277,7 +291,7 @@ mod tests {
             other
         };
 
-        let whole = LateStack::new(CopiedStack::new(start, &bytes, 0), &header, &memory);
+        let whole = LateStack::new(CopiedStack::new(start, &bytes, 0), None, &header, &memory);
         assert_eq!(whole.read_u64(start + 16 * 8), Err(StackReadError::Beyond), "not cut: there is no more");
 
         // The kernel took some mapping's end for the stack's; it lies in the middle of memory.
@@ -287,7 +301,7 @@ mod tests {
             flags: SampleFlags::MAPPING_END,
             ..header
         };
-        let cut_short = LateStack::new(CopiedStack::new(start, &bytes, 0), &cut_short, &memory);
+        let cut_short = LateStack::new(CopiedStack::new(start, &bytes, 0), None, &cut_short, &memory);
         assert_eq!(cut_short.read_u64(start + 15 * 8), Ok(45));
         assert!(!cut_short.has_left_mapping());
         assert_eq!(cut_short.read_u64(start + 1000 * 8), Ok(3000));
@@ -295,19 +309,19 @@ mod tests {
         assert_eq!(cut_short.read_u64(u64::MAX - 7), Err(StackReadError::Beyond));
 
         header.flags = SampleFlags::STACK_CUT;
-        let cut = LateStack::new(CopiedStack::new(start, &bytes, 0), &header, &memory);
+        let cut = LateStack::new(CopiedStack::new(start, &bytes, 0), None, &header, &memory);
         assert_eq!(cut.read_u64(start + 15 * 8), Ok(45));
         assert!(!cut.was_read_late());
         assert_eq!(cut.read_u64(start + 1000 * 8), Ok(3000));
         assert!(cut.was_read_late());
         assert_eq!(cut.read_u64(start + 1024 * 8), Err(StackReadError::Beyond));
 
-        let cut = LateStack::new(CopiedStack::new(start, &bytes, 0), &header, &memory);
+        let cut = LateStack::new(CopiedStack::new(start, &bytes, 0), None, &header, &memory);
         assert_eq!(cut.read_u32(start + 15 * 8), Ok(45));
         assert_eq!(cut.read_u32(start + 1000 * 8), Ok(3000));
         assert!(cut.was_read_late());
 
-        let returned = LateStack::new(CopiedStack::new(start, &changed, 0), &header, &memory);
+        let returned = LateStack::new(CopiedStack::new(start, &changed, 0), None, &header, &memory);
         assert_eq!(returned.read_u64(start + 15 * 8), Ok(44));
         assert_eq!(
             returned.read_u64(start + 1000 * 8),
@@ -316,8 +330,34 @@ mod tests {
         );
 
         (header.pid, header.tid) = (0, 0);
-        let gone = LateStack::new(CopiedStack::new(start, &bytes, 0), &header, &memory);
+        let gone = LateStack::new(CopiedStack::new(start, &bytes, 0), None, &header, &memory);
         assert_eq!(gone.read_u64(start + 1000 * 8), Err(StackReadError::Beyond));
+    }
+
+    #[test]
+    fn trapped_returns_are_replaced_in_late_memory_too() {
+        const TRAMPOLINE: u64 = 0x7fff_ffff_e000;
+        let mut words = vec![TRAMPOLINE; 1024];
+        (words[1], words[1001]) = (5, 6);
+        let start = words.as_ptr() as u64;
+        let bytes: Vec<u8> = words[..16].iter().flat_map(|word| word.to_le_bytes()).collect();
+        let mut header: SampleHeader = bytemuck::Zeroable::zeroed();
+        (header.pid, header.tid) = (std::process::id(), std::process::id());
+        header.stack_end = start + 1024 * 8;
+        header.flags = SampleFlags::STACK_CUT;
+        let mut returns: TrappedReturns = bytemuck::Zeroable::zeroed();
+        (returns.trampoline, returns.count) = (TRAMPOLINE, 3);
+        for (call, word) in returns.calls.iter_mut().zip([0, 1000, 1001]) {
+            (call.stack, call.address) = (start + word * 8, 0x4000 + word);
+        }
+        let memory = RefCell::default();
+        let stack = LateStack::new(CopiedStack::new(start, &bytes, 0), Some(&returns), &header, &memory);
+        // The word that leads out of the copy is a replaced one: it is unchanged all the same.
+        assert_eq!(stack.read_u64(start), Ok(0x4000));
+        assert_eq!(stack.read_u64(start + 1000 * 8), Ok(0x4000 + 1000));
+        assert_eq!(stack.read_u64(start + 1001 * 8), Ok(6), "the call has returned since");
+        assert_eq!(stack.read_u64(start + 1002 * 8), Ok(TRAMPOLINE), "trapped since");
+        assert!(stack.was_read_late());
     }
 
     #[test]
@@ -336,14 +376,14 @@ mod tests {
         let second = page + PAGE_SIZE as u64;
         let copied = CopiedStack::new(page, &bytes, 0b10);
 
-        let stack = LateStack::new(copied, &header, &memory);
+        let stack = LateStack::new(copied, None, &header, &memory);
         assert_eq!(stack.read_u64(second + 8), Err(StackReadError::Absent), "nothing led there");
         assert_eq!(stack.read_u64(page + 8), Ok(value(page + 8)));
         assert_eq!(stack.read_u64(second + 8), Ok(value(second + 8)));
         assert!(stack.was_read_late());
 
         header.flags = SampleFlags::BOUND_UNKNOWN;
-        let unbounded = LateStack::new(copied, &header, &memory);
+        let unbounded = LateStack::new(copied, None, &header, &memory);
         assert_eq!(unbounded.read_u64(page + 8), Ok(value(page + 8)));
         assert_eq!(unbounded.read_u64(second + 8), Err(StackReadError::Absent), "it may be no stack");
     }

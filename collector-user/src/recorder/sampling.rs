@@ -174,7 +174,13 @@ impl Recorder {
             // The old program's registers with the new one's memory: there is no user stack.
             return None;
         }
-        let end = self.tally.end_of(walk.reason, header.flags(), walk.read_late, &self.walked);
+        let end = if self.is_trapped(process, walk, time) {
+            // The kernel's code is none of the callers.
+            self.walked.pop();
+            self.tally.end_of_trapped(&self.walked)
+        } else {
+            self.tally.end_of(walk.reason, header.flags(), walk.read_late, &self.walked)
+        };
         let Self { tracker, modules, machine, frames, walked, .. } = self;
         let space = tracker.space_at(process, time);
         let mut user = UserFrames { process, space, time, modules, machine, frames };
@@ -204,8 +210,23 @@ impl Recorder {
         self.tally.end_of_given(addresses.len())
     }
 
+    /// Whether a walk led to where the kernel traps the return of a call, and no further.
+    fn is_trapped(&self, process: ProcessId, walk: Walk, time: Nanos) -> bool {
+        let Some(last) = self.walked.last().filter(|last| last.kind == FrameKind::ReturnAddress) else {
+            return false;
+        };
+        let mapping = || self.tracker.mapping_at(process, Avma(last.address), time);
+        walk.reason != StopReason::Root
+            && mapping().is_some_and(|mapping| {
+                mapping.start.0 == last.address && self.modules.is_of_probes(process, mapping.module)
+            })
+    }
+
     /// Whether a walk led out of what is known to be mapped, or began there.
     fn is_unmapped(&self, process: ProcessId, walk: Walk, time: Nanos) -> bool {
+        if self.is_trapped(process, walk, time) {
+            return false;
+        }
         let is_mapped = |address| self.tracker.mapping_at(process, Avma(address), time).is_some();
         // The caller of a frame in no mapping is a guess: other stacks need not be asked about.
         let may_begin = || self.walked.get(1).is_none_or(|caller| caller.heuristic);
@@ -221,7 +242,7 @@ impl Recorder {
         let space = self.tracker.space_at(process, time);
         let view = View { owner: Owner::of(header), space, time, modules: &self.modules, late: &self.late };
         let copied = CopiedStack::new(stack_pointer(header), record.stack, u64::from(header.absent));
-        let stack = LateStack::new(copied, header, &self.late);
+        let stack = LateStack::new(copied, record.returns, header, &self.late);
         let walked = &mut self.walked;
         let reason = if header.flags().has(SampleFlags::COMPAT) {
             walk(&mut self.compat_unwinder, &compat_registers(header), &view, &stack, walked)

@@ -37,6 +37,12 @@ impl StackTally {
         }
     }
 
+    /// The same of a stack up to a call whose return is trapped, and of which the caller is not known.
+    pub(super) fn end_of_trapped(&mut self, frames: &[Frame]) -> &'static str {
+        self.frames += frames.len() as u64;
+        "return_probe"
+    }
+
     /// Counts a stack by its end.
     pub(super) fn count(&mut self, end: &'static str) {
         *self.ends.entry(end).or_default() += 1;

@@ -1,6 +1,6 @@
 //! A record as a source hands it over: who, when and where, with the stacks as they were copied, and the event's own data.
 
-use collector_common::wire::{SampleFlags, SampleHeader, Transfer, VERSION};
+use collector_common::wire::{SampleFlags, SampleHeader, Transfer, TrappedReturns, VERSION};
 
 /// Which of the events of a session a record is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,6 +38,8 @@ pub struct SourceRecord<'a> {
     pub kernel: &'a [u64],
     /// The user stack from the stack pointer upwards.
     pub stack: &'a [u8],
+    /// The calls on it whose returns the kernel traps, so that it has the kernel's address for theirs.
+    pub returns: Option<&'a TrappedReturns>,
     /// The user's part where it was walked already, leaf first: the interrupted address, then return addresses. Empty where
     /// the registers and the copied stack say it.
     pub user: &'a [u64],
@@ -62,10 +64,18 @@ impl<'a> SourceRecord<'a> {
             is_named: true,
             kernel: &[],
             stack: &[],
+            returns: None,
             user: &[],
             value: 1,
             data: &[],
         };
+        let mut rest = rest;
+        let mut returns = None;
+        if header.flags().has(SampleFlags::RETURNS) {
+            let (before, end) = rest.split_at_checked(rest.len().checked_sub(TrappedReturns::SIZE)?)?;
+            (rest, returns) = (before, Some(bytemuck::try_from_bytes(end).ok()?));
+        }
+        let record = Self { returns, ..record };
         let data: &[u8] = bytemuck::cast_slice(&header.data);
         if header.flags().has(SampleFlags::TRANSFER) {
             let (transfer, stack) = rest.split_at_checked(SampleHeader::KERNEL_STACK_SIZE)?;
@@ -113,5 +123,28 @@ mod tests {
         for len in [SampleHeader::STACK_OFFSET + 3, SampleHeader::STACK_OFFSET - 1, SampleHeader::SIZE] {
             assert!(SourceRecord::of_ring(&record[..len]).is_none());
         }
+    }
+
+    #[test]
+    fn trapped_returns_are_the_end_of_a_record() {
+        let header = SampleHeader {
+            version: VERSION,
+            flags: SampleFlags::RETURNS,
+            stack_bytes: 8,
+            ..SampleHeader::zeroed()
+        };
+        let returns = TrappedReturns { trampoline: 7, count: 1, ..TrappedReturns::zeroed() };
+        let room = 16;
+        let mut words = vec![0_u64; (SampleHeader::STACK_OFFSET + room + TrappedReturns::SIZE) / 8];
+        let record: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+        record[..SampleHeader::SIZE].copy_from_slice(bytemuck::bytes_of(&header));
+        record[SampleHeader::STACK_OFFSET + room..].copy_from_slice(bytemuck::bytes_of(&returns));
+        let read = SourceRecord::of_ring(record).unwrap();
+        assert_eq!(read.returns.map(|read| (read.trampoline, read.count)), Some((7, 1)));
+        assert_eq!(read.stack.len(), 8);
+        // Cut, so that stack and calls overlap.
+        let cut = SampleHeader::STACK_OFFSET + TrappedReturns::SIZE;
+        assert!(SourceRecord::of_ring(&record[..cut]).is_none());
+        assert!(SourceRecord::of_ring(&record[..SampleHeader::SIZE]).is_none());
     }
 }

@@ -21,6 +21,7 @@
 //! - `convert`: recordings that are kept, and unwound later.
 //! - `examples`: the programs in `examples/`.
 //! - `probes`: functions and markers of programs as events, with their arguments; `kernel_probes`: the kernel's own functions.
+//! - `trapped_returns`: stacks through return probes.
 //! - `perf_events`: the recorder without programs in the kernel, and without rights.
 //! - `targets`, `followed`, `command_line`, `surroundings`, `ledger`, `peers`: the recorder itself.
 
@@ -63,3 +64,4 @@ mod surroundings;
 mod syscalls;
 mod targets;
 mod transfers;
+mod trapped_returns;

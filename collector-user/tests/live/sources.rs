@@ -54,6 +54,7 @@ impl Source for Nameless {
                 is_named: false,
                 kernel: &[],
                 stack: &[],
+                returns: None,
                 user: &[],
                 value,
                 data: &[],

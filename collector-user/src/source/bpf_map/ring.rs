@@ -88,7 +88,8 @@ impl Caller {
             let is_named = self.name(data);
             let (event, header) = (self.event, &self.header);
             let (kernel, stack, user) = (&[], &[], &[]);
-            visit(&SourceRecord { event, header, is_named, kernel, stack, user, value: 1, data });
+            let returns = None;
+            visit(&SourceRecord { event, header, is_named, kernel, stack, returns, user, value: 1, data });
         }
         batch.records.clear();
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use aya::programs::{PerfEvent, ProgramError, RawTracePoint};
 use aya::{Ebpf, EbpfLoader};
-use collector_common::wire::{BlockOffsets, COMM_LEN, Config, Target};
+use collector_common::wire::{BlockOffsets, COMM_LEN, Config, ReturnOffsets, Target};
 use thiserror::Error;
 
 use super::asked::Asked;
@@ -313,6 +313,7 @@ fn config(
         } else {
             BlockOffsets::default()
         },
+        returns: return_offsets(types).unwrap_or_default(),
     })
 }
 
@@ -325,6 +326,22 @@ fn block_offsets(types: &KernelTypes) -> Result<BlockOffsets, BtfError> {
         disk: types.offset(&["request_queue", "disk"])?,
         major: types.offset(&["gendisk", "major"])?,
         minor: types.offset(&["gendisk", "first_minor"])?,
+    })
+}
+
+/// Where the kernel keeps the return addresses of calls whose returns it traps.
+fn return_offsets(types: &KernelTypes) -> Result<ReturnOffsets, BtfError> {
+    Ok(ReturnOffsets {
+        probed: types.offset(&["task_struct", "utask"])?,
+        innermost: types.offset(&["uprobe_task", "return_instances"])?,
+        instruction: types.offset(&["uprobe_task", "vaddr"])?,
+        executed_at: types.offset(&["uprobe_task", "xol_vaddr"])?,
+        stack: types.offset(&["return_instance", "stack"])?,
+        address: types.offset(&["return_instance", "orig_ret_vaddr"])?,
+        next: types.offset(&["return_instance", "next"])?,
+        area: types.offset(&["mm_struct", "uprobes_state", "xol_area"])?,
+        trampoline: types.offset(&["xol_area", "vaddr"])?,
+        reserved: 0,
     })
 }
 

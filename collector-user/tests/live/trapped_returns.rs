@@ -1,0 +1,188 @@
+//! Stacks through return probes: those of a program that calls itself as its source says, while its returns are trapped.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use collector_common::record::{FrameFlags, Sample};
+use collector_user::probe::Probe;
+use collector_user::session::{Recording, SessionSettings};
+use collector_user::tracefs::Tracefs;
+
+use crate::chains::repeat;
+use crate::prerequisites::live;
+use crate::programs::{compile, folder};
+use crate::recording::{Stack, collector, figure, run};
+use crate::scenarios::{record, settings};
+
+/// The program's functions.
+const OWN: [&str; 6] = ["main", "a", "b", "c", "burns", "naps"];
+
+/// As many calls as a record tells of.
+const MOST: usize = 31;
+
+/// Return probes of `b` and `c`.
+fn probes(program: &Path) -> [String; 2] {
+    ["b", "c"].map(|function| format!("uretprobe:{}:{function}", program.display()))
+}
+
+/// The program's own part of a stack that it burns time or sleeps with, outermost first, and whether more should follow.
+struct Walked {
+    kind: String,
+    chain: Vec<String>,
+    is_cut: bool,
+    value: i64,
+}
+
+fn walked(recording: &Recording) -> Vec<Walked> {
+    let machine = &recording.machine;
+    let symbols = recording.symbolize();
+    let of_sample = |sample: Sample| {
+        let frames = machine.stacks().get(sample.stack);
+        let is_cut = frames.iter().any(|&frame| machine.frames().get(frame).flags.0 & FrameFlags::CUT != 0);
+        let names = frames.iter().rev().map(|&frame| symbols.name(frame).function.to_string());
+        let chain: Vec<String> = names.filter(|name| OWN.contains(&name.as_str())).collect();
+        let kind = machine.string(machine.kinds()[usize::from(sample.kind.0)].name).to_owned();
+        Walked { kind, chain, is_cut, value: sample.value }
+    };
+    let all = machine.samples().iter().map(of_sample);
+    all.filter(|walked| walked.chain.iter().any(|name| name == "burns" || name == "naps")).collect()
+}
+
+/// Records the program with so many frames of `c`, of which each return is trapped.
+fn record_frames(folder: &Path, frames: usize, names: &[&str]) -> Recording {
+    let program = compile(folder, "returns", "returns.c", &[]);
+    let mut settings: SessionSettings = settings(names);
+    let tracefs = Tracefs::open().unwrap();
+    for probe in probes(&program) {
+        settings.events.extend(Probe::parse(&probe).unwrap().attach(&tracefs).unwrap());
+    }
+    let command = [program.into(), OsString::from(frames.to_string())];
+    record(settings, &command)
+}
+
+fn stacks(recording: &Recording, end: &str) -> u64 {
+    recording.stats_now().to_json()["stacks"][end].as_u64().unwrap_or(0)
+}
+
+#[test]
+fn stacks_are_whole_through_return_probes() {
+    let Some(_live) = live("stacks_are_whole_through_return_probes") else { return };
+    let folder = folder();
+    // With `b`, as many returns as there is room for.
+    for frames in [1, MOST - 1] {
+        let recording = record_frames(folder.path(), frames, &["cpu_profiling", "off_cpu"]);
+        let walked = walked(&recording);
+        for leaf in ["burns", "naps"] {
+            let truth = repeat(&["main", "a", "b"], "c", frames, &[leaf]);
+            let of_leaf = || walked.iter().filter(|walked| walked.chain.last().unwrap() == leaf);
+            for walked in of_leaf() {
+                assert!(walked.chain == truth && !walked.is_cut, "{}: {:?}", walked.kind, walked.chain);
+            }
+            // Half a second of each, in samples of which there are 997 in a second, and in nanoseconds.
+            let (kind, least) = if leaf == "burns" { ("cpu", 200) } else { ("off_cpu", 200_000_000) };
+            let of_kind = of_leaf().filter(|walked| walked.kind == kind);
+            let sum: i64 = of_kind.map(|walked| walked.value).sum();
+            assert!(sum >= least, "{leaf}: {sum} of {kind}");
+        }
+    }
+}
+
+#[test]
+fn beyond_the_most_returns_a_stack_is_cut_and_counted() {
+    let Some(_live) = live("beyond_the_most_returns_a_stack_is_cut_and_counted") else { return };
+    let folder = folder();
+    let frames = MOST + 9;
+    let recording = record_frames(folder.path(), frames, &["cpu_profiling"]);
+    let walked = walked(&recording);
+    let truth = repeat(&[], "c", MOST + 1, &["burns"]);
+    let burning: Vec<&Walked> =
+        walked.iter().filter(|walked| walked.chain.last().unwrap() == "burns").collect();
+    assert!(burning.len() >= 100, "{} samples", burning.len());
+    for walked in &burning {
+        assert!(walked.chain == truth && walked.is_cut, "{:?}", walked.chain);
+    }
+    assert!(stacks(&recording, "return_probe") >= burning.len() as u64);
+}
+
+#[test]
+fn no_stack_ends_in_an_allocator_that_is_probed() {
+    let Some(_live) = live("no_stack_ends_in_an_allocator_that_is_probed") else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "blocks", "blocks.c", &["-fno-builtin"]);
+    let mut settings = settings(&["memory_tracking", "cpu_profiling"]);
+    settings.sampling.frequency = 4999;
+    let command = [program.into(), folder.path().join("told").into(), OsString::from("20000")];
+    let recording = record(settings, &command);
+    let stats = recording.stats_now().to_json();
+    let all = stats["stacks"].as_object().unwrap().values();
+    let all: u64 = all.map(|count| count.as_u64().unwrap()).sum();
+    // The kernel puts its address on the stack a moment before it notes what was there.
+    let cut = stacks(&recording, "return_probe");
+    assert!(all >= 1000 && cut * 200 <= all, "{stats:#}");
+    assert!(stacks(&recording, "no_mapping") * 200 <= all, "{stats:#}");
+    // Each return of `realloc` is trapped.
+    let (machine, symbols) = (&recording.machine, recording.symbolize());
+    let with = |function: &str| {
+        let samples = machine.samples().iter();
+        let stacks = samples.map(|sample| machine.stacks().get(sample.stack));
+        let is_in = |frames: &&[_]| frames.iter().any(|&frame| symbols.name(frame).function == function);
+        stacks.filter(is_in).count()
+    };
+    assert!(with("realloc") >= 20 && with("grows") >= 20, "{} of {all}", with("realloc"));
+}
+
+/// The program's own part of each stack that it burns time with, in a folded file.
+fn burning(folded: &Path) -> Vec<(Stack, Vec<String>)> {
+    let text = std::fs::read_to_string(folded).unwrap();
+    let stacks =
+        text.lines().map(Stack::parse).filter(|stack| stack.user_frames().any(|name| name == "burns"));
+    let own = |stack: Stack| {
+        let chain = stack.user_frames().filter(|name| OWN.contains(name)).map(str::to_owned).collect();
+        (stack, chain)
+    };
+    let burning: Vec<_> = stacks.map(own).collect();
+    // Half a second, 997 times in a second.
+    assert!(burning.iter().map(|(stack, _)| stack.count).sum::<u64>() >= 200, "{text}");
+    burning
+}
+
+/// Records the program with three frames of `c` by the binary.
+fn record_by_binary(folder: &Path, options: &[&str], output: &Path) {
+    let program = compile(folder, "returns", "returns.c", &[]);
+    let [b, c] = probes(&program);
+    let probes = ["-s", "cpu", "-e", &b, "-e", &c, "-o"];
+    let args = options.iter().chain(&probes).map(OsStr::new);
+    let command = [output.as_os_str(), "--".as_ref(), program.as_os_str(), "3".as_ref()];
+    let output = run(args.chain(command));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn what_is_kept_to_be_unwound_later_has_the_return_addresses() {
+    let Some(_live) = live("what_is_kept_to_be_unwound_later_has_the_return_addresses") else { return };
+    let folder = folder();
+    let [kept, folded] = ["kept.perf.data", "converted.folded"].map(|name| folder.path().join(name));
+    record_by_binary(folder.path(), &[], &kept);
+    let output = collector().arg("convert").arg(&kept).arg("-o").arg(&folded).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for (stack, chain) in burning(&folded) {
+        assert!(chain == ["main", "a", "b", "c", "c", "c", "burns"] && !stack.is_cut(), "{stack:?}");
+    }
+}
+
+#[test]
+fn by_plain_perf_events_such_stacks_are_counted() {
+    let Some(_live) = live("by_plain_perf_events_such_stacks_are_counted") else { return };
+    let folder = folder();
+    let [folded, stats] = ["recorded.folded", "stats.json"].map(|name| folder.path().join(name));
+    record_by_binary(folder.path(), &["--backend", "perf", "--stats", stats.to_str().unwrap()], &folded);
+    let burning = burning(&folded);
+    for (stack, chain) in &burning {
+        assert!(chain == &["c", "burns"] && stack.is_cut(), "{stack:?}");
+        let is_unnamed = stack.user_frames().any(|name| name.starts_with("[un"));
+        assert!(!is_unnamed, "the kernel's code is none of the callers: {stack:?}");
+    }
+    let stats = serde_json::from_slice(&std::fs::read(stats).unwrap()).unwrap();
+    let count = burning.iter().map(|(stack, _)| stack.count).sum();
+    assert!(figure(&stats, "/stacks/return_probe") >= count, "{stats:#}");
+}
