@@ -8,7 +8,7 @@ use collector_common::record::{
 };
 use export::format::firefox::Firefox;
 use export::format::{ExportFormat, Profile};
-use export::symbolize::Symbols;
+use export::symbolize::{Function, Symbols};
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 
@@ -316,4 +316,33 @@ fn extremes_stay_within_the_format() {
     let thread = thread(&file, "7");
     assert_eq!(thread["samples"]["weight"], json!([0, i32::MIN, -1, 0, i32::MAX, 0]));
     assert_eq!(thread["markers"]["startTime"], json!([102.0, 102.0, 102.0, 0.0]));
+}
+
+#[test]
+fn inlined_functions_are_called_by_what_they_are_inlined_into() {
+    let mut made = Made::new();
+    let work = FrameId(1);
+    assert_eq!(made.symbols.name(work).function, "work(int; char)");
+    let functions = ["tiny", "small", "work(int; char)"].map(|name| {
+        let name = made.symbols.intern(name);
+        Function { name, linkage: name, ..Function::default() }
+    });
+    made.symbols.set_functions(work, &functions);
+    let file = written(&made.machine, &made.symbols);
+    // All of its samples are of that stack.
+    let thread = thread(&file, "101");
+    let (stacks, strings) = (&thread["stackTable"], &thread["stringArray"]);
+    let name_of = |stack: &Value| {
+        let function = at(&thread["frameTable"]["func"], at(&stacks["frame"], stack));
+        at(strings, at(&thread["funcTable"]["name"], function)).as_str().unwrap()
+    };
+    let leaves = thread["samples"]["stack"].as_array().unwrap();
+    let leaf = leaves.iter().find(|stack| !stack.is_null()).unwrap();
+    let mut names = vec![name_of(leaf)];
+    let mut stack = leaf;
+    while !at(&stacks["prefix"], stack).is_null() {
+        stack = at(&stacks["prefix"], stack);
+        names.push(name_of(stack));
+    }
+    assert_eq!(names, ["tiny", "small", "work(int; char)", "main"]);
 }

@@ -2,7 +2,8 @@
 //!
 //! Code of a file is an address in a library: relative to where the file's image starts, of the instruction that was running or
 //! calling. Its name, where one is known, is a symbol of the library, so that the name can be looked up again by address and by
-//! build id. Other code has a name alone: what a JIT compiled is gone, and the kernel's addresses are too far apart.
+//! build id. Other code has a name alone: what a JIT compiled is gone, the kernel's addresses are too far apart, and a function that
+//! was inlined has no symbol.
 
 use std::sync::Arc;
 
@@ -19,20 +20,44 @@ use crate::format::Profile;
 /// Where linkers put programs that can't be moved: at a multiple of this, and the code of the first segments not far behind.
 const IMAGE_ALIGNMENT: u64 = 1 << 20;
 
-/// By frame: what it is in `out`, to which its library is added.
-pub(super) fn all(profile: Profile<'_>, out: &mut fxprof::Profile) -> Vec<FrameInfo> {
-    let machine = profile.machine;
-    let categories = Categories::new(out);
-    let libraries = Libraries::of(profile, out);
-    let frames = machine.frames().iter().zip(0..).map(|(frame, id)| {
-        let in_library = libraries.address(frame);
-        let frame_in = in_library.unwrap_or_else(|| {
-            fxprof::Frame::Label(out.intern_string(profile.symbols.name(FrameId(id)).function))
-        });
-        let category_pair = categories.of(machine, frame).into();
-        FrameInfo { frame: frame_in, category_pair, flags: fxprof::FrameFlags::empty() }
-    });
-    frames.collect()
+/// What the frames of a recording are in a profile.
+#[derive(Default)]
+pub(super) struct Frames {
+    list: Vec<FrameInfo>,
+    /// By frame: the end of what is its in `list`.
+    ends: Vec<usize>,
+}
+
+impl Frames {
+    /// Adds the libraries of all frames to `out`.
+    pub(super) fn of(profile: Profile<'_>, out: &mut fxprof::Profile) -> Self {
+        let Profile { machine, symbols } = profile;
+        let categories = Categories::new(out);
+        let libraries = Libraries::of(profile, out);
+        let mut this = Self::default();
+        for (frame, id) in machine.frames().iter().zip((0..).map(FrameId)) {
+            let category_pair = categories.of(machine, frame).into();
+            let mut add = |frame| {
+                this.list.push(FrameInfo { frame, category_pair, flags: fxprof::FrameFlags::empty() });
+            };
+            let mut label = |name| fxprof::Frame::Label(out.intern_string(symbols.function(name)));
+            add(libraries.address(frame).unwrap_or_else(|| label(symbols.name_id(id))));
+            for inlined in symbols.functions(id).rev().filter(|function| function.is_inlined) {
+                add(label(inlined.name));
+            }
+            this.ends.push(this.list.len());
+        }
+        this
+    }
+
+    /// What stands for a frame, outermost first: the function that was called, and those that were inlined there. With positions that
+    /// no other frame has.
+    pub(super) fn get(&self, frame: FrameId) -> impl Iterator<Item = (usize, &FrameInfo)> {
+        let frame = frame.0 as usize;
+        let start = frame.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        let end = self.ends.get(frame).copied().unwrap_or(start);
+        (start..).zip(self.list.get(start..end).unwrap_or_default())
+    }
 }
 
 /// What frames are coloured by.

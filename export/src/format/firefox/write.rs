@@ -13,16 +13,16 @@ use std::time::Duration;
 
 use collector_common::ids::Nanos;
 use collector_common::intern::{StackId, StringId};
-use collector_common::record::{ExportMachine, FrameId, ProcessId, Sample, Unit};
+use collector_common::record::{ExportMachine, ProcessId, Sample, Unit};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use fxprof_processed_profile::{
-    self as fxprof, CounterHandle, CpuDelta, FrameHandle, FrameInfo, MarkerTiming, ProcessHandle,
-    ReferenceTimestamp, SamplingInterval, StackHandle, ThreadHandle, Timestamp,
+    self as fxprof, CounterHandle, CpuDelta, FrameHandle, MarkerTiming, ProcessHandle, ReferenceTimestamp,
+    SamplingInterval, StackHandle, ThreadHandle, Timestamp,
 };
 use rustc_hash::FxHashMap;
 
-use super::frames;
+use super::frames::Frames;
 use super::markers::{Markers, Renamed};
 use super::roles::Role;
 use super::tracks::{Place, Track, Tracks};
@@ -61,8 +61,7 @@ struct Writer<'a> {
     machine: &'a ExportMachine,
     out: fxprof::Profile,
     roles: Vec<Role>,
-    /// By frame.
-    frames: Vec<FrameInfo>,
+    frames: Frames,
     markers: Markers,
     /// What times are counted from.
     origin: Nanos,
@@ -88,7 +87,7 @@ impl<'a> Writer<'a> {
         out.set_os_name(format!("{} {}", system.kernel, system.architecture).trim());
         // What has no name yet has one nowhere else: a symbol server must not be asked on opening.
         out.set_symbolicated(true);
-        let frames = frames::all(profile, &mut out);
+        let frames = Frames::of(profile, &mut out);
         Self { machine, out, roles, frames, markers: Markers::default(), origin, allocations: 0 }
     }
 
@@ -232,7 +231,8 @@ struct Open {
 #[derive(Default)]
 struct Stacks {
     stacks: FxHashMap<StackId, Option<StackHandle>>,
-    frames: FxHashMap<FrameId, FrameHandle>,
+    /// By position in [`Frames`].
+    frames: FxHashMap<usize, FrameHandle>,
 }
 
 impl Stacks {
@@ -240,11 +240,12 @@ impl Stacks {
         *self.stacks.entry(stack).or_insert_with(|| {
             let mut handle = None;
             for frame in writer.machine.stacks().get(stack).iter().rev() {
-                let Some(info) = writer.frames.get(frame.0 as usize) else { continue };
-                let out = &mut writer.out;
-                let own =
-                    *self.frames.entry(*frame).or_insert_with(|| out.intern_frame(thread, info.clone()));
-                handle = Some(out.intern_stack(thread, handle, own));
+                for (position, info) in writer.frames.get(*frame) {
+                    let out = &mut writer.out;
+                    let own = self.frames.entry(position);
+                    let own = *own.or_insert_with(|| out.intern_frame(thread, info.clone()));
+                    handle = Some(out.intern_stack(thread, handle, own));
+                }
             }
             handle
         })
