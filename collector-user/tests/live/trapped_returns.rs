@@ -116,19 +116,18 @@ fn no_stack_ends_in_an_allocator_that_is_probed() {
     let stats = recording.stats_now().to_json();
     let all = stats["stacks"].as_object().unwrap().values();
     let all: u64 = all.map(|count| count.as_u64().unwrap()).sum();
-    // The kernel puts its address on the stack a moment before it notes what was there.
+    // The kernel puts its address on the stack a moment before it notes what was there: 0.6 to 0.7 % of the time of a program that
+    // does little else than to call what is probed.
     let cut = stacks(&recording, "return_probe");
-    assert!(all >= 1000 && cut * 200 <= all, "{stats:#}");
+    assert!(all >= 1000 && cut * 50 <= all, "{stats:#}");
     assert!(stacks(&recording, "no_mapping") * 200 <= all, "{stats:#}");
-    // Each return of `realloc` is trapped.
+    // Each return of `realloc` is trapped, and whoever calls it is behind that.
     let (machine, symbols) = (&recording.machine, recording.symbolize());
-    let with = |function: &str| {
-        let samples = machine.samples().iter();
-        let stacks = samples.map(|sample| machine.stacks().get(sample.stack));
-        let is_in = |frames: &&[_]| frames.iter().any(|&frame| symbols.name(frame).function == function);
-        stacks.filter(is_in).count()
-    };
-    assert!(with("realloc") >= 20 && with("grows") >= 20, "{} of {all}", with("realloc"));
+    let stacks = machine.samples().iter().map(|sample| machine.stacks().get(sample.stack));
+    let names = stacks.map(|frames| frames.iter().map(|&frame| symbols.name(frame).function).collect());
+    let trapped: Vec<Vec<&str>> = names.filter(|names: &Vec<&str>| names.contains(&"realloc")).collect();
+    let whole = trapped.iter().filter(|names| names.contains(&"grows") && names.contains(&"main")).count();
+    assert!(trapped.len() >= 20 && whole * 10 >= trapped.len() * 9, "{whole} of {}", trapped.len());
 }
 
 /// The program's own part of each stack that it burns time with, in a folded file.
