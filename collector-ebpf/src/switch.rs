@@ -168,6 +168,9 @@ fn go_off<const FIND_VMA: bool>(context: &RawTracePointContext, now: u64, pid: u
         times.ran += now - times.on;
         times.on = 0;
     }
+    if times.off.since != 0 {
+        come_back_untold(context.arg(1), times, tid);
+    }
     let woken = if state == OffCpuState::PREEMPTED { now } else { 0 };
     let (short_blocked, short_waited) = (times.off.short_blocked, times.off.short_waited);
     let mut off =
@@ -250,6 +253,23 @@ fn come_back(task: u64, now: u64, tid: u32) {
         count_wait(task, now.saturating_sub(off.woken));
     }
     times.off.since = 0;
+}
+
+/// The current thread ran, but the kernel did not tell of the switch to it: there are threads of which no tracepoint tells
+/// that they give up a CPU, the first process's on some virtual machines. Until it was woken it was off its CPU for certain; for how
+/// long it waited then, and how long it ran, is lost.
+#[inline(always)]
+fn come_back_untold(task: u64, times: &mut ThreadTimes, tid: u32) {
+    let off = times.off;
+    if !is_recorded(&off) || times.is_lost != 0 {
+        return;
+    }
+    if off.woken == 0 || are_kept(Times::PREEMPTED) {
+        count(Counter::BackMissed, 1);
+    }
+    if off.woken != 0 {
+        tell(times, task, off.woken, tid, off.woken.saturating_sub(off.since));
+    }
 }
 
 /// What is longer than was expected is soon expected, what is shorter takes some times: of a thread that is off for

@@ -92,11 +92,13 @@ pub enum Counter {
     OwnerRecorded = 41,
     /// The same, but the ring had no room, or there was none, for it or for the end of the wait.
     OwnerLost = 42,
+    /// A thread went off its CPU that had not come back to it, as far as the kernel told: when it came back is lost.
+    BackMissed = 43,
 }
 
 impl Counter {
     /// Number of counters.
-    pub const COUNT: u32 = 43;
+    pub const COUNT: u32 = 44;
     /// The ends of an invocation that interrupted something else than the idle task.
     pub const BUSY_RUNS: [Self; 4] = [Self::FilteredTarget, Self::Submitted, Self::RingFull, Self::NoRing];
     /// All of them, in index order.
@@ -144,5 +146,6 @@ impl Counter {
         Self::KernelLockOpen,
         Self::OwnerRecorded,
         Self::OwnerLost,
+        Self::BackMissed,
     ];
 }

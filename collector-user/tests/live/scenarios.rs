@@ -151,18 +151,23 @@ fn off_cpu_has_the_time_that_threads_sleep_and_where() {
     let symbols = recording.symbolize();
     let told = naps.told();
     assert_eq!(told.len(), 2);
+    let mut of_all = 0;
     for (&tid, told) in &told {
         let of_thread = machine.samples().iter().filter(|sample| machine.thread(sample.thread).tid.0 == tid);
         let naps = of_thread.filter(|sample| {
             let stack = machine.stacks().get(sample.stack);
             stack.iter().any(|&frame| symbols.name(frame).function == "nap_for")
         });
-        let naps: Vec<_> = naps.collect();
-        assert_eq!(naps.len(), 5);
-        let blocked: i64 = naps.iter().map(|sample| sample.value).sum();
+        let naps: Vec<i64> = naps.map(|sample| sample.value).collect();
         // What it waited for a CPU then is no part of it.
-        assert!(blocked >= 490_000_000 && blocked <= told.slept, "{blocked}: {told:?}");
+        let (blocked, least) = (naps.iter().sum::<i64>(), 98_000_000 * naps.len() as i64);
+        assert!(blocked >= least && blocked <= told.slept, "{blocked}: {told:?}");
+        of_all += naps.len() as u64;
     }
+    // Of some threads, as the first process's on some virtual machines, the kernel does not tell what they do: of one that such a thread
+    // woke, and that ran when such a thread had, it is not known for how long it slept.
+    let missed = recording.ledger.lost(LossCause::NotRun);
+    assert!(of_all + missed >= 10 && of_all >= 8, "{of_all} naps, {:?}", recording.ledger);
     let kind = machine.kinds()[0];
     assert_eq!([machine.string(kind.name), kind.unit.name()], ["off_cpu", "nanoseconds"]);
     assert_eq!(machine.kinds().len(), 1, "the clock was not asked for");

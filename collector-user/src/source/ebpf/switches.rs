@@ -144,6 +144,7 @@ impl Part for Switches {
     ///            └─ recorded ──┬─ came back ──┬─ no room in the ring: lost
     ///                          │              ├─ too short: not recorded
     ///                          │              └─ recorded: delivered
+    ///                          ├─ came back, and the kernel did not tell of it: lost, but for the time until it was woken
     ///                          └─ still off in the end: delivered
     /// a lock is released ──┬─ no room in the ring, for this or for the end of the wait: lost
     ///                      └─ recorded: delivered when the waiter came back
@@ -152,6 +153,7 @@ impl Part for Switches {
         let counter = |counter| ended.counted.counter(counter);
         ledger.lose(LossCause::RingFull, counter(Counter::WentOffLost) + counter(Counter::CameBackLost));
         ledger.lose(LossCause::NoRoom, counter(Counter::ThreadsFull));
+        ledger.lose(LossCause::NotRun, counter(Counter::BackMissed));
         for (counted, taken) in [Counter::WentOff, Counter::CameBack].into_iter().zip(self.taken) {
             ledger.lose(LossCause::Unaccounted, counter(counted).saturating_sub(taken));
         }
