@@ -23,7 +23,7 @@ pub(crate) struct Sample {
     pub(crate) registers: UserRegisters,
     /// Where the thread is, or will be as soon as the kernel's own code for probes is done.
     pub(crate) place: Place,
-    /// Calls whose returns are trapped, as [`returns::find`] has found them.
+    /// How many calls whose returns are trapped [`returns::find`] has found.
     pub(crate) returns: u64,
     /// Bytes of stack to copy.
     pub(crate) len: u64,
@@ -92,7 +92,7 @@ impl Sample {
             count(Counter::NoRegisters, 1);
             return sample;
         }
-        sample.returns = returns::find(task, mm, &mut sample.place);
+        sample.returns = returns::find(task, mm, registers, &mut sample.place);
         let sp = sample.place.sp;
         sample.flags |= SampleFlags::USER_REGISTERS;
         if registers.is_compat() {

@@ -15,8 +15,11 @@ mod layout {
     pub(super) const WORDS: usize = 21;
     pub(super) const SP: u32 = 19 * 8;
     pub(super) const IP: u32 = 16 * 8;
+    /// `ax`
+    pub(super) const RETURNED: u32 = 10 * 8;
     /// Bytes that a return takes off the stack.
     pub(super) const RETURN_ADDRESS: u64 = 8;
+    pub(super) const PROBE_SLOT: u64 = 128;
 
     /// The trampoline pushes three registers, of one byte, one and two, loads a number in seven bytes, makes the system call in
     /// two, and then pops two of the three, of two bytes and one; into the place of the third the call has put the return
@@ -66,8 +69,11 @@ mod layout {
     pub(super) const WORDS: usize = 34;
     pub(super) const SP: u32 = 31 * 8;
     pub(super) const IP: u32 = 32 * 8;
+    /// `x0`
+    pub(super) const RETURNED: u32 = 0;
     /// Bytes that a return takes off the stack.
     pub(super) const RETURN_ADDRESS: u64 = 0;
+    pub(super) const PROBE_SLOT: u64 = 4;
 
     /// The trampoline is a breakpoint.
     #[inline(always)]
@@ -108,8 +114,11 @@ type ContextRegisters = aya_ebpf::bindings::pt_regs;
 #[cfg(bpf_target_arch = "aarch64")]
 type ContextRegisters = aya_ebpf::bindings::user_pt_regs;
 
-/// Bytes that a return takes off the stack.
+/// Bytes that a return takes off the stack in 64-bit code.
 pub(crate) const RETURN_ADDRESS: u64 = layout::RETURN_ADDRESS;
+
+/// Bytes from one piece of code in `[uprobes]` to the next: `UPROBE_XOL_SLOT_BYTES`.
+pub(crate) const PROBE_SLOT: u64 = layout::PROBE_SLOT;
 
 /// How far above the stack pointer the return address lies for the rest of the trampoline's code, by how far that is behind the
 /// trampoline's beginning; `None` before, while the kernel has the address.
@@ -169,6 +178,12 @@ impl UserRegisters {
     #[inline(always)]
     pub(crate) fn ip(self) -> u64 {
         read_word(self.base, layout::IP)
+    }
+
+    /// What a function that has just returned, returned.
+    #[inline(always)]
+    pub(crate) fn returned(self) -> u64 {
+        read_word(self.base, layout::RETURNED)
     }
 
     /// Whether the thread runs 32-bit code.

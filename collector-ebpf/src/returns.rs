@@ -3,17 +3,18 @@
 //!
 //! A thread that has never met a probe of a program has no `struct uprobe_task`, so this costs a read of one word there.
 
-use aya_ebpf::{btf_maps::PerCpuArray, helpers::generated::bpf_probe_read_kernel, macros::btf_map};
+use aya_ebpf::{
+    btf_maps::PerCpuArray,
+    helpers::{bpf_get_current_pid_tgid, generated::bpf_probe_read_kernel},
+    macros::btf_map,
+};
 use collector_common::wire::{Config, ReturnOffsets, TrappedReturn, TrappedReturns};
 
 use crate::{
     kernel::{read_user, read_word},
     maps::config,
-    registers::{Place, RETURN_ADDRESS, on_stack_behind_call},
+    registers::{PROBE_SLOT, Place, RETURN_ADDRESS, UserRegisters, on_stack_behind_call},
 };
-
-/// Bytes from one piece of code in `[uprobes]` to the next: `UPROBE_XOL_SLOT_BYTES`.
-const SLOT: u64 = 128;
 
 /// Bytes of `[uprobes]`, the smallest page; the trampoline is in its first slot.
 const AREA: u64 = 4096;
@@ -22,52 +23,70 @@ const AREA: u64 = 4096;
 /// `arch/x86/kernel/uprobes.c`).
 const PUSHED: u64 = 3 * 8;
 
-/// What is found out of a thread before its record is reserved. A program that interrupts another one here is about the same
-/// thread, and finds out the same.
+/// What is found out of a thread before its record is reserved.
+#[repr(C)]
+struct Found {
+    /// Process and thread: on a kernel that preempts programs at probes, another thread's sample may come between.
+    whose: u64,
+    returns: TrappedReturns,
+}
+
 #[btf_map]
-static FOUND: PerCpuArray<TrappedReturns, 1> = PerCpuArray::new();
+static FOUND: PerCpuArray<Found, 1> = PerCpuArray::new();
 
 /// Finds the calls of the current thread whose returns are trapped, for [`copy`], and says how many they are. Where it executes
 /// code of the kernel's for a probe, `place` becomes the one where that leads: the probed instruction, which is executed
 /// elsewhere, or for a call that is about to return, its caller.
 #[inline(always)]
-pub(crate) fn find(task: u64, mm: u64, place: &mut Place) -> u64 {
+pub(crate) fn find(task: u64, mm: u64, registers: UserRegisters, place: &mut Place) -> u64 {
     let probed = offset(|offsets| &raw const offsets.probed);
+    if probed == 0 {
+        return 0;
+    }
+    let probed = read_word(task, probed);
     if probed == 0 {
         return 0;
     }
     let Some(found) = FOUND.get_ptr_mut(0) else { return 0 };
     // SAFETY: the map gave a valid pointer.
     let found = unsafe { &mut *found };
-    found.count = 0;
-    let probed = read_word(task, probed);
-    if probed != 0 {
-        find_of_probed(found, probed, mm, place);
-    }
-    // By a helper, so that the verifier does not know the number: else it would follow all of the program for each.
-    read_word((&raw const found.count) as u64, 0) & u64::from(u32::MAX)
+    found.whose = bpf_get_current_pid_tgid();
+    find_of_probed(&mut found.returns, probed, mm, registers, place);
+    // From memory, so that the verifier does not know the number: else it would follow all of the program for each.
+    // SAFETY: the map gave a valid pointer.
+    unsafe { (&raw const found.returns.count).read_volatile().into() }
 }
 
 /// The same of a thread that has met a probe, with its `struct uprobe_task`.
 #[inline(always)]
-fn find_of_probed(found: &mut TrappedReturns, probed: u64, mm: u64, place: &mut Place) {
+fn find_of_probed(
+    found: &mut TrappedReturns,
+    probed: u64,
+    mm: u64,
+    registers: UserRegisters,
+    place: &mut Place,
+) {
     let area = read_word(mm, offset(|offsets| &raw const offsets.area));
     found.trampoline = read_word(area, offset(|offsets| &raw const offsets.trampoline));
     let mut instance = read_word(probed, offset(|offsets| &raw const offsets.innermost));
     let is_in = place.ip.wrapping_sub(found.trampoline);
-    if is_in < SLOT {
+    if is_in < PROBE_SLOT {
         let call = call(instance);
-        let above = call.stack + RETURN_ADDRESS;
+        let above = call.stack + if registers.is_compat() { RETURN_ADDRESS / 2 } else { RETURN_ADDRESS };
         if instance != 0 && above.wrapping_sub(place.sp) <= PUSHED {
             *place = Place { ip: call.address, sp: above };
         } else if let Some(above) = on_stack_behind_call(is_in) {
             let slot = place.sp + above;
-            *place = Place { ip: read_user::<u64>(slot), sp: slot + RETURN_ADDRESS };
+            let address = read_user::<u64>(slot);
+            // What the function returned lies there until the kernel, which has forgotten the call by then, writes the address.
+            if address != registers.returned() {
+                *place = Place { ip: address, sp: slot + RETURN_ADDRESS };
+            }
         }
     } else if is_in < AREA {
         let executed_at = read_word(probed, offset(|offsets| &raw const offsets.executed_at));
         let executed = place.ip.wrapping_sub(executed_at);
-        if executed < SLOT {
+        if executed < PROBE_SLOT {
             let instruction = offset(|offsets| &raw const offsets.instruction);
             place.ip = read_word(probed, instruction).wrapping_add(executed);
         }
@@ -79,7 +98,6 @@ fn find_of_probed(found: &mut TrappedReturns, probed: u64, mm: u64, place: &mut 
         count += 1;
     }
     found.count = count as u32;
-    found.is_cut = u32::from(instance != 0);
 }
 
 /// Copies what was found of the current thread to a record's end. Says whether it did.
@@ -90,7 +108,14 @@ fn find_of_probed(found: &mut TrappedReturns, probed: u64, mm: u64, place: &mut 
 pub(crate) unsafe fn copy(to: *mut TrappedReturns) -> bool {
     let Some(found) = FOUND.get_ptr(0) else { return false };
     // SAFETY: as the caller promises; the map gave a valid pointer.
-    unsafe { bpf_probe_read_kernel(to.cast(), TrappedReturns::SIZE as u32, found.cast()) == 0 }
+    unsafe {
+        let is_copied = bpf_probe_read_kernel(
+            to.cast(),
+            TrappedReturns::SIZE as u32,
+            (&raw const (*found).returns).cast(),
+        ) == 0;
+        is_copied && (*found).whose == bpf_get_current_pid_tgid()
+    }
 }
 
 /// What a `struct return_instance` tells.

@@ -11,8 +11,8 @@ pub struct TrappedReturns {
     pub trampoline: u64,
     /// How many of `calls` there are.
     pub count: u32,
-    /// 1 where there are more.
-    pub is_cut: u32,
+    /// Zero.
+    pub reserved: u32,
     /// Innermost first; those after `count` are not written.
     pub calls: [TrappedReturn; MOST_CALLS],
 }

@@ -39,6 +39,12 @@ const IN_ORDER: [usize; REGISTERS.count_ones() as usize] = {
 /// Addresses of a callchain that are written at most: more than `kernel.perf_event_max_stack` is in general.
 const MOST_ADDRESSES: usize = 1024;
 
+/// Bytes of a word of a stack.
+const WORD: usize = 8;
+
+/// The same of a 32-bit program.
+const COMPAT_WORD: usize = 4;
+
 /// A record's size is a number of 16 bits, and a multiple of 8.
 const LARGEST_RECORD: usize = 65_528;
 
@@ -121,7 +127,6 @@ impl Encoder {
     /// be told from it, and is left out. Of a stack that ends with the copy, the record has room for more, as when the kernel
     /// meets the end.
     fn fill_stack(&mut self, record: &SourceRecord<'_>, room: usize) -> Option<u64> {
-        const WORD: usize = 8;
         let header = record.header;
         let sp = header.registers[word_of(STACK_POINTER)];
         let whole = match header.absent.trailing_zeros() as usize {
@@ -135,7 +140,11 @@ impl Encoder {
         self.stack.clear();
         self.stack.extend_from_slice(copied);
         if let Some(returns) = record.returns {
-            put_back(returns, sp, &mut self.stack);
+            if header.flags().has(SampleFlags::COMPAT) {
+                put_back::<COMPAT_WORD>(returns, sp, &mut self.stack);
+            } else {
+                put_back::<WORD>(returns, sp, &mut self.stack);
+            }
         }
         let was_cut = header.absent == 0 && header.flags().has(SampleFlags::STACK_CUT);
         if !was_cut && available - len < WORD {
@@ -145,12 +154,15 @@ impl Encoder {
     }
 }
 
-/// Puts return addresses in their places on the stack that begins at `sp`, where the kernel has its own.
-fn put_back(returns: &TrappedReturns, sp: u64, stack: &mut [u8]) {
+/// Puts return addresses of so many bytes in their places on the stack that begins at `sp`, where the kernel has its own.
+fn put_back<const BYTES: usize>(returns: &TrappedReturns, sp: u64, stack: &mut [u8]) {
     for call in returns.calls.iter().take(returns.count as usize) {
         let at = usize::try_from(call.stack.wrapping_sub(sp)).unwrap_or(usize::MAX);
-        if let Some(word) = stack.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
-            *word = returns.original(call.stack, u64::from_le_bytes(*word)).to_le_bytes();
+        if let Some(place) = stack.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<BYTES>()) {
+            let mut word = [0; WORD];
+            word[..BYTES].copy_from_slice(place);
+            let original = returns.original(call.stack, u64::from_le_bytes(word)).to_le_bytes();
+            place.copy_from_slice(&original[..BYTES]);
         }
     }
 }
@@ -215,12 +227,16 @@ mod tests {
         }
         let words = |words: [u64; 3]| words.map(u64::to_le_bytes).concat();
         let mut stack = words([0x7000, 0x7000, 0x5000]);
-        put_back(&returns, SP, &mut stack);
+        put_back::<WORD>(&returns, SP, &mut stack);
         assert_eq!(stack, words([0x4001, 0x7000, 0x5000]));
         let mut stack = words([0x5000, 5, 0x7000]);
         stack.truncate(23);
-        put_back(&returns, SP, &mut stack);
+        put_back::<WORD>(&returns, SP, &mut stack);
         assert_eq!(stack, words([0x5000, 5, 0x7000])[..23], "half of a word");
+        let halves = |halves: [u32; 6]| halves.map(u32::to_le_bytes).concat();
+        let mut stack = halves([0x7000, 0x7000, 5, 6, 0x7000, 7]);
+        put_back::<COMPAT_WORD>(&returns, SP, &mut stack);
+        assert_eq!(stack, halves([0x4001, 0x7000, 5, 6, 0x4002, 7]));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
+use std::process::Command;
 
 use collector_common::record::{FrameFlags, Sample};
 use collector_user::probe::Probe;
@@ -9,8 +10,8 @@ use collector_user::session::{Recording, SessionSettings};
 use collector_user::tracefs::Tracefs;
 
 use crate::chains::repeat;
-use crate::prerequisites::live;
-use crate::programs::{compile, folder};
+use crate::prerequisites::{live, live_with, skip};
+use crate::programs::{COMPAT_COMPILER, compile, compile_compat, folder};
 use crate::recording::{Stack, collector, figure, run};
 use crate::scenarios::{record, settings};
 
@@ -88,6 +89,47 @@ fn stacks_are_whole_through_return_probes() {
 }
 
 #[test]
+fn what_a_function_returns_is_no_caller() {
+    let Some(_live) = live("what_a_function_returns_is_no_caller") else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "returned_code", "returned_code.c", &[]);
+    let mut settings: SessionSettings = settings(&["cpu_profiling"]);
+    settings.sampling.frequency = 4999;
+    let probe = Probe::parse(&format!("uretprobe:{}:gives", program.display())).unwrap();
+    settings.events.extend(probe.attach(&Tracefs::open().unwrap()).unwrap());
+    let recording = record(settings, &[program.into()]);
+    let (machine, symbols) = (&recording.machine, recording.symbolize());
+    let mut trapped = 0;
+    for sample in machine.samples().iter() {
+        let frames = machine.stacks().get(sample.stack);
+        let names: Vec<&str> = frames.iter().map(|&frame| symbols.name(frame).function).collect();
+        assert!(!names.contains(&"never_called"), "{names:?}");
+        trapped += u32::from(names.iter().any(|name| name.ends_with("_sys_uretprobe")));
+    }
+    assert!(trapped >= 20, "{trapped} samples in the call by which a trapped return comes to the kernel");
+}
+
+#[test]
+fn stacks_of_32_bits_are_whole_through_return_probes() {
+    const TEST: &str = "stacks_of_32_bits_are_whole_through_return_probes";
+    let Some(_live) = live_with(TEST, &[COMPAT_COMPILER]) else { return };
+    let folder = folder();
+    let program = compile_compat(folder.path(), "returns", "returns.c", &[]);
+    if let Err(error) = Command::new(&program).arg("1").status() {
+        return skip(TEST, &format!("this kernel runs no 32-bit programs: {error}"));
+    }
+    let [kept, direct, converted] =
+        ["kept.perf.data", "direct.folded", "converted.folded"].map(|name| folder.path().join(name));
+    record_by_binary(&program, &[], &direct);
+    record_by_binary(&program, &[], &kept);
+    let output = collector().arg("convert").arg(&kept).arg("-o").arg(&converted).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for (stack, chain) in burning(&direct).into_iter().chain(burning(&converted)) {
+        assert!(chain == ["main", "a", "b", "c", "c", "c", "burns"] && !stack.is_cut(), "{stack:?}");
+    }
+}
+
+#[test]
 fn beyond_the_most_returns_a_stack_is_cut_and_counted() {
     let Some(_live) = live("beyond_the_most_returns_a_stack_is_cut_and_counted") else { return };
     let folder = folder();
@@ -146,9 +188,8 @@ fn burning(folded: &Path) -> Vec<(Stack, Vec<String>)> {
 }
 
 /// Records the program with three frames of `c` by the binary.
-fn record_by_binary(folder: &Path, options: &[&str], output: &Path) {
-    let program = compile(folder, "returns", "returns.c", &[]);
-    let [b, c] = probes(&program);
+fn record_by_binary(program: &Path, options: &[&str], output: &Path) {
+    let [b, c] = probes(program);
     let probes = ["-s", "cpu", "-e", &b, "-e", &c, "-o"];
     let args = options.iter().chain(&probes).map(OsStr::new);
     let command = [output.as_os_str(), "--".as_ref(), program.as_os_str(), "3".as_ref()];
@@ -161,7 +202,8 @@ fn what_is_kept_to_be_unwound_later_has_the_return_addresses() {
     let Some(_live) = live("what_is_kept_to_be_unwound_later_has_the_return_addresses") else { return };
     let folder = folder();
     let [kept, folded] = ["kept.perf.data", "converted.folded"].map(|name| folder.path().join(name));
-    record_by_binary(folder.path(), &[], &kept);
+    let program = compile(folder.path(), "returns", "returns.c", &[]);
+    record_by_binary(&program, &[], &kept);
     let output = collector().arg("convert").arg(&kept).arg("-o").arg(&folded).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     for (stack, chain) in burning(&folded) {
@@ -174,7 +216,8 @@ fn by_plain_perf_events_such_stacks_are_counted() {
     let Some(_live) = live("by_plain_perf_events_such_stacks_are_counted") else { return };
     let folder = folder();
     let [folded, stats] = ["recorded.folded", "stats.json"].map(|name| folder.path().join(name));
-    record_by_binary(folder.path(), &["--backend", "perf", "--stats", stats.to_str().unwrap()], &folded);
+    let program = compile(folder.path(), "returns", "returns.c", &[]);
+    record_by_binary(&program, &["--backend", "perf", "--stats", stats.to_str().unwrap()], &folded);
     let burning = burning(&folded);
     for (stack, chain) in &burning {
         assert!(chain == &["c", "burns"] && stack.is_cut(), "{stack:?}");
