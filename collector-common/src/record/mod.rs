@@ -21,5 +21,5 @@ pub use machine::{ExportMachine, SystemInfo};
 pub use module::{Module, ModuleId, ModuleKind, ModuleMapping};
 pub use order::Happened;
 pub use process::{Process, ProcessId, Thread, ThreadId};
-pub use sample::{AttributeListId, Attributes, Sample, SampleKind, SampleKindId, Samples, Unit};
+pub use sample::{AttributeListId, Attributes, ESTIMATED, Sample, SampleKind, SampleKindId, Samples, Unit};
 pub use table::{Column, Histogram, Metric, Table};

@@ -86,10 +86,14 @@ impl Attributes {
     }
 }
 
+/// The attribute, with the value `yes`, of samples whose value is an estimate: it stands for others that were not recorded, too, so
+/// that it is no duration, nor the size of anything.
+pub const ESTIMATED: &str = "estimated";
+
 /// One sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// `CLOCK_MONOTONIC`.
+    /// When what it tells of began, by `CLOCK_MONOTONIC`: of a time that was spent, which is the value in nanoseconds, its start.
     pub time: Nanos,
     /// The thread, with its process and name.
     pub thread: ThreadId,

@@ -131,16 +131,17 @@ async function theReaderSeesThreadsAndFunctions(_, { small }) {
 
 const named = ({ tid, name, process }) => ({ pid: process.pid, tid, process: process.name, name });
 
+/// What each time of the fixture has below its microsecond.
+const BELOW_MICROSECOND = 321;
+
 async function theReaderSeesTimesAsMarkers(_, { small }) {
   await reading(small, (ask) => {
     const { truth } = small;
     const handles = listed(ask);
-    // The first one began before anything else was recorded.
-    const begin = Math.min(...truth.samples.map(({ us, kind, value }) => us * 1_000 - (kind === 1 ? value : 0)));
     for (const thread of threadsOf(truth)) {
       const samples = truth.select((sample) => sample.thread === thread.id, 1);
       const expected = samples.map(({ us, value, cpu, stack }) => ({
-        start: Math.round(us * 1_000 - value - begin),
+        start: us * 1_000 + BELOW_MICROSECOND,
         duration: value,
         value,
         cpu,

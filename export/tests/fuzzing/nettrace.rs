@@ -5,8 +5,8 @@ use export::format::nettrace::read;
 /// Bytes that reading any file may hold.
 const FIXED_MEMORY: u64 = 1 << 20;
 
-/// Bytes that may be held for each of the file's: threads and labels can be told of in two.
-const PER_BYTE: u64 = 1024;
+/// Bytes that may be held for each of the file's: a list of one label takes two of them, and a thread three.
+const PER_BYTE: u64 = 256;
 
 /// Reads all of the input. Out: whether it is a trace.
 pub(crate) fn run(input: &[u8]) -> bool {

@@ -3,8 +3,8 @@
 
 use collector_common::ids::{Avma, FileOffset, Nanos, Pid, Svma, Tid};
 use collector_common::record::{
-    AttributeListId, ClockAnchor, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind,
-    ModuleMapping, ProcessId, Sample, SampleKindId, ThreadId, Unit,
+    AttributeListId, ClockAnchor, ESTIMATED, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId,
+    ModuleKind, ModuleMapping, ProcessId, Sample, SampleKindId, ThreadId, Unit,
 };
 use export::format::firefox::Firefox;
 use export::format::{ExportFormat, Profile};
@@ -190,7 +190,7 @@ fn a_thread_that_renames_itself_is_one() {
 }
 
 #[test]
-fn times_end_at_their_sample_and_keep_their_attributes() {
+fn times_begin_at_their_sample_and_keep_their_attributes() {
     let mut made = Recording::new();
     let cpu = made.machine.add_kind("cpu", Unit::Count, 1_000_000);
     let waited = made.machine.add_kind("off_cpu", Unit::Nanoseconds, 1);
@@ -199,20 +199,25 @@ fn times_end_at_their_sample_and_keep_their_attributes() {
     let list = made.machine.attributes_mut().intern(&[(name, value)]);
     let thread_id = made.thread(7, 7, "program");
     made.sample(1, thread_id, cpu, 1, NONE);
-    // It began 2 ms before the recording did.
-    made.sample(3, thread_id, waited, 5_000_000, list);
+    // It lasted for 2 ms longer than the recording did.
+    made.sample(17, thread_id, waited, 5_000_000, list);
     made.sample(4, thread_id, faults, 6, NONE);
+    // What stands for others, too.
+    let [name, value] = [ESTIMATED, "yes"].map(|text| made.machine.intern_string(text));
+    let estimated = made.machine.attributes_mut().intern(&[(name, value)]);
+    made.sample(9, thread_id, waited, 7_000_000, estimated);
     let file = made.written();
     // The recording's start was 5 s after 1970.
-    assert_eq!(file["meta"]["startTime"], 4_998.0);
+    assert_eq!(file["meta"]["startTime"], 5_000.0);
     let thread = thread(&file, "7");
-    assert_eq!(thread["samples"]["timeDeltas"], json!([0.0, 3.0, 19.0]));
+    assert_eq!(thread["samples"]["timeDeltas"], json!([0.0, 1.0, 21.0]));
     let markers = &thread["markers"];
-    assert_eq!(markers["startTime"], json!([0.0, 6.0]));
-    assert_eq!(markers["endTime"][0], 5.0);
+    assert_eq!(markers["startTime"], json!([4.0, 9.0, 17.0]));
+    assert_eq!(markers["endTime"][2], 22.0);
     // 1 is an interval, 0 an instant.
-    assert_eq!(markers["phase"], json!([1, 0]));
-    let data = &markers["data"];
+    assert_eq!(markers["phase"], json!([0, 0, 1]));
+    assert_eq!(markers["data"][1]["value"], 7_000_000.0);
+    let data = [&markers["data"][2], &markers["data"][0]];
     assert_eq!((&data[0]["value"], &data[0]["cpu"]), (&json!(5_000_000.0), &json!(3.0)));
     assert!(data[0]["cause"]["stack"].is_number());
     assert_eq!((&data[0]["type"], &data[1]["type"]), (&json!("off_cpu: type"), &json!("page-faults")));
@@ -315,7 +320,8 @@ fn extremes_stay_within_the_format() {
     let file = made.written();
     let thread = thread(&file, "7");
     assert_eq!(thread["samples"]["weight"], json!([0, i32::MIN, -1, 0, i32::MAX, 0]));
-    assert_eq!(thread["markers"]["startTime"], json!([102.0, 102.0, 102.0, 0.0]));
+    assert_eq!(thread["markers"]["startTime"], json!([2.0, 2.0, 2.0, 2.0]));
+    assert_eq!(thread["markers"]["endTime"][0], 2.0);
 }
 
 #[test]

@@ -13,7 +13,7 @@ pub(super) enum Role {
     Sampled { period: u64 },
     /// Allocations of bytes.
     Allocated,
-    /// Markers; of kinds in nanoseconds for the time that ends at the sample's.
+    /// Markers; of kinds in nanoseconds for the time that begins at the sample's.
     Marked,
 }
 

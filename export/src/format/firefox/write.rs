@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use collector_common::ids::Nanos;
 use collector_common::intern::{StackId, StringId};
-use collector_common::record::{ExportMachine, ProcessId, Sample, Unit};
+use collector_common::record::{ESTIMATED, ExportMachine, ProcessId, Sample, Unit};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use fxprof_processed_profile::{
@@ -198,12 +198,10 @@ impl<'a> Writer<'a> {
     }
 
     fn mark(&mut self, thread: &Open, sample: &Sample, stack: Option<StackHandle>) {
-        let end = self.timestamp(sample.time);
-        let timing = match time_before(self.machine, sample) {
-            Some(time) => {
-                MarkerTiming::Interval(self.timestamp(Nanos(sample.time.0.saturating_sub(time))), end)
-            }
-            None => MarkerTiming::Instant(end),
+        let start = self.timestamp(sample.time);
+        let timing = match duration(self.machine, sample) {
+            Some(_) => MarkerTiming::Interval(start, self.timestamp(end_of(self.machine, sample))),
+            None => MarkerTiming::Instant(start),
         };
         if let Some(marker) = self.markers.marker(self.machine, sample, &mut self.out) {
             let marker = self.out.add_marker(thread.handle, timing, marker);
@@ -252,25 +250,31 @@ impl Stacks {
     }
 }
 
-/// The nanoseconds that end with a sample.
-fn time_before(machine: &ExportMachine, sample: &Sample) -> Option<u64> {
+/// The nanoseconds that begin with a sample. What is estimated lasted for some other time.
+fn duration(machine: &ExportMachine, sample: &Sample) -> Option<u64> {
     let kind = machine.kinds().get(usize::from(sample.kind.0))?;
-    (kind.unit == Unit::Nanoseconds).then_some(sample.value.max(0).unsigned_abs())
+    let mut attributes = machine.attributes().get(sample.attributes).iter();
+    let is_duration = kind.unit == Unit::Nanoseconds
+        && !attributes
+            .any(|&(name, value)| machine.string(name) == ESTIMATED && machine.string(value) == "yes");
+    is_duration.then_some(sample.value.max(0).unsigned_abs())
+}
+
+/// When what a sample tells of was over.
+fn end_of(machine: &ExportMachine, sample: &Sample) -> Nanos {
+    Nanos(sample.time.0.saturating_add(duration(machine, sample).unwrap_or(0)))
 }
 
 /// The recording's start, or what began before it.
 fn origin(machine: &ExportMachine) -> Nanos {
-    let starts = machine
-        .samples()
-        .iter()
-        .map(|sample| sample.time.0.saturating_sub(time_before(machine, &sample).unwrap_or(0)));
-    Nanos(starts.fold(machine.system().start.0, u64::min))
+    let times = machine.samples().times().iter().copied();
+    times.fold(machine.system().start, Nanos::min)
 }
 
-/// The recording's end, or what was taken after it.
+/// The recording's end, or that of what lasted longer.
 fn end(machine: &ExportMachine) -> Nanos {
-    let times = machine.samples().iter().map(|sample| sample.time.0);
-    Nanos(times.fold(machine.system().end.0, u64::max))
+    let ends = machine.samples().iter().map(|sample| end_of(machine, &sample));
+    ends.fold(machine.system().end, Nanos::max)
 }
 
 /// What the profile is called.

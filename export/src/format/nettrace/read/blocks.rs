@@ -85,9 +85,11 @@ fn milliseconds([year, month, weekday, day, hour, minute, second, millisecond]: 
     let months = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
     let index = usize::from(month.checked_sub(1)?);
     let is_day = (1970..=9999).contains(&year) && day >= 1 && day <= *months.get(index)?;
+    let before = months.get(..index)?;
     let is_time = hour < 24 && minute < 60 && second < 60 && millisecond < 1000;
     let years: u64 = (1970..year).map(|year| 365 + u64::from(is_leap(year))).sum();
-    let days = years + months[..index].iter().map(|&days| u64::from(days)).sum::<u64>() + u64::from(day) - 1;
+    let days =
+        years + before.iter().map(|&days| u64::from(days)).sum::<u64>() + u64::from(day.checked_sub(1)?);
     // The first day was a Thursday.
     let is_weekday = u64::from(weekday) == (days + 4) % 7;
     let seconds = (days * 24 + u64::from(hour)) * 3600 + u64::from(minute) * 60 + u64::from(second);
@@ -250,5 +252,25 @@ impl Reader {
             self.tables.threads.remove(&index);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The time of day is what `date -u` says.
+    #[test]
+    fn only_dates_that_exist_are_times() {
+        assert_eq!(milliseconds([2025, 6, 0, 15, 15, 6, 40, 123]), Some(1_750_000_000_123));
+        assert_eq!(milliseconds([2000, 2, 2, 29, 0, 0, 0, 0]), Some(951_782_400_000));
+        for (year, month, day) in
+            [(1970, 14, 0), (1970, 13, 1), (1970, 0, 1), (1970, 1, 0), (2023, 2, 29), (0, 0, 0)]
+        {
+            for weekday in 0..7 {
+                assert_eq!(milliseconds([year, month, weekday, day, 0, 0, 0, 0]), None);
+            }
+        }
+        assert_eq!(milliseconds([u16::MAX; 8]), None);
     }
 }

@@ -8,6 +8,9 @@ type Result<T> = std::result::Result<T, ReadError>;
 /// How deep types may be nested.
 pub(super) const DEEPEST: u32 = 8;
 
+/// The largest event that is taken apart: `PerfView` keeps the size of one in 16 bits.
+const LARGEST: usize = u16::MAX as usize;
+
 /// Values of an event that may be there without bytes, as objects without fields.
 const MOST_EMPTY: usize = 1 << 10;
 
@@ -123,19 +126,32 @@ fn has_fixed_size(of: &Type) -> bool {
 
 /// Takes an event apart: the values of its fields, in their order.
 pub(super) fn values(fields: &[Field], payload: &[u8]) -> Result<Vec<Value>> {
+    if payload.len() > LARGEST {
+        return Err(ReadError::TooLarge("an event"));
+    }
     let mut cursor = Cursor::of(payload);
-    // A value has bytes, or is an array or an object around others, which are nested only so deep.
-    let mut left = (payload.len() + fields.len()) * (DEEPEST as usize + 2) + MOST_EMPTY;
-    fields.iter().map(|field| value(&field.of, &mut cursor, &mut left)).collect()
+    // A value has bytes, or is an array or an object around others, which have more than one as a rule.
+    let mut left = fields.len() + 2 * payload.len() + MOST_EMPTY;
+    object(fields, &mut cursor, &mut left)
+}
+
+/// Room for so many values of those that an event may have.
+fn room(count: usize, left: &mut usize) -> Result<Vec<Value>> {
+    *left = left.checked_sub(count).ok_or(ReadError::TooLarge("the number of values of an event"))?;
+    Ok(Vec::with_capacity(count))
+}
+
+fn object(fields: &[Field], cursor: &mut Cursor<'_>, left: &mut usize) -> Result<Vec<Value>> {
+    let mut values = room(fields.len(), left)?;
+    for field in fields {
+        values.push(value(&field.of, cursor, left)?);
+    }
+    Ok(values)
 }
 
 fn value(of: &Type, cursor: &mut Cursor<'_>, left: &mut usize) -> Result<Value> {
-    *left = left.checked_sub(1).ok_or(ReadError::TooLarge("the number of values of an event"))?;
     Ok(match of {
-        Type::Object(fields) => {
-            let values: Result<_> = fields.iter().map(|field| value(&field.of, cursor, left)).collect();
-            Value::List(values?)
-        }
+        Type::Object(fields) => Value::List(object(fields, cursor, left)?),
         Type::Integer(size, signed) => integer(cursor.bytes((*size).into())?, *signed),
         Type::Opaque(size) => Value::Bytes(cursor.bytes((*size).into())?.to_vec()),
         Type::Located => Value::Bytes(cursor.bytes(4)?.to_vec()),
@@ -155,8 +171,11 @@ fn elements(element: &Type, count: u16, cursor: &mut Cursor<'_>, left: &mut usiz
     if *element == Type::Utf8 {
         return Ok(Value::Text(utf8(cursor.bytes(count.into())?)?.to_owned()));
     }
-    let values: Result<_> = (0..count).map(|_| value(element, cursor, left)).collect();
-    Ok(Value::List(values?))
+    let mut values = room(count.into(), left)?;
+    for _ in 0..count {
+        values.push(value(element, cursor, left)?);
+    }
+    Ok(Value::List(values))
 }
 
 /// An integer of at most 8 bytes.
@@ -184,6 +203,22 @@ mod tests {
         let many = Type::Fixed(Box::new(Type::Fixed(Box::new(nothing), u16::MAX)), u16::MAX);
         let fields = [Field { name: String::new(), of: many }];
         assert!(matches!(values(&fields, &[]), Err(ReadError::TooLarge(_))));
+    }
+
+    /// Arrays of one element around each byte, of which more are nested than an event has room for; and an event that is too large.
+    #[test]
+    fn an_event_has_only_so_many_values() {
+        let field = |of| [Field { name: String::new(), of }];
+        let one = |of| Type::Fixed(Box::new(of), 1);
+        let byte = || Type::Integer(1, false);
+        let payload = [7; 20_000];
+        let pairs = field(Type::Fixed(Box::new(one(byte())), 9_999));
+        assert!(values(&pairs, &payload).is_ok());
+        let nested = field(Type::Fixed(Box::new(one(one(one(byte())))), 20_000));
+        assert!(matches!(values(&nested, &payload), Err(ReadError::TooLarge(_))));
+        let bytes = field(Type::Fixed(Box::new(byte()), 3));
+        assert_eq!(values(&bytes, &vec![7; LARGEST]).unwrap().len(), 1);
+        assert!(matches!(values(&bytes, &vec![7; LARGEST + 1]), Err(ReadError::TooLarge(_))));
     }
 
     #[test]
