@@ -86,8 +86,8 @@ impl Attributes {
     }
 }
 
-/// The attribute, with the value `yes`, of samples whose value is an estimate: it stands for others that were not recorded, too, so
-/// that it is no duration, nor the size of anything.
+/// The attribute, with the value `yes`, of samples in nanoseconds that stand for others, too, which were not recorded: so much time
+/// was spent so, but not at once.
 pub const ESTIMATED: &str = "estimated";
 
 /// One sample.

@@ -31,6 +31,13 @@ pub(crate) struct Taken {
     pub(crate) user_end: Option<&'static str>,
 }
 
+impl Taken {
+    /// The same of what was over then, and took so many nanoseconds.
+    pub(crate) fn since(self, took: u64) -> Self {
+        Self { time: Nanos(self.time.0.saturating_sub(took)), ..self }
+    }
+}
+
 /// How a walk went.
 #[derive(Clone, Copy)]
 struct Walk {

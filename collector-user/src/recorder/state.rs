@@ -477,11 +477,6 @@ impl Recorder {
         self.tracker.executed(process).is_some_and(|executed| executed > time)
     }
 
-    /// Whether a thread's process has ended.
-    pub(crate) fn has_ended(&self, thread: ThreadId) -> bool {
-        self.machine.process(self.machine.thread(thread).process).end.is_some()
-    }
-
     /// The files that were executed, to be looked for otherwise.
     pub(crate) fn modules_mut(&mut self) -> &mut Modules {
         &mut self.modules

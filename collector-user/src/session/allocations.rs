@@ -2,7 +2,7 @@
 
 use collector_common::ids::{Nanos, Pid};
 use collector_common::intern::StackId;
-use collector_common::record::{AttributeListId, SampleKindId, Unit};
+use collector_common::record::{AttributeListId, ProcessId, SampleKindId, Unit};
 use collector_common::wire::{Allocation, SampleFlags, SampleHeader};
 use rustc_hash::FxHashMap;
 
@@ -35,10 +35,11 @@ struct Key {
 #[derive(Clone, Copy)]
 struct Live {
     taken: Taken,
+    process: ProcessId,
     bytes: u64,
 }
 
-/// What blocks of one stack have come to.
+/// What blocks that one process asked for with one stack have come to.
 #[derive(Clone, Copy)]
 struct Fate {
     first: Nanos,
@@ -48,7 +49,7 @@ struct Fate {
 }
 
 impl Fate {
-    /// Whether a program goes on allocating there for half of the time in which anything is, and frees next to nothing of it.
+    /// Whether a process goes on allocating there for half of its time, in nanoseconds, and frees next to nothing of it.
     fn is_leak(&self, all: u64) -> bool {
         const FEWEST: u64 = 8;
         const MOST_FREED: u64 = 10;
@@ -66,7 +67,9 @@ pub(super) struct Allocations {
     live: FxHashMap<Key, Live>,
     /// What was freed in this round: in the rings of other CPUs there may be when it was allocated.
     freed: Vec<Key>,
-    fates: FxHashMap<StackId, Fate>,
+    fates: FxHashMap<(ProcessId, StackId), Fate>,
+    /// When each process was seen to allocate first.
+    first: FxHashMap<ProcessId, Nanos>,
 }
 
 impl Allocations {
@@ -78,8 +81,14 @@ impl Allocations {
             live_blocks: kind("inuse_objects", Unit::Count),
             leaked_bytes: kind("likely_leaks", Unit::Bytes),
         };
-        let (live, fates) = (FxHashMap::default(), FxHashMap::default());
-        Self { period, kinds, live, freed: Vec::new(), fates }
+        Self {
+            period,
+            kinds,
+            live: FxHashMap::default(),
+            freed: Vec::new(),
+            fates: FxHashMap::default(),
+            first: FxHashMap::default(),
+        }
     }
 }
 
@@ -103,9 +112,12 @@ impl ProgramRecords for Allocations {
         output.recorder.add_sample(self.kinds.allocated_blocks, taken, all_blocks, AttributeListId::NONE);
         output.recorder.deliver(&taken);
         if is_kept != 0 {
-            self.live.insert(key, Live { taken, bytes });
+            let process = output.recorder.machine().thread(taken.thread).process;
+            self.live.insert(key, Live { taken, process, bytes });
             let new = Fate { first: taken.time, last: taken.time, blocks: 0, freed: 0 };
-            let fate = self.fates.entry(taken.stack).or_insert(new);
+            let fate = self.fates.entry((process, taken.stack)).or_insert(new);
+            let first = self.first.entry(process).or_insert(taken.time);
+            *first = taken.time.min(*first);
             fate.blocks += 1;
             (fate.first, fate.last) = (fate.first.min(taken.time), fate.last.max(taken.time));
         }
@@ -114,30 +126,32 @@ impl ProgramRecords for Allocations {
 
     fn end_round(&mut self, _: &mut Output<'_>) {
         for key in self.freed.drain(..) {
-            let freed = self.live.remove(&key).and_then(|live| self.fates.get_mut(&live.taken.stack));
+            let live = self.live.remove(&key);
+            let freed = live.and_then(|live| self.fates.get_mut(&(live.process, live.taken.stack)));
             if let Some(fate) = freed {
                 fate.freed += 1;
             }
         }
     }
 
-    fn finish(&mut self, output: &mut Output<'_>) {
-        let first = self.fates.values().map(|fate| fate.first.0).min().unwrap_or(0);
-        let last = self.fates.values().map(|fate| fate.last.0).max().unwrap_or(0);
+    fn finish(&mut self, output: &mut Output<'_>, stopping: Nanos) {
         let recorder = &mut *output.recorder;
         let mut live: Vec<_> = self.live.drain().collect();
         live.sort_by_key(|(key, _)| *key);
-        for (_, Live { taken, bytes }) in live {
+        for (_, Live { taken, process, bytes }) in live {
             // Another program of the same process has another memory.
             if recorder.has_executed_since(taken.thread, taken.time) {
                 continue;
             }
-            let until = if recorder.has_ended(taken.thread) { "exit" } else { "end of the recording" };
+            let ended = recorder.machine().process(process).end;
+            let until = if ended.is_some() { "exit" } else { "end of the recording" };
+            let last = ended.unwrap_or(stopping).min(stopping);
+            let all = last.0.saturating_sub(self.first.get(&process).map_or(0, |first| first.0));
             let attributes = attributes(recorder, [("until", until)]);
             let [all_bytes, all_blocks] = values(bytes, stands_for(bytes, self.period));
             recorder.add_sample(self.kinds.live_bytes, taken, all_bytes, attributes);
             recorder.add_sample(self.kinds.live_blocks, taken, all_blocks, attributes);
-            if self.fates.get(&taken.stack).is_some_and(|fate| fate.is_leak(last - first)) {
+            if self.fates.get(&(process, taken.stack)).is_some_and(|fate| fate.is_leak(all)) {
                 recorder.add_sample(self.kinds.leaked_bytes, taken, all_bytes, attributes);
             }
         }

@@ -7,7 +7,7 @@ use collector_common::ids::{Nanos, Pid, Tid};
 use collector_common::wire::{BlockRequest, CHANCES, SampleFlags, SampleHeader};
 use rustc_hash::FxHashMap;
 
-use super::dispatch::attributes;
+use super::dispatch::{attributes, estimated, weighted};
 use super::program_records::{Output, ProgramRecords};
 use crate::devices::{device_name, operation_name};
 use crate::recorder::Taken;
@@ -76,9 +76,10 @@ impl ProgramRecords for BlockRequests {
             let name = self.names.entry(device).or_insert_with(|| device_name(device));
             let size = request.bytes.to_string();
             let operation = operation_name(request.key.operation);
-            let list = [("device", name.as_str()), ("operation", operation), ("bytes", &size)];
+            let estimated = estimated(data.weight > 1.0);
+            let list = [("device", name.as_str()), ("operation", operation), ("bytes", &size), estimated];
             let attributes = attributes(output.recorder, list);
-            let value = (data.took_ns as f64 * data.weight).round() as i64;
+            let value = weighted(data.took_ns, data.weight);
             output.recorder.add_sample(output.kind, Taken { time: since, ..taken }, value, attributes);
             output.recorder.deliver(&taken);
         }

@@ -4,7 +4,7 @@ use collector_common::event::{Context, EventErrors, EventFlags};
 use collector_common::ids::{Nanos, Tid};
 use collector_common::intern::StringId;
 use collector_common::loss::LossCause;
-use collector_common::record::{AttributeListId, SampleKindId, Unit};
+use collector_common::record::{AttributeListId, ESTIMATED, SampleKindId, Unit};
 use collector_common::wire::SampleHeader;
 
 use super::lock_owners::LockOwners;
@@ -12,7 +12,7 @@ use super::program_records::{Output, ProgramRecords, context_of, of_program};
 use super::short_times::{Part, ShortTimes};
 use super::times_off::{Ended, Joined, TimesOff};
 use super::wakers::{Wakers, waker_of};
-use crate::recorder::Recorder;
+use crate::recorder::{Recorder, Taken};
 use crate::source::{EventIndex, EventRequest, Hook, Program, RELEASED, Settings, SourceRecord, Trigger};
 
 /// Events that a session may have: as many kinds of sample as a recording may have, beside the clock's.
@@ -152,7 +152,9 @@ impl Dispatch {
                 if let Some(clock) = clock {
                     recorder.add_sample(clock, taken, record.value.cast_signed(), AttributeListId::NONE);
                 }
-                recorder.add_sample(wall_clock, taken, record.header.ran.cast_signed(), attributes);
+                let ran = record.header.ran;
+                let since = taken.since(ran);
+                recorder.add_sample(wall_clock, since, ran.cast_signed(), attributes);
                 recorder.deliver(&taken);
                 true
             }
@@ -210,11 +212,12 @@ impl Dispatch {
         }
     }
 
-    /// The recording has ended: adds what was counted.
-    pub(crate) fn finish(&mut self, recorder: &mut Recorder) {
+    /// The recording has ended, which was begun at `stopping`: adds what was counted.
+    pub(crate) fn finish(&mut self, recorder: &mut Recorder, stopping: Nanos) {
         for hooked in &mut self.hooked {
             if let Hooked { hook, kind: Some(kind), records: Some(records) } = hooked {
-                records.finish(&mut Output { recorder, hook, kind: *kind, errors: &mut self.errors });
+                let errors = &mut self.errors;
+                records.finish(&mut Output { recorder, hook, kind: *kind, errors }, stopping);
             }
         }
         let machine = recorder.machine_mut();
@@ -243,11 +246,15 @@ fn add_time_off(
     let waker = waker_of(data);
     for (part, nanoseconds) in [(Part::Blocked, data.blocked_ns), (Part::Waited, data.waited_ns)] {
         let Some(state) = state(program, part).filter(|_| nanoseconds > 0) else { continue };
-        let value = (nanoseconds as f64 * data.weight).round() as i64;
-        let waker = if part == Part::Blocked { &waker } else { "" };
+        let value = weighted(nanoseconds, data.weight);
+        let (waker, since) = match part {
+            Part::Blocked => (waker.as_ref(), joined.taken.time),
+            Part::Waited => ("", Nanos(joined.taken.time.0 + data.blocked_ns)),
+        };
         let is_open = if data.is_open == 0 { "" } else { "yes" };
-        let attributes = attributes(recorder, [("state", state), ("waker", waker), ("open", is_open)]);
-        let place = recorder.add_sample(kind, joined.taken, value, attributes);
+        let list = [("state", state), ("waker", waker), ("open", is_open), estimated(joined.is_short)];
+        let attributes = attributes(recorder, list);
+        let place = recorder.add_sample(kind, Taken { time: since, ..joined.taken }, value, attributes);
         if joined.is_short {
             short_times.add((joined.tid, kind, part), value, place);
         }
@@ -264,9 +271,10 @@ fn add_lock_wait(recorder: &mut Recorder, kind: SampleKindId, joined: &Joined) {
     let (waker, tid) = (waker_of(data), data.waker_tid.to_string());
     let [owner, owner_tid] = if data.is_released == 0 { ["", ""] } else { [waker.as_ref(), tid.as_str()] };
     let is_open = if data.is_open == 0 { "" } else { "yes" };
-    let list = [("lock", lock.as_str()), ("owner", owner), ("owner_tid", owner_tid), ("open", is_open)];
+    let owner = [("owner", owner), ("owner_tid", owner_tid)];
+    let list = [("lock", lock.as_str()), owner[0], owner[1], ("open", is_open), estimated(data.weight > 1.0)];
     let attributes = attributes(recorder, list);
-    let value = (data.blocked_ns as f64 * data.weight).round() as i64;
+    let value = weighted(data.blocked_ns, data.weight);
     recorder.add_sample(kind, joined.taken, value, attributes);
 }
 
@@ -279,7 +287,7 @@ fn settle(
 ) {
     for (part, exact) in [(Part::Blocked, ended.short_blocked), (Part::Waited, ended.short_waited)] {
         let Some(state) = state(program, part) else { continue };
-        let attributes = attributes(recorder, [("state", state)]);
+        let attributes = attributes(recorder, [("state", state), estimated(true)]);
         short_times.settle(recorder, (ended.tid, kind, part), exact, (ended.taken, attributes));
     }
 }
@@ -292,6 +300,16 @@ fn state(program: Program, part: Part) -> Option<&'static str> {
         (Program::WallClock, Part::Waited) => Some("runnable"),
         _ => None,
     }
+}
+
+/// What a time stands for, in nanoseconds.
+pub(super) fn weighted(nanoseconds: u64, weight: f64) -> i64 {
+    (nanoseconds as f64 * weight).round() as i64
+}
+
+/// The attribute of a sample that stands for others, too.
+pub(super) const fn estimated(is_estimated: bool) -> (&'static str, &'static str) {
+    (ESTIMATED, if is_estimated { "yes" } else { "" })
 }
 
 /// The id of a list of attributes, without those that are empty.

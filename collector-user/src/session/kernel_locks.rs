@@ -4,7 +4,7 @@ use collector_common::event::Context;
 use collector_common::ids::Nanos;
 use collector_common::wire::{KernelLock, LockFlags};
 
-use super::dispatch::attributes;
+use super::dispatch::{attributes, estimated, weighted};
 use super::lock_names::LockNames;
 use super::program_records::{Output, ProgramRecords, context_of};
 use super::wakers::name_of;
@@ -40,9 +40,11 @@ impl ProgramRecords for KernelLocks {
         let [owner, owner_tid] =
             if wait.owner_tid == 0 { ["", ""] } else { [owner.as_ref(), owner_tid.as_str()] };
         let kind = LockFlags(wait.flags).name();
-        let list = [("kind", kind), ("lock", lock.as_str()), ("owner", owner), ("owner_tid", owner_tid)];
+        let owner = [("owner", owner), ("owner_tid", owner_tid)];
+        let estimated = estimated(data.weight > 1.0);
+        let list = [("kind", kind), ("lock", lock.as_str()), owner[0], owner[1], estimated];
         let attributes = attributes(output.recorder, list);
-        let value = (data.took_ns as f64 * data.weight).round() as i64;
+        let value = weighted(data.took_ns, data.weight);
         output.recorder.add_sample(output.kind, Taken { time: since, ..taken }, value, attributes);
         output.recorder.deliver(&taken);
         true

@@ -8,7 +8,7 @@ use collector_common::record::AttributeListId;
 use collector_common::wire::{LockOwner, LockWait, SampleFlags, SampleHeader, VERSION};
 use rustc_hash::FxHashMap;
 
-use super::dispatch::attributes;
+use super::dispatch::{attributes, estimated, weighted};
 use super::program_records::Output;
 use super::times_off::Joined;
 use crate::recorder::{Recorder, Taken};
@@ -59,8 +59,9 @@ impl LockOwners {
         let context = Context { time: taken.time, pid, tid, cpu: taken.cpu.into() };
         if output.process(&context, bytemuck::bytes_of(&owner)) {
             let attributes = attributes_of(output.recorder, joined);
-            let value = (data.blocked_ns as f64 * data.weight).round() as i64;
-            output.recorder.add_sample(output.kind, taken, value, attributes);
+            let value = weighted(data.blocked_ns, data.weight);
+            let since = Taken { time: joined.taken.time, ..taken };
+            output.recorder.add_sample(output.kind, since, value, attributes);
             output.recorder.deliver(&taken);
         }
     }
@@ -109,6 +110,6 @@ fn attributes_of(recorder: &mut Recorder, joined: &Joined) -> AttributeListId {
     let machine = recorder.machine_mut();
     let waiter = machine.string(machine.thread(joined.taken.thread).name).to_owned();
     let (lock, tid) = (format!("{:#x}", joined.data.lock), joined.tid.0.to_string());
-    let list = [("lock", lock.as_str()), ("waiter", waiter.as_str()), ("waiter_tid", tid.as_str())];
-    attributes(recorder, list)
+    let waiter = [("waiter", waiter.as_str()), ("waiter_tid", tid.as_str())];
+    attributes(recorder, [("lock", &lock), waiter[0], waiter[1], estimated(joined.data.weight > 1.0)])
 }

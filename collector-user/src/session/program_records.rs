@@ -38,7 +38,7 @@ pub(super) trait ProgramRecords {
     fn end_round(&mut self, _output: &mut Output<'_>) {}
 
     /// All records have been taken.
-    fn finish(&mut self, _output: &mut Output<'_>) {}
+    fn finish(&mut self, _output: &mut Output<'_>, _stopping: Nanos) {}
 }
 
 /// What makes samples of a program's records; `None` where it has none of its own.

@@ -505,6 +505,8 @@ impl Session {
     /// # Errors
     /// When the events can't be stopped or the counters not be read; what was recorded is lost then.
     pub fn finish(mut self) -> Result<Recording, SessionError> {
+        // To stop programs at many functions may take a second.
+        let stopping = clock::now();
         let mut sources = self.sources.iter_mut();
         sources
             .try_for_each(|source| source.stop())
@@ -516,7 +518,7 @@ impl Session {
             let failed = SessionError::system("the counters of what was lost can't be read");
             account.add(source.close(self.recorder.ledger_mut()).map_err(failed)?);
         }
-        self.dispatch.finish(&mut self.recorder);
+        self.dispatch.finish(&mut self.recorder, stopping);
         let machine = self.recorder.machine_mut();
         machine.system_mut().end = end;
         machine.system_mut().clocks.end = Some(clock::anchor());

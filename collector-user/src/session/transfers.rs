@@ -3,7 +3,7 @@
 use collector_common::ids::Nanos;
 use collector_common::wire::{SampleFlags, Transfer};
 
-use super::dispatch::attributes;
+use super::dispatch::{attributes, estimated, weighted};
 use super::program_records::{Output, ProgramRecords, context_of};
 use crate::scenario::TransferTime;
 use crate::source::SourceRecord;
@@ -35,18 +35,19 @@ impl ProgramRecords for Transfers {
         }
         let Some(taken) = output.recorder.take_stack(record) else { return false };
         let recorder = &mut *output.recorder;
+        let estimated = estimated(weight > 1.0);
         let (bytes, error) = (transfer.bytes.to_string(), error_of(transfer.returned).unwrap_or_default());
         let attributes = if record.header.flags().has(SampleFlags::SOCKET) {
             let port = transfer.local_port.to_string();
             let port = if transfer.local_port == 0 { "" } else { &port };
             let list = [("operation", operation), ("address", &place), ("local_port", port)];
-            attributes(recorder, [list[0], list[1], list[2], ("bytes", &bytes), ("error", &error)])
+            attributes(recorder, [list[0], list[1], list[2], ("bytes", &bytes), ("error", &error), estimated])
         } else {
             let list = [("operation", operation), ("kind", kind), ("path", &place)];
-            attributes(recorder, [list[0], list[1], list[2], ("bytes", &bytes), ("error", &error)])
+            attributes(recorder, [list[0], list[1], list[2], ("bytes", &bytes), ("error", &error), estimated])
         };
-        let value = (transfer.took as f64 * weight).round() as i64;
-        recorder.add_sample(output.kind, taken, value, attributes);
+        let value = weighted(transfer.took, weight);
+        recorder.add_sample(output.kind, taken.since(transfer.took), value, attributes);
         recorder.deliver(&taken);
         true
     }

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use collector_common::loss::LossCause;
-use collector_common::record::{ExportMachine, Sample};
+use collector_common::record::{ESTIMATED, ExportMachine, Sample};
 use collector_common::sharing::Writable;
 use collector_user::scenario;
 use collector_user::session::{self, Recording, Session, SessionSettings};
@@ -230,6 +230,43 @@ fn wall_clock_sums_to_the_time_that_threads_live() {
         assert!(blocked >= 490_000_000 && blocked <= told.slept, "{blocked}: {told:?}");
         // A host that takes the CPU away is no other thread: that is time on the CPU here, and not in the thread's clock.
         assert!(running as f64 >= 0.98 * told.burned as f64, "{running}: {told:?}");
+    }
+}
+
+#[test]
+fn times_begin_when_the_thread_did_what_they_tell_of() {
+    let Some(_live) = live("times_begin_when_the_thread_did_what_they_tell_of") else { return };
+    let folder = folder();
+    let naps = Naps::of(folder.path(), 1, 5, 20_000, 100_000);
+    let recording = record(settings(&["wall_clock", "syscalls"]), &naps.command);
+    let machine = &recording.machine;
+    let (&tid, told) = naps.told().first_key_value().map(|(tid, told)| (tid, *told)).unwrap();
+    let spans = |name: &str| -> Vec<[u64; 2]> {
+        let samples = machine.samples().iter().filter(|sample| machine.thread(sample.thread).tid.0 == tid);
+        let of_kind = samples.filter(|sample| {
+            let kind = machine.kinds()[usize::from(sample.kind.0)];
+            let is_at_once = [(ESTIMATED, "yes"), ("state", "running")]
+                .map(|(of, value)| attribute(machine, sample, of) != value);
+            machine.string(kind.name) == name && is_at_once == [true; 2]
+        });
+        let mut spans: Vec<_> =
+            of_kind.map(|sample| [sample.time.0, sample.time.0 + sample.value as u64]).collect();
+        spans.sort_unstable();
+        spans
+    };
+    // A thread is blocked or waits for a CPU, one after the other; for how long it runs is told in sums.
+    let all = spans("wall_clock");
+    for pair in all.windows(2) {
+        let [[_, end], [start, _]] = pair else { unreachable!() };
+        assert!(end <= start, "{pair:?}");
+    }
+    assert!(all[all.len() - 1][1] - all[0][0] <= told.was_there as u64 + 1_000_000, "{told:?} {all:?}");
+    // It sleeps within a system call.
+    let calls = spans("syscalls");
+    let asleep: Vec<_> = all.iter().filter(|[start, end]| end - start > 90_000_000).collect();
+    assert!(asleep.len() >= 4, "{all:?}");
+    for [start, end] in asleep {
+        assert!(calls.iter().any(|call| call[0] <= *start && *end <= call[1]), "{start} {end} {calls:?}");
     }
 }
 
