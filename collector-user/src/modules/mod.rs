@@ -14,6 +14,7 @@ mod debug;
 mod file;
 mod layout;
 mod open;
+mod probes;
 mod recorded;
 mod store;
 mod table;

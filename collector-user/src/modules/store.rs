@@ -15,7 +15,7 @@ use super::file::ModuleFile;
 use super::layout::Layout;
 use super::recorded::RecordedFiles;
 use super::table::{Recorded, Table};
-use super::{open, vdso};
+use super::{open, probes, vdso};
 use crate::procfs::Identity;
 
 /// Files that are kept open at most; further ones are not read and count as unreadable.
@@ -41,9 +41,6 @@ pub struct MappedFile<'a> {
     /// When it was mapped; 0 for before the recording.
     pub since: Nanos,
 }
-
-/// What the kernel calls the memory from which it executes probed instructions, and where it traps returns.
-const PROBES: &[u8] = b"[uprobes]";
 
 /// What tells files apart.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -86,7 +83,8 @@ pub struct Modules {
     by_key: FxHashMap<Key, ModuleId>,
     anonymous: FxHashMap<ProcessId, ModuleId>,
     unmapped: FxHashMap<ProcessId, ModuleId>,
-    of_probes: FxHashMap<ProcessId, ModuleId>,
+    probe_slots: FxHashMap<ProcessId, ModuleId>,
+    probe_trampolines: FxHashMap<ProcessId, ModuleId>,
     vdso: Option<ModuleId>,
     vdso_image: OnceCell<Option<Vec<u8>>>,
     /// That of 32-bit processes, and its image as soon as one could be read.
@@ -105,7 +103,8 @@ impl Default for Modules {
             by_key: FxHashMap::default(),
             anonymous: FxHashMap::default(),
             unmapped: FxHashMap::default(),
-            of_probes: FxHashMap::default(),
+            probe_slots: FxHashMap::default(),
+            probe_trampolines: FxHashMap::default(),
             vdso: None,
             vdso_image: OnceCell::new(),
             compat_vdso: None,
@@ -151,8 +150,11 @@ impl Modules {
             let module = if compat { self.compat_vdso(machine, pid, mapped) } else { self.vdso(machine) };
             return (module, mapped.start.0.wrapping_sub(mapped.file_offset.0));
         }
-        if mapped.path == PROBES {
-            return (self.of_probes(machine, process), mapped.start.0);
+        if mapped.path == probes::SLOTS.as_bytes() {
+            return (self.probe_slots(machine, process), mapped.start.0);
+        }
+        if mapped.path == probes::TRAMPOLINE.as_bytes() {
+            return (self.probe_trampoline(machine, process), mapped.start.0);
         }
         let Some(key) = self.key(mapped) else { return (self.anonymous(machine, process), 0) };
         let module = self.known(&key).unwrap_or_else(|| self.add_file(machine, pid, mapped, key));
@@ -261,17 +263,31 @@ impl Modules {
         })
     }
 
-    /// The module of the code that the kernel has in a process that has met a probe.
-    fn of_probes(&mut self, machine: &mut ExportMachine, process: ProcessId) -> ModuleId {
-        *self.of_probes.entry(process).or_insert_with(|| {
-            let path = machine.intern_string("[uprobes]");
+    /// The module of the memory in a process from which probed instructions are executed.
+    fn probe_slots(&mut self, machine: &mut ExportMachine, process: ProcessId) -> ModuleId {
+        *self.probe_slots.entry(process).or_insert_with(|| {
+            let path = machine.intern_string(probes::SLOTS);
             machine.add_module(Module { kind: ModuleKind::Anonymous(process), path, build_id: None })
         })
     }
 
     /// Whether a module of a process is that.
-    pub(crate) fn is_of_probes(&self, process: ProcessId, module: ModuleId) -> bool {
-        self.of_probes.get(&process) == Some(&module)
+    pub(crate) fn is_probe_slots(&self, process: ProcessId, module: ModuleId) -> bool {
+        self.probe_slots.get(&process) == Some(&module)
+    }
+
+    /// The module of what probed instructions of a process call.
+    fn probe_trampoline(&mut self, machine: &mut ExportMachine, process: ProcessId) -> ModuleId {
+        if let Some(&module) = self.probe_trampolines.get(&process) {
+            return module;
+        }
+        let path = machine.intern_string(probes::TRAMPOLINE);
+        let kind = ModuleKind::Anonymous(process);
+        let module = machine.add_module(Module { kind, path, build_id: None });
+        let table = OnceCell::from(probes::trampoline_table());
+        self.put(module, ModuleFile { table, ..ModuleFile::default() });
+        self.probe_trampolines.insert(process, module);
+        module
     }
 
     fn vdso(&mut self, machine: &mut ExportMachine) -> ModuleId {

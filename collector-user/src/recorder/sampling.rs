@@ -225,7 +225,7 @@ impl Recorder {
         let mapping = || self.tracker.mapping_at(process, Avma(last.address), time);
         walk.reason != StopReason::Root
             && mapping().is_some_and(|mapping| {
-                mapping.start.0 == last.address && self.modules.is_of_probes(process, mapping.module)
+                mapping.start.0 == last.address && self.modules.is_probe_slots(process, mapping.module)
             })
     }
 

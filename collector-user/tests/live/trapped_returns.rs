@@ -130,6 +130,33 @@ fn stacks_of_32_bits_are_whole_through_return_probes() {
 }
 
 #[test]
+fn stacks_are_whole_where_a_probe_is_called() {
+    let Some(_live) = live("stacks_are_whole_where_a_probe_is_called") else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "probed_nop", "probed_nop.c", &[]);
+    let mut settings: SessionSettings = settings(&["cpu_profiling"]);
+    settings.sampling.frequency = 4999;
+    let probe = Probe::parse(&format!("uprobe:{}:probed", program.display())).unwrap();
+    settings.events.extend(probe.attach(&Tracefs::open().unwrap()).unwrap());
+    let recording = record(settings, &[program.into()]);
+    let (machine, symbols) = (&recording.machine, recording.symbolize());
+    let (mut called, mut others) = (0, 0);
+    for sample in machine.samples().iter() {
+        let frames = machine.stacks().get(sample.stack);
+        let names: Vec<&str> = frames.iter().map(|&frame| symbols.name(frame).function).collect();
+        let in_trampoline = names.iter().any(|name| name.starts_with("[uprobes-trampoline]"));
+        if in_trampoline && names.windows(3).any(|names| names == ["probed", "calls", "main"]) {
+            called += 1;
+        } else {
+            others += u32::from(in_trampoline);
+        }
+    }
+    // Since Linux 6.18 such an instruction becomes a call.
+    let is_called = rustix::system::uname().release().to_string_lossy().starts_with("6.18");
+    assert!(others * 100 <= called && (called >= 20 || !is_called), "{called} and {others}");
+}
+
+#[test]
 fn beyond_the_most_returns_a_stack_is_cut_and_counted() {
     let Some(_live) = live("beyond_the_most_returns_a_stack_is_cut_and_counted") else { return };
     let folder = folder();
