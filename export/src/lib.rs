@@ -1,6 +1,7 @@
 //! Symbols and output formats: reads a [`collector_common::record::ExportMachine`], writes files.
 //!
 //! - [`symbolize`]: names for frames, found once per distinct frame.
+//! - [`import`]: recordings of other tools.
 //! - [`mod@format`]: one file or folder per format; [`format::formats`] lists them.
 //! - [`hottest`]: the functions that most was counted in.
 //! - `functions`: what formats and tables that show functions have in common.
@@ -10,4 +11,5 @@
 pub mod format;
 mod functions;
 pub mod hottest;
+pub mod import;
 pub mod symbolize;

@@ -204,7 +204,7 @@ fn an_old_file_that_is_damaged_is_survived() {
 }
 
 /// The only file of a zip archive (APPNOTE.TXT, 4.3.7): what follows its header, its name and what else is known of it.
-fn unzipped(path: &Path) -> Vec<u8> {
+pub(crate) fn unzipped(path: &Path) -> Vec<u8> {
     let archive = fs::read(path).unwrap();
     assert_eq!(archive[..4], *b"PK\x03\x04");
     let length = |at: usize| usize::from(u16::from_le_bytes([archive[at], archive[at + 1]]));
@@ -214,7 +214,7 @@ fn unzipped(path: &Path) -> Vec<u8> {
 }
 
 /// The captures; none, which is said, where they are not there.
-fn captures() -> Vec<PathBuf> {
+pub(crate) fn captures() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/nettrace");
     let Ok(entries) = folder.read_dir() else {
         eprintln!("SKIPPED nettrace_old::captures: {} is not there", folder.display());

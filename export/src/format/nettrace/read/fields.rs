@@ -211,7 +211,7 @@ mod tests {
         let field = |of| [Field { name: String::new(), of }];
         let one = |of| Type::Fixed(Box::new(of), 1);
         let byte = || Type::Integer(1, false);
-        let payload = [7; 20_000];
+        let payload = vec![7; 20_000];
         let pairs = field(Type::Fixed(Box::new(one(byte())), 9_999));
         assert!(values(&pairs, &payload).is_ok());
         let nested = field(Type::Fixed(Box::new(one(one(one(byte())))), 20_000));

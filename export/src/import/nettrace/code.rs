@@ -1,0 +1,224 @@
+//! Events that tell of processes and code in; what lies at an address of a process, and what that is called, out.
+//!
+//! A file chooses the numbers by which it refers to things: they are kept under a hash that it can't foresee.
+
+use std::collections::{BTreeMap, HashMap};
+
+use collector_common::ids::BuildId;
+use collector_common::intern::{InternedStrings, StringId};
+
+use super::ranges::Ranges;
+use super::{runtime, universal};
+use crate::format::nettrace::Event;
+
+/// The most names and mappings that are kept.
+const MOST: u64 = 1 << 22;
+
+/// A process, by what was told of it.
+#[derive(Debug, Default)]
+pub(super) struct Process {
+    pub(super) name: Option<StringId>,
+    /// In ticks; `None` where it was there before.
+    pub(super) start: Option<u64>,
+    pub(super) end: Option<u64>,
+    /// By position in [`Code::mappings`].
+    mappings: Ranges<u32>,
+    methods: Ranges<Method>,
+    /// .NET's modules by its number of them.
+    modules: HashMap<u64, StringId>,
+}
+
+/// A mapping, as it was told of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mapping {
+    pub(super) process: u64,
+    id: u64,
+    pub(super) first: u64,
+    pub(super) end: u64,
+    pub(super) offset: u64,
+    pub(super) file: StringId,
+    metadata: u64,
+    /// In ticks.
+    pub(super) since: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Method {
+    module: u64,
+    name: StringId,
+    signature: StringId,
+}
+
+/// What is known of a mapped file.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct File {
+    pub(super) build_id: Option<BuildId>,
+    /// An address as linked and where that is in the file.
+    linked: Option<[u64; 2]>,
+}
+
+/// What an address is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The mapping at this position.
+    Mapping(u32),
+    /// A method of a module of .NET's, which may not have been told of.
+    Method(Option<StringId>),
+    /// Nothing that was told of.
+    Unknown,
+}
+
+/// What a place is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Called {
+    pub(super) name: StringId,
+    /// What it takes and returns, where that is told.
+    pub(super) signature: Option<StringId>,
+}
+
+/// All that is known of code.
+#[derive(Debug, Default)]
+pub(super) struct Code {
+    pub(super) strings: InternedStrings,
+    /// By process id.
+    pub(super) processes: BTreeMap<u64, Process>,
+    pub(super) mappings: Vec<Mapping>,
+    /// Names by the number of a mapping, which may be several processes'.
+    names: HashMap<u64, Ranges<StringId>>,
+    files: HashMap<u64, File>,
+    /// How much is kept.
+    kept: u64,
+    /// Events that could not be understood.
+    pub(super) not_understood: u64,
+    /// What there was no room for.
+    pub(super) no_room: u64,
+}
+
+impl Code {
+    /// Takes what an event says of processes and code, if it says anything.
+    pub(super) fn take(&mut self, event: &Event<'_>) {
+        let pid = event.thread.pid.unwrap_or_default();
+        let of = event.event_type;
+        if of.provider == universal::SYSTEM {
+            match universal::told(event) {
+                Some(told) => self.universal(pid, event.time, told),
+                None => self.not_understood += 1,
+            }
+            return;
+        }
+        match runtime::told(&of.provider, of.id, event.payload) {
+            Ok(Some(told)) => self.runtime(pid, told),
+            Ok(None) => {}
+            Err(runtime::TooShort) => self.not_understood += 1,
+        }
+    }
+
+    /// Whether one more thing may be kept.
+    fn has_room(&mut self) -> bool {
+        let has_room = self.kept < MOST;
+        *(if has_room { &mut self.kept } else { &mut self.no_room }) += 1;
+        has_room
+    }
+
+    fn universal(&mut self, pid: u64, time: u64, told: universal::Told) {
+        use universal::Told;
+        if !self.has_room() {
+            return;
+        }
+        match told {
+            Told::Process { name, is_new } => {
+                let name = self.strings.intern(&name);
+                let process = self.processes.entry(pid).or_default();
+                (process.name, process.start) = (Some(name), is_new.then_some(time));
+            }
+            Told::Exit => self.processes.entry(pid).or_default().end = Some(time),
+            Told::Mapping { id, first, end, offset, file, metadata } => {
+                let Some(last) = end.checked_sub(1).filter(|last| *last >= first) else {
+                    self.not_understood += 1;
+                    return;
+                };
+                let file = self.strings.intern(&file);
+                let position = self.mappings.len() as u32;
+                self.mappings.push(Mapping {
+                    process: pid,
+                    id,
+                    first,
+                    end,
+                    offset,
+                    file,
+                    metadata,
+                    since: time,
+                });
+                self.processes.entry(pid).or_default().mappings.insert(first, last, position);
+            }
+            Told::Symbol { mapping, first, last, name } => {
+                let name = self.strings.intern(&name);
+                self.names.entry(mapping).or_default().insert(first, last.max(first), name);
+            }
+            Told::Metadata { id, symbols } => {
+                self.files.insert(id, file(&symbols));
+            }
+        }
+    }
+
+    fn runtime(&mut self, pid: u64, told: runtime::Told) {
+        if !self.has_room() {
+            return;
+        }
+        let process = self.processes.entry(pid).or_default();
+        match told {
+            runtime::Told::Module(number, path) => {
+                process.modules.insert(number, self.strings.intern(&path));
+            }
+            runtime::Told::Method(method) => {
+                let (name, signature) =
+                    (self.strings.intern(&method.name), self.strings.intern(&method.signature));
+                let last = method.start.saturating_add(u64::from(method.size).saturating_sub(1));
+                process.methods.insert(method.start, last, Method { module: method.module, name, signature });
+            }
+        }
+    }
+
+    /// What lies at an address, and what it is called. `lookup` is an address of the instruction that `address` stands for.
+    pub(super) fn at(&self, pid: u64, address: u64, lookup: u64) -> (Place, Option<Called>) {
+        let Some(process) = self.processes.get(&pid) else { return (Place::Unknown, None) };
+        if let Some(Method { module, name, signature }) = process.methods.at(lookup) {
+            let called = Called { name, signature: Some(signature) };
+            return (Place::Method(process.modules.get(&module).copied()), Some(called));
+        }
+        let Some(position) = process.mappings.at(lookup) else { return (Place::Unknown, None) };
+        let names = self.mappings.get(position as usize).and_then(|mapping| self.names.get(&mapping.id));
+        // Those who write such traces name addresses as they are on stacks.
+        let name = names.and_then(|names| names.at(address));
+        (Place::Mapping(position), name.map(|name| Called { name, signature: None }))
+    }
+
+    /// What is known of a mapping's file.
+    pub(super) fn file(&self, mapping: &Mapping) -> File {
+        self.files.get(&mapping.metadata).copied().unwrap_or_default()
+    }
+}
+
+impl Mapping {
+    /// An address in the process minus the address as linked, wrapping; minus the place in the file, where it is not known for
+    /// which address that is linked.
+    pub(super) fn bias(&self, file: &File) -> u64 {
+        let [linked, offset] = file.linked.unwrap_or([0, 0]);
+        self.first.wrapping_sub(self.offset).wrapping_add(offset).wrapping_sub(linked)
+    }
+}
+
+/// Takes a file's description apart, as far as it can be understood.
+fn file(json: &str) -> File {
+    let json: serde_json::Value = serde_json::from_str(json).unwrap_or_default();
+    let text = |name: &str| json.get(name)?.as_str();
+    let number = |name| u64::from_str_radix(text(name)?.strip_prefix("0x")?, 16).ok();
+    let build_id = text("build_id").and_then(bytes).and_then(|bytes| BuildId::new(&bytes));
+    File { build_id, linked: number("p_vaddr").zip(number("p_offset")).map(<[u64; 2]>::from) }
+}
+
+/// Bytes of two digits each.
+fn bytes(digits: &str) -> Option<Vec<u8>> {
+    let pairs = digits.as_bytes().chunks(2);
+    pairs.map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()).collect()
+}

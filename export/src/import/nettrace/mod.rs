@@ -1,0 +1,32 @@
+//! A trace in, a machine out. Each event with a stack becomes a sample of a kind that is called after the event.
+//!
+//! A trace is read twice. Names of code may stand at its end, as .NET's runtime tells what it has compiled when it is asked to stop;
+//! so all that is known of code is collected first (`code`), and events become samples after that (`samples`). Of a process's
+//! addresses that held one thing after another, what is told last counts.
+//!
+//! - `universal`: what events of `Universal.System` say; `runtime`: what those of .NET's runtime do.
+//! - `ranges`: what lies where.
+
+mod code;
+mod ranges;
+mod runtime;
+mod samples;
+mod universal;
+
+use std::io::{BufReader, Read, Seek, SeekFrom};
+
+use super::Imported;
+use crate::format::nettrace::{ReadError, read};
+use code::Code;
+
+/// Reads a trace of version 4 to 6.
+///
+/// # Errors
+/// When it can't be read, or is not a trace.
+pub fn import(mut input: impl Read + Seek) -> Result<Imported, ReadError> {
+    let start = input.stream_position()?;
+    let mut code = Code::default();
+    read(BufReader::new(&mut input), |_| (), |event| code.take(event))?;
+    input.seek(SeekFrom::Start(start))?;
+    samples::read_with(BufReader::new(input), code)
+}

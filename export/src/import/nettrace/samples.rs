@@ -1,0 +1,328 @@
+//! Events with stacks in, a machine with samples out.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io::Read;
+
+use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Svma, Tid};
+use collector_common::intern::StringId;
+use collector_common::record::{
+    AttributeListId, ClockAnchor, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind,
+    ModuleMapping, ProcessId, Sample, SampleKindId, ThreadId, Unit,
+};
+
+use super::code::{Called, Code, Place};
+use super::{runtime, universal};
+use crate::format::nettrace::{Event, Label, LabelValue, ReadError, Summary, Trace, read};
+use crate::import::Imported;
+use crate::symbolize::Symbols;
+
+/// The first address of the kernel's half.
+const KERNEL: u64 = 1 << 63;
+
+/// The most kinds of sample that a machine has.
+const MOST_KINDS: usize = 255;
+
+const SECOND: u128 = 1_000_000_000;
+
+/// Reads the samples of a trace of which the code is known.
+pub(super) fn read_with(input: impl Read, code: Code) -> Result<Imported, ReadError> {
+    let samples = RefCell::new(Samples::of(code));
+    let summary =
+        read(input, |trace| samples.borrow_mut().begin(trace), |event| samples.borrow_mut().take(event))?;
+    Ok(samples.into_inner().finish(&summary))
+}
+
+/// What a module is known by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum ModuleKey {
+    /// A file, with where its addresses are linked for.
+    File(StringId, Option<BuildId>),
+    /// Code that was made at run time, from this file where that is known.
+    Method(ProcessId, Option<StringId>),
+    Unknown(ProcessId),
+}
+
+struct Samples {
+    code: Code,
+    machine: ExportMachine,
+    trace: Trace,
+    processes: HashMap<u64, ProcessId>,
+    threads: HashMap<(u64, u64), ThreadId>,
+    /// By provider and the event's number there.
+    kinds: HashMap<String, HashMap<u32, SampleKindId>>,
+    modules: HashMap<ModuleKey, ModuleId>,
+    /// By process id, address, and whether the address is that of an instruction and none that is returned to.
+    frames: HashMap<(u64, u64, bool), FrameId>,
+    called: Vec<(FrameId, Called)>,
+    stack: Vec<FrameId>,
+    without_stack: u64,
+    last: Nanos,
+}
+
+impl Samples {
+    fn of(code: Code) -> Self {
+        Self {
+            code,
+            machine: ExportMachine::default(),
+            trace: Trace { frequency: 1, ..Trace::default() },
+            processes: HashMap::new(),
+            threads: HashMap::new(),
+            kinds: HashMap::new(),
+            modules: HashMap::new(),
+            frames: HashMap::new(),
+            called: Vec::new(),
+            stack: Vec::new(),
+            without_stack: 0,
+            last: Nanos(0),
+        }
+    }
+
+    /// Ticks in nanoseconds.
+    fn time(&self, ticks: u64) -> Nanos {
+        let nanoseconds = u128::from(ticks) * SECOND / u128::from(self.trace.frequency.max(1));
+        Nanos(nanoseconds.try_into().unwrap_or(u64::MAX))
+    }
+
+    fn begin(&mut self, trace: &Trace) {
+        self.trace = trace.clone();
+        let start = self.time(trace.ticks.max(0).cast_unsigned());
+        let fact = |name: &str| {
+            let pair = trace.pairs.iter().find(|(key, _)| key == name);
+            pair.map(|(_, value)| value.clone()).unwrap_or_default()
+        };
+        let system = self.machine.system_mut();
+        (system.start, system.end) = (start, start);
+        system.clocks.start = Some(ClockAnchor {
+            monotonic: start,
+            realtime: trace.unix_milliseconds.saturating_mul(1_000_000),
+            boottime: None,
+        });
+        system.cpus = fact("HardwareThreadCount").parse().unwrap_or_default();
+        (system.host, system.kernel) = (fact("Host"), fact("Kernel"));
+        (system.architecture, system.command) = (fact("Architecture"), fact("Command"));
+        self.add_processes();
+        self.add_mappings();
+    }
+
+    fn add_processes(&mut self) {
+        for (&pid, process) in &self.code.processes {
+            let name = process.name.map(|name| self.code.strings.get(name).to_owned());
+            let name = name.unwrap_or_else(|| unnamed_process(pid));
+            let start = process.start.map_or(Nanos(0), |ticks| self.time(ticks));
+            let id = self.machine.add_process(Pid(pid as u32), &name, None, start);
+            if let Some(end) = process.end {
+                self.machine.end_process(id, self.time(end).max(start));
+            }
+            self.processes.insert(pid, id);
+        }
+    }
+
+    fn add_mappings(&mut self) {
+        for position in 0..self.code.mappings.len() {
+            let mapping = self.code.mappings[position];
+            if mapping.first >= KERNEL {
+                continue;
+            }
+            let process = self.process(mapping.process);
+            let file = self.code.file(&mapping);
+            let module = self.file(position as u32);
+            self.machine.add_mapping(ModuleMapping {
+                process,
+                module,
+                start: Avma(mapping.first),
+                end: Avma(mapping.end),
+                file_offset: FileOffset(mapping.offset),
+                bias: mapping.bias(&file),
+                since: self.time(mapping.since),
+            });
+        }
+    }
+
+    fn process(&mut self, pid: u64) -> ProcessId {
+        let machine = &mut self.machine;
+        let add = || machine.add_process(Pid(pid as u32), &unnamed_process(pid), None, Nanos(0));
+        *self.processes.entry(pid).or_insert_with(add)
+    }
+
+    fn thread(&mut self, event: &Event<'_>) -> ThreadId {
+        let key = (event.thread.pid.unwrap_or_default(), event.thread.tid.unwrap_or_default());
+        if let Some(&thread) = self.threads.get(&key) {
+            return thread;
+        }
+        let process = self.process(key.0);
+        let name = match &event.thread.name {
+            Some(name) => self.machine.intern_string(name),
+            None => self.machine.process(process).name,
+        };
+        let thread = self.machine.intern_thread(process, Tid(key.1 as u32), name);
+        self.threads.insert(key, thread);
+        thread
+    }
+
+    /// The kind of an event's samples; `None` where there are too many.
+    fn kind(&mut self, event: &Event<'_>) -> Option<SampleKindId> {
+        let of = event.event_type;
+        if let Some(&kind) = self.kinds.get(&of.provider).and_then(|kinds| kinds.get(&of.id)) {
+            return Some(kind);
+        }
+        if self.machine.kinds().len() >= MOST_KINDS {
+            return None;
+        }
+        let is_allocation = runtime::allocated(&of.provider, of.id, event.payload).is_some();
+        let name = match &*of.provider {
+            universal::EVENTS => of.name.clone(),
+            runtime::SAMPLER => "thread_sample".to_owned(),
+            runtime::RUNTIME if is_allocation => "alloc_space".to_owned(),
+            provider if of.name.is_empty() => format!("{provider}/{}", of.id),
+            provider => format!("{provider}/{}", of.name),
+        };
+        let unit = if is_allocation { Unit::Bytes } else { Unit::Count };
+        let kind = self.machine.add_kind(&name, unit, 1);
+        self.kinds.entry(of.provider.clone()).or_default().insert(of.id, kind);
+        Some(kind)
+    }
+
+    fn take(&mut self, event: &Event<'_>) {
+        let time = self.time(event.time);
+        self.last = self.last.max(time);
+        let provider = &*event.event_type.provider;
+        if provider == universal::SYSTEM || provider == runtime::RUNDOWN {
+            return;
+        }
+        let has_value = provider == universal::EVENTS;
+        if event.stack().len() == 0 && !has_value {
+            self.without_stack += 1;
+            return;
+        }
+        let Some(kind) = self.kind(event) else {
+            self.code.no_room += 1;
+            return;
+        };
+        let value = if has_value {
+            universal::value(event)
+        } else {
+            let bytes = runtime::allocated(provider, event.event_type.id, event.payload);
+            bytes.map_or(1, |bytes| bytes.try_into().unwrap_or(i64::MAX))
+        };
+        let pid = event.thread.pid.unwrap_or_default();
+        let thread = self.thread(event);
+        self.stack.clear();
+        for (address, position) in event.stack().zip(0..) {
+            let frame = self.frame(pid, address, position == 0);
+            self.stack.push(frame);
+        }
+        let stack = self.machine.intern_stack(&self.stack);
+        let attributes = self.attributes(event.labels);
+        let cpu = event.processor as u16;
+        self.machine.add_sample(&Sample { time, thread, stack, cpu, kind, value, attributes });
+    }
+
+    fn frame(&mut self, pid: u64, address: u64, is_exact: bool) -> FrameId {
+        if let Some(&frame) = self.frames.get(&(pid, address, is_exact)) {
+            return frame;
+        }
+        let mut flags = if is_exact { 0 } else { FrameFlags::RETURN_ADDRESS };
+        let lookup = address.saturating_sub(u64::from(!is_exact));
+        let (place, called) = self.code.at(pid, address, lookup);
+        let (module, address_there) = if address >= KERNEL {
+            flags |= FrameFlags::KERNEL;
+            (ModuleId::KERNEL, address)
+        } else {
+            self.place(pid, place, address)
+        };
+        let frame = Frame { module, address: Svma(address_there), flags: FrameFlags(flags) };
+        let frame = self.machine.intern_frame(frame);
+        self.called.extend(called.map(|called| (frame, called)));
+        self.frames.insert((pid, address, is_exact), frame);
+        frame
+    }
+
+    /// The module of a place, and the address in it.
+    fn place(&mut self, pid: u64, place: Place, address: u64) -> (ModuleId, u64) {
+        let process = self.process(pid);
+        let (key, path) = match place {
+            Place::Mapping(position) => {
+                let mapping = self.code.mappings[position as usize];
+                let bias = mapping.bias(&self.code.file(&mapping));
+                return (self.file(position), address.wrapping_sub(bias));
+            }
+            Place::Method(Some(path)) => {
+                (ModuleKey::Method(process, Some(path)), self.code.strings.get(path).to_owned())
+            }
+            Place::Method(None) => (ModuleKey::Method(process, None), "[managed]".to_owned()),
+            Place::Unknown => (ModuleKey::Unknown(process), "[unmapped]".to_owned()),
+        };
+        let kind = match key {
+            ModuleKey::Unknown(_) => ModuleKind::Unmapped(process),
+            _ => ModuleKind::Anonymous(process),
+        };
+        (self.module(key, kind, &path, None), address)
+    }
+
+    /// The module of a mapping.
+    fn file(&mut self, position: u32) -> ModuleId {
+        let mapping = self.code.mappings[position as usize];
+        let build_id = self.code.file(&mapping).build_id;
+        let path = self.code.strings.get(mapping.file).to_owned();
+        self.module(ModuleKey::File(mapping.file, build_id), ModuleKind::File, &path, build_id)
+    }
+
+    fn module(
+        &mut self,
+        key: ModuleKey,
+        kind: ModuleKind,
+        path: &str,
+        build_id: Option<BuildId>,
+    ) -> ModuleId {
+        let machine = &mut self.machine;
+        *self.modules.entry(key).or_insert_with(|| {
+            let path = machine.intern_string(path);
+            machine.add_module(Module { kind, path, build_id })
+        })
+    }
+
+    fn attributes(&mut self, labels: &[Label]) -> AttributeListId {
+        let machine = &mut self.machine;
+        let list: Vec<_> = labels
+            .iter()
+            .map(|label| {
+                let value = match &label.value {
+                    LabelValue::Text(text) => machine.intern_string(text),
+                    LabelValue::Number(number) => machine.intern_string(&number.to_string()),
+                    LabelValue::Known(number) => machine.intern_string(&number.to_string()),
+                    LabelValue::Id(id) => {
+                        machine.intern_string(&format!("{:032x}", u128::from_be_bytes(*id)))
+                    }
+                };
+                (machine.intern_string(&label.key), value)
+            })
+            .collect();
+        machine.attributes_mut().intern(&list)
+    }
+
+    fn finish(mut self, summary: &Summary) -> Imported {
+        let system = self.machine.system_mut();
+        (system.end, system.lost) = (self.last.max(system.start), summary.lost);
+        let mut symbols = Symbols::unresolved(&self.machine);
+        for (frame, Called { name, signature }) in &self.called {
+            let name = self.code.strings.get(*name);
+            let signature = signature.map_or("", |signature| self.code.strings.get(signature));
+            let linkage = if signature.is_empty() { name.to_owned() } else { format!("{name} {signature}") };
+            symbols.set(*frame, name, &linkage);
+        }
+        let counted = [
+            (self.without_stack, "events without a stack are left out"),
+            (self.code.not_understood, "events that tell of code could not be understood"),
+            (self.code.no_room, "events are left out: there are too many of their kind"),
+        ];
+        let left_out = counted.into_iter().filter(|(count, _)| *count > 0);
+        let left_out = left_out.map(|(count, what)| format!("{count} {what}")).collect();
+        Imported { machine: self.machine, symbols, left_out }
+    }
+}
+
+/// As `PerfView` calls a process of which no name is told.
+fn unnamed_process(pid: u64) -> String {
+    format!("Process({pid})")
+}

@@ -1,0 +1,60 @@
+//! Events of `Universal.System` in, what they say of processes and code out (`UniversalProviders.md` of microsoft/perfview).
+
+use crate::format::nettrace::{Event, Value};
+
+/// Who tells of processes and code.
+pub(super) const SYSTEM: &str = "Universal.System";
+
+/// Whose events are samples, with a value each.
+pub(super) const EVENTS: &str = "Universal.Events";
+
+/// What one of these events says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    /// A process's name, and whether it began then.
+    Process { name: String, is_new: bool },
+    /// The process ended.
+    Exit,
+    /// A file is mapped, from its `offset` on.
+    Mapping { id: u64, first: u64, end: u64, offset: u64, file: String, metadata: u64 },
+    /// Addresses of a mapping, the last one included, are a function's.
+    Symbol { mapping: u64, first: u64, last: u64, name: String },
+    /// What is known of a mapped file, as JSON.
+    Metadata { id: u64, symbols: String },
+}
+
+/// What an event says; `None` where its fields are not those of the specification.
+pub(super) fn told(event: &Event<'_>) -> Option<Told> {
+    use Value::{Text, Unsigned};
+    let values = event.values().ok()?;
+    let told = match (event.event_type.id, &*values) {
+        (id @ (0 | 1), [_, Text(name), ..]) => Told::Process { name: name.clone(), is_new: id == 1 },
+        (2, _) => Told::Exit,
+        (
+            3,
+            &[
+                Unsigned(id),
+                Unsigned(first),
+                Unsigned(end),
+                Unsigned(offset),
+                Text(ref file),
+                Unsigned(metadata),
+            ],
+        ) => Told::Mapping { id, first, end, offset, file: file.clone(), metadata },
+        (4, &[_, Unsigned(mapping), Unsigned(first), Unsigned(last), Text(ref name)]) => {
+            Told::Symbol { mapping, first, last, name: name.clone() }
+        }
+        (5, &[Unsigned(id), Text(ref symbols), ..]) => Told::Metadata { id, symbols: symbols.clone() },
+        _ => return None,
+    };
+    Some(told)
+}
+
+/// A sample's value; 1 where it has none.
+pub(super) fn value(event: &Event<'_>) -> i64 {
+    match event.values().ok().and_then(|values| values.into_iter().next()) {
+        Some(Value::Unsigned(value)) => value.try_into().unwrap_or(i64::MAX),
+        Some(Value::Signed(value)) => value,
+        _ => 1,
+    }
+}

@@ -1,0 +1,145 @@
+//! nettrace files become machines again: those that we write as they were, and captures of .NET programs with the methods'
+//! names.
+
+use std::io::Cursor;
+
+use collector_common::record::{ExportMachine, FrameFlags, FrameId, ModuleMapping, Sample};
+use export::format::nettrace::Nettrace;
+use export::format::{ExportFormat as _, Profile};
+use export::import::Imported;
+use export::import::nettrace::import;
+use export::symbolize::Symbols;
+
+use crate::made::Made;
+use crate::nettrace_old::{captures, unzipped};
+
+/// A sample, by what it says and not by what it is known as; outermost frames last, with their modules.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Told {
+    time: u64,
+    kind: String,
+    value: i64,
+    cpu: u16,
+    pid: u32,
+    tid: u32,
+    thread: String,
+    frames: Vec<String>,
+    attributes: Vec<(String, String)>,
+}
+
+fn told(machine: &ExportMachine, symbols: &Symbols) -> Vec<Told> {
+    let string = |id| machine.string(id).to_owned();
+    let of = |sample: Sample| {
+        let thread = machine.thread(sample.thread);
+        let frames = machine.stacks().get(sample.stack).iter();
+        let is_code = |&&frame: &&FrameId| !machine.frames().get(frame).flags.has(FrameFlags::CUT);
+        let frames = frames.filter(is_code).map(|&frame| symbols.name(frame).function.to_owned());
+        let attributes = machine.attributes().get(sample.attributes).iter();
+        let attributes = attributes.map(|&(key, value)| (string(key), string(value)));
+        // What nettrace says of a stack as a whole.
+        let attributes = attributes.filter(|(key, _)| key != "frames" && key != "stack");
+        Told {
+            time: sample.time.0,
+            kind: string(machine.kinds()[usize::from(sample.kind.0)].name),
+            value: sample.value,
+            cpu: sample.cpu,
+            pid: machine.process(thread.process).pid.0,
+            tid: thread.tid.0,
+            thread: string(thread.name),
+            frames: frames.collect(),
+            attributes: attributes.collect(),
+        }
+    };
+    let mut all: Vec<Told> = machine.samples().iter().map(of).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn what_we_write_is_read_as_it_was() {
+    let Made { machine, symbols } = Made::new();
+    let mut bytes = Vec::new();
+    Nettrace.write(Profile { machine: &machine, symbols: &symbols }, &mut bytes).unwrap();
+    let imported = import(Cursor::new(bytes)).unwrap();
+    assert!(imported.left_out.is_empty(), "{:?}", imported.left_out);
+    let [before, after] = [(&machine, &symbols), (&imported.machine, &imported.symbols)]
+        .map(|(machine, symbols)| told(machine, symbols));
+    assert_eq!(before, after);
+    let system = imported.machine.system();
+    assert_eq!((&*system.host, system.cpus, system.lost), ("build-07", 2, 3));
+    let facts = |machine: &ExportMachine| -> Vec<_> {
+        let of = |mapping: &ModuleMapping| {
+            let module = machine.module(mapping.module);
+            (
+                mapping.start,
+                mapping.end,
+                mapping.file_offset,
+                mapping.bias,
+                module.build_id,
+                machine.string(module.path).to_owned(),
+            )
+        };
+        machine.mappings().iter().map(of).collect()
+    };
+    assert_eq!(facts(&machine), facts(&imported.machine));
+}
+
+#[test]
+fn a_damaged_file_is_survived() {
+    let Made { machine, symbols } = Made::new();
+    let mut bytes = Vec::new();
+    Nettrace.write(Profile { machine: &machine, symbols: &symbols }, &mut bytes).unwrap();
+    for length in 0..bytes.len() {
+        assert!(import(Cursor::new(&bytes[..length])).is_err(), "{length}");
+    }
+    let mut survived = 0;
+    for at in 0..bytes.len() {
+        for mask in [1, 0x80, 0xff] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= mask;
+            survived += u32::from(import(Cursor::new(damaged)).is_ok());
+        }
+    }
+    // In names, for one.
+    assert!(survived > 100, "{survived}");
+}
+
+/// Names of the stacks of samples of a kind, outermost last.
+fn stacks<'a>(imported: &'a Imported, kind: &str) -> Vec<Vec<&'a str>> {
+    let machine = &imported.machine;
+    let of_kind = machine
+        .samples()
+        .iter()
+        .filter(|sample| machine.string(machine.kinds()[usize::from(sample.kind.0)].name) == kind);
+    let name = |&frame: &FrameId| imported.symbols.name(frame).function;
+    of_kind.map(|sample| machine.stacks().get(sample.stack).iter().map(name).collect()).collect()
+}
+
+/// An event of a source of one's own is written by the method of its name.
+#[test]
+fn captures_have_the_methods_names() {
+    for path in captures() {
+        let imported = import(Cursor::new(unzipped(&path))).unwrap();
+        if path.to_string_lossy().contains("arraytypes") {
+            for event in 1..=3 {
+                let method = format!("EventSourceTest.TestEventSource0.TestEvent{event}");
+                let stacks = stacks(&imported, &format!("TestEventSource0/TestEvent{event}"));
+                let [stack] = &*stacks else { panic!("{stacks:?}") };
+                let at = stack.iter().position(|name| *name == method).unwrap();
+                assert_eq!(
+                    stack[at + 1..],
+                    ["EventSourceTest.Program.WriteEvents", "EventSourceTest.Program.Main"]
+                );
+                assert!(stack[..at].iter().all(|name| name.starts_with("System.Diagnostics.Tracing.")));
+            }
+            continue;
+        }
+        // As many as `PerfView` counts, less those without a stack.
+        let sampled = stacks(&imported, "thread_sample");
+        assert!((30_000..=35_161).contains(&sampled.len()), "{}", sampled.len());
+        assert!((35_450..=35_458).contains(&stacks(&imported, "alloc_space").len()));
+        // The framework's own code was compiled before, and this capture does not tell its names.
+        let in_main = sampled.iter().flatten().filter(|name| name.starts_with("EventGenerator.Program"));
+        assert!(in_main.count() > 1000);
+    }
+}
