@@ -6,8 +6,9 @@ use std::io::{self, Seek as _};
 use std::path::Path;
 
 use anyhow::Context as _;
+use collector_user::output::Places;
 
-use crate::output::{Taken, Target};
+use crate::output::Target;
 
 /// The format's name on the command line.
 pub(crate) const NAME: &str = "perf.data";
@@ -31,10 +32,10 @@ pub(crate) struct RawOutput {
 
 impl RawOutput {
     /// Makes sure that `path` can be written; `-` is stdout.
-    pub(crate) fn open(path: &Path, taken: &mut Taken) -> anyhow::Result<Self> {
+    pub(crate) fn open(path: &Path, taken: &mut Places) -> anyhow::Result<Self> {
         let mut target = Target::open(path, taken)?;
         let file = match &mut target {
-            Target::File { temporary, .. } => temporary.file().try_clone(),
+            Target::File(output) => output.file().try_clone(),
             Target::Stdout | Target::Special { .. } | Target::Open { .. } => tempfile::tempfile(),
         };
         let file = file.with_context(|| format!("{} can't be written", path.display()))?;
