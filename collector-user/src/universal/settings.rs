@@ -25,7 +25,8 @@ impl ExportSettings {
         self
     }
 
-    /// Of a process alone, with its threads and the children that it makes; several add up.
+    /// Of a process alone, with its threads and the children that it makes; several add up. Of the own process that is the thread
+    /// that records, too: see [`super`].
     #[must_use]
     pub fn with_pid(mut self, pid: u32) -> Self {
         self.sampling.targets.pids.insert(pid);

@@ -23,6 +23,7 @@
 //! - `examples`: the programs in `examples/`.
 //! - `probes`: functions and markers of programs as events, with their arguments; `kernel_probes`: the kernel's own functions;
 //!   `probe_values`: what both see.
+//! - `universal`: from settings to files, with hooks; `sources`: sources of an embedding program.
 //! - `trapped_returns`: stacks through return probes.
 //! - `perf_events`: the recorder without programs in the kernel, and without rights.
 //! - `targets`, `followed`, `command_line`, `surroundings`, `ledger`, `peers`: the recorder itself.
@@ -68,3 +69,4 @@ mod syscalls;
 mod targets;
 mod transfers;
 mod trapped_returns;
+mod universal;
