@@ -3,11 +3,12 @@
 
 use std::fs::File;
 use std::io::{self, Seek as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use collector_user::output::Places;
 
+use crate::Usage;
 use crate::output::Target;
 
 /// The format's name on the command line.
@@ -22,6 +23,16 @@ pub(crate) const DESCRIPTION: &str =
 pub(crate) fn is_raw(path: &Path, format: Option<&str>) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     format.map_or(name.len() > ENDING.len() && name.ends_with(ENDING), |format| format == NAME)
+}
+
+/// `--no-inline` where every output is of this format: it would change nothing.
+pub(crate) fn refuse_no_inline(outputs: &[PathBuf], format: Option<&str>) -> Result<(), Usage> {
+    if outputs.is_empty() || !outputs.iter().all(|path| is_raw(path, format)) {
+        return Ok(());
+    }
+    Err(Usage(format!(
+        "--no-inline is of outputs with names, and {NAME} has none: give it to `collector convert`, or name one beside"
+    )))
 }
 
 /// An output of this format.

@@ -30,7 +30,7 @@ use crate::events;
 use crate::lives::print_lives;
 use crate::output::{Output, Target, tell_all_but_last};
 use crate::progress::{ProgressLine, summarize};
-use crate::raw::{RawOutput, is_raw};
+use crate::raw::{RawOutput, is_raw, refuse_no_inline};
 use crate::report::print_table;
 use crate::{Usage, say};
 
@@ -103,6 +103,9 @@ impl Plan {
         let detail = detail(args.no_inline);
         if print_hottest && args.format.is_some() {
             return Err(Usage("--format needs -o FILE, or `-o -` for stdout".to_owned()).into());
+        }
+        if args.no_inline {
+            refuse_no_inline(&args.outputs, args.format.as_deref())?;
         }
         if args.command.is_empty() && env::args_os().next_back().is_some_and(|last| last == "--") {
             return Err(Usage("no command follows `--`".to_owned()).into());
