@@ -244,6 +244,26 @@ fn what_can_not_be_probed_is_told_in_a_line() {
 }
 
 #[test]
+fn a_return_probe_of_a_go_program_comes_with_a_warning() {
+    let test = "a_return_probe_of_a_go_program_comes_with_a_warning";
+    let Some(_live) = live_with(test, &["go"]) else { return };
+    let folder = folder();
+    let (source, program) = (folder.path().join("main.go"), folder.path().join("quiet"));
+    fs::write(&source, "package main\n\nfunc main() {}\n").unwrap();
+    let mut build = Command::new("go");
+    build.args(["build", "-ldflags=-w", "-o"]).arg(&program).arg(&source);
+    assert!(build.status().unwrap().success());
+    for (probe, warns) in [("uretprobe", true), ("uprobe", false)] {
+        let (probe, file) =
+            (format!("{probe}:{}:main.main", program.display()), folder.path().join("x.folded"));
+        let output = run(["-e", &probe, "-o", file.to_str().unwrap(), "--", "true"]);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{stderr}");
+        assert_eq!(stderr.contains("is a Go program, which ends itself"), warns, "{stderr}");
+    }
+}
+
+#[test]
 fn an_error_behind_a_probe_leaves_nothing_of_it() {
     let Some(_live) = live("an_error_behind_a_probe_leaves_nothing_of_it") else { return };
     let folder = folder();
