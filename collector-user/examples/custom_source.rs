@@ -4,7 +4,6 @@
 #[cfg(target_os = "linux")]
 mod load {
     use std::io;
-    use std::os::fd::BorrowedFd;
     use std::time::{Duration, Instant};
 
     use bytemuck::Zeroable as _;
@@ -14,7 +13,7 @@ mod load {
     use collector_user::clock;
     use collector_user::source::{Account, EventIndex, Source, SourceRecord};
 
-    /// Reads the load when it is drained, at most ten times a second.
+    /// Reads the load when it is drained, at most ten times a second: the session's own timer is enough.
     pub(super) struct Load {
         last: Option<Instant>,
     }
@@ -30,19 +29,6 @@ mod load {
             "load"
         }
 
-        fn start(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn stop(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-
-        /// The session's own timer is enough.
-        fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
-            Vec::new()
-        }
-
         fn drain(&mut self, _: Nanos, visit: &mut dyn FnMut(&SourceRecord<'_>)) {
             if self.last.is_some_and(|last| last.elapsed() < Duration::from_millis(100)) {
                 return;
@@ -52,17 +38,8 @@ mod load {
             let load: f64 = text.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(0.0);
             let mut header = SampleHeader::zeroed();
             header.time = clock::now().0;
-            visit(&SourceRecord {
-                event: EventIndex::of_hook(0),
-                header: &header,
-                is_named: true,
-                kernel: &[],
-                stack: &[],
-                returns: None,
-                user: &[],
-                value: 1,
-                data: &load.to_ne_bytes(),
-            });
+            let record = SourceRecord::bare(EventIndex::of_hook(0), &header);
+            visit(&SourceRecord { data: &load.to_ne_bytes(), ..record });
         }
 
         fn dropped(&self) -> u64 {

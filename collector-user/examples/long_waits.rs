@@ -1,8 +1,9 @@
-//! A scenario with a hook that filters its samples: which threads of a command waited for more than ten milliseconds at once, and for how
-//! long in all. `sudo cargo run --example long_waits -- make -j8`
+//! A scenario with a filter of its event and a hook on its samples: which threads of a command waited for ten milliseconds or more at
+//! once, and for how long in all. `sudo cargo run --example long_waits -- make -j8`
 
 #[cfg(target_os = "linux")]
 fn main() -> anyhow::Result<()> {
+    use collector_common::event::filter;
     use collector_user::recorder::Verdict;
     use collector_user::scenario::by_name;
     use collector_user::session::{Command, Session, SessionSettings};
@@ -12,8 +13,13 @@ fn main() -> anyhow::Result<()> {
     let sampling = Settings { clock: false, ..Settings::default() };
     let mut settings = SessionSettings { sampling, ..SessionSettings::default() };
     by_name("off_cpu").expect("a scenario that every build has").register(&mut settings);
-    settings.sample_hooks.push(Box::new(|_machine, sample| {
-        if sample.value > 10_000_000 { Verdict::Keep } else { Verdict::Drop }
+    // What one wait took is a field of the event. The value of a sample is that only where it stands for one.
+    let is_long = filter::parse("blocked_ns >= 10000000")?;
+    settings.events.iter_mut().try_for_each(|hook| hook.event.set_filter(Some(&is_long)))?;
+    // Whom nobody woke goes on waiting when the command ends.
+    settings.sample_hooks.push(Box::new(|view, sample| match view.attribute(sample, "waker") {
+        Some(_) => Verdict::Keep,
+        None => Verdict::Drop,
     }));
     let line: Vec<_> = std::env::args_os().skip(1).collect();
     let mut session = Session::start(settings, Some(Command::start(&line)?))?;

@@ -4,7 +4,7 @@
 #[cfg(target_os = "linux")]
 fn main() -> anyhow::Result<()> {
     use collector_user::recorder::Verdict;
-    use collector_user::universal::{ExportSettings, UniversalExporter};
+    use collector_user::universal::{ExportSettings, RECORDER, UniversalExporter};
 
     let path = std::env::args_os().nth(1).ok_or_else(|| anyhow::anyhow!("name a file, as x.pb.gz"))?;
     let settings = ExportSettings::default()
@@ -12,8 +12,9 @@ fn main() -> anyhow::Result<()> {
         .with_pid(std::process::id())
         .with_output(std::path::PathBuf::from(path));
     let mut exporter = UniversalExporter::new(settings);
-    exporter.on_sample(|machine, sample| {
-        let is_own = machine.string(machine.thread(sample.thread).name) != "collector";
+    // The recording has a thread of its own, which is recorded with the others.
+    exporter.on_sample(|view, sample| {
+        let is_own = view.string(view.thread(sample.thread).name) != RECORDER;
         if is_own { Verdict::Keep } else { Verdict::Drop }
     });
     exporter.start_collection()?;

@@ -31,6 +31,8 @@ pub mod kernel;
 #[cfg(target_os = "linux")]
 pub mod modules;
 #[cfg(target_os = "linux")]
+pub mod output;
+#[cfg(target_os = "linux")]
 pub mod probe;
 #[cfg(target_os = "linux")]
 pub mod procfs;

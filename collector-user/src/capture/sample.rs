@@ -199,17 +199,8 @@ mod tests {
             ..SampleHeader::zeroed()
         };
         let (addresses, stack) = (vec![1; 20_000], vec![2; 64 << 10]);
-        let record = SourceRecord {
-            event: EventIndex::CLOCK,
-            header: &header,
-            is_named: true,
-            kernel: &addresses,
-            stack: &stack,
-            returns: None,
-            user: &addresses,
-            value: 1,
-            data: &[],
-        };
+        let bare = SourceRecord::bare(EventIndex::CLOCK, &header);
+        let record = SourceRecord { kernel: &addresses, stack: &stack, user: &addresses, ..bare };
         let mut encoder = Encoder::default();
         let parsed = encoder.encode(&record, 1, None);
         let mut bytes = Vec::new();
@@ -246,17 +237,8 @@ mod tests {
             let (kernel, stack) = (vec![1; kernel], vec![2; stack]);
             for len in (65_000..65_540).chain([data.len()]) {
                 let header = SampleHeader { flags: SampleFlags::USER_REGISTERS, ..SampleHeader::zeroed() };
-                let record = SourceRecord {
-                    event: EventIndex(1),
-                    header: &header,
-                    is_named: true,
-                    kernel: &kernel,
-                    stack: &stack,
-                    returns: None,
-                    user: &[],
-                    value: 1,
-                    data: &data[..len],
-                };
+                let bare = SourceRecord::bare(EventIndex(1), &header);
+                let record = SourceRecord { kernel: &kernel, stack: &stack, data: &data[..len], ..bare };
                 let mut encoder = Encoder::default();
                 let parsed = encoder.encode(&record, 1, None);
                 let Record::Sample(Sample { raw: Some(raw), .. }) = parsed.record else { panic!() };

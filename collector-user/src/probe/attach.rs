@@ -72,7 +72,22 @@ impl Probe {
                 (function, self.in_functions(&image, path, &word, function, *offset)?)
             }
         };
-        self.hooks(tracefs, USER, called, locations)
+        let mut hooks = self.hooks(tracefs, USER, called, locations)?;
+        if image.is_go && self.moment == Moment::Return {
+            let registered = hooks.iter_mut().filter_map(|hook| hook.probe.as_mut());
+            registered.for_each(|registered| registered.add_note(&self.ends_go_programs(path)));
+        }
+        Ok(hooks)
+    }
+
+    /// For people: what Go makes of the kernel's address among its own.
+    fn ends_go_programs(&self, path: &Path) -> String {
+        format!(
+            "{}: {} is a Go program, which ends itself (unexpected return pc) when it moves or scans a stack while a return is \
+             probed: probe the call instead, by uprobe:",
+            self.name,
+            path.display()
+        )
     }
 
     fn attach_to_kernel(

@@ -17,11 +17,16 @@ use crate::modules::BoundedFile;
 /// `n_type` of a marker's note.
 const STAPSDT_TYPE: u32 = 3;
 
+/// The section that every program of Go's compiler has, stripped or not: `cmd/link/internal/ld/elf.go`.
+const GO_BUILD_ID: &[u8] = b".note.go.buildid";
+
 /// What a file holds.
 #[derive(Debug, Default)]
 pub(super) struct Image<'d> {
     /// `None` for a machine whose arguments can't be fetched here.
     pub(super) machine: Option<Machine>,
+    /// Whether Go's compiler made it.
+    pub(super) is_go: bool,
     segments: Vec<Loaded>,
     pub(super) functions: Vec<Function<'d>>,
     pub(super) markers: Vec<Marker<'d>>,
@@ -93,6 +98,7 @@ impl<'d> Image<'d> {
         let machine = Machine::of(header.e_machine(endian)).filter(|_| header.is_type_64());
         let mut image = Self { machine, segments: segments.collect(), ..Self::default() };
         let sections = header.sections(endian, data)?;
+        image.is_go = sections.section_by_name(endian, GO_BUILD_ID).is_some();
         let versions = sections.versions(endian, data).ok().flatten();
         let base = sections.section_by_name(endian, b".stapsdt.base");
         let base = base.map(|(_, section)| section.sh_addr(endian).into());

@@ -28,7 +28,7 @@ pub(crate) struct Registered {
     control: File,
     group: String,
     event: String,
-    /// What was asked for and is not recorded.
+    /// What was asked for and is not recorded, or what recording it does to the program.
     note: Option<String>,
 }
 
@@ -61,9 +61,14 @@ impl Registered {
         Ok(registered)
     }
 
-    /// Places that the kernel does not let be probed, where there are others that it does.
+    /// Places that the kernel does not let be probed, where there are others that it does, and what recording does to the program.
     pub(crate) fn note(&self) -> Option<&str> {
         self.note.as_deref()
+    }
+
+    /// Has it told, too.
+    pub(super) fn add_note(&mut self, note: &str) {
+        self.note = Some(self.note.take().map_or(note.to_owned(), |before| format!("{before}; {note}")));
     }
 
     /// What the event is called in tracefs.

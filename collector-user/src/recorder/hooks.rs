@@ -2,7 +2,11 @@
 
 use std::fmt;
 
-use collector_common::record::{ExportMachine, Sample};
+use collector_common::intern::{StackId, StringId};
+use collector_common::record::{
+    AttributeListId, ExportMachine, Frame, FrameId, Module, ModuleId, Process, ProcessId, Sample, SampleKind,
+    SampleKindId, Thread, ThreadId,
+};
 
 /// What becomes of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,9 +17,82 @@ pub enum Verdict {
     Drop,
 }
 
-/// Called with each sample before it is kept: it may change it, give it attributes or another stack of the machine, or leave it out.
-/// Times off the CPU that stand for several are multiplied when their thread ends, which comes after.
-pub type SampleHook = Box<dyn FnMut(&mut ExportMachine, &mut Sample) -> Verdict>;
+/// Called with each sample before it is kept: it may change it, give it attributes or another stack, or leave it out.
+///
+/// The value is in the unit of the sample's kind, and is not always how long one thing took: of times off and the like, which
+/// are chosen with a probability where they are short, it is weighted, the time of one divided by its probability. Such samples have the
+/// attribute `estimated` with the value `yes`. When their thread has ended, they are scaled to its exact sum, which comes after. What
+/// one occurrence took is a field of its event (`blocked_ns`), which a filter of the event is asked about: see
+/// [`SessionSettings::events`](crate::session::SessionSettings::events).
+pub type SampleHook = Box<dyn FnMut(&mut SampleView<'_>, &mut Sample) -> Verdict>;
+
+/// What a hook sees beside the sample: what its ids stand for, and how to have ids for what is to stand in it instead. Samples that
+/// are kept are out of reach: the recording goes on to refer to them by where they are.
+pub struct SampleView<'a>(&'a mut ExportMachine);
+
+impl SampleView<'_> {
+    /// A string.
+    pub fn string(&self, id: StringId) -> &str {
+        self.0.string(id)
+    }
+
+    /// The id of a string.
+    pub fn intern_string(&mut self, string: &str) -> StringId {
+        self.0.intern_string(string)
+    }
+
+    /// A thread, with its process and name.
+    pub fn thread(&self, id: ThreadId) -> &Thread {
+        self.0.thread(id)
+    }
+
+    /// A process.
+    pub fn process(&self, id: ProcessId) -> &Process {
+        self.0.process(id)
+    }
+
+    /// A kind of sample, with its name and the unit of its values. `None` for one that is not of this recording.
+    pub fn kind(&self, id: SampleKindId) -> Option<&SampleKind> {
+        self.0.kinds().get(usize::from(id.0))
+    }
+
+    /// A list of attributes, by name and value.
+    pub fn attributes(&self, id: AttributeListId) -> &[(StringId, StringId)] {
+        self.0.attributes().get(id)
+    }
+
+    /// The value of a sample's attribute.
+    pub fn attribute(&self, sample: &Sample, name: &str) -> Option<&str> {
+        let list = self.attributes(sample.attributes);
+        let (_, value) = list.iter().find(|(key, _)| self.string(*key) == name)?;
+        Some(self.string(*value))
+    }
+
+    /// The id of a list of attributes.
+    pub fn intern_attributes(&mut self, list: &[(StringId, StringId)]) -> AttributeListId {
+        self.0.attributes_mut().intern(list)
+    }
+
+    /// A call stack, leaf first.
+    pub fn stack(&self, id: StackId) -> &[FrameId] {
+        self.0.stacks().get(id)
+    }
+
+    /// The id of a call stack, leaf first.
+    pub fn intern_stack(&mut self, stack: &[FrameId]) -> StackId {
+        self.0.intern_stack(stack)
+    }
+
+    /// A frame. It has no names yet: they are looked up when all is recorded.
+    pub fn frame(&self, id: FrameId) -> &Frame {
+        self.0.frames().get(id)
+    }
+
+    /// The module that a frame is in.
+    pub fn module(&self, id: ModuleId) -> &Module {
+        self.0.module(id)
+    }
+}
 
 /// Hooks in the order in which they were added; one that drops a sample is the last to see it.
 #[derive(Default)]
@@ -27,7 +104,8 @@ impl SampleHooks {
     }
 
     pub(super) fn keep(&mut self, machine: &mut ExportMachine, sample: &mut Sample) -> bool {
-        self.0.iter_mut().all(|hook| hook(machine, sample) == Verdict::Keep)
+        let mut view = SampleView(machine);
+        self.0.iter_mut().all(|hook| hook(&mut view, sample) == Verdict::Keep)
     }
 }
 

@@ -17,7 +17,7 @@ mod thread_names;
 mod view;
 
 pub(crate) use found::Found;
-pub use hooks::{SampleHook, Verdict};
+pub use hooks::{SampleHook, SampleView, Verdict};
 pub(crate) use sampling::Taken;
 pub use state::Recorder;
 pub use tally::StackTally;

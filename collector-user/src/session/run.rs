@@ -66,7 +66,8 @@ pub struct SessionSettings {
     pub duration: Option<Duration>,
     /// Events that are recorded, or handed to closures, beside the sampling clock.
     pub events: Vec<Hook>,
-    /// See each sample before it is recorded, and may change or drop it.
+    /// See each sample before it is recorded, and may change or drop it. What they drop or change is in [`Self::capture`] all the same,
+    /// as it was.
     pub sample_hooks: Vec<SampleHook>,
     /// Sources of the embedder's own, whose records are events of [`Self::events`] with [`Trigger::OwnSource`].
     ///

@@ -19,20 +19,26 @@ pub trait Source {
     /// The backend's name in `--stats`.
     fn name(&self) -> &'static str;
 
-    /// Starts recording.
+    /// Starts recording. Nothing has to be done for a source that is drained, and asked only then.
     ///
     /// # Errors
     /// When the system refuses.
-    fn start(&mut self) -> io::Result<()>;
+    fn start(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Stops recording. What was recorded before can still be drained.
     ///
     /// # Errors
     /// When the system refuses.
-    fn stop(&mut self) -> io::Result<()>;
+    fn stop(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 
-    /// Descriptors that become readable when it is time to drain.
-    fn descriptors(&self) -> Vec<BorrowedFd<'_>>;
+    /// Descriptors that become readable when it is time to drain. Without any the session's own timer has to be enough.
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        Vec::new()
+    }
 
     /// Whether they do so with each record, and not only when there is much to take: then the session waits a moment for more.
     fn tells_each(&self) -> bool {

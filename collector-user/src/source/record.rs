@@ -50,16 +50,11 @@ pub struct SourceRecord<'a> {
 }
 
 impl<'a> SourceRecord<'a> {
-    /// A record as the eBPF programs write it, as one of the sampling clock; `None` for one that is not of this version's
-    /// form.
-    pub fn of_ring(record: &'a [u8]) -> Option<Self> {
-        let (header, rest) = record.split_at_checked(SampleHeader::SIZE)?;
-        let header: &SampleHeader = bytemuck::try_from_bytes(header).ok()?;
-        if header.version != VERSION {
-            return None;
-        }
-        let record = Self {
-            event: EventIndex::CLOCK,
+    /// A record that says no more than what happened, to whom, when and where: once, without stacks and data, and the header has
+    /// the thread's name.
+    pub fn bare(event: EventIndex, header: &'a SampleHeader) -> Self {
+        Self {
+            event,
             header,
             is_named: true,
             kernel: &[],
@@ -68,7 +63,18 @@ impl<'a> SourceRecord<'a> {
             user: &[],
             value: 1,
             data: &[],
-        };
+        }
+    }
+
+    /// A record as the eBPF programs write it, as one of the sampling clock; `None` for one that is not of this version's
+    /// form.
+    pub fn of_ring(record: &'a [u8]) -> Option<Self> {
+        let (header, rest) = record.split_at_checked(SampleHeader::SIZE)?;
+        let header: &SampleHeader = bytemuck::try_from_bytes(header).ok()?;
+        if header.version != VERSION {
+            return None;
+        }
+        let record = Self::bare(EventIndex::CLOCK, header);
         let mut rest = rest;
         let mut returns = None;
         if header.flags().has(SampleFlags::RETURNS) {

@@ -144,7 +144,8 @@ impl Hook {
         Self { probe: Some(registered), ..Self::tracepoint(event) }
     }
 
-    /// What was asked for with a probe and is not recorded, or what recording a map does to its other readers, for people.
+    /// What was asked for with a probe and is not recorded, or what recording it does to the program, or recording a map to its
+    /// other readers, for people.
     pub fn note(&self) -> Option<&str> {
         let of_probe = self.probe.as_ref().and_then(Registered::note);
         of_probe.or_else(|| self.map.as_ref().map(BpfMap::note))

@@ -54,6 +54,11 @@ impl Tracefs {
         self.mount.is_none()
     }
 
+    /// Its folder. Where it [is mounted](Self::is_mounted) nowhere, the path is good in this process for as long as this is held.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// The names of all tracepoints, as `sched:sched_switch`, sorted.
     ///
     /// # Errors

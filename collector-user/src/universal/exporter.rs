@@ -1,11 +1,10 @@
 //! The recording's thread, and what is done with what it brings.
 
-use std::fs::Permissions;
-use std::io::{self, BufWriter, Write};
+use std::any::Any;
+use std::fmt;
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
@@ -13,15 +12,21 @@ use collector_common::record::{ExportMachine, Sample};
 use export::format::{ExportFormat, Profile, for_path};
 use export::symbolize::Symbols;
 
+use super::error::Incomplete;
 use super::{ExportError, ExportSettings};
-use crate::recorder::{SampleHook, Verdict};
+use crate::output::{OutputFile, Places};
+use crate::recorder::{SampleHook, SampleView, Verdict};
 use crate::session::{Recording, Session, SessionSettings};
 
-type SentHook = Box<dyn FnMut(&mut ExportMachine, &mut Sample) -> Verdict + Send>;
-type ParsedHook = Box<dyn FnOnce(&mut ExportMachine)>;
+/// What the thread is called that records.
+pub const RECORDER: &str = "collector";
+
+type SentHook = Box<dyn FnMut(&mut SampleView<'_>, &mut Sample) -> Verdict + Send>;
+type ParsedHook = Box<dyn FnMut(&mut ExportMachine)>;
 type ExportHook = Box<dyn FnMut(Profile<'_>) -> anyhow::Result<()>>;
 
-/// Records from [`Self::start_collection`] to [`Self::stop_and_export`], and can do so again.
+/// Records from [`Self::start_collection`] to [`Self::stop_and_export`], and can do so again: hooks hold for every collection. One
+/// that is dropped while it records writes nothing.
 pub struct UniversalExporter {
     settings: ExportSettings,
     sample_hooks: Vec<SentHook>,
@@ -36,6 +41,10 @@ struct Collection {
     /// Closing it ends the recording.
     stop: UnixStream,
     thread: JoinHandle<Result<Recording, ExportError>>,
+    /// Gives the hooks on samples back when the thread is done with them.
+    hooks: mpsc::Receiver<Vec<SentHook>>,
+    /// Those of the settings, then those of the embedding program's own formats.
+    outputs: Vec<OutputFile>,
 }
 
 /// What a collection brought.
@@ -44,8 +53,18 @@ pub struct Exported {
     pub recording: Recording,
     /// Names for its frames.
     pub symbols: Symbols,
-    /// The files that were written.
+    /// The files that were written, where links lead to.
     pub written: Vec<PathBuf>,
+}
+
+impl fmt::Debug for Exported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let samples = self.recording.machine.samples().len();
+        f.debug_struct("Exported")
+            .field("samples", &samples)
+            .field("written", &self.written)
+            .finish_non_exhaustive()
+    }
 }
 
 impl UniversalExporter {
@@ -61,22 +80,23 @@ impl UniversalExporter {
         }
     }
 
-    /// Sees each sample of the next collection before it is kept, on the recording's thread.
+    /// Sees each sample of every collection that is started from now on before it is kept, on the recording's thread. One that panics
+    /// ends the recording, and [`Self::stop_and_export`] tells so; in the next collection it is called again.
     pub fn on_sample(
         &mut self,
-        hook: impl FnMut(&mut ExportMachine, &mut Sample) -> Verdict + Send + 'static,
+        hook: impl FnMut(&mut SampleView<'_>, &mut Sample) -> Verdict + Send + 'static,
     ) -> &mut Self {
         self.sample_hooks.push(Box::new(hook));
         self
     }
 
-    /// Sees what the next collection recorded before anything is named or written, and may change it.
-    pub fn on_parsed(&mut self, hook: impl FnOnce(&mut ExportMachine) + 'static) -> &mut Self {
+    /// Sees what every collection recorded before anything is named or written, and may change it.
+    pub fn on_parsed(&mut self, hook: impl FnMut(&mut ExportMachine) + 'static) -> &mut Self {
         self.parsed_hooks.push(Box::new(hook));
         self
     }
 
-    /// Sees the profile of each collection with its names, before files are written.
+    /// Sees the profile of every collection with its names, before files are written.
     pub fn on_export(&mut self, hook: impl FnMut(Profile<'_>) -> anyhow::Result<()> + 'static) -> &mut Self {
         self.export_hooks.push(Box::new(hook));
         self
@@ -89,79 +109,149 @@ impl UniversalExporter {
         self
     }
 
-    /// Starts recording; when it returns, all that was asked for is recorded.
+    /// Starts recording; when it returns, all that was asked for is recorded. After an error it can be tried again, with the same
+    /// hooks.
     ///
     /// # Errors
-    /// When an output has no format, or what is asked for can't be recorded here.
+    /// When an output has no format or can't be written, what is asked for can't be recorded here, or a hook on samples panics.
     pub fn start_collection(&mut self) -> Result<(), ExportError> {
         if self.collection.is_some() {
             return Err(ExportError::Started);
         }
-        if let Some(path) = self.settings.outputs.iter().find(|path| for_path(path).is_none()) {
-            return Err(ExportError::Format(path.clone()));
-        }
-        // A name that is none is told here, before the hooks are given away.
-        self.settings.session()?;
-        let (settings, hooks) = (self.settings.clone(), std::mem::take(&mut self.sample_hooks));
+        let session = self.settings.clone();
+        session.session()?;
+        let outputs = self.open_outputs()?;
         let (stop, stopped) = UnixStream::pair().map_err(ExportError::Thread)?;
         let (ready, started) = mpsc::channel();
-        let record = move || record(&settings, hooks, &stopped, ready);
-        let thread = thread::Builder::new().name("collector".to_owned()).spawn(record);
-        let thread = thread.map_err(ExportError::Thread)?;
-        if started.recv().is_err() {
-            // It ended before it was ready.
-            return ended(thread).map(|_recording| ());
+        let (back, hooks) = mpsc::channel();
+        let lent = Lent { hooks: std::mem::take(&mut self.sample_hooks), back };
+        let record = move || record(&session, lent, &stopped, ready);
+        let thread = thread::Builder::new().name(RECORDER.to_owned()).spawn(record);
+        let thread = match thread {
+            Ok(thread) => thread,
+            Err(error) => {
+                self.take_back(&hooks);
+                return Err(ExportError::Thread(error));
+            }
+        };
+        let collection = Collection { stop, thread, hooks, outputs };
+        if started.recv().is_ok() {
+            self.collection = Some(collection);
+            return Ok(());
         }
-        self.collection = Some(Collection { stop, thread });
-        Ok(())
+        // It ended before it was ready.
+        self.end(collection).map(drop)
     }
 
     /// Stops recording, and hands what was recorded to the hooks and into the files.
     ///
     /// # Errors
-    /// When nothing is being recorded, an output can't be written, or a hook fails: what was recorded is lost then.
+    /// When nothing is being recorded, the recording failed, or a hook on samples panicked: nothing is written then. With
+    /// [`ExportError::Incomplete`] an export hook failed or an output could not be written: all others were called and written,
+    /// and the error has the recording.
     pub fn stop_and_export(&mut self) -> Result<Exported, ExportError> {
-        let Collection { stop, thread } = self.collection.take().ok_or(ExportError::NotStarted)?;
-        drop(stop);
-        let mut recording = ended(thread)?;
-        for hook in self.parsed_hooks.drain(..) {
+        let collection = self.collection.take().ok_or(ExportError::NotStarted)?;
+        let (mut recording, outputs) = self.end(collection)?;
+        for hook in &mut self.parsed_hooks {
             hook(&mut recording.machine);
         }
-        let symbols = recording.symbolize();
+        let symbols = recording.symbolize_to(self.settings.detail);
         let profile = Profile { machine: &recording.machine, symbols: &symbols };
+        let mut failures = Vec::new();
         for hook in &mut self.export_hooks {
-            hook(profile).map_err(ExportError::Hook)?;
+            failures.extend(hook(profile).map_err(ExportError::Hook).err());
         }
         let mut written = Vec::new();
-        for path in &self.settings.outputs {
-            let format = for_path(path).ok_or_else(|| ExportError::Format(path.clone()))?;
-            written.push(write(path, format, profile)?);
+        let formats = self.settings.outputs.iter().map(|path| for_path(path));
+        let formats = formats.chain(self.formats.iter().map(|(_, format)| Some(&**format)));
+        for (output, format) in outputs.into_iter().zip(formats) {
+            let path = output.place().to_owned();
+            let Some(format) = format else {
+                failures.push(ExportError::Format(path));
+                continue;
+            };
+            match output.fill(|out| format.write(profile, out)) {
+                Ok(path) => written.push(path),
+                Err(source) => failures.push(ExportError::Output { path, source }),
+            }
         }
-        for (path, format) in &self.formats {
-            written.push(write(path, &**format, profile)?);
+        let exported = Exported { recording, symbols, written };
+        if failures.is_empty() {
+            return Ok(exported);
         }
-        Ok(Exported { recording, symbols, written })
+        Err(ExportError::Incomplete(Box::new(Incomplete::new(failures, exported))))
+    }
+
+    /// Opens all outputs, so that what can't be written is told before anything is recorded.
+    fn open_outputs(&self) -> Result<Vec<OutputFile>, ExportError> {
+        if let Some(path) = self.settings.outputs.iter().find(|path| for_path(path).is_none()) {
+            return Err(ExportError::Format(path.clone()));
+        }
+        let mut places = Places::default();
+        let open = |path: &PathBuf| {
+            let output = OutputFile::open(path)
+                .map_err(|source| ExportError::Output { path: path.clone(), source })?;
+            places.take(output.place()).then_some(output).ok_or_else(|| ExportError::Twice(path.clone()))
+        };
+        self.settings.outputs.iter().chain(self.formats.iter().map(|(path, _)| path)).map(open).collect()
+    }
+
+    /// Ends a collection, and takes its hooks back.
+    fn end(&mut self, collection: Collection) -> Result<(Recording, Vec<OutputFile>), ExportError> {
+        let Collection { stop, thread, hooks, outputs } = collection;
+        drop(stop);
+        let ended = thread.join();
+        self.take_back(&hooks);
+        let recording = ended.unwrap_or_else(|panic| Err(ExportError::Panicked(told(&*panic))))?;
+        Ok((recording, outputs))
+    }
+
+    /// Takes lent hooks back, before those that were added since.
+    fn take_back(&mut self, hooks: &mpsc::Receiver<Vec<SentHook>>) {
+        let mut hooks = hooks.try_recv().unwrap_or_default();
+        hooks.append(&mut self.sample_hooks);
+        self.sample_hooks = hooks;
     }
 }
 
 impl Drop for UniversalExporter {
     fn drop(&mut self) {
-        if let Some(Collection { stop, thread }) = self.collection.take() {
-            drop(stop);
+        if let Some(collection) = self.collection.take() {
             // What it recorded is wanted no more; what it had open is closed when this returns.
-            let _ = thread.join();
+            drop(self.end(collection));
         }
+    }
+}
+
+/// Hooks on samples that are lent to a session. However that ends, they go back.
+struct Lent {
+    hooks: Vec<SentHook>,
+    back: mpsc::Sender<Vec<SentHook>>,
+}
+
+impl Lent {
+    fn see(&mut self, view: &mut SampleView<'_>, sample: &mut Sample) -> Verdict {
+        let is_kept = self.hooks.iter_mut().all(|hook| hook(view, sample) == Verdict::Keep);
+        if is_kept { Verdict::Keep } else { Verdict::Drop }
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        // Nobody takes them where the exporter is gone.
+        let _ = self.back.send(std::mem::take(&mut self.hooks));
     }
 }
 
 /// Records until the other end of `stopped` is closed; `ready` is told when all is being recorded.
 fn record(
     settings: &ExportSettings,
-    hooks: Vec<SentHook>,
+    mut lent: Lent,
     stopped: &UnixStream,
     ready: mpsc::Sender<()>,
 ) -> Result<Recording, ExportError> {
-    let sample_hooks = hooks.into_iter().map(|hook| hook as SampleHook).collect();
+    let hook: SampleHook = Box::new(move |view, sample| lent.see(view, sample));
+    let sample_hooks = vec![hook];
     let mut session = Session::start(SessionSettings { sample_hooks, ..settings.session()? }, None)?;
     // Nobody listens where the exporter is dropped meanwhile.
     let _ = ready.send(());
@@ -170,25 +260,93 @@ fn record(
     Ok(session.finish()?)
 }
 
-fn ended(thread: JoinHandle<Result<Recording, ExportError>>) -> Result<Recording, ExportError> {
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+/// What a panic said.
+fn told(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "it did not say why".to_owned())
 }
 
-/// Writes a file, which is there when it is whole.
-fn write(path: &Path, format: &dyn ExportFormat, profile: Profile<'_>) -> Result<PathBuf, ExportError> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let write = || -> io::Result<()> {
-        // As any new file; the user's mask takes off what it does.
-        let mode = Permissions::from_mode(0o666);
-        let mut file =
-            tempfile::Builder::new().prefix(".collector-").permissions(mode).tempfile_in(folder)?;
-        let mut out = BufWriter::with_capacity(256 << 10, file.as_file_mut());
-        format.write(profile, &mut out)?;
-        out.flush()?;
-        drop(out);
-        file.persist(path)?;
-        Ok(())
-    };
-    write().map_err(|source| ExportError::Output { path: path.to_owned(), source })?;
-    Ok(path.to_owned())
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn started(settings: ExportSettings) -> Result<(), ExportError> {
+        UniversalExporter::new(settings).start_collection()
+    }
+
+    #[test]
+    fn what_is_wrong_with_settings_is_told_at_the_start() {
+        let settings = ExportSettings::default;
+        assert!(matches!(started(settings().with_scenario("none")), Err(ExportError::Scenario(_))));
+        assert!(matches!(started(settings().with_output("x.none")), Err(ExportError::Format(_))));
+        let path = "/no/such/folder/x.html";
+        let told = started(settings().with_output(path)).unwrap_err();
+        assert!(matches!(&told, ExportError::Output { .. }) && told.to_string().contains(path), "{told}");
+        let none = UniversalExporter::new(settings()).stop_and_export();
+        assert!(matches!(none, Err(ExportError::NotStarted)));
+    }
+
+    #[test]
+    fn one_file_is_one_output() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, link] = ["x.html", "link.html"].map(|name| folder.path().join(name));
+        symlink(&path, &link).unwrap();
+        let twice = ExportSettings::default().with_output(&path).with_output(&link);
+        assert!(matches!(started(twice), Err(ExportError::Twice(told)) if told == link));
+        let html = export::format::by_name("html").unwrap();
+        let mut own = UniversalExporter::new(ExportSettings::default().with_output(&path))
+            .with_format(&path, Box::new(Same(html)));
+        assert!(matches!(own.start_collection(), Err(ExportError::Twice(_))));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    /// A format of the embedding program's own that is another one.
+    struct Same(&'static dyn ExportFormat);
+
+    impl ExportFormat for Same {
+        fn name(&self) -> &'static str {
+            self.0.name()
+        }
+
+        fn ending(&self) -> &'static str {
+            self.0.ending()
+        }
+
+        fn description(&self) -> &'static str {
+            self.0.description()
+        }
+
+        fn write(&self, profile: Profile<'_>, out: &mut dyn std::io::Write) -> std::io::Result<()> {
+            self.0.write(profile, out)
+        }
+    }
+
+    #[test]
+    fn a_start_that_fails_keeps_the_hooks() {
+        // Above the largest pid that Linux gives.
+        let mut exporter = UniversalExporter::new(ExportSettings::default().with_pid(4_194_305));
+        exporter.on_sample(|_, _| Verdict::Keep);
+        assert!(matches!(exporter.start_collection(), Err(ExportError::Session(_))));
+        assert_eq!(exporter.sample_hooks.len(), 1);
+    }
+
+    #[test]
+    fn a_panic_is_an_error_and_gives_hooks_back() {
+        let mut exporter = UniversalExporter::new(ExportSettings::default());
+        let (stop, _) = UnixStream::pair().unwrap();
+        let (back, hooks) = mpsc::channel();
+        let lent = Lent { hooks: vec![Box::new(|_, _| Verdict::Drop)], back };
+        let thread = thread::spawn(move || {
+            let _lent = lent;
+            panic!("of {} things", 2)
+        });
+        exporter.on_sample(|_, _| Verdict::Keep);
+        let ended = exporter.end(Collection { stop, thread, hooks, outputs: Vec::new() });
+        assert!(matches!(ended, Err(ExportError::Panicked(told)) if told == "of 2 things"));
+        assert_eq!(exporter.sample_hooks.len(), 2);
+    }
 }

@@ -1,7 +1,8 @@
 //! Recording a part of what a program does: settings in, files out, and hooks on the way.
 //!
 //! ```no_run
-//! use collector_user::universal::{ExportSettings, UniversalExporter};
+//! use collector_user::recorder::Verdict;
+//! use collector_user::universal::{ExportSettings, RECORDER, UniversalExporter};
 //! # fn work() {}
 //!
 //! # fn main() -> Result<(), collector_user::universal::ExportError> {
@@ -12,6 +13,10 @@
 //!     .with_output("work.html")
 //!     .with_output("work.pb.gz");
 //! let mut exporter = UniversalExporter::new(settings);
+//! exporter.on_sample(|view, sample| {
+//!     let is_own = view.string(view.thread(sample.thread).name) != RECORDER;
+//!     if is_own { Verdict::Keep } else { Verdict::Drop }
+//! });
 //! exporter.start_collection()?;
 //! work();
 //! let exported = exporter.stop_and_export()?;
@@ -20,13 +25,15 @@
 //! # }
 //! ```
 //!
-//! The recording has a thread of its own, from when all of it is recorded until it is stopped. For closures on single events,
-//! and for what need not leave its thread, there is [`crate::session::Session`].
+//! The recording has a thread of its own, [`RECORDER`], from when all of it is recorded until it is stopped. Whoever records the own
+//! process records that thread, too: what it takes to record is in the profile, unless a hook leaves it out, as here.
+//! Outputs are opened before anything is recorded, as [`crate::output`] does it: they appear when they are whole. For closures on single
+//! events, and for what need not leave its thread, there is [`crate::session::Session`].
 
 mod error;
 mod exporter;
 mod settings;
 
-pub use error::ExportError;
-pub use exporter::{Exported, UniversalExporter};
+pub use error::{ExportError, Incomplete};
+pub use exporter::{Exported, RECORDER, UniversalExporter};
 pub use settings::ExportSettings;

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use export::symbolize::Detail;
+
 use crate::scenario;
 use crate::session::{Backend, SessionSettings};
 use crate::source::Settings;
@@ -14,6 +16,7 @@ pub struct ExportSettings {
     scenarios: Vec<String>,
     sampling: Settings,
     backend: Backend,
+    pub(super) detail: Detail,
     pub(super) outputs: Vec<PathBuf>,
 }
 
@@ -25,7 +28,8 @@ impl ExportSettings {
         self
     }
 
-    /// Of a process alone, with its threads and the children that it makes; several add up.
+    /// Of a process alone, with its threads and the children that it makes; several add up. Of the own process that is the thread
+    /// that records, too: see [`super`].
     #[must_use]
     pub fn with_pid(mut self, pid: u32) -> Self {
         self.sampling.targets.pids.insert(pid);
@@ -57,6 +61,13 @@ impl ExportSettings {
     #[must_use]
     pub fn with_backend(mut self, backend: Backend) -> Self {
         self.backend = backend;
+        self
+    }
+
+    /// How much is looked up for each frame: without it source lines and inlined functions, too, which takes a while for large programs.
+    #[must_use]
+    pub fn with_detail(mut self, detail: Detail) -> Self {
+        self.detail = detail;
         self
     }
 

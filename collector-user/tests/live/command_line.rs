@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::languages::recursion;
 use crate::prerequisites::{live, live_with, skip};
 use crate::programs::{compile, folder};
-use crate::recording::{assert_balanced, collector, files, read, record, run};
+use crate::recording::{Recorded, assert_balanced, collector, files, read, record, run};
 use crate::targets::Cgroup;
 
 fn stderr(output: &Output) -> String {
@@ -324,7 +324,41 @@ fn an_unknown_ending_is_wrong_usage() {
     assert_one_line(&run(["--format", "folded"]), 2, "--format needs -o");
     assert_one_line(&run(["-o", "-", "--stats", "-", "--format", "folded"]), 2, "- is named twice");
     assert_one_line(&run(["-o", "x.folded", "--"]), 2, "no command follows `--`");
+    let records = ["--no-inline", "-o", "x.perf.data"];
+    assert_one_line(&run(records), 2, "give it to `collector convert`");
+    let convert = collector().args(["convert", "y.perf.data"]).args(records).output().unwrap();
+    assert_one_line(&convert, 2, "give it to `collector convert`");
     assert_eq!(entries(folder.path()), [""; 0]);
+}
+
+#[test]
+fn inlined_functions_can_be_left_out() {
+    let Some(_live) = live("inlined_functions_can_be_left_out") else { return };
+    let folder = folder();
+    // Its lambdas are inlined.
+    let program = compile(folder.path(), "dispatch", "dispatch.cpp", &["-g"]);
+    let recorded = |options: &[&str]| {
+        let options = options.iter().map(OsStr::new);
+        record(folder.path(), options.chain(["--".as_ref(), program.as_os_str()]))
+    };
+    let inlined = |recorded: &Recorded| {
+        let own = recorded.stacks.iter().filter(|stack| stack.comm == "dispatch");
+        let frames = own.flat_map(|stack| stack.frames.iter().filter(|frame| frame.ends_with("_[i]")));
+        frames.count()
+    };
+    assert!(inlined(&recorded(&[])) > 0);
+    let kept = folder.path().join("x.perf.data");
+    // What is beside records alone has names.
+    let named = recorded(&["--no-inline", "-o", kept.to_str().unwrap()]);
+    assert!(named.samples_of("dispatch") > 500);
+    assert_eq!(inlined(&named), 0);
+    for (options, has) in [(&[][..], true), (&["--no-inline"], false)] {
+        let (folded, _) = files(folder.path());
+        let output =
+            collector().arg("convert").arg(&kept).arg("-o").arg(folded).args(options).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert_eq!(inlined(&read(folder.path(), stderr(&output))) > 0, has);
+    }
 }
 
 /// A recording of a shell that has burnt some time, said so and waits. It waits for as long as its standard input,

@@ -67,18 +67,6 @@ impl Source for Untouched {
         "untouched"
     }
 
-    fn start(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn stop(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
-        Vec::new()
-    }
-
     fn drain(&mut self, _: Nanos, _: &mut dyn FnMut(&SourceRecord<'_>)) {}
 
     fn dropped(&self) -> u64 {

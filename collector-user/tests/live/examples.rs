@@ -1,5 +1,6 @@
 //! The programs in `examples/`, each run as its first lines say.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -42,6 +43,20 @@ fn long_waits() {
     };
     // The shell waits from when it asks for its child's end, which may sleep for a while by then.
     assert!(waited("sleep") >= 300 && waited("sh") >= 150, "{text}");
+}
+
+#[test]
+fn long_waits_are_not_many_short_ones() {
+    let Some(_live) = live("long_waits_are_not_many_short_ones") else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "brief_waits", "brief_waits.c", &[]);
+    let told = folder.path().join("told");
+    let text = output("long_waits", [program.as_os_str(), told.as_os_str()]);
+    // In a quiet machine none.
+    let really: u64 = fs::read_to_string(&told).unwrap().trim().parse().unwrap();
+    let listed = text.lines().find_map(|line| line.strip_prefix("brief_waits ")?.strip_suffix(" ms"));
+    let listed: u64 = listed.map_or(0, |listed| listed.parse().unwrap());
+    assert!(listed <= really && (really > 0 || !text.contains("brief_waits")), "{really} ms: {text}");
 }
 
 #[test]

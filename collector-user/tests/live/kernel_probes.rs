@@ -1,31 +1,18 @@
 //! Probes of the kernel's own functions, by a program whose system calls are known one by one.
 //!
 //! Not every kernel is built with such probes (`CONFIG_KPROBE_EVENTS`), the one that this is developed on is not: there the
-//! tests say so, and that is no failure, since no set-up could help. `cargo xtask vm` runs them on kernels that have them. What
+//! tests are not run, and say so, which is no failure, since no set-up could help. `cargo xtask vm` runs them on kernels that have them. What
 //! a kernel without answers is tested in `probes`.
 
-use std::fs;
-use std::io::{self, Write as _};
-use std::os::fd::AsFd as _;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use collector_common::event::{EventData, EventFieldRef};
-use collector_common::sharing::Writable;
-use collector_user::probe::Probe;
-use collector_user::session::{self, Backend, Session, SessionSettings};
-use collector_user::source::Settings;
-use collector_user::tracefs::Tracefs;
+use collector_user::session::Backend;
 
-use crate::prerequisites::live;
+use crate::prerequisites::{live, not_on_this_kernel};
+use crate::probe_values::{self, OF_THE_KERNEL, TIMES};
 use crate::programs::{compile, folder};
 use crate::recording::record;
-
-/// Where the kernel tells which of its functions have probes.
-const REGISTERED: &str = "/sys/kernel/tracing/kprobe_events";
-
-/// How often the program makes each of its two system calls.
-const TIMES: usize = 100;
 
 /// `TEXTS` of the program.
 const TEXTS: [&str; 4] = ["zero", "one", "two words", ""];
@@ -35,13 +22,11 @@ const BACKENDS: [Backend; 2] = [Backend::Ebpf, Backend::Perf];
 /// `EBADF` of `errno(3)`, negative as the kernel's functions return it.
 const NOT_OPEN_FOR_THAT: i64 = -9;
 
-/// Whether the kernel has probes of its functions. Says so where it has none.
+/// Whether the kernel can have probes of its functions. Says so where it can't.
 fn has_probes(test: &str) -> bool {
-    let has = Path::new(REGISTERED).exists();
+    let has = probe_values::registered(OF_THE_KERNEL).is_some();
     if !has {
-        let line = format!("{test}: not on this kernel, which was built without CONFIG_KPROBE_EVENTS\n");
-        // Past the test runner, which keeps what a passing test prints to itself.
-        io::stderr().write_all(line.as_bytes()).unwrap();
+        not_on_this_kernel(test, "it was built without CONFIG_KPROBE_EVENTS");
     }
     has
 }
@@ -55,7 +40,7 @@ fn writes(folder: &Path) -> PathBuf {
     compile(folder, "writes", "writes.c", &[])
 }
 
-/// What `read` makes of each occurrence of a probe while the program runs.
+/// What `read` makes of each occurrence of a probe of the kernel.
 fn values<T: std::fmt::Debug + 'static>(
     backend: Backend,
     probe: &str,
@@ -63,28 +48,7 @@ fn values<T: std::fmt::Debug + 'static>(
     fields: &[&str],
     read: impl Fn(&EventData<'_>, &[EventFieldRef]) -> anyhow::Result<T> + 'static,
 ) -> Vec<T> {
-    let before = fs::read_to_string(REGISTERED).unwrap();
-    let parsed = Probe::parse(probe).unwrap_or_else(|error| panic!("{error}"));
-    let mut events = parsed.attach(&Tracefs::open().unwrap()).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(events.len(), 1, "{probe}");
-    let event = &mut events[0].event;
-    let refs: Vec<_> = fields.iter().map(|name| event.format().field_ref(name).unwrap()).collect();
-    let seen = Writable::new(Vec::new());
-    let seeing = seen.clone();
-    event.add_closure(move |data| {
-        let value = read(data, &refs)?;
-        Ok(seeing.write(|seen| seen.push(value))?)
-    });
-    let sampling = Settings { clock: false, ..Settings::default() };
-    let settings = SessionSettings { sampling, events, backend, ..SessionSettings::default() };
-    let command = session::Command::start(&[program.into(), TIMES.to_string().into()]).unwrap();
-    let mut session = Session::start(settings, Some(command)).unwrap();
-    let (stop, _never) = UnixStream::pair().unwrap();
-    session.run(stop.as_fd(), |_| {}).unwrap();
-    let recording = session.finish().unwrap();
-    assert_eq!(recording.ledger.total_lost(), 0, "{probe}");
-    assert_eq!(fs::read_to_string(REGISTERED).unwrap(), before, "nothing is left behind");
-    seen.into_inner().unwrap()
+    probe_values::values(backend, OF_THE_KERNEL, probe, program, fields, read)
 }
 
 #[test]

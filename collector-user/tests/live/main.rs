@@ -2,7 +2,8 @@
 //! elsewhere: the sources of the programs, the kernel's own counters, `perf` and `go tool pprof`.
 //!
 //! They need root, a kernel with BTF and the compilers of the test programs. Where one is missing a test writes
-//! `SKIPPED <test>: <reason>` to stderr, and fails if `COLLECTOR_LIVE=require` is set.
+//! `SKIPPED <test>: <reason>` to stderr, and fails if `COLLECTOR_LIVE=require` is set; where the kernel was built without what it
+//! tests, `NOT ON THIS KERNEL <test>: <reason>`.
 //!
 //! - `prerequisites`, `programs`, `recording`: what a test needs, the programs under record, and a recording of one.
 //! - `chains`: a program's real call chains, and how far a recording agrees with them.
@@ -20,7 +21,9 @@
 //! - `bpf_maps`: what another program writes into maps.
 //! - `convert`: recordings that are kept, and unwound later.
 //! - `examples`: the programs in `examples/`.
-//! - `probes`: functions and markers of programs as events, with their arguments; `kernel_probes`: the kernel's own functions.
+//! - `probes`: functions and markers of programs as events, with their arguments; `kernel_probes`: the kernel's own functions;
+//!   `probe_values`: what both see.
+//! - `universal`: from settings to files, with hooks; `sources`: sources of an embedding program.
 //! - `trapped_returns`: stacks through return probes.
 //! - `perf_events`: the recorder without programs in the kernel, and without rights.
 //! - `targets`, `followed`, `command_line`, `surroundings`, `ledger`, `peers`: the recorder itself.
@@ -54,6 +57,7 @@ mod page_faults;
 mod peers;
 mod perf_events;
 mod prerequisites;
+mod probe_values;
 mod probes;
 mod processes;
 mod programs;
@@ -65,3 +69,4 @@ mod syscalls;
 mod targets;
 mod transfers;
 mod trapped_returns;
+mod universal;

@@ -42,8 +42,17 @@ pub(crate) fn skip(test: &str, reason: &str) {
     let required = env::var("COLLECTOR_LIVE").is_ok_and(|value| value == "require")
         || env::var("CI").is_ok_and(|value| value == "true");
     assert!(!required, "{test} can't run: {reason}");
-    // Past the test runner, which keeps what a passing test prints to itself.
-    io::stderr().write_all(format!("SKIPPED {test}: {reason}\n").as_bytes()).unwrap();
+    tell(&format!("SKIPPED {test}: {reason}"));
+}
+
+/// Says that a test is not run for what the kernel was built without: no set-up could help, so that is no failure anywhere.
+pub(crate) fn not_on_this_kernel(test: &str, reason: &str) {
+    tell(&format!("NOT ON THIS KERNEL {test}: {reason}"));
+}
+
+/// Past the test runner, which keeps what a passing test prints to itself.
+fn tell(line: &str) {
+    io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
 /// A program on PATH.

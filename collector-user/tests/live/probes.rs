@@ -2,51 +2,29 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::os::fd::AsFd as _;
 use std::os::unix::fs::symlink;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use collector_common::event::{EventData, EventFlags};
-use collector_common::sharing::Writable;
+use collector_common::event::{EventData, EventFieldRef, EventFlags};
 use collector_user::probe::Probe;
-use collector_user::session::{self, Recording, Session, SessionSettings};
-use collector_user::source::{Hook, Settings};
+use collector_user::session::Backend;
 use collector_user::tracefs::Tracefs;
 
 use crate::prerequisites::{find, live, live_with};
+use crate::probe_values::{self, OF_PROGRAMS, OF_THE_KERNEL, TIMES, attach, command, of_events};
 use crate::programs::{compile, folder};
 use crate::recording::{collector, record, run};
-
-/// How often the program calls each function.
-const TIMES: usize = 100;
+use crate::scenarios;
 
 /// `TEXTS` of the program.
 const TEXTS: [&str; 4] = ["zero", "one", "two words", ""];
 
-/// Probes that the kernel knows of.
+/// Probes of programs that the kernel knows of.
 fn registered() -> Vec<String> {
-    let text = fs::read_to_string("/sys/kernel/tracing/uprobe_events").unwrap();
-    text.lines().map(str::to_owned).collect()
-}
-
-fn attach(probe: &str) -> Vec<Hook> {
-    let probe = Probe::parse(probe).unwrap_or_else(|error| panic!("{error}"));
-    probe.attach(&Tracefs::open().unwrap()).unwrap_or_else(|error| panic!("{error}"))
-}
-
-/// Records events alone while the program runs.
-fn record_hooks(events: Vec<Hook>, program: &Path) -> Recording {
-    let sampling = Settings { clock: false, ..Settings::default() };
-    let settings = SessionSettings { sampling, events, ..SessionSettings::default() };
-    let command = session::Command::start(&[program.into(), TIMES.to_string().into()]).unwrap();
-    let mut session = Session::start(settings, Some(command)).unwrap();
-    let (stop, _never) = UnixStream::pair().unwrap();
-    session.run(stop.as_fd(), |_| {}).unwrap();
-    session.finish().unwrap()
+    probe_values::registered(OF_PROGRAMS).unwrap()
 }
 
 /// What `read` makes of each occurrence of a probe that is one event.
@@ -54,25 +32,9 @@ fn values<T: std::fmt::Debug + 'static>(
     probe: &str,
     program: &Path,
     fields: &[&str],
-    read: impl Fn(&EventData<'_>, &[collector_common::event::EventFieldRef]) -> anyhow::Result<T> + 'static,
+    read: impl Fn(&EventData<'_>, &[EventFieldRef]) -> anyhow::Result<T> + 'static,
 ) -> Vec<T> {
-    let before = registered();
-    let mut hooks = attach(probe);
-    assert_eq!(hooks.len(), 1, "{probe}");
-    assert!(registered().len() > before.len());
-    let event = &mut hooks[0].event;
-    let refs: Vec<_> = fields.iter().map(|name| event.format().field_ref(name).unwrap()).collect();
-    let seen = Writable::new(Vec::new());
-    let seeing = seen.clone();
-    event.add_closure(move |data| {
-        let value = read(data, &refs)?;
-        Ok(seeing.write(|seen| seen.push(value))?)
-    });
-    let recording = record_hooks(hooks, program);
-    assert_eq!(recording.ledger.total_lost(), 0, "{probe}");
-    assert!(recording.warnings.is_empty(), "{:?}", recording.warnings);
-    assert_eq!(registered(), before, "nothing is left behind");
-    seen.into_inner().unwrap()
+    probe_values::values(Backend::Auto, OF_PROGRAMS, probe, program, fields, read)
 }
 
 fn probed(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
@@ -177,7 +139,7 @@ fn a_pattern_is_one_event_of_several_functions() {
 
     let mut hooks = attach(&format!("uprobe:{}:part_t*", program.display()));
     hooks[0].event.flags_mut().set(EventFlags::CALLSTACK, true);
-    let recording = record_hooks(hooks, &program);
+    let recording = scenarios::record(of_events(Backend::Auto, hooks), &command(&program));
     let kinds: Vec<&str> =
         recording.machine.kinds().iter().map(|kind| recording.machine.string(kind.name)).collect();
     assert_eq!(kinds, [format!("uprobe:{}:part_t*", program.display())]);
@@ -260,7 +222,7 @@ fn what_can_not_be_probed_is_told_in_a_line() {
         (format!("usdt:{packed}:probed:watched"), 2, "-z separate-loadable-segments"),
         (format!("usdt:{program}:always"), 2, "provider and name are needed"),
     ];
-    if !Path::new("/sys/kernel/tracing/kprobe_events").exists() {
+    if probe_values::registered(OF_THE_KERNEL).is_none() {
         cases.push(("kprobe:vfs_read".to_owned(), 1, "built without CONFIG_KPROBE_EVENTS"));
         cases.push(("kretprobe:vfs_read(ret:i64)".to_owned(), 1, "built without CONFIG_KPROBE_EVENTS"));
     }
@@ -278,6 +240,26 @@ fn what_can_not_be_probed_is_told_in_a_line() {
         assert_eq!(output.status.code(), Some(code), "{event}: {stderr}");
         assert!(stderr.lines().count() == 1 && stderr.contains(expected), "{event}: {stderr}");
         assert_eq!(registered(), before, "{event}");
+    }
+}
+
+#[test]
+fn a_return_probe_of_a_go_program_comes_with_a_warning() {
+    let test = "a_return_probe_of_a_go_program_comes_with_a_warning";
+    let Some(_live) = live_with(test, &["go"]) else { return };
+    let folder = folder();
+    let (source, program) = (folder.path().join("main.go"), folder.path().join("quiet"));
+    fs::write(&source, "package main\n\nfunc main() {}\n").unwrap();
+    let mut build = Command::new("go");
+    build.args(["build", "-ldflags=-w", "-o"]).arg(&program).arg(&source);
+    assert!(build.status().unwrap().success());
+    for (probe, warns) in [("uretprobe", true), ("uprobe", false)] {
+        let (probe, file) =
+            (format!("{probe}:{}:main.main", program.display()), folder.path().join("x.folded"));
+        let output = run(["-e", &probe, "-o", file.to_str().unwrap(), "--", "true"]);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{stderr}");
+        assert_eq!(stderr.contains("is a Go program, which ends itself"), warns, "{stderr}");
     }
 }
 

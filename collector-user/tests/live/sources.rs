@@ -1,7 +1,6 @@
 //! Sources that an embedding program brings.
 
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::process::Command;
 use std::time::Duration;
 
@@ -32,33 +31,12 @@ impl Source for Nameless {
         "nameless"
     }
 
-    fn start(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn stop(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
-        Vec::new()
-    }
-
     fn drain(&mut self, _: Nanos, visit: &mut dyn FnMut(&SourceRecord<'_>)) {
         for value in std::mem::take(&mut self.values) {
             let header =
                 SampleHeader { time: clock::now().0, pid: self.pid, tid: self.pid, ..SampleHeader::zeroed() };
-            visit(&SourceRecord {
-                event: EventIndex::of_hook(0),
-                header: &header,
-                is_named: false,
-                kernel: &[],
-                stack: &[],
-                returns: None,
-                user: &[],
-                value,
-                data: &[],
-            });
+            let record = SourceRecord::bare(EventIndex::of_hook(0), &header);
+            visit(&SourceRecord { is_named: false, value, ..record });
         }
     }
 
@@ -108,12 +86,13 @@ fn hooks_change_and_drop_samples() {
     let source = Nameless { pid: std::process::id(), values: vec![1, 2, 3, 4, 5] };
     let seen = Writable::new(Vec::new());
     let seeing = seen.clone();
-    let drop_even: SampleHook = Box::new(|machine, sample| {
-        let label = [(machine.intern_string("by"), machine.intern_string("a hook"))];
-        sample.attributes = machine.attributes_mut().intern(&label);
+    let drop_even: SampleHook = Box::new(|view, sample| {
+        let label = [(view.intern_string("by"), view.intern_string("a hook"))];
+        sample.attributes = view.intern_attributes(&label);
         if sample.value % 2 == 0 { Verdict::Drop } else { Verdict::Keep }
     });
-    let multiply: SampleHook = Box::new(move |_, sample| {
+    let multiply: SampleHook = Box::new(move |view, sample| {
+        assert_eq!(view.attribute(sample, "by"), Some("a hook"));
         seeing.write(|seen| seen.push(sample.value)).unwrap();
         sample.value *= 10;
         Verdict::Keep

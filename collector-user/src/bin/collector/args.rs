@@ -68,7 +68,8 @@ pub(crate) struct RunArgs {
     /// What records
     #[arg(long, value_enum, default_value_t = Backend::Auto)]
     pub(crate) backend: Backend,
-    /// Neither source lines nor inlined functions: names only, which takes less time at the end
+    /// In outputs with names: functions as they are called, without those that were inlined, and without source lines, which takes
+    /// less time at the end
     #[arg(long)]
     pub(crate) no_inline: bool,
     /// Write figures of the recording itself, as JSON; `-` is stdout
@@ -89,7 +90,8 @@ pub(crate) struct ConvertArgs {
     /// The format of every output, whatever its ending: see `collector list formats`
     #[arg(long, value_name = "NAME")]
     pub(crate) format: Option<String>,
-    /// Neither source lines nor inlined functions: names only, which takes less time at the end
+    /// In outputs with names: functions as they are called, without those that were inlined, and without source lines, which takes
+    /// less time at the end
     #[arg(long)]
     pub(crate) no_inline: bool,
 }

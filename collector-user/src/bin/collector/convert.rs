@@ -7,19 +7,23 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use collector_common::perf::file::{FileError, FileReader, copy};
+use collector_user::output::Places;
 use collector_user::replay::Replay;
 use export::format::Profile;
 use export::symbolize::Detail;
 
 use crate::args::{ConvertArgs, detail};
-use crate::output::{Output, Taken, tell_all_but_last};
+use crate::output::{Output, tell_all_but_last};
 use crate::progress::summarize;
-use crate::raw::{RawOutput, is_raw};
+use crate::raw::{RawOutput, is_raw, refuse_no_inline};
 use crate::{Usage, say};
 
 pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
-    let mut taken = Taken::default();
+    let mut taken = Places::default();
     let format = args.format.as_deref();
+    if args.no_inline {
+        refuse_no_inline(&args.outputs, format)?;
+    }
     let (raw, others): (Vec<_>, Vec<_>) = args.outputs.iter().partition(|path| is_raw(path, format));
     let raw =
         raw.into_iter().map(|path| RawOutput::open(path, &mut taken)).collect::<anyhow::Result<Vec<_>>>()?;

@@ -21,8 +21,6 @@ mod raw;
 mod report;
 #[cfg(target_os = "linux")]
 mod run;
-#[cfg(target_os = "linux")]
-mod temporary;
 #[cfg(not(target_os = "linux"))]
 mod unable;
 

@@ -1,23 +1,22 @@
-//! Where a recording is written. A temporary file is made before the recording starts, so that a folder that can't be
-//! written is told at once, and put into place when it is whole. What is there already and is no file (a device, a
+//! Where a recording is written. Files are the library's: opened before the recording starts, so that a folder that can't be
+//! written is told at once, and there when they are whole. What is there already and is no file (a device, a
 //! pipe) is opened when the recording is over, as a pipe waits for its reader, and written to as it is. So is what is open
 //! already (`/dev/stdout`, `/dev/fd/5`): the file that it leads to has other contents, and other writers.
 
-use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::os::fd::{AsFd as _, RawFd};
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::process;
 
 use anyhow::Context as _;
+use collector_user::output::{Descriptor, OutputFile, Place, Places};
 use export::format::{ExportFormat, Profile, by_name, for_path, formats};
 use rustix::fs::{Access, OFlags, access, fcntl_getfl};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
 use crate::report::unless_closed;
-use crate::temporary::Temporary;
 use crate::{Usage, raw, say, tell};
 
 /// An output with its format.
@@ -28,7 +27,7 @@ pub(crate) struct Output {
 
 impl Output {
     /// `-` is stdout and needs `format`; elsewhere the ending says the format, unless `format` does.
-    pub(crate) fn open(path: &Path, format: Option<&str>, taken: &mut Taken) -> anyhow::Result<Self> {
+    pub(crate) fn open(path: &Path, format: Option<&str>, taken: &mut Places) -> anyhow::Result<Self> {
         let known = || {
             let endings = formats().iter().map(|format| format.ending());
             endings.chain([raw::ENDING]).collect::<Vec<_>>().join(", ")
@@ -48,8 +47,8 @@ impl Output {
 
     /// What is at its place when it is written is kept, and the file is called `name` then.
     pub(crate) fn or_named(mut self, name: &str) -> Self {
-        if let Target::File { path, if_taken, .. } = &mut self.target {
-            *if_taken = Some(path.with_file_name(name));
+        if let Target::File(file) = self.target {
+            self.target = Target::File(file.or_named(name));
         }
         self
     }
@@ -83,10 +82,6 @@ pub(crate) fn tell_all_but_last(results: Vec<anyhow::Result<()>>) -> anyhow::Res
     last.map_or(Ok(()), Err)
 }
 
-/// The places that a command line writes to: none may be named twice.
-#[derive(Default)]
-pub(crate) struct Taken(BTreeSet<PathBuf>);
-
 /// Where bytes go.
 pub(crate) enum Target {
     Stdout,
@@ -99,51 +94,39 @@ pub(crate) enum Target {
         path: PathBuf,
         file: File,
     },
-    File {
-        path: PathBuf,
-        temporary: Temporary,
-        if_taken: Option<PathBuf>,
-    },
+    File(OutputFile),
 }
 
 impl Target {
     /// Makes sure that `path` can be written; `-` is stdout.
-    pub(crate) fn open(path: &Path, taken: &mut Taken) -> anyhow::Result<Self> {
-        let mut take = |place: PathBuf| {
-            let is_free = taken.0.insert(place);
-            is_free
-                .then_some(())
-                .ok_or_else(|| Usage(format!("{} is named twice as an output", path.display())))
+    pub(crate) fn open(path: &Path, taken: &mut Places) -> anyhow::Result<Self> {
+        let mut take = |place: &Path| {
+            let told = || Usage(format!("{} is named twice as an output", path.display()));
+            taken.take(place).then_some(()).ok_or_else(told)
         };
         if path.as_os_str() == "-" {
-            take(path.to_owned())?;
+            take(path)?;
             return Ok(Self::Stdout);
         }
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let refuse = |error: io::Error| unwritable(path, folder, &error);
-        // The kernel does not follow somebody else's link in a folder like /tmp, which `canonicalize` would.
-        let is_special = match path.metadata() {
-            Ok(data) if data.is_dir() => {
-                return Err(Usage(format!("{} is a folder: name a file in it", path.display())).into());
+        let refuse = |error: io::Error| match error.kind() {
+            io::ErrorKind::IsADirectory => {
+                Usage(format!("{} is a folder: name a file in it", path.display())).into()
             }
-            Ok(data) => !data.is_file(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-            Err(error) => return Err(refuse(error)),
+            _ => unwritable(path, &error),
         };
-        match place_of(path).map_err(refuse)? {
+        match Place::of(path).map_err(refuse)? {
             Place::Descriptor(descriptor) => {
-                take(path.to_owned())?;
-                Ok(Self::Open { path: path.to_owned(), file: descriptor.writable().map_err(refuse)? })
+                take(path)?;
+                Ok(Self::Open { path: path.to_owned(), file: writable(descriptor).map_err(refuse)? })
             }
-            Place::Path(place) if is_special => {
-                take(place)?;
+            Place::Special(place) => {
+                take(&place)?;
                 access(path, Access::WRITE_OK).map_err(|error| refuse(error.into()))?;
                 Ok(Self::Special { path: path.to_owned() })
             }
-            Place::Path(place) => {
-                take(place.clone())?;
-                let temporary = Temporary::new_in(place.parent().unwrap_or(folder)).map_err(refuse)?;
-                Ok(Self::File { path: place, temporary, if_taken: None })
+            Place::File(place) => {
+                take(&place)?;
+                Ok(Self::File(OutputFile::at(place).map_err(refuse)?))
             }
         }
     }
@@ -152,15 +135,14 @@ impl Target {
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Stdout => "stdout".to_owned(),
-            Self::Special { path } | Self::Open { path, .. } | Self::File { path, .. } => {
-                path.display().to_string()
-            }
+            Self::Special { path } | Self::Open { path, .. } => path.display().to_string(),
+            Self::File(file) => file.place().display().to_string(),
         }
     }
 
     /// Whether writing it may wait for somebody, as for a pipe's reader.
     pub(crate) fn may_wait(&self) -> bool {
-        !matches!(self, Self::File { .. })
+        !matches!(self, Self::File(_))
     }
 
     /// Lets `write` fill it, and puts a file into place when it is whole.
@@ -176,12 +158,9 @@ impl Target {
                 .open(&path)
                 .and_then(|file| unless_closed(buffered(file, write)))
                 .with_context(|| failed(&path)),
-            Self::File { path, mut temporary, if_taken } => {
-                let written = buffered(temporary.file(), write).and_then(|()| match if_taken {
-                    Some(other) => temporary.persist_at_first_free([&path, &other]),
-                    None => temporary.persist(&path).map(|()| path.clone()),
-                });
-                let place = written.with_context(|| failed(&path))?;
+            Self::File(file) => {
+                let path = file.place().to_owned();
+                let place = file.fill(write).with_context(|| failed(&path))?;
                 say(&format!("wrote {}", place.display()));
                 Ok(())
             }
@@ -189,64 +168,20 @@ impl Target {
     }
 }
 
-/// What a path leads to.
-enum Place {
-    /// A file, or where one can be made.
-    Path(PathBuf),
-    /// Something that is open.
-    Descriptor(Descriptor),
-}
-
-/// Where to write so that `path` leads to it. A link is followed: what it leads to is replaced or made, not the link.
-fn place_of(path: &Path) -> io::Result<Place> {
-    /// As many as the kernel follows.
-    const MAX_LINKS: usize = 40;
-    let mut path = path.to_owned();
-    for _ in 0..MAX_LINKS {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let place = folder.canonicalize()?.join(path.file_name().unwrap_or_default());
-        match (fs::read_link(&place), Descriptor::of_link(&place)) {
-            (Ok(_), Some(descriptor)) => return Ok(Place::Descriptor(descriptor)),
-            (Ok(target), None) => path = place.with_file_name(target),
-            (Err(_), _) => return Ok(Place::Path(place)),
+/// What is open there, and not the file behind it opened again, which would be written from its start on.
+fn writable(descriptor: Descriptor) -> io::Result<File> {
+    let open = match (descriptor.process == process::id(), descriptor.number) {
+        // Containers may forbid `pidfd_getfd`.
+        (true, 1) => io::stdout().as_fd().try_clone_to_owned()?,
+        (true, 2) => io::stderr().as_fd().try_clone_to_owned()?,
+        _ => {
+            let process = Pid::from_raw(descriptor.process.cast_signed()).ok_or(Errno::SRCH)?;
+            let process = pidfd_open(process, PidfdFlags::empty())?;
+            pidfd_getfd(process, descriptor.number, PidfdGetfdFlags::empty())?
         }
-    }
-    Err(Errno::LOOP.into())
-}
-
-/// A descriptor of a process.
-struct Descriptor {
-    process: u32,
-    number: RawFd,
-}
-
-impl Descriptor {
-    /// `/proc/4711/fd/5`, or that of a thread, `/proc/4711/task/4712/fd/5`.
-    fn of_link(link: &Path) -> Option<Self> {
-        let parts: Option<Vec<&str>> = link.iter().map(|part| part.to_str()).collect();
-        match *parts?.as_slice() {
-            ["/", "proc", process, "fd", number] | ["/", "proc", process, "task", _, "fd", number] => {
-                Some(Self { process: process.parse().ok()?, number: number.parse().ok()? })
-            }
-            _ => None,
-        }
-    }
-
-    /// What is open there, and not the file behind it opened again, which would be written from its start on.
-    fn writable(&self) -> io::Result<File> {
-        let open = match (self.process == process::id(), self.number) {
-            // Containers may forbid `pidfd_getfd`.
-            (true, 1) => io::stdout().as_fd().try_clone_to_owned()?,
-            (true, 2) => io::stderr().as_fd().try_clone_to_owned()?,
-            _ => {
-                let process = Pid::from_raw(self.process.cast_signed()).ok_or(Errno::SRCH)?;
-                let process = pidfd_open(process, PidfdFlags::empty())?;
-                pidfd_getfd(process, self.number, PidfdGetfdFlags::empty())?
-            }
-        };
-        let mode = fcntl_getfl(&open)? & OFlags::RWMODE;
-        if mode == OFlags::RDONLY { Err(Errno::BADF.into()) } else { Ok(open.into()) }
-    }
+    };
+    let mode = fcntl_getfl(&open)? & OFlags::RWMODE;
+    if mode == OFlags::RDONLY { Err(Errno::BADF.into()) } else { Ok(open.into()) }
 }
 
 fn buffered(out: impl Write, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
@@ -255,7 +190,8 @@ fn buffered(out: impl Write, write: impl FnOnce(&mut dyn Write) -> io::Result<()
     out.flush()
 }
 
-fn unwritable(path: &Path, folder: &Path, error: &io::Error) -> anyhow::Error {
+fn unwritable(path: &Path, error: &io::Error) -> anyhow::Error {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     anyhow::anyhow!(
         "{} can't be written: {error}; choose a folder that exists and is yours instead of {}",
         path.display(),
@@ -265,13 +201,14 @@ fn unwritable(path: &Path, folder: &Path, error: &io::Error) -> anyhow::Error {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::fd::AsRawFd as _;
     use std::os::unix::fs::{FileTypeExt as _, symlink};
 
     use super::*;
 
     fn write(path: &Path) -> anyhow::Result<()> {
-        Target::open(path, &mut Taken::default())?.fill(|out| out.write_all(b"new"))
+        Target::open(path, &mut Places::default())?.fill(|out| out.write_all(b"new"))
     }
 
     #[test]
@@ -331,14 +268,14 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "head newnew tail");
         let reader = File::open(&path).unwrap();
         let number = reader.as_raw_fd();
-        assert!(Target::open(Path::new(&format!("/dev/fd/{number}")), &mut Taken::default()).is_err());
+        assert!(Target::open(Path::new(&format!("/dev/fd/{number}")), &mut Places::default()).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "head newnew tail");
     }
 
     #[test]
     fn one_place_is_not_written_twice() {
         let folder = tempfile::tempdir().unwrap();
-        let mut taken = Taken::default();
+        let mut taken = Places::default();
         Target::open(&folder.path().join("x"), &mut taken).unwrap();
         let again = Target::open(&folder.path().join(".").join("x"), &mut taken);
         assert!(again.is_err_and(|error| error.is::<Usage>()));

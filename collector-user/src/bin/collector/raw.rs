@@ -3,11 +3,13 @@
 
 use std::fs::File;
 use std::io::{self, Seek as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use collector_user::output::Places;
 
-use crate::output::{Taken, Target};
+use crate::Usage;
+use crate::output::Target;
 
 /// The format's name on the command line.
 pub(crate) const NAME: &str = "perf.data";
@@ -23,6 +25,16 @@ pub(crate) fn is_raw(path: &Path, format: Option<&str>) -> bool {
     format.map_or(name.len() > ENDING.len() && name.ends_with(ENDING), |format| format == NAME)
 }
 
+/// `--no-inline` where every output is of this format: it would change nothing.
+pub(crate) fn refuse_no_inline(outputs: &[PathBuf], format: Option<&str>) -> Result<(), Usage> {
+    if outputs.is_empty() || !outputs.iter().all(|path| is_raw(path, format)) {
+        return Ok(());
+    }
+    Err(Usage(format!(
+        "--no-inline is of outputs with names, and {NAME} has none: give it to `collector convert`, or name one beside"
+    )))
+}
+
 /// An output of this format.
 pub(crate) struct RawOutput {
     target: Target,
@@ -31,10 +43,10 @@ pub(crate) struct RawOutput {
 
 impl RawOutput {
     /// Makes sure that `path` can be written; `-` is stdout.
-    pub(crate) fn open(path: &Path, taken: &mut Taken) -> anyhow::Result<Self> {
+    pub(crate) fn open(path: &Path, taken: &mut Places) -> anyhow::Result<Self> {
         let mut target = Target::open(path, taken)?;
         let file = match &mut target {
-            Target::File { temporary, .. } => temporary.file().try_clone(),
+            Target::File(output) => output.file().try_clone(),
             Target::Stdout | Target::Special { .. } | Target::Open { .. } => tempfile::tempfile(),
         };
         let file = file.with_context(|| format!("{} can't be written", path.display()))?;

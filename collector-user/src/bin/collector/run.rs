@@ -15,6 +15,7 @@ use std::time::Instant;
 use collector_common::event::near;
 use collector_common::ids::Nanos;
 use collector_common::record::{ExportMachine, SampleKindId};
+use collector_user::output::Places;
 use collector_user::scenario::{self, SCENARIOS, Scenario, ScenarioOption};
 use collector_user::session::{self, Command, Ended, Recording, Session, SessionSettings};
 use collector_user::source::{Settings, Targets};
@@ -27,9 +28,9 @@ use crate::args::{Backend, RunArgs, detail, parse_bytes, parse_duration};
 use crate::counted::print_counted;
 use crate::events;
 use crate::lives::print_lives;
-use crate::output::{Output, Taken, Target, tell_all_but_last};
+use crate::output::{Output, Target, tell_all_but_last};
 use crate::progress::{ProgressLine, summarize};
-use crate::raw::{RawOutput, is_raw};
+use crate::raw::{RawOutput, is_raw, refuse_no_inline};
 use crate::report::print_table;
 use crate::{Usage, say};
 
@@ -103,10 +104,13 @@ impl Plan {
         if print_hottest && args.format.is_some() {
             return Err(Usage("--format needs -o FILE, or `-o -` for stdout".to_owned()).into());
         }
+        if args.no_inline {
+            refuse_no_inline(&args.outputs, args.format.as_deref())?;
+        }
         if args.command.is_empty() && env::args_os().next_back().is_some_and(|last| last == "--") {
             return Err(Usage("no command follows `--`".to_owned()).into());
         }
-        let mut taken = Taken::default();
+        let mut taken = Places::default();
         let mut open = |path: &Path| Output::open(path, args.format.as_deref(), &mut taken);
         let (raw, others): (Vec<_>, Vec<_>) =
             args.outputs.iter().partition(|path| is_raw(path, args.format.as_deref()));

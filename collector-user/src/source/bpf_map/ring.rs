@@ -87,9 +87,7 @@ impl Caller {
         for data in batch.records.iter() {
             let is_named = self.name(data);
             let (event, header) = (self.event, &self.header);
-            let (kernel, stack, user) = (&[], &[], &[]);
-            let returns = None;
-            visit(&SourceRecord { event, header, is_named, kernel, stack, returns, user, value: 1, data });
+            visit(&SourceRecord { is_named, data, ..SourceRecord::bare(event, header) });
         }
         batch.records.clear();
     }
@@ -115,11 +113,6 @@ impl Caller {
 impl Source for Ring {
     fn name(&self) -> &'static str {
         "bpf_map"
-    }
-
-    /// Its programs write all the time.
-    fn start(&mut self) -> io::Result<()> {
-        Ok(())
     }
 
     fn stop(&mut self) -> io::Result<()> {

@@ -15,14 +15,14 @@ use tempfile::{Builder, NamedTempFile};
 const MODE: u32 = 0o666;
 
 /// A file that is not there yet.
-pub(crate) enum Temporary {
+pub(super) enum Temporary {
     Unnamed(File),
     Named(NamedTempFile),
 }
 
 impl Temporary {
     /// An empty file on the file system of `folder`.
-    pub(crate) fn new_in(folder: &Path) -> io::Result<Self> {
+    pub(super) fn new_in(folder: &Path) -> io::Result<Self> {
         match Self::unnamed_in(folder) {
             Err(Errno::OPNOTSUPP) => Self::named_in(folder),
             unnamed => Ok(unnamed?),
@@ -39,7 +39,7 @@ impl Temporary {
     }
 
     /// To write to.
-    pub(crate) fn file(&mut self) -> &mut File {
+    pub(super) fn file(&mut self) -> &mut File {
         match self {
             Self::Unnamed(file) => file,
             Self::Named(file) => file.as_file_mut(),
@@ -48,7 +48,7 @@ impl Temporary {
 
     /// Puts it into place, in the folder that it was made for. What is there is replaced at once; its owner and mode
     /// stay.
-    pub(crate) fn persist(mut self, path: &Path) -> io::Result<()> {
+    pub(super) fn persist(mut self, path: &Path) -> io::Result<()> {
         if let Ok(replaced) = path.metadata() {
             let file = self.file();
             // Who may not give a file away owns the new one, and lets read it whom the umask lets.
@@ -68,7 +68,7 @@ impl Temporary {
     }
 
     /// Puts it at the first of two places where nothing is, and gives that.
-    pub(crate) fn persist_at_first_free(self, [first, second]: [&Path; 2]) -> io::Result<PathBuf> {
+    pub(super) fn persist_at_first_free(self, [first, second]: [&Path; 2]) -> io::Result<PathBuf> {
         let place = match self {
             Self::Unnamed(file) => match link(&file, first) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {

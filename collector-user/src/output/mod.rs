@@ -1,0 +1,21 @@
+//! Files that appear when they are whole: what is made before a recording starts, so that a folder that can't be written is told at
+//! once, and put into place when it is over.
+//!
+//! ```
+//! use collector_user::output::OutputFile;
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("names");
+//!
+//! let file = OutputFile::open(&path)?;
+//! assert!(!path.exists());
+//! file.fill(|out| out.write_all(b"all of them"))?;
+//! assert_eq!(std::fs::read(&path)?, b"all of them");
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+mod file;
+mod place;
+mod temporary;
+
+pub use file::OutputFile;
+pub use place::{Descriptor, Place, Places};

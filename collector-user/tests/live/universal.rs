@@ -1,0 +1,151 @@
+//! `UniversalExporter`: its hooks, its errors, and what is left where something fails.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use collector_user::recorder::Verdict;
+use collector_user::universal::{ExportError, ExportSettings, RECORDER, UniversalExporter};
+
+use crate::prerequisites::live;
+use crate::programs::folder;
+
+/// Records what this process does on the CPUs.
+fn own() -> ExportSettings {
+    ExportSettings::default().with_scenario("cpu_profiling").with_pid(std::process::id())
+}
+
+/// As much CPU time as gives some hundred samples.
+fn burn() {
+    let end = Instant::now() + Duration::from_millis(300);
+    while Instant::now() < end {
+        std::hint::black_box(0);
+    }
+}
+
+/// A hook's calls, from whatever thread.
+#[derive(Clone, Default)]
+struct Calls(Arc<AtomicU64>);
+
+impl Calls {
+    fn count(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn so_far(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[test]
+fn hooks_hold_for_every_collection() {
+    let Some(_live) = live("hooks_hold_for_every_collection") else { return };
+    let folder = folder();
+    let below = folder.path().join("made later");
+    let path = below.join("x.folded");
+    let mut exporter = UniversalExporter::new(own().with_output(&path));
+    let [sampled, parsed, exported] = [(); 3].map(|()| Calls::default());
+    let calls = sampled.clone();
+    exporter.on_sample(move |_, _| {
+        calls.count();
+        Verdict::Keep
+    });
+    let calls = parsed.clone();
+    exporter.on_parsed(move |_| calls.count());
+    let calls = exported.clone();
+    exporter.on_export(move |_| {
+        calls.count();
+        Ok(())
+    });
+    assert!(matches!(exporter.start_collection(), Err(ExportError::Output { .. })));
+    fs::create_dir(&below).unwrap();
+    for collections in 1..=2 {
+        let before = sampled.so_far();
+        exporter.start_collection().unwrap();
+        assert!(matches!(exporter.start_collection(), Err(ExportError::Started)));
+        burn();
+        let brought = exporter.stop_and_export().unwrap();
+        assert_eq!(sampled.so_far() - before, brought.recording.machine.samples().len() as u64);
+        assert!(sampled.so_far() - before > 50, "collection {collections}");
+        assert_eq!([parsed.so_far(), exported.so_far()], [collections; 2]);
+        assert_eq!(brought.written, [path.canonicalize().unwrap()]);
+        let folded = fs::read_to_string(&path).unwrap();
+        assert!(folded.contains("burn"), "{folded}");
+        fs::remove_file(&path).unwrap();
+    }
+    assert!(matches!(exporter.stop_and_export(), Err(ExportError::NotStarted)));
+}
+
+#[test]
+fn what_fails_is_told_with_what_was_recorded_and_written() {
+    let Some(_live) = live("what_fails_is_told_with_what_was_recorded_and_written") else { return };
+    let folder = folder();
+    let gone = folder.path().join("gone");
+    fs::create_dir(&gone).unwrap();
+    let [first, last] = ["first.folded", "last.html"].map(|name| folder.path().join(name));
+    let settings = own().with_output(&first).with_output(gone.join("x.folded")).with_output(&last);
+    let mut exporter = UniversalExporter::new(settings);
+    exporter.on_export(|_| anyhow::bail!("no time"));
+    exporter.start_collection().unwrap();
+    burn();
+    fs::remove_dir(&gone).unwrap();
+    let Err(ExportError::Incomplete(incomplete)) = exporter.stop_and_export() else {
+        panic!("it was told that all is well")
+    };
+    let told = incomplete.to_string();
+    assert!(told.contains("no time") && told.contains("gone/x.folded can't be written"), "{told}");
+    let [ExportError::Hook(_), ExportError::Output { .. }] = &incomplete.failures[..] else {
+        panic!("{:?}", incomplete.failures)
+    };
+    let exported = incomplete.into_exported();
+    assert_eq!(exported.written, [&first, &last].map(|path| path.canonicalize().unwrap()));
+    assert!(exported.recording.ledger.delivered() > 50);
+}
+
+#[test]
+fn a_hook_that_panics_is_an_error_and_is_kept() {
+    let Some(_live) = live("a_hook_that_panics_is_an_error_and_is_kept") else { return };
+    let folder = folder();
+    let path = folder.path().join("x.folded");
+    let mut exporter = UniversalExporter::new(own().with_output(&path));
+    let calls = Calls::default();
+    let counted = calls.clone();
+    exporter.on_sample(move |_, _| {
+        counted.count();
+        assert!(counted.so_far() > 1, "the first sample is too much");
+        Verdict::Keep
+    });
+    // It is met while the collection starts, or later.
+    let failed = exporter.start_collection().err().or_else(|| {
+        burn();
+        exporter.stop_and_export().err()
+    });
+    let Some(ExportError::Panicked(told)) = failed else { panic!("{failed:?}") };
+    assert_eq!(told, "the first sample is too much");
+    assert!(!path.exists());
+    exporter.start_collection().unwrap();
+    burn();
+    exporter.stop_and_export().unwrap();
+    assert!(calls.so_far() > 50 && path.exists());
+}
+
+#[test]
+fn one_that_is_dropped_leaves_nothing() {
+    let Some(_live) = live("one_that_is_dropped_leaves_nothing") else { return };
+    let folder = folder();
+    let mut exporter = UniversalExporter::new(own().with_output(folder.path().join("x.html")));
+    exporter.start_collection().unwrap();
+    assert_eq!(recorders(), 1);
+    drop(exporter);
+    assert_eq!(recorders(), 0);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// Threads of this process that record.
+fn recorders() -> usize {
+    let threads = fs::read_dir(Path::new("/proc/self/task")).unwrap();
+    let names = threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("comm")).ok());
+    names.filter(|name| name.trim_end() == RECORDER).count()
+}
