@@ -8,8 +8,9 @@ use crate::ids::Nanos;
 pub enum Happened<'a> {
     /// A process was made, or was there when the recording began (time 0).
     ProcessStarted(ProcessId),
-    /// A module was mapped, or was there when the recording began (time 0).
-    Mapped(&'a ModuleMapping),
+    /// A module was mapped, or was there when the recording began (time 0): its position in
+    /// [`ExportMachine::mappings`], and the mapping.
+    Mapped(u32, &'a ModuleMapping),
     /// A sample was taken.
     Sampled(Sample),
     /// A process's last thread ended.
@@ -18,7 +19,7 @@ pub enum Happened<'a> {
 
 /// What is where, in the order of those that happened at once: a sample's process and mapping are there before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum Entry {
     Started(u32),
     Mapped(u32),
     Sampled(u32),
@@ -26,24 +27,33 @@ enum Place {
 }
 
 impl ExportMachine {
-    /// Everything with its time, oldest first. Needs 16 bytes for each sample until it is dropped.
+    /// Everything with its time, oldest first: mappings and ends of a process not before it was made, whatever their own times
+    /// are. Needs 16 bytes for each sample until it is dropped.
     pub fn in_time_order(&self) -> impl ExactSizeIterator<Item = (Nanos, Happened<'_>)> {
         let processes = || self.processes().iter().zip(0..);
-        let started = processes().map(|(process, at)| (process.start, Place::Started(at)));
-        let ended = processes().filter_map(|(process, at)| Some((process.end?, Place::Ended(at))));
-        let mapped = self.mappings().iter().zip(0..).map(|(mapping, at)| (mapping.since, Place::Mapped(at)));
-        let sampled = self.samples().times().iter().zip(0..).map(|(&time, at)| (time, Place::Sampled(at)));
-        let mut order: Vec<(Nanos, Place)> = started.chain(mapped).chain(sampled).chain(ended).collect();
+        let started = processes().map(|(process, at)| (process.start, Entry::Started(at)));
+        let start =
+            |process: ProcessId| self.processes().get(process.0 as usize).map(|process| process.start);
+        let not_before = |process, time: Nanos| start(process).map_or(time, |start| time.max(start));
+        let ended = processes()
+            .filter_map(|(process, at)| Some((not_before(ProcessId(at), process.end?), Entry::Ended(at))));
+        let mapped = self
+            .mappings()
+            .iter()
+            .zip(0..)
+            .map(|(mapping, at)| (not_before(mapping.process, mapping.since), Entry::Mapped(at)));
+        let sampled = self.samples().times().iter().zip(0..).map(|(&time, at)| (time, Entry::Sampled(at)));
+        let mut order: Vec<(Nanos, Entry)> = started.chain(mapped).chain(sampled).chain(ended).collect();
         order.sort_unstable();
-        order.into_iter().map(|(time, place)| (time, self.happened(place)))
+        order.into_iter().map(|(time, entry)| (time, self.happened(entry)))
     }
 
-    fn happened(&self, place: Place) -> Happened<'_> {
-        match place {
-            Place::Started(at) => Happened::ProcessStarted(ProcessId(at)),
-            Place::Mapped(at) => Happened::Mapped(&self.mappings()[at as usize]),
-            Place::Sampled(at) => Happened::Sampled(self.samples().at(at as usize)),
-            Place::Ended(at) => Happened::ProcessEnded(ProcessId(at)),
+    fn happened(&self, entry: Entry) -> Happened<'_> {
+        match entry {
+            Entry::Started(at) => Happened::ProcessStarted(ProcessId(at)),
+            Entry::Mapped(at) => Happened::Mapped(at, &self.mappings()[at as usize]),
+            Entry::Sampled(at) => Happened::Sampled(self.samples().at(at as usize)),
+            Entry::Ended(at) => Happened::ProcessEnded(ProcessId(at)),
         }
     }
 }
@@ -83,14 +93,21 @@ mod tests {
         }
         machine.end_process(process, Nanos(90));
         machine.add_mapping(mapping);
+        let early = ModuleMapping { since: Nanos(3), ..mapping };
+        machine.add_mapping(early);
+        let short = machine.add_process(Pid(8), "q", None, Nanos(95));
+        machine.end_process(short, Nanos(94));
         let told: Vec<_> = machine.in_time_order().collect();
         let expected = [
             (50, Happened::ProcessStarted(process)),
-            (50, Happened::Mapped(&mapping)),
+            (50, Happened::Mapped(0, &mapping)),
+            (50, Happened::Mapped(1, &early)),
             (50, Happened::Sampled(sample(50))),
             (70, Happened::Sampled(sample(70))),
             (90, Happened::Sampled(sample(90))),
             (90, Happened::ProcessEnded(process)),
+            (95, Happened::ProcessStarted(short)),
+            (95, Happened::ProcessEnded(short)),
         ];
         assert_eq!(told, expected.map(|(time, happened)| (Nanos(time), happened)));
     }

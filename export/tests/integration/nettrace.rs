@@ -339,6 +339,39 @@ fn many_stacks_are_numbered_anew() {
     }
 }
 
+/// One file is loaded again and again, at another place each time, and all stacks are the kernel's.
+#[test]
+fn stacks_are_told_once_while_a_file_moves() {
+    const SAMPLES: u64 = 20_000;
+    const STACKS: u64 = 2_000;
+    const LOADS: u64 = 500;
+    let (mut machine, thread) = small();
+    let path = machine.intern_string("/lib/plugin.so");
+    let module = machine.add_module(Module { kind: ModuleKind::File, path, build_id: None });
+    for at in 0..LOADS {
+        machine.add_mapping(ModuleMapping {
+            process: ProcessId(0),
+            module,
+            start: Avma(base(1 + at)),
+            end: Avma(base(1 + at) + 0x1000),
+            file_offset: FileOffset(0),
+            bias: base(1 + at),
+            since: Nanos(at * SAMPLES / LOADS),
+        });
+    }
+    let bottom: Vec<FrameId> = (0..38).map(|at| kernel_frame(&mut machine, 1 << 63 | at)).collect();
+    for at in 0..SAMPLES {
+        let leaf = kernel_frame(&mut machine, 1 << 63 | 0x10_0000 | at % STACKS);
+        let stack: Vec<FrameId> = [leaf].into_iter().chain(bottom.iter().copied()).collect();
+        sample_at(&mut machine, thread, at, &stack);
+    }
+    let bytes = written(&machine, &Symbols::unresolved(&machine));
+    // A stack is 4 bytes and 39 addresses, the rest of a sample at most 16, and a mapping and what is told of it at most 256.
+    let most = STACKS * (4 + 39 * 8) + SAMPLES * 16 + LOADS * 256;
+    assert!((bytes.len() as u64) < most, "{} of {most} bytes", bytes.len());
+    assert_eq!(File::of(&bytes).samples.len() as u64, SAMPLES);
+}
+
 #[test]
 fn what_is_too_long_for_its_field_is_cut() {
     let long = "ñ".repeat(50_000);

@@ -4,7 +4,7 @@
 //!
 //! - `write`: the format; `blocks` are what a file is made of, `wire` their smallest parts.
 //! - `types`: the types of events, and the trace's own description.
-//! - `places`: where code lies in which process; `timeline`: what is told of processes, and when.
+//! - `places`: where code lies in which process, by `ranges` of addresses.
 //! - `stream`: events with their stacks and labels on their way into blocks; `names`: what frames are called.
 //! - [`read()`]: a reader for any writer's traces.
 
@@ -12,9 +12,9 @@ mod blocks;
 mod labels;
 mod names;
 mod places;
+mod ranges;
 mod read;
 mod stream;
-mod timeline;
 mod types;
 mod wire;
 mod write;

@@ -75,9 +75,8 @@ mod tests {
         });
         let mut symbols = Symbols::unresolved(&machine);
         let mut places = Places::of(&machine);
-        let epoch = places.epoch(process, Nanos(0));
         for (frame, name) in frames {
-            places.find(process, epoch, frame, Nanos(0));
+            places.find(process, frame, Nanos(0));
             if !name.is_empty() {
                 symbols.set(frame, name, name);
             }

@@ -3,13 +3,12 @@
 //! A frame has the address that its file is linked for; what lies between that and the process's is the same for all of a
 //! file's mappings until the file is unloaded and loaded anew. The kernel is one mapping, which all processes share.
 
-use std::ops::Range;
-
 use collector_common::ids::Nanos;
-use collector_common::record::{
-    ExportMachine, Frame, FrameId, ModuleId, ModuleKind, ModuleMapping, ProcessId,
-};
-use rustc_hash::FxHashMap;
+use collector_common::intern::StackId;
+use collector_common::record::{ExportMachine, Frame, FrameId, ModuleId, ModuleKind, ProcessId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::ranges::Ranges;
 
 /// Names a mapping in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,9 +41,13 @@ pub(super) struct Place {
     pub(super) address: u64,
 }
 
-/// Which of several places of one module in a process is meant: how often any was added by then.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Which of several places is meant, of a module or of all those on a stack: how often any was mapped by then. It is 0 for ever
+/// where none was ever mapped at another place than before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Epoch(u32);
+
+/// A module in a process.
+type Owned = (ProcessId, ModuleId);
 
 /// A frame in a process in a span of time.
 type Key = (ProcessId, Epoch, FrameId);
@@ -53,52 +56,66 @@ type Key = (ProcessId, Epoch, FrameId);
 #[derive(Debug)]
 pub(super) struct Places<'a> {
     machine: &'a ExportMachine,
-    /// Positions of mappings by process, module and time.
-    order: Vec<u32>,
-    of_modules: FxHashMap<(ProcessId, ModuleId), Range<usize>>,
-    /// When a module was mapped at another place than before, by process.
-    moves: FxHashMap<ProcessId, Vec<Nanos>>,
+    of_modules: FxHashMap<Owned, Ranges>,
+    /// When it was mapped, of each module that moved.
+    moves: FxHashMap<Owned, Vec<Nanos>>,
+    moving: FxHashSet<ProcessId>,
+    /// By stack in a process: modules in it that moved.
+    moved: FxHashMap<(ProcessId, StackId), Box<[ModuleId]>>,
     known: FxHashMap<Key, Place>,
 }
 
 impl<'a> Places<'a> {
     pub(super) fn of(machine: &'a ExportMachine) -> Self {
         let mappings = machine.mappings();
-        let module = |mapping: &ModuleMapping| (mapping.process, mapping.module);
+        let owned = |at: u32| (mappings[at as usize].process, mappings[at as usize].module);
         let mut order: Vec<u32> = (0..).take(mappings.len()).collect();
-        order.sort_by_key(|&at| (module(&mappings[at as usize]), mappings[at as usize].since));
+        order.sort_by_key(|&at| (owned(at), mappings[at as usize].since));
         let mut of_modules = FxHashMap::default();
-        let mut moves: FxHashMap<ProcessId, Vec<Nanos>> = FxHashMap::default();
-        let mut start = 0;
-        for group in order.chunk_by(|&a, &b| module(&mappings[a as usize]) == module(&mappings[b as usize])) {
-            let first = &mappings[group[0] as usize];
-            of_modules.insert(module(first), start..start + group.len());
-            start += group.len();
+        let mut moves: FxHashMap<Owned, Vec<Nanos>> = FxHashMap::default();
+        for group in order.chunk_by(|&a, &b| owned(a) == owned(b)) {
+            let owned = owned(group[0]);
+            let is_linked = is_linked(machine, owned.1);
+            let ranges = Ranges::of(mappings, group, is_linked);
+            of_modules.insert(owned, ranges);
             let each = || group.iter().map(|&at| &mappings[at as usize]);
-            if each().any(|mapping| mapping.bias != first.bias) {
-                moves.entry(first.process).or_default().extend(each().map(|mapping| mapping.since));
+            if is_linked && each().any(|mapping| mapping.bias != mappings[group[0] as usize].bias) {
+                let times = moves.entry(owned).or_default();
+                times.extend(each().map(|mapping| mapping.since));
+                times.dedup();
             }
         }
-        for times in moves.values_mut() {
-            times.sort_unstable();
-            times.dedup();
-        }
-        Self { machine, order, of_modules, moves, known: FxHashMap::default() }
+        let moving = moves.keys().map(|&(process, _)| process).collect();
+        Self { machine, of_modules, moves, moving, moved: FxHashMap::default(), known: FxHashMap::default() }
     }
 
-    /// The span of time that a time is in.
-    pub(super) fn epoch(&self, process: ProcessId, time: Nanos) -> Epoch {
-        let moves = self.moves.get(&process);
-        Epoch(moves.map_or(0, |moves| moves.partition_point(|&since| since <= time) as u32))
+    /// The span of time that a time is in for a stack: as long as no module in it moves.
+    pub(super) fn epoch(&mut self, process: ProcessId, stack: StackId, time: Nanos) -> Epoch {
+        if !self.moving.contains(&process) {
+            return Epoch(0);
+        }
+        let (machine, moves) = (self.machine, &self.moves);
+        let moved = self.moved.entry((process, stack)).or_insert_with(|| {
+            let frames = machine.stacks().get(stack).iter();
+            let mut modules: Vec<ModuleId> = frames.map(|&id| machine.frames().get(id).module).collect();
+            modules.sort_unstable();
+            modules.dedup();
+            modules.retain(|&module| moves.contains_key(&(process, module)));
+            modules.into()
+        });
+        // None of them ever goes back, so that the sum is another one as soon as one of them is.
+        let epochs = moved.iter().map(|&module| epoch(moves, (process, module), time).0);
+        Epoch(epochs.fold(0, u32::saturating_add))
     }
 
     /// Where a frame is in a process.
-    pub(super) fn find(&mut self, process: ProcessId, epoch: Epoch, id: FrameId, time: Nanos) -> Place {
-        let key = (process, epoch, id);
+    pub(super) fn find(&mut self, process: ProcessId, id: FrameId, time: Nanos) -> Place {
+        let frame = self.machine.frames().get(id);
+        let key = (process, epoch(&self.moves, (process, frame.module), time), id);
         if let Some(&known) = self.known.get(&key) {
             return known;
         }
-        let place = self.search(process, self.machine.frames().get(id), time);
+        let place = self.search(process, frame, time);
         self.known.insert(key, place);
         place
     }
@@ -110,42 +127,40 @@ impl<'a> Places<'a> {
 
     fn search(&self, process: ProcessId, frame: &Frame, time: Nanos) -> Place {
         let own = frame.address.0;
-        let is_linked = match self.machine.module(frame.module).kind {
-            ModuleKind::Kernel | ModuleKind::KernelCode => {
-                return Place { mapping: Some(MappingNumber::KERNEL), address: own };
-            }
-            ModuleKind::File | ModuleKind::Vdso => true,
-            ModuleKind::Anonymous(_) | ModuleKind::Unmapped(_) => false,
-        };
-        let bias = |mapping: &ModuleMapping| if is_linked { mapping.bias } else { 0 };
-        let looked_up = frame.lookup_address().0;
-        let holds = |mapping: &ModuleMapping| {
-            let address = looked_up.wrapping_add(bias(mapping));
-            mapping.start.0 <= address && address < mapping.end.0
-        };
-        let range = self.of_modules.get(&(process, frame.module)).cloned().unwrap_or_default();
-        let candidates = self.order.get(range).unwrap_or_default();
-        let mapping = |at: u32| &self.machine.mappings()[at as usize];
-        let begun = candidates.partition_point(|&at| mapping(at).since <= time);
-        let (begun, later) = candidates.split_at(begun);
-        // What was mapped last is what is there; a mapping may be told of after the first sample in it.
-        let by_time = || begun.iter().rev().chain(later);
-        let found =
-            by_time().find(|&&at| holds(mapping(at))).or_else(|| by_time().next().filter(|_| is_linked));
+        if matches!(self.machine.module(frame.module).kind, ModuleKind::Kernel | ModuleKind::KernelCode) {
+            return Place { mapping: Some(MappingNumber::KERNEL), address: own };
+        }
+        let is_linked = is_linked(self.machine, frame.module);
+        let mappings = self.machine.mappings();
+        let ranges = self.of_modules.get(&(process, frame.module));
+        let found = ranges.and_then(|ranges| {
+            let holding = ranges.holding(mappings, frame.lookup_address().0, time);
+            holding.or_else(|| is_linked.then(|| ranges.current(mappings, time)).flatten())
+        });
         match found {
             None => Place { mapping: None, address: own },
-            Some(&at) => {
-                let address = own.wrapping_add(bias(mapping(at)));
-                Place { mapping: Some(MappingNumber::at(at)), address }
+            Some(at) => {
+                let bias = if is_linked { mappings[at as usize].bias } else { 0 };
+                Place { mapping: Some(MappingNumber::at(at)), address: own.wrapping_add(bias) }
             }
         }
     }
 }
 
+/// Whether frames of a module have the addresses that it is linked for, not those of the process.
+fn is_linked(machine: &ExportMachine, module: ModuleId) -> bool {
+    matches!(machine.module(module).kind, ModuleKind::File | ModuleKind::Vdso)
+}
+
+fn epoch(moves: &FxHashMap<Owned, Vec<Nanos>>, owned: Owned, time: Nanos) -> Epoch {
+    let times = moves.get(&owned);
+    Epoch(times.map_or(0, |times| times.partition_point(|&since| since <= time) as u32))
+}
+
 #[cfg(test)]
 mod tests {
     use collector_common::ids::{Avma, FileOffset, Pid, Svma};
-    use collector_common::record::{FrameFlags, Module};
+    use collector_common::record::{FrameFlags, Module, ModuleMapping};
 
     use super::*;
 
@@ -175,7 +190,7 @@ mod tests {
         let outside = machine.intern_frame(frame(0x9000, 0));
         let mut places = Places::of(&machine);
         let mut find = |frame, time| {
-            let place = places.find(process, places.epoch(process, Nanos(time)), frame, Nanos(time));
+            let place = places.find(process, frame, Nanos(time));
             (place.mapping.and_then(MappingNumber::position), place.address)
         };
         assert_eq!(find(inside, 99), (Some(0), 0x1_1800));
@@ -184,8 +199,34 @@ mod tests {
         assert_eq!(find(last, 50), (Some(0), 0x1_2000));
         assert_eq!(find(outside, 50), (Some(0), 0x1_9000));
         let mut elsewhere = Places::of(&machine);
-        let epoch = elsewhere.epoch(ProcessId(9), Nanos(5));
-        let place = elsewhere.find(ProcessId(9), epoch, inside, Nanos(5));
+        let place = elsewhere.find(ProcessId(9), inside, Nanos(5));
         assert_eq!(place, Place { mapping: None, address: 0x1800 });
+    }
+    /// One file moves, another is mapped in two parts of one place, and the kernel stays.
+    #[test]
+    fn only_stacks_with_a_module_that_moved_are_told_again() {
+        let mut machine = ExportMachine::default();
+        let process = machine.add_process(Pid(7), "prog", None, Nanos(0));
+        let path = machine.intern_string("/lib/a.so");
+        let [moving, staying] =
+            [0, 1].map(|_| machine.add_module(Module { kind: ModuleKind::File, path, build_id: None }));
+        for (module, bias, since) in
+            [(moving, 0x1_0000, 0), (staying, 0x9_0000, 0), (moving, 0x2_0000, 100), (staying, 0x9_0000, 200)]
+        {
+            let (start, end) = (Avma(bias + since), Avma(bias + since + 100));
+            let file_offset = FileOffset(since);
+            let since = Nanos(since);
+            machine.add_mapping(ModuleMapping { process, module, start, end, file_offset, bias, since });
+        }
+        let mut frame =
+            |module| machine.intern_frame(Frame { module, address: Svma(10), flags: FrameFlags(0) });
+        let [kernel, moving, staying] = [ModuleId::KERNEL, moving, staying].map(&mut frame);
+        let stays = machine.intern_stack(&[kernel, staying]);
+        let moves = machine.intern_stack(&[kernel, moving, staying]);
+        let mut places = Places::of(&machine);
+        let mut epochs = |stack| [0, 99, 100, 300].map(|time| places.epoch(process, stack, Nanos(time)));
+        assert_eq!(epochs(stays), [Epoch(0); 4]);
+        let [first, before, then, later] = epochs(moves);
+        assert!(first == before && before != then && then == later);
     }
 }

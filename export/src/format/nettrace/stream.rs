@@ -53,7 +53,7 @@ struct Previous {
     payload: usize,
 }
 
-/// A stack in a process, while its modules stay where they are.
+/// A stack in a process, while the modules in it stay where they are.
 pub(super) type StackKey = (ProcessId, Epoch, StackId);
 
 /// A list of labels.

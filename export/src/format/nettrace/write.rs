@@ -12,7 +12,7 @@ use std::io::{self, Write};
 
 use collector_common::ids::Nanos;
 use collector_common::record::{
-    ExportMachine, FrameFlags, ModuleId, ModuleKind, ModuleMapping, ProcessId, Sample, ThreadId,
+    ExportMachine, FrameFlags, Happened, ModuleId, ModuleKind, ModuleMapping, ProcessId, Sample, ThreadId,
 };
 use rustc_hash::FxHashMap;
 
@@ -21,7 +21,6 @@ use super::labels::{self, Quality};
 use super::names;
 use super::places::{MappingNumber, Places};
 use super::stream::{Event, RECORDER, Stream};
-use super::timeline::{Step, Timed, Timeline, tick};
 use super::types::{self, SystemEvent};
 use super::wire::{event_text, varint, varuint};
 use crate::format::{ExportFormat, Profile};
@@ -44,18 +43,29 @@ impl ExportFormat for Nettrace {
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let timeline = Timeline::of(profile.machine);
+        let start = start(profile.machine);
         let signed = signed_kinds(profile.machine);
         let threads = ThreadIndexes::of(profile.machine);
         let mut blocks = Blocks::begin(out)?;
-        blocks.write(Kind::Trace, &types::trace(profile.machine, timeline.start))?;
+        blocks.write(Kind::Trace, &types::trace(profile.machine, start))?;
         blocks.write(Kind::Metadata, &types::metadata(profile.machine, &signed))?;
         threads.write(profile.machine, &mut blocks)?;
         let places = Places::of(profile.machine);
         let metadata = FxHashMap::default();
         let stream = Stream::new(blocks);
-        Writer { profile, signed, threads, places, metadata, stream, payload: Vec::new() }.write(&timeline)
+        let payload = Vec::new();
+        Writer { profile, start, signed, threads, places, metadata, stream, payload }.write()
     }
+}
+
+/// Times have 63 bits there.
+fn tick(time: Nanos) -> Nanos {
+    time.min(Nanos(i64::MAX.cast_unsigned()))
+}
+
+/// The recording's start, or what was taken before it. What was there before is told of then.
+fn start(machine: &ExportMachine) -> Nanos {
+    tick(machine.samples().times().iter().copied().fold(machine.system().start, Nanos::min))
 }
 
 /// By kind: whether it has negative values. Those of the kinds that the specification names are never negative.
@@ -132,6 +142,7 @@ impl ThreadIndexes {
 
 struct Writer<'a> {
     profile: Profile<'a>,
+    start: Nanos,
     signed: Vec<bool>,
     threads: ThreadIndexes,
     places: Places<'a>,
@@ -142,20 +153,30 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn write(mut self, timeline: &Timeline) -> io::Result<()> {
-        let mut steps = timeline.steps.iter().peekable();
-        for &at in &timeline.samples {
-            let Some(sample) = self.profile.machine.samples().get(at as usize) else { continue };
-            while let Some(timed) = steps.next_if(|timed| timed.is_before(tick(sample.time))) {
-                self.step(*timed)?;
+    fn write(mut self) -> io::Result<()> {
+        let machine = self.profile.machine;
+        let mut end = tick(machine.system().end).max(self.start);
+        for (time, happened) in machine.in_time_order() {
+            let time = tick(time).max(self.start);
+            end = end.max(time);
+            match happened {
+                Happened::ProcessStarted(process) => {
+                    let start = machine.process(process).start;
+                    let is_new = start >= self.start && start != Nanos(0);
+                    let event =
+                        if is_new { SystemEvent::ProcessCreate } else { SystemEvent::ExistingProcess };
+                    self.process(event, process, time)?;
+                }
+                Happened::Mapped(at, mapping) => self.mapping(at, mapping, time)?,
+                Happened::Sampled(sample) => self.sample(&sample)?,
+                Happened::ProcessEnded(process) => {
+                    self.payload.clear();
+                    self.system(SystemEvent::ProcessExit, process, time)?;
+                }
             }
-            self.sample(&sample)?;
         }
-        for timed in steps {
-            self.step(*timed)?;
-        }
-        self.names(timeline.end)?;
-        self.stream.end(timeline.end, self.profile.machine.system().lost)
+        self.names(end)?;
+        self.stream.end(end, machine.system().lost)
     }
 
     fn sample(&mut self, sample: &Sample) -> io::Result<()> {
@@ -163,7 +184,7 @@ impl Writer<'_> {
         let time = tick(sample.time);
         self.stream.prepare(time)?;
         let process = machine.thread(sample.thread).process;
-        let epoch = self.places.epoch(process, sample.time);
+        let epoch = self.places.epoch(process, sample.stack, sample.time);
         let places = &mut self.places;
         let (stack, quality) = self.stream.stack((process, epoch, sample.stack), |addresses| {
             let mut quality = Quality::default();
@@ -173,7 +194,7 @@ impl Writer<'_> {
                 if frame.flags.has(FrameFlags::CUT) {
                     quality.is_cut = true;
                 } else {
-                    addresses.push(places.find(process, epoch, id, sample.time).address);
+                    addresses.push(places.find(process, id, sample.time).address);
                 }
             }
             quality
@@ -197,22 +218,6 @@ impl Writer<'_> {
             payload: &self.payload,
         });
         Ok(())
-    }
-
-    fn step(&mut self, timed: Timed) -> io::Result<()> {
-        let Timed { time, step } = timed;
-        match step {
-            Step::Existing(process) => self.process(SystemEvent::ExistingProcess, process, time),
-            Step::Created(process) => self.process(SystemEvent::ProcessCreate, process, time),
-            Step::Mapped(at) => match self.profile.machine.mappings().get(at as usize) {
-                Some(mapping) => self.mapping(at, mapping, time),
-                None => Ok(()),
-            },
-            Step::Exited(process) => {
-                self.payload.clear();
-                self.system(SystemEvent::ProcessExit, process, time)
-            }
-        }
     }
 
     /// A process, with its part of the kernel.
