@@ -2,8 +2,10 @@
 //!
 //! - `profile`: what a format is and is given.
 //! - `registry`: all formats, by name and by file ending.
+//! - `account`: what of the recording as a whole is told to people.
 //! - One file or folder for each.
 
+mod account;
 pub mod firefox;
 pub mod flamegraph;
 pub mod folded;

@@ -1,4 +1,6 @@
-//! speedscope: JSON with a sampled profile for each thread and kind of sample, hottest first.
+//! speedscope: JSON with a sampled profile for each thread and kind of sample, hottest first. A thread is one under all of its
+//! names, and is called by the last of them. The account of losses is with the program that wrote the file; that samples were
+//! lost is said behind the file's name, which speedscope shows.
 //!
 //! Source of the format: speedscope's `file-format-schema.json` (npm package `speedscope`). A profile's axis is the sum of its
 //! samples' weights in time order, not the clock: what speedscope calls "time order" has no gaps where a thread did not run.
@@ -7,10 +9,11 @@
 
 use std::io::{self, Write};
 
-use collector_common::record::{ExportMachine, SampleKind, SampleKindId, ThreadId, Unit};
+use collector_common::record::{ExportMachine, ProcessId, SampleKind, SampleKindId, ThreadId, Unit};
 use serde::ser::SerializeSeq as _;
 use serde::{Serialize, Serializer};
 
+use crate::format::account::account;
 use crate::format::{ExportFormat, Profile};
 use crate::functions::Functions;
 
@@ -36,8 +39,8 @@ impl ExportFormat for Speedscope {
         let functions = Functions::of(profile, |_| true);
         let file = File {
             schema: "https://www.speedscope.app/file-format-schema.json",
-            exporter: concat!("collector ", env!("CARGO_PKG_VERSION")),
-            name: &profile.machine.system().command,
+            exporter: exporter(profile.machine),
+            name: name(profile.machine),
             active_profile_index: 0,
             shared: Shared { frames: Frames { functions: &functions, profile } },
             profiles: series.iter().map(|series| Sampled::of(series, &functions, profile.machine)).collect(),
@@ -47,9 +50,21 @@ impl ExportFormat for Speedscope {
     }
 }
 
+fn exporter(machine: &ExportMachine) -> String {
+    let program = concat!("collector ", env!("CARGO_PKG_VERSION")).to_owned();
+    [program].into_iter().chain(account(machine)).collect::<Vec<_>>().join("; ")
+}
+
+fn name(machine: &ExportMachine) -> String {
+    let system = machine.system();
+    let lost = if system.lost > 0 { format!("({} samples lost)", system.lost) } else { String::new() };
+    [system.command.as_str(), &lost].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
 /// Samples of one kind and thread.
 struct Series {
     kind: SampleKindId,
+    /// The thread, under its last name.
     thread: ThreadId,
     /// Positions of samples, by time.
     samples: Vec<u32>,
@@ -59,20 +74,24 @@ struct Series {
 impl Series {
     /// Those with the largest sums first; of kinds in their own order.
     fn all(machine: &ExportMachine) -> Vec<Self> {
-        let mut order: Vec<(SampleKindId, ThreadId, u64, u32)> = machine
+        let mut order: Vec<((SampleKindId, ProcessId, u32), u64, u32, ThreadId)> = machine
             .samples()
             .iter()
             .zip(0..)
             // A weight is what an axis is made of.
             .filter(|(sample, _)| sample.value > 0)
-            .map(|(sample, at)| (sample.kind, sample.thread, sample.time.0, at))
+            .map(|(sample, at)| {
+                let thread = machine.thread(sample.thread);
+                ((sample.kind, thread.process, thread.tid.0), sample.time.0, at, sample.thread)
+            })
             .collect();
         order.sort_unstable();
-        let series = order.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).map(|chunk| {
-            let samples: Vec<u32> = chunk.iter().map(|&(.., at)| at).collect();
+        let series = order.chunk_by(|a, b| a.0 == b.0).map(|chunk| {
+            let samples: Vec<u32> = chunk.iter().map(|&(_, _, at, _)| at).collect();
+            let ((kind, ..), .., thread) = chunk[chunk.len() - 1];
             let values = samples.iter().filter_map(|&at| machine.samples().get(at as usize));
             let total = values.fold(0_i64, |sum, sample| sum.saturating_add(sample.value));
-            Self { kind: chunk[0].0, thread: chunk[0].1, samples, total }
+            Self { kind, thread, samples, total }
         });
         let mut series: Vec<Self> = series.collect();
         series.sort_by_key(|series| (series.kind, -series.total));
@@ -95,8 +114,8 @@ fn weight(kind: &SampleKind) -> (u64, &'static str) {
 struct File<'a> {
     #[serde(rename = "$schema")]
     schema: &'static str,
-    exporter: &'static str,
-    name: &'a str,
+    exporter: String,
+    name: String,
     active_profile_index: u32,
     shared: Shared<'a>,
     profiles: Vec<Sampled<'a>>,

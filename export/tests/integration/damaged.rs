@@ -104,7 +104,7 @@ proptest! {
         let Some(programs) = programs_with_dwarf() else { return Ok(()) };
         let mut bytes = programs[program].clone();
         let length = bytes.len();
-        // Behind the code and before the symbols.
+        // Behind the headers and most of the code: the sections of DWARF, and the symbols and the headers of sections after them.
         let (start, end) = (length / 4, length);
         for (at, byte) in damage {
             bytes[start + at % (end - start)] = byte;

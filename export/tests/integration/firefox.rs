@@ -220,10 +220,13 @@ fn times_begin_at_their_sample_and_keep_their_attributes() {
     let data = [&markers["data"][2], &markers["data"][0]];
     assert_eq!((&data[0]["value"], &data[0]["cpu"]), (&json!(5_000_000.0), &json!(3.0)));
     assert!(data[0]["cause"]["stack"].is_number());
-    assert_eq!((&data[0]["type"], &data[1]["type"]), (&json!("off_cpu: type"), &json!("page-faults")));
+    assert_eq!(
+        (&data[0]["type"], &data[1]["type"]),
+        (&json!("sample: off_cpu: type"), &json!("sample: page-faults"))
+    );
     assert_eq!(at(&thread["stringArray"], &data[0]["attribute0"]), "futex");
     let schemas = file["meta"]["markerSchema"].as_array().unwrap();
-    let schema = schemas.iter().find(|schema| schema["name"] == "off_cpu: type").unwrap();
+    let schema = schemas.iter().find(|schema| schema["name"] == "sample: off_cpu: type").unwrap();
     assert_eq!(schema["fields"][2]["label"], "type");
     assert_eq!(data[1]["value"], 6.0);
 }
@@ -250,7 +253,7 @@ fn allocations_are_the_processes() {
     // What was not recorded by a clock has its occurrences as samples.
     assert_eq!(thread(&file, "9")["samples"]["weight"], json!([1]));
     assert_eq!(thread(&file, "9")["samples"]["threadCPUDelta"], json!([0]));
-    assert_eq!(thread(&file, "9")["markers"]["data"][0]["type"], "inuse_space");
+    assert_eq!(thread(&file, "9")["markers"]["data"][0]["type"], "sample: inuse_space");
     let [counter] = &file["counters"].as_array().unwrap()[..] else { panic!("{}", file["counters"]) };
     assert_eq!((&counter["category"], &counter["pid"]), (&json!("Memory"), &json!("7")));
     assert_eq!(counter["samples"]["count"], json!([100.0, 4096.0]));
@@ -319,9 +322,92 @@ fn extremes_stay_within_the_format() {
     }
     let file = made.written();
     let thread = thread(&file, "7");
-    assert_eq!(thread["samples"]["weight"], json!([0, i32::MIN, -1, 0, i32::MAX, 0]));
-    assert_eq!(thread["markers"]["startTime"], json!([2.0, 2.0, 2.0, 2.0]));
+    // In millions of millions, where the last has what the first has too much.
+    assert_eq!(thread["samples"]["weight"], json!([0, -9_223_372, 0, 0, 9_223_371, 0]));
+    assert_eq!(thread["markers"]["startTime"], json!([2.0, 2.0, 2.0, 2.0, 0.0]));
     assert_eq!(thread["markers"]["endTime"][0], 2.0);
+}
+
+/// The weights of all but the first and the last sample, which are those of the recording's time.
+fn weights(thread: &Value) -> Vec<i64> {
+    let weights: Vec<i64> = thread["samples"]["weight"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|weight| weight.as_i64().unwrap())
+        .collect();
+    weights[1..weights.len() - 1].to_vec()
+}
+
+/// Texts of markers of one name.
+fn texts<'a>(thread: &'a Value, name: &str) -> Vec<&'a str> {
+    let (markers, strings) = (&thread["markers"], &thread["stringArray"]);
+    let named = |at: &usize| strings[markers["name"][at].as_u64().unwrap() as usize] == name;
+    let all = 0..markers["length"].as_u64().unwrap() as usize;
+    all.filter(named).map(|at| self::at(strings, &markers["data"][at]["text"]).as_str().unwrap()).collect()
+}
+
+#[test]
+fn times_alone_are_a_call_tree() {
+    let mut made = Recording::new();
+    let waited = made.machine.add_kind("off_cpu", Unit::Nanoseconds, 1);
+    let longer = made.machine.add_kind("blocked", Unit::Nanoseconds, 1);
+    let thread_id = made.thread(7, 7, "program");
+    // 0.6 ms each, 3 ms in all.
+    for ms in 1..6 {
+        made.sample(ms, thread_id, waited, 600_000, NONE);
+        made.sample(ms, thread_id, longer, 5_000_000, NONE);
+    }
+    let file = made.written();
+    let thread = thread(&file, "7");
+    assert_eq!(thread["samples"]["weightType"], "tracing-ms");
+    assert_eq!(weights(thread), [0, 1, 0, 1, 1]);
+    assert_eq!(thread["samples"]["threadCPUDelta"], json!(vec![0; 7]));
+    assert_eq!(thread["markers"]["length"], 10);
+}
+
+/// The format's crate has 32 bits.
+#[test]
+fn counts_that_are_too_large_are_scaled() {
+    let mut made = Recording::new();
+    let cycles = made.machine.add_kind("cycles", Unit::Count, 1);
+    let thread_id = made.thread(7, 7, "program");
+    for (ms, value) in [(1, 5_000_000_600), (2, 400), (3, 7)] {
+        made.sample(ms, thread_id, cycles, value, NONE);
+    }
+    let file = made.written();
+    assert_eq!(weights(thread(&file, "7")), [5_000_000, 1, 0]);
+    assert_eq!(texts(thread(&file, "7"), "recording"), ["1 of the weight of cycles is 1000"]);
+}
+
+#[test]
+fn the_account_is_told() {
+    let mut made = Made::new();
+    made.machine.add_custom_metric("queue", 7.5, "requests");
+    let file = written(&made.machine, &made.symbols);
+    assert_eq!(
+        texts(thread(&file, "100"), "recording"),
+        ["3 lost (ring_full 3)", "100.00 % are complete", "queue: 7.5 requests"]
+    );
+}
+
+#[test]
+fn kinds_and_what_is_no_kind_are_told_apart() {
+    let mut made = Recording::new();
+    made.machine.system_mut().lost = 1;
+    let cpu = made.machine.add_kind("cpu", Unit::Count, 1_000_000);
+    let kinds = ["renamed", "recording"].map(|name| made.machine.add_kind(name, Unit::Count, 1));
+    let threads = ["spawned", "worker"].map(|name| made.thread(7, 8, name));
+    for (ms, thread) in [(1, threads[0]), (2, threads[1])] {
+        for kind in [cpu, kinds[0], kinds[1]] {
+            made.sample(ms, thread, kind, 1, NONE);
+        }
+    }
+    let file = made.written();
+    let schemas = file["meta"]["markerSchema"].as_array().unwrap();
+    let mut names: Vec<_> = schemas.iter().map(|schema| schema["name"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["recording", "renamed", "sample: recording", "sample: renamed"]);
 }
 
 #[test]

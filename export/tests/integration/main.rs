@@ -14,5 +14,6 @@ mod made;
 mod nettrace;
 mod nettrace_old;
 mod pprof;
+mod speedscope;
 mod symbols;
 mod tools;

@@ -11,6 +11,9 @@ use fxprof_processed_profile::{
 };
 use rustc_hash::FxHashMap;
 
+/// What names of types begin with, so that no kind has the name of a type that is of none.
+const OF_SAMPLES: &str = "sample: ";
+
 /// Fields before those of attributes.
 const FIRST_ATTRIBUTE: u32 = 2;
 
@@ -97,7 +100,7 @@ fn schema(kind: &str, unit: Unit, attributes: &[&str]) -> RuntimeSchemaMarkerSch
     let label = if shown.is_empty() { "{marker.data.value}".to_owned() } else { shown.join(", ") };
     let of = if attributes.is_empty() { String::new() } else { format!(": {}", attributes.join(", ")) };
     RuntimeSchemaMarkerSchema {
-        type_name: format!("{kind}{of}"),
+        type_name: format!("{OF_SAMPLES}{kind}{of}"),
         description: None,
         locations: MarkerLocations::MARKER_CHART | MarkerLocations::MARKER_TABLE,
         chart_label: Some(label.clone()),
@@ -169,6 +172,41 @@ impl StaticSchemaMarker for Renamed {
 
     fn string_field_value(&self, _: u32) -> StringHandle {
         self.name
+    }
+
+    fn number_field_value(&self, _: u32) -> f64 {
+        0.0
+    }
+}
+
+/// Something is told of the recording.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    pub(super) marker: StringHandle,
+    pub(super) text: StringHandle,
+}
+
+impl StaticSchemaMarker for Told {
+    const UNIQUE_MARKER_TYPE_NAME: &'static str = "recording";
+    const CHART_LABEL: Option<&'static str> = Some("{marker.data.text}");
+    const TABLE_LABEL: Option<&'static str> = Some("{marker.data.text}");
+    const FIELDS: &'static [StaticSchemaMarkerField] = &[StaticSchemaMarkerField {
+        key: "text",
+        label: "Text",
+        format: MarkerFieldFormat::String,
+        flags: MarkerFieldFlags::SEARCHABLE,
+    }];
+
+    fn name(&self, _: &mut Profile) -> StringHandle {
+        self.marker
+    }
+
+    fn category(&self, _: &mut Profile) -> CategoryHandle {
+        CategoryHandle::OTHER
+    }
+
+    fn string_field_value(&self, _: u32) -> StringHandle {
+        self.text
     }
 
     fn number_field_value(&self, _: u32) -> f64 {

@@ -31,7 +31,7 @@ impl Track {
 
 /// A sample of a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct TrackSample {
     pub(super) track: u32,
     time: u64,
     /// Its position among all samples.
@@ -69,13 +69,17 @@ impl Tracks {
     }
 
     /// All samples: for each track those that belong to it, by time.
-    pub(super) fn places(&self, machine: &ExportMachine, roles: &[Role]) -> Vec<Place> {
+    pub(super) fn samples(&self, machine: &ExportMachine, roles: &[Role]) -> Vec<TrackSample> {
         let samples = machine.samples().iter().zip(0..);
-        let mut places: Vec<Place> = samples
-            .map(|(sample, at)| Place { track: self.of_sample(&sample, roles), time: sample.time.0, at })
+        let mut samples: Vec<TrackSample> = samples
+            .map(|(sample, at)| TrackSample {
+                track: self.of_sample(&sample, roles),
+                time: sample.time.0,
+                at,
+            })
             .collect();
-        places.sort_unstable();
-        places
+        samples.sort_unstable();
+        samples
     }
 
     /// Allocations belong to the first thread of their process: memory is freed by other threads too, so that this is where the

@@ -5,6 +5,8 @@
 //! with a marker wherever it was sampled under a new one. The attributes and the CPU of samples in the call tree have no place.
 //! Addresses of allocations are not recorded: numbers stand for them, so that none seems to be freed.
 //!
+//! The account of losses, and what else is told of the recording as a whole, are markers at its start.
+//!
 //! What is shown lasts from the first sample to the last. The first thread has two more, without a stack and a weight, so that
 //! this is all of the recording's time, and there is a thread even if nothing was recorded, without which nothing is shown.
 
@@ -18,14 +20,15 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use fxprof_processed_profile::{
     self as fxprof, CounterHandle, CpuDelta, FrameHandle, MarkerTiming, ProcessHandle, ReferenceTimestamp,
-    SamplingInterval, StackHandle, ThreadHandle, Timestamp,
+    SamplingInterval, StackHandle, ThreadHandle, Timestamp, WeightType,
 };
 use rustc_hash::FxHashMap;
 
 use super::frames::Frames;
-use super::markers::{Markers, Renamed};
-use super::roles::Role;
-use super::tracks::{Place, Track, Tracks};
+use super::markers::{Markers, Renamed, Told};
+use super::roles::{Role, Sampling};
+use super::tracks::{Track, TrackSample, Tracks};
+use crate::format::account::account;
 use crate::format::{ExportFormat, Profile};
 
 /// Bytes that are collected before they are compressed.
@@ -76,7 +79,7 @@ impl<'a> Writer<'a> {
         let origin = origin(machine);
         let since_1970 = Duration::from_nanos(system.clocks.unix_at(origin).unwrap_or(0));
         let period = roles.iter().find_map(|role| match role {
-            Role::Sampled { period } if *period > 0 => Some(*period),
+            Role::Sampled(Sampling { period, .. }) if *period > 0 => Some(*period),
             _ => None,
         });
         let mut out = fxprof::Profile::new(
@@ -93,17 +96,17 @@ impl<'a> Writer<'a> {
 
     fn profile(mut self) -> fxprof::Profile {
         let tracks = Tracks::of(self.machine);
-        let places = tracks.places(self.machine, &self.roles);
+        let samples = tracks.samples(self.machine, &self.roles);
         let mut process: Option<(ProcessId, ProcessHandle)> = None;
         let mut first = None;
-        for places in places.chunk_by(|a, b| a.track == b.track) {
-            let Some(track) = tracks.get(places[0].track) else { continue };
+        for samples in samples.chunk_by(|a, b| a.track == b.track) {
+            let Some(track) = tracks.get(samples[0].track) else { continue };
             let handle = match process {
                 Some((id, handle)) if id == track.process => handle,
                 _ => self.add_process(track.process),
             };
             process = Some((track.process, handle));
-            let thread = self.add_track(&tracks, track, handle, places);
+            let thread = self.add_track(&tracks, track, handle, samples);
             first.get_or_insert(thread);
         }
         self.add_edges(first);
@@ -118,6 +121,24 @@ impl<'a> Writer<'a> {
         });
         for time in [start, end] {
             self.out.add_sample(thread, time, None, CpuDelta::ZERO, 0);
+        }
+        self.tell(thread, start);
+    }
+
+    /// Tells of the recording as a whole, for which the format has no place: a marker a line.
+    fn tell(&mut self, thread: ThreadHandle, start: Timestamp) {
+        let machine = self.machine;
+        let mut lines = account(machine);
+        for (kind, role) in machine.kinds().iter().zip(&self.roles) {
+            if let Role::Sampled(Sampling { divisor, is_time: false, .. }) = role
+                && *divisor > 1
+            {
+                lines.push(format!("1 of the weight of {} is {divisor}", machine.string(kind.name)));
+            }
+        }
+        for line in lines {
+            let [marker, text] = ["recording", &line].map(|text| self.out.intern_string(text));
+            self.out.add_marker(thread, MarkerTiming::Instant(start), Told { marker, text });
         }
     }
 
@@ -136,7 +157,7 @@ impl<'a> Writer<'a> {
         tracks: &Tracks,
         track: &Track,
         process: ProcessHandle,
-        places: &[Place],
+        samples: &[TrackSample],
     ) -> ThreadHandle {
         let machine = self.machine;
         let life = machine.process(track.process);
@@ -145,10 +166,17 @@ impl<'a> Writer<'a> {
         if let Some(end) = life.end {
             self.out.set_thread_end_time(handle, self.timestamp(end));
         }
-        let mut thread = Open { process, handle, name: None, stacks: Stacks::default(), allocated: None };
-        for place in places {
-            let Some(sample) = machine.samples().get(place.at as usize) else { continue };
-            if tracks.of_thread(sample.thread) == place.track {
+        let mut thread = Open {
+            process,
+            handle,
+            name: None,
+            stacks: Stacks::default(),
+            weights: Weights::default(),
+            allocated: None,
+        };
+        for own in samples {
+            let Some(sample) = machine.samples().get(own.at as usize) else { continue };
+            if tracks.of_thread(sample.thread) == own.track {
                 self.name(&mut thread, &sample);
             }
             self.add_sample(&mut thread, &sample);
@@ -174,10 +202,15 @@ impl<'a> Writer<'a> {
         let time = self.timestamp(sample.time);
         let stack = thread.stacks.get(self, thread.handle, sample.stack);
         match Role::of(&self.roles, sample.kind) {
-            Role::Sampled { period } => {
-                let on_cpu = CpuDelta::from_nanos(sample.value.max(0).unsigned_abs().saturating_mul(period));
-                let weight = sample.value.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
+            Role::Sampled(sampling) => {
+                let count = sample.value.max(0).unsigned_abs();
+                let on_cpu = CpuDelta::from_nanos(count.saturating_mul(sampling.period));
+                let weight = thread.weights.weight(&sampling, sample);
                 self.out.add_sample(thread.handle, time, stack, on_cpu, weight);
+                if sampling.is_time {
+                    self.out.set_thread_samples_weight_type(thread.handle, WeightType::TracingMs);
+                    self.mark(thread, sample, stack);
+                }
             }
             Role::Allocated => {
                 self.allocations += 1;
@@ -221,8 +254,30 @@ struct Open {
     /// Of the last sample.
     name: Option<StringId>,
     stacks: Stacks,
+    weights: Weights,
     /// Counts what the process allocates.
     allocated: Option<CounterHandle>,
+}
+
+/// Weights of a thread's samples, which are 32 bits in the crate: what is less than 1 of a weight waits for the stack's next sample,
+/// so that a stack has all of its own but for the last.
+#[derive(Default)]
+struct Weights {
+    rests: FxHashMap<StackId, i64>,
+}
+
+impl Weights {
+    fn weight(&mut self, sampling: &Sampling, sample: &Sample) -> i32 {
+        let weight = if sampling.divisor == 1 {
+            sample.value
+        } else {
+            let rest = self.rests.entry(sample.stack).or_default();
+            let value = sample.value.saturating_add(*rest);
+            *rest = value % sampling.divisor;
+            value / sampling.divisor
+        };
+        weight.clamp(i32::MIN.into(), i32::MAX.into()) as i32
+    }
 }
 
 /// Stacks that a thread has already.

@@ -37,6 +37,7 @@ use super::columns::Columns;
 use super::stacks::{Paths, PrefixTree};
 use super::tables::{Tables, ViewFrame};
 use crate::format::Profile;
+use crate::format::account::account;
 
 const MAGIC: &[u8; 4] = b"CLP2";
 
@@ -50,7 +51,7 @@ pub(super) fn encode(profile: Profile<'_>, out: impl Write) -> io::Result<()> {
     let stacks = Stacks::of(machine, &mut tables);
 
     let system = machine.system();
-    let account = system.account.join("\n");
+    let account = account(machine).join("\n");
     let texts = [&system.host, &system.kernel, &system.architecture, &system.command, &account]
         .map(|text| u64::from(tables.string(text)));
     let kinds: Vec<_> =
@@ -253,6 +254,7 @@ mod tests {
     use collector_common::record::{AttributeListId, ClockAnchor, SampleKindId};
 
     use super::*;
+    use crate::symbolize::Symbols;
 
     /// The span of a machine that was recorded from `start` to `end` with samples at `times`, in milliseconds.
     fn span(start: u64, end: u64, times: &[u64]) -> (u64, u64, u64) {
@@ -289,5 +291,16 @@ mod tests {
     fn no_sample_is_outside_the_span() {
         assert_eq!(span(100, 400, &[450, 60]), (60, 4_960, 390_000));
         assert_eq!(span(0, 0, &[900, 700]), (700, 5_700, 200_000));
+    }
+
+    #[test]
+    fn numbers_of_the_embedding_program_are_told() {
+        let mut machine = ExportMachine::default();
+        machine.system_mut().account = vec!["3 lost".to_owned()];
+        machine.add_custom_metric("queue", 7.5, "requests");
+        let mut bytes = Vec::new();
+        encode(Profile { machine: &machine, symbols: &Symbols::unresolved(&machine) }, &mut bytes).unwrap();
+        let account = b"3 lost\nqueue: 7.5 requests";
+        assert!(bytes.windows(account.len()).any(|part| part == account));
     }
 }

@@ -5,6 +5,7 @@
 
 use collector_common::ids::Nanos;
 use collector_common::record::{ExportMachine, Thread};
+use rustc_hash::FxHashSet;
 
 use super::wire::{cut, text, varuint};
 
@@ -219,8 +220,12 @@ pub(super) fn trace(machine: &ExportMachine, start: Nanos) -> Vec<u8> {
     out
 }
 
-/// Facts by name. The first two are of the specification; the second is in nanoseconds, as .NET writes it.
-fn pairs(machine: &ExportMachine) -> Vec<(&'static str, String)> {
+/// The most bytes of a pair's name, so that those of all kinds have room in the block.
+const LONGEST_KEY: usize = 1 << 10;
+
+/// Facts by name. The first two are of the specification; the second is in nanoseconds, as .NET writes it. No name is there
+/// twice.
+fn pairs(machine: &ExportMachine) -> Vec<(String, String)> {
     let system = machine.system();
     let period = machine.kinds().iter().map(|kind| kind.period).find(|&period| period > 1);
     let period = period.filter(|&period| i32::try_from(period).is_ok());
@@ -233,8 +238,17 @@ fn pairs(machine: &ExportMachine) -> Vec<(&'static str, String)> {
         ("Architecture", system.architecture.clone()),
         ("Command", system.command.clone()),
         ("Account", system.account.join("; ")),
+        ("Metrics", machine.metrics().iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
     ];
-    pairs.into_iter().filter(|(_, value)| !value.is_empty()).collect()
+    let pairs = pairs.into_iter().map(|(key, value)| (key.to_owned(), value));
+    let kinds = machine.kinds().iter().flat_map(|kind| {
+        let name = cut(machine.string(kind.name), LONGEST_KEY);
+        let period = if kind.period > 1 { kind.period.to_string() } else { String::new() };
+        [(format!("Unit of {name}"), kind.unit.name().to_owned()), (format!("Period of {name}"), period)]
+    });
+    let mut known = FxHashSet::default();
+    let told = pairs.chain(kinds).filter(|(_, value)| !value.is_empty());
+    told.filter(|(key, _)| known.insert(key.clone())).collect()
 }
 
 /// Year, month, day of the week from Sunday, day, hour, minute, second and millisecond, of milliseconds since 1970

@@ -1,0 +1,74 @@
+//! speedscope, as far as its own schema and page (see `tests/browser`) do not tell: threads that change their names, inlined
+//! functions, and what was lost.
+
+use collector_common::ids::{Nanos, Tid};
+use collector_common::record::{FrameId, ProcessId, Sample, SampleKindId};
+use export::format::speedscope::Speedscope;
+use export::format::{ExportFormat, Profile};
+use export::symbolize::Function;
+use serde_json::Value;
+
+use crate::made::Made;
+
+fn written(made: &Made) -> Value {
+    let mut out = Vec::new();
+    Speedscope.write(Profile { machine: &made.machine, symbols: &made.symbols }, &mut out).unwrap();
+    serde_json::from_slice(&out).unwrap()
+}
+
+fn profile<'a>(file: &'a Value, part_of_name: &str) -> &'a Value {
+    let mut found = file["profiles"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|profile| profile["name"].as_str().unwrap().contains(part_of_name));
+    let first = found.next().unwrap();
+    assert!(found.next().is_none());
+    first
+}
+
+#[test]
+fn what_was_lost_is_told() {
+    let mut made = Made::new();
+    made.machine.add_custom_metric("queue", 7.5, "requests");
+    let file = written(&made);
+    assert_eq!(file["name"], "prog --fast (3 samples lost)");
+    let exporter = file["exporter"].as_str().unwrap();
+    let (program, account) = exporter.split_once("; ").unwrap();
+    assert!(program.starts_with("collector "));
+    assert_eq!(account, "3 lost (ring_full 3); 100.00 % are complete; queue: 7.5 requests");
+}
+
+#[test]
+fn a_thread_that_renames_itself_is_one() {
+    let mut made = Made::new();
+    let name = made.machine.intern_string("renamed");
+    let thread = made.machine.intern_thread(ProcessId(0), Tid(101), name);
+    let last = made.machine.samples().iter().max_by_key(|sample| sample.time).unwrap();
+    let time = Nanos(last.time.0 + 1);
+    made.machine.add_sample(&Sample { time, thread, kind: SampleKindId(0), ..last });
+    let file = written(&made);
+    assert_eq!(file["profiles"].as_array().unwrap().len(), 3);
+    // 20 with a stack, 1 without one, and the new one.
+    let weights = profile(&file, "renamed (tid 101) of prog")["weights"].as_array().unwrap();
+    assert_eq!(weights.len(), 22);
+}
+
+#[test]
+fn inlined_functions_are_called_by_what_they_are_inlined_into() {
+    let mut made = Made::new();
+    let work = FrameId(1);
+    assert_eq!(made.symbols.name(work).function, "work(int; char)");
+    let functions = ["tiny", "small", "work(int; char)"].map(|name| {
+        let name = made.symbols.intern(name);
+        Function { name, linkage: name, ..Function::default() }
+    });
+    made.symbols.set_functions(work, &functions);
+    let file = written(&made);
+    // All of its samples with a stack are of that stack.
+    let stacks = profile(&file, "(tid 101)")["samples"].as_array().unwrap();
+    let stack = stacks.iter().filter_map(Value::as_array).find(|stack| !stack.is_empty()).unwrap();
+    let name = |at: &Value| file["shared"]["frames"][at.as_u64().unwrap() as usize]["name"].as_str().unwrap();
+    let names: Vec<&str> = stack.iter().map(name).collect();
+    assert_eq!(names, ["main", "work(int; char)", "small", "tiny"]);
+}
