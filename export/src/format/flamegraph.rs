@@ -39,19 +39,31 @@ impl ExportFormat for FlameGraph {
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
         let stacks = Stacks::of(profile);
-        if stacks.lines().next().is_none() {
+        let divisor = divisor(stacks.counts());
+        let shown = |count: i64| Some(count / divisor).filter(|count| *count > 0);
+        let lines: Vec<String> = stacks.lines_of(shown).map(|line| unambiguous(&line)).collect();
+        if lines.is_empty() {
             return out.write_all(NOTHING.as_bytes());
         }
-        let lines: Vec<String> = stacks.lines().map(|line| unambiguous(&line)).collect();
         let mut options = Options::default();
         // The palette that tells kernel frames from others by their `_[k]`.
         options.colors = Palette::Multi(MultiPalette::Java);
         options.deterministic = true;
         options.title = title(profile.machine.system());
-        stacks.unit().clone_into(&mut options.count_name);
+        options.count_name = match divisor {
+            1 => stacks.unit().to_owned(),
+            _ => format!("times {divisor} {}", stacks.unit()),
+        };
         from_lines(&mut options, lines.iter().map(String::as_str), BufWriter::new(&mut *out))?;
         out.flush()
     }
+}
+
+/// What counts are divided by, so that `inferno`'s sum of them has room: there is a width for those above 0 alone.
+fn divisor(counts: impl Iterator<Item = i64>) -> i64 {
+    let sum: i128 = counts.map(|count| i128::from(count.max(0))).sum();
+    let times = sum / i128::from(i64::MAX);
+    if times == 0 { 1 } else { i64::try_from(times + 1).unwrap_or(i64::MAX) }
 }
 
 /// A line whose leaf can't be taken for another count: two numbers at its end would be those of two profiles.

@@ -94,8 +94,20 @@ impl Stacks {
         self.unit
     }
 
+    /// What each line counts.
+    pub(super) fn counts(&self) -> impl Iterator<Item = i64> {
+        self.counts.iter().map(|(_, count)| *count)
+    }
+
     pub(super) fn lines(&self) -> impl Iterator<Item = String> {
-        self.counts.iter().map(|(stack, count)| {
+        self.lines_of(Some)
+    }
+
+    /// The lines whose counts are shown, which may be others then.
+    pub(super) fn lines_of(&self, shown: impl Fn(i64) -> Option<i64>) -> impl Iterator<Item = String> {
+        let counts = self.counts.iter();
+        let counts = counts.filter_map(move |(stack, count)| Some((stack, shown(*count)?)));
+        counts.map(|(stack, count)| {
             let mut line = String::new();
             for (index, &name) in stack.iter().enumerate() {
                 if index > 0 {

@@ -1,6 +1,6 @@
 //! The flame graph, read by an XML parser.
 
-use collector_common::record::ExportMachine;
+use collector_common::record::{ExportMachine, Sample};
 use export::format::flamegraph::FlameGraph;
 use export::format::{ExportFormat, Profile};
 use export::symbolize::Symbols;
@@ -59,4 +59,34 @@ fn no_sample_is_still_a_picture() {
     let document = roxmltree::Document::parse(&svg).unwrap();
     let text = document.root_element().first_element_child().and_then(|child| child.text());
     assert_eq!(text, Some("no samples were recorded"));
+}
+
+/// The made recording with all values changed to this one.
+fn with_value(value: i64) -> Made {
+    let mut made = Made::new();
+    let samples: Vec<_> = made.machine.samples().iter().collect();
+    made.machine.apply_custom_filter(|_, _| false);
+    for sample in samples {
+        made.machine.add_sample(&Sample { value, ..sample });
+    }
+    made
+}
+
+/// Each sample is all that a number has room for, and so is the sum of a stack, of which there are seven.
+#[test]
+fn shares_of_what_is_too_large_are_right() {
+    let made = with_value(i64::MAX);
+    let titles = titles(&drawn(&made.machine, &made.symbols));
+    let found =
+        |begin: &str, end: &str| titles.iter().any(|title| title.starts_with(begin) && title.ends_with(end));
+    assert!(found("all (", " times 8 samples, 100%)"), "{titles:#?}");
+    assert!(found("vfs_read (", " times 8 samples, 14.29%)"), "{titles:#?}");
+}
+
+#[test]
+fn what_counts_nothing_is_still_a_picture() {
+    for value in [0, -5] {
+        let made = with_value(value);
+        assert!(drawn(&made.machine, &made.symbols).contains("no samples were recorded"));
+    }
 }
