@@ -67,7 +67,9 @@ function listed(ask) {
 }
 
 /// What a function is to the reader: one without a symbol is an address, of the call that it returned to.
-function shown({ name, module }) {
+function shown({ name, module, inlined }) {
+  // It has no address of its own.
+  if (inlined) return JSON.stringify([name, null]);
   const unnamed = /^(.+)\+0x([0-9a-f]+)$/.exec(name);
   const isAddress = unnamed !== null && unnamed[1] === basename(module);
   const shownName = isAddress ? `0x${(parseInt(unnamed[2], 16) - 1).toString(16)}` : name;
@@ -80,7 +82,8 @@ function weightsOf(truth, thread, kind) {
   const weights = {};
   for (const [key, { self, total }] of truth.weightByFunction(samples)) {
     const [name, module] = key.split("\u0000");
-    weights[shown({ name, module })] = [self, total];
+    const { inlined } = truth.functions.find((fn) => fn.name === name && fn.module === module);
+    weights[shown({ name, module, inlined })] = [self, total];
   }
   return weights;
 }
@@ -152,7 +155,12 @@ async function theReaderSeesTimesAsMarkers(_, { small }) {
         // Starts are told from that of the range, which is all of the recording's time.
         const { start: first, end } = answer.context.rootRange;
         ok(end >= 3_000, "the recording took 3 s");
-        const read = answer.flatMarkers.map((marker) => {
+        const [told, timed] = [true, false].map((isTold) =>
+          answer.flatMarkers.filter(({ name }) => (name === "recording") === isTold),
+        );
+        // The account is with the first thread.
+        equal(told.length, thread.id === 0 ? 2 : 0);
+        const read = timed.map((marker) => {
           equal(marker.name, "off-cpu");
           const { start, duration, data, hasStack } = marker;
           const nanos = (ms) => Math.round(ms * 1e6);

@@ -17,7 +17,7 @@ export function makeFixtures() {
   const make = (name, ...size) => {
     const page = join(folder, `${name}.html`);
     const cargo = process.env.CARGO ?? "cargo";
-    const example = ["--package", "collector-export", "--example", "html_fixture"];
+    const example = ["--package", "collector-export", "--example", "browser_fixtures"];
     const command = ["run", "--quiet", ...example, "--", page, ...size];
     console.log(execFileSync(cargo, command, { cwd: top, encoding: "utf8" }).trim());
     return new Fixture(page);
@@ -38,7 +38,7 @@ class Fixture {
 /// What was put into a recording.
 export class Truth {
   constructor({ functions, stacks, processes, threads, samples }) {
-    this.functions = functions.map(([name, module]) => ({ name, module }));
+    this.functions = functions.map(([name, module, inlined, source]) => ({ name, module, inlined: inlined === 1, source }));
     this.stacks = stacks;
     this.processes = processes.map(([pid, name], id) => ({ id, pid, name }));
     this.threads = threads.map(([process, tid, name], id) => ({ id, process, tid, name }));

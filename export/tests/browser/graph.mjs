@@ -201,6 +201,26 @@ async function heuristicsAreHatched(browser, { small }) {
   equal((await boxNamed(page, "main")).heuristic, false);
 }
 
+async function inlinedFunctionsTellTheirSource(browser, { small }) {
+  const page = await browser.open(small.page);
+  const { truth } = small;
+  const several = truth.functions.filter(({ source }) => source !== "");
+  deepEqual(several.map(({ inlined }) => inlined), [true, true, false]);
+  const tooltip = page.locator("#tooltip");
+  for (const { name, inlined, source } of several) {
+    const box = await boxNamed(page, name);
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+    equal(await tooltip.locator("strong").textContent(), name);
+    const text = await tooltip.textContent();
+    ok(text.includes(source), text);
+    equal(text.includes("inlined into its caller"), inlined, text);
+  }
+  const main = await boxNamed(page, "main");
+  await page.mouse.move(main.x + main.width / 2, main.y + main.height / 2);
+  equal(await tooltip.locator("strong").textContent(), "main");
+  ok(!(await tooltip.textContent()).includes("Source"));
+}
+
 async function hoverTells(browser, { small }) {
   const page = await browser.open(small.page);
   const box = await boxNamed(page, MARKUP);
@@ -261,6 +281,7 @@ export const tests = [
   ["colours tell user, kernel, JIT and unknown apart", coloursTellKinds],
   ["frames found by a heuristic are hatched", heuristicsAreHatched],
   ["hover: module, counts, time", hoverTells],
+  ["graph: inlined functions tell their source", inlinedFunctionsTellTheirSource],
   ["keyboard: move, zoom, search", keysMove],
   ["a stack of 500 frames can be reached", deepStacks],
 ];

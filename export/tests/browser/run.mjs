@@ -1,6 +1,6 @@
 // Tests of the HTML page in a real Chromium: `node export/tests/browser/run.mjs [PART OF A TEST'S NAME]...`
 //
-// In: recordings of known truth, which `cargo run -p collector-export --example html_fixture` writes to
+// In: recordings of known truth, which `cargo run -p collector-export --example browser_fixtures` writes to
 // target/browser. Out: a line a test, `N passed, N failed, N skipped` at the end, pictures in target/screenshots.
 //
 // COLLECTOR_NODE_MODULES is the folder with playwright-core (target/node/node_modules unless set),

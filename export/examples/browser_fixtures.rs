@@ -1,12 +1,12 @@
 //! Writes an HTML page of a made-up recording, and beside it what the page must show, for the browser tests; and the same
 //! recording for speedscope and Firefox Profiler.
 //!
-//! `html_fixture OUT.html` writes a small recording with every awkward thing: names that look like markup, deep
+//! `browser_fixtures OUT.html` writes a small recording with every awkward thing: names that look like markup, deep
 //! and recursive and empty stacks, a reused pid, two kinds of sample, CPUs out of order.
-//! `html_fixture OUT.html SAMPLES` writes one of the given size in the shape of a busy machine.
+//! `browser_fixtures OUT.html SAMPLES` writes one of the given size in the shape of a busy machine.
 //!
 //! `OUT.truth.json` lists the samples as they were put in, one by one:
-//! `functions[i] = [name, module]`, `stacks[i] = [function, ...]` with the leaf first,
+//! `functions[i] = [name, module, 1 if it was inlined, source or ""]`, `stacks[i] = [function, ...]` with the leaf first,
 //! `processes[i] = [pid, name]`, `threads[i] = [process, tid, name]`, and
 //! `samples[i] = [microseconds, thread, cpu, stack, kind, value]`. Nothing in it comes from the exporter.
 
@@ -26,13 +26,13 @@ use export::format::firefox::Firefox;
 use export::format::html::Html;
 use export::format::speedscope::Speedscope;
 use export::format::{ExportFormat, Profile};
-use export::symbolize::Symbols;
+use export::symbolize::{Function, Symbols};
 
 const START: u64 = 7_000_000_000;
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
-    let Some(page) = arguments.next() else { anyhow::bail!("usage: html_fixture OUT.html [SAMPLES]") };
+    let Some(page) = arguments.next() else { anyhow::bail!("usage: browser_fixtures OUT.html [SAMPLES]") };
     let recording = match arguments.next() {
         None => awkward(),
         Some(samples) => busy(samples.parse()?),
@@ -43,6 +43,14 @@ fn main() -> anyhow::Result<()> {
     let mut symbols = Symbols::unresolved(machine);
     for (frame, name) in &recording.names {
         symbols.set(*frame, name, name);
+    }
+    for (frame, places) in &recording.inlined {
+        let functions = places.iter().map(|place| {
+            let [name, file] = [place.name, place.file].map(|text| symbols.intern(text));
+            Function { name, linkage: name, file, line: place.line, ..Function::default() }
+        });
+        let functions: Vec<Function> = functions.collect();
+        symbols.set_functions(*frame, &functions);
     }
     let formats: [&dyn ExportFormat; 3] = [&Html, &Speedscope, &Firefox];
     for format in formats {
@@ -61,13 +69,25 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A function of a frame in several.
+#[derive(Clone, Copy)]
+struct Place {
+    name: &'static str,
+    file: &'static str,
+    line: u32,
+}
+
 /// A recording, and the truth about it.
 struct Recording {
     machine: ExportMachine,
     names: HashMap<FrameId, String>,
+    /// Innermost first.
+    inlined: HashMap<FrameId, Vec<Place>>,
     next_address: u64,
     /// Distinct functions and their modules, and where each stands.
     functions: Vec<(String, String)>,
+    /// By function: whether it was inlined, and its source.
+    facts: Vec<(bool, String)>,
     function_index: HashMap<(String, String), usize>,
     stacks: Vec<Vec<usize>>,
     stack_ids: Vec<StackId>,
@@ -91,6 +111,8 @@ impl Recording {
         Self {
             machine,
             names: HashMap::new(),
+            inlined: HashMap::new(),
+            facts: Vec::new(),
             next_address: 0x1000,
             functions: Vec::new(),
             function_index: HashMap::new(),
@@ -122,10 +144,24 @@ impl Recording {
 
     /// Adds a stack, leaf first, and gives its position.
     fn stack(&mut self, frames: &[FrameId]) -> usize {
-        let functions = frames.iter().map(|&frame| self.function(frame)).collect();
+        let functions = frames.iter().flat_map(|&frame| self.functions_of(frame)).collect();
         self.stacks.push(functions);
         self.stack_ids.push(self.machine.intern_stack(frames));
         self.stacks.len() - 1
+    }
+
+    /// Innermost first.
+    fn functions_of(&mut self, frame: FrameId) -> Vec<usize> {
+        let Some(places) = self.inlined.get(&frame).cloned() else { return vec![self.function(frame)] };
+        let module = self.machine.module(self.machine.frames().get(frame).module);
+        let path = self.machine.string(module.path).to_owned();
+        let last = places.len() - 1;
+        let added = places.iter().enumerate().map(|(at, place)| {
+            let function = self.add_function((place.name.to_owned(), path.clone()));
+            self.facts[function] = (at < last, format!("{}:{}", place.file, place.line));
+            function
+        });
+        added.collect()
     }
 
     fn function(&mut self, frame: FrameId) -> usize {
@@ -137,8 +173,13 @@ impl Recording {
             Some(name) => (name.clone(), path.to_owned()),
             None => (format!("{base}+{:#x}", address.0), path.to_owned()),
         };
+        self.add_function(function)
+    }
+
+    fn add_function(&mut self, function: (String, String)) -> usize {
         *self.function_index.entry(function.clone()).or_insert_with(|| {
             self.functions.push(function);
+            self.facts.push(Default::default());
             self.functions.len() - 1
         })
     }
@@ -165,8 +206,9 @@ impl Recording {
     }
 
     fn write_truth(&self, out: &mut impl Write) -> io::Result<()> {
-        let functions =
-            self.functions.iter().map(|(name, module)| format!("[{},{}]", quoted(name), quoted(module)));
+        let functions = self.functions.iter().zip(&self.facts).map(|((name, module), (inlined, source))| {
+            format!("[{},{},{},{}]", quoted(name), quoted(module), u8::from(*inlined), quoted(source))
+        });
         let stacks = self.stacks.iter().map(|stack| list(stack.iter().map(usize::to_string)));
         let machine = &self.machine;
         let processes =
@@ -277,6 +319,10 @@ fn awkward_stacks(made: &mut Recording, java: ProcessId) -> Vec<usize> {
     let markup = user(made, "<img src=x onerror=\"window.pwned=4\"></script><script>window.pwned=5</script>");
     let wide = user(made, "größe::測定<ナ, \"\\u{1F600}😀\">()");
     let long = user(made, &format!("std::vector<{}>::push_back", "std::pair<int, long>, ".repeat(40)));
+    let several = made.frame(program, ret, None);
+    let places = [("tiny", "/src/tiny.h", 7), ("small", "/src/small.h", 21), ("outer", "/src/outer.c", 300)];
+    let places = places.map(|(name, file, line)| Place { name, file, line });
+    made.inlined.insert(several, places.to_vec());
     let deep: Vec<FrameId> = (0..500).rev().map(|level| user(made, &format!("deep_{level}"))).collect();
 
     let deepest: Vec<FrameId> = deep.iter().copied().chain([main, start]).collect();
@@ -293,6 +339,8 @@ fn awkward_stacks(made: &mut Recording, java: ProcessId) -> Vec<usize> {
         &deepest,
         &[guessed, main, start],
         &[read, handle, main, start],
+        &[several, main, start],
+        &[read, several, main, start],
     ]
     .map(|stack| made.stack(stack))
     .to_vec()
