@@ -4,35 +4,35 @@ use collector_common::record::{Frame, FrameId, ModuleId};
 use rustc_hash::FxHashMap;
 
 use crate::format::Profile;
+use crate::lists::Lists;
 use crate::symbolize::NameId;
 
 /// Functions, and which of them each frame is in.
 #[derive(Debug)]
 pub(crate) struct Functions {
     list: Vec<(NameId, ModuleId)>,
-    /// By frame: the end of its functions in `of_frames`.
-    ends: Vec<usize>,
-    /// Positions in `list`, innermost first.
-    of_frames: Vec<u32>,
+    /// By frame: positions in `list`, innermost first.
+    of_frames: Lists<u32>,
 }
 
 impl Functions {
     /// Those of the frames that count.
     pub(crate) fn of(profile: Profile<'_>, counts: impl Fn(&Frame) -> bool) -> Self {
-        let mut this = Self { list: Vec::new(), ends: Vec::new(), of_frames: Vec::new() };
+        let mut list = Vec::new();
+        let mut of_frames = Lists::default();
         let mut index: FxHashMap<(NameId, ModuleId), u32> = FxHashMap::default();
         for (id, frame) in (0..).zip(profile.machine.frames().iter()) {
             let counts = counts(frame);
-            for function in profile.symbols.functions(FrameId(id)).filter(|_| counts) {
+            let functions = profile.symbols.functions(FrameId(id)).filter(|_| counts);
+            of_frames.push(functions.map(|function| {
                 let function = (function.name, frame.module);
-                this.of_frames.push(*index.entry(function).or_insert_with(|| {
-                    this.list.push(function);
-                    this.list.len() as u32 - 1
-                }));
-            }
-            this.ends.push(this.of_frames.len());
+                *index.entry(function).or_insert_with(|| {
+                    list.push(function);
+                    list.len() as u32 - 1
+                })
+            }));
         }
-        this
+        Self { list, of_frames }
     }
 
     /// All functions.
@@ -42,11 +42,7 @@ impl Functions {
 
     /// Positions in the list of a frame's functions, innermost first.
     pub(crate) fn of_frame(&self, frame: FrameId) -> impl DoubleEndedIterator<Item = u32> + '_ {
-        let frame = frame.0 as usize;
-        let start =
-            frame.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or_default();
-        let end = self.ends.get(frame).copied().unwrap_or_default();
-        self.of_frames.get(start..end).unwrap_or_default().iter().copied()
+        self.of_frames.get(frame.0 as usize).iter().copied()
     }
 
     /// The name of a function and the path of its module.

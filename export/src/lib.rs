@@ -4,7 +4,7 @@
 //! - [`import`]: recordings of other tools.
 //! - [`mod@format`]: one file or folder per format; [`format::formats`] lists them.
 //! - [`hottest`]: the functions that most was counted in.
-//! - `functions`: what formats and tables that show functions have in common.
+//! - `functions`: what formats and tables that show functions have in common; `lists`, `leb128`: what is written in many of them.
 //!
 //! Architecture invariant: nothing here changes a record, and nothing here knows how it was recorded.
 
@@ -12,4 +12,6 @@ pub mod format;
 mod functions;
 pub mod hottest;
 pub mod import;
+mod leb128;
+mod lists;
 pub mod symbolize;

@@ -13,6 +13,7 @@ use collector_common::record::{FrameId, SampleKind, Unit};
 use rustc_hash::FxHashMap;
 
 use crate::format::{ExportFormat, Profile};
+use crate::lists::Lists;
 use crate::symbolize::NameId;
 
 /// The folded format.
@@ -75,8 +76,8 @@ impl Stacks {
         let mut by_name: FxHashMap<Vec<u32>, i64> = FxHashMap::default();
         for ((comm, stack), count) in by_id {
             let path = machine.stacks().get(stack).iter().rev();
-            let path = path.filter_map(|frame| frames.functions.get(frame.0 as usize));
-            let path = path.flatten().filter_map(|&name| positions.get(name as usize).copied());
+            let path = path.flat_map(|frame| frames.functions.get(frame.0 as usize));
+            let path = path.filter_map(|&name| positions.get(name as usize).copied());
             let sum = by_name.entry([comm].into_iter().chain(path).collect()).or_default();
             *sum = sum.saturating_add(count);
         }
@@ -126,30 +127,27 @@ impl Stacks {
 struct FrameNames {
     names: Vec<String>,
     /// By frame: positions in `names`, outermost first.
-    functions: Vec<Vec<u32>>,
+    functions: Lists<u32>,
 }
 
 impl FrameNames {
     fn of(profile: Profile<'_>) -> Self {
         let mut names = Vec::new();
         let mut index: FxHashMap<(NameId, &str), u32> = FxHashMap::default();
-        let frames = profile.machine.frames().iter().zip(0..).map(|(frame, id)| {
-            let functions = profile.symbols.functions(FrameId(id)).rev();
-            functions
-                .map(|function| {
-                    let mark = match (function.is_inlined, frame.is_kernel()) {
-                        (true, _) => "_[i]",
-                        (false, true) => "_[k]",
-                        (false, false) => "",
-                    };
-                    *index.entry((function.name, mark)).or_insert_with(|| {
-                        names.push(clean(profile.symbols.function(function.name)) + mark);
-                        names.len() as u32 - 1
-                    })
+        let mut functions = Lists::default();
+        for (frame, id) in profile.machine.frames().iter().zip(0..) {
+            functions.push(profile.symbols.functions(FrameId(id)).rev().map(|function| {
+                let mark = match (function.is_inlined, frame.is_kernel()) {
+                    (true, _) => "_[i]",
+                    (false, true) => "_[k]",
+                    (false, false) => "",
+                };
+                *index.entry((function.name, mark)).or_insert_with(|| {
+                    names.push(clean(profile.symbols.function(function.name)) + mark);
+                    names.len() as u32 - 1
                 })
-                .collect()
-        });
-        let functions = frames.collect();
+            }));
+        }
         Self { names, functions }
     }
 }

@@ -16,6 +16,7 @@ use fxprof_processed_profile::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::format::Profile;
+use crate::lists::Lists;
 
 /// Where linkers put programs that can't be moved: at a multiple of this, and the code of the first segments not far behind.
 const IMAGE_ALIGNMENT: u64 = 1 << 20;
@@ -23,9 +24,8 @@ const IMAGE_ALIGNMENT: u64 = 1 << 20;
 /// What the frames of a recording are in a profile.
 #[derive(Default)]
 pub(super) struct Frames {
-    list: Vec<FrameInfo>,
-    /// By frame: the end of what is its in `list`.
-    ends: Vec<usize>,
+    /// By frame.
+    lists: Lists<FrameInfo>,
 }
 
 impl Frames {
@@ -37,15 +37,12 @@ impl Frames {
         let mut this = Self::default();
         for (frame, id) in machine.frames().iter().zip((0..).map(FrameId)) {
             let category_pair = categories.of(machine, frame).into();
-            let mut add = |frame| {
-                this.list.push(FrameInfo { frame, category_pair, flags: fxprof::FrameFlags::empty() });
-            };
             let mut label = |name| fxprof::Frame::Label(out.intern_string(symbols.function(name)));
-            add(libraries.address(frame).unwrap_or_else(|| label(symbols.name_id(id))));
-            for inlined in symbols.functions(id).rev().filter(|function| function.is_inlined) {
-                add(label(inlined.name));
-            }
-            this.ends.push(this.list.len());
+            let outermost = libraries.address(frame).unwrap_or_else(|| label(symbols.name_id(id)));
+            let inlined = symbols.functions(id).rev().filter(|function| function.is_inlined);
+            let frames = [outermost].into_iter().chain(inlined.map(|function| label(function.name)));
+            let flags = fxprof::FrameFlags::empty();
+            this.lists.push(frames.map(|frame| FrameInfo { frame, category_pair, flags }));
         }
         this
     }
@@ -54,9 +51,7 @@ impl Frames {
     /// no other frame has.
     pub(super) fn get(&self, frame: FrameId) -> impl Iterator<Item = (usize, &FrameInfo)> {
         let frame = frame.0 as usize;
-        let start = frame.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
-        let end = self.ends.get(frame).copied().unwrap_or(start);
-        (start..).zip(self.list.get(start..end).unwrap_or_default())
+        self.lists.range(frame).zip(self.lists.get(frame))
     }
 }
 

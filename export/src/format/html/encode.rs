@@ -231,7 +231,7 @@ impl Stacks {
                 for &frame in machine.stacks().get(sample.stack).iter().rev() {
                     path.extend_from_slice(tables.frame(frame));
                 }
-                list.push(path)
+                list.push(path) as u32
             });
         }
         Self { tree: PrefixTree::new(&list), paths }

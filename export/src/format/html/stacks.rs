@@ -1,27 +1,10 @@
 //! The prefix tree of stacks: paths of frames (root first) in, nodes in depth-first order out, so that the nodes
 //! below a node follow it directly.
 
+use crate::lists::Lists;
+
 /// Paths of frames, root first, in one arena.
-#[derive(Debug, Default)]
-pub(super) struct Paths {
-    frames: Vec<u32>,
-    ends: Vec<usize>,
-}
-
-impl Paths {
-    /// Adds a path and gives its position.
-    pub(super) fn push(&mut self, path: impl IntoIterator<Item = u32>) -> u32 {
-        self.frames.extend(path);
-        self.ends.push(self.frames.len());
-        self.ends.len() as u32 - 1
-    }
-
-    fn get(&self, index: u32) -> &[u32] {
-        let index = index as usize;
-        let start = if index == 0 { 0 } else { self.ends[index - 1] };
-        &self.frames[start..self.ends[index]]
-    }
-}
+pub(super) type Paths = Lists<u32>;
 
 /// A prefix tree. Every node's parent is the nearest node before it with a smaller depth.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -39,15 +22,15 @@ impl PrefixTree {
     ///
     /// Sorting brings equal beginnings together, so one walk over neighbours finds every node without a map.
     pub(super) fn new(paths: &Paths) -> Self {
-        let count = paths.ends.len() as u32;
+        let count = paths.len() as u32;
         let mut order: Vec<u32> = (0..count).collect();
-        order.sort_unstable_by(|&a, &b| paths.get(a).cmp(paths.get(b)));
+        order.sort_unstable_by(|&a, &b| paths.get(a as usize).cmp(paths.get(b as usize)));
         let mut tree = Self { ends: vec![0; count as usize], ..Self::default() };
         let mut last: &[u32] = &[];
         // The nodes of `last`, from the root.
         let mut open: Vec<u32> = Vec::new();
         for index in order {
-            let path = paths.get(index);
+            let path = paths.get(index as usize);
             let shared = path.iter().zip(last).take_while(|(a, b)| a == b).count();
             open.truncate(shared);
             for &frame in &path[shared..] {

@@ -2,7 +2,8 @@
 
 use collector_common::record::{AttributeListId, ExportMachine};
 
-use super::wire::{text, varint};
+use super::wire::text;
+use crate::leb128;
 
 /// What is said of a stack as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -49,7 +50,7 @@ fn label(out: &mut Vec<u8>, key: &str, value: &str) {
     out.push(if number.is_some() { NUMBER } else { TEXT });
     text(out, key);
     match number {
-        Some(number) => varint(out, number),
+        Some(number) => leb128::write(out, leb128::zigzag(number)),
         None => text(out, value),
     }
 }

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use super::blocks::{Blocks, Kind};
 use super::labels::Quality;
 use super::places::Epoch;
-use super::wire::varuint;
+use crate::leb128;
 
 /// The thread that records.
 pub(super) const RECORDER: u64 = 1;
@@ -218,7 +218,7 @@ impl<'a> Stream<'a> {
         self.events.push(flags);
         let mut number_if = |flag: u8, number: u64| {
             if flags & flag != 0 {
-                varuint(&mut self.events, number);
+                leb128::write(&mut self.events, number);
             }
         };
         number_if(METADATA, now.metadata.into());
@@ -258,8 +258,8 @@ impl<'a> Stream<'a> {
         point.extend(KEEP_ALL.to_le_bytes());
         point.extend(u32::from(sequence.is_some()).to_le_bytes());
         if let Some(sequence) = sequence {
-            varuint(&mut point, RECORDER);
-            varuint(&mut point, sequence.into());
+            leb128::write(&mut point, RECORDER);
+            leb128::write(&mut point, sequence.into());
         }
         self.last_point = time;
         (self.stacks, self.labels) = (Rows::default(), Rows::default());

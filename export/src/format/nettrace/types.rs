@@ -7,7 +7,8 @@ use collector_common::ids::Nanos;
 use collector_common::record::{ExportMachine, Thread};
 use rustc_hash::FxHashSet;
 
-use super::wire::{cut, text, varuint};
+use super::wire::{cut, text};
+use crate::leb128;
 
 /// Types of events of `Universal.System`. A type's number in this file is its number there and 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,9 +148,9 @@ pub(super) fn metadata(machine: &ExportMachine, signed: &[bool]) -> Vec<u8> {
 fn row(out: &mut Vec<u8>, provider: &Provider, ids: (u32, u32), name: &str, fields: &[(&str, Type)]) {
     const PROVIDER_GUID: u8 = 7;
     let mut row = Vec::new();
-    varuint(&mut row, ids.0.into());
+    leb128::write(&mut row, ids.0.into());
     text(&mut row, provider.name);
-    varuint(&mut row, ids.1.into());
+    leb128::write(&mut row, ids.1.into());
     text(&mut row, cut(name, LONGEST_NAME));
     row.extend_from_slice(&(fields.len() as u16).to_le_bytes());
     for &(name, of) in fields {
@@ -176,7 +177,7 @@ pub(super) fn thread(out: &mut Vec<u8>, index: u64, name: &str, ids: Option<(u32
     const PROCESS: u8 = 2;
     const THREAD: u8 = 3;
     let mut row = Vec::new();
-    varuint(&mut row, index);
+    leb128::write(&mut row, index);
     if !name.is_empty() {
         row.push(NAME);
         text(&mut row, cut(name, LONGEST_NAME));
@@ -184,7 +185,7 @@ pub(super) fn thread(out: &mut Vec<u8>, index: u64, name: &str, ids: Option<(u32
     if let Some((pid, tid)) = ids {
         for (kind, id) in [(PROCESS, pid), (THREAD, tid)] {
             row.push(kind);
-            varuint(&mut row, id.into());
+            leb128::write(&mut row, id.into());
         }
     }
     sized(out, &row);

@@ -1,29 +1,14 @@
-//! Numbers and text in, their bytes out.
-//!
-//! Numbers of variable length have 7 bits in each byte, the lowest first, and the 8th says that there are more. Text of
-//! headers has its length as such a number, text of events in 16 bits.
+//! Text in, its bytes out: in headers it has its length before it as a number of variable length, in events in 16 bits.
+
+use crate::leb128;
 
 /// The most bytes of text in an event: PerfView keeps the size of all that an event holds in 16 bits.
 pub(super) const LONGEST_TEXT: usize = u16::MAX as usize - 128;
 
-/// An unsigned number.
-pub(super) fn varuint(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-/// A signed number: those near 0 are short, whatever their sign.
-pub(super) fn varint(out: &mut Vec<u8>, number: i64) {
-    varuint(out, ((number << 1) ^ (number >> 63)).cast_unsigned());
-}
-
 /// Text as headers have it.
 pub(super) fn text(out: &mut Vec<u8>, text: &str) {
     let text = cut(text, LONGEST_TEXT);
-    varuint(out, text.len() as u64);
+    leb128::write(out, text.len() as u64);
     out.extend_from_slice(text.as_bytes());
 }
 
@@ -47,19 +32,6 @@ mod tests {
         let mut out = Vec::new();
         write(&mut out);
         out
-    }
-
-    /// By the formula of the specification, by hand.
-    #[test]
-    fn numbers_are_as_long_as_they_need_to_be() {
-        assert_eq!(bytes(|out| varuint(out, 0)), [0]);
-        assert_eq!(bytes(|out| varuint(out, 127)), [0x7f]);
-        assert_eq!(bytes(|out| varuint(out, 300)), [0xac, 0x02]);
-        assert_eq!(bytes(|out| varuint(out, u64::MAX)), [255, 255, 255, 255, 255, 255, 255, 255, 255, 1]);
-        assert_eq!(bytes(|out| varint(out, -1)), [1]);
-        assert_eq!(bytes(|out| varint(out, 1)), [2]);
-        assert_eq!(bytes(|out| varint(out, -64)), [0x7f]);
-        assert_eq!(bytes(|out| varint(out, i64::MIN)), [255, 255, 255, 255, 255, 255, 255, 255, 255, 1]);
     }
 
     #[test]

@@ -22,8 +22,9 @@ use super::names;
 use super::places::{MappingNumber, Places};
 use super::stream::{Event, RECORDER, Stream};
 use super::types::{self, SystemEvent};
-use super::wire::{event_text, varint, varuint};
+use super::wire::event_text;
 use crate::format::{ExportFormat, Profile};
+use crate::leb128;
 
 /// The nettrace format.
 #[derive(Clone, Copy, Debug, Default)]
@@ -204,9 +205,9 @@ impl Writer<'_> {
             .labels((sample.attributes, quality), || labels::list(machine, sample.attributes, quality));
         self.payload.clear();
         if self.signed.get(usize::from(sample.kind.0)).copied().unwrap_or_default() {
-            varint(&mut self.payload, sample.value);
+            leb128::write(&mut self.payload, leb128::zigzag(sample.value));
         } else {
-            varuint(&mut self.payload, sample.value.max(0).cast_unsigned());
+            leb128::write(&mut self.payload, sample.value.max(0).cast_unsigned());
         }
         self.stream.event(&Event {
             metadata: types::metadata_of_kind(sample.kind.0),
@@ -226,7 +227,7 @@ impl Writer<'_> {
         let machine = self.profile.machine;
         let process = machine.process(id);
         self.payload.clear();
-        varuint(&mut self.payload, process.pid.0.into());
+        leb128::write(&mut self.payload, process.pid.0.into());
         event_text(&mut self.payload, machine.string(process.name));
         event_text(&mut self.payload, "");
         self.system(event, id, time)?;
@@ -249,12 +250,12 @@ impl Writer<'_> {
     /// Makes the payload of a mapping, of which are known the start, the end, and where it starts in the file.
     fn mapped(&mut self, number: MappingNumber, range: [u64; 3], path: &str, metadata: u64) {
         self.payload.clear();
-        varuint(&mut self.payload, number.0);
+        leb128::write(&mut self.payload, number.0);
         for part in range {
-            varuint(&mut self.payload, part);
+            leb128::write(&mut self.payload, part);
         }
         event_text(&mut self.payload, path);
-        varuint(&mut self.payload, metadata);
+        leb128::write(&mut self.payload, metadata);
     }
 
     /// The number of what is told of a mapped file, which is told if it is new.
@@ -270,7 +271,7 @@ impl Writer<'_> {
             let symbols =
                 format!(r#"{{"type":"ELF",{build_id}"p_vaddr":"{linked:#x}","p_offset":"{offset:#x}"}}"#);
             self.payload.clear();
-            varuint(&mut self.payload, number);
+            leb128::write(&mut self.payload, number);
             event_text(&mut self.payload, &symbols);
             event_text(&mut self.payload, "{}");
             self.system(SystemEvent::ProcessMappingMetadata, mapping.process, time)?;
@@ -287,7 +288,7 @@ impl Writer<'_> {
             let process = mapping.map_or(ProcessId(0), |mapping| mapping.process);
             self.payload.clear();
             for number in [id, range.mapping.0, range.first, range.last] {
-                varuint(&mut self.payload, number);
+                leb128::write(&mut self.payload, number);
             }
             event_text(&mut self.payload, symbols.function(range.name));
             self.system(SystemEvent::ProcessSymbol, process, time)?;

@@ -2,6 +2,7 @@
 //! (protobuf.dev/programming-guides/encoding).
 
 use super::read::ReadError;
+use crate::leb128;
 
 /// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,15 +50,9 @@ impl<'a> Fields<'a> {
     }
 
     fn varint(&mut self) -> Option<u64> {
-        let mut number = 0;
-        for (index, &byte) in self.rest.iter().take(10).enumerate() {
-            number |= u64::from(byte & 0x7f) << (index * 7);
-            if byte & 0x80 == 0 {
-                self.rest = &self.rest[index + 1..];
-                return Some(number);
-            }
-        }
-        None
+        let (number, rest) = leb128::read(self.rest).ok()?;
+        self.rest = rest;
+        Some(number)
     }
 }
 

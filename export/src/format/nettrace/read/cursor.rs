@@ -1,6 +1,7 @@
 //! Bytes in, numbers and text out. Nothing is read past the end, and nothing is copied.
 
 use super::ReadError;
+use crate::leb128::{self, NoNumber};
 
 /// What is left to be read.
 #[derive(Clone, Copy, Debug)]
@@ -61,19 +62,12 @@ impl<'a> Cursor<'a> {
 
     /// A number of variable length that fits into 64 bits.
     pub(super) fn varuint(&mut self) -> Result<u64> {
-        let mut number = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.u8()?;
-            let bits = u64::from(byte & 0x7f);
-            if bits << shift >> shift != bits {
-                return Err(ReadError::Malformed("a number of more than 64 bits"));
-            }
-            number |= bits << shift;
-            if byte & 0x80 == 0 {
-                return Ok(number);
-            }
-        }
-        Err(ReadError::Malformed("a number of more than 64 bits"))
+        let (number, rest) = leb128::read(self.rest).map_err(|error| match error {
+            NoNumber::Short => SHORT,
+            NoNumber::TooLarge => ReadError::Malformed("a number of more than 64 bits"),
+        })?;
+        self.rest = rest;
+        Ok(number)
     }
 
     pub(super) fn varuint32(&mut self) -> Result<u32> {
@@ -82,8 +76,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn varint(&mut self) -> Result<i64> {
-        let number = self.varuint()?;
-        Ok((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
+        self.varuint().map(leb128::from_zigzag)
     }
 
     /// Text with its length before it.
