@@ -9,7 +9,7 @@
 
 use std::io::{self, Write};
 
-use collector_common::record::{ExportMachine, ProcessId, SampleKind, SampleKindId, ThreadId, Unit};
+use collector_common::record::{ExportMachine, SampleKind, SampleKindId, ThreadId, Unit};
 use serde::ser::SerializeSeq as _;
 use serde::{Serialize, Serializer};
 
@@ -74,7 +74,7 @@ struct Series {
 impl Series {
     /// Those with the largest sums first; of kinds in their own order.
     fn all(machine: &ExportMachine) -> Vec<Self> {
-        let mut order: Vec<((SampleKindId, ProcessId, u32), u64, u32, ThreadId)> = machine
+        let mut order: Vec<_> = machine
             .samples()
             .iter()
             .zip(0..)

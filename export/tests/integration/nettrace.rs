@@ -368,7 +368,7 @@ fn stacks_are_told_once_while_a_file_moves() {
     }
     let bottom: Vec<FrameId> = (0..38).map(|at| kernel_frame(&mut machine, 1 << 63 | at)).collect();
     for at in 0..SAMPLES {
-        let leaf = kernel_frame(&mut machine, 1 << 63 | 0x10_0000 | at % STACKS);
+        let leaf = kernel_frame(&mut machine, 1 << 63 | 0x10_0000 | (at % STACKS));
         let stack: Vec<FrameId> = [leaf].into_iter().chain(bottom.iter().copied()).collect();
         sample_at(&mut machine, thread, at, &stack);
     }

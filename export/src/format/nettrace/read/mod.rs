@@ -4,7 +4,7 @@
 //! limited. What the specification does not allow is an error, and so is what a reader could not make sense of, such as
 //! times outside of what their block tells.
 //!
-//! `collector convert` does not read such files yet: what uses this are programs with the crate as a library, and tests.
+//! [`crate::import::nettrace`] makes a machine of them.
 //!
 //! - `cursor`: the smallest parts; `fields`: types of fields, and events by them.
 //! - `tables`: what events refer to; `blobs`: blocks of events, whose headers `header` reads.
