@@ -21,7 +21,7 @@ pub enum Verdict {
 ///
 /// The value is in the unit of the sample's kind, and is not always how long one thing took: of times off and the like, which
 /// are chosen with a probability where they are short, it is weighted, the time of one divided by its probability. Such samples have the
-/// attribute `estimated` with the value `yes`. When their thread has ended, they are scaled to its exact sum, which comes after. What
+/// attribute [`ESTIMATED`](collector_common::record::ESTIMATED). When their thread has ended, they are scaled to its exact sum, which comes after. What
 /// one occurrence took is a field of its event (`blocked_ns`), which a filter of the event is asked about: see
 /// [`SessionSettings::events`](crate::session::SessionSettings::events).
 pub type SampleHook = Box<dyn FnMut(&mut SampleView<'_>, &mut Sample) -> Verdict>;
