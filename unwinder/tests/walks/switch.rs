@@ -181,3 +181,21 @@ fn code_that_goes_on_where_an_exception_is_caught_is_followed_there() {
         assert!(!space.resumed(to, &second).0.iter().any(|(_, heuristic)| *heuristic), "{to}");
     }
 }
+
+/// A function that was called may have jumped on to this code: its caller is then the one that the rule leads to, and lies at the eighth
+/// word, whatever calls of the same function lie further out.
+#[test]
+fn a_caller_whose_callee_jumped_on_to_such_code_is_no_place_where_an_exception_is_caught() {
+    let Some(space) = SPACE.as_ref() else { return };
+    let by_rule = |to: &str, caller: &str| {
+        (vec![(space.label(to), false), (space.label(caller), false)], StopReason::Root)
+    };
+    // Called by a register, and through a linkage table.
+    for caller in ["behind_any", "behind_stub"] {
+        let words = [(8, caller), (16, "behind_visitor")];
+        assert_eq!(space.resumed("in_visitor", &words), by_rule("in_visitor", caller), "{caller}");
+    }
+    // What calls this code itself was called by a function that jumped on to it.
+    let words = [(8, "behind_by_sp"), (14, "behind_thrower")];
+    assert_eq!(space.resumed("in_thrower", &words), by_rule("in_thrower", "behind_by_sp"));
+}
