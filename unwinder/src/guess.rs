@@ -6,7 +6,7 @@
 //!    that, or it is the end of a chain of frame pointers: jumps that depend on a condition are passed over (but taken where
 //!    there is no other way to such a return), others followed, and every call returns. Ways that leave the stack pointer as
 //!    callers have it come first: others have mostly run on, past a call that never returns, into another function. Where
-//!    one of the first leads to a word that was not copied there is no guess at all;
+//!    one of the first leads to a word that was not copied, or all ways do, there is no guess at all;
 //! 2. the frame pointer's, where the call before its return address is of this very function;
 //! 3. the word on the stack that lies where the function's first instructions leave the return address (they store registers
 //!    and lower the stack pointer), if these are what the code before the frame's address looks like they are, and there
@@ -174,32 +174,40 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
         (self.code.site(caller.ip()) != Site::Other).then_some(caller)
     }
 
-    /// The caller by the first way out that leads to one, of which `first` is the first of all.
+    /// The caller by the first way out that leads to one, of which `first` is the first of all. None is looked for behind one that
+    /// leaves the stack pointer as callers have it, and leads to a word that can't be read, nor elsewhere if all ways lead to such words.
     #[inline]
     fn by_ways_out(&mut self, from: Departure, first: Epilogue) -> Result<Option<A::Core>, StackReadError> {
-        let (mut way, mut number) = (first, 0);
+        let (mut way, mut number, mut is_read) = (first, 0, false);
         loop {
-            let caller = match self.by_way_out(&way) {
-                Err(error) if self.is_taken(from, &way, error) => return Err(error),
-                caller => caller.ok().flatten(),
+            let unread = match self.by_way_out(&way) {
+                Ok(Some(caller)) => return Ok(Some(caller)),
+                Err(error) if self.may_be_taken(&way, error) => Some(error),
+                _ => None,
             };
-            if caller.is_some() || number == MOST_FURTHER_WAYS {
-                return Ok(caller);
+            if let Some(error) = unread.filter(|_| from.is_left_by::<A>(&way)) {
+                return Err(error);
             }
+            is_read |= unread.is_none();
             number += 1;
-            let Some(further) = self.code.further_way(from, number) else { return Ok(None) };
-            way = further;
+            let further =
+                if number <= MOST_FURTHER_WAYS { self.code.further_way(from, number) } else { None };
+            match (further, unread) {
+                (Some(further), _) => way = further,
+                (None, Some(error)) if !is_read => return Err(error),
+                (None, _) => return Ok(None),
+            }
         }
     }
 
-    /// Whether a way out leads to the caller though the word that it leads to can't be read, and is not one that belongs to
-    /// another function, on to which code seems to run.
+    /// Whether a way out may lead to the caller though the word that it leads to can't be read: it is not by a register that has
+    /// something else.
     #[cold]
-    fn is_taken(&self, from: Departure, way: &Epilogue, error: StackReadError) -> bool {
+    fn may_be_taken(&self, way: &Epilogue, error: StackReadError) -> bool {
         let by_frame_pointer = way.base == Base::FramePointer || !self.core.has_exact_sp();
         let is_near =
             !by_frame_pointer || self.core.frame_pointer().wrapping_sub(self.core.sp()) < LARGEST_FRAME;
-        error != StackReadError::Below && is_near && from.is_left_by::<A>(way)
+        error != StackReadError::Below && is_near
     }
 
     /// The caller that the instructions from here on to the function's return lead to, if there is a call before it. The

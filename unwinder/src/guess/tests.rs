@@ -99,14 +99,15 @@ fn a_way_to_what_was_not_copied_ends_a_guess() {
         "",
         ".org 8; call *%rax
          .org 16; sub $0x1008, %rsp; call *%rcx; add $0x1008, %rsp; ret
-         .org 64; push %rbp; mov %rsp, %rbp; sub $0x1000, %rsp; call *%rcx; leave; ret",
+         .org 64; push %rbp; mov %rsp, %rbp; sub $0x1000, %rsp; call *%rcx; leave; ret
+         .org 96; sub $0x1008, %rsp; call *%rcx; add $0x1000, %rsp; ret",
     ) else {
         return;
     };
     let code = Bare(code);
-    let [stale, by_sp, by_bp] = [0xa, 0x19, 0x4d].map(|at| CODE + at);
+    let [stale, by_sp, by_bp, odd] = [0xa, 0x19, 0x4d, 0x69].map(|at| CODE + at);
     let mut words = [7; 0x400];
-    (words[0], words[0x200], words[0x201]) = (stale, 0, stale);
+    (words[0], words[0x200], words[0x201]) = (stale, stale, stale);
     let bytes: Vec<u8> = words.iter().flat_map(|word: &u64| word.to_le_bytes()).collect();
     let reason = |ip, length: usize, absent| {
         let mut general = [0xdead; 16];
@@ -117,8 +118,9 @@ fn a_way_to_what_was_not_copied_ends_a_guess() {
         let stop = Unwinder::new().unwind(&code, &registers, &stack, |_| frames += 1);
         (frames, stop)
     };
-    for ip in [by_sp, by_bp] {
-        assert_eq!(reason(ip, 0x2000, 0).0, 2, "{ip:#x}");
+    // What leaves the stack pointer at no multiple of 16 may be of another function, but there is no other way.
+    for ip in [by_sp, by_bp, odd] {
+        assert!(reason(ip, 0x2000, 0).0 > 1, "{ip:#x}");
         assert_eq!(reason(ip, 0x2000, 2), (1, StopReason::Unreadable), "{ip:#x}");
         assert_eq!(reason(ip, 0x1000, 0), (1, StopReason::StackExhausted), "{ip:#x}");
     }
