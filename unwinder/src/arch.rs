@@ -35,7 +35,8 @@ pub(crate) trait Machine: Copy + Debug + Eq + 'static {
     /// Whether a call leaves the return address in a register: no rule for it then says that it is still there.
     const RETURNS_BY_REGISTER: bool;
     /// A register of arguments that only functions save which go on where an exception is caught (`__builtin_eh_return`), if these
-    /// write the return address of there over their own by and by. Their rules have no quick form.
+    /// write the return address of there over their own by and by; and the runtime linker's `_dl_runtime_resolve`, which any function
+    /// calls. Their rules have no quick form.
     const LANDING: Option<RegisterNumber> = None;
     /// Whether much-used functions push what their rules don't count, as glibc's `memcpy` and `swapcontext` do.
     const MISSES_PUSHES: bool = false;
@@ -89,8 +90,9 @@ pub(crate) trait Machine: Copy + Debug + Eq + 'static {
     /// The instruction by which 64-bit code, or else 32-bit code's `clone`, calls the kernel; at most [`LONGEST_CODE`] bytes.
     const SYSTEM_CALL: &[u8];
 
-    /// The instruction by which functions end; at most [`LONGEST_CODE`] bytes.
-    const RETURN: &[u8];
+    /// The instruction behind which a root may begin that has no rule, as i386's `__start_context` of glibc is behind the return of
+    /// `makecontext`; at most [`LONGEST_CODE`] bytes.
+    const BEFORE_ROOT: Option<&[u8]> = None;
 
     /// At most [`LONGEST_CODE`].
     const LONGEST_CALL: usize;

@@ -1,9 +1,8 @@
 //! What a function still does to the stack before it returns, which says where its caller is found.
 
 use crate::arch::Core;
-use crate::prologue::Prologue;
 use crate::word::Word;
-use crate::{Architecture, Frame, FrameKind, StackMemory};
+use crate::{Architecture, Frame, FrameKind, StackMemory, StackReadError};
 
 /// Bytes of code that are looked at in one piece.
 pub(crate) const LONGEST_EPILOGUE: usize = 128;
@@ -232,7 +231,7 @@ impl Epilogue {
     }
 
     /// The word that the code returns to, and its caller; `in_register` is the word that a register has for it. There
-    /// is none where the stack does not get smaller, or where memory can't be read.
+    /// is none where the stack does not get smaller.
     #[inline]
     pub(crate) fn caller<C: Core, M: StackMemory>(
         &self,
@@ -240,38 +239,35 @@ impl Epilogue {
         in_register: Option<u64>,
         word: Word,
         stack: &M,
-    ) -> Option<(u64, C)> {
-        let base = match self.base {
+    ) -> Result<Option<(u64, C)>, StackReadError> {
+        let Some(base) = self.base_of(core, word) else { return Ok(None) };
+        let read = |above| word.read(stack, word.wrap(base.wrapping_add(above)));
+        let returned_to = match (self.return_address, in_register) {
+            (Some(above), _) => read(above)?,
+            (None, Some(in_register)) => in_register,
+            (None, None) => return Ok(None),
+        };
+        let frame_pointer = self.frame_pointer.map_or(Ok(core.frame_pointer()), read)?;
+        let entry = word.wrap(base.wrapping_add(self.raised));
+        let caller = core.returned(returned_to, entry, frame_pointer);
+        let is_further = |sp| sp > core.sp() || self.return_address.is_none() && sp == core.sp();
+        Ok(caller.filter(|caller| is_further(caller.sp())).map(|caller| (returned_to, caller)))
+    }
+
+    /// What distances are counted from.
+    fn base_of<C: Core>(&self, core: C, word: Word) -> Option<u64> {
+        Some(match self.base {
             Base::StackPointer if core.has_exact_sp() => core.sp(),
             // Where a function keeps its frame record the frame pointer has that one's address.
             Base::StackPointer => core.frame_pointer().wrapping_sub(self.record(word)?),
             Base::FramePointer => core.frame_pointer(),
-        };
-        let returned_to = match self.return_address {
-            Some(above) => word.read(stack, word.wrap(base.wrapping_add(above))).ok()?,
-            None => in_register?,
-        };
-        let entry = word.wrap(base.wrapping_add(self.raised));
-        let caller = self.as_prologue().caller(core, returned_to, entry, word, stack)?;
-        let grew = caller.sp() > core.sp() || self.return_address.is_none() && caller.sp() == core.sp();
-        grew.then_some((returned_to, caller))
+        })
     }
 
     /// Where the frame record is, if the return address and the caller's frame pointer are loaded from one.
     fn record(&self, word: Word) -> Option<u64> {
         let record = self.frame_pointer?;
         (self.return_address? == record.wrapping_add(word.bytes())).then_some(record)
-    }
-
-    /// The same, seen from the function's first instruction.
-    fn as_prologue(&self) -> Prologue {
-        let below = |place: u64| self.raised.wrapping_sub(place);
-        Prologue {
-            lowered: self.raised,
-            return_address: self.return_address.map(below),
-            frame_pointer: self.frame_pointer.map(below),
-            realigned: false,
-        }
     }
 }
 
@@ -335,7 +331,7 @@ impl ShortEpilogue {
 mod tests {
     use super::{Base, Core, Epilogue, MOST_WAYS, ShortEpilogue, Ways};
     use crate::word::Word;
-    use crate::{CopiedStack, x86_64};
+    use crate::{CopiedStack, StackReadError, x86_64};
 
     #[test]
     fn a_caller_is_further_up() {
@@ -345,13 +341,14 @@ mod tests {
         let caller = |raised: i64| {
             let raised = 0_u64.wrapping_add_signed(raised);
             let epilogue = Epilogue { raised, return_address: Some(raised), ..Epilogue::default() };
-            epilogue.caller(core, None, Word::Eight, &stack).map(|(word, caller)| (word, Core::sp(caller)))
+            let caller = epilogue.caller(core, None, Word::Eight, &stack);
+            caller.map(|caller| caller.map(|(word, caller)| (word, Core::sp(caller))))
         };
-        assert_eq!(caller(0), Some((8, 0x7010)));
-        assert_eq!(caller(8), Some((9, 0x7018)));
+        assert_eq!(caller(0), Ok(Some((8, 0x7010))));
+        assert_eq!(caller(8), Ok(Some((9, 0x7018))));
         // `push %rax; ret`, as retpolines have it, goes nowhere that the stack tells.
-        assert_eq!(caller(-8), None);
-        assert_eq!(caller(16), None);
+        assert_eq!(caller(-8), Ok(None));
+        assert_eq!(caller(16), Err(StackReadError::Beyond));
     }
 
     #[test]
@@ -387,7 +384,7 @@ mod tests {
         [registers[6], registers[7]] = [0x7100, 0x7008];
         let core = x86_64::Registers::new(0x1000, registers).core();
         for epilogue in [leave, pops, record, large] {
-            let (_, caller) = epilogue.caller(core, None, Word::Eight, &stack).unwrap();
+            let (_, caller) = epilogue.caller(core, None, Word::Eight, &stack).unwrap().unwrap();
             let short = ShortEpilogue::of(&epilogue, Word::Eight).unwrap();
             assert_eq!(short.caller(core, Word::Eight, &stack), Some(caller), "{epilogue:?}");
         }
@@ -396,7 +393,7 @@ mod tests {
         let short = ShortEpilogue::of(&leave, Word::Eight).unwrap();
         assert_eq!(
             (leave.caller(core, None, Word::Eight, &stack), short.caller(core, Word::Eight, &stack)),
-            (None, None)
+            (Ok(None), None)
         );
     }
 

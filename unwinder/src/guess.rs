@@ -5,7 +5,8 @@
 //! 1. what the instructions from the frame's address on to the function's return would return to, if there is any call before
 //!    that, or it is the end of a chain of frame pointers: jumps that depend on a condition are passed over (but taken where
 //!    there is no other way to such a return), others followed, and every call returns. Ways that leave the stack pointer as
-//!    callers have it come first: others have mostly run on, past a call that never returns, into another function;
+//!    callers have it come first: others have mostly run on, past a call that never returns, into another function. Where
+//!    one of the first leads to a word that was not copied, or all ways do, there is no guess at all;
 //! 2. the frame pointer's, where the call before its return address is of this very function;
 //! 3. the word on the stack that lies where the function's first instructions leave the return address (they store registers
 //!    and lower the stack pointer), if these are what the code before the frame's address looks like they are, and there
@@ -33,9 +34,9 @@ use std::cmp::Reverse;
 
 use crate::arch::Core;
 use crate::code::{Called, Code, Site, WayOut};
-use crate::epilogue::{Departure, Epilogue};
+use crate::epilogue::{Base, Departure, Epilogue};
 use crate::prologue::Prologue;
-use crate::{AddressSpace, Architecture, Frame, FrameKind, StackMemory};
+use crate::{AddressSpace, Architecture, Frame, FrameKind, StackMemory, StackReadError};
 
 /// How far into a function an address may be for a call of the function to be one of it, if the stack is as the function's
 /// first instructions leave it; and if it is not, which it need not be.
@@ -44,6 +45,9 @@ const NEAR: u64 = 1 << 10;
 
 /// Words on the stack that are looked at: frames are hardly larger, and old return addresses lie everywhere.
 const SCANNED: u64 = 256;
+
+/// A frame pointer further above the stack pointer than this is none.
+const LARGEST_FRAME: u64 = 1 << 20;
 
 /// Ways to a function's return that are tried after the first.
 const MOST_FURTHER_WAYS: usize = 3;
@@ -99,16 +103,30 @@ pub(crate) struct Guess<'a, A: Architecture, S, M> {
 impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
     /// The likeliest caller. Code that is not mapped can't have pushed a frame: there the top of the stack comes first, and
     /// a return address into such a place is not worth a guess.
-    /// `way_out` is that of the frame's code, if it is known already.
-    pub(crate) fn caller(&mut self, mapped: bool, way_out: Option<WayOut>) -> Option<A::Core> {
-        let innermost = self.frame.kind == FrameKind::Ip;
+    /// `way_out` is that of the frame's code, if it is known already. Where it leads to a word that can't be read there is no better guess.
+    pub(crate) fn caller(
+        &mut self,
+        mapped: bool,
+        way_out: Option<WayOut>,
+    ) -> Result<Option<A::Core>, StackReadError> {
         let from = Departure::of(self.frame, self.core.sp());
         let way_out = way_out.or_else(|| if mapped { self.code.way_out(self.frame, from) } else { None });
         if let Some(WayOut::Known(epilogue)) = way_out
-            && let Some(caller) = self.by_ways_out(from, epilogue)
+            && let Some(caller) = self.by_ways_out(from, epilogue)?
         {
-            return Some(caller);
+            return Ok(Some(caller));
         }
+        Ok(self.caller_otherwise(mapped, from, way_out))
+    }
+
+    /// The likeliest caller, where no way out leads to one.
+    fn caller_otherwise(
+        &mut self,
+        mapped: bool,
+        from: Departure,
+        way_out: Option<WayOut>,
+    ) -> Option<A::Core> {
+        let innermost = self.frame.kind == FrameKind::Ip;
         let by_entry = self.core.by_entry(self.stack).filter(|_| innermost);
         let by_frame_pointer = self.core.by_frame_pointer(self.stack).filter(|_| innermost || mapped);
         if !mapped {
@@ -152,41 +170,69 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Guess<'_, A, S, M> {
     pub(crate) fn caller_by_code(&mut self) -> Option<A::Core> {
         let from = Departure::of(self.frame, self.core.sp());
         let Some(WayOut::Known(first)) = self.code.way_out(self.frame, from) else { return None };
-        let caller = self.by_ways_out(from, first)?;
+        let caller = self.by_ways_out(from, first).ok()??;
         (self.code.site(caller.ip()) != Site::Other).then_some(caller)
     }
 
-    /// The caller by the first way out that leads to one, of which `first` is the first of all.
+    /// The caller by the first way out that leads to one, of which `first` is the first of all. None is looked for behind one that
+    /// leaves the stack pointer as callers have it, and leads to a word that can't be read, nor elsewhere if all ways lead to such words.
     #[inline]
-    fn by_ways_out(&mut self, from: Departure, first: Epilogue) -> Option<A::Core> {
-        let (mut way, mut number) = (first, 0);
+    fn by_ways_out(&mut self, from: Departure, first: Epilogue) -> Result<Option<A::Core>, StackReadError> {
+        let (mut way, mut number, mut is_read) = (first, 0, false);
         loop {
-            let caller = self.by_way_out(&way);
-            if caller.is_some() || number == MOST_FURTHER_WAYS {
-                return caller;
+            let unread = match self.by_way_out(&way) {
+                Ok(Some(caller)) => return Ok(Some(caller)),
+                Err(error) if self.may_be_taken(&way, error) => Some(error),
+                _ => None,
+            };
+            if let Some(error) = unread.filter(|_| from.is_left_by::<A>(&way)) {
+                return Err(error);
             }
+            is_read |= unread.is_none();
             number += 1;
-            way = self.code.further_way(from, number)?;
+            let further =
+                if number <= MOST_FURTHER_WAYS { self.code.further_way(from, number) } else { None };
+            match (further, unread) {
+                (Some(further), _) => way = further,
+                (None, Some(error)) if !is_read => return Err(error),
+                (None, _) => return Ok(None),
+            }
         }
+    }
+
+    /// Whether a way out may lead to the caller though the word that it leads to can't be read: it is not by a register that has
+    /// something else.
+    #[cold]
+    fn may_be_taken(&self, way: &Epilogue, error: StackReadError) -> bool {
+        let by_frame_pointer = way.base == Base::FramePointer || !self.core.has_exact_sp();
+        let is_near =
+            !by_frame_pointer || self.core.frame_pointer().wrapping_sub(self.core.sp()) < LARGEST_FRAME;
+        error != StackReadError::Below && is_near
     }
 
     /// The caller that the instructions from here on to the function's return lead to, if there is a call before it. The
     /// end of a chain of frame pointers need not be called: Go's runtime puts an address in `goexit` there, others a zero.
     #[inline]
-    fn by_way_out(&mut self, epilogue: &Epilogue) -> Option<A::Core> {
+    fn by_way_out(&mut self, epilogue: &Epilogue) -> Result<Option<A::Core>, StackReadError> {
         let in_register = if epilogue.return_address.is_none() && self.frame.kind == FrameKind::Ip {
             self.core.by_entry(self.stack).map(Core::ip)
         } else {
             None
         };
-        let (word, caller) = epilogue.caller(self.core, in_register, A::WORD, self.stack)?;
+        let led = epilogue.caller(self.core, in_register, A::WORD, self.stack)?;
+        Ok(led.filter(|&(word, caller)| self.is_led_to(epilogue, word, caller)).map(|(_, caller)| caller))
+    }
+
+    /// Whether the `word` that a way out returns to is one that a `caller` can have.
+    #[inline]
+    fn is_led_to(&mut self, epilogue: &Epilogue, word: u64, caller: A::Core) -> bool {
         let return_address = self.core.return_address(word);
         let is_called = self.code.site(return_address) != Site::Other;
-        if !is_called && !self.code.is_executable(return_address.checked_sub(1)?) {
-            return None;
-        }
         let ends_chain = epilogue.frame_pointer.is_some() && caller.frame_pointer() == 0;
-        (is_called || ends_chain).then_some(caller)
+        let is_code = |guess: &mut Self| {
+            return_address.checked_sub(1).is_some_and(|before| guess.code.is_executable(before))
+        };
+        is_called || ends_chain && is_code(self)
     }
 
     /// The caller that a function leads to which seems to begin at `beginning`, if there is a call before its return address.

@@ -6,6 +6,7 @@
 //! handed out twice. That happens at most once a stack.
 
 mod landing;
+mod noting;
 mod switch;
 mod without_rule;
 
@@ -424,7 +425,17 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
     }
 
     fn full_step(&mut self, frame: Frame, registers: &Registers<A>, known: Known) -> Result<Caller<A>, Halt> {
-        match self.rule_of(frame) {
+        let rule = self.rule_of(frame);
+        // As in the quick pass, or frames beyond were those of a rule that it had rejected.
+        if A::MISSES_PUSHES
+            && frame.kind == FrameKind::Ip
+            && let Some(caller) = self.caller_despite(rule, frame, registers)
+        {
+            let (registers, known) = (registers.with_core(caller), Known::Quick);
+            let kind = FrameKind::ReturnAddress;
+            return Ok(Caller { registers, known, kind, heuristic: true, switched: false });
+        }
+        match rule {
             Rule::Quick(_) => self.step_by_table(frame, registers, known),
             rule => self.slow_step(rule, frame, registers, known),
         }
@@ -475,9 +486,21 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         registers: &Registers<A>,
         known: Known,
     ) -> Result<Caller<A>, Halt> {
+        self.general_step_on(self.stack, id, frame, registers, known)
+    }
+
+    /// The same, with another way to read the stack.
+    fn general_step_on(
+        &self,
+        stack: &impl StackMemory,
+        id: RuleId,
+        frame: Frame,
+        registers: &Registers<A>,
+        known: Known,
+    ) -> Result<Caller<A>, Halt> {
         let found = region::find(self.space, frame.lookup_address());
         let (table, bias) = found.table.ok_or(StopReason::NoRule)?;
-        let step = GeneralStep { registers, known, stack: self.stack, bias, steps: &self.steps };
+        let step = GeneralStep { registers, known, stack, bias, steps: &self.steps };
         let applied =
             table.with_rule(id, |rule| Ok::<_, StopReason>((step.apply(rule)?, rule.traits.signal)));
         let (caller, signal) = applied.ok_or(StopReason::NoRule)??;

@@ -6,7 +6,8 @@
 //!
 //! Tests that need root and BPF run for real where the machine allows. One that can't writes a line
 //! `SKIPPED <test>: <reason>` to stderr; those lines are counted and repeated at the end. Where the machine does
-//! allow it, and on CI, `COLLECTOR_LIVE=require` tells such tests that a skip is a failure.
+//! allow it, and on CI, `COLLECTOR_LIVE=require` tells such tests that a skip is a failure. So are the lines
+//! `NOT ON THIS KERNEL <test>: <reason>` of tests of what the kernel was built without, which are no failure.
 
 mod stream;
 mod totals;
@@ -25,7 +26,7 @@ use crate::tidy;
 use crate::toolchain::{self, CrossTarget, CrossToolchain};
 use crate::windows;
 use crate::workspace::Workspace;
-use totals::Totals;
+pub(crate) use totals::Totals;
 
 /// A step's heading, and what it does.
 type Step = (&'static str, fn(&Workspace, &mut Totals) -> Result<()>);
@@ -60,7 +61,7 @@ pub(crate) fn test(workspace: &Workspace, all: bool) -> Result<()> {
     let mut totals = Totals::default();
     let outcome = run(workspace, &steps, &mut totals);
     println!();
-    for skipped in totals.skips() {
+    for skipped in totals.skips().iter().chain(totals.absent()) {
         println!("{skipped}");
     }
     if totals.any() {

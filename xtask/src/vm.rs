@@ -9,11 +9,11 @@ mod initramfs;
 mod kernel;
 mod machine;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 
 pub(crate) use archive::ARCHIVE_KEYS;
@@ -77,10 +77,22 @@ fn live_tests(workspace: &Workspace, filter: Option<&str>) -> Result<String> {
         "--no-run",
         "--message-format=json-render-diagnostics",
     ]))?;
+    has_any(&tests, filter)?;
     let mut words = vec!["COLLECTOR_LIVE=require".to_owned(), machine::quoted(&tests.display().to_string())];
     words.push("--test-threads=1".to_owned());
     words.extend(filter.map(machine::quoted));
     Ok(words.join(" "))
+}
+
+/// That the file has tests of these names: a run of none would succeed.
+fn has_any(tests: &Path, filter: Option<&str>) -> Result<()> {
+    let listed = command::output(Command::new(tests).args(["--list", "--format=terse"]).args(filter))?;
+    ensure!(
+        listed.lines().any(|line| line.ends_with(": test")),
+        "no live test has {} in its name",
+        filter.unwrap_or_default()
+    );
+    Ok(())
 }
 
 /// The file that `cargo` says it built, by its messages: the last one with an executable.
@@ -90,4 +102,19 @@ fn executable(cargo: &mut Command) -> Result<PathBuf> {
     let found = messages.lines().rev().find_map(|line| line.split_once(BEGIN)?.1.split_once('"'));
     let (path, _) = found.context("cargo built no live tests")?;
     Ok(PathBuf::from(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By the tests that this is one of.
+    #[test]
+    fn a_name_that_no_test_has_is_told() {
+        let tests = std::env::current_exe().unwrap();
+        assert!(has_any(&tests, None).is_ok());
+        assert!(has_any(&tests, Some("a_name_that_no_test")).is_ok());
+        let error = has_any(&tests, Some("TYPO")).unwrap_err();
+        assert_eq!(error.to_string(), "no live test has TYPO in its name");
+    }
 }

@@ -92,9 +92,6 @@ impl Machine for Aarch64 {
     /// `svc #0`
     const SYSTEM_CALL: &[u8] = b"\x01\x00\x00\xd4";
 
-    /// `ret`
-    const RETURN: &[u8] = b"\xc0\x03\x5f\xd6";
-
     const LONGEST_CALL: usize = call::LONGEST_CALL;
     const LONGEST_STUB: usize = call::LONGEST_STUB;
 

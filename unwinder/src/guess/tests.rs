@@ -92,6 +92,40 @@ fn a_way_past_a_call_that_never_returns_is_not_believed_first() {
     assert_eq!(on_x86_64(&code, leaf, &called)[..2], [behind_call, caller]);
 }
 
+/// An old return address, the first word, is not better than the one that was not copied.
+#[test]
+fn a_way_to_what_was_not_copied_ends_a_guess() {
+    let Some(code) = assembled(
+        "",
+        ".org 8; call *%rax
+         .org 16; sub $0x1008, %rsp; call *%rcx; add $0x1008, %rsp; ret
+         .org 64; push %rbp; mov %rsp, %rbp; sub $0x1000, %rsp; call *%rcx; leave; ret
+         .org 96; sub $0x1008, %rsp; call *%rcx; add $0x1000, %rsp; ret",
+    ) else {
+        return;
+    };
+    let code = Bare(code);
+    let [stale, by_sp, by_bp, odd] = [0xa, 0x19, 0x4d, 0x69].map(|at| CODE + at);
+    let mut words = [7; 0x400];
+    (words[0], words[0x200], words[0x201]) = (stale, stale, stale);
+    let bytes: Vec<u8> = words.iter().flat_map(|word: &u64| word.to_le_bytes()).collect();
+    let reason = |ip, length: usize, absent| {
+        let mut general = [0xdead; 16];
+        (general[7], general[6]) = (STACK, STACK + 0x1000);
+        let registers = x86_64::Registers::new(ip, general);
+        let stack = CopiedStack::new(STACK, &bytes[..length], absent);
+        let mut frames = 0;
+        let stop = Unwinder::new().unwind(&code, &registers, &stack, |_| frames += 1);
+        (frames, stop)
+    };
+    // What leaves the stack pointer at no multiple of 16 may be of another function, but there is no other way.
+    for ip in [by_sp, by_bp, odd] {
+        assert!(reason(ip, 0x2000, 0).0 > 1, "{ip:#x}");
+        assert_eq!(reason(ip, 0x2000, 2), (1, StopReason::Unreadable), "{ip:#x}");
+        assert_eq!(reason(ip, 0x1000, 0), (1, StopReason::StackExhausted), "{ip:#x}");
+    }
+}
+
 #[test]
 fn the_same_on_aarch64() {
     let Some(code) = assembled(
@@ -265,17 +299,21 @@ fn a_thread_begins_behind_the_system_call_that_made_it() {
     };
     let code = Bare(code);
     let [caller, made, behind_call] = [10, 23, 26].map(|at| CODE + at);
-    let reason = |ip, top: u64| {
+    let reason_of = |ip, words: &[u64]| {
         let mut general = [0xdead; 16];
         general[7] = STACK;
-        let bytes: Vec<u8> = [top, 0, 0, 0].iter().flat_map(|word| word.to_le_bytes()).collect();
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let mut frames = 0;
         let registers = x86_64::Registers::new(ip, general);
         let stop =
             Unwinder::new().unwind(&code, &registers, &CopiedStack::new(STACK, &bytes, 0), |_| frames += 1);
         (frames, stop)
     };
+    let reason = |ip, top| reason_of(ip, &[top, 0, 0, 0]);
     assert_eq!(reason(made, 0), (1, StopReason::Root));
     assert_eq!(reason(made, caller).0, 2);
     assert_eq!(reason(behind_call, 0), (1, StopReason::NoRule));
+    // A variable that is zero: its function has lost its caller.
+    assert_eq!(reason_of(made, &[0, 7, 0, 0]), (1, StopReason::NoRule));
+    assert_eq!(reason_of(made, &[0, 0, 0, 7]), (1, StopReason::NoRule));
 }

@@ -39,11 +39,14 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         frame: Frame,
         register: RegisterNumber,
     ) -> Option<(FrameKind, u64)> {
+        if caller.kind != FrameKind::ReturnAddress {
+            return None;
+        }
         let address = frame.lookup_address();
         let (table, bias) = region::find(self.space, address).table?;
         let is_landing =
             table.with_rule(id, |rule| matches!(rule.register(register), RegisterRule::Offset(_)))?;
-        if !is_landing || caller.kind != FrameKind::ReturnAddress {
+        if !is_landing {
             return None;
         }
         let start = address.wrapping_sub(table.offset_in_function(address.wrapping_sub(bias))?.into());
@@ -53,9 +56,14 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
             Site::Other if self.code().is_executable(core.ip()) => {
                 Frame { kind: FrameKind::Ip, ..returned_to(core, true) }
             }
-            // What else is called may jump on to this function: then the place that is found is the caller's all the same.
+            // What else is called may jump on to this function. Then the rule is right, and the place that is looked for is the caller's,
+            // if a call of it by name was made from there; where the call may have been another, nothing tells which it is.
             Site::Direct(called) if called.is_stub == Some(false) && !called.leads_to(start) => {
-                returned_to(core, true)
+                let frame = returned_to(core, true);
+                if self.may_be_called_from(core, frame) {
+                    return None;
+                }
+                frame
             }
             _ => return None,
         };

@@ -43,6 +43,17 @@ impl Layout {
             return_address: return_address.into(),
         })
     }
+
+    /// The return address, where what the CFA is counted from is `base`; it may be signed as those around `core` are.
+    fn return_address_from<A: Architecture>(
+        &self,
+        base: u64,
+        core: A::Core,
+        stack: &impl StackMemory,
+    ) -> Result<u64, StackReadError> {
+        let slot = A::WORD.offset(base, self.cfa.wrapping_add(self.return_address));
+        A::WORD.read(stack, slot).map(|word| core.return_address(word))
+    }
 }
 
 impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
@@ -105,16 +116,8 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
     /// run, further up the same stack: its frame is the one from where, by the rule for that address, a call of this function is
     /// returned from. `None` where there is none, or more than one: functions may call themselves.
     pub(super) fn sp_of(&mut self, caller: A::Core, frame: Frame, has_frame_pointer: bool) -> Option<u64> {
-        let address = frame.lookup_address();
-        let (table, bias) = region::find(self.space, address).table?;
-        let svma = address.wrapping_sub(bias);
-        let layout = table.with_rule(table.rule_id(svma)?, Layout::of::<A>)??;
-        let start = address.wrapping_sub(table.offset_in_function(svma)?.into());
-
-        let return_address = |base: u64| {
-            let slot = A::WORD.offset(base, layout.cfa.wrapping_add(layout.return_address));
-            A::WORD.read(self.stack, slot).map(|word| caller.return_address(word))
-        };
+        let (layout, start) = self.layout(frame)?;
+        let return_address = |base: u64| layout.return_address_from::<A>(base, caller, self.stack);
         if layout.by_frame_pointer {
             // The least that it can be: whoever called that function has a stack pointer by the frame pointer.
             let above = return_address(caller.frame_pointer()).ok().filter(|_| has_frame_pointer)?;
@@ -134,5 +137,27 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
             }
         }
         found.filter(|_| !self.code_budget.is_spent())
+    }
+
+    /// Whether the function that `caller` goes on in, as a `frame`, has its return address where the stack pointer of `caller` says,
+    /// by a call that does not tell of which function it is.
+    pub(super) fn may_be_called_from(&mut self, caller: A::Core, frame: Frame) -> bool {
+        let above = self.layout(frame).filter(|(layout, _)| !layout.by_frame_pointer);
+        let above = above
+            .and_then(|(layout, _)| layout.return_address_from::<A>(caller.sp(), caller, self.stack).ok());
+        above.is_some_and(|above| match self.code().site_of_word(above) {
+            Site::Indirect => true,
+            Site::Direct(called) => called.is_stub != Some(false),
+            Site::Other | Site::SignalReturn => false,
+        })
+    }
+
+    /// How a `frame` lies that has called another, and where its function begins.
+    fn layout(&self, frame: Frame) -> Option<(Layout, u64)> {
+        let address = frame.lookup_address();
+        let (table, bias) = region::find(self.space, address).table?;
+        let svma = address.wrapping_sub(bias);
+        let layout = table.with_rule(table.rule_id(svma)?, Layout::of::<A>)??;
+        Some((layout, address.wrapping_sub(table.offset_in_function(svma)?.into())))
     }
 }

@@ -1,5 +1,7 @@
-//! Frames without a rule: where a stack ends in one, and what is left to a guess. And innermost frames whose rule leads to no code.
+//! Frames without a rule: where a stack ends in one, and what is left to a guess. And frames that have called nothing, the innermost or
+//! one that a signal interrupted, whose rule leads to no code.
 
+use super::noting::Noting;
 use super::{Caller, Halt, Walk, is_by_frame_pointer};
 use crate::arch::{Core, LONGEST_CODE};
 use crate::code::{WayOut, code, code_before, is_behind_switch, is_entry, is_signal_return};
@@ -11,6 +13,9 @@ use crate::rule::{Rule, RuleOf};
 use crate::{
     AddressSpace, Architecture, Frame, FrameKind, Registers, StackMemory, StackReadError, StopReason,
 };
+
+/// Zeros on a thread's stack before it has pushed anything: what the C library has further up (a thread's variables) need not be zero.
+const EMPTY: u64 = 8;
 
 impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
     /// Whether a frame without a rule is the outermost one: the frame pointer is zero, which is how the psABI ("process
@@ -24,16 +29,18 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
     }
 
     /// Whether a return address was not pushed by a call, but put on the stack to have a root begin there, as `makecontext`
-    /// does with `__start_context`: it is the first of a function with rules, or is behind another function's return where rules have
-    /// led, and there is no call before it.
+    /// does with `__start_context`: there is no call before it, and it is the first of a function with rules. Where that function has
+    /// none ([`crate::arch::Machine::BEFORE_ROOT`]), rules have led to it, and the one before it ends there.
     fn begins_root(&mut self, frame: Frame) -> bool {
         if frame.kind != FrameKind::ReturnAddress {
             return false;
         }
         let begins = self.rule_of(Frame { kind: FrameKind::Ip, ..frame }) != Rule::Missing
-            || (!frame.heuristic
-                && region::find(self.space, frame.address).table.is_some()
-                && self.is_behind(frame.address, A::RETURN));
+            || A::BEFORE_ROOT.is_some_and(|before| {
+                !frame.heuristic
+                    && region::find(self.space, frame.address).table.is_some()
+                    && self.is_behind(frame.address, before)
+            });
         // Where the frame lies is asked about again.
         self.rule_of(frame);
         begins && self.is_uncalled(frame.address)
@@ -105,8 +112,8 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         Ok(Caller { registers, known, kind: FrameKind::ReturnAddress, heuristic: true, switched: false })
     }
 
-    /// The caller that code goes on to from an innermost frame whose `rule` leads to no code: it may have pushed what the rule does
-    /// not count.
+    /// The caller that code goes on to from a frame that has called nothing and whose `rule` leads to no code: it may have pushed what
+    /// the rule does not count. Where memory that the rule goes by was not copied, that is where it leads.
     pub(super) fn caller_despite(
         &mut self,
         rule: RuleOf<A>,
@@ -114,9 +121,10 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         registers: &Registers<A>,
     ) -> Option<A::Core> {
         let core = registers.core();
+        let noting = Noting::of(self.stack);
         let found = match rule {
-            Rule::Quick(rule) => core.caller(rule, self.stack).map(Core::ip),
-            Rule::General(id) => match self.general_step(id, frame, registers, Known::Quick) {
+            Rule::Quick(rule) => core.caller(rule, &noting).map(Core::ip),
+            Rule::General(id) => match self.general_step_on(&noting, id, frame, registers, Known::Quick) {
                 Ok(caller) => Ok(caller.registers.ip()),
                 Err(Halt::Stop(reason)) => Err(reason),
                 Err(Halt::NeedsAllRegisters) => return None,
@@ -125,7 +133,9 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         };
         let is_good = match found {
             Ok(ip) => ip == 0 || self.code().is_executable(ip),
-            Err(reason) => reason == StopReason::Root,
+            Err(reason) => {
+                matches!(reason, StopReason::Root | StopReason::StackExhausted) || noting.was_absent()
+            }
         };
         if is_good {
             return None;
@@ -143,14 +153,20 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
     }
 
     /// Whether the innermost frame, which has no caller, is a thread's first: it goes on behind a system call, as the thread does
-    /// that called it to make this one, and on an empty stack. glibc's `clone3` has no rule there.
+    /// that called it to make this one, and with nothing but zeros on the stack. glibc's `clone3` has no rule there.
     #[cold]
     fn begins_thread(&self, frame: Frame, core: A::Core) -> bool {
-        let is_empty = A::WORD.read(self.stack, core.sp()) == Ok(0);
         frame.kind == FrameKind::Ip
-            && is_empty
+            && self.is_empty(core.sp())
             && self.is_behind(frame.address, A::SYSTEM_CALL)
             && !self.code_budget.is_spent()
+    }
+
+    /// Whether the words from `sp` on are zeros, [`EMPTY`] of them or, if there are fewer, all of the stack; but for none at all.
+    fn is_empty(&self, sp: u64) -> bool {
+        let word = |number| A::WORD.read(self.stack, A::WORD.wrap(sp.wrapping_add(number * A::WORD.bytes())));
+        word(0) == Ok(0)
+            && (1..EMPTY).all(|number| matches!(word(number), Ok(0) | Err(StackReadError::Beyond)))
     }
 
     /// Whether the code before `address` ends with this instruction.
@@ -183,7 +199,8 @@ impl<A: Architecture, S: AddressSpace<A>, M: StackMemory> Walk<'_, A, S, M> {
         let mut guess = Guess { code: self.code(), stack, frame, core };
         let caller = guess.caller(mapped, way_out);
         // By less code than a guess goes by nothing is found that is worth one.
-        let Some(caller) = caller.filter(|_| !self.code_budget.is_spent()) else {
+        let caller = if self.code_budget.is_spent() { None } else { caller? };
+        let Some(caller) = caller else {
             return Err(if self.begins_thread(frame, core) { StopReason::Root } else { reason });
         };
         self.by_frame_pointer = is_by_frame_pointer::<A>(caller, core);

@@ -39,8 +39,8 @@ impl Machine for X86 {
     const SP: RegisterNumber = SP;
     const FOLLOWED: &[RegisterNumber] = &[BP, SP];
     const RETURNS_BY_REGISTER: bool = false;
-    /// `ret $n`: those that return a structure, which the caller made room for.
     const MISSES_PUSHES: bool = true;
+    /// `ret $n`: those that return a structure, which the caller made room for.
     const MAY_DROP_ARGUMENTS: bool = true;
     const KEEPS_FRAME_POINTER: bool = false;
     /// Arguments are on the stack: `__libc_start_main` has seven.
@@ -88,7 +88,7 @@ impl Machine for X86 {
     const SYSTEM_CALL: &[u8] = b"\xcd\x80";
 
     /// `ret`
-    const RETURN: &[u8] = b"\xc3";
+    const BEFORE_ROOT: Option<&[u8]> = Some(b"\xc3");
 
     const LONGEST_CALL: usize = shared_call::LONGEST_CALL;
     const LONGEST_STUB: usize = call::LONGEST_STUB;

@@ -85,9 +85,6 @@ impl Machine for X86_64 {
     /// `syscall`
     const SYSTEM_CALL: &[u8] = b"\x0f\x05";
 
-    /// `ret`
-    const RETURN: &[u8] = b"\xc3";
-
     const LONGEST_CALL: usize = call::LONGEST_CALL;
     const LONGEST_STUB: usize = call::LONGEST_STUB;
 

@@ -29,6 +29,40 @@ counted_below:
 	ret
 	.cfi_endproc
 
+# Has what it needs on the stack, but for what an old return address is on: nothing returns from there to the code behind it.
+big:
+	.cfi_startproc
+	.cfi_def_cfa_offset 0x2004
+in_big:
+	test	%eax, %eax
+	je	1f
+	add	$0x2000, %esp
+	ret
+1:	call	outermost
+	add	$12, %esp
+	ret
+	.cfi_endproc
+
+inner:
+	.cfi_startproc
+	sub	$12, %esp
+	.cfi_def_cfa_offset 16
+	call	copy
+in_inner:
+	add	$12, %esp
+	.cfi_def_cfa_offset 4
+	ret
+	.cfi_endproc
+
+# Where its caller is says a register that a frame keeps.
+by_esi:
+	.cfi_startproc
+	.cfi_def_cfa %esi, 8
+	call	copy
+in_by_esi:
+	nop
+	.cfi_endproc
+
 outermost:
 	.cfi_startproc
 	.cfi_undefined %eip

@@ -65,6 +65,33 @@ in_thrower:
 	nop
 	.cfi_endproc
 
+// Jumps on to what goes on where an exception is caught, as the last thing that it does.
+tailer:
+	.cfi_startproc
+	str	x19, [sp, #-16]!
+	.cfi_def_cfa_offset 16
+	ldr	x19, [sp], #16
+	.cfi_def_cfa_offset 0
+	b	resume
+	.cfi_endproc
+
+visitor:
+	.cfi_startproc
+	str	x30, [sp, #-32]!
+	.cfi_def_cfa_offset 32
+	.cfi_offset x30, -32
+	bl	tailer
+in_visitor:
+	nop
+	.cfi_endproc
+
+// As a linkage table has it.
+to_visitor:
+	adrp	x16, leave
+	ldr	x17, [x16, #8]
+	add	x16, x16, #8
+	br	x17
+
 by_x29:
 	.cfi_startproc
 	stp	x29, x30, [sp, #-32]!
@@ -93,5 +120,9 @@ behind_by_x29:
 behind_any:
 	bl	thrower
 behind_thrower:
+	bl	visitor
+behind_visitor:
+	bl	to_visitor
+behind_stub:
 	nop
 	.cfi_endproc

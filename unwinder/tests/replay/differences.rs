@@ -33,6 +33,17 @@ pub(super) struct Recursion {
     pub(super) percent: usize,
 }
 
+/// glibc's `memcpy` for i386, which pushes a word that its rules don't count: gdb goes by them to what is no code, and we by the
+/// instructions up to the return.
+const UNCOUNTED_PUSH: Known = Known {
+    fixture: "x86/c",
+    relation: Relation::Longer,
+    stop: StopReason::Root,
+    guessed: true,
+    committed: 0,
+    percent: 20,
+};
+
 pub(super) const DIFFERENCES: [Known; 27] = [
     // `swapcontext` has loaded the other stack's pointer, and not yet its return address. The word there is no code, and
     // gdb's chains are cut before what is no code.
@@ -217,24 +228,8 @@ pub(super) const DIFFERENCES: [Known; 27] = [
         committed: 0,
         percent: 10,
     },
-    // glibc's `memcpy` for i386, which pushes a word that its rules don't count: gdb goes by them to what is no code, and we by the
-    // instructions up to the return.
-    Known {
-        fixture: "x86/c",
-        relation: Relation::Longer,
-        stop: StopReason::Root,
-        guessed: true,
-        committed: 0,
-        percent: 20,
-    },
-    Known {
-        fixture: "x86/frame_pointers",
-        relation: Relation::Longer,
-        stop: StopReason::Root,
-        guessed: true,
-        committed: 0,
-        percent: 20,
-    },
+    UNCOUNTED_PUSH,
+    Known { fixture: "x86/frame_pointers", ..UNCOUNTED_PUSH },
     // Another `memcpy` of it, whose rules count what it pushes downwards: the way to the return is known but where it jumps by a table;
     Known {
         fixture: "x86/cpp",

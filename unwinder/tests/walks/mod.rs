@@ -7,7 +7,9 @@ use unwinder::{Frame, FrameKind, StopReason, Unwinder};
 use crate::corpus::{Captured, Platform, Run, run, run_on, run_python};
 
 mod aarch64;
+mod assembled;
 mod pushes;
+mod roots;
 mod switch;
 mod x86;
 

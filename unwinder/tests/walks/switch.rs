@@ -4,62 +4,30 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use object::{Object, ObjectSection, ObjectSymbol};
 use proptest::prelude::*;
 use unwinder::aarch64::{Aarch64, Registers, ReturnAddressMask};
-use unwinder::{AddressSpace, CopiedStack, Mapping, StopReason, UnwindTable, Unwinder};
+use unwinder::{CopiedStack, StopReason, Unwinder};
 
-use crate::corpus::compile;
+use super::assembled::Assembled;
 
-const TEXT: u64 = 0x40_0000;
 const STACK: u64 = 0x7000_0000;
 /// On no stack.
 const BUFFER: u64 = 0x50_0000;
 
-struct Space {
-    code: Vec<u8>,
-    labels: HashMap<String, u64>,
-    table: UnwindTable<Aarch64>,
-}
+struct Space(Assembled<Aarch64>);
 
 /// `None` where there is no compiler.
-static SPACE: LazyLock<Option<Space>> = LazyLock::new(Space::new);
-
-impl AddressSpace<Aarch64> for Space {
-    fn lookup(&self, _address: u64) -> Option<Mapping<'_, Aarch64>> {
-        let end = TEXT + self.code.len() as u64;
-        Some(Mapping { start: TEXT, end, bias: 0, table: Some(&self.table) })
-    }
-
-    fn code(&self, address: u64, buffer: &mut [u8]) -> usize {
-        let rest = address.checked_sub(TEXT).and_then(|at| self.code.get(usize::try_from(at).ok()?..));
-        let rest = rest.unwrap_or_default();
-        let length = rest.len().min(buffer.len());
-        buffer[..length].copy_from_slice(&rest[..length]);
-        length
-    }
-}
+static SPACE: LazyLock<Option<Space>> = LazyLock::new(|| Assembled::new("switch_aarch64.s").map(Space));
 
 impl Space {
-    fn new() -> Option<Self> {
-        let (_folder, object) = compile::<Aarch64>("switch_aarch64.s", &["-c"])?;
-        let bytes = std::fs::read(object).unwrap();
-        let object = object::File::parse(&*bytes).unwrap();
-        let text = object.section_by_name(".text").unwrap();
-        let labels =
-            object.symbols().map(|symbol| (symbol.name().unwrap().to_owned(), TEXT + symbol.address()));
-        Some(Space {
-            code: text.data().unwrap().to_vec(),
-            labels: labels.collect(),
-            table: UnwindTable::from_object(&*bytes, |index, _| (index == text.index().0).then_some(TEXT))
-                .unwrap(),
-        })
+    fn label(&self, name: &str) -> u64 {
+        self.0.labels[name]
     }
 
     /// The frames behind the first of code that has loaded `x30`, which leads to `to`, and `x29`. The stack has `words` and the
     /// addresses of labels in these places.
     fn walked(&self, to: &str, x29: u64, words: &[(usize, &str)]) -> (Vec<(u64, bool)>, StopReason) {
-        let words = words.iter().map(|(at, label)| (*at, self.labels[*label]));
+        let words = words.iter().map(|(at, label)| (*at, self.label(label)));
         self.walked_with(to, x29, &words.collect::<Vec<_>>(), 0, 0)
     }
 
@@ -72,7 +40,7 @@ impl Space {
         absent: u64,
     ) -> (Vec<(u64, bool)>, StopReason) {
         let words: Vec<(usize, u64)> = words.iter().map(|(at, word)| (*at, *word | signature)).collect();
-        self.walked_from("between", x29, self.labels[to] | signature, &words, absent)
+        self.walked_from("between", x29, self.label(to) | signature, &words, absent)
     }
 
     /// The frames behind the first, which is at the label `from`.
@@ -92,10 +60,10 @@ impl Space {
         let mut general = [0; 31];
         (general[0], general[29], general[30]) = (BUFFER, x29, x30);
         let mask = ReturnAddressMask::of_address_bits(48);
-        let registers = Registers::new(self.labels[from], STACK, general, mask);
+        let registers = Registers::new(self.label(from), STACK, general, mask);
         let mut frames = Vec::new();
         let stop =
-            Unwinder::new().unwind(self, &registers, &CopiedStack::new(STACK, &bytes, absent), |frame| {
+            Unwinder::new().unwind(&self.0, &registers, &CopiedStack::new(STACK, &bytes, absent), |frame| {
                 frames.push((frame.address, frame.heuristic));
             });
         frames.remove(0);
@@ -107,13 +75,13 @@ impl Space {
     fn resumed(&self, to: &str, words: &[(usize, &str)]) -> (Vec<(u64, bool)>, StopReason) {
         const RETURN_ADDRESS: usize = 1;
         let words = words.iter().copied().chain([(RETURN_ADDRESS, to)]);
-        let words: Vec<(usize, u64)> = words.map(|(at, label)| (at, self.labels[label])).collect();
+        let words: Vec<(usize, u64)> = words.map(|(at, label)| (at, self.label(label))).collect();
         self.walked_from("in_resume", 0, 0, &words, 0)
     }
 
     /// What is walked where the code goes to `to`, which `outermost` called: of those the first is a guess.
     fn rooted(&self, to: &str, caller: &str) -> (Vec<(u64, bool)>, StopReason) {
-        (vec![(self.labels[to], true), (self.labels[caller], false)], StopReason::Root)
+        (vec![(self.label(to), true), (self.label(caller), false)], StopReason::Root)
     }
 }
 
@@ -133,9 +101,9 @@ proptest! {
         if let Some(space) = SPACE.as_ref() {
             let words: HashMap<usize, u64> = words
                 .into_iter()
-                .map(|(at, word)| (at, word.map_or_else(|word| word, |label| space.labels[label])))
+                .map(|(at, word)| (at, word.map_or_else(|word| word, |label| space.label(label))))
                 .collect();
-            let callers = words.iter().filter(|(at, word)| *at % 2 == 0 && **word == space.labels["behind_by_sp"]);
+            let callers = words.iter().filter(|(at, word)| *at % 2 == 0 && **word == space.label("behind_by_sp"));
             let is_found = callers.count() == 1;
             let words: Vec<(usize, u64)> = words.into_iter().collect();
             let walked = space.walked_with("in_by_sp", x29, &words, 0, 0);
@@ -158,7 +126,7 @@ fn the_one_frame_that_can_be_meant_is_found() {
     let others = [(4, "in_by_x29"), (8, "behind_by_sp"), (10, "behind_by_x29"), (12, "behind_any")];
     assert_eq!(space.walked("in_by_sp", 0, &others), found);
 
-    let signed = [(8, space.labels["behind_by_sp"])];
+    let signed = [(8, space.label("behind_by_sp"))];
     let walked = space.walked_with("in_by_sp", 0, &signed, 0x1234 << 48, 0);
     // By a rule that does not say so, the next frame's address is as it was saved.
     assert_eq!(walked.0.first(), found.0.first());
@@ -179,7 +147,7 @@ fn none_is_found_where_several_can_be_meant_or_none() {
         assert_eq!(space.walked("in_by_sp", 0, words), NOWHERE, "{words:?}");
     }
     // Another may lie where the copy has nothing.
-    let words = [(8, space.labels["behind_by_sp"])];
+    let words = [(8, space.label("behind_by_sp"))];
     assert_eq!(space.walked_with("in_by_sp", 0, &words, 0, 2), NOWHERE);
     assert_eq!(space.walked("outermost", 0, &[(8, "behind_by_sp")]), NOWHERE);
 }
@@ -201,10 +169,8 @@ fn code_that_goes_on_where_an_exception_is_caught_is_followed_there() {
     let Some(space) = SPACE.as_ref() else { return };
     let words = [(8, "behind_thrower"), (12, "behind_by_sp")];
     // Its own caller, before that one's return address is written over.
-    let thrown = (
-        vec![(space.labels["in_thrower"], false), (space.labels["behind_thrower"], false)],
-        StopReason::Root,
-    );
+    let thrown =
+        (vec![(space.label("in_thrower"), false), (space.label("behind_thrower"), false)], StopReason::Root);
     assert_eq!(space.resumed("in_thrower", &words), thrown);
     for to in ["in_by_sp", "catch"] {
         assert_eq!(space.resumed(to, &words), space.rooted(to, "behind_by_sp"), "{to}");
@@ -214,4 +180,22 @@ fn code_that_goes_on_where_an_exception_is_caught_is_followed_there() {
     for to in ["in_by_sp", "catch"] {
         assert!(!space.resumed(to, &second).0.iter().any(|(_, heuristic)| *heuristic), "{to}");
     }
+}
+
+/// A function that was called may have jumped on to this code: its caller is then the one that the rule leads to, and lies at the eighth
+/// word, whatever calls of the same function lie further out.
+#[test]
+fn a_caller_whose_callee_jumped_on_to_such_code_is_no_place_where_an_exception_is_caught() {
+    let Some(space) = SPACE.as_ref() else { return };
+    let by_rule = |to: &str, caller: &str| {
+        (vec![(space.label(to), false), (space.label(caller), false)], StopReason::Root)
+    };
+    // Called by a register, and through a linkage table.
+    for caller in ["behind_any", "behind_stub"] {
+        let words = [(8, caller), (16, "behind_visitor")];
+        assert_eq!(space.resumed("in_visitor", &words), by_rule("in_visitor", caller), "{caller}");
+    }
+    // What calls this code itself was called by a function that jumped on to it.
+    let words = [(8, "behind_by_sp"), (14, "behind_thrower")];
+    assert_eq!(space.resumed("in_thrower", &words), by_rule("in_thrower", "behind_by_sp"));
 }

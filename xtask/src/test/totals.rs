@@ -1,33 +1,41 @@
 //! Counts over all test runners.
 //!
 //! In: lines that runners print: `test result:` of cargo's, `N passed, N failed` alone on a line, and our live
-//! tests' `SKIPPED <test>: <reason>`. Out: the sums.
+//! tests' `SKIPPED <test>: <reason>` and `NOT ON THIS KERNEL <test>: <reason>`. Out: the sums.
 
 use std::fmt;
 
 /// What passed, failed and was skipped so far.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Totals {
+pub(crate) struct Totals {
     passed: u64,
     failed: u64,
     /// Reported by a runner as not run.
     ignored: u64,
     /// Reported by the test itself, which its runner counts as passed.
     skips: Vec<String>,
+    /// The same, for want of a feature of the kernel, which no set-up can bring about.
+    absent: Vec<String>,
 }
+
+/// How a test's line begins that skipped itself, and that of one whose feature the kernel lacks.
+const SKIPPED: &str = "SKIPPED ";
+const ABSENT: &str = "NOT ON THIS KERNEL ";
 
 impl Totals {
     /// Whether `line` can change the sums.
     pub(super) fn is_about(line: &str) -> bool {
         let line = line.trim();
-        line.starts_with("SKIPPED ") || counts(line).is_some()
+        [SKIPPED, ABSENT].iter().any(|begin| line.starts_with(begin)) || counts(line).is_some()
     }
 
     /// Adds what `line` says; a line about something else changes nothing.
     pub(super) fn read(&mut self, line: &str) {
         let line = line.trim();
-        if line.starts_with("SKIPPED ") {
+        if line.starts_with(SKIPPED) {
             self.skips.push(line.to_owned());
+        } else if line.starts_with(ABSENT) {
+            self.absent.push(line.to_owned());
         } else if let Some([passed, failed, ignored]) = counts(line) {
             self.passed += passed;
             self.failed += failed;
@@ -44,11 +52,21 @@ impl Totals {
     pub(super) fn skips(&self) -> &[String] {
         &self.skips
     }
+
+    /// The lines of tests whose feature the kernel lacks.
+    pub(super) fn absent(&self) -> &[String] {
+        &self.absent
+    }
+
+    /// What a test says in a `line` of its feature that the kernel lacks; its name may stand before that.
+    pub(crate) fn absent_in(line: &str) -> Option<&str> {
+        line.find(ABSENT).and_then(|at| line.get(at..)).map(str::trim_end)
+    }
 }
 
 impl fmt::Display for Totals {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let skipped = self.skips.len() as u64;
+        let skipped = (self.skips.len() + self.absent.len()) as u64;
         let passed = self.passed.saturating_sub(skipped);
         write!(out, "{passed} passed, {} failed, {} skipped", self.failed, self.ignored + skipped)
     }
@@ -108,6 +126,19 @@ mod tests {
         ]);
         assert_eq!(totals.to_string(), "4 passed, 0 failed, 1 skipped");
         assert_eq!(totals.skips(), ["SKIPPED live::ledger: not root"]);
+    }
+
+    #[test]
+    fn nor_did_one_of_what_the_kernel_lacks() {
+        let totals = sum(&[
+            "NOT ON THIS KERNEL live::kprobes: no kprobe_events",
+            "SKIPPED live::ledger: not root",
+            "test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
+        ]);
+        assert_eq!(totals.to_string(), "3 passed, 0 failed, 2 skipped");
+        assert_eq!(totals.skips(), ["SKIPPED live::ledger: not root"]);
+        assert_eq!(totals.absent(), ["NOT ON THIS KERNEL live::kprobes: no kprobe_events"]);
+        assert!(Totals::is_about("NOT ON THIS KERNEL live::kprobes: no kprobe_events"));
     }
 
     #[test]

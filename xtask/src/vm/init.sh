@@ -12,16 +12,16 @@ for module in /modules/*; do
 done
 
 share() {
-    $busybox mount -t 9p -o trans=virtio,version=9p2000.L,msize=524288,$3 $1 $2 || $busybox poweroff -f
+    $busybox mount -t 9p -o trans=virtio,version=9p2000.L,msize=524288,$3 $1 "$2" || $busybox poweroff -f
 }
 share root /host ro,cache=loose
 for folder in tmp run var/tmp root; do
     $busybox mount -t tmpfs $folder /host/$folder
 done
 # The checkout may be in one of these folders. Variables are of the kernel's command line.
-$busybox mkdir -p /host/$checkout
-share checkout /host/$checkout ro,cache=loose
-$busybox mount -t tmpfs target /host/$checkout/target/tmp
+$busybox mkdir -p "/host/$checkout"
+share checkout "/host/$checkout" ro,cache=loose
+$busybox mount -t tmpfs target "/host/$checkout/target/tmp"
 $busybox mkdir /host/run/vm
 share vm /host/run/vm rw
 

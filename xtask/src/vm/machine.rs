@@ -8,20 +8,24 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::initramfs;
 use crate::command;
+use crate::test::Totals;
 use crate::workspace::Workspace;
+
+/// Exit status of timeout(1) that ended what it ran, and where that took a second signal.
+const OVERDUE: [i32; 2] = [124, 128 + 9];
 
 /// Of the machine.
 const MEMORY: &str = "3G";
 
-/// Runs `line`, of a shell, on the kernel in `package`; `folder` keeps the machine's files. Fails where the command does.
+/// Runs `line`, of a shell, on the kernel in `package`; `folder` keeps the machine's files. Fails where the command does, and
+/// where a live test says that the kernel lacks what it is about.
 pub(super) fn run(
     workspace: &Workspace,
     folder: &Path,
@@ -29,45 +33,76 @@ pub(super) fn run(
     line: &str,
     limit: Duration,
 ) -> Result<()> {
+    let checkout = parameter(workspace.top())?;
     let (share, initramfs, console) =
         (folder.join("share"), folder.join("initramfs"), folder.join("console"));
     fs::create_dir_all(&share).with_context(|| format!("{} can't be made", share.display()))?;
     // The machine's folder in memory is mounted over it.
     fs::create_dir_all(workspace.join("target/tmp")).context("target/tmp can't be made")?;
-    let status = share.join("status");
-    let _ = fs::remove_file(&status);
+    let (status, said) = (share.join("status"), share.join("said"));
+    for file in [&status, &said] {
+        let _ = fs::remove_file(file);
+    }
     let write = |file: &Path, content: &[u8]| {
         fs::write(file, content).with_context(|| format!("{} can't be written", file.display()))
     };
     write(&share.join("guest"), guest(workspace, line).as_bytes())?;
     write(&initramfs, &initramfs::pack(package)?)?;
 
-    let mut qemu = command::as_root("qemu-system-x86_64")?;
+    // On root's side: whoever is not root can't end what runs as root.
+    let mut qemu = command::as_root("timeout")?;
+    qemu.args(options(limit)).arg("qemu-system-x86_64");
     qemu.args(["-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", MEMORY]);
     qemu.args(["-nodefaults", "-display", "none", "-no-reboot"]);
     qemu.arg("-kernel").arg(initramfs::image(package)?).arg("-initrd").arg(&initramfs);
     // On a busy host an emulated timer is late, which the kernel would take for a broken one.
-    let checkout = workspace.top().display();
-    qemu.arg("-append").arg(format!(
-        "console=ttyS0 loglevel=4 panic=-1 no_timer_check checkout={}",
-        checkout.to_string().trim_start_matches('/')
-    ));
+    qemu.arg("-append").arg(format!("console=ttyS0 loglevel=4 panic=-1 no_timer_check checkout={checkout}"));
     qemu.arg("-serial").arg(format!("file:{}", console.display())).args(["-serial", "stdio"]);
     share_folder(&mut qemu, "root", Path::new("/"), ",readonly=on,multidevs=remap");
     share_folder(&mut qemu, "checkout", workspace.top(), ",readonly=on,multidevs=remap");
     share_folder(&mut qemu, "vm", &share, "");
     qemu.stdin(Stdio::null());
-    let machine = qemu.spawn().context("`qemu-system-x86_64` can't be started")?;
-    wait(machine, limit)?;
+    if overdue(&mut qemu)? {
+        bail!("the command had not ended after {} minutes; --minutes gives it more", limit.as_secs() / 60);
+    }
 
     let Ok(told) = fs::read_to_string(&status) else {
         let said = String::from_utf8_lossy(&fs::read(&console).unwrap_or_default()).into_owned();
         bail!("the machine stopped before the command ended; it said at last:\n{}", last_lines(&said));
     };
     match told.trim() {
-        "0" => Ok(()),
+        "0" => all_ran(&fs::read(&said).context("what the command printed can't be read")?),
         other => bail!("the command failed: exit status {other}"),
     }
+}
+
+/// Those of timeout(1).
+fn options(limit: Duration) -> [String; 3] {
+    // It takes zero for no limit.
+    let seconds = limit.as_secs().max(1);
+    ["--foreground".to_owned(), "--kill-after=10".to_owned(), seconds.to_string()]
+}
+
+/// Runs the command, which timeout(1) is, and tells whether that ended it.
+fn overdue(timeout: &mut Command) -> Result<bool> {
+    let ended = timeout.status().context("the machine can't be started")?;
+    Ok(ended.code().is_some_and(|code| OVERDUE.contains(&code)))
+}
+
+/// That no test found the kernel without what it is about: the kernels of the matrix have all of that.
+fn all_ran(said: &[u8]) -> Result<()> {
+    let said = String::from_utf8_lossy(said);
+    let absent: Vec<&str> = said.lines().filter_map(Totals::absent_in).collect();
+    ensure!(absent.is_empty(), "tests did not run:\n{}", absent.join("\n"));
+    Ok(())
+}
+
+/// A path as a parameter of the kernel's command line, from the root folder on. The kernel splits that line at spaces.
+fn parameter(path: &Path) -> Result<&str> {
+    let path = path.to_str().filter(|path| !path.contains(|c: char| c.is_whitespace() || c == '"'));
+    let path =
+        path.context("the checkout's path has a space or a quotation mark in it; move it elsewhere")?;
+    Ok(path.trim_start_matches('/'))
 }
 
 /// What the machine does once its files are there.
@@ -76,13 +111,17 @@ fn guest(workspace: &Workspace, line: &str) -> String {
         "export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root\n\
          exec </dev/null >/dev/ttyS1 2>&1\n\
          ulimit -n 1048576\n\
-         (cd {} && {line})\n\
-         echo $? >/run/vm/status\n\
+         {}\n\
          sync\n\
          echo o >/proc/sysrq-trigger\n\
          sleep 60\n",
-        quoted(&workspace.top().display().to_string()),
+        kept(&format!("cd {} && {line}", quoted(&workspace.top().display().to_string())), "/run/vm"),
     )
+}
+
+/// `line`, of a shell, with what it prints also in the file `said` of a `folder`, and its exit status in `status`.
+fn kept(line: &str, folder: &str) -> String {
+    format!("{{ ({line}); echo $? >{folder}/status; }} | tee {folder}/said")
 }
 
 fn share_folder(qemu: &mut Command, name: &str, folder: &Path, options: &str) {
@@ -90,22 +129,6 @@ fn share_folder(qemu: &mut Command, name: &str, folder: &Path, options: &str) {
     let path = folder.display().to_string().replace(',', ",,");
     qemu.arg("-fsdev").arg(format!("local,id={name},path={path},security_model=none{options}"));
     qemu.arg("-device").arg(format!("virtio-9p-pci,fsdev={name},mount_tag={name}"));
-}
-
-/// Waits for the machine's end, and brings it about where that takes too long.
-fn wait(mut machine: Child, limit: Duration) -> Result<()> {
-    let start = Instant::now();
-    while machine.try_wait().context("the machine can't be waited for")?.is_none() {
-        if start.elapsed() > limit {
-            machine.kill().and_then(|()| machine.wait()).context("the machine can't be stopped")?;
-            bail!(
-                "the command had not ended after {} minutes; --minutes gives it more",
-                limit.as_secs() / 60
-            );
-        }
-        thread::sleep(Duration::from_millis(100));
-    }
-    Ok(())
 }
 
 fn last_lines(text: &str) -> String {
@@ -121,6 +144,44 @@ pub(super) fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_that_the_kernel_would_split_is_refused() {
+        assert_eq!(parameter(Path::new("/srv/it's")).unwrap(), "srv/it's");
+        for path in ["/srv/two words", "/srv/\"it\"", "/srv\n"] {
+            assert!(parameter(Path::new(path)).is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_test_of_what_the_kernel_lacks_fails_the_run() {
+        assert!(all_ran(b"test live::a ... ok\r\n").is_ok());
+        // Behind its name where tests run one after the other.
+        let error =
+            all_ran(b"test live::a ... NOT ON THIS KERNEL live::a: no kprobes\r\nok\r\n").unwrap_err();
+        assert!(error.to_string().ends_with("\nNOT ON THIS KERNEL live::a: no kprobes"), "{error}");
+    }
+
+    #[test]
+    fn what_a_command_prints_does_not_hide_how_it_ended() {
+        let folder = std::env::temp_dir().join(format!("xtask-{}-kept", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let line = kept("cd / && echo said; exit 3", &quoted(&folder.display().to_string()));
+        assert_eq!(command::output(Command::new("sh").args(["-c", &line])).unwrap(), "said\n");
+        let told = ["status", "said"].map(|file| fs::read_to_string(folder.join(file)).unwrap());
+        assert_eq!(told, ["3\n", "said\n"]);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_machine_ends_when_its_time_is_over() {
+        let is_overdue = |line: &str| {
+            let mut timeout = Command::new("timeout");
+            overdue(timeout.args(options(Duration::from_secs(1))).args(["sh", "-c", line])).unwrap()
+        };
+        assert!(is_overdue("sleep 30"));
+        assert!(!is_overdue("exit 1"));
+    }
 
     #[test]
     fn a_shell_reads_a_quoted_word_as_it_was() {
