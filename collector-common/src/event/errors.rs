@@ -6,7 +6,6 @@
 use std::fmt;
 
 use hashbrown::{Equivalent, HashMap};
-use rustc_hash::FxBuildHasher;
 
 use super::dispatch::EventId;
 use super::error::FieldError;
@@ -22,7 +21,7 @@ const MOST_EVENTS: usize = 1024;
 #[derive(Debug, Default)]
 pub struct EventErrors {
     /// By id and name: different makers of events may give the same id.
-    events: HashMap<(EventId, Box<str>), Failures, FxBuildHasher>,
+    events: HashMap<(EventId, Box<str>), Failures>,
     total: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Items of differing length, one behind the other in chunks that never move: a new item costs the same in an arena of
-//! any size.
+//! Items of differing length, one behind the other in chunks: a new item costs the same in an arena of any size, since a full
+//! chunk is never moved. Only the first grows, up to the size of the others.
 
 use std::ops::Range;
 

@@ -2,25 +2,22 @@
 
 use std::hash::{BuildHasher, Hasher};
 
-use hashbrown::DefaultHashBuilder;
-
 use super::arena::{Arena, Chunk};
 use super::index::Index;
+use super::seed::Seeded;
 
 /// Each item once. The first is the empty one.
 #[derive(Debug)]
 pub(super) struct Set<C> {
     items: Arena<C>,
     index: Index,
-    /// Seeded at random for each set.
-    hasher: DefaultHashBuilder,
+    hasher: Seeded,
 }
 
 impl<C: Chunk> Set<C> {
     /// With the empty item.
     pub(super) fn new(empty: &C::Item) -> Self {
-        let mut set =
-            Self { items: Arena::default(), index: Index::default(), hasher: DefaultHashBuilder::default() };
+        let mut set = Self { items: Arena::default(), index: Index::default(), hasher: Seeded::default() };
         set.intern(empty);
         set
     }

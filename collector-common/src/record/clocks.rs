@@ -1,8 +1,9 @@
 //! The clocks of the recorded machine: what the others showed at times of the recording's own.
 //!
-//! All times of a recording are of `CLOCK_MONOTONIC`. The kernel adjusts the rate of that and of `CLOCK_REALTIME` alike, so that
-//! they differ by what is constant until somebody sets the time; `CLOCK_BOOTTIME` differs from it by how long the machine was
-//! suspended. Hence anchors at the start and at the end tell both (`Documentation/core-api/timekeeping.rst`).
+//! All times of a recording are of `CLOCK_MONOTONIC`, which stands while the machine is suspended; `CLOCK_REALTIME` and
+//! `CLOCK_BOOTTIME` go on. The kernel adjusts the rate of all three alike, so that the time of day differs from the first by what is
+//! constant until somebody sets the time or suspends the machine, and time since boot by what is until the latter. Hence anchors
+//! at the start and at the end tell both, and what the machine slept besides (`Documentation/core-api/timekeeping.rst`).
 
 use crate::ids::Nanos;
 
@@ -50,9 +51,13 @@ impl Clocks {
     }
 
     /// By how many nanoseconds the time of day was set forward while it was recorded, give or take what the anchors are off by.
+    /// Time that the machine was suspended is not among them where the anchors tell of it by time since boot.
     pub fn set_forward(&self) -> i64 {
         let (Some(start), Some(end)) = (self.start, self.end) else { return 0 };
-        end.realtime.wrapping_sub(start.unix_at(end.monotonic)).cast_signed()
+        let went_on = end.realtime.wrapping_sub(start.unix_at(end.monotonic));
+        let slept = start.boottime_at(end.monotonic).zip(end.boottime);
+        let slept = slept.map_or(0, |(expected, boottime)| boottime.0.wrapping_sub(expected.0));
+        went_on.wrapping_sub(slept).cast_signed()
     }
 
     fn nearest(&self, time: Nanos) -> Option<ClockAnchor> {
@@ -75,14 +80,22 @@ mod tests {
 
     #[test]
     fn times_are_told_by_the_nearer_anchor() {
-        // Set forward by 50, and suspended for 7, somewhere between.
+        // 50 more than the recording's clock, somewhere between: suspended for 7, and set forward by the rest.
         let clocks = Clocks { start: Some(START), end: Some(anchor(2_000, 501_050, 5_007)) };
         assert_eq!(clocks.unix_at(Nanos(900)), Some(499_900));
         assert_eq!(clocks.unix_at(Nanos(1_500)), Some(500_500));
         assert_eq!(clocks.unix_at(Nanos(1_501)), Some(500_551));
         assert_eq!(clocks.boottime_at(Nanos(1_100)), Some(Nanos(4_100)));
         assert_eq!(clocks.boottime_at(Nanos(2_100)), Some(Nanos(5_107)));
-        assert_eq!(clocks.set_forward(), 50);
+        assert_eq!(clocks.set_forward(), 43);
+    }
+
+    #[test]
+    fn a_time_that_went_on_while_the_machine_slept_was_not_set() {
+        let slept = anchor(2_000, 501_007, 5_007);
+        assert_eq!(Clocks { start: Some(START), end: Some(slept) }.set_forward(), 0);
+        let unknown = ClockAnchor { boottime: None, ..slept };
+        assert_eq!(Clocks { start: Some(START), end: Some(unknown) }.set_forward(), 7);
     }
 
     #[test]

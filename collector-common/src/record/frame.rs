@@ -1,14 +1,14 @@
 //! Frames: an address within a module, stored once. One address of a process means different code after a
 //! `dlclose`, an `exec` or a JIT's replacement, so a frame names the module and the address in it.
 
-use std::hash::{BuildHasher, BuildHasherDefault};
+use std::hash::{BuildHasher, Hasher};
 
 use bytemuck::{Pod, Zeroable};
 use hashbrown::HashTable;
-use rustc_hash::FxHasher;
 
 use super::ModuleId;
 use crate::ids::Svma;
+use crate::intern::Seeded;
 
 /// Names a frame of one [`InternedFrames`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Pod, Zeroable)]
@@ -65,7 +65,8 @@ impl Frame {
 pub struct InternedFrames {
     frames: Vec<Frame>,
     index: HashTable<FrameId>,
-    hasher: BuildHasherDefault<FxHasher>,
+    /// Addresses are chosen by the recorded programs.
+    hasher: Seeded,
 }
 
 impl InternedFrames {
@@ -74,7 +75,7 @@ impl InternedFrames {
     /// # Panics
     /// When more than `u32::MAX` frames are stored.
     pub fn intern(&mut self, frame: Frame) -> FrameId {
-        let hash = self.hasher.hash_one(frame);
+        let hash = hash_of(&self.hasher, &frame);
         let frames = &self.frames;
         if let Some(&id) = self.index.find(hash, |id| frames[id.0 as usize] == frame) {
             return id;
@@ -83,7 +84,7 @@ impl InternedFrames {
         let id = FrameId(self.frames.len() as u32);
         self.frames.push(frame);
         let (frames, hasher) = (&self.frames, &self.hasher);
-        self.index.insert_unique(hash, id, |id| hasher.hash_one(frames[id.0 as usize]));
+        self.index.insert_unique(hash, id, |id| hash_of(hasher, &frames[id.0 as usize]));
         id
     }
 
@@ -109,4 +110,13 @@ impl InternedFrames {
     pub fn iter(&self) -> impl Iterator<Item = &Frame> {
         self.frames.iter()
     }
+}
+
+/// All of a frame at once takes half the time of its fields one by one.
+#[inline]
+fn hash_of(hasher: &Seeded, frame: &Frame) -> u64 {
+    let module = u64::from(frame.module.0) | u64::from(frame.flags.0) << 32;
+    let mut hasher = hasher.build_hasher();
+    hasher.write_u128(u128::from(module) << 64 | u128::from(frame.address.0));
+    hasher.finish()
 }

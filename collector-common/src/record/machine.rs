@@ -190,7 +190,7 @@ impl ExportMachine {
         self.metrics.push(Metric { name: name.to_owned(), value, unit: unit.to_owned() });
     }
 
-    /// Leaves out samples of what was recorded: those that `keep` refuses.
+    /// Leaves out samples of what was recorded: those that `keep` refuses. The machine that it sees has no samples meanwhile.
     pub fn apply_custom_filter(&mut self, mut keep: impl FnMut(&Self, &Sample) -> bool) {
         let mut samples = std::mem::take(&mut self.samples);
         samples.retain(|sample| keep(self, sample));

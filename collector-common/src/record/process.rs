@@ -24,7 +24,7 @@ pub struct Process {
 }
 
 /// Names a thread, under one name, in one [`super::ExportMachine`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadId(pub u32);
 
 /// A thread under one name: a thread that renames itself, or that executes another program, has several.

@@ -1,11 +1,13 @@
 //! Samples in columns: 19 bytes each, and 8 more for kinds whose values differ, 4 more where attributes are
 //! used.
 
-use rustc_hash::FxHashMap;
+use std::hash::BuildHasher;
+
+use hashbrown::HashTable;
 
 use super::ThreadId;
 use crate::ids::Nanos;
-use crate::intern::{StackId, StringId};
+use crate::intern::{Seeded, StackId, StringId};
 
 /// What the value of a sample counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,7 +32,7 @@ impl Unit {
 }
 
 /// Names a kind of sample of one [`super::ExportMachine`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SampleKindId(pub u8);
 
 /// A kind of sample, as `cpu`.
@@ -58,25 +60,31 @@ impl AttributeListId {
 #[derive(Debug)]
 pub struct Attributes {
     lists: Vec<Box<[(StringId, StringId)]>>,
-    index: FxHashMap<Box<[(StringId, StringId)]>, AttributeListId>,
+    index: HashTable<AttributeListId>,
+    /// What comes, and in which order, is chosen by the recorded programs.
+    hasher: Seeded,
 }
 
 impl Default for Attributes {
     fn default() -> Self {
-        let empty: Box<[(StringId, StringId)]> = Box::default();
-        Self { lists: vec![empty.clone()], index: FxHashMap::from_iter([(empty, AttributeListId::NONE)]) }
+        let mut attributes = Self { lists: Vec::new(), index: HashTable::new(), hasher: Seeded::default() };
+        attributes.intern(&[]);
+        attributes
     }
 }
 
 impl Attributes {
     /// The id of a list, which is stored if it is new.
     pub fn intern(&mut self, list: &[(StringId, StringId)]) -> AttributeListId {
-        if let Some(&id) = self.index.get(list) {
+        let hash = self.hasher.hash_one(list);
+        let lists = &self.lists;
+        if let Some(&id) = self.index.find(hash, |id| *lists[id.0 as usize] == *list) {
             return id;
         }
         let id = AttributeListId(self.lists.len() as u32);
         self.lists.push(list.into());
-        self.index.insert(list.into(), id);
+        let (lists, hasher) = (&self.lists, &self.hasher);
+        self.index.insert_unique(hash, id, |id| hasher.hash_one(&*lists[id.0 as usize]));
         id
     }
 
@@ -91,7 +99,7 @@ impl Attributes {
 pub const ESTIMATED: &str = "estimated";
 
 /// One sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
     /// When what it tells of began, by `CLOCK_MONOTONIC`: of a time that was spent, which is the value in nanoseconds, its start.
     pub time: Nanos,

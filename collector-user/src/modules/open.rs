@@ -8,6 +8,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -40,12 +41,14 @@ pub(super) fn open(pid: Pid, mapped: &MappedFile<'_>) -> Option<File> {
         .find_map(|path| open_regular(&path).filter(|file| is_same(file, mapped)))
 }
 
-/// Opens without blocking on a pipe and without following what is no regular file.
+/// Opens a regular file that has bytes. Nothing else is opened even for a moment, since paths may be chosen by the profiled
+/// program: to open a device may be all that it waits for (`/dev/watchdog`), and files that the kernel makes up as they are read
+/// claim to be empty (`O_PATH` in open(2)).
 pub(super) fn open_regular(path: &Path) -> Option<File> {
-    let file =
-        OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path).ok()?;
-    file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    Some(file)
+    let place = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path).ok()?;
+    place.metadata().ok().filter(|metadata| metadata.is_file() && metadata.len() > 0)?;
+    let place = format!("/proc/self/fd/{}", place.as_raw_fd());
+    OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(place).ok()
 }
 
 /// Whether an opened file is the one that was mapped. Device numbers are not compared: overlay file systems
@@ -61,10 +64,35 @@ fn is_same(file: &File, mapped: &MappedFile<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
+
     use collector_common::ids::{Avma, FileOffset, Nanos, Tid};
 
     use super::*;
     use crate::procfs::Identity;
+
+    #[test]
+    fn only_regular_files_with_bytes_are_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let [whole, link, empty, pipe] =
+            ["whole", "link", "empty", "pipe"].map(|name| folder.path().join(name));
+        std::fs::write(&whole, "bytes").unwrap();
+        std::fs::write(&empty, "").unwrap();
+        std::os::unix::fs::symlink(&whole, &link).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for path in [&whole, &link] {
+            let mut text = String::new();
+            open_regular(path).unwrap().read_to_string(&mut text).unwrap();
+            assert_eq!(text, "bytes");
+        }
+        let others = [&empty, &pipe, folder.path(), Path::new("/dev/zero"), Path::new("/proc/self/maps")];
+        for path in others {
+            assert!(open_regular(path).is_none(), "{}", path.display());
+        }
+        // To open the other end fails while nobody has this one open: nobody had.
+        let writing = OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(&pipe);
+        assert_eq!(writing.unwrap_err().raw_os_error(), Some(libc::ENXIO));
+    }
 
     #[test]
     fn a_newer_file_of_the_same_inode_is_another() {

@@ -1,8 +1,7 @@
 //! Wanted addresses of one module and the names and source lines found for them so far.
 
+use std::collections::HashMap;
 use std::ops::Range;
-
-use rustc_hash::FxHashMap;
 
 /// A function that an address is in, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -15,7 +14,6 @@ pub(super) struct Level {
     pub(super) line: u32,
     /// From 1; 0 where not known.
     pub(super) column: u32,
-    pub(super) is_inlined: bool,
 }
 
 /// Addresses and, for those that have one, a name. Addresses of one symbol may share it.
@@ -28,7 +26,7 @@ pub(super) struct Answer<'a> {
     sources: Vec<String>,
     /// By wanted address: which of the distinct lists of functions it has; none at all where no lines were found.
     lists: Vec<Option<u32>>,
-    list_index: FxHashMap<Box<[Level]>, u32>,
+    list_index: HashMap<Box<[Level]>, u32>,
     /// Where in `levels` each of the lists is.
     ranges: Vec<Range<usize>>,
     levels: Vec<Level>,
@@ -44,7 +42,7 @@ impl<'a> Answer<'a> {
             names: Vec::new(),
             sources: Vec::new(),
             lists: Vec::new(),
-            list_index: FxHashMap::default(),
+            list_index: HashMap::new(),
             ranges: Vec::new(),
             levels: Vec::new(),
         }

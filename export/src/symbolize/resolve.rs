@@ -4,6 +4,7 @@
 //! each symbol found is demangled once. DWARF is opened for modules with such addresses only.
 
 use std::io::{BufRead, Cursor, Read, Seek};
+use std::time::{Duration, Instant};
 
 use collector_common::ids::Svma;
 use collector_common::record::{ExportMachine, FrameFlags, FrameId, ModuleId, ModuleKind};
@@ -83,11 +84,21 @@ pub fn symbolize(machine: &ExportMachine, files: &impl ModuleFiles, detail: Deta
         .collect();
     places.sort_unstable();
     let mut symbols = Symbols::unnamed(machine);
+    let wanted = Wanted { detail, deadline: Instant::now() + MOST_TIME };
     for places in places.chunk_by(|a, b| a.module == b.module) {
-        name_module(machine, files, detail, places, &mut symbols);
+        name_module(machine, files, &wanted, places, &mut symbols);
     }
     symbols.name_the_rest(machine);
     symbols
+}
+
+/// The longest that the DWARF of all files may take: seconds are enough for a browser's.
+const MOST_TIME: Duration = Duration::from_mins(1);
+
+/// What is looked up, and until when.
+struct Wanted {
+    detail: Detail,
+    deadline: Instant,
 }
 
 /// What an inlined function without a name is called.
@@ -104,25 +115,25 @@ struct Place {
 fn name_module(
     machine: &ExportMachine,
     files: &impl ModuleFiles,
-    detail: Detail,
+    wanted: &Wanted,
     places: &[Place],
     symbols: &mut Symbols,
 ) {
     let Some(&Place { module, .. }) = places.first() else { return };
-    let mut wanted: Vec<u64> = places.iter().map(|place| place.address).collect();
-    wanted.dedup();
-    let mut answer = Answer::new(&wanted);
+    let mut addresses: Vec<u64> = places.iter().map(|place| place.address).collect();
+    addresses.dedup();
+    let mut answer = Answer::new(&addresses);
     let outcome = match machine.module(module).kind {
         ModuleKind::Kernel => kernel(machine, files, &mut answer),
         ModuleKind::KernelCode => {
             let name = answer.add_name(machine.string(machine.module(module).path).to_owned());
-            (0..wanted.len()).for_each(|position| answer.set(position, name));
+            (0..addresses.len()).for_each(|position| answer.set(position, name));
             Ok(())
         }
         ModuleKind::Vdso => files
             .vdso(module)
             .map_or(Err(SymbolError::Missing), |image| elf::look_up(&mut Cursor::new(image), &mut answer)),
-        ModuleKind::File => file(files, module, detail, &mut answer),
+        ModuleKind::File => file(files, module, wanted, &mut answer),
         ModuleKind::Anonymous(_) | ModuleKind::Unmapped(_) => Ok(()),
     };
     if let Err(error) = outcome {
@@ -142,8 +153,8 @@ fn add(answer: &Answer<'_>, places: &[Place], symbols: &mut Symbols) {
             let named = level.name.and_then(|name| names.get(name as usize));
             let (name, linkage) = named.map_or((unnamed, unnamed), |entry| (entry.function, entry.linkage));
             let file = level.file.and_then(|file| sources.get(file as usize)).copied().unwrap_or_default();
-            let (line, column, is_inlined) = (level.line, level.column, level.is_inlined);
-            Function { name, linkage, file, line, column, is_inlined }
+            let (line, column) = (level.line, level.column);
+            Function { name, linkage, file, line, column, ..Function::default() }
         });
         lists.push(symbols.add_functions(functions));
     }
@@ -184,7 +195,7 @@ fn kernel(
 fn file<M: ModuleFiles>(
     files: &M,
     module: ModuleId,
-    detail: Detail,
+    wanted: &Wanted,
     answer: &mut Answer<'_>,
 ) -> Result<(), SymbolError> {
     let mut own = files.open(module);
@@ -194,11 +205,11 @@ fn file<M: ModuleFiles>(
         debug = files.open_debug(module);
         named = named.and(debug.as_mut().map_or(Ok(()), |file| elf::look_up(file, answer)));
     }
-    if detail == Detail::Names {
+    if wanted.detail == Detail::Names {
         return named;
     }
     let open_debug = || debug.or_else(|| files.open_debug(module));
-    let lines = dwarf::look_up(files, module, own, open_debug, answer);
+    let lines = dwarf::look_up(files, module, own, open_debug, wanted.deadline, answer);
     // A file whose symbols can't be read is told of once.
     named.and(lines.map_err(SymbolError::from))
 }

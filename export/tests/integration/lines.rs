@@ -240,8 +240,10 @@ fn folded_stacks_and_the_hottest_functions_have_inlined_functions() {
     assert_eq!(String::from_utf8(out).unwrap(), "main;outer 1\n");
 }
 
+/// Whether programs can be made, and compared with what another reader says of them.
 fn has_tools() -> bool {
     ["gcc", "nm", "objcopy", "strip"].into_iter().all(|name| tool(name).is_some())
+        && ["addr2line", "llvm-symbolizer"].into_iter().any(|name| tool(name).is_some())
 }
 
 #[test]
@@ -325,25 +327,122 @@ fn dwarf_that_is_split_into_files_is_found() {
     }
 }
 
+/// Two functions inlined one into the other, and into `outer`, and types that have sections of their own.
+const CPP_PROGRAM: &str = "
+struct first { int a; long b; };
+struct second { first c; char *d; };
+volatile int sink;
+static inline __attribute__((always_inline)) int innermost(first *x, int a) {
+    for (int i = 0; i < 3; i++)
+        a = a * a + sink + x->a;
+    return a;
+}
+static inline __attribute__((always_inline)) int middle(second *x, int a) {
+    sink = a;
+    return innermost(&x->c, a + 1) ^ innermost(&x->c, a + 2);
+}
+extern \"C\" __attribute__((noinline)) int outer(second *x, int a) {
+    sink = 2;
+    return middle(x, a) * 3;
+}
+int main(int argc, char **argv) {
+    second x = {{argc, 2}, argv[0]};
+    return outer(&x, argc);
+}
+";
+
+#[test]
+fn split_dwarf_with_sections_of_types_is_found() {
+    if !has_tools() || tool("g++").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // More types than a file without them has sections.
+    let types: Vec<String> = (0..150).map(|n| format!("struct t{n} {{ int a{n}; }} v{n};")).collect();
+    std::fs::write(folder.path().join("main.cc"), types.join("\n") + CPP_PROGRAM).unwrap();
+    let compile = |arguments: &[&str]| {
+        run(folder.path(), "g++", &[&["-O2", "-g", "main.cc", "-o"], arguments].concat());
+    };
+    for version in ["-gdwarf-5", "-gdwarf-4"] {
+        compile(&["whole", version]);
+        compile(&["main", version, "-gsplit-dwarf", "-fdebug-types-section"]);
+        let [whole, program] = ["whole", "main"].map(|name| folder.path().join(name));
+        let addresses = addresses(&whole, |name| name == "outer", 1);
+        assert_eq!(self::addresses(&program, |name| name == "outer", 1), addresses);
+        let ours = ours(&Folder::of(&program), &addresses);
+        assert!(ours.iter().any(|places| places.len() == 3));
+        compare(&whole, &addresses, &ours, 1.0);
+    }
+}
+
+/// Nothing is there, and what looks it up asks for the address behind it.
+#[test]
+fn the_last_address_of_all_has_no_lines() {
+    if !has_tools() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = compiled(folder.path(), &["-g"]);
+    assert_eq!(ours(&Folder::of(&program), &[u64::MAX])[0].len(), 1);
+}
+
+/// Each is told of as what it is: there, and damaged.
+#[test]
+fn damaged_files_with_parts_of_the_dwarf_are_not_called_missing() {
+    if !has_tools() || tool("dwz").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let told = |files: &Folder<'_>, name: &str| {
+        let machine = machine_of(files.program, addresses(files.program, |name| name == "outer", 1));
+        let told = symbolize(&machine, files, Detail::Lines).unreadable()[0].message(&machine);
+        assert!(told.contains(&format!("{name}, which has a part of its DWARF, can't be read: ")), "{told}");
+    };
+    let cut = |path: &Path| {
+        let whole = std::fs::read(path).unwrap();
+        std::fs::write(path, &whole[..whole.len() / 2]).unwrap();
+        whole
+    };
+    let program = compiled(folder.path(), &["-g", "-gdwarf-5", "-gsplit-dwarf"]);
+    let [split] = &split_files(folder.path())[..] else { panic!("one file") };
+    std::fs::copy(split, folder.path().join("package.dwp")).unwrap();
+    cut(&folder.path().join("package.dwp"));
+    let in_package = Folder { package: true, ..Folder::of(&program) };
+    // What the package can't tell, the file does.
+    told(&in_package, "its .dwp");
+    cut(split);
+    told(&in_package, "its .dwp");
+    told(&Folder::of(&program), split.file_name().unwrap().to_str().unwrap());
+
+    let program = shared_dwarf(folder.path(), "-gdwarf-5");
+    cut(&folder.path().join("shared"));
+    told(&Folder { shared: true, ..Folder::of(&program) }, "shared");
+}
+
+/// A program that shares DWARF with another in the file `shared`. What it was is in `whole`.
+fn shared_dwarf(folder: &Path, version: &str) -> PathBuf {
+    // What two programs have in common is worth sharing if there is enough of it.
+    let types: Vec<String> =
+        (0..200).map(|n| format!("struct s{n} {{ int a{n}; long b{n}; char *c{n}; }} v{n};")).collect();
+    let types = types.join("\n");
+    for name in ["main", "second"] {
+        std::fs::write(folder.join("inner.h"), C_HEADER).unwrap();
+        std::fs::write(folder.join("main.c"), types.clone() + C_PROGRAM).unwrap();
+        run(folder, "gcc", &["-O2", "main.c", "-o", name, "-g", version]);
+    }
+    run(folder, "cp", &["main", "whole"]);
+    run(folder, "dwz", &["-m", "shared", "main", "second"]);
+    folder.join("main")
+}
+
 #[test]
 fn dwarf_that_files_share_is_found() {
     if !has_tools() || tool("dwz").is_none() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    // What two programs have in common is worth sharing if there is enough of it.
-    let types: Vec<String> =
-        (0..200).map(|n| format!("struct s{n} {{ int a{n}; long b{n}; char *c{n}; }} v{n};")).collect();
-    let types = types.join("\n");
     for version in ["-gdwarf-4", "-gdwarf-5"] {
-        for name in ["main", "second"] {
-            std::fs::write(folder.path().join("inner.h"), C_HEADER).unwrap();
-            std::fs::write(folder.path().join("main.c"), types.clone() + C_PROGRAM).unwrap();
-            run(folder.path(), "gcc", &["-O2", "main.c", "-o", name, "-g", version]);
-        }
-        run(folder.path(), "cp", &["main", "whole"]);
-        run(folder.path(), "dwz", &["-m", "shared", "main", "second"]);
-        let program = folder.path().join("main");
+        let program = shared_dwarf(folder.path(), version);
         let truth = folder.path().join("whole");
         agrees(&Folder { shared: true, ..Folder::of(&program) }, &truth);
 

@@ -3,12 +3,12 @@
 //! A piece that nobody asks for costs nothing, so that of a gigabyte a lookup holds what it touches. Compressed sections are
 //! unpacked whole, the first time that one is touched.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::rc::Rc;
 
-use gimli::{RunTimeEndian, SectionId};
+use gimli::{Endianity as _, RunTimeEndian, SectionId};
 use object::Endianness;
 
 use super::LineError;
@@ -58,6 +58,8 @@ struct Section {
     size: usize,
     /// Where it is in the file, and how many bytes it has there.
     place: (u64, u64),
+    /// Whether any of it was wanted.
+    is_read: Cell<bool>,
     content: Content,
 }
 
@@ -86,14 +88,16 @@ impl<F: Read + Seek> DebugFile<F> {
             if found.name == b".gnu_debugaltlink" && kind == Kind::Main {
                 link = read_link(&mut file, found)?;
             } else if let Some(id) = known(&found.name, kind)
-                && sections.iter().all(|(other, _)| *other != id)
+                && (kind == Kind::Split && id == SectionId::DebugInfo
+                    || sections.iter().all(|(other, _)| *other != id))
             {
-                let section = Section::open(&mut file, &layout, found)?;
-                meter.add_file(section.size as u64);
-                sections.push((id, section));
+                sections.push((id, Section::open(&mut file, &layout, found)?));
             }
         }
-        Ok(Self { file: RefCell::new(Some(file)), endian, sections, link, meter: Rc::clone(meter) })
+        let file = RefCell::new(Some(file));
+        let mut opened = Self { file, endian, sections, link, meter: Rc::clone(meter) };
+        opened.drop_types();
+        Ok(opened)
     }
 }
 
@@ -128,7 +132,16 @@ impl<F> DebugFile<F> {
 impl<F: Read + Seek> DebugFile<F> {
     /// Some bytes of a section from `at` on, at least one; none at its end.
     pub(super) fn bytes(&self, id: SectionId, at: usize) -> Result<&[u8], gimli::Error> {
-        let Some(section) = self.section(id).filter(|section| at < section.size) else { return Ok(&[]) };
+        self.section(id).map_or(Ok(&[]), |section| self.bytes_of(section, at))
+    }
+
+    fn bytes_of<'a>(&self, section: &'a Section, at: usize) -> Result<&'a [u8], gimli::Error> {
+        if at >= section.size {
+            return Ok(&[]);
+        }
+        if !section.is_read.replace(true) {
+            self.meter.add_section(section.place.1, section.size as u64);
+        }
         let (offset, size) = section.place;
         match &section.content {
             Content::Plain(pieces) => {
@@ -157,6 +170,31 @@ impl<F: Read + Seek> DebugFile<F> {
                 Ok(bytes.get(at..).unwrap_or_default())
             }
         }
+    }
+
+    /// Of the sections of entries leaves the first that has no types: with `-fdebug-types-section` each type of a split file has
+    /// one of its own (DWARF 5, 3.1.4 and 7.5.1). What can't be read is left to those who look something up.
+    fn drop_types(&mut self) {
+        let is_info = |(id, _): &&(SectionId, Section)| *id == SectionId::DebugInfo;
+        if self.sections.iter().filter(is_info).count() < 2 {
+            return;
+        }
+        let chosen = self.sections.iter().position(|entry| is_info(&entry) && !self.has_type(&entry.1));
+        let mut index = 0;
+        self.sections.retain(|(id, _)| {
+            index += 1;
+            *id != SectionId::DebugInfo || chosen.is_none_or(|chosen| chosen == index - 1)
+        });
+    }
+
+    /// Whether the first unit of a section is a type. The length in a unit's header has 4 bytes, or 12 if the first 4 are ones;
+    /// behind it are two of the version, and one of the kind if that is 5.
+    fn has_type(&self, section: &Section) -> bool {
+        let start = self.bytes_of(section, 0).unwrap_or_default();
+        let rest = start.strip_prefix(&[0xff; 4]).map_or(start.get(4..), |long| long.get(8..));
+        let Some(&[low, high, kind, ..]) = rest else { return false };
+        let version = self.endian.read_u16(&[low, high]);
+        version >= 5 && [gimli::DW_UT_type, gimli::DW_UT_split_type].contains(&gimli::DwUt(kind))
     }
 
     /// Reads everything, so that the file need not stay open.
@@ -218,20 +256,22 @@ impl Section {
             let pieces = (size as usize).div_ceil(PIECE);
             Content::Plain(std::iter::repeat_with(OnceCell::new).take(pieces).collect())
         };
-        Ok(Self { size: size as usize, place, content })
+        Ok(Self { size: size as usize, place, is_read: Cell::new(false), content })
     }
 }
 
 /// The section that a name stands for.
 fn known(name: &[u8], kind: Kind) -> Option<SectionId> {
-    /// What is read of the files.
-    const WANTED: [SectionId; 17] = [
-        // Of a package's alone, but not read.
+    /// What `gimli` asks for in a package beside what is read.
+    const IN_PACKAGES: [SectionId; 5] = [
         SectionId::DebugLoc,
         SectionId::DebugLocLists,
         SectionId::DebugMacinfo,
         SectionId::DebugMacro,
         SectionId::DebugTypes,
+    ];
+    /// What is read of the files.
+    const READ: [SectionId; 12] = [
         SectionId::DebugAbbrev,
         SectionId::DebugAddr,
         SectionId::DebugAranges,
@@ -249,8 +289,8 @@ fn known(name: &[u8], kind: Kind) -> Option<SectionId> {
         Some(rest) => [b".", rest].concat(),
         None => name.to_owned(),
     };
-    let unread = if kind == Kind::Package { 0 } else { 5 };
-    WANTED.into_iter().skip(unread).find(|id| {
+    let unread = if kind == Kind::Package { &IN_PACKAGES[..] } else { &[] };
+    READ.iter().chain(unread).copied().find(|id| {
         let wanted = match kind {
             Kind::Main => Some(id.name()),
             Kind::Split | Kind::Package => id.dwo_name(),

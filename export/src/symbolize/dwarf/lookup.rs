@@ -1,12 +1,13 @@
 //! The lookup of a module's addresses in its DWARF.
 
+use std::collections::HashMap;
 use std::io::{Read, Seek};
 use std::rc::Rc;
+use std::time::Instant;
 
 use addr2line::{Context, Frame, FrameIter, LookupContinuation, LookupResult};
 use collector_common::record::ModuleId;
 use gimli::{AbbreviationsCacheStrategy, Dwarf, Reader as _, SectionId};
-use rustc_hash::FxHashMap;
 
 use super::LineError;
 use super::file::{DebugFile, Kind};
@@ -23,34 +24,43 @@ pub(super) const MAX_UNITS: usize = 1 << 18;
 const MAX_LEVELS: usize = 1 << 10;
 
 /// Finds source lines and inlined functions for the addresses of `answer`, and names for those that have none: in the file
-/// `own`, or in the one that `debug` opens if `own` has no DWARF.
+/// `own`, or in the one that `debug` opens if `own` has no DWARF, or has a bad one and `debug` a good one.
 pub(in crate::symbolize) fn look_up<M: ModuleFiles>(
     files: &M,
     module: ModuleId,
     own: Option<M::File>,
     debug: impl FnOnce() -> Option<M::File>,
+    deadline: Instant,
     answer: &mut Answer<'_>,
 ) -> Result<(), LineError> {
-    let meter = Rc::new(Meter::new(answer.wanted().len()));
+    let meter = Rc::new(Meter::new(answer.wanted().len(), deadline));
     let open = |file| DebugFile::open(file, Kind::Main, &meter);
-    let own = own.map(open).transpose()?.filter(DebugFile::has_units);
-    let Some(main) = own.map_or_else(|| debug().map(open).transpose(), |own| Ok(Some(own)))? else {
-        return Ok(());
+    let with_units =
+        |file: Option<M::File>| Ok::<_, LineError>(file.map(open).transpose()?.filter(DebugFile::has_units));
+    let main = match with_units(own) {
+        Ok(Some(own)) => Some(own),
+        Ok(None) => with_units(debug())?,
+        Err(error) => Some(with_units(debug()).ok().flatten().ok_or(error)?),
     };
-    if !main.has_units() {
-        return Ok(());
-    }
-    let shared = main.link().and_then(|link| files.open_shared(module, &link.path, &link.build_id));
-    let shared = shared.and_then(|file| open(file).ok());
+    let Some(main) = main else { return Ok(()) };
+    let shared = main.link().map(|link| {
+        let path = || String::from_utf8_lossy(&link.path).into_owned();
+        let file = files.open_shared(module, &link.path, &link.build_id);
+        let file = file.ok_or_else(|| LineError::SharedMissing { path: path() })?;
+        open(file).map_err(|error| LineError::Part { path: path(), error: Box::new(error) })
+    });
+    let (shared, shared_error) = match shared.transpose() {
+        Ok(shared) => (shared, None),
+        Err(error) => (None, Some(error)),
+    };
     let split = SplitFiles::new(files, module, &meter);
     let found = Search { main: &main, shared: shared.as_ref(), split: &split }.run(answer);
-    found.map_err(|error| meter.explain(error))?;
-    match main.link() {
-        Some(link) if shared.is_none() => {
-            Err(LineError::SharedMissing { path: String::from_utf8_lossy(&link.path).into_owned() })
-        }
-        _ => split.missing(),
+    meter.reason()?;
+    if let Some(error) = shared_error {
+        return Err(error);
     }
+    found.map_err(LineError::Malformed)?;
+    split.missing()
 }
 
 /// A module's files.
@@ -72,6 +82,10 @@ impl<M: ModuleFiles> Search<'_, M> {
         let mut damage = None;
         for (position, &address) in answer.wanted().iter().enumerate() {
             meter.check_time()?;
+            // `addr2line` asks for what is between an address and the next one.
+            if address == u64::MAX {
+                continue;
+            }
             let mut result = context.find_frames(address);
             let frames = loop {
                 match result {
@@ -82,7 +96,7 @@ impl<M: ModuleFiles> Search<'_, M> {
                 }
             };
             // What one unit says wrongly is no reason not to ask the others.
-            if let Err(error) = frames.and_then(|frames| found.add(frames, position, answer)) {
+            if let Err(error) = frames.and_then(|frames| found.add(frames, position, meter, answer)) {
                 if meter.is_stopped() {
                     return Err(error);
                 }
@@ -112,8 +126,8 @@ fn units_of<F: Read + Seek>(file: &DebugFile<F>) -> Result<Dwarf<Bytes<'_, F>>, 
 /// Strings that were found already, by where they are.
 #[derive(Default)]
 struct Found {
-    names: FxHashMap<(usize, SectionId, usize, usize), u32>,
-    files: FxHashMap<String, u32>,
+    names: HashMap<(usize, SectionId, usize, usize), u32>,
+    files: HashMap<String, u32>,
     levels: Vec<Level>,
 }
 
@@ -123,15 +137,18 @@ impl Found {
         &mut self,
         mut frames: FrameIter<'_, Bytes<'_, F>>,
         position: usize,
+        meter: &Meter,
         answer: &mut Answer<'_>,
     ) -> Result<(), gimli::Error> {
         self.levels.clear();
-        while let Some(frame) = frames.next()?.filter(|_| self.levels.len() < MAX_LEVELS) {
+        while let Some(frame) = frames.next()? {
+            if self.levels.len() >= MAX_LEVELS {
+                return Err(meter.stop(LineError::Deep));
+            }
             let level = self.level(&frame, answer)?;
             self.levels.push(level);
         }
-        let Some(outermost) = self.levels.last_mut() else { return Ok(()) };
-        outermost.is_inlined = false;
+        let Some(outermost) = self.levels.last() else { return Ok(()) };
         if let Some(name) = outermost.name.filter(|_| answer.lacks(position)) {
             answer.set(position, name);
         }
@@ -150,7 +167,7 @@ impl Found {
         let file = location.and_then(|location| location.file).map(|file| self.file(file, answer));
         let line = location.and_then(|location| location.line).unwrap_or_default();
         let column = location.and_then(|location| location.column).unwrap_or_default();
-        Ok(Level { name, file, line, column, is_inlined: true })
+        Ok(Level { name, file, line, column })
     }
 
     /// The position of a name among those of `answer`.

@@ -41,15 +41,18 @@ pub enum LineError {
     /// A section can't be unpacked.
     #[error("a section of its DWARF can't be unpacked: {0}")]
     Packed(io::Error),
-    /// More had to be held than any real file needs.
+    /// More memory is needed than for any real file of its size.
     #[error("its DWARF takes more than {limit} bytes")]
     TooLarge {
-        /// The most that is held.
+        /// The most that it may take.
         limit: u64,
     },
-    /// Reading did not come to an end when it should have.
-    #[error("reading its DWARF takes longer than that of any real file")]
+    /// The same is read again and again.
+    #[error("its DWARF says to read more of it than that of any real file")]
     Endless,
+    /// The time for the DWARF of all files is over.
+    #[error("the time for the DWARF of all files was over before all of its was read")]
+    Late,
     /// Functions are inlined into each other more often than can be followed.
     #[error("its DWARF is nested too deeply")]
     Deep,
@@ -59,8 +62,24 @@ pub enum LineError {
         /// The most that are read.
         limit: usize,
     },
+    /// It is split into more files than that of any real file.
+    #[error("its DWARF is split into more than {limit} files")]
+    TooManyFiles {
+        /// The most that are read.
+        limit: usize,
+    },
+    /// A file that has a part of its DWARF can't be read.
+    #[error("{path}, which has a part of its DWARF, can't be read: {error}")]
+    Part {
+        /// The file, as the module's own has it.
+        path: String,
+        /// Why.
+        error: Box<LineError>,
+    },
     /// Files that were split from it are missing.
-    #[error("{count} of the files that its DWARF is split into are missing, as {example}")]
+    #[error(
+        "{count} of the files that its DWARF is split into are missing, or of another compilation, as {example}"
+    )]
     SplitMissing {
         /// How many.
         count: usize,

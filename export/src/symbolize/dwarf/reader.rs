@@ -51,8 +51,9 @@ impl<'a, F: Read + Seek> Bytes<'a, F> {
         Err(Error::UnexpectedEof(self.offset_id()))
     }
 
+    #[inline]
     fn charge(&self, bytes: usize) -> Result<()> {
-        self.file.meter().charge(bytes)
+        self.file.meter().charge(self.section, bytes)
     }
 
     /// Goes on by so many bytes, of which there are as many.
@@ -95,7 +96,11 @@ impl<F: Read + Seek> Reader for Bytes<'_, F> {
         self.file.endian()
     }
 
+    /// `gimli` asks before each entry, for this tells its offset.
     fn len(&self) -> usize {
+        if self.section == SectionId::DebugInfo {
+            self.file.meter().next_entry();
+        }
         self.length
     }
 
@@ -149,14 +154,21 @@ impl<F: Read + Seek> Reader for Bytes<'_, F> {
         if length > self.length {
             return self.end();
         }
+        // What ends a string is skipped as well.
+        if length > 1 && self.section == SectionId::DebugInfo {
+            self.file.meter().pass_entry();
+        }
         self.advance(length);
         Ok(())
     }
 
     fn split(&mut self, length: usize) -> Result<Self> {
-        let mut first = *self;
-        self.skip(length)?;
-        first.length = length;
+        self.charge(0)?;
+        if length > self.length {
+            return self.end();
+        }
+        let first = Self { length, ..*self };
+        self.advance(length);
         Ok(first)
     }
 
@@ -192,6 +204,9 @@ impl<F: Read + Seek> Reader for Bytes<'_, F> {
         if buffer.len() > self.length {
             return self.end();
         }
+        if self.section == SectionId::DebugInfo {
+            self.file.meter().read_entry();
+        }
         match self.window.split_at_checked(buffer.len()) {
             Some((next, rest)) => {
                 buffer.copy_from_slice(next);
@@ -208,6 +223,10 @@ impl<F: Read + Seek> Reader for Bytes<'_, F> {
     fn read_u8(&mut self) -> Result<u8> {
         if let (Some((&byte, rest)), Some(length)) = (self.window.split_first(), self.length.checked_sub(1)) {
             self.charge(1)?;
+            // 0 ends the children of an entry, and is none.
+            if byte != 0 && self.section == SectionId::DebugInfo {
+                self.file.meter().read_entry();
+            }
             self.at += 1;
             self.length = length;
             self.window = rest;

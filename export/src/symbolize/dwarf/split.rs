@@ -18,6 +18,9 @@ use crate::symbolize::resolve::ModuleFiles;
 /// Files that are read for one module.
 const MAX_FILES: usize = 1 << 12;
 
+/// What the one file of all of them is called to the user.
+const PACKAGE: &[u8] = b"its .dwp";
+
 /// All sections of a file.
 pub(super) fn dwarf<F: Read + Seek>(file: &DebugFile<F>) -> Dwarf<Bytes<'_, F>> {
     let loaded =
@@ -37,6 +40,8 @@ pub(super) struct SplitFiles<'f, M: ModuleFiles> {
     opened: Box<[OnceCell<DebugFile<M::File>>]>,
     next: Cell<usize>,
     missing: RefCell<Option<(usize, String)>>,
+    /// Why the first could not be read, of those that are there.
+    unreadable: RefCell<Option<LineError>>,
 }
 
 impl<'f, M: ModuleFiles> SplitFiles<'f, M> {
@@ -49,11 +54,15 @@ impl<'f, M: ModuleFiles> SplitFiles<'f, M> {
             opened: std::iter::repeat_with(OnceCell::new).take(MAX_FILES).collect(),
             next: Cell::new(0),
             missing: RefCell::new(None),
+            unreadable: RefCell::new(None),
         }
     }
 
     /// Why not all could be looked up.
     pub(super) fn missing(&self) -> Result<(), LineError> {
+        if let Some(error) = self.unreadable.take() {
+            return Err(error);
+        }
         match self.missing.take() {
             Some((count, example)) => Err(LineError::SplitMissing { count, example }),
             None => Ok(()),
@@ -79,12 +88,18 @@ impl<'f, M: ModuleFiles> SplitFiles<'f, M> {
         &'a self,
         wanted: &SplitDwarfLoad<Bytes<'a, M::File>>,
     ) -> Option<Dwarf<Bytes<'a, M::File>>> {
-        let open = || DebugFile::open(self.files.open_package(self.module)?, Kind::Package, &self.meter).ok();
+        let open = || {
+            let file = self.files.open_package(self.module)?;
+            self.noted(PACKAGE, DebugFile::open(file, Kind::Package, &self.meter))
+        };
         let file = self.package.get_or_init(open).as_ref()?;
         let mut empty = Bytes::of(file, SectionId::DebugInfo);
         empty.empty();
         let load = |section: SectionId| Ok::<_, gimli::Error>(Bytes::of(file, section));
-        DwarfPackage::load(load, empty).ok()?.find_cu(wanted.dwo_id, &wanted.parent).ok()?
+        let found = DwarfPackage::load(load, empty)
+            .and_then(|package| package.find_cu(wanted.dwo_id, &wanted.parent))
+            .map_err(LineError::Malformed);
+        self.noted(PACKAGE, found)?
     }
 
     fn in_file<'a>(
@@ -93,16 +108,34 @@ impl<'f, M: ModuleFiles> SplitFiles<'f, M> {
     ) -> Option<Dwarf<Bytes<'a, M::File>>> {
         let name = wanted.path.as_ref()?.to_slice().ok()?;
         let folder = wanted.comp_dir.as_ref().map(gimli::Reader::to_slice).transpose().ok()?;
-        let slot = self.opened.get(self.next.get())?;
+        let Some(slot) = self.opened.get(self.next.get()) else {
+            self.unreadable.borrow_mut().get_or_insert(LineError::TooManyFiles { limit: MAX_FILES });
+            return None;
+        };
         let file = self.files.open_split(self.module, folder.as_deref().unwrap_or_default(), &name)?;
-        let file = DebugFile::open(file, Kind::Split, &self.meter).ok()?;
-        // A process can't have many files open, and each of these is small.
-        file.close().ok()?;
-        self.next.set(self.next.get() + 1);
-        let mut dwarf = dwarf(slot.get_or_init(|| file));
-        dwarf.make_dwo(&wanted.parent);
-        // Compiled anew, it is the file of another program.
-        let first = dwarf.units().next().ok()??;
-        (dwarf.unit(first).ok()?.dwo_id == Some(wanted.dwo_id)).then_some(dwarf)
+        let opened = DebugFile::open(file, Kind::Split, &self.meter).and_then(|file| {
+            // A process can't have many files open, and each of these is small.
+            file.close().map_err(LineError::Malformed)?;
+            self.next.set(self.next.get() + 1);
+            let mut dwarf = dwarf(slot.get_or_init(|| file));
+            dwarf.make_dwo(&wanted.parent);
+            let first = dwarf.units().next().map_err(LineError::Malformed)?;
+            let first = first.map(|first| dwarf.unit(first)).transpose().map_err(LineError::Malformed)?;
+            // Compiled anew, it is the file of another program.
+            Ok(first.is_some_and(|first| first.dwo_id == Some(wanted.dwo_id)).then_some(dwarf))
+        });
+        self.noted(&name, opened)?
+    }
+
+    /// Keeps why a file could not be read. What stops all reading is told by the meter.
+    fn noted<T>(&self, name: &[u8], result: Result<T, LineError>) -> Option<T> {
+        let part = |error| {
+            let path = String::from_utf8_lossy(name).into_owned();
+            LineError::Part { path, error: Box::new(error) }
+        };
+        let note = |error| {
+            self.unreadable.borrow_mut().get_or_insert_with(|| part(error));
+        };
+        result.map_err(note).ok()
     }
 }

@@ -1,6 +1,7 @@
 //! DWARF made up by hand, most of it hostile. (DWARF 4, 7.5: abbreviations and units; ELF gABI, chapter 4.)
 
 use std::io::{Cursor, Write};
+use std::time::{Duration, Instant};
 
 use collector_common::record::ModuleId;
 use flate2::Compression;
@@ -94,9 +95,17 @@ fn with_info(info: Vec<u8>) -> Vec<u8> {
 }
 
 /// Names of what is found for the address, innermost first, and lines.
-fn found(file: Vec<u8>) -> Result<Vec<(Option<String>, u32)>, LineError> {
+type Outcome = Result<Vec<(Option<String>, u32)>, LineError>;
+
+fn found(file: Vec<u8>) -> Outcome {
+    found_in(Some(file), None, Duration::from_mins(1))
+}
+
+/// The same in a program or its debug file, within a time.
+fn found_in(own: Option<Vec<u8>>, debug: Option<Vec<u8>>, time: Duration) -> Outcome {
     let mut answer = Answer::new(&[START]);
-    look_up(&NoFiles, ModuleId(1), Some(Cursor::new(file)), || None, &mut answer)?;
+    let (own, debug) = (own.map(Cursor::new), debug.map(Cursor::new));
+    look_up(&NoFiles, ModuleId(1), own, || debug, Instant::now() + time, &mut answer)?;
     let names: Vec<&str> = answer.names().collect();
     let levels = answer.list(0).and_then(|list| answer.lists().nth(list)).unwrap_or_default();
     let name = |name: Option<u32>| name.map(|name| names[name as usize].to_owned());
@@ -139,7 +148,9 @@ fn what_is_read_again_and_again_is_refused() {
     abbreviations.push(0);
     let unit = |at: u32| [&8_u32.to_le_bytes()[..], &[4, 0], &at.to_le_bytes(), &[8, 0]].concat();
     let units: Vec<u8> = (0..16_000).flat_map(|index| unit(index * 6)).collect();
-    let bytes = file(&[(".debug_info", 0, units), (".debug_abbrev", 0, abbreviations)]);
+    // What nobody reads is no reason to read more of the others.
+    let unread = (".debug_line", 0, vec![0; 256 << 20]);
+    let bytes = file(&[(".debug_info", 0, units), (".debug_abbrev", 0, abbreviations), unread]);
     assert!(matches!(found(bytes), Err(LineError::Endless)));
 }
 
@@ -178,4 +189,77 @@ fn sections_outside_of_the_file_are_an_error() {
     let size = table + 64 + 32;
     bytes[size..size + 8].copy_from_slice(&(1_u64 << 40).to_le_bytes());
     assert!(matches!(found(bytes), Err(LineError::Read(_))));
+}
+
+/// 5: a unit with lines; 6: a function without children and with an address; 7: an inlined one of which nothing is said.
+fn more_abbreviations() -> Vec<u8> {
+    let mut all = ABBREVIATIONS[..ABBREVIATIONS.len() - 1].to_vec();
+    // DW_TAG_compile_unit: DW_AT_low_pc, DW_AT_high_pc, DW_AT_stmt_list.
+    all.extend([5, 0x11, 0, 0x11, 0x01, 0x12, 0x0b, 0x10, 0x17, 0, 0]);
+    // DW_TAG_inlined_subroutine.
+    all.extend([6, 0x1d, 0, 0, 0, 0]);
+    all
+}
+
+/// Bytes at the most that a lookup in a file holds, beside the file, and its outcome.
+fn held(file: Vec<u8>) -> (u64, Outcome) {
+    let mut result = None;
+    let used = allocation_counter::measure(|| result = Some(found(file)));
+    (used.bytes_max, result.unwrap())
+}
+
+#[test]
+fn what_is_made_of_a_small_file_takes_little_memory() {
+    // A program of lines of version 4, nearly all of which are rows that take a byte each (6.2.5.1): an address first.
+    let header = [1, 1, 1, 0xfb, 14, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1, b'a', 0, 0, 0, 0, 0];
+    let address = [&[0, 9, 2][..], &START.to_le_bytes()].concat();
+    let rows = vec![0x20; 20 << 20];
+    let end = [0, 1, 1];
+    let body = [&(header.len() as u32).to_le_bytes()[..], &header, &address, &rows, &end].concat();
+    let lines = [&(body.len() as u32 + 2).to_le_bytes()[..], &[4, 0], &body].concat();
+    let entries = [&[5][..], &range(), &[0; 4]].concat();
+    let info = unit(&entries).repeat(3);
+    // As small as a section may be that unpacks to so much.
+    let mut packed = packed(&lines, lines.len() as u64);
+    packed.resize(lines.len() / 127, 0);
+    let bytes = file(&[
+        (".debug_info", 0, info),
+        (".debug_abbrev", 0, more_abbreviations()),
+        (".debug_line", COMPRESSED, packed),
+    ]);
+    let (held, result) = held(bytes);
+    assert!(matches!(result, Err(LineError::TooLarge { .. })), "{result:?}");
+    assert!(held < 256 << 20, "{held}");
+
+    // Inlined functions of which nothing is said but that they are.
+    let entries = [&[1][..], &range(), b"\x02out\0", &range(), &vec![6; 8 << 20], &[0; 2]].concat();
+    let bytes = file(&[(".debug_info", 0, unit(&entries)), (".debug_abbrev", 0, more_abbreviations())]);
+    let (held, result) = self::held(bytes);
+    assert!(matches!(result, Err(LineError::TooLarge { .. })), "{result:?}");
+    assert!(held < 256 << 20, "{held}");
+}
+
+#[test]
+fn time_is_bounded_whatever_costs_it() {
+    // DW_FORM_flag_present takes no byte.
+    let flags = [0x27, 0x19].repeat(200_000);
+    let abbreviations =
+        [&[1, 0x11, 1, 0x11, 0x01, 0x12, 0x0b, 0, 0, 2, 0x34, 0][..], &flags, &[0; 3]].concat();
+    let entries = [&[1][..], &range(), &vec![2; 20_000], &[0]].concat();
+    let bytes = file(&[(".debug_info", 0, unit(&entries)), (".debug_abbrev", 0, abbreviations)]);
+    let start = Instant::now();
+    let result = found_in(Some(bytes), None, Duration::from_millis(300));
+    assert!(matches!(result, Err(LineError::Late)), "{result:?}");
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_good_debug_file_is_asked_where_the_program_has_a_bad_section() {
+    let good = with_info(nested(3));
+    let bad = file(&[(".debug_line", COMPRESSED, vec![9; 40])]);
+    let minute = Duration::from_mins(1);
+    assert_eq!(found_in(Some(bad.clone()), Some(good), minute).unwrap().len(), 4);
+    for debug in [None, Some(bad.clone())] {
+        assert!(matches!(found_in(Some(bad.clone()), debug, minute), Err(LineError::Packed(_))));
+    }
 }

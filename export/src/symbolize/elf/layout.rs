@@ -21,8 +21,8 @@ const MAX_SECTIONS: u64 = 1 << 16;
 /// Tables of one kind that are looked at.
 const MAX_TABLES: usize = 8;
 
-/// Sections of debug information that are looked at; there are some 20 of them.
-const MAX_DEBUG_SECTIONS: usize = 64;
+/// The longest name of a section of debug information.
+const MAX_DEBUG_NAME: usize = 64;
 
 /// A section header.
 #[derive(Clone, Copy, Debug)]
@@ -132,7 +132,7 @@ impl Layout {
                 let is_debug = [&b".debug_"[..], b".zdebug_", b".gnu_debugaltlink"]
                     .iter()
                     .any(|start| name.starts_with(start));
-                if unloaded && is_debug && debug_sections.len() < MAX_DEBUG_SECTIONS {
+                if unloaded && is_debug && name.len() <= MAX_DEBUG_NAME {
                     let is_compressed = section.sh_flags(endian).0 & SHF_COMPRESSED.0 != 0;
                     debug_sections.push(DebugSection {
                         name: name.to_owned(),
