@@ -10,11 +10,6 @@ pub enum ReplayError {
     /// It is no perf.data, or its beginning is damaged.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Its registers and addresses are those of another kind of machine.
-    #[error(
-        "it was recorded on {0}, and only recordings of x86_64 can be unwound: convert it with `perf script`"
-    )]
-    Architecture(String),
     /// It is the first file of a folder that `perf record --threads` has made: the records are in the others.
     #[error(
         "its records are in other files of its folder: record without `--threads`, or use `perf script` on the folder"

@@ -1,6 +1,7 @@
 //! The way of a file's records.
 
 use std::collections::BTreeMap;
+use std::ffi::CStr;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -22,16 +23,14 @@ use crate::recorder::{Recorder, SampleHook};
 use crate::session::Recording;
 use crate::session::dispatch::{Dispatch, MOST_EVENTS};
 use crate::source::perf::decode::Decoder;
+use crate::source::perf::machine_registers::Machine;
 use crate::source::{Hook, Settings};
-use crate::stats::Stats;
+use crate::stats::{NOT_WALKED, Stats};
 use crate::sys::usage::own_usage;
 
 /// So much of the recorded time passes, or so many records come, before what only older samples could need is dropped.
 const PRUNE_PERIOD: u64 = 100_000_000;
 const PRUNE_RECORDS: u32 = 1 << 14;
-
-/// The architecture whose stacks are unwound, as `uname -m` calls it.
-const ARCHITECTURE: &str = "x86_64";
 
 /// A recording that is replayed.
 pub struct Replay<R> {
@@ -55,7 +54,7 @@ impl Replay<BufReader<File>> {
     /// Opens a file of `perf record` or `collector run -o FILE.perf.data`.
     ///
     /// # Errors
-    /// When it is none, or of another architecture.
+    /// When it is none.
     pub fn open(file: File) -> Result<Self, ReplayError> {
         let written = file.metadata().and_then(|metadata| metadata.modified());
         let written = written.unwrap_or_else(|_| SystemTime::now());
@@ -68,7 +67,7 @@ impl<R: Read> Replay<R> {
     /// Reads a stream of `perf record -o -`.
     ///
     /// # Errors
-    /// When it is none, or of another architecture.
+    /// When it is none.
     pub fn stream(reader: R) -> Result<Self, ReplayError> {
         Self::new(FileReader::stream(reader)?, SystemTime::now())
     }
@@ -84,10 +83,6 @@ impl<R: Read> Replay<R> {
                 ahead = Some(Ahead { record: raw.into(), event, config });
                 break;
             }
-        }
-        let architecture = records.file().features().text(Feature::ARCH);
-        if let Some(other) = architecture.filter(|name| name != ARCHITECTURE) {
-            return Err(ReplayError::Architecture(other));
         }
         if records.file().features().section(Feature::DIR_FORMAT).is_some() {
             return Err(ReplayError::Folder);
@@ -121,7 +116,8 @@ impl<R: Read> Replay<R> {
             roles: events.roles,
             recorder,
             dispatch,
-            decoder: Decoder::new(true),
+            decoder: Decoder::of_recording(records.file().byte_order()),
+            machine: features.text(Feature::ARCH).map(|name| Machine::named(&name)),
             kernel: None,
             first: None,
             last: Nanos(0),
@@ -132,6 +128,7 @@ impl<R: Read> Replay<R> {
             malformed: 0,
             deferred: 0,
         };
+        taking.decoder.set_machine(taking.machine.unwrap_or(Machine::X86_64));
         if let Some(Ahead { record, event, config }) = ahead {
             taking.record(&FileRecord { raw: record.as_raw(), event, payload: &[], config });
         }
@@ -149,8 +146,11 @@ impl<R: Read> Replay<R> {
 /// Where its files are looked for.
 fn recorded_files(features: &Features, written: SystemTime) -> RecordedFiles {
     let release = features.text(Feature::OSRELEASE);
-    let own = rustix::system::uname().release().to_string_lossy().into_owned();
-    let mut files = RecordedFiles::new(written, release.is_none_or(|release| release == own));
+    let architecture = features.text(Feature::ARCH);
+    let own = rustix::system::uname();
+    let is_own = |told: Option<String>, own: &CStr| told.is_none_or(|told| told.as_bytes() == own.to_bytes());
+    let of_this_kernel = is_own(release, own.release()) && is_own(architecture, own.machine());
+    let mut files = RecordedFiles::new(written, of_this_kernel);
     for BuildIdOfFile { build_id, path, .. } in features.build_ids().unwrap_or_default() {
         if let Some(id) = build_id {
             files.set_build_id(path.as_bytes(), id);
@@ -166,6 +166,8 @@ struct Taking {
     recorder: Recorder,
     dispatch: Dispatch,
     decoder: Decoder,
+    /// `None` until that is known.
+    machine: Option<Machine>,
     kernel: Option<KernelPlace>,
     /// Times of the samples.
     first: Option<Nanos>,
@@ -222,6 +224,10 @@ impl Taking {
 
     fn sample(&mut self, event: Option<usize>, misc: Misc, sample: &Sample<'_>) {
         let Some(role) = event.and_then(|event| self.roles.get(event).copied().flatten()) else { return };
+        if self.machine.is_none() {
+            self.machine = self.recorder.modules().elf_machine().map(Machine::of_elf);
+            self.decoder.set_machine(self.machine.unwrap_or(Machine::X86_64));
+        }
         let Some(mut record) = self.decoder.decode(role.index, misc, sample) else {
             self.malformed += 1;
             return;
@@ -246,7 +252,7 @@ impl Taking {
         ledger.lose(LossCause::RingFull, lost);
         ledger.lose(LossCause::Malformed, self.malformed);
         self.describe(features, written, start);
-        let warnings = self.warnings(cut_off, kernel_symbols.is_some());
+        let warnings = self.warnings(features, cut_off, kernel_symbols.is_some());
         let (mut machine, modules, ledger, tally) = self.recorder.into_parts();
         let stats = Stats {
             backend: "replay",
@@ -293,7 +299,12 @@ impl Taking {
         system.clocks.start = Some(ClockAnchor { monotonic, realtime, boottime: None });
     }
 
-    fn warnings(&self, cut_off: Option<FileError>, has_kernel_symbols: bool) -> Vec<String> {
+    fn warnings(
+        &self,
+        features: &Features,
+        cut_off: Option<FileError>,
+        has_kernel_symbols: bool,
+    ) -> Vec<String> {
         let errors = self.dispatch.errors();
         let mut warnings: Vec<String> =
             (!errors.is_empty()).then(|| errors.to_string()).into_iter().collect();
@@ -310,6 +321,8 @@ impl Taking {
             "addresses in the kernel have no names: it was recorded on another kernel, or before the machine was started \
              anew; `perf record` keeps its symbols in ~/.debug where it may",
         );
+        let not_walked = self.recorder.tally().count_of(NOT_WALKED);
+        warn(not_walked, &self.why_not_walked(features));
         warn(self.deferred, "parts of stacks that came after their samples were left out");
         let modules = self.recorder.modules();
         let changed = modules.changed(machine);
@@ -324,6 +337,21 @@ impl Taking {
              keeps copies",
         );
         warnings
+    }
+
+    /// Why stacks that were copied were not walked, and what can be done.
+    fn why_not_walked(&self, features: &Features) -> String {
+        let name = features.text(Feature::ARCH).unwrap_or_else(|| "another architecture".to_owned());
+        match self.machine {
+            Some(Machine::Other) => format!(
+                "stacks were copied on {name} and end where they were interrupted, as only those of x86_64 and aarch64 are \
+                 walked: let the kernel walk them (`perf record --call-graph fp`), or convert with `perf script` there"
+            ),
+            _ => "stacks were copied without the registers that a walk begins with, or are of 32-bit programs of aarch64, and \
+                  end where they were interrupted: record without `--user-regs`, or let the kernel walk them (`perf record \
+                  --call-graph fp`)"
+                .to_owned(),
+        }
     }
 }
 
