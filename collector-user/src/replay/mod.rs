@@ -14,6 +14,7 @@
 mod error;
 mod events;
 mod kernel;
+mod put_off;
 mod run;
 
 pub use error::ReplayError;

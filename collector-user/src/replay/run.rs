@@ -6,17 +6,21 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use collector_common::ids::Nanos;
+use collector_common::ids::{Nanos, Tid};
 use collector_common::loss::LossCause;
 use collector_common::perf::file::{
     BuildIdOfFile, Feature, Features, FileError, FileReader, FileRecord, Ordered,
 };
-use collector_common::perf::{Misc, OwnedRecord, ParseConfig, Record, RecordKind, Sample};
+use collector_common::perf::{
+    Callchain, CallchainDeferred, ChainContext, Misc, OwnedRecord, ParseConfig, Parsed, Record, RecordKind,
+    Sample, Words,
+};
 use collector_common::record::ClockAnchor;
 
 use super::ReplayError;
 use super::events::{Events, Role};
 use super::kernel::KernelPlace;
+use super::put_off::{Held, PutOff};
 use crate::kernel::KALLSYMS;
 use crate::modules::RecordedFiles;
 use crate::recorder::{Recorder, SampleHook};
@@ -126,7 +130,9 @@ impl<R: Read> Replay<R> {
             lost_records: 0,
             lost_samples: 0,
             malformed: 0,
-            deferred: 0,
+            put_off: PutOff::default(),
+            abandoned: 0,
+            chain: Vec::new(),
         };
         taking.decoder.set_machine(taking.machine.unwrap_or(Machine::X86_64));
         if let Some(Ahead { record, event, config }) = ahead {
@@ -179,7 +185,11 @@ struct Taking {
     lost_samples: u64,
     malformed: u64,
     /// Samples whose user part comes in a record of its own.
-    deferred: u64,
+    put_off: PutOff,
+    /// Those for which it never came.
+    abandoned: u64,
+    /// Addresses of the stack in hand; kept for its memory.
+    chain: Vec<u64>,
 }
 
 impl Taking {
@@ -194,17 +204,77 @@ impl Taking {
         let time = parsed.sample_id.time.filter(|time| time.0 != u64::MAX).unwrap_or(Nanos(0));
         self.prune(time);
         match &parsed.record {
-            Record::Sample(sample) => self.sample(record.event, parsed.misc, sample),
+            Record::Sample(sample) => match sample.callchain.and_then(|chain| chain.cookie()) {
+                Some(cookie) => self.put_off(record, sample, cookie),
+                None => self.sample(record.event, parsed.misc, sample),
+            },
             Record::Lost(lost) => self.lost_records = self.lost_records.saturating_add(lost.count),
             Record::LostSamples(lost) => self.lost_samples = self.lost_samples.saturating_add(lost.count),
-            Record::CallchainDeferred(_) => self.deferred += 1,
+            Record::CallchainDeferred(deferred) => self.join(parsed.sample_id.tid, deferred),
             Record::Mmap(mmap) if mmap.pid.0 == u32::MAX => {
                 self.kernel_at(&mmap.path.bytes().to_cow(), mmap.start.0);
             }
             Record::Mmap2(mmap) if mmap.pid.0 == u32::MAX => {
                 self.kernel_at(&mmap.path.bytes().to_cow(), mmap.start.0);
             }
-            _ => self.recorder.apply(&parsed, time),
+            other => {
+                if let Record::Exit(task) = other {
+                    for sample in self.put_off.take(task.tid) {
+                        self.abandon(&sample);
+                    }
+                }
+                self.recorder.apply(&parsed, time);
+            }
+        }
+    }
+
+    /// Keeps a sample until its user part comes.
+    fn put_off(&mut self, record: &FileRecord<'_>, sample: &Sample<'_>, cookie: u64) {
+        let &FileRecord { raw, event, config, .. } = record;
+        let (tid, time) = (sample.tid.unwrap_or(Tid(0)), sample.time.unwrap_or(Nanos(0)));
+        let held = Held { record: raw.into(), event, config, cookie, time };
+        if let Some(oldest) = self.put_off.hold(tid, held) {
+            self.abandon(&oldest);
+        }
+    }
+
+    /// The thread goes back to user code: its samples have all that they will have. It may be others that asked for its stack.
+    fn join(&mut self, tid: Option<Tid>, deferred: &CallchainDeferred<'_>) {
+        let left = tid.map(|tid| self.put_off.take(tid));
+        for sample in left.into_iter().flatten() {
+            if sample.cookie == deferred.cookie {
+                self.take_in(&sample, deferred.callchain);
+            } else {
+                self.abandon(&sample);
+            }
+        }
+    }
+
+    /// Takes in a sample that was put off, with its user part in the place of the mark and the number.
+    fn take_in(&mut self, held: &Held, user: Callchain<'_>) {
+        let Ok(Parsed { misc, record: Record::Sample(sample), .. }) =
+            held.record.as_raw().parse(&held.config)
+        else {
+            return;
+        };
+        let mut chain = std::mem::take(&mut self.chain);
+        let own = sample.callchain.unwrap_or_default().words;
+        chain.clear();
+        chain.extend(own.iter().take(own.len().saturating_sub(2)));
+        chain.push(ChainContext::USER.0);
+        chain.extend(user.words.iter());
+        let callchain = Some(Callchain::from(Words::from(chain.as_slice())));
+        self.sample(held.event, misc, &Sample { callchain, ..sample });
+        self.chain = chain;
+    }
+
+    /// Takes in a sample that was put off, without its user part.
+    fn abandon(&mut self, held: &Held) {
+        if let Ok(Parsed { misc, record: Record::Sample(sample), .. }) =
+            held.record.as_raw().parse(&held.config)
+        {
+            self.abandoned += 1;
+            self.sample(held.event, misc, &sample);
         }
     }
 
@@ -214,7 +284,8 @@ impl Taking {
         if time.0.saturating_sub(self.pruned.0) >= PRUNE_PERIOD || self.unpruned >= PRUNE_RECORDS {
             self.pruned = self.pruned.max(time);
             self.unpruned = 0;
-            self.recorder.prune(self.pruned);
+            let needed = self.put_off.since().unwrap_or(self.pruned);
+            self.recorder.prune(self.pruned.min(needed));
         }
     }
 
@@ -244,6 +315,9 @@ impl Taking {
     }
 
     fn finish(mut self, features: &Features, written: SystemTime, cut_off: Option<FileError>) -> Recording {
+        while let Some(sample) = self.put_off.oldest() {
+            self.abandon(&sample);
+        }
         let start = self.first.unwrap_or(self.last);
         let kernel_symbols = self.kernel_symbols(features);
         // Records that are lost are told by those that come after them, and samples in the end once more.
@@ -322,8 +396,12 @@ impl Taking {
              anew; `perf record` keeps its symbols in ~/.debug where it may",
         );
         let not_walked = self.recorder.tally().count_of(NOT_WALKED);
-        warn(not_walked, &self.why_not_walked(features));
-        warn(self.deferred, "parts of stacks that came after their samples were left out");
+        warn(not_walked.saturating_sub(self.abandoned), &self.why_not_walked(features));
+        warn(
+            self.abandoned,
+            "stacks end in the kernel, as their threads did not come back to user code while they were recorded, or what was \
+             recorded then was lost",
+        );
         let modules = self.recorder.modules();
         let changed = modules.changed(machine);
         warn(

@@ -20,7 +20,7 @@
 //! - `kernel_filters`: filters of tracepoints that the kernel applies.
 //! - `bpf_maps`: what another program writes into maps.
 //! - `convert`: recordings that are kept, and unwound later.
-//! - `aarch64`, `big_endian`: recordings of other machines, which are put together in `put_together`.
+//! - `aarch64`, `big_endian`, `put_off`: recordings of other machines and kernels, which are put together in `put_together`.
 //! - `examples`: the programs in `examples/`.
 //! - `probes`: functions and markers of programs as events, with their arguments; `kernel_probes`: the kernel's own functions;
 //!   `probe_values`: what both see.
@@ -64,6 +64,7 @@ mod probe_values;
 mod probes;
 mod processes;
 mod programs;
+mod put_off;
 mod put_together;
 mod recording;
 mod scenarios;

@@ -85,8 +85,11 @@ impl Decoder {
         if stack.is_empty() {
             self.user.extend(part(sample, ChainContext::USER));
         }
-        if !is_walked && self.user.is_empty() {
+        let is_put_off = sample.callchain.is_some_and(|chain| chain.cookie().is_some());
+        if (!is_walked || is_put_off) && stack.is_empty() && self.user.is_empty() {
             flags |= SampleFlags::NOT_WALKED;
+            let own = sample.ip.filter(|_| is_put_off && misc.cpu_mode() == CpuMode::User);
+            self.user.extend(own.map(|ip| ip.0));
         }
         header.flags = flags;
         if let (None, Some(ip)) = (sample.callchain, sample.ip) {
