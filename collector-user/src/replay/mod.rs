@@ -13,9 +13,11 @@
 
 mod error;
 mod events;
+mod folder;
 mod kernel;
 mod put_off;
 mod run;
 
 pub use error::ReplayError;
+pub use folder::open_recording;
 pub use run::Replay;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::fs::File;
 use std::io::{BufReader, Read};
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use collector_common::ids::{Nanos, Tid};
@@ -19,6 +20,7 @@ use collector_common::record::ClockAnchor;
 
 use super::ReplayError;
 use super::events::{Events, Role};
+use super::folder::{open_first, open_recording};
 use super::kernel::KernelPlace;
 use super::put_off::{Held, PutOff};
 use crate::kernel::KALLSYMS;
@@ -62,8 +64,17 @@ impl Replay<BufReader<File>> {
     pub fn open(file: File) -> Result<Self, ReplayError> {
         let written = file.metadata().and_then(|metadata| metadata.modified());
         let written = written.unwrap_or_else(|_| SystemTime::now());
-        let reader = FileReader::open(BufReader::with_capacity(1 << 20, file))?;
-        Self::new(reader, written)
+        Self::new(open_first(file)?, written)
+    }
+
+    /// Opens what `perf record` or `collector run -o FILE.perf.data` has made: a file, or with `perf record --threads` a folder.
+    /// Of a folder, all records are held in memory until the last one has been read.
+    ///
+    /// # Errors
+    /// When it is none, or is not all there.
+    pub fn open_path(path: &Path) -> Result<Self, ReplayError> {
+        let written = path.metadata().and_then(|metadata| metadata.modified());
+        Self::new(open_recording(path)?, written.unwrap_or_else(|_| SystemTime::now()))
     }
 }
 
@@ -87,9 +98,6 @@ impl<R: Read> Replay<R> {
                 ahead = Some(Ahead { record: raw.into(), event, config });
                 break;
             }
-        }
-        if records.file().features().section(Feature::DIR_FORMAT).is_some() {
-            return Err(ReplayError::Folder);
         }
         let named = records.file().events().len();
         if named > MOST_EVENTS {
@@ -138,13 +146,17 @@ impl<R: Read> Replay<R> {
         if let Some(Ahead { record, event, config }) = ahead {
             taking.record(&FileRecord { raw: record.as_raw(), event, payload: &[], config });
         }
-        let cut_off = loop {
+        let mut cut_off = None;
+        loop {
             match records.next_record() {
                 Ok(Some(record)) => taking.record(&record),
-                Ok(None) => break None,
-                Err(error) => break Some(error),
+                Ok(None) => break,
+                // What was read before, and waited for what could be older, comes after it.
+                Err(error) => {
+                    cut_off.get_or_insert(error);
+                }
             }
-        };
+        }
         taking.finish(records.file().features(), written, cut_off)
     }
 }
@@ -485,23 +497,5 @@ mod tests {
         let recording = replayed(&bytes).unwrap();
         assert_eq!(recording.ledger.lost(LossCause::RingFull), u64::MAX);
         assert_eq!(recording.ledger.produced(), u64::MAX);
-    }
-
-    #[test]
-    fn a_folder_of_recordings_is_not_taken_for_its_first_file() {
-        // The flags of features are the last words of the header; each has its section behind the records, in order.
-        let told = |bytes: &[u8]| {
-            let reader = FileReader::open(Cursor::new(bytes)).unwrap();
-            Replay::new(reader, UNIX_EPOCH).err().map(|error| error.to_string())
-        };
-        let mut bytes = FILES[0].to_vec();
-        assert_eq!(told(&bytes), None);
-        let flags = 72..80;
-        let known = u64::from_le_bytes(bytes[flags.clone()].try_into().unwrap());
-        // The last section becomes the folder's.
-        let last = known.ilog2();
-        let changed = known ^ (1 << last) | 1 << Feature::DIR_FORMAT.0;
-        bytes[flags].copy_from_slice(&changed.to_le_bytes());
-        assert!(told(&bytes).unwrap().contains("--threads"));
     }
 }
