@@ -63,6 +63,10 @@ pub struct Stats {
 /// The end of a stack that came as addresses: nobody tells how its walk ended.
 pub const GIVEN: &str = "walked_when_recorded";
 
+/// The end of a stack of which there was a copy, but no registers that a walk here could begin with; or whose addresses were
+/// to come later, and never did.
+pub const NOT_WALKED: &str = "not_walked";
+
 impl Stats {
     /// What was lost and how user stacks ended, a line each, for people.
     pub fn account(&self) -> Vec<String> {

@@ -28,6 +28,11 @@ impl Mappings {
         chunk.get(after.checked_sub(1)?).filter(|mapping| mapping.contains(address))
     }
 
+    /// The one with the highest addresses.
+    pub(super) fn last(&self) -> Option<&MappedModule> {
+        self.chunks.last()?.last()
+    }
+
     /// All of them.
     pub(super) fn iter(&self) -> impl Iterator<Item = &MappedModule> {
         self.chunks.iter().flatten()

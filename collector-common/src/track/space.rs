@@ -128,6 +128,11 @@ impl Space {
         self.mappings().next().is_none()
     }
 
+    /// The present mapping with the highest addresses.
+    pub fn highest(&self) -> Option<&MappedModule> {
+        self.live.last()
+    }
+
     /// The present mappings, sorted by address.
     pub fn mappings(&self) -> impl Iterator<Item = &MappedModule> {
         self.live.iter()

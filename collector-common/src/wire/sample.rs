@@ -55,6 +55,11 @@ impl SampleFlags {
     pub const LOCK_OWNER: u32 = 1 << 23;
     /// Returns of calls on the user stack are trapped: which, the record's end tells.
     pub const RETURNS: u32 = 1 << 25;
+    /// `registers` are those of aarch64, whatever machine this is. No program writes this.
+    pub const AARCH64: u32 = 1 << 26;
+    /// There is a user stack, but its registers are of an architecture whose stacks are not walked, or those that a walk
+    /// begins with are missing, or its addresses never came. No program writes this.
+    pub const NOT_WALKED: u32 = 1 << 27;
 
     /// Whether all bits of `mask` are set.
     pub const fn has(self, mask: u32) -> bool {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use collector_common::ids::{Avma, BuildId, FileOffset};
+use object::elf;
 use unwinder::TableError;
 
 use super::bounded::{BoundedFile, UNWIND_SECTIONS};
@@ -24,6 +25,8 @@ pub struct ModuleFile {
     pub(super) path: PathBuf,
     /// As it was when it was opened; `None` when it holds something else now.
     pub(super) written: Cell<Option<Written>>,
+    /// What executes it; [`elf::EM_NONE`] where that is not known.
+    pub(super) machine: elf::Machine,
     pub(super) build_id: Option<BuildId>,
     pub(super) segments: Vec<Segment>,
     pub(super) has_symbols: bool,
@@ -34,9 +37,9 @@ pub struct ModuleFile {
 impl ModuleFile {
     pub(super) fn new(file: Option<File>, path: PathBuf, layout: Layout) -> Self {
         let written = Cell::new(file.as_ref().and_then(Written::of));
-        let Layout { segments, build_id, has_symbols, debug_link } = layout;
+        let Layout { machine, segments, build_id, has_symbols, debug_link } = layout;
         let table = OnceCell::new();
-        Self { file, path, written, build_id, segments, has_symbols, debug_link, table }
+        Self { file, path, written, machine, build_id, segments, has_symbols, debug_link, table }
     }
 
     /// The file, while it holds what was executed: one that was written to since holds something else. One that has only a

@@ -33,6 +33,8 @@ pub(super) struct DebugLink {
 /// What the headers of a file say.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
+    /// What executes it (`e_machine`).
+    pub(super) machine: elf::Machine,
     pub(super) segments: Vec<Segment>,
     pub(super) build_id: Option<BuildId>,
     /// Whether there is a table of symbols beside that of the dynamic linker.
@@ -88,7 +90,8 @@ impl Layout {
         let debug_link = sections
             .section_by_name(endian, b".gnu_debuglink")
             .and_then(|(_, section)| debug_link(section.data(endian, data).ok()?, endian));
-        Some(Self { segments: segments.collect(), build_id, has_symbols, debug_link })
+        let machine = header.e_machine(endian);
+        Some(Self { machine, segments: segments.collect(), build_id, has_symbols, debug_link })
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Tid};
 use collector_common::record::{ExportMachine, Module, ModuleId, ModuleKind, ProcessId};
+use object::elf;
 use rustc_hash::{FxHashMap, FxHashSet};
 use unwinder::UnwindTable;
 
@@ -337,6 +338,11 @@ impl Modules {
     /// A module's unwind table, read the first time it is asked for; `None` where its code is of another architecture.
     pub fn table<A: Recorded>(&self, module: ModuleId) -> Option<&UnwindTable<A>> {
         A::of(self.files.get(module.0 as usize)?.table()?)
+    }
+
+    /// What executes the first of the files that could be read (`e_machine`).
+    pub(crate) fn elf_machine(&self) -> Option<elf::Machine> {
+        self.files.iter().map(|file| file.machine).find(|&machine| machine != elf::EM_NONE)
     }
 
     /// A module's file, if it is open and nobody has written to it since.

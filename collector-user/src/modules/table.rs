@@ -1,8 +1,12 @@
-//! The unwind table of a file, whichever of the architectures it is of that processes on one machine have.
+//! The unwind table of a file, whichever of the architectures it is of that are recorded.
 
 use std::cell::OnceCell;
 
+use object::LittleEndian;
+use object::elf::{EM_AARCH64, FileHeader64};
+use object::read::elf::FileHeader as _;
 use object::read::{FileKind, ReadRef};
+use unwinder::aarch64::Aarch64;
 use unwinder::x86::X86;
 use unwinder::x86_64::X86_64;
 use unwinder::{Architecture, TableError, UnreadSection, UnwindTable};
@@ -15,6 +19,8 @@ pub enum Table {
     X86_64(UnwindTable<X86_64>),
     /// Of one for 32-bit x86, which Linux runs beside the others.
     X86(UnwindTable<X86>),
+    /// Of one for aarch64, of a recording that was made there.
+    Aarch64(UnwindTable<Aarch64>),
 }
 
 /// An architecture whose processes are recorded.
@@ -27,7 +33,7 @@ impl Recorded for X86_64 {
     fn of(table: &Table) -> Option<&UnwindTable<Self>> {
         match table {
             Table::X86_64(table) => Some(table),
-            Table::X86(_) => None,
+            Table::X86(_) | Table::Aarch64(_) => None,
         }
     }
 }
@@ -36,7 +42,16 @@ impl Recorded for X86 {
     fn of(table: &Table) -> Option<&UnwindTable<Self>> {
         match table {
             Table::X86(table) => Some(table),
-            Table::X86_64(_) => None,
+            Table::X86_64(_) | Table::Aarch64(_) => None,
+        }
+    }
+}
+
+impl Recorded for Aarch64 {
+    fn of(table: &Table) -> Option<&UnwindTable<Self>> {
+        match table {
+            Table::Aarch64(table) => Some(table),
+            Table::X86_64(_) | Table::X86(_) => None,
         }
     }
 }
@@ -50,6 +65,7 @@ impl Table {
     ) -> Result<Self, TableError> {
         match FileKind::parse(data)? {
             FileKind::Elf32 => UnwindTable::from_elf_with_debug(data, debug).map(Table::X86),
+            _ if is_aarch64(data) => UnwindTable::from_elf_with_debug(data, debug).map(Table::Aarch64),
             _ => UnwindTable::from_elf_with_debug(data, debug).map(Table::X86_64),
         }
     }
@@ -59,6 +75,7 @@ impl Table {
         match self {
             Table::X86_64(table) => table.unread(),
             Table::X86(table) => table.unread(),
+            Table::Aarch64(table) => table.unread(),
         }
     }
 
@@ -66,4 +83,9 @@ impl Table {
     pub(super) fn known(image: Option<&[u8]>) -> OnceCell<Option<Self>> {
         OnceCell::from(image.and_then(|image| Self::read(image, || None::<&[u8]>).ok()))
     }
+}
+
+fn is_aarch64<'data, R: ReadRef<'data>>(data: R) -> bool {
+    let header = FileHeader64::<LittleEndian>::parse(data);
+    header.is_ok_and(|header| header.e_machine(LittleEndian) == EM_AARCH64)
 }

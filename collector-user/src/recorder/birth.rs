@@ -26,6 +26,7 @@ pub(super) fn is_at_birth(header: &SampleHeader, mapping: &MappedModule, modules
     let before = instruction_pointer(header).wrapping_sub(code.len() as u64);
     if result_of_call(header) != 0
         || header.flags().has(SampleFlags::COMPAT)
+        || header.flags().has(SampleFlags::AARCH64)
         || !mapping.contains(Avma(before))
     {
         return false;

@@ -1,6 +1,7 @@
-//! From the kernel's `struct pt_regs` to what the unwinder wants.
+//! From the kernel's `struct pt_regs`, or `struct user_pt_regs` of aarch64, to what the unwinder wants.
 
 use collector_common::wire::{SampleFlags, SampleHeader};
+use unwinder::aarch64::{self, ReturnAddressMask};
 use unwinder::{StopReason, x86, x86_64};
 
 /// User registers of a sample. The kernel's order on `x86_64`
@@ -20,17 +21,30 @@ pub(super) fn compat_registers(header: &SampleHeader) -> x86::Registers {
     x86::Registers::new(r[16], [r[10], r[11], r[12], r[5], r[19], r[4], r[13], r[14]])
 }
 
+/// The same of a thread of aarch64: x0 to x30, sp, pc (`arch/arm64/include/uapi/asm/ptrace.h`). Return addresses may be
+/// signed; no code lies beyond `highest`.
+pub(super) fn aarch64_registers(header: &SampleHeader, highest: u64) -> aarch64::Registers {
+    let r = &header.registers;
+    let general = std::array::from_fn(|register| r[register]);
+    let mask = ReturnAddressMask::of_highest_address(highest.max(instruction_pointer(header)));
+    aarch64::Registers::new(instruction_pointer(header), stack_pointer(header), general, mask)
+}
+
+fn is_of_aarch64(header: &SampleHeader) -> bool {
+    header.flags().has(SampleFlags::AARCH64)
+}
+
 /// Where the copy of the stack begins: at the user's stack pointer.
 pub(super) fn stack_pointer(header: &SampleHeader) -> u64 {
-    header.registers[19]
+    header.registers[if is_of_aarch64(header) { 31 } else { 19 }]
 }
 
 /// The user's instruction pointer.
 pub(super) fn instruction_pointer(header: &SampleHeader) -> u64 {
-    header.registers[16]
+    header.registers[if is_of_aarch64(header) { 32 } else { 16 }]
 }
 
-/// Where the result of a system call is.
+/// Where the result of a system call is on `x86_64`.
 pub(super) fn result_of_call(header: &SampleHeader) -> u64 {
     header.registers[10]
 }
@@ -39,6 +53,7 @@ pub(super) fn result_of_call(header: &SampleHeader) -> u64 {
 /// (`arch/x86/entry/syscalls/syscall_64.tbl`, `syscall_32.tbl`). Where the new program's words have another size, the
 /// kernel puts its `execve` there while the other registers are still the old program's
 /// (`arch/x86/kernel/process_64.c`); it is another call's number in the old one, which has its code mapped.
+/// Of aarch64, nothing tells.
 pub(super) fn is_in_exec(header: &SampleHeader, reason: StopReason) -> bool {
     const EXECVE: [u64; 2] = [59, 322];
     const COMPAT_EXECVE: [u64; 2] = [11, 358];
@@ -46,5 +61,6 @@ pub(super) fn is_in_exec(header: &SampleHeader, reason: StopReason) -> bool {
     let (own, other) = if is_compat { (COMPAT_EXECVE, EXECVE) } else { (EXECVE, COMPAT_EXECVE) };
     let call = header.registers[15];
     header.flags().has(SampleFlags::IN_KERNEL)
+        && !is_of_aarch64(header)
         && (own.contains(&call) || call == other[0] && reason == StopReason::NoMapping)
 }

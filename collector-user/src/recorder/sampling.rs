@@ -13,12 +13,15 @@ use unwinder::{CopiedStack, FrameKind, Registers, StopReason, Unwinder};
 
 use super::birth::is_at_birth;
 use super::late::{LateStack, Owner};
-use super::registers::{compat_registers, instruction_pointer, is_in_exec, stack_pointer, user_registers};
+use super::registers::{
+    aarch64_registers, compat_registers, instruction_pointer, is_in_exec, stack_pointer, user_registers,
+};
 use super::state::{KnownThread, Recorder};
 use super::thread_names::{Name, kept_name};
 use super::view::View;
 use crate::modules::{Modules, Recorded};
 use crate::source::SourceRecord;
+use crate::stats::NOT_WALKED;
 
 /// What a record says when it has been unwound.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +78,9 @@ impl Recorder {
         let thread = self.thread(process, Tid(header.tid), &comm);
         self.frames.clear();
         self.add_kernel_frames(record.kernel, time);
-        let user_end = if !record.user.is_empty() {
+        let user_end = if header.flags().has(SampleFlags::NOT_WALKED) {
+            Some(self.add_not_walked(process, record.user, time))
+        } else if !record.user.is_empty() {
             Some(self.add_given_frames(process, record.user, time))
         } else if header.flags().has(SampleFlags::USER_REGISTERS) {
             self.add_user_frames(process, record)
@@ -217,6 +222,14 @@ impl Recorder {
         self.tally.end_of_given(addresses.len())
     }
 
+    /// The user's part of which only the interrupted address is known, or not even that.
+    fn add_not_walked(&mut self, process: ProcessId, addresses: &[u64], time: Nanos) -> &'static str {
+        self.add_given_frames(process, addresses, time);
+        let cut = self.cut_frame();
+        self.frames.push(cut);
+        NOT_WALKED
+    }
+
     /// Whether a walk led to where the kernel traps the return of a call, and no further.
     fn is_trapped(&self, process: ProcessId, walk: Walk, time: Nanos) -> bool {
         let Some(last) = self.walked.last().filter(|last| last.kind == FrameKind::ReturnAddress) else {
@@ -251,7 +264,10 @@ impl Recorder {
         let copied = CopiedStack::new(stack_pointer(header), record.stack, u64::from(header.absent));
         let stack = LateStack::new(copied, record.returns, header, &self.late);
         let walked = &mut self.walked;
-        let reason = if header.flags().has(SampleFlags::COMPAT) {
+        let reason = if header.flags().has(SampleFlags::AARCH64) {
+            let highest = space.and_then(Space::highest).map_or(0, |mapping| mapping.end.0.saturating_sub(1));
+            walk(&mut self.aarch64_unwinder, &aarch64_registers(header, highest), &view, &stack, walked)
+        } else if header.flags().has(SampleFlags::COMPAT) {
             walk(&mut self.compat_unwinder, &compat_registers(header), &view, &stack, walked)
         } else {
             walk(&mut self.unwinder, &user_registers(header), &view, &stack, walked)

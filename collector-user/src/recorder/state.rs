@@ -13,6 +13,7 @@ use collector_common::track::{MappedModule, Tracker};
 use collector_common::wire::COMM_LEN;
 use rustc_hash::FxHashMap;
 use unwinder::Unwinder;
+use unwinder::aarch64::Aarch64;
 use unwinder::x86::X86;
 
 use super::found::Found;
@@ -58,6 +59,8 @@ pub struct Recorder {
     code_known_since: Nanos,
     /// For threads that run 32-bit code.
     pub(super) compat_unwinder: Unwinder<X86>,
+    /// For recordings of aarch64.
+    pub(super) aarch64_unwinder: Unwinder<Aarch64>,
     pub(super) ledger: Ledger,
     pub(super) tally: StackTally,
     pub(super) threads: FxHashMap<Tid, KnownThread>,
@@ -107,6 +110,7 @@ impl Recorder {
             unwinder: Unwinder::new(),
             code_known_since: Nanos(0),
             compat_unwinder: Unwinder::new(),
+            aarch64_unwinder: Unwinder::new(),
             ledger: Ledger::default(),
             tally: StackTally::default(),
             threads: FxHashMap::default(),
@@ -437,6 +441,7 @@ impl Recorder {
         if watermark.0.saturating_sub(self.code_known_since.0) >= CODE_LIFETIME.0 {
             self.unwinder.forget_code();
             self.compat_unwinder.forget_code();
+            self.aarch64_unwinder.forget_code();
             self.code_known_since = watermark;
         }
     }

@@ -64,6 +64,11 @@ impl StackTally {
         self.ends.iter().map(|(name, count)| (*name, *count))
     }
 
+    /// User stacks that ended so.
+    pub fn count_of(&self, end: &str) -> u64 {
+        self.ends.get(end).copied().unwrap_or(0)
+    }
+
     /// User stacks in all.
     pub fn total(&self) -> u64 {
         self.ends.values().sum()
@@ -71,7 +76,7 @@ impl StackTally {
 
     /// User stacks that reached their root.
     pub fn complete(&self) -> u64 {
-        self.ends.get("complete").copied().unwrap_or(0)
+        self.count_of("complete")
     }
 
     /// Frames of all stacks, kernel frames too.

@@ -10,16 +10,21 @@ pub enum ReplayError {
     /// It is no perf.data, or its beginning is damaged.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Its registers and addresses are those of another kind of machine.
-    #[error(
-        "it was recorded on {0}, and only recordings of x86_64 can be unwound: convert it with `perf script`"
-    )]
-    Architecture(String),
+    /// It can't be opened.
+    #[error("it can't be read: {0}")]
+    Io(#[from] std::io::Error),
     /// It is the first file of a folder that `perf record --threads` has made: the records are in the others.
+    #[error("it is one file of a folder that `perf record --threads` has made: name the folder")]
+    PartOfFolder,
+    /// It is a folder that is none of `perf record`'s.
     #[error(
-        "its records are in other files of its folder: record without `--threads`, or use `perf script` on the folder"
+        "it is a folder without a file `{missing}`, which a recording of `perf record --threads` has: name such a folder, whole, \
+         or a file"
     )]
-    Folder,
+    Folder {
+        /// What it lacks.
+        missing: &'static str,
+    },
     /// More events than a recording has kinds of sample for.
     #[error("it has {named} events, and {most} are the most that can be taken in at once")]
     Events {

@@ -7,13 +7,17 @@
 //!                                         files, by path and build id ─────┘
 //! ```
 //!
-//! Stacks are unwound from the registers and the copied stack in each sample (`perf record --call-graph dwarf`). Of a sample
-//! without those, the frames are the ones that the kernel walked (`-g`), or the interrupted address alone.
+//! Stacks are unwound from the registers and the copied stack in each sample (`perf record --call-graph dwarf`), which
+//! may be those of `x86_64` or aarch64. Of a sample without those, or of another machine, the frames are the ones that the kernel
+//! walked (`-g`), or the interrupted address alone.
 
 mod error;
 mod events;
+mod folder;
 mod kernel;
+mod put_off;
 mod run;
 
 pub use error::ReplayError;
+pub use folder::open_recording;
 pub use run::Replay;

@@ -1,37 +1,42 @@
 //! The way of a file's records.
 
 use std::collections::BTreeMap;
+use std::ffi::CStr;
 use std::fs::File;
 use std::io::{BufReader, Read};
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use collector_common::ids::Nanos;
+use collector_common::ids::{Nanos, Tid};
 use collector_common::loss::LossCause;
 use collector_common::perf::file::{
     BuildIdOfFile, Feature, Features, FileError, FileReader, FileRecord, Ordered,
 };
-use collector_common::perf::{Misc, OwnedRecord, ParseConfig, Record, RecordKind, Sample};
+use collector_common::perf::{
+    Callchain, CallchainDeferred, ChainContext, Misc, OwnedRecord, ParseConfig, Parsed, Record, RecordKind,
+    Sample, Words,
+};
 use collector_common::record::ClockAnchor;
 
 use super::ReplayError;
 use super::events::{Events, Role};
+use super::folder::{open_first, open_recording};
 use super::kernel::KernelPlace;
+use super::put_off::{Held, PutOff};
 use crate::kernel::KALLSYMS;
 use crate::modules::RecordedFiles;
 use crate::recorder::{Recorder, SampleHook};
 use crate::session::Recording;
 use crate::session::dispatch::{Dispatch, MOST_EVENTS};
 use crate::source::perf::decode::Decoder;
+use crate::source::perf::machine_registers::Machine;
 use crate::source::{Hook, Settings};
-use crate::stats::Stats;
+use crate::stats::{NOT_WALKED, Stats};
 use crate::sys::usage::own_usage;
 
 /// So much of the recorded time passes, or so many records come, before what only older samples could need is dropped.
 const PRUNE_PERIOD: u64 = 100_000_000;
 const PRUNE_RECORDS: u32 = 1 << 14;
-
-/// The architecture whose stacks are unwound, as `uname -m` calls it.
-const ARCHITECTURE: &str = "x86_64";
 
 /// A recording that is replayed.
 pub struct Replay<R> {
@@ -55,12 +60,21 @@ impl Replay<BufReader<File>> {
     /// Opens a file of `perf record` or `collector run -o FILE.perf.data`.
     ///
     /// # Errors
-    /// When it is none, or of another architecture.
+    /// When it is none.
     pub fn open(file: File) -> Result<Self, ReplayError> {
         let written = file.metadata().and_then(|metadata| metadata.modified());
         let written = written.unwrap_or_else(|_| SystemTime::now());
-        let reader = FileReader::open(BufReader::with_capacity(1 << 20, file))?;
-        Self::new(reader, written)
+        Self::new(open_first(file)?, written)
+    }
+
+    /// Opens what `perf record` or `collector run -o FILE.perf.data` has made: a file, or with `perf record --threads` a folder.
+    /// Of a folder, all records are held in memory until the last one has been read.
+    ///
+    /// # Errors
+    /// When it is none, or is not all there.
+    pub fn open_path(path: &Path) -> Result<Self, ReplayError> {
+        let written = path.metadata().and_then(|metadata| metadata.modified());
+        Self::new(open_recording(path)?, written.unwrap_or_else(|_| SystemTime::now()))
     }
 }
 
@@ -68,7 +82,7 @@ impl<R: Read> Replay<R> {
     /// Reads a stream of `perf record -o -`.
     ///
     /// # Errors
-    /// When it is none, or of another architecture.
+    /// When it is none.
     pub fn stream(reader: R) -> Result<Self, ReplayError> {
         Self::new(FileReader::stream(reader)?, SystemTime::now())
     }
@@ -84,13 +98,6 @@ impl<R: Read> Replay<R> {
                 ahead = Some(Ahead { record: raw.into(), event, config });
                 break;
             }
-        }
-        let architecture = records.file().features().text(Feature::ARCH);
-        if let Some(other) = architecture.filter(|name| name != ARCHITECTURE) {
-            return Err(ReplayError::Architecture(other));
-        }
-        if records.file().features().section(Feature::DIR_FORMAT).is_some() {
-            return Err(ReplayError::Folder);
         }
         let named = records.file().events().len();
         if named > MOST_EVENTS {
@@ -121,7 +128,8 @@ impl<R: Read> Replay<R> {
             roles: events.roles,
             recorder,
             dispatch,
-            decoder: Decoder::new(true),
+            decoder: Decoder::of_recording(records.file().byte_order()),
+            machine: features.text(Feature::ARCH).map(|name| Machine::named(&name)),
             kernel: None,
             first: None,
             last: Nanos(0),
@@ -130,18 +138,25 @@ impl<R: Read> Replay<R> {
             lost_records: 0,
             lost_samples: 0,
             malformed: 0,
-            deferred: 0,
+            put_off: PutOff::default(),
+            abandoned: 0,
+            chain: Vec::new(),
         };
+        taking.decoder.set_machine(taking.machine.unwrap_or(Machine::X86_64));
         if let Some(Ahead { record, event, config }) = ahead {
             taking.record(&FileRecord { raw: record.as_raw(), event, payload: &[], config });
         }
-        let cut_off = loop {
+        let mut cut_off = None;
+        loop {
             match records.next_record() {
                 Ok(Some(record)) => taking.record(&record),
-                Ok(None) => break None,
-                Err(error) => break Some(error),
+                Ok(None) => break,
+                // What was read before, and waited for what could be older, comes after it.
+                Err(error) => {
+                    cut_off.get_or_insert(error);
+                }
             }
-        };
+        }
         taking.finish(records.file().features(), written, cut_off)
     }
 }
@@ -149,8 +164,11 @@ impl<R: Read> Replay<R> {
 /// Where its files are looked for.
 fn recorded_files(features: &Features, written: SystemTime) -> RecordedFiles {
     let release = features.text(Feature::OSRELEASE);
-    let own = rustix::system::uname().release().to_string_lossy().into_owned();
-    let mut files = RecordedFiles::new(written, release.is_none_or(|release| release == own));
+    let architecture = features.text(Feature::ARCH);
+    let own = rustix::system::uname();
+    let is_own = |told: Option<String>, own: &CStr| told.is_none_or(|told| told.as_bytes() == own.to_bytes());
+    let of_this_kernel = is_own(release, own.release()) && is_own(architecture, own.machine());
+    let mut files = RecordedFiles::new(written, of_this_kernel);
     for BuildIdOfFile { build_id, path, .. } in features.build_ids().unwrap_or_default() {
         if let Some(id) = build_id {
             files.set_build_id(path.as_bytes(), id);
@@ -166,6 +184,8 @@ struct Taking {
     recorder: Recorder,
     dispatch: Dispatch,
     decoder: Decoder,
+    /// `None` until that is known.
+    machine: Option<Machine>,
     kernel: Option<KernelPlace>,
     /// Times of the samples.
     first: Option<Nanos>,
@@ -177,7 +197,11 @@ struct Taking {
     lost_samples: u64,
     malformed: u64,
     /// Samples whose user part comes in a record of its own.
-    deferred: u64,
+    put_off: PutOff,
+    /// Those for which it never came.
+    abandoned: u64,
+    /// Addresses of the stack in hand; kept for its memory.
+    chain: Vec<u64>,
 }
 
 impl Taking {
@@ -192,17 +216,77 @@ impl Taking {
         let time = parsed.sample_id.time.filter(|time| time.0 != u64::MAX).unwrap_or(Nanos(0));
         self.prune(time);
         match &parsed.record {
-            Record::Sample(sample) => self.sample(record.event, parsed.misc, sample),
+            Record::Sample(sample) => match sample.callchain.and_then(|chain| chain.cookie()) {
+                Some(cookie) => self.put_off(record, sample, cookie),
+                None => self.sample(record.event, parsed.misc, sample),
+            },
             Record::Lost(lost) => self.lost_records = self.lost_records.saturating_add(lost.count),
             Record::LostSamples(lost) => self.lost_samples = self.lost_samples.saturating_add(lost.count),
-            Record::CallchainDeferred(_) => self.deferred += 1,
+            Record::CallchainDeferred(deferred) => self.join(parsed.sample_id.tid, deferred),
             Record::Mmap(mmap) if mmap.pid.0 == u32::MAX => {
                 self.kernel_at(&mmap.path.bytes().to_cow(), mmap.start.0);
             }
             Record::Mmap2(mmap) if mmap.pid.0 == u32::MAX => {
                 self.kernel_at(&mmap.path.bytes().to_cow(), mmap.start.0);
             }
-            _ => self.recorder.apply(&parsed, time),
+            other => {
+                if let Record::Exit(task) = other {
+                    for sample in self.put_off.take(task.tid) {
+                        self.abandon(&sample);
+                    }
+                }
+                self.recorder.apply(&parsed, time);
+            }
+        }
+    }
+
+    /// Keeps a sample until its user part comes.
+    fn put_off(&mut self, record: &FileRecord<'_>, sample: &Sample<'_>, cookie: u64) {
+        let &FileRecord { raw, event, config, .. } = record;
+        let (tid, time) = (sample.tid.unwrap_or(Tid(0)), sample.time.unwrap_or(Nanos(0)));
+        let held = Held { record: raw.into(), event, config, cookie, time };
+        if let Some(oldest) = self.put_off.hold(tid, held) {
+            self.abandon(&oldest);
+        }
+    }
+
+    /// The thread goes back to user code: its samples have all that they will have. It may be others that asked for its stack.
+    fn join(&mut self, tid: Option<Tid>, deferred: &CallchainDeferred<'_>) {
+        let left = tid.map(|tid| self.put_off.take(tid));
+        for sample in left.into_iter().flatten() {
+            if sample.cookie == deferred.cookie {
+                self.take_in(&sample, deferred.callchain);
+            } else {
+                self.abandon(&sample);
+            }
+        }
+    }
+
+    /// Takes in a sample that was put off, with its user part in the place of the mark and the number.
+    fn take_in(&mut self, held: &Held, user: Callchain<'_>) {
+        let Ok(Parsed { misc, record: Record::Sample(sample), .. }) =
+            held.record.as_raw().parse(&held.config)
+        else {
+            return;
+        };
+        let mut chain = std::mem::take(&mut self.chain);
+        let own = sample.callchain.unwrap_or_default().words;
+        chain.clear();
+        chain.extend(own.iter().take(own.len().saturating_sub(2)));
+        chain.push(ChainContext::USER.0);
+        chain.extend(user.words.iter());
+        let callchain = Some(Callchain::from(Words::from(chain.as_slice())));
+        self.sample(held.event, misc, &Sample { callchain, ..sample });
+        self.chain = chain;
+    }
+
+    /// Takes in a sample that was put off, without its user part.
+    fn abandon(&mut self, held: &Held) {
+        if let Ok(Parsed { misc, record: Record::Sample(sample), .. }) =
+            held.record.as_raw().parse(&held.config)
+        {
+            self.abandoned += 1;
+            self.sample(held.event, misc, &sample);
         }
     }
 
@@ -212,7 +296,8 @@ impl Taking {
         if time.0.saturating_sub(self.pruned.0) >= PRUNE_PERIOD || self.unpruned >= PRUNE_RECORDS {
             self.pruned = self.pruned.max(time);
             self.unpruned = 0;
-            self.recorder.prune(self.pruned);
+            let needed = self.put_off.since().unwrap_or(self.pruned);
+            self.recorder.prune(self.pruned.min(needed));
         }
     }
 
@@ -222,6 +307,10 @@ impl Taking {
 
     fn sample(&mut self, event: Option<usize>, misc: Misc, sample: &Sample<'_>) {
         let Some(role) = event.and_then(|event| self.roles.get(event).copied().flatten()) else { return };
+        if self.machine.is_none() {
+            self.machine = self.recorder.modules().elf_machine().map(Machine::of_elf);
+            self.decoder.set_machine(self.machine.unwrap_or(Machine::X86_64));
+        }
         let Some(mut record) = self.decoder.decode(role.index, misc, sample) else {
             self.malformed += 1;
             return;
@@ -238,6 +327,9 @@ impl Taking {
     }
 
     fn finish(mut self, features: &Features, written: SystemTime, cut_off: Option<FileError>) -> Recording {
+        while let Some(sample) = self.put_off.oldest() {
+            self.abandon(&sample);
+        }
         let start = self.first.unwrap_or(self.last);
         let kernel_symbols = self.kernel_symbols(features);
         // Records that are lost are told by those that come after them, and samples in the end once more.
@@ -246,7 +338,7 @@ impl Taking {
         ledger.lose(LossCause::RingFull, lost);
         ledger.lose(LossCause::Malformed, self.malformed);
         self.describe(features, written, start);
-        let warnings = self.warnings(cut_off, kernel_symbols.is_some());
+        let warnings = self.warnings(features, cut_off, kernel_symbols.is_some());
         let (mut machine, modules, ledger, tally) = self.recorder.into_parts();
         let stats = Stats {
             backend: "replay",
@@ -293,7 +385,12 @@ impl Taking {
         system.clocks.start = Some(ClockAnchor { monotonic, realtime, boottime: None });
     }
 
-    fn warnings(&self, cut_off: Option<FileError>, has_kernel_symbols: bool) -> Vec<String> {
+    fn warnings(
+        &self,
+        features: &Features,
+        cut_off: Option<FileError>,
+        has_kernel_symbols: bool,
+    ) -> Vec<String> {
         let errors = self.dispatch.errors();
         let mut warnings: Vec<String> =
             (!errors.is_empty()).then(|| errors.to_string()).into_iter().collect();
@@ -310,7 +407,13 @@ impl Taking {
             "addresses in the kernel have no names: it was recorded on another kernel, or before the machine was started \
              anew; `perf record` keeps its symbols in ~/.debug where it may",
         );
-        warn(self.deferred, "parts of stacks that came after their samples were left out");
+        let not_walked = self.recorder.tally().count_of(NOT_WALKED);
+        warn(not_walked.saturating_sub(self.abandoned), &self.why_not_walked(features));
+        warn(
+            self.abandoned,
+            "stacks end in the kernel, as their threads did not come back to user code while they were recorded, or what was \
+             recorded then was lost",
+        );
         let modules = self.recorder.modules();
         let changed = modules.changed(machine);
         warn(
@@ -324,6 +427,21 @@ impl Taking {
              keeps copies",
         );
         warnings
+    }
+
+    /// Why stacks that were copied were not walked, and what can be done.
+    fn why_not_walked(&self, features: &Features) -> String {
+        let name = features.text(Feature::ARCH).unwrap_or_else(|| "another architecture".to_owned());
+        match self.machine {
+            Some(Machine::Other) => format!(
+                "stacks were copied on {name} and end where they were interrupted, as only those of x86_64 and aarch64 are \
+                 walked: let the kernel walk them (`perf record --call-graph fp`), or convert with `perf script` there"
+            ),
+            _ => "stacks were copied without the registers that a walk begins with, or are of 32-bit programs of aarch64, and \
+                  end where they were interrupted: record without `--user-regs`, or let the kernel walk them (`perf record \
+                  --call-graph fp`)"
+                .to_owned(),
+        }
     }
 }
 
@@ -379,23 +497,5 @@ mod tests {
         let recording = replayed(&bytes).unwrap();
         assert_eq!(recording.ledger.lost(LossCause::RingFull), u64::MAX);
         assert_eq!(recording.ledger.produced(), u64::MAX);
-    }
-
-    #[test]
-    fn a_folder_of_recordings_is_not_taken_for_its_first_file() {
-        // The flags of features are the last words of the header; each has its section behind the records, in order.
-        let told = |bytes: &[u8]| {
-            let reader = FileReader::open(Cursor::new(bytes)).unwrap();
-            Replay::new(reader, UNIX_EPOCH).err().map(|error| error.to_string())
-        };
-        let mut bytes = FILES[0].to_vec();
-        assert_eq!(told(&bytes), None);
-        let flags = 72..80;
-        let known = u64::from_le_bytes(bytes[flags.clone()].try_into().unwrap());
-        // The last section becomes the folder's.
-        let last = known.ilog2();
-        let changed = known ^ (1 << last) | 1 << Feature::DIR_FORMAT.0;
-        bytes[flags].copy_from_slice(&changed.to_le_bytes());
-        assert!(told(&bytes).unwrap().contains("--threads"));
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use collector_common::sharing::Writable;
@@ -147,6 +147,93 @@ fn a_stream_is_converted() {
     let output = convert_from(Path::new("-"), stream.into(), folder.path());
     assert!(perf.wait().unwrap().success());
     recursion("recursion").check(&converted(&output, folder.path()));
+}
+
+/// The samples that `perf script` finds, and those of them within the chain.
+fn counted_by_perf(data: &Path) -> (u64, u64) {
+    let stacks = perf_script(data);
+    let within = with(stacks.iter().map(|(frames, count)| (frames.as_slice(), *count)), &CHAIN);
+    (stacks.values().sum(), within)
+}
+
+#[test]
+fn a_folder_of_files_is_converted() {
+    let Some(_live) = live_with("a_folder_of_files_is_converted", &["perf"]) else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "recursion", "recursion.c", &[]);
+    let stacks = ["-F", "4999", "-e", "cpu-clock", "--call-graph", "dwarf,4096"];
+    // A file for each CPU; with each packed for itself; one for all, where records of several rings are mixed.
+    for more in [&["--threads"][..], &["--threads", "-z"], &["--threads=package"]] {
+        let data = folder.path().join(format!("recorded{}.data", more.concat()));
+        perf_record(&data, &[&stacks[..], more].concat(), &program);
+        assert!(data.join("data.0").exists(), "{more:?}");
+        let ours = convert(&data, folder.path());
+        recursion("recursion").check(&ours);
+        let (all, within) = counted_by_perf(&data);
+        assert_eq!(total(&ours), all, "{more:?}");
+        let ours = with(of_ours(&ours), &CHAIN);
+        assert!(ours >= within && within > 0, "{more:?}: {ours}, perf {within}");
+
+        let copy = folder.path().join("copy.perf.data");
+        let output = collector().arg("convert").arg(&data).arg("-o").arg(&copy).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(
+            counted_by_perf(&copy),
+            (all, within),
+            "{more:?}: perf reads the copy as it does the folder"
+        );
+    }
+}
+
+#[test]
+fn a_folder_with_the_kernels_memory_is_converted() {
+    let Some(_live) = live_with("a_folder_with_the_kernels_memory_is_converted", &["perf"]) else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "recursion", "recursion.c", &[]);
+    // As `perf record --kcore` lays it out, which needs a kernel with `/proc/kcore`.
+    let data = folder.path().join("kcore");
+    fs::create_dir_all(data.join("kcore_dir")).unwrap();
+    let stacks = ["-F", "4999", "-e", "cpu-clock:u", "--call-graph", "dwarf,4096"];
+    perf_record(&data.join("data"), &stacks, &program);
+    let ours = convert(&data, folder.path());
+    recursion("recursion").check(&ours);
+    assert_eq!(total(&ours), counted_by_perf(&data).0);
+}
+
+#[test]
+fn a_folder_that_is_not_whole_is_told() {
+    let Some(_live) = live_with("a_folder_that_is_not_whole_is_told", &["perf"]) else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "recursion", "recursion.c", &[]);
+    let data = folder.path().join("recorded");
+    perf_record(
+        &data,
+        &["--threads", "-F", "4999", "-e", "cpu-clock", "--call-graph", "dwarf,4096"],
+        &program,
+    );
+    let whole = total(&convert(&data, folder.path()));
+    let told = |input: &Path| {
+        let output = convert_from(input, Stdio::null(), folder.path());
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), stderr.lines().count()), (Some(1), 1), "{stderr}");
+        stderr
+    };
+    assert!(told(&data.join("data")).contains("name the folder"));
+
+    // Of a file that is cut off, what is before that is there, and all of the others.
+    let parts = fs::read_dir(&data).unwrap().map(|part| part.unwrap().path());
+    let parts: Vec<_> = parts.filter(|part| part.extension().is_some()).collect();
+    let len = |part: &PathBuf| fs::metadata(part).unwrap().len();
+    let largest = parts.iter().max_by_key(|part| len(part)).unwrap();
+    File::options().write(true).open(largest).unwrap().set_len(len(largest) - 3).unwrap();
+    let cut = convert(&data, folder.path());
+    assert!(cut.stderr.contains("the end is missing"), "{}", cut.stderr);
+    assert!((whole - 2..=whole).contains(&total(&cut)), "{} of {whole}", total(&cut));
+
+    for part in parts {
+        fs::remove_file(part).unwrap();
+    }
+    assert!(told(&data).contains("`data.0`"));
 }
 
 #[test]

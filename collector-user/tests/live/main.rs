@@ -20,6 +20,7 @@
 //! - `kernel_filters`: filters of tracepoints that the kernel applies.
 //! - `bpf_maps`: what another program writes into maps.
 //! - `convert`: recordings that are kept, and unwound later.
+//! - `aarch64`, `big_endian`, `put_off`: recordings of other machines and kernels, which are put together in `put_together`.
 //! - `examples`: the programs in `examples/`.
 //! - `probes`: functions and markers of programs as events, with their arguments; `kernel_probes`: the kernel's own functions;
 //!   `probe_values`: what both see.
@@ -31,6 +32,8 @@
 #![cfg(all(target_os = "linux", feature = "ebpf"))]
 #![allow(clippy::unwrap_used, reason = "a failed step of a test should stop it")]
 
+mod aarch64;
+mod big_endian;
 mod bpf_maps;
 mod chains;
 mod command_line;
@@ -61,6 +64,8 @@ mod probe_values;
 mod probes;
 mod processes;
 mod programs;
+mod put_off;
+mod put_together;
 mod recording;
 mod scenarios;
 mod sources;

@@ -1,4 +1,4 @@
-//! Copies a recording: packed records come out unpacked, and a stream comes out as a file.
+//! Copies a recording: packed records come out unpacked, and a stream or the files of a folder come out as a file.
 
 use std::io::{Read, Seek, Write};
 
@@ -25,7 +25,7 @@ pub fn copy<R: Read, W: Write + Seek>(
     mut reader: FileReader<R>,
     out: W,
 ) -> Result<Copied<W>, FileWriteError> {
-    let order = reader.byte_order();
+    let (order, has_parts) = (reader.byte_order(), reader.has_parts());
     let mut writer = FileWriter::new(out, order)?;
     let mut build_ids = Vec::new();
     let mut tracing_data = None;
@@ -40,6 +40,7 @@ pub fn copy<R: Read, W: Write + Seek>(
             RecordKind::HEADER_BUILD_ID => {
                 RawRecord { kind: RecordKind(0), ..record.raw }.write(order, &mut build_ids)?;
             }
+            RecordKind::FINISHED_ROUND if has_parts => {}
             RecordKind::HEADER_TRACING_DATA => tracing_data = Some(without_filling(&record)),
             _ => writer.write_raw(&record.raw, record.payload)?,
         }

@@ -19,7 +19,7 @@ use super::{FileError, FileReader, FileRecord};
 use crate::perf::RecordKind;
 
 /// Gives out records in the order of their times. Those without a time come at once. Two rounds are held in memory;
-/// of a file without rounds, everything.
+/// of a file without rounds and of several files, everything.
 pub struct Ordered<R> {
     reader: FileReader<R>,
     waiting: BTreeMap<(u64, u64), OwnedFileRecord>,
@@ -83,7 +83,7 @@ impl<R: Read> Ordered<R> {
             // As in perf, neither of these is a time.
             let time = record.config.time(&record.raw).map(|time| time.0);
             let Some(time) = time.filter(|time| ![0, u64::MAX].contains(time)) else {
-                if owned.record.kind == RecordKind::FINISHED_ROUND {
+                if owned.record.kind == RecordKind::FINISHED_ROUND && !self.reader.has_parts() {
                     self.safe = self.safe.max(self.newest_of_last_round);
                     self.newest_of_last_round = self.newest;
                 }

@@ -1,7 +1,7 @@
 //! Record by record through a `perf.data`.
 
 use std::collections::VecDeque;
-use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 
 use super::events::Events;
 use super::section::{Apart, Section, exactly};
@@ -56,9 +56,16 @@ pub struct FileReader<R> {
     packed: Packed,
     /// Why the file can't be read on, until what was unpacked before has been given out.
     failure: Option<FileError>,
+    /// What has further records, if the recording is of several files.
+    parts: Option<Parts<R>>,
+    /// Why the first of several files that could not be read to its end could not.
+    cut_off: Option<FileError>,
     /// The record that was given out last, if it did not come packed.
     current: OwnedFileRecord,
 }
+
+/// The files of a folder beside the first.
+type Parts<R> = Box<dyn Iterator<Item = io::Result<R>>>;
 
 /// The packed records.
 struct Packed {
@@ -189,7 +196,31 @@ impl<R: Read> FileReader<R> {
         let nothing = OwnedRecord { kind: RecordKind(0), misc: Misc(0), body: Vec::new() };
         let current = OwnedFileRecord { record: nothing, payload: Vec::new(), event: None };
         let features = Features::new(order);
-        Self { reader, order, left, events: Events::default(), features, packed, failure: None, current }
+        let (failure, parts, cut_off) = (None, None, None);
+        Self {
+            reader,
+            order,
+            left,
+            events: Events::default(),
+            features,
+            packed,
+            failure,
+            parts,
+            cut_off,
+            current,
+        }
+    }
+
+    /// The first file of a folder that `perf record --threads` has made, with the others: records of its events without any
+    /// header, packed or not each for itself. Their records come behind its own, those of one file after those of another.
+    #[must_use]
+    pub fn with_parts(self, parts: impl Iterator<Item = io::Result<R>> + 'static) -> Self {
+        Self { parts: Some(Box::new(parts)), ..self }
+    }
+
+    /// Whether there are several files. None then tells how far the others have come ([`RecordKind::FINISHED_ROUND`]).
+    pub fn has_parts(&self) -> bool {
+        self.parts.is_some()
     }
 
     /// The byte order of the machine that wrote it.
@@ -241,13 +272,29 @@ impl<R: Read> FileReader<R> {
     }
 
     fn find_next(&mut self) -> Result<Next, FileError> {
-        let next = self.find_next_or_fail();
-        if next.is_err() {
+        loop {
+            match self.find_next_or_fail() {
+                Ok(Next::None) => {}
+                Ok(next) => return Ok(next),
+                Err(error) => {
+                    self.cut_off.get_or_insert(error);
+                }
+            }
             self.left = Some(0);
             self.packed = Packed { is_finished: true, ..Packed::new() };
             self.failure = None;
+            match self.parts.as_mut().and_then(Iterator::next) {
+                Some(Ok(part)) => {
+                    self.reader = part;
+                    self.left = None;
+                    self.packed = Packed::new();
+                }
+                Some(Err(error)) => {
+                    self.cut_off.get_or_insert(error.into());
+                }
+                None => return self.cut_off.take().map_or(Ok(Next::None), Err),
+            }
         }
-        next
     }
 
     fn find_next_or_fail(&mut self) -> Result<Next, FileError> {

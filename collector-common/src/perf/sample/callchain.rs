@@ -47,6 +47,13 @@ pub struct Callchain<'a> {
 }
 
 impl<'a> Callchain<'a> {
+    /// The number under which the process's part comes later, if it does: it is the last entry then.
+    pub fn cookie(&self) -> Option<u64> {
+        let last = self.words.len().checked_sub(1)?;
+        let mark = self.words.get(last.checked_sub(1)?)?;
+        (mark == ChainContext::USER_DEFERRED.0).then(|| self.words.get(last)).flatten()
+    }
+
     /// Entries from the innermost out, told apart.
     pub fn iter(&self) -> impl Iterator<Item = ChainEntry> + use<'a> {
         let mut cookie_follows = false;

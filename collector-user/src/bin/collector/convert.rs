@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use collector_common::perf::file::{FileError, FileReader, copy};
 use collector_user::output::Places;
-use collector_user::replay::Replay;
+use collector_user::replay::{Replay, open_recording};
 use export::format::Profile;
 use export::symbolize::Detail;
 
@@ -52,6 +52,7 @@ enum Input<'a> {
     Stream(Vec<u8>),
     /// A file that came through stdin, as it is now.
     Stored(File),
+    /// A file, or a folder of files.
     File(&'a Path),
 }
 
@@ -101,29 +102,29 @@ impl<'a> Input<'a> {
         }
     }
 
-    fn open(path: &Path) -> anyhow::Result<File> {
-        let name = path.display();
-        let file = File::open(path).map_err(|error| {
+    /// What the path names, as long as there is something.
+    fn exists(path: &Path) -> anyhow::Result<&Path> {
+        path.metadata().map_err(|error| {
             anyhow::anyhow!(
-                "{name} can't be read: {error}; name a recording that `collector run -o FILE.perf.data` or `perf record` has \
-                 written"
+                "{} can't be read: {error}; name a recording that `collector run -o FILE.perf.data` or `perf record` has \
+                 written",
+                path.display()
             )
         })?;
-        anyhow::ensure!(
-            !file.metadata().is_ok_and(|metadata| metadata.is_dir()),
-            "{name} is a folder: of what `perf record --threads` makes only perf itself can read the records; record without it"
-        );
-        Ok(file)
+        Ok(path)
     }
 
     /// Writes the records as they are.
     fn copy(&self, output: RawOutput) -> anyhow::Result<()> {
+        let failed = || format!("{} can't be copied", self.name());
         match self {
             Self::Stream(first) => self.copy_from(FileReader::stream(Self::stream(first))?, output),
             Self::Stored(file) => {
                 self.copy_from(FileReader::open(BufReader::new(Self::stored(file)?))?, output)
             }
-            Self::File(path) => self.copy_from(FileReader::open(BufReader::new(Self::open(path)?))?, output),
+            Self::File(path) => {
+                self.copy_from(open_recording(Self::exists(path)?).with_context(failed)?, output)
+            }
         }
     }
 
@@ -143,7 +144,7 @@ impl<'a> Input<'a> {
         let recording = match self {
             Self::Stream(first) => Replay::stream(Self::stream(first)).with_context(failed)?.run(),
             Self::Stored(file) => Replay::open(Self::stored(file)?).with_context(failed)?.run(),
-            Self::File(path) => Replay::open(Self::open(path)?).with_context(failed)?.run(),
+            Self::File(path) => Replay::open_path(Self::exists(path)?).with_context(failed)?.run(),
         };
         say(&summarize(&recording));
         let symbols = recording.symbolize_to(detail);

@@ -1,28 +1,20 @@
 //! From a sample of a perf event to a record as every source gives it.
 
 use bytemuck::Zeroable as _;
-use collector_common::perf::{Bytes, ChainContext, ChainEntry, CpuMode, Misc, RegistersAbi, Sample};
+use collector_common::perf::{
+    ByteOrder, Bytes, ChainContext, ChainEntry, CpuMode, Misc, RegistersAbi, Sample,
+};
 use collector_common::wire::{MAX_KERNEL_FRAMES, SampleFlags, SampleHeader, VERSION};
 
+use super::machine_registers::Machine;
 use crate::source::{EventIndex, RELEASED, SourceRecord};
-
-/// Where a word of `struct pt_regs` (`arch/x86/include/asm/ptrace.h`) is among perf's registers
-/// (`arch/x86/include/uapi/asm/perf_regs.h`); `None` for those that are not asked for.
-pub(crate) const WORDS: [Option<u32>; 21] = {
-    let [ax, bx, cx, dx, si, di, bp, sp, ip] =
-        [Some(0), Some(1), Some(2), Some(3), Some(4), Some(5), Some(6), Some(7), Some(8)];
-    let [r8, r9, r10, r11, r12, r13, r14, r15] =
-        [Some(16), Some(17), Some(18), Some(19), Some(20), Some(21), Some(22), Some(23)];
-    [r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, None, ip, None, None, sp, None]
-};
-
-/// The word of `struct pt_regs` with the number of the system call, which perf does not tell: no call has this one.
-const SYSTEM_CALL: usize = 15;
 
 /// Puts samples together. Kept for its memory.
 pub(crate) struct Decoder {
     /// Numbers of threads are those of the machine.
     is_in_initial_namespace: bool,
+    machine: Machine,
+    order: ByteOrder,
     header: SampleHeader,
     kernel: Vec<u64>,
     user: Vec<u64>,
@@ -32,10 +24,25 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
+    /// Of samples that are being made on this machine.
     pub(crate) fn new(is_in_initial_namespace: bool) -> Self {
+        Self::with(is_in_initial_namespace, Machine::X86_64, ByteOrder::NATIVE)
+    }
+
+    /// Of samples that a file has in this order of bytes, of a machine whose architecture is as yet taken to be this one's.
+    pub(crate) fn of_recording(order: ByteOrder) -> Self {
+        Self::with(true, Machine::X86_64, order)
+    }
+
+    fn with(is_in_initial_namespace: bool, machine: Machine, order: ByteOrder) -> Self {
         let header = SampleHeader { version: VERSION, ..SampleHeader::zeroed() };
         let (kernel, user, stack, data) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { is_in_initial_namespace, header, kernel, user, stack, data }
+        Self { is_in_initial_namespace, machine, order, header, kernel, user, stack, data }
+    }
+
+    /// From now on, samples are of a machine of this architecture.
+    pub(crate) fn set_machine(&mut self, machine: Machine) {
+        self.machine = machine;
     }
 
     /// `None` for a sample without the parts that all are asked for.
@@ -55,16 +62,12 @@ impl Decoder {
         let registers = sample.user_registers.filter(|registers| registers.abi != RegistersAbi::NONE);
         let mut stack: &[u8] = &[];
         (header.stack_bytes, header.stack_end) = (0, 0);
+        let mut is_walked = true;
         if let Some(registers) = registers {
-            flags |= SampleFlags::USER_REGISTERS;
-            if registers.abi == RegistersAbi::BITS_32 {
-                flags |= SampleFlags::COMPAT;
-            }
-            for (word, register) in header.registers.iter_mut().zip(WORDS) {
-                *word = register.and_then(|register| registers.get(register)).unwrap_or(0);
-            }
-            header.registers[SYSTEM_CALL] = u64::MAX;
-            if let Some(copied) = sample.user_stack {
+            let taken = self.machine.take(&registers, header);
+            is_walked = taken.is_some();
+            flags |= taken.map_or(0, |(of_registers, _)| of_registers);
+            if let (Some(copied), Some((_, start))) = (sample.user_stack, taken) {
                 let len = copied.dyn_size.min(copied.data.len() as u64) as usize;
                 let is_full = len == copied.data.len();
                 // The kernel copies until it has enough, or meets an absent page; it does not look where the stack ends.
@@ -74,16 +77,21 @@ impl Decoder {
                     SampleFlags::BOUND_UNKNOWN
                 };
                 header.stack_bytes = len as u32;
-                let start = registers.get(STACK_POINTER).unwrap_or(0);
                 header.stack_end = if is_full { start.saturating_add(len as u64) } else { 0 };
                 stack = in_one_piece(copied.data.split_at_checked(len)?.0, &mut self.stack);
             }
         }
-        header.flags = flags;
         self.user.clear();
         if stack.is_empty() {
             self.user.extend(part(sample, ChainContext::USER));
         }
+        let is_put_off = sample.callchain.is_some_and(|chain| chain.cookie().is_some());
+        if (!is_walked || is_put_off) && stack.is_empty() && self.user.is_empty() {
+            flags |= SampleFlags::NOT_WALKED;
+            let own = sample.ip.filter(|_| is_put_off && misc.cpu_mode() == CpuMode::User);
+            self.user.extend(own.map(|ip| ip.0));
+        }
+        header.flags = flags;
         if let (None, Some(ip)) = (sample.callchain, sample.ip) {
             match misc.cpu_mode() {
                 CpuMode::Kernel => self.kernel.push(ip.0),
@@ -96,7 +104,7 @@ impl Decoder {
         // The kernel may sample before it has counted anything.
         let value = sample.period.unwrap_or(1).max(1);
         if self.header.tid == RELEASED && self.is_in_initial_namespace {
-            self.header.tid = common_pid(data).unwrap_or(RELEASED);
+            self.header.tid = common_pid(data, self.order).unwrap_or(RELEASED);
         }
         let (header, kernel, user) = (&self.header, self.kernel.as_slice(), self.user.as_slice());
         Some(SourceRecord { event, header, is_named: false, kernel, stack, returns: None, user, value, data })
@@ -105,16 +113,13 @@ impl Decoder {
 
 /// `common_pid`, with which the data of a tracepoint tells its thread after that has been released: the second word of
 /// `struct trace_entry` (`include/linux/trace_events.h`), as the number is in the machine's own pid namespace.
-fn common_pid(data: &[u8]) -> Option<u32> {
+fn common_pid(data: &[u8], order: ByteOrder) -> Option<u32> {
     let bytes = data.get(4..8)?.try_into().ok()?;
-    Some(u32::from_ne_bytes(bytes))
+    Some(match order {
+        ByteOrder::Little => u32::from_le_bytes(bytes),
+        ByteOrder::Big => u32::from_be_bytes(bytes),
+    })
 }
-
-/// `PERF_REG_X86_SP`
-pub(crate) const STACK_POINTER: u32 = 7;
-
-/// `PERF_REG_X86_IP`
-pub(crate) const INSTRUCTION_POINTER: u32 = 8;
 
 /// The addresses of a sample's callchain that are of one side.
 fn part<'a>(sample: &Sample<'a>, wanted: ChainContext) -> impl Iterator<Item = u64> + use<'a> {

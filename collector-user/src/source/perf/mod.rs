@@ -10,6 +10,7 @@ mod attributes;
 pub(crate) mod decode;
 mod error;
 mod events;
+pub(crate) mod machine_registers;
 mod reading;
 mod throttled;
 mod twice;
