@@ -124,6 +124,31 @@ fn stacks_that_the_kernel_walked_stay_as_they_are() {
 }
 
 #[test]
+fn a_nettrace_file_has_the_stacks_that_it_was_written_with() {
+    let Some(_live) = live_with("a_nettrace_file_has_the_stacks_that_it_was_written_with", &[]) else {
+        return;
+    };
+    let folder = folder();
+    let program = compile(folder.path(), "recursion", "recursion.c", &[]);
+    let [trace, folded] = ["a.nettrace", "a.folded"].map(|name| folder.path().join(name));
+    let mut recorder = collector();
+    recorder.args(["run", "--no-inline", "-o"]).arg(&trace).arg("-o").arg(&folded).arg("--").arg(program);
+    assert!(recorder.output().unwrap().status.success());
+    convert(&trace, folder.path());
+    let stacks = |path: &Path| -> BTreeMap<String, u64> {
+        let mut stacks = BTreeMap::new();
+        for line in fs::read_to_string(path).unwrap().lines() {
+            let (stack, count) = line.rsplit_once(' ').unwrap();
+            // Where a stack was cut is a label there.
+            *stacks.entry(stack.replace(";[stack cut]", "")).or_default() += count.parse::<u64>().unwrap();
+        }
+        stacks
+    };
+    let written = stacks(&folded);
+    assert!(written.len() >= 2 && written == stacks(&files(folder.path()).0), "{written:#?}");
+}
+
+#[test]
 fn a_stream_is_converted() {
     let Some(_live) = live_with("a_stream_is_converted", &["perf"]) else { return };
     let folder = folder();

@@ -10,6 +10,8 @@ use collector_common::perf::file::{FileError, FileReader, copy};
 use collector_user::output::Places;
 use collector_user::replay::{Replay, open_recording};
 use export::format::Profile;
+use export::import::Imported;
+use export::import::nettrace::import;
 use export::symbolize::Detail;
 
 use crate::args::{ConvertArgs, detail};
@@ -40,7 +42,7 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
     }
     let mut results: Vec<_> = raw.into_iter().map(|output| input.copy(output)).collect();
     if !others.is_empty() {
-        results.extend(input.unwind(others, detail(args.no_inline))?);
+        results.extend(input.write(others, detail(args.no_inline))?);
     }
     tell_all_but_last(results)?;
     Ok(ExitCode::SUCCESS)
@@ -138,19 +140,48 @@ impl<'a> Input<'a> {
         output.finish()
     }
 
-    /// Unwinds the stacks, and writes what that gives.
-    fn unwind(&self, outputs: Vec<Output>, detail: Detail) -> anyhow::Result<Vec<anyhow::Result<()>>> {
+    /// The file, if it begins as a trace of .NET's runtime or of `Universal` events does.
+    fn trace(&self) -> io::Result<Option<File>> {
+        const BEGIN: &[u8] = b"Nettrace";
+        let mut file = match self {
+            Self::Stream(_) => return Ok(None),
+            Self::Stored(file) => Self::stored(file)?,
+            Self::File(path) if path.is_dir() => return Ok(None),
+            Self::File(path) => File::open(path)?,
+        };
+        let mut begin = Vec::new();
+        (&mut file).take(BEGIN.len() as u64).read_to_end(&mut begin)?;
+        file.rewind()?;
+        Ok((begin == BEGIN).then_some(file))
+    }
+
+    /// Reads what has stacks and names already, or unwinds the stacks and finds their names; and writes what that gives.
+    fn write(&self, outputs: Vec<Output>, detail: Detail) -> anyhow::Result<Vec<anyhow::Result<()>>> {
         let failed = || format!("{} can't be converted", self.name());
+        if let Self::File(path) = self {
+            Self::exists(path)?;
+        }
+        if let Some(trace) = self.trace().with_context(failed)? {
+            let Imported { machine, symbols, left_out } = import(trace).with_context(failed)?;
+            say(&format!("{} samples, {} lost", machine.samples().len(), machine.system().lost));
+            for left_out in left_out {
+                say(&format!("warning: {left_out}"));
+            }
+            return Ok(write_all(outputs, Profile { machine: &machine, symbols: &symbols }));
+        }
         let recording = match self {
             Self::Stream(first) => Replay::stream(Self::stream(first)).with_context(failed)?.run(),
             Self::Stored(file) => Replay::open(Self::stored(file)?).with_context(failed)?.run(),
-            Self::File(path) => Replay::open_path(Self::exists(path)?).with_context(failed)?.run(),
+            Self::File(path) => Replay::open_path(path).with_context(failed)?.run(),
         };
         say(&summarize(&recording));
         let symbols = recording.symbolize_to(detail);
-        let profile = Profile { machine: &recording.machine, symbols: &symbols };
-        // First what waits for nobody, so that it is there when the rest is abandoned.
-        let (waiting, files): (Vec<_>, Vec<_>) = outputs.into_iter().partition(Output::may_wait);
-        Ok(files.into_iter().chain(waiting).map(|output| output.write(profile)).collect())
+        Ok(write_all(outputs, Profile { machine: &recording.machine, symbols: &symbols }))
     }
+}
+
+/// Writes first what waits for nobody, so that it is there when the rest is abandoned.
+fn write_all(outputs: Vec<Output>, profile: Profile<'_>) -> Vec<anyhow::Result<()>> {
+    let (waiting, files): (Vec<_>, Vec<_>) = outputs.into_iter().partition(Output::may_wait);
+    files.into_iter().chain(waiting).map(|output| output.write(profile)).collect()
 }
