@@ -4,6 +4,7 @@
 //! - [`switch`]: programs at the scheduler's tracepoints: time that threads do not run.
 //! - [`allocation`]: programs at the functions of memory allocators: blocks of memory, until they are freed.
 //! - [`block`]: programs at the block layer's tracepoints: how long requests take.
+//! - [`function`]: programs at many functions of the kernel at once.
 //! - [`growth`]: a program at the exit of system calls that give memory.
 //! - [`kernel_lock`]: programs at the tracepoints of locks of the kernel that are waited for.
 //! - [`lives`]: programs at the tracepoints of processes: who makes whom, what they execute, how they end.
@@ -25,6 +26,7 @@ mod current;
 mod files;
 mod filter;
 mod follow;
+mod function;
 mod futex;
 mod growth;
 mod kernel;

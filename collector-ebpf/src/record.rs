@@ -119,7 +119,8 @@ fn write<const PIECE: usize, const PIECES: usize>(ring: &Ring, sample: &Sample) 
             | SampleFlags::BLOCK
             | SampleFlags::ALLOCATION
             | SampleFlags::MAPPED;
-        let with_data = with_data | SampleFlags::KERNEL_LOCK | SampleFlags::LOCK_OWNER;
+        let with_data =
+            with_data | SampleFlags::KERNEL_LOCK | SampleFlags::LOCK_OWNER | SampleFlags::FUNCTION;
         if sample.flags & with_data != 0 {
             (*header).data = sample.data;
         }

@@ -20,6 +20,10 @@ impl Release {
     #[cfg(feature = "ebpf")]
     pub(crate) const WITH_CONTENTION: Self = Self::new(5, 19);
 
+    /// The first one whose programs are attached to many of its functions at once.
+    #[cfg(feature = "ebpf")]
+    pub(crate) const WITH_KPROBE_MULTI: Self = Self::new(5, 18);
+
     /// The first one with the helper `bpf_find_vma`.
     #[cfg(feature = "ebpf")]
     pub(crate) const WITH_FIND_VMA: Self = Self::new(5, 17);

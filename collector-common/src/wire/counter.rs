@@ -94,11 +94,15 @@ pub enum Counter {
     OwnerLost = 42,
     /// A thread went off its CPU that had not come back to it, as far as the kernel told: when it came back is lost.
     BackMissed = 43,
+    /// A call of a function of the kernel, or its return, was written to a ring, with its stacks.
+    FunctionsRecorded = 44,
+    /// The same, but the ring had no room, or there was none.
+    FunctionsLost = 45,
 }
 
 impl Counter {
     /// Number of counters.
-    pub const COUNT: u32 = 44;
+    pub const COUNT: u32 = 46;
     /// The ends of an invocation that interrupted something else than the idle task.
     pub const BUSY_RUNS: [Self; 4] = [Self::FilteredTarget, Self::Submitted, Self::RingFull, Self::NoRing];
     /// All of them, in index order.
@@ -147,5 +151,7 @@ impl Counter {
         Self::OwnerRecorded,
         Self::OwnerLost,
         Self::BackMissed,
+        Self::FunctionsRecorded,
+        Self::FunctionsLost,
     ];
 }

@@ -76,6 +76,25 @@ impl ArgumentType {
         }
     }
 
+    /// Its type in C's words and what it is, where it is the lower part of a register. Of text it is the address.
+    #[cfg(feature = "ebpf")]
+    pub(super) fn in_register(self) -> (String, FieldKind) {
+        let width = |bits| match bits {
+            8 => Width::W8,
+            16 => Width::W16,
+            32 => Width::W32,
+            _ => Width::W64,
+        };
+        match self {
+            Self::Unsigned(bits) => (format!("u{bits}"), FieldKind::Unsigned(width(bits))),
+            Self::Signed(bits) => (format!("s{bits}"), FieldKind::Signed(width(bits))),
+            Self::Bool => ("bool".to_owned(), FieldKind::Bool(Width::W8)),
+            Self::Pointer | Self::Text | Self::UserText => {
+                ("void *".to_owned(), FieldKind::Pointer(PointerWidth::W64))
+            }
+        }
+    }
+
     /// What its field holds, where the kernel's type does not tell.
     pub(super) fn field_kind(self) -> Option<FieldKind> {
         match self {

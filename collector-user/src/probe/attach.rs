@@ -11,11 +11,13 @@ use collector_common::event::{Event, EventField, EventFormat, near};
 use super::definition::{Location, group};
 use super::elf::{Image, Marker};
 use super::error::{FUNCTION, MARKER, ProbeError};
-use super::functions::{NoFunction, choose, is_pattern, matches_pattern};
+use super::functions::{NoFunction, choose, matches_pattern};
+use super::kernel::{Functions, kernel_functions};
 use super::machine::Machine;
 use super::registered::{Registered, remove_left};
 use super::spec::{Moment, Place, Probe, number};
 use super::usdt;
+use crate::kernel::KALLSYMS;
 use crate::modules::{BoundedFile, UNWIND_SECTIONS, debug_file_of};
 use crate::source::Hook;
 use crate::tracefs::{Tracefs, TracefsError, parse_format};
@@ -90,6 +92,23 @@ impl Probe {
         )
     }
 
+    /// The same for a session that records through programs of ours, and keeps no records for later: those are attached to all
+    /// functions of a pattern of the kernel's in one step, where the kernel can do that (Linux 5.18, `CONFIG_FPROBE`) and no text is
+    /// to be fetched.
+    ///
+    /// # Errors
+    /// As [`Self::attach`].
+    #[cfg(feature = "ebpf")]
+    pub fn attach_programs(&self, tracefs: &Tracefs) -> Result<Vec<Hook>, ProbeError> {
+        if let Place::Kernel { function, offset: 0 } = &self.place {
+            let functions = self.kernel_functions()?;
+            if let Some(hook) = self.at_once(tracefs, &functions, function)? {
+                return Ok(vec![hook]);
+            }
+        }
+        self.attach(tracefs)
+    }
+
     fn attach_to_kernel(
         &self,
         tracefs: &Tracefs,
@@ -97,13 +116,16 @@ impl Probe {
         offset: u64,
     ) -> Result<Vec<Hook>, ProbeError> {
         self.control(tracefs, KERNEL)?;
-        let names = kernel_functions().map_err(|source| ProbeError::File {
-            probe: self.name.clone(),
-            path: "/proc/kallsyms".into(),
-            source,
-        })?;
-        let locations = self.in_kernel(&names, function, offset)?;
+        let locations = self.in_kernel(&self.kernel_functions()?, function, offset)?;
         self.hooks(tracefs, KERNEL, function, locations)
+    }
+
+    fn kernel_functions(&self) -> Result<Functions, ProbeError> {
+        kernel_functions().map_err(|source| ProbeError::File {
+            probe: self.name.clone(),
+            path: KALLSYMS.into(),
+            source,
+        })
     }
 
     /// Asks for the kernel's file of such probes, and removes from it what was left.
@@ -123,34 +145,6 @@ impl Probe {
             }
             Err(source) => Err(TracefsError::File { path: file.into(), source }.into()),
         }
-    }
-
-    /// The kernel's functions of a name or pattern.
-    fn in_kernel(
-        &self,
-        names: &BTreeSet<String>,
-        function: &str,
-        offset: u64,
-    ) -> Result<Vec<Location>, ProbeError> {
-        let chosen: Vec<&String> = if is_pattern(function) {
-            names.iter().filter(|name| matches_pattern(function, name)).collect()
-        } else {
-            names.get(function).into_iter().collect()
-        };
-        if chosen.is_empty() {
-            let near = near(function, names.iter().map(String::as_str)).into_iter().map(str::to_owned);
-            return Err(self.unknown(
-                "the kernel".to_owned(),
-                FUNCTION,
-                function,
-                near.collect(),
-                names.len(),
-            ));
-        }
-        self.check_count(chosen.len())?;
-        let fetched = self.fetched(Machine::here())?;
-        let place = |name: &String| if offset == 0 { name.clone() } else { format!("{name}+{offset}") };
-        Ok(chosen.into_iter().map(|name| Location { place: place(name), fetched: fetched.clone() }).collect())
     }
 
     /// The functions of a file that are meant.
@@ -212,7 +206,7 @@ impl Probe {
     }
 
     /// What is fetched at a function's start or return.
-    fn fetched(&self, machine: Option<Machine>) -> Result<Vec<(String, String)>, ProbeError> {
+    pub(super) fn fetched(&self, machine: Option<Machine>) -> Result<Vec<(String, String)>, ProbeError> {
         if self.arguments.is_empty() {
             return Ok(Vec::new());
         }
@@ -331,14 +325,14 @@ impl Probe {
         self.arguments.iter().map(fetch).collect()
     }
 
-    fn check_count(&self, count: usize) -> Result<(), ProbeError> {
+    pub(super) fn check_count(&self, count: usize) -> Result<(), ProbeError> {
         if count > MOST_LOCATIONS {
             return Err(ProbeError::TooMany { probe: self.name.clone(), count });
         }
         Ok(())
     }
 
-    fn unknown(
+    pub(super) fn unknown(
         &self,
         within: String,
         what: &'static str,
@@ -383,54 +377,5 @@ impl Probe {
             })?;
         }
         Ok(typed)
-    }
-}
-
-/// Names of the kernel's functions.
-fn kernel_functions() -> io::Result<BTreeSet<String>> {
-    let is_code = |kind: &str| matches!(kind, "t" | "T" | "w" | "W");
-    let text = fs::read_to_string("/proc/kallsyms")?;
-    let names = text.lines().filter_map(|line| {
-        let mut words = line.split_ascii_whitespace().skip(1);
-        words.next().filter(|kind| is_code(kind)).and(words.next())
-    });
-    Ok(names.map(str::to_owned).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::probe::definition::line;
-
-    fn in_kernel(text: &str) -> Result<Vec<String>, ProbeError> {
-        let names = ["vfs_read", "vfs_write", "do_exit"].map(str::to_owned).into();
-        let probe = Probe::parse(text)?;
-        let Place::Kernel { function, offset } = &probe.place else { panic!("{text}") };
-        let locations = probe.in_kernel(&names, function, *offset)?;
-        Ok(locations.iter().map(|it| line(probe.moment, "g", "e", it).trim().to_owned()).collect())
-    }
-
-    #[test]
-    #[cfg(target_arch = "x86_64")]
-    fn probes_of_the_kernel_are_defined_as_its_documentation_says() {
-        for (text, expected) in [
-            ("kprobe:do_exit", &["p:g/e do_exit"][..]),
-            ("kprobe:do_exit+4(code:i64)", &["p:g/e do_exit+4 code=%di:s64"]),
-            ("kretprobe:vfs_read(ret:i64)", &["r:g/e vfs_read ret=$retval:s64"]),
-            (
-                "kprobe:vfs_*(file:ptr, buf:ustr)",
-                &[
-                    "p:g/e vfs_read file=%di:u64 buf=+0(%si):ustring",
-                    "p:g/e vfs_write file=%di:u64 buf=+0(%si):ustring",
-                ],
-            ),
-            ("kprobe:do_exit(x@r10:u8)", &["p:g/e do_exit x=%r10:u8"]),
-        ] {
-            assert_eq!(in_kernel(text).unwrap(), expected, "{text}");
-        }
-        let error = in_kernel("kprobe:vfs_raed").unwrap_err().to_string();
-        assert!(error.contains("did you mean vfs_read"), "{error}");
-        let error = in_kernel("kprobe:do_exit(_,_,_,_,_,_,g:u64)").unwrap_err().to_string();
-        assert!(error.contains("`g` can't be fetched: it is on the stack"), "{error}");
     }
 }

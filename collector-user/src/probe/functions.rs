@@ -104,9 +104,12 @@ pub(super) fn is_pattern(name: &str) -> bool {
 }
 
 /// A part that the compiler has moved away is reached by jumps: it is no function of its own.
+pub(super) fn is_part(name: &str) -> bool {
+    name.split('.').skip(1).any(|part| part == "cold")
+}
+
 fn matches_function(pattern: &str, name: &str) -> bool {
-    let is_part = name.split('.').skip(1).any(|part| part == "cold");
-    !is_part
+    !is_part(name)
         && (matches_pattern(pattern, name)
             || (pattern.contains("::")
                 && readable(name).is_some_and(|full| matches_pattern(pattern, without_parameters(&full)))))

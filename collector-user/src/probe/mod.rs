@@ -6,7 +6,8 @@
 //!
 //! - [`Probe::parse`] takes what `collector run -e` takes: `uprobe:/path:function(name:type, ...)`, `uretprobe:` with the
 //!   returned value, `usdt:/path:provider:name`, `kprobe:function` and `kretprobe:function`.
-//! - [`Probe::attach`] makes an event of it, which is gone with the [`Hook`](crate::source::Hook) at the latest.
+//! - [`Probe::attach`] makes an event of it, which is gone with the [`Hook`](crate::source::Hook) at the latest;
+//!   `Probe::attach_programs` has a program of ours at the kernel's functions where that is quicker.
 //!
 //! ```no_run
 //! use collector_user::probe::Probe;
@@ -40,6 +41,7 @@ mod definition;
 mod elf;
 mod error;
 mod functions;
+mod kernel;
 mod machine;
 mod registered;
 mod spec;
@@ -47,6 +49,7 @@ mod usdt;
 
 pub use argument::{Argument, ArgumentType};
 pub use error::ProbeError;
+pub use kernel::KernelFunctions;
 pub use spec::{Moment, Place, Probe};
 
 pub(crate) use registered::Registered;

@@ -91,7 +91,7 @@ impl Registered {
 fn define_each(
     locations: &[Location],
     mut define: impl FnMut(&Location) -> io::Result<()>,
-) -> Result<Vec<&Location>, (&Location, io::Error)> {
+) -> Result<Vec<&str>, (&Location, io::Error)> {
     /// What the kernel says about a place, and not about the machine or the user.
     const OF_THE_PLACE: [i32; 5] =
         [libc::EINVAL, libc::EILSEQ, libc::ENOENT, libc::EOPNOTSUPP, libc::EADDRNOTAVAIL];
@@ -102,7 +102,7 @@ fn define_each(
             if !error.raw_os_error().is_some_and(|number| OF_THE_PLACE.contains(&number)) {
                 return Err((location, error));
             }
-            refused.push(location);
+            refused.push(location.place.as_str());
             first.get_or_insert((location, error));
         }
     }
@@ -113,10 +113,10 @@ fn define_each(
 }
 
 /// For people; nothing where nothing was refused.
-fn left_out(probe: &str, all: usize, refused: &[&Location]) -> Option<String> {
+pub(super) fn left_out(probe: &str, all: usize, refused: &[&str]) -> Option<String> {
     /// As many are named.
     const MOST: usize = 8;
-    let named: Vec<&str> = refused.iter().take(MOST).map(|location| location.place.as_str()).collect();
+    let named: Vec<&str> = refused.iter().take(MOST).copied().collect();
     let more = match refused.len().checked_sub(MOST) {
         Some(more @ 1..) => format!(" and {more} more"),
         _ => String::new(),
@@ -223,8 +223,8 @@ mod tests {
         assert_eq!(defined, ["a", "b"]);
         assert!(note.contains("2 of 4") && note.ends_with("notrace, blacklisted"), "{note}");
         let many: Vec<String> = (0..20).map(|number| format!("f{number}")).collect();
-        let many = places(&many.iter().map(String::as_str).collect::<Vec<_>>());
-        let note = left_out("kprobe:*", 30, &many.iter().collect::<Vec<_>>()).unwrap();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let note = left_out("kprobe:*", 30, &many).unwrap();
         assert!(note.contains("20 of 30") && note.ends_with("f7 and 12 more"), "{note}");
         assert_eq!(left_out("kprobe:*", 3, &[]), None);
     }

@@ -194,6 +194,7 @@ mod tests {
             trigger: Trigger::Program(program),
             stack: true,
             filter: None,
+            functions: None,
         };
         let note = |program, release| kernel_locks_note(&[request(program)], release);
         let told = note(Program::KernelLocks, Release::new(5, 15)).unwrap();

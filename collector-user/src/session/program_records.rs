@@ -54,7 +54,7 @@ pub(super) fn of_program(
         Program::Mapped => Some(Box::new(Mapped::new(settings.allocation_period))),
         Program::FileIo | Program::NetworkIo => Some(Box::new(Transfers::new(settings.off_cpu_period))),
         Program::KernelLocks => Some(Box::new(KernelLocks::new(settings.off_cpu_period))),
-        Program::LockOwners => None,
+        Program::LockOwners | Program::Functions => None,
         Program::OffCpu | Program::WallClock | Program::RunQueues | Program::Locks | Program::Processes => {
             None
         }

@@ -69,6 +69,8 @@ impl<'a> SourceRecord<'a> {
     /// A record as the eBPF programs write it, as one of the sampling clock; `None` for one that is not of this version's
     /// form.
     pub fn of_ring(record: &'a [u8]) -> Option<Self> {
+        const WITH_DATA: u32 =
+            SampleFlags::OFF_CPU | SampleFlags::LAST | SampleFlags::CALL | SampleFlags::FUNCTION;
         let (header, rest) = record.split_at_checked(SampleHeader::SIZE)?;
         let header: &SampleHeader = bytemuck::try_from_bytes(header).ok()?;
         if header.version != VERSION {
@@ -91,8 +93,7 @@ impl<'a> SourceRecord<'a> {
         if header.flags().has(SampleFlags::BACK) {
             return Some(Self { data, ..record });
         }
-        let has_data = header.flags & (SampleFlags::OFF_CPU | SampleFlags::LAST | SampleFlags::CALL) != 0;
-        let data = if has_data { data } else { &[] };
+        let data = if header.flags & WITH_DATA != 0 { data } else { &[] };
         let (kernel, stack) = rest.split_at_checked(SampleHeader::KERNEL_STACK_SIZE)?;
         let kernel = bytemuck::try_cast_slice(kernel.get(..usize::from(header.kernel_bytes))?).ok()?;
         let stack = stack.get(..header.stack_bytes as usize)?;

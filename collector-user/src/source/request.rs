@@ -1,6 +1,7 @@
 //! What a source is asked for beside the sampling clock.
 
 use std::ffi::CString;
+use std::sync::Arc;
 
 use collector_common::event::{Event, EventFlags, EventId};
 use collector_common::record::Unit;
@@ -18,7 +19,7 @@ use perf_event_open_sys::bindings::{
 use super::EventIndex;
 use super::bpf_map::BpfMap;
 use super::scope::open_for_own_thread;
-use crate::probe::Registered;
+use crate::probe::{KernelFunctions, Registered};
 
 /// What makes an event happen: `type` and `config` of its `perf_event_attr`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +70,8 @@ pub enum Program {
     LockOwners,
     /// Time for which threads wait for locks of the kernel, in nanoseconds. Minimum kernel: 5.19; before, nothing is recorded.
     KernelLocks,
+    /// Calls of functions of the kernel, or their returns, with what registers hold. Minimum kernel: 5.18.
+    Functions,
 }
 
 impl Program {
@@ -88,6 +91,7 @@ impl Program {
             Self::NetworkIo => "network_io",
             Self::LockOwners => "lock_owner",
             Self::KernelLocks => "kernel_lock",
+            Self::Functions => "functions",
         }
     }
 
@@ -95,6 +99,7 @@ impl Program {
     pub(crate) const fn unit(self) -> Unit {
         match self {
             Self::Allocations | Self::Mapped => Unit::Bytes,
+            Self::Functions => Unit::Count,
             _ => Unit::Nanoseconds,
         }
     }
@@ -114,6 +119,8 @@ pub struct Hook {
     pub trigger: Trigger,
     /// What the kernel forgets with this event, once the sources are closed.
     pub(crate) probe: Option<Registered>,
+    /// The kernel's functions that a program of ours is to be attached to.
+    pub(crate) functions: Option<Arc<KernelFunctions>>,
     /// Where its records are, until a session takes them from there.
     pub(crate) map: Option<BpfMap>,
 }
@@ -136,7 +143,7 @@ impl Hook {
     }
 
     fn of(event: Event, trigger: Trigger) -> Self {
-        Self { event, trigger, probe: None, map: None }
+        Self { event, trigger, probe: None, functions: None, map: None }
     }
 
     /// Of a probe, which lives as long as this.
@@ -144,11 +151,18 @@ impl Hook {
         Self { probe: Some(registered), ..Self::tracepoint(event) }
     }
 
+    /// Of calls of the kernel's functions.
+    #[cfg(feature = "ebpf")]
+    pub(crate) fn functions(event: Event, functions: Arc<KernelFunctions>) -> Self {
+        Self { functions: Some(functions), ..Self::program(event, Program::Functions) }
+    }
+
     /// What was asked for with a probe and is not recorded, or what recording it does to the program, or recording a map to its
     /// other readers, for people.
     pub fn note(&self) -> Option<&str> {
         let of_probe = self.probe.as_ref().and_then(Registered::note);
-        of_probe.or_else(|| self.map.as_ref().map(BpfMap::note))
+        let of_functions = self.functions.as_ref().and_then(|functions| functions.note.as_deref());
+        of_probe.or(of_functions).or_else(|| self.map.as_ref().map(BpfMap::note))
     }
 
     /// An event that `perf_event_open` knows without a format, by the name that `perf list` has for it, or `rNNN` with the
@@ -183,7 +197,13 @@ impl Hook {
             Trigger::Tracepoint(_) => self.event.kernel_filter().and_then(|text| CString::new(text).ok()),
             _ => None,
         };
-        (!has_own).then_some(EventRequest { index, trigger: self.trigger, stack, filter })
+        (!has_own).then_some(EventRequest {
+            index,
+            trigger: self.trigger,
+            stack,
+            filter,
+            functions: self.functions.clone(),
+        })
     }
 }
 
@@ -199,6 +219,8 @@ pub struct EventRequest {
     /// Which occurrences of a tracepoint are recorded, as [`Event::kernel_filter`] writes it. Where the kernel does not take
     /// it, all are. Minimum kernel: 4.17; before, all are.
     pub filter: Option<CString>,
+    /// Of [`Program::Functions`], which.
+    pub functions: Option<Arc<KernelFunctions>>,
 }
 
 impl EventRequest {

@@ -7,9 +7,9 @@ pub(crate) mod bpf;
 pub(crate) mod bpf_ring;
 #[cfg(feature = "ebpf")]
 pub(crate) mod memory;
+#[cfg(feature = "ebpf")]
+pub(crate) mod multi_probe;
 pub(crate) mod perf_event;
 pub(crate) mod perf_ring;
 pub(crate) mod spawn;
-#[cfg(feature = "ebpf")]
-pub(crate) mod uprobe_session;
 pub(crate) mod usage;

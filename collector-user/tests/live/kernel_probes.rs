@@ -4,15 +4,20 @@
 //! tests are not run, and say so, which is no failure, since no set-up could help. `cargo xtask vm` runs them on kernels that have them. What
 //! a kernel without answers is tested in `probes`.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use collector_common::event::{EventData, EventFieldRef};
+use collector_common::sharing::Writable;
+use collector_user::probe::Probe;
 use collector_user::session::Backend;
+use collector_user::tracefs::Tracefs;
 
 use crate::prerequisites::{live, not_on_this_kernel};
-use crate::probe_values::{self, OF_THE_KERNEL, TIMES};
+use crate::probe_values::{self, OF_THE_KERNEL, TIMES, command, of_events, registered};
 use crate::programs::{compile, folder};
 use crate::recording::record;
+use crate::scenarios;
 
 /// `TEXTS` of the program.
 const TEXTS: [&str; 4] = ["zero", "one", "two words", ""];
@@ -24,7 +29,7 @@ const NOT_OPEN_FOR_THAT: i64 = -9;
 
 /// Whether the kernel can have probes of its functions. Says so where it can't.
 fn has_probes(test: &str) -> bool {
-    let has = probe_values::registered(OF_THE_KERNEL).is_some();
+    let has = registered(OF_THE_KERNEL).is_some();
     if !has {
         not_on_this_kernel(test, "it was built without CONFIG_KPROBE_EVENTS");
     }
@@ -121,6 +126,91 @@ fn stacks_and_a_filter_of_a_function_of_the_kernel() {
         assert_eq!(recorded.figure("/samples/delivered"), 10, "{}", recorded.stderr);
         for stack in &recorded.stacks {
             assert_eq!(stack.frames.last().map(String::as_str), Some("vfs_write_[k]"), "{stack:?}");
+            assert!(stack.frames.contains(&"main".to_owned()) && !stack.is_cut(), "{stack:?}");
+        }
+    }
+}
+
+/// Whether the kernel attaches programs to many of its functions in one step. Says so where it does not.
+fn has_programs(test: &str) -> bool {
+    let symbols = fs::read_to_string("/proc/kallsyms").unwrap();
+    let has = symbols.lines().any(|line| line.contains(" kprobe_multi_link_handler"));
+    if !has {
+        not_on_this_kernel(test, "it is older than 5.18, or was built without CONFIG_FPROBE");
+    }
+    has
+}
+
+/// What `read` makes of each call that a program at the kernel's functions tells of, which no event of tracefs is made for.
+fn values_of_programs<T: std::fmt::Debug + 'static>(
+    probe: &str,
+    program: &Path,
+    fields: &[&str],
+    read: impl Fn(&EventData<'_>, &[EventFieldRef]) -> anyhow::Result<T> + 'static,
+) -> Vec<T> {
+    let before = registered(OF_THE_KERNEL);
+    let mut hooks = Probe::parse(probe).unwrap().attach_programs(&Tracefs::open().unwrap()).unwrap();
+    assert_eq!((hooks.len(), registered(OF_THE_KERNEL)), (1, before), "{probe}");
+    let event = &mut hooks[0].event;
+    let refs: Vec<_> = fields.iter().map(|name| event.format().field_ref(name).unwrap()).collect();
+    let seen = Writable::new(Vec::new());
+    let seeing = seen.clone();
+    event.add_closure(move |data| {
+        let value = read(data, &refs)?;
+        Ok(seeing.write(|seen| seen.push(value))?)
+    });
+    let recording = scenarios::record(of_events(Backend::Ebpf, hooks), &command(program));
+    assert_eq!(recording.ledger.total_lost(), 0, "{probe}");
+    seen.into_inner().unwrap()
+}
+
+#[test]
+fn a_program_is_at_all_functions_of_a_pattern() {
+    let test = "a_program_is_at_all_functions_of_a_pattern";
+    let Some(_live) = live(test).filter(|_| has_programs(test)) else { return };
+    let folder = folder();
+    let program = writes(folder.path());
+    // As with `a_pattern_of_functions_of_the_kernel`.
+    let expected: Vec<u64> = counts().collect();
+    let (at_once, at_a_place) = expected.split_at(TIMES);
+    let seen = values_of_programs("kprobe:*s_write(_, _, count:u64)", &program, &["count"], |data, refs| {
+        Ok(data.try_get_u64(refs[0])?)
+    });
+    assert_eq!(seen.len(), 4 * TIMES);
+    let (writes, places) = seen.split_at(3 * TIMES);
+    let writes: Vec<_> = writes.chunks(3).map(|entered| [entered[1], entered[2]]).collect();
+    assert_eq!(writes, at_once.iter().map(|count| [*count; 2]).collect::<Vec<_>>());
+    assert_eq!(places, at_a_place);
+
+    let returned = |(i, count)| if i < TIMES && i % 2 == 1 { NOT_OPEN_FOR_THAT } else { count as i64 };
+    let expected: Vec<_> = counts().enumerate().map(returned).collect();
+    let fields = ["ret", "__probe_func", "common_pid"];
+    let seen = values_of_programs("kretprobe:vfs_writ?(ret:i64)", &program, &fields, |data, refs| {
+        Ok((data.try_get_i64(refs[0])?, data.try_get_u64(refs[1])?, data.try_get_i64(refs[2])?))
+    });
+    assert_eq!(seen.iter().map(|(returned, ..)| *returned).collect::<Vec<_>>(), expected);
+    let symbols = fs::read_to_string("/proc/kallsyms").unwrap();
+    let line = symbols.lines().find(|line| line.ends_with(" T vfs_write")).unwrap();
+    let address = u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap();
+    let (_, _, thread) = seen[0];
+    assert!(seen.iter().all(|(_, function, tid)| (*function, *tid) == (address, thread)), "{seen:?}");
+}
+
+#[test]
+fn stacks_and_a_filter_of_a_pattern_of_functions() {
+    let test = "stacks_and_a_filter_of_a_pattern_of_functions";
+    let Some(_live) = live(test).filter(|_| has_programs(test)) else { return };
+    let folder = folder();
+    let program = writes(folder.path());
+    for (probe, leaf) in [("kprobe", "vfs_write_[k]"), ("kretprobe", "ksys_write_[k]")] {
+        let condition = if probe == "kprobe" { "_, _, count:u64" } else { "count:u64" };
+        let event = format!("{probe}:vfs_writ?({condition}) /count > 90 && count <= 100/");
+        let recorded = record(folder.path(), ["-e", &event, "--", program.to_str().unwrap()]);
+        // 91 to 100 bytes; each other call of these fails.
+        let times = if probe == "kprobe" { 10 } else { 5 };
+        assert_eq!(recorded.figure("/samples/delivered"), times, "{}", recorded.stderr);
+        for stack in &recorded.stacks {
+            assert_eq!(stack.frames.last().map(String::as_str), Some(leaf), "{stack:?}");
             assert!(stack.frames.contains(&"main".to_owned()) && !stack.is_cut(), "{stack:?}");
         }
     }

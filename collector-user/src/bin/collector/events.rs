@@ -20,8 +20,8 @@ pub(crate) struct Named {
     pub(crate) clock: bool,
 }
 
-/// What is named.
-pub(crate) fn parse(names: &[String]) -> anyhow::Result<Named> {
+/// What is named. `by_programs` is whether programs of ours may record it.
+pub(crate) fn parse(names: &[String], by_programs: bool) -> anyhow::Result<Named> {
     let mut tracefs = None;
     let mut named = Named::default();
     for text in names {
@@ -32,20 +32,24 @@ pub(crate) fn parse(names: &[String]) -> anyhow::Result<Named> {
             }
             named.clock = true;
         } else {
-            named.hooks.extend(hooks_of(&spec, &mut tracefs)?);
+            named.hooks.extend(hooks_of(&spec, &mut tracefs, by_programs)?);
         }
     }
     Ok(named)
 }
 
 /// `tracefs` is opened for the first tracepoint or probe.
-fn hooks_of(spec: &EventSpec<'_>, tracefs: &mut Option<Tracefs>) -> anyhow::Result<Vec<Hook>> {
+fn hooks_of(
+    spec: &EventSpec<'_>,
+    tracefs: &mut Option<Tracefs>,
+    by_programs: bool,
+) -> anyhow::Result<Vec<Hook>> {
     let mut hooks = if let Some(hook) = Hook::counter(spec.name) {
         vec![hook]
     } else if Probe::is_probe(spec.name) {
         // What is written wrongly is told before anything is asked of the machine.
         let probe = Probe::parse(spec.name).map_err(wrong_probe)?;
-        probe.attach(opened(tracefs)?).map_err(wrong_probe)?
+        attach(&probe, opened(tracefs)?, by_programs).map_err(wrong_probe)?
     } else if MapSpec::is_map(spec.name) {
         vec![MapSpec::parse(spec.name).and_then(|map| map.open()).map_err(wrong_map)?]
     } else if spec.name.contains(':') {
@@ -71,6 +75,20 @@ fn hooks_of(spec: &EventSpec<'_>, tracefs: &mut Option<Tracefs>) -> anyhow::Resu
         hook.event.flags_mut().set(EventFlags::CALLSTACK, true);
     }
     Ok(hooks)
+}
+
+#[cfg(feature = "ebpf")]
+fn attach(probe: &Probe, tracefs: &Tracefs, by_programs: bool) -> Result<Vec<Hook>, ProbeError> {
+    if by_programs && collector_user::source::ebpf::check().is_ok() {
+        probe.attach_programs(tracefs)
+    } else {
+        probe.attach(tracefs)
+    }
+}
+
+#[cfg(not(feature = "ebpf"))]
+fn attach(probe: &Probe, tracefs: &Tracefs, _by_programs: bool) -> Result<Vec<Hook>, ProbeError> {
+    probe.attach(tracefs)
 }
 
 fn opened(tracefs: &mut Option<Tracefs>) -> Result<&Tracefs, TracefsError> {

@@ -131,7 +131,9 @@ impl Plan {
         }
         let pids = args.pids.into_iter().collect();
         let targets = Targets { pids, cgroup: args.cgroup, comm: args.comm, ..Targets::default() };
-        let events::Named { hooks: events, clock } = events::parse(&args.events)?;
+        // Records that are kept for later are those of perf events.
+        let by_programs = backend != session::Backend::Perf && raw.is_empty();
+        let events::Named { hooks: events, clock } = events::parse(&args.events, by_programs)?;
         let mut sampling = Settings { clock, frequency: args.frequency, targets, ..Settings::default() };
         let scenarios = scenarios(&args.scenarios, events.is_empty() && !clock, &mut sampling)?;
         let command = if args.command.is_empty() { None } else { Some(Command::start(&args.command)?) };

@@ -40,7 +40,7 @@ impl Slots {
         // On a CPU without a slot no program can write.
         let cpus: Vec<u32> = cpus.iter().copied().filter(|&cpu| cpu < map.entries).collect();
         let stack = hook.event.flags().contains(EventFlags::CALLSTACK);
-        let request = EventRequest { index, trigger: Trigger::BpfMap, stack, filter: None };
+        let request = EventRequest { index, trigger: Trigger::BpfMap, stack, filter: None, functions: None };
         // The kernel takes events of CPUs alone.
         let settings = Settings { targets: Targets::default(), ..settings.clone() };
         PerfError::check_open_files(1, cpus.len(), FILES_BY_CPU).map_err(failed)?;

@@ -21,11 +21,12 @@ use rustix::fs::fstat;
 
 use super::attached::Attached;
 use super::load::{self, Level, LoadError};
+use super::multi_probe::MultiProbe;
 use super::object::object;
 use super::part::{Ended, Part};
-use super::uprobe_session::UprobeSession;
 use crate::probe::allocators::{AllocatorFunction, Shape, functions_of};
 use crate::source::{Account, EventIndex};
+use crate::sys::multi_probe::Functions;
 
 /// Threads that can be in an allocator at a time; those that were there last are known.
 const THREADS: u32 = 1 << 14;
@@ -77,7 +78,7 @@ const AT_BEGIN: [&str; 6] =
 /// What is at the functions.
 enum Programs {
     /// One program for all of them, and where it is attached.
-    One(UprobeSession, Vec<OwnedFd>),
+    One(MultiProbe, Vec<OwnedFd>),
     /// One for each shape, with where they are attached.
     ByShape(Vec<(&'static str, UProbeLinkId)>),
 }
@@ -125,7 +126,7 @@ impl Allocations {
         match &mut self.programs {
             Programs::One(program, links) => {
                 let asked: Vec<_> = functions.iter().map(|it| (it.offset, cookie(it))).collect();
-                match program.attach(file, &asked) {
+                match program.attach_to_file(file, &asked) {
                     Ok(link) => links.push(link),
                     Err(error) => {
                         log::info!("functions of an allocator can't be probed: {error}");
@@ -177,8 +178,7 @@ impl Part for Allocations {
 
     fn loaded(&mut self, ebpf: &mut Ebpf) -> Result<(), LoadError> {
         if let Some(object) = object().filter(|_| self.level.has_uprobe_session()) {
-            let program = UprobeSession::load(ebpf, object, ONE);
-            let program = program.map_err(|error| LoadError::step(format!("program {ONE}"), error))?;
+            let program = MultiProbe::load(ebpf, object, Functions::File, ONE)?;
             self.programs = Programs::One(program, Vec::new());
             return Ok(());
         }

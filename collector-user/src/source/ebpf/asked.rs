@@ -1,10 +1,13 @@
 //! Which programs a session needs, by what it asks for.
 
+use std::sync::Arc;
+
 use collector_common::wire::Times;
 
 use super::allocations::Allocations;
 use super::blocks::Blocks;
 use super::calls::Calls;
+use super::functions::Functions;
 use super::kernel_locks::KernelLocks;
 use super::lives::Lives;
 use super::load::Level;
@@ -12,10 +15,11 @@ use super::mapped::Mapped;
 use super::part::Part;
 use super::switches::Switches;
 use super::transfers::Transfers;
+use crate::probe::KernelFunctions;
 use crate::source::{EventIndex, EventRequest, Program, Settings, Trigger};
 
 /// What the programs are asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) struct Asked {
     /// Whether the sampling clock ticks.
     pub(super) clock: bool,
@@ -25,6 +29,8 @@ pub(super) struct Asked {
     pub(super) event: EventIndex,
     /// All that is asked for, with the numbers of its records.
     programs: Vec<(Program, EventIndex)>,
+    /// The kernel's functions, with the numbers of their events.
+    functions: Vec<(EventIndex, Arc<KernelFunctions>)>,
 }
 
 impl Asked {
@@ -48,6 +54,10 @@ impl Asked {
             times: times.fold(0, |all, bits| all | bits),
             event: of_times_off.map_or(EventIndex::CLOCK, |(_, index)| *index),
             programs,
+            functions: requests
+                .iter()
+                .filter_map(|request| Some((request.index, request.functions.clone()?)))
+                .collect(),
         }
     }
 
@@ -91,6 +101,9 @@ impl Asked {
         }
         if let Some(event) = self.index(Program::KernelLocks).filter(|_| level.tells_contention()) {
             parts.push(Box::new(KernelLocks::new(event)));
+        }
+        if !self.functions.is_empty() {
+            parts.push(Box::new(Functions::new(self.functions.clone())));
         }
         if self.times != 0 {
             parts.push(Box::new(Switches::new(settings, self.clone(), level)));

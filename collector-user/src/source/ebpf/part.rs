@@ -49,6 +49,14 @@ pub(super) trait Part: Send {
         Ok(())
     }
 
+    /// Programs at tracepoints are attached: attaches others.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    fn started(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Files with code were mapped that were not seen before; the first ones when recording begins.
     fn files_mapped(&mut self, _ebpf: &mut Ebpf, _files: &[File]) {}
 

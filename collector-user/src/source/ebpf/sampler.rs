@@ -224,6 +224,7 @@ impl Source for Sampler {
     fn start(&mut self) -> io::Result<()> {
         self.idle_before = idle_times()?;
         self.parts.iter_mut().try_for_each(|part| part.programs().start(&mut self.ebpf))?;
+        self.parts.iter_mut().try_for_each(|part| part.started())?;
         self.cpus.iter().try_for_each(Cpu::enable)
     }
 

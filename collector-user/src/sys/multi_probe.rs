@@ -1,16 +1,28 @@
-//! Programs of uprobe sessions, which aya does not know. Source of the semantics: `include/uapi/linux/bpf.h`.
+//! Programs at many functions at once, which aya does not know: how they are loaded and attached. Source of the semantics:
+//! `include/uapi/linux/bpf.h`.
 
 use std::ffi::{CStr, c_long};
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
-use aya_obj::Function;
+use aya::programs::ProgramError;
 use aya_obj::generated::{bpf_attr, bpf_cmd, bpf_prog_info, bpf_prog_type};
+use aya_obj::{Function, VerifierLog};
 
 use super::bpf::call;
 
-/// `BPF_TRACE_UPROBE_SESSION`. Minimum kernel: 6.13.
-const UPROBE_SESSION: u32 = 57;
+/// Where such a program is at: `enum bpf_attach_type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Functions {
+    /// `BPF_TRACE_KPROBE_MULTI`: functions of the kernel. Minimum kernel: 5.18.
+    Kernel = 42,
+    /// `BPF_TRACE_UPROBE_SESSION`: functions of a file, and those of their returns that the program asks for. Minimum kernel: 6.13.
+    File = 57,
+}
+
+/// `BPF_F_KPROBE_MULTI_RETURN`.
+const AT_RETURN: u32 = 1;
 
 /// Loads the types of an object, which tell the kernel of callbacks.
 pub(crate) fn load_types(bytes: &[u8]) -> io::Result<OwnedFd> {
@@ -23,13 +35,20 @@ pub(crate) fn load_types(bytes: &[u8]) -> io::Result<OwnedFd> {
     unsafe { bpf(bpf_cmd::BPF_BTF_LOAD, &mut attributes) }
 }
 
-/// Loads a program for sessions of uprobes.
-pub(crate) fn load_uprobe_session(
+/// Room for what the verifier says of a program that it refuses.
+const LOG_BYTES: usize = 1 << 20;
+
+/// Loads a program.
+///
+/// # Errors
+/// With what the verifier says.
+pub(crate) fn load_program(
+    functions: Functions,
     name: &str,
     function: &Function,
     license: &CStr,
     types: Option<BorrowedFd<'_>>,
-) -> io::Result<OwnedFd> {
+) -> Result<OwnedFd, ProgramError> {
     let (callbacks, lines) = (function.func_info.func_info_bytes(), function.line_info.line_info_bytes());
     let mut attributes = none();
     // SAFETY: this is the part of the union that loads programs; all of it is zero.
@@ -38,7 +57,7 @@ pub(crate) fn load_uprobe_session(
         *to = byte.cast_signed();
     }
     load.prog_type = bpf_prog_type::BPF_PROG_TYPE_KPROBE as u32;
-    load.expected_attach_type = UPROBE_SESSION;
+    load.expected_attach_type = functions as u32;
     load.insns = function.instructions.as_ptr() as u64;
     load.insn_cnt = function.instructions.len() as u32;
     load.license = license.as_ptr() as u64;
@@ -52,11 +71,22 @@ pub(crate) fn load_uprobe_session(
         load.line_info_rec_size = function.line_info_rec_size as u32;
     }
     // SAFETY: what the attributes point to lives until the call returns, and is as long as they say.
-    unsafe { bpf(bpf_cmd::BPF_PROG_LOAD, &mut attributes) }
+    let loaded = unsafe { bpf(bpf_cmd::BPF_PROG_LOAD, &mut attributes) };
+    loaded.map_err(|io_error| {
+        let mut text = vec![0_u8; LOG_BYTES];
+        // SAFETY: as above.
+        let load = unsafe { &mut attributes.__bindgen_anon_3 };
+        (load.log_buf, load.log_size, load.log_level) = (text.as_mut_ptr() as u64, LOG_BYTES as u32, 1);
+        // SAFETY: as above. Once more, for the text alone.
+        drop(unsafe { bpf(bpf_cmd::BPF_PROG_LOAD, &mut attributes) });
+        let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
+        let verifier_log = VerifierLog::new(String::from_utf8_lossy(text).into_owned());
+        ProgramError::LoadError { io_error, verifier_log }
+    })
 }
 
-/// Attaches a program of sessions to functions of a file: to offsets in it, with a cookie for each.
-pub(crate) fn link_uprobe_session(
+/// Attaches a program to functions of a file: to offsets in it, with a cookie for each.
+pub(crate) fn link_to_file(
     program: BorrowedFd<'_>,
     path: &CStr,
     functions: &[(u64, u64)],
@@ -66,13 +96,36 @@ pub(crate) fn link_uprobe_session(
     // SAFETY: this is the part of the union that makes links; all of it is zero.
     let link = unsafe { &mut attributes.link_create };
     link.__bindgen_anon_1.prog_fd = program.as_raw_fd().cast_unsigned();
-    link.attach_type = UPROBE_SESSION;
+    link.attach_type = Functions::File as u32;
     // SAFETY: as above, of links of this type.
     let told = unsafe { &mut link.__bindgen_anon_3.uprobe_multi };
     told.path = path.as_ptr() as u64;
     told.offsets = offsets.as_ptr() as u64;
     told.cookies = cookies.as_ptr() as u64;
     told.cnt = offsets.len() as u32;
+    // SAFETY: what the attributes point to lives until the call returns, and is as long as they say.
+    unsafe { bpf(bpf_cmd::BPF_LINK_CREATE, &mut attributes) }
+}
+
+/// Attaches a program to functions of the kernel, to their begins or to their returns: by their addresses, with a cookie for all.
+pub(crate) fn link_to_kernel(
+    program: BorrowedFd<'_>,
+    addresses: &[u64],
+    cookie: u64,
+    is_return: bool,
+) -> io::Result<OwnedFd> {
+    let cookies = vec![cookie; addresses.len()];
+    let mut attributes = none();
+    // SAFETY: this is the part of the union that makes links; all of it is zero.
+    let link = unsafe { &mut attributes.link_create };
+    link.__bindgen_anon_1.prog_fd = program.as_raw_fd().cast_unsigned();
+    link.attach_type = Functions::Kernel as u32;
+    // SAFETY: as above, of links of this type.
+    let told = unsafe { &mut link.__bindgen_anon_3.kprobe_multi };
+    told.flags = if is_return { AT_RETURN } else { 0 };
+    told.addrs = addresses.as_ptr() as u64;
+    told.cookies = cookies.as_ptr() as u64;
+    told.cnt = addresses.len() as u32;
     // SAFETY: what the attributes point to lives until the call returns, and is as long as they say.
     unsafe { bpf(bpf_cmd::BPF_LINK_CREATE, &mut attributes) }
 }
