@@ -11,6 +11,7 @@ pub mod flamegraph;
 pub mod folded;
 pub mod html;
 pub mod nettrace;
+pub mod perfview;
 pub mod pprof;
 mod profile;
 mod registry;

@@ -8,13 +8,14 @@ use super::flamegraph::FlameGraph;
 use super::folded::Folded;
 use super::html::Html;
 use super::nettrace::Nettrace;
+use super::perfview::PerfView;
 use super::pprof::Pprof;
 use super::speedscope::Speedscope;
 
 /// All formats, in the order in which they are listed.
 pub fn formats() -> &'static [&'static dyn ExportFormat] {
-    static FORMATS: [&dyn ExportFormat; 7] =
-        [&Html, &Pprof, &Folded, &FlameGraph, &Speedscope, &Firefox, &Nettrace];
+    static FORMATS: [&dyn ExportFormat; 8] =
+        [&Html, &Pprof, &Folded, &FlameGraph, &Speedscope, &Firefox, &Nettrace, &PerfView];
     &FORMATS
 }
 

@@ -13,6 +13,7 @@ mod lines;
 mod made;
 mod nettrace;
 mod nettrace_old;
+mod perfview;
 mod pprof;
 mod speedscope;
 mod symbols;
