@@ -55,7 +55,7 @@ fn stacks_and_metrics_are_the_recordings() {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for (_, path, metric) in &rows {
         *counts.entry(path.join(";")).or_default() += 1;
-        assert_eq!((metric * 1e6).round(), PERIOD as f64);
+        assert_eq!((metric * 1e6).round() as u64, PERIOD);
     }
     let expected = [
         ("Process64 prog (100);Thread (100) prog;/opt/prog!main;/opt/prog!work(int; char)", 40),
