@@ -1,0 +1,86 @@
+//! A recording of a million samples on 10,000 stacks, and one of ten million, to each format: how long it takes, how much is written,
+//! and how much more memory than the recording's own it takes at its peak.
+//!
+//! `cargo xtask bench formats [-- FORMAT...]`. Each is written by a process of its own, whose peak the kernel is told to forget before
+//! (`/proc/self/clear_refs`, Linux alone).
+
+mod busy;
+
+use std::env;
+use std::fs;
+use std::io::{self, Write};
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context as _, ensure};
+use busy::busy;
+use export::format::{Profile, by_name, formats};
+
+const STACKS: usize = 10_000;
+const SAMPLES: [u64; 2] = [1_000_000, 10_000_000];
+
+/// The word by which this program is told to write one format.
+const ONE: &str = "--one-format";
+
+fn main() -> anyhow::Result<()> {
+    let args: Vec<String> = env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    if let [word, format, samples] = args.as_slice()
+        && word == ONE
+    {
+        return one(format, samples.parse()?);
+    }
+    println!(
+        "{:<12} {:>10} {:>9} {:>12} {:>14}",
+        "format", "samples", "seconds", "MB written", "MB of memory"
+    );
+    for format in formats().iter().map(|format| format.name()) {
+        if !args.is_empty() && !args.iter().any(|arg| arg == format) {
+            continue;
+        }
+        for samples in SAMPLES {
+            let mut child = Command::new(env::current_exe()?);
+            let status = child.args([ONE, format, &samples.to_string()]).status()?;
+            ensure!(status.success(), "{format}: {status}");
+        }
+    }
+    Ok(())
+}
+
+/// Counts what is written.
+#[derive(Default)]
+struct Counted(u64);
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn one(name: &str, samples: u64) -> anyhow::Result<()> {
+    let format = by_name(name).context("no such format")?;
+    let (machine, symbols) = busy(samples, STACKS);
+    // Where it can't be told, the peak is that of the whole process.
+    let forgets = fs::write("/proc/self/clear_refs", "5").is_ok();
+    let before = if forgets { memory("VmRSS:").unwrap_or(0) } else { 0 };
+    let mut written = Counted::default();
+    let began = Instant::now();
+    format.write(Profile { machine: &machine, symbols: &symbols }, &mut written)?;
+    let took = began.elapsed().as_secs_f64();
+    let megabytes = |bytes: u64| bytes as f64 / 1e6;
+    let peak = memory("VmHWM:")
+        .map_or_else(|| "?".to_owned(), |peak| format!("{:.1}", megabytes(peak.saturating_sub(before))));
+    println!("{name:<12} {samples:>10} {took:>9.2} {:>12.1} {peak:>14}", megabytes(written.0));
+    Ok(())
+}
+
+/// A line of `/proc/self/status`, in bytes.
+fn memory(line: &str) -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let rest = status.lines().find_map(|text| text.strip_prefix(line))?;
+    Some(rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}
