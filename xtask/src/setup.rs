@@ -9,6 +9,7 @@ mod cargo_tool;
 mod components;
 mod node;
 mod packages;
+mod python;
 mod requirement;
 
 use std::path::PathBuf;
@@ -56,6 +57,8 @@ enum Need {
     Tests,
     /// A browser and what drives it.
     Browser,
+    /// Readers of our files that are written in Python.
+    Readers,
     /// Clippy and rustfmt.
     Lints,
     /// A debugger, and the languages of the programs that it samples.
@@ -69,13 +72,22 @@ impl Verb {
         match self {
             Self::BuildEbpf | Self::Install | Self::Run | Self::Package => &[Need::Bpf],
             Self::Windows => &[Need::Windows],
-            Self::Test => &[Need::Bpf, Need::Windows, Need::Aarch64, Need::Tests, Need::Browser, Need::Lints],
+            Self::Test => &[
+                Need::Bpf,
+                Need::Windows,
+                Need::Aarch64,
+                Need::Tests,
+                Need::Browser,
+                Need::Readers,
+                Need::Lints,
+            ],
             Self::Any => &[
                 Need::Bpf,
                 Need::Windows,
                 Need::Aarch64,
                 Need::Tests,
                 Need::Browser,
+                Need::Readers,
                 Need::Lints,
                 Need::Fixtures,
                 Need::Vm,
@@ -117,6 +129,9 @@ pub(crate) fn setup(workspace: &Workspace, verb: Verb) -> Result<()> {
     if node::is_missing(workspace, needs) {
         node::install(workspace)?;
     }
+    if python::is_missing(workspace, needs) {
+        python::install(workspace)?;
+    }
     Ok(())
 }
 
@@ -147,7 +162,7 @@ fn is_met_otherwise(workspace: &Workspace, need: Need) -> bool {
         Need::Bpf => BpfToolchain::detect(workspace).is_some(),
         Need::Lints => matches!(BpfToolchain::detect(workspace), Some(BpfToolchain::Nightly { .. })),
         Need::Windows => CrossToolchain::detect(CrossTarget::WINDOWS).is_some(),
-        Need::Aarch64 | Need::Tests | Need::Browser | Need::Fixtures | Need::Vm => false,
+        Need::Aarch64 | Need::Tests | Need::Browser | Need::Readers | Need::Fixtures | Need::Vm => false,
     }
 }
 

@@ -74,6 +74,11 @@ impl Workspace {
         self.join("target/node")
     }
 
+    /// Folder with the Python packages that tests import.
+    pub(crate) fn python(&self) -> PathBuf {
+        self.join("target/python")
+    }
+
     /// The optimised `collector` binary.
     pub(crate) fn release_binary(&self) -> PathBuf {
         self.join("target/release/collector")

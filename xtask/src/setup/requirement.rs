@@ -40,6 +40,8 @@ enum Check {
     Program(&'static str),
     /// A program on PATH whose `--version` prints at least this major version.
     Version(&'static str, u32),
+    /// The system's Python imports a module of this name.
+    Module(&'static str),
 }
 
 impl Requirement {
@@ -48,6 +50,10 @@ impl Requirement {
             Check::File(path) => Path::new(path).exists(),
             Check::Program(name) => command::find_program(name).is_some(),
             Check::Version(name, least) => major_version(name).is_some_and(|major| major >= least),
+            Check::Module(name) => {
+                let import = format!("import {name}");
+                command::output(Command::new(fixtures::PYTHON).args(["-I", "-c", &import])).is_ok()
+            }
         }
     }
 }
@@ -71,6 +77,7 @@ pub(super) fn of(need: Need) -> Vec<Requirement> {
             native.into_iter().chain([i686_c(), i686_cxx(), mingw(), lld()]).collect()
         }
         Need::Browser => vec![chromium(), node(), npm()],
+        Need::Readers => vec![python(), python_venv()],
         Need::Lints => vec![bpf_clippy()],
         Need::Fixtures => {
             let native = [gdb(), musl(), openssl(), python(), node(), java(), git(), sqlite()];
@@ -406,6 +413,16 @@ fn python() -> Requirement {
     }
 }
 
+fn python_venv() -> Requirement {
+    Requirement {
+        name: "virtual environments of python3",
+        // What Debian leaves out of its Python.
+        check: Check::Module("ensurepip"),
+        debian: &["python3-venv"],
+        elsewhere: Elsewhere::Package { dnf: "python3", pacman: "python" },
+    }
+}
+
 fn git() -> Requirement {
     Requirement {
         name: "git",
@@ -464,5 +481,6 @@ mod tests {
         assert!(with(Check::File("/proc")));
         assert!(!with(Check::File("/proc/no-such-file")));
         assert!(!with(Check::Version("no-such-program-anywhere", 0)));
+        assert!(!with(Check::Module("no_such_module_anywhere")));
     }
 }
