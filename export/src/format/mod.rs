@@ -3,14 +3,18 @@
 //! - `profile`: what a format is and is given.
 //! - `registry`: all formats, by name and by file ending.
 //! - `account`: what of the recording as a whole is told to people.
+//! - `mappings`, `duration`: what was mapped, and how long samples lasted, for the formats that have a place for it.
 //! - One file or folder for each.
 
 mod account;
+mod duration;
 pub mod firefox;
 pub mod flamegraph;
 pub mod folded;
 pub mod html;
+mod mappings;
 pub mod nettrace;
+pub mod perfetto;
 pub mod perfview;
 pub mod pprof;
 mod profile;

@@ -8,14 +8,15 @@ use super::flamegraph::FlameGraph;
 use super::folded::Folded;
 use super::html::Html;
 use super::nettrace::Nettrace;
+use super::perfetto::Perfetto;
 use super::perfview::PerfView;
 use super::pprof::Pprof;
 use super::speedscope::Speedscope;
 
 /// All formats, in the order in which they are listed.
 pub fn formats() -> &'static [&'static dyn ExportFormat] {
-    static FORMATS: [&dyn ExportFormat; 8] =
-        [&Html, &Pprof, &Folded, &FlameGraph, &Speedscope, &Firefox, &Nettrace, &PerfView];
+    static FORMATS: [&dyn ExportFormat; 9] =
+        [&Html, &Pprof, &Folded, &FlameGraph, &Speedscope, &Firefox, &Nettrace, &PerfView, &Perfetto];
     &FORMATS
 }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use collector_common::ids::Nanos;
 use collector_common::intern::{StackId, StringId};
-use collector_common::record::{ESTIMATED, ExportMachine, ProcessId, Sample, Unit};
+use collector_common::record::{ExportMachine, ProcessId, Sample};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use fxprof_processed_profile::{
@@ -29,6 +29,7 @@ use super::markers::{Markers, Renamed, Told};
 use super::roles::{Role, Sampling};
 use super::tracks::{Track, TrackSample, Tracks};
 use crate::format::account::account;
+use crate::format::duration::duration;
 use crate::format::{ExportFormat, Profile};
 
 /// Bytes that are collected before they are compressed.
@@ -303,16 +304,6 @@ impl Stacks {
             handle
         })
     }
-}
-
-/// The nanoseconds that begin with a sample. What is estimated lasted for some other time.
-fn duration(machine: &ExportMachine, sample: &Sample) -> Option<u64> {
-    let kind = machine.kinds().get(usize::from(sample.kind.0))?;
-    let mut attributes = machine.attributes().get(sample.attributes).iter();
-    let is_duration = kind.unit == Unit::Nanoseconds
-        && !attributes
-            .any(|&(name, value)| machine.string(name) == ESTIMATED && machine.string(value) == "yes");
-    is_duration.then_some(sample.value.max(0).unsigned_abs())
 }
 
 /// When what a sample tells of was over.

@@ -1,12 +1,10 @@
 //! pprof: the gzip-compressed `profile.proto` that `go tool pprof`, Pyroscope, Parca, speedscope and others read.
 //!
 //! - `proto`: the messages.
-//! - `write`: the format; `mappings`, `columns` and `rows` are its parts: what was mapped, what values count, and
-//!   the samples added up.
+//! - `write`: the format; `columns` and `rows` are its parts: what values count, and the samples added up.
 //! - `read`: a reader for any writer's profiles; `wire` takes their bytes apart.
 
 mod columns;
-mod mappings;
 mod proto;
 mod read;
 mod rows;

@@ -19,9 +19,9 @@ use prost::encoding::{WireType, encode_key, encode_varint};
 use rustc_hash::FxHashMap;
 
 use super::columns::Columns;
-use super::mappings::Mappings;
 use super::proto::{Function, Label, Line, Location, Mapping, Sample, ValueType, field};
 use super::rows::Rows;
+use crate::format::mappings::Mappings;
 use crate::format::{ExportFormat, Profile};
 use crate::symbolize::{self, NameId};
 

@@ -1,0 +1,188 @@
+//! Traces for Perfetto, as its own messages decode them (`tests/python/perfetto_trace.py`), against recordings of known truth.
+
+use collector_common::record::ExportMachine;
+use export::format::perfetto::Perfetto;
+use export::format::{ExportFormat, Profile};
+use export::symbolize::Symbols;
+use serde_json::{Value, json};
+
+use crate::made::{Made, PERIOD};
+use crate::several::{BOOTTIME, MS, REALTIME, START, Several, at};
+use crate::tools;
+
+/// What the reader takes a recording's trace for; none where it is missing.
+fn read(machine: &ExportMachine, symbols: &Symbols) -> Option<Value> {
+    let mut reader = tools::python("perfetto_trace.py")?;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    Perfetto.write(Profile { machine, symbols }, &mut file.as_file()).unwrap();
+    Some(serde_json::from_str(&tools::output(reader.arg(file.path()))).unwrap())
+}
+
+fn several() -> Option<Value> {
+    let several = Several::new();
+    read(&several.machine, &several.symbols)
+}
+
+/// Some fields of each of a list.
+fn fields(list: &Value, names: &[&str]) -> Value {
+    let rows = list.as_array().unwrap().iter();
+    rows.map(|row| names.iter().map(|name| row[name].clone()).collect::<Value>()).collect()
+}
+
+/// Names of functions, the innermost first, of each stack in a list.
+fn functions(list: &Value) -> Vec<Vec<&str>> {
+    let stacks = list.as_array().unwrap().iter().map(|row| row["stack"].as_array().unwrap().iter());
+    stacks.map(|stack| stack.map(|frame| frame["function"].as_str().unwrap()).collect()).collect()
+}
+
+fn ns(ms: u64) -> u64 {
+    at(ms).0
+}
+
+#[test]
+fn processes_and_threads_are_there_from_start_to_end() {
+    let Some(told) = several() else { return };
+    let expected = json!([
+        ["app", 300, START, 0, null, null],
+        ["child", 400, ns(10), ns(10), "app", ns(20)],
+        ["again", 400, ns(30), ns(30), null, null],
+    ]);
+    assert_eq!(fields(&told["processes"], &["name", "pid", "from", "start", "parent", "end"]), expected);
+    let expected = json!([
+        ["app", 300, "app: ready"],
+        ["app", 301, "worker"],
+        ["child", 400, "child"],
+        ["again", 400, "again"],
+    ]);
+    assert_eq!(fields(&told["threads"], &["process", "tid", "name"]), expected);
+}
+
+#[test]
+fn clocks_and_the_machine_are_told() {
+    let Some(told) = several() else { return };
+    let clocks = |ms: u64| {
+        json!({
+            "BUILTIN_CLOCK_MONOTONIC": ns(ms),
+            "BUILTIN_CLOCK_REALTIME": REALTIME + ms * MS,
+            "BUILTIN_CLOCK_BOOTTIME": BOOTTIME + ms * MS,
+        })
+    };
+    assert_eq!(told["clocks"], json!([clocks(0), clocks(40)]));
+    assert_eq!(told["system"], json!(["Linux", "6.18.0", "x86_64", "build-07", 2]));
+    assert_eq!(told["lost"], json!([[5, ns(40)]]));
+    let expected = json!([
+        ["recording", START, "command: app --all", null],
+        ["recording", START, "5 lost (ring_full 5)", null],
+        ["recording", START, "queue: 7.5 requests", null],
+    ]);
+    let events = fields(&told["events"], &["track", "time", "name", "lasted"]);
+    assert_eq!(events.as_array().unwrap()[..3], expected.as_array().unwrap()[..]);
+}
+
+#[test]
+fn clocks_and_occurrences_are_samples() {
+    let Some(told) = several() else { return };
+    let fields = fields(&told["samples"], &["kind", "time", "cpu", "process", "tid", "thread", "grown"]);
+    let expected = json!([
+        ["cpu", ns(1), 0, "app", 300, "app: ready", MS],
+        ["cpu", ns(5), 1, "app", 301, "worker", MS],
+        ["cpu", ns(6), 1, "app", 301, "worker", 2 * MS],
+        ["cpu", ns(8), 0, "app", 300, "app: ready", MS],
+        ["cpu", ns(9), 0, "app", 300, "app: ready", MS],
+        ["sched:sched_process_exec", ns(11), 0, "child", 400, "child", 1],
+        ["cpu", ns(12), 0, "child", 400, "child", MS],
+        ["cpu", ns(31), 0, "again", 400, "again", MS],
+    ]);
+    assert_eq!(fields, expected);
+    let running = vec!["helper", "run", "main"];
+    let mut stacks = vec![running; 8];
+    stacks[4].clear();
+    assert_eq!(functions(&told["samples"]), stacks);
+    let frame = |function, address, line| {
+        json!({
+            "function": function,
+            "address": address,
+            "path": "/opt/app",
+            "build_id": "abcd01",
+            // The segment at 0x3000 of the file is linked for 0x4000.
+            "range": [0x4000, 0x9000, 0x3000, 0x1000],
+            "line": line,
+            "kind": "KIND_NATIVE",
+        })
+    };
+    let expected = json!([
+        frame("helper", 0x4200, "helper.h:3"),
+        frame("run", 0x4200, "run.c:20"),
+        frame("main", 0x4100, "main.c:7"),
+    ]);
+    assert_eq!(told["samples"][0]["stack"], expected);
+    assert_eq!(told["samples"][0]["period"], MS);
+    assert_eq!([&told["samples"][0]["event"], &told["samples"][5]["event"]], ["counter", "tracepoint"]);
+}
+
+#[test]
+fn times_are_slices_and_bytes_are_counters() {
+    let Some(told) = several() else { return };
+    let events = told["events"].as_array().unwrap();
+    let of = |track: &str| events.iter().filter(|event| event["track"] == track).cloned().collect::<Value>();
+    let names = ["time", "owner", "name", "weight", "lasted", "notes"];
+    let expected = json!([
+        [ns(15), "worker", "off_cpu", 1e7, 10 * MS, { "lock": "0x7f00" }],
+        // An estimate did not last so long.
+        [ns(16), "app: ready", "off_cpu", 7e6, null, { "estimated": "yes" }],
+        [ns(20), "worker", "off_cpu", 1e7, 10 * MS, { "path": "/var/log/x" }],
+        [ns(25), "worker", "off_cpu", 5e6, 5 * MS, {}],
+    ]);
+    let off_cpu = of("off_cpu");
+    assert_eq!(fields(&off_cpu, &names), expected);
+    assert!(off_cpu.as_array().unwrap().iter().all(|event| event["stack"] == json!(["wait", "main"])));
+    let expected = json!([
+        [ns(2), "app: ready", "alloc_space", 4096.0, null, {}],
+        [ns(3), "worker", "alloc_space", 512.0, null, {}],
+        [ns(7), "app: ready", "alloc_space", -96.0, null, {}],
+    ]);
+    assert_eq!(fields(&of("alloc_space"), &names), expected);
+    let counted = fields(&told["counters"], &["track", "owner", "time", "value"]);
+    let sum = |ms, value: i64| json!(["alloc_space", "app", ns(ms), value]);
+    assert_eq!(counted, json!([sum(2, 4096), sum(3, 4608), sum(7, 4512)]));
+    let renamed = json!([[ns(7), "app: ready", "renamed to app: ready", null, null, {}]]);
+    assert_eq!(fields(&of(""), &names), renamed);
+}
+
+#[test]
+fn frames_that_are_no_functions_of_files_are_kept() {
+    let made = Made::new();
+    let Some(told) = read(&made.machine, &made.symbols) else { return };
+    let samples = told["samples"].as_array().unwrap();
+    assert_eq!(samples.len(), 85);
+    assert!(samples.iter().all(|sample| sample["grown"] == PERIOD && sample["kind"] == "cpu"));
+    let count = |functions: &[&str], mode: &str, error: &str| {
+        let is = |sample: &&Value| {
+            let stack = sample["stack"].as_array().unwrap().iter().map(|frame| &frame["function"]);
+            stack.eq(functions) && sample["mode"] == mode && sample["error"] == error
+        };
+        samples.iter().filter(is).count()
+    };
+    let work = "work(int; char)";
+    assert_eq!(count(&[work, "main"], "MODE_USER", ""), 60);
+    assert_eq!(count(&["recurse", "recurse", "recurse", "main"], "MODE_USER", ""), 10);
+    assert_eq!(count(&["vfs_read", work, "main"], "MODE_KERNEL", ""), 8);
+    assert_eq!(count(&["prog+0x8123", "[stack cut]"], "MODE_USER", "UNWIND_ERROR_UNKNOWN"), 4);
+    assert_eq!(count(&["[unmapped]+0xdead0000"], "MODE_USER", ""), 2);
+    assert_eq!(count(&[], "MODE_UNKNOWN", ""), 1);
+    let places = |function: &str| {
+        let frames = samples.iter().flat_map(|sample| sample["stack"].as_array().unwrap());
+        let frame = frames.clone().find(|frame| frame["function"] == function).unwrap();
+        json!([frame["path"], frame["address"], frame["kind"], frame["build_id"]])
+    };
+    assert_eq!(places("vfs_read"), json!(["kernel", 0xffff_ffff_8123_4567_u64, "KIND_KERNEL", ""]));
+    assert_eq!(places("[unmapped]+0xdead0000"), json!(["[unmapped]", 0xdead_0000_u64, "KIND_UNKNOWN", ""]));
+}
+
+#[test]
+fn an_empty_recording_is_a_trace() {
+    let machine = ExportMachine::default();
+    let Some(told) = read(&machine, &Symbols::unresolved(&machine)) else { return };
+    assert_eq!(told["clocks"], json!([{ "BUILTIN_CLOCK_MONOTONIC": 0 }]));
+    assert_eq!(told["samples"], Value::Null);
+}
