@@ -14,6 +14,7 @@ pub mod folded;
 pub mod html;
 mod mappings;
 pub mod nettrace;
+pub mod otlp;
 pub mod perfetto;
 pub mod perfview;
 pub mod pprof;

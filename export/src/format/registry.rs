@@ -8,6 +8,7 @@ use super::flamegraph::FlameGraph;
 use super::folded::Folded;
 use super::html::Html;
 use super::nettrace::Nettrace;
+use super::otlp::Otlp;
 use super::perfetto::Perfetto;
 use super::perfview::PerfView;
 use super::pprof::Pprof;
@@ -15,8 +16,8 @@ use super::speedscope::Speedscope;
 
 /// All formats, in the order in which they are listed.
 pub fn formats() -> &'static [&'static dyn ExportFormat] {
-    static FORMATS: [&dyn ExportFormat; 9] =
-        [&Html, &Pprof, &Folded, &FlameGraph, &Speedscope, &Firefox, &Nettrace, &PerfView, &Perfetto];
+    static FORMATS: [&dyn ExportFormat; 10] =
+        [&Html, &Pprof, &Folded, &FlameGraph, &Speedscope, &Firefox, &Nettrace, &PerfView, &Perfetto, &Otlp];
     &FORMATS
 }
 

@@ -13,6 +13,7 @@ mod lines;
 mod made;
 mod nettrace;
 mod nettrace_old;
+mod otlp;
 mod perfetto;
 mod perfview;
 mod pprof;

@@ -1,0 +1,16 @@
+//! OTLP profiles: what OpenTelemetry's collector and the backends behind it take.
+//!
+//! Source of the format: `opentelemetry/proto/profiles/v1development/profiles.proto` of open-telemetry/opentelemetry-proto 1.10, and
+//! the semantic conventions for names of attributes. The signal is under development: fields were given other numbers before 1.10,
+//! and a file of another version is accepted by readers and empty.
+//!
+//! - `proto`: the messages.
+//! - `write`: the format; `rows` are the samples that differ in nothing but their time and value, and `dictionary` is what they refer
+//!   to.
+
+mod dictionary;
+mod proto;
+mod rows;
+mod write;
+
+pub use write::Otlp;

@@ -1,0 +1,278 @@
+//! A [`Profile`] in, `ProfilesData` out, which is the same bytes as the request that sends it (`ExportProfilesServiceRequest`).
+//!
+//! A process is a resource, and each kind of samples in it a profile. A sample is all of those with one stack, thread, CPU and
+//! attributes, with the time and the value of each; where each value of a kind is 1 they have none, as the format wants it. Clocks
+//! count samples, and say by the period what one stands for. Attributes have the names of OpenTelemetry's semantic conventions,
+//! and those that a sample was recorded with their own.
+//!
+//! Where no time of day is known, samples have no times, and the sum of their values.
+//!
+//! A message tells its length before itself. So all lengths are found first, which fills the dictionary, and then the samples are
+//! gone through again and written.
+
+use std::io::{self, Write};
+
+use collector_common::ids::Nanos;
+use collector_common::record::{ExportMachine, ProcessId, SampleKindId, ThreadId, Unit};
+use prost::Message;
+use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
+
+use super::dictionary::Dictionary;
+use super::proto::{
+    KeyValue, Profile as ProfileMessage, Resource, ResourceProfiles, Sample, Scope, ScopeProfiles, ValueType,
+    field,
+};
+use super::rows::{Group, Rows};
+use crate::format::account::account;
+use crate::format::{ExportFormat, Profile};
+
+/// Bytes that are collected before they are written.
+const PIECE: usize = 64 << 10;
+
+/// The OTLP format.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Otlp;
+
+impl ExportFormat for Otlp {
+    fn name(&self) -> &'static str {
+        "otlp"
+    }
+
+    fn ending(&self) -> &'static str {
+        ".otlp"
+    }
+
+    fn description(&self) -> &'static str {
+        "OpenTelemetry's profiles (v1development, 1.10): every sample with its time and attributes, by process and kind"
+    }
+
+    fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let mut writer = Writer::new(profile);
+        let plans = writer.plan()?;
+        let mut out = Out { buffer: Vec::with_capacity(PIECE), out };
+        for resource in plans.chunk_by(|a, b| a.group.process == b.group.process) {
+            writer.resource(resource, &mut out)?;
+        }
+        out.message(field::DATA_DICTIONARY, &writer.dictionary.finish())?;
+        out.flush()?;
+        out.out.flush()
+    }
+}
+
+/// Messages on their way out.
+struct Out<'a> {
+    buffer: Vec<u8>,
+    out: &'a mut dyn Write,
+}
+
+impl Out<'_> {
+    fn begin(&mut self, tag: u32, length: usize) {
+        encode_key(tag, WireType::LengthDelimited, &mut self.buffer);
+        encode_varint(length as u64, &mut self.buffer);
+    }
+
+    fn message(&mut self, tag: u32, message: &impl Message) -> io::Result<()> {
+        self.begin(tag, message.encoded_len());
+        self.part(message)
+    }
+
+    /// What a message begins with.
+    fn part(&mut self, message: &impl Message) -> io::Result<()> {
+        message.encode_raw(&mut self.buffer);
+        if self.buffer.len() < PIECE { Ok(()) } else { self.flush() }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.write_all(&self.buffer)?;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+/// The length of a message as a field.
+fn field_len(tag: u32, length: usize) -> usize {
+    key_len(tag) + encoded_len_varint(length as u64) + length
+}
+
+/// A profile that is to be written.
+struct Plan {
+    group: Group,
+    begin: ProfileMessage,
+    length: usize,
+}
+
+struct Writer<'a> {
+    machine: &'a ExportMachine,
+    dictionary: Dictionary<'a>,
+    rows: Rows,
+    /// By thread, once they are used.
+    threads: Vec<Option<[i32; 2]>>,
+    /// By kind: whether a value is other than 1.
+    has_values: Vec<bool>,
+    /// The first and last time of anything.
+    span: (Nanos, Nanos),
+    /// What is told of the recording as a whole, for people.
+    comments: Vec<String>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(profile: Profile<'a>) -> Self {
+        let machine = profile.machine;
+        let mut has_values = vec![false; machine.kinds().len()];
+        let system = machine.system();
+        let mut span = (system.start, system.end);
+        for sample in machine.samples().iter() {
+            span = (span.0.min(sample.time), span.1.max(sample.time));
+            if let Some(has_values) = has_values.get_mut(usize::from(sample.kind.0)) {
+                *has_values |= sample.value != 1;
+            }
+        }
+        let command = (!system.command.is_empty()).then(|| format!("command: {}", system.command));
+        let comments = command.into_iter().chain(account(machine)).collect();
+        let dictionary = Dictionary::new(profile);
+        let threads = vec![None; machine.threads().len()];
+        Self { machine, dictionary, rows: Rows::of(machine), threads, has_values, span, comments }
+    }
+
+    fn plan(&mut self) -> io::Result<Vec<Plan>> {
+        let groups = self.rows.groups(self.machine);
+        let known = |group: &Group| self.machine.kinds().get(usize::from(group.kind.0)).is_some();
+        let groups: Vec<Group> = groups.into_iter().filter(known).collect();
+        let plans = groups.into_iter().map(|group| {
+            let begin = self.begin(group.kind);
+            let mut length = begin.encoded_len();
+            for &row in &group.rows {
+                self.samples(row, |sample| {
+                    length += field_len(field::PROFILE_SAMPLES, sample.encoded_len());
+                    Ok(())
+                })?;
+            }
+            Ok(Plan { group, begin, length })
+        });
+        plans.collect()
+    }
+
+    fn begin(&mut self, kind: SampleKindId) -> ProfileMessage {
+        let kind = self.machine.kinds()[usize::from(kind.0)];
+        let name = self.machine.string(kind.name);
+        let mut value_type = |name: &str, unit: &str| ValueType {
+            type_strindex: self.dictionary.string(name),
+            unit_strindex: self.dictionary.string(unit),
+        };
+        let is_clock = kind.unit == Unit::Count && kind.period > 1;
+        // As OpenTelemetry's own profiler has its clock.
+        let (sample_type, period_type) = if is_clock {
+            (value_type("samples", "count"), value_type(name, "nanoseconds"))
+        } else {
+            let own = value_type(name, kind.unit.name());
+            (own, own)
+        };
+        let (first, last) = self.span;
+        let comments = (!self.comments.is_empty())
+            .then(|| self.dictionary.texts("pprof.profile.comment", &self.comments));
+        ProfileMessage {
+            sample_type: Some(sample_type),
+            time_unix_nano: self.machine.system().clocks.unix_at(first).unwrap_or(0),
+            // All times are before its end.
+            duration_nano: (last.0 - first.0).saturating_add(1),
+            period_type: Some(period_type),
+            // Some readers refuse 0.
+            period: i64::try_from(kind.period).unwrap_or(i64::MAX).max(1),
+            attribute_indices: comments.into_iter().collect(),
+        }
+    }
+
+    /// Calls `act` with what a row becomes: one sample, or several where it has very many.
+    fn samples(&mut self, row: u32, mut act: impl FnMut(&Sample) -> io::Result<()>) -> io::Result<()> {
+        let machine = self.machine;
+        let key = self.rows.key(row);
+        let mut message = Sample {
+            stack_index: self.dictionary.stack(key.stack),
+            attribute_indices: self.thread(key.thread).to_vec(),
+            ..Sample::default()
+        };
+        message.attribute_indices.push(self.dictionary.number("cpu.logical_number", key.cpu.into()));
+        for &(name, value) in machine.attributes().get(key.attributes) {
+            let attribute = self.dictionary.text(machine.string(name), machine.string(value));
+            message.attribute_indices.push(attribute);
+        }
+        let clocks = &machine.system().clocks;
+        for piece in self.rows.pieces(row) {
+            let samples = piece.iter().map(|&position| machine.samples().at(position as usize));
+            message.timestamps_unix_nano.clear();
+            message.timestamps_unix_nano.extend(samples.clone().filter_map(|one| clocks.unix_at(one.time)));
+            message.values.clear();
+            if message.timestamps_unix_nano.is_empty() {
+                message.values.push(samples.fold(0, |sum: i64, one| sum.saturating_add(one.value)));
+            } else if self.has_values[usize::from(key.kind.0)] {
+                message.values.extend(samples.map(|one| one.value));
+            }
+            act(&message)?;
+        }
+        Ok(())
+    }
+
+    /// The attributes of a thread: its number and its name then.
+    fn thread(&mut self, id: ThreadId) -> [i32; 2] {
+        let known = self.threads.get(id.0 as usize).copied().flatten();
+        known.unwrap_or_else(|| {
+            let thread = self.machine.thread(id);
+            let attributes = [
+                self.dictionary.number("thread.id", thread.tid.0.into()),
+                self.dictionary.text("thread.name", self.machine.string(thread.name)),
+            ];
+            self.threads[id.0 as usize] = Some(attributes);
+            attributes
+        })
+    }
+
+    /// Writes the profiles of a process.
+    fn resource(&mut self, plans: &[Plan], out: &mut Out<'_>) -> io::Result<()> {
+        let Some(process) = plans.first().map(|plan| plan.group.process) else { return Ok(()) };
+        let resource = ResourceProfiles { resource: Some(resource(self.machine, process)) };
+        let scope = Scope { name: "collector".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
+        let scope = ScopeProfiles { scope: Some(scope) };
+        let profiles = plans.iter().map(|plan| field_len(field::SCOPE_PROFILES, plan.length));
+        let scope_len = scope.encoded_len() + profiles.sum::<usize>();
+        let scope_field = field_len(field::RESOURCE_SCOPE_PROFILES, scope_len);
+        out.begin(field::DATA_RESOURCE_PROFILES, resource.encoded_len() + scope_field);
+        out.part(&resource)?;
+        out.begin(field::RESOURCE_SCOPE_PROFILES, scope_len);
+        out.part(&scope)?;
+        for plan in plans {
+            out.begin(field::SCOPE_PROFILES, plan.length);
+            out.part(&plan.begin)?;
+            for &row in &plan.group.rows {
+                self.samples(row, |sample| out.message(field::PROFILE_SAMPLES, sample))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The attributes of a process, and of the machine that it runs on, by the semantic conventions.
+fn resource(machine: &ExportMachine, process: ProcessId) -> Resource {
+    let system = machine.system();
+    let (os, version) = system.kernel.split_once(' ').unwrap_or((&system.kernel, ""));
+    let arch = match system.architecture.as_str() {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    let process = machine.process(process);
+    let os_type = os.to_ascii_lowercase();
+    let texts = [
+        ("host.name", system.host.as_str()),
+        ("host.arch", arch),
+        ("os.type", &os_type),
+        ("os.version", version),
+        ("process.executable.name", machine.string(process.name)),
+    ];
+    let texts = texts.into_iter().filter(|(_, text)| !text.is_empty());
+    let parent = process.parent.map(|parent| ("process.parent_pid", machine.process(parent).pid));
+    let pids = [Some(("process.pid", process.pid)), parent].into_iter().flatten();
+    let attribute = |key: &str, value| KeyValue { key: key.to_owned(), value: Some(value) };
+    let texts = texts.map(|(key, text)| attribute(key, text.into()));
+    let pids = pids.map(|(key, pid)| attribute(key, i64::from(pid.0).into()));
+    Resource { attributes: texts.chain(pids).collect() }
+}
