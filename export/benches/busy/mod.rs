@@ -3,8 +3,8 @@
 
 use collector_common::ids::{Avma, FileOffset, Nanos, Pid, Svma, Tid};
 use collector_common::record::{
-    AttributeListId, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleKind, ModuleMapping, Sample,
-    Unit,
+    AttributeListId, ClockAnchor, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleKind,
+    ModuleMapping, Sample, Unit,
 };
 use export::symbolize::Symbols;
 
@@ -24,6 +24,9 @@ impl Random {
 pub(crate) fn busy(samples: u64, stacks: usize) -> (ExportMachine, Symbols) {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut machine = ExportMachine::default();
+    // Without a time of day some formats have no times.
+    machine.system_mut().clocks.start =
+        Some(ClockAnchor { monotonic: Nanos(0), realtime: 1_750_000_000_000_000_000, boottime: None });
     let kind = machine.add_kind("cpu", Unit::Count, 1_003_009);
     let mut threads = Vec::new();
     for index in 0..200_u32 {

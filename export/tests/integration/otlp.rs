@@ -239,12 +239,13 @@ fn stacks_have_functions_lines_and_files() {
     let running =
         json!([frame(&["helper helper.h:3", "run run.c:20"], 0x4200), frame(&["main main.c:7"], 0x4100)]);
     let waiting = json!([frame(&["wait"], 0x4300), frame(&["main main.c:7"], 0x4100)]);
-    let profiles = &told[0]["profiles"];
-    assert_eq!(profiles[0]["samples"][0]["stack"], running);
-    assert!(profiles[1]["samples"].as_array().unwrap().iter().all(|sample| sample["stack"] == waiting));
-    let empty =
-        profiles[0]["samples"].as_array().unwrap().iter().filter(|sample| sample["stack"] == json!([]));
-    assert_eq!(empty.count(), 1);
+    let [cpu, off_cpu, _] = &told[0]["profiles"].as_array().unwrap()[..] else { panic!("{told}") };
+    let stacks = |profile: &Value| -> Vec<Value> {
+        profile["samples"].as_array().unwrap().iter().map(|sample| sample["stack"].clone()).collect()
+    };
+    let count = |stack: Value| stacks(cpu).iter().filter(|other| **other == stack).count();
+    assert_eq!((count(running), count(json!([])), stacks(cpu).len()), (3, 1, 4));
+    assert_eq!(stacks(off_cpu), vec![waiting; 4]);
 }
 
 #[test]

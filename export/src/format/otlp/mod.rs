@@ -5,12 +5,13 @@
 //! and a file of another version is accepted by readers and empty.
 //!
 //! - `proto`: the messages.
-//! - `write`: the format; `rows` are the samples that differ in nothing but their time and value, and `dictionary` is what they refer
-//!   to.
+//! - `write`: the format; `rows` are the samples that differ in nothing but their time and value, `samples` what they become, and
+//!   `dictionary` what they refer to.
 
 mod dictionary;
 mod proto;
 mod rows;
+mod samples;
 mod write;
 
 pub use write::Otlp;

@@ -1,120 +1,94 @@
 //! Samples that differ in nothing but their time and their value: a row each, as the format wants them to be combined.
 //!
-//! The samples of a row are found through their positions, 4 bytes for each sample.
+//! All that is kept is the order of the samples, 4 bytes for each.
 
 use std::cmp::Reverse;
-use std::ops::Range;
 
-use collector_common::intern::StackId;
-use collector_common::record::{AttributeListId, ExportMachine, ProcessId, SampleKindId, ThreadId};
-use rustc_hash::FxHashMap;
+use collector_common::record::{ExportMachine, ProcessId, Sample, SampleKindId};
 
 /// The most samples of a row: what is written at once.
 const MOST: usize = 1 << 16;
 
-/// What samples of a row have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key {
-    pub(super) kind: SampleKindId,
-    pub(super) thread: ThreadId,
-    pub(super) stack: StackId,
-    pub(super) cpu: u16,
-    pub(super) attributes: AttributeListId,
-}
-
-/// Rows of samples.
+/// Samples in the order of their process, kind and row, and in a row of their times.
 #[derive(Debug)]
 pub(super) struct Rows {
-    keys: Vec<Key>,
-    /// Where in `positions` a row begins; and the end of the last one.
-    starts: Vec<u32>,
-    /// Of samples, by row, and in a row by time.
     positions: Vec<u32>,
 }
 
-/// Rows of one kind in one process: a profile.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The rows of one kind in one process: a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Group {
     pub(super) process: ProcessId,
     pub(super) kind: SampleKindId,
-    /// Rows.
-    pub(super) rows: Vec<u32>,
+    start: usize,
+    end: usize,
+}
+
+/// What samples of a row have in common, but for the process and the kind.
+fn key(sample: &Sample) -> impl Ord + use<> {
+    (sample.stack, sample.thread, sample.cpu, sample.attributes)
 }
 
 impl Rows {
-    pub(super) fn of(machine: &ExportMachine) -> Self {
+    /// The rows, and their groups: the process with most samples first, since readers show the first profile first. Samples of
+    /// unknown kinds are left out.
+    pub(super) fn of(machine: &ExportMachine) -> (Self, Vec<Group>) {
         let samples = machine.samples();
-        let (mut keys, mut counts) = (Vec::new(), Vec::<u32>::new());
-        let mut index: FxHashMap<Key, u32> = FxHashMap::default();
-        let of_samples: Vec<u32> = samples
-            .iter()
-            .map(|sample| {
-                let key = Key {
-                    kind: sample.kind,
-                    thread: sample.thread,
-                    stack: sample.stack,
-                    cpu: sample.cpu,
-                    attributes: sample.attributes,
-                };
-                let row = *index.entry(key).or_insert_with(|| {
-                    keys.push(key);
-                    counts.push(0);
-                    keys.len() as u32 - 1
-                });
-                counts[row as usize] += 1;
-                row
-            })
-            .collect();
-        let mut starts = vec![0];
-        starts.extend(counts.iter().scan(0, |end, count| {
-            *end += count;
-            Some(*end)
-        }));
-        let mut next = starts.clone();
-        let mut positions = vec![0; samples.len()];
-        for (row, position) in of_samples.iter().zip(0..) {
-            let place = &mut next[*row as usize];
-            positions[*place as usize] = position;
-            *place += 1;
+        let kinds = machine.kinds().len();
+        let group_of = |sample: &Sample| {
+            let process = machine.thread(sample.thread).process;
+            let is_known = usize::from(sample.kind.0) < kinds;
+            is_known.then(|| process.0 as usize * kinds + usize::from(sample.kind.0))
+        };
+        let mut counts = vec![0; machine.processes().len() * kinds];
+        samples.iter().filter_map(|sample| group_of(&sample)).for_each(|group| counts[group] += 1);
+        let groups = groups(&counts, kinds);
+        let mut next = vec![0; counts.len()];
+        for group in &groups {
+            next[group.process.0 as usize * kinds + usize::from(group.kind.0)] = group.start;
         }
-        let times = samples.times();
-        for range in starts.windows(2) {
-            let row = &mut positions[range[0] as usize..range[1] as usize];
-            row.sort_unstable_by_key(|&position| (times[position as usize], position));
+        let mut positions = vec![0; groups.last().map_or(0, |group| group.end)];
+        for (sample, position) in samples.iter().zip(0..) {
+            if let Some(group) = group_of(&sample) {
+                positions[next[group]] = position;
+                next[group] += 1;
+            }
         }
-        Self { keys, starts, positions }
-    }
-
-    /// What the samples of a row have in common.
-    pub(super) fn key(&self, row: u32) -> Key {
-        self.keys[row as usize]
-    }
-
-    /// Positions of the samples of a row, in pieces that are not too large.
-    pub(super) fn pieces(&self, row: u32) -> impl Iterator<Item = &[u32]> {
-        self.positions[self.range(row)].chunks(MOST)
-    }
-
-    fn range(&self, row: u32) -> Range<usize> {
-        let row = row as usize;
-        self.starts[row] as usize..self.starts[row + 1] as usize
-    }
-
-    /// All rows by process and kind: the process with most samples first, since readers show the first profile first.
-    pub(super) fn groups(&self, machine: &ExportMachine) -> Vec<Group> {
-        let process = |row: u32| machine.thread(self.key(row).thread).process;
-        let mut counts = vec![0_usize; machine.processes().len()];
-        for row in 0..self.keys.len() as u32 {
-            counts[process(row).0 as usize] += self.range(row).len();
+        for group in &groups {
+            positions[group.start..group.end].sort_unstable_by(|&a, &b| {
+                let (left, right) = (samples.at(a as usize), samples.at(b as usize));
+                key(&left).cmp(&key(&right)).then((left.time, a).cmp(&(right.time, b)))
+            });
         }
-        let mut rows: Vec<u32> = (0..self.keys.len() as u32).collect();
-        rows.sort_by_key(|&row| (Reverse(counts[process(row).0 as usize]), process(row), self.key(row).kind));
-        let of = |row: u32| (process(row), self.key(row).kind);
-        rows.chunk_by(|&a, &b| of(a) == of(b))
-            .map(|rows| {
-                let (process, kind) = of(rows[0]);
-                Group { process, kind, rows: rows.to_vec() }
-            })
-            .collect()
+        (Self { positions }, groups)
     }
+
+    /// The rows of a group: positions of their samples, in pieces that are not too large.
+    pub(super) fn get(&self, machine: &ExportMachine, group: &Group) -> impl Iterator<Item = &[u32]> {
+        let key = |position: u32| key(&machine.samples().at(position as usize));
+        let rows = self.positions[group.start..group.end].chunk_by(move |&a, &b| key(a) == key(b));
+        rows.flat_map(|row| row.chunks(MOST))
+    }
+}
+
+/// Groups that have samples, from the number of samples of each kind in each process.
+fn groups(counts: &[usize], kinds: usize) -> Vec<Group> {
+    if kinds == 0 {
+        return Vec::new();
+    }
+    let processes = counts.chunks(kinds).zip((0..).map(ProcessId));
+    let mut processes: Vec<(&[usize], ProcessId)> = processes.collect();
+    processes.sort_by_key(|(counts, _)| Reverse(counts.iter().sum::<usize>()));
+    let mut end = 0;
+    let mut groups = Vec::new();
+    for (counts, process) in processes {
+        for (&count, kind) in
+            counts.iter().zip((0..=u8::MAX).map(SampleKindId)).filter(|(count, _)| **count > 0)
+        {
+            let start = end;
+            end += count;
+            groups.push(Group { process, kind, start, end });
+        }
+    }
+    groups
 }

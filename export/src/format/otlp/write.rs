@@ -13,17 +13,16 @@
 use std::io::{self, Write};
 
 use collector_common::ids::Nanos;
-use collector_common::record::{ExportMachine, ProcessId, SampleKindId, ThreadId, Unit};
+use collector_common::record::{ExportMachine, ProcessId, SampleKindId, Unit};
 use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
 
-use super::dictionary::Dictionary;
 use super::proto::{
-    KeyValue, Profile as ProfileMessage, Resource, ResourceProfiles, Sample, Scope, ScopeProfiles, ValueType,
-    field,
+    KeyValue, Profile as ProfileMessage, Resource, ResourceProfiles, Scope, ScopeProfiles, ValueType, field,
 };
 use super::rows::{Group, Rows};
-use crate::format::account::account;
+use super::samples::Samples;
+use crate::format::account::{account, os_and_release};
 use crate::format::{ExportFormat, Profile};
 
 /// Bytes that are collected before they are written.
@@ -47,13 +46,14 @@ impl ExportFormat for Otlp {
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let mut writer = Writer::new(profile);
-        let plans = writer.plan()?;
+        let (rows, groups) = Rows::of(profile.machine);
+        let mut writer = Writer::new(profile, rows);
+        let plans: Vec<Plan> = groups.into_iter().map(|group| writer.plan(group)).collect();
         let mut out = Out { buffer: Vec::with_capacity(PIECE), out };
         for resource in plans.chunk_by(|a, b| a.group.process == b.group.process) {
             writer.resource(resource, &mut out)?;
         }
-        out.message(field::DATA_DICTIONARY, &writer.dictionary.finish())?;
+        out.message(field::DATA_DICTIONARY, &writer.samples.dictionary.finish())?;
         out.flush()?;
         out.out.flush()
     }
@@ -103,12 +103,8 @@ struct Plan {
 
 struct Writer<'a> {
     machine: &'a ExportMachine,
-    dictionary: Dictionary<'a>,
+    samples: Samples<'a>,
     rows: Rows,
-    /// By thread, once they are used.
-    threads: Vec<Option<[i32; 2]>>,
-    /// By kind: whether a value is other than 1.
-    has_values: Vec<bool>,
     /// The first and last time of anything.
     span: (Nanos, Nanos),
     /// What is told of the recording as a whole, for people.
@@ -116,48 +112,33 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(profile: Profile<'a>) -> Self {
+    fn new(profile: Profile<'a>, rows: Rows) -> Self {
         let machine = profile.machine;
-        let mut has_values = vec![false; machine.kinds().len()];
         let system = machine.system();
-        let mut span = (system.start, system.end);
-        for sample in machine.samples().iter() {
-            span = (span.0.min(sample.time), span.1.max(sample.time));
-            if let Some(has_values) = has_values.get_mut(usize::from(sample.kind.0)) {
-                *has_values |= sample.value != 1;
-            }
-        }
+        let times = machine.samples().times().iter();
+        let ends = (system.start, system.end);
+        let span = times.fold(ends, |(first, last), &time| (first.min(time), last.max(time)));
         let command = (!system.command.is_empty()).then(|| format!("command: {}", system.command));
         let comments = command.into_iter().chain(account(machine)).collect();
-        let dictionary = Dictionary::new(profile);
-        let threads = vec![None; machine.threads().len()];
-        Self { machine, dictionary, rows: Rows::of(machine), threads, has_values, span, comments }
+        Self { machine, samples: Samples::new(profile), rows, span, comments }
     }
 
-    fn plan(&mut self) -> io::Result<Vec<Plan>> {
-        let groups = self.rows.groups(self.machine);
-        let known = |group: &Group| self.machine.kinds().get(usize::from(group.kind.0)).is_some();
-        let groups: Vec<Group> = groups.into_iter().filter(known).collect();
-        let plans = groups.into_iter().map(|group| {
-            let begin = self.begin(group.kind);
-            let mut length = begin.encoded_len();
-            for &row in &group.rows {
-                self.samples(row, |sample| {
-                    length += field_len(field::PROFILE_SAMPLES, sample.encoded_len());
-                    Ok(())
-                })?;
-            }
-            Ok(Plan { group, begin, length })
-        });
-        plans.collect()
+    fn plan(&mut self, group: Group) -> Plan {
+        let begin = self.begin(group.kind);
+        let rows = self.rows.get(self.machine, &group);
+        let samples = &mut self.samples;
+        let lengths = rows.map(|row| field_len(field::PROFILE_SAMPLES, samples.of_row(row).encoded_len()));
+        let length = begin.encoded_len() + lengths.sum::<usize>();
+        Plan { group, begin, length }
     }
 
     fn begin(&mut self, kind: SampleKindId) -> ProfileMessage {
         let kind = self.machine.kinds()[usize::from(kind.0)];
         let name = self.machine.string(kind.name);
+        let dictionary = &mut self.samples.dictionary;
         let mut value_type = |name: &str, unit: &str| ValueType {
-            type_strindex: self.dictionary.string(name),
-            unit_strindex: self.dictionary.string(unit),
+            type_strindex: dictionary.string(name),
+            unit_strindex: dictionary.string(unit),
         };
         let is_clock = kind.unit == Unit::Count && kind.period > 1;
         // As OpenTelemetry's own profiler has its clock.
@@ -168,8 +149,8 @@ impl<'a> Writer<'a> {
             (own, own)
         };
         let (first, last) = self.span;
-        let comments = (!self.comments.is_empty())
-            .then(|| self.dictionary.texts("pprof.profile.comment", &self.comments));
+        let comments =
+            (!self.comments.is_empty()).then(|| dictionary.texts("pprof.profile.comment", &self.comments));
         ProfileMessage {
             sample_type: Some(sample_type),
             time_unix_nano: self.machine.system().clocks.unix_at(first).unwrap_or(0),
@@ -180,50 +161,6 @@ impl<'a> Writer<'a> {
             period: i64::try_from(kind.period).unwrap_or(i64::MAX).max(1),
             attribute_indices: comments.into_iter().collect(),
         }
-    }
-
-    /// Calls `act` with what a row becomes: one sample, or several where it has very many.
-    fn samples(&mut self, row: u32, mut act: impl FnMut(&Sample) -> io::Result<()>) -> io::Result<()> {
-        let machine = self.machine;
-        let key = self.rows.key(row);
-        let mut message = Sample {
-            stack_index: self.dictionary.stack(key.stack),
-            attribute_indices: self.thread(key.thread).to_vec(),
-            ..Sample::default()
-        };
-        message.attribute_indices.push(self.dictionary.number("cpu.logical_number", key.cpu.into()));
-        for &(name, value) in machine.attributes().get(key.attributes) {
-            let attribute = self.dictionary.text(machine.string(name), machine.string(value));
-            message.attribute_indices.push(attribute);
-        }
-        let clocks = &machine.system().clocks;
-        for piece in self.rows.pieces(row) {
-            let samples = piece.iter().map(|&position| machine.samples().at(position as usize));
-            message.timestamps_unix_nano.clear();
-            message.timestamps_unix_nano.extend(samples.clone().filter_map(|one| clocks.unix_at(one.time)));
-            message.values.clear();
-            if message.timestamps_unix_nano.is_empty() {
-                message.values.push(samples.fold(0, |sum: i64, one| sum.saturating_add(one.value)));
-            } else if self.has_values[usize::from(key.kind.0)] {
-                message.values.extend(samples.map(|one| one.value));
-            }
-            act(&message)?;
-        }
-        Ok(())
-    }
-
-    /// The attributes of a thread: its number and its name then.
-    fn thread(&mut self, id: ThreadId) -> [i32; 2] {
-        let known = self.threads.get(id.0 as usize).copied().flatten();
-        known.unwrap_or_else(|| {
-            let thread = self.machine.thread(id);
-            let attributes = [
-                self.dictionary.number("thread.id", thread.tid.0.into()),
-                self.dictionary.text("thread.name", self.machine.string(thread.name)),
-            ];
-            self.threads[id.0 as usize] = Some(attributes);
-            attributes
-        })
     }
 
     /// Writes the profiles of a process.
@@ -242,8 +179,8 @@ impl<'a> Writer<'a> {
         for plan in plans {
             out.begin(field::SCOPE_PROFILES, plan.length);
             out.part(&plan.begin)?;
-            for &row in &plan.group.rows {
-                self.samples(row, |sample| out.message(field::PROFILE_SAMPLES, sample))?;
+            for row in self.rows.get(self.machine, &plan.group) {
+                out.message(field::PROFILE_SAMPLES, self.samples.of_row(row))?;
             }
         }
         Ok(())
@@ -253,7 +190,7 @@ impl<'a> Writer<'a> {
 /// The attributes of a process, and of the machine that it runs on, by the semantic conventions.
 fn resource(machine: &ExportMachine, process: ProcessId) -> Resource {
     let system = machine.system();
-    let (os, version) = system.kernel.split_once(' ').unwrap_or((&system.kernel, ""));
+    let (os, version) = os_and_release(&system.kernel);
     let arch = match system.architecture.as_str() {
         "x86_64" => "amd64",
         "aarch64" => "arm64",

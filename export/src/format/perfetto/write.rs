@@ -28,7 +28,7 @@ use super::proto::{
     TrackEvent, UNWIND_ERROR_UNKNOWN, Utsname, clock, cpu_mode, event_type,
 };
 use super::tracks::{self, Added, Threads};
-use crate::format::account::account;
+use crate::format::account::{account, os_and_release};
 use crate::format::duration::duration;
 use crate::format::{ExportFormat, Profile};
 
@@ -132,7 +132,7 @@ impl<'a> Writer<'a> {
 
     fn system(&mut self) -> io::Result<()> {
         let system = self.machine.system();
-        let (sysname, release) = system.kernel.split_once(' ').unwrap_or((&system.kernel, ""));
+        let (sysname, release) = os_and_release(&system.kernel);
         let info = SystemInfo {
             utsname: Some(Utsname {
                 sysname: sysname.to_owned(),

@@ -1,0 +1,88 @@
+//! A row of samples in, the sample of a profile out.
+
+use collector_common::record::{ExportMachine, ThreadId};
+use prost::Message as _;
+use rustc_hash::FxHashMap;
+
+use super::dictionary::Dictionary;
+use super::proto::Sample;
+use crate::format::Profile;
+
+/// Makes samples, and the dictionary that they refer to.
+pub(super) struct Samples<'a> {
+    machine: &'a ExportMachine,
+    pub(super) dictionary: Dictionary<'a>,
+    /// Attributes by thread and by CPU, once they are used.
+    threads: Vec<Option<[i32; 2]>>,
+    cpus: FxHashMap<u16, i32>,
+    /// By kind: whether a value is other than 1.
+    has_values: Vec<bool>,
+    /// The last one that was made.
+    sample: Sample,
+}
+
+impl<'a> Samples<'a> {
+    pub(super) fn new(profile: Profile<'a>) -> Self {
+        let machine = profile.machine;
+        let mut has_values = vec![false; machine.kinds().len()];
+        for sample in machine.samples().iter().filter(|sample| sample.value != 1) {
+            if let Some(has_values) = has_values.get_mut(usize::from(sample.kind.0)) {
+                *has_values = true;
+            }
+        }
+        Self {
+            machine,
+            dictionary: Dictionary::new(profile),
+            threads: vec![None; machine.threads().len()],
+            cpus: FxHashMap::default(),
+            has_values,
+            sample: Sample::default(),
+        }
+    }
+
+    /// The sample that stands for those at positions, which differ in nothing but their time and their value.
+    pub(super) fn of_row(&mut self, row: &[u32]) -> &Sample {
+        let (machine, samples) = (self.machine, self.machine.samples());
+        self.sample.clear();
+        let Some(first) = row.first().map(|&position| samples.at(position as usize)) else {
+            return &self.sample;
+        };
+        self.sample.stack_index = self.dictionary.stack(first.stack);
+        let [tid, name] = self.thread(first.thread);
+        let cpu = self.cpu(first.cpu);
+        self.sample.attribute_indices.extend([tid, name, cpu]);
+        for &(name, value) in machine.attributes().get(first.attributes) {
+            let attribute = self.dictionary.text(machine.string(name), machine.string(value));
+            self.sample.attribute_indices.push(attribute);
+        }
+        let clocks = &machine.system().clocks;
+        let samples = row.iter().map(|&position| samples.at(position as usize));
+        let times = samples.clone().filter_map(|one| clocks.unix_at(one.time));
+        self.sample.timestamps_unix_nano.extend(times);
+        if self.sample.timestamps_unix_nano.is_empty() {
+            self.sample.values.push(samples.fold(0, |sum: i64, one| sum.saturating_add(one.value)));
+        } else if self.has_values[usize::from(first.kind.0)] {
+            self.sample.values.extend(samples.map(|one| one.value));
+        }
+        &self.sample
+    }
+
+    fn cpu(&mut self, cpu: u16) -> i32 {
+        let dictionary = &mut self.dictionary;
+        *self.cpus.entry(cpu).or_insert_with(|| dictionary.number("cpu.logical_number", cpu.into()))
+    }
+
+    /// The attributes of a thread: its number and its name then.
+    fn thread(&mut self, id: ThreadId) -> [i32; 2] {
+        let known = self.threads.get(id.0 as usize).copied().flatten();
+        known.unwrap_or_else(|| {
+            let thread = self.machine.thread(id);
+            let attributes = [
+                self.dictionary.number("thread.id", thread.tid.0.into()),
+                self.dictionary.text("thread.name", self.machine.string(thread.name)),
+            ];
+            self.threads[id.0 as usize] = Some(attributes);
+            attributes
+        })
+    }
+}
