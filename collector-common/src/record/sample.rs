@@ -164,6 +164,13 @@ impl Samples {
         }
     }
 
+    /// Gives the sample at a position another stack, if there is one.
+    pub fn set_stack(&mut self, index: usize, stack: StackId) {
+        if let Some(known) = self.stacks.get_mut(index) {
+            *known = stack;
+        }
+    }
+
     /// Leaves out the samples that `keep` refuses.
     pub fn retain(&mut self, mut keep: impl FnMut(&Sample) -> bool) {
         let all = std::mem::take(self);

@@ -8,10 +8,13 @@
 //!                                                  or by path, checked         │       first stack in it)
 //!                                                                              └─► symbols (at export)
 //! ```
+//!
+//! Memory without a file is a module of its process: `jit` finds what its code is called.
 
 mod bounded;
 mod debug;
 mod file;
+mod jit;
 mod layout;
 mod open;
 mod probes;
@@ -23,6 +26,7 @@ mod vdso;
 pub(crate) use bounded::{BoundedFile, UNWIND_SECTIONS};
 pub use file::ModuleFile;
 pub(crate) use file::debug_file_of;
+pub(crate) use jit::Believed;
 pub use layout::Segment;
 pub use recorded::RecordedFiles;
 pub use store::{MappedFile, Modules};

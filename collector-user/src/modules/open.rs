@@ -21,12 +21,21 @@ use crate::{clock, procfs};
 
 /// The file, if it can still be had.
 pub(super) fn open(pid: Pid, mapped: &MappedFile<'_>) -> Option<File> {
+    find(pid, mapped, open_regular)
+}
+
+/// As [`open`], of a file that the process writes and may not have written anything to yet.
+pub(super) fn open_growing(pid: Pid, mapped: &MappedFile<'_>) -> Option<File> {
+    find(pid, mapped, |path| open_regular_of(path, 0))
+}
+
+fn find(pid: Pid, mapped: &MappedFile<'_>, open: fn(&Path) -> Option<File>) -> Option<File> {
     let path = Path::new(OsStr::from_bytes(mapped.path));
     let folders = || procfs::folders(pid, mapped.thread);
     let by_range = folders().find_map(|folder| {
         let link = format!("{folder}/map_files/{:x}-{:x}", mapped.start.0, mapped.end.0);
         let same_name = || std::fs::read_link(&link).is_ok_and(|name| name == path);
-        open_regular(Path::new(&link)).filter(|file| is_same(file, mapped) || same_name())
+        open(Path::new(&link)).filter(|file| is_same(file, mapped) || same_name())
     });
     if by_range.is_some() || !path.is_absolute() {
         return by_range;
@@ -36,17 +45,19 @@ pub(super) fn open(pid: Pid, mapped: &MappedFile<'_>) -> Option<File> {
         below_root.extend(path.components().skip(1));
         below_root
     });
-    below_roots
-        .chain([path.to_owned()])
-        .find_map(|path| open_regular(&path).filter(|file| is_same(file, mapped)))
+    below_roots.chain([path.to_owned()]).find_map(|path| open(&path).filter(|file| is_same(file, mapped)))
 }
 
 /// Opens a regular file that has bytes. Nothing else is opened even for a moment, since paths may be chosen by the profiled
 /// program: to open a device may be all that it waits for (`/dev/watchdog`), and files that the kernel makes up as they are read
 /// claim to be empty (`O_PATH` in open(2)).
 pub(super) fn open_regular(path: &Path) -> Option<File> {
+    open_regular_of(path, 1)
+}
+
+fn open_regular_of(path: &Path, least: u64) -> Option<File> {
     let place = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path).ok()?;
-    place.metadata().ok().filter(|metadata| metadata.is_file() && metadata.len() > 0)?;
+    place.metadata().ok().filter(|metadata| metadata.is_file() && metadata.len() >= least)?;
     let place = format!("/proc/self/fd/{}", place.as_raw_fd());
     OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(place).ok()
 }

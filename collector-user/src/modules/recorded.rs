@@ -15,6 +15,7 @@ use std::time::SystemTime;
 use collector_common::ids::BuildId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::jit::{Believed, JitFiles};
 use super::layout::Layout;
 use super::open::open_regular;
 use super::store::MappedFile;
@@ -31,6 +32,7 @@ pub struct RecordedFiles {
     of_this_kernel: bool,
     /// Paths where another file is than that of the recording.
     changed: RefCell<FxHashSet<Box<[u8]>>>,
+    jit: JitFiles,
 }
 
 impl RecordedFiles {
@@ -38,7 +40,18 @@ impl RecordedFiles {
     pub fn new(ended: SystemTime, of_this_kernel: bool) -> Self {
         let copies = env::var_os("PERF_BUILDID_DIR").map(PathBuf::from);
         let copies = copies.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".debug")));
-        Self { build_ids: FxHashMap::default(), ended, copies, of_this_kernel, changed: RefCell::default() }
+        let (build_ids, changed, jit) = (FxHashMap::default(), RefCell::default(), JitFiles::gone());
+        Self { build_ids, ended, copies, of_this_kernel, changed, jit }
+    }
+
+    /// The recording was made on this machine: what its processes wrote of their code may be there. `has_system_clock`: its times
+    /// are those of the monotonic clock.
+    pub(crate) fn believe(&mut self, believed: Believed, has_system_clock: bool) {
+        self.jit = JitFiles::of_recording(believed, has_system_clock);
+    }
+
+    pub(super) fn take_jit(&mut self) -> JitFiles {
+        std::mem::take(&mut self.jit)
     }
 
     /// The recording tells a file's build id.

@@ -13,6 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use unwinder::UnwindTable;
 
 use super::file::ModuleFile;
+use super::jit::JitFiles;
 use super::layout::Layout;
 use super::recorded::RecordedFiles;
 use super::table::{Recorded, Table};
@@ -94,6 +95,7 @@ pub struct Modules {
     open_files: usize,
     /// Files that were opened and not asked for yet; `None` where nobody will.
     opened: Option<Vec<File>>,
+    jit: JitFiles,
 }
 
 impl Default for Modules {
@@ -112,14 +114,26 @@ impl Default for Modules {
             compat_vdso_image: None,
             open_files: 0,
             opened: None,
+            jit: JitFiles::default(),
         }
     }
 }
 
 impl Modules {
     /// Those of a recording that was made earlier.
-    pub fn of_recording(files: RecordedFiles) -> Self {
-        Self { recorded: Some(files), ..Self::default() }
+    pub fn of_recording(mut files: RecordedFiles) -> Self {
+        let jit = files.take_jit();
+        Self { recorded: Some(files), jit, ..Self::default() }
+    }
+
+    /// Names of code that has no file, and where they may be.
+    pub(crate) fn jit(&self) -> &JitFiles {
+        &self.jit
+    }
+
+    /// The same, to be told of what happens.
+    pub(crate) fn jit_mut(&mut self) -> &mut JitFiles {
+        &mut self.jit
     }
 
     /// From now on, [`Self::take_opened`] tells of files that are opened.
@@ -157,8 +171,12 @@ impl Modules {
         if mapped.path == probes::TRAMPOLINE.as_bytes() {
             return (self.probe_trampoline(machine, process), mapped.start.0);
         }
-        let Some(key) = self.key(mapped) else { return (self.anonymous(machine, process), 0) };
+        let Some(key) = self.key(mapped) else {
+            self.jit.code_mapped(process, pid, mapped.thread);
+            return (self.anonymous(machine, process), 0);
+        };
         let module = self.known(&key).unwrap_or_else(|| self.add_file(machine, pid, mapped, key));
+        self.jit.file_mapped(process, pid, mapped);
         let bias = self.files.get(module.0 as usize).map(|file| file.bias(mapped.start, mapped.file_offset));
         (module, bias.unwrap_or(0))
     }

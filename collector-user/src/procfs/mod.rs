@@ -5,5 +5,6 @@ mod process;
 
 pub use maps::{Identity, MapsEntry, parse_maps_line};
 pub use process::{
-    ProcessSummary, executable_mappings, folders, mappings, pids, process_of, summary, threads,
+    ProcessStatus, ProcessSummary, executable_mappings, folders, mappings, pids, process_of, started, status,
+    summary, threads,
 };

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, BufRead as _, BufReader};
 
-use collector_common::ids::{Pid, Tid};
+use collector_common::ids::{Nanos, Pid, Tid};
 
 use super::maps::{MapsEntry, parse_maps_line};
 
@@ -18,6 +18,15 @@ pub struct ProcessSummary {
     pub threads: u32,
     /// The main thread has ended.
     pub is_zombie: bool,
+}
+
+/// What `/proc/PID/status` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessStatus {
+    /// The user that files it makes are owned by.
+    pub user: u32,
+    /// Its pid as it knows it, in the innermost of its pid namespaces.
+    pub innermost_pid: Pid,
 }
 
 /// The folders in `/proc` that tell of a process, that of one of its threads first: when the main thread ends before others,
@@ -38,6 +47,37 @@ pub fn summary(pid: Pid) -> io::Result<ProcessSummary> {
     let stat = fs::read(format!("/proc/{pid}/stat"))?;
     parse_stat(&stat)
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, format!("/proc/{pid}/stat is malformed")))
+}
+
+/// Whose process it is that a folder of `/proc` tells of, and what it calls itself.
+pub fn status(folder: &str) -> io::Result<ProcessStatus> {
+    let path = format!("{folder}/status");
+    let malformed = || io::Error::new(io::ErrorKind::InvalidData, format!("{path} is malformed"));
+    parse_status(&String::from_utf8_lossy(&fs::read(&path)?)).ok_or_else(malformed)
+}
+
+/// `Uid:` has the real, the effective and the saved user, and that of files; `NSpid:` a pid for each namespace, the innermost last.
+/// Before Linux 4.1 the latter is not there.
+fn parse_status(text: &str) -> Option<ProcessStatus> {
+    let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name))?.strip_prefix(':');
+    let user = field("Uid")?.split_ascii_whitespace().nth(3)?.parse().ok()?;
+    let pid = field("NSpid").or_else(|| field("Tgid"))?.split_ascii_whitespace().last()?;
+    Some(ProcessStatus { user, innermost_pid: Pid(pid.parse().ok()?) })
+}
+
+/// When a process was started, since boot (`CLOCK_BOOTTIME`), to a hundredth of a second.
+pub fn started(pid: Pid) -> io::Result<Nanos> {
+    let path = format!("/proc/{pid}/stat");
+    let malformed = || io::Error::new(io::ErrorKind::InvalidData, format!("{path} is malformed"));
+    let ticks = parse_start(&fs::read(&path)?).ok_or_else(malformed)?;
+    let per_second = rustix::param::clock_ticks_per_second().max(1);
+    Ok(Nanos((u128::from(ticks) * 1_000_000_000 / u128::from(per_second)) as u64))
+}
+
+/// Field 22, in clock ticks.
+fn parse_start(stat: &[u8]) -> Option<u64> {
+    let close = stat.iter().rposition(|&byte| byte == b')')?;
+    std::str::from_utf8(stat.get(close + 1..)?).ok()?.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
 /// The process that a thread belongs to; `None` where there is no such thread.
@@ -105,6 +145,28 @@ mod tests {
         assert_eq!(parse_stat(stat), Some(expected));
         assert_eq!(parse_stat(b"7 (a"), None);
         assert_eq!(parse_stat(b""), None);
+    }
+
+    #[test]
+    fn a_status_tells_the_user_of_files_and_the_innermost_pid() {
+        let text = "Name:\tnode\nTgid:\t120\nUid:\t1\t2\t3\t4\nNSpid:\t120\t33\t7\nFDSize:\t64\n";
+        let expected = ProcessStatus { user: 4, innermost_pid: Pid(7) };
+        assert_eq!(parse_status(text), Some(expected));
+        let without = text.replace("NSpid", "Other");
+        assert_eq!(parse_status(&without), Some(ProcessStatus { innermost_pid: Pid(120), ..expected }));
+        assert_eq!(parse_status("Uid:\t1\n"), None);
+    }
+
+    #[test]
+    fn a_process_was_started_before_now() {
+        let before = crate::clock::anchor().boottime.unwrap();
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let started = started(Pid(child.id())).unwrap();
+        let after = crate::clock::anchor().boottime.unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // It is told in hundredths of a second, rounded down.
+        assert!(before.0 <= started.0 + 10_000_000 && started <= after, "{before:?} {started:?} {after:?}");
     }
 
     #[test]

@@ -342,6 +342,7 @@ impl Recorder {
         }
         if exec {
             self.tracker.exec(process, time);
+            self.modules.jit_mut().executed(process);
         }
         if tid.0 == pid.0 {
             self.names.insert(process, name.into());
@@ -371,6 +372,7 @@ impl Recorder {
         }
         if self.tracker.thread_ended(process, tid, time) {
             self.machine.end_process(process, time);
+            self.modules.jit_mut().ended(process);
         }
     }
 
@@ -497,6 +499,7 @@ impl Recorder {
         for (process, name) in self.names {
             self.machine.rename_process(process, &String::from_utf8_lossy(&name));
         }
+        self.modules.jit_mut().finish(&mut self.machine);
         (self.machine, self.modules, self.ledger, self.tally)
     }
 }

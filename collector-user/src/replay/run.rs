@@ -1,22 +1,26 @@
 //! The way of a file's records.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::ffi::CStr;
-use std::fs::File;
-use std::io::{BufReader, Read};
+use std::fs::{File, Metadata};
+use std::io::{self, BufReader, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use collector_common::ids::{Nanos, Tid};
 use collector_common::loss::LossCause;
 use collector_common::perf::file::{
-    BuildIdOfFile, Feature, Features, FileError, FileReader, FileRecord, Ordered,
+    BuildIdOfFile, Feature, Features, FileError, FileEvent, FileReader, FileRecord, Ordered,
 };
 use collector_common::perf::{
-    Callchain, CallchainDeferred, ChainContext, Misc, OwnedRecord, ParseConfig, Parsed, Record, RecordKind,
-    Sample, Words,
+    AttrFlags, Callchain, CallchainDeferred, ChainContext, Misc, OwnedRecord, ParseConfig, Parsed, Record,
+    RecordKind, Sample, Words,
 };
 use collector_common::record::ClockAnchor;
+use rustix::process::geteuid;
+use rustix::time::ClockId;
 
 use super::ReplayError;
 use super::events::{Events, Role};
@@ -24,7 +28,7 @@ use super::folder::{open_first, open_recording};
 use super::kernel::KernelPlace;
 use super::put_off::{Held, PutOff};
 use crate::kernel::KALLSYMS;
-use crate::modules::RecordedFiles;
+use crate::modules::{Believed, RecordedFiles};
 use crate::recorder::{Recorder, SampleHook};
 use crate::session::Recording;
 use crate::session::dispatch::{Dispatch, MOST_EVENTS};
@@ -45,8 +49,25 @@ pub struct Replay<R> {
     ahead: Option<Ahead>,
     events: Events,
     sample_hooks: Vec<SampleHook>,
+    origin: Origin,
+}
+
+/// Where a recording comes from.
+#[derive(Clone, Copy)]
+struct Origin {
     /// When the file was written last.
     written: SystemTime,
+    /// Its owner.
+    user: Option<u32>,
+}
+
+impl Origin {
+    fn of(metadata: io::Result<Metadata>) -> Self {
+        let metadata = metadata.ok();
+        let written = metadata.as_ref().and_then(|metadata| metadata.modified().ok());
+        let user = metadata.as_ref().map(MetadataExt::uid);
+        Self { written: written.unwrap_or_else(SystemTime::now), user }
+    }
 }
 
 /// A record that was read before its turn.
@@ -62,9 +83,8 @@ impl Replay<BufReader<File>> {
     /// # Errors
     /// When it is none.
     pub fn open(file: File) -> Result<Self, ReplayError> {
-        let written = file.metadata().and_then(|metadata| metadata.modified());
-        let written = written.unwrap_or_else(|_| SystemTime::now());
-        Self::new(open_first(file)?, written)
+        let origin = Origin::of(file.metadata());
+        Self::new(open_first(file)?, origin)
     }
 
     /// Opens what `perf record` or `collector run -o FILE.perf.data` has made: a file, or with `perf record --threads` a folder.
@@ -73,8 +93,7 @@ impl Replay<BufReader<File>> {
     /// # Errors
     /// When it is none, or is not all there.
     pub fn open_path(path: &Path) -> Result<Self, ReplayError> {
-        let written = path.metadata().and_then(|metadata| metadata.modified());
-        Self::new(open_recording(path)?, written.unwrap_or_else(|_| SystemTime::now()))
+        Self::new(open_recording(path)?, Origin::of(path.metadata()))
     }
 }
 
@@ -84,10 +103,10 @@ impl<R: Read> Replay<R> {
     /// # Errors
     /// When it is none.
     pub fn stream(reader: R) -> Result<Self, ReplayError> {
-        Self::new(FileReader::stream(reader)?, SystemTime::now())
+        Self::new(FileReader::stream(reader)?, Origin { written: SystemTime::now(), user: None })
     }
 
-    fn new(reader: FileReader<R>, written: SystemTime) -> Result<Self, ReplayError> {
+    fn new(reader: FileReader<R>, origin: Origin) -> Result<Self, ReplayError> {
         let mut records = Ordered::new(reader);
         let mut formats = records.file().features().section(Feature::TRACING_DATA).map(<[u8]>::to_vec);
         let mut ahead = None;
@@ -104,7 +123,7 @@ impl<R: Read> Replay<R> {
             return Err(ReplayError::Events { named, most: MOST_EVENTS });
         }
         let events = Events::of(records.file().events(), formats.as_deref());
-        Ok(Self { records, ahead, events, sample_hooks: Vec::new(), written })
+        Ok(Self { records, ahead, events, sample_hooks: Vec::new(), origin })
     }
 
     /// The events of the recording beside the sampling clock, in the file's order: they can be given closures and filters.
@@ -119,9 +138,9 @@ impl<R: Read> Replay<R> {
 
     /// Takes in all records. A file that is cut off gives what is before that, with a warning.
     pub fn run(self) -> Recording {
-        let Self { mut records, ahead, events, sample_hooks, written } = self;
+        let Self { mut records, ahead, events, sample_hooks, origin } = self;
         let features = records.file().features();
-        let mut recorder = Recorder::of_recording(recorded_files(features, written));
+        let mut recorder = Recorder::of_recording(recorded_files(features, records.file().events(), origin));
         recorder.add_sample_hooks(sample_hooks);
         let dispatch = Dispatch::new(events.clock, &Settings::default(), events.hooks, &mut recorder);
         let mut taking = Taking {
@@ -157,18 +176,29 @@ impl<R: Read> Replay<R> {
                 }
             }
         }
-        taking.finish(records.file().features(), written, cut_off)
+        taking.finish(records.file().features(), origin.written, cut_off)
     }
 }
 
 /// Where its files are looked for.
-fn recorded_files(features: &Features, written: SystemTime) -> RecordedFiles {
+fn recorded_files(features: &Features, events: &[FileEvent], origin: Origin) -> RecordedFiles {
     let release = features.text(Feature::OSRELEASE);
     let architecture = features.text(Feature::ARCH);
     let own = rustix::system::uname();
     let is_own = |told: Option<String>, own: &CStr| told.is_none_or(|told| told.as_bytes() == own.to_bytes());
     let of_this_kernel = is_own(release, own.release()) && is_own(architecture, own.machine());
-    let mut files = RecordedFiles::new(written, of_this_kernel);
+    let mut files = RecordedFiles::new(origin.written, of_this_kernel);
+    if is_own(features.text(Feature::HOSTNAME), own.nodename()) {
+        // Who converts it, for whom, and who recorded it.
+        let caller = env::var("SUDO_UID").ok().and_then(|user| user.parse().ok());
+        let users = [Some(geteuid().as_raw()), caller, origin.user].into_iter().flatten().collect();
+        let is_monotonic = |event: &FileEvent| {
+            event.attr.flags.contains(AttrFlags::USE_CLOCKID)
+                && event.attr.clockid == ClockId::Monotonic as i32
+        };
+        let has_system_clock = !events.is_empty() && events.iter().all(is_monotonic);
+        files.believe(Believed { users, started: None }, has_system_clock);
+    }
     for BuildIdOfFile { build_id, path, .. } in features.build_ids().unwrap_or_default() {
         if let Some(id) = build_id {
             files.set_build_id(path.as_bytes(), id);
@@ -461,7 +491,8 @@ mod tests {
     fn replayed(bytes: &[u8]) -> Option<Recording> {
         let of_stream = Replay::stream(bytes).ok();
         let of_file = FileReader::open(Cursor::new(bytes)).ok();
-        let of_file = of_file.and_then(|reader| Replay::new(reader, UNIX_EPOCH).ok());
+        let of_file =
+            of_file.and_then(|reader| Replay::new(reader, Origin { written: UNIX_EPOCH, user: None }).ok());
         let of_stream = of_stream.map(Replay::run);
         of_file.map(Replay::run).or(of_stream)
     }

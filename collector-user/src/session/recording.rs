@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use collector_common::loss::Ledger;
 use collector_common::perf::file::FileWriteError;
-use collector_common::record::{ExportMachine, ModuleId};
-use export::symbolize::{Detail, ModuleFiles, Symbols, symbolize};
+use collector_common::record::{ExportMachine, ModuleId, ProcessId};
+use export::symbolize::{Detail, JitNames, ModuleFiles, PerfMap, Symbols, symbolize};
 
 use crate::modules::Modules;
 use crate::stats::Stats;
@@ -80,5 +80,13 @@ impl ModuleFiles for Files<'_> {
 
     fn vdso(&self, module: ModuleId) -> Option<&[u8]> {
         self.0.modules.vdso_image(module)
+    }
+
+    fn jit_names(&self, module: ModuleId) -> Option<&JitNames> {
+        self.0.modules.jit().names(module)
+    }
+
+    fn perf_map(&self, process: ProcessId) -> Option<PerfMap<File>> {
+        self.0.modules.jit().perf_map(process)
     }
 }

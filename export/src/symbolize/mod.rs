@@ -3,6 +3,7 @@
 //! - `resolve`: the way from a machine and its files to [`Symbols`].
 //! - `elf`, `kernel`: names for the addresses of one file, and for those of the kernel.
 //! - `dwarf`: source lines and inlined functions for the addresses of one file.
+//! - `jit`: names for code that was made at run time.
 //! - `choice`, `demangle`: which of several names, and how it reads.
 //! - `answer`, `symbols`: what was found, for one module and for the machine.
 
@@ -11,6 +12,7 @@ mod choice;
 mod demangle;
 mod dwarf;
 mod elf;
+mod jit;
 mod kernel;
 mod resolve;
 mod symbols;
@@ -18,5 +20,6 @@ mod symbols;
 pub use demangle::demangle;
 pub use dwarf::LineError;
 pub use elf::SymbolError;
+pub use jit::{JitCode, JitDump, JitDumpError, JitLine, JitNames, JitPlace, Language, PerfMap};
 pub use resolve::{Detail, ModuleFiles, symbolize};
 pub use symbols::{Function, Name, NameId, STACK_CUT, Symbols, Unreadable};

@@ -7,12 +7,13 @@ use std::io::{BufRead, Cursor, Read, Seek};
 use std::time::{Duration, Instant};
 
 use collector_common::ids::Svma;
-use collector_common::record::{ExportMachine, FrameFlags, FrameId, ModuleId, ModuleKind};
+use collector_common::record::{ExportMachine, FrameFlags, FrameId, ModuleId, ModuleKind, ProcessId};
 
 use super::answer::Answer;
 use super::demangle::demangle;
 use super::dwarf;
 use super::elf::{self, SymbolError};
+use super::jit::{self, JitNames, PerfMap};
 use super::kernel::kernel_names;
 use super::symbols::{Function, Symbols, Unreadable};
 
@@ -67,6 +68,17 @@ pub trait ModuleFiles {
     fn vdso(&self, _module: ModuleId) -> Option<&[u8]> {
         None
     }
+
+    /// What is known of the addresses of a module of kind [`ModuleKind::Anonymous`] or [`ModuleKind::Unmapped`] before it is looked
+    /// for elsewhere: what each was at the time of its samples.
+    fn jit_names(&self, _module: ModuleId) -> Option<&JitNames> {
+        None
+    }
+
+    /// What a process's runtime tells of the code that it made.
+    fn perf_map(&self, _process: ProcessId) -> Option<PerfMap<Self::File>> {
+        None
+    }
 }
 
 /// Names every frame of `machine` that a symbol can be found for.
@@ -106,10 +118,10 @@ const UNNAMED: &str = "[unnamed]";
 
 /// A frame and where it is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    module: ModuleId,
-    address: u64,
-    frame: FrameId,
+pub(super) struct Place {
+    pub(super) module: ModuleId,
+    pub(super) address: u64,
+    pub(super) frame: FrameId,
 }
 
 fn name_module(
@@ -134,7 +146,9 @@ fn name_module(
             .vdso(module)
             .map_or(Err(SymbolError::Missing), |image| elf::look_up(&mut Cursor::new(image), &mut answer)),
         ModuleKind::File => file(files, module, wanted, &mut answer),
-        ModuleKind::Anonymous(_) | ModuleKind::Unmapped(_) => Ok(()),
+        ModuleKind::Anonymous(process) | ModuleKind::Unmapped(process) => {
+            jit::name(files, module, process, places, symbols).map_err(SymbolError::from)
+        }
     };
     if let Err(error) = outcome {
         symbols.add_unreadable(Unreadable { module, error });

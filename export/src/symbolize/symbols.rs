@@ -7,6 +7,7 @@ use collector_common::intern::{InternedStrings, StringId};
 use collector_common::record::{ExportMachine, Frame, FrameFlags, FrameId, ModuleId, ModuleKind};
 
 use super::elf::SymbolError;
+use super::jit::Language;
 
 /// What the mark of a stack that ends before its root is called.
 pub const STACK_CUT: &str = "[stack cut]";
@@ -34,7 +35,8 @@ pub struct Function {
     pub linkage: NameId,
     /// The source file that the frame is at in it; an empty string where not known.
     pub file: NameId,
-    /// The line in that file, from 1; 0 where not known.
+    /// The line in that file, from 1; 0 where not known. Where only that is told of code that was made at run time, it is the
+    /// line where the function begins.
     pub line: u32,
     /// The column in that line, from 1; 0 where not known.
     pub column: u32,
@@ -69,8 +71,16 @@ pub(super) struct Entry {
     pub(super) function: NameId,
     pub(super) linkage: NameId,
     from_symbol: bool,
+    language: Option<Language>,
     /// Where its functions begin; 0 where no lines were found.
     functions: u32,
+}
+
+impl Entry {
+    /// Of a frame without lines.
+    pub(super) fn of_symbol(function: NameId, linkage: NameId, language: Option<Language>) -> Self {
+        Self { function, linkage, from_symbol: true, language, functions: 0 }
+    }
 }
 
 /// Names of the frames of one machine. A frame without a symbol is called `module+0xoffset`.
@@ -113,7 +123,7 @@ impl Symbols {
     /// Names a frame after its symbol.
     pub fn set(&mut self, frame: FrameId, function: &str, linkage: &str) {
         let (function, linkage) = (self.intern(function), self.intern(linkage));
-        self.set_interned(frame, Entry { function, linkage, from_symbol: true, functions: 0 });
+        self.set_interned(frame, Entry::of_symbol(function, linkage, None));
     }
 
     /// Names a frame after the functions it is in, innermost first; the last of them is the one that is not inlined.
@@ -121,7 +131,7 @@ impl Symbols {
         let Some(outermost) = functions.last() else { return };
         let at = self.add_functions(functions.iter().copied());
         let Function { name: function, linkage, .. } = *outermost;
-        self.set_interned(frame, Entry { function, linkage, from_symbol: true, functions: at });
+        self.set_interned(frame, Entry { functions: at, ..Entry::of_symbol(function, linkage, None) });
     }
 
     /// Adds a list of functions, innermost first, and gives its position for [`Self::set_list`].
@@ -146,12 +156,7 @@ impl Symbols {
         names: impl Iterator<Item = (Cow<'a, str>, &'a str)>,
     ) -> Vec<Entry> {
         names
-            .map(|(function, linkage)| Entry {
-                function: self.intern(&function),
-                linkage: self.intern(linkage),
-                from_symbol: true,
-                functions: 0,
-            })
+            .map(|(function, linkage)| Entry::of_symbol(self.intern(&function), self.intern(linkage), None))
             .collect()
     }
 
@@ -199,6 +204,11 @@ impl Symbols {
     /// An id of the name as the file has it.
     pub fn linkage_id(&self, frame: FrameId) -> NameId {
         self.entry(frame).linkage
+    }
+
+    /// The language that a frame's function was written in, where what made its code tells: see [`Language`].
+    pub fn language(&self, frame: FrameId) -> Option<Language> {
+        self.entry(frame).language
     }
 
     /// Whether the name is that of a symbol, not `module+0xoffset`.
