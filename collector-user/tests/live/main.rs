@@ -9,6 +9,7 @@
 //! - `chains`: a program's real call chains, and how far a recording agrees with them.
 //! - `languages`, `compat`, `lives`, `damaged`: stacks of programs by how they are built, of 32-bit programs, by how they
 //!   live, and of spoilt files.
+//! - `jit`: names of code that was made at run time.
 //! - `memory`: programs whose memory changes without being told of.
 //! - `scenarios`: times that threads run, are blocked and wait for a CPU.
 //! - `locks`, `io_monitoring`: times that threads wait for locks, and that devices take for requests.
@@ -46,6 +47,7 @@ mod events;
 mod examples;
 mod followed;
 mod io_monitoring;
+mod jit;
 mod kernel_code;
 mod kernel_filters;
 mod kernel_locks;
