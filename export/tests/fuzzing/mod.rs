@@ -4,7 +4,9 @@
 //! begins.
 
 pub(crate) mod dwarf;
+pub(crate) mod jitdump;
 pub(crate) mod nettrace;
+pub(crate) mod perf_map;
 
 #[cfg(test)]
 mod tests {

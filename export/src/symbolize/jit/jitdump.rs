@@ -46,6 +46,9 @@ const MOST_PAIRS: usize = 1 << 22;
 const MOST_OF_NAME: u64 = 4 << 10;
 const MOST_OF_LINES: u64 = 16 << 20;
 
+/// Bytes of lines that are read of one file: code that was moved has those that it had before.
+const MOST_OF_ALL_LINES: u64 = 256 << 20;
+
 /// Addresses of lines are those that they have in an ELF file of the function alone, behind its header: V8 and LLVM add its size,
 /// others do not.
 const ELF_HEADER: u64 = 0x40;
@@ -130,6 +133,8 @@ pub struct JitDump<F> {
     has_system_clock: bool,
     /// What is to be taken off addresses of lines.
     skew: u64,
+    /// Bytes of lines that may still be read.
+    lines_left: u64,
     damage: Option<JitDumpError>,
 }
 
@@ -148,7 +153,7 @@ impl<F: Read + Seek> JitDump<F> {
             (position, codes.get(code as usize).map(|code| code.since), code)
         });
         let skew = if lines_at_start == Some(true) { 0 } else { ELF_HEADER };
-        Ok(Self { file, codes, pairs, has_system_clock, skew, damage })
+        Ok(Self { file, codes, pairs, has_system_clock, skew, lines_left: MOST_OF_ALL_LINES, damage })
     }
 
     /// Whether times are those of the system's monotonic clock, not of a counter.
@@ -191,9 +196,11 @@ impl<F: Read + Seek> JitDump<F> {
     /// When reading fails.
     pub fn lines(&mut self, code: u32, addresses: &[u64]) -> Result<Vec<Option<JitLine>>, JitDumpError> {
         let mut found = vec![None; addresses.len()];
-        let Some(&code) = self.code(code).filter(|code| (1..=MOST_OF_LINES).contains(&code.lines_len)) else {
+        let most = MOST_OF_LINES.min(self.lines_left);
+        let Some(&code) = self.code(code).filter(|code| (1..=most).contains(&code.lines_len)) else {
             return Ok(found);
         };
+        self.lines_left -= code.lines_len;
         let bytes = self.file.bytes(code.lines_at, code.lines_len)?;
         let Some(entries) = self.entries(&bytes, code.end - code.start) else { return Ok(found) };
         for (address, found) in addresses.iter().zip(&mut found) {
