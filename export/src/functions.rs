@@ -1,11 +1,25 @@
 //! The distinct functions that a machine's frames are in, by name and module: several at a frame where some were inlined.
 
-use collector_common::record::{Frame, FrameId, ModuleId};
+use collector_common::intern::StringId;
+use collector_common::record::{ExportMachine, Frame, FrameId, Module, ModuleId, ModuleKind};
 use rustc_hash::FxHashMap;
 
 use crate::format::Profile;
 use crate::lists::Lists;
 use crate::symbolize::NameId;
+
+/// By module: itself, but the first of those that have what lay in one process's memory at different times.
+fn first_of_kind(machine: &ExportMachine) -> Vec<ModuleId> {
+    let mut first: FxHashMap<(ModuleKind, StringId), ModuleId> = FxHashMap::default();
+    let modules = machine.modules().iter().zip((0..).map(ModuleId));
+    let of = |(module, id): (&Module, ModuleId)| match module.kind {
+        ModuleKind::Anonymous(_) | ModuleKind::Unmapped(_) => {
+            *first.entry((module.kind, module.path)).or_insert(id)
+        }
+        _ => id,
+    };
+    modules.map(of).collect()
+}
 
 /// Functions, and which of them each frame is in.
 #[derive(Debug)]
@@ -21,11 +35,13 @@ impl Functions {
         let mut list = Vec::new();
         let mut of_frames = Lists::default();
         let mut index: FxHashMap<(NameId, ModuleId), u32> = FxHashMap::default();
+        let modules = first_of_kind(profile.machine);
         for (id, frame) in (0..).zip(profile.machine.frames().iter()) {
             let counts = counts(frame);
             let functions = profile.symbols.functions(FrameId(id)).filter(|_| counts);
+            let module = modules.get(frame.module.0 as usize).copied().unwrap_or(frame.module);
             of_frames.push(functions.map(|function| {
-                let function = (function.name, frame.module);
+                let function = (function.name, module);
                 *index.entry(function).or_insert_with(|| {
                     list.push(function);
                     list.len() as u32 - 1

@@ -17,6 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::format::Profile;
 use crate::lists::Lists;
+use crate::symbolize::Language;
 
 /// Where linkers put programs that can't be moved: at a multiple of this, and the code of the first segments not far behind.
 const IMAGE_ALIGNMENT: u64 = 1 << 20;
@@ -41,7 +42,8 @@ impl Frames {
             let outermost = libraries.address(frame).unwrap_or_else(|| label(symbols.name_id(id)));
             let inlined = symbols.functions(id).rev().filter(|function| function.is_inlined);
             let frames = [outermost].into_iter().chain(inlined.map(|function| label(function.name)));
-            let flags = fxprof::FrameFlags::empty();
+            let is_javascript = symbols.language(id) == Some(Language::JavaScript);
+            let flags = if is_javascript { fxprof::FrameFlags::IS_JS } else { fxprof::FrameFlags::empty() };
             this.lists.push(frames.map(|frame| FrameInfo { frame, category_pair, flags }));
         }
         this
