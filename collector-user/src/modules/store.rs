@@ -64,8 +64,18 @@ impl MappedFile<'_> {
     /// Whether the path is one that a file has. What the kernel calls memory without a file looks like one, too
     /// (`perf_event_mmap_event` of `kernel/events/core.c`, `tools/perf/util/map.c`).
     fn has_path_of_file(&self) -> bool {
+        self.path.starts_with(b"/") && !self.is_called_memory()
+    }
+
+    fn is_called_memory(&self) -> bool {
         const ANONYMOUS: [&[u8]; 4] = [b"//", b"/anon_hugepage", b"/dev/zero", b"/SYSV"];
-        self.path.starts_with(b"/") && !ANONYMOUS.iter().any(|name| self.path.starts_with(name))
+        ANONYMOUS.iter().any(|name| self.path.starts_with(name))
+    }
+
+    /// Whether it is a file that is in no folder (`memfd_create`). .NET has one for code that it makes, to be written to at
+    /// one address and executed at another; others have programs in one.
+    fn is_in_no_folder(&self) -> bool {
+        self.path.starts_with(b"/memfd:")
     }
 }
 
@@ -172,20 +182,37 @@ impl Modules {
             return (self.probe_trampoline(machine, process), mapped.start.0);
         }
         let Some(key) = self.key(mapped) else {
-            self.jit.code_mapped(process, pid, mapped.thread);
-            return (self.anonymous(machine, process), 0);
+            return (self.made_at_run_time(machine, process, pid, mapped), 0);
         };
         let module = self.known(&key).unwrap_or_else(|| self.add_file(machine, pid, mapped, key));
+        let is_program =
+            || self.files.get(module.0 as usize).is_some_and(|file| file.machine != elf::EM_NONE);
+        if mapped.is_in_no_folder() && !is_program() {
+            return (self.made_at_run_time(machine, process, pid, mapped), 0);
+        }
         self.jit.file_mapped(process, pid, mapped);
         let bias = self.files.get(module.0 as usize).map(|file| file.bias(mapped.start, mapped.file_offset));
         (module, bias.unwrap_or(0))
+    }
+
+    /// The module of memory whose code a process has made.
+    fn made_at_run_time(
+        &mut self,
+        machine: &mut ExportMachine,
+        process: ProcessId,
+        pid: Pid,
+        mapped: &MappedFile<'_>,
+    ) -> ModuleId {
+        self.jit.code_mapped(process, pid, mapped.thread);
+        self.anonymous(machine, process)
     }
 
     /// What tells the file of a mapping from others; `None` for memory without a file.
     fn key(&self, mapped: &MappedFile<'_>) -> Option<Key> {
         let has_file = mapped.identity.is_none_or(|identity| identity.inode != 0)
             && !mapped.path.is_empty()
-            && !mapped.path.starts_with(b"[");
+            && !mapped.path.starts_with(b"[")
+            && !mapped.is_called_memory();
         if !has_file {
             return None;
         }

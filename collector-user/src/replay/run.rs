@@ -368,8 +368,9 @@ impl Taking {
         ledger.lose(LossCause::RingFull, lost);
         ledger.lose(LossCause::Malformed, self.malformed);
         self.describe(features, written, start);
-        let warnings = self.warnings(features, cut_off, kernel_symbols.is_some());
+        let mut warnings = self.warnings(features, cut_off, kernel_symbols.is_some());
         let (mut machine, modules, ledger, tally) = self.recorder.into_parts();
+        warnings.extend(modules.jit().warning(&machine));
         let stats = Stats {
             backend: "replay",
             kernel: features.text(Feature::OSRELEASE).unwrap_or_default(),

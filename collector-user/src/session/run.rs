@@ -532,9 +532,10 @@ impl Session {
         for life in std::mem::take(&mut account.lives) {
             machine.add_life(life);
         }
-        let warnings = self.warnings(&account);
+        let mut warnings = self.warnings(&account);
         let mut stats = self.stats(&account, end);
         let (mut machine, modules, ledger, tally) = self.recorder.into_parts();
+        warnings.extend(modules.jit().warning(&machine));
         let capture = self.capture.map(|capture| capture.finish(&machine, &modules, ledger.total_lost()));
         stats.ledger = ledger;
         stats.stacks = tally.ends().collect::<BTreeMap<_, _>>();

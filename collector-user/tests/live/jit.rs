@@ -255,8 +255,23 @@ fn a_perf_map_is_its_process_owners() {
     let program = compile(folder.path(), "made-code", "made_code.c", &[]);
     let (named, _map) = record(Backend::Auto, None, &[program.as_os_str(), "map".as_ref()]);
     named.check("made code (a b)", None);
+    assert!(!named.recording.warnings.iter().any(|line| line.contains("made at run time")));
     let (named, _map) = record(Backend::Auto, None, &[program.as_os_str(), "map".as_ref(), "given".as_ref()]);
+    let warning = named.recording.warnings.iter().find(|line| line.contains("made at run time"));
+    assert!(warning.is_some_and(|line| line.contains("(made-code)")), "{:?}", named.recording.warnings);
     assert!(named.counts().keys().all(|name| name.starts_with("[anon]+0x")), "{:?}", named.counts());
+}
+
+#[test]
+fn code_that_is_mapped_twice() {
+    let Some(_live) = live_with("code_that_is_mapped_twice", &[]) else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "made-code", "made_code.c", &[]);
+    let data = folder.path().join("made.perf.data");
+    let (named, _map) =
+        record(Backend::Auto, Some(&data), &[program.as_os_str(), "map".as_ref(), "twice".as_ref()]);
+    named.check("made code (a b)", None);
+    converted(&data).check("made code (a b)", None);
 }
 
 #[test]

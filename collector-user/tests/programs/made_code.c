@@ -1,6 +1,7 @@
 // Makes code at run time, tells of it as JIT compilers do, and runs it.
 //
-// `made_code map`: tells of it in a perf map. With `given`, that is another user's.
+// `made_code map`: tells of it in a perf map. With `given`, that is another user's; with `twice`, the code is mapped once to be written to
+// and once to be executed, as .NET does.
 // `made_code dump FOLDER`: in a jitdump there. One place has first one code and then another, which is moved in the end, for
 // half a second of CPU time each; the file `times` has when each began, by CLOCK_MONOTONIC.
 #define _GNU_SOURCE
@@ -140,7 +141,16 @@ static void replace(uint8_t *code, const char *folder) {
     fclose(times);
 }
 
+static uint8_t *map_twice(void) {
+    int fd = memfd_create("doublemapper", 0);
+    if (ftruncate(fd, 4096) != 0)
+        exit(5);
+    make(mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+    return mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+}
+
 int main(int count, char **words) {
+    const char *how = count > 2 ? words[2] : "";
     uint8_t *code = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (code == MAP_FAILED || count < 2)
         return 2;
@@ -148,8 +158,11 @@ int main(int count, char **words) {
         replace(code, words[2]);
         return 0;
     }
-    make(code);
-    write_map(code, count > 2 && strcmp(words[2], "given") == 0);
+    if (strcmp(how, "twice") == 0)
+        code = map_twice();
+    else
+        make(code);
+    write_map(code, strcmp(how, "given") == 0);
     run(code);
     return 0;
 }

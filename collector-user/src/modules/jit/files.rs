@@ -1,11 +1,13 @@
 //! What was found of each process with code that has no file.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use collector_common::ids::{Nanos, Pid, Tid};
+use collector_common::intern::StackId;
 use collector_common::record::{ExportMachine, ModuleId, ModuleKind, ProcessId};
 use export::symbolize::{JitDump, JitNames, PerfMap};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -196,6 +198,42 @@ impl JitFiles {
                 self.names.extend(settle(machine, modules, !self.is_of_other_clock, open));
             }
         }
+    }
+
+    /// What to tell of code that was made at run time and sampled, and that nobody tells the names of.
+    pub(crate) fn warning(&self, machine: &ExportMachine) -> Option<String> {
+        /// Fewer samples, or a smaller part of all, is no loss worth a line.
+        const LEAST: u64 = 10;
+        const LEAST_PART: u64 = 100;
+        let mut of_stacks: FxHashMap<StackId, Option<ProcessId>> = FxHashMap::default();
+        let (mut samples, mut processes) = (0, BTreeSet::new());
+        for sample in machine.samples().iter() {
+            let unnamed =
+                of_stacks.entry(sample.stack).or_insert_with(|| self.unnamed(machine, sample.stack));
+            if let Some(process) = *unnamed {
+                samples += 1;
+                processes.insert(machine.string(machine.process(process).name));
+            }
+        }
+        let names = processes.iter().take(3).copied().collect::<Vec<_>>().join(", ");
+        (samples >= LEAST && samples * LEAST_PART >= machine.samples().len() as u64).then(|| {
+            format!(
+                "{samples} samples are in code without names that was made at run time ({names}): `node --perf-basic-prof`, `java \
+                 -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit`, `python3 -X perf` and DOTNET_PerfMapEnabled=1 tell them"
+            )
+        })
+    }
+
+    /// The process in whose code a stack's innermost function is, if nothing tells of it.
+    fn unnamed(&self, machine: &ExportMachine, stack: StackId) -> Option<ProcessId> {
+        let mut frames = machine.stacks().get(stack).iter().map(|&frame| machine.frames().get(frame));
+        let frame = frames.find(|frame| !frame.is_kernel())?;
+        let module = machine.module(frame.module);
+        let ModuleKind::Anonymous(process) = module.kind else { return None };
+        let is_known = self.names.contains_key(&frame.module)
+            || self.processes.get(&process).is_some_and(|runtime| runtime.map.is_some());
+        // The kernel has memory in processes for its own, which is called otherwise.
+        (!is_known && machine.string(module.path) == "[anon]").then_some(process)
     }
 
     /// What is known of the addresses of a module.
