@@ -18,5 +18,5 @@ mod symbols;
 pub use demangle::demangle;
 pub use dwarf::LineError;
 pub use elf::SymbolError;
-pub use resolve::{Detail, ModuleFiles, symbolize};
+pub use resolve::{Detail, ModuleFiles, symbolize, symbolize_rest};
 pub use symbols::{Function, Name, NameId, STACK_CUT, Symbols, Unreadable};

@@ -19,6 +19,9 @@ use super::symbols::{Function, Symbols, Unreadable};
 /// How much is looked up for each frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
+    /// Nothing that is in a file, since files can be read later and elsewhere: addresses in them. What the recorded machine
+    /// alone can tell, as the names of its kernel's functions, is looked up.
+    Addresses,
     /// The name of the function that it was compiled into, from the file's symbols.
     Names,
     /// Source lines and inlined functions as well, where the file, or a debug file of it, has DWARF.
@@ -34,6 +37,12 @@ pub trait ModuleFiles {
 
     /// The file of a module of kind [`ModuleKind::File`].
     fn open(&self, module: ModuleId) -> Option<Self::File>;
+
+    /// An address of such a module as its file was linked. It is that already, but for recordings of others who did not know how
+    /// it was linked.
+    fn linked(&self, _module: ModuleId, address: Svma) -> Svma {
+        address
+    }
 
     /// A file with the debug information of such a module, asked for when its own file does not name everything, or has no
     /// DWARF.
@@ -71,19 +80,29 @@ pub trait ModuleFiles {
 
 /// Names every frame of `machine` that a symbol can be found for.
 pub fn symbolize(machine: &ExportMachine, files: &impl ModuleFiles, detail: Detail) -> Symbols {
+    symbolize_rest(machine, files, detail, Symbols::unnamed(machine))
+}
+
+/// Names the frames that have no symbol in `symbols` yet, as they were recorded without names or by somebody who knew fewer.
+pub fn symbolize_rest(
+    machine: &ExportMachine,
+    files: &impl ModuleFiles,
+    detail: Detail,
+    mut symbols: Symbols,
+) -> Symbols {
     let mut places: Vec<Place> = machine
         .frames()
         .iter()
         .enumerate()
-        .filter(|(_, frame)| !frame.flags.has(FrameFlags::CUT))
-        .map(|(index, frame)| Place {
+        .map(|(index, frame)| (FrameId(index as u32), frame))
+        .filter(|(id, frame)| !frame.flags.has(FrameFlags::CUT) && !symbols.is_resolved(*id))
+        .map(|(id, frame)| Place {
             module: frame.module,
-            address: frame.lookup_address().0,
-            frame: FrameId(index as u32),
+            address: files.linked(frame.module, frame.lookup_address()).0,
+            frame: id,
         })
         .collect();
     places.sort_unstable();
-    let mut symbols = Symbols::unnamed(machine);
     let wanted = Wanted { detail, deadline: Instant::now() + MOST_TIME };
     for places in places.chunk_by(|a, b| a.module == b.module) {
         name_module(machine, files, &wanted, places, &mut symbols);
@@ -133,6 +152,7 @@ fn name_module(
         ModuleKind::Vdso => files
             .vdso(module)
             .map_or(Err(SymbolError::Missing), |image| elf::look_up(&mut Cursor::new(image), &mut answer)),
+        ModuleKind::File if wanted.detail == Detail::Addresses => Ok(()),
         ModuleKind::File => file(files, module, wanted, &mut answer),
         ModuleKind::Anonymous(_) | ModuleKind::Unmapped(_) => Ok(()),
     };

@@ -100,7 +100,7 @@ impl Plan {
     fn of(args: RunArgs, started: Instant) -> anyhow::Result<Self> {
         let backend = backend(args.backend)?;
         let print_hottest = args.outputs.is_empty();
-        let detail = detail(args.no_inline);
+        let detail = detail(args.no_inline, args.no_symbols);
         if print_hottest && args.format.is_some() {
             return Err(Usage("--format needs -o FILE, or `-o -` for stdout".to_owned()).into());
         }
