@@ -123,6 +123,12 @@ pub(crate) fn debug_file_of(file: &File, path: &Path) -> Option<File> {
     ModuleFile::new(None, path.to_owned(), Layout::read(file)?).open_debug()
 }
 
+/// The build id of an open file, if it is an ELF file that has one.
+#[cfg(feature = "debuginfod")]
+pub(crate) fn build_id_of(file: &File) -> Option<BuildId> {
+    Layout::read(file)?.build_id
+}
+
 /// What changes when a file is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Written {

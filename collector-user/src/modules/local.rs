@@ -16,10 +16,16 @@ use export::symbolize::{Detail, ModuleFiles, Symbols, symbolize_rest};
 use super::file::ModuleFile;
 use super::layout::Layout;
 use super::recorded::RecordedFiles;
+#[cfg(feature = "debuginfod")]
+use crate::debuginfod::WithServers;
 
-/// Names the frames of a profile that have no name in it, as far as their files are here.
+/// Names the frames of a profile that have no name in it, as far as their files are here, or with the servers that
+/// `DEBUGINFOD_URLS` names.
 pub fn name_from_files(machine: &ExportMachine, symbols: Symbols, detail: Detail) -> Symbols {
-    symbolize_rest(machine, &LocalFiles::of(machine), detail, symbols)
+    let files = LocalFiles::of(machine);
+    #[cfg(feature = "debuginfod")]
+    let files = WithServers::new(files, machine);
+    symbolize_rest(machine, &files, detail, symbols)
 }
 
 /// How many mappings of one file that start below an address are looked at.

@@ -23,6 +23,8 @@ mod vdso;
 
 pub(crate) use bounded::{BoundedFile, UNWIND_SECTIONS};
 pub use file::ModuleFile;
+#[cfg(feature = "debuginfod")]
+pub(crate) use file::build_id_of;
 pub(crate) use file::debug_file_of;
 pub use layout::Segment;
 pub use local::name_from_files;

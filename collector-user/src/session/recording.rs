@@ -9,6 +9,8 @@ use collector_common::perf::file::FileWriteError;
 use collector_common::record::{ExportMachine, ModuleId};
 use export::symbolize::{Detail, ModuleFiles, Symbols, symbolize};
 
+#[cfg(feature = "debuginfod")]
+use crate::debuginfod::WithServers;
 use crate::modules::Modules;
 use crate::stats::Stats;
 use crate::sys::usage::own_usage;
@@ -36,14 +38,18 @@ impl Recording {
         Stats { usage: own_usage(), ..self.stats.clone() }
     }
 
-    /// Names all frames, with source lines and inlined functions.
+    /// Names all frames, with source lines and inlined functions. Where `DEBUGINFOD_URLS` names servers, these are asked for
+    /// debug files that are not here: for minutes, in the worst case.
     pub fn symbolize(&self) -> Symbols {
         self.symbolize_to(Detail::Lines)
     }
 
     /// Names all frames, with as much as is wanted.
     pub fn symbolize_to(&self, detail: Detail) -> Symbols {
-        symbolize(&self.machine, &Files(self), detail)
+        let files = Files(self);
+        #[cfg(feature = "debuginfod")]
+        let files = WithServers::new(files, &self.machine);
+        symbolize(&self.machine, &files, detail)
     }
 }
 

@@ -76,6 +76,11 @@ pub trait ModuleFiles {
     fn vdso(&self, _module: ModuleId) -> Option<&[u8]> {
         None
     }
+
+    /// What kept it from finding files up to now, a line each.
+    fn failures(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Names every frame of `machine` that a symbol can be found for.
@@ -108,6 +113,7 @@ pub fn symbolize_rest(
         name_module(machine, files, &wanted, places, &mut symbols);
     }
     symbols.name_the_rest(machine);
+    symbols.set_failures(files.failures());
     symbols
 }
 
@@ -219,12 +225,15 @@ fn file<M: ModuleFiles>(
     answer: &mut Answer<'_>,
 ) -> Result<(), SymbolError> {
     let mut own = files.open(module);
-    let mut named = own.as_mut().map_or(Err(SymbolError::Missing), |file| elf::look_up(file, answer));
+    let mut named = own.as_mut().map(|file| elf::look_up(file, answer));
     let mut debug = None;
     if !answer.is_complete() {
         debug = files.open_debug(module);
-        named = named.and(debug.as_mut().map_or(Ok(()), |file| elf::look_up(file, answer)));
+        if let Some(file) = &mut debug {
+            named = Some(named.unwrap_or(Ok(())).and(elf::look_up(file, answer)));
+        }
     }
+    let named = named.unwrap_or(Err(SymbolError::Missing));
     if wanted.detail == Detail::Names {
         return named;
     }

@@ -68,7 +68,7 @@ pub(super) fn of(need: Need) -> Vec<Requirement> {
         Need::Tests => {
             let native =
                 [c_compiler(), cxx_compiler(), clang(), binutils(), symbolizer(), dwz(), xz(), perf(), go()];
-            native.into_iter().chain([i686_c(), i686_cxx(), mingw(), lld()]).collect()
+            native.into_iter().chain([i686_c(), i686_cxx(), mingw(), lld(), debuginfod()]).collect()
         }
         Need::Browser => vec![chromium(), node(), npm()],
         Need::Lints => vec![bpf_clippy()],
@@ -205,6 +205,15 @@ fn binutils() -> Requirement {
         check: Check::Program("objcopy"),
         debian: &["binutils"],
         elsewhere: Elsewhere::Package { dnf: "binutils", pacman: "binutils" },
+    }
+}
+
+fn debuginfod() -> Requirement {
+    Requirement {
+        name: "debuginfod and its client",
+        check: Check::Program("debuginfod-find"),
+        debian: &["debuginfod"],
+        elsewhere: Elsewhere::Package { dnf: "elfutils-debuginfod", pacman: "debuginfod" },
     }
 }
 

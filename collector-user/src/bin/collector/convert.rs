@@ -16,7 +16,7 @@ use export::import::nettrace::import;
 use export::symbolize::Detail;
 
 use crate::args::{ConvertArgs, detail};
-use crate::output::{Output, tell_all_but_last};
+use crate::output::{Output, tell_all_but_last, tell_failures};
 use crate::progress::summarize;
 use crate::raw::{RawOutput, is_raw, refuse_no_inline};
 use crate::{Usage, say};
@@ -172,6 +172,7 @@ impl<'a> Input<'a> {
                 Detail::Addresses => symbols,
                 _ => name_from_files(&machine, symbols, detail),
             };
+            tell_failures(&symbols);
             return Ok(write_all(outputs, Profile { machine: &machine, symbols: &symbols }));
         }
         let recording = match self {
@@ -181,6 +182,7 @@ impl<'a> Input<'a> {
         };
         say(&summarize(&recording));
         let symbols = recording.symbolize_to(detail);
+        tell_failures(&symbols);
         Ok(write_all(outputs, Profile { machine: &recording.machine, symbols: &symbols }))
     }
 }
