@@ -5,7 +5,7 @@ use std::io::BufRead;
 
 use collector_common::ids::{BuildId, Svma};
 use collector_common::record::{ExportMachine, ModuleId, ModuleKind};
-use export::symbolize::ModuleFiles;
+use export::symbolize::{ModuleFiles, PdbId};
 
 use super::cache::Artifact;
 use super::client::Client;
@@ -52,6 +52,10 @@ impl<F: ModuleFiles<File = File>> ModuleFiles for WithServers<'_, F> {
             None => self.find(self.build_id(module)?, Artifact::Executable),
         };
         self.here.open_debug(module).or_else(debug).or_else(executable)
+    }
+
+    fn open_pdb(&self, module: ModuleId, id: &PdbId) -> Option<File> {
+        self.here.open_pdb(module, id)
     }
 
     fn open_shared(&self, module: ModuleId, path: &[u8], build_id: &[u8]) -> Option<File> {

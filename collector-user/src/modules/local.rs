@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use collector_common::ids::{Avma, FileOffset, Svma};
 use collector_common::record::{ExportMachine, Module, ModuleId, ModuleKind};
-use export::symbolize::{Detail, ModuleFiles, Symbols, symbolize_rest};
+use export::symbolize::{Detail, ModuleFiles, PdbId, Symbols, symbolize_rest};
 
 use super::file::ModuleFile;
 use super::layout::Layout;
@@ -104,6 +104,10 @@ impl ModuleFiles for LocalFiles<'_> {
 
     fn open_debug(&self, module: ModuleId) -> Option<File> {
         self.file(module)?.open_debug()
+    }
+
+    fn open_pdb(&self, module: ModuleId, id: &PdbId) -> Option<File> {
+        self.file(module)?.open_pdb(id)
     }
 
     fn open_shared(&self, module: ModuleId, path: &[u8], build_id: &[u8]) -> Option<File> {

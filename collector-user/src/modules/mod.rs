@@ -15,6 +15,7 @@ mod file;
 mod layout;
 mod local;
 mod open;
+mod pdb;
 mod probes;
 mod recorded;
 mod store;

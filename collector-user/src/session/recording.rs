@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use collector_common::loss::Ledger;
 use collector_common::perf::file::FileWriteError;
 use collector_common::record::{ExportMachine, ModuleId};
-use export::symbolize::{Detail, ModuleFiles, Symbols, symbolize};
+use export::symbolize::{Detail, ModuleFiles, PdbId, Symbols, symbolize};
 
 #[cfg(feature = "debuginfod")]
 use crate::debuginfod::WithServers;
@@ -65,6 +65,10 @@ impl ModuleFiles for Files<'_> {
 
     fn open_debug(&self, module: ModuleId) -> Option<File> {
         self.0.modules.open_debug(module)
+    }
+
+    fn open_pdb(&self, module: ModuleId, id: &PdbId) -> Option<File> {
+        self.0.modules.open_pdb(module, id)
     }
 
     fn open_shared(&self, module: ModuleId, path: &[u8], build_id: &[u8]) -> Option<File> {

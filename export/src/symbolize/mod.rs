@@ -3,6 +3,8 @@
 //! - `resolve`: the way from a machine and its files to [`Symbols`].
 //! - `elf`, `kernel`: names for the addresses of one file, and for those of the kernel.
 //! - `dwarf`: source lines and inlined functions for the addresses of one file.
+//! - `pe`, `pdb`: names of a PE image by its exports, and names, source lines and inlined functions by its PDB; `words`: how
+//!   their numbers are read.
 //! - `choice`, `demangle`: which of several names, and how it reads.
 //! - `answer`, `symbols`: what was found, for one module and for the machine.
 
@@ -12,11 +14,16 @@ mod demangle;
 mod dwarf;
 mod elf;
 mod kernel;
+mod pdb;
+mod pe;
 mod resolve;
 mod symbols;
+mod words;
 
 pub use demangle::demangle;
 pub use dwarf::LineError;
 pub use elf::SymbolError;
+pub use pdb::PdbError;
+pub use pe::{CodeSection, PdbId, code_of_image};
 pub use resolve::{Detail, ModuleFiles, symbolize, symbolize_rest};
 pub use symbols::{Function, Name, NameId, STACK_CUT, Symbols, Unreadable};

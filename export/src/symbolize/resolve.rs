@@ -14,6 +14,8 @@ use super::demangle::demangle;
 use super::dwarf;
 use super::elf::{self, SymbolError};
 use super::kernel::kernel_names;
+use super::pdb;
+use super::pe::{self, PdbId};
 use super::symbols::{Function, Symbols, Unreadable};
 
 /// How much is looked up for each frame.
@@ -64,6 +66,11 @@ pub trait ModuleFiles {
 
     /// The one file that all those of a module were packed into (`.dwp`).
     fn open_package(&self, _module: ModuleId) -> Option<Self::File> {
+        None
+    }
+
+    /// The PDB of a module that is a PE image, by what the image says of it. What its path leads to need not be the same.
+    fn open_pdb(&self, _module: ModuleId, _id: &PdbId) -> Option<Self::File> {
         None
     }
 
@@ -225,6 +232,11 @@ fn file<M: ModuleFiles>(
     answer: &mut Answer<'_>,
 ) -> Result<(), SymbolError> {
     let mut own = files.open(module);
+    if let Some(image) = &mut own
+        && pe::is_image(image)
+    {
+        return pe_image(files, module, image, wanted.detail == Detail::Lines, answer);
+    }
     let mut named = own.as_mut().map(|file| elf::look_up(file, answer));
     let mut debug = None;
     if !answer.is_complete() {
@@ -241,4 +253,18 @@ fn file<M: ModuleFiles>(
     let lines = dwarf::look_up(files, module, own, open_debug, wanted.deadline, answer);
     // A file whose symbols can't be read is told of once.
     named.and(lines.map_err(SymbolError::from))
+}
+
+/// A PE image has its exports in it, and all else in its PDB.
+fn pe_image<M: ModuleFiles>(
+    files: &M,
+    module: ModuleId,
+    image: &mut M::File,
+    lines: bool,
+    answer: &mut Answer<'_>,
+) -> Result<(), SymbolError> {
+    let exported = pe::look_up(image, answer);
+    let Some(id) = pe::pdb_of(image)? else { return exported };
+    let of_pdb = files.open_pdb(module, &id).map(|mut file| pdb::look_up(&mut file, &id, lines, answer));
+    exported.and(of_pdb.transpose().map(drop).map_err(SymbolError::from))
 }

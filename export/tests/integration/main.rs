@@ -18,3 +18,4 @@ mod pprof;
 mod speedscope;
 mod symbols;
 mod tools;
+mod windows;

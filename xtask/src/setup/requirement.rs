@@ -68,7 +68,10 @@ pub(super) fn of(need: Need) -> Vec<Requirement> {
         Need::Tests => {
             let native =
                 [c_compiler(), cxx_compiler(), clang(), binutils(), symbolizer(), dwz(), xz(), perf(), go()];
-            native.into_iter().chain([i686_c(), i686_cxx(), mingw(), lld(), debuginfod()]).collect()
+            native
+                .into_iter()
+                .chain([i686_c(), i686_cxx(), mingw(), lld(), llvm_tools(), debuginfod()])
+                .collect()
         }
         Need::Browser => vec![chromium(), node(), npm()],
         Need::Lints => vec![bpf_clippy()],
@@ -196,6 +199,15 @@ fn lld() -> Requirement {
         check: Check::Program("lld-link-22"),
         debian: &["lld-22"],
         elsewhere: Elsewhere::Package { dnf: "lld", pacman: "lld" },
+    }
+}
+
+fn llvm_tools() -> Requirement {
+    Requirement {
+        name: "LLVM's readers of Windows' files",
+        check: Check::Program("llvm-symbolizer-22"),
+        debian: &["llvm-22"],
+        elsewhere: Elsewhere::Package { dnf: "llvm", pacman: "llvm" },
     }
 }
 
