@@ -5,6 +5,7 @@
 
 pub(crate) mod dwarf;
 pub(crate) mod nettrace;
+pub(crate) mod pdb;
 
 #[cfg(test)]
 mod tests {
