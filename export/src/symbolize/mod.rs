@@ -5,7 +5,7 @@
 //! - `dwarf`: source lines and inlined functions for the addresses of one file.
 //! - `pe`, `pdb`: names of a PE image by its exports, and names, source lines and inlined functions by its PDB; `words`: how
 //!   their numbers are read.
-//! - `choice`, `demangle`: which of several names, and how it reads.
+//! - `choice`, `demangle`, `msvc`: which of several names, and how it reads.
 //! - `answer`, `symbols`: what was found, for one module and for the machine.
 
 mod answer;
@@ -14,6 +14,7 @@ mod demangle;
 mod dwarf;
 mod elf;
 mod kernel;
+mod msvc;
 mod pdb;
 mod pe;
 mod resolve;
