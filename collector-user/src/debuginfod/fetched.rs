@@ -75,6 +75,10 @@ impl<F: ModuleFiles<File = File>> ModuleFiles for WithServers<'_, F> {
         self.here.kernel_symbols()
     }
 
+    fn kernel_image(&self) -> Option<(File, u64)> {
+        self.here.kernel_image()
+    }
+
     fn vdso(&self, module: ModuleId) -> Option<&[u8]> {
         self.here.vdso(module)
     }

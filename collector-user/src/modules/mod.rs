@@ -21,6 +21,7 @@ mod recorded;
 mod store;
 mod table;
 mod vdso;
+pub(crate) mod vmlinux;
 
 pub(crate) use bounded::{BoundedFile, UNWIND_SECTIONS};
 pub use file::ModuleFile;

@@ -11,7 +11,8 @@ use export::symbolize::{Detail, ModuleFiles, PdbId, Symbols, symbolize};
 
 #[cfg(feature = "debuginfod")]
 use crate::debuginfod::WithServers;
-use crate::modules::Modules;
+use crate::kernel::KALLSYMS;
+use crate::modules::{Modules, vmlinux};
 use crate::stats::Stats;
 use crate::sys::usage::own_usage;
 
@@ -86,6 +87,11 @@ impl ModuleFiles for Files<'_> {
     fn kernel_symbols(&self) -> Option<Box<dyn BufRead>> {
         let path = self.0.kernel_symbols.as_ref()?;
         Some(Box::new(BufReader::with_capacity(256 << 10, File::open(path).ok()?)))
+    }
+
+    fn kernel_image(&self) -> Option<(File, u64)> {
+        self.0.kernel_symbols.as_ref().filter(|list| list.as_os_str() == KALLSYMS)?;
+        vmlinux::find()
     }
 
     fn vdso(&self, module: ModuleId) -> Option<&[u8]> {

@@ -79,6 +79,11 @@ pub trait ModuleFiles {
         None
     }
 
+    /// The kernel's ELF image with its DWARF (`vmlinux`), and how far the kernel lies above where it was linked, wrapping.
+    fn kernel_image(&self) -> Option<(Self::File, u64)> {
+        None
+    }
+
     /// The ELF image of a module of kind [`ModuleKind::Vdso`].
     fn vdso(&self, _module: ModuleId) -> Option<&[u8]> {
         None
@@ -156,7 +161,7 @@ fn name_module(
     addresses.dedup();
     let mut answer = Answer::new(&addresses);
     let outcome = match machine.module(module).kind {
-        ModuleKind::Kernel => kernel(machine, files, &mut answer),
+        ModuleKind::Kernel => kernel(machine, files, wanted, &mut answer),
         ModuleKind::KernelCode => {
             let name = answer.add_name(machine.string(machine.module(module).path).to_owned());
             (0..addresses.len()).for_each(|position| answer.set(position, name));
@@ -210,6 +215,7 @@ fn add(answer: &Answer<'_>, places: &[Place], symbols: &mut Symbols) {
 fn kernel(
     machine: &ExportMachine,
     files: &impl ModuleFiles,
+    wanted: &Wanted,
     answer: &mut Answer<'_>,
 ) -> Result<(), SymbolError> {
     let listed = match files.kernel_symbols() {
@@ -222,7 +228,36 @@ fn kernel(
             answer.set(position, name);
         }
     }
-    listed
+    let lines = if wanted.detail == Detail::Lines { kernel_lines(files, wanted, answer) } else { Ok(()) };
+    listed.and(lines)
+}
+
+/// Lines of the kernel's own functions. Those of its modules and of BPF programs lie elsewhere; their names end in `[module]`.
+fn kernel_lines(
+    files: &impl ModuleFiles,
+    wanted: &Wanted,
+    answer: &mut Answer<'_>,
+) -> Result<(), SymbolError> {
+    let is_own = |&position: &usize| {
+        let name = answer.wanted().get(position).and_then(|&address| answer.name_at(address));
+        name.is_some_and(|name| !name.ends_with(']'))
+    };
+    let own: Vec<usize> = (0..answer.wanted().len()).filter(is_own).collect();
+    let Some((image, moved)) = Some(&own).filter(|own| !own.is_empty()).and_then(|_| files.kernel_image())
+    else {
+        return Ok(());
+    };
+    let linked = own.iter().filter_map(|&position| answer.wanted().get(position)?.checked_sub(moved));
+    let linked: Vec<u64> = linked.collect();
+    // All lie above where the kernel begins, unless it was found in another place than it is.
+    if linked.len() != own.len() {
+        return Ok(());
+    }
+    let mut of_image = Answer::new(&linked);
+    let looked_up =
+        dwarf::look_up(files, ModuleId::KERNEL, Some(image), || None, wanted.deadline, &mut of_image);
+    answer.take_lists(&of_image, &own);
+    looked_up.map_err(SymbolError::from)
 }
 
 fn file<M: ModuleFiles>(
