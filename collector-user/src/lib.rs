@@ -22,6 +22,8 @@ pub mod stats;
 mod capture;
 #[cfg(target_os = "linux")]
 pub mod clock;
+#[cfg(all(target_os = "linux", feature = "debuginfod"))]
+mod debuginfod;
 #[cfg(target_os = "linux")]
 mod devices;
 #[cfg(target_os = "linux")]

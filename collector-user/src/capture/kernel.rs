@@ -11,7 +11,7 @@ use crate::kernel::KALLSYMS;
 const BEGINNINGS: [&str; 2] = ["_text", "_stext"];
 
 /// A symbol at the kernel's beginning, and its address; `None` where the kernel tells no addresses.
-pub(super) fn beginning() -> Option<(&'static str, u64)> {
+pub(crate) fn beginning() -> Option<(&'static str, u64)> {
     let lines = BufReader::new(File::open(KALLSYMS).ok()?).lines().map_while(Result::ok);
     let mut found = lines.filter_map(|line| {
         let mut parts = line.split(' ');
@@ -24,7 +24,7 @@ pub(super) fn beginning() -> Option<(&'static str, u64)> {
 
 /// The kernel's build id, which is a note as in an ELF file: sizes of name and description, type, and both filled up to
 /// multiples of 4.
-pub(super) fn build_id() -> Option<BuildId> {
+pub(crate) fn build_id() -> Option<BuildId> {
     const GNU_BUILD_ID: u32 = 3;
     let notes = fs::read("/sys/kernel/notes").ok()?;
     let mut rest = notes.as_slice();

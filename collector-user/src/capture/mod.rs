@@ -9,7 +9,7 @@
 
 mod attributes;
 mod file;
-mod kernel;
+pub(crate) mod kernel;
 mod sample;
 
 pub(crate) use file::Capture;

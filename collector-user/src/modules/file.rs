@@ -3,17 +3,20 @@
 //! Files are read, never mapped: a file that is cut short while it is used gives an error, not a signal.
 
 use std::cell::{Cell, OnceCell};
+use std::env;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use collector_common::ids::{Avma, BuildId, FileOffset};
+use export::symbolize::PdbId;
 use object::elf;
 use unwinder::TableError;
 
 use super::bounded::{BoundedFile, UNWIND_SECTIONS};
 use super::debug;
 use super::layout::{DebugLink, Layout, Segment};
+use super::pdb;
 use super::table::Table;
 
 /// A file, kept open so that it can be read when it has been deleted.
@@ -102,6 +105,11 @@ impl ModuleFile {
         debug::package(&self.path)
     }
 
+    /// Its PDB, if it is a PE image, and that is somewhere here.
+    pub(super) fn open_pdb(&self, id: &PdbId) -> Option<File> {
+        pdb::find(&self.path, id, env::var_os("_NT_SYMBOL_PATH").as_deref())
+    }
+
     /// Address in the process minus address as linked, wrapping, of a mapping of this file. A file without
     /// segments (no ELF) counts as linked at its file offsets.
     pub(super) fn bias(&self, start: Avma, file_offset: FileOffset) -> u64 {
@@ -121,6 +129,12 @@ impl ModuleFile {
 /// The debug file of an open file, where one is installed.
 pub(crate) fn debug_file_of(file: &File, path: &Path) -> Option<File> {
     ModuleFile::new(None, path.to_owned(), Layout::read(file)?).open_debug()
+}
+
+/// The build id of an open file, if it is an ELF file that has one.
+#[cfg(feature = "debuginfod")]
+pub(crate) fn build_id_of(file: &File) -> Option<BuildId> {
+    Layout::read(file)?.build_id
 }
 
 /// What changes when a file is written to.

@@ -3,6 +3,7 @@
 use std::fs::File;
 
 use collector_common::ids::BuildId;
+use export::symbolize::{CodeSection, code_of_image};
 use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::FileKind;
 use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
@@ -43,9 +44,16 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Reads the headers; `None` for what is no ELF file.
+    /// Reads the headers; `None` for what is neither an ELF file nor a PE image, as .NET's and Wine's are.
     pub(super) fn read(file: &File) -> Option<Self> {
-        Self::of_elf(&BoundedFile::new(file, HEADERS))
+        Self::of_elf(&BoundedFile::new(file, HEADERS)).or_else(|| Self::of_image_file(file))
+    }
+
+    fn of_image_file(mut file: &File) -> Option<Self> {
+        let code = code_of_image(&mut file)?;
+        let segment =
+            |CodeSection { file_offset, file_size, address }| Segment { file_offset, file_size, address };
+        Some(Self { segments: code.into_iter().map(segment).collect(), ..Self::default() })
     }
 
     /// Those of an image in memory.

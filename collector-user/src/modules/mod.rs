@@ -16,18 +16,24 @@ mod debug;
 mod file;
 mod jit;
 mod layout;
+mod local;
 mod open;
+mod pdb;
 mod probes;
 mod recorded;
 mod store;
 mod table;
 mod vdso;
+pub(crate) mod vmlinux;
 
 pub(crate) use bounded::{BoundedFile, UNWIND_SECTIONS};
 pub use file::ModuleFile;
+#[cfg(feature = "debuginfod")]
+pub(crate) use file::build_id_of;
 pub(crate) use file::debug_file_of;
 pub(crate) use jit::Believed;
 pub use layout::Segment;
+pub use local::name_from_files;
 pub use recorded::RecordedFiles;
 pub use store::{MappedFile, Modules};
 pub use table::{Recorded, Table};

@@ -66,15 +66,19 @@ impl RecordedFiles {
 
     /// The file, if it is still what it was.
     pub(super) fn open(&self, mapped: &MappedFile<'_>) -> Option<File> {
-        let expected = self.build_id(mapped);
-        let path = Path::new(OsStr::from_bytes(mapped.path));
+        self.find(mapped.path, self.build_id(mapped))
+    }
+
+    /// The file that was at a path, with this build id if one is told.
+    pub(super) fn find(&self, recorded: &[u8], expected: Option<BuildId>) -> Option<File> {
+        let path = Path::new(OsStr::from_bytes(recorded));
         let original = path.is_absolute().then(|| open_regular(path)).flatten();
         let is_there = original.is_some();
         let copy = || open_regular(&self.copy(&expected?, "elf")?);
         let same = |file: &File| self.is_same(file, expected);
         let found = original.filter(same).or_else(|| copy().filter(same));
         if found.is_none() && is_there {
-            self.changed.borrow_mut().insert(mapped.path.into());
+            self.changed.borrow_mut().insert(recorded.into());
         }
         found
     }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Tid};
 use collector_common::record::{ExportMachine, Module, ModuleId, ModuleKind, ProcessId};
+use export::symbolize::PdbId;
 use object::elf;
 use rustc_hash::{FxHashMap, FxHashSet};
 use unwinder::UnwindTable;
@@ -398,6 +399,11 @@ impl Modules {
     /// The debug file of a module, where one is installed.
     pub fn open_debug(&self, module: ModuleId) -> Option<File> {
         self.files.get(module.0 as usize)?.open_debug()
+    }
+
+    /// The PDB of a module that is a PE image, where there is one.
+    pub fn open_pdb(&self, module: ModuleId, id: &PdbId) -> Option<File> {
+        self.files.get(module.0 as usize)?.open_pdb(id)
     }
 
     /// The file that a module's debug information is shared with, by the path and the build id that it tells.

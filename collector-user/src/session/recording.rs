@@ -7,9 +7,12 @@ use std::path::PathBuf;
 use collector_common::loss::Ledger;
 use collector_common::perf::file::FileWriteError;
 use collector_common::record::{ExportMachine, ModuleId, ProcessId};
-use export::symbolize::{Detail, JitNames, ModuleFiles, PerfMap, Symbols, symbolize};
+use export::symbolize::{Detail, JitNames, ModuleFiles, PdbId, PerfMap, Symbols, symbolize};
 
-use crate::modules::Modules;
+#[cfg(feature = "debuginfod")]
+use crate::debuginfod::WithServers;
+use crate::kernel::KALLSYMS;
+use crate::modules::{Modules, vmlinux};
 use crate::stats::Stats;
 use crate::sys::usage::own_usage;
 
@@ -36,14 +39,18 @@ impl Recording {
         Stats { usage: own_usage(), ..self.stats.clone() }
     }
 
-    /// Names all frames, with source lines and inlined functions.
+    /// Names all frames, with source lines and inlined functions. Where `DEBUGINFOD_URLS` names servers, these are asked for
+    /// debug files that are not here: for minutes, in the worst case.
     pub fn symbolize(&self) -> Symbols {
         self.symbolize_to(Detail::Lines)
     }
 
     /// Names all frames, with as much as is wanted.
     pub fn symbolize_to(&self, detail: Detail) -> Symbols {
-        symbolize(&self.machine, &Files(self), detail)
+        let files = Files(self);
+        #[cfg(feature = "debuginfod")]
+        let files = WithServers::new(files, &self.machine);
+        symbolize(&self.machine, &files, detail)
     }
 }
 
@@ -61,6 +68,10 @@ impl ModuleFiles for Files<'_> {
         self.0.modules.open_debug(module)
     }
 
+    fn open_pdb(&self, module: ModuleId, id: &PdbId) -> Option<File> {
+        self.0.modules.open_pdb(module, id)
+    }
+
     fn open_shared(&self, module: ModuleId, path: &[u8], build_id: &[u8]) -> Option<File> {
         self.0.modules.open_shared(module, path, build_id)
     }
@@ -76,6 +87,11 @@ impl ModuleFiles for Files<'_> {
     fn kernel_symbols(&self) -> Option<Box<dyn BufRead>> {
         let path = self.0.kernel_symbols.as_ref()?;
         Some(Box::new(BufReader::with_capacity(256 << 10, File::open(path).ok()?)))
+    }
+
+    fn kernel_image(&self) -> Option<(File, u64)> {
+        self.0.kernel_symbols.as_ref().filter(|list| list.as_os_str() == KALLSYMS)?;
+        vmlinux::find()
     }
 
     fn vdso(&self, module: ModuleId) -> Option<&[u8]> {

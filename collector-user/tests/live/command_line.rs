@@ -361,6 +361,29 @@ fn inlined_functions_can_be_left_out() {
     }
 }
 
+#[test]
+fn names_can_be_left_for_later() {
+    let Some(_live) = live("names_can_be_left_for_later") else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "recursion", "recursion.c", &[]);
+    let [kept, profile] = ["x.perf.data", "x.pb.gz"].map(|name| folder.path().join(name));
+    let options =
+        ["--no-symbols".as_ref(), "-o".as_ref(), kept.as_os_str(), "-o".as_ref(), profile.as_os_str()];
+    let recorded = record(folder.path(), options.into_iter().chain(["--".as_ref(), program.as_os_str()]));
+    let frames: Vec<&str> =
+        recorded.stacks.iter().flat_map(|stack| stack.frames.iter().map(String::as_str)).collect();
+    let is_address = |name: &str| name.starts_with("recursion+0x");
+    assert!(frames.iter().any(|name| is_address(name)) && !frames.contains(&"recurse"), "{frames:?}");
+    let profile = export::format::pprof::read(fs::File::open(profile).unwrap()).unwrap();
+    let own = (0..profile.functions() as u32).map(|function| profile.function(function));
+    let own: Vec<_> = own.filter(|function| function.module.ends_with("/recursion")).collect();
+    assert!(!own.is_empty() && own.iter().all(|function| is_address(function.name)), "{own:?}");
+    let (folded, _) = files(folder.path());
+    let output = collector().arg("convert").arg(&kept).arg("-o").arg(folded).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    recursion("recursion").check(&read(folder.path(), stderr(&output)));
+}
+
 /// A recording of a shell that has burnt some time, said so and waits. It waits for as long as its standard input,
 /// which is the second value, is open.
 fn started(mut collector: Command, folder: &TempDir) -> (Child, std::process::ChildStdin) {

@@ -22,6 +22,8 @@
 //! - `bpf_maps`: what another program writes into maps.
 //! - `convert`: recordings that are kept, and unwound later.
 //! - `aarch64`, `big_endian`, `put_off`: recordings of other machines and kernels, which are put together in `put_together`.
+//! - `debuginfod`: names from servers of debug files.
+//! - `images`: code of PE images.
 //! - `examples`: the programs in `examples/`.
 //! - `probes`: functions and markers of programs as events, with their arguments; `kernel_probes`: the kernel's own functions;
 //!   `probe_values`: what both see.
@@ -42,10 +44,12 @@ mod compat;
 mod convert;
 mod cpus;
 mod damaged;
+mod debuginfod;
 mod doctor;
 mod events;
 mod examples;
 mod followed;
+mod images;
 mod io_monitoring;
 mod jit;
 mod kernel_code;

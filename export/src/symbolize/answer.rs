@@ -104,6 +104,26 @@ impl<'a> Answer<'a> {
         }
     }
 
+    /// Takes over the lists of functions of another answer, whose positions are these of this one.
+    pub(super) fn take_lists(&mut self, other: &Answer<'_>, positions: &[usize]) {
+        let mut names: HashMap<u32, u32> = HashMap::new();
+        let mut sources: HashMap<u32, u32> = HashMap::new();
+        let mut levels = Vec::new();
+        for (at, &position) in positions.iter().enumerate() {
+            let Some(range) = other.list(at).and_then(|list| other.ranges.get(list)) else { continue };
+            levels.clear();
+            for &level in other.levels.get(range.clone()).unwrap_or_default() {
+                let name = level.name.and_then(|name| Some((name, other.names.get(name as usize)?)));
+                let name =
+                    name.map(|(id, text)| *names.entry(id).or_insert_with(|| self.add_name(text.clone())));
+                let file = level.file.and_then(|file| Some((file, other.sources.get(file as usize)?)));
+                let file = file.map(|(id, text)| *sources.entry(id).or_insert_with(|| self.add_source(text)));
+                levels.push(Level { name, file, ..level });
+            }
+            self.set_levels(position, &levels);
+        }
+    }
+
     /// The distinct lists of functions.
     pub(super) fn lists(&self) -> impl Iterator<Item = &[Level]> {
         self.ranges.iter().map(|range| self.levels.get(range.clone()).unwrap_or_default())

@@ -1,4 +1,4 @@
-//! Linkage names in, names as a programmer writes them out: Rust (v0 and legacy), C++ (Itanium ABI), else the
+//! Linkage names in, names as a programmer writes them out: Rust (v0 and legacy), C++ (Itanium ABI, Microsoft's), else the
 //! name itself. A symbol's version (`@GLIBC_2.2.5`) goes, its `@plt` stays.
 //!
 //! Legacy Rust names look like C++ ones and differ in their last part, the hash `17h` + 16 hex digits: they go
@@ -6,6 +6,8 @@
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
+
+use super::msvc;
 
 /// Longest name that is demangled, and longest name that comes out.
 const MAX_LENGTH: usize = 64 << 10;
@@ -15,6 +17,10 @@ const MAX_DEPTH: u32 = 160;
 
 /// The name to show for a linkage name.
 pub fn demangle(linkage: &str) -> Cow<'_, str> {
+    // There, `@` is a part of the name.
+    if linkage.starts_with('?') {
+        return msvc::demangled(linkage).map_or(Cow::Borrowed(linkage), Cow::Owned);
+    }
     let (name, tail) = match linkage.split_once('@') {
         Some((name, "plt")) if !name.is_empty() => (name, "@plt"),
         Some((name, _)) if !name.is_empty() => (name, ""),

@@ -4,7 +4,9 @@
 //! - `elf`, `kernel`: names for the addresses of one file, and for those of the kernel.
 //! - `dwarf`: source lines and inlined functions for the addresses of one file.
 //! - `jit`: names for code that was made at run time.
-//! - `choice`, `demangle`: which of several names, and how it reads.
+//! - `pe`, `pdb`: names of a PE image by its exports, and names, source lines and inlined functions by its PDB; `words`: how
+//!   their numbers are read.
+//! - `choice`, `demangle`, `msvc`: which of several names, and how it reads.
 //! - `answer`, `symbols`: what was found, for one module and for the machine.
 
 mod answer;
@@ -14,12 +16,18 @@ mod dwarf;
 mod elf;
 mod jit;
 mod kernel;
+mod msvc;
+mod pdb;
+mod pe;
 mod resolve;
 mod symbols;
+mod words;
 
 pub use demangle::demangle;
 pub use dwarf::LineError;
 pub use elf::SymbolError;
 pub use jit::{JitCode, JitDump, JitDumpError, JitLine, JitNames, JitPlace, Language, PerfMap};
-pub use resolve::{Detail, ModuleFiles, symbolize};
+pub use pdb::PdbError;
+pub use pe::{CodeSection, PdbId, code_of_image};
+pub use resolve::{Detail, ModuleFiles, symbolize, symbolize_rest};
 pub use symbols::{Function, Name, NameId, STACK_CUT, Symbols, Unreadable};

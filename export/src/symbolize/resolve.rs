@@ -15,11 +15,16 @@ use super::dwarf;
 use super::elf::{self, SymbolError};
 use super::jit::{self, JitNames, PerfMap};
 use super::kernel::kernel_names;
+use super::pdb;
+use super::pe::{self, PdbId};
 use super::symbols::{Function, Symbols, Unreadable};
 
 /// How much is looked up for each frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
+    /// Nothing that is in a file, since files can be read later and elsewhere: addresses in them. What the recorded machine
+    /// alone can tell, as the names of its kernel's functions, is looked up.
+    Addresses,
     /// The name of the function that it was compiled into, from the file's symbols.
     Names,
     /// Source lines and inlined functions as well, where the file, or a debug file of it, has DWARF.
@@ -35,6 +40,12 @@ pub trait ModuleFiles {
 
     /// The file of a module of kind [`ModuleKind::File`].
     fn open(&self, module: ModuleId) -> Option<Self::File>;
+
+    /// An address of such a module as its file was linked. It is that already, but for recordings of others who did not know how
+    /// it was linked.
+    fn linked(&self, _module: ModuleId, address: Svma) -> Svma {
+        address
+    }
 
     /// A file with the debug information of such a module, asked for when its own file does not name everything, or has no
     /// DWARF.
@@ -59,8 +70,18 @@ pub trait ModuleFiles {
         None
     }
 
+    /// The PDB of a module that is a PE image, by what the image says of it. What its path leads to need not be the same.
+    fn open_pdb(&self, _module: ModuleId, _id: &PdbId) -> Option<Self::File> {
+        None
+    }
+
     /// The text of `/proc/kallsyms`.
     fn kernel_symbols(&self) -> Option<Box<dyn BufRead>> {
+        None
+    }
+
+    /// The kernel's ELF image with its DWARF (`vmlinux`), and how far the kernel lies above where it was linked, wrapping.
+    fn kernel_image(&self) -> Option<(Self::File, u64)> {
         None
     }
 
@@ -79,28 +100,44 @@ pub trait ModuleFiles {
     fn perf_map(&self, _process: ProcessId) -> Option<PerfMap<Self::File>> {
         None
     }
+
+    /// What kept it from finding files up to now, a line each.
+    fn failures(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Names every frame of `machine` that a symbol can be found for.
 pub fn symbolize(machine: &ExportMachine, files: &impl ModuleFiles, detail: Detail) -> Symbols {
+    symbolize_rest(machine, files, detail, Symbols::unnamed(machine))
+}
+
+/// Names the frames that have no symbol in `symbols` yet, as they were recorded without names or by somebody who knew fewer.
+pub fn symbolize_rest(
+    machine: &ExportMachine,
+    files: &impl ModuleFiles,
+    detail: Detail,
+    mut symbols: Symbols,
+) -> Symbols {
     let mut places: Vec<Place> = machine
         .frames()
         .iter()
         .enumerate()
-        .filter(|(_, frame)| !frame.flags.has(FrameFlags::CUT))
-        .map(|(index, frame)| Place {
+        .map(|(index, frame)| (FrameId(index as u32), frame))
+        .filter(|(id, frame)| !frame.flags.has(FrameFlags::CUT) && !symbols.is_resolved(*id))
+        .map(|(id, frame)| Place {
             module: frame.module,
-            address: frame.lookup_address().0,
-            frame: FrameId(index as u32),
+            address: files.linked(frame.module, frame.lookup_address()).0,
+            frame: id,
         })
         .collect();
     places.sort_unstable();
-    let mut symbols = Symbols::unnamed(machine);
     let wanted = Wanted { detail, deadline: Instant::now() + MOST_TIME };
     for places in places.chunk_by(|a, b| a.module == b.module) {
         name_module(machine, files, &wanted, places, &mut symbols);
     }
     symbols.name_the_rest(machine);
+    symbols.set_failures(files.failures());
     symbols
 }
 
@@ -136,7 +173,7 @@ fn name_module(
     addresses.dedup();
     let mut answer = Answer::new(&addresses);
     let outcome = match machine.module(module).kind {
-        ModuleKind::Kernel => kernel(machine, files, &mut answer),
+        ModuleKind::Kernel => kernel(machine, files, wanted, &mut answer),
         ModuleKind::KernelCode => {
             let name = answer.add_name(machine.string(machine.module(module).path).to_owned());
             (0..addresses.len()).for_each(|position| answer.set(position, name));
@@ -145,6 +182,7 @@ fn name_module(
         ModuleKind::Vdso => files
             .vdso(module)
             .map_or(Err(SymbolError::Missing), |image| elf::look_up(&mut Cursor::new(image), &mut answer)),
+        ModuleKind::File if wanted.detail == Detail::Addresses => Ok(()),
         ModuleKind::File => file(files, module, wanted, &mut answer),
         ModuleKind::Anonymous(process) | ModuleKind::Unmapped(process) => {
             jit::name(files, module, process, places, symbols).map_err(SymbolError::from)
@@ -191,6 +229,7 @@ fn add(answer: &Answer<'_>, places: &[Place], symbols: &mut Symbols) {
 fn kernel(
     machine: &ExportMachine,
     files: &impl ModuleFiles,
+    wanted: &Wanted,
     answer: &mut Answer<'_>,
 ) -> Result<(), SymbolError> {
     let listed = match files.kernel_symbols() {
@@ -203,7 +242,36 @@ fn kernel(
             answer.set(position, name);
         }
     }
-    listed
+    let lines = if wanted.detail == Detail::Lines { kernel_lines(files, wanted, answer) } else { Ok(()) };
+    listed.and(lines)
+}
+
+/// Lines of the kernel's own functions. Those of its modules and of BPF programs lie elsewhere; their names end in `[module]`.
+fn kernel_lines(
+    files: &impl ModuleFiles,
+    wanted: &Wanted,
+    answer: &mut Answer<'_>,
+) -> Result<(), SymbolError> {
+    let is_own = |&position: &usize| {
+        let name = answer.wanted().get(position).and_then(|&address| answer.name_at(address));
+        name.is_some_and(|name| !name.ends_with(']'))
+    };
+    let own: Vec<usize> = (0..answer.wanted().len()).filter(is_own).collect();
+    let Some((image, moved)) = Some(&own).filter(|own| !own.is_empty()).and_then(|_| files.kernel_image())
+    else {
+        return Ok(());
+    };
+    let linked = own.iter().filter_map(|&position| answer.wanted().get(position)?.checked_sub(moved));
+    let linked: Vec<u64> = linked.collect();
+    // All lie above where the kernel begins, unless it was found in another place than it is.
+    if linked.len() != own.len() {
+        return Ok(());
+    }
+    let mut of_image = Answer::new(&linked);
+    let looked_up =
+        dwarf::look_up(files, ModuleId::KERNEL, Some(image), || None, wanted.deadline, &mut of_image);
+    answer.take_lists(&of_image, &own);
+    looked_up.map_err(SymbolError::from)
 }
 
 fn file<M: ModuleFiles>(
@@ -213,12 +281,20 @@ fn file<M: ModuleFiles>(
     answer: &mut Answer<'_>,
 ) -> Result<(), SymbolError> {
     let mut own = files.open(module);
-    let mut named = own.as_mut().map_or(Err(SymbolError::Missing), |file| elf::look_up(file, answer));
+    if let Some(image) = &mut own
+        && pe::is_image(image)
+    {
+        return pe_image(files, module, image, wanted.detail == Detail::Lines, answer);
+    }
+    let mut named = own.as_mut().map(|file| elf::look_up(file, answer));
     let mut debug = None;
     if !answer.is_complete() {
         debug = files.open_debug(module);
-        named = named.and(debug.as_mut().map_or(Ok(()), |file| elf::look_up(file, answer)));
+        if let Some(file) = &mut debug {
+            named = Some(named.unwrap_or(Ok(())).and(elf::look_up(file, answer)));
+        }
     }
+    let named = named.unwrap_or(Err(SymbolError::Missing));
     if wanted.detail == Detail::Names {
         return named;
     }
@@ -226,4 +302,18 @@ fn file<M: ModuleFiles>(
     let lines = dwarf::look_up(files, module, own, open_debug, wanted.deadline, answer);
     // A file whose symbols can't be read is told of once.
     named.and(lines.map_err(SymbolError::from))
+}
+
+/// A PE image has its exports in it, and all else in its PDB.
+fn pe_image<M: ModuleFiles>(
+    files: &M,
+    module: ModuleId,
+    image: &mut M::File,
+    lines: bool,
+    answer: &mut Answer<'_>,
+) -> Result<(), SymbolError> {
+    let exported = pe::look_up(image, answer);
+    let Some(id) = pe::pdb_of(image)? else { return exported };
+    let of_pdb = files.open_pdb(module, &id).map(|mut file| pdb::look_up(&mut file, &id, lines, answer));
+    exported.and(of_pdb.transpose().map(drop).map_err(SymbolError::from))
 }

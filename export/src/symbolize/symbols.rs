@@ -93,6 +93,7 @@ pub struct Symbols {
     /// place counts: what it is called is in `names`. The first is nobody's.
     functions: Vec<Function>,
     unreadable: Vec<Unreadable>,
+    failures: Vec<String>,
 }
 
 impl Symbols {
@@ -107,7 +108,7 @@ impl Symbols {
     pub(super) fn unnamed(machine: &ExportMachine) -> Self {
         let names = vec![Entry::default(); machine.frames().len()];
         let functions = vec![Function::default()];
-        Self { strings: InternedStrings::default(), names, functions, unreadable: Vec::new() }
+        Self { strings: InternedStrings::default(), names, functions, ..Self::default() }
     }
 
     /// Names the frames that have no symbol.
@@ -168,6 +169,15 @@ impl Symbols {
 
     pub(super) fn add_unreadable(&mut self, unreadable: Unreadable) {
         self.unreadable.push(unreadable);
+    }
+
+    pub(super) fn set_failures(&mut self, failures: Vec<String>) {
+        self.failures = failures;
+    }
+
+    /// What kept files from being found, as a server that does not answer, a line each.
+    pub fn failures(&self) -> &[String] {
+        &self.failures
     }
 
     /// An id for a string.

@@ -6,6 +6,7 @@
 pub(crate) mod dwarf;
 pub(crate) mod jitdump;
 pub(crate) mod nettrace;
+pub(crate) mod pdb;
 pub(crate) mod perf_map;
 
 #[cfg(test)]

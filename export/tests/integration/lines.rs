@@ -547,3 +547,80 @@ fn lines_in_this_program_are_those_of_others() {
     let ours = ours(&Folder::of(&program), &addresses);
     compare(&program, &addresses, &ours, 0.99);
 }
+
+/// A kernel that lies elsewhere than where it was linked.
+struct Kernel {
+    image: PathBuf,
+    moved: u64,
+    kallsyms: String,
+}
+
+impl ModuleFiles for Kernel {
+    type File = File;
+
+    fn open(&self, _: ModuleId) -> Option<File> {
+        None
+    }
+
+    fn kernel_symbols(&self) -> Option<Box<dyn std::io::BufRead>> {
+        Some(Box::new(std::io::Cursor::new(self.kallsyms.clone())))
+    }
+
+    fn kernel_image(&self) -> Option<(File, u64)> {
+        Some((File::open(&self.image).ok()?, self.moved))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn lines_of_the_kernel_come_from_its_image_wherever_it_lies() {
+    use collector_common::ids::Svma;
+    use collector_common::record::{Frame, FrameFlags};
+
+    if tool("gcc").is_none() || tool("nm").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (source, image) = (folder.path().join("kernel.c"), folder.path().join("vmlinux"));
+    let text = "static volatile int sink;
+static inline __attribute__((always_inline)) void inner(void) { sink = 1; sink = 2; }
+__attribute__((noinline)) void vfs_read(void) { sink = 0; inner(); sink = 3; }
+void _start(void) { vfs_read(); }
+";
+    std::fs::write(&source, text).unwrap();
+    let options = [
+        "-g",
+        "-O1",
+        "-nostdlib",
+        "-static",
+        "-fno-pic",
+        "-no-pie",
+        "-mcmodel=kernel",
+        "-Wl,-Ttext=0xffffffff81000000",
+        "-o",
+    ];
+    assert!(Command::new("gcc").args(options).args([&image, &source]).status().unwrap().success());
+    let start = crate::symbols::address_of(&image, "vfs_read");
+    let linked: Vec<u64> = (start..start + 24).collect();
+    let Some(theirs) = by_binutils(&image, &linked) else { return };
+
+    let moved = 0x1240_0000;
+    let kallsyms = format!("{:x} T vfs_read\nffffffffc0000000 t vfs_read\t[mod]\n", start + moved);
+    let mut machine = ExportMachine::default();
+    let flags = FrameFlags(FrameFlags::KERNEL);
+    let mut frame =
+        |address| machine.intern_frame(Frame { module: ModuleId::KERNEL, address: Svma(address), flags });
+    for address in &linked {
+        frame(address + moved);
+    }
+    frame(0xffff_ffff_c000_0001);
+    let kernel = Kernel { image, moved, kallsyms };
+    let symbols = symbolize(&machine, &kernel, Detail::Lines);
+    assert!(symbols.unreadable().is_empty(), "{:?}", symbols.unreadable());
+    let mut ours = places(&machine, &symbols);
+    assert_eq!(ours.pop().unwrap(), [("vfs_read [mod]".to_owned(), String::new(), 0)]);
+    assert_eq!(ours, theirs);
+    assert!(ours.iter().any(|levels| levels.len() == 2 && levels[0].0 == "inner"));
+    let names = symbolize(&machine, &kernel, Detail::Names);
+    assert!(places(&machine, &names).iter().all(|levels| levels.len() == 1 && levels[0].2 == 0));
+}

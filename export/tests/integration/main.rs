@@ -21,3 +21,4 @@ mod several;
 mod speedscope;
 mod symbols;
 mod tools;
+mod windows;

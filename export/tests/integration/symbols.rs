@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use collector_common::ids::Svma;
 use collector_common::record::{ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind};
-use export::symbolize::{Detail, ModuleFiles, Symbols, symbolize};
+use export::symbolize::{Detail, ModuleFiles, Symbols, symbolize, symbolize_rest};
 
 use crate::tools::{output, tool};
 
@@ -455,4 +455,29 @@ fn kernel_frames_and_the_vdso_have_their_own_sources() {
         frames.map(|frame| symbols.name(frame).function),
         ["kernel::open", "submit [zram]", "[kernel]+0xffffffff00000000", "global", "[stack cut]"]
     );
+}
+
+#[test]
+fn files_can_be_left_for_later() {
+    if tool("gcc").is_none() || tool("nm").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = compiled(folder.path(), "later", PROGRAM, &["-O1", "-g"]);
+    let global = address_of(&program, "global");
+    let mut machine = machine_of(&program, [global]);
+    let flags = FrameFlags(FrameFlags::KERNEL);
+    let in_kernel =
+        machine.intern_frame(Frame { module: ModuleId::KERNEL, address: Svma(0xffff_ffff_8100_0010), flags });
+    let mut files = Files::of(&machine);
+    files.kallsyms = b"ffffffff81000000 T vfs_read\n";
+    let symbols = symbolize(&machine, &files, Detail::Addresses);
+    assert_eq!(files.opened.get(), 0);
+    assert!(symbols.unreadable().is_empty());
+    let names = [FrameId(0), in_kernel].map(|frame| symbols.name(frame).function);
+    assert_eq!(names, [&*format!("later+{global:#x}"), "vfs_read"]);
+    let later = symbolize_rest(&machine, &Files::of(&machine), Detail::Lines, symbols);
+    let names = [FrameId(0), in_kernel].map(|frame| later.name(frame).function);
+    assert_eq!(names, ["global", "vfs_read"]);
+    assert!(later.functions(FrameId(0)).all(|function| function.line > 0));
 }

@@ -74,7 +74,10 @@ pub(super) fn of(need: Need) -> Vec<Requirement> {
         Need::Tests => {
             let native =
                 [c_compiler(), cxx_compiler(), clang(), binutils(), symbolizer(), dwz(), xz(), perf(), go()];
-            native.into_iter().chain([i686_c(), i686_cxx(), mingw(), lld(), node(), java()]).collect()
+            native
+                .into_iter()
+                .chain([i686_c(), i686_cxx(), mingw(), lld(), llvm_tools(), debuginfod(), node(), java()])
+                .collect()
         }
         Need::Browser => vec![chromium(), node(), npm()],
         Need::Readers => vec![python(), python_venv()],
@@ -206,12 +209,30 @@ fn lld() -> Requirement {
     }
 }
 
+fn llvm_tools() -> Requirement {
+    Requirement {
+        name: "LLVM's readers of Windows' files",
+        check: Check::Program("llvm-symbolizer-22"),
+        debian: &["llvm-22"],
+        elsewhere: Elsewhere::Package { dnf: "llvm", pacman: "llvm" },
+    }
+}
+
 fn binutils() -> Requirement {
     Requirement {
         name: "binutils",
         check: Check::Program("objcopy"),
         debian: &["binutils"],
         elsewhere: Elsewhere::Package { dnf: "binutils", pacman: "binutils" },
+    }
+}
+
+fn debuginfod() -> Requirement {
+    Requirement {
+        name: "debuginfod and its client",
+        check: Check::Program("debuginfod-find"),
+        debian: &["debuginfod"],
+        elsewhere: Elsewhere::Package { dnf: "elfutils-debuginfod", pacman: "debuginfod" },
     }
 }
 

@@ -72,6 +72,10 @@ pub(crate) struct RunArgs {
     /// less time at the end
     #[arg(long)]
     pub(crate) no_inline: bool,
+    /// Read no file for names: outputs have addresses in files, which `collector convert` names later from .pb.gz and
+    /// .perf.data, on another machine, too
+    #[arg(long, conflicts_with = "no_inline")]
+    pub(crate) no_symbols: bool,
     /// Write figures of the recording itself, as JSON; `-` is stdout
     #[arg(long, value_name = "FILE.json")]
     pub(crate) stats: Option<PathBuf>,
@@ -95,6 +99,10 @@ pub(crate) struct ConvertArgs {
     /// less time at the end
     #[arg(long)]
     pub(crate) no_inline: bool,
+    /// Read no file for names: outputs have addresses in files, which `collector convert` names later from .pb.gz and
+    /// .perf.data, on another machine, too
+    #[arg(long, conflicts_with = "no_inline")]
+    pub(crate) no_symbols: bool,
 }
 
 #[derive(Debug, Args)]
@@ -107,8 +115,12 @@ pub(crate) struct ReportArgs {
 }
 
 /// How much is looked up for each frame.
-pub(crate) fn detail(no_inline: bool) -> Detail {
-    if no_inline { Detail::Names } else { Detail::Lines }
+pub(crate) fn detail(no_inline: bool, no_symbols: bool) -> Detail {
+    match (no_symbols, no_inline) {
+        (true, _) => Detail::Addresses,
+        (false, true) => Detail::Names,
+        (false, false) => Detail::Lines,
+    }
 }
 
 /// What `list` knows.

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use collector_common::perf::file::{FileError, FileReader, copy};
+use collector_user::modules::name_from_files;
 use collector_user::output::Places;
 use collector_user::replay::{Replay, open_recording};
 use export::format::Profile;
@@ -15,7 +16,7 @@ use export::import::nettrace::import;
 use export::symbolize::Detail;
 
 use crate::args::{ConvertArgs, detail};
-use crate::output::{Output, tell_all_but_last};
+use crate::output::{Output, tell_all_but_last, tell_failures};
 use crate::progress::summarize;
 use crate::raw::{RawOutput, is_raw, refuse_no_inline};
 use crate::{Usage, say};
@@ -42,7 +43,7 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
     }
     let mut results: Vec<_> = raw.into_iter().map(|output| input.copy(output)).collect();
     if !others.is_empty() {
-        results.extend(input.write(others, detail(args.no_inline))?);
+        results.extend(input.write(others, detail(args.no_inline, args.no_symbols))?);
     }
     tell_all_but_last(results)?;
     Ok(ExitCode::SUCCESS)
@@ -167,6 +168,11 @@ impl<'a> Input<'a> {
             for left_out in left_out {
                 say(&format!("warning: {left_out}"));
             }
+            let symbols = match detail {
+                Detail::Addresses => symbols,
+                _ => name_from_files(&machine, symbols, detail),
+            };
+            tell_failures(&symbols);
             return Ok(write_all(outputs, Profile { machine: &machine, symbols: &symbols }));
         }
         let recording = match self {
@@ -176,6 +182,7 @@ impl<'a> Input<'a> {
         };
         say(&summarize(&recording));
         let symbols = recording.symbolize_to(detail);
+        tell_failures(&symbols);
         Ok(write_all(outputs, Profile { machine: &recording.machine, symbols: &symbols }))
     }
 }

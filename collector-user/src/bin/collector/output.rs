@@ -12,6 +12,7 @@ use std::process;
 use anyhow::Context as _;
 use collector_user::output::{Descriptor, OutputFile, Place, Places};
 use export::format::{ExportFormat, Profile, by_name, for_path, formats};
+use export::symbolize::Symbols;
 use rustix::fs::{Access, OFlags, access, fcntl_getfl};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
@@ -71,6 +72,13 @@ impl Output {
     /// Writes the profile and puts the file into place.
     pub(crate) fn write(self, profile: Profile<'_>) -> anyhow::Result<()> {
         self.target.fill(|out| self.format.write(profile, out))
+    }
+}
+
+/// Says what kept files with names from being found.
+pub(crate) fn tell_failures(symbols: &Symbols) {
+    for failure in symbols.failures() {
+        say(&format!("warning: {failure}"));
     }
 }
 

@@ -28,7 +28,7 @@ use crate::args::{Backend, RunArgs, detail, parse_bytes, parse_duration};
 use crate::counted::print_counted;
 use crate::events;
 use crate::lives::print_lives;
-use crate::output::{Output, Target, tell_all_but_last};
+use crate::output::{Output, Target, tell_all_but_last, tell_failures};
 use crate::progress::{ProgressLine, summarize};
 use crate::raw::{RawOutput, is_raw, refuse_no_inline};
 use crate::report::print_table;
@@ -100,7 +100,7 @@ impl Plan {
     fn of(args: RunArgs, started: Instant) -> anyhow::Result<Self> {
         let backend = backend(args.backend)?;
         let print_hottest = args.outputs.is_empty();
-        let detail = detail(args.no_inline);
+        let detail = detail(args.no_inline, args.no_symbols);
         if print_hottest && args.format.is_some() {
             return Err(Usage("--format needs -o FILE, or `-o -` for stdout".to_owned()).into());
         }
@@ -303,6 +303,7 @@ fn write(recording: &Recording, outputs: Outputs) -> anyhow::Result<()> {
     let Outputs { profiles, raw, stats, print_hottest, detail } = outputs;
     let mut results = write_raw(recording, raw);
     let symbols = recording.symbolize_to(detail);
+    tell_failures(&symbols);
     let machine = &recording.machine;
     let kinds: BTreeSet<_> = machine.samples().iter().map(|sample| sample.kind).collect();
     if let Some(first) = kinds.first().filter(|_| kinds.len() > 1) {

@@ -28,6 +28,7 @@ pub(super) use layout::{DebugSection, Layout};
 
 use super::answer::Answer;
 use super::dwarf::LineError;
+use super::pdb::PdbError;
 
 /// Why symbols of a module could not be read, or not all of them.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +42,12 @@ pub enum SymbolError {
     /// The headers are not those of an ELF file, or lead outside of the file.
     #[error("not a whole ELF file: {0}")]
     Malformed(object::read::Error),
+    /// The headers are not those of a PE image, or a table of it leads outside of it.
+    #[error("not a whole PE image")]
+    Image,
+    /// Its PDB could not be read, or not all of it.
+    #[error("its PDB can't be read: {0}")]
+    Pdb(#[from] PdbError),
     /// The symbols that are packed in the file can't be unpacked.
     #[error("its .gnu_debugdata can't be unpacked: {0}")]
     Packed(io::Error),

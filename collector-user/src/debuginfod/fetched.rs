@@ -1,0 +1,89 @@
+//! Files of modules: those that are here, else those that a server has.
+
+use std::fs::File;
+use std::io::BufRead;
+
+use collector_common::ids::{BuildId, Svma};
+use collector_common::record::{ExportMachine, ModuleId, ModuleKind};
+use export::symbolize::{ModuleFiles, PdbId};
+
+use super::cache::Artifact;
+use super::client::Client;
+
+/// Files from elsewhere, and from servers what is not there.
+pub(crate) struct WithServers<'a, F> {
+    here: F,
+    machine: &'a ExportMachine,
+    client: Option<Client>,
+}
+
+impl<'a, F: ModuleFiles<File = File>> WithServers<'a, F> {
+    /// Asks the servers that the environment names, if it names any.
+    pub(crate) fn new(here: F, machine: &'a ExportMachine) -> Self {
+        Self { here, machine, client: Client::of_environment() }
+    }
+
+    fn build_id(&self, module: ModuleId) -> Option<BuildId> {
+        let module = self.machine.module(module);
+        module.build_id.filter(|_| module.kind == ModuleKind::File)
+    }
+
+    fn find(&self, id: BuildId, artifact: Artifact) -> Option<File> {
+        self.client.as_ref()?.find(id, artifact)
+    }
+}
+
+impl<F: ModuleFiles<File = File>> ModuleFiles for WithServers<'_, F> {
+    type File = File;
+
+    fn open(&self, module: ModuleId) -> Option<File> {
+        self.here.open(module)
+    }
+
+    fn linked(&self, module: ModuleId, address: Svma) -> Svma {
+        self.here.linked(module, address)
+    }
+
+    /// The debug file has the symbols of the file, too, which is asked for only where neither is anywhere.
+    fn open_debug(&self, module: ModuleId) -> Option<File> {
+        let debug = || self.find(self.build_id(module)?, Artifact::DebugInfo);
+        let executable = || match self.here.open(module) {
+            Some(_) => None,
+            None => self.find(self.build_id(module)?, Artifact::Executable),
+        };
+        self.here.open_debug(module).or_else(debug).or_else(executable)
+    }
+
+    fn open_pdb(&self, module: ModuleId, id: &PdbId) -> Option<File> {
+        self.here.open_pdb(module, id)
+    }
+
+    fn open_shared(&self, module: ModuleId, path: &[u8], build_id: &[u8]) -> Option<File> {
+        let there = || self.find(BuildId::new(build_id)?, Artifact::DebugInfo);
+        self.here.open_shared(module, path, build_id).or_else(there)
+    }
+
+    fn open_split(&self, module: ModuleId, folder: &[u8], name: &[u8]) -> Option<File> {
+        self.here.open_split(module, folder, name)
+    }
+
+    fn open_package(&self, module: ModuleId) -> Option<File> {
+        self.here.open_package(module)
+    }
+
+    fn kernel_symbols(&self) -> Option<Box<dyn BufRead>> {
+        self.here.kernel_symbols()
+    }
+
+    fn kernel_image(&self) -> Option<(File, u64)> {
+        self.here.kernel_image()
+    }
+
+    fn vdso(&self, module: ModuleId) -> Option<&[u8]> {
+        self.here.vdso(module)
+    }
+
+    fn failures(&self) -> Vec<String> {
+        self.client.as_ref().map(Client::told).unwrap_or_default()
+    }
+}

@@ -1,0 +1,206 @@
+//! The files of this machine that a profile names which was made elsewhere, or was written without names: a file is taken where
+//! it was mapped from or among `perf`'s copies, if it has the build id that the profile tells. Where the profile tells none,
+//! nothing says that a file of that name is the same, and it is left alone.
+
+use std::cell::OnceCell;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use collector_common::ids::{Avma, FileOffset, Svma};
+use collector_common::record::{ExportMachine, Module, ModuleId, ModuleKind};
+use export::symbolize::{Detail, ModuleFiles, PdbId, Symbols, symbolize_rest};
+
+use super::file::ModuleFile;
+use super::layout::Layout;
+use super::recorded::RecordedFiles;
+#[cfg(feature = "debuginfod")]
+use crate::debuginfod::WithServers;
+
+/// Names the frames of a profile that have no name in it, as far as their files are here, or with the servers that
+/// `DEBUGINFOD_URLS` names.
+pub fn name_from_files(machine: &ExportMachine, symbols: Symbols, detail: Detail) -> Symbols {
+    let files = LocalFiles::of(machine);
+    #[cfg(feature = "debuginfod")]
+    let files = WithServers::new(files, machine);
+    symbolize_rest(machine, &files, detail, symbols)
+}
+
+/// How many mappings of one file that start below an address are looked at.
+const MAX_OVERLAP: usize = 16;
+
+/// The files of one machine's modules. Each is opened when it is asked for.
+#[derive(Debug)]
+struct LocalFiles<'a> {
+    machine: &'a ExportMachine,
+    recorded: RecordedFiles,
+    /// By module.
+    files: Vec<OnceCell<ModuleFile>>,
+    /// By module and start.
+    mappings: Vec<Mapped>,
+}
+
+/// A mapping in the addresses that frames have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Mapped {
+    module: ModuleId,
+    start: u64,
+    end: u64,
+    file_offset: FileOffset,
+}
+
+impl<'a> LocalFiles<'a> {
+    fn of(machine: &'a ExportMachine) -> Self {
+        let files = std::iter::repeat_with(OnceCell::new).take(machine.modules().len()).collect();
+        let mapped = machine.mappings().iter().map(|mapping| Mapped {
+            module: mapping.module,
+            start: mapping.start.0.wrapping_sub(mapping.bias),
+            end: mapping.end.0.wrapping_sub(mapping.bias),
+            file_offset: mapping.file_offset,
+        });
+        let mut mappings: Vec<_> = mapped.collect();
+        mappings.sort_unstable();
+        mappings.dedup();
+        Self { machine, recorded: RecordedFiles::new(SystemTime::now(), false), files, mappings }
+    }
+
+    fn mapping(&self, module: ModuleId, address: Svma) -> Option<&Mapped> {
+        let after = self.mappings.partition_point(|it| (it.module, it.start) <= (module, address.0));
+        let below = self.mappings.get(..after)?.iter().rev().take(MAX_OVERLAP);
+        below.take_while(|it| it.module == module).find(|it| address.0 < it.end)
+    }
+
+    fn file(&self, module: ModuleId) -> Option<&ModuleFile> {
+        let Module { kind, path, build_id } = *self.machine.module(module);
+        let build_id = build_id.filter(|_| kind == ModuleKind::File)?;
+        let open = || {
+            let path = self.machine.string(path).as_bytes();
+            let file = self.recorded.find(path, Some(build_id));
+            let layout = file.as_ref().and_then(Layout::read).unwrap_or_default();
+            // A debug file can be there although the file is not.
+            let layout = Layout { build_id: Some(build_id), ..layout };
+            ModuleFile::new(file, PathBuf::from(OsStr::from_bytes(path)), layout)
+        };
+        Some(self.files.get(module.0 as usize)?.get_or_init(open))
+    }
+}
+
+impl ModuleFiles for LocalFiles<'_> {
+    type File = File;
+
+    fn open(&self, module: ModuleId) -> Option<File> {
+        self.file(module)?.unchanged()?.try_clone().ok()
+    }
+
+    /// Others write addresses of processes, with what was mapped there.
+    fn linked(&self, module: ModuleId, address: Svma) -> Svma {
+        let file = self.file(module).filter(|file| !file.segments.is_empty());
+        let bias = file.zip(self.mapping(module, address));
+        let bias = bias.map_or(0, |(file, mapping)| file.bias(Avma(mapping.start), mapping.file_offset));
+        Svma(address.0.wrapping_sub(bias))
+    }
+
+    fn open_debug(&self, module: ModuleId) -> Option<File> {
+        self.file(module)?.open_debug()
+    }
+
+    fn open_pdb(&self, module: ModuleId, id: &PdbId) -> Option<File> {
+        self.file(module)?.open_pdb(id)
+    }
+
+    fn open_shared(&self, module: ModuleId, path: &[u8], build_id: &[u8]) -> Option<File> {
+        self.file(module)?.open_shared(path, build_id)
+    }
+
+    fn open_split(&self, module: ModuleId, folder: &[u8], name: &[u8]) -> Option<File> {
+        self.file(module)?.open_split(folder, name)
+    }
+
+    fn open_package(&self, module: ModuleId) -> Option<File> {
+        self.file(module)?.open_package()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::process::Command;
+
+    use collector_common::ids::{BuildId, Nanos, Pid};
+    use collector_common::record::{Frame, FrameFlags, FrameId, ModuleMapping};
+
+    use super::*;
+
+    /// A program that is linked for another place than its place in the file, its build id, and the address of its `main`.
+    fn program(folder: &Path) -> (PathBuf, BuildId, u64) {
+        let (source, path) = (folder.join("source.c"), folder.join("main"));
+        fs::write(&source, "int main(void) { return 0; }").unwrap();
+        let options = ["-g", "-no-pie", "-Wl,--build-id=0x0123456789abcdef0123456789abcdef01234567", "-o"];
+        assert!(Command::new("gcc").args(options).args([&path, &source]).status().unwrap().success());
+        let listed = Command::new("nm").arg(&path).output().unwrap();
+        let listed = String::from_utf8(listed.stdout).unwrap();
+        let main = listed.lines().find_map(|line| line.strip_suffix(" T main")).unwrap();
+        let id = [0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef].repeat(3);
+        (path, BuildId::new(&id[..20]).unwrap(), u64::from_str_radix(main, 16).unwrap())
+    }
+
+    /// What the frames at `addresses` in a file that is mapped from its start at `mapped` are called.
+    fn named(path: &Path, build_id: Option<BuildId>, mapped: Option<u64>, address: u64) -> Option<String> {
+        let mut machine = ExportMachine::default();
+        let path = machine.intern_string(path.to_str().unwrap());
+        let module = machine.add_module(Module { kind: ModuleKind::File, path, build_id });
+        let process = machine.add_process(Pid(1), "main", None, Nanos(0));
+        machine.add_mapping(ModuleMapping {
+            process,
+            module,
+            start: Avma(mapped.unwrap_or(0)),
+            end: Avma(mapped.map_or(0, |start| start + 0x10_0000)),
+            file_offset: FileOffset(0x1000),
+            bias: 0,
+            since: Nanos(0),
+        });
+        let frame =
+            machine.intern_frame(Frame { module, address: Svma(address), flags: FrameFlags::default() });
+        let symbols = name_from_files(&machine, Symbols::unresolved(&machine), Detail::Lines);
+        symbols.is_resolved(frame).then(|| symbols.name(FrameId(0)).function.to_owned())
+    }
+
+    #[test]
+    fn a_file_names_what_was_recorded_elsewhere_if_it_is_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, id, main) = program(folder.path());
+        assert_eq!(named(&path, Some(id), None, main).as_deref(), Some("main"));
+        assert_eq!(named(&path, BuildId::new(&[1; 20]), None, main), None);
+        assert_eq!(named(&path, None, None, main), None);
+        assert_eq!(named(&folder.path().join("none"), Some(id), None, main), None);
+    }
+
+    #[test]
+    fn addresses_of_a_process_are_told_from_those_of_the_file_by_what_was_mapped() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, id, main) = program(folder.path());
+        // Without `-pie`, GNU ld puts byte 0x1000 of the file, which code begins with, at 0x401000.
+        let mapped = |start| named(&path, Some(id), Some(start), start + (main - 0x40_1000));
+        assert_eq!(mapped(0x40_1000).as_deref(), Some("main"), "as linked");
+        assert_eq!(mapped(0x7f12_3456_7000).as_deref(), Some("main"), "anywhere else");
+    }
+
+    #[test]
+    fn names_that_are_there_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, id, main) = program(folder.path());
+        let mut machine = ExportMachine::default();
+        let path = machine.intern_string(path.to_str().unwrap());
+        let module = machine.add_module(Module { kind: ModuleKind::File, path, build_id: Some(id) });
+        let flags = FrameFlags::default();
+        let [known, unknown] = [main, main + 1]
+            .map(|address| machine.intern_frame(Frame { module, address: Svma(address), flags }));
+        let mut symbols = Symbols::unresolved(&machine);
+        symbols.set(known, "told", "told");
+        let symbols = name_from_files(&machine, symbols, Detail::Lines);
+        assert_eq!([known, unknown].map(|frame| symbols.name(frame).function), ["told", "main"]);
+    }
+}

@@ -1,0 +1,242 @@
+//! Addresses in a PE image in, names, source lines and inlined functions out, from its PDB.
+//!
+//! - `container`: the streams that a PDB has.
+//! - `information`: which image it is of, and which object file brought which code.
+//! - `object`, `annotations`: functions, lines and inlined functions of one object file.
+//! - `names`: what inlined functions are called.
+//!
+//! Read by ours: the readers that there are panic on damaged files (docs/adr/0011-own-reader-of-pdb.md). Object files without
+//! wanted addresses are not read. A PDB that tells addresses of an image as it was before it was reordered (`OMAP`) is not
+//! translated.
+
+mod annotations;
+mod container;
+mod information;
+mod names;
+mod object;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Read, Seek};
+
+use self::container::Container;
+use self::information::{Information, Place};
+use self::object::{Function, Line, Parts};
+use super::answer::{Answer, Level};
+use super::pe::PdbId;
+use super::words::{text_at, u16_at, u32_at};
+
+/// Why a PDB could not be read, or not all of it.
+#[derive(Debug, thiserror::Error)]
+pub enum PdbError {
+    /// Reading failed.
+    #[error("reading failed: {0}")]
+    Read(#[from] io::Error),
+    /// It does not begin as a PDB does.
+    #[error("it is none")]
+    NoPdb,
+    /// It is that of another build.
+    #[error("it is of another build")]
+    Other,
+    /// What it says leads outside of it.
+    #[error("its {0} is damaged")]
+    Damaged(&'static str),
+    /// A stream is larger than any real one, or than the file.
+    #[error("a stream claims {size} bytes, more than the file or {limit}")]
+    TooLarge {
+        /// Its size by the file's account.
+        size: u64,
+        /// The largest that is read.
+        limit: u64,
+    },
+}
+
+/// A wanted address: its position, and where it is.
+type Wanted = (usize, Place);
+
+/// Names the addresses of `answer`, whatever names they have: a PDB knows better than exports. With `lines`, finds source lines
+/// and inlined functions, too.
+pub(super) fn look_up<R: Read + Seek>(
+    file: &mut R,
+    id: &PdbId,
+    lines: bool,
+    answer: &mut Answer<'_>,
+) -> Result<(), PdbError> {
+    let mut pdb = Container::open(file)?;
+    let information = Information::read(&mut pdb, id)?;
+    let mut by_object: BTreeMap<u16, Vec<Wanted>> = BTreeMap::new();
+    let mut elsewhere = Vec::new();
+    for (position, &address) in answer.wanted().iter().enumerate() {
+        let Some(place) = information.place(address) else { continue };
+        match information.object_at(place) {
+            Some((object, start)) => {
+                by_object.entry(object).or_default().push((position, place));
+                elsewhere.push((position, place, start));
+            }
+            None => elsewhere.push((position, place, Place { offset: 0, ..place })),
+        }
+    }
+    let mut found = Found::default();
+    for (object, mut wanted) in by_object {
+        wanted.sort_unstable_by_key(|(_, place)| *place);
+        found.take_object(&mut pdb, &information, object, &wanted, lines)?;
+    }
+    elsewhere.retain(|(position, ..)| !found.functions.contains_key(position));
+    name_publics(&mut pdb, &information, &elsewhere, answer)?;
+    found.answer(&mut pdb, &information, answer)
+}
+
+/// What was found for wanted addresses, by position.
+#[derive(Default)]
+struct Found {
+    functions: HashMap<usize, Function>,
+    lines: HashMap<usize, Line>,
+    /// By object file and place among its checksums: where the path is.
+    paths: HashMap<(u16, u32), Option<u32>>,
+    objects: HashMap<usize, u16>,
+}
+
+impl Found {
+    fn take_object<R: Read + Seek>(
+        &mut self,
+        pdb: &mut Container<'_, R>,
+        information: &Information,
+        object: u16,
+        wanted: &[Wanted],
+        lines: bool,
+    ) -> Result<(), PdbError> {
+        let Some(&of) = information.objects.get(usize::from(object)) else { return Ok(()) };
+        if of.stream == u16::MAX {
+            return Ok(());
+        }
+        let stream = pdb.stream(of.stream.into())?;
+        let parts = Parts::of(&stream, of).ok_or(PdbError::Damaged("object file"))?;
+        let places: Vec<Place> = wanted.iter().map(|(_, place)| *place).collect();
+        let inlinees = if lines { parts.inlinees() } else { HashMap::new() };
+        let functions = parts.functions(&places, &inlinees);
+        let of_lines = if lines { parts.lines(&places) } else { vec![None; places.len()] };
+        for ((&(position, _), function), line) in wanted.iter().zip(functions).zip(of_lines) {
+            let Some(mut function) = function else { continue };
+            if !lines {
+                function.inlined.clear();
+            }
+            let inlined = function.inlined.iter().map(|(_, line)| *line);
+            for file in inlined.chain(line).filter_map(|line| line.file) {
+                self.paths.entry((object, file)).or_insert_with(|| parts.path(file));
+            }
+            self.functions.insert(position, function);
+            self.lines.extend(line.map(|line| (position, line)));
+            self.objects.insert(position, object);
+        }
+        Ok(())
+    }
+
+    /// Tells the answer, with names of inlined functions and paths.
+    fn answer<R: Read + Seek>(
+        self,
+        pdb: &mut Container<'_, R>,
+        information: &Information,
+        answer: &mut Answer<'_>,
+    ) -> Result<(), PdbError> {
+        let mut wanted: Vec<_> =
+            self.functions.values().flat_map(|it| it.inlined.iter().map(|(inlinee, _)| *inlinee)).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let inlined = names::names(pdb, &wanted)?;
+        let inlined: HashMap<_, _> =
+            inlined.into_iter().map(|(id, name)| (id, answer.add_name(name))).collect();
+        let sources = self.sources(pdb, information, answer)?;
+        let mut known: HashMap<(u16, u32), u32> = HashMap::new();
+        for (position, function) in self.functions {
+            let Some(&object) = self.objects.get(&position) else { continue };
+            let name = known.entry((object, function.start));
+            let name = *name.or_insert_with(|| answer.add_name(function.name));
+            answer.set(position, name);
+            let level = |name, line: Line| {
+                let file = line.file.and_then(|file| sources.get(&(object, file))).copied();
+                Level { name, file, line: line.number, column: line.column }
+            };
+            let line = self.lines.get(&position).copied();
+            if line.is_none() && function.inlined.is_empty() {
+                continue;
+            }
+            let inner =
+                function.inlined.iter().rev().map(|(id, line)| level(inlined.get(id).copied(), *line));
+            let levels: Vec<Level> = inner.chain([level(Some(name), line.unwrap_or_default())]).collect();
+            answer.set_levels(position, &levels);
+        }
+        Ok(())
+    }
+
+    /// Positions of source files among those of the answer.
+    fn sources<R: Read + Seek>(
+        &self,
+        pdb: &mut Container<'_, R>,
+        information: &Information,
+        answer: &mut Answer<'_>,
+    ) -> Result<HashMap<(u16, u32), u32>, PdbError> {
+        /// In front of the paths: a number that says what follows, a version, and how many bytes there are.
+        const HEADER: usize = 12;
+        let Some(stream) = information.paths.filter(|_| !self.paths.is_empty()) else {
+            return Ok(HashMap::new());
+        };
+        let texts = pdb.stream(stream)?;
+        let mut known: HashMap<u32, u32> = HashMap::new();
+        let mut sources = HashMap::new();
+        for (&key, &path) in &self.paths {
+            let Some(path) = path else { continue };
+            let Some(text) = text_at(&texts, HEADER.saturating_add(path as usize)) else { continue };
+            let source =
+                known.entry(path).or_insert_with(|| answer.add_source(&String::from_utf8_lossy(text)));
+            sources.insert(key, *source);
+        }
+        Ok(sources)
+    }
+}
+
+/// Names places after the nearest public symbol of code below them, from `start` on.
+fn name_publics<R: Read + Seek>(
+    pdb: &mut Container<'_, R>,
+    information: &Information,
+    wanted: &[(usize, Place, Place)],
+    answer: &mut Answer<'_>,
+) -> Result<(), PdbError> {
+    const PUBLIC: u16 = 0x110e;
+    /// Flags of a function, and of code of another kind.
+    const CODE: u32 = 0b11;
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let mut sorted: Vec<_> =
+        wanted.iter().map(|&(position, place, start)| (place, position, start)).collect();
+    sorted.sort_unstable();
+    // By wanted place: the nearest symbol that is not below the wanted place before it.
+    let mut best: Vec<Option<(Place, String)>> = vec![None; sorted.len()];
+    pdb.each_record(information.publics, 0, u32::MAX, |kind, record| {
+        let (Some(flags), Some(offset), Some(section), Some(name)) =
+            (u32_at(record, 0), u32_at(record, 4), u16_at(record, 8), text_at(record, 10))
+        else {
+            return;
+        };
+        if kind != PUBLIC || flags & CODE == 0 {
+            return;
+        }
+        let place = Place { section, offset };
+        let slot = sorted.partition_point(|(wanted, ..)| *wanted < place);
+        if let Some(best) = best.get_mut(slot)
+            && best.as_ref().is_none_or(|(known, _)| *known < place)
+        {
+            *best = Some((place, String::from_utf8_lossy(name).into_owned()));
+        }
+    })?;
+    let mut nearest: Option<(Place, u32)> = None;
+    for ((place, position, start), best) in sorted.into_iter().zip(best) {
+        nearest = best.map(|(place, name)| (place, answer.add_name(name))).or(nearest);
+        let named = nearest.filter(|(at, _)| at.section == place.section && *at >= start);
+        if let Some((_, name)) = named {
+            answer.set(position, name);
+        }
+    }
+    Ok(())
+}
