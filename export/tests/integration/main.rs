@@ -9,6 +9,7 @@ mod firefox;
 mod flamegraph;
 mod folded;
 mod import_nettrace;
+mod jfr;
 mod lines;
 mod made;
 mod nettrace;

@@ -74,7 +74,7 @@ pub(super) fn of(need: Need) -> Vec<Requirement> {
         Need::Tests => {
             let native =
                 [c_compiler(), cxx_compiler(), clang(), binutils(), symbolizer(), dwz(), xz(), perf(), go()];
-            native.into_iter().chain([i686_c(), i686_cxx(), mingw(), lld()]).collect()
+            native.into_iter().chain([i686_c(), i686_cxx(), mingw(), lld(), java()]).collect()
         }
         Need::Browser => vec![chromium(), node(), npm()],
         Need::Readers => vec![python(), python_venv()],
