@@ -2,6 +2,7 @@
 //!
 //! - [`nettrace`]: what .NET's runtime writes, and whoever writes `Universal` events.
 
+pub mod jfr;
 pub mod nettrace;
 
 use collector_common::record::ExportMachine;

@@ -8,6 +8,7 @@ mod damaged;
 mod firefox;
 mod flamegraph;
 mod folded;
+mod import_jfr;
 mod import_nettrace;
 mod jfr;
 mod lines;

@@ -153,7 +153,11 @@ fn library(machine: &ExportMachine, module: ModuleId) -> (&str, &str) {
     let module = machine.module(module);
     let path = machine.string(module.path);
     match module.kind {
-        ModuleKind::File => path.rsplit_once('/').unwrap_or(("", path)),
+        ModuleKind::File => match path.rsplit_once('/') {
+            Some(("", name)) => ("/", name),
+            Some(parts) => parts,
+            None => ("", path),
+        },
         _ => ("", path),
     }
 }

@@ -7,6 +7,8 @@
 //! - `kinds`: which type of events each kind of sample becomes; `types`: all types, and `metadata` the event that tells them.
 //! - `code`: functions as methods of classes; `constants`: what events refer to, by chunk.
 //! - `chunk`: events on their way into chunks; `wire`: their smallest parts.
+//!
+//! [`crate::import::jfr`] reads such files, whoever wrote them.
 
 mod chunk;
 mod code;
@@ -18,4 +20,5 @@ mod types;
 mod wire;
 mod write;
 
+pub(crate) use code::{JAVA, NO_DESCRIPTOR};
 pub use write::Jfr;
