@@ -11,6 +11,8 @@ mod folded;
 mod import_jfr;
 mod import_nettrace;
 mod jfr;
+mod jfr_events;
+mod jfr_made;
 mod lines;
 mod made;
 mod nettrace;

@@ -6,14 +6,19 @@
 use std::collections::HashMap;
 
 use collector_common::ids::{BuildId, Svma};
-use collector_common::intern::{InternedStrings, StackId, StringId};
+use collector_common::intern::{StackId, StringId};
 use collector_common::record::{
     ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind, ProcessId,
 };
 
-use super::events::Value;
+use super::events::{Constant, Struct, Value};
+use super::texts::Texts;
 use crate::format::jfr::{JAVA, NO_DESCRIPTOR};
 use crate::symbolize::{Function, Symbols};
+
+/// Bytes of names that may be made of any chunk, and more for each of its bytes.
+const LEAST_BUDGET: usize = 1 << 16;
+const BUDGET_PER_BYTE: usize = 32;
 
 /// A function that a frame is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,19 +47,25 @@ struct Place {
 /// All code of a file.
 #[derive(Debug, Default)]
 pub(super) struct Code {
-    strings: InternedStrings,
+    pub(super) texts: Texts,
     /// By path.
-    pub(super) build_ids: HashMap<String, BuildId>,
+    pub(super) build_ids: HashMap<StringId, BuildId>,
+    /// How many bytes of names may be made yet: a few long texts may be part of any number of them.
+    budget: usize,
+    /// Names that there was no room for.
+    pub(super) names_left_out: u64,
     modules: HashMap<StringId, ModuleId>,
     frames: HashMap<Place, FrameId>,
     /// Of the chunk that is being read, by the numbers of their constants.
-    stacks: HashMap<u64, StackId>,
-    methods: HashMap<u64, Method>,
+    stacks: HashMap<Constant, StackId>,
+    methods: HashMap<Constant, Method>,
 }
 
 impl Code {
     /// Forgets what is known by number, as another chunk has others.
-    pub(super) fn begin_chunk(&mut self) {
+    pub(super) fn begin_chunk(&mut self, bytes: usize) {
+        self.budget = self.budget.saturating_add(LEAST_BUDGET + bytes * BUDGET_PER_BYTE);
+        self.texts.begin_chunk();
         self.stacks.clear();
         self.methods.clear();
     }
@@ -66,14 +77,14 @@ impl Code {
         process: ProcessId,
         stack: &Value<'_>,
     ) -> StackId {
-        let number = stack.fields().and_then(|stack| stack.constant());
-        if let Some(&known) = number.and_then(|number| self.stacks.get(&number)) {
+        let constant = stack.fields().and_then(|stack| stack.constant());
+        if let Some(&known) = constant.and_then(|constant| self.stacks.get(&constant)) {
             return known;
         }
         let frames = self.frames(machine, process, stack);
         let id = machine.intern_stack(&frames);
-        if let Some(number) = number {
-            self.stacks.insert(number, id);
+        if let Some(constant) = constant {
+            self.stacks.insert(constant, id);
         }
         id
     }
@@ -131,50 +142,60 @@ impl Code {
         method: &Value<'_>,
         is_kernel: bool,
     ) -> Method {
-        let number = method.fields().and_then(|method| method.constant());
-        if let Some(&known) = number.and_then(|number| self.methods.get(&number)) {
+        let constant = method.fields().and_then(|method| method.constant());
+        if let Some(&known) = constant.and_then(|constant| self.methods.get(&constant)) {
             return known;
         }
-        let text = |value: Value<'_>| value.text().unwrap_or_default().into_owned();
-        let class = method.get("type");
-        let (class_name, name) = (text(class.get("name")), text(method.get("name")));
-        let descriptor = text(method.get("descriptor"));
-        let (path, name, linkage) = if is_kernel {
-            ("[kernel]".to_owned(), name.clone(), name)
-        } else if descriptor == NO_DESCRIPTOR || descriptor.is_empty() {
-            let path = match text(class.get("package").get("name")) {
-                folder if folder.is_empty() && class_name.is_empty() => "[unknown]".to_owned(),
-                folder if folder.is_empty() => class_name,
-                folder if folder == "/" => format!("/{class_name}"),
-                folder => format!("{folder}/{class_name}"),
-            };
-            (path, name.clone(), name)
+        let [class, folder, name, descriptor] =
+            method.fields().map_or([StringId::EMPTY; 4], |method| self.parts(&method));
+        let lengths = [class, folder, name, descriptor].map(|part| self.texts.get(part).len());
+        let cost = lengths.iter().sum::<usize>() * 2;
+        let method = if cost > self.budget {
+            self.names_left_out += 1;
+            let name = self.texts.intern("[left out]");
+            let module = self.module(machine, process, name, is_kernel);
+            Method { module, name, linkage: name }
         } else {
-            let name =
-                if class_name.is_empty() { name } else { format!("{}.{name}", java_class(&class_name)) };
-            let linkage = format!("{name} {descriptor}");
-            (JAVA.to_owned(), name, linkage)
+            self.budget -= cost;
+            let parts = [class, folder, name, descriptor].map(|part| self.texts.get(part));
+            let (path, name, linkage) = called(parts);
+            let [path, name, linkage] = [path, name, linkage].map(|text| self.texts.intern(&text));
+            let module = self.module(machine, process, path, is_kernel);
+            Method { module, name, linkage }
         };
-        let module = self.module(machine, process, &path);
-        let method =
-            Method { module, name: self.strings.intern(&name), linkage: self.strings.intern(&linkage) };
-        if let Some(number) = number {
-            self.methods.insert(number, method);
+        if let Some(constant) = constant {
+            self.methods.insert(constant, method);
         }
         method
     }
 
-    fn module(&mut self, machine: &mut ExportMachine, process: ProcessId, path: &str) -> ModuleId {
-        let kind = match path {
+    /// A method's class and that one's package, its name, and what it takes and returns.
+    fn parts(&mut self, method: &Struct<'_>) -> [StringId; 4] {
+        let class = method.get("type").fields();
+        let (class, folder) = class.map_or_else(Default::default, |class| {
+            (self.texts.of(&class, "name"), self.texts.within(&class, "package", "name"))
+        });
+        [class, folder, self.texts.of(method, "name"), self.texts.of(method, "descriptor")]
+    }
+
+    fn module(
+        &mut self,
+        machine: &mut ExportMachine,
+        process: ProcessId,
+        path: StringId,
+        is_kernel: bool,
+    ) -> ModuleId {
+        let kind = match self.texts.get(path) {
+            _ if is_kernel => return ModuleId::KERNEL,
             "[kernel]" => return ModuleId::KERNEL,
             "[vdso]" => ModuleKind::Vdso,
             "[unmapped]" | "[unknown]" => ModuleKind::Unmapped(process),
             path if path.starts_with('[') => ModuleKind::Anonymous(process),
             _ => ModuleKind::File,
         };
-        *self.modules.entry(self.strings.intern(path)).or_insert_with(|| {
-            let build_id = self.build_ids.get(path).copied();
-            let path = machine.intern_string(path);
+        *self.modules.entry(path).or_insert_with(|| {
+            let build_id = self.build_ids.get(&path).copied();
+            let path = machine.intern_string(self.texts.name(path));
             machine.add_module(Module { kind, path, build_id })
         })
     }
@@ -186,14 +207,30 @@ impl Code {
         for (place, frame) in &self.frames {
             functions.clear();
             for line in &place.lines {
-                let name = symbols.intern(self.strings.get(line.name));
-                let linkage = symbols.intern(self.strings.get(line.linkage));
+                let name = symbols.intern(self.texts.get(line.name));
+                let linkage = symbols.intern(self.texts.get(line.linkage));
                 functions.push(Function { name, linkage, line: line.number, ..Function::default() });
             }
             symbols.set_functions(*frame, &functions);
         }
         symbols
     }
+}
+
+/// The module's path, the name, and the name with what is known beside it.
+fn called([class, folder, name, descriptor]: [&str; 4]) -> (String, String, String) {
+    if descriptor == NO_DESCRIPTOR || descriptor.is_empty() {
+        let path = match (folder, class) {
+            ("", "") => "[unknown]".to_owned(),
+            ("", class) => class.to_owned(),
+            ("/", class) => format!("/{class}"),
+            (folder, class) => format!("{folder}/{class}"),
+        };
+        return (path, name.to_owned(), name.to_owned());
+    }
+    let name = if class.is_empty() { name.to_owned() } else { format!("{}.{name}", java_class(class)) };
+    let linkage = format!("{name} {descriptor}");
+    (JAVA.to_owned(), name, linkage)
 }
 
 /// A class's name as people write it.

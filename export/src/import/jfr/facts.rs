@@ -3,14 +3,19 @@
 use std::collections::HashMap;
 
 use collector_common::ids::BuildId;
+use collector_common::intern::StringId;
 
 use super::events::{Chunk, Event};
+use super::texts::Texts;
+
+/// The most lines of the account of a recording.
+const MOST_NOTES: usize = 1000;
 
 /// A process, as our own files tell of it. Times are in ticks.
 #[derive(Clone, Debug)]
 pub(super) struct Process {
     pub(super) pid: u32,
-    pub(super) name: String,
+    pub(super) name: StringId,
     pub(super) parent: u32,
     pub(super) start: Option<u64>,
     pub(super) end: Option<u64>,
@@ -21,11 +26,11 @@ pub(super) struct Process {
 pub(super) struct Recording {
     pub(super) start: u64,
     pub(super) duration: u64,
-    pub(super) host: String,
-    pub(super) kernel: String,
-    pub(super) architecture: String,
+    pub(super) host: StringId,
+    pub(super) kernel: StringId,
+    pub(super) architecture: StringId,
     pub(super) cpus: u32,
-    pub(super) command: String,
+    pub(super) command: StringId,
     pub(super) lost: u64,
 }
 
@@ -37,31 +42,31 @@ pub(super) struct Facts {
     /// The same of async-profiler's wall clock.
     pub(super) wall_period: Option<u64>,
     pub(super) recording: Option<Recording>,
-    pub(super) notes: Vec<String>,
+    pub(super) notes: Vec<StringId>,
     pub(super) processes: Vec<Process>,
     /// Of the virtual machine.
     pub(super) pid: Option<u32>,
-    pub(super) command: String,
-    pub(super) system: String,
+    pub(super) command: StringId,
+    pub(super) system: StringId,
     pub(super) cpus: u32,
     /// Build ids by path, as our own files tell them.
-    pub(super) build_ids: HashMap<String, BuildId>,
+    pub(super) build_ids: HashMap<StringId, BuildId>,
     /// Events that are here.
     pub(super) events: u64,
 }
 
 impl Facts {
     /// Adds what a chunk tells.
-    pub(super) fn take(&mut self, chunk: &Chunk) {
+    pub(super) fn take(&mut self, chunk: &Chunk, texts: &mut Texts) {
         for event in chunk.events() {
             let before = self.events;
             self.events += 1;
-            let text = |name| text(&event, name);
+            let mut text = |name| texts.of(&event.fields(), name);
             let number = |name| event.get(name).unsigned().unwrap_or_default();
             match event.name() {
                 "jdk.ActiveSetting" => {
-                    let period = period(&text("value"));
-                    match (&*text("name"), period) {
+                    let [name, value] = ["name", "value"].map(text);
+                    match (texts.get(name), period(texts.get(value))) {
                         ("period" | "interval", Some(period)) => {
                             self.periods.insert(number("id"), period);
                         }
@@ -73,14 +78,17 @@ impl Facts {
                     self.pid = u32::try_from(number("pid")).ok().filter(|pid| *pid != 0);
                     self.command = text("javaArguments");
                 }
-                "jdk.OSInformation" => self.system = kernel(&text("osVersion")),
+                "jdk.OSInformation" => self.system = text("osVersion"),
                 "jdk.CPUInformation" => self.cpus = number("hwThreads") as u32,
                 "jdk.NativeLibrary" => {
-                    let build_id = build_id(&text("buildId"));
-                    self.build_ids.extend(build_id.map(|build_id| (text("name"), build_id)));
+                    let [name, digits] = ["name", "buildId"].map(text);
+                    self.build_ids.extend(build_id(texts.get(digits)).map(|build_id| (name, build_id)));
                 }
-                "collector.Note" => self.notes.push(text("text")),
-                "collector.Process" => self.processes.push(process(&event)),
+                "collector.Note" if self.notes.len() < MOST_NOTES => self.notes.push(text("text")),
+                "collector.Process" => {
+                    let name = text("name");
+                    self.processes.push(process(&event, name));
+                }
                 "collector.Recording" => {
                     self.recording = Some(Recording {
                         start: event.ticks(),
@@ -100,17 +108,13 @@ impl Facts {
     }
 }
 
-fn text(event: &Event<'_>, name: &str) -> String {
-    event.get(name).text().unwrap_or_default().into_owned()
-}
-
-fn process(event: &Event<'_>) -> Process {
+fn process(event: &Event<'_>, name: StringId) -> Process {
     let number = |name| event.get(name).unsigned().unwrap_or_default();
     let is = |name| event.get(name).integer() == Some(1);
     let start = event.ticks();
     Process {
         pid: number("processId") as u32,
-        name: text(event, "name"),
+        name,
         parent: number("parentId") as u32,
         start: is("startSeen").then_some(start),
         end: is("endSeen").then(|| start.saturating_add(number("duration"))),
@@ -119,13 +123,16 @@ fn process(event: &Event<'_>) -> Process {
 
 /// Bytes of two digits each.
 fn build_id(digits: &str) -> Option<BuildId> {
+    if digits.len() > BuildId::MAX * 2 {
+        return None;
+    }
     let pairs = digits.as_bytes().chunks(2);
     let bytes = pairs.map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok());
     BuildId::new(&bytes.collect::<Option<Vec<u8>>>()?)
 }
 
 /// The JDK gives several lines, one of which is what `uname` says.
-fn kernel(told: &str) -> String {
+pub(super) fn kernel(told: &str) -> String {
     let uname = told.lines().find_map(|line| line.strip_prefix("uname:"));
     let words = uname.unwrap_or_else(|| told.lines().next().unwrap_or_default());
     words.split_whitespace().take(2).collect::<Vec<_>>().join(" ")

@@ -3,7 +3,7 @@
 //!
 //! - [`events`]: any file's events with their fields.
 //! - `samples`: which of them become what; `roles` by their type; `code`: their stacks; `attributes`: of our own samples.
-//! - `facts`: what is told of the recording as a whole.
+//! - `facts`: what is told of the recording as a whole; `texts`: names, each kept once.
 
 mod attributes;
 mod code;
@@ -11,6 +11,7 @@ pub mod events;
 mod facts;
 mod roles;
 mod samples;
+mod texts;
 
 use std::io::Read;
 

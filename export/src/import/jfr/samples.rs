@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 
 use collector_common::ids::{Nanos, Pid, Tid};
+use collector_common::intern::StringId;
 use collector_common::record::{
     AttributeListId, ClockAnchor, ExportMachine, ProcessId, Sample, SampleKindId, ThreadId, Unit,
 };
 
 use super::attributes::pairs;
 use super::code::{Code, java_class};
-use super::events::{Chunk, Clock, Event, Type, Value};
-use super::facts::Facts;
+use super::events::{Chunk, Clock, Constant, Event, Type, Value};
+use super::facts::{Facts, kernel};
 use super::roles::Role;
 use crate::import::Imported;
 
@@ -36,7 +37,9 @@ pub(super) struct Samples {
     processes: HashMap<u32, ProcessId>,
     kinds: HashMap<(String, Unit), SampleKindId>,
     /// Of the chunk that is being read, by the numbers of their constants.
-    threads: HashMap<u64, ThreadId>,
+    threads: HashMap<Constant, ThreadId>,
+    /// By text: our own attributes.
+    attributes: HashMap<StringId, AttributeListId>,
     without_stack: u64,
     without_room: u64,
     end: Nanos,
@@ -53,10 +56,10 @@ impl Samples {
     pub(super) fn take(&mut self, chunk: &Chunk) {
         let clock = chunk.clock();
         self.clock.get_or_insert(clock);
-        self.code.begin_chunk();
+        self.code.begin_chunk(chunk.len());
         self.threads.clear();
         let told = self.facts.processes.len();
-        self.facts.take(chunk);
+        self.facts.take(chunk, &mut self.code.texts);
         self.add_processes(told, clock);
         self.code.build_ids.extend(self.facts.build_ids.drain());
         let ended = self.time(clock, clock.start_ticks).0.saturating_add(clock.duration);
@@ -84,7 +87,8 @@ impl Samples {
         for told in self.facts.processes.get(from..).unwrap_or_default().to_vec() {
             let parent = self.processes.get(&told.parent).copied();
             let start = told.start.map_or(Nanos(0), |start| self.time(clock, start));
-            let process = self.machine.add_process(Pid(told.pid), &told.name, parent, start);
+            let process =
+                self.machine.add_process(Pid(told.pid), self.code.texts.name(told.name), parent, start);
             if let Some(end) = told.end {
                 self.machine.end_process(process, self.time(clock, end));
             }
@@ -145,19 +149,20 @@ impl Samples {
     }
 
     fn thread(&mut self, thread: &Value<'_>) -> ThreadId {
-        let number = thread.fields().and_then(|thread| thread.constant());
-        if let Some(&known) = number.and_then(|number| self.threads.get(&number)) {
+        let constant = thread.fields().and_then(|thread| thread.constant());
+        if let Some(&known) = constant.and_then(|constant| self.threads.get(&constant)) {
             return known;
         }
         let pid = thread.get("processId").unsigned().and_then(|pid| u32::try_from(pid).ok());
         let process = self.process(pid.or(self.facts.pid).unwrap_or_default());
-        let name = |field| thread.get(field).text().filter(|name| !name.is_empty());
-        let name = name("javaName").or_else(|| name("osName")).unwrap_or_default();
-        let name = self.machine.intern_string(&name);
+        let texts = &mut self.code.texts;
+        let names = thread.fields().map(|thread| ["javaName", "osName"].map(|name| texts.of(&thread, name)));
+        let name = names.into_iter().flatten().find(|name| *name != StringId::EMPTY).unwrap_or_default();
+        let name = self.machine.intern_string(texts.name(name));
         let tid = Tid(thread.get("osThreadId").unsigned().unwrap_or_default() as u32);
         let thread = self.machine.intern_thread(process, tid, name);
-        if let Some(number) = number {
-            self.threads.insert(number, thread);
+        if let Some(constant) = constant {
+            self.threads.insert(constant, thread);
         }
         thread
     }
@@ -171,29 +176,37 @@ impl Samples {
     }
 
     fn attributes(&mut self, event: &Event<'_>, role: &Role, classes: &[(usize, String)]) -> AttributeListId {
-        let mut list = Vec::new();
+        let texts = &mut self.code.texts;
+        let machine = &mut self.machine;
         if self.facts.recording.is_some() {
-            let told = event.get("attributes").text().unwrap_or_default();
-            list = pairs(&told);
-        } else if role.is_wall_clock {
-            let state = event.get("state").text().unwrap_or_default();
-            let state = match &*state {
+            let told = texts.of(&event.fields(), "attributes");
+            return *self.attributes.entry(told).or_insert_with(|| {
+                let list: Vec<_> = pairs(texts.get(told))
+                    .iter()
+                    .map(|(key, value)| (machine.intern_string(key), machine.intern_string(value)))
+                    .collect();
+                machine.attributes_mut().intern(&list)
+            });
+        }
+        let mut list = Vec::new();
+        if role.is_wall_clock {
+            let state = texts.of(&event.fields(), "state");
+            let state = match texts.get(state) {
                 "STATE_RUNNABLE" => Some("running"),
                 "STATE_SLEEPING" => Some("blocked"),
                 _ => None,
             };
-            list.extend(state.map(|state| ("state".to_owned(), state.to_owned())));
+            let state = state.map(|state| (machine.intern_string("state"), machine.intern_string(state)));
+            list.extend(state);
         }
         for (position, name) in classes {
-            if let Some(class) = event.fields().at(*position).get("name").text() {
-                list.push((name.clone(), java_class(&class)));
+            if let Some(class) = event.fields().at(*position).fields() {
+                let class = texts.of(&class, "name");
+                let class = java_class(texts.name(class));
+                list.push((machine.intern_string(name), machine.intern_string(&class)));
             }
         }
-        let list: Vec<_> = list
-            .iter()
-            .map(|(key, value)| (self.machine.intern_string(key), self.machine.intern_string(value)))
-            .collect();
-        self.machine.attributes_mut().intern(&list)
+        machine.attributes_mut().intern(&list)
     }
 
     pub(super) fn finish(mut self, events: u64) -> Imported {
@@ -201,24 +214,27 @@ impl Samples {
         let start = Nanos(clock.nanoseconds(clock.start_ticks));
         let samples = self.machine.samples().len() as u64;
         let facts = std::mem::take(&mut self.facts);
+        let text = |id| self.code.texts.name(id).to_owned();
         let system = self.machine.system_mut();
         (system.start, system.end) = (start, self.end.max(start));
         system.clocks.start = Some(ClockAnchor { monotonic: start, realtime: clock.start, boottime: None });
-        (system.kernel, system.cpus, system.command) = (facts.system, facts.cpus, facts.command);
+        system.kernel = kernel(&text(facts.system));
+        (system.cpus, system.command) = (facts.cpus, text(facts.command));
         if let Some(recording) = facts.recording {
             system.start = Nanos(recording.start);
             system.end = Nanos(recording.start.saturating_add(recording.duration));
-            (system.host, system.kernel) = (recording.host, recording.kernel);
-            (system.architecture, system.command) = (recording.architecture, recording.command);
+            (system.host, system.kernel) = (text(recording.host), text(recording.kernel));
+            (system.architecture, system.command) = (text(recording.architecture), text(recording.command));
             (system.cpus, system.lost) = (recording.cpus, recording.lost);
         }
-        system.account = facts.notes;
+        system.account = facts.notes.into_iter().map(text).collect();
         let symbols = self.code.symbols(&self.machine);
         let others = events.saturating_sub(samples + facts.events + self.without_stack + self.without_room);
         let counted = [
             (self.without_stack, "events that could have a stack and have none are left out"),
             (others, "events of types that have no stacks are left out"),
             (self.without_room, "events are left out: there are too many kinds"),
+            (self.code.names_left_out, "names of methods are left out: there is too much of them"),
         ];
         let left_out = counted.into_iter().filter(|(count, _)| *count > 0);
         let left_out = left_out.map(|(count, what)| format!("{count} {what}")).collect();

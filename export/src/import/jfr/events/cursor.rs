@@ -159,6 +159,12 @@ impl<'a> Cursor<'a> {
         })
     }
 
+    /// The number of the constant that text is, where it is one.
+    pub(super) fn text_constant(&self) -> Option<u64> {
+        let mut ahead = *self;
+        if ahead.byte().ok()? == 2 { ahead.long().ok() } else { None }
+    }
+
     /// Leaves text out.
     pub(super) fn skip_text(&mut self) -> Result<()> {
         let mut ahead = *self;

@@ -23,7 +23,6 @@ pub(super) struct WrittenClass {
     pub(super) id: u64,
     pub(super) name: Arc<str>,
     pub(super) is_event: bool,
-    pub(super) is_simple: bool,
     pub(super) fields: Vec<WrittenField>,
     /// Numbers of their types, and values.
     pub(super) annotations: Vec<(u64, Option<Arc<str>>)>,
@@ -110,7 +109,6 @@ impl Reader<'_> {
                     id: number("id")?,
                     name: text("name"),
                     is_event: is("superType", "jdk.jfr.Event"),
-                    is_simple: is("simpleType", "true"),
                     ..WrittenClass::default()
                 };
                 self.classes.push(class);

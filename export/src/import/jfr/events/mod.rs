@@ -36,7 +36,7 @@ use std::io::{self, Read};
 
 pub use chunk::{Chunk, Clock, Event};
 pub use types::{Field, Type};
-pub use value::{List, Struct, Value};
+pub use value::{Constant, List, Struct, Value};
 
 /// What a file begins with.
 pub const MAGIC: &[u8] = b"FLR\0";

@@ -55,7 +55,6 @@ pub struct Type {
     name: Arc<str>,
     pub(super) kind: Kind,
     is_event: bool,
-    is_simple: bool,
     fields: Vec<Field>,
     annotations: Vec<Annotation>,
     /// Whether its values take no bytes.
@@ -96,11 +95,6 @@ impl Type {
     /// Whether it is a type of events.
     pub const fn is_event(&self) -> bool {
         self.is_event
-    }
-
-    /// Whether a value is shown as its only field.
-    pub(super) const fn is_simple(&self) -> bool {
-        self.is_simple
     }
 
     /// Its fields, in the order of the file.
@@ -172,7 +166,6 @@ impl Types {
                 kind,
                 name: class.name,
                 is_event: class.is_event,
-                is_simple: class.is_simple,
                 annotations: annotations(class.annotations),
                 fields: class.fields.into_iter().map(field).collect::<Result<_, _>>()?,
                 is_empty: false,

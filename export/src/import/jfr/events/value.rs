@@ -53,7 +53,7 @@ impl<'a> Value<'a> {
     pub fn text(&self) -> Option<Cow<'a, str>> {
         match self {
             Self::Text(text) => Some(text.clone()),
-            Self::Struct(of) if of.kind().is_simple() => match of.at(0) {
+            Self::Struct(of) if of.kind().fields().len() == 1 => match of.at(0) {
                 Self::Text(text) => Some(text),
                 Self::Struct(of) => match of.at(0) {
                     Self::Text(text) => Some(text),
@@ -80,6 +80,13 @@ impl<'a> Value<'a> {
     }
 }
 
+/// Names a constant of a chunk: equal ones are equal constants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Constant {
+    of: usize,
+    number: u64,
+}
+
 /// Fields at a place of a chunk: an event, a constant, or a part of one.
 #[derive(Clone, Copy, Debug)]
 pub struct Struct<'a> {
@@ -87,8 +94,8 @@ pub struct Struct<'a> {
     /// A position among the types.
     pub(super) of: usize,
     pub(super) at: usize,
-    /// The number of the constant that it is.
-    pub(super) constant: Option<u64>,
+    /// The constant that it is.
+    pub(super) constant: Option<Constant>,
 }
 
 impl<'a> Struct<'a> {
@@ -97,9 +104,23 @@ impl<'a> Struct<'a> {
         &self.chunk.types().list[self.of]
     }
 
-    /// The number among the constants of its type in this chunk, where it is one: equal numbers are equal constants.
-    pub const fn constant(&self) -> Option<u64> {
+    /// The constant that it is, where it is one.
+    pub const fn constant(&self) -> Option<Constant> {
         self.constant
+    }
+
+    /// The constant that the field at a position refers to, where it refers to one.
+    pub fn constant_at(&self, position: usize) -> Option<Constant> {
+        let field = self.kind().fields().get(position).filter(|field| !field.is_list)?;
+        let mut cursor = self.cursor_at(position)?;
+        if field.is_constant {
+            return Some(Constant { of: field.of, number: cursor.long().ok()? });
+        }
+        if self.chunk.types().list[field.of].kind != Kind::Text {
+            return None;
+        }
+        let number = cursor.text_constant()?;
+        Some(Constant { of: self.chunk.types().text?, number })
     }
 
     /// The value of a field; [`Value::Null`] where there is none of that name.
@@ -110,15 +131,19 @@ impl<'a> Struct<'a> {
 
     /// The value of the field at a position.
     pub fn at(&self, position: usize) -> Value<'a> {
+        let found = self.kind().fields().get(position).zip(self.cursor_at(position));
+        let value = found.and_then(|(field, cursor)| field_value(self.chunk, field, cursor).ok());
+        value.unwrap_or(Value::Null)
+    }
+
+    /// Where the field at a position stands.
+    fn cursor_at(&self, position: usize) -> Option<Cursor<'a>> {
         let mut cursor = self.chunk.cursor(self.at);
         let kind = self.kind();
         for &written in kind.written.iter().take_while(|written| **written < position) {
-            if skip_field(self.chunk, &kind.fields()[written], &mut cursor).is_err() {
-                return Value::Null;
-            }
+            skip_field(self.chunk, &kind.fields()[written], &mut cursor).ok()?;
         }
-        let field = kind.fields().get(position);
-        field.and_then(|field| field_value(self.chunk, field, cursor).ok()).unwrap_or(Value::Null)
+        Some(cursor)
     }
 
     /// All fields with their values.
@@ -172,16 +197,12 @@ fn field_value<'a>(
 fn item<'a>(chunk: &'a Chunk, field: &'a Field, mut cursor: Cursor<'a>) -> Result<Value<'a>, ReadError> {
     if field.is_constant {
         let number = cursor.long()?;
-        return Ok(constant(chunk, field.of, number));
+        let at = chunk.constant_at(field.of, number);
+        let constant = Some(Constant { of: field.of, number });
+        let value = at.and_then(|at| value(chunk, field.of, false, chunk.cursor(at), constant).ok());
+        return Ok(value.unwrap_or(Value::Null));
     }
     value(chunk, field.of, field.is_unsigned, cursor, None)
-}
-
-/// The constant of a type and number.
-pub(super) fn constant(chunk: &Chunk, of: usize, number: u64) -> Value<'_> {
-    let at = chunk.constant_at(of, number);
-    let value = at.and_then(|at| value(chunk, of, false, chunk.cursor(at), Some(number)).ok());
-    value.unwrap_or(Value::Null)
 }
 
 fn value<'a>(
@@ -189,7 +210,7 @@ fn value<'a>(
     of: usize,
     is_unsigned: bool,
     mut cursor: Cursor<'a>,
-    constant: Option<u64>,
+    constant: Option<Constant>,
 ) -> Result<Value<'a>, ReadError> {
     let whole = |signed: i64, unsigned: u64| {
         if is_unsigned { Value::Unsigned(unsigned) } else { Value::Integer(signed) }
