@@ -1,3 +1,5 @@
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import jdk.jfr.FlightRecorder;
 import java.util.concurrent.locks.LockSupport;
 
@@ -46,8 +48,9 @@ public class Recorded {
         for (Thread thread : threads) {
             thread.start();
         }
-        long end = System.nanoTime() + 600_000_000L;
-        while (System.nanoTime() < end) {
+        // As much work on a busy machine as on another.
+        ThreadMXBean cpu = ManagementFactory.getThreadMXBean();
+        for (int at = 0; at < 30 || cpu.getCurrentThreadCpuTime() < 800_000_000L; at++) {
             sum += compute(3);
             sum += compute(100);
             allocate();
