@@ -12,6 +12,7 @@ pub mod firefox;
 pub mod flamegraph;
 pub mod folded;
 pub mod html;
+pub mod jfr;
 mod mappings;
 pub mod nettrace;
 pub mod otlp;

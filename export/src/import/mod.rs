@@ -1,7 +1,9 @@
 //! Recordings of other tools in, whose stacks are unwound already; a machine and the names of its frames out, for any format.
 //!
+//! - [`jfr`]: what the JDK's flight recorder and async-profiler write.
 //! - [`nettrace`]: what .NET's runtime writes, and whoever writes `Universal` events.
 
+pub mod jfr;
 pub mod nettrace;
 
 use collector_common::record::ExportMachine;

@@ -4,6 +4,7 @@
 //! begins.
 
 pub(crate) mod dwarf;
+pub(crate) mod jfr;
 pub(crate) mod jitdump;
 pub(crate) mod nettrace;
 pub(crate) mod pdb;

@@ -86,8 +86,8 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
-    /// A recording (.perf.data), a folder of `perf record --threads`, or a trace (.nettrace); `-` is a file, or a stream of
-    /// `perf record -o -`, on stdin
+    /// A recording (.perf.data), a folder of `perf record --threads`, a trace (.nettrace), or a flight recording (.jfr);
+    /// `-` is a file, or a stream of `perf record -o -`, on stdin
     pub(crate) input: PathBuf,
     /// Where to write; the ending says the format; `-` is stdout; may be given more than once
     #[arg(short, long = "output", value_name = "FILE", required = true)]

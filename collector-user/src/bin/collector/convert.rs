@@ -12,7 +12,7 @@ use collector_user::output::Places;
 use collector_user::replay::{Replay, open_recording};
 use export::format::Profile;
 use export::import::Imported;
-use export::import::nettrace::import;
+use export::import::{jfr, nettrace};
 use export::symbolize::Detail;
 
 use crate::args::{ConvertArgs, detail};
@@ -73,7 +73,8 @@ impl<'a> Input<'a> {
         const HEADER: u64 = 16;
         let mut first = Vec::new();
         io::stdin().take(HEADER).read_to_end(&mut first)?;
-        if !matches!(FileReader::stream(first.as_slice()), Err(FileError::NotAStream(_))) {
+        let is_file = matches!(FileReader::stream(first.as_slice()), Err(FileError::NotAStream(_)));
+        if !is_file && !first.starts_with(jfr::events::MAGIC) {
             return Ok(Self::Stream(first));
         }
         let mut file = tempfile::tempfile()?;
@@ -141,9 +142,8 @@ impl<'a> Input<'a> {
         output.finish()
     }
 
-    /// The file, if it begins as a trace of .NET's runtime or of `Universal` events does.
-    fn trace(&self) -> io::Result<Option<File>> {
-        const BEGIN: &[u8] = b"Nettrace";
+    /// The file, if it begins so.
+    fn that_begins(&self, with: &[u8]) -> io::Result<Option<File>> {
         let mut file = match self {
             Self::Stream(_) => return Ok(None),
             Self::Stored(file) => Self::stored(file)?,
@@ -151,9 +151,18 @@ impl<'a> Input<'a> {
             Self::File(path) => File::open(path)?,
         };
         let mut begin = Vec::new();
-        (&mut file).take(BEGIN.len() as u64).read_to_end(&mut begin)?;
+        (&mut file).take(with.len() as u64).read_to_end(&mut begin)?;
         file.rewind()?;
-        Ok((begin == BEGIN).then_some(file))
+        Ok((begin == with).then_some(file))
+    }
+
+    /// What has stacks and names already.
+    fn imported(&self) -> anyhow::Result<Option<Imported>> {
+        if let Some(trace) = self.that_begins(b"Nettrace")? {
+            return Ok(Some(nettrace::import(trace)?));
+        }
+        let recording = self.that_begins(jfr::events::MAGIC)?;
+        Ok(recording.map(|file| jfr::import(BufReader::new(file))).transpose()?)
     }
 
     /// Reads what has stacks and names already, or unwinds the stacks and finds their names; and writes what that gives.
@@ -162,8 +171,7 @@ impl<'a> Input<'a> {
         if let Self::File(path) = self {
             Self::exists(path)?;
         }
-        if let Some(trace) = self.trace().with_context(failed)? {
-            let Imported { machine, symbols, left_out } = import(trace).with_context(failed)?;
+        if let Some(Imported { machine, symbols, left_out }) = self.imported().with_context(failed)? {
             say(&format!("{} samples, {} lost", machine.samples().len(), machine.system().lost));
             for left_out in left_out {
                 say(&format!("warning: {left_out}"));

@@ -1,0 +1,134 @@
+//! Events of the recording itself, its host, its processes and their files.
+
+use std::io;
+
+use collector_common::ids::Nanos;
+use collector_common::record::{ClockAnchor, ExportMachine, ModuleKind, ModuleMapping, ProcessId};
+
+use super::chunk::Chunks;
+use super::kinds::Kind;
+use super::types::id;
+use super::wire::{NULL, int, long, text};
+use crate::format::account::account;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Tells of the recording as a whole.
+pub(super) fn recording(
+    machine: &ExportMachine,
+    kinds: &[Kind],
+    anchor: ClockAnchor,
+    start: Nanos,
+    chunks: &mut Chunks<'_>,
+) -> io::Result<()> {
+    const MILLISECOND: u64 = 1_000_000;
+    let system = machine.system();
+    let duration = system.end.0.saturating_sub(start.0);
+    let unix_milliseconds = anchor.unix_at(start) / MILLISECOND;
+    chunks.event(id::RECORDING, start, |out, _| {
+        long(out, duration);
+        for name in [&system.host, &system.kernel, &system.architecture] {
+            text(out, name);
+        }
+        int(out, system.cpus.cast_signed());
+        text(out, &system.command);
+        long(out, system.lost);
+    })?;
+    for line in account(machine) {
+        chunks.event(id::NOTE, start, |out, _| text(out, &line))?;
+    }
+    chunks.event(id::ACTIVE_RECORDING, start, |out, _| {
+        long(out, 1);
+        text(out, &format!("collector {VERSION}"));
+        // Where it is written to, and what its bounds are.
+        out.push(NULL);
+        long(out, 0);
+        long(out, 0);
+        long(out, unix_milliseconds);
+        long(out, duration / MILLISECOND);
+    })?;
+    settings(kinds, start, chunks)?;
+    chunks.event(id::CPU_INFORMATION, start, |out, _| {
+        text(out, &system.architecture);
+        out.push(NULL);
+        // How many sockets and cores there are is not recorded.
+        int(out, 0);
+        int(out, 0);
+        int(out, system.cpus.cast_signed());
+    })?;
+    chunks.event(id::OS_INFORMATION, start, |out, _| text(out, &system.kernel))?;
+    chunks.event(id::JVM_INFORMATION, start, |out, _| {
+        text(out, "none: recorded by collector");
+        text(out, VERSION);
+        out.push(NULL);
+        out.push(NULL);
+        text(out, &system.command);
+        long(out, unix_milliseconds);
+        // Only where there is no doubt.
+        let [process] = machine.processes() else { return long(out, 0) };
+        long(out, process.pid.0.into());
+    })
+}
+
+/// What each type of event was recorded with.
+fn settings(kinds: &[Kind], start: Nanos, chunks: &mut Chunks<'_>) -> io::Result<()> {
+    let mut setting = |type_id, name: &str, value: &str| {
+        chunks.event(id::ACTIVE_SETTING, start, |out, _| {
+            long(out, type_id);
+            text(out, name);
+            text(out, value);
+        })
+    };
+    setting(id::ACTIVE_RECORDING, "version", VERSION)?;
+    for kind in kinds {
+        setting(kind.type_id, "enabled", "true")?;
+        if let Some(period) = kind.period {
+            setting(kind.type_id, "period", &format!("{period} ns"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Tells of a process. One that was there before the recording is told of as from its start.
+pub(super) fn process(
+    machine: &ExportMachine,
+    process: ProcessId,
+    start: Nanos,
+    chunks: &mut Chunks<'_>,
+) -> io::Result<()> {
+    let process = machine.process(process);
+    let was_there = process.start == Nanos(0);
+    let time = if was_there { start } else { process.start };
+    let end = process.end.unwrap_or(machine.system().end);
+    chunks.event(id::PROCESS, time, |out, _| {
+        long(out, end.0.saturating_sub(time.0));
+        long(out, process.pid.0.into());
+        text(out, machine.string(process.name));
+        long(out, process.parent.map_or(0, |parent| machine.process(parent).pid.0.into()));
+        out.push(u8::from(!was_there));
+        out.push(u8::from(process.end.is_some()));
+    })
+}
+
+/// Tells of a file where it is mapped.
+pub(super) fn library(
+    machine: &ExportMachine,
+    mapping: &ModuleMapping,
+    time: Nanos,
+    chunks: &mut Chunks<'_>,
+) -> io::Result<()> {
+    let module = machine.module(mapping.module);
+    if !matches!(module.kind, ModuleKind::File | ModuleKind::Vdso) {
+        return Ok(());
+    }
+    chunks.event(id::NATIVE_LIBRARY, time, |out, _| {
+        text(out, machine.string(module.path));
+        long(out, mapping.start.0);
+        long(out, mapping.end.0);
+        long(out, machine.process(mapping.process).pid.0.into());
+        match module.build_id {
+            Some(build_id) => text(out, &build_id.to_string()),
+            None => out.push(NULL),
+        }
+    })
+}

@@ -1,0 +1,116 @@
+//! A [`Profile`] in, a recording out, in chunks that each have what their events refer to.
+//!
+//! JFR is of one process. Here a thread has the process it is of as its group, as `prog (pid 100)`, and the pid beside its tid;
+//! processes are events of their own.
+
+use std::io::{self, Write};
+
+use collector_common::ids::Nanos;
+use collector_common::record::{ClockAnchor, ExportMachine, Happened, Sample};
+
+use super::chunk::Chunks;
+use super::constants::Constants;
+use super::kinds::{Form, Kind, State, is_estimate, kinds};
+use super::types::fixed;
+use super::wire::{NULL, constant_text, int, long};
+use super::{facts, metadata};
+use crate::format::{ExportFormat, Profile};
+
+/// The JFR format.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Jfr;
+
+impl ExportFormat for Jfr {
+    fn name(&self) -> &'static str {
+        "jfr"
+    }
+
+    fn ending(&self) -> &'static str {
+        ".jfr"
+    }
+
+    fn description(&self) -> &'static str {
+        "every sample with its time, thread, stack, lines and attributes, for JDK Mission Control and `jfr`"
+    }
+
+    fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let machine = profile.machine;
+        let kinds = kinds(machine);
+        let mut classes = fixed();
+        classes.extend(kinds.iter().map(Kind::class));
+        let start = start(machine);
+        let anchor = anchor(machine);
+        let mut chunks = Chunks::new(out, anchor, metadata::event(&classes, start.0), Constants::of(profile));
+        facts::recording(machine, &kinds, anchor, start, &mut chunks)?;
+        for (time, happened) in machine.in_time_order() {
+            let time = time.max(start);
+            match happened {
+                Happened::ProcessStarted(process) => facts::process(machine, process, start, &mut chunks)?,
+                Happened::Mapped(_, mapping) => facts::library(machine, mapping, time, &mut chunks)?,
+                Happened::Sampled(sample) => {
+                    if let Some(kind) = kinds.get(usize::from(sample.kind.0)) {
+                        write_sample(machine, kind, &sample, &mut chunks)?;
+                    }
+                }
+                Happened::ProcessEnded(_) => {}
+            }
+        }
+        chunks.end(machine.system().end)
+    }
+}
+
+/// The recording's start, or what was taken before it.
+fn start(machine: &ExportMachine) -> Nanos {
+    machine.samples().times().iter().copied().fold(machine.system().start, Nanos::min)
+}
+
+/// One for the whole recording, so that differences of times are kept.
+fn anchor(machine: &ExportMachine) -> ClockAnchor {
+    let clocks = machine.system().clocks;
+    let unknown = ClockAnchor { monotonic: Nanos(0), realtime: 0, boottime: None };
+    clocks.start.or(clocks.end).unwrap_or(unknown)
+}
+
+fn write_sample(
+    machine: &ExportMachine,
+    kind: &Kind,
+    sample: &Sample,
+    chunks: &mut Chunks<'_>,
+) -> io::Result<()> {
+    chunks.event(kind.type_id, sample.time, |out, constants| {
+        let value = sample.value.cast_unsigned();
+        if kind.form == Form::Time {
+            let is_duration = sample.value > 0 && !is_estimate(machine, sample);
+            long(out, if is_duration { value } else { 0 });
+        }
+        long(out, constants.thread(sample.thread));
+        long(out, constants.stack(sample.stack));
+        match kind.form {
+            Form::Execution => long(out, State::Runnable as u64),
+            Form::WallClock => {
+                long(out, State::of(machine, sample) as u64);
+                int(out, sample.value.clamp(0, i32::MAX.into()) as i32);
+            }
+            Form::WallClockTime => {
+                long(out, State::of(machine, sample) as u64);
+                int(out, 1);
+                long(out, value);
+            }
+            Form::Allocation => {
+                long(out, constants.native_memory());
+                long(out, value);
+            }
+            Form::Time | Form::Count | Form::Bytes => long(out, value),
+        }
+        if kind.has_value {
+            long(out, value);
+        }
+        int(out, sample.cpu.into());
+        if kind.has_attributes {
+            match constants.attributes(sample.attributes) {
+                0 => out.push(NULL),
+                attributes => constant_text(out, attributes),
+            }
+        }
+    })
+}

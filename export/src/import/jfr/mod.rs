@@ -1,0 +1,35 @@
+//! A JFR file in, a machine out: of the JDK's flight recorder, of async-profiler, or our own. Each event with a stack becomes a sample,
+//! of a kind that is called after the event where it is none that is known.
+//!
+//! - [`events`]: any file's events with their fields.
+//! - `samples`: which of them become what; `roles` by their type; `code`: their stacks; `attributes`: of our own samples.
+//! - `facts`: what is told of the recording as a whole; `texts`: names, each kept once.
+
+mod attributes;
+mod code;
+pub mod events;
+mod facts;
+mod roles;
+mod samples;
+mod texts;
+
+use std::io::Read;
+
+use super::Imported;
+use events::{Chunks, ReadError};
+use samples::Samples;
+
+/// Reads a recording.
+///
+/// # Errors
+/// When it can't be read, or is not one.
+pub fn import(input: impl Read) -> Result<Imported, ReadError> {
+    let mut samples = Samples::default();
+    let mut events = 0;
+    for chunk in Chunks::of(input) {
+        let chunk = chunk?;
+        events += chunk.events().count() as u64;
+        samples.take(&chunk);
+    }
+    Ok(samples.finish(events))
+}

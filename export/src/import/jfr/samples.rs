@@ -1,0 +1,243 @@
+//! Chunks in, a machine out: events with stacks become samples.
+
+use std::collections::HashMap;
+
+use collector_common::ids::{Nanos, Pid, Tid};
+use collector_common::intern::StringId;
+use collector_common::record::{
+    AttributeListId, ClockAnchor, ExportMachine, ProcessId, Sample, SampleKindId, ThreadId, Unit,
+};
+
+use super::attributes::pairs;
+use super::code::{Code, java_class};
+use super::events::{Chunk, Clock, Constant, Event, Type, Value};
+use super::facts::{Facts, kernel};
+use super::roles::Role;
+use crate::import::Imported;
+
+/// The most kinds of sample that a machine has.
+const MOST_KINDS: usize = 255;
+
+/// What the events of a type become.
+struct Known {
+    role: Role,
+    kind: SampleKindId,
+    /// Fields that have a class: their positions and names.
+    classes: Vec<(usize, String)>,
+}
+
+/// A machine that is being filled.
+#[derive(Default)]
+pub(super) struct Samples {
+    machine: ExportMachine,
+    code: Code,
+    facts: Facts,
+    /// The first chunk's clock, which the machine's is.
+    clock: Option<Clock>,
+    processes: HashMap<u32, ProcessId>,
+    kinds: HashMap<(String, Unit), SampleKindId>,
+    /// Of the chunk that is being read, by the numbers of their constants.
+    threads: HashMap<Constant, ThreadId>,
+    /// By text: our own attributes.
+    attributes: HashMap<StringId, AttributeListId>,
+    without_stack: u64,
+    without_room: u64,
+    end: Nanos,
+}
+
+impl Samples {
+    /// The time of a chunk's tick, as the first chunk's clock goes.
+    fn time(&self, clock: Clock, ticks: u64) -> Nanos {
+        let first = self.clock.unwrap_or(clock);
+        let since = clock.unix(ticks).wrapping_sub(first.start);
+        Nanos(first.nanoseconds(first.start_ticks).wrapping_add(since))
+    }
+
+    pub(super) fn take(&mut self, chunk: &Chunk) {
+        let clock = chunk.clock();
+        self.clock.get_or_insert(clock);
+        self.code.begin_chunk(chunk.len());
+        self.threads.clear();
+        let told = self.facts.processes.len();
+        self.facts.take(chunk, &mut self.code.texts);
+        self.add_processes(told, clock);
+        self.code.build_ids.extend(self.facts.build_ids.drain());
+        let ended = self.time(clock, clock.start_ticks).0.saturating_add(clock.duration);
+        self.end = self.end.max(Nanos(ended));
+        let known = self.known_types(chunk);
+        for event in chunk.events() {
+            self.sample(chunk, known.get(&event.kind().id()).and_then(Option::as_ref), &event);
+        }
+    }
+
+    /// What the events of a chunk's types become. What is best known is the first kind, as some formats have no other.
+    fn known_types(&mut self, chunk: &Chunk) -> HashMap<u64, Option<Known>> {
+        let mut met = HashMap::new();
+        for event in chunk.events() {
+            let next = met.len();
+            met.entry(event.kind().id()).or_insert((next, event.kind()));
+        }
+        let mut types: Vec<(usize, &Type)> = met.into_values().collect();
+        let rank = |kind: &Type| Role::of(kind).map_or(usize::MAX, |role| role.rank());
+        types.sort_by_cached_key(|&(position, kind)| (rank(kind), position));
+        types.into_iter().map(|(_, kind)| (kind.id(), self.known(chunk, kind))).collect()
+    }
+
+    fn add_processes(&mut self, from: usize, clock: Clock) {
+        for told in self.facts.processes.get(from..).unwrap_or_default().to_vec() {
+            let parent = self.processes.get(&told.parent).copied();
+            let start = told.start.map_or(Nanos(0), |start| self.time(clock, start));
+            let process =
+                self.machine.add_process(Pid(told.pid), self.code.texts.name(told.name), parent, start);
+            if let Some(end) = told.end {
+                self.machine.end_process(process, self.time(clock, end));
+            }
+            self.processes.insert(told.pid, process);
+        }
+    }
+
+    /// What the events of a type become; `None` where they are no samples, or there are too many kinds.
+    fn known(&mut self, chunk: &Chunk, kind: &Type) -> Option<Known> {
+        let role = Role::of(kind)?;
+        let key = (role.name.clone(), role.unit);
+        let known = self.kinds.get(&key).copied();
+        let kind_id = match known {
+            Some(known) => known,
+            None if self.machine.kinds().len() >= MOST_KINDS => {
+                return None;
+            }
+            None => {
+                let period = self.facts.periods.get(&kind.id()).copied();
+                let period = period.or(self.facts.wall_period.filter(|_| role.is_wall_clock));
+                let period = if role.unit == Unit::Count { period.unwrap_or(1) } else { 1 };
+                let added = self.machine.add_kind(&role.name, role.unit, period);
+                self.kinds.insert(key, added);
+                added
+            }
+        };
+        let is_ours = self.facts.recording.is_some();
+        let fields = kind.fields().iter().enumerate().filter(|_| !is_ours);
+        let classes = fields.filter(|(_, field)| chunk.kind_of(field).name() == "java.lang.Class");
+        let classes = classes.map(|(position, field)| (position, field.name().to_owned())).collect();
+        Some(Known { role, kind: kind_id, classes })
+    }
+
+    fn sample(&mut self, chunk: &Chunk, known: Option<&Known>, event: &Event<'_>) {
+        let Some(Known { role, kind, classes }) = known else {
+            self.without_room += u64::from(Role::of(event.kind()).is_some());
+            return;
+        };
+        let stack = event.get("stackTrace");
+        if stack.fields().is_none() && !role.may_lack_stack {
+            self.without_stack += 1;
+            return;
+        }
+        let thread = role.thread.map_or(Value::Null, |field| event.get(field));
+        let thread = self.thread(&thread);
+        let process = self.machine.thread(thread).process;
+        let sample = Sample {
+            time: self.time(chunk.clock(), event.ticks()),
+            thread,
+            stack: self.code.stack(&mut self.machine, process, &stack),
+            cpu: event.get("cpu").unsigned().unwrap_or_default() as u16,
+            kind: *kind,
+            value: role.value(chunk, event),
+            attributes: self.attributes(event, role, classes),
+        };
+        self.end = self.end.max(sample.time);
+        self.machine.add_sample(&sample);
+    }
+
+    fn thread(&mut self, thread: &Value<'_>) -> ThreadId {
+        let constant = thread.fields().and_then(|thread| thread.constant());
+        if let Some(&known) = constant.and_then(|constant| self.threads.get(&constant)) {
+            return known;
+        }
+        let pid = thread.get("processId").unsigned().and_then(|pid| u32::try_from(pid).ok());
+        let process = self.process(pid.or(self.facts.pid).unwrap_or_default());
+        let texts = &mut self.code.texts;
+        let names = thread.fields().map(|thread| ["javaName", "osName"].map(|name| texts.of(&thread, name)));
+        let name = names.into_iter().flatten().find(|name| *name != StringId::EMPTY).unwrap_or_default();
+        let name = self.machine.intern_string(texts.name(name));
+        let tid = Tid(thread.get("osThreadId").unsigned().unwrap_or_default() as u32);
+        let thread = self.machine.intern_thread(process, tid, name);
+        if let Some(constant) = constant {
+            self.threads.insert(constant, thread);
+        }
+        thread
+    }
+
+    fn process(&mut self, pid: u32) -> ProcessId {
+        let (machine, facts) = (&mut self.machine, &self.facts);
+        *self.processes.entry(pid).or_insert_with(|| {
+            let name = if facts.pid.is_some() { "java" } else { "[process]" };
+            machine.add_process(Pid(pid), name, None, Nanos(0))
+        })
+    }
+
+    fn attributes(&mut self, event: &Event<'_>, role: &Role, classes: &[(usize, String)]) -> AttributeListId {
+        let texts = &mut self.code.texts;
+        let machine = &mut self.machine;
+        if self.facts.recording.is_some() {
+            let told = texts.of(&event.fields(), "attributes");
+            return *self.attributes.entry(told).or_insert_with(|| {
+                let list: Vec<_> = pairs(texts.get(told))
+                    .iter()
+                    .map(|(key, value)| (machine.intern_string(key), machine.intern_string(value)))
+                    .collect();
+                machine.attributes_mut().intern(&list)
+            });
+        }
+        let mut list = Vec::new();
+        if role.is_wall_clock {
+            let state = texts.of(&event.fields(), "state");
+            let state = match texts.get(state) {
+                "STATE_RUNNABLE" => Some("running"),
+                "STATE_SLEEPING" => Some("blocked"),
+                _ => None,
+            };
+            let state = state.map(|state| (machine.intern_string("state"), machine.intern_string(state)));
+            list.extend(state);
+        }
+        for (position, name) in classes {
+            if let Some(class) = event.fields().at(*position).fields() {
+                let class = texts.of(&class, "name");
+                let class = java_class(texts.name(class));
+                list.push((machine.intern_string(name), machine.intern_string(&class)));
+            }
+        }
+        machine.attributes_mut().intern(&list)
+    }
+
+    pub(super) fn finish(mut self, events: u64) -> Imported {
+        let clock = self.clock.unwrap_or_default();
+        let start = Nanos(clock.nanoseconds(clock.start_ticks));
+        let samples = self.machine.samples().len() as u64;
+        let facts = std::mem::take(&mut self.facts);
+        let text = |id| self.code.texts.name(id).to_owned();
+        let system = self.machine.system_mut();
+        (system.start, system.end) = (start, self.end.max(start));
+        system.clocks.start = Some(ClockAnchor { monotonic: start, realtime: clock.start, boottime: None });
+        system.kernel = kernel(&text(facts.system));
+        (system.cpus, system.command) = (facts.cpus, text(facts.command));
+        if let Some(recording) = facts.recording {
+            system.start = Nanos(recording.start);
+            system.end = Nanos(recording.start.saturating_add(recording.duration));
+            (system.host, system.kernel) = (text(recording.host), text(recording.kernel));
+            (system.architecture, system.command) = (text(recording.architecture), text(recording.command));
+            (system.cpus, system.lost) = (recording.cpus, recording.lost);
+        }
+        system.account = facts.notes.into_iter().map(text).collect();
+        let symbols = self.code.symbols(&self.machine);
+        let others = events.saturating_sub(samples + facts.events + self.without_stack + self.without_room);
+        let counted = [
+            (self.without_stack, "events that could have a stack and have none are left out"),
+            (others, "events of types that have no stacks are left out"),
+            (self.without_room, "events are left out: there are too many kinds"),
+            (self.code.names_left_out, "names of methods are left out: there is too much of them"),
+        ];
+        let left_out = counted.into_iter().filter(|(count, _)| *count > 0);
+        let left_out = left_out.map(|(count, what)| format!("{count} {what}")).collect();
+        Imported { machine: self.machine, symbols, left_out }
+    }
+}

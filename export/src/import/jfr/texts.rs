@@ -1,0 +1,72 @@
+//! Text of fields in, one copy of each out. A constant is looked at once for each chunk, however many refer to it.
+
+use std::collections::HashMap;
+
+use collector_common::intern::{InternedStrings, StringId};
+
+use super::events::{Constant, Struct, Value};
+
+/// How far text may be within types that have nothing but it.
+const DEEPEST: u32 = 3;
+
+/// The most bytes of a name in a machine.
+const LONGEST_NAME: usize = 4096;
+
+/// Text.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    strings: InternedStrings,
+    of_constants: HashMap<Constant, StringId>,
+}
+
+impl Texts {
+    /// Forgets what is known by number, as another chunk has others.
+    pub(super) fn begin_chunk(&mut self) {
+        self.of_constants.clear();
+    }
+
+    /// A field's text; empty where it has none.
+    pub(super) fn of(&mut self, fields: &Struct<'_>, name: &str) -> StringId {
+        let position = fields.kind().fields().iter().position(|field| field.name() == name);
+        position.map_or(StringId::EMPTY, |position| self.at(fields, position, 0))
+    }
+
+    /// The text of the field of a field, as the name of a class.
+    pub(super) fn within(&mut self, fields: &Struct<'_>, outer: &str, inner: &str) -> StringId {
+        fields.get(outer).fields().map_or(StringId::EMPTY, |fields| self.of(&fields, inner))
+    }
+
+    fn at(&mut self, fields: &Struct<'_>, position: usize, depth: u32) -> StringId {
+        let constant = fields.constant_at(position);
+        if let Some(&known) = constant.and_then(|constant| self.of_constants.get(&constant)) {
+            return known;
+        }
+        let text = match fields.at(position) {
+            Value::Text(text) => self.strings.intern(&text),
+            Value::Struct(of) if depth < DEEPEST && of.kind().fields().len() == 1 => {
+                self.at(&of, 0, depth + 1)
+            }
+            _ => StringId::EMPTY,
+        };
+        if let Some(constant) = constant {
+            self.of_constants.insert(constant, text);
+        }
+        text
+    }
+
+    /// A text that was made of others.
+    pub(super) fn intern(&mut self, text: &str) -> StringId {
+        self.strings.intern(text)
+    }
+
+    /// The text behind an id.
+    pub(super) fn get(&self, id: StringId) -> &str {
+        self.strings.get(id)
+    }
+
+    /// The same, as long as names may be.
+    pub(super) fn name(&self, id: StringId) -> &str {
+        let name = self.strings.get(id);
+        &name[..name.floor_char_boundary(LONGEST_NAME)]
+    }
+}

@@ -1,0 +1,142 @@
+//! The input is a JFR file: its events with all their fields, and the machine that is made of them.
+
+use std::time::{Duration, Instant};
+
+use export::import::jfr::events::{Chunks, Struct, Value};
+use export::import::jfr::import;
+
+/// Bytes that reading any file may hold.
+const FIXED_MEMORY: u64 = 4 << 20;
+
+/// Bytes that may be held for each of the file's: a text of a table takes one of them, a constant two, and names are made of several
+/// texts.
+const PER_BYTE: u64 = 512;
+
+/// What an input of some kilobytes may take, instrumented or not.
+const MOST_TIME: Duration = Duration::from_secs(5);
+
+/// How far constants are followed.
+const DEEPEST: u32 = 3;
+
+/// Reads all of the input. Out: the number of its events, where it is a recording.
+pub(crate) fn run(input: &[u8]) -> Option<u64> {
+    let most = FIXED_MEMORY + input.len() as u64 * PER_BYTE;
+    let start = Instant::now();
+    let mut result = None;
+    let used = allocation_counter::measure(|| {
+        let mut events = 0;
+        let mut is_read = true;
+        for chunk in Chunks::of(input) {
+            let Ok(chunk) = chunk else {
+                is_read = false;
+                break;
+            };
+            for event in chunk.events() {
+                let mut left = 1000;
+                look_at(event.fields(), DEEPEST, &mut left);
+                events += 1;
+            }
+        }
+        let imported = import(input);
+        assert_eq!(imported.is_ok(), is_read, "what can be read can be imported");
+        if let Ok(imported) = &imported {
+            assert!(imported.machine.samples().len() as u64 <= events);
+        }
+        result = is_read.then_some(events);
+    });
+    assert!(used.bytes_max <= most, "{} bytes were held, {most} are the bound", used.bytes_max);
+    assert!(start.elapsed() < MOST_TIME, "{:?} for {} bytes", start.elapsed(), input.len());
+    result
+}
+
+/// Asks for values, and those within them, until there were enough.
+fn look_at(fields: Struct<'_>, depth: u32, left: &mut u32) {
+    for (field, value) in fields.fields() {
+        if *left == 0 {
+            return;
+        }
+        *left -= 1;
+        assert!(!field.name().is_empty() || value.text().is_none_or(|text| text.len() < usize::MAX));
+        match value {
+            Value::Struct(inner) if depth > 0 => look_at(inner, depth - 1, left),
+            Value::List(list) if depth > 0 => {
+                for inner in list.take(*left as usize).filter_map(|value| value.fields()) {
+                    look_at(inner, depth - 1, left);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    use proptest::prelude::*;
+
+    fn folder(kind: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzzing").join(kind).join("jfr")
+    }
+
+    fn seeds() -> Vec<Vec<u8>> {
+        let files = folder("seeds").read_dir().unwrap();
+        files.map(|entry| fs::read(entry.unwrap().path()).unwrap()).collect()
+    }
+
+    #[test]
+    fn seeds_are_recordings() {
+        let seeds = seeds();
+        assert_eq!(seeds.len(), 2);
+        assert!(seeds.iter().all(|seed| super::run(seed).is_some_and(|events| events >= 2)));
+    }
+
+    #[test]
+    fn cuts_are_survived() {
+        for seed in seeds() {
+            for length in (0..seed.len()).filter(|length| length % 61 == 0 || *length < 80) {
+                assert_eq!(super::run(&seed[..length]), None, "{length}");
+            }
+        }
+    }
+
+    #[test]
+    fn flipped_bits_are_survived() {
+        let mut read = 0;
+        for seed in seeds() {
+            for at in (0..seed.len() * 8).step_by(59) {
+                let mut damaged = seed.clone();
+                damaged[at / 8] ^= 1 << (at % 8);
+                read += u32::from(super::run(&damaged).is_some());
+            }
+        }
+        // In names, for one.
+        assert!(read > 100, "{read}");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(100))]
+
+        #[test]
+        fn spoilt_files(
+            which: prop::sample::Index,
+            places in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        ) {
+            let seeds = seeds();
+            let mut data = which.get(&seeds).clone();
+            for (at, byte) in places {
+                let at = at.index(data.len());
+                data[at] = byte;
+            }
+            super::run(&data);
+        }
+
+        #[test]
+        fn noise(data in proptest::collection::vec(any::<u8>(), 0..400)) {
+            super::run(&data);
+            let magic = [&b"FLR\0\0\x02\0\0"[..], &data].concat();
+            super::run(&magic);
+        }
+    }
+}
