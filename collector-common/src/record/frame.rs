@@ -16,9 +16,9 @@ use crate::intern::Seeded;
 #[repr(transparent)]
 pub struct FrameId(pub u32);
 
-/// Numbers below the kernel's half of the addresses, where no processor has a process's code. They stand for code of which a name is
-/// known and no address: each is another's. Recordings of other tools have such.
-pub const WITHOUT_ADDRESS: Range<u64> = 1 << 62..1 << 63;
+/// Numbers in the middle of the addresses, where no processor has code: the kernel's from `1 << 63` on, processes' before. They stand for
+/// code of which a name is known and no address: each is another's. Recordings of other tools have such.
+pub const WITHOUT_ADDRESS: Range<u64> = 1 << 62..3 << 62;
 
 /// What is known about a frame beyond its address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

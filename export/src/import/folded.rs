@@ -169,7 +169,9 @@ impl Reader {
             return known;
         }
         let id = self.machine.intern_string(name);
-        let thread = self.machine.intern_thread(self.process, Tid(0), id);
+        // Formats tell threads apart by these.
+        let tid = Tid(self.threads.len() as u32 + 1);
+        let thread = self.machine.intern_thread(self.process, tid, id);
         self.threads.insert(name.to_owned(), thread);
         thread
     }

@@ -19,6 +19,9 @@ const STEP: u64 = 16;
 /// Numbers of one module.
 const WINDOW: u64 = 1 << 32;
 
+/// Where the kernel's begin.
+const KERNEL: u64 = 1 << 63;
+
 /// The most places of such modules in processes.
 const MOST_MAPPINGS: usize = 1 << 16;
 
@@ -86,11 +89,15 @@ impl Frames {
         Place { module, flags, .. }: Place,
         functions: &[Named],
     ) -> FrameId {
-        let next_window = WITHOUT_ADDRESS.start + self.windows.len() as u64 * WINDOW;
+        let next_window = match module {
+            ModuleId::KERNEL => KERNEL,
+            _ => WITHOUT_ADDRESS.start + self.windows.len() as u64 * WINDOW,
+        };
         *self.without_address.entry((module, flags.0, functions.into())).or_insert_with(|| {
             let (start, count) = self.windows.entry(module).or_insert((next_window, 0));
-            let address = Svma(*start + *count * STEP);
+            // Behind the window's start, as a place that is returned to is behind its function's.
             *count += 1;
+            let address = Svma(*start + *count * STEP);
             self.functions.push(functions.into());
             machine.intern_frame(Frame { module, address, flags })
         })
@@ -106,7 +113,7 @@ impl Frames {
                     process,
                     module,
                     start: Avma(start),
-                    end: Avma(start + count * STEP),
+                    end: Avma(start + (count + 1) * STEP),
                     file_offset: FileOffset(0),
                     bias: 0,
                     since: Nanos(0),

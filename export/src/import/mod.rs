@@ -2,10 +2,11 @@
 //!
 //! - `interface`: what a reader is given, and what it gives; `registry`: all readers, and which of them a file is for.
 //! - [`nettrace`]: what .NET's runtime writes, and whoever writes `Universal` events.
-//! - [`pprof`], [`folded`]: profiles.
+//! - [`pprof`], [`folded`], [`firefox`]: profiles.
 //! - `frames`, `unpack`: what readers have in common: frames that have names and perhaps an address, and files that may be
 //!   compressed.
 
+pub mod firefox;
 pub mod folded;
 mod frames;
 mod interface;

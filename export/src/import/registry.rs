@@ -1,5 +1,6 @@
 //! All recordings that can be read, and which of them a file is: that is told by its first bytes, whatever it is called.
 
+use super::firefox::Firefox;
 use super::folded::Folded;
 use super::nettrace::Nettrace;
 use super::pprof::Pprof;
@@ -10,7 +11,7 @@ pub const BEGIN: usize = 1 << 14;
 
 /// All readers. What has a signature comes before what is told by how it looks.
 pub fn importers() -> &'static [&'static dyn ImportFormat] {
-    static IMPORTERS: [&dyn ImportFormat; 3] = [&Nettrace, &Pprof, &Folded];
+    static IMPORTERS: [&dyn ImportFormat; 4] = [&Nettrace, &Firefox, &Pprof, &Folded];
     &IMPORTERS
 }
 
@@ -31,6 +32,7 @@ mod tests {
     #[test]
     fn the_first_bytes_choose() {
         assert_eq!(name(b"Nettrace\0\0\0\0"), Some("nettrace"));
+        assert_eq!(name(b" \n{\"meta\": {"), Some("firefox"));
         assert_eq!(name(b"main;f;g 12\n"), Some("folded"));
         assert_eq!(name(b"\nmain;f;g 12\nrest"), Some("folded"));
         // A sample type of two strings' numbers.

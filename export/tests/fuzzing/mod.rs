@@ -3,8 +3,12 @@
 //! noise, over the inputs of `regressions/`, which once broke a promise, and over those of `seeds/`, with which fuzzing
 //! begins.
 
+pub(crate) mod bounded;
 pub(crate) mod dwarf;
+pub(crate) mod firefox;
+pub(crate) mod folded;
 pub(crate) mod nettrace;
+pub(crate) mod pprof;
 
 #[cfg(test)]
 mod tests {

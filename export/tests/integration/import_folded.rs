@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 use std::io::{Cursor, Write as _};
 
 use collector_common::record::{ExportMachine, Sample, Unit};
+use export::format::ExportFormat;
+use export::format::firefox::Firefox;
 use export::format::folded::Folded;
+use export::format::nettrace::Nettrace;
+use export::format::pprof::Pprof;
 use export::import::{ImportFormat as _, Imported};
 use export::symbolize::Symbols;
 use flate2::Compression;
@@ -67,4 +71,18 @@ fn what_is_wrong_is_told_with_its_line() {
     let error = |text: &str| imported(text.as_bytes()).unwrap_err().to_string();
     assert_eq!(error("a;b 1\nc;d x\n"), "not a folded profile: line 2 has no count behind its last space");
     assert!(error(&format!("a;b 1\n{} 1\n", "x".repeat(1 << 20))).contains("1048576 bytes in a line"));
+}
+
+/// Names without addresses, of the kernel too, are not lost by formats that tell names by address.
+#[test]
+fn names_go_through_other_formats() {
+    let text = "one;main;f;vfs_read_[k] 3\ntwo;main;g 4\n";
+    let Imported { machine, symbols, .. } = imported(text.as_bytes()).unwrap();
+    let formats: [&dyn ExportFormat; 4] = [&Folded, &Pprof, &Firefox, &Nettrace];
+    for format in formats {
+        let bytes = written(format, &machine, &symbols);
+        let again = imported(&bytes).unwrap();
+        let lines = String::from_utf8(written(&Folded, &again.machine, &again.symbols)).unwrap();
+        assert_eq!(lines, text, "{}", format.name());
+    }
 }

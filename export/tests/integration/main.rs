@@ -8,6 +8,7 @@ mod damaged;
 mod firefox;
 mod flamegraph;
 mod folded;
+mod import_firefox;
 mod import_folded;
 mod import_nettrace;
 mod import_pprof;
