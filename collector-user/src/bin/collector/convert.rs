@@ -187,7 +187,8 @@ fn is_recording(file: &mut File) -> io::Result<bool> {
     let mut begin = Vec::new();
     file.take(HEADER).read_to_end(&mut begin)?;
     file.rewind()?;
-    Ok(!matches!(FileReader::stream(begin.as_slice()), Err(FileError::Magic(_))))
+    let is_other = matches!(FileReader::stream(begin.as_slice()), Err(FileError::Magic(_)));
+    Ok(begin.len() as u64 == HEADER && !is_other)
 }
 
 /// Writes first what waits for nobody, so that it is there when the rest is abandoned.
