@@ -3,13 +3,15 @@
 mod busy;
 
 use std::hint::black_box;
+use std::io::Cursor;
 
 use busy::busy;
 use criterion::{Criterion, criterion_group, criterion_main};
 use export::format::folded::Folded;
-use export::format::pprof::{Pprof, read};
+use export::format::pprof::Pprof;
 use export::format::{ExportFormat, Profile};
 use export::hottest::Hottest;
+use export::import::{self, ImportFormat as _};
 
 const SAMPLES: u64 = 1_000_000;
 const STACKS: usize = 40_000;
@@ -37,7 +39,13 @@ fn bench(criterion: &mut Criterion) {
         bencher.iter(|| Hottest::of(profile, collector_common::record::SampleKindId(0)).rows.len());
     });
     group.bench_function("from pprof to the hottest functions", |bencher| {
-        bencher.iter(|| read(&written[..]).map(|recorded| Hottest::of_recorded(&recorded, 0).rows.len()));
+        bencher.iter(|| {
+            let imported = import::pprof::Pprof.import(&mut Cursor::new(&written));
+            imported.map(|it| {
+                let profile = Profile { machine: &it.machine, symbols: &it.symbols };
+                Hottest::of_main(profile).rows.len()
+            })
+        });
     });
     group.finish();
 }

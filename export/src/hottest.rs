@@ -9,9 +9,7 @@ use std::fmt;
 use collector_common::record::{FrameFlags, SampleKindId, Unit};
 
 use crate::format::Profile;
-use crate::format::pprof::Recorded;
 use crate::functions::Functions;
-use crate::symbolize::STACK_CUT;
 
 /// A function and what was counted in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,20 +61,19 @@ impl Hottest {
         })
     }
 
-    /// The functions of a profile that was read, by the values of one of its sample types.
-    pub fn of_recorded(recorded: &Recorded, sample_type: usize) -> Self {
-        let mut tally = Tally::new(recorded.functions());
-        let is_code = |function: &u32| recorded.function(*function).name != STACK_CUT;
-        for sample in recorded.samples() {
-            let weight = sample.values.get(sample_type).copied().unwrap_or_default();
-            tally.add(recorded.stack(&sample).filter(is_code), weight);
+    /// The functions of a recording, by the kind that is to be looked at first; of a sampling clock by the time that its samples
+    /// stand for.
+    pub fn of_main(profile: Profile<'_>) -> Self {
+        let kind = profile.machine.shown_kind().unwrap_or_default();
+        let mut hottest = Self::of(profile, kind);
+        let kind = profile.machine.kinds().get(usize::from(kind.0));
+        if let Some(clock) = kind.filter(|kind| kind.unit == Unit::Count && kind.period > 1) {
+            let period = i64::try_from(clock.period).unwrap_or(i64::MAX);
+            let counts = hottest.rows.iter_mut().flat_map(|row| [&mut row.own, &mut row.total]);
+            counts.chain([&mut hottest.total]).for_each(|count| *count = count.saturating_mul(period));
+            Unit::Nanoseconds.name().clone_into(&mut hottest.unit);
         }
-        let counted = recorded.sample_types().get(sample_type);
-        let (name, unit) = counted.map(|kind| (kind.name.clone(), kind.unit.clone())).unwrap_or_default();
-        tally.finish(name, unit, |function| {
-            let function = recorded.function(function);
-            (function.name.to_owned(), function.module.to_owned())
-        })
+        hottest
     }
 
     /// The first `count` functions as text.

@@ -28,5 +28,5 @@ mod set;
 mod strings;
 
 pub use callstacks::{InternedCallstacks, StackId};
-pub(crate) use seed::Seeded;
+pub use seed::Seeded;
 pub use strings::{InternedStrings, StringId};

@@ -13,7 +13,7 @@ type DefaultHasher = <DefaultHashBuilder as BuildHasher>::Hasher;
 
 /// Makes hashers that begin alike, and otherwise than those of any other.
 #[derive(Clone)]
-pub(crate) struct Seeded(DefaultHasher);
+pub struct Seeded(DefaultHasher);
 
 impl Default for Seeded {
     fn default() -> Self {

@@ -2,6 +2,7 @@
 //! `dlclose`, an `exec` or a JIT's replacement, so a frame names the module and the address in it.
 
 use std::hash::{BuildHasher, Hasher};
+use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
 use hashbrown::HashTable;
@@ -14,6 +15,10 @@ use crate::intern::Seeded;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct FrameId(pub u32);
+
+/// Numbers in the middle of the addresses, where no processor has code: the kernel's from `1 << 63` on, processes' before. They stand for
+/// code of which a name is known and no address: each is another's. Recordings of other tools have such.
+pub const WITHOUT_ADDRESS: Range<u64> = 1 << 62..3 << 62;
 
 /// What is known about a frame beyond its address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -52,6 +57,11 @@ impl Frame {
     pub fn lookup_address(&self) -> Svma {
         let back = u64::from(self.flags.has(FrameFlags::RETURN_ADDRESS));
         Svma(self.address.0.saturating_sub(back))
+    }
+
+    /// Whether the address is one, and no number that stands for it ([`WITHOUT_ADDRESS`]).
+    pub fn has_address(&self) -> bool {
+        !WITHOUT_ADDRESS.contains(&self.address.0)
     }
 
     /// Whether the frame is kernel code.

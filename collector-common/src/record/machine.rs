@@ -49,6 +49,7 @@ pub struct ExportMachine {
     frames: InternedFrames,
     stacks: InternedCallstacks,
     kinds: Vec<SampleKind>,
+    main_kind: Option<SampleKindId>,
     samples: Samples,
     attributes: Attributes,
     tables: Vec<Table>,
@@ -73,6 +74,7 @@ impl Default for ExportMachine {
             frames: InternedFrames::default(),
             stacks: InternedCallstacks::default(),
             kinds: Vec::new(),
+            main_kind: None,
             samples: Samples::default(),
             attributes: Attributes::default(),
             tables: Vec::new(),
@@ -166,8 +168,23 @@ impl ExportMachine {
     pub fn add_kind(&mut self, name: &str, unit: Unit, period: u64) -> SampleKindId {
         assert!(self.kinds.len() < 256, "more than 256 kinds of sample");
         let name = self.strings.intern(name);
-        self.kinds.push(SampleKind { name, unit, period });
+        self.kinds.push(SampleKind { name, unit, period, is_sum: false });
         SampleKindId(self.kinds.len() as u8 - 1)
+    }
+
+    /// Adds a kind whose samples are sums of several, as a file has them that was written of a recording.
+    ///
+    /// # Panics
+    /// For more than 256 kinds.
+    pub fn add_kind_of_sums(&mut self, name: &str, unit: Unit) -> SampleKindId {
+        let id = self.add_kind(name, unit, 1);
+        self.kinds[usize::from(id.0)].is_sum = true;
+        id
+    }
+
+    /// Says which kind is to be looked at first.
+    pub fn set_main_kind(&mut self, kind: SampleKindId) {
+        self.main_kind = Some(kind);
     }
 
     /// The lists of attributes, to be added to.
@@ -287,6 +304,18 @@ impl ExportMachine {
     /// All kinds of sample; the position is the [`SampleKindId`].
     pub fn kinds(&self) -> &[SampleKind] {
         &self.kinds
+    }
+
+    /// The kind that is to be looked at first, where that was said.
+    pub fn main_kind(&self) -> Option<SampleKindId> {
+        self.main_kind
+    }
+
+    /// The kind that is shown where there is room for one: that which is to be looked at first, as long as there are samples of it, or
+    /// the first one with samples.
+    pub fn shown_kind(&self) -> Option<SampleKindId> {
+        let kinds = || self.samples.iter().map(|sample| sample.kind);
+        self.main_kind.filter(|main| kinds().any(|kind| kind == *main)).or_else(|| kinds().min())
     }
 
     /// All samples.

@@ -14,7 +14,7 @@ mod sample;
 mod table;
 
 pub use clocks::{ClockAnchor, Clocks};
-pub use frame::{Frame, FrameFlags, FrameId, InternedFrames};
+pub use frame::{Frame, FrameFlags, FrameId, InternedFrames, WITHOUT_ADDRESS};
 pub use kernel_code::{KernelCode, RemovedCodes};
 pub use life::{Exit, ProcessLife};
 pub use machine::{ExportMachine, SystemInfo};

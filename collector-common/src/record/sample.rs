@@ -45,6 +45,8 @@ pub struct SampleKind {
     /// What one sample stands for in `unit`s of the period's own clock: for a sampling clock its period in
     /// nanoseconds, else 1.
     pub period: u64,
+    /// Whether a sample's value is the sum of several, of which the number is not known.
+    pub is_sum: bool,
 }
 
 /// Names a list of attributes; [`AttributeListId::NONE`] is the empty one.

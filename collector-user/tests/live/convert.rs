@@ -373,7 +373,9 @@ fn what_can_not_be_converted_is_told_in_a_line() {
         assert_eq!((output.status.code(), stderr.lines().count()), (Some(1), 1), "{stderr}");
         stderr
     };
-    assert!(told(Path::new("/etc/passwd")).contains("not a perf.data"));
+    assert!(
+        told(Path::new("/etc/passwd")).contains("nothing that can be read, which is: perf.data, nettrace, ")
+    );
     assert!(told(&folder.path().join("absent")).contains("name a recording that"));
     assert!(told(folder.path()).contains("is a folder"));
     assert!(!files(folder.path()).0.exists(), "nothing is left behind");

@@ -1,9 +1,9 @@
 //! Folded stacks: one line `comm;root;...;leaf count` for each distinct stack of names, sorted.
 //!
-//! `comm` is the thread's name. Kernel frames end in `_[k]`; functions that were inlined, which stand leafward of what they
+//! `comm` is the thread's name, or its process's where it has none. Kernel frames end in `_[k]`; functions that were inlined, which stand leafward of what they
 //! were inlined into, end in `_[i]`; an address without a name is `module+0xoffset`. The
-//! count is the sum of the samples' values of one kind: of the first that there are samples of, in the order of
-//! [`ExportMachine::kinds`](collector_common::record::ExportMachine::kinds). Characters that
+//! count is the sum of the samples' values of one kind
+//! ([`ExportMachine::shown_kind`](collector_common::record::ExportMachine::shown_kind)). Characters that
 //! would break a line apart are replaced.
 
 use std::io::{self, Write};
@@ -60,13 +60,16 @@ impl Stacks {
         let machine = profile.machine;
         let frames = FrameNames::of(profile);
         let threads = machine.threads().iter().map(|thread| match machine.string(thread.name) {
-            "" => "[unnamed]".to_owned(),
+            "" => match machine.string(machine.process(thread.process).name) {
+                "" => "[unnamed]".to_owned(),
+                process => clean(process),
+            },
             comm => clean(comm),
         });
         let (names, mut positions) = sorted(frames.names.into_iter().chain(threads));
         let threads = positions.split_off(positions.len() - machine.threads().len());
 
-        let kind = machine.samples().iter().map(|sample| sample.kind).min();
+        let kind = machine.shown_kind();
         let mut by_id: FxHashMap<(u32, StackId), i64> = FxHashMap::default();
         for sample in machine.samples().iter().filter(|sample| Some(sample.kind) == kind) {
             let comm = threads.get(sample.thread.0 as usize).copied().unwrap_or_default();

@@ -7,9 +7,9 @@
 //! different files may cover the same addresses; each location says which one it is in.
 //!
 //! The kernel's mapping is the upper half of the addresses, where each 64-bit kernel lives. An address in a file
-//! for which no mapping was recorded gets one that has no range.
+//! for which no mapping was recorded gets one that has no range, and code that has no address the first one of its file.
 
-use collector_common::record::{ExportMachine, ModuleId, ModuleKind};
+use collector_common::record::{ExportMachine, Frame, ModuleId, ModuleKind, WITHOUT_ADDRESS};
 use rustc_hash::FxHashMap;
 
 /// A mapping to be written.
@@ -47,6 +47,7 @@ impl Mappings {
                 offset: mapping.file_offset.0,
             })
             .filter(|place| place.start < place.limit && place.module != ModuleId::KERNEL)
+            .filter(|place| !WITHOUT_ADDRESS.contains(&place.start))
             .chain([KERNEL])
             .collect();
         places.sort_unstable();
@@ -54,29 +55,34 @@ impl Mappings {
         Self { places, used: Vec::new(), ids: FxHashMap::default() }
     }
 
-    /// The id (from 1) of the mapping that holds an address of a module; 0 for memory that is no module's.
-    pub(super) fn id(&mut self, machine: &ExportMachine, module: ModuleId, address: u64) -> u64 {
-        let module = match machine.module(module).kind {
+    /// The id (from 1) of the mapping that holds a frame; 0 for memory that is no module's.
+    pub(super) fn id(&mut self, machine: &ExportMachine, frame: &Frame) -> u64 {
+        let module = match machine.module(frame.module).kind {
             ModuleKind::Unmapped(_) => return 0,
             ModuleKind::KernelCode => ModuleId::KERNEL,
-            _ => module,
+            _ => frame.module,
         };
-        let after = self.places.partition_point(|place| (place.module, place.start) <= (module, address));
-        let unknown = Place { module, start: 0, limit: 0, offset: 0 };
-        let place = self.places[..after]
-            .iter()
-            .rev()
-            .take_while(|place| place.module == module)
-            .take(MAX_OVERLAP)
-            .find(|place| address < place.limit)
-            .copied()
-            .unwrap_or(unknown);
+        let place =
+            if frame.has_address() { self.at(module, frame.lookup_address().0) } else { self.first(module) };
+        let place = place.unwrap_or(Place { module, start: 0, limit: 0, offset: 0 });
         let next = self.used.len() as u64 + 1;
         let id = *self.ids.entry(place).or_insert(next);
         if id == next {
             self.used.push(place);
         }
         id
+    }
+
+    fn at(&self, module: ModuleId, address: u64) -> Option<Place> {
+        let after = self.places.partition_point(|place| (place.module, place.start) <= (module, address));
+        let mut near = self.places[..after].iter().rev();
+        let mut near = near.by_ref().take_while(|place| place.module == module).take(MAX_OVERLAP);
+        near.find(|place| address < place.limit).copied()
+    }
+
+    fn first(&self, module: ModuleId) -> Option<Place> {
+        let from = self.places.partition_point(|place| place.module < module);
+        self.places.get(from).filter(|place| place.module == module).copied()
     }
 
     /// The mappings that have an id, in its order.

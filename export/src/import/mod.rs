@@ -1,22 +1,21 @@
 //! Recordings of other tools in, whose stacks are unwound already; a machine and the names of its frames out, for any format.
 //!
-//! - [`jfr`]: what the JDK's flight recorder and async-profiler write.
+//! - `interface`: what a reader is given, and what it gives; `registry`: all readers, and which of them a file is for.
 //! - [`nettrace`]: what .NET's runtime writes, and whoever writes `Universal` events.
+//! - [`jfr`]: what the JDK's flight recorder and async-profiler write.
+//! - [`pprof`], [`folded`], [`firefox`]: profiles.
+//! - `frames`, `unpack`: what readers have in common: frames that have names and perhaps an address, and files that may be
+//!   compressed.
 
+pub mod firefox;
+pub mod folded;
+mod frames;
+mod interface;
 pub mod jfr;
 pub mod nettrace;
+pub mod pprof;
+mod registry;
+mod unpack;
 
-use collector_common::record::ExportMachine;
-
-use crate::symbolize::Symbols;
-
-/// A recording that was read.
-#[derive(Debug)]
-pub struct Imported {
-    /// What was recorded.
-    pub machine: ExportMachine,
-    /// The names that the file tells of.
-    pub symbols: Symbols,
-    /// What of the file is not in the machine, a line each.
-    pub left_out: Vec<String>,
-}
+pub use interface::{Begin, ImportError, ImportFormat, Imported, Input};
+pub use registry::{BEGIN, importers, of};

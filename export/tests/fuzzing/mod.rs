@@ -3,12 +3,16 @@
 //! noise, over the inputs of `regressions/`, which once broke a promise, and over those of `seeds/`, with which fuzzing
 //! begins.
 
+pub(crate) mod bounded;
 pub(crate) mod dwarf;
+pub(crate) mod firefox;
+pub(crate) mod folded;
 pub(crate) mod jfr;
 pub(crate) mod jitdump;
 pub(crate) mod nettrace;
 pub(crate) mod pdb;
 pub(crate) mod perf_map;
+pub(crate) mod pprof;
 
 #[cfg(test)]
 mod tests {

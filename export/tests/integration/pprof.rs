@@ -1,40 +1,36 @@
-//! Our profiles, read by `go tool pprof` and by our own reader; and our reader against bytes that are no profile.
+//! Our profiles, read by `go tool pprof`.
 
 use std::collections::HashMap;
-use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use collector_common::ids::{Avma, FileOffset, Nanos, Pid, Svma, Tid};
 use collector_common::record::{
-    AttributeListId, ExportMachine, Frame, FrameFlags, Module, ModuleKind, ModuleMapping, Sample,
-    SampleKindId, Unit,
+    AttributeListId, ExportMachine, Frame, FrameFlags, Module, ModuleKind, ModuleMapping, Sample, Unit,
 };
-use export::format::pprof::{Pprof, read};
+use export::format::pprof::Pprof;
 use export::format::{ExportFormat, Profile};
-use export::hottest::Hottest;
 use export::symbolize::Symbols;
-use proptest::prelude::*;
 
 use crate::lines;
 use crate::made::{Made, PERIOD};
 use crate::symbols::{PROGRAM, address_of, compiled};
 use crate::tools::{output, tool};
 
-fn written(machine: &ExportMachine, symbols: &Symbols) -> Vec<u8> {
+pub(crate) fn written(machine: &ExportMachine, symbols: &Symbols) -> Vec<u8> {
     let mut out = Vec::new();
     Pprof.write(Profile { machine, symbols }, &mut out).unwrap();
     out
 }
 
 /// A profile in a folder of its own, and `go tool pprof` for it.
-struct Go {
+pub(crate) struct Go {
     folder: tempfile::TempDir,
     profile: PathBuf,
 }
 
 impl Go {
-    fn new(profile: &[u8]) -> Option<Self> {
+    pub(crate) fn new(profile: &[u8]) -> Option<Self> {
         tool("go")?;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("profile.pb.gz");
@@ -42,7 +38,7 @@ impl Go {
         Some(Self { folder, profile: path })
     }
 
-    fn pprof(&self, arguments: &[&str]) -> String {
+    pub(crate) fn pprof(&self, arguments: &[&str]) -> String {
         let home = self.folder.path();
         let mut go = Command::new("go");
         go.args(["tool", "pprof"]).args(arguments).arg(&self.profile);
@@ -55,7 +51,7 @@ impl Go {
 }
 
 /// `flat flat% sum% cum cum% name` as name to (flat, cum).
-fn top(text: &str) -> HashMap<String, (String, String)> {
+pub(crate) fn top(text: &str) -> HashMap<String, (String, String)> {
     let rows = text.lines().skip_while(|line| !line.trim_start().starts_with("flat ")).skip(1);
     rows.map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -246,53 +242,8 @@ fn go_sees_lines_and_inlined_functions() {
     assert_eq!(rows["outer"], ("0".to_owned(), "1".to_owned()));
 }
 
-#[test]
-fn our_reader_gives_back_what_was_recorded() {
-    let made = Made::new();
-    let profile = Profile { machine: &made.machine, symbols: &made.symbols };
-    let compressed = written(&made.machine, &made.symbols);
-    let mut plain = Vec::new();
-    flate2::read::GzDecoder::new(&compressed[..]).read_to_end(&mut plain).unwrap();
-    for bytes in [compressed, plain] {
-        let recorded = read(&bytes[..]).unwrap();
-        let types: Vec<(&str, &str)> =
-            recorded.sample_types().iter().map(|kind| (kind.name.as_str(), kind.unit.as_str())).collect();
-        assert_eq!(types, [("samples", "count"), ("cpu", "nanoseconds")]);
-        assert_eq!(recorded.default_type(), 1);
-        assert_eq!(recorded.period(), PERIOD as i64);
-        assert_eq!(recorded.duration_nanos(), 2_000_000_000);
-        assert_eq!(recorded.time_nanos(), 1_750_000_000_123_456_789);
-        let before = Hottest::of(profile, SampleKindId(0));
-        let after = Hottest::of_recorded(&recorded, 0);
-        assert_eq!(after.total, before.total);
-        let rows = |hottest: &Hottest| -> Vec<(String, i64, i64)> {
-            let named = hottest.rows.iter().filter(|row| !row.function.contains("+0x"));
-            named.map(|row| (row.function.clone(), row.own, row.total)).collect()
-        };
-        assert_eq!(rows(&after), rows(&before));
-        assert!(after.rows.iter().any(|row| (row.function.as_str(), row.own) == ("prog+0x8123", 4)));
-        let times = Hottest::of_recorded(&recorded, 1);
-        assert_eq!(times.total, 85 * PERIOD as i64);
-        assert!(times.table(1).to_string().contains("60.18 ms"), "{}", times.table(1));
-    }
-}
-
-/// A profile that Go wrote: with inlined functions, and strings before or behind what refers to them.
-#[test]
-fn our_reader_reads_what_go_wrote() {
-    let Some(go) = Go::new(&written(&Made::new().machine, &Made::new().symbols)) else { return };
-    let merged = go.folder.path().join("merged.pb.gz");
-    go.pprof(&["-proto", &format!("-output={}", merged.display())]);
-    let recorded = read(std::fs::File::open(merged).unwrap()).unwrap();
-    let hottest = Hottest::of_recorded(&recorded, 0);
-    // Go leaves out the sample without a stack.
-    assert_eq!(hottest.total, 84);
-    assert_eq!((hottest.rows[0].function.as_str(), hottest.rows[0].own), ("work(int; char)", 60));
-}
-
 /// Kinds with units of their own, and facts about single samples.
-#[test]
-fn go_sees_each_kind_and_its_attributes() {
+pub(crate) fn of_all_kinds() -> (ExportMachine, Symbols) {
     let mut machine = ExportMachine::default();
     let cpu = machine.add_kind("cpu", Unit::Count, 1_000_000);
     let waited = machine.add_kind("off-cpu", Unit::Nanoseconds, 1);
@@ -315,6 +266,12 @@ fn go_sees_each_kind_and_its_attributes() {
     }
     let mut symbols = Symbols::unresolved(&machine);
     symbols.set(frame, "f", "f");
+    (machine, symbols)
+}
+
+#[test]
+fn go_sees_each_kind_and_its_attributes() {
+    let (machine, symbols) = of_all_kinds();
     let Some(go) = Go::new(&written(&machine, &symbols)) else { return };
     let raw = go.pprof(&["-raw"]);
     let types = "cpu_samples/count cpu/nanoseconds[dflt] off-cpu_samples/count off-cpu/nanoseconds \
@@ -324,54 +281,4 @@ fn go_sees_each_kind_and_its_attributes() {
     assert!(squeezed.iter().any(|line| line == "1 1000000 1 70000 1 4096 0: 1"), "{raw}");
     assert!(squeezed.iter().any(|line| line == "0 0 0 0 1 100 1: 1"), "{raw}");
     assert!(raw.contains("request:[GET /]"), "{raw}");
-}
-
-#[test]
-fn a_bomb_is_refused() {
-    let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    // Field 15, which means nothing, of no bytes, without end.
-    let piece = [0x7a, 0].repeat(1 << 19);
-    for _ in 0..257 {
-        bomb.write_all(&piece).unwrap();
-    }
-    let error = read(&bomb.finish().unwrap()[..]).unwrap_err();
-    assert!(error.to_string().contains("larger than"), "{error}");
-}
-
-#[test]
-fn every_beginning_of_a_profile_is_survived() {
-    let made = Made::new();
-    let compressed = written(&made.machine, &made.symbols);
-    let mut plain = Vec::new();
-    flate2::read::GzDecoder::new(&compressed[..]).read_to_end(&mut plain).unwrap();
-    for length in 0..plain.len() {
-        let _ = read(&plain[..length]);
-    }
-    for length in 0..compressed.len() {
-        assert!(read(&compressed[..length]).is_err(), "{length}");
-    }
-}
-
-proptest! {
-    #[test]
-    fn damaged_profiles_are_survived(
-        damage in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 1..8)
-    ) {
-        let made = Made::new();
-        let mut plain = Vec::new();
-        let compressed = written(&made.machine, &made.symbols);
-        flate2::read::GzDecoder::new(&compressed[..]).read_to_end(&mut plain).unwrap();
-        for (at, byte) in damage {
-            let at = at.index(plain.len());
-            plain[at] = byte;
-        }
-        if let Ok(recorded) = read(&plain[..]) {
-            let _ = Hottest::of_recorded(&recorded, 0).table(10).to_string();
-        }
-    }
-
-    #[test]
-    fn noise_is_survived(noise in proptest::collection::vec(any::<u8>(), 0..300)) {
-        let _ = read(&noise[..]);
-    }
 }

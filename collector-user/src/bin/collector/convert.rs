@@ -11,11 +11,11 @@ use collector_user::modules::name_from_files;
 use collector_user::output::Places;
 use collector_user::replay::{Replay, open_recording};
 use export::format::Profile;
-use export::import::Imported;
-use export::import::{jfr, nettrace};
+use export::import::{ImportFormat, Imported};
 use export::symbolize::Detail;
 
 use crate::args::{ConvertArgs, detail};
+use crate::imported::{readable, reader_of};
 use crate::output::{Output, tell_all_but_last, tell_failures};
 use crate::progress::summarize;
 use crate::raw::{RawOutput, is_raw, refuse_no_inline};
@@ -73,8 +73,8 @@ impl<'a> Input<'a> {
         const HEADER: u64 = 16;
         let mut first = Vec::new();
         io::stdin().take(HEADER).read_to_end(&mut first)?;
-        let is_file = matches!(FileReader::stream(first.as_slice()), Err(FileError::NotAStream(_)));
-        if !is_file && !first.starts_with(jfr::events::MAGIC) {
+        let is_file = |error: &FileError| matches!(error, FileError::NotAStream(_) | FileError::Magic(_));
+        if !FileReader::stream(first.as_slice()).is_err_and(|error| is_file(&error)) {
             return Ok(Self::Stream(first));
         }
         let mut file = tempfile::tempfile()?;
@@ -142,27 +142,19 @@ impl<'a> Input<'a> {
         output.finish()
     }
 
-    /// The file, if it begins so.
-    fn that_begins(&self, with: &[u8]) -> io::Result<Option<File>> {
+    /// The file and its reader, if it is of another tool's.
+    fn imported(&self) -> anyhow::Result<Option<(&'static dyn ImportFormat, File)>> {
         let mut file = match self {
             Self::Stream(_) => return Ok(None),
             Self::Stored(file) => Self::stored(file)?,
             Self::File(path) if path.is_dir() => return Ok(None),
             Self::File(path) => File::open(path)?,
         };
-        let mut begin = Vec::new();
-        (&mut file).take(with.len() as u64).read_to_end(&mut begin)?;
-        file.rewind()?;
-        Ok((begin == with).then_some(file))
-    }
-
-    /// What has stacks and names already.
-    fn imported(&self) -> anyhow::Result<Option<Imported>> {
-        if let Some(trace) = self.that_begins(b"Nettrace")? {
-            return Ok(Some(nettrace::import(trace)?));
+        let reader = reader_of(&mut file)?;
+        if reader.is_none() && !is_recording(&mut file)? {
+            anyhow::bail!("it is nothing that can be read, which is: perf.data, {}", readable());
         }
-        let recording = self.that_begins(jfr::events::MAGIC)?;
-        Ok(recording.map(|file| jfr::import(BufReader::new(file))).transpose()?)
+        Ok(reader.map(|reader| (reader, file)))
     }
 
     /// Reads what has stacks and names already, or unwinds the stacks and finds their names; and writes what that gives.
@@ -171,7 +163,8 @@ impl<'a> Input<'a> {
         if let Self::File(path) = self {
             Self::exists(path)?;
         }
-        if let Some(Imported { machine, symbols, left_out }) = self.imported().with_context(failed)? {
+        if let Some((reader, mut file)) = self.imported().with_context(failed)? {
+            let Imported { machine, symbols, left_out } = reader.import(&mut file).with_context(failed)?;
             say(&format!("{} samples, {} lost", machine.samples().len(), machine.system().lost));
             for left_out in left_out {
                 say(&format!("warning: {left_out}"));
@@ -193,6 +186,16 @@ impl<'a> Input<'a> {
         tell_failures(&symbols);
         Ok(write_all(outputs, Profile { machine: &recording.machine, symbols: &symbols }))
     }
+}
+
+/// Whether a file begins as a perf.data, in either byte order.
+fn is_recording(file: &mut File) -> io::Result<bool> {
+    const HEADER: u64 = 16;
+    let mut begin = Vec::new();
+    file.take(HEADER).read_to_end(&mut begin)?;
+    file.rewind()?;
+    let is_other = matches!(FileReader::stream(begin.as_slice()), Err(FileError::Magic(_)));
+    Ok(begin.len() as u64 == HEADER && !is_other)
 }
 
 /// Writes first what waits for nobody, so that it is there when the rest is abandoned.

@@ -9,6 +9,7 @@ mod counted;
 mod doctor;
 #[cfg(target_os = "linux")]
 mod events;
+mod imported;
 mod list;
 #[cfg(target_os = "linux")]
 mod lives;

@@ -6,22 +6,29 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use export::format::pprof;
+use export::format::Profile;
 use export::hottest::{Hottest, Table};
+use export::import::Imported;
 
 use crate::args::ReportArgs;
+use crate::imported::{readable, reader_of};
 
 pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let name = args.input.display();
-    let file = File::open(&args.input).map_err(|error| {
+    let mut file = File::open(&args.input).map_err(|error| {
         anyhow::anyhow!(
             "{name} can't be read: {error}; name a profile that `collector run -o FILE.pb.gz` has written"
         )
     })?;
-    let profile = pprof::read(file).with_context(|| {
-        format!("{name} is no pprof profile, which is what `collector run -o FILE.pb.gz` writes")
-    })?;
-    let hottest = Hottest::of_recorded(&profile, profile.default_type());
+    let failed = || format!("{name} can't be reported");
+    let Some(reader) = reader_of(&mut file).with_context(failed)? else {
+        anyhow::bail!(
+            "{name} is no profile that can be read ({}); `collector convert` makes one of a perf.data",
+            readable()
+        )
+    };
+    let Imported { machine, symbols, .. } = reader.import(&mut file).with_context(failed)?;
+    let hottest = Hottest::of_main(Profile { machine: &machine, symbols: &symbols });
     print_table(&hottest.table(args.top))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -8,7 +8,9 @@
 use std::sync::Arc;
 
 use collector_common::ids::BuildId;
-use collector_common::record::{ExportMachine, Frame, FrameFlags, FrameId, ModuleId, ModuleKind};
+use collector_common::record::{
+    ExportMachine, Frame, FrameFlags, FrameId, ModuleId, ModuleKind, WITHOUT_ADDRESS,
+};
 use fxprof_processed_profile::debugid::DebugId;
 use fxprof_processed_profile::{
     self as fxprof, CategoryColor, CategoryHandle, FrameInfo, LibraryHandle, LibraryInfo, Symbol, SymbolTable,
@@ -153,7 +155,8 @@ impl Libraries {
     }
 
     fn address(&self, frame: &Frame) -> Option<fxprof::Frame> {
-        let library = self.list.get(&frame.module).filter(|_| !frame.flags.has(FrameFlags::CUT))?;
+        let is_code = frame.has_address() && !frame.flags.has(FrameFlags::CUT);
+        let library = self.list.get(&frame.module).filter(|_| is_code)?;
         let relative = library.relative(frame)?;
         Some(fxprof::Frame::RelativeAddressFromAdjustedReturnAddress(library.handle, relative))
     }
@@ -161,13 +164,17 @@ impl Libraries {
 
 fn is_library(machine: &ExportMachine, frame: &Frame) -> bool {
     let kind = machine.module(frame.module).kind;
-    matches!(kind, ModuleKind::File | ModuleKind::Vdso) && !frame.flags.has(FrameFlags::CUT)
+    let is_code = frame.has_address() && !frame.flags.has(FrameFlags::CUT);
+    matches!(kind, ModuleKind::File | ModuleKind::Vdso) && is_code
 }
 
 /// By module that was mapped at the very addresses that it is linked for: where its image starts. Others are linked for 0.
 fn fixed_bases(machine: &ExportMachine) -> FxHashMap<ModuleId, u64> {
     let mut bases: FxHashMap<ModuleId, u64> = FxHashMap::default();
     for mapping in machine.mappings().iter().filter(|mapping| mapping.bias == 0) {
+        if WITHOUT_ADDRESS.contains(&mapping.start.0) {
+            continue;
+        }
         let start = mapping.start.0.saturating_sub(mapping.file_offset.0);
         let base = start - start % IMAGE_ALIGNMENT;
         bases.entry(mapping.module).and_modify(|known| *known = base.min(*known)).or_insert(base);

@@ -6,7 +6,7 @@
 use std::hash::Hash;
 
 use collector_common::intern::{InternedStrings, StackId};
-use collector_common::record::{ExportMachine, Frame, FrameFlags, FrameId, ModuleId, ModuleKind};
+use collector_common::record::{ExportMachine, Frame, FrameFlags, FrameId, ModuleKind};
 use rustc_hash::FxHashMap;
 
 use super::proto::{
@@ -95,13 +95,13 @@ impl<'a> Dictionary<'a> {
         let Profile { machine, symbols } = self.profile;
         let frame = *machine.frames().get(id);
         let is_cut = frame.flags.has(FrameFlags::CUT);
-        let address = frame.lookup_address().0;
+        let address = if frame.has_address() { frame.lookup_address().0 } else { 0 };
         let is_named = is_cut || symbols.is_resolved(id);
         let lines = symbols.functions(id).filter(|_| is_named).map(|function| self.line(function)).collect();
         let frame_type = frame_type(machine, &frame).map(|it| self.text("profile.frame.type", it));
         let is_guessed = frame.flags.has(FrameFlags::HEURISTIC);
         let guessed = is_guessed.then(|| self.text("frame", "guessed"));
-        let mapping_index = if is_cut { 0 } else { self.mapping(frame.module, address) };
+        let mapping_index = if is_cut { 0 } else { self.mapping(&frame) };
         let attribute_indices = frame_type.into_iter().chain(guessed).collect();
         let location = self.locations.intern(Location { mapping_index, address, lines, attribute_indices });
         if let Some(slot) = self.location_of.get_mut(id.0 as usize) {
@@ -122,10 +122,10 @@ impl<'a> Dictionary<'a> {
         }
     }
 
-    /// The mapping that holds an address of a module; nothing for memory that is no module's.
-    fn mapping(&mut self, module: ModuleId, address: u64) -> i32 {
+    /// The mapping that holds a frame; nothing for memory that is no module's.
+    fn mapping(&mut self, frame: &Frame) -> i32 {
         let machine = self.profile.machine;
-        let Some(place) = self.places.id(machine, module, address).checked_sub(1) else { return 0 };
+        let Some(place) = self.places.id(machine, frame).checked_sub(1) else { return 0 };
         let place = self.places.used()[place as usize];
         let module = machine.module(place.module);
         let build_id =

@@ -32,8 +32,8 @@ impl<'a> Frames<'a> {
         let mut lists = Lists::default();
         let mut iid = 0;
         for (frame, id) in machine.frames().iter().zip((0..).map(FrameId)) {
-            let address = frame.lookup_address().0;
-            let mapping_id = match mappings.id(machine, frame.module, address) {
+            let address = frame.has_address().then_some(frame.lookup_address().0);
+            let mapping_id = match mappings.id(machine, frame) {
                 0 => UNMAPPED + u64::from(frame.module.0),
                 id => id,
             };
@@ -45,7 +45,7 @@ impl<'a> Frames<'a> {
                     iid,
                     function_name_id: name_iid(function.name),
                     mapping_id,
-                    rel_pc: Some(address),
+                    rel_pc: address,
                     source_path_iid: if has_file { name_iid(function.file) } else { 0 },
                     line_number: function.line,
                     kind,

@@ -3,7 +3,7 @@
 //! A sampling clock gives two columns, as other profilers write them: `samples`/`count`, and the kind's name (as
 //! `cpu`)/`nanoseconds`, which is the count times the period. Other kinds with a unit of their own give their
 //! number and their sum; occurrences give their number. With more than one kind the columns of numbers are called
-//! after their kind (`off-cpu_samples`).
+//! after their kind (`off-cpu_samples`). A kind whose samples are sums gives these alone.
 
 use collector_common::record::{ExportMachine, Sample, SampleKind, Unit};
 
@@ -32,6 +32,16 @@ struct Kind {
     values: Values,
 }
 
+impl Kind {
+    /// The column of the sum.
+    const fn last(self) -> usize {
+        match self.values {
+            Values::Value => self.first,
+            Values::Clock(_) | Values::Sum => self.first + 1,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Values {
     /// One column: the value.
@@ -49,6 +59,10 @@ impl Columns {
         for kind in machine.kinds() {
             this.add(machine.string(kind.name), kind, several);
         }
+        let main = machine.main_kind().and_then(|main| this.kinds.get(usize::from(main.0)));
+        if let Some(main) = main {
+            this.default = main.last();
+        }
         if this.list.is_empty() {
             this.push("samples".to_owned(), Unit::Count);
         }
@@ -59,6 +73,10 @@ impl Columns {
         let first = self.list.len();
         let samples = if several { format!("{name}_samples") } else { "samples".to_owned() };
         let values = match kind.unit {
+            unit if kind.is_sum => {
+                self.push(name.to_owned(), unit);
+                Values::Value
+            }
             Unit::Count if kind.period > 1 => {
                 self.push(samples, Unit::Count);
                 self.push(name.to_owned(), Unit::Nanoseconds);

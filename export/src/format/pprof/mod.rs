@@ -2,14 +2,12 @@
 //!
 //! - `proto`: the messages.
 //! - `write`: the format; `columns` and `rows` are its parts: what values count, and the samples added up.
-//! - `read`: a reader for any writer's profiles; `wire` takes their bytes apart.
+//!
+//! [`crate::import::pprof`] reads it.
 
 mod columns;
-mod proto;
-mod read;
+pub(crate) mod proto;
 mod rows;
-mod wire;
 mod write;
 
-pub use read::{ReadError, Recorded, RecordedFunction, RecordedSample, ValueType, read};
 pub use write::Pprof;

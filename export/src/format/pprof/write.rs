@@ -10,7 +10,7 @@
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
-use collector_common::intern::InternedStrings;
+use collector_common::intern::{InternedStrings, StringId};
 use collector_common::record::{FrameFlags, FrameId, ModuleId, ModuleKind, Thread, ThreadId};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -210,7 +210,7 @@ impl<'a> Writer<'a> {
             if let Some(outermost) = outermost.map(|&frame| machine.frames().get(frame))
                 && machine.module(outermost.module).kind == ModuleKind::File
             {
-                let program = self.mappings.id(machine, outermost.module, outermost.lookup_address().0);
+                let program = self.mappings.id(machine, outermost);
                 let sum = self.programs.entry(program).or_default();
                 *sum = sum.saturating_add(values.first().copied().unwrap_or_default());
             }
@@ -231,12 +231,15 @@ impl<'a> Writer<'a> {
         self.profile.machine.process(thread.process).pid.0 == thread.tid.0
     }
 
-    /// The labels of each sample of a thread.
+    /// The labels of each sample of a thread; none where nothing was told of it.
     fn labels(&mut self, thread: &Thread) -> Vec<Label> {
         let machine = self.profile.machine;
         let process = machine.process(thread.process);
-        let pid = Label { key: self.string("pid"), str: 0, num: process.pid.0.into() };
-        let tid = Label { key: self.string("tid"), str: 0, num: thread.tid.0.into() };
+        if (process.pid.0, thread.tid.0) == (0, 0) && thread.name == StringId::EMPTY {
+            return Vec::new();
+        }
+        let pid = Label { key: self.string("pid"), str: 0, num: process.pid.0.into(), num_unit: 0 };
+        let tid = Label { key: self.string("tid"), str: 0, num: thread.tid.0.into(), num_unit: 0 };
         let comm = self.text_label("comm", machine.string(thread.name));
         let process = self.text_label("process", machine.string(process.name));
         [Some(pid), Some(tid), comm, process].into_iter().flatten().collect()
@@ -244,7 +247,12 @@ impl<'a> Writer<'a> {
 
     /// A label is a number unless it has text, so that an empty text can't be told.
     fn text_label(&mut self, key: &str, text: &str) -> Option<Label> {
-        (!text.is_empty()).then(|| Label { key: self.string(key), str: self.string(text), num: 0 })
+        (!text.is_empty()).then(|| Label {
+            key: self.string(key),
+            str: self.string(text),
+            num: 0,
+            num_unit: 0,
+        })
     }
 
     /// The id of a frame's location, which is added if it is new.
@@ -261,7 +269,7 @@ impl<'a> Writer<'a> {
         let next = self.locations.len() as u64 + 1;
         let id = *self.location_index.entry((found.module, address, cut)).or_insert(next);
         if id == next {
-            let mapping_id = if cut { 0 } else { self.mappings.id(machine, found.module, address) };
+            let mapping_id = if cut { 0 } else { self.mappings.id(machine, &found) };
             let named = cut || symbols.is_resolved(frame);
             let lines = symbols.functions(frame).filter(|_| named).map(|function| Line {
                 function_id: self.function(function),
@@ -269,7 +277,8 @@ impl<'a> Writer<'a> {
                 column: function.column.into(),
             });
             let line = lines.collect();
-            self.locations.push(Location { id, mapping_id, address, line });
+            let address = if found.has_address() { address } else { 0 };
+            self.locations.push(Location { id, mapping_id, address, line, is_folded: false });
         }
         self.location_of[frame.0 as usize] = id;
         id
@@ -283,7 +292,7 @@ impl<'a> Writer<'a> {
         if id == next {
             let [name, system_name, filename] =
                 [key.0, key.1, key.2].map(|string| self.string(symbols.function(string)));
-            self.functions.push(Function { id, name, system_name, filename });
+            self.functions.push(Function { id, name, system_name, filename, start_line: 0 });
         }
         id
     }

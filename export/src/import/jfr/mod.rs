@@ -13,9 +13,9 @@ mod roles;
 mod samples;
 mod texts;
 
-use std::io::Read;
+use std::io::{BufReader, Read};
 
-use super::Imported;
+use super::{Begin, ImportError, ImportFormat, Imported, Input};
 use events::{Chunks, ReadError};
 use samples::Samples;
 
@@ -32,4 +32,26 @@ pub fn import(input: impl Read) -> Result<Imported, ReadError> {
         samples.take(&chunk);
     }
     Ok(samples.finish(events))
+}
+
+/// The reader of JFR files.
+#[derive(Clone, Copy, Debug)]
+pub struct Jfr;
+
+impl ImportFormat for Jfr {
+    fn name(&self) -> &'static str {
+        "jfr"
+    }
+
+    fn description(&self) -> &'static str {
+        "JFR"
+    }
+
+    fn begins(&self, begin: &Begin<'_>) -> bool {
+        begin.bytes.starts_with(events::MAGIC)
+    }
+
+    fn import(&self, input: &mut dyn Input) -> Result<Imported, ImportError> {
+        Ok(import(BufReader::new(input))?)
+    }
 }

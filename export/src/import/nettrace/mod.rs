@@ -15,7 +15,7 @@ mod universal;
 
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
-use super::Imported;
+use super::{Begin, ImportError, ImportFormat, Imported, Input};
 use crate::format::nettrace::{ReadError, read};
 use code::Code;
 
@@ -29,4 +29,26 @@ pub fn import(mut input: impl Read + Seek) -> Result<Imported, ReadError> {
     read(BufReader::new(&mut input), |_| (), |event| code.take(event))?;
     input.seek(SeekFrom::Start(start))?;
     samples::read_with(BufReader::new(input), code)
+}
+
+/// The reader of traces.
+#[derive(Clone, Copy, Debug)]
+pub struct Nettrace;
+
+impl ImportFormat for Nettrace {
+    fn name(&self) -> &'static str {
+        "nettrace"
+    }
+
+    fn description(&self) -> &'static str {
+        "nettrace"
+    }
+
+    fn begins(&self, begin: &Begin<'_>) -> bool {
+        begin.bytes.starts_with(b"Nettrace")
+    }
+
+    fn import(&self, input: &mut dyn Input) -> Result<Imported, ImportError> {
+        Ok(import(input)?)
+    }
 }

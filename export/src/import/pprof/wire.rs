@@ -1,7 +1,8 @@
 //! The bytes of a protobuf message, taken apart into fields without a copy
 //! (protobuf.dev/programming-guides/encoding).
 
-use super::read::ReadError;
+use super::read::malformed;
+use crate::import::ImportError;
 use crate::leb128;
 
 /// The value of a field.
@@ -57,7 +58,7 @@ impl<'a> Fields<'a> {
 }
 
 impl<'a> Iterator for Fields<'a> {
-    type Item = Result<(u32, Value<'a>), ReadError>;
+    type Item = Result<(u32, Value<'a>), ImportError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
@@ -67,6 +68,6 @@ impl<'a> Iterator for Fields<'a> {
         if field.is_none() {
             self.rest = &[];
         }
-        Some(field.ok_or(ReadError::Malformed("a field that ends outside of it")))
+        Some(field.ok_or_else(|| malformed("a field ends outside of it")))
     }
 }

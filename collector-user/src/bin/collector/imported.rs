@@ -1,0 +1,20 @@
+//! Files of other tools: which of the readers is for one, by its first bytes.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _};
+
+use export::import::{self, BEGIN, ImportFormat};
+
+/// The reader of a file, which is at its start then; `None` where nothing is known to begin so.
+pub(crate) fn reader_of(file: &mut File) -> io::Result<Option<&'static dyn ImportFormat>> {
+    let mut begin = Vec::new();
+    file.take(BEGIN as u64).read_to_end(&mut begin)?;
+    file.rewind()?;
+    Ok(import::of(&begin))
+}
+
+/// What there are readers of.
+pub(crate) fn readable() -> String {
+    let all: Vec<&str> = import::importers().iter().map(|importer| importer.description()).collect();
+    all.join(", ")
+}

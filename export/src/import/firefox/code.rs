@@ -1,0 +1,322 @@
+//! Tables of frames and stacks in, frames and stacks of a machine out.
+
+use std::collections::HashMap;
+
+use collector_common::ids::BuildId;
+use collector_common::intern::{Seeded, StackId, StringId};
+use collector_common::record::{ExportMachine, FrameFlags, FrameId, Module, ModuleId, ModuleKind, ProcessId};
+
+use super::columns::Strings;
+use super::json::{File, FrameTable, FuncTable, ResourceTable, Shared, Sources, StackTable, Thread};
+use super::malformed;
+use crate::import::ImportError;
+use crate::import::frames::{Frames, Named, Place};
+
+/// The deepest stack.
+const DEEPEST: usize = 1 << 16;
+
+/// The most frames on all distinct stacks: each has all of its own, where the file has its last one and what that was called from.
+const MOST_FRAMES: usize = 1 << 24;
+
+/// Bits of a frame's flags, and of a function's.
+const IS_INLINED: u32 = 1;
+const HAS_ADDRESS: u32 = 2;
+const HAS_CATEGORY: u32 = 4;
+const HAS_LINE: u32 = 16;
+const HAS_COLUMN: u32 = 32;
+const HAS_RESOURCE: u32 = 4;
+const HAS_SOURCE: u32 = 8;
+
+const NONE: u32 = u32::MAX;
+
+/// The tables that a thread's stacks are in.
+#[derive(Clone, Copy)]
+pub(super) struct Tables<'a> {
+    pub(super) strings: &'a Strings,
+    stacks: &'a StackTable,
+    frames: &'a FrameTable,
+    functions: &'a FuncTable,
+    resources: Option<&'a ResourceTable>,
+    sources: Option<&'a Sources>,
+    /// Whether they are all threads'.
+    pub(super) are_shared: bool,
+}
+
+impl<'a> Tables<'a> {
+    pub(super) fn of(thread: &'a Thread, shared: &'a Shared) -> Result<Self, ImportError> {
+        let missing = |what: &str| malformed(format!("a thread has no {what}"));
+        let stacks = thread.stack_table.as_ref().or(shared.stack_table.as_ref());
+        let frames = thread.frame_table.as_ref().or(shared.frame_table.as_ref());
+        let functions = thread.func_table.as_ref().or(shared.func_table.as_ref());
+        let strings = thread.string_array.as_ref().or(shared.string_array.as_ref());
+        Ok(Self {
+            strings: strings.ok_or_else(|| missing("strings"))?,
+            stacks: stacks.ok_or_else(|| missing("table of stacks"))?,
+            frames: frames.ok_or_else(|| missing("table of frames"))?,
+            functions: functions.ok_or_else(|| missing("table of functions"))?,
+            resources: thread.resource_table.as_ref().or(shared.resource_table.as_ref()),
+            sources: shared.sources.as_ref(),
+            are_shared: thread.stack_table.is_none()
+                && thread.frame_table.is_none()
+                && thread.func_table.is_none()
+                && thread.string_array.is_none(),
+        })
+    }
+
+    /// What a stack was called from. It stands before it, so that nothing is called from itself.
+    fn prefix(&self, stack: u32) -> Result<Option<u32>, ImportError> {
+        let offset = self.stacks.prefix_offset.get(stack);
+        let prefix = match (self.stacks.prefix.get(stack), offset) {
+            (NONE, NONE | 0) => return Ok(None),
+            (NONE, offset) => stack.checked_sub(offset),
+            (prefix, _) => Some(prefix).filter(|prefix| *prefix < stack),
+        };
+        match prefix {
+            Some(prefix) => Ok(Some(prefix)),
+            None => Err(malformed(format!("stack {stack} is called from one that does not stand before it"))),
+        }
+    }
+
+    /// Whether a column of a frame has something; all do where nothing is told of it.
+    fn has(&self, frame: u32, flag: u32) -> bool {
+        self.frames.flags.len() == 0 || self.frames.flags.get(frame) & flag != 0
+    }
+
+    fn is_inlined(&self, frame: u32) -> bool {
+        match self.frames.flags.len() {
+            0 => !matches!(self.frames.inline_depth.get(frame), 0 | NONE),
+            _ => self.has(frame, IS_INLINED),
+        }
+    }
+
+    fn category(&self, stack: u32, frame: u32) -> u32 {
+        match self.frames.category.len() {
+            0 => self.stacks.category.get(stack),
+            _ if self.has(frame, HAS_CATEGORY) => self.frames.category.get(frame),
+            _ => NONE,
+        }
+    }
+
+    fn address(&self, frame: u32) -> Option<u64> {
+        let address = self.frames.address.get(frame);
+        (self.has(frame, HAS_ADDRESS) && address >= 0.0).then_some(address as u64)
+    }
+
+    fn lib(&self, frame: u32) -> Option<u32> {
+        let has_function = |flag| {
+            let function = self.frames.func.get(frame);
+            self.functions.flags.len() == 0 || self.functions.flags.get(function) & flag != 0
+        };
+        let lib = if self.frames.lib.len() > 0 {
+            if self.has(frame, HAS_ADDRESS) { self.frames.lib.get(frame) } else { NONE }
+        } else if has_function(HAS_RESOURCE) {
+            let resource = self.functions.resource.get(self.frames.func.get(frame));
+            self.resources.map_or(NONE, |resources| resources.lib.get(resource))
+        } else {
+            NONE
+        };
+        Some(lib).filter(|lib| *lib != NONE)
+    }
+
+    /// The name of a frame's function, and its file.
+    fn names(&self, frame: u32) -> Result<(&'a str, &'a str), ImportError> {
+        let function = self.frames.func.get(frame);
+        let name = self.strings.get(self.functions.name.get(function));
+        let name = name.ok_or_else(|| malformed(format!("frame {frame} has no function with a name")))?;
+        let has_source =
+            self.functions.flags.len() == 0 || self.functions.flags.get(function) & HAS_SOURCE != 0;
+        let file = match self.sources {
+            Some(sources) if has_source => sources.filename.get(self.functions.source.get(function)),
+            _ => self.functions.file_name.get(function),
+        };
+        Ok((name, self.strings.get(file).unwrap_or_default()))
+    }
+}
+
+/// What is told by the category of a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+enum Role {
+    #[default]
+    Code,
+    Kernel,
+    Guessed,
+    Jit,
+}
+
+/// What stacks of one set of tables have become.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    stacks: HashMap<u32, StackId, Seeded>,
+    /// By frame and what its category tells: of one by itself, and of several at one place, innermost first.
+    single: HashMap<(u32, Role), FrameId, Seeded>,
+    frames: HashMap<(Box<[u32]>, Role), FrameId, Seeded>,
+}
+
+/// All code of a profile.
+pub(super) struct Code {
+    pub(super) frames: Frames,
+    roles: Vec<Role>,
+    libs: Vec<ModuleId>,
+    named: ModuleId,
+    jit: ModuleId,
+    room: usize,
+    stack: Vec<FrameId>,
+    group: Vec<u32>,
+    functions: Vec<Named>,
+}
+
+impl Code {
+    pub(super) fn of(file: &File, machine: &mut ExportMachine) -> Self {
+        let categories = file.meta.categories.iter().flatten();
+        let roles = categories.map(|category| match &*category.name.0 {
+            "Kernel" => Role::Kernel,
+            "Guessed" => Role::Guessed,
+            "JIT" => Role::Jit,
+            _ => Role::Code,
+        });
+        let mut modules: HashMap<(StringId, Option<BuildId>), ModuleId, Seeded> = HashMap::default();
+        let libs = file.libs.iter().map(|lib| {
+            let path = if lib.path.0.is_empty() { &lib.name.0 } else { &lib.path.0 };
+            let path = machine.intern_string(path);
+            let build_id = bytes(&lib.code_id.0).and_then(|bytes| BuildId::new(&bytes));
+            let add = || machine.add_module(Module { kind: ModuleKind::File, path, build_id });
+            *modules.entry((path, build_id)).or_insert_with(add)
+        });
+        let (roles, libs) = (roles.collect(), libs.collect());
+        let mut module = |path, kind| {
+            let path = machine.intern_string(path);
+            machine.add_module(Module { kind, path, build_id: None })
+        };
+        Self {
+            frames: Frames::default(),
+            roles,
+            libs,
+            named: module("", ModuleKind::File),
+            jit: module("[jit]", ModuleKind::Anonymous(ProcessId(0))),
+            room: MOST_FRAMES,
+            stack: Vec::new(),
+            group: Vec::new(),
+            functions: Vec::new(),
+        }
+    }
+
+    /// A stack of a thread; the empty one where there is none.
+    pub(super) fn stack(
+        &mut self,
+        machine: &mut ExportMachine,
+        tables: &Tables<'_>,
+        known: &mut Known,
+        stack: u32,
+    ) -> Result<StackId, ImportError> {
+        if stack == NONE {
+            return Ok(StackId::EMPTY);
+        }
+        if let Some(&known) = known.stacks.get(&stack) {
+            return Ok(known);
+        }
+        self.stack.clear();
+        self.group.clear();
+        let mut next = Some(stack);
+        while let Some(at) = next {
+            let frame = tables.stacks.frame.get(at);
+            if frame == NONE {
+                return Err(malformed(format!("stack {at} has no frame")));
+            }
+            next = tables.prefix(at)?;
+            self.group.push(frame);
+            if tables.is_inlined(frame) && next.is_some() && self.group.len() < DEEPEST {
+                continue;
+            }
+            let role = self.roles.get(tables.category(at, frame) as usize).copied().unwrap_or_default();
+            let frame = self.frame(machine, tables, known, role)?;
+            self.stack.push(frame);
+            self.group.clear();
+            if self.stack.len() > DEEPEST {
+                return Err(ImportError::TooMuch { what: "frames on a stack", limit: DEEPEST as u64 });
+            }
+        }
+        let too_many = ImportError::TooMuch { what: "frames on its stacks", limit: MOST_FRAMES as u64 };
+        self.room = self.room.checked_sub(self.stack.len()).ok_or(too_many)?;
+        let id = machine.intern_stack(&self.stack);
+        known.stacks.insert(stack, id);
+        Ok(id)
+    }
+
+    /// The frame of those in `group`.
+    fn frame(
+        &mut self,
+        machine: &mut ExportMachine,
+        tables: &Tables<'_>,
+        known: &mut Known,
+        role: Role,
+    ) -> Result<FrameId, ImportError> {
+        if let [only] = *self.group {
+            if let Some(&known) = known.single.get(&(only, role)) {
+                return Ok(known);
+            }
+            let frame = self.new_frame(machine, tables, role)?;
+            known.single.insert((only, role), frame);
+            return Ok(frame);
+        }
+        let key = (Box::from(&*self.group), role);
+        if let Some(&known) = known.frames.get(&key) {
+            return Ok(known);
+        }
+        let frame = self.new_frame(machine, tables, role)?;
+        known.frames.insert(key, frame);
+        Ok(frame)
+    }
+
+    fn new_frame(
+        &mut self,
+        machine: &mut ExportMachine,
+        tables: &Tables<'_>,
+        role: Role,
+    ) -> Result<FrameId, ImportError> {
+        let Some(&outermost) = self.group.last() else {
+            return Err(malformed("a stack of nothing".to_owned()));
+        };
+        let address = tables.address(outermost);
+        self.functions.clear();
+        for &frame in &self.group {
+            let (name, file) = tables.names(frame)?;
+            let number =
+                |column: u32, flag| if column == NONE || !tables.has(frame, flag) { 0 } else { column };
+            let [name, file] = [name, file].map(|text| self.frames.strings.intern(text));
+            self.functions.push(Named {
+                name,
+                linkage: name,
+                file,
+                line: number(tables.frames.line.get(frame), HAS_LINE),
+                column: number(tables.frames.column.get(frame), HAS_COLUMN),
+            });
+        }
+        // What has no name is called after its address.
+        if let ([only], Some(address)) = (&*self.functions, address)
+            && self.frames.strings.get(only.name) == format!("{address:#x}")
+        {
+            self.functions.clear();
+        }
+        let lib = tables.lib(outermost).and_then(|lib| self.libs.get(lib as usize).copied());
+        let (module, address, flags) = match (role, lib) {
+            (Role::Kernel, _) => (ModuleId::KERNEL, None, FrameFlags::KERNEL),
+            (Role::Jit, None) => (self.jit, None, 0),
+            (Role::Guessed, None) => (self.named, None, FrameFlags::HEURISTIC),
+            (Role::Guessed, Some(lib)) => (lib, address, FrameFlags::HEURISTIC),
+            (_, None) => (self.named, None, 0),
+            (_, Some(lib)) => (lib, address, 0),
+        };
+        let place = Place { module, address, flags: FrameFlags(flags) };
+        Ok(self.frames.intern(machine, place, &self.functions))
+    }
+}
+
+/// Bytes of two digits each, as a build id has.
+fn bytes(digits: &str) -> Option<Vec<u8>> {
+    const MOST_DIGITS: usize = 128;
+    if digits.len() > MOST_DIGITS {
+        return None;
+    }
+    let pairs = digits.as_bytes().chunks(2);
+    pairs.map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()).collect()
+}

@@ -1,0 +1,109 @@
+//! Kinds of samples by their names, and what markers are samples of.
+//!
+//! Ours have a type that begins with `sample: `, whose schema tells the value's unit and the attributes' names. Of others those that have
+//! a stack are samples of a kind that is called after the marker: of the time that it lasts, or of one occurrence.
+
+use std::collections::HashMap;
+
+use collector_common::intern::Seeded;
+use collector_common::record::{AttributeListId, ExportMachine, SampleKindId, Unit};
+
+use super::columns::Strings;
+use super::json::{Data, Schema};
+
+/// The most kinds.
+const MOST_KINDS: usize = 200;
+
+/// The most attributes of a marker.
+const MOST_ATTRIBUTES: usize = 64;
+
+/// What a marker tells.
+pub(super) struct Marked {
+    pub(super) kind: SampleKindId,
+    pub(super) value: i64,
+    pub(super) cpu: u16,
+    pub(super) attributes: AttributeListId,
+}
+
+/// Kinds and types of markers.
+#[derive(Default)]
+pub(super) struct Events<'a> {
+    kinds: HashMap<(String, Unit, u64), SampleKindId, Seeded>,
+    /// By type: the value's unit, and the names of attributes.
+    types: HashMap<&'a str, (Unit, Vec<&'a str>), Seeded>,
+    /// What there was no room for.
+    pub(super) no_room: u64,
+}
+
+impl<'a> Events<'a> {
+    pub(super) fn of(schemas: &'a [Schema]) -> Self {
+        let ours = schemas.iter().filter(|schema| schema.name.0.starts_with("sample: "));
+        let types = ours.map(|schema| {
+            let fields = || schema.fields.iter().chain(&schema.data);
+            let value = fields().find(|field| field.key.0 == "value");
+            let unit = match value.map(|field| &*field.format.0) {
+                Some("nanoseconds") => Unit::Nanoseconds,
+                Some("bytes") => Unit::Bytes,
+                _ => Unit::Count,
+            };
+            let attributes = fields().filter(|field| field.key.0.starts_with("attribute"));
+            (&*schema.name.0, (unit, attributes.map(|field| &*field.label.0).collect()))
+        });
+        Self { types: types.collect(), ..Self::default() }
+    }
+
+    /// Whether the profile has markers of ours.
+    pub(super) fn are_ours(&self) -> bool {
+        !self.types.is_empty()
+    }
+
+    /// The kind of a name; none where there are too many.
+    pub(super) fn kind(
+        &mut self,
+        machine: &mut ExportMachine,
+        name: &str,
+        unit: Unit,
+        period: u64,
+    ) -> Option<SampleKindId> {
+        let key = (name.to_owned(), unit, period);
+        if let Some(&kind) = self.kinds.get(&key) {
+            return Some(kind);
+        }
+        if machine.kinds().len() >= MOST_KINDS {
+            self.no_room += 1;
+            return None;
+        }
+        let kind = machine.add_kind(name, unit, period);
+        self.kinds.insert(key, kind);
+        Some(kind)
+    }
+
+    /// What a marker is a sample of. `lasts` is in nanoseconds, where it does last.
+    pub(super) fn marked(
+        &mut self,
+        machine: &mut ExportMachine,
+        strings: &Strings,
+        name: &str,
+        data: &Data,
+        lasts: Option<i64>,
+    ) -> Option<Marked> {
+        let Some((unit, labels)) = self.types.get(&*data.marker_type.0) else {
+            let unit = if lasts.is_some() { Unit::Nanoseconds } else { Unit::Count };
+            let kind = self.kind(machine, name, unit, 1)?;
+            let attributes = AttributeListId::NONE;
+            return Some(Marked { kind, value: lasts.unwrap_or(1), cpu: 0, attributes });
+        };
+        let attributes = data.attributes.iter().take(MOST_ATTRIBUTES);
+        let attributes: Vec<_> = attributes
+            .filter_map(|&(number, text)| {
+                let label = machine.intern_string(labels.get(number as usize)?);
+                Some((label, machine.intern_string(strings.get(text)?)))
+            })
+            .collect();
+        let unit = *unit;
+        let attributes = machine.attributes_mut().intern(&attributes);
+        let kind = self.kind(machine, name, unit, 1)?;
+        let value = data.value.unwrap_or(1.0).round() as i64;
+        Some(Marked { kind, value, cpu: data.cpu.unwrap_or_default() as u16, attributes })
+    }
+}

@@ -1,0 +1,275 @@
+//! The threads of a profile with their samples, allocations and markers in, samples of a machine out.
+
+use std::collections::HashMap;
+
+use collector_common::ids::{Nanos, Pid, Tid};
+use collector_common::intern::Seeded;
+use collector_common::record::{ClockAnchor, ExportMachine, ProcessId, Sample, SampleKindId, ThreadId, Unit};
+
+use super::code::{Code, Known, Tables};
+use super::events::Events;
+use super::json::{File, Samples, Thread};
+use crate::import::{ImportError, Imported};
+
+/// The most bytes of what markers tell of the recording as a whole.
+const MOST_TOLD: usize = 1 << 20;
+
+/// What the counter of our allocations is described as.
+const ALLOCATED: &str = "Bytes that were allocated until then";
+
+pub(super) fn read(file: &File) -> Result<Imported, ImportError> {
+    let mut machine = ExportMachine::default();
+    let code = Code::of(file, &mut machine);
+    let events = Events::of(file.meta.marker_schema.as_deref().unwrap_or_default());
+    let mut reader = Reader {
+        file,
+        machine,
+        code,
+        shared: Known::default(),
+        events,
+        processes: HashMap::default(),
+        clock: None,
+        told: 0,
+        without_stack: 0,
+        last: Nanos(0),
+    };
+    reader.describe();
+    for thread in &file.threads.0 {
+        reader.thread(thread)?;
+    }
+    Ok(reader.finish())
+}
+
+struct Reader<'a> {
+    file: &'a File,
+    machine: ExportMachine,
+    code: Code,
+    /// Of the tables that are all threads'.
+    shared: Known,
+    events: Events<'a>,
+    /// By pid, as the file has it.
+    processes: HashMap<&'a str, ProcessId, Seeded>,
+    clock: Option<SampleKindId>,
+    /// Bytes of what was told of the recording.
+    told: usize,
+    without_stack: u64,
+    last: Nanos,
+}
+
+/// A thread that is being read.
+struct Open<'a, 'k> {
+    id: ThreadId,
+    tables: Tables<'a>,
+    known: &'k mut Known,
+}
+
+impl<'a> Reader<'a> {
+    fn describe(&mut self) {
+        let meta = &self.file.meta;
+        let system = self.machine.system_mut();
+        system.kernel.clone_from(&meta.oscpu.0);
+        system.command.clone_from(&meta.product.0);
+        if meta.start_time.0 > 0.0 {
+            let realtime = nanoseconds(meta.start_time.0).0;
+            system.clocks.start = Some(ClockAnchor { monotonic: Nanos(0), realtime, boottime: None });
+        }
+    }
+
+    /// What samples of the call tree are of: a clock's, called `cpu` if each was taken while its thread ran.
+    fn clock(&mut self) -> Option<SampleKindId> {
+        if self.clock.is_none() {
+            let tables = self.file.threads.0.iter().map(|thread| &thread.samples);
+            let is_on_cpu = |samples: &Samples| {
+                let mut rows = (0..samples.stack.len() as u32).filter(|&row| weight(samples, row) != 0.0);
+                rows.all(|row| samples.cpu.get(row) > 0.0)
+            };
+            let mut used = tables.filter(|samples| samples.stack.len() > 0);
+            let name = if used.all(is_on_cpu) { "cpu" } else { "samples" };
+            let period = nanoseconds(self.file.meta.interval.0).0.max(1);
+            let kind = self.events.kind(&mut self.machine, name, Unit::Count, period)?;
+            self.machine.set_main_kind(kind);
+            self.clock = Some(kind);
+        }
+        self.clock
+    }
+
+    fn process(&mut self, thread: &'a Thread) -> ProcessId {
+        let pid = &*thread.pid.0;
+        if let Some(&known) = self.processes.get(pid) {
+            if thread.is_main && self.machine.string(self.machine.process(known).name).is_empty() {
+                self.machine.rename_process(known, &thread.name.0);
+            }
+            return known;
+        }
+        let name = match &*thread.process_name.0 {
+            "" if thread.is_main => &thread.name.0,
+            name => name,
+        };
+        let time = |time: Option<super::columns::Loose<f64>>| time.map(|time| nanoseconds(time.0));
+        let start = time(thread.process_startup_time).unwrap_or_default();
+        let id = self.machine.add_process(Pid(number(pid)), name, None, start);
+        if let Some(end) = thread.process_shutdown_time.filter(|end| end.0 >= 0.0) {
+            self.machine.end_process(id, nanoseconds(end.0).max(start));
+        }
+        self.processes.insert(pid, id);
+        id
+    }
+
+    fn thread(&mut self, thread: &'a Thread) -> Result<(), ImportError> {
+        let tables = Tables::of(thread, &self.file.shared)?;
+        let process = self.process(thread);
+        let name = self.machine.intern_string(&thread.name.0);
+        let id = self.machine.intern_thread(process, Tid(number(&thread.tid.0)), name);
+        // Stacks of tables that are a thread's own mean something there alone.
+        let mut known = if tables.are_shared { std::mem::take(&mut self.shared) } else { Known::default() };
+        let mut open = Open { id, tables, known: &mut known };
+        self.samples(&mut open, &thread.samples)?;
+        for allocations in [&thread.native_allocations, &thread.js_allocations].into_iter().flatten() {
+            self.allocations(&mut open, allocations)?;
+        }
+        self.markers(&mut open, thread)?;
+        if tables.are_shared {
+            self.shared = known;
+        }
+        Ok(())
+    }
+
+    fn samples(&mut self, open: &mut Open<'_, '_>, samples: &Samples) -> Result<(), ImportError> {
+        let (name, unit, scale) = match &*samples.weight_type.0 {
+            // Ours of times are markers as well.
+            "tracing-ms" if self.events.are_ours() => return Ok(()),
+            "tracing-ms" => ("time", Unit::Nanoseconds, 1e6),
+            "bytes" => ("bytes", Unit::Bytes, 1.0),
+            _ => ("", Unit::Count, 1.0),
+        };
+        let mut time = Times::default();
+        for row in 0..samples.stack.len() as u32 {
+            let time = time.next(samples, row);
+            let (weight, stack) = (weight(samples, row), samples.stack.get(row));
+            // The first thread's edges of ours.
+            if weight == 0.0 && stack == u32::MAX {
+                continue;
+            }
+            let kind = match unit {
+                Unit::Count => self.clock(),
+                unit => self.events.kind(&mut self.machine, name, unit, 1),
+            };
+            let Some(kind) = kind else { continue };
+            let value = (weight * scale).round() as i64;
+            self.add(open, stack, Sample { time, kind, value, ..Sample::default() })?;
+        }
+        Ok(())
+    }
+
+    fn allocations(&mut self, open: &mut Open<'_, '_>, samples: &Samples) -> Result<(), ImportError> {
+        let mut counters = self.file.counters.iter().flatten();
+        let name = counters.find(|counter| counter.description.0 == ALLOCATED);
+        let name = name.map_or("allocations", |counter| &*counter.name.0);
+        let mut time = Times::default();
+        for row in 0..samples.stack.len() as u32 {
+            let time = time.next(samples, row);
+            let Some(kind) = self.events.kind(&mut self.machine, name, Unit::Bytes, 1) else { continue };
+            let value = weight(samples, row).round() as i64;
+            self.add(open, samples.stack.get(row), Sample { time, kind, value, ..Sample::default() })?;
+        }
+        Ok(())
+    }
+
+    fn markers(&mut self, open: &mut Open<'_, '_>, thread: &Thread) -> Result<(), ImportError> {
+        let markers = &thread.markers;
+        for row in 0..markers.name.len() as u32 {
+            let name = open.tables.strings.get(markers.name.get(row)).unwrap_or_default();
+            let data = markers.data.get(row as usize).and_then(Option::as_ref);
+            let (start, end) = (markers.start_time.get(row), markers.end_time.get(row));
+            match data {
+                Some(data) if data.marker_type.0 == "recording" && data.text.is_some() => {
+                    let text = data.text.and_then(|text| open.tables.strings.get(text)).unwrap_or_default();
+                    self.told += text.len() + 1;
+                    if self.told <= MOST_TOLD {
+                        self.machine.system_mut().account.push(text.to_owned());
+                    }
+                }
+                // A thread has the last of its names.
+                Some(data) if data.marker_type.0 == "renamed" => {}
+                Some(data) if data.stack.is_some() || data.marker_type.0.starts_with("sample: ") => {
+                    let lasts =
+                        (end >= start).then(|| nanoseconds(end).0.saturating_sub(nanoseconds(start).0));
+                    let lasts = lasts.map(|lasts| i64::try_from(lasts).unwrap_or(i64::MAX));
+                    let strings = open.tables.strings;
+                    let Some(marked) = self.events.marked(&mut self.machine, strings, name, data, lasts)
+                    else {
+                        continue;
+                    };
+                    let time = nanoseconds(if start.is_nan() { end } else { start });
+                    let sample = Sample {
+                        time,
+                        kind: marked.kind,
+                        value: marked.value,
+                        cpu: marked.cpu,
+                        attributes: marked.attributes,
+                        ..Sample::default()
+                    };
+                    self.add(open, data.stack.unwrap_or(u32::MAX), sample)?;
+                }
+                _ => self.without_stack += 1,
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, open: &mut Open<'_, '_>, stack: u32, sample: Sample) -> Result<(), ImportError> {
+        let stack = self.code.stack(&mut self.machine, &open.tables, open.known, stack)?;
+        self.last = self.last.max(sample.time);
+        self.machine.add_sample(&Sample { thread: open.id, stack, ..sample });
+        Ok(())
+    }
+
+    fn finish(mut self) -> Imported {
+        let counters = self.file.counters.iter().flatten();
+        let counters = counters.filter(|counter| counter.description.0 != ALLOCATED).count() as u64;
+        let counted = [
+            (self.without_stack, "markers without a stack are left out"),
+            (self.events.no_room, "samples are left out: there are too many kinds of markers"),
+            (counters, "counters are left out"),
+        ];
+        let left_out = counted.into_iter().filter(|(count, _)| *count > 0);
+        let left_out = left_out.map(|(count, what)| format!("{count} {what}")).collect();
+        self.machine.system_mut().end = self.last;
+        let symbols = self.code.frames.finish(&mut self.machine);
+        Imported { machine: self.machine, symbols, left_out }
+    }
+}
+
+/// The times of a table's rows, which may be told each since the one before.
+#[derive(Default)]
+struct Times {
+    milliseconds: f64,
+}
+
+impl Times {
+    fn next(&mut self, samples: &Samples, row: u32) -> Nanos {
+        if samples.time.len() > 0 {
+            return nanoseconds(samples.time.get(row));
+        }
+        let delta = samples.time_deltas.get(row);
+        self.milliseconds += if delta.is_nan() { 0.0 } else { delta };
+        nanoseconds(self.milliseconds)
+    }
+}
+
+/// What a row counts: 1 where nothing is said.
+fn weight(samples: &Samples, row: u32) -> f64 {
+    let weight = samples.weight.get(row);
+    if weight.is_nan() { 1.0 } else { weight }
+}
+
+/// Of milliseconds; what is none is 0.
+fn nanoseconds(milliseconds: f64) -> Nanos {
+    Nanos((milliseconds * 1e6).round() as u64)
+}
+
+/// The number that a pid or a tid begins with: a browser has several processes of one.
+fn number(text: &str) -> u32 {
+    let digits = text.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+    digits.parse().unwrap_or_default()
+}

@@ -1,0 +1,90 @@
+//! What a reader of recordings is: it is given a file and makes an [`Imported`] of it.
+
+use std::borrow::Cow;
+use std::io::{self, Read, Seek};
+
+use collector_common::record::ExportMachine;
+
+use super::{jfr, unpack};
+use crate::format::nettrace;
+use crate::symbolize::Symbols;
+
+/// A recording that was read.
+#[derive(Debug)]
+pub struct Imported {
+    /// What was recorded.
+    pub machine: ExportMachine,
+    /// The names that the file tells of.
+    pub symbols: Symbols,
+    /// What of the file is not in the machine, a line each.
+    pub left_out: Vec<String>,
+}
+
+/// A file, as a reader is given it: at its start, which is where [`Seek`] goes back to.
+pub trait Input: Read + Seek {}
+
+impl<T: Read + Seek> Input for T {}
+
+/// The first bytes of a file.
+#[derive(Debug)]
+pub struct Begin<'a> {
+    /// As they are.
+    pub bytes: &'a [u8],
+    /// Uncompressed, where they are of gzip; else as they are.
+    pub plain: Cow<'a, [u8]>,
+}
+
+impl<'a> Begin<'a> {
+    /// Of the first [`BEGIN`](super::BEGIN) bytes of a file, or all if it has fewer.
+    pub fn of(bytes: &'a [u8]) -> Self {
+        Self { bytes, plain: unpack::begin(bytes) }
+    }
+}
+
+/// A way to read a recording.
+pub trait ImportFormat: Sync {
+    /// Its name.
+    fn name(&self) -> &'static str;
+    /// What it is, in a few words.
+    fn description(&self) -> &'static str;
+    /// Whether a file that begins so is one.
+    fn begins(&self, begin: &Begin<'_>) -> bool;
+    /// Reads the whole file.
+    ///
+    /// # Errors
+    /// When it can't be read, or is no such recording.
+    fn import(&self, input: &mut dyn Input) -> Result<Imported, ImportError>;
+}
+
+/// Why a recording could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// Reading or uncompressing failed.
+    #[error("reading failed: {0}")]
+    Read(#[from] io::Error),
+    /// A limit is exceeded.
+    #[error("it has more than {limit} {what}, which is the most that is read")]
+    TooMuch {
+        /// Of what.
+        what: &'static str,
+        /// The most that is read.
+        limit: u64,
+    },
+    /// It is not what it begins as.
+    #[error("not a {format}: {what}")]
+    Malformed {
+        /// What it should be.
+        format: &'static str,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// It is of a kind that is not read.
+    #[error("{0}")]
+    Unsupported(String),
+    /// It is no trace.
+    #[error(transparent)]
+    Nettrace(#[from] nettrace::ReadError),
+    /// It is no recording of a Java virtual machine's.
+    #[error(transparent)]
+    Jfr(#[from] jfr::events::ReadError),
+}

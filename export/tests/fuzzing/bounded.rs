@@ -1,0 +1,128 @@
+//! Reads an input as one of the formats of other tools, and counts the memory that it takes.
+
+use std::io::Cursor;
+
+use collector_common::record::FrameId;
+use export::import::{ImportFormat, Imported};
+
+/// What gzip's files begin with. What is compressed may be any number of times as large, up to a limit of its own.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// Reads all of the input. Out: whether it is of the format.
+pub(crate) fn run(format: &dyn ImportFormat, input: &[u8], fixed_memory: u64, per_byte: u64) -> bool {
+    if input.starts_with(&GZIP) {
+        return format.import(&mut Cursor::new(input)).is_ok();
+    }
+    let most = fixed_memory + input.len() as u64 * per_byte;
+    let mut is_read = false;
+    let used = allocation_counter::measure(|| {
+        let Ok(Imported { machine, symbols, .. }) = format.import(&mut Cursor::new(input)) else { return };
+        for sample in machine.samples().iter() {
+            assert!(usize::from(sample.kind.0) < machine.kinds().len());
+            machine.process(machine.thread(sample.thread).process);
+            assert!(machine.stacks().get(sample.stack).len() <= 1 << 24);
+        }
+        for id in (0..machine.frames().len() as u32).map(FrameId) {
+            let functions: Vec<_> = symbols.functions(id).collect();
+            let inlined = functions.iter().filter(|function| function.is_inlined).count();
+            assert_eq!(inlined + 1, functions.len(), "one is not inlined");
+        }
+        is_read = true;
+    });
+    assert!(used.bytes_max <= most, "{} bytes were held, {most} are the bound", used.bytes_max);
+    is_read
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use proptest::prelude::*;
+
+    /// A target's name, and what it does.
+    type Target = (&'static str, fn(&[u8]) -> bool);
+
+    const TARGETS: [Target; 3] = [
+        ("firefox", crate::fuzzing::firefox::run),
+        ("folded", crate::fuzzing::folded::run),
+        ("pprof", crate::fuzzing::pprof::run),
+    ];
+
+    fn inputs(kind: &str, target: &str) -> Vec<Vec<u8>> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzzing").join(kind).join(target);
+        let Ok(folder) = folder.read_dir() else { return Vec::new() };
+        folder.map(|entry| fs::read(entry.unwrap().path()).unwrap()).collect()
+    }
+
+    #[test]
+    fn seeds_are_read() {
+        for (target, run) in TARGETS {
+            let seeds = inputs("seeds", target);
+            assert!(seeds.len() >= 2, "{target}");
+            assert!(seeds.iter().all(|seed| run(seed)), "{target}");
+        }
+    }
+
+    #[test]
+    fn regressions() {
+        for (target, run) in TARGETS {
+            for input in inputs("regressions", target) {
+                run(&input);
+            }
+        }
+    }
+
+    /// What takes the most memory for each byte.
+    #[test]
+    fn the_densest_tables_are_in_proportion() {
+        const COUNT: usize = 100_000;
+        let [firefox, folded, pprof] = TARGETS.map(|(_, run)| run);
+        let meta = r#"{"meta":{"preprocessedProfileVersion":55,"interval":1,"startTime":0},"threads":"#;
+        let list = |element: &str| vec![element; COUNT].join(",");
+        assert!(!firefox(format!("{meta}[{}]}}", list("{}")).as_bytes()), "too many threads");
+        for (table, element) in [("markers\":{\"data", "{}"), ("samples\":{\"time", "0")] {
+            let text = format!("{meta}[{{\"{table}\":[{}]}}}}]}}", list(element));
+            assert!(!firefox(text.as_bytes()), "a thread without strings");
+        }
+        let lines = (0..COUNT).map(|at| format!("{at:x} 2\n"));
+        assert!(folded(lines.collect::<String>().as_bytes()));
+        let lines = (0..COUNT).map(|at| format!("a;{at:x}_[k] 1\n"));
+        assert!(folded(lines.collect::<String>().as_bytes()));
+        // An empty string and a sample type, and then locations of which nothing is told, or samples.
+        let profile = |rest: Vec<u8>| [&[0x32, 0, 0x0a, 0][..], &rest].concat();
+        let locations = (0..COUNT).flat_map(|at| {
+            let id = [at as u8 | 0x80, (at >> 7) as u8 | 0x80, (at >> 14) as u8];
+            [0x22, 8, 0x08, id[0], id[1], id[2], 0x18, id[0], id[1], id[2]]
+        });
+        assert!(pprof(&profile(locations.collect())));
+        assert!(pprof(&profile([0x12, 3, 0x12, 1, 1].repeat(COUNT))));
+        let types = [0x0a, 0].repeat(63);
+        let row = [&[0x12, 66, 0x12, 64][..], &[1; 64]].concat();
+        assert!(pprof(&profile([types, row.repeat(COUNT / 50)].concat())));
+    }
+
+    proptest! {
+        #[test]
+        fn spoilt_files(
+            target in 0..TARGETS.len(),
+            which: prop::sample::Index,
+            places in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        ) {
+            let (name, run) = TARGETS[target];
+            let mut data = which.get(&inputs("seeds", name)).clone();
+            for (at, byte) in places {
+                let at = at.index(data.len());
+                data[at] = byte;
+            }
+            run(&data);
+            let half = data.len() / 2;
+            run(&data[..half]);
+        }
+
+        #[test]
+        fn noise(target in 0..TARGETS.len(), data in proptest::collection::vec(any::<u8>(), 0..400)) {
+            TARGETS[target].1(&data);
+        }
+    }
+}

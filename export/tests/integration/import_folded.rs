@@ -1,0 +1,88 @@
+//! Folded stacks become machines again: those that we write, and those of others' scripts.
+
+use std::collections::BTreeMap;
+use std::io::{Cursor, Write as _};
+
+use collector_common::record::{ExportMachine, Sample, Unit};
+use export::format::ExportFormat;
+use export::format::firefox::Firefox;
+use export::format::folded::Folded;
+use export::format::nettrace::Nettrace;
+use export::format::pprof::Pprof;
+use export::import::{ImportFormat as _, Imported};
+use export::symbolize::Symbols;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use proptest::prelude::*;
+
+use crate::random::{imported, recording, rows, told, written};
+
+/// Names alone, with what tells the kernel's and inlined ones apart.
+fn names(machine: &ExportMachine, symbols: &Symbols) -> BTreeMap<String, i64> {
+    let thread = |sample: &Sample| {
+        let thread = machine.string(machine.thread(sample.thread).name);
+        Some((thread.to_owned(), sample.value))
+    };
+    told(machine, thread, |id| {
+        let functions: Vec<_> = symbols.functions(id).collect();
+        let is_kernel = machine.frames().get(id).is_kernel();
+        let named = functions.iter().rev();
+        named.map(|of| format!("{} {is_kernel} {}", symbols.function(of.name), of.is_inlined)).collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_we_write_is_read_as_it_was(rows in rows()) {
+        let (machine, symbols) = recording(&rows, &[("cpu", Unit::Count, 1_003_009)]);
+        let bytes = written(&Folded, &machine, &symbols);
+        if rows.is_empty() {
+            prop_assert!(imported(&bytes).is_err());
+            return Ok(());
+        }
+        let again = imported(&bytes).unwrap();
+        prop_assert_eq!(names(&machine, &symbols), names(&again.machine, &again.symbols));
+        prop_assert_eq!(written(&Folded, &again.machine, &again.symbols), bytes);
+    }
+
+    #[test]
+    fn noise_is_survived(noise in "[a-c;_\\[\\]ki 0-9\n]{0,200}") {
+        let _ = export::import::folded::Folded.import(&mut Cursor::new(noise));
+    }
+}
+
+#[test]
+fn lines_of_others_scripts_are_read() {
+    let text = "# a comment\njava-12/13;start_thread;Foo::bar_[j];do_syscall_64_[k];inl_[i] 7\r\n\nperf;a b 1\nidle 3\n";
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(text.as_bytes()).unwrap();
+    for bytes in [text.as_bytes(), &packed.finish().unwrap()] {
+        let Imported { machine, symbols, left_out } = imported(bytes).unwrap();
+        assert!(left_out.is_empty());
+        let lines = String::from_utf8(written(&Folded, &machine, &symbols)).unwrap();
+        let expected =
+            "idle 3\njava-12/13;start_thread;Foo::bar_[j];do_syscall_64_[k];inl_[i] 7\nperf;a b 1\n";
+        assert_eq!(lines, expected);
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_line() {
+    let error = |text: &str| imported(text.as_bytes()).unwrap_err().to_string();
+    assert_eq!(error("a;b 1\nc;d x\n"), "not a folded profile: line 2 has no count behind its last space");
+    assert!(error(&format!("a;b 1\n{} 1\n", "x".repeat(1 << 20))).contains("1048576 bytes in a line"));
+}
+
+/// Names without addresses, of the kernel too, are not lost by formats that tell names by address.
+#[test]
+fn names_go_through_other_formats() {
+    let text = "one;main;f;vfs_read_[k] 3\ntwo;main;g 4\n";
+    let Imported { machine, symbols, .. } = imported(text.as_bytes()).unwrap();
+    let formats: [&dyn ExportFormat; 4] = [&Folded, &Pprof, &Firefox, &Nettrace];
+    for format in formats {
+        let bytes = written(format, &machine, &symbols);
+        let again = imported(&bytes).unwrap();
+        let lines = String::from_utf8(written(&Folded, &again.machine, &again.symbols)).unwrap();
+        assert_eq!(lines, text, "{}", format.name());
+    }
+}

@@ -1,0 +1,192 @@
+//! Recordings of all kinds of things in any combination, and what is told of a recording, to be compared with what comes back from a
+//! file of it.
+
+use std::collections::BTreeMap;
+use std::io::Cursor;
+
+use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Svma, Tid};
+use collector_common::record::{
+    ClockAnchor, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind, ModuleMapping,
+    ProcessId, Sample, SampleKindId, Unit,
+};
+use export::format::{ExportFormat, Profile};
+use export::import::{self, ImportError, Imported};
+use export::symbolize::{Function, Symbols};
+use proptest::prelude::*;
+
+/// A sample, by numbers that choose what it is of.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub(crate) thread: u8,
+    pub(crate) kind: u8,
+    pub(crate) value: i64,
+    pub(crate) stack: Vec<u8>,
+    pub(crate) attribute: u8,
+    pub(crate) time: u32,
+}
+
+pub(crate) fn rows() -> impl Strategy<Value = Vec<Row>> {
+    let row =
+        (0_u8..4, 0_u8..4, 1_i64..1000, prop::collection::vec(0_u8..10, 0..6), 0_u8..3, 0_u32..1_000_000);
+    let row = row.prop_map(|(thread, kind, value, stack, attribute, time)| Row {
+        thread,
+        kind,
+        value,
+        stack,
+        attribute,
+        time,
+    });
+    prop::collection::vec(row, 0..40)
+}
+
+/// Two processes with two threads each, and frames with names, lines, inlined functions, or none of these.
+pub(crate) fn recording(rows: &[Row], kinds: &[(&str, Unit, u64)]) -> (ExportMachine, Symbols) {
+    let mut machine = ExportMachine::default();
+    let system = machine.system_mut();
+    system.end = Nanos(1_000_000_000);
+    let realtime = 1_750_000_000_000_000_000;
+    system.clocks.start = Some(ClockAnchor { monotonic: Nanos(0), realtime, boottime: None });
+    let kinds: Vec<SampleKindId> =
+        kinds.iter().map(|&(name, unit, period)| machine.add_kind(name, unit, period)).collect();
+    let threads: Vec<_> = [(10, 10, "one"), (10, 11, "helper 2"), (20, 20, "two"), (20, 21, "helper 2")]
+        .into_iter()
+        .map(|(pid, tid, name)| {
+            let known = machine.processes().iter().position(|process| process.pid == Pid(pid));
+            let process = match known {
+                Some(at) => ProcessId(at as u32),
+                None => machine.add_process(Pid(pid), name, None, Nanos(0)),
+            };
+            let name = machine.intern_string(name);
+            (process, machine.intern_thread(process, Tid(tid), name))
+        })
+        .collect();
+    let path = machine.intern_string("/usr/bin/prog");
+    let build_id = BuildId::new(&[0x12, 0x34, 0x56, 0x78, 0x9a]);
+    let program = machine.add_module(Module { kind: ModuleKind::File, path, build_id });
+    machine.add_mapping(ModuleMapping {
+        process: threads[0].0,
+        module: program,
+        start: Avma(0x7000_1000),
+        end: Avma(0x7000_9000),
+        file_offset: FileOffset(0x1000),
+        bias: 0x7000_0000,
+        since: Nanos(0),
+    });
+    let frames: Vec<FrameId> = (0..10_u64)
+        .map(|number| {
+            let (module, address, flags) = match number {
+                8.. => (ModuleId::KERNEL, 0xffff_ffff_8100_0000 + number * 64, FrameFlags::KERNEL),
+                _ => (program, 0x1100 + number * 64, 0),
+            };
+            machine.intern_frame(Frame { module, address: Svma(address), flags: FrameFlags(flags) })
+        })
+        .collect();
+    let mut symbols = Symbols::unresolved(&machine);
+    for (&frame, number) in frames.iter().zip(0_u32..) {
+        let mut function = |name: String, line| Function {
+            name: symbols.intern(&name),
+            linkage: symbols.intern(&format!("_{name}")),
+            file: symbols.intern(if line > 0 { "/src/prog.c" } else { "" }),
+            line,
+            column: line,
+            is_inlined: false,
+        };
+        let functions = match number {
+            0 => continue,
+            1..4 => vec![function(format!("f{number}"), 0)],
+            4..6 => vec![function(format!("f {number}"), 40 + number)],
+            6..8 => vec![
+                function("in".to_owned(), number),
+                function("between".to_owned(), 7),
+                function(format!("f{number}"), 8),
+            ],
+            _ => vec![function(format!("vfs_{number}"), 0)],
+        };
+        symbols.set_functions(frame, &functions);
+    }
+    for row in rows {
+        let stack: Vec<FrameId> = row.stack.iter().map(|&at| frames[usize::from(at)]).collect();
+        let stack = machine.intern_stack(&stack);
+        let list: Vec<_> = [("lock", "a b"), ("file", "/x;y")]
+            .into_iter()
+            .take(usize::from(row.attribute))
+            .map(|(key, value)| (machine.intern_string(key), machine.intern_string(value)))
+            .collect();
+        let attributes = machine.attributes_mut().intern(&list);
+        machine.add_sample(&Sample {
+            time: Nanos(u64::from(row.time) * 1000),
+            thread: threads[usize::from(row.thread)].1,
+            stack,
+            cpu: 0,
+            kind: kinds[usize::from(row.kind) % kinds.len()],
+            value: row.value,
+            attributes,
+        });
+    }
+    (machine, symbols)
+}
+
+pub(crate) fn written(format: &dyn ExportFormat, machine: &ExportMachine, symbols: &Symbols) -> Vec<u8> {
+    let mut out = Vec::new();
+    format.write(Profile { machine, symbols }, &mut out).unwrap();
+    out
+}
+
+/// What the bytes are of, by themselves.
+pub(crate) fn imported(bytes: &[u8]) -> Result<Imported, ImportError> {
+    let Some(importer) = import::of(&bytes[..bytes.len().min(import::BEGIN)]) else {
+        return Err(ImportError::Unsupported("unknown".to_owned()));
+    };
+    importer.import(&mut Cursor::new(bytes))
+}
+
+/// What to tell of each sample; what is equal is added up.
+pub(crate) fn told(
+    machine: &ExportMachine,
+    tell: impl Fn(&Sample) -> Option<(String, i64)>,
+    frame: impl Fn(FrameId) -> Vec<String>,
+) -> BTreeMap<String, i64> {
+    let mut all = BTreeMap::new();
+    for sample in machine.samples().iter() {
+        let Some((mut line, value)) = tell(&sample) else { continue };
+        for &id in machine.stacks().get(sample.stack).iter().rev() {
+            for part in frame(id) {
+                line.push_str(" > ");
+                line.push_str(&part);
+            }
+        }
+        *all.entry(line).or_default() += value;
+    }
+    all
+}
+
+/// Process, thread and attributes of a sample.
+pub(crate) fn of_thread(machine: &ExportMachine, sample: &Sample) -> String {
+    let thread = machine.thread(sample.thread);
+    let process = machine.process(thread.process);
+    let string = |id| machine.string(id);
+    let attributes = machine.attributes().get(sample.attributes).iter();
+    let attributes: Vec<_> =
+        attributes.map(|&(key, value)| format!("{}={}", string(key), string(value))).collect();
+    format!(
+        "{} {}/{} {} {attributes:?}",
+        process.pid.0,
+        string(process.name),
+        thread.tid.0,
+        string(thread.name)
+    )
+}
+
+/// All of a frame: outermost function first.
+pub(crate) fn whole_frame(machine: &ExportMachine, symbols: &Symbols, id: FrameId) -> Vec<String> {
+    let frame = machine.frames().get(id);
+    let module = machine.module(frame.module);
+    let place =
+        format!("{} {:?} {:#x}", machine.string(module.path), module.build_id, frame.lookup_address().0);
+    let functions: Vec<_> = symbols.functions(id).collect();
+    let functions = functions.iter().rev().map(|of| {
+        let [name, linkage, file] = [of.name, of.linkage, of.file].map(|id| symbols.function(id));
+        format!("{name} ({linkage}) {file}:{}:{} {}", of.line, of.column, of.is_inlined)
+    });
+    [place].into_iter().chain(functions).collect()
+}
