@@ -1,13 +1,16 @@
 //! [`ExportMachine`]: everything that was recorded.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashMap;
 
+use super::container::container_of;
 use super::{
     Attributes, Clocks, Frame, FrameId, Histogram, InternedFrames, KernelCode, Metric, Module, ModuleId,
-    ModuleKind, ModuleMapping, Process, ProcessId, ProcessLife, RemovedCodes, Sample, SampleKind,
+    ModuleKind, ModuleMapping, Process, ProcessId, ProcessLife, Program, RemovedCodes, Sample, SampleKind,
     SampleKindId, Samples, Table, Thread, ThreadId, Unit,
 };
-use crate::ids::{Nanos, Pid, Tid};
+use crate::ids::{Nanos, Pid, Tid, Uid};
 use crate::intern::{InternedCallstacks, InternedStrings, StackId, StringId};
 
 /// The machine and the span of time that were recorded.
@@ -39,8 +42,10 @@ pub struct SystemInfo {
 #[derive(Debug)]
 pub struct ExportMachine {
     system: SystemInfo,
-    strings: InternedStrings,
-    processes: Vec<Process>,
+    pub(super) strings: InternedStrings,
+    pub(super) processes: Vec<Process>,
+    pub(super) programs: Vec<Program>,
+    users: BTreeMap<Uid, StringId>,
     threads: Vec<Thread>,
     thread_index: FxHashMap<Thread, ThreadId>,
     modules: Vec<Module>,
@@ -65,6 +70,8 @@ impl Default for ExportMachine {
             system: SystemInfo::default(),
             strings,
             processes: Vec::new(),
+            programs: Vec::new(),
+            users: BTreeMap::new(),
             threads: Vec::new(),
             thread_index: FxHashMap::default(),
             modules: vec![kernel],
@@ -104,7 +111,7 @@ impl ExportMachine {
         start: Nanos,
     ) -> ProcessId {
         let name = self.strings.intern(name);
-        self.processes.push(Process { pid, name, parent, start, end: None });
+        self.processes.push(Process::new(pid, name, parent, start));
         ProcessId(self.processes.len() as u32 - 1)
     }
 
@@ -121,6 +128,26 @@ impl ExportMachine {
         if let Some(process) = self.processes.get_mut(process.0 as usize) {
             process.end = Some(end);
         }
+    }
+
+    /// A process, to be told more of. `None` for an id of another machine.
+    pub fn process_mut(&mut self, process: ProcessId) -> Option<&mut Process> {
+        self.processes.get_mut(process.0 as usize)
+    }
+
+    /// Tells a process's cgroup by its path, and with that its container.
+    pub fn set_cgroup(&mut self, process: ProcessId, path: &str) {
+        let cgroup = self.strings.intern(path);
+        let container = container_of(path).map_or(StringId::EMPTY, |id| self.strings.intern(id));
+        if let Some(process) = self.processes.get_mut(process.0 as usize) {
+            (process.cgroup, process.container) = (cgroup, container);
+        }
+    }
+
+    /// Tells a user's name.
+    pub fn name_user(&mut self, user: Uid, name: &str) {
+        let name = self.strings.intern(name);
+        self.users.insert(user, name);
     }
 
     /// The id of a thread under a name.
@@ -202,7 +229,7 @@ impl ExportMachine {
         &mut self.samples
     }
 
-    /// Adds a process as it was told of from its beginning to its end.
+    /// Adds a process that the recording was asked to tell of.
     pub fn add_life(&mut self, life: ProcessLife) {
         self.lives.push(life);
     }
@@ -236,6 +263,12 @@ impl ExportMachine {
     /// For an id of another machine.
     pub fn process(&self, id: ProcessId) -> &Process {
         &self.processes[id.0 as usize]
+    }
+
+    /// The name of a process's user, where it is known. In a container the same number may be somebody else, whom nobody names.
+    pub fn user_name(&self, process: &Process) -> Option<&str> {
+        let known = process.user.filter(|_| process.container == StringId::EMPTY);
+        self.users.get(&known?).map(|&name| self.strings.get(name))
     }
 
     /// All threads; the position is the [`ThreadId`].
@@ -314,7 +347,7 @@ impl ExportMachine {
         &self.metrics
     }
 
-    /// Processes as they were told of, where that was asked for, in the order in which they were made.
+    /// Processes that the recording was asked to tell of, in the order in which they were made.
     pub fn lives(&self) -> &[ProcessLife] {
         &self.lives
     }

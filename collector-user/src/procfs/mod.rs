@@ -2,8 +2,10 @@
 
 mod maps;
 mod process;
+mod surroundings;
 
 pub use maps::{Identity, MapsEntry, parse_maps_line};
 pub use process::{
     ProcessSummary, executable_mappings, folders, mappings, pids, process_of, summary, threads,
 };
+pub use surroundings::{MOST_ARGUMENTS, Surroundings, arguments, surroundings, users};

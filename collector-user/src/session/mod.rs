@@ -10,6 +10,7 @@ mod command;
 pub(crate) mod dispatch;
 mod error;
 mod kernel_locks;
+mod lives;
 mod lock_names;
 mod lock_owners;
 mod mapped;

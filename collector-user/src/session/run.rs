@@ -15,6 +15,7 @@ use rustix::process::{
 use super::command::Command;
 use super::dispatch::{Dispatch, MOST_EVENTS, requests};
 use super::error::SessionError;
+use super::lives;
 use super::open::{Backend, Opened, Wanted, open};
 use super::recording::Recording;
 use super::waker::{Wake, Waker};
@@ -399,6 +400,7 @@ impl Session {
             }
             recorder.apply(parsed, time);
         });
+        recorder.look_at_processes(clock::now);
         self.capture_found();
     }
 
@@ -529,12 +531,10 @@ impl Session {
         for table in std::mem::take(&mut account.tables) {
             machine.add_table(table);
         }
-        for life in std::mem::take(&mut account.lives) {
-            machine.add_life(life);
-        }
         let warnings = self.warnings(&account);
         let mut stats = self.stats(&account, end);
         let (mut machine, modules, ledger, tally) = self.recorder.into_parts();
+        lives::enter(&mut machine, account.lives);
         let capture = self.capture.map(|capture| capture.finish(&machine, &modules, ledger.total_lost()));
         stats.ledger = ledger;
         stats.stacks = tally.ends().collect::<BTreeMap<_, _>>();
@@ -574,6 +574,10 @@ impl Session {
         warn(
             self.recorder.sideband_lost(),
             "records of new mappings and processes were lost: some stacks may end early",
+        );
+        warn(
+            self.recorder.without_arguments(),
+            "executed programs have no command line in the recording: there were too many of them",
         );
         warn(self.not_followed, "child processes could not be followed");
         warn(self.cpus_added, "CPU(s) came online: what ran there in their first second is missing");

@@ -168,6 +168,8 @@ impl Writer<'_> {
                         if is_new { SystemEvent::ProcessCreate } else { SystemEvent::ExistingProcess };
                     self.process(event, process, time)?;
                 }
+                // The format has no event of it.
+                Happened::Executed(_) => {}
                 Happened::Mapped(at, mapping) => self.mapping(at, mapping, time)?,
                 Happened::Sampled(sample) => self.sample(&sample)?,
                 Happened::ProcessEnded(process) => {
