@@ -421,6 +421,14 @@ impl Recorder {
         }
     }
 
+    /// A process was in a cgroup at a time.
+    pub(crate) fn set_cgroup(&mut self, pid: Pid, time: Nanos, path: &str) {
+        let Some(process) = self.tracker.process_at(pid, time) else { return };
+        if self.machine.string(self.machine.process(process).cgroup) != path {
+            self.machine.set_cgroup(process, path);
+        }
+    }
+
     /// Looks at processes that the sideband told of since the last call, for what it does not tell.
     pub(crate) fn look_at_processes(&mut self, now: impl Fn() -> Nanos) {
         self.looks.take(&mut self.machine, now);

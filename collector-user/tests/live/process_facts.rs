@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use collector_common::ids::{Nanos, Pid};
 use collector_common::record::{ExportMachine, Happened, ProcessId};
 use collector_user::procfs::MOST_ARGUMENTS;
+use collector_user::replay::Replay;
 use collector_user::session::{Session, SessionSettings};
 
 use crate::prerequisites::{live, live_with};
@@ -262,4 +263,29 @@ fn arguments_are_of_the_program_and_no_other() {
     assert!(known > 0);
     let told = recording.warnings.iter().any(|warning| warning.contains("command line"));
     assert!(!told, "{:?}", recording.warnings);
+}
+
+#[test]
+fn a_file_of_perf_tells_cgroups_and_programs() {
+    let Some(_live) = live_with("a_file_of_perf_tells_cgroups_and_programs", &["perf"]) else { return };
+    let folder = folder();
+    let cgroup = Cgroup::new(CONTAINER);
+    let data = folder.path().join("perf.data");
+    let script = r#"echo $$ >"$0/cgroup.procs"; echo $$ >"$1"
+        exec bash -c 'i=0; while [ "$i" -lt 100000 ]; do i=$((i + 1)); done'"#;
+    let told = folder.path().join("pid");
+    let mut perf = Command::new("perf");
+    perf.args(["record", "-q", "-N", "--all-cgroups", "-e", "cpu-clock", "-F", "999", "-o"]).arg(&data);
+    perf.args(["--", "sh", "-c", script]).arg(&cgroup.0).arg(&told);
+    assert!(perf.status().unwrap().success());
+    let machine = Replay::open_path(&data).unwrap().run().machine;
+    let id = find(&machine, fs::read_to_string(&told).unwrap().trim().parse().unwrap());
+    let process = machine.process(id);
+    assert_eq!(machine.string(process.cgroup), format!("/docker/{CONTAINER}"));
+    assert_eq!(machine.string(process.container), CONTAINER);
+    let programs: Vec<_> =
+        machine.programs_of(id).map(|id| machine.string(machine.program(id).name)).collect();
+    assert_eq!(programs[..2], ["bash", "sh"]);
+    // Its records do not tell these, and what is in `/proc` now is of others.
+    assert!(recorded_arguments(&machine, id).is_empty() && process.user.is_none());
 }
