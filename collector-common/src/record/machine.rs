@@ -6,9 +6,9 @@ use rustc_hash::FxHashMap;
 
 use super::container::container_of;
 use super::{
-    Attributes, Clocks, Frame, FrameId, Histogram, InternedFrames, KernelCode, Metric, Module, ModuleId,
-    ModuleKind, ModuleMapping, Process, ProcessId, ProcessLife, Program, RemovedCodes, Sample, SampleKind,
-    SampleKindId, Samples, Table, Thread, ThreadId, Unit,
+    Attributes, Clocks, Frame, FrameId, Histogram, InternedFrames, KernelCode, Metric, Module, ModuleDetails,
+    ModuleId, ModuleKind, ModuleMapping, Process, ProcessId, ProcessLife, Program, RemovedCodes, Sample,
+    SampleKind, SampleKindId, Samples, Table, Thread, ThreadId, Unit,
 };
 use crate::ids::{Nanos, Pid, Tid, Uid};
 use crate::intern::{InternedCallstacks, InternedStrings, StackId, StringId};
@@ -49,6 +49,7 @@ pub struct ExportMachine {
     threads: Vec<Thread>,
     thread_index: FxHashMap<Thread, ThreadId>,
     modules: Vec<Module>,
+    details: BTreeMap<ModuleId, ModuleDetails>,
     mappings: Vec<ModuleMapping>,
     removed_codes: RemovedCodes,
     frames: InternedFrames,
@@ -75,6 +76,7 @@ impl Default for ExportMachine {
             threads: Vec::new(),
             thread_index: FxHashMap::default(),
             modules: vec![kernel],
+            details: BTreeMap::new(),
             mappings: Vec::new(),
             removed_codes: RemovedCodes::default(),
             frames: InternedFrames::default(),
@@ -164,6 +166,11 @@ impl ExportMachine {
     pub fn add_module(&mut self, module: Module) -> ModuleId {
         self.modules.push(module);
         ModuleId(self.modules.len() as u32 - 1)
+    }
+
+    /// Tells what a module's file says of itself.
+    pub fn set_details(&mut self, module: ModuleId, details: ModuleDetails) {
+        self.details.insert(module, details);
     }
 
     /// Adds the place of a module in a process.
@@ -295,6 +302,11 @@ impl ExportMachine {
     /// For an id of another machine.
     pub fn module(&self, id: ModuleId) -> &Module {
         &self.modules[id.0 as usize]
+    }
+
+    /// What a module's file says of itself, where it says anything.
+    pub fn details(&self, module: ModuleId) -> Option<&ModuleDetails> {
+        self.details.get(&module)
     }
 
     /// All places of modules in processes, in the order they were seen.

@@ -20,7 +20,7 @@ pub use frame::{Frame, FrameFlags, FrameId, InternedFrames};
 pub use kernel_code::{KernelCode, RemovedCodes};
 pub use life::{Exit, ProcessLife};
 pub use machine::{ExportMachine, SystemInfo};
-pub use module::{Module, ModuleId, ModuleKind, ModuleMapping};
+pub use module::{DebugLink, Module, ModuleDetails, ModuleId, ModuleKind, ModuleMapping, Pdb, Signature};
 pub use order::Happened;
 pub use process::{Process, ProcessId, Thread, ThreadId};
 pub use program::{Program, ProgramId};

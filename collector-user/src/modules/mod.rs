@@ -11,6 +11,7 @@
 
 mod bounded;
 mod debug;
+mod details;
 mod file;
 mod layout;
 mod open;
