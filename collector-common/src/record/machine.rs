@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
+use hashbrown::HashMap;
 
 use super::container::container_of;
 use super::{
@@ -11,7 +11,7 @@ use super::{
     SampleKind, SampleKindId, Samples, Table, Thread, ThreadId, Unit,
 };
 use crate::ids::{Nanos, Pid, Tid, Uid};
-use crate::intern::{InternedCallstacks, InternedStrings, StackId, StringId};
+use crate::intern::{InternedCallstacks, InternedStrings, Seeded, StackId, StringId};
 
 /// The machine and the span of time that were recorded.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +22,12 @@ pub struct SystemInfo {
     pub kernel: String,
     /// Architecture as the system names it, as `x86_64`.
     pub architecture: String,
+    /// The distribution with its release, as `Debian GNU/Linux 12 (bookworm)`.
+    pub distribution: String,
+    /// The processor's model, as the kernel names it.
+    pub processor: String,
+    /// Bytes of memory; 0 where that is not known.
+    pub memory: u64,
     /// Online CPUs.
     pub cpus: u32,
     /// `CLOCK_MONOTONIC` at the start.
@@ -47,7 +53,8 @@ pub struct ExportMachine {
     pub(super) programs: Vec<Program>,
     users: BTreeMap<Uid, StringId>,
     threads: Vec<Thread>,
-    thread_index: FxHashMap<Thread, ThreadId>,
+    /// Names and numbers of threads are chosen by the recorded programs.
+    thread_index: HashMap<Thread, ThreadId, Seeded>,
     modules: Vec<Module>,
     details: BTreeMap<ModuleId, ModuleDetails>,
     mappings: Vec<ModuleMapping>,
@@ -74,7 +81,7 @@ impl Default for ExportMachine {
             programs: Vec::new(),
             users: BTreeMap::new(),
             threads: Vec::new(),
-            thread_index: FxHashMap::default(),
+            thread_index: HashMap::default(),
             modules: vec![kernel],
             details: BTreeMap::new(),
             mappings: Vec::new(),
@@ -231,6 +238,21 @@ impl ExportMachine {
         self.samples = samples;
     }
 
+    /// Shows the machine to `work` with a part of its samples alone: those that `keep` takes. What is kept is held twice meanwhile.
+    pub fn with_part<T>(
+        &mut self,
+        keep: impl Fn(&Self, &Sample) -> bool,
+        work: impl FnOnce(&Self) -> T,
+    ) -> T {
+        let all = std::mem::take(&mut self.samples);
+        let mut part = Samples::default();
+        all.iter().filter(|sample| keep(self, sample)).for_each(|sample| part.push(&sample));
+        self.samples = part;
+        let brought = work(self);
+        self.samples = all;
+        brought
+    }
+
     /// The samples, to change their values.
     pub fn samples_mut(&mut self) -> &mut Samples {
         &mut self.samples
@@ -270,6 +292,15 @@ impl ExportMachine {
     /// For an id of another machine.
     pub fn process(&self, id: ProcessId) -> &Process {
         &self.processes[id.0 as usize]
+    }
+
+    /// The processes by name, each with all processes that are called so: several are one then, as the workers of a server are.
+    pub fn split_by_comm(&self) -> BTreeMap<&str, Vec<ProcessId>> {
+        let mut by_name: BTreeMap<&str, Vec<ProcessId>> = BTreeMap::new();
+        for (process, at) in self.processes.iter().zip(0..) {
+            by_name.entry(self.strings.get(process.name)).or_default().push(ProcessId(at));
+        }
+        by_name
     }
 
     /// The name of a process's user, where it is known. In a container the same number may be somebody else, whom nobody names.

@@ -88,7 +88,7 @@ pub struct DebugLink {
     pub checksum: u32,
 }
 
-/// A file of symbols as an image of Windows names it (CodeView's `RSDS`).
+/// A file of symbols as an image of Windows names it (`RSDS` of its debug section).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pdb {
     /// Where it was when the image was linked.
@@ -106,8 +106,8 @@ pub struct Signature(pub [u8; 16]);
 impl fmt::Display for Signature {
     /// In hexadecimal digits alone, as symbol servers have it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b, c, d, e, g, h, i, rest @ ..] = self.0;
-        [d, c, b, a, g, e, i, h].iter().chain(&rest).try_for_each(|byte| write!(f, "{byte:02X}"))
+        let order = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
+        order.iter().try_for_each(|&at: &usize| write!(f, "{:02X}", self.0[at]))
     }
 }
 

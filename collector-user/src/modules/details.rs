@@ -35,7 +35,7 @@ pub(super) fn of(file: Option<&File>, layout: &Layout) -> Option<ModuleDetails> 
     let details = if layout.machine == elf::EM_NONE {
         of_image(&BoundedFile::new(file?, HEADERS))?
     } else {
-        let debug_link = layout.debug_link.as_ref().map(|link| link.into());
+        let debug_link = layout.debug_link.as_ref().map(Into::into);
         ModuleDetails { debug_link, package: layout.package.clone(), ..ModuleDetails::default() }
     };
     (details != ModuleDetails::default()).then_some(details)
@@ -126,12 +126,13 @@ mod tests {
         of(Some(&file), &Layout::read(&file).unwrap_or_default())
     }
 
+    const PACKAGE: &str = r#"{"type":"deb","name":"collector","version":"1.2-3","os":"debian"}"#;
+
     #[test]
     fn an_elf_file_tells_its_package_and_its_debug_file() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         fs::write(folder.join("source.c"), "int main(void) { return 0; }").unwrap();
-        const PACKAGE: &str = r#"{"type":"deb","name":"collector","version":"1.2-3","os":"debian"}"#;
         let option = format!("--package-metadata={PACKAGE}");
         tool(folder, "gcc", &["-g", "-Xlinker", &option, "-o", "whole", "source.c"]);
         tool(folder, "objcopy", &["--only-keep-debug", "whole", "whole.debug"]);

@@ -27,6 +27,9 @@ const MOST_AT_ONCE: usize = 100;
 /// How long a process lives that is looked at although it executed nothing.
 const LIVED: Nanos = Nanos(100_000_000);
 
+/// How long arguments are waited for: who executes a program may have to wait for a CPU before they are in place.
+const SETTLED: Nanos = Nanos(2_000_000_000);
+
 /// Looks that wait at most: further processes are not looked at.
 const MOST_WAITING: usize = 1 << 16;
 
@@ -37,8 +40,8 @@ const MOST_BYTES: usize = 16 << 20;
 struct Executed {
     process: ProcessId,
     program: ProgramId,
-    /// Its arguments may not have been there yet when it was looked at.
-    is_second: bool,
+    /// When it was executed. Its arguments are there a moment later.
+    time: Nanos,
 }
 
 /// Looks that were taken, and that are to be.
@@ -73,7 +76,7 @@ impl Looks {
             }
         }
         if self.executed.len() < MOST_WAITING {
-            self.executed.push_back(Executed { process, program, is_second: false });
+            self.executed.push_back(Executed { process, program, time });
         } else {
             self.left_out += 1;
         }
@@ -107,11 +110,11 @@ impl Looks {
     pub(super) fn take(&mut self, machine: &mut ExportMachine, now: impl Fn() -> Nanos) {
         let mut left = MOST_AT_ONCE;
         for _ in 0..self.executed.len() {
-            let Some(Executed { process, program, is_second }) = self.executed.pop_front() else { break };
+            let Some(Executed { process, program, time }) = self.executed.pop_front() else { break };
             let is_last = machine.programs_of(process).next() == Some(program);
             let Some(pid) = running(machine, process).filter(|_| is_last) else { continue };
             if left == 0 {
-                self.executed.push_front(Executed { process, program, is_second });
+                self.executed.push_front(Executed { process, program, time });
                 break;
             }
             left -= 1;
@@ -119,8 +122,8 @@ impl Looks {
             let is_known = self.read_arguments(machine, program, pid);
             if is_known {
                 self.fresh.insert(process, now());
-            } else if !is_second {
-                self.executed.push_back(Executed { process, program, is_second: true });
+            } else if now().0.saturating_sub(time.0) < SETTLED.0 {
+                self.executed.push_back(Executed { process, program, time });
             }
         }
         while let Some(&(process, since)) = self.forked.front()

@@ -392,6 +392,8 @@ impl Taking {
         system.host = text(Feature::HOSTNAME);
         system.kernel = text(Feature::OSRELEASE);
         system.architecture = text(Feature::ARCH);
+        system.processor = text(Feature::CPUDESC);
+        system.memory = features.total_memory().unwrap_or_default().saturating_mul(1 << 10);
         system.cpus = features.cpus().map_or(0, |(_, online)| online);
         system.command = features.command_line().unwrap_or_default().join(" ");
         (system.start, system.end) = (start, self.last);

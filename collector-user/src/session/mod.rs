@@ -19,6 +19,7 @@ mod program_records;
 mod recording;
 mod run;
 mod short_times;
+mod system;
 mod times_off;
 mod transfers;
 mod waker;

@@ -18,6 +18,7 @@ use super::error::SessionError;
 use super::lives;
 use super::open::{Backend, Opened, Wanted, open};
 use super::recording::Recording;
+use super::system;
 use super::waker::{Wake, Waker};
 use crate::capture::Capture;
 use crate::clock;
@@ -217,7 +218,7 @@ impl Session {
             .try_for_each(|source| source.start())
             .map_err(SessionError::system("the events can't be started"))?;
         session.began = clock::now();
-        describe_system(&mut session.recorder, session.began, online.len(), command.as_ref());
+        system::describe(&mut session.recorder, session.began, online.len(), command.as_ref());
         session.fill_waker(command.as_ref()).map_err(SessionError::system("epoll"))?;
         session.hand_on_files();
         if let Some(command) = &mut command {
@@ -649,16 +650,4 @@ impl Drop for Priority {
             let _ = setpriority_process(None, before);
         }
     }
-}
-
-fn describe_system(recorder: &mut Recorder, began: Nanos, cpus: usize, command: Option<&Command>) {
-    let uname = rustix::system::uname();
-    let system = recorder.machine_mut().system_mut();
-    system.host = uname.nodename().to_string_lossy().into_owned();
-    system.kernel = format!("{} {}", uname.sysname().to_string_lossy(), uname.release().to_string_lossy());
-    system.architecture = uname.machine().to_string_lossy().into_owned();
-    system.cpus = cpus as u32;
-    system.command = command.map_or(String::new(), Command::line);
-    system.start = began;
-    system.clocks.start = Some(clock::anchor());
 }

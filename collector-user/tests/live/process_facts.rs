@@ -24,7 +24,7 @@ use crate::scenarios::{record_machine, settings};
 const CONTAINER: &str = "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00";
 
 /// Longer than a process that executes nothing lives before it is looked at, and a round more.
-const LIVED: Duration = Duration::from_millis(400);
+const LIVED: Duration = Duration::from_millis(1500);
 
 /// What a line of `/proc/PID/status` says.
 fn status(pid: u32, field: &str) -> Vec<u32> {
@@ -128,8 +128,8 @@ fn a_process_is_told_of_with_its_arguments() {
             assert_eq!(arguments(before, "sleep"), ["sleep", "1000"]);
             // One that is empty, and more of them than are kept.
             let long = "x".repeat(3000);
-            start("sleep", &["0.31", "0"]).wait().unwrap();
-            start("sh", &["-c", "sleep 0.05", "", &long]).wait().unwrap();
+            start("sleep", &["1.31", "0"]).wait().unwrap();
+            start("sh", &["-c", "sleep 1.05", "", &long]).wait().unwrap();
         }
     });
     let process = find(&machine, before.id());
@@ -143,9 +143,9 @@ fn a_process_is_told_of_with_its_arguments() {
         .filter(|program| program.since > Nanos(0))
         .map(|program| (machine.arguments(program).collect::<Vec<_>>(), program.are_cut))
         .collect();
-    assert!(own.contains(&(vec!["sleep", "0.31", "0"], false)), "{own:?}");
-    let kept = "x".repeat(MOST_ARGUMENTS - "sh\0-c\0sleep 0.05\0\0".len());
-    assert!(own.contains(&(vec!["sh", "-c", "sleep 0.05", "", &kept], true)), "{own:?}");
+    assert!(own.contains(&(vec!["sleep", "1.31", "0"], false)), "{own:?}");
+    let kept = "x".repeat(MOST_ARGUMENTS - "sh\0-c\0sleep 1.05\0\0".len());
+    assert!(own.contains(&(vec!["sh", "-c", "sleep 1.05", "", &kept], true)), "{own:?}");
 }
 
 #[test]
@@ -160,8 +160,8 @@ fn users_and_namespaces_and_cgroups_are_told() {
         let (end, cgroup) = (end.clone(), cgroup.0.clone());
         move || {
             let mut nobody =
-                start("setpriv", &["--reuid", "65534", "--regid", "65534", "--clear-groups", "sleep", "0.9"]);
-            let script = r#"echo $$ >"$0/cgroup.procs"; exec setpriv --reuid 65534 sleep 0.91"#;
+                start("setpriv", &["--reuid", "65534", "--regid", "65534", "--clear-groups", "sleep", "2.9"]);
+            let script = r#"echo $$ >"$0/cgroup.procs"; exec setpriv --reuid 65534 sleep 2.91"#;
             let mut contained = start("sh", &["-c", script, cgroup.to_str().unwrap()]);
             // The shell's child executes nothing.
             let script = r#"(while [ ! -e "$0" ]; do :; done) & wait"#;
@@ -169,8 +169,8 @@ fn users_and_namespaces_and_cgroups_are_told() {
                 start("unshare", &["--pid", "--fork", "sh", "-c", script, end.to_str().unwrap()]);
             let shell = child(outside.id());
             let pids = [nobody.id(), contained.id(), shell, child(shell)];
-            assert_eq!(arguments(nobody.id(), "sleep"), ["sleep", "0.9"]);
-            assert_eq!(arguments(contained.id(), "sleep"), ["sleep", "0.91"]);
+            assert_eq!(arguments(nobody.id(), "sleep"), ["sleep", "2.9"]);
+            assert_eq!(arguments(contained.id(), "sleep"), ["sleep", "2.91"]);
             let told = pids.map(|pid| {
                 let cgroups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
                 (pid, status(pid, "Uid"), status(pid, "NSpid"), cgroups)
@@ -204,7 +204,7 @@ fn users_and_namespaces_and_cgroups_are_told() {
 fn a_process_that_executes_has_had_several_programs() {
     let Some(_live) = live("a_process_that_executes_has_had_several_programs") else { return };
     let (machine, pid) = record_while(|| {
-        let script = r#"i=0; while [ "$i" -lt 40000 ]; do i=$((i + 1)); done; exec env A=1 sh -c 'sleep 0.2; exec sleep 0.3'"#;
+        let script = r#"i=0; while [ "$i" -lt 40000 ]; do i=$((i + 1)); done; exec env A=1 sh -c 'sleep 1.2; exec sleep 1.3'"#;
         let mut child = start("bash", &["-c", script]);
         assert!(child.wait().unwrap().success());
         child.id()
@@ -215,8 +215,8 @@ fn a_process_that_executes_has_had_several_programs() {
     assert_eq!(names, ["sleep", "sh", "env", "bash"]);
     assert!(programs.is_sorted_by(|later, earlier| later.since > earlier.since), "{programs:?}");
     let arguments = |at: usize| machine.arguments(&programs[at]).collect::<Vec<_>>();
-    assert_eq!(arguments(0), ["sleep", "0.3"]);
-    assert_eq!(arguments(1), ["sh", "-c", "sleep 0.2; exec sleep 0.3"]);
+    assert_eq!(arguments(0), ["sleep", "1.3"]);
+    assert_eq!(arguments(1), ["sh", "-c", "sleep 1.2; exec sleep 1.3"]);
     // Of what ran for less than a millisecond nobody may have read them, but never another program's.
     assert!(arguments(2).is_empty() || arguments(2)[..2] == ["env", "A=1"], "{:?}", arguments(2));
     assert_eq!(arguments(3)[..2], ["bash", "-c"]);

@@ -8,6 +8,7 @@ mod damaged;
 mod firefox;
 mod flamegraph;
 mod folded;
+mod graph;
 mod import_nettrace;
 mod lines;
 mod made;
