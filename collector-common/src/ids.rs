@@ -25,6 +25,10 @@ number!(
     Tid(u32)
 );
 number!(
+    /// A user's id as the recording side's user namespace numbers it.
+    Uid(u32)
+);
+number!(
     /// Nanoseconds of `CLOCK_MONOTONIC`, or a duration in nanoseconds.
     Nanos(u64)
 );
@@ -49,6 +53,12 @@ impl fmt::Display for Pid {
 }
 
 impl fmt::Display for Tid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for Uid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }

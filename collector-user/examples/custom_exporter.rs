@@ -1,4 +1,5 @@
-//! A format of one's own: samples by thread, as CSV. `sudo cargo run --example custom_exporter -- COMMAND ARG...`
+//! A format of one's own: samples by thread, as CSV, a file for each name of processes, of a command and its children alone.
+//! `sudo cargo run --example custom_exporter -- FOLDER COMMAND ARG...`
 
 #[cfg(target_os = "linux")]
 mod threads {
@@ -43,17 +44,39 @@ mod threads {
 
 #[cfg(target_os = "linux")]
 fn main() -> anyhow::Result<()> {
-    use collector_user::session::{Command, Session, SessionSettings};
-    use export::format::{ExportFormat as _, Profile};
-    use std::{os::fd::AsFd as _, os::unix::net::UnixStream};
+    use collector_user::universal::{ExportSettings, UniversalExporter};
+    use std::process::Command;
 
-    let line: Vec<_> = std::env::args_os().skip(1).collect();
-    let mut session = Session::start(SessionSettings::default(), Some(Command::start(&line)?))?;
-    let (stop, _keep) = UnixStream::pair()?;
-    session.run(stop.as_fd(), |_progress| {})?;
-    let recording = session.finish()?;
-    let profile = Profile { machine: &recording.machine, symbols: &recording.symbolize() };
-    threads::Threads.write(profile, &mut std::io::stdout())?;
+    let mut args = std::env::args_os().skip(1);
+    let [Some(folder), Some(program)] = [args.next(), args.next()] else {
+        anyhow::bail!("usage: custom_exporter FOLDER COMMAND ARG...")
+    };
+    let path = std::path::Path::new(&folder).join("threads.csv");
+    let settings = ExportSettings::default().with_scenario("cpu_profiling").split_by_comm();
+    let own = std::process::id();
+    let mut exporter = UniversalExporter::new(settings)
+        .with_format(path, Box::new(threads::Threads))
+        // What was recorded of the whole machine is there, and only the command's samples are kept.
+        .with_parsed_hook(move |machine| {
+            machine.apply_custom_filter(|machine, sample| {
+                let process = machine.thread(sample.thread).process;
+                let parent = |id: &_| machine.process(*id).parent;
+                let mut above = std::iter::successors(Some(process), parent).skip(1).take(64);
+                above.any(|id| machine.process(id).pid.0 == own)
+            });
+            let programs = machine.programs().len();
+            machine.add_custom_metric("programs", programs as f64, "");
+        });
+    exporter.start_collection()?;
+    Command::new(program).args(args).status()?;
+    let exported = exporter.stop_and_export()?;
+    for path in &exported.written {
+        println!("{}:", path.display());
+        print!("{}", std::fs::read_to_string(path)?);
+    }
+    for metric in exported.recording.machine.metrics() {
+        println!("{metric}");
+    }
     Ok(())
 }
 

@@ -6,10 +6,11 @@
 
 use std::fmt;
 
-use collector_common::record::{FrameFlags, SampleKindId, Unit};
+use collector_common::record::{SampleKindId, Unit};
 
 use crate::format::Profile;
-use crate::functions::Functions;
+use crate::graph::{ExportGraph, NodeId};
+use crate::symbolize::STACK_CUT;
 
 /// A function and what was counted in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,24 +42,19 @@ impl Hottest {
     /// The functions of a recording, by the samples of one kind.
     pub fn of(profile: Profile<'_>, kind: SampleKindId) -> Self {
         let machine = profile.machine;
-        let mut weights = vec![0_i64; machine.stacks().len()];
-        for sample in machine.samples().iter().filter(|sample| sample.kind == kind) {
-            if let Some(weight) = weights.get_mut(sample.stack.0 as usize) {
-                *weight = weight.saturating_add(sample.value);
-            }
-        }
-        let functions = Functions::of(profile, |frame| !frame.flags.has(FrameFlags::CUT));
-        let mut tally = Tally::new(functions.list().len());
-        for (stack, weight) in machine.stacks().iter().zip(weights).filter(|&(_, weight)| weight != 0) {
-            tally.add(stack.iter().flat_map(|&frame| functions.of_frame(frame)), weight);
-        }
+        let graph = ExportGraph::of(profile, |_| Some(0));
+        let functions = graph.functions().iter().zip(graph.by_function(kind));
+        let named = functions.map(|(&(name, module), counted)| {
+            let path = machine.string(machine.module(module).path);
+            ((profile.symbols.function(name), path), counted)
+        });
+        // The mark is above all that is known of a stack, so that nothing is missing below it.
+        let rows = rows(named.filter(|((name, _), _)| *name != STACK_CUT));
+        let total = graph.total(NodeId::ROOT, kind);
         let kind = machine.kinds().get(usize::from(kind.0));
         let name = kind.map_or("samples", |kind| machine.string(kind.name)).to_owned();
         let unit = kind.map_or(Unit::Count, |kind| kind.unit).name().to_owned();
-        tally.finish(name, unit, |function| {
-            let (name, path) = functions.named(profile, function);
-            (name.to_owned(), path.to_owned())
-        })
+        Self { name, unit, total, rows }
     }
 
     /// The functions of a recording, by the kind that is to be looked at first; of a sampling clock by the time that its samples
@@ -82,61 +78,19 @@ impl Hottest {
     }
 }
 
-/// Counts by function.
-struct Tally {
-    all: i64,
-    own: Vec<i64>,
-    total: Vec<i64>,
-    /// By function: the number of the last stack it was seen on.
-    seen: Vec<u32>,
-    stacks: u32,
-}
-
-impl Tally {
-    fn new(functions: usize) -> Self {
-        Self {
-            all: 0,
-            own: vec![0; functions],
-            total: vec![0; functions],
-            seen: vec![0; functions],
-            stacks: 0,
-        }
-    }
-
-    /// Adds a stack, leaf first.
-    fn add(&mut self, stack: impl Iterator<Item = u32>, weight: i64) {
-        self.stacks += 1;
-        self.all = self.all.saturating_add(weight);
-        for (depth, function) in stack.map(|function| function as usize).enumerate() {
-            let (Some(own), Some(total), Some(seen)) =
-                (self.own.get_mut(function), self.total.get_mut(function), self.seen.get_mut(function))
-            else {
-                continue;
-            };
-            if depth == 0 {
-                *own = own.saturating_add(weight);
-            }
-            if *seen != self.stacks {
-                *seen = self.stacks;
-                *total = total.saturating_add(weight);
-            }
-        }
-    }
-
-    fn finish(self, name: String, unit: String, function: impl Fn(u32) -> (String, String)) -> Hottest {
-        let mut rows: Vec<Row> = (0..)
-            .zip(self.own.into_iter().zip(self.total))
-            .filter(|(_, counts)| *counts != (0, 0))
-            .map(|(index, (own, total))| {
-                let (function, module) = function(index);
-                Row { function, module, own, total }
-            })
-            .collect();
-        rows.sort_by(|a, b| {
-            (b.own, b.total).cmp(&(a.own, a.total)).then_with(|| a.function.cmp(&b.function))
-        });
-        Hottest { name, unit, total: self.all, rows }
-    }
+/// Functions by name and module, with what was counted in them of their own and in all, the one with the most of its own first.
+fn rows<'a>(counted: impl Iterator<Item = ((&'a str, &'a str), (i64, i64))>) -> Vec<Row> {
+    let mut rows: Vec<Row> = counted
+        .filter(|(_, counts)| *counts != (0, 0))
+        .map(|((function, module), (own, total))| Row {
+            function: function.to_owned(),
+            module: module.to_owned(),
+            own,
+            total,
+        })
+        .collect();
+    rows.sort_by(|a, b| (b.own, b.total).cmp(&(a.own, a.total)).then_with(|| a.function.cmp(&b.function)));
+    rows
 }
 
 /// The first functions of a [`Hottest`], to be displayed: with a precision, as in `{:.80}`, in lines of at most that

@@ -3,15 +3,19 @@
 //! - [`symbolize`]: names for frames, found once per distinct frame.
 //! - [`import`]: recordings of other tools.
 //! - [`mod@format`]: one file or folder per format; [`format::formats`] lists them.
+//! - [`graph`]: the calls as a tree, for formats that want one.
 //! - [`hottest`]: the functions that most was counted in.
-//! - `functions`: what formats and tables that show functions have in common; `lists`, `leb128`: what is written in many of them.
+//! - `functions`: what formats and tables that show functions have in common; `lists`, `leb128`, `prefix_tree`: what is
+//!   written in many of them.
 //!
 //! Architecture invariant: nothing here changes a record, and nothing here knows how it was recorded.
 
 pub mod format;
 mod functions;
+pub mod graph;
 pub mod hottest;
 pub mod import;
 mod leb128;
 mod lists;
+mod prefix_tree;
 pub mod symbolize;

@@ -50,6 +50,12 @@ impl Clocks {
         self.nearest(time)?.boottime_at(time)
     }
 
+    /// When the machine was booted, in nanoseconds since 1970 in UTC, by the first anchor that tells time since then.
+    pub fn booted(&self) -> Option<u64> {
+        let mut anchors = [self.start, self.end].into_iter().flatten();
+        anchors.find_map(|anchor| anchor.realtime.checked_sub(anchor.boottime?.0))
+    }
+
     /// By how many nanoseconds the time of day was set forward while it was recorded, give or take what the anchors are off by.
     /// Time that the machine was suspended is not among them where the anchors tell of it by time since boot.
     pub fn set_forward(&self) -> i64 {
@@ -88,6 +94,7 @@ mod tests {
         assert_eq!(clocks.boottime_at(Nanos(1_100)), Some(Nanos(4_100)));
         assert_eq!(clocks.boottime_at(Nanos(2_100)), Some(Nanos(5_107)));
         assert_eq!(clocks.set_forward(), 43);
+        assert_eq!(clocks.booted(), Some(496_000));
     }
 
     #[test]

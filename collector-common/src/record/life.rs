@@ -1,7 +1,8 @@
-//! Processes as they were made, what they executed, and how they ended: for people to read, and told from beginning to end
-//! only where the recording asked for it.
+//! How processes end, and which of them are told of from beginning to end, for people to read: only where the recording was asked for
+//! it.
 
-use crate::ids::{Nanos, Pid};
+use super::ProcessId;
+use crate::ids::Nanos;
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,26 +23,13 @@ impl Exit {
     }
 }
 
-/// One process. Times are `CLOCK_MONOTONIC`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A process that the recording was asked to tell of; what it executed and how it ended is with the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessLife {
-    /// Its pid.
-    pub pid: Pid,
-    /// Its name, the last one told of.
-    pub name: String,
-    /// The pid of the process that made it; of one that was there before the recording, of that whose child it is.
-    pub parent: Pid,
-    /// That one's name then.
-    pub parent_name: String,
-    /// The arguments of the last program that it executed, the program's name first; empty where it executed none, or they
-    /// could not be read.
-    pub arguments: Vec<String>,
-    /// Whether there are more arguments than there was room for.
-    pub are_cut: bool,
-    /// When it was made.
-    pub start: Nanos,
-    /// When its last thread ended, and how; `None` while it runs.
-    pub end: Option<(Nanos, Exit)>,
+    /// The process.
+    pub process: ProcessId,
+    /// When it was made, which may have been before the recording.
+    pub made: Nanos,
 }
 
 #[cfg(test)]

@@ -1,14 +1,17 @@
 //! [`ExportMachine`]: everything that was recorded.
 
-use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
+use hashbrown::HashMap;
+
+use super::container::container_of;
 use super::{
-    Attributes, Clocks, Frame, FrameId, Histogram, InternedFrames, KernelCode, Metric, Module, ModuleId,
-    ModuleKind, ModuleMapping, Process, ProcessId, ProcessLife, RemovedCodes, Sample, SampleKind,
-    SampleKindId, Samples, Table, Thread, ThreadId, Unit,
+    Attributes, Clocks, Frame, FrameId, Histogram, InternedFrames, KernelCode, Metric, Module, ModuleDetails,
+    ModuleId, ModuleKind, ModuleMapping, Process, ProcessId, ProcessLife, Program, RemovedCodes, Sample,
+    SampleKind, SampleKindId, Samples, Table, Thread, ThreadId, Unit,
 };
-use crate::ids::{Nanos, Pid, Tid};
-use crate::intern::{InternedCallstacks, InternedStrings, StackId, StringId};
+use crate::ids::{Nanos, Pid, Tid, Uid};
+use crate::intern::{InternedCallstacks, InternedStrings, Seeded, StackId, StringId};
 
 /// The machine and the span of time that were recorded.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +22,12 @@ pub struct SystemInfo {
     pub kernel: String,
     /// Architecture as the system names it, as `x86_64`.
     pub architecture: String,
+    /// The distribution with its release, as `Debian GNU/Linux 12 (bookworm)`.
+    pub distribution: String,
+    /// The processor's model, as the kernel names it.
+    pub processor: String,
+    /// Bytes of memory; 0 where that is not known.
+    pub memory: u64,
     /// Online CPUs.
     pub cpus: u32,
     /// `CLOCK_MONOTONIC` at the start.
@@ -39,11 +48,15 @@ pub struct SystemInfo {
 #[derive(Debug)]
 pub struct ExportMachine {
     system: SystemInfo,
-    strings: InternedStrings,
-    processes: Vec<Process>,
+    pub(super) strings: InternedStrings,
+    pub(super) processes: Vec<Process>,
+    pub(super) programs: Vec<Program>,
+    users: BTreeMap<Uid, StringId>,
     threads: Vec<Thread>,
-    thread_index: FxHashMap<Thread, ThreadId>,
+    /// Names and numbers of threads are chosen by the recorded programs.
+    thread_index: HashMap<Thread, ThreadId, Seeded>,
     modules: Vec<Module>,
+    details: BTreeMap<ModuleId, ModuleDetails>,
     mappings: Vec<ModuleMapping>,
     removed_codes: RemovedCodes,
     frames: InternedFrames,
@@ -66,9 +79,12 @@ impl Default for ExportMachine {
             system: SystemInfo::default(),
             strings,
             processes: Vec::new(),
+            programs: Vec::new(),
+            users: BTreeMap::new(),
             threads: Vec::new(),
-            thread_index: FxHashMap::default(),
+            thread_index: HashMap::default(),
             modules: vec![kernel],
+            details: BTreeMap::new(),
             mappings: Vec::new(),
             removed_codes: RemovedCodes::default(),
             frames: InternedFrames::default(),
@@ -106,7 +122,7 @@ impl ExportMachine {
         start: Nanos,
     ) -> ProcessId {
         let name = self.strings.intern(name);
-        self.processes.push(Process { pid, name, parent, start, end: None });
+        self.processes.push(Process::new(pid, name, parent, start));
         ProcessId(self.processes.len() as u32 - 1)
     }
 
@@ -125,6 +141,26 @@ impl ExportMachine {
         }
     }
 
+    /// A process, to be told more of. `None` for an id of another machine.
+    pub fn process_mut(&mut self, process: ProcessId) -> Option<&mut Process> {
+        self.processes.get_mut(process.0 as usize)
+    }
+
+    /// Tells a process's cgroup by its path, and with that its container.
+    pub fn set_cgroup(&mut self, process: ProcessId, path: &str) {
+        let cgroup = self.strings.intern(path);
+        let container = container_of(path).map_or(StringId::EMPTY, |id| self.strings.intern(id));
+        if let Some(process) = self.processes.get_mut(process.0 as usize) {
+            (process.cgroup, process.container) = (cgroup, container);
+        }
+    }
+
+    /// Tells a user's name.
+    pub fn name_user(&mut self, user: Uid, name: &str) {
+        let name = self.strings.intern(name);
+        self.users.insert(user, name);
+    }
+
     /// The id of a thread under a name.
     pub fn intern_thread(&mut self, process: ProcessId, tid: Tid, name: StringId) -> ThreadId {
         let thread = Thread { process, tid, name };
@@ -139,6 +175,11 @@ impl ExportMachine {
     pub fn add_module(&mut self, module: Module) -> ModuleId {
         self.modules.push(module);
         ModuleId(self.modules.len() as u32 - 1)
+    }
+
+    /// Tells what a module's file says of itself.
+    pub fn set_details(&mut self, module: ModuleId, details: ModuleDetails) {
+        self.details.insert(module, details);
     }
 
     /// Adds the place of a module in a process.
@@ -214,12 +255,27 @@ impl ExportMachine {
         self.samples = samples;
     }
 
+    /// Shows the machine to `work` with a part of its samples alone: those that `keep` takes. What is kept is held twice meanwhile.
+    pub fn with_part<T>(
+        &mut self,
+        keep: impl Fn(&Self, &Sample) -> bool,
+        work: impl FnOnce(&Self) -> T,
+    ) -> T {
+        let all = std::mem::take(&mut self.samples);
+        let mut part = Samples::default();
+        all.iter().filter(|sample| keep(self, sample)).for_each(|sample| part.push(&sample));
+        self.samples = part;
+        let brought = work(self);
+        self.samples = all;
+        brought
+    }
+
     /// The samples, to change their values.
     pub fn samples_mut(&mut self) -> &mut Samples {
         &mut self.samples
     }
 
-    /// Adds a process as it was told of from its beginning to its end.
+    /// Adds a process that the recording was asked to tell of.
     pub fn add_life(&mut self, life: ProcessLife) {
         self.lives.push(life);
     }
@@ -255,6 +311,21 @@ impl ExportMachine {
         &self.processes[id.0 as usize]
     }
 
+    /// The processes by name, each with all processes that are called so: several are one then, as the workers of a server are.
+    pub fn split_by_comm(&self) -> BTreeMap<&str, Vec<ProcessId>> {
+        let mut by_name: BTreeMap<&str, Vec<ProcessId>> = BTreeMap::new();
+        for (process, at) in self.processes.iter().zip(0..) {
+            by_name.entry(self.strings.get(process.name)).or_default().push(ProcessId(at));
+        }
+        by_name
+    }
+
+    /// The name of a process's user, where it is known. In a container the same number may be somebody else, whom nobody names.
+    pub fn user_name(&self, process: &Process) -> Option<&str> {
+        let known = process.user.filter(|_| process.container == StringId::EMPTY);
+        self.users.get(&known?).map(|&name| self.strings.get(name))
+    }
+
     /// All threads; the position is the [`ThreadId`].
     pub fn threads(&self) -> &[Thread] {
         &self.threads
@@ -279,6 +350,11 @@ impl ExportMachine {
     /// For an id of another machine.
     pub fn module(&self, id: ModuleId) -> &Module {
         &self.modules[id.0 as usize]
+    }
+
+    /// What a module's file says of itself, where it says anything.
+    pub fn details(&self, module: ModuleId) -> Option<&ModuleDetails> {
+        self.details.get(&module)
     }
 
     /// All places of modules in processes, in the order they were seen.
@@ -343,7 +419,7 @@ impl ExportMachine {
         &self.metrics
     }
 
-    /// Processes as they were told of, where that was asked for, in the order in which they were made.
+    /// Processes that the recording was asked to tell of, in the order in which they were made.
     pub fn lives(&self) -> &[ProcessLife] {
         &self.lives
     }

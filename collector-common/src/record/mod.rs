@@ -3,6 +3,7 @@
 //! A source fills an [`ExportMachine`] while recording; symbols and formats only read it.
 
 mod clocks;
+mod container;
 mod frame;
 mod kernel_code;
 mod life;
@@ -10,6 +11,7 @@ mod machine;
 mod module;
 mod order;
 mod process;
+mod program;
 mod sample;
 mod table;
 
@@ -18,8 +20,9 @@ pub use frame::{Frame, FrameFlags, FrameId, InternedFrames, WITHOUT_ADDRESS};
 pub use kernel_code::{KernelCode, RemovedCodes};
 pub use life::{Exit, ProcessLife};
 pub use machine::{ExportMachine, SystemInfo};
-pub use module::{Module, ModuleId, ModuleKind, ModuleMapping};
+pub use module::{DebugLink, Module, ModuleDetails, ModuleId, ModuleKind, ModuleMapping, Pdb, Signature};
 pub use order::Happened;
 pub use process::{Process, ProcessId, Thread, ThreadId};
+pub use program::{Program, ProgramId};
 pub use sample::{AttributeListId, Attributes, ESTIMATED, Sample, SampleKind, SampleKindId, Samples, Unit};
 pub use table::{Column, Histogram, Metric, Table};

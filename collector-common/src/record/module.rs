@@ -1,6 +1,8 @@
 //! Modules: what code lies in. A module is one file (by identity, not by path), the kernel, or anonymous
 //! executable memory of one process.
 
+use std::fmt;
+
 use super::ProcessId;
 use crate::ids::{Avma, BuildId, FileOffset, Nanos};
 use crate::intern::StringId;
@@ -60,4 +62,64 @@ pub struct ModuleMapping {
     pub bias: u64,
     /// When it was first seen; 0 for what was there before the recording.
     pub since: Nanos,
+}
+
+/// What a module's file says of itself beyond its build id.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModuleDetails {
+    /// The file that has what was stripped from this one (`.gnu_debuglink`).
+    pub debug_link: Option<DebugLink>,
+    /// The package that it came with, as JSON (`.note.package`).
+    pub package: Option<String>,
+    /// Of an image of Windows or .NET: its file version, as `8.0.24.52809`.
+    pub version: Option<String>,
+    /// Of such an image: the file that has its symbols.
+    pub pdb: Option<Pdb>,
+    /// Of one that .NET compiled ahead of time: the signature of the map of its functions.
+    pub perf_map: Option<Signature>,
+}
+
+/// A debug file as a file links to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DebugLink {
+    /// Its name without a folder.
+    pub name: String,
+    /// CRC-32 of all of it.
+    pub checksum: u32,
+}
+
+/// A file of symbols as an image of Windows names it (`RSDS` of its debug section).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pdb {
+    /// Where it was when the image was linked.
+    pub path: String,
+    /// What the two have in common.
+    pub signature: Signature,
+    /// How often it has been written since it was made.
+    pub age: u32,
+}
+
+/// A GUID as it is stored: its first three numbers have their lowest bytes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signature(pub [u8; 16]);
+
+impl fmt::Display for Signature {
+    /// In hexadecimal digits alone, as symbol servers have it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let order = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
+        order.iter().try_for_each(|&at: &usize| write!(f, "{:02X}", self.0[at]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_is_written_as_windows_writes_guids() {
+        // {497B72F6-390A-44FC-878E-5A2D63B6CC4B}, the example of Microsoft's "SymStore".
+        let stored =
+            [0xf6, 0x72, 0x7b, 0x49, 0x0a, 0x39, 0xfc, 0x44, 0x87, 0x8e, 0x5a, 0x2d, 0x63, 0xb6, 0xcc, 0x4b];
+        assert_eq!(Signature(stored).to_string(), "497B72F6390A44FC878E5A2D63B6CC4B");
+    }
 }

@@ -1,7 +1,8 @@
 //! Processes and threads. A process is an ordinal given to one lifetime of a pid, so that a reused pid is
 //! another process.
 
-use crate::ids::{Nanos, Pid, Tid};
+use super::{Exit, ProgramId};
+use crate::ids::{Nanos, Pid, Tid, Uid};
 use crate::intern::StringId;
 
 /// Names one lifetime of a process in one [`super::ExportMachine`].
@@ -21,6 +22,37 @@ pub struct Process {
     pub start: Nanos,
     /// When its last thread exited; `None` while it runs.
     pub end: Option<Nanos>,
+    /// How it ended, where that was told.
+    pub exit: Option<Exit>,
+    /// Its pid in the pid namespace that it lives in, where that is known: another one than [`Self::pid`] in most containers.
+    pub namespace_pid: Option<Pid>,
+    /// Whose rights it had when it was last looked at (the effective uid), where that is known.
+    pub user: Option<Uid>,
+    /// Path of its cgroup below the root of the hierarchy; empty where that is not known.
+    pub cgroup: StringId,
+    /// Id of the container that the cgroup is of; empty where it is of none.
+    pub container: StringId,
+    /// The last program that it executed: see [`super::ExportMachine::programs_of`].
+    pub(super) program: Option<ProgramId>,
+}
+
+impl Process {
+    /// One of which nothing else is known.
+    pub(super) fn new(pid: Pid, name: StringId, parent: Option<ProcessId>, start: Nanos) -> Self {
+        Self {
+            pid,
+            name,
+            parent,
+            start,
+            end: None,
+            exit: None,
+            namespace_pid: None,
+            user: None,
+            cgroup: StringId::EMPTY,
+            container: StringId::EMPTY,
+            program: None,
+        }
+    }
 }
 
 /// Names a thread, under one name, in one [`super::ExportMachine`].

@@ -3,10 +3,11 @@
 
 use std::num::NonZeroU64;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use hashbrown::{HashMap, HashSet};
 
 use super::space::{MappedModule, Space};
 use crate::ids::{Avma, Nanos, Pid, Tid};
+use crate::intern::Seeded;
 use crate::record::ProcessId;
 
 /// Processes before the last one of a pid that are known, while samples could still mean them: the kernel gives a number again
@@ -22,7 +23,7 @@ struct Tracked {
     end: Option<Nanos>,
     /// Threads that are known to run. A set, not a number: what is told twice, by the sideband and by a look at the
     /// process, makes no difference.
-    threads: FxHashSet<Tid>,
+    threads: HashSet<Tid, Seeded>,
     /// The process that had the pid before, while a sample could still mean it.
     previous: Option<ProcessId>,
     /// How many there are before it.
@@ -44,7 +45,7 @@ impl Tracked {
 #[derive(Debug, Default)]
 pub struct Tracker {
     /// The last process of each pid.
-    current: FxHashMap<Pid, ProcessId>,
+    current: HashMap<Pid, ProcessId, Seeded>,
     processes: Vec<Tracked>,
     /// Ended processes that still hold state, and processes with more than one image.
     historic: Vec<ProcessId>,
@@ -62,10 +63,10 @@ impl Tracker {
     pub fn fork(&mut self, parent: Pid, pid: Pid, time: Nanos) -> (ProcessId, Option<ProcessId>) {
         let parent = self.process_at(parent, time);
         let space = parent.and_then(|id| self.space_at(id, time)).map(Space::fork).unwrap_or_default();
-        (self.add(pid, time, space, FxHashSet::from_iter([Tid(pid.0)])), parent)
+        (self.add(pid, time, space, HashSet::from_iter([Tid(pid.0)])), parent)
     }
 
-    fn add(&mut self, pid: Pid, start: Nanos, space: Space, threads: FxHashSet<Tid>) -> ProcessId {
+    fn add(&mut self, pid: Pid, start: Nanos, space: Space, threads: HashSet<Tid, Seeded>) -> ProcessId {
         let id = ProcessId(self.processes.len() as u32);
         let mut previous = self.current.insert(pid, id);
         let mut depth = 0;
@@ -137,7 +138,7 @@ impl Tracker {
     /// main thread's id now, whichever it had.
     pub fn exec(&mut self, process: ProcessId, time: Nanos) {
         if let Some(tracked) = self.processes.get_mut(process.0 as usize) {
-            tracked.threads = FxHashSet::from_iter([Tid(tracked.pid.0)]);
+            tracked.threads = HashSet::from_iter([Tid(tracked.pid.0)]);
             tracked.images.push((time, Space::default()));
             tracked.executed = time;
             self.historic.push(process);

@@ -40,7 +40,7 @@ pub struct ModuleFile {
 impl ModuleFile {
     pub(super) fn new(file: Option<File>, path: PathBuf, layout: Layout) -> Self {
         let written = Cell::new(file.as_ref().and_then(Written::of));
-        let Layout { machine, segments, build_id, has_symbols, debug_link } = layout;
+        let Layout { machine, segments, build_id, has_symbols, debug_link, .. } = layout;
         let table = OnceCell::new();
         Self { file, path, written, machine, build_id, segments, has_symbols, debug_link, table }
     }

@@ -3,6 +3,7 @@
 use std::fs::File;
 
 use collector_common::ids::BuildId;
+use collector_common::record;
 use export::symbolize::{CodeSection, code_of_image};
 use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::FileKind;
@@ -10,6 +11,12 @@ use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
 use object::{Endian as _, Endianness, ReadRef};
 
 use super::bounded::{BoundedFile, HEADERS};
+
+/// The type of notes that tell of packages, by the name `FDO`.
+const PACKAGE_NOTE: u32 = 0xcafe_1a7e;
+
+/// Bytes of such a note; longer ones are not kept. They have some hundred.
+const MOST_OF_PACKAGE: usize = 4096;
 
 /// An executable part of a file that is loaded (`PT_LOAD` with `PF_X`). Others may share its first page in the
 /// file and lie elsewhere in memory.
@@ -41,6 +48,14 @@ pub(super) struct Layout {
     /// Whether there is a table of symbols beside that of the dynamic linker.
     pub(super) has_symbols: bool,
     pub(super) debug_link: Option<DebugLink>,
+    /// The package that it came with, as JSON.
+    pub(super) package: Option<String>,
+}
+
+impl From<&DebugLink> for record::DebugLink {
+    fn from(link: &DebugLink) -> Self {
+        Self { name: String::from_utf8_lossy(&link.name).into_owned(), checksum: link.checksum }
+    }
 }
 
 impl Layout {
@@ -87,9 +102,10 @@ impl Layout {
             let (file_offset, file_size) = segment.file_range(endian);
             Segment { file_offset, file_size, address: segment.p_vaddr(endian).into() }
         });
-        let in_sections = sections.iter().filter_map(|section| section.notes(endian, data).ok().flatten());
-        let in_segments = program_headers.iter().filter_map(|it| it.notes(endian, data).ok().flatten());
-        let build_id = in_sections.chain(in_segments).find_map(|notes| build_id(notes, endian));
+        let in_sections = || sections.iter().filter_map(|it| it.notes(endian, data).ok().flatten());
+        let in_segments = || program_headers.iter().filter_map(|it| it.notes(endian, data).ok().flatten());
+        let build_id = || in_sections().chain(in_segments()).find_map(|notes| build_id(notes, endian));
+        let package = in_segments().find_map(|notes| package(notes, endian));
         // The first of a table is no symbol.
         let symbols = 2 * size_of::<Elf::Sym>() as u64;
         let has_symbols = sections.iter().any(|section| {
@@ -99,7 +115,14 @@ impl Layout {
             .section_by_name(endian, b".gnu_debuglink")
             .and_then(|(_, section)| debug_link(section.data(endian, data).ok()?, endian));
         let machine = header.e_machine(endian);
-        Some(Self { machine, segments: segments.collect(), build_id, has_symbols, debug_link })
+        Some(Self {
+            machine,
+            segments: segments.collect(),
+            build_id: build_id(),
+            has_symbols,
+            debug_link,
+            package,
+        })
     }
 }
 
@@ -107,6 +130,17 @@ fn build_id<Elf: FileHeader>(mut notes: NoteIterator<'_, Elf>, endian: Elf::Endi
     while let Ok(Some(note)) = notes.next() {
         if note.name() == elf::ELF_NOTE_GNU && note.n_type(endian) == elf::NT_GNU_BUILD_ID {
             return BuildId::new(note.desc());
+        }
+    }
+    None
+}
+
+/// JSON with NULs behind it: "Package Metadata for Executable Files" of systemd.
+fn package<Elf: FileHeader>(mut notes: NoteIterator<'_, Elf>, endian: Elf::Endian) -> Option<String> {
+    while let Ok(Some(note)) = notes.next() {
+        if note.name() == b"FDO" && note.n_type(endian).0 == PACKAGE_NOTE {
+            let text = note.desc().split(|byte| *byte == 0).next()?;
+            return String::from_utf8(text.to_owned()).ok().filter(|text| text.len() <= MOST_OF_PACKAGE);
         }
     }
     None

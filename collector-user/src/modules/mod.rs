@@ -13,6 +13,7 @@
 
 mod bounded;
 mod debug;
+mod details;
 mod file;
 mod jit;
 mod layout;

@@ -18,7 +18,7 @@ use super::jit::JitFiles;
 use super::layout::Layout;
 use super::recorded::RecordedFiles;
 use super::table::{Recorded, Table};
-use super::{open, probes, vdso};
+use super::{details, open, probes, vdso};
 use crate::procfs::Identity;
 
 /// Files that are kept open at most; further ones are not read and count as unreadable.
@@ -272,6 +272,9 @@ impl Modules {
         }
         let name = machine.intern_string(&String::from_utf8_lossy(mapped.path));
         let module = machine.add_module(Module { kind: ModuleKind::File, path: name, build_id });
+        if let Some(details) = details::of(file.as_ref(), &layout) {
+            machine.set_details(module, details);
+        }
         self.by_key.insert(key, module);
         if let Some(id) = build_id {
             self.by_key.insert(Key::BuildId(id), module);

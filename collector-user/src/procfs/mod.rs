@@ -2,9 +2,11 @@
 
 mod maps;
 mod process;
+mod surroundings;
 
 pub use maps::{Identity, MapsEntry, parse_maps_line};
 pub use process::{
     ProcessStatus, ProcessSummary, executable_mappings, folders, mappings, pids, process_of, started, status,
     summary, threads,
 };
+pub use surroundings::{MOST_ARGUMENTS, Surroundings, arguments, surroundings, users};

@@ -7,6 +7,7 @@ mod found;
 mod hooks;
 mod kernel_code;
 mod late;
+mod looks;
 mod registers;
 mod reread;
 mod sampling;

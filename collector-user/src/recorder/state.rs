@@ -20,6 +20,7 @@ use super::found::Found;
 use super::hooks::{SampleHook, SampleHooks};
 use super::kernel_code::AddedCodes;
 use super::late::LateMemory;
+use super::looks::{Looks, name_users};
 use super::reread::Rereads;
 use super::tally::StackTally;
 use super::thread_names::{Name, ThreadNames, kept_name};
@@ -83,6 +84,8 @@ pub struct Recorder {
     /// Threads whose stacks went beyond the mapping where the kernel has them end, since this was last asked for.
     pub(super) left_mappings: Vec<Tid>,
     pub(super) frames: Vec<FrameId>,
+    /// At processes, for what the sideband does not tell of them.
+    looks: Looks,
     /// What was found in `/proc`, if somebody wants to know.
     found: Option<Vec<Found>>,
     /// When `/proc` had been scanned: the sideband tells of some things before that which the scan saw, too.
@@ -124,6 +127,7 @@ impl Recorder {
             walked: Vec::new(),
             left_mappings: Vec::new(),
             frames: Vec::new(),
+            looks: Looks::default(),
             found: None,
             scanned_at: Nanos(0),
             sideband_lost: 0,
@@ -175,6 +179,7 @@ impl Recorder {
             self.discover(pid);
         }
         self.scanned_at = now();
+        self.looks.scanned(self.scanned_at);
         Ok(())
     }
 
@@ -224,6 +229,9 @@ impl Recorder {
         let process = self.tracker.existing(pid, threads);
         let added = self.machine.add_process(pid, name, parent, Nanos(0));
         debug_assert_eq!(process, added);
+        if let Some(summary) = &summary {
+            self.looks.found(&mut self.machine, process, &summary.name);
+        }
         if let Some(thread) = reader {
             self.read_mappings(process, thread, Nanos(0));
         }
@@ -343,6 +351,10 @@ impl Recorder {
         if exec {
             self.tracker.exec(process, time);
             self.modules.jit_mut().executed(process);
+            let program = self.machine.add_program(process, time, &String::from_utf8_lossy(name));
+            if self.is_live {
+                self.looks.executed(&mut self.machine, process, program, time);
+            }
         }
         if tid.0 == pid.0 {
             self.names.insert(process, name.into());
@@ -406,6 +418,27 @@ impl Recorder {
         });
         let added = self.machine.add_process(pid, &name, parent, time);
         debug_assert_eq!(process, added);
+        if self.is_live {
+            self.looks.forked(&mut self.machine, process, parent, time);
+        }
+    }
+
+    /// A process was in a cgroup at a time.
+    pub(crate) fn set_cgroup(&mut self, pid: Pid, time: Nanos, path: &str) {
+        let Some(process) = self.tracker.process_at(pid, time) else { return };
+        if self.machine.string(self.machine.process(process).cgroup) != path {
+            self.machine.set_cgroup(process, path);
+        }
+    }
+
+    /// Looks at processes that the sideband told of since the last call, for what it does not tell.
+    pub(crate) fn look_at_processes(&mut self, now: impl Fn() -> Nanos) {
+        self.looks.take(&mut self.machine, now);
+    }
+
+    /// Programs whose arguments are not known, since they are too many.
+    pub(crate) fn without_arguments(&self) -> u64 {
+        self.looks.left_out()
     }
 
     /// The process behind a pid; one that was never heard of is looked up in `/proc`.
@@ -436,6 +469,7 @@ impl Recorder {
         self.kernel_codes.prune(watermark);
         self.ended.retain(|_, (end, _)| watermark.0.saturating_sub(end.0) < LAST_OF_THREAD.0);
         self.rereads.end_round(watermark);
+        self.looks.prune(watermark);
         if let Some(names) = &mut self.thread_names {
             names.prune(watermark);
         }
@@ -500,6 +534,9 @@ impl Recorder {
             self.machine.rename_process(process, &String::from_utf8_lossy(&name));
         }
         self.modules.jit_mut().finish(&mut self.machine);
+        if self.is_live {
+            name_users(&mut self.machine);
+        }
         (self.machine, self.modules, self.ledger, self.tally)
     }
 }

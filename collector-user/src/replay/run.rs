@@ -19,6 +19,7 @@ use collector_common::perf::{
     RecordKind, Sample, Words,
 };
 use collector_common::record::ClockAnchor;
+use rustc_hash::FxHashMap;
 use rustix::process::geteuid;
 use rustix::time::ClockId;
 
@@ -41,6 +42,9 @@ use crate::sys::usage::own_usage;
 /// So much of the recorded time passes, or so many records come, before what only older samples could need is dropped.
 const PRUNE_PERIOD: u64 = 100_000_000;
 const PRUNE_RECORDS: u32 = 1 << 14;
+
+/// Cgroups whose paths are kept: processes in further ones are in none that is known.
+const MOST_CGROUPS: usize = 1 << 16;
 
 /// A recording that is replayed.
 pub struct Replay<R> {
@@ -159,6 +163,7 @@ impl<R: Read> Replay<R> {
             malformed: 0,
             put_off: PutOff::default(),
             abandoned: 0,
+            cgroups: FxHashMap::default(),
             chain: Vec::new(),
         };
         taking.decoder.set_machine(taking.machine.unwrap_or(Machine::X86_64));
@@ -230,6 +235,8 @@ struct Taking {
     put_off: PutOff,
     /// Those for which it never came.
     abandoned: u64,
+    /// Paths of cgroups by their ids.
+    cgroups: FxHashMap<u64, Box<str>>,
     /// Addresses of the stack in hand; kept for its memory.
     chain: Vec<u64>,
 }
@@ -258,6 +265,9 @@ impl Taking {
             }
             Record::Mmap2(mmap) if mmap.pid.0 == u32::MAX => {
                 self.kernel_at(&mmap.path.bytes().to_cow(), mmap.start.0);
+            }
+            Record::Cgroup(cgroup) if self.cgroups.len() < MOST_CGROUPS => {
+                self.cgroups.insert(cgroup.id, cgroup.path.to_string_lossy().into());
             }
             other => {
                 if let Record::Exit(task) = other {
@@ -352,6 +362,9 @@ impl Taking {
             record.value = role.value;
         }
         self.dispatch.take(&mut self.recorder, &record);
+        if let (Some(path), Some(pid)) = (sample.cgroup.and_then(|id| self.cgroups.get(&id)), sample.pid) {
+            self.recorder.set_cgroup(pid, time, path);
+        }
         self.first.get_or_insert(time);
         self.last = self.last.max(time);
     }
@@ -410,6 +423,8 @@ impl Taking {
         system.host = text(Feature::HOSTNAME);
         system.kernel = text(Feature::OSRELEASE);
         system.architecture = text(Feature::ARCH);
+        system.processor = text(Feature::CPUDESC);
+        system.memory = features.total_memory().unwrap_or_default().saturating_mul(1 << 10);
         system.cpus = features.cpus().map_or(0, |(_, online)| online);
         system.command = features.command_line().unwrap_or_default().join(" ");
         (system.start, system.end) = (start, self.last);

@@ -15,8 +15,10 @@ use rustix::process::{
 use super::command::Command;
 use super::dispatch::{Dispatch, MOST_EVENTS, requests};
 use super::error::SessionError;
+use super::lives;
 use super::open::{Backend, Opened, Wanted, open};
 use super::recording::Recording;
+use super::system;
 use super::waker::{Wake, Waker};
 use crate::capture::Capture;
 use crate::clock;
@@ -216,7 +218,7 @@ impl Session {
             .try_for_each(|source| source.start())
             .map_err(SessionError::system("the events can't be started"))?;
         session.began = clock::now();
-        describe_system(&mut session.recorder, session.began, online.len(), command.as_ref());
+        system::describe(&mut session.recorder, session.began, online.len(), command.as_ref());
         session.fill_waker(command.as_ref()).map_err(SessionError::system("epoll"))?;
         session.hand_on_files();
         if let Some(command) = &mut command {
@@ -399,6 +401,7 @@ impl Session {
             }
             recorder.apply(parsed, time);
         });
+        recorder.look_at_processes(clock::now);
         self.capture_found();
     }
 
@@ -529,13 +532,11 @@ impl Session {
         for table in std::mem::take(&mut account.tables) {
             machine.add_table(table);
         }
-        for life in std::mem::take(&mut account.lives) {
-            machine.add_life(life);
-        }
         let mut warnings = self.warnings(&account);
         let mut stats = self.stats(&account, end);
         let (mut machine, modules, ledger, tally) = self.recorder.into_parts();
         warnings.extend(modules.jit().warning(&machine));
+        lives::enter(&mut machine, account.lives);
         let capture = self.capture.map(|capture| capture.finish(&machine, &modules, ledger.total_lost()));
         stats.ledger = ledger;
         stats.stacks = tally.ends().collect::<BTreeMap<_, _>>();
@@ -575,6 +576,10 @@ impl Session {
         warn(
             self.recorder.sideband_lost(),
             "records of new mappings and processes were lost: some stacks may end early",
+        );
+        warn(
+            self.recorder.without_arguments(),
+            "executed programs have no command line in the recording: there were too many of them",
         );
         warn(self.not_followed, "child processes could not be followed");
         warn(self.cpus_added, "CPU(s) came online: what ran there in their first second is missing");
@@ -646,16 +651,4 @@ impl Drop for Priority {
             let _ = setpriority_process(None, before);
         }
     }
-}
-
-fn describe_system(recorder: &mut Recorder, began: Nanos, cpus: usize, command: Option<&Command>) {
-    let uname = rustix::system::uname();
-    let system = recorder.machine_mut().system_mut();
-    system.host = uname.nodename().to_string_lossy().into_owned();
-    system.kernel = format!("{} {}", uname.sysname().to_string_lossy(), uname.release().to_string_lossy());
-    system.architecture = uname.machine().to_string_lossy().into_owned();
-    system.cpus = cpus as u32;
-    system.command = command.map_or(String::new(), Command::line);
-    system.start = began;
-    system.clocks.start = Some(clock::anchor());
 }

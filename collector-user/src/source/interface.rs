@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use collector_common::ids::{Nanos, Tid};
+use collector_common::ids::{Nanos, Pid, Tid};
 use collector_common::loss::Ledger;
-use collector_common::record::{Histogram, ProcessLife, Table};
+use collector_common::record::{Exit, Histogram, Table};
 
 use super::SourceRecord;
 use crate::stats::Faults;
@@ -113,7 +113,37 @@ pub struct Account {
     /// Tables of what was counted in the kernel.
     pub tables: Vec<Table>,
     /// Processes, where they were asked for.
-    pub lives: Vec<ProcessLife>,
+    pub lives: Vec<ToldLife>,
+}
+
+/// A process as a source tells of it, from beginning to end. Times are `CLOCK_MONOTONIC`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToldLife {
+    /// Its pid.
+    pub pid: Pid,
+    /// Its name, the last one told of.
+    pub name: String,
+    /// The pid of the process that made it; of one that was there before the recording, of that whose child it is.
+    pub parent: Pid,
+    /// That one's name then.
+    pub parent_name: String,
+    /// The last program that it executed.
+    pub executed: Option<ToldProgram>,
+    /// When it was made.
+    pub start: Nanos,
+    /// When its last thread ended, and how; `None` while it runs.
+    pub end: Option<(Nanos, Exit)>,
+}
+
+/// A program that was executed, as a source tells of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToldProgram {
+    /// When.
+    pub time: Nanos,
+    /// Its arguments, the program's name first, each with a NUL behind it; empty where they could not be read.
+    pub arguments: Box<[u8]>,
+    /// Whether there are more arguments than there was room for.
+    pub are_cut: bool,
 }
 
 impl Account {

@@ -22,7 +22,7 @@ mod shared_ring;
 pub mod sideband;
 mod ticks;
 
-pub use interface::{Account, Source};
+pub use interface::{Account, Source, ToldLife, ToldProgram};
 pub use record::{EventIndex, RELEASED, SourceRecord};
 pub use request::{CLOCK_NAMES, COUNTERS, Counter, EventRequest, Hook, Program, Trigger};
 pub use scope::Rights;

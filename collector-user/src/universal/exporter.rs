@@ -2,9 +2,10 @@
 
 use std::any::Any;
 use std::fmt;
+use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
@@ -13,6 +14,7 @@ use export::format::{ExportFormat, Profile, for_path};
 use export::symbolize::Symbols;
 
 use super::error::Incomplete;
+use super::split::{Part, parts};
 use super::{ExportError, ExportSettings};
 use crate::output::{OutputFile, Places};
 use crate::recorder::{SampleHook, SampleView, Verdict};
@@ -102,6 +104,20 @@ impl UniversalExporter {
         self
     }
 
+    /// As [`Self::on_parsed`], for what is put together at once.
+    #[must_use]
+    pub fn with_parsed_hook(mut self, hook: impl FnMut(&mut ExportMachine) + 'static) -> Self {
+        self.on_parsed(hook);
+        self
+    }
+
+    /// As [`Self::on_export`], for what is put together at once.
+    #[must_use]
+    pub fn with_export_hook(mut self, hook: impl FnMut(Profile<'_>) -> anyhow::Result<()> + 'static) -> Self {
+        self.on_export(hook);
+        self
+    }
+
     /// Writes a file in a format of the embedding program's own.
     #[must_use]
     pub fn with_format(mut self, path: impl Into<PathBuf>, format: Box<dyn ExportFormat>) -> Self {
@@ -162,6 +178,7 @@ impl UniversalExporter {
             failures.extend(hook(profile).map_err(ExportError::Hook).err());
         }
         let mut written = Vec::new();
+        let parts = self.settings.splits_by_comm.then(|| parts(&recording.machine));
         let formats = self.settings.outputs.iter().map(|path| for_path(path));
         let formats = formats.chain(self.formats.iter().map(|(_, format)| Some(&**format)));
         for (output, format) in outputs.into_iter().zip(formats) {
@@ -170,9 +187,18 @@ impl UniversalExporter {
                 failures.push(ExportError::Format(path));
                 continue;
             };
-            match output.fill(|out| format.write(profile, out)) {
-                Ok(path) => written.push(path),
-                Err(source) => failures.push(ExportError::Output { path, source }),
+            let Some(parts) = &parts else {
+                let profile = Profile { machine: &recording.machine, symbols: &symbols };
+                let filled = output.fill(|out| format.write(profile, out));
+                note(filled, path, &mut written, &mut failures);
+                continue;
+            };
+            // It was to make sure that something can be written there.
+            drop(output);
+            for part in parts {
+                let place = part.path(&path, format.ending());
+                let filled = write_part(&mut recording.machine, &symbols, part, &place, format);
+                note(filled, place, &mut written, &mut failures);
             }
         }
         let exported = Exported { recording, symbols, written };
@@ -220,6 +246,36 @@ impl Drop for UniversalExporter {
             // What it recorded is wanted no more; what it had open is closed when this returns.
             drop(self.end(collection));
         }
+    }
+}
+
+/// Writes what was recorded of processes of one name.
+fn write_part(
+    machine: &mut ExportMachine,
+    symbols: &Symbols,
+    part: &Part,
+    path: &Path,
+    format: &dyn ExportFormat,
+) -> io::Result<PathBuf> {
+    let output = OutputFile::open(path)?;
+    let is_of_part = |machine: &ExportMachine, sample: &Sample| {
+        let process = machine.process(machine.thread(sample.thread).process);
+        machine.string(process.name) == part.comm
+    };
+    machine
+        .with_part(is_of_part, |machine| output.fill(|out| format.write(Profile { machine, symbols }, out)))
+}
+
+/// Notes a file that was written, or that could not be.
+fn note(
+    filled: io::Result<PathBuf>,
+    path: PathBuf,
+    written: &mut Vec<PathBuf>,
+    failures: &mut Vec<ExportError>,
+) {
+    match filled {
+        Ok(path) => written.push(path),
+        Err(source) => failures.push(ExportError::Output { path, source }),
     }
 }
 
@@ -320,7 +376,7 @@ mod tests {
             self.0.description()
         }
 
-        fn write(&self, profile: Profile<'_>, out: &mut dyn std::io::Write) -> std::io::Result<()> {
+        fn write(&self, profile: Profile<'_>, out: &mut dyn io::Write) -> io::Result<()> {
             self.0.write(profile, out)
         }
     }

@@ -33,6 +33,7 @@
 mod error;
 mod exporter;
 mod settings;
+mod split;
 
 pub use error::{ExportError, Incomplete};
 pub use exporter::{Exported, RECORDER, UniversalExporter};

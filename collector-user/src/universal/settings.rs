@@ -18,6 +18,7 @@ pub struct ExportSettings {
     backend: Backend,
     pub(super) detail: Detail,
     pub(super) outputs: Vec<PathBuf>,
+    pub(super) splits_by_comm: bool,
 }
 
 impl ExportSettings {
@@ -75,6 +76,14 @@ impl ExportSettings {
     #[must_use]
     pub fn with_output(mut self, path: impl Into<PathBuf>) -> Self {
         self.outputs.push(path.into());
+        self
+    }
+
+    /// Writes a file for each name of processes instead of one for all: `work.folded` becomes `work.nginx.folded` and so on. Processes
+    /// of one name are together in one file.
+    #[must_use]
+    pub fn split_by_comm(mut self) -> Self {
+        self.splits_by_comm = true;
         self
     }
 

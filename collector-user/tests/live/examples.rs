@@ -84,16 +84,22 @@ fn custom_exporter() {
     let Some(_live) = live("custom_exporter") else { return };
     let folder = folder();
     let program = compile(folder.path(), "family", "family.c", &["-pthread"]);
-    let text = output("custom_exporter", [program]);
-    assert!(text.contains("process,thread,samples\n"), "{text}");
+    let text = output("custom_exporter", [folder.path(), &program]);
+    // The child is called as its parent until it names itself, and is in the file of its last name.
+    let files: Vec<&str> = text.lines().filter_map(|line| line.strip_suffix(".csv:")).collect();
+    let expected = ["family", "family-child"];
+    let expected = expected.map(|name| folder.path().join(format!("threads.{name}")));
+    assert!(files.iter().map(Path::new).eq(expected.iter().map(|path| &**path)), "{text}");
+    assert_eq!(text.matches("process,thread,samples\n").count(), 2, "{text}");
     let samples = |thread: &str| {
-        // The child is called as its parent until it names itself.
         let lines = text.lines().filter(|line| line.split(',').nth(1) == Some(thread));
         lines.filter_map(|line| line.rsplit(',').next()?.parse::<u64>().ok()).sum::<u64>()
     };
     for thread in ["family", "family-thread", "family-child"] {
         assert!((200..600).contains(&samples(thread)), "{text}");
     }
+    let programs = text.lines().find_map(|line| line.strip_prefix("programs: ")).unwrap();
+    assert!(programs.parse::<u64>().unwrap() > 1, "{text}");
 }
 
 #[test]

@@ -68,6 +68,7 @@ mod perf_events;
 mod prerequisites;
 mod probe_values;
 mod probes;
+mod process_facts;
 mod processes;
 mod programs;
 mod put_off;

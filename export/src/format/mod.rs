@@ -2,12 +2,13 @@
 //!
 //! - `profile`: what a format is and is given.
 //! - `registry`: all formats, by name and by file ending.
-//! - `account`: what of the recording as a whole is told to people.
+//! - `account`, `facts`: what of the recording as a whole, and of a process, is told to people.
 //! - `mappings`, `duration`: what was mapped, and how long samples lasted, for the formats that have a place for it.
 //! - One file or folder for each.
 
 mod account;
 mod duration;
+mod facts;
 pub mod firefox;
 pub mod flamegraph;
 pub mod folded;

@@ -381,6 +381,23 @@ fn counts_that_are_too_large_are_scaled() {
 }
 
 #[test]
+fn what_is_known_of_a_process_is_told_on_its_first_thread() {
+    let mut made = Recording::new();
+    let cpu = made.machine.add_kind("cpu", Unit::Count, 1_000_000);
+    for tid in [7, 8] {
+        let thread = made.thread(7, tid, "program");
+        made.sample(1, thread, cpu, 1, NONE);
+    }
+    let program = made.machine.add_program(ProcessId(0), Nanos(0), "program");
+    made.machine.set_arguments(program, b"program\0--fast\0", false);
+    made.machine.set_cgroup(ProcessId(0), "/system.slice/program.service");
+    let file = made.written();
+    let expected = ["command: program --fast", "cgroup: /system.slice/program.service"];
+    assert_eq!(texts(thread(&file, "7"), "process"), expected);
+    assert!(texts(thread(&file, "8"), "process").is_empty());
+}
+
+#[test]
 fn the_account_is_told() {
     let mut made = Made::new();
     made.machine.add_custom_metric("queue", 7.5, "requests");

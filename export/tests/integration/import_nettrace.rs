@@ -67,6 +67,11 @@ fn what_we_write_is_read_as_it_was() {
     assert_eq!(before, after);
     let system = imported.machine.system();
     assert_eq!((&*system.host, system.cpus, system.lost), ("build-07", 2, 3));
+    let of_machine = |machine: &ExportMachine| {
+        let system = machine.system();
+        (system.distribution.clone(), system.processor.clone(), system.memory, system.clocks.booted())
+    };
+    assert_eq!(of_machine(&machine), of_machine(&imported.machine));
     let facts = |machine: &ExportMachine| -> Vec<_> {
         let of = |mapping: &ModuleMapping| {
             let module = machine.module(mapping.module);

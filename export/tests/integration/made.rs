@@ -1,9 +1,9 @@
 //! Made-up recordings whose truth is known.
 
-use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Svma, Tid};
+use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Svma, Tid, Uid};
 use collector_common::record::{
-    AttributeListId, ClockAnchor, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind,
-    ModuleMapping, Sample, SampleKindId, ThreadId, Unit,
+    AttributeListId, ClockAnchor, DebugLink, ExportMachine, Frame, FrameFlags, FrameId, Module,
+    ModuleDetails, ModuleId, ModuleKind, ModuleMapping, Sample, SampleKindId, ThreadId, Unit,
 };
 use export::symbolize::Symbols;
 
@@ -26,6 +26,12 @@ struct Frames {
     stray: FrameId,
 }
 
+/// What the program says of its package.
+pub(crate) const PACKAGE: &str = r#"{"type":"deb","name":"prog","version":"1.2-3"}"#;
+
+/// The container of the second process.
+pub(crate) const CONTAINER: &str = "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00";
+
 impl Made {
     /// Stacks and how often: see the tests that know the truth.
     pub(crate) fn new() -> Self {
@@ -34,18 +40,34 @@ impl Made {
         "build-07".clone_into(&mut system.host);
         "Linux 6.18.0".clone_into(&mut system.kernel);
         "x86_64".clone_into(&mut system.architecture);
+        "Debian GNU/Linux 12 (bookworm)".clone_into(&mut system.distribution);
+        "A B @ 2 GHz".clone_into(&mut system.processor);
+        system.memory = 8 << 30;
         "prog --fast".clone_into(&mut system.command);
         (system.cpus, system.start, system.end) = (2, Nanos(1_000), Nanos(2_000_001_000));
         let realtime = 1_750_000_000_123_456_789;
-        system.clocks.start = Some(ClockAnchor { monotonic: system.start, realtime, boottime: None });
+        system.clocks.start =
+            Some(ClockAnchor { monotonic: system.start, realtime, boottime: Some(Nanos(500_000_000)) });
         system.lost = 3;
         system.account = vec!["3 lost (ring_full 3)".to_owned(), "100.00 % are complete".to_owned()];
         let kind = machine.add_kind("cpu", Unit::Count, PERIOD);
         let first = machine.add_process(Pid(100), "prog", None, Nanos(0));
         let second = machine.add_process(Pid(200), "prog", Some(first), Nanos(5));
+        let executed = machine.add_program(first, Nanos(0), "prog");
+        machine.set_arguments(executed, b"prog\0--fast\0two words\0", false);
+        machine.set_cgroup(second, &format!("/docker/{CONTAINER}"));
+        for process in [first, second] {
+            let process = machine.process_mut(process).unwrap();
+            (process.user, process.namespace_pid) = (Some(Uid(1000)), Some(Pid(1)));
+        }
+        machine.name_user(Uid(1000), "ann");
         let path = machine.intern_string("/opt/prog");
         let build_id = BuildId::new(&[0xab, 0xcd, 0x01]);
         let program = machine.add_module(Module { kind: ModuleKind::File, path, build_id });
+        let link = DebugLink { name: "prog.debug".to_owned(), checksum: 7 };
+        let package = Some(PACKAGE.to_owned());
+        let details = ModuleDetails { debug_link: Some(link), package, ..ModuleDetails::default() };
+        machine.set_details(program, details);
         // The segment at 0x3000 of the file is linked for 0x4000, and mapped at another place in each process.
         for (process, base) in [(first, 0x5555_0000_0000_u64), (second, 0x7f00_1234_0000)] {
             machine.add_mapping(ModuleMapping {

@@ -8,6 +8,7 @@ mod damaged;
 mod firefox;
 mod flamegraph;
 mod folded;
+mod graph;
 mod import_firefox;
 mod import_folded;
 mod import_jfr;

@@ -12,7 +12,7 @@ use export::format::{ExportFormat as _, Profile};
 use export::symbolize::Symbols;
 use proptest::prelude::*;
 
-use crate::made::{Made, PERIOD};
+use crate::made::{Made, PACKAGE, PERIOD};
 
 /// A sample that was read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,7 +115,8 @@ impl File {
                     }
                     ("Universal.System", 5, "ProcessMappingMetadata") => {
                         assert_eq!(names, ["Id", "SymbolMetadata", "VersionMetadata"]);
-                        assert!(file.files.insert(number(&values[0]), text(&values[1])).is_none());
+                        let about = [1, 2].map(|at| text(&values[at])).join(" ");
+                        assert!(file.files.insert(number(&values[0]), about).is_none());
                     }
                     ("Universal.Events", _, kind) => {
                         assert_eq!(names, ["Value"]);
@@ -199,12 +200,13 @@ fn the_made_recording_is_read_back() {
 
     let existing = |pid| (1_000, "ExistingProcess".to_owned(), pid, "prog".to_owned());
     assert_eq!(file.processes, [existing(100), existing(200)]);
-    let about = r#"{"type":"ELF","build_id":"abcd01","p_vaddr":"0x4000","p_offset":"0x3000"}"#;
+    let about = r#"{"type":"ELF","debug_link":"prog.debug","build_id":"abcd01","p_vaddr":"0x4000","p_offset":"0x3000"}"#;
+    let about = format!("{about} {PACKAGE}");
     let of_program: Vec<_> = file.mappings.iter().filter(|mapping| mapping.path == "/opt/prog").collect();
     assert_eq!(of_program.len(), 2);
     for (mapping, (pid, base)) in of_program.iter().zip([(100, FIRST), (200, SECOND)]) {
         assert_eq!((mapping.pid, mapping.start, mapping.end), (pid, base + 0x4000, base + 0x9000));
-        assert_eq!((mapping.offset, mapping.file.as_str()), (0x3000, about));
+        assert_eq!((mapping.offset, mapping.file.as_str()), (0x3000, &*about));
     }
 
     let guessed = vec![("frames".to_owned(), "guessed".to_owned())];

@@ -13,7 +13,7 @@ use export::format::{ExportFormat, Profile};
 use export::symbolize::Symbols;
 
 use crate::lines;
-use crate::made::{Made, PERIOD};
+use crate::made::{CONTAINER, Made, PERIOD};
 use crate::symbols::{PROGRAM, address_of, compiled};
 use crate::tools::{output, tool};
 
@@ -108,7 +108,9 @@ fn go_sees_stacks_and_labels() {
         "recurse",
         "main",
     ]);
-    trace(&["comm: prog", "process: prog", "pid: 200", "tid: 200", "8 vfs_read", "work(int; char)", "main"]);
+    let container = format!("container: {CONTAINER}");
+    let labels = ["comm: prog", "process: prog", &container, "pid: 200", "tid: 200"];
+    trace(&[&labels[..], &["8 vfs_read", "work(int; char)", "main"]].concat());
 }
 
 fn squeezed(lines: &[&str]) -> Vec<String> {
@@ -145,7 +147,15 @@ fn go_sees_what_was_mapped() {
     }
     assert_eq!(raw.matches("/opt/prog").count(), 1, "two processes, one mapping: {raw}");
     let comments = go.pprof(&["-comments"]);
-    for comment in ["build-07", "prog --fast", "3 lost (ring_full 3)", "100.00 % are complete"] {
+    for comment in [
+        "build-07",
+        "prog --fast",
+        "bookworm",
+        "A B @ 2 GHz",
+        "8192 MiB",
+        "3 lost (ring_full 3)",
+        "100.00 % are complete",
+    ] {
         assert!(comments.contains(comment), "{comments}");
     }
 }

@@ -8,7 +8,7 @@ use aya::Ebpf;
 use aya::maps::{MapData, RingBuf};
 use collector_common::ids::{Nanos, Pid};
 use collector_common::loss::{Ledger, LossCause};
-use collector_common::record::{Exit, ProcessLife};
+use collector_common::record::Exit;
 use collector_common::wire::{COMM_LEN, Counter, Life, LifeOffsets, VERSION};
 use rustc_hash::FxHashMap;
 
@@ -16,7 +16,7 @@ use super::attached::Attached;
 use super::btf::{BtfError, KernelTypes};
 use super::load::LoadError;
 use super::part::{Ended, Part};
-use crate::source::Account;
+use crate::source::{Account, ToldLife, ToldProgram};
 
 /// The programs with their tracepoints.
 const PROGRAMS: [(&str, &str); 3] = [
@@ -112,7 +112,7 @@ fn offsets(types: &KernelTypes) -> Result<LifeOffsets, BtfError> {
 /// The processes that records told of.
 #[derive(Default)]
 struct Rows {
-    lives: Vec<ProcessLife>,
+    lives: Vec<ToldLife>,
     /// Positions by pid and the kernel's time of the start.
     positions: FxHashMap<(u32, u64), usize>,
     /// Starts, executions and ends of processes that there was no room for.
@@ -139,13 +139,12 @@ impl Rows {
                 return;
             }
             None => {
-                self.lives.push(ProcessLife {
+                self.lives.push(ToldLife {
                     pid: Pid(life.pid),
                     name: String::new(),
                     parent: Pid(life.parent),
                     parent_name: name(&life.parent_comm),
-                    arguments: Vec::new(),
-                    are_cut: false,
+                    executed: None,
                     start: Nanos(life.started),
                     end: None,
                 });
@@ -157,13 +156,11 @@ impl Rows {
         known.name = name(&life.comm);
         match life.kind {
             Life::EXECUTED => {
-                let arguments = arguments.strip_suffix(&[0]).unwrap_or(arguments);
-                let parts = arguments.split(|byte| *byte == 0);
-                known.arguments = parts.map(|part| String::from_utf8_lossy(part).into_owned()).collect();
-                if arguments.is_empty() {
-                    known.arguments.clear();
-                }
-                known.are_cut = life.is_cut != 0;
+                known.executed = Some(ToldProgram {
+                    time: Nanos(life.time),
+                    arguments: arguments.into(),
+                    are_cut: life.is_cut != 0,
+                });
             }
             // The last two threads may both find themselves the last: the earlier one tells as much.
             Life::ENDED if known.end.is_none() => {
@@ -210,9 +207,9 @@ mod tests {
         rows.take(&record(Life::ENDED, 7, 5, 9, b""));
         rows.take(&record(Life::ENDED, 7, 5, 0, b""));
         let [first, second] = &rows.lives[..] else { panic!("{:?}", rows.lives) };
-        assert_eq!(first.arguments, ["sh", "-c", ""]);
+        assert_eq!(&*first.executed.as_ref().unwrap().arguments, b"sh\0-c\0\0");
         assert_eq!(first.end, Some((Nanos(9), Exit::Code(3))));
-        assert_eq!((second.arguments.len(), second.end), (0, Some((Nanos(9), Exit::Signal(9)))));
+        assert_eq!((&second.executed, second.end), (&None, Some((Nanos(9), Exit::Signal(9)))));
     }
 
     #[test]

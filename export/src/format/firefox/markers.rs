@@ -179,7 +179,7 @@ impl StaticSchemaMarker for Renamed {
     }
 }
 
-/// Something is told of the recording.
+/// Something is told of the recording, or of a process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told {
     pub(super) marker: StringHandle,

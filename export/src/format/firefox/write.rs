@@ -5,7 +5,8 @@
 //! with a marker wherever it was sampled under a new one. The attributes and the CPU of samples in the call tree have no place.
 //! Addresses of allocations are not recorded: numbers stand for them, so that none seems to be freed.
 //!
-//! The account of losses, and what else is told of the recording as a whole, are markers at its start.
+//! The account of losses, and what else is told of the recording as a whole, are markers at its start; what is told of a process beside
+//! its name are markers at the start of its first thread.
 //!
 //! What is shown lasts from the first sample to the last. The first thread has two more, without a stack and a weight, so that
 //! this is all of the recording's time, and there is a thread even if nothing was recorded, without which nothing is shown.
@@ -30,6 +31,7 @@ use super::roles::{Role, Sampling};
 use super::tracks::{Track, TrackSample, Tracks};
 use crate::format::account::account;
 use crate::format::duration::duration;
+use crate::format::facts::facts;
 use crate::format::{ExportFormat, Profile};
 
 /// Bytes that are collected before they are compressed.
@@ -102,12 +104,14 @@ impl<'a> Writer<'a> {
         let mut first = None;
         for samples in samples.chunk_by(|a, b| a.track == b.track) {
             let Some(track) = tracks.get(samples[0].track) else { continue };
-            let handle = match process {
-                Some((id, handle)) if id == track.process => handle,
-                _ => self.add_process(track.process),
-            };
+            let known = process.filter(|(id, _)| *id == track.process);
+            let handle = known.map_or_else(|| self.add_process(track.process), |(_, handle)| handle);
             process = Some((track.process, handle));
             let thread = self.add_track(&tracks, track, handle, samples);
+            if known.is_none() {
+                let start = self.timestamp(self.machine.process(track.process).start.max(self.origin));
+                self.note(thread, start, "process", facts(self.machine, track.process));
+            }
             first.get_or_insert(thread);
         }
         self.add_edges(first);
@@ -137,8 +141,13 @@ impl<'a> Writer<'a> {
                 lines.push(format!("1 of the weight of {} is {divisor}", machine.string(kind.name)));
             }
         }
+        self.note(thread, start, "recording", lines);
+    }
+
+    /// Adds a marker a line.
+    fn note(&mut self, thread: ThreadHandle, start: Timestamp, name: &str, lines: Vec<String>) {
         for line in lines {
-            let [marker, text] = ["recording", &line].map(|text| self.out.intern_string(text));
+            let [marker, text] = [name, &line].map(|text| self.out.intern_string(text));
             self.out.add_marker(thread, MarkerTiming::Instant(start), Told { marker, text });
         }
     }

@@ -5,7 +5,7 @@
 //! position in the strings. Times are microseconds.
 //!
 //! ```text
-//! magic      the bytes "CLP2"
+//! magic      the bytes "CLP3"
 //! strings    n, byte length [n], then the UTF-8 bytes of all
 //! system     host string, kernel string, architecture string, command string, account string (lines), CPUs,
 //!            Unix time of time 0 in milliseconds, duration
@@ -15,7 +15,7 @@
 //!            source file string [n], first [n] and last line [n] of it that was seen or 0 for none
 //! frames     n, function [n], 1 if found by a heuristic plus 2 if inlined [n]
 //! nodes      n, depth [n], frame [n]
-//! processes  n, pid [n], name string [n]
+//! processes  n, pid [n], name string [n], facts string [n] (lines)
 //! threads    n, process [n], tid [n], name string [n]
 //! samples    n, time since the sample before [n], thread [n], node [n], CPU [n],
 //!            kind [n] if there is more than one kind,
@@ -34,12 +34,13 @@ use collector_common::intern::{StackId, StringId};
 use collector_common::record::{ExportMachine, ProcessId, Sample, ThreadId, Unit};
 
 use super::columns::Columns;
-use super::stacks::{Paths, PrefixTree};
 use super::tables::{Tables, ViewFrame};
 use crate::format::Profile;
 use crate::format::account::account;
+use crate::format::facts::facts;
+use crate::prefix_tree::{Paths, PrefixTree};
 
-const MAGIC: &[u8; 4] = b"CLP2";
+const MAGIC: &[u8; 4] = b"CLP3";
 
 /// Writes `profile` in the layout of this module.
 pub(super) fn encode(profile: Profile<'_>, out: impl Write) -> io::Result<()> {
@@ -61,6 +62,8 @@ pub(super) fn encode(profile: Profile<'_>, out: impl Write) -> io::Result<()> {
         .iter()
         .map(|&process| tables.string(machine.string(machine.process(process).name)))
         .collect();
+    let process_facts: Vec<u32> =
+        people.processes.iter().map(|&process| tables.string(&facts(machine, process).join("\n"))).collect();
     let thread_names: Vec<u32> = people
         .threads
         .iter()
@@ -107,6 +110,7 @@ pub(super) fn encode(profile: Profile<'_>, out: impl Write) -> io::Result<()> {
     columns.number(people.processes.len() as u64)?;
     columns.column(people.processes.iter().map(|&process| u64::from(machine.process(process).pid.0)))?;
     columns.column(process_names.into_iter().map(u64::from))?;
+    columns.column(process_facts.into_iter().map(u64::from))?;
 
     columns.number(people.threads.len() as u64)?;
     columns.column(people.threads.iter().map(|&thread| people.process(machine, thread)))?;

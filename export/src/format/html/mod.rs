@@ -1,7 +1,7 @@
 //! The self-contained HTML page: one file with the profile and its viewer, which needs no network.
 //!
 //! - `encode`: the profile as compact columns; the layout is described there.
-//! - `columns`, `tables`, `stacks`: numbers, names and the prefix tree of stacks for it.
+//! - `columns`, `tables`: numbers and names for it.
 //! - `bundle`: the viewer's ES modules (`viewer/*.js`) as one script.
 //! - `page`: puts template, style, script and profile together.
 
@@ -9,7 +9,6 @@ mod bundle;
 mod columns;
 mod encode;
 mod page;
-mod stacks;
 mod tables;
 
 pub use page::Html;

@@ -52,7 +52,7 @@ impl ExportFormat for Jfr {
                         write_sample(machine, kind, &sample, &mut chunks)?;
                     }
                 }
-                Happened::ProcessEnded(_) => {}
+                Happened::Executed(_) | Happened::ProcessEnded(_) => {}
             }
         }
         chunks.end(machine.system().end)

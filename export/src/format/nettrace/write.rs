@@ -168,6 +168,8 @@ impl Writer<'_> {
                         if is_new { SystemEvent::ProcessCreate } else { SystemEvent::ExistingProcess };
                     self.process(event, process, time)?;
                 }
+                // The format has no event of it.
+                Happened::Executed(_) => {}
                 Happened::Mapped(at, mapping) => self.mapping(at, mapping, time)?,
                 Happened::Sampled(sample) => self.sample(&sample)?,
                 Happened::ProcessEnded(process) => {
@@ -265,15 +267,22 @@ impl Writer<'_> {
         let next = self.metadata.len() as u64 + 1;
         let number = *self.metadata.entry(key).or_insert(next);
         if number == next {
-            let build_id = self.profile.machine.module(mapping.module).build_id;
+            let machine = self.profile.machine;
+            let details = machine.details(mapping.module);
+            let link = details.and_then(|details| details.debug_link.as_ref());
+            let link = link.map(|link| format!(r#""debug_link":{},"#, serde_json::json!(link.name)));
+            let link = link.unwrap_or_default();
+            let build_id = machine.module(mapping.module).build_id;
             let build_id = build_id.map(|id| format!(r#""build_id":"{id}","#)).unwrap_or_default();
             let offset = mapping.file_offset.0;
-            let symbols =
-                format!(r#"{{"type":"ELF",{build_id}"p_vaddr":"{linked:#x}","p_offset":"{offset:#x}"}}"#);
+            let symbols = format!(
+                r#"{{"type":"ELF",{link}{build_id}"p_vaddr":"{linked:#x}","p_offset":"{offset:#x}"}}"#
+            );
+            let package = details.and_then(|details| details.package.as_deref()).unwrap_or("{}");
             self.payload.clear();
             leb128::write(&mut self.payload, number);
             event_text(&mut self.payload, &symbols);
-            event_text(&mut self.payload, "{}");
+            event_text(&mut self.payload, package);
             self.system(SystemEvent::ProcessMappingMetadata, mapping.process, time)?;
         }
         Ok(number)

@@ -180,7 +180,17 @@ impl<'a> Writer<'a> {
         fields.number(field::TIME_NANOS, system.clocks.unix_at(system.start).unwrap_or(0) as i64);
         fields.number(field::DURATION_NANOS, system.end.0.saturating_sub(system.start.0) as i64);
         let cpus = if system.cpus == 0 { String::new() } else { format!("{} CPUs", system.cpus) };
-        let described = [&system.host, &system.kernel, &system.architecture, &cpus, &system.command];
+        let memory = if system.memory == 0 { String::new() } else { format!("{} MiB", system.memory >> 20) };
+        let described = [
+            &system.host,
+            &system.kernel,
+            &system.architecture,
+            &system.distribution,
+            &system.processor,
+            &cpus,
+            &memory,
+            &system.command,
+        ];
         let metrics: Vec<String> = self.profile.machine.metrics().iter().map(ToString::to_string).collect();
         for comment in described.into_iter().chain(&system.account).chain(&metrics) {
             if !comment.is_empty() {
@@ -241,8 +251,9 @@ impl<'a> Writer<'a> {
         let pid = Label { key: self.string("pid"), str: 0, num: process.pid.0.into(), num_unit: 0 };
         let tid = Label { key: self.string("tid"), str: 0, num: thread.tid.0.into(), num_unit: 0 };
         let comm = self.text_label("comm", machine.string(thread.name));
+        let container = self.text_label("container", machine.string(process.container));
         let process = self.text_label("process", machine.string(process.name));
-        [Some(pid), Some(tid), comm, process].into_iter().flatten().collect()
+        [Some(pid), Some(tid), comm, process, container].into_iter().flatten().collect()
     }
 
     /// A label is a number unless it has text, so that an empty text can't be told.

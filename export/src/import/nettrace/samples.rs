@@ -98,8 +98,14 @@ impl Samples {
             realtime: trace.unix_milliseconds.saturating_mul(1_000_000),
             boottime: None,
         });
+        let booted: Option<u64> = fact("BootedUnixNanoseconds").parse().ok();
+        if let (Some(anchor), Some(booted)) = (&mut system.clocks.start, booted) {
+            anchor.boottime = anchor.realtime.checked_sub(booted).map(Nanos);
+        }
         system.cpus = fact("HardwareThreadCount").parse().unwrap_or_default();
         (system.host, system.kernel) = (fact("Host"), fact("Kernel"));
+        (system.distribution, system.processor) = (fact("Distribution"), fact("Processor"));
+        system.memory = fact("MemoryBytes").parse().unwrap_or_default();
         (system.architecture, system.command) = (fact("Architecture"), fact("Command"));
         self.add_processes();
         self.add_mappings();

@@ -65,7 +65,7 @@ async function inflate(bytes) {
 
 export async function decodeProfile(text) {
   const reader = new Reader(await inflate(unbase64(text.trim())));
-  if (reader.text(4) !== "CLP2") throw new Error("the profile is in a layout that this page does not know");
+  if (reader.text(4) !== "CLP3") throw new Error("the profile is in a layout that this page does not know");
 
   const lengths = reader.column(new Uint32Array(reader.count()));
   const strings = Array.from(lengths, (length) => reader.text(length));
@@ -102,7 +102,7 @@ export async function decodeProfile(text) {
     frames,
     functions.length,
   );
-  const processes = list(reader.count(), { pid: numbers, name: names });
+  const processes = list(reader.count(), { pid: numbers, name: names, facts: names });
   const threads = list(reader.count(), { process: numbers, tid: numbers, name: names });
 
   const count = reader.count();

@@ -28,7 +28,7 @@ export class Picker {
     this.popup.addEventListener("keydown", (event) => this.key(event));
   }
 
-  /// The things to choose from: {id, name, detail, weight}, and the weight of all.
+  /// The things to choose from: {id, name, detail, weight, facts}, and the weight of all.
   setItems(items, sum) {
     this.items = items.sort((a, b) => b.weight - a.weight || a.id - b.id);
     this.sum = sum;
@@ -70,7 +70,7 @@ export class Picker {
 
   found() {
     const wanted = this.field.value.trim().toLowerCase();
-    return this.items.filter(({ name, detail }) => `${name} ${detail}`.toLowerCase().includes(wanted));
+    return this.items.filter(({ name, detail, facts }) => `${name} ${detail} ${facts}`.toLowerCase().includes(wanted));
   }
 
   draw() {
@@ -89,6 +89,7 @@ export class Picker {
     option.setAttribute("aria-selected", String(this.chosen.has(item.id)));
     option.tabIndex = -1;
     option.dataset.id = item.id;
+    option.title = item.facts;
     const name = document.createElement("span");
     name.textContent = item.name;
     const detail = document.createElement("small");

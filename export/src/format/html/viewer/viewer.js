@@ -250,7 +250,7 @@ export class Viewer {
     profile.threads.forEach(({ id, process }) => (byProcess[process] += threads[id]));
     const sum = threads.reduce((sum, weight) => sum + weight, 0);
     this.processes.setItems(
-      profile.processes.map(({ id, pid, name }) => item(id, name, pid, byProcess[id])),
+      profile.processes.map(({ id, pid, name, facts }) => item(id, name, pid, byProcess[id], facts)),
       sum,
     );
     const chosen = filter.processes;
@@ -395,8 +395,8 @@ export class Viewer {
   }
 }
 
-function item(id, name, number, weight) {
-  return { id, name: name || "[unnamed]", detail: String(number), weight };
+function item(id, name, number, weight, facts = "") {
+  return { id, name: name || "[unnamed]", detail: String(number), weight, facts };
 }
 
 // Where a function is from, for the tooltip.

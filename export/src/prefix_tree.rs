@@ -4,24 +4,24 @@
 use crate::lists::Lists;
 
 /// Paths of frames, root first, in one arena.
-pub(super) type Paths = Lists<u32>;
+pub(crate) type Paths = Lists<u32>;
 
 /// A prefix tree. Every node's parent is the nearest node before it with a smaller depth.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct PrefixTree {
+pub(crate) struct PrefixTree {
     /// By node: its number of ancestors.
-    pub(super) depths: Vec<u32>,
+    pub(crate) depths: Vec<u32>,
     /// By node: its frame.
-    pub(super) frames: Vec<u32>,
+    pub(crate) frames: Vec<u32>,
     /// By path: the node it ends in.
-    pub(super) ends: Vec<u32>,
+    pub(crate) ends: Vec<u32>,
 }
 
 impl PrefixTree {
     /// The tree of `paths`, none of which may be empty.
     ///
     /// Sorting brings equal beginnings together, so one walk over neighbours finds every node without a map.
-    pub(super) fn new(paths: &Paths) -> Self {
+    pub(crate) fn new(paths: &Paths) -> Self {
         let count = paths.len() as u32;
         let mut order: Vec<u32> = (0..count).collect();
         order.sort_unstable_by(|&a, &b| paths.get(a as usize).cmp(paths.get(b as usize)));
