@@ -3,9 +3,10 @@
 use rustc_hash::FxHashMap;
 
 use super::{
-    Attributes, Clocks, Frame, FrameId, Histogram, InternedFrames, KernelCode, Metric, Module, ModuleId,
-    ModuleKind, ModuleMapping, Process, ProcessId, ProcessLife, RemovedCodes, Sample, SampleKind,
-    SampleKindId, Samples, Table, Thread, ThreadId, Unit,
+    Attributes, Clocks, EventKind, EventKindId, EventRecord, EventRecordId, EventRecords, Frame, FrameId,
+    Histogram, InternedFrames, KernelCode, Metric, Module, ModuleId, ModuleKind, ModuleMapping, Process,
+    ProcessId, ProcessLife, RemovedCodes, Sample, SampleKind, SampleKindId, Samples, Table, Thread, ThreadId,
+    Unit,
 };
 use crate::ids::{Nanos, Pid, Tid};
 use crate::intern::{InternedCallstacks, InternedStrings, StackId, StringId};
@@ -51,6 +52,8 @@ pub struct ExportMachine {
     kinds: Vec<SampleKind>,
     samples: Samples,
     attributes: Attributes,
+    event_kinds: Vec<EventKind>,
+    event_records: EventRecords,
     tables: Vec<Table>,
     histograms: Vec<Histogram>,
     metrics: Vec<Metric>,
@@ -75,6 +78,8 @@ impl Default for ExportMachine {
             kinds: Vec::new(),
             samples: Samples::default(),
             attributes: Attributes::default(),
+            event_kinds: Vec::new(),
+            event_records: EventRecords::default(),
             tables: Vec::new(),
             histograms: Vec::new(),
             metrics: Vec::new(),
@@ -190,11 +195,41 @@ impl ExportMachine {
         self.metrics.push(Metric { name: name.to_owned(), value, unit: unit.to_owned() });
     }
 
-    /// Leaves out samples of what was recorded: those that `keep` refuses. The machine that it sees has no samples meanwhile.
+    /// Leaves out samples of what was recorded: those that `keep` refuses, with the raw events that they are of. The machine that it
+    /// sees has no samples meanwhile.
     pub fn apply_custom_filter(&mut self, mut keep: impl FnMut(&Self, &Sample) -> bool) {
         let mut samples = std::mem::take(&mut self.samples);
-        samples.retain(|sample| keep(self, sample));
+        let left_out = samples.retain(|sample| keep(self, sample));
         self.samples = samples;
+        left_out.into_iter().for_each(|record| self.event_records.remove(record));
+    }
+
+    /// Adds a kind of raw event; `None` where there are more than 65,536.
+    pub fn add_event_kind(&mut self, kind: EventKind) -> Option<EventKindId> {
+        let id = (self.event_kinds.len() < EventKindId::MOST)
+            .then_some(EventKindId(self.event_kinds.len() as u16))?;
+        self.event_kinds.push(kind);
+        Some(id)
+    }
+
+    /// Adds a raw event with its bytes; `None` where there is no room, which is counted.
+    pub fn add_event_record(&mut self, record: &EventRecord, bytes: &[u8]) -> Option<EventRecordId> {
+        self.event_records.push(record, bytes)
+    }
+
+    /// Adds a sample and the raw event that it is of, with its bytes; only the sample where there is no room for the other, which is
+    /// counted.
+    pub fn add_sample_of_event(&mut self, sample: &Sample, kind: EventKindId, bytes: &[u8]) {
+        let &Sample { time, thread, stack, cpu, attributes, .. } = sample;
+        let record = EventRecord { time, thread, stack, cpu, kind, attributes };
+        let record = self.event_records.push(&record, bytes);
+        self.samples.push(sample);
+        record.into_iter().for_each(|record| self.samples.set_record(record));
+    }
+
+    /// The raw events, to limit them.
+    pub fn event_records_mut(&mut self) -> &mut EventRecords {
+        &mut self.event_records
     }
 
     /// The samples, to change their values.
@@ -297,6 +332,16 @@ impl ExportMachine {
     /// The lists of attributes.
     pub fn attributes(&self) -> &Attributes {
         &self.attributes
+    }
+
+    /// All kinds of raw events; the position is the [`EventKindId`].
+    pub fn event_kinds(&self) -> &[EventKind] {
+        &self.event_kinds
+    }
+
+    /// All raw events.
+    pub fn event_records(&self) -> &EventRecords {
+        &self.event_records
     }
 
     /// Tables of what was counted.

@@ -3,6 +3,8 @@
 //! A source fills an [`ExportMachine`] while recording; symbols and formats only read it.
 
 mod clocks;
+mod event_kind;
+mod event_records;
 mod frame;
 mod kernel_code;
 mod life;
@@ -14,6 +16,8 @@ mod sample;
 mod table;
 
 pub use clocks::{ClockAnchor, Clocks};
+pub use event_kind::{EventFacts, EventKind, EventKindId};
+pub use event_records::{EventRecord, EventRecordId, EventRecords};
 pub use frame::{Frame, FrameFlags, FrameId, InternedFrames};
 pub use kernel_code::{KernelCode, RemovedCodes};
 pub use life::{Exit, ProcessLife};

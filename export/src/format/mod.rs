@@ -4,14 +4,17 @@
 //! - `registry`: all formats, by name and by file ending.
 //! - `account`: what of the recording as a whole is told to people.
 //! - `mappings`, `duration`: what was mapped, and how long samples lasted, for the formats that have a place for it.
+//! - `calendar`: times of day.
 //! - One file or folder for each.
 
 mod account;
+mod calendar;
 mod duration;
 pub mod firefox;
 pub mod flamegraph;
 pub mod folded;
 pub mod html;
+pub mod jsonl;
 mod mappings;
 pub mod nettrace;
 pub mod otlp;

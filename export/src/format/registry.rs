@@ -7,6 +7,7 @@ use super::firefox::Firefox;
 use super::flamegraph::FlameGraph;
 use super::folded::Folded;
 use super::html::Html;
+use super::jsonl::JsonLines;
 use super::nettrace::Nettrace;
 use super::otlp::Otlp;
 use super::perfetto::Perfetto;
@@ -16,8 +17,19 @@ use super::speedscope::Speedscope;
 
 /// All formats, in the order in which they are listed.
 pub fn formats() -> &'static [&'static dyn ExportFormat] {
-    static FORMATS: [&dyn ExportFormat; 10] =
-        [&Html, &Pprof, &Folded, &FlameGraph, &Speedscope, &Firefox, &Nettrace, &PerfView, &Perfetto, &Otlp];
+    static FORMATS: [&dyn ExportFormat; 11] = [
+        &Html,
+        &Pprof,
+        &Folded,
+        &FlameGraph,
+        &Speedscope,
+        &Firefox,
+        &Nettrace,
+        &PerfView,
+        &Perfetto,
+        &Otlp,
+        &JsonLines,
+    ];
     &FORMATS
 }
 

@@ -74,7 +74,7 @@ pub(super) fn of(need: Need) -> Vec<Requirement> {
         Need::Tests => {
             let native =
                 [c_compiler(), cxx_compiler(), clang(), binutils(), symbolizer(), dwz(), xz(), perf(), go()];
-            native.into_iter().chain([i686_c(), i686_cxx(), mingw(), lld()]).collect()
+            native.into_iter().chain([i686_c(), i686_cxx(), mingw(), lld(), python(), jq()]).collect()
         }
         Need::Browser => vec![chromium(), node(), npm()],
         Need::Readers => vec![python(), python_venv()],
@@ -420,6 +420,15 @@ fn python_venv() -> Requirement {
         check: Check::Module("ensurepip"),
         debian: &["python3-venv"],
         elsewhere: Elsewhere::Package { dnf: "python3", pacman: "python" },
+    }
+}
+
+fn jq() -> Requirement {
+    Requirement {
+        name: "jq",
+        check: Check::Program("jq"),
+        debian: &["jq"],
+        elsewhere: Elsewhere::Package { dnf: "jq", pacman: "jq" },
     }
 }
 

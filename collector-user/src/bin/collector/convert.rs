@@ -9,13 +9,14 @@ use anyhow::Context as _;
 use collector_common::perf::file::{FileError, FileReader, copy};
 use collector_user::output::Places;
 use collector_user::replay::{Replay, open_recording};
+use collector_user::session::Recording;
 use export::format::Profile;
 use export::import::Imported;
 use export::import::nettrace::import;
 use export::symbolize::Detail;
 
 use crate::args::{ConvertArgs, detail};
-use crate::output::{Output, tell_all_but_last};
+use crate::output::{Output, event_bytes, tell_all_but_last};
 use crate::progress::summarize;
 use crate::raw::{RawOutput, is_raw, refuse_no_inline};
 use crate::{Usage, say};
@@ -169,15 +170,22 @@ impl<'a> Input<'a> {
             }
             return Ok(write_all(outputs, Profile { machine: &machine, symbols: &symbols }));
         }
+        let bytes = event_bytes(&outputs);
         let recording = match self {
-            Self::Stream(first) => Replay::stream(Self::stream(first)).with_context(failed)?.run(),
-            Self::Stored(file) => Replay::open(Self::stored(file)?).with_context(failed)?.run(),
-            Self::File(path) => Replay::open_path(path).with_context(failed)?.run(),
+            Self::Stream(first) => run(Replay::stream(Self::stream(first)).with_context(failed)?, bytes),
+            Self::Stored(file) => run(Replay::open(Self::stored(file)?).with_context(failed)?, bytes),
+            Self::File(path) => run(Replay::open_path(path).with_context(failed)?, bytes),
         };
         say(&summarize(&recording));
         let symbols = recording.symbolize_to(detail);
         Ok(write_all(outputs, Profile { machine: &recording.machine, symbols: &symbols }))
     }
+}
+
+/// Takes in a recording, with its raw events in so many bytes of memory.
+fn run<R: Read>(mut replay: Replay<R>, event_bytes: u64) -> Recording {
+    replay.keep_events(event_bytes);
+    replay.run()
 }
 
 /// Writes first what waits for nobody, so that it is there when the rest is abandoned.

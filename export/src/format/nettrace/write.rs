@@ -169,7 +169,8 @@ impl Writer<'_> {
                     self.process(event, process, time)?;
                 }
                 Happened::Mapped(at, mapping) => self.mapping(at, mapping, time)?,
-                Happened::Sampled(sample) => self.sample(&sample)?,
+                Happened::Sampled(sample) | Happened::SampledEvent(sample, _) => self.sample(&sample)?,
+                Happened::Event(_) => {}
                 Happened::ProcessEnded(process) => {
                     self.payload.clear();
                     self.system(SystemEvent::ProcessExit, process, time)?;
