@@ -12,7 +12,7 @@ use collector_user::replay::{Replay, open_recording};
 use collector_user::session::Recording;
 use export::format::Profile;
 use export::import::Imported;
-use export::import::nettrace::import;
+use export::import::nettrace::import_with_events;
 use export::symbolize::Detail;
 
 use crate::args::{ConvertArgs, detail};
@@ -163,8 +163,13 @@ impl<'a> Input<'a> {
             Self::exists(path)?;
         }
         if let Some(trace) = self.trace().with_context(failed)? {
-            let Imported { machine, symbols, left_out } = import(trace).with_context(failed)?;
-            say(&format!("{} samples, {} lost", machine.samples().len(), machine.system().lost));
+            let imported = import_with_events(trace, event_bytes(&outputs)).with_context(failed)?;
+            let Imported { machine, symbols, left_out } = imported;
+            let events = match machine.event_records().len() {
+                0 => String::new(),
+                events => format!("{events} events, "),
+            };
+            say(&format!("{events}{} samples, {} lost", machine.samples().len(), machine.system().lost));
             for left_out in left_out {
                 say(&format!("warning: {left_out}"));
             }

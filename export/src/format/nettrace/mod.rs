@@ -20,4 +20,5 @@ mod wire;
 mod write;
 
 pub use read::{Event, EventType, Label, LabelValue, ReadError, Summary, Thread, Trace, Value, read};
+pub(crate) use types::NAME;
 pub use write::Nettrace;

@@ -78,6 +78,9 @@ impl SystemEvent {
     }
 }
 
+/// The fact about a type that tells what it is called here, where that is not its provider and name.
+pub(crate) const NAME: &str = "Collector.Name";
+
 /// The number of the first kind of sample's type in this file.
 const FIRST_KIND: u32 = SystemEvent::ALL.len() as u32 + 1;
 
