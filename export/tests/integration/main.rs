@@ -13,6 +13,7 @@ mod jsonl;
 mod lines;
 mod made;
 mod nettrace;
+mod nettrace_events;
 mod nettrace_old;
 mod otlp;
 mod perfetto;

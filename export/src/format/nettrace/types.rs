@@ -82,7 +82,7 @@ impl SystemEvent {
 pub(crate) const NAME: &str = "Collector.Name";
 
 /// The number of the first kind of sample's type in this file.
-const FIRST_KIND: u32 = SystemEvent::ALL.len() as u32 + 1;
+pub(super) const FIRST_KIND: u32 = SystemEvent::ALL.len() as u32 + 1;
 
 /// The number of a kind of sample's type in this file.
 pub(super) fn metadata_of_kind(kind: u8) -> u32 {
@@ -170,7 +170,7 @@ fn row(out: &mut Vec<u8>, provider: &Provider, ids: (u32, u32), name: &str, fiel
 }
 
 /// Bytes after their number. All that is written here is far below 64 KiB, names included.
-fn sized(out: &mut Vec<u8>, bytes: &[u8]) {
+pub(super) fn sized(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(&(bytes.len() as u16).to_le_bytes());
     out.extend_from_slice(bytes);
 }
