@@ -100,6 +100,29 @@ fn arguments_of_a_probe_are_fields() {
     }
 }
 
+/// Events of one recording, by what is kept beside the lines: the kernel's records, and a trace.
+#[test]
+fn fields_survive_in_other_formats() {
+    let Some(_live) = live("fields_survive_in_other_formats") else { return };
+    let folder = folder();
+    let [data, trace] = ["x.perf.data", "x.nettrace"].map(|name| folder.path().join(name));
+    let outputs = ["-o", data.to_str().unwrap(), "-o", trace.to_str().unwrap()];
+    let what = ["-e", "sched:sched_process_exec", "-e", "raw_syscalls:sys_enter/id == 59/", "--"];
+    let (events_of_run, _) = recorded(folder.path(), &[&outputs[..], &what, &FIVE].concat());
+    let of_each = |events: &[Value]| -> Vec<[Value; 5]> {
+        let members = ["time_ns", "event", "tid", "comm", "fields"];
+        events.iter().map(|event| members.map(|name| event[name].clone())).collect()
+    };
+    // 59 is `execve`, of which `env` makes some more on its way along PATH.
+    assert!(events_of_run.len() >= 12, "{}", events_of_run.len());
+    for input in [data, trace] {
+        let lines = input.with_extension("jsonl");
+        let converted = collector().arg("convert").arg(&input).arg("-o").arg(&lines).output().unwrap();
+        assert!(converted.status.success(), "{}", String::from_utf8_lossy(&converted.stderr));
+        assert_eq!(of_each(&events(&lines)), of_each(&events_of_run), "{}", input.display());
+    }
+}
+
 /// What there is no room for is lost with its sample, and both add up.
 #[test]
 fn events_beyond_the_limit_are_counted() {

@@ -3,7 +3,8 @@
 
 use std::io::{self, Cursor};
 
-use collector_common::record::{ExportMachine, FrameFlags, FrameId, ModuleMapping, Sample};
+use collector_common::ids::{Nanos, Tid};
+use collector_common::record::{ExportMachine, FrameFlags, FrameId, ModuleMapping, ProcessId, Sample};
 use export::format::jsonl::JsonLines;
 use export::format::nettrace::Nettrace;
 use export::format::{ExportFormat as _, Profile};
@@ -84,6 +85,23 @@ fn what_we_write_is_read_as_it_was() {
         machine.mappings().iter().map(of).collect()
     };
     assert_eq!(facts(&machine), facts(&imported.machine));
+}
+
+#[test]
+fn a_thread_has_its_name_of_the_time() {
+    let Made { mut machine, symbols } = Made::new();
+    let names = ["before", "after"].map(|name| machine.intern_string(name));
+    for (name, time) in names.into_iter().zip(3_000..) {
+        let thread = machine.intern_thread(ProcessId(0), Tid(102), name);
+        machine.add_sample(&Sample { time: Nanos(time), thread, value: 1, ..Sample::default() });
+    }
+    let mut bytes = Vec::new();
+    Nettrace.write(Profile { machine: &machine, symbols: &symbols }, &mut bytes).unwrap();
+    let imported = import(Cursor::new(bytes)).unwrap();
+    let told = told(&imported.machine, &imported.symbols);
+    let of_thread: Vec<_> =
+        told.iter().filter(|told| told.tid == 102).map(|told| (told.time, &*told.thread)).collect();
+    assert_eq!(of_thread, [(3_000, "before"), (3_001, "after")]);
 }
 
 /// Whatever is read of events can be written.

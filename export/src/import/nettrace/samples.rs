@@ -50,7 +50,8 @@ struct Samples {
     machine: ExportMachine,
     trace: Trace,
     processes: HashMap<u64, ProcessId>,
-    threads: HashMap<(u64, u64), ThreadId>,
+    /// By process's and own id, and by name: a thread may have one after another.
+    threads: HashMap<(ProcessId, u64, StringId), ThreadId>,
     /// By provider and the event's number there.
     kinds: HashMap<String, HashMap<u32, SampleKindId>>,
     modules: HashMap<ModuleKey, ModuleId>,
@@ -157,18 +158,15 @@ impl Samples {
     }
 
     fn thread(&mut self, event: &Event<'_>) -> ThreadId {
-        let key = (event.thread.pid.unwrap_or_default(), event.thread.tid.unwrap_or_default());
-        if let Some(&thread) = self.threads.get(&key) {
-            return thread;
-        }
-        let process = self.process(key.0);
+        let tid = event.thread.tid.unwrap_or_default();
+        let process = self.process(event.thread.pid.unwrap_or_default());
         let name = match &event.thread.name {
             Some(name) => self.machine.intern_string(name),
             None => self.machine.process(process).name,
         };
-        let thread = self.machine.intern_thread(process, Tid(key.1 as u32), name);
-        self.threads.insert(key, thread);
-        thread
+        let machine = &mut self.machine;
+        let intern = || machine.intern_thread(process, Tid(tid as u32), name);
+        *self.threads.entry((process, tid, name)).or_insert_with(intern)
     }
 
     /// The kind of an event's samples; `None` where there are too many.
