@@ -201,7 +201,9 @@ impl ExportMachine {
         let mut samples = std::mem::take(&mut self.samples);
         let left_out = samples.retain(|sample| keep(self, sample));
         self.samples = samples;
-        left_out.into_iter().for_each(|record| self.event_records.remove(record));
+        for record in left_out {
+            self.event_records.remove(record);
+        }
     }
 
     /// Adds a kind of raw event; `None` where there are more than 65,536.
@@ -224,7 +226,9 @@ impl ExportMachine {
         let record = EventRecord { time, thread, stack, cpu, kind, attributes };
         let record = self.event_records.push(&record, bytes);
         self.samples.push(sample);
-        record.into_iter().for_each(|record| self.samples.set_record(record));
+        if let Some(record) = record {
+            self.samples.set_record(record);
+        }
     }
 
     /// The raw events, to limit them.

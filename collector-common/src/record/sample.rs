@@ -190,7 +190,9 @@ impl Samples {
             let record = all.record(at);
             if keep(&sample) {
                 self.push(&sample);
-                record.into_iter().for_each(|record| self.set_record(record));
+                if let Some(record) = record {
+                    self.set_record(record);
+                }
             } else {
                 left_out.extend(record);
             }
@@ -269,15 +271,15 @@ mod tests {
             }
             prop_assert_eq!(samples.iter().collect::<Vec<_>>(), rows.clone());
             let mut odd = Samples::default();
-            for (row, at) in rows.iter().zip(0..) {
+            for (row, at) in rows.iter().zip(0_u32..) {
                 odd.push(row);
-                if at % 3 == 0 {
+                if at.is_multiple_of(3) {
                     odd.set_record(EventRecordId(at));
                 }
             }
             let left_out = odd.retain(|sample| sample.time.0 % 2 == 1);
             let (kept, removed): (Vec<_>, Vec<_>) = rows.iter().zip(0..).partition(|(row, _)| row.time.0 % 2 == 1);
-            let of = |at: u32| (at % 3 == 0).then_some(EventRecordId(at));
+            let of = |at: u32| at.is_multiple_of(3).then_some(EventRecordId(at));
             prop_assert_eq!(left_out, removed.iter().filter_map(|(_, at)| of(*at)).collect::<Vec<_>>());
             let records: Vec<_> = (0..odd.len()).map(|at| odd.record(at)).collect();
             prop_assert_eq!(records, kept.iter().map(|(_, at)| of(*at)).collect::<Vec<_>>());

@@ -81,8 +81,8 @@ fn switches_are_of_the_thread_that_stops() {
 /// `work` of the program, with the arguments of its source.
 #[test]
 fn arguments_of_a_probe_are_fields() {
-    let Some(_live) = live("arguments_of_a_probe_are_fields") else { return };
     const TEXTS: [&str; 4] = ["zero", "one", "two words", ""];
+    let Some(_live) = live("arguments_of_a_probe_are_fields") else { return };
     let folder = folder();
     let program = compile(folder.path(), "probed", "probed.c", &[]);
     let program = program.to_str().unwrap();

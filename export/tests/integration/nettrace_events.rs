@@ -165,8 +165,11 @@ fn block(kind: u8, bytes: &[u8]) -> Vec<u8> {
     [&(bytes.len() as u32 | u32::from(kind) << 24).to_le_bytes()[..], bytes].concat()
 }
 
+/// Names and types of fields, as the specification has them in bytes.
+type Fields<'a> = &'a [(&'a str, &'a [u8])];
+
 /// A file of version 6 with an event of each of some types.
-fn by_hand(types: &[(&[(&str, &[u8])], &[u8])]) -> Vec<u8> {
+fn by_hand(types: &[(Fields<'_>, &[u8])]) -> Vec<u8> {
     let mut trace: Vec<u8> =
         [2025_u16, 6, 0, 15, 15, 6, 40, 0].into_iter().flat_map(u16::to_le_bytes).collect();
     trace.extend([1_000_u64, 1_000_000_000].into_iter().flat_map(u64::to_le_bytes));
@@ -218,7 +221,7 @@ fn types_of_other_writers_become_fields() {
         b"abc",                  // three units of UTF-8
     ]
     .concat();
-    let various: &[(&str, &[u8])] = &[
+    let various: Fields<'_> = &[
         ("signed", &[20]),
         ("unsigned", &[21]),
         ("list", &[19, 21]),
@@ -233,10 +236,10 @@ fn types_of_other_writers_become_fields() {
     ];
     // An offset from the event's start, and one from behind the field; the sizes are of bytes.
     let located = b"\x08\0\x04\0\x04\0\x02\0\x01\0\x02\0hi";
-    let places: &[(&str, &[u8])] = &[("from_start", &[25, 8]), ("from_here", &[24, 23])];
+    let places: Fields<'_> = &[("from_start", &[25, 8]), ("from_here", &[24, 23])];
     // Bytes of which a part is written anew are not where the event says.
-    let both: &[(&str, &[u8])] = &[("from_start", &[25, 8]), ("number", &[21])];
-    let short: &[(&str, &[u8])] = &[("number", &[12])];
+    let both: Fields<'_> = &[("from_start", &[25, 8]), ("number", &[21])];
+    let short: Fields<'_> = &[("number", &[12])];
     let file = by_hand(&[(various, &payload), (places, located), (both, b"\0\0\0\0\x07"), (short, &[1, 2])]);
     let Imported { machine, symbols, left_out } = import_with_events(Cursor::new(file), 1 << 20).unwrap();
     assert!(left_out.is_empty(), "{left_out:?}");

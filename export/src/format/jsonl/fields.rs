@@ -52,12 +52,11 @@ impl Names {
                 out.push(',');
             }
             out.push_str(name);
-            match value {
-                Ok(found) => is_whole &= value_of(out, field, found),
-                Err(_) => {
-                    is_whole = false;
-                    out.push_str("null");
-                }
+            if let Ok(value) = value {
+                is_whole &= value_of(out, field, value);
+            } else {
+                is_whole = false;
+                out.push_str("null");
             }
         }
         out.push('}');
@@ -80,12 +79,12 @@ fn value_of(out: &mut String, field: &EventField, value: Value<'_>) -> bool {
                 if at > 0 {
                     out.push(',');
                 }
-                is_whole &= one(out, element);
+                is_whole &= one(out, &element);
             }
             out.push(']');
             is_whole
         }
-        value => one(out, value),
+        value => one(out, &value),
     }
 }
 
@@ -93,10 +92,10 @@ fn byte(value: &Value<'_>) -> u8 {
     if let Value::Unsigned(value) = value { *value as u8 } else { 0 }
 }
 
-fn one(out: &mut String, value: Value<'_>) -> bool {
+fn one(out: &mut String, value: &Value<'_>) -> bool {
     let mut is_whole = true;
     // Writing to a string can't fail.
-    let _ = match value {
+    let _ = match *value {
         Value::Unsigned(value) => write!(out, "{value}"),
         Value::Signed(value) => write!(out, "{value}"),
         Value::Pointer(value) => write!(out, "\"{value:#x}\""),

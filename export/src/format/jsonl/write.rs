@@ -127,7 +127,9 @@ impl Writer<'_> {
             ("architecture", &system.architecture),
             ("command", &system.command),
         ];
-        texts.into_iter().for_each(|(name, value)| self.text(name, value));
+        for (name, value) in texts {
+            self.text(name, value);
+        }
         self.number("cpus", system.cpus);
         self.time("start", system.start);
         self.time("end", system.end);

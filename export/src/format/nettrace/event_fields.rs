@@ -95,7 +95,7 @@ fn object(out: &mut Vec<u8>, data: &EventData<'_>) -> bool {
     for (field, value) in data.values().filter(|(field, _)| is_told(field)) {
         is_whole &= match value {
             Ok(Value::Array(elements)) => list(out, field.kind(), elements),
-            Ok(value) => one(out, field.kind(), value),
+            Ok(value) => one(out, field.kind(), &value),
             Err(_) => {
                 nothing(out, field);
                 false
@@ -114,7 +114,7 @@ fn list<'a>(out: &mut Vec<u8>, kind: &FieldKind, elements: impl Iterator<Item = 
             is_whole = false;
             break;
         }
-        is_whole &= one(out, kind, element);
+        is_whole &= one(out, kind, &element);
         count += 1;
     }
     if let Some(place) = out.get_mut(at..at + 2) {
@@ -123,8 +123,8 @@ fn list<'a>(out: &mut Vec<u8>, kind: &FieldKind, elements: impl Iterator<Item = 
     is_whole
 }
 
-fn one(out: &mut Vec<u8>, kind: &FieldKind, value: Value<'_>) -> bool {
-    match value {
+fn one(out: &mut Vec<u8>, kind: &FieldKind, value: &Value<'_>) -> bool {
+    match *value {
         Value::Unsigned(value) | Value::Pointer(value) => {
             out.extend_from_slice(&value.to_le_bytes()[..size(kind)]);
             true

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use collector_common::event::EventFormat;
 use collector_common::record::{EventKind, EventKindId, ExportMachine, SampleKindId};
 
 use crate::format::nettrace::{EventType, NAME};
@@ -45,7 +44,7 @@ impl EventKinds {
             short_name,
             id: of.id.into(),
             facts: of.facts,
-            format: Arc::new(format.unwrap_or_else(EventFormat::default)),
+            format: Arc::new(format.unwrap_or_default()),
             samples,
         })?;
         let kept = Kept { kind, is_described };

@@ -168,9 +168,15 @@ fn write(out: &mut Vec<u8>, of: &Type, value: &Value) {
         }
         (Type::Array(of), Value::List(values)) => {
             out.extend_from_slice(&(values.len() as u16).to_le_bytes());
-            values.iter().for_each(|value| write(out, of, value));
+            for value in values {
+                write(out, of, value);
+            }
         }
-        (Type::Fixed(of, _), Value::List(values)) => values.iter().for_each(|value| write(out, of, value)),
+        (Type::Fixed(of, _), Value::List(values)) => {
+            for value in values {
+                write(out, of, value);
+            }
+        }
         (_, Value::List(_)) => {}
     }
 }
