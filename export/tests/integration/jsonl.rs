@@ -139,6 +139,6 @@ fn memory_does_not_grow_with_events() {
         assert!(out.0 > count * 100);
         used.bytes_max
     };
-    let (some, many) = (held(600_000), held(1_800_000));
+    let (some, many) = (held(600_000), held(1_200_000));
     assert!(some < 20 << 20 && many < 20 << 20, "{some} and {many} bytes");
 }
