@@ -23,13 +23,15 @@ pub enum LossCause {
     NoProcess,
     /// A thread, or a request to a block device, could not be kept account of: there are more than the map has room for.
     NoRoom,
+    /// What is set aside for raw events was full: neither the event nor its sample is kept.
+    EventsFull,
     /// The kernel counts more runs than the program itself: neither delivered nor counted by a cause above.
     Unaccounted,
 }
 
 impl LossCause {
     /// All causes, in the order they are printed.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::RingFull,
         Self::NoRing,
         Self::NotRun,
@@ -37,6 +39,7 @@ impl LossCause {
         Self::Malformed,
         Self::NoProcess,
         Self::NoRoom,
+        Self::EventsFull,
         Self::Unaccounted,
     ];
 
@@ -50,6 +53,7 @@ impl LossCause {
             Self::Malformed => "malformed",
             Self::NoProcess => "no_process",
             Self::NoRoom => "no_room",
+            Self::EventsFull => "events_full",
             Self::Unaccounted => "unaccounted",
         }
     }

@@ -74,6 +74,15 @@ impl EventField {
         self.place
     }
 
+    /// The same field of another format, which has all of this one's fields.
+    pub(super) fn moved_to(&self, format: FormatId) -> Self {
+        let extent = match self.extent {
+            Extent::CountOf(counter) => Extent::CountOf(counter.moved_to(format)),
+            extent => extent,
+        };
+        Self { extent, ..self.clone() }
+    }
+
     /// Bytes that it takes in place, if all events have the same.
     pub fn fixed_size(&self) -> Option<u32> {
         match self.extent {
@@ -128,6 +137,10 @@ pub struct EventFieldRef {
 impl EventFieldRef {
     pub(super) fn new(format: FormatId, access: Access, offset: u32, index: u16) -> Self {
         Self { key: format.with(access), place: u64::from(index) << 32 | u64::from(offset) }
+    }
+
+    fn moved_to(self, format: FormatId) -> Self {
+        Self { key: format.0 | self.key & FormatId::ACCESS, ..self }
     }
 
     /// Its place in [`EventFormat::fields`](super::EventFormat::fields).

@@ -83,6 +83,24 @@ impl EventFormat {
         }
     }
 
+    /// Another format of the same fields, for a recording to keep: references that were resolved in this one mean nothing there.
+    #[must_use]
+    pub fn duplicate(&self) -> Self {
+        let id = FormatId::next();
+        Self {
+            id,
+            order: self.order,
+            fields: self.fields.iter().map(|field| field.moved_to(id)).collect(),
+            starts: self.starts.clone(),
+            variable: self.variable.clone(),
+            size: self.size,
+            total_fields: self.total_fields,
+            depth: self.depth,
+            floating_counts: self.floating_counts,
+            has_dynamic: self.has_dynamic,
+        }
+    }
+
     /// Adds a field behind the others and resolves it. Names may repeat; the first of a name is found by it.
     pub fn add_field(&mut self, field: EventField) -> Result<EventFieldRef, FormatError> {
         self.check(&field)?;

@@ -6,9 +6,10 @@ use hashbrown::HashMap;
 
 use super::container::container_of;
 use super::{
-    Attributes, Clocks, Frame, FrameId, Histogram, InternedFrames, KernelCode, Metric, Module, ModuleDetails,
-    ModuleId, ModuleKind, ModuleMapping, Process, ProcessId, ProcessLife, Program, RemovedCodes, Sample,
-    SampleKind, SampleKindId, Samples, Table, Thread, ThreadId, Unit,
+    Attributes, Clocks, EventKind, EventKindId, EventRecord, EventRecordId, EventRecords, Frame, FrameId,
+    Histogram, InternedFrames, KernelCode, Metric, Module, ModuleDetails, ModuleId, ModuleKind,
+    ModuleMapping, Process, ProcessId, ProcessLife, Program, RemovedCodes, Sample, SampleKind, SampleKindId,
+    Samples, Table, Thread, ThreadId, Unit,
 };
 use crate::ids::{Nanos, Pid, Tid, Uid};
 use crate::intern::{InternedCallstacks, InternedStrings, Seeded, StackId, StringId};
@@ -65,6 +66,8 @@ pub struct ExportMachine {
     main_kind: Option<SampleKindId>,
     samples: Samples,
     attributes: Attributes,
+    event_kinds: Vec<EventKind>,
+    event_records: EventRecords,
     tables: Vec<Table>,
     histograms: Vec<Histogram>,
     metrics: Vec<Metric>,
@@ -93,6 +96,8 @@ impl Default for ExportMachine {
             main_kind: None,
             samples: Samples::default(),
             attributes: Attributes::default(),
+            event_kinds: Vec::new(),
+            event_records: EventRecords::default(),
             tables: Vec::new(),
             histograms: Vec::new(),
             metrics: Vec::new(),
@@ -248,24 +253,61 @@ impl ExportMachine {
         self.metrics.push(Metric { name: name.to_owned(), value, unit: unit.to_owned() });
     }
 
-    /// Leaves out samples of what was recorded: those that `keep` refuses. The machine that it sees has no samples meanwhile.
+    /// Leaves out samples of what was recorded: those that `keep` refuses, with the raw events that they are of. The machine that it
+    /// sees has no samples meanwhile.
     pub fn apply_custom_filter(&mut self, mut keep: impl FnMut(&Self, &Sample) -> bool) {
         let mut samples = std::mem::take(&mut self.samples);
-        samples.retain(|sample| keep(self, sample));
+        let left_out = samples.retain(|sample| keep(self, sample));
         self.samples = samples;
+        for record in left_out {
+            self.event_records.remove(record);
+        }
     }
 
-    /// Shows the machine to `work` with a part of its samples alone: those that `keep` takes. What is kept is held twice meanwhile.
+    /// Adds a kind of raw event; `None` where there are more than 65,536.
+    pub fn add_event_kind(&mut self, kind: EventKind) -> Option<EventKindId> {
+        let id = (self.event_kinds.len() < EventKindId::MOST)
+            .then_some(EventKindId(self.event_kinds.len() as u16))?;
+        self.event_kinds.push(kind);
+        Some(id)
+    }
+
+    /// Adds a raw event with its bytes; `None` where there is no room, which is counted.
+    pub fn add_event_record(&mut self, record: &EventRecord, bytes: &[u8]) -> Option<EventRecordId> {
+        self.event_records.push(record, bytes)
+    }
+
+    /// Adds a sample and the raw event that it is of, with its bytes; only the sample where there is no room for the other, which is
+    /// counted.
+    pub fn add_sample_of_event(&mut self, sample: &Sample, kind: EventKindId, bytes: &[u8]) {
+        let &Sample { time, thread, stack, cpu, attributes, .. } = sample;
+        let record = EventRecord { time, thread, stack, cpu, kind, attributes };
+        let record = self.event_records.push(&record, bytes);
+        self.samples.push(sample);
+        if let Some(record) = record {
+            self.samples.set_record(record);
+        }
+    }
+
+    /// The raw events, to limit them.
+    pub fn event_records_mut(&mut self) -> &mut EventRecords {
+        &mut self.event_records
+    }
+
+    /// Shows the machine to `work` with the samples and raw events of some threads alone: those that `keep` takes. What is kept of
+    /// samples is held twice meanwhile.
     pub fn with_part<T>(
         &mut self,
-        keep: impl Fn(&Self, &Sample) -> bool,
+        keep: impl Fn(&Self, ThreadId) -> bool,
         work: impl FnOnce(&Self) -> T,
     ) -> T {
+        let kept: Vec<bool> = (0..self.threads.len() as u32).map(|at| keep(self, ThreadId(at))).collect();
+        let is_kept = |thread: ThreadId| kept.get(thread.0 as usize) == Some(&true);
         let all = std::mem::take(&mut self.samples);
-        let mut part = Samples::default();
-        all.iter().filter(|sample| keep(self, sample)).for_each(|sample| part.push(&sample));
-        self.samples = part;
+        self.samples = all.part(|sample| is_kept(sample.thread));
+        let removed = self.event_records.hide(|thread| !is_kept(thread));
         let brought = work(self);
+        self.event_records.show_all_but(removed);
         self.samples = all;
         brought
     }
@@ -402,6 +444,16 @@ impl ExportMachine {
     /// The lists of attributes.
     pub fn attributes(&self) -> &Attributes {
         &self.attributes
+    }
+
+    /// All kinds of raw events; the position is the [`EventKindId`].
+    pub fn event_kinds(&self) -> &[EventKind] {
+        &self.event_kinds
+    }
+
+    /// All raw events.
+    pub fn event_records(&self) -> &EventRecords {
+        &self.event_records
     }
 
     /// Tables of what was counted.

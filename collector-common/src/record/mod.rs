@@ -4,6 +4,8 @@
 
 mod clocks;
 mod container;
+mod event_kind;
+mod event_records;
 mod frame;
 mod kernel_code;
 mod life;
@@ -16,6 +18,8 @@ mod sample;
 mod table;
 
 pub use clocks::{ClockAnchor, Clocks};
+pub use event_kind::{EventFacts, EventKind, EventKindId};
+pub use event_records::{EventRecord, EventRecordId, EventRecords};
 pub use frame::{Frame, FrameFlags, FrameId, InternedFrames, WITHOUT_ADDRESS};
 pub use kernel_code::{KernelCode, RemovedCodes};
 pub use life::{Exit, ProcessLife};

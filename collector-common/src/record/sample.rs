@@ -1,11 +1,11 @@
 //! Samples in columns: 19 bytes each, and 8 more for kinds whose values differ, 4 more where attributes are
-//! used.
+//! used, and 4 where raw events are kept.
 
 use std::hash::BuildHasher;
 
 use hashbrown::HashTable;
 
-use super::ThreadId;
+use super::{EventRecordId, ThreadId};
 use crate::ids::Nanos;
 use crate::intern::{Seeded, StackId, StringId};
 
@@ -132,7 +132,12 @@ pub struct Samples {
     values: Vec<i64>,
     /// Empty while no sample has attributes.
     attributes: Vec<AttributeListId>,
+    /// The raw event of each, [`NO_RECORD`] for none; shorter than the others where none of those that follow has one.
+    records: Vec<u32>,
 }
+
+/// Stands for no raw event.
+const NO_RECORD: u32 = u32::MAX;
 
 impl Samples {
     /// Adds a sample.
@@ -156,6 +161,19 @@ impl Samples {
         self.kinds.push(sample.kind);
     }
 
+    /// Says that the last sample is of a raw event.
+    pub fn set_record(&mut self, record: EventRecordId) {
+        if let Some(last) = self.times.len().checked_sub(1) {
+            self.records.resize(last, NO_RECORD);
+            self.records.push(record.0);
+        }
+    }
+
+    /// The raw event that the sample at a position is of.
+    pub fn record(&self, index: usize) -> Option<EventRecordId> {
+        self.records.get(index).filter(|&&record| record != NO_RECORD).map(|&record| EventRecordId(record))
+    }
+
     /// Multiplies the value of the sample at a position, if there is one.
     pub fn scale(&mut self, index: usize, factor: f64) {
         if self.values.is_empty() && index < self.times.len() {
@@ -173,10 +191,34 @@ impl Samples {
         }
     }
 
-    /// Leaves out the samples that `keep` refuses.
-    pub fn retain(&mut self, mut keep: impl FnMut(&Sample) -> bool) {
+    /// The samples that `keep` takes, with the raw events that they are of.
+    pub(super) fn part(&self, keep: impl Fn(&Sample) -> bool) -> Self {
+        let mut part = Self::default();
+        for (sample, at) in self.iter().zip(0..).filter(|(sample, _)| keep(sample)) {
+            part.push(&sample);
+            if let Some(record) = self.record(at) {
+                part.set_record(record);
+            }
+        }
+        part
+    }
+
+    /// Leaves out the samples that `keep` refuses. Out: the raw events that those were of.
+    pub fn retain(&mut self, mut keep: impl FnMut(&Sample) -> bool) -> Vec<EventRecordId> {
         let all = std::mem::take(self);
-        all.iter().filter(|sample| keep(sample)).for_each(|sample| self.push(&sample));
+        let mut left_out = Vec::new();
+        for (sample, at) in all.iter().zip(0..) {
+            let record = all.record(at);
+            if keep(&sample) {
+                self.push(&sample);
+                if let Some(record) = record {
+                    self.set_record(record);
+                }
+            } else {
+                left_out.extend(record);
+            }
+        }
+        left_out
     }
 
     /// Number of samples.
@@ -250,10 +292,18 @@ mod tests {
             }
             prop_assert_eq!(samples.iter().collect::<Vec<_>>(), rows.clone());
             let mut odd = Samples::default();
-            for row in &rows {
+            for (row, at) in rows.iter().zip(0_u32..) {
                 odd.push(row);
+                if at.is_multiple_of(3) {
+                    odd.set_record(EventRecordId(at));
+                }
             }
-            odd.retain(|sample| sample.time.0 % 2 == 1);
+            let left_out = odd.retain(|sample| sample.time.0 % 2 == 1);
+            let (kept, removed): (Vec<_>, Vec<_>) = rows.iter().zip(0..).partition(|(row, _)| row.time.0 % 2 == 1);
+            let of = |at: u32| at.is_multiple_of(3).then_some(EventRecordId(at));
+            prop_assert_eq!(left_out, removed.iter().filter_map(|(_, at)| of(*at)).collect::<Vec<_>>());
+            let records: Vec<_> = (0..odd.len()).map(|at| odd.record(at)).collect();
+            prop_assert_eq!(records, kept.iter().map(|(_, at)| of(*at)).collect::<Vec<_>>());
             let expected: Vec<Sample> = rows.iter().filter(|row| row.time.0 % 2 == 1).copied().collect();
             prop_assert_eq!(odd.iter().collect::<Vec<_>>(), expected);
             for place in [0, rows.len()] {

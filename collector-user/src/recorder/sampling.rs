@@ -3,9 +3,10 @@
 
 use collector_common::ids::{Avma, Nanos, Pid, Svma, Tid};
 use collector_common::intern::StackId;
+use collector_common::loss::LossCause;
 use collector_common::record::{
-    AttributeListId, ExportMachine, Frame, FrameFlags, FrameId, ModuleId, ProcessId, Sample, SampleKindId,
-    ThreadId,
+    AttributeListId, EventKindId, ExportMachine, Frame, FrameFlags, FrameId, ModuleId, ProcessId, Sample,
+    SampleKindId, ThreadId,
 };
 use collector_common::track::Space;
 use collector_common::wire::{COMM_LEN, SampleFlags};
@@ -58,6 +59,26 @@ impl Recorder {
         true
     }
 
+    /// As [`Self::sample`], and keeps the event's bytes. Where there is no room for those, it is neither kept as a sample.
+    pub(crate) fn sample_event(
+        &mut self,
+        kind: SampleKindId,
+        event: EventKindId,
+        record: &SourceRecord<'_>,
+    ) -> bool {
+        let Some(taken) = self.take_stack(record) else { return false };
+        if !self.machine.event_records_mut().has_room(record.data.len()) {
+            self.ledger.lose(LossCause::EventsFull, 1);
+            return false;
+        }
+        let value = record.value.cast_signed();
+        if let Some(sample) = self.hooked(kind, taken, value, AttributeListId::NONE) {
+            self.machine.add_sample_of_event(&sample, event, record.data);
+        }
+        self.deliver(&taken);
+        true
+    }
+
     /// Counts a record that has become samples.
     pub(crate) fn deliver(&mut self, taken: &Taken) {
         self.ledger.deliver(1);
@@ -106,13 +127,22 @@ impl Recorder {
         value: i64,
         attributes: AttributeListId,
     ) -> Option<usize> {
-        let Taken { time, thread, stack, cpu, user_end: _ } = taken;
-        let mut sample = Sample { time, thread, stack, cpu, kind, value, attributes };
-        if !self.hooks.keep(&mut self.machine, &mut sample) {
-            return None;
-        }
+        let sample = self.hooked(kind, taken, value, attributes)?;
         self.machine.add_sample(&sample);
         Some(self.machine.samples().len() - 1)
+    }
+
+    /// A sample of what was taken, as the hooks leave it; `None` if one dropped it.
+    fn hooked(
+        &mut self,
+        kind: SampleKindId,
+        taken: Taken,
+        value: i64,
+        attributes: AttributeListId,
+    ) -> Option<Sample> {
+        let Taken { time, thread, stack, cpu, user_end: _ } = taken;
+        let mut sample = Sample { time, thread, stack, cpu, kind, value, attributes };
+        self.hooks.keep(&mut self.machine, &mut sample).then_some(sample)
     }
 
     /// What stands for the part of a stack that is not known.

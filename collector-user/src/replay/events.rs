@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use collector_common::event::{Event, EventFlags, EventFormat, EventId};
+use collector_common::event::{ByteOrder, Event, EventFlags, EventFormat, EventId};
 use collector_common::ids::Nanos;
 use collector_common::perf::file::{FileEvent, TracepointFormat, tracepoint_formats};
 use collector_common::perf::{Attr, AttrFlags};
@@ -12,7 +12,7 @@ use perf_event_open_sys::bindings::{
 };
 
 use crate::source::{EventIndex, Hook};
-use crate::tracefs::parse_format;
+use crate::tracefs::parse_format_of;
 
 /// What the samples of a file's event are here.
 #[derive(Clone, Copy, Debug)]
@@ -35,20 +35,25 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// With the formats of tracepoints that the file carries.
-    pub(super) fn of(events: &[FileEvent], formats: Option<&[u8]>) -> Self {
+    /// With the formats of tracepoints that the file carries, whose numbers have this order of bytes.
+    pub(super) fn of(events: &[FileEvent], formats: Option<&[u8]>, order: ByteOrder) -> Self {
         let formats = formats.and_then(tracepoint_formats).unwrap_or_default();
         let formats: BTreeMap<u64, &TracepointFormat> =
             formats.iter().rev().filter_map(|format| Some((id_of(&format.text)?, format))).collect();
         let mut all = Self::default();
         for event in events {
-            let role = all.add(event, &formats);
+            let role = all.add(event, &formats, order);
             all.roles.push(role);
         }
         all
     }
 
-    fn add(&mut self, event: &FileEvent, formats: &BTreeMap<u64, &TracepointFormat>) -> Option<Role> {
+    fn add(
+        &mut self,
+        event: &FileEvent,
+        formats: &BTreeMap<u64, &TracepointFormat>,
+        order: ByteOrder,
+    ) -> Option<Role> {
         let attr = &event.attr;
         if is_software(attr, PERF_COUNT_SW_DUMMY) {
             return None;
@@ -61,7 +66,7 @@ impl Events {
         }
         let index = EventIndex::of_hook(u16::try_from(self.hooks.len()).ok()?);
         let format = formats.get(&attr.config).filter(|_| attr.kind == PERF_TYPE_TRACEPOINT);
-        let format = format.and_then(|format| name_and_fields(format));
+        let format = format.and_then(|format| name_and_fields(format, order));
         let (told, fields) = format.unzip();
         let name = event.name.clone().or(told).unwrap_or_else(|| "event".to_owned());
         let mut hooked = Event::new(EventId(attr.config), name);
@@ -92,8 +97,8 @@ fn id_of(text: &str) -> Option<u64> {
 }
 
 /// `None` where they can't be read: the tracepoint's data is bytes then.
-fn name_and_fields(format: &TracepointFormat) -> Option<(String, EventFormat)> {
-    let (_, fields) = parse_format(&format.text).ok()?;
+fn name_and_fields(format: &TracepointFormat, order: ByteOrder) -> Option<(String, EventFormat)> {
+    let (_, fields) = parse_format_of(&format.text, order).ok()?;
     let name = format.text.lines().find_map(|line| line.strip_prefix("name: "))?;
     Some((format!("{}:{name}", format.system), fields))
 }

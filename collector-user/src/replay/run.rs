@@ -53,6 +53,7 @@ pub struct Replay<R> {
     ahead: Option<Ahead>,
     events: Events,
     sample_hooks: Vec<SampleHook>,
+    event_bytes: u64,
     origin: Origin,
 }
 
@@ -126,8 +127,9 @@ impl<R: Read> Replay<R> {
         if named > MOST_EVENTS {
             return Err(ReplayError::Events { named, most: MOST_EVENTS });
         }
-        let events = Events::of(records.file().events(), formats.as_deref());
-        Ok(Self { records, ahead, events, sample_hooks: Vec::new(), origin })
+        let file = records.file();
+        let events = Events::of(file.events(), formats.as_deref(), file.byte_order());
+        Ok(Self { records, ahead, events, sample_hooks: Vec::new(), event_bytes: 0, origin })
     }
 
     /// The events of the recording beside the sampling clock, in the file's order: they can be given closures and filters.
@@ -140,13 +142,19 @@ impl<R: Read> Replay<R> {
         self.sample_hooks.push(hook);
     }
 
+    /// Keeps raw events, too, in so many bytes of memory: see [`SessionSettings::event_bytes`](crate::session::SessionSettings::event_bytes).
+    pub fn keep_events(&mut self, bytes: u64) {
+        self.event_bytes = bytes;
+    }
+
     /// Takes in all records. A file that is cut off gives what is before that, with a warning.
     pub fn run(self) -> Recording {
-        let Self { mut records, ahead, events, sample_hooks, origin } = self;
+        let Self { mut records, ahead, events, sample_hooks, event_bytes, origin } = self;
         let features = records.file().features();
         let mut recorder = Recorder::of_recording(recorded_files(features, records.file().events(), origin));
         recorder.add_sample_hooks(sample_hooks);
-        let dispatch = Dispatch::new(events.clock, &Settings::default(), events.hooks, &mut recorder);
+        let dispatch =
+            Dispatch::new(events.clock, &Settings::default(), events.hooks, event_bytes, &mut recorder);
         let mut taking = Taking {
             roles: events.roles,
             recorder,

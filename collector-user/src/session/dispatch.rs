@@ -4,11 +4,12 @@ use collector_common::event::{Context, EventErrors, EventFlags};
 use collector_common::ids::{Nanos, Tid};
 use collector_common::intern::StringId;
 use collector_common::loss::LossCause;
-use collector_common::record::{AttributeListId, ESTIMATED, SampleKindId, Unit};
+use collector_common::record::{AttributeListId, ESTIMATED, EventKindId, SampleKindId, Unit};
 use collector_common::wire::SampleHeader;
 
 use super::lock_owners::LockOwners;
 use super::program_records::{Output, ProgramRecords, context_of, of_program};
+use super::raw_events;
 use super::short_times::{Part, ShortTimes};
 use super::times_off::{Ended, Joined, TimesOff};
 use super::wakers::{Wakers, waker_of};
@@ -23,6 +24,8 @@ struct Hooked {
     hook: Hook,
     /// Of its samples; `None` for one without stacks.
     kind: Option<SampleKindId>,
+    /// Of its raw events, where they are kept.
+    event_kind: Option<EventKindId>,
     /// Where it is one of our programs, what becomes of its records.
     records: Option<Box<dyn ProgramRecords>>,
 }
@@ -57,13 +60,16 @@ pub(crate) struct Dispatch {
 }
 
 impl Dispatch {
-    /// Adds a kind of sample for the sampling clock, if there is one with its period, and for each event whose stacks are wanted.
+    /// Adds a kind of sample for the sampling clock, if there is one with its period, and for each event whose stacks are wanted;
+    /// with `event_bytes`, which is what raw events may take, a kind of those, too.
     pub(crate) fn new(
         clock: Option<Nanos>,
         settings: &Settings,
         hooks: Vec<Hook>,
+        event_bytes: u64,
         recorder: &mut Recorder,
     ) -> Self {
+        recorder.machine_mut().event_records_mut().set_limit(event_bytes);
         let clock = clock.map(|period| recorder.add_kind("cpu", Unit::Count, period.0));
         let hooked = hooks.into_iter().map(|hook| {
             let has_stack = hook.event.flags().contains(EventFlags::CALLSTACK);
@@ -76,7 +82,10 @@ impl Dispatch {
                 Trigger::Program(program) => of_program(program, settings, recorder),
                 _ => None,
             };
-            Hooked { hook, kind, records }
+            let event_kind = kind
+                .filter(|_| event_bytes > 0)
+                .and_then(|samples| raw_events::kind_of(&hook, samples, recorder));
+            Hooked { hook, kind, event_kind, records }
         });
         let hooked: Vec<Hooked> = hooked.collect();
         let wall_clock = hooked.iter().find(|hooked| hooked.program() == Some(Program::WallClock));
@@ -112,7 +121,7 @@ impl Dispatch {
             return self.take_of_running(self.clock, recorder, record);
         };
         let Some(hooked) = self.hooked.get_mut(position) else { return false };
-        if let Hooked { hook, kind: Some(kind), records: Some(records) } = hooked {
+        if let Hooked { hook, kind: Some(kind), records: Some(records), .. } = hooked {
             let mut output = Output { recorder, hook, kind: *kind, errors: &mut self.errors };
             return records.take(&mut output, record);
         }
@@ -130,8 +139,13 @@ impl Dispatch {
         let context = context_of(record);
         let event = &mut hooked.hook.event;
         let passed = event.process_in(Some(&context), record.data, record.data, &mut self.errors);
-        if let Some(kind) = hooked.kind {
-            return passed && recorder.sample(kind, record);
+        let has_own = !event.format().fields().is_empty() || !record.data.is_empty();
+        match (hooked.kind, hooked.event_kind.filter(|_| has_own)) {
+            (Some(kind), Some(event_kind)) => {
+                return passed && recorder.sample_event(kind, event_kind, record);
+            }
+            (Some(kind), None) => return passed && recorder.sample(kind, record),
+            (None, _) => {}
         }
         recorder.ledger_mut().deliver(passed.into());
         passed
@@ -166,7 +180,7 @@ impl Dispatch {
     pub(crate) fn end_round(&mut self, recorder: &mut Recorder) {
         let Self { times_off, short_times, hooked, errors, wakers, lock_owners, .. } = self;
         for hooked in hooked.iter_mut() {
-            if let Hooked { hook, kind: Some(kind), records: Some(records) } = hooked {
+            if let Hooked { hook, kind: Some(kind), records: Some(records), .. } = hooked {
                 records.end_round(&mut Output { recorder, hook, kind: *kind, errors });
             }
         }
@@ -215,7 +229,7 @@ impl Dispatch {
     /// The recording has ended, which was begun at `stopping`: adds what was counted.
     pub(crate) fn finish(&mut self, recorder: &mut Recorder, stopping: Nanos) {
         for hooked in &mut self.hooked {
-            if let Hooked { hook, kind: Some(kind), records: Some(records) } = hooked {
+            if let Hooked { hook, kind: Some(kind), records: Some(records), .. } = hooked {
                 let errors = &mut self.errors;
                 records.finish(&mut Output { recorder, hook, kind: *kind, errors }, stopping);
             }

@@ -16,6 +16,7 @@ mod lock_owners;
 mod mapped;
 mod open;
 mod program_records;
+mod raw_events;
 mod recording;
 mod run;
 mod short_times;

@@ -77,6 +77,9 @@ pub struct SessionSettings {
     pub sources: Vec<Box<dyn Source>>,
     /// What records.
     pub backend: Backend,
+    /// The most bytes of memory for raw events: occurrences of [`Self::events`] with stacks are kept with the bytes of their fields,
+    /// beside their samples. Those for which there is no room are lost, counted as `events_full`. 0 keeps samples alone.
+    pub event_bytes: u64,
     /// An empty file that gets everything that is recorded, as a `perf.data`: see [`crate::replay`].
     pub capture: Option<File>,
     /// When the program was started, for the figure of the time to the first sample.
@@ -189,7 +192,7 @@ impl Session {
         let capture = settings.capture.take();
         let capture = capture.map(|file| Capture::new(file, &settings.sampling, &events)).transpose()?;
         let clock = settings.sampling.clock.then(|| settings.sampling.period());
-        let dispatch = Dispatch::new(clock, &settings.sampling, events, &mut recorder);
+        let dispatch = Dispatch::new(clock, &settings.sampling, events, settings.event_bytes, &mut recorder);
         let mut session = Self {
             sideband,
             sources,

@@ -16,7 +16,7 @@
 //! whole register, of which an `int` is the lower half.
 
 use collector_common::event::{
-    EventField, EventFormat, EventId, Extent, FieldKind, FormatError, KernelStorage, Place, Width,
+    ByteOrder, EventField, EventFormat, EventId, Extent, FieldKind, FormatError, KernelStorage, Place, Width,
 };
 use thiserror::Error;
 
@@ -47,14 +47,19 @@ pub enum FormatProblem {
 /// # Errors
 /// When it is not of the form above.
 pub fn parse_format(text: &str) -> Result<(EventId, EventFormat), FormatProblem> {
+    parse_format_of(text, ByteOrder::NATIVE)
+}
+
+/// As [`parse_format`], of a machine whose numbers have this order of bytes.
+pub(crate) fn parse_format_of(text: &str, order: ByteOrder) -> Result<(EventId, EventFormat), FormatProblem> {
     let mut id = None;
-    let mut format = EventFormat::default();
+    let mut format = EventFormat::new(order);
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();
         if let Some(number) = line.strip_prefix("ID:") {
             id = number.trim().parse().ok().map(EventId);
         } else if let Some(field) = line.strip_prefix("field:") {
-            let field = parse_field(field)
+            let field = parse_field(field, order)
                 .ok_or_else(|| FormatProblem::Field { line: index + 1, text: line.to_owned() })?;
             format.add_field(field)?;
         }
@@ -63,7 +68,7 @@ pub fn parse_format(text: &str) -> Result<(EventId, EventFormat), FormatProblem>
 }
 
 /// `TYPE NAME; offset:N; size:N; signed:N;`, with `[N]` behind the name of an array.
-fn parse_field(text: &str) -> Option<EventField> {
+fn parse_field(text: &str, order: ByteOrder) -> Option<EventField> {
     let mut parts = text.split(';').map(str::trim);
     let declaration = parts.next()?;
     let (mut offset, mut size, mut signed) = (None, None, false);
@@ -105,7 +110,7 @@ fn parse_field(text: &str) -> Option<EventField> {
                 _ => field(FieldKind::Unsigned(Width::W8), Extent::Array(size)),
             }
         }
-        None => match one_kind(type_name, size, signed) {
+        None => match one_kind(type_name, size, signed, order) {
             Some(kind) => field(kind, Extent::One),
             None => field(FieldKind::Unsigned(Width::W8), Extent::Array(size)),
         },
@@ -113,13 +118,13 @@ fn parse_field(text: &str) -> Option<EventField> {
 }
 
 /// What one value is that takes `size` bytes.
-fn one_kind(type_name: &str, size: u32, signed: bool) -> Option<FieldKind> {
+fn one_kind(type_name: &str, size: u32, signed: bool, order: ByteOrder) -> Option<FieldKind> {
     if type_name.ends_with('*') || type_name.contains("*const") {
         return pointer(size);
     }
     // The lower half of a register comes first on little-endian machines alone.
     let fits = |kind: &FieldKind| match kind.size() {
-        Some(own) => own == size || (own < size && size == 8 && cfg!(target_endian = "little")),
+        Some(own) => own == size || (own < size && size == 8 && order == ByteOrder::Little),
         None => false,
     };
     known(type_name).filter(fits).or_else(|| by_size(size, signed || type_name == "char"))

@@ -10,4 +10,5 @@ mod types;
 
 pub use directory::Tracefs;
 pub use error::TracefsError;
+pub(crate) use format::parse_format_of;
 pub use format::{FormatProblem, parse_format};

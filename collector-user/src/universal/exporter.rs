@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
-use collector_common::record::{ExportMachine, Sample};
+use collector_common::record::{ExportMachine, Sample, ThreadId};
 use export::format::{ExportFormat, Profile, for_path};
 use export::symbolize::Symbols;
 
@@ -258,8 +258,8 @@ fn write_part(
     format: &dyn ExportFormat,
 ) -> io::Result<PathBuf> {
     let output = OutputFile::open(path)?;
-    let is_of_part = |machine: &ExportMachine, sample: &Sample| {
-        let process = machine.process(machine.thread(sample.thread).process);
+    let is_of_part = |machine: &ExportMachine, thread: ThreadId| {
+        let process = machine.process(machine.thread(thread).process);
         machine.string(process.name) == part.comm
     };
     machine

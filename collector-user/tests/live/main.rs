@@ -18,6 +18,7 @@
 //! - `processes`: who starts what, and how it ends.
 //! - `syscalls`: system calls, counted and timed.
 //! - `events`: tracepoints and counters, with their fields.
+//! - `raw_events`: what their fields are in JSON lines.
 //! - `kernel_filters`: filters of tracepoints that the kernel applies.
 //! - `bpf_maps`: what another program writes into maps.
 //! - `convert`: recordings that are kept, and unwound later.
@@ -73,6 +74,7 @@ mod processes;
 mod programs;
 mod put_off;
 mod put_together;
+mod raw_events;
 mod recording;
 mod scenarios;
 mod sources;

@@ -4,9 +4,11 @@
 //! - `registry`: all formats, by name and by file ending.
 //! - `account`, `facts`: what of the recording as a whole, and of a process, is told to people.
 //! - `mappings`, `duration`: what was mapped, and how long samples lasted, for the formats that have a place for it.
+//! - `calendar`: times of day.
 //! - One file or folder for each.
 
 mod account;
+mod calendar;
 mod duration;
 mod facts;
 pub mod firefox;
@@ -14,6 +16,7 @@ pub mod flamegraph;
 pub mod folded;
 pub mod html;
 pub mod jfr;
+pub mod jsonl;
 mod mappings;
 pub mod nettrace;
 pub mod otlp;

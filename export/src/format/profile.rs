@@ -27,6 +27,10 @@ pub trait ExportFormat: Sync {
     fn holds_all_kinds(&self) -> bool {
         true
     }
+    /// Whether it holds raw events with their fields, where they were kept. Others have the samples of those.
+    fn holds_events(&self) -> bool {
+        false
+    }
     /// Writes the whole profile.
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()>;
 }

@@ -8,6 +8,7 @@ use super::flamegraph::FlameGraph;
 use super::folded::Folded;
 use super::html::Html;
 use super::jfr::Jfr;
+use super::jsonl::JsonLines;
 use super::nettrace::Nettrace;
 use super::otlp::Otlp;
 use super::perfetto::Perfetto;
@@ -17,7 +18,7 @@ use super::speedscope::Speedscope;
 
 /// All formats, in the order in which they are listed.
 pub fn formats() -> &'static [&'static dyn ExportFormat] {
-    static FORMATS: [&dyn ExportFormat; 11] = [
+    static FORMATS: [&dyn ExportFormat; 12] = [
         &Html,
         &Pprof,
         &Folded,
@@ -29,6 +30,7 @@ pub fn formats() -> &'static [&'static dyn ExportFormat] {
         &Perfetto,
         &Otlp,
         &Jfr,
+        &JsonLines,
     ];
     &FORMATS
 }

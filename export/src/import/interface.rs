@@ -54,6 +54,13 @@ pub trait ImportFormat: Sync {
     /// # Errors
     /// When it can't be read, or is no such recording.
     fn import(&self, input: &mut dyn Input) -> Result<Imported, ImportError>;
+    /// Reads the whole file, and keeps its raw events with their fields in so many bytes of memory, if it is of a format with such.
+    ///
+    /// # Errors
+    /// As [`Self::import`].
+    fn import_with_events(&self, input: &mut dyn Input, _event_bytes: u64) -> Result<Imported, ImportError> {
+        self.import(input)
+    }
 }
 
 /// Why a recording could not be read.

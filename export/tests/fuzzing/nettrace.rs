@@ -1,5 +1,6 @@
 //! The input is a trace: its events, with their stacks, labels and fields.
 
+use collector_common::event::EventData;
 use export::format::nettrace::read;
 
 /// Bytes that reading any file may hold.
@@ -13,7 +14,7 @@ pub(crate) fn run(input: &[u8]) -> bool {
     let most = FIXED_MEMORY + input.len() as u64 * PER_BYTE;
     let mut result = None;
     let used = allocation_counter::measure(|| {
-        let mut events = 0;
+        let (mut events, mut seen) = (0, None);
         let summary = read(
             input,
             |_| (),
@@ -21,6 +22,15 @@ pub(crate) fn run(input: &[u8]) -> bool {
                 let fields = event.event_type.field_names().count();
                 if let Ok(values) = event.values() {
                     assert_eq!(values.len(), fields, "each field has a value");
+                }
+                // The format of a type once, as there may be many events of many fields.
+                if Some(event.event_type.position) > seen {
+                    seen = Some(event.event_type.position);
+                    let format = event.event_type.format();
+                    if let (Some(format), Ok(bytes)) = (format, event.described()) {
+                        assert_eq!(format.fields().len(), fields);
+                        EventData::new(&bytes, &bytes, &format).values().for_each(drop);
+                    }
                 }
                 assert!(event.stack().len() <= input.len() / 4);
                 events += 1;

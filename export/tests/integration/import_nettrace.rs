@@ -1,17 +1,20 @@
 //! nettrace files become machines again: those that we write as they were, and captures of .NET programs with the methods'
 //! names.
 
-use std::io::Cursor;
+use std::io::{self, Cursor};
 
-use collector_common::record::{ExportMachine, FrameFlags, FrameId, ModuleMapping, Sample};
+use collector_common::ids::{Nanos, Tid};
+use collector_common::record::{ExportMachine, FrameFlags, FrameId, ModuleMapping, ProcessId, Sample};
+use export::format::jsonl::JsonLines;
 use export::format::nettrace::Nettrace;
 use export::format::{ExportFormat as _, Profile};
 use export::import::Imported;
-use export::import::nettrace::import;
+use export::import::nettrace::{import, import_with_events};
 use export::symbolize::Symbols;
 
 use crate::made::Made;
 use crate::nettrace_old::{captures, unzipped};
+use crate::raw_events::Recorded;
 
 /// A sample, by what it says and not by what it is known as; outermost frames last, with their modules.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,6 +90,44 @@ fn what_we_write_is_read_as_it_was() {
         machine.mappings().iter().map(of).collect()
     };
     assert_eq!(facts(&machine), facts(&imported.machine));
+}
+
+#[test]
+fn a_thread_has_its_name_of_the_time() {
+    let Made { mut machine, symbols } = Made::new();
+    let names = ["before", "after"].map(|name| machine.intern_string(name));
+    for (name, time) in names.into_iter().zip(3_000..) {
+        let thread = machine.intern_thread(ProcessId(0), Tid(102), name);
+        machine.add_sample(&Sample { time: Nanos(time), thread, value: 1, ..Sample::default() });
+    }
+    let mut bytes = Vec::new();
+    Nettrace.write(Profile { machine: &machine, symbols: &symbols }, &mut bytes).unwrap();
+    let imported = import(Cursor::new(bytes)).unwrap();
+    let told = told(&imported.machine, &imported.symbols);
+    let of_thread: Vec<_> =
+        told.iter().filter(|told| told.tid == 102).map(|told| (told.time, &*told.thread)).collect();
+    assert_eq!(of_thread, [(3_000, "before"), (3_001, "after")]);
+}
+
+/// Whatever is read of events can be written.
+#[test]
+fn damaged_events_are_survived() {
+    let Recorded { machine, symbols } = Recorded::new();
+    let mut bytes = Vec::new();
+    Nettrace.write(Profile { machine: &machine, symbols: &symbols }, &mut bytes).unwrap();
+    let mut survived = 0;
+    for at in 0..bytes.len() {
+        for mask in [1, 0x10, 0x80, 0xff] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= mask;
+            let Ok(imported) = import_with_events(Cursor::new(damaged), 1 << 20) else { continue };
+            let profile = Profile { machine: &imported.machine, symbols: &imported.symbols };
+            JsonLines.write(profile, &mut io::sink()).unwrap();
+            Nettrace.write(profile, &mut io::sink()).unwrap();
+            survived += 1;
+        }
+    }
+    assert!(survived > 100, "{survived}");
 }
 
 #[test]

@@ -76,7 +76,8 @@ pub(super) fn of(need: Need) -> Vec<Requirement> {
                 [c_compiler(), cxx_compiler(), clang(), binutils(), symbolizer(), dwz(), xz(), perf(), go()];
             native
                 .into_iter()
-                .chain([i686_c(), i686_cxx(), mingw(), lld(), llvm_tools(), debuginfod(), node(), java()])
+                .chain([i686_c(), i686_cxx(), mingw(), lld(), llvm_tools(), debuginfod()])
+                .chain([node(), java(), python(), jq()])
                 .collect()
         }
         Need::Browser => vec![chromium(), node(), npm()],
@@ -441,6 +442,15 @@ fn python_venv() -> Requirement {
         check: Check::Module("ensurepip"),
         debian: &["python3-venv"],
         elsewhere: Elsewhere::Package { dnf: "python3", pacman: "python" },
+    }
+}
+
+fn jq() -> Requirement {
+    Requirement {
+        name: "jq",
+        check: Check::Program("jq"),
+        debian: &["jq"],
+        elsewhere: Elsewhere::Package { dnf: "jq", pacman: "jq" },
     }
 }
 

@@ -10,13 +10,14 @@ use collector_common::perf::file::{FileError, FileReader, copy};
 use collector_user::modules::name_from_files;
 use collector_user::output::Places;
 use collector_user::replay::{Replay, open_recording};
+use collector_user::session::Recording;
 use export::format::Profile;
 use export::import::{ImportFormat, Imported};
 use export::symbolize::Detail;
 
 use crate::args::{ConvertArgs, detail};
 use crate::imported::{readable, reader_of};
-use crate::output::{Output, tell_all_but_last, tell_failures};
+use crate::output::{Output, event_bytes, tell_all_but_last, tell_failures};
 use crate::progress::summarize;
 use crate::raw::{RawOutput, is_raw, refuse_no_inline};
 use crate::{Usage, say};
@@ -164,8 +165,13 @@ impl<'a> Input<'a> {
             Self::exists(path)?;
         }
         if let Some((reader, mut file)) = self.imported().with_context(failed)? {
-            let Imported { machine, symbols, left_out } = reader.import(&mut file).with_context(failed)?;
-            say(&format!("{} samples, {} lost", machine.samples().len(), machine.system().lost));
+            let imported = reader.import_with_events(&mut file, event_bytes(&outputs));
+            let Imported { machine, symbols, left_out } = imported.with_context(failed)?;
+            let events = match machine.event_records().len() {
+                0 => String::new(),
+                events => format!("{events} events, "),
+            };
+            say(&format!("{events}{} samples, {} lost", machine.samples().len(), machine.system().lost));
             for left_out in left_out {
                 say(&format!("warning: {left_out}"));
             }
@@ -176,10 +182,11 @@ impl<'a> Input<'a> {
             tell_failures(&symbols);
             return Ok(write_all(outputs, Profile { machine: &machine, symbols: &symbols }));
         }
+        let bytes = event_bytes(&outputs);
         let recording = match self {
-            Self::Stream(first) => Replay::stream(Self::stream(first)).with_context(failed)?.run(),
-            Self::Stored(file) => Replay::open(Self::stored(file)?).with_context(failed)?.run(),
-            Self::File(path) => Replay::open_path(path).with_context(failed)?.run(),
+            Self::Stream(first) => run(Replay::stream(Self::stream(first)).with_context(failed)?, bytes),
+            Self::Stored(file) => run(Replay::open(Self::stored(file)?).with_context(failed)?, bytes),
+            Self::File(path) => run(Replay::open_path(path).with_context(failed)?, bytes),
         };
         say(&summarize(&recording));
         let symbols = recording.symbolize_to(detail);
@@ -196,6 +203,12 @@ fn is_recording(file: &mut File) -> io::Result<bool> {
     file.rewind()?;
     let is_other = matches!(FileReader::stream(begin.as_slice()), Err(FileError::Magic(_)));
     Ok(begin.len() as u64 == HEADER && !is_other)
+}
+
+/// Takes in a recording, with its raw events in so many bytes of memory.
+fn run<R: Read>(mut replay: Replay<R>, event_bytes: u64) -> Recording {
+    replay.keep_events(event_bytes);
+    replay.run()
 }
 
 /// Writes first what waits for nobody, so that it is there when the rest is abandoned.

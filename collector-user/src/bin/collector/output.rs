@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use anyhow::Context as _;
+use collector_common::record::EventRecords;
 use collector_user::output::{Descriptor, OutputFile, Place, Places};
 use export::format::{ExportFormat, Profile, by_name, for_path, formats};
 use export::symbolize::Symbols;
@@ -64,6 +65,11 @@ impl Output {
         self.format.holds_all_kinds()
     }
 
+    /// What raw events may take of memory for this output: nothing where it does not hold them.
+    pub(crate) fn event_bytes(&self) -> u64 {
+        if self.format.holds_events() { EventRecords::LIMIT } else { 0 }
+    }
+
     /// What it is called.
     pub(crate) fn name(&self) -> String {
         self.target.name()
@@ -80,6 +86,11 @@ pub(crate) fn tell_failures(symbols: &Symbols) {
     for failure in symbols.failures() {
         say(&format!("warning: {failure}"));
     }
+}
+
+/// What raw events may take of memory for all of some outputs.
+pub(crate) fn event_bytes(outputs: &[Output]) -> u64 {
+    outputs.iter().map(Output::event_bytes).max().unwrap_or_default()
 }
 
 /// Of several results the last failure is given, the others are told.

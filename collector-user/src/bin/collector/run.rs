@@ -28,7 +28,7 @@ use crate::args::{Backend, RunArgs, detail, parse_bytes, parse_duration};
 use crate::counted::print_counted;
 use crate::events;
 use crate::lives::print_lives;
-use crate::output::{Output, Target, tell_all_but_last, tell_failures};
+use crate::output::{Output, Target, event_bytes, tell_all_but_last, tell_failures};
 use crate::progress::{ProgressLine, summarize};
 use crate::raw::{RawOutput, is_raw, refuse_no_inline};
 use crate::report::print_table;
@@ -114,7 +114,7 @@ impl Plan {
         let mut open = |path: &Path| Output::open(path, args.format.as_deref(), &mut taken);
         let (raw, others): (Vec<_>, Vec<_>) =
             args.outputs.iter().partition(|path| is_raw(path, args.format.as_deref()));
-        let profiles = if print_hottest {
+        let profiles: Vec<_> = if print_hottest {
             let outputs = default_outputs()
                 .into_iter()
                 .map(|[name, other]| Ok(open(Path::new(&name))?.or_named(&other)));
@@ -142,6 +142,7 @@ impl Plan {
             events,
             duration: args.duration,
             backend,
+            event_bytes: event_bytes(&profiles),
             capture,
             started: Some(started),
             ..SessionSettings::default()

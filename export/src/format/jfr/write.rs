@@ -47,12 +47,12 @@ impl ExportFormat for Jfr {
             match happened {
                 Happened::ProcessStarted(process) => facts::process(machine, process, start, &mut chunks)?,
                 Happened::Mapped(_, mapping) => facts::library(machine, mapping, time, &mut chunks)?,
-                Happened::Sampled(sample) => {
+                Happened::Sampled(sample) | Happened::SampledEvent(sample, _) => {
                     if let Some(kind) = kinds.get(usize::from(sample.kind.0)) {
                         write_sample(machine, kind, &sample, &mut chunks)?;
                     }
                 }
-                Happened::Executed(_) | Happened::ProcessEnded(_) => {}
+                Happened::Event(_) | Happened::Executed(_) | Happened::ProcessEnded(_) => {}
             }
         }
         chunks.end(machine.system().end)

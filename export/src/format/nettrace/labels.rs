@@ -5,13 +5,15 @@ use collector_common::record::{AttributeListId, ExportMachine};
 use super::wire::text;
 use crate::leb128;
 
-/// What is said of a stack as a whole.
+/// What is said of a stack, or of the fields, as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Quality {
     /// Some of its frames were found by a heuristic.
     pub(super) is_guessed: bool,
     /// It ends before its root.
     pub(super) is_cut: bool,
+    /// The event's fields do not say all that the event did.
+    pub(super) is_partial: bool,
 }
 
 const TEXT: u8 = 5;
@@ -23,7 +25,11 @@ const LARGEST: usize = 1 << 20;
 
 /// Makes a list, or nothing where there is nothing to say.
 pub(super) fn list(machine: &ExportMachine, attributes: AttributeListId, quality: Quality) -> Vec<u8> {
-    let said = [("frames", "guessed", quality.is_guessed), ("stack", "cut", quality.is_cut)];
+    let said = [
+        ("frames", "guessed", quality.is_guessed),
+        ("stack", "cut", quality.is_cut),
+        ("fields", "partial", quality.is_partial),
+    ];
     let said = said.into_iter().filter(|(.., is_so)| *is_so).map(|(key, value, _)| (key, value));
     let recorded = machine.attributes().get(attributes).iter();
     let recorded = recorded.map(|&(key, value)| (machine.string(key), machine.string(value)));
@@ -67,7 +73,7 @@ mod tests {
         let list_of = |machine: &mut ExportMachine, labels: &[_]| machine.attributes_mut().intern(labels);
         let number = list_of(&mut machine, &[(a, minus)]);
         let both = list_of(&mut machine, &[(a, text), (text, padded)]);
-        let cut = Quality { is_cut: true, is_guessed: false };
+        let cut = Quality { is_cut: true, ..Quality::default() };
         assert_eq!(list(&machine, number, Quality::default()), b"\x86\x01a\x05");
         assert_eq!(list(&machine, both, Quality::default()), b"\x05\x01a\x01x\x85\x01x\x0207");
         assert_eq!(list(&machine, AttributeListId::NONE, cut), b"\x85\x05stack\x03cut");

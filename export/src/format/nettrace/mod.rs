@@ -4,11 +4,14 @@
 //!
 //! - `write`: the format; `blocks` are what a file is made of, `wire` their smallest parts.
 //! - `types`: the types of events, and the trace's own description.
+//! - `event_types`: types of raw events; `event_fields`: their fields.
 //! - `places`: where code lies in which process, by `ranges` of addresses.
 //! - `stream`: events with their stacks and labels on their way into blocks; `names`: what frames are called.
 //! - [`read()`]: a reader for any writer's traces.
 
 mod blocks;
+mod event_fields;
+mod event_types;
 mod labels;
 mod names;
 mod places;
@@ -20,4 +23,5 @@ mod wire;
 mod write;
 
 pub use read::{Event, EventType, Label, LabelValue, ReadError, Summary, Thread, Trace, Value, read};
+pub(crate) use types::NAME;
 pub use write::Nettrace;

@@ -8,6 +8,7 @@ use collector_common::record::{ExportMachine, Thread};
 use rustc_hash::FxHashSet;
 
 use super::wire::{cut, text};
+use crate::format::calendar::time_of_day;
 use crate::leb128;
 
 /// Types of events of `Universal.System`. A type's number in this file is its number there and 1.
@@ -77,8 +78,11 @@ impl SystemEvent {
     }
 }
 
+/// The fact about a type that tells what it is called here, where that is not its provider and name.
+pub(crate) const NAME: &str = "Collector.Name";
+
 /// The number of the first kind of sample's type in this file.
-const FIRST_KIND: u32 = SystemEvent::ALL.len() as u32 + 1;
+pub(super) const FIRST_KIND: u32 = SystemEvent::ALL.len() as u32 + 1;
 
 /// The number of a kind of sample's type in this file.
 pub(super) fn metadata_of_kind(kind: u8) -> u32 {
@@ -166,7 +170,7 @@ fn row(out: &mut Vec<u8>, provider: &Provider, ids: (u32, u32), name: &str, fiel
 }
 
 /// Bytes after their number. All that is written here is far below 64 KiB, names included.
-fn sized(out: &mut Vec<u8>, bytes: &[u8]) {
+pub(super) fn sized(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(&(bytes.len() as u16).to_le_bytes());
     out.extend_from_slice(bytes);
 }
@@ -256,39 +260,9 @@ fn pairs(machine: &ExportMachine) -> Vec<(String, String)> {
     told.filter(|(key, _)| known.insert(key.clone())).collect()
 }
 
-/// Year, month, day of the week from Sunday, day, hour, minute, second and millisecond, of milliseconds since 1970
-/// (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": years begin in March, so that the day that is sometimes
-/// there is their last).
-fn time_of_day(unix: u64) -> [i16; 8] {
-    const DAYS_OF_ERA: u64 = 146_097;
-    let (days, rest) = (unix / 86_400_000, unix % 86_400_000);
-    let since = days + 719_468;
-    let (era, day) = (since / DAYS_OF_ERA, since % DAYS_OF_ERA);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day_of_year = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day_of_month = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = era * 400 + year + u64::from(month <= 2);
-    let weekday = (days + 4) % 7;
-    let (hour, minute) = (rest / 3_600_000, rest / 60_000 % 60);
-    [year, month, weekday, day_of_month, hour, minute, rest / 1_000 % 60, rest % 1_000]
-        .map(|part| part as i16)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// By `date -u -d @1750000000 '+%Y %m %w %d %T'` and the like.
-    #[test]
-    fn times_of_day_are_those_of_the_calendar() {
-        assert_eq!(time_of_day(0), [1970, 1, 4, 1, 0, 0, 0, 0]);
-        assert_eq!(time_of_day(1_750_000_000_123), [2025, 6, 0, 15, 15, 6, 40, 123]);
-        assert_eq!(time_of_day(951_782_400_000), [2000, 2, 2, 29, 0, 0, 0, 0]);
-        assert_eq!(time_of_day(4_107_542_399_999), [2100, 2, 0, 28, 23, 59, 59, 999]);
-        assert_eq!(time_of_day(1_560_642_000_000), [2019, 6, 6, 15, 23, 40, 0, 0]);
-    }
 
     #[test]
     fn guids_have_their_first_parts_lowest_byte_first() {

@@ -1,6 +1,7 @@
 //! A [`Profile`] in, a trace out.
 //!
-//! Samples are events of `Universal.Events`, named after their kind, with their value. Processes, mappings and names are
+//! Samples are events of `Universal.Events`, named after their kind, with their value. Raw events are of their own provider, with
+//! their fields, and stand for the samples that were taken of them. Processes, mappings and names are
 //! events of `Universal.System`. `PerfView` names what is named here without symbol files, and can look for those of other
 //! frames by build id. A sample's attributes are its labels, with `frames`: `guessed` where a heuristic found some of its
 //! stack, and `stack`: `cut` where that ends before its root.
@@ -10,13 +11,18 @@
 
 use std::io::{self, Write};
 
+use collector_common::event::EventData;
 use collector_common::ids::Nanos;
+use collector_common::intern::StackId;
 use collector_common::record::{
-    ExportMachine, FrameFlags, Happened, ModuleId, ModuleKind, ModuleMapping, ProcessId, Sample, ThreadId,
+    AttributeListId, EventKindId, EventRecord, ExportMachine, FrameFlags, Happened, ModuleId, ModuleKind,
+    ModuleMapping, ProcessId, Sample, ThreadId,
 };
 use rustc_hash::FxHashMap;
 
 use super::blocks::{Blocks, Kind};
+use super::event_fields;
+use super::event_types::{self, EventType};
 use super::labels::{self, Quality};
 use super::names;
 use super::places::{MappingNumber, Places};
@@ -40,7 +46,11 @@ impl ExportFormat for Nettrace {
     }
 
     fn description(&self) -> &'static str {
-        "every sample with its time, stack and labels, and processes with their mappings, for PerfView"
+        "every sample with its time, stack and labels, events with their fields, processes with their mappings, for PerfView"
+    }
+
+    fn holds_events(&self) -> bool {
+        true
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -50,12 +60,14 @@ impl ExportFormat for Nettrace {
         let mut blocks = Blocks::begin(out)?;
         blocks.write(Kind::Trace, &types::trace(profile.machine, start))?;
         blocks.write(Kind::Metadata, &types::metadata(profile.machine, &signed))?;
+        let (event_types, rows) = event_types::all(profile.machine);
+        rows.iter().try_for_each(|rows| blocks.write(Kind::Metadata, rows))?;
         threads.write(profile.machine, &mut blocks)?;
         let places = Places::of(profile.machine);
         let metadata = FxHashMap::default();
         let stream = Stream::new(blocks);
         let payload = Vec::new();
-        Writer { profile, start, signed, threads, places, metadata, stream, payload }.write()
+        Writer { profile, start, signed, event_types, threads, places, metadata, stream, payload }.write()
     }
 }
 
@@ -66,7 +78,8 @@ fn tick(time: Nanos) -> Nanos {
 
 /// The recording's start, or what was taken before it. What was there before is told of then.
 fn start(machine: &ExportMachine) -> Nanos {
-    tick(machine.samples().times().iter().copied().fold(machine.system().start, Nanos::min))
+    let times = machine.samples().times().iter().chain(machine.event_records().times());
+    tick(times.copied().fold(machine.system().start, Nanos::min))
 }
 
 /// By kind: whether it has negative values. Those of the kinds that the specification names are never negative.
@@ -141,10 +154,26 @@ impl ThreadIndexes {
     }
 }
 
+/// `PerfView` keeps the size of an event in 16 bits.
+const LARGEST_EVENT: usize = u16::MAX as usize;
+
+/// What samples and raw events have in common.
+struct Occurrence {
+    time: Nanos,
+    thread: ThreadId,
+    stack: StackId,
+    cpu: u16,
+    attributes: AttributeListId,
+    /// Whether something of it is not in the payload.
+    is_partial: bool,
+}
+
 struct Writer<'a> {
     profile: Profile<'a>,
     start: Nanos,
     signed: Vec<bool>,
+    /// By kind of raw event.
+    event_types: Vec<EventType>,
     threads: ThreadIndexes,
     places: Places<'a>,
     /// Numbers of what is told of files: by module, and by where it is linked for and begins in the file.
@@ -172,6 +201,15 @@ impl Writer<'_> {
                 Happened::Executed(_) => {}
                 Happened::Mapped(at, mapping) => self.mapping(at, mapping, time)?,
                 Happened::Sampled(sample) => self.sample(&sample)?,
+                Happened::SampledEvent(sample, id) => match machine.event_records().get(id) {
+                    Some((record, bytes)) if self.is_told(record.kind) => self.event(&record, bytes)?,
+                    _ => self.sample(&sample)?,
+                },
+                Happened::Event(id) => {
+                    if let Some((record, bytes)) = machine.event_records().get(id) {
+                        self.event(&record, bytes)?;
+                    }
+                }
                 Happened::ProcessEnded(process) => {
                     self.payload.clear();
                     self.system(SystemEvent::ProcessExit, process, time)?;
@@ -183,38 +221,70 @@ impl Writer<'_> {
     }
 
     fn sample(&mut self, sample: &Sample) -> io::Result<()> {
-        let machine = self.profile.machine;
-        let time = tick(sample.time);
-        self.stream.prepare(time)?;
-        let process = machine.thread(sample.thread).process;
-        let epoch = self.places.epoch(process, sample.stack, sample.time);
-        let places = &mut self.places;
-        let (stack, quality) = self.stream.stack((process, epoch, sample.stack), |addresses| {
-            let mut quality = Quality::default();
-            for &id in machine.stacks().get(sample.stack) {
-                let frame = machine.frames().get(id);
-                quality.is_guessed |= frame.flags.has(FrameFlags::HEURISTIC);
-                if frame.flags.has(FrameFlags::CUT) {
-                    quality.is_cut = true;
-                } else {
-                    addresses.push(places.find(process, id, sample.time).address);
-                }
-            }
-            quality
-        });
-        let labels = self
-            .stream
-            .labels((sample.attributes, quality), || labels::list(machine, sample.attributes, quality));
         self.payload.clear();
         if self.signed.get(usize::from(sample.kind.0)).copied().unwrap_or_default() {
             leb128::write(&mut self.payload, leb128::zigzag(sample.value));
         } else {
             leb128::write(&mut self.payload, sample.value.max(0).cast_unsigned());
         }
+        let &Sample { time, thread, stack, cpu, attributes, .. } = sample;
+        let of = Occurrence { time, thread, stack, cpu, attributes, is_partial: false };
+        self.occurred(types::metadata_of_kind(sample.kind.0), &of)
+    }
+
+    /// Whether there is more to tell of events of a kind than their samples do.
+    fn is_told(&self, kind: EventKindId) -> bool {
+        self.event_types.get(usize::from(kind.0)).is_some_and(|of| of.is_told)
+    }
+
+    fn event(&mut self, record: &EventRecord, bytes: &[u8]) -> io::Result<()> {
+        let position = usize::from(record.kind.0);
+        let machine = self.profile.machine;
+        let (Some(of), Some(kind)) = (self.event_types.get(position), machine.event_kinds().get(position))
+        else {
+            return Ok(());
+        };
+        self.payload.clear();
+        let is_whole = if of.is_described {
+            event_fields::write(&mut self.payload, &EventData::new(bytes, bytes, &kind.format))
+        } else {
+            let own = &bytes[..bytes.len().min(LARGEST_EVENT)];
+            self.payload.extend_from_slice(own);
+            own.len() == bytes.len()
+        };
+        let number = of.number;
+        let &EventRecord { time, thread, stack, cpu, attributes, .. } = record;
+        self.occurred(number, &Occurrence { time, thread, stack, cpu, attributes, is_partial: !is_whole })
+    }
+
+    /// Adds the event whose payload was made, with its stack and labels.
+    fn occurred(&mut self, metadata: u32, of: &Occurrence) -> io::Result<()> {
+        let machine = self.profile.machine;
+        let time = tick(of.time);
+        self.stream.prepare(time)?;
+        let process = machine.thread(of.thread).process;
+        let epoch = self.places.epoch(process, of.stack, of.time);
+        let places = &mut self.places;
+        let (stack, mut quality) = self.stream.stack((process, epoch, of.stack), |addresses| {
+            let mut quality = Quality::default();
+            for &id in machine.stacks().get(of.stack) {
+                let frame = machine.frames().get(id);
+                quality.is_guessed |= frame.flags.has(FrameFlags::HEURISTIC);
+                if frame.flags.has(FrameFlags::CUT) {
+                    quality.is_cut = true;
+                } else {
+                    addresses.push(places.find(process, id, of.time).address);
+                }
+            }
+            quality
+        });
+        quality.is_partial = of.is_partial;
+        let labels =
+            self.stream.labels((of.attributes, quality), || labels::list(machine, of.attributes, quality));
         self.stream.event(&Event {
-            metadata: types::metadata_of_kind(sample.kind.0),
-            thread: ThreadIndexes::thread(sample.thread),
-            cpu: sample.cpu.into(),
+            metadata,
+            thread: ThreadIndexes::thread(of.thread),
+            cpu: of.cpu.into(),
             time,
             stack,
             labels,

@@ -5,9 +5,10 @@
 //! addresses that held one thing after another, what is told last counts.
 //!
 //! - `universal`: what events of `Universal.System` say; `runtime`: what those of .NET's runtime do.
-//! - `ranges`: what lies where.
+//! - `ranges`: what lies where; `event_kinds`: what is kept of types of events.
 
 mod code;
+mod event_kinds;
 mod ranges;
 mod runtime;
 mod samples;
@@ -19,16 +20,25 @@ use super::{Begin, ImportError, ImportFormat, Imported, Input};
 use crate::format::nettrace::{ReadError, read};
 use code::Code;
 
-/// Reads a trace of version 4 to 6.
+/// Reads a trace of version 4 to 6: samples alone.
 ///
 /// # Errors
 /// When it can't be read, or is not a trace.
-pub fn import(mut input: impl Read + Seek) -> Result<Imported, ReadError> {
+pub fn import(input: impl Read + Seek) -> Result<Imported, ReadError> {
+    import_with_events(input, 0)
+}
+
+/// Reads a trace of version 4 to 6, and keeps its events with their fields, in so many bytes of memory. An event for which there is no
+/// room is lost, with its sample.
+///
+/// # Errors
+/// When it can't be read, or is not a trace.
+pub fn import_with_events(mut input: impl Read + Seek, event_bytes: u64) -> Result<Imported, ReadError> {
     let start = input.stream_position()?;
     let mut code = Code::default();
     read(BufReader::new(&mut input), |_| (), |event| code.take(event))?;
     input.seek(SeekFrom::Start(start))?;
-    samples::read_with(BufReader::new(input), code)
+    samples::read_with(BufReader::new(input), code, event_bytes)
 }
 
 /// The reader of traces.
@@ -50,5 +60,9 @@ impl ImportFormat for Nettrace {
 
     fn import(&self, input: &mut dyn Input) -> Result<Imported, ImportError> {
         Ok(import(input)?)
+    }
+
+    fn import_with_events(&self, input: &mut dyn Input, event_bytes: u64) -> Result<Imported, ImportError> {
+        Ok(import_with_events(input, event_bytes)?)
     }
 }

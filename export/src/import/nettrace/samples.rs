@@ -1,17 +1,19 @@
 //! Events with stacks in, a machine with samples out.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::Read;
 
 use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Svma, Tid};
-use collector_common::intern::StringId;
+use collector_common::intern::{StackId, StringId};
 use collector_common::record::{
-    AttributeListId, ClockAnchor, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind,
-    ModuleMapping, ProcessId, Sample, SampleKindId, ThreadId, Unit,
+    AttributeListId, ClockAnchor, EventRecord, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId,
+    ModuleKind, ModuleMapping, ProcessId, Sample, SampleKindId, ThreadId, Unit,
 };
 
 use super::code::{Called, Code, Place};
+use super::event_kinds::{EventKinds, Kept, name_of};
 use super::{runtime, universal};
 use crate::format::nettrace::{Event, Label, LabelValue, ReadError, Summary, Trace, read};
 use crate::import::Imported;
@@ -25,9 +27,9 @@ const MOST_KINDS: usize = 255;
 
 const SECOND: u128 = 1_000_000_000;
 
-/// Reads the samples of a trace of which the code is known.
-pub(super) fn read_with(input: impl Read, code: Code) -> Result<Imported, ReadError> {
-    let samples = RefCell::new(Samples::of(code));
+/// Reads the samples of a trace of which the code is known, and its events into so many bytes.
+pub(super) fn read_with(input: impl Read, code: Code, event_bytes: u64) -> Result<Imported, ReadError> {
+    let samples = RefCell::new(Samples::of(code, event_bytes));
     let summary =
         read(input, |trace| samples.borrow_mut().begin(trace), |event| samples.borrow_mut().take(event))?;
     Ok(samples.into_inner().finish(&summary))
@@ -48,7 +50,8 @@ struct Samples {
     machine: ExportMachine,
     trace: Trace,
     processes: HashMap<u64, ProcessId>,
-    threads: HashMap<(u64, u64), ThreadId>,
+    /// By process's and own id, and by name: a thread may have one after another.
+    threads: HashMap<(ProcessId, u64, StringId), ThreadId>,
     /// By provider and the event's number there.
     kinds: HashMap<String, HashMap<u32, SampleKindId>>,
     modules: HashMap<ModuleKey, ModuleId>,
@@ -56,15 +59,21 @@ struct Samples {
     frames: HashMap<(u64, u64, bool), FrameId>,
     called: Vec<(FrameId, Called)>,
     stack: Vec<FrameId>,
+    keeps_events: bool,
+    event_kinds: EventKinds,
     without_stack: u64,
+    /// Events whose fields are not those that their type has.
+    damaged: u64,
     last: Nanos,
 }
 
 impl Samples {
-    fn of(code: Code) -> Self {
+    fn of(code: Code, event_bytes: u64) -> Self {
+        let mut machine = ExportMachine::default();
+        machine.event_records_mut().set_limit(event_bytes);
         Self {
             code,
-            machine: ExportMachine::default(),
+            machine,
             trace: Trace { frequency: 1, ..Trace::default() },
             processes: HashMap::new(),
             threads: HashMap::new(),
@@ -73,7 +82,10 @@ impl Samples {
             frames: HashMap::new(),
             called: Vec::new(),
             stack: Vec::new(),
+            keeps_events: event_bytes > 0,
+            event_kinds: EventKinds::default(),
             without_stack: 0,
+            damaged: 0,
             last: Nanos(0),
         }
     }
@@ -152,18 +164,15 @@ impl Samples {
     }
 
     fn thread(&mut self, event: &Event<'_>) -> ThreadId {
-        let key = (event.thread.pid.unwrap_or_default(), event.thread.tid.unwrap_or_default());
-        if let Some(&thread) = self.threads.get(&key) {
-            return thread;
-        }
-        let process = self.process(key.0);
+        let tid = event.thread.tid.unwrap_or_default();
+        let process = self.process(event.thread.pid.unwrap_or_default());
         let name = match &event.thread.name {
             Some(name) => self.machine.intern_string(name),
             None => self.machine.process(process).name,
         };
-        let thread = self.machine.intern_thread(process, Tid(key.1 as u32), name);
-        self.threads.insert(key, thread);
-        thread
+        let machine = &mut self.machine;
+        let intern = || machine.intern_thread(process, Tid(tid as u32), name);
+        *self.threads.entry((process, tid, name)).or_insert_with(intern)
     }
 
     /// The kind of an event's samples; `None` where there are too many.
@@ -180,8 +189,7 @@ impl Samples {
             universal::EVENTS => of.name.clone(),
             runtime::SAMPLER => "thread_sample".to_owned(),
             runtime::RUNTIME if is_allocation => "alloc_space".to_owned(),
-            provider if of.name.is_empty() => format!("{provider}/{}", of.id),
-            provider => format!("{provider}/{}", of.name),
+            _ => name_of(of),
         };
         let unit = if is_allocation { Unit::Bytes } else { Unit::Count };
         let kind = self.machine.add_kind(&name, unit, 1);
@@ -193,12 +201,17 @@ impl Samples {
         let time = self.time(event.time);
         self.last = self.last.max(time);
         let provider = &*event.event_type.provider;
-        if provider == universal::SYSTEM || provider == runtime::RUNDOWN {
+        if provider == universal::SYSTEM {
             return;
         }
         let has_value = provider == universal::EVENTS;
-        if event.stack().len() == 0 && !has_value {
-            self.without_stack += 1;
+        if provider == runtime::RUNDOWN || event.stack().len() == 0 && !has_value {
+            let is_sample = provider != runtime::RUNDOWN;
+            if self.keeps_events {
+                self.event(event, time, None);
+            } else {
+                self.without_stack += u64::from(is_sample);
+            }
             return;
         }
         let Some(kind) = self.kind(event) else {
@@ -221,7 +234,41 @@ impl Samples {
         let stack = self.machine.intern_stack(&self.stack);
         let attributes = self.attributes(event.labels);
         let cpu = event.processor as u16;
-        self.machine.add_sample(&Sample { time, thread, stack, cpu, kind, value, attributes });
+        let sample = Sample { time, thread, stack, cpu, kind, value, attributes };
+        if self.keeps_events && !has_value {
+            self.event(event, time, Some(&sample));
+        } else {
+            self.machine.add_sample(&sample);
+        }
+    }
+
+    /// Keeps an event, with its sample where it has one.
+    fn event(&mut self, event: &Event<'_>, time: Nanos, sample: Option<&Sample>) {
+        let of = event.event_type;
+        let kind = sample.map(|sample| sample.kind);
+        let named = kind.and_then(|kind| self.machine.kinds().get(usize::from(kind.0)));
+        let name = named.map_or_else(|| name_of(of), |kind| self.machine.string(kind.name).to_owned());
+        let Some(Kept { kind, is_described }) = self.event_kinds.of(&mut self.machine, of, &name, kind)
+        else {
+            self.code.no_room += 1;
+            return;
+        };
+        let bytes = if is_described { event.described().ok() } else { Some(Cow::Borrowed(event.payload)) };
+        self.damaged += u64::from(bytes.is_none());
+        let bytes = bytes.unwrap_or_default();
+        match sample {
+            // Where there is no room, that is counted.
+            Some(sample) if self.machine.event_records_mut().has_room(bytes.len()) => {
+                self.machine.add_sample_of_event(sample, kind, &bytes);
+            }
+            Some(_) => {}
+            None => {
+                let (thread, cpu) = (self.thread(event), event.processor as u16);
+                let attributes = self.attributes(event.labels);
+                let record = EventRecord { time, thread, stack: StackId::EMPTY, cpu, kind, attributes };
+                self.machine.add_event_record(&record, &bytes);
+            }
+        }
     }
 
     fn frame(&mut self, pid: u64, address: u64, is_exact: bool) -> FrameId {
@@ -308,8 +355,9 @@ impl Samples {
     }
 
     fn finish(mut self, summary: &Summary) -> Imported {
+        let no_room = self.machine.event_records().lost();
         let system = self.machine.system_mut();
-        (system.end, system.lost) = (self.last.max(system.start), summary.lost);
+        (system.end, system.lost) = (self.last.max(system.start), summary.lost.saturating_add(no_room));
         let mut symbols = Symbols::unresolved(&self.machine);
         for (frame, Called { name, signature }) in &self.called {
             let name = self.code.strings.get(*name);
@@ -321,6 +369,8 @@ impl Samples {
             (self.without_stack, "events without a stack are left out"),
             (self.code.not_understood, "events that tell of code could not be understood"),
             (self.code.no_room, "events are left out: there are too many of their kind"),
+            (no_room, "events are lost: there is no more room for them"),
+            (self.damaged, "events have no fields: their bytes are not those of their type"),
         ];
         let left_out = counted.into_iter().filter(|(count, _)| *count > 0);
         let left_out = left_out.map(|(count, what)| format!("{count} {what}")).collect();

@@ -20,8 +20,17 @@ pub(super) enum Type {
     Object(Vec<Field>),
     /// An integer of so many bytes, and whether it is signed.
     Integer(u8, bool),
-    /// Bytes that are no number here: floating point, dates, GUIDs.
-    Opaque(u8),
+    /// A truth value in 4 bytes.
+    Bool,
+    /// A floating-point number in 4 or, if so, 8 bytes.
+    Float {
+        is_double: bool,
+    },
+    /// 100 ns since 1601. The specification has the eight parts of a date, but .NET's runtime writes this, and `PerfView` reads it.
+    FileTime,
+    Guid,
+    /// A unit of UTF-16.
+    Utf16,
     /// UTF-16 up to a unit of 0.
     WideText,
     /// Elements after their number in 16 bits.
@@ -32,8 +41,11 @@ pub(super) enum Type {
     Varuint,
     /// A byte of UTF-8.
     Utf8,
-    /// Where in the event an array is.
-    Located,
+    /// Where in the event an array of these is: so far behind the event's start or, if so, behind this field.
+    Located {
+        element: Box<Self>,
+        is_relative: bool,
+    },
 }
 
 /// A field of an event.
@@ -44,15 +56,17 @@ pub(super) struct Field {
 }
 
 /// The value of a field.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// An unsigned number.
     Unsigned(u64),
     /// A signed number.
     Signed(i64),
+    /// A floating-point number.
+    Float(f64),
     /// Text.
     Text(String),
-    /// Bytes of a type that is neither.
+    /// Bytes of a type that is none of these.
     Bytes(Vec<u8>),
     /// Elements of an array, or fields of an object.
     List(Vec<Self>),
@@ -88,7 +102,7 @@ fn read_type(cursor: &mut Cursor<'_>, depth: u32) -> Result<Type> {
             if !has_fixed_size(&element) {
                 return Err(ReadError::Malformed("a located array of elements whose size varies"));
             }
-            Type::Located
+            Type::Located { element, is_relative: code == 24 }
         }
         code => simple(code)?,
     })
@@ -98,17 +112,19 @@ fn read_type(cursor: &mut Cursor<'_>, depth: u32) -> Result<Type> {
 pub(super) fn simple(code: u8) -> Result<Type> {
     Ok(match code {
         6 | 26 => Type::Integer(1, false),
-        4 | 8 => Type::Integer(2, false),
+        4 => Type::Utf16,
+        8 => Type::Integer(2, false),
         5 => Type::Integer(1, true),
         7 => Type::Integer(2, true),
         9 => Type::Integer(4, true),
-        // The first is a truth value.
-        3 | 10 => Type::Integer(4, false),
+        3 => Type::Bool,
+        10 => Type::Integer(4, false),
         11 => Type::Integer(8, true),
         12 => Type::Integer(8, false),
-        13 => Type::Opaque(4),
-        14 => Type::Opaque(8),
-        16 | 17 => Type::Opaque(16),
+        13 => Type::Float { is_double: false },
+        14 => Type::Float { is_double: true },
+        16 => Type::FileTime,
+        17 => Type::Guid,
         18 => Type::WideText,
         23 => Type::Utf8,
         _ => return Err(ReadError::Malformed("a type of field that does not exist")),
@@ -153,8 +169,13 @@ fn value(of: &Type, cursor: &mut Cursor<'_>, left: &mut usize) -> Result<Value> 
     Ok(match of {
         Type::Object(fields) => Value::List(object(fields, cursor, left)?),
         Type::Integer(size, signed) => integer(cursor.bytes((*size).into())?, *signed),
-        Type::Opaque(size) => Value::Bytes(cursor.bytes((*size).into())?.to_vec()),
-        Type::Located => Value::Bytes(cursor.bytes(4)?.to_vec()),
+        Type::Bool => integer(cursor.bytes(4)?, false),
+        Type::Utf16 => integer(cursor.bytes(2)?, false),
+        Type::Float { is_double: false } => Value::Float(f32::from_le_bytes(cursor.array()?).into()),
+        Type::Float { is_double: true } => Value::Float(f64::from_le_bytes(cursor.array()?)),
+        Type::FileTime => Value::Unsigned(cursor.u64()?),
+        Type::Guid => Value::Bytes(cursor.bytes(16)?.to_vec()),
+        Type::Located { .. } => Value::Bytes(cursor.bytes(4)?.to_vec()),
         Type::WideText => Value::Text(cursor.wide_text()?),
         Type::Varint => Value::Signed(cursor.varint()?),
         Type::Varuint => Value::Unsigned(cursor.varuint()?),

@@ -6,7 +6,7 @@
 //!
 //! [`crate::import::nettrace`] makes a machine of them.
 //!
-//! - `cursor`: the smallest parts; `fields`: types of fields, and events by them.
+//! - `cursor`: the smallest parts; `fields`: types of fields, and events by them; `formats`: the same as event formats.
 //! - `tables`: what events refer to; `blobs`: blocks of events, whose headers `header` reads.
 //! - `framing`: blocks, in a file of any version; `blocks`: what is made of them.
 //! - `old_types`: types of events before version 6.
@@ -15,12 +15,17 @@ mod blobs;
 mod blocks;
 mod cursor;
 mod fields;
+mod formats;
 mod framing;
 mod header;
 mod old_types;
 mod tables;
 
+use std::borrow::Cow;
 use std::io::{self, Read};
+
+use collector_common::event::EventFormat;
+use collector_common::record::EventFacts;
 
 pub use fields::Value;
 pub use tables::{Label, LabelValue, Thread};
@@ -73,7 +78,7 @@ pub struct Summary {
 }
 
 /// A type of events.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventType {
     /// Who the event is of.
     pub provider: String,
@@ -83,6 +88,12 @@ pub struct EventType {
     pub id: u32,
     /// The event's name.
     pub name: String,
+    /// Its version, importance and the like; 0 where they are not told.
+    pub facts: EventFacts,
+    /// Further facts by name.
+    pub pairs: Vec<(String, String)>,
+    /// How many types were told of before it.
+    pub position: u32,
     fields: Vec<Field>,
 }
 
@@ -90,6 +101,12 @@ impl EventType {
     /// Names of the fields.
     pub fn field_names(&self) -> impl Iterator<Item = &str> {
         self.fields.iter().map(|field| field.name.as_str())
+    }
+
+    /// The fields, as [`Event::described`] has their bytes. `None` for what an event's format has no words for, and where there are no
+    /// fields.
+    pub fn format(&self) -> Option<EventFormat> {
+        formats::format_of(&self.fields)
     }
 }
 
@@ -123,6 +140,11 @@ impl Event<'_> {
     /// The fields' values, in their order.
     pub fn values(&self) -> Result<Vec<Value>, ReadError> {
         fields::values(&self.event_type.fields, self.payload)
+    }
+
+    /// What the fields are in, as [`EventType::format`] describes it: the payload, with numbers of variable length written out.
+    pub fn described(&self) -> Result<Cow<'_, [u8]>, ReadError> {
+        formats::described(&self.event_type.fields, self.payload)
     }
 }
 

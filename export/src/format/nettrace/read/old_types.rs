@@ -1,5 +1,7 @@
 //! Types of events as versions 4 and 5 have them.
 
+use collector_common::record::EventFacts;
+
 use super::cursor::Cursor;
 use super::fields::{DEEPEST, Field, Type, simple};
 use super::{EventType, ReadError};
@@ -24,8 +26,9 @@ pub(super) fn event_type(payload: &[u8]) -> Result<(u32, EventType)> {
     let provider = row.wide_text()?;
     let id = row.u32()?;
     let name = row.wide_text()?;
-    let (_keywords, _version, _level) = (row.u64()?, row.u32()?, row.u32()?);
-    let mut of = EventType { provider, provider_guid: None, id, name, fields: Vec::new() };
+    let (keywords, version, level) = (row.u64()?, row.u32()?, row.u32()?);
+    let facts = EventFacts { version: version as u8, level: level as u8, opcode: 0, keywords };
+    let mut of = EventType { provider, id, name, facts, ..EventType::default() };
     if !row.is_empty() {
         of.fields = fields(&mut row, Layout::First, 0)?;
     }
@@ -34,9 +37,7 @@ pub(super) fn event_type(payload: &[u8]) -> Result<(u32, EventType)> {
         let kind = row.u8()?;
         let mut tag = Cursor::of(row.bytes(size as usize)?);
         match kind {
-            OPCODE => {
-                tag.u8()?;
-            }
+            OPCODE => of.facts.opcode = tag.u8()?,
             FIELDS => of.fields = fields(&mut tag, Layout::Second, 0)?,
             _ => {}
         }

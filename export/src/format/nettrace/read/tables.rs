@@ -79,6 +79,8 @@ impl Recorder {
 pub(super) struct Tables {
     pub(super) threads: HashMap<u64, Recorder>,
     pub(super) types: HashMap<u32, EventType>,
+    /// How many there were, with those that were forgotten.
+    types_before: u32,
     stacks: HashMap<u32, Box<[u8]>>,
     stack_bytes: usize,
     label_lists: HashMap<u32, Vec<Label>>,
@@ -183,15 +185,18 @@ impl Tables {
             let id = row.varuint32()?;
             let name = row.text()?.to_owned();
             let fields = fields::fields(&mut row, 0)?;
-            let provider_guid = optional(row.part()?)?;
-            self.add_type(number, EventType { provider, provider_guid, id, name, fields })?;
+            let mut of = EventType { provider, id, name, fields, ..EventType::default() };
+            optional(row.part()?, &mut of)?;
+            self.add_type(number, of)?;
         }
         Ok(())
     }
 
     pub(super) fn add_type(&mut self, number: u32, of: EventType) -> Result<()> {
         room(self.types.len())?;
-        match self.types.insert(number, of) {
+        let position = self.types_before;
+        self.types_before = position.checked_add(1).ok_or(ReadError::TooLarge("rows of a table"))?;
+        match self.types.insert(number, EventType { position, ..of }) {
             None if number > 0 => Ok(()),
             _ => Err(ReadError::Malformed("two types of events of one number, or one of number 0")),
         }
@@ -220,29 +225,23 @@ fn empty(block: Cursor<'_>) -> Result<()> {
     if block.is_empty() { Ok(()) } else { Err(ReadError::Malformed("more in a block than it tells of")) }
 }
 
-/// What is known of a type beyond its fields. In: all of it. Out: the provider's GUID.
-fn optional(mut part: Cursor<'_>) -> Result<Option<[u8; 16]>> {
-    let mut guid = None;
+/// Reads what is known of a type beyond its fields.
+fn optional(mut part: Cursor<'_>, of: &mut EventType) -> Result<()> {
     while !part.is_empty() {
         match part.u8()? {
-            1 | 8 | 9 => {
-                part.u8()?;
-            }
-            3 => {
-                part.u64()?;
-            }
+            1 => of.facts.opcode = part.u8()?,
+            3 => of.facts.keywords = part.u64()?,
             4 | 5 => {
                 part.text()?;
             }
-            6 => {
-                part.text()?;
-                part.text()?;
-            }
-            7 => guid = Some(part.array()?),
+            6 => of.pairs.push((part.text()?.to_owned(), part.text()?.to_owned())),
+            7 => of.provider_guid = Some(part.array()?),
+            8 => of.facts.level = part.u8()?,
+            9 => of.facts.version = part.u8()?,
             _ => return Err(ReadError::Malformed("a fact about a type of an unknown kind")),
         }
     }
-    Ok(guid)
+    Ok(())
 }
 
 fn label_list(block: &mut Cursor<'_>) -> Result<Vec<Label>> {

@@ -1,0 +1,85 @@
+//! Kinds of raw events as types of the file: under their own provider, with their fields and what else is known of them.
+
+use collector_common::record::{EventFacts, EventKind, ExportMachine};
+
+use super::event_fields::describe;
+use super::types::{FIRST_KIND, NAME, sized};
+use super::wire::{cut, text};
+use crate::leb128;
+
+/// Bytes of types after which there is another block.
+const PIECE: usize = 1 << 20;
+
+/// The most bytes of names, so that a type has room in 64 KiB with its fields.
+const LONGEST_NAME: usize = 4 << 10;
+
+/// The most bytes of the descriptions of fields.
+const LARGEST: usize = 48 << 10;
+
+/// A kind of raw event as it is written.
+pub(super) struct EventType {
+    /// The number of the type in this file.
+    pub(super) number: u32,
+    /// Whether its events' fields are described, and not their bytes as they are.
+    pub(super) is_described: bool,
+    /// Whether the file tells more of an event than of its sample: it has fields, or what it has is not known.
+    pub(super) is_told: bool,
+}
+
+/// All types, by kind, and the contents of blocks that tell of them.
+pub(super) fn all(machine: &ExportMachine) -> (Vec<EventType>, Vec<Vec<u8>>) {
+    let (mut types, mut blocks) = (Vec::new(), Vec::new());
+    // There is no header.
+    let mut block = vec![0, 0];
+    let first = FIRST_KIND + machine.kinds().len() as u32;
+    for (kind, number) in machine.event_kinds().iter().zip(first..) {
+        let mut fields = Vec::new();
+        let fits = describe(&mut fields, &kind.format) && fields.len() <= LARGEST;
+        let is_described = fits && fields != [0, 0];
+        if !is_described {
+            fields = vec![0, 0];
+        }
+        row(&mut block, machine, kind, number, &fields);
+        types.push(EventType { number, is_described, is_told: !kind.format.fields().is_empty() });
+        if block.len() >= PIECE {
+            blocks.push(std::mem::replace(&mut block, vec![0, 0]));
+        }
+    }
+    if block.len() > 2 {
+        blocks.push(block);
+    }
+    (types, blocks)
+}
+
+fn row(out: &mut Vec<u8>, machine: &ExportMachine, kind: &EventKind, number: u32, fields: &[u8]) {
+    let [name, provider, short_name] =
+        [kind.name, kind.provider, kind.short_name].map(|id| cut(machine.string(id), LONGEST_NAME));
+    let mut row = Vec::new();
+    leb128::write(&mut row, number.into());
+    text(&mut row, provider);
+    leb128::write(&mut row, u32::try_from(kind.id).unwrap_or_default().into());
+    text(&mut row, short_name);
+    row.extend_from_slice(fields);
+    let mut optional = facts(&kind.facts);
+    if name.strip_prefix(provider).and_then(|rest| rest.strip_prefix('/')) != Some(short_name) {
+        optional.push(6);
+        text(&mut optional, NAME);
+        text(&mut optional, name);
+    }
+    sized(&mut row, &optional);
+    sized(out, &row);
+}
+
+fn facts(of: &EventFacts) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (kind, value) in [(1, of.opcode), (8, of.level), (9, of.version)] {
+        if value != 0 {
+            out.extend_from_slice(&[kind, value]);
+        }
+    }
+    if of.keywords != 0 {
+        out.push(3);
+        out.extend_from_slice(&of.keywords.to_le_bytes());
+    }
+    out
+}

@@ -1,0 +1,289 @@
+//! Raw events in nettrace: with their fields, written and read back; and those of a file that was put together by hand, after the
+//! specification, with types that we do not write.
+
+use std::fs;
+use std::io::Cursor;
+
+use collector_common::event::EventData;
+use collector_common::record::ExportMachine;
+use export::format::jsonl::JsonLines;
+use export::format::nettrace::{LabelValue, Nettrace, Value, read};
+use export::format::{ExportFormat as _, Profile};
+use export::import::Imported;
+use export::import::nettrace::{import, import_with_events};
+use export::symbolize::Symbols;
+
+use crate::nettrace_old::{captures, unzipped};
+use crate::raw_events::Recorded;
+
+fn written(machine: &ExportMachine, symbols: &Symbols) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    Nettrace.write(Profile { machine, symbols }, &mut bytes).unwrap();
+    bytes
+}
+
+/// An event that was read: time, provider and name, number, version, label of partial fields, values by name.
+type Told = (u64, String, u32, u8, bool, Vec<(String, Value)>);
+
+fn events(bytes: &[u8]) -> Vec<Told> {
+    let mut told = Vec::new();
+    let each = |event: &export::format::nettrace::Event<'_>| {
+        let of = event.event_type;
+        if of.provider == "Universal.System" {
+            return;
+        }
+        let partial = LabelValue::Text("partial".to_owned());
+        let is_partial = event.labels.iter().any(|label| label.key == "fields" && label.value == partial);
+        let names = of.field_names().map(str::to_owned);
+        let values = names.zip(event.values().unwrap()).collect();
+        assert_eq!((event.thread.pid, event.thread.tid), (Some(100), Some(101)));
+        let name = format!("{}/{}", of.provider, of.name);
+        told.push((event.time, name, of.id, of.facts.version, is_partial, values));
+    };
+    read(bytes, |_| (), each).unwrap();
+    told
+}
+
+#[test]
+fn fields_are_read_as_they_were_put_down() {
+    let Recorded { machine, symbols } = Recorded::new();
+    let told = events(&written(&machine, &symbols));
+    let text = |text: &str| Value::Text(text.to_owned());
+    let (signed, unsigned) = (Value::Signed, Value::Unsigned);
+    let point = |x, name| Value::List(vec![signed(x), text(name)]);
+    let guid =
+        [0x33, 0x22, 0x11, 0x00, 0x55, 0x44, 0x77, 0x66, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff];
+    let all = [
+        ("small", unsigned(254)),
+        ("largest", unsigned(u64::MAX)),
+        ("smallest", signed(i64::MIN)),
+        ("negative", signed(-300)),
+        ("half", Value::Float(1.5)),
+        ("huge", Value::Float(-2.5e300)),
+        ("address", unsigned(0xffff_8881_0000_1000)),
+        ("yes", unsigned(1)),
+        ("bits", signed(-3)),
+        ("text", text("grüße \"a\"\\\n")),
+        ("wide", text("weit 😀")),
+        ("ip", text("127.0.0.1")),
+        ("ip6", text("fe00::1")),
+        ("guid", Value::Bytes(guid.to_vec())),
+        ("when", text("1970-01-01T00:00:00.0000010Z")),
+        ("list", Value::List(vec![unsigned(1), unsigned(65_535)])),
+        ("bytes", Value::List(vec![unsigned(0), unsigned(0xab), unsigned(7)])),
+        ("point", point(-1, "a")),
+        ("points", Value::List(vec![point(1, "b"), point(2, "")])),
+        ("small", unsigned(1)),
+    ];
+    let number = |number, own| vec![("number", Value::Float(number)), ("text", text(own))];
+    let known = [
+        (1_000, "Universal.Events/made:all", 1, 0, false, vec![("Value", unsigned(1))]),
+        (2_000, "made/all", 9, 3, false, all.to_vec()),
+        (3_000, "made/unknown", 10, 3, false, vec![]),
+        (4_000, "made/text", 11, 3, true, number(1e21, "a\u{fffd}b")),
+        (6_000, "made/text", 11, 3, true, number(0.0, "")),
+        (6_500, "made/unknown", 10, 3, false, vec![]),
+    ];
+    let known = known.map(|(time, name, id, version, is_partial, values)| {
+        let values = values.into_iter().map(|(name, value)| (name.to_owned(), value));
+        (time, name.to_owned(), id, version, is_partial, values.collect::<Vec<_>>())
+    });
+    let (nan, told): (Vec<_>, Vec<_>) = told.into_iter().partition(|(time, ..)| *time == 5_000);
+    assert_eq!(told, known);
+    assert!(matches!(&nan[0].5[0].1, Value::Float(number) if number.is_nan()) && !nan[0].4);
+}
+
+/// By the specification: a row of a type, byte for byte.
+#[test]
+fn a_type_is_a_row_of_the_specification() {
+    let Recorded { machine, symbols } = Recorded::new();
+    let bytes = written(&machine, &symbols);
+    // Number 10 in the file (6 of the system, 1 kind of sample, and the third of these), `made`, 11, `text`, two fields of types 14 and
+    // of arrays of bytes of UTF-8; then operation code, level, version, keywords, and the name.
+    let row = [
+        &b"\x0a\x04made\x0b\x04text\x02\0"[..],
+        b"\x08\0\x06number\x0e",
+        b"\x07\0\x04text\x13\x17",
+        b"\x29\0\x01\x01\x08\x04\x09\x03\x03\x01\0\0\0\0\0\0\x80",
+        b"\x06\x0eCollector.Name\x09made:text",
+    ]
+    .concat();
+    let row = sized(&row);
+    assert!(bytes.windows(row.len()).any(|window| window == row), "{row:x?}");
+}
+
+fn lines(machine: &ExportMachine, symbols: &Symbols) -> Vec<serde_json::Value> {
+    let mut bytes = Vec::new();
+    JsonLines.write(Profile { machine, symbols }, &mut bytes).unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    text.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn events_that_we_write_are_imported_as_they_were() {
+    let Recorded { machine, symbols } = Recorded::new();
+    let bytes = written(&machine, &symbols);
+    let imported = import_with_events(Cursor::new(&bytes), 1 << 20).unwrap();
+    assert!(imported.left_out.is_empty(), "{:?}", imported.left_out);
+    let (mut before, mut after) = (lines(&machine, &symbols), lines(&imported.machine, &imported.symbols));
+    for line in before.iter_mut().chain(&mut after) {
+        let line = line.as_object_mut().unwrap();
+        // The time of day has milliseconds there. What could not be written is a label then, and without a payload.
+        for name in ["time", "payload", "id", "version", "attributes"] {
+            line.remove(name);
+        }
+        let Some(fields) = line.get_mut("fields") else { continue };
+        let fields = fields.as_object_mut().unwrap();
+        // Integers there, and text.
+        for name in ["address", "guid", "yes"] {
+            fields.remove(name);
+        }
+        fields.iter_mut().filter(|(_, value)| value.is_null()).for_each(|(name, value)| {
+            *value = if name == "text" { "".into() } else { 0.0.into() };
+        });
+    }
+    assert_eq!(before, after);
+    let without = import(Cursor::new(&bytes)).unwrap();
+    assert!(without.machine.event_records().is_empty() && without.machine.samples().len() == 2);
+    assert_eq!(without.left_out, ["5 events without a stack are left out"]);
+    // Room for one of them: what is lost is told.
+    let few = import_with_events(Cursor::new(&bytes), 300).unwrap();
+    let records = few.machine.event_records();
+    assert!(records.len() < 6 && records.len() as u64 + records.lost() == 6);
+    assert_eq!(few.machine.system().lost, 3 + records.lost());
+}
+
+fn text(text: &str) -> Vec<u8> {
+    [&[text.len() as u8][..], text.as_bytes()].concat()
+}
+
+fn sized(bytes: &[u8]) -> Vec<u8> {
+    [&(bytes.len() as u16).to_le_bytes()[..], bytes].concat()
+}
+
+fn block(kind: u8, bytes: &[u8]) -> Vec<u8> {
+    [&(bytes.len() as u32 | u32::from(kind) << 24).to_le_bytes()[..], bytes].concat()
+}
+
+/// Names and types of fields, as the specification has them in bytes.
+type Fields<'a> = &'a [(&'a str, &'a [u8])];
+
+/// A file of version 6 with an event of each of some types.
+fn by_hand(types: &[(Fields<'_>, &[u8])]) -> Vec<u8> {
+    let mut trace: Vec<u8> =
+        [2025_u16, 6, 0, 15, 15, 6, 40, 0].into_iter().flat_map(u16::to_le_bytes).collect();
+    trace.extend([1_000_u64, 1_000_000_000].into_iter().flat_map(u64::to_le_bytes));
+    trace.extend([8_u32, 0].into_iter().flat_map(u32::to_le_bytes));
+    let mut metadata = vec![0, 0];
+    let mut events = [20_u16, 0].map(u16::to_le_bytes).concat();
+    events.extend([1_000_u64, 2_000].into_iter().flat_map(u64::to_le_bytes));
+    for ((fields, payload), number) in types.iter().zip(1_u8..) {
+        let mut row = [&[number][..], &text("Its"), &[number], &text("E"), &[fields.len() as u8, 0]].concat();
+        fields.iter().for_each(|(name, of)| row.extend(sized(&[&text(name)[..], of].concat())));
+        row.extend([0, 0]);
+        metadata.extend(sized(&row));
+        let mut event = u32::from(number).to_le_bytes().to_vec();
+        event.extend(u32::from(number).to_le_bytes());
+        event.extend([1_u64, 1].into_iter().flat_map(u64::to_le_bytes));
+        event.extend([0_u32, 0].into_iter().flat_map(u32::to_le_bytes));
+        event.extend((1_000 + u64::from(number)).to_le_bytes());
+        event.extend([0, payload.len() as u32].into_iter().flat_map(u32::to_le_bytes));
+        event.extend_from_slice(payload);
+        events.extend((event.len() as u32).to_le_bytes());
+        events.extend(event);
+    }
+    let thread = sized(&[1, 2, 7, 3, 8]);
+    [
+        b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0".to_vec(),
+        block(1, &trace),
+        block(3, &metadata),
+        block(6, &thread),
+        block(2, &events),
+        block(0, &[]),
+    ]
+    .concat()
+}
+
+#[test]
+fn types_of_other_writers_become_fields() {
+    let wide =
+        |text: &str| -> Vec<u8> { text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect() };
+    let payload = [
+        &b"\x03\xac\x02"[..],   // -2 and 300, zigzag and plain
+        b"\x02\0\x01\x80\x01",  // 1 and 128
+        &wide("hi"),            // text
+        b"\x02\0h\0i\0",        // units of UTF-16
+        b"\x01\0\0\0",          // true
+        &1.5_f32.to_le_bytes(), // a half
+        &116_444_736_000_000_010_u64.to_le_bytes(),
+        &[7; 16],
+        b"\x01\0\x02\0\x05\x06", // an array of an array of bytes
+        b"abc",                  // three units of UTF-8
+    ]
+    .concat();
+    let various: Fields<'_> = &[
+        ("signed", &[20]),
+        ("unsigned", &[21]),
+        ("list", &[19, 21]),
+        ("wide", &[18]),
+        ("units", &[19, 4]),
+        ("yes", &[3]),
+        ("half", &[13]),
+        ("when", &[16]),
+        ("guid", &[17]),
+        ("arrays", &[19, 19, 6]),
+        ("three", &[22, 23, 3, 0]),
+    ];
+    // An offset from the event's start, and one from behind the field; the sizes are of bytes.
+    let located = b"\x08\0\x04\0\x04\0\x02\0\x01\0\x02\0hi";
+    let places: Fields<'_> = &[("from_start", &[25, 8]), ("from_here", &[24, 23])];
+    // Bytes of which a part is written anew are not where the event says.
+    let both: Fields<'_> = &[("from_start", &[25, 8]), ("number", &[21])];
+    let short: Fields<'_> = &[("number", &[12])];
+    let file = by_hand(&[(various, &payload), (places, located), (both, b"\0\0\0\0\x07"), (short, &[1, 2])]);
+    let Imported { machine, symbols, left_out } = import_with_events(Cursor::new(file), 1 << 20).unwrap();
+    assert!(left_out.is_empty(), "{left_out:?}");
+    let lines = lines(&machine, &symbols);
+    let fields: Vec<_> = lines.iter().map(|line| &line["fields"]).collect();
+    let known = serde_json::json!({
+        "signed": -2, "unsigned": 300, "list": [1, 128], "wide": "hi", "units": "hi", "yes": true, "half": 1.5,
+        "when": "1970-01-01T00:00:00.0000010Z", "guid": "07070707-0707-0707-0707-070707070707",
+        "arrays": [{ "value": "0506" }], "three": "abc",
+    });
+    assert_eq!(*fields[0], known);
+    assert_eq!(*fields[1], serde_json::json!({ "from_start": [1, 2], "from_here": "hi" }));
+    assert_eq!((fields[2], &lines[2]["payload"]), (&serde_json::Value::Null, &"0000000007".into()));
+    assert_eq!(*fields[3], serde_json::json!({ "number": null }));
+    assert_eq!((&lines[3]["event"], &lines[3]["payload"]), (&"Its/E".into(), &"0102".into()));
+    assert!(lines.iter().all(|line| line["pid"] == 7 && line["tid"] == 8 && line.get("stack").is_none()));
+}
+
+/// Values as `PerfView` prints them, without the commas between thousands.
+#[test]
+fn captures_have_the_values_that_perfview_prints() {
+    for path in captures().into_iter().filter(|path| path.to_string_lossy().contains("arraytypes")) {
+        let Imported { machine, .. } = import_with_events(Cursor::new(unzipped(&path)), 1 << 26).unwrap();
+        let list = fs::read_to_string(path.with_extension("baseline.txt")).unwrap();
+        let mut compared = 0;
+        for (_, record, bytes) in machine.event_records().iter() {
+            let kind = &machine.event_kinds()[usize::from(record.kind.0)];
+            let data = EventData::new(bytes, bytes, &kind.format);
+            let name = machine.string(kind.name);
+            if !name.starts_with("TestEventSource0/") {
+                continue;
+            }
+            let line =
+                list.lines().find(|line| line.trim_start_matches('\u{feff}').starts_with(name)).unwrap();
+            let json: serde_json::Value = serde_json::from_str(&data.as_json().to_string()).unwrap();
+            for (name, value) in json.as_object().unwrap() {
+                let (_, printed) = line.split_once(&format!(" {name}=\"")).unwrap();
+                let printed = printed.split('"').next().unwrap();
+                let printed = if value.is_number() { printed.replace(',', "") } else { printed.to_owned() };
+                let own = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                assert_eq!(own, printed, "{line}");
+                compared += 1;
+            }
+        }
+        assert_eq!(compared, 3 + 4 + 1);
+    }
+}
