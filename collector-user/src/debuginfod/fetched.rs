@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::BufRead;
 
 use collector_common::ids::{BuildId, Svma};
-use collector_common::record::{ExportMachine, ModuleId, ModuleKind};
-use export::symbolize::{ModuleFiles, PdbId};
+use collector_common::record::{ExportMachine, ModuleId, ModuleKind, ProcessId};
+use export::symbolize::{JitNames, ModuleFiles, PdbId, PerfMap};
 
 use super::cache::Artifact;
 use super::client::Client;
@@ -81,6 +81,14 @@ impl<F: ModuleFiles<File = File>> ModuleFiles for WithServers<'_, F> {
 
     fn vdso(&self, module: ModuleId) -> Option<&[u8]> {
         self.here.vdso(module)
+    }
+
+    fn jit_names(&self, module: ModuleId) -> Option<&JitNames> {
+        self.here.jit_names(module)
+    }
+
+    fn perf_map(&self, process: ProcessId) -> Option<PerfMap<File>> {
+        self.here.perf_map(process)
     }
 
     fn failures(&self) -> Vec<String> {

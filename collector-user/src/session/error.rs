@@ -35,6 +35,16 @@ pub enum SessionError {
     /// Plain perf events can't record this.
     #[error(transparent)]
     Perf(#[from] PerfError),
+    /// The kernel refuses an event that is there.
+    #[error(
+        "{name} can't be recorded: the kernel has it, and refuses it with stacks ({source}): leave it out"
+    )]
+    Event {
+        /// Its name.
+        name: String,
+        /// The system's reason.
+        source: io::Error,
+    },
     /// A map of somebody's programs can't be read.
     #[error(transparent)]
     BpfMap(#[from] BpfMapError),

@@ -25,6 +25,7 @@ use crate::clock;
 use crate::kernel::{KALLSYMS, online_cpus};
 use crate::procfs;
 use crate::recorder::{Recorder, SampleHook};
+use crate::source::perf::PerfError;
 use crate::source::sideband::Sideband;
 use crate::source::{Account, Hook, Settings, Source, bpf_map};
 use crate::stats::Stats;
@@ -149,6 +150,17 @@ pub struct Session {
     _priority: Priority,
 }
 
+/// With the name of an event that is refused.
+fn named(error: SessionError, events: &[Hook]) -> SessionError {
+    match error {
+        SessionError::Perf(PerfError::Event { event, source }) => {
+            let name = event.hook().and_then(|at| events.get(at)).map(|hook| hook.event.name().to_owned());
+            SessionError::Event { name: name.unwrap_or_default(), source }
+        }
+        error => error,
+    }
+}
+
 impl Session {
     /// Opens everything and starts sampling; a command is released last.
     ///
@@ -183,7 +195,8 @@ impl Session {
             has_maps: events.iter().any(|hook| hook.map.is_some()),
             captures: settings.capture.is_some(),
         };
-        let Opened { mut recorder, sideband, mut sources, note } = open(&wanted)?;
+        let opened = open(&wanted).map_err(|error| named(error, &events));
+        let Opened { mut recorder, sideband, mut sources, note } = opened?;
         recorder.add_sample_hooks(std::mem::take(&mut settings.sample_hooks));
         sources.append(&mut bpf_map::open_sources(&mut events, &settings.sampling, &cpus)?);
         sources.append(&mut settings.sources);

@@ -7,13 +7,14 @@ use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
+use collector_user::tracefs::Tracefs;
 use rustix::fs::{CWD, FileType, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::languages::recursion;
-use crate::prerequisites::{live, live_with, skip};
+use crate::prerequisites::{live, live_with, not_on_this_kernel, skip};
 use crate::programs::{compile, folder};
 use crate::recording::{Recorded, assert_balanced, collector, files, read, record, run};
 use crate::targets::Cgroup;
@@ -285,6 +286,24 @@ fn listed_counters_are_there() {
         let output = run(["-e", name, "-o", "-", "--format", "folded", "--", "true"]);
         let is_there = !stderr(&output).contains("is not counted here");
         assert_eq!(is_listed(name), is_there, "{name}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn an_event_that_the_kernel_refuses_is_named() {
+    let test = "an_event_that_the_kernel_refuses_is_named";
+    let Some(_live) = live(test) else { return };
+    // It has a format, and no samples may be taken of it.
+    let refused = "ftrace:function";
+    if Tracefs::open().unwrap().event(refused).is_err() {
+        return not_on_this_kernel(test, "it was built without CONFIG_FUNCTION_TRACER");
+    }
+    let folder = folder();
+    for target in [&["-d", "100ms"][..], &["--", "true"]] {
+        let mut collector = collector();
+        let output = files(folder.path()).0;
+        collector.args(["run", "-e", "sched:sched_switch", "-e", refused, "-o"]).arg(output);
+        assert_one_line(&collector.args(target).output().unwrap(), 1, "ftrace:function can't be recorded");
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use rustix::process::{Resource, getrlimit};
 use thiserror::Error;
 
-use crate::source::EventRequest;
+use crate::source::{EventIndex, EventRequest};
 
 /// Why plain perf events can't record.
 #[derive(Debug, Error)]
@@ -66,6 +66,14 @@ pub enum PerfError {
     NoUnit {
         /// The event.
         event: &'static str,
+    },
+    /// The kernel refuses an event to everybody.
+    #[error("an event can't be recorded: the kernel refuses it ({source})")]
+    Event {
+        /// Which one.
+        event: EventIndex,
+        /// The system's reason.
+        source: io::Error,
     },
     /// Two ways of choosing processes at once.
     #[error(

@@ -141,11 +141,15 @@ impl PerfEvents {
 
     fn explain(&self, cpu: u32, source: io::Error) -> PerfError {
         const REFUSED: [i32; 3] = [libc::ENOENT, libc::EOPNOTSUPP, libc::EINVAL];
-        let triggers = self.kinds.iter().filter_map(|kind| kind.trigger);
-        if let Some(trigger) = { triggers }.find(|trigger| trigger.is_of_processor())
-            && source.raw_os_error().is_some_and(|error| REFUSED.contains(&error))
-        {
-            return PerfError::NoUnit { event: trigger.name() };
+        if let Some((kind, trigger, source)) = self.refused_alone(cpu) {
+            let is_absent = source.raw_os_error().is_some_and(|error| REFUSED.contains(&error));
+            if trigger.is_of_processor() && is_absent {
+                return PerfError::NoUnit { event: trigger.name() };
+            }
+            // Else it may be a matter of whose processes are meant.
+            if Rights::of_this_process().machine {
+                return PerfError::Event { event: kind.index, source };
+            }
         }
         match (&self.scope, source.raw_os_error()) {
             (_, Some(libc::ENOSYS)) => PerfError::NoPerfEvents,
@@ -155,6 +159,15 @@ impl PerfEvents {
             (_, Some(libc::EACCES | libc::EPERM)) => PerfError::WholeMachine,
             _ => PerfError::Open { cpu, source },
         }
+    }
+
+    /// The first event beside the clock that can't be opened, not even by itself.
+    fn refused_alone(&self, cpu: u32) -> Option<(&Kind, Trigger, io::Error)> {
+        self.kinds.iter().find_map(|kind| {
+            let order = *self.ring_orders.start();
+            let opened = SharedRing::open([kind.wanted()], &self.scope, cpu, order..=order);
+            Some((kind, kind.trigger?, opened.err()?))
+        })
     }
 
     /// What becomes readable of a CPU: where its events are of one kind, that event.
