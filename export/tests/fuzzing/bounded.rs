@@ -35,49 +35,13 @@ pub(crate) fn run(format: &dyn ImportFormat, input: &[u8], fixed_memory: u64, pe
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::path::Path;
-
-    use proptest::prelude::*;
-
-    /// A target's name, and what it does.
-    type Target = (&'static str, fn(&[u8]) -> bool);
-
-    const TARGETS: [Target; 3] = [
-        ("firefox", crate::fuzzing::firefox::run),
-        ("folded", crate::fuzzing::folded::run),
-        ("pprof", crate::fuzzing::pprof::run),
-    ];
-
-    fn inputs(kind: &str, target: &str) -> Vec<Vec<u8>> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzzing").join(kind).join(target);
-        let Ok(folder) = folder.read_dir() else { return Vec::new() };
-        folder.map(|entry| fs::read(entry.unwrap().path()).unwrap()).collect()
-    }
-
-    #[test]
-    fn seeds_are_read() {
-        for (target, run) in TARGETS {
-            let seeds = inputs("seeds", target);
-            assert!(seeds.len() >= 2, "{target}");
-            assert!(seeds.iter().all(|seed| run(seed)), "{target}");
-        }
-    }
-
-    #[test]
-    fn regressions() {
-        for (target, run) in TARGETS {
-            for input in inputs("regressions", target) {
-                run(&input);
-            }
-        }
-    }
+    use crate::fuzzing::{firefox, folded, pprof};
 
     /// What takes the most memory for each byte.
     #[test]
     fn the_densest_tables_are_in_proportion() {
         const COUNT: usize = 100_000;
-        let [firefox, folded, pprof] = TARGETS.map(|(_, run)| run);
+        let [firefox, folded, pprof] = [firefox::run, folded::run, pprof::run];
         let meta = r#"{"meta":{"preprocessedProfileVersion":55,"interval":1,"startTime":0},"threads":"#;
         let list = |element: &str| vec![element; COUNT].join(",");
         assert!(!firefox(format!("{meta}[{}]}}", list("{}")).as_bytes()), "too many threads");
@@ -100,29 +64,5 @@ mod tests {
         let types = [0x0a, 0].repeat(63);
         let row = [&[0x12, 66, 0x12, 64][..], &[1; 64]].concat();
         assert!(pprof(&profile([types, row.repeat(COUNT / 50)].concat())));
-    }
-
-    proptest! {
-        #[test]
-        fn spoilt_files(
-            target in 0..TARGETS.len(),
-            which: prop::sample::Index,
-            places in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
-        ) {
-            let (name, run) = TARGETS[target];
-            let mut data = which.get(&inputs("seeds", name)).clone();
-            for (at, byte) in places {
-                let at = at.index(data.len());
-                data[at] = byte;
-            }
-            run(&data);
-            let half = data.len() / 2;
-            run(&data[..half]);
-        }
-
-        #[test]
-        fn noise(target in 0..TARGETS.len(), data in proptest::collection::vec(any::<u8>(), 0..400)) {
-            TARGETS[target].1(&data);
-        }
     }
 }

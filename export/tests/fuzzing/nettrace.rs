@@ -44,3 +44,47 @@ pub(crate) fn run(input: &[u8]) -> bool {
     assert!(used.bytes_max <= most, "{} bytes were held, {most} are the bound", used.bytes_max);
     result.expect("it was run")
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::run;
+
+    const RECORDING: &[u8] = include_bytes!("seeds/nettrace/recording");
+
+    /// A trace of one block behind the first one.
+    fn with_block(kind: u8, content: &[u8]) -> Vec<u8> {
+        let mut data = RECORDING.to_vec();
+        let first = usize::from(data[20]) | usize::from(data[21]) << 8;
+        data.truncate(24 + first);
+        data.extend((content.len() as u32 | u32::from(kind) << 24).to_le_bytes());
+        data.extend(content);
+        data.extend([0; 4]);
+        data
+    }
+
+    /// What takes the most memory for each byte: lists of one label, threads and stacks of which only the number is told.
+    #[test]
+    fn the_densest_tables_are_in_proportion() {
+        const COUNT: u32 = 300_000;
+        let rows =
+            |row: &[u8]| [1_u32.to_le_bytes().to_vec(), COUNT.to_le_bytes().to_vec(), row.repeat(300_000)];
+        assert!(run(&with_block(8, &rows(&[0x87, 0]).concat())));
+        assert!(run(&with_block(5, &rows(&[0; 4]).concat())));
+        let threads =
+            (0..COUNT).flat_map(|at| [3, 0, at as u8 | 0x80, (at >> 7) as u8 | 0x80, (at >> 14) as u8]);
+        assert!(run(&with_block(6, &threads.collect::<Vec<u8>>())));
+    }
+
+    proptest! {
+        /// Where a block that is not the first one begins, after its size and kind.
+        #[test]
+        fn noise_in_a_block(
+            noise in proptest::collection::vec(any::<u8>(), 0..400),
+            kind in 1_u8..10,
+        ) {
+            run(&with_block(kind, &noise));
+        }
+    }
+}

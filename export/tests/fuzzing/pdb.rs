@@ -55,33 +55,3 @@ pub(crate) fn run(input: &[u8]) -> usize {
     assert!(used.bytes_max <= most, "{} bytes were held, {most} are the bound", used.bytes_max);
     lines
 }
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::run;
-
-    const SEED: &[u8] = include_bytes!("seeds/pdb/program");
-
-    #[test]
-    fn the_seed_has_lines() {
-        assert!(run(SEED) > 20);
-    }
-
-    proptest! {
-        #[test]
-        fn spoilt_files(places in proptest::collection::vec((0..SEED.len(), any::<u8>()), 1..6)) {
-            let mut data = SEED.to_vec();
-            for (at, byte) in places {
-                data[at] = byte;
-            }
-            run(&data);
-        }
-
-        #[test]
-        fn noise(data in proptest::collection::vec(any::<u8>(), 0..400)) {
-            run(&data);
-        }
-    }
-}
