@@ -1,7 +1,9 @@
 //! Probes of the kernel's functions: which are meant, and how they are reached. Each is a place of an event of tracefs; or a program
 //! of ours is attached to all functions of a pattern in one step, where the kernel can do that.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+#[cfg(feature = "ebpf")]
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 #[cfg(feature = "ebpf")]
@@ -36,6 +38,7 @@ use crate::tracefs::Tracefs;
 
 /// Functions of the kernel that a program is attached to in one step.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "ebpf"), expect(dead_code, reason = "programs alone are attached to them"))]
 pub struct KernelFunctions {
     /// Where they begin.
     pub(crate) addresses: Vec<u64>,

@@ -90,7 +90,9 @@ pub(super) fn open(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
         },
     };
     let opened = open_perf(wanted)?;
-    Ok(Opened { note: Some(format!("plain perf events record, at a higher cost: {reason}")), ..opened })
+    let fallback = format!("plain perf events record, at a higher cost: {reason}");
+    let note = [Some(fallback), opened.note].into_iter().flatten().collect::<Vec<_>>().join("; ");
+    Ok(Opened { note: Some(note), ..opened })
 }
 
 /// Opens what this build has, and takes in what runs already.
@@ -149,6 +151,10 @@ fn kernel_locks_note(requests: &[EventRequest], release: Release) -> Option<Stri
     })
 }
 
+/// What is told where the kernel's part may not be recorded.
+const WITHOUT_KERNEL: &str = "what happens in the kernel is left out, and its part of stacks: that needs root or CAP_PERFMON, or \
+     kernel.perf_event_paranoid below 2";
+
 fn open_perf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
     let Wanted { settings, requests, cpus, .. } = *wanted;
     let mut recorder = wanted.recorder();
@@ -178,7 +184,8 @@ fn open_perf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
     sideband.catch_up().map_err(SessionError::sideband)?;
     recorder.name_threads(settings.targets.comm.as_deref());
     recorder.scan(clock::now).map_err(SessionError::system("/proc can't be read"))?;
-    Ok(Opened { recorder, sideband, sources, note: None })
+    let note = (!rights.kernel).then(|| WITHOUT_KERNEL.to_owned());
+    Ok(Opened { recorder, sideband, sources, note })
 }
 
 #[cfg(all(test, feature = "ebpf"))]

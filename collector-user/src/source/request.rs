@@ -10,10 +10,10 @@ use perf_event_open_sys::bindings::{
     PERF_COUNT_HW_CACHE_MISSES, PERF_COUNT_HW_CACHE_REFERENCES, PERF_COUNT_HW_CPU_CYCLES,
     PERF_COUNT_HW_INSTRUCTIONS, PERF_COUNT_HW_REF_CPU_CYCLES, PERF_COUNT_HW_STALLED_CYCLES_BACKEND,
     PERF_COUNT_HW_STALLED_CYCLES_FRONTEND, PERF_COUNT_SW_ALIGNMENT_FAULTS, PERF_COUNT_SW_BPF_OUTPUT,
-    PERF_COUNT_SW_CONTEXT_SWITCHES, PERF_COUNT_SW_CPU_MIGRATIONS, PERF_COUNT_SW_DUMMY,
-    PERF_COUNT_SW_EMULATION_FAULTS, PERF_COUNT_SW_PAGE_FAULTS, PERF_COUNT_SW_PAGE_FAULTS_MAJ,
-    PERF_COUNT_SW_PAGE_FAULTS_MIN, PERF_TYPE_HARDWARE, PERF_TYPE_RAW, PERF_TYPE_SOFTWARE,
-    PERF_TYPE_TRACEPOINT,
+    PERF_COUNT_SW_CGROUP_SWITCHES, PERF_COUNT_SW_CONTEXT_SWITCHES, PERF_COUNT_SW_CPU_MIGRATIONS,
+    PERF_COUNT_SW_DUMMY, PERF_COUNT_SW_EMULATION_FAULTS, PERF_COUNT_SW_PAGE_FAULTS,
+    PERF_COUNT_SW_PAGE_FAULTS_MAJ, PERF_COUNT_SW_PAGE_FAULTS_MIN, PERF_TYPE_HARDWARE, PERF_TYPE_RAW,
+    PERF_TYPE_SOFTWARE, PERF_TYPE_TRACEPOINT,
 };
 
 use super::EventIndex;
@@ -259,6 +259,13 @@ impl Trigger {
         }
     }
 
+    /// Whether it happens in the kernel alone.
+    pub(crate) fn is_of_kernel(self) -> bool {
+        const IN_KERNEL: [u32; 3] =
+            [PERF_COUNT_SW_CONTEXT_SWITCHES, PERF_COUNT_SW_CPU_MIGRATIONS, PERF_COUNT_SW_CGROUP_SWITCHES];
+        matches!(self, Self::Software(id) if IN_KERNEL.contains(&id))
+    }
+
     /// Whether the processor counts it.
     pub(crate) fn is_of_processor(self) -> bool {
         matches!(self, Self::Hardware(_) | Self::Raw(_))
@@ -298,12 +305,17 @@ const fn hardware(name: &'static str, id: u32, description: &'static str) -> Cou
 }
 
 /// Counters that [`Hook::counter`] knows. Those of hardware are there where the processor's unit for it is.
-pub const COUNTERS: [Counter; 17] = [
+pub const COUNTERS: [Counter; 18] = [
     software("page-faults", PERF_COUNT_SW_PAGE_FAULTS, "pages that were met absent"),
     software("minor-faults", PERF_COUNT_SW_PAGE_FAULTS_MIN, "those that needed no reading from a disk"),
     software("major-faults", PERF_COUNT_SW_PAGE_FAULTS_MAJ, "those that did"),
     software("context-switches", PERF_COUNT_SW_CONTEXT_SWITCHES, "a thread gave up its CPU, or lost it"),
     software("cpu-migrations", PERF_COUNT_SW_CPU_MIGRATIONS, "a thread went to another CPU"),
+    software(
+        "cgroup-switches",
+        PERF_COUNT_SW_CGROUP_SWITCHES,
+        "a CPU went from a thread of one cgroup to one of another",
+    ),
     software("alignment-faults", PERF_COUNT_SW_ALIGNMENT_FAULTS, "accesses that the kernel had to align"),
     software(
         "emulation-faults",

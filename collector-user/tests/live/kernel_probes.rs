@@ -8,16 +8,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use collector_common::event::{EventData, EventFieldRef};
-use collector_common::sharing::Writable;
 use collector_user::probe::Probe;
 use collector_user::session::Backend;
 use collector_user::tracefs::Tracefs;
 
 use crate::prerequisites::{live, not_on_this_kernel};
-use crate::probe_values::{self, OF_THE_KERNEL, TIMES, command, of_events, registered};
+use crate::probe_values::{self, OF_THE_KERNEL, TIMES, registered};
 use crate::programs::{compile, folder};
 use crate::recording::record;
-use crate::scenarios;
 
 /// `TEXTS` of the program.
 const TEXTS: [&str; 4] = ["zero", "one", "two words", ""];
@@ -149,19 +147,9 @@ fn values_of_programs<T: std::fmt::Debug + 'static>(
     read: impl Fn(&EventData<'_>, &[EventFieldRef]) -> anyhow::Result<T> + 'static,
 ) -> Vec<T> {
     let before = registered(OF_THE_KERNEL);
-    let mut hooks = Probe::parse(probe).unwrap().attach_programs(&Tracefs::open().unwrap()).unwrap();
+    let hooks = Probe::parse(probe).unwrap().attach_programs(&Tracefs::open().unwrap()).unwrap();
     assert_eq!((hooks.len(), registered(OF_THE_KERNEL)), (1, before), "{probe}");
-    let event = &mut hooks[0].event;
-    let refs: Vec<_> = fields.iter().map(|name| event.format().field_ref(name).unwrap()).collect();
-    let seen = Writable::new(Vec::new());
-    let seeing = seen.clone();
-    event.add_closure(move |data| {
-        let value = read(data, &refs)?;
-        Ok(seeing.write(|seen| seen.push(value))?)
-    });
-    let recording = scenarios::record(of_events(Backend::Ebpf, hooks), &command(program));
-    assert_eq!(recording.ledger.total_lost(), 0, "{probe}");
-    seen.into_inner().unwrap()
+    probe_values::values_of(Backend::Ebpf, hooks, program, fields, read)
 }
 
 #[test]

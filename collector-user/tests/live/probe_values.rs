@@ -54,9 +54,22 @@ pub(crate) fn values<T: std::fmt::Debug + 'static>(
 ) -> Vec<T> {
     let registered = || registered(file).unwrap();
     let before = registered();
-    let mut hooks = attach(probe);
+    let hooks = attach(probe);
     assert_eq!(hooks.len(), 1, "{probe}");
     assert!(registered().len() > before.len());
+    let seen = values_of(backend, hooks, program, fields, read);
+    assert_eq!(registered(), before, "nothing is left behind");
+    seen
+}
+
+/// The same of the one event of `hooks`, however it came about.
+pub(crate) fn values_of<T: std::fmt::Debug + 'static>(
+    backend: Backend,
+    mut hooks: Vec<Hook>,
+    program: &Path,
+    fields: &[&str],
+    read: impl Fn(&EventData<'_>, &[EventFieldRef]) -> anyhow::Result<T> + 'static,
+) -> Vec<T> {
     let event = &mut hooks[0].event;
     let refs: Vec<_> = fields.iter().map(|name| event.format().field_ref(name).unwrap()).collect();
     let seen = Writable::new(Vec::new());
@@ -66,8 +79,7 @@ pub(crate) fn values<T: std::fmt::Debug + 'static>(
         Ok(seeing.write(|seen| seen.push(value))?)
     });
     let recording = scenarios::record(of_events(backend, hooks), &command(program));
-    assert_eq!(recording.ledger.total_lost(), 0, "{probe}");
+    assert_eq!(recording.ledger.total_lost(), 0);
     assert!(recording.warnings.is_empty(), "{:?}", recording.warnings);
-    assert_eq!(registered(), before, "nothing is left behind");
     seen.into_inner().unwrap()
 }

@@ -110,6 +110,24 @@ fn assert_recorded_by_perf_events(output: &Output) {
 }
 
 #[test]
+fn what_happens_in_the_kernel_is_told_to_be_missing() {
+    let Some(_live) = live_with("what_happens_in_the_kernel_is_told_to_be_missing", &["setpriv"]) else {
+        return;
+    };
+    let (_paranoid, nobody) = (Paranoid::high(), Nobody::new());
+    let record = |event| {
+        nobody.collector(&[], &["run", "--backend", "perf", "-e", event, "-o", "x.folded", "--", "true"])
+    };
+    for event in ["context-switches", "cpu-migrations"] {
+        assert_refused(&record(event), &format!("{event} happen in the kernel"));
+    }
+    let output = record("page-faults");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("what happens in the kernel is left out"), "{stderr}");
+}
+
+#[test]
 fn without_rights() {
     let Some(_live) = live_with("without_rights", &["setpriv"]) else { return };
     let (_paranoid, nobody) = (Paranoid::high(), Nobody::new());

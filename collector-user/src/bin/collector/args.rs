@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+#[cfg(target_os = "linux")]
 use export::symbolize::Detail;
 
 /// Records what a machine is doing.
@@ -107,7 +108,8 @@ pub(crate) struct ConvertArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// A profile (.pb.gz)
+    /// A profile (.pb.gz), or what else `collector convert` reads that has its stacks already (.nettrace, .jfr, folded stacks, a
+    /// profile of Firefox Profiler)
     pub(crate) input: PathBuf,
     /// How many functions
     #[arg(long, value_name = "N", default_value_t = 10, allow_negative_numbers = true)]
@@ -115,6 +117,7 @@ pub(crate) struct ReportArgs {
 }
 
 /// How much is looked up for each frame.
+#[cfg(target_os = "linux")]
 pub(crate) fn detail(no_inline: bool, no_symbols: bool) -> Detail {
     match (no_symbols, no_inline) {
         (true, _) => Detail::Addresses,
@@ -172,6 +175,7 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
 }
 
 /// `64KiB`, `1MiB`, `2GiB`; a number alone is bytes.
+#[cfg(target_os = "linux")]
 pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);

@@ -67,6 +67,14 @@ pub enum PerfError {
         /// The event.
         event: &'static str,
     },
+    /// What happens in the kernel may not be recorded.
+    #[error(
+        "{event} happen in the kernel, which this user may not record: run it with sudo, or leave them out"
+    )]
+    OfKernel {
+        /// The event.
+        event: &'static str,
+    },
     /// The kernel refuses an event to everybody.
     #[error("an event can't be recorded: the kernel refuses it ({source})")]
     Event {

@@ -78,6 +78,10 @@ impl PerfEvents {
         if !rights.tracepoints && requests.iter().any(is_tracepoint) {
             return Err(PerfError::Tracepoints);
         }
+        let mut triggers = requests.iter().map(|request| request.trigger);
+        if let Some(trigger) = triggers.find(|trigger| !rights.kernel && trigger.is_of_kernel()) {
+            return Err(PerfError::OfKernel { event: trigger.name() });
+        }
         PerfError::check_frequency(requests, settings.frequency, doctor::most_samples_a_second())?;
         let scope = Self::scope(settings, rights)?;
         let mut common = Common::of(settings, rights);
