@@ -95,11 +95,12 @@ fn has_any(tests: &Path, filter: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// The file that `cargo` says it built, by its messages: the last one with an executable.
+/// The tests that `cargo` says it built, by its messages: programs that they run are among these.
 fn executable(cargo: &mut Command) -> Result<PathBuf> {
     const BEGIN: &str = "\"executable\":\"";
     let messages = command::output(cargo)?;
-    let found = messages.lines().rev().find_map(|line| line.split_once(BEGIN)?.1.split_once('"'));
+    let tests = messages.lines().filter(|line| line.contains("\"kind\":[\"test\"]"));
+    let found = tests.rev().find_map(|line| line.split_once(BEGIN)?.1.split_once('"'));
     let (path, _) = found.context("cargo built no live tests")?;
     Ok(PathBuf::from(path))
 }

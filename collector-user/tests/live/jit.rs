@@ -133,7 +133,10 @@ fn converted(path: &Path) -> Named {
 /// Node, whose functions are compiled but not into one another.
 fn node(options: &[&str]) -> Vec<OsString> {
     let apart = ["--max-inlined-bytecode-size=0", "--max-inlined-bytecode-size-small=0"];
-    let words = ["node", "--interpreted-frames-native-stack"].iter().chain(&apart).chain(options);
+    // It would write a log where it is.
+    let quiet = ["--no-logfile-per-isolate", "--logfile=/dev/null"];
+    let words =
+        ["node", "--interpreted-frames-native-stack"].iter().chain(&quiet).chain(&apart).chain(options);
     words.map(OsString::from).chain([source("hot.js").into_os_string()]).collect()
 }
 
