@@ -67,31 +67,29 @@ enum Need {
     Vm,
 }
 
+/// All of them, those of [`Verb::Test`] first.
+const ALL: [Need; 9] = [
+    Need::Bpf,
+    Need::Windows,
+    Need::Aarch64,
+    Need::Tests,
+    Need::Browser,
+    Need::Readers,
+    Need::Lints,
+    Need::Fixtures,
+    Need::Vm,
+];
+
+/// How many are needed by tests.
+const OF_TESTS: usize = 7;
+
 impl Verb {
     fn needs(self) -> &'static [Need] {
         match self {
             Self::BuildEbpf | Self::Install | Self::Run | Self::Package => &[Need::Bpf],
             Self::Windows => &[Need::Windows],
-            Self::Test => &[
-                Need::Bpf,
-                Need::Windows,
-                Need::Aarch64,
-                Need::Tests,
-                Need::Browser,
-                Need::Readers,
-                Need::Lints,
-            ],
-            Self::Any => &[
-                Need::Bpf,
-                Need::Windows,
-                Need::Aarch64,
-                Need::Tests,
-                Need::Browser,
-                Need::Readers,
-                Need::Lints,
-                Need::Fixtures,
-                Need::Vm,
-            ],
+            Self::Test => ALL.split_at(OF_TESTS).0,
+            Self::Any => &ALL,
             Self::Bench => &[Need::Bpf, Need::Aarch64, Need::Tests],
             Self::Fixtures => &[Need::Tests, Need::Fixtures],
             Self::Vm => &[Need::Bpf, Need::Tests, Need::Vm],

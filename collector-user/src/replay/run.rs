@@ -429,7 +429,9 @@ impl Taking {
         let text = |feature| features.text(feature).unwrap_or_default();
         let system = self.recorder.machine_mut().system_mut();
         system.host = text(Feature::HOSTNAME);
-        system.kernel = text(Feature::OSRELEASE);
+        // The file tells the release alone.
+        system.kernel =
+            features.text(Feature::OSRELEASE).map_or_else(String::new, |release| format!("Linux {release}"));
         system.architecture = text(Feature::ARCH);
         system.processor = text(Feature::CPUDESC);
         system.memory = features.total_memory().unwrap_or_default().saturating_mul(1 << 10);

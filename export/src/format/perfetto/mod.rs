@@ -7,11 +7,9 @@
 //! - `write`: the format; `packets` are what a file is made of, by sequences.
 //! - `frames`: what frames are in a trace; `interned`: what of them a sequence has told already.
 //! - `tracks`: processes, threads, and what is drawn below them.
-//! - `order`: samples in the order of time.
 
 mod frames;
 mod interned;
-mod order;
 mod packets;
 mod proto;
 mod tracks;

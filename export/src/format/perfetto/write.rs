@@ -15,12 +15,12 @@ use std::io::{self, Write};
 use collector_common::ids::Nanos;
 use collector_common::intern::StringId;
 use collector_common::record::{
-    ClockAnchor, ExportMachine, FrameFlags, FrameId, ProcessId, Sample, SampleKind, SampleKindId, Unit,
+    ClockAnchor, ExportMachine, FrameFlags, FrameId, Happened, ProcessId, Sample, SampleKind, SampleKindId,
+    Unit,
 };
 use rustc_hash::FxHashMap;
 
 use super::frames::Frames;
-use super::order;
 use super::packets::{Packets, Sequence};
 use super::proto::{
     CPU_CLOCK, Clock, ClockSnapshot, Data, PERF_CLOCK_MONOTONIC, PerfSample, PerfSampleDefaults,
@@ -106,8 +106,11 @@ impl<'a> Writer<'a> {
         self.system()?;
         self.tracks()?;
         self.account()?;
-        let samples = self.machine.samples();
-        order::in_time_order(samples.times(), |position| self.sample(&samples.at(position)))?;
+        for (_, happened) in self.machine.in_time_order() {
+            if let Happened::Sampled(sample) | Happened::SampledEvent(sample, _) = happened {
+                self.sample(&sample)?;
+            }
+        }
         self.ends()?;
         self.losses()?;
         self.packets.finish()
