@@ -43,6 +43,11 @@ impl LossCause {
         Self::Unaccounted,
     ];
 
+    /// The one with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|cause| cause.name() == name)
+    }
+
     /// The key in `--stats`.
     pub const fn name(self) -> &'static str {
         match self {
@@ -105,7 +110,7 @@ impl Ledger {
     }
 
     /// Causes with their counts, in the order of [`LossCause::ALL`].
-    pub fn causes(&self) -> impl Iterator<Item = (LossCause, u64)> + '_ {
+    pub fn causes(&self) -> impl ExactSizeIterator<Item = (LossCause, u64)> + '_ {
         LossCause::ALL.into_iter().zip(self.lost)
     }
 }

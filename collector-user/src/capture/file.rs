@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 
 use collector_common::ids::{Avma, FileOffset, Nanos, Pid, Tid};
+use collector_common::loss::Ledger;
 use collector_common::perf::file::{
     BuildIdOfFile, ClockData, Feature, FileWriteError, FileWriter, SampleTimes, TracepointFormat,
     write_tracepoint_formats,
@@ -105,12 +106,9 @@ impl Capture {
         self.write_told(Misc::KERNEL, &Record::Mmap(mmap), Nanos(0));
     }
 
-    /// Takes a record of the sideband.
+    /// Takes a record of the sideband. One that tells of lost ones tells of others of the sideband: samples that are lost are told in
+    /// the end.
     pub(crate) fn sideband(&mut self, parsed: &Parsed<'_>) {
-        // Samples that are lost are told in the end.
-        if let Record::Lost(_) = parsed.record {
-            return;
-        }
         let sample_id = SampleId { identifier: Some(id_of(self.dummy)), ..parsed.sample_id };
         self.write(self.dummy, &Parsed { sample_id, ..*parsed });
     }
@@ -169,15 +167,16 @@ impl Capture {
         self.note(result);
     }
 
-    /// Puts the file together. `lost` samples are missing in it.
+    /// Puts the file together. What the ledger has as lost is missing in it: `perf` knows the sum alone.
     pub(crate) fn finish(
         mut self,
         machine: &ExportMachine,
         modules: &Modules,
-        lost: u64,
+        ledger: &Ledger,
     ) -> Result<(), FileWriteError> {
-        if lost > 0 {
-            self.write_told(Misc(0), &Record::LostSamples(LostSamples { count: lost }), Nanos(0));
+        let count = ledger.total_lost();
+        if count > 0 {
+            self.write_told(Misc(0), &Record::LostSamples(LostSamples { count }), Nanos(0));
         }
         if let Some(failure) = self.failure {
             return Err(failure);
@@ -208,6 +207,7 @@ impl Capture {
         if let Some(times) = self.times {
             features.set_sample_times(times);
         }
+        features.set_losses(ledger.causes().map(|(cause, count)| (cause.name(), count)))?;
         features.set_build_ids(&build_ids(machine, modules))?;
         self.writer.finish()?.flush()?;
         Ok(())

@@ -317,7 +317,7 @@ impl Recorder {
             Record::Exit(task) => self.apply_exit(task.pid, task.tid, time),
             Record::Ksymbol(symbol) => self.apply_kernel_symbol(symbol, time),
             Record::Lost(lost) => {
-                self.sideband_lost += lost.count;
+                self.sideband_lost = self.sideband_lost.saturating_add(lost.count);
                 self.distrust_sideband();
             }
             _ => {}

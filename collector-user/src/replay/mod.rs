@@ -17,6 +17,7 @@ mod folder;
 mod kernel;
 mod put_off;
 mod run;
+mod taking;
 
 pub use error::ReplayError;
 pub use folder::open_recording;

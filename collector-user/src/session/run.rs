@@ -553,7 +553,7 @@ impl Session {
         let (mut machine, modules, ledger, tally) = self.recorder.into_parts();
         warnings.extend(modules.jit().warning(&machine));
         lives::enter(&mut machine, account.lives);
-        let capture = self.capture.map(|capture| capture.finish(&machine, &modules, ledger.total_lost()));
+        let capture = self.capture.map(|capture| capture.finish(&machine, &modules, &ledger));
         stats.ledger = ledger;
         stats.stacks = tally.ends().collect::<BTreeMap<_, _>>();
         stats.frames = tally.frames();

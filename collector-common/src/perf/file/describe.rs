@@ -134,6 +134,24 @@ impl Features {
         })
     }
 
+    /// Sets how many samples are missing, by the cause.
+    ///
+    /// # Errors
+    /// When a cause's name is too long.
+    pub fn set_losses<'a>(
+        &mut self,
+        losses: impl ExactSizeIterator<Item = (&'a str, u64)>,
+    ) -> Result<(), WriteError> {
+        self.encode(Feature::COLLECTOR_LOSSES, |writer| {
+            write_count(writer, losses.len())?;
+            for (cause, count) in losses {
+                write_string(writer, cause)?;
+                writer.u64(count);
+            }
+            Ok(())
+        })
+    }
+
     /// Sets the nodes of memory and their CPUs.
     ///
     /// # Errors

@@ -48,6 +48,8 @@ impl Feature {
     pub const CLOCK_DATA: Self = Self(29);
     pub const HYBRID_TOPOLOGY: Self = Self(30);
     pub const PMU_CAPS: Self = Self(31);
+    /// Not `perf`'s, which skips it: why samples are missing in a file of ours.
+    pub const COLLECTOR_LOSSES: Self = Self(192);
 }
 
 /// An event as the file describes it.
@@ -308,6 +310,14 @@ impl Features {
             })
         });
         [of_cpu, of_others].into_iter().flatten().flatten().collect()
+    }
+
+    /// Samples that are missing, by the cause.
+    pub fn losses(&self) -> Option<Vec<(String, u64)>> {
+        self.decode(Feature::COLLECTOR_LOSSES, |fields| {
+            let count = fields.u32()?;
+            list(fields, u64::from(count), |fields| Some((string(fields)?, fields.u64()?)))
+        })
     }
 
     /// The PMUs of a machine with several kinds of CPUs, each with its CPUs as a list such as `0-7`.

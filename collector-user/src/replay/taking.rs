@@ -1,0 +1,369 @@
+//! Takes in a file's records one after the other, and puts the recording together.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use collector_common::ids::{Nanos, Tid};
+use collector_common::loss::LossCause;
+use collector_common::perf::file::{Feature, Features, FileError, FileRecord};
+use collector_common::perf::{
+    ByteOrder, Callchain, CallchainDeferred, ChainContext, Misc, Parsed, Record, Sample, Words,
+};
+use collector_common::record::ClockAnchor;
+use rustc_hash::FxHashMap;
+
+use super::events::{Events, Role};
+use super::kernel::KernelPlace;
+use super::put_off::{Held, PutOff};
+use crate::kernel::KALLSYMS;
+use crate::recorder::Recorder;
+use crate::session::Recording;
+use crate::session::dispatch::Dispatch;
+use crate::source::Settings;
+use crate::source::perf::decode::Decoder;
+use crate::source::perf::machine_registers::Machine;
+use crate::stats::{NOT_WALKED, Stats};
+use crate::sys::usage::own_usage;
+
+/// So much of the recorded time passes, or so many records come, before what only older samples could need is dropped.
+const PRUNE_PERIOD: u64 = 100_000_000;
+const PRUNE_RECORDS: u32 = 1 << 14;
+
+/// Cgroups whose paths are kept: processes in further ones are in none that is known.
+const MOST_CGROUPS: usize = 1 << 16;
+
+/// A recording as far as it has been taken in.
+pub(super) struct Taking {
+    /// By the file's events.
+    roles: Vec<Option<Role>>,
+    recorder: Recorder,
+    dispatch: Dispatch,
+    decoder: Decoder,
+    /// `None` until that is known.
+    machine: Option<Machine>,
+    kernel: Option<KernelPlace>,
+    /// Times of the samples.
+    first: Option<Nanos>,
+    last: Nanos,
+    pruned: Nanos,
+    /// Records since then.
+    unpruned: u32,
+    /// What the file has on samples that are missing, where it was made by [`crate::session`].
+    losses: Option<Vec<(String, u64)>>,
+    lost_records: u64,
+    lost_samples: u64,
+    malformed: u64,
+    /// Samples whose user part comes in a record of its own.
+    put_off: PutOff,
+    /// Those for which it never came.
+    abandoned: u64,
+    /// Paths of cgroups by their ids.
+    cgroups: FxHashMap<u64, Box<str>>,
+    /// Addresses of the stack in hand; kept for its memory.
+    chain: Vec<u64>,
+}
+
+impl Taking {
+    pub(super) fn new(
+        features: &Features,
+        order: ByteOrder,
+        events: Events,
+        event_bytes: u64,
+        mut recorder: Recorder,
+    ) -> Self {
+        let Events { clock, hooks, roles } = events;
+        let dispatch = Dispatch::new(clock, &Settings::default(), hooks, event_bytes, &mut recorder);
+        let machine = features.text(Feature::ARCH).map(|name| Machine::named(&name));
+        let mut decoder = Decoder::of_recording(order);
+        decoder.set_machine(machine.unwrap_or(Machine::X86_64));
+        Self {
+            roles,
+            recorder,
+            dispatch,
+            decoder,
+            machine,
+            kernel: None,
+            first: None,
+            last: Nanos(0),
+            pruned: Nanos(0),
+            unpruned: 0,
+            losses: features.losses(),
+            lost_records: 0,
+            lost_samples: 0,
+            malformed: 0,
+            put_off: PutOff::default(),
+            abandoned: 0,
+            cgroups: FxHashMap::default(),
+            chain: Vec::new(),
+        }
+    }
+
+    pub(super) fn record(&mut self, record: &FileRecord<'_>) {
+        if !record.raw.kind.is_of_kernel() {
+            return;
+        }
+        let Ok(parsed) = record.parse() else {
+            self.malformed += 1;
+            return;
+        };
+        let time = parsed.sample_id.time.filter(|time| time.0 != u64::MAX).unwrap_or(Nanos(0));
+        self.prune(time);
+        match &parsed.record {
+            Record::Sample(sample) => match sample.callchain.and_then(|chain| chain.cookie()) {
+                Some(cookie) => self.put_off(record, sample, cookie),
+                None => self.sample(record.event, parsed.misc, sample),
+            },
+            // In a file of ours it tells of lost records of the sideband, which the recorder takes.
+            Record::Lost(lost) if self.losses.is_none() => {
+                self.lost_records = self.lost_records.saturating_add(lost.count);
+            }
+            Record::LostSamples(lost) => self.lost_samples = self.lost_samples.saturating_add(lost.count),
+            Record::CallchainDeferred(deferred) => self.join(parsed.sample_id.tid, deferred),
+            Record::Mmap(mmap) if mmap.pid.0 == u32::MAX => {
+                self.kernel_at(&mmap.path.bytes().to_cow(), mmap.start.0);
+            }
+            Record::Mmap2(mmap) if mmap.pid.0 == u32::MAX => {
+                self.kernel_at(&mmap.path.bytes().to_cow(), mmap.start.0);
+            }
+            Record::Cgroup(cgroup) if self.cgroups.len() < MOST_CGROUPS => {
+                self.cgroups.insert(cgroup.id, cgroup.path.to_string_lossy().into());
+            }
+            other => {
+                if let Record::Exit(task) = other {
+                    for sample in self.put_off.take(task.tid) {
+                        self.abandon(&sample);
+                    }
+                }
+                self.recorder.apply(&parsed, time);
+            }
+        }
+    }
+
+    /// Keeps a sample until its user part comes.
+    fn put_off(&mut self, record: &FileRecord<'_>, sample: &Sample<'_>, cookie: u64) {
+        let &FileRecord { raw, event, config, .. } = record;
+        let (tid, time) = (sample.tid.unwrap_or(Tid(0)), sample.time.unwrap_or(Nanos(0)));
+        let held = Held { record: raw.into(), event, config, cookie, time };
+        if let Some(oldest) = self.put_off.hold(tid, held) {
+            self.abandon(&oldest);
+        }
+    }
+
+    /// The thread goes back to user code: its samples have all that they will have. It may be others that asked for its stack.
+    fn join(&mut self, tid: Option<Tid>, deferred: &CallchainDeferred<'_>) {
+        let left = tid.map(|tid| self.put_off.take(tid));
+        for sample in left.into_iter().flatten() {
+            if sample.cookie == deferred.cookie {
+                self.take_in(&sample, deferred.callchain);
+            } else {
+                self.abandon(&sample);
+            }
+        }
+    }
+
+    /// Takes in a sample that was put off, with its user part in the place of the mark and the number.
+    fn take_in(&mut self, held: &Held, user: Callchain<'_>) {
+        let Ok(Parsed { misc, record: Record::Sample(sample), .. }) =
+            held.record.as_raw().parse(&held.config)
+        else {
+            return;
+        };
+        let mut chain = std::mem::take(&mut self.chain);
+        let own = sample.callchain.unwrap_or_default().words;
+        chain.clear();
+        chain.extend(own.iter().take(own.len().saturating_sub(2)));
+        chain.push(ChainContext::USER.0);
+        chain.extend(user.words.iter());
+        let callchain = Some(Callchain::from(Words::from(chain.as_slice())));
+        self.sample(held.event, misc, &Sample { callchain, ..sample });
+        self.chain = chain;
+    }
+
+    /// Takes in a sample that was put off, without its user part.
+    fn abandon(&mut self, held: &Held) {
+        if let Ok(Parsed { misc, record: Record::Sample(sample), .. }) =
+            held.record.as_raw().parse(&held.config)
+        {
+            self.abandoned += 1;
+            self.sample(held.event, misc, &sample);
+        }
+    }
+
+    /// Records come in the order of their times, but for those that have none.
+    fn prune(&mut self, time: Nanos) {
+        self.unpruned += 1;
+        if time.0.saturating_sub(self.pruned.0) >= PRUNE_PERIOD || self.unpruned >= PRUNE_RECORDS {
+            self.pruned = self.pruned.max(time);
+            self.unpruned = 0;
+            let needed = self.put_off.since().unwrap_or(self.pruned);
+            self.recorder.prune(self.pruned.min(needed));
+        }
+    }
+
+    fn kernel_at(&mut self, path: &[u8], start: u64) {
+        self.kernel = self.kernel.take().or_else(|| KernelPlace::of(path, start));
+    }
+
+    fn sample(&mut self, event: Option<usize>, misc: Misc, sample: &Sample<'_>) {
+        let Some(role) = event.and_then(|event| self.roles.get(event).copied().flatten()) else { return };
+        if self.machine.is_none() {
+            self.machine = self.recorder.modules().elf_machine().map(Machine::of_elf);
+            self.decoder.set_machine(self.machine.unwrap_or(Machine::X86_64));
+        }
+        let Some(mut record) = self.decoder.decode(role.index, misc, sample) else {
+            self.malformed += 1;
+            return;
+        };
+        let time = Nanos(record.header.time);
+        if role.is_tick {
+            record.value = 1;
+        } else if sample.period.is_none() {
+            record.value = role.value;
+        }
+        self.dispatch.take(&mut self.recorder, &record);
+        if let (Some(path), Some(pid)) = (sample.cgroup.and_then(|id| self.cgroups.get(&id)), sample.pid) {
+            self.recorder.set_cgroup(pid, time, path);
+        }
+        self.first.get_or_insert(time);
+        self.last = self.last.max(time);
+    }
+
+    pub(super) fn finish(
+        mut self,
+        features: &Features,
+        written: SystemTime,
+        cut_off: Option<FileError>,
+    ) -> Recording {
+        while let Some(sample) = self.put_off.oldest() {
+            self.abandon(&sample);
+        }
+        let start = self.first.unwrap_or(self.last);
+        let kernel_symbols = self.kernel_symbols(features);
+        let losses = self.losses.take();
+        let ledger = self.recorder.ledger_mut();
+        match &losses {
+            Some(losses) => {
+                for (name, count) in losses {
+                    ledger.lose(LossCause::named(name).unwrap_or(LossCause::Unaccounted), *count);
+                }
+            }
+            // Records that are lost are told by those that come after them, and samples in the end once more.
+            None => ledger.lose(LossCause::RingFull, self.lost_records.max(self.lost_samples)),
+        }
+        ledger.lose(LossCause::Malformed, self.malformed);
+        self.describe(features, written, start);
+        let mut warnings = self.warnings(features, cut_off, kernel_symbols.is_some());
+        let (mut machine, modules, ledger, tally) = self.recorder.into_parts();
+        warnings.extend(modules.jit().warning(&machine));
+        let stats = Stats {
+            backend: "replay",
+            kernel: features.text(Feature::OSRELEASE).unwrap_or_default(),
+            duration_ns: self.last.0.saturating_sub(start.0),
+            usage: own_usage(),
+            ledger,
+            stacks: tally.ends().collect::<BTreeMap<_, _>>(),
+            frames: tally.frames(),
+            ..Stats::default()
+        };
+        machine.system_mut().lost = ledger.total_lost();
+        machine.system_mut().account = stats.account();
+        Recording { machine, ledger, stats, warnings, capture_failure: None, modules, kernel_symbols }
+    }
+
+    /// Where the names of the recorded kernel's functions are: with the running one, or in the copy that `perf` keeps.
+    fn kernel_symbols(&mut self, features: &Features) -> Option<std::path::PathBuf> {
+        let place = self.kernel.as_ref()?;
+        let ids = features.build_ids().unwrap_or_default();
+        let id = ids.iter().find(|file| file.path == "[kernel.kallsyms]").and_then(|file| file.build_id);
+        let files = self.recorder.modules_mut().recorded_mut();
+        let copy = files.zip(id).and_then(|(files, id)| files.copy(&id, "kallsyms"));
+        place.find([KALLSYMS.into()].into_iter().chain(copy))
+    }
+
+    fn describe(&mut self, features: &Features, written: SystemTime, start: Nanos) {
+        let length = Duration::from_nanos(self.last.0.saturating_sub(start.0));
+        let unix =
+            |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+        let (monotonic, realtime) = match features.clock_data() {
+            Some(data) => (data.clock, data.wall_clock),
+            // A file is whole a moment after its last sample.
+            None => (start, unix(written.checked_sub(length).unwrap_or(written))),
+        };
+        let text = |feature| features.text(feature).unwrap_or_default();
+        let system = self.recorder.machine_mut().system_mut();
+        system.host = text(Feature::HOSTNAME);
+        // The file tells the release alone.
+        system.kernel =
+            features.text(Feature::OSRELEASE).map_or_else(String::new, |release| format!("Linux {release}"));
+        system.architecture = text(Feature::ARCH);
+        system.processor = text(Feature::CPUDESC);
+        system.memory = features.total_memory().unwrap_or_default().saturating_mul(1 << 10);
+        system.cpus = features.cpus().map_or(0, |(_, online)| online);
+        system.command = features.command_line().unwrap_or_default().join(" ");
+        (system.start, system.end) = (start, self.last);
+        system.clocks.start = Some(ClockAnchor { monotonic, realtime, boottime: None });
+    }
+
+    fn warnings(
+        &self,
+        features: &Features,
+        cut_off: Option<FileError>,
+        has_kernel_symbols: bool,
+    ) -> Vec<String> {
+        let errors = self.dispatch.errors();
+        let mut warnings: Vec<String> =
+            (!errors.is_empty()).then(|| errors.to_string()).into_iter().collect();
+        warnings.extend(cut_off.map(|error| format!("the end is missing: {error}")));
+        let machine = self.recorder.machine();
+        let mut warn = |count: u64, text: &str| {
+            if count > 0 {
+                warnings.push(format!("{count} {text}"));
+            }
+        };
+        warn(
+            self.recorder.sideband_lost(),
+            "records of new mappings and processes were lost while it was recorded: some stacks may end early",
+        );
+        let kernel_frames = machine.frames().iter().filter(|frame| frame.is_kernel()).count() as u64;
+        warn(
+            if has_kernel_symbols { 0 } else { kernel_frames },
+            "addresses in the kernel have no names: it was recorded on another kernel, or before the machine was started \
+             anew; `perf record` keeps its symbols in ~/.debug where it may",
+        );
+        let not_walked = self.recorder.tally().count_of(NOT_WALKED);
+        warn(not_walked.saturating_sub(self.abandoned), &self.why_not_walked(features));
+        warn(
+            self.abandoned,
+            "stacks end in the kernel, as their threads did not come back to user code while they were recorded, or what was \
+             recorded then was lost",
+        );
+        let modules = self.recorder.modules();
+        let changed = modules.changed(machine);
+        warn(
+            changed as u64,
+            "recorded files are not there any more as they were: stacks and names in them are incomplete",
+        );
+        let absent = modules.unreadable(machine).saturating_sub(changed);
+        warn(
+            absent as u64,
+            "recorded files could not be opened: stacks and names in them are incomplete; `perf buildid-cache --add` \
+             keeps copies",
+        );
+        warnings
+    }
+
+    /// Why stacks that were copied were not walked, and what can be done.
+    fn why_not_walked(&self, features: &Features) -> String {
+        let name = features.text(Feature::ARCH).unwrap_or_else(|| "another architecture".to_owned());
+        match self.machine {
+            Some(Machine::Other) => format!(
+                "stacks were copied on {name} and end where they were interrupted, as only those of x86_64 and aarch64 are \
+                 walked: let the kernel walk them (`perf record --call-graph fp`), or convert with `perf script` there"
+            ),
+            _ => "stacks were copied without the registers that a walk begins with, or are of 32-bit programs of aarch64, and \
+                  end where they were interrupted: record without `--user-regs`, or let the kernel walk them (`perf record \
+                  --call-graph fp`)"
+                .to_owned(),
+        }
+    }
+}
