@@ -36,7 +36,7 @@ static CALLS: PerCpuArray<CallTimes, 1> = PerCpuArray::new();
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Entered {
-    /// When it was made; 0 when it has returned.
+    /// When it was made; 0 when it has returned, or is not counted.
     since: u64,
     /// As `Call::slot`.
     slot: u64,
@@ -45,6 +45,10 @@ struct Entered {
 /// By thread. Calls that never return are forgotten for others' sake. The number of entries is set before load.
 #[btf_map]
 static ENTERED: LruHashMap<u32, Entered, 1> = LruHashMap::new();
+
+/// `uretprobe` and `uprobe`, which nobody calls: the kernel puts them where it traps functions and their returns
+/// (`arch/x86/entry/syscalls/syscall_64.tbl`). What a recording probes would count as calls of the program.
+const CALLS_OF_PROBES: [u64; 2] = [335, 336];
 
 /// `MAX_ERRNO` of `include/linux/err.h`.
 const MAX_ERRNO: u64 = 4095;
@@ -64,11 +68,14 @@ pub(crate) fn call_begins(context: RawTracePointContext) -> i32 {
     }
     let number: u64 = context.arg(1);
     let mut slot = number.min(u64::from(CALL_NUMBERS) - 1);
+    // SAFETY: the helper has no preconditions.
+    let mut since = unsafe { bpf_ktime_get_ns() };
     if UserRegisters::of_current(current_task()).is_compat() {
         slot += u64::from(CALL_NUMBERS);
+    } else if CALLS_OF_PROBES.contains(&number) {
+        since = 0;
     }
-    // SAFETY: the helper has no preconditions.
-    let entered = Entered { since: unsafe { bpf_ktime_get_ns() }, slot };
+    let entered = Entered { since, slot };
     if let Some(known) = ENTERED.get_ptr_mut(id as u32) {
         // SAFETY: the map gave a valid pointer; nobody but this thread writes to its entry.
         unsafe { *known = entered };

@@ -165,16 +165,17 @@ impl Hook {
         of_probe.or(of_functions).or_else(|| self.map.as_ref().map(BpfMap::note))
     }
 
-    /// An event that `perf_event_open` knows without a format, by the name that `perf list` has for it, or `rNNN` with the
+    /// An event that `perf_event_open` knows without a format, by a name that `perf list` has for it, or `rNNN` with the
     /// hexadecimal number of the processor's manual.
     pub fn counter(name: &str) -> Option<Self> {
-        let event = |id, trigger| Some(Self::of(Event::new(id, name), trigger));
+        let event = |id, name, trigger| Some(Self::of(Event::new(id, name), trigger));
         if let Some(number) = name.strip_prefix('r').and_then(|digits| u64::from_str_radix(digits, 16).ok()) {
-            return event(EventId(number), Trigger::Raw(number));
+            return event(EventId(number), name, Trigger::Raw(number));
         }
+        let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name);
         let counter = COUNTERS.iter().find(|counter| counter.name == name)?;
         let (Trigger::Software(id) | Trigger::Hardware(id)) = counter.trigger else { return None };
-        event(EventId(id.into()), counter.trigger)
+        event(EventId(id.into()), counter.name, counter.trigger)
     }
 
     /// What tracefs calls it, if it is there.
@@ -304,6 +305,17 @@ const fn hardware(name: &'static str, id: u32, description: &'static str) -> Cou
     Counter { name, trigger: Trigger::Hardware(id), description }
 }
 
+/// Further names that `perf list` has for counters, and ours.
+const ALIASES: [(&str, &str); 7] = [
+    ("faults", "page-faults"),
+    ("cs", "context-switches"),
+    ("migrations", "cpu-migrations"),
+    ("cpu-cycles", "cycles"),
+    ("branch-instructions", "branches"),
+    ("idle-cycles-frontend", "stalled-cycles-frontend"),
+    ("idle-cycles-backend", "stalled-cycles-backend"),
+];
+
 /// Counters that [`Hook::counter`] knows. Those of hardware are there where the processor's unit for it is.
 pub const COUNTERS: [Counter; 18] = [
     software("page-faults", PERF_COUNT_SW_PAGE_FAULTS, "pages that were met absent"),
@@ -348,6 +360,14 @@ mod tests {
 
     use super::*;
     use crate::tracefs::parse_format;
+
+    #[test]
+    fn counters_have_further_names() {
+        for (alias, name) in ALIASES {
+            let [hook, same] = [alias, name].map(|name| Hook::counter(name).unwrap());
+            assert_eq!((hook.event.name(), hook.trigger), (name, same.trigger), "{alias}");
+        }
+    }
 
     #[test]
     fn the_filter_of_a_tracepoint_is_asked_of_the_kernel() {

@@ -56,6 +56,17 @@ pub(crate) fn map_by_id(id: u32) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
+/// A descriptor of its own of what a descriptor of this process is of.
+pub(crate) fn duplicate(number: u32) -> io::Result<OwnedFd> {
+    // SAFETY: it has no pointer; of a number that is no descriptor the kernel says so.
+    let fd = unsafe { libc::fcntl(number.cast_signed(), libc::F_DUPFD_CLOEXEC, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call gave a new descriptor that nothing else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
 /// Puts a value of four bytes into a map whose keys have four bytes.
 pub(crate) fn set_element(map: impl AsFd, key: u32, value: u32) -> io::Result<()> {
     let (key, value) = (&raw const key as u64, &raw const value as u64);

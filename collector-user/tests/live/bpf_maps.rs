@@ -3,14 +3,14 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use aya::maps::MapData;
-use collector_common::event::{Context, EventFlags, filter};
+use collector_common::event::{Context, EventFlags, EventId, filter};
 use collector_common::loss::LossCause;
 use collector_common::sharing::Writable;
 use collector_user::clock;
@@ -375,7 +375,10 @@ fn a_map_by_its_number_and_by_a_descriptor() {
         let elsewhere = MapData::from_pin(writer.pins.path("events")).unwrap();
         let map = BpfMap::from_fd(elsewhere.fd().as_fd().try_clone_to_owned().unwrap()).unwrap();
         assert_eq!(map.kind(), expected);
-        let mut event = collector_common::event::Event::new(collector_common::event::EventId(1), "own");
+        let by_descriptor = MapSpec::parse(&format!("bpf:fd:{}", elsewhere.fd().as_fd().as_raw_fd()));
+        let [own, known] = [by_descriptor.unwrap().open().unwrap().event.id(), EventId(writer.id.into())];
+        assert_eq!(own, known, "it is the same map");
+        let mut event = collector_common::event::Event::new(EventId(1), "own");
         let lengths = Writable::new(Vec::new());
         let kept = lengths.clone();
         event.add_closure(move |data| Ok(kept.write(|all| all.push(data.full_data().len()))?));
@@ -459,6 +462,8 @@ fn a_wrong_map_is_told_in_a_line() {
         ("bpf:/dev/null".to_owned(), 2, "is nothing of BPF's"),
         ("bpf:id:4294967295".to_owned(), 2, "no map has this number"),
         ("bpf:id:x".to_owned(), 2, "the form is bpf:/PATH"),
+        ("bpf:fd:1000000".to_owned(), 2, "was started without this descriptor"),
+        ("bpf:fd:0".to_owned(), 2, "not a map"),
         (spec("events(pid:u7)"), 2, "`u7` is no type of a field"),
         (spec("events(pid:u32) /pd == 1/"), 2, "did you mean `pid`"),
     ] {

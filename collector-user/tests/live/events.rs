@@ -245,6 +245,7 @@ fn a_wrong_event_is_told_in_a_line() {
     for (event, code, expected) in [
         ("sched:sched_swich", 2, "did you mean sched:sched_switch"),
         ("page-fault", 2, "did you mean page-faults?"),
+        ("sched_switch", 2, "did you mean sched:sched_switch?"),
         ("nonsense", 2, "`collector list events` lists them"),
         ("sched:sched_switch/prev_pid = 1/", 2, "a comparison is `==`"),
         ("sched:sched_switch/prev_pidd == 1/", 2, "did you mean `prev_pid`"),

@@ -139,6 +139,21 @@ fn all_scenarios_of_programs_go_together() {
 }
 
 #[test]
+fn calls_that_probes_make_are_not_the_programs() {
+    let Some(_live) = live("calls_that_probes_make_are_not_the_programs") else { return };
+    let folder = folder();
+    let blocks = compile(folder.path(), "blocks", "blocks.c", &["-fno-builtin"]);
+    let arguments = [blocks, folder.path().join("told"), "10".into()];
+    // Where the kernel traps a function's return, it puts a system call there.
+    let recording = record(settings(&["sys", "memory"]), &arguments.map(OsString::from));
+    let counted: Vec<&str> = table(&recording).rows.iter().map(|(label, _)| label.as_str()).collect();
+    assert!(counted.contains(&"mmap"), "{counted:?}");
+    assert!(counted.iter().all(|label| !label.contains("probe")), "{counted:?}");
+    let blocks = recording.machine.tables().iter().find(|table| table.name == "native memory");
+    assert!(blocks.is_some_and(|table| !table.rows.is_empty()));
+}
+
+#[test]
 fn calls_are_printed() {
     let Some(_live) = live("calls_are_printed") else { return };
     let folder = folder();

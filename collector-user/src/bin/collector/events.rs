@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use collector_common::event::spec::{self, EventSpec};
-use collector_common::event::{EventFlags, near};
+use collector_common::event::{EventFlags, near as near_names};
 use collector_user::probe::{Probe, ProbeError};
 use collector_user::source::bpf_map::{BpfMapError, MapSpec};
 use collector_user::source::{CLOCK_NAMES, COUNTERS, Counter, Hook};
@@ -55,15 +55,8 @@ fn hooks_of(
     } else if spec.name.contains(':') {
         vec![Hook::tracepoint(opened(tracefs)?.event(spec.name).map_err(wrong_name)?)]
     } else {
-        let names = COUNTERS.iter().map(|counter| counter.name).chain(CLOCK_NAMES);
-        let near = near(spec.name, names);
-        let hint =
-            if near.is_empty() { String::new() } else { format!(": did you mean {}?", near.join(" or ")) };
-        return Err(Usage(format!(
-            "no event is called `{}`{hint}; `collector list events` lists them",
-            spec.name
-        ))
-        .into());
+        let tracepoints = opened(tracefs).and_then(Tracefs::events).unwrap_or_default();
+        return Err(no_event(spec.name, &tracepoints));
     };
     for hook in &mut hooks {
         if let Some(note) = hook.note() {
@@ -75,6 +68,17 @@ fn hooks_of(
         hook.event.flags_mut().set(EventFlags::CALLSTACK, true);
     }
     Ok(hooks)
+}
+
+/// Nothing is called `name`, which may be a tracepoint without its system.
+fn no_event(name: &str, tracepoints: &[String]) -> anyhow::Error {
+    let of_system = |full: &&String| full.split_once(':').is_some_and(|(_, event)| event == name);
+    let mut near: Vec<&str> = tracepoints.iter().filter(of_system).map(String::as_str).collect();
+    if near.is_empty() {
+        near = near_names(name, COUNTERS.iter().map(|counter| counter.name).chain(CLOCK_NAMES));
+    }
+    let hint = if near.is_empty() { String::new() } else { format!(": did you mean {}?", near.join(" or ")) };
+    Usage(format!("no event is called `{name}`{hint}; `collector list events` lists them")).into()
 }
 
 #[cfg(feature = "ebpf")]
@@ -118,7 +122,7 @@ fn wrong_name(error: TracefsError) -> anyhow::Error {
 }
 
 /// Forms of events that no list has, for people.
-const FORMS: [(&str, &str); 7] = [
+const FORMS: [(&str, &str); 8] = [
     ("uprobe:/FILE:FUNCTION", "a call of a function, or of all of a pattern; arguments by (NAME:TYPE, ...)"),
     ("uretprobe:/FILE:FUNCTION", "its return; what it returns by (NAME:TYPE)"),
     ("usdt:/FILE:PROVIDER:NAME", "a marker in a program, which `readelf -n` lists"),
@@ -129,6 +133,7 @@ const FORMS: [(&str, &str); 7] = [
         "what other programs write into a BPF map, ringbuf or perf_event_array; its fields by (NAME:TYPE, ...)",
     ),
     ("bpf:id:NUMBER", "the same, by the map's number, which `bpftool map` lists"),
+    ("bpf:fd:NUMBER", "the same, by a descriptor that collector is started with"),
 ];
 
 /// All events that can be recorded here, a line each.

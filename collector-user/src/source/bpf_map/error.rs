@@ -12,7 +12,9 @@ use crate::source::perf::PerfError;
 #[non_exhaustive]
 pub enum BpfMapError {
     /// It is not written as maps are.
-    #[error("{map}: {problem}; the form is bpf:/PATH(NAME:TYPE, ...) or bpf:id:NUMBER(NAME:TYPE, ...)")]
+    #[error(
+        "{map}: {problem}; the form is bpf:/PATH(NAME:TYPE, ...), with bpf:id:NUMBER or bpf:fd:NUMBER for the path"
+    )]
     Form {
         /// As it was given.
         map: String,
@@ -38,6 +40,14 @@ pub enum BpfMapError {
     /// No map has the number.
     #[error("{map}: no map has this number: `bpftool map` lists those that do")]
     NoSuchId {
+        /// The map.
+        map: String,
+    },
+    /// This process has no such descriptor.
+    #[error(
+        "{map}: collector was started without this descriptor: hand it over, as a program that loads BPF does to one that it executes"
+    )]
+    NoSuchDescriptor {
         /// The map.
         map: String,
     },

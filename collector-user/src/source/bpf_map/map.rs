@@ -116,6 +116,18 @@ impl BpfMap {
         }
     }
 
+    /// The map that a descriptor of this process is of, which it was started with. It stays open.
+    ///
+    /// # Errors
+    /// When there is none, or it is of something else.
+    pub fn by_descriptor(number: u32) -> Result<Self, BpfMapError> {
+        let map = format!("bpf:fd:{number}");
+        match bpf::duplicate(number) {
+            Ok(fd) => Self::of(map, fd, true),
+            Err(_) => Err(BpfMapError::NoSuchDescriptor { map }),
+        }
+    }
+
     /// The map that a descriptor is of, which an embedder's own loader has, or has been sent.
     ///
     /// # Errors

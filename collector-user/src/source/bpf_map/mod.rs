@@ -6,7 +6,7 @@
 //!                                                                └► slots: a perf event a CPU ─┘
 //! ```
 //!
-//! - [`MapSpec::parse`] takes what `collector run -e` takes: `bpf:/sys/fs/bpf/NAME`, `bpf:id:NUMBER`, and behind it fields as
+//! - [`MapSpec::parse`] takes what `collector run -e` takes: `bpf:/sys/fs/bpf/NAME`, `bpf:id:NUMBER`, `bpf:fd:NUMBER`, and behind it fields as
 //!   `(pid:u32, _:u32, ns:u64, comm:char[16])`. They lie one behind the other, without gaps: where the program's structure
 //!   has some, `_` takes their place. Without fields a record is one field `data` of bytes.
 //! - [`MapSpec::open`] makes a [`Hook`](crate::source::Hook) of it, and [`Hook::bpf_map`](crate::source::Hook::bpf_map) one of

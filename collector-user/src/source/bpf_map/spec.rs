@@ -1,4 +1,4 @@
-//! A map as it is written: `bpf:/sys/fs/bpf/events(pid:u32, ns:u64)`, `bpf:id:123`.
+//! A map as it is written: `bpf:/sys/fs/bpf/events(pid:u32, ns:u64)`, `bpf:id:123`, `bpf:fd:3`.
 //!
 //! A list at the end in parentheses is of fields; where the path itself ends so, an empty one follows it.
 
@@ -32,6 +32,8 @@ pub enum MapPlace {
     Pinned(PathBuf),
     /// Anywhere, by its number.
     Id(u32),
+    /// Where a descriptor of this process is of it, which it was started with.
+    Descriptor(u32),
 }
 
 impl MapSpec {
@@ -57,6 +59,11 @@ impl MapSpec {
         let place = if let Some(id) = place.strip_prefix("id:") {
             let id = id.parse().map_err(|_| wrong("the map's number is missing, or is none"))?;
             MapPlace::Id(id)
+        } else if let Some(number) = place.strip_prefix("fd:") {
+            let number = number.parse::<i32>().ok().and_then(|number| u32::try_from(number).ok());
+            MapPlace::Descriptor(
+                number.ok_or_else(|| wrong("the descriptor's number is missing, or is none"))?,
+            )
         } else if place.starts_with('/') && !place.ends_with('/') {
             MapPlace::Pinned(place.into())
         } else {
@@ -75,6 +82,7 @@ impl MapSpec {
         let map = match &self.place {
             MapPlace::Pinned(path) => BpfMap::pinned(path)?,
             MapPlace::Id(id) => BpfMap::by_id(*id)?,
+            MapPlace::Descriptor(number) => BpfMap::by_descriptor(*number)?,
         };
         let mut event = Event::new(EventId(map.id.into()), self.name.as_str());
         let format = fields::format(&self.fields);
@@ -102,6 +110,7 @@ mod tests {
             ("bpf:/a(1)/x(a:char[16])", "bpf:/a(1)/x", path("/a(1)/x"), 1),
             ("bpf:/a/x(1)()", "bpf:/a/x(1)", path("/a/x(1)"), 0),
             ("bpf:id:123", "bpf:id:123", MapPlace::Id(123), 0),
+            ("bpf:fd:3(a:u8)", "bpf:fd:3", MapPlace::Descriptor(3), 1),
             ("bpf:id:4294967295(a:str)", "bpf:id:4294967295", MapPlace::Id(u32::MAX), 1),
         ] {
             assert!(MapSpec::is_map(text));
@@ -121,6 +130,8 @@ mod tests {
             ("bpf:id:x", "number is missing"),
             ("bpf:id:4294967296", "number is missing"),
             ("bpf:id:-1", "number is missing"),
+            ("bpf:fd:-1", "descriptor's number is missing"),
+            ("bpf:fd:2147483648", "descriptor's number is missing"),
             ("bpf:/x)", "parentheses"),
             ("bpf:/x(a:char[16]", "parentheses"),
             ("bpf:/x(a)", "`a` is no field"),
@@ -139,7 +150,7 @@ mod tests {
         /// Whatever is typed is read or refused, and its name and place are from it.
         #[test]
         fn any_text_is_read_or_refused(
-            parts in vec(select(&["bpf:", "id:", "/a", "(", ")", ":", ",", "_", "u8", "pid", "char", "[", "]", "9", " ", "é"][..]), 0..24),
+            parts in vec(select(&["bpf:", "id:", "fd:", "/a", "(", ")", ":", ",", "_", "u8", "pid", "char", "[", "]", "9", " ", "é"][..]), 0..24),
         ) {
             let text = format!("bpf:{}", parts.concat());
             if let Ok(spec) = MapSpec::parse(&text) {
