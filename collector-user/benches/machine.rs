@@ -6,6 +6,8 @@
 mod builds;
 #[path = "common/collector.rs"]
 mod collector;
+#[path = "machine/converting.rs"]
+mod converting;
 #[path = "common/cpu.rs"]
 mod cpu;
 #[path = "machine/hottest.rs"]
@@ -40,12 +42,17 @@ struct Arguments {
     bench: bool,
 }
 
+/// Samples per second and CPU.
+const FREQUENCY: u32 = 997;
+
 #[derive(Clone, Copy, ValueEnum)]
 enum Part {
     /// A recording while the workspace is built, with perf beside it
     Minute,
     /// How much longer a build takes
     Slowdown,
+    /// How long it takes to fold a perf.data of builds, which is recorded for a sixth of --seconds, with perf script beside it
+    Convert,
 }
 
 fn main() -> Result<()> {
@@ -55,6 +62,7 @@ fn main() -> Result<()> {
         match part {
             Part::Minute => minute(folder.path(), seconds)?,
             Part::Slowdown => slowdown(folder.path(), pairs)?,
+            Part::Convert => converting::measure(folder.path(), (seconds / 6).max(1), FREQUENCY)?,
         }
     }
     Ok(())
@@ -62,11 +70,10 @@ fn main() -> Result<()> {
 
 /// What was recorded of the builds, what that cost, and what perf saw of the same time.
 fn minute(folder: &Path, seconds: u32) -> Result<()> {
-    let frequency = 997;
     let perf_data = folder.join("perf.data");
     let mut builds = Builds::start(folder)?;
-    let ours = Recording::start(folder, frequency, seconds, &["out.folded", "out.pb.gz"])?;
-    let perf = perf_record(&perf_data, frequency, seconds)?;
+    let ours = Recording::start(folder, FREQUENCY, seconds, &["out.folded", "out.pb.gz"])?;
+    let perf = perf_record(&perf_data, FREQUENCY, seconds)?;
     let figures = ours.figures()?;
     let perf = perf.wait_with_output()?;
     ensure!(perf.status.success(), "perf record: {}", String::from_utf8_lossy(&perf.stderr));
@@ -76,7 +83,7 @@ fn minute(folder: &Path, seconds: u32) -> Result<()> {
     let ours = Hottest::of_folded(&folder.join("out.folded"))?;
     let perf = Hottest::of_perf(&perf_data)?;
     ensure!(perf.samples() > 0, "perf recorded nothing to compare with");
-    println!("\n| {seconds} s, {frequency} Hz, whole machine, while it compiles | |\n|---|---|");
+    println!("\n| {seconds} s, {FREQUENCY} Hz, whole machine, while it compiles | |\n|---|---|");
     figures.print_rows()?;
     println!("| kernel time per sample, us | {:.2} |", figures.kernel_us_per_sample()?);
     println!("| stack copied per sample, bytes | {:.0} |", figures.bytes_per_sample()?);
