@@ -9,7 +9,7 @@ use super::{
     Attributes, Clocks, EventKind, EventKindId, EventRecord, EventRecordId, EventRecords, Frame, FrameId,
     Histogram, InternedFrames, KernelCode, Metric, Module, ModuleDetails, ModuleId, ModuleKind,
     ModuleMapping, Process, ProcessId, ProcessLife, Program, RemovedCodes, Sample, SampleKind, SampleKindId,
-    Samples, Table, Thread, ThreadId, Unit,
+    Samples, Span, Table, Thread, ThreadId, Timeline, TimelineId, TimelineOwner, Unit,
 };
 use crate::ids::{Nanos, Pid, Tid, Uid};
 use crate::intern::{InternedCallstacks, InternedStrings, Seeded, StackId, StringId};
@@ -68,6 +68,10 @@ pub struct ExportMachine {
     attributes: Attributes,
     event_kinds: Vec<EventKind>,
     event_records: EventRecords,
+    pub(super) timelines: Vec<Timeline>,
+    /// Names may be chosen by the recorded programs.
+    pub(super) timeline_index: HashMap<Timeline, TimelineId, Seeded>,
+    pub(super) spans: Vec<Span>,
     tables: Vec<Table>,
     histograms: Vec<Histogram>,
     metrics: Vec<Metric>,
@@ -98,6 +102,9 @@ impl Default for ExportMachine {
             attributes: Attributes::default(),
             event_kinds: Vec::new(),
             event_records: EventRecords::default(),
+            timelines: Vec::new(),
+            timeline_index: HashMap::default(),
+            spans: Vec::new(),
             tables: Vec::new(),
             histograms: Vec::new(),
             metrics: Vec::new(),
@@ -294,8 +301,8 @@ impl ExportMachine {
         &mut self.event_records
     }
 
-    /// Shows the machine to `work` with the samples and raw events of some threads alone: those that `keep` takes. What is kept of
-    /// samples is held twice meanwhile.
+    /// Shows the machine to `work` with the samples and raw events of some threads alone, those that `keep` takes, and the spans of these,
+    /// of their processes and of nobody in particular. What is kept of samples is held twice meanwhile.
     pub fn with_part<T>(
         &mut self,
         keep: impl Fn(&Self, ThreadId) -> bool,
@@ -306,10 +313,28 @@ impl ExportMachine {
         let all = std::mem::take(&mut self.samples);
         self.samples = all.part(|sample| is_kept(sample.thread));
         let removed = self.event_records.hide(|thread| !is_kept(thread));
+        let spans = self.spans.clone();
+        let owners = self.kept_timelines(&kept);
+        self.spans.retain(|span| owners.get(span.timeline.0 as usize) == Some(&true));
         let brought = work(self);
+        self.spans = spans;
         self.event_records.show_all_but(removed);
         self.samples = all;
         brought
+    }
+
+    /// By timeline, whether it is of nobody in particular, of a thread that is kept, or of a process that has one.
+    fn kept_timelines(&self, kept: &[bool]) -> Vec<bool> {
+        let mut processes = vec![false; self.processes.len()];
+        for (thread, _) in self.threads.iter().zip(kept).filter(|(_, kept)| **kept) {
+            processes.get_mut(thread.process.0 as usize).into_iter().for_each(|process| *process = true);
+        }
+        let is_kept = |timeline: &Timeline| match timeline.owner {
+            TimelineOwner::Recording => true,
+            TimelineOwner::Process(process) => processes.get(process.0 as usize) == Some(&true),
+            TimelineOwner::Thread(thread) => kept.get(thread.0 as usize) == Some(&true),
+        };
+        self.timelines.iter().map(is_kept).collect()
     }
 
     /// The samples, to change their values.

@@ -15,6 +15,7 @@ mod order;
 mod process;
 mod program;
 mod sample;
+mod span;
 mod table;
 
 pub use clocks::{ClockAnchor, Clocks};
@@ -29,4 +30,5 @@ pub use order::Happened;
 pub use process::{Process, ProcessId, Thread, ThreadId};
 pub use program::{Program, ProgramId};
 pub use sample::{AttributeListId, Attributes, ESTIMATED, Sample, SampleKind, SampleKindId, Samples, Unit};
+pub use span::{Span, SpanId, Timeline, TimelineId, TimelineOwner};
 pub use table::{Column, Histogram, Metric, Table};

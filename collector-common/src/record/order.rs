@@ -5,7 +5,7 @@
 
 use std::vec;
 
-use super::{EventRecordId, ExportMachine, ModuleMapping, ProcessId, ProgramId, Sample};
+use super::{EventRecordId, ExportMachine, ModuleMapping, ProcessId, ProgramId, Sample, Span, SpanId};
 use crate::ids::Nanos;
 
 /// Things that are sorted at once, if they are not of one moment: 16 bytes each.
@@ -21,6 +21,8 @@ pub enum Happened<'a> {
     /// A module was mapped, or was there when the recording began (time 0): its position in
     /// [`ExportMachine::mappings`], and the mapping.
     Mapped(u32, &'a ModuleMapping),
+    /// A span began; when it ends, it tells itself.
+    SpanBegan(SpanId, &'a Span),
     /// A sample was taken.
     Sampled(Sample),
     /// A sample was taken of a raw event, which is there, too: for who writes both it is one thing.
@@ -37,6 +39,7 @@ enum Entry {
     Started(u32),
     Executed(u32),
     Mapped(u32),
+    SpanBegan(u32),
     Sampled(u32),
     Event(u32),
     Ended(u32),
@@ -52,7 +55,7 @@ impl ExportMachine {
     fn in_order_of(&self, at_once: usize) -> InTimeOrder<'_> {
         let sampled = Sampled::of(self);
         let left = self.entries(&sampled).count();
-        let ends = self.spans(&sampled, left, at_once);
+        let ends = self.windows(&sampled, left, at_once);
         InTimeOrder {
             machine: self,
             sampled,
@@ -64,8 +67,8 @@ impl ExportMachine {
         }
     }
 
-    /// Where spans end that have about as many entries as are sorted at once; the last one ends never.
-    fn spans(&self, sampled: &Sampled, count: usize, at_once: usize) -> Vec<Option<Nanos>> {
+    /// Where spans of time end that have about as many entries as are sorted at once; the last one ends never.
+    fn windows(&self, sampled: &Sampled, count: usize, at_once: usize) -> Vec<Option<Nanos>> {
         /// Times of a span that are looked at to find its end.
         const LOOKED_AT: usize = 64;
         // They do not come out alike: half as many are aimed at.
@@ -104,12 +107,13 @@ impl ExportMachine {
             .iter()
             .zip(0..)
             .map(move |(mapping, at)| (not_before(mapping.process, mapping.since), Entry::Mapped(at)));
+        let spans = self.spans().iter().zip(0..).map(|(span, at)| (span.start, Entry::SpanBegan(at)));
         let samples = self.samples().times().iter().zip(0..).map(|(&time, at)| (time, Entry::Sampled(at)));
         let records = self.event_records();
         let events = records.times().iter().zip(0..).filter(|(_, at)| !sampled.has(*at));
         let events = events.filter(|(_, at)| !records.is_removed(EventRecordId(*at)));
         let events = events.map(|(&time, at)| (time, Entry::Event(at)));
-        started.chain(executed).chain(mapped).chain(samples).chain(events).chain(ended)
+        started.chain(executed).chain(mapped).chain(spans).chain(samples).chain(events).chain(ended)
     }
 
     fn happened(&self, entry: Entry) -> Happened<'_> {
@@ -117,6 +121,7 @@ impl ExportMachine {
             Entry::Started(at) => Happened::ProcessStarted(ProcessId(at)),
             Entry::Executed(at) => Happened::Executed(ProgramId(at)),
             Entry::Mapped(at) => Happened::Mapped(at, &self.mappings()[at as usize]),
+            Entry::SpanBegan(at) => Happened::SpanBegan(SpanId(at), &self.spans()[at as usize]),
             Entry::Sampled(at) => {
                 let sample = self.samples().at(at as usize);
                 match self.samples().record(at as usize) {
@@ -197,7 +202,7 @@ mod tests {
     use super::*;
     use crate::ids::{Avma, FileOffset, Pid, Tid};
     use crate::intern::{StackId, StringId};
-    use crate::record::{AttributeListId, EventKindId, EventRecord, ModuleId, SampleKindId};
+    use crate::record::{AttributeListId, EventKindId, EventRecord, ModuleId, SampleKindId, TimelineOwner};
 
     #[test]
     fn things_of_one_moment_come_as_they_need_each_other() {
@@ -232,12 +237,17 @@ mod tests {
         machine.add_mapping(early);
         let short = machine.add_process(Pid(8), "q", None, Nanos(95));
         machine.end_process(short, Nanos(94));
+        let timeline = machine.add_timeline("work", TimelineOwner::Process(process));
+        let span = machine.begin_span(timeline, "part", Nanos(50), AttributeListId::NONE);
+        machine.end_span(span, Nanos(60));
+        let part = machine.spans()[0];
         let told: Vec<_> = machine.in_time_order().collect();
         let expected = [
             (50, Happened::ProcessStarted(process)),
             (50, Happened::Executed(program)),
             (50, Happened::Mapped(0, &mapping)),
             (50, Happened::Mapped(1, &early)),
+            (50, Happened::SpanBegan(span, &part)),
             (50, Happened::Sampled(sample(50))),
             (70, Happened::Sampled(sample(70))),
             (90, Happened::Sampled(sample(90))),

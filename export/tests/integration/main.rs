@@ -30,6 +30,7 @@ mod pprof;
 mod random;
 mod raw_events;
 mod several;
+mod spans;
 mod speedscope;
 mod symbols;
 mod tools;

@@ -151,7 +151,7 @@ def replay(events, tracks, told):
             event(time, data, sequence, tracks, owners, open_slices, told)
         else:
             raise AssertionError(kind)
-    assert not any(open_slices.values()), "slices that do not end"
+    assert all(slice["weight"] is None for left in open_slices.values() for slice in left), "samples that do not end"
 
 
 def event(time, data, sequence, tracks, owners, open_slices, told):
@@ -175,12 +175,13 @@ def event(time, data, sequence, tracks, owners, open_slices, told):
             "weight": data.callstack_weight if data.HasField("callstack_weight") else None,
             "stack": [frame["function"] for frame in sequence.stack(data.callstack_iid)],
             "notes": notes,
+            "within": open_slices[data.track_uuid][-1]["name"] if open_slices[data.track_uuid] else None,
             "lasted": None,
         }
         told["events"].append(begun)
         if data.type == pb.TrackEvent.TYPE_SLICE_BEGIN:
-            # One below another would be shown as called by it.
-            assert not open_slices[data.track_uuid]
+            # One below another would be shown as called by it, which a sample is not.
+            assert not open_slices[data.track_uuid] or not data.HasField("callstack_weight")
             open_slices[data.track_uuid].append(begun)
         else:
             assert data.type == pb.TrackEvent.TYPE_INSTANT

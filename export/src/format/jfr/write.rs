@@ -52,7 +52,10 @@ impl ExportFormat for Jfr {
                         write_sample(machine, kind, &sample, &mut chunks)?;
                     }
                 }
-                Happened::Event(_) | Happened::Executed(_) | Happened::ProcessEnded(_) => {}
+                Happened::Event(_)
+                | Happened::Executed(_)
+                | Happened::SpanBegan(..)
+                | Happened::ProcessEnded(_) => {}
             }
         }
         chunks.end(machine.system().end)

@@ -9,7 +9,8 @@ use collector_common::event::EventData;
 use collector_common::ids::Nanos;
 use collector_common::intern::StackId;
 use collector_common::record::{
-    AttributeListId, EventKind, EventRecord, ExportMachine, FrameFlags, Happened, Sample, ThreadId,
+    AttributeListId, EventKind, EventRecord, ExportMachine, FrameFlags, Happened, Sample, Span, ThreadId,
+    TimelineOwner,
 };
 
 use super::fields::Names;
@@ -62,6 +63,7 @@ impl ExportFormat for JsonLines {
                     Some((record, bytes)) => writer.event(&record, bytes, None),
                     None => continue,
                 },
+                Happened::SpanBegan(_, span) => writer.span(span),
                 Happened::ProcessStarted(_)
                 | Happened::Executed(_)
                 | Happened::Mapped(..)
@@ -183,6 +185,39 @@ impl Writer<'_> {
         let unit = self.machine.kinds().get(usize::from(sample.kind.0)).map_or("", |kind| kind.unit.name());
         self.number("value", sample.value);
         self.text("unit", unit);
+    }
+
+    /// What went on for a time. One without a duration went on when the recording ended.
+    fn span(&mut self, span: &Span) {
+        let machine = self.machine;
+        self.begin_line("span");
+        self.time("time", span.start);
+        self.number("time_ns", span.start.0);
+        if let Some(duration) = span.duration() {
+            self.number("duration_ns", duration);
+        }
+        self.text("span", machine.string(span.name));
+        if let Some(timeline) = machine.timeline_of(span) {
+            self.text("timeline", machine.string(timeline.name));
+            self.owner(timeline.owner);
+        }
+        self.attributes(span.attributes);
+    }
+
+    fn owner(&mut self, owner: TimelineOwner) {
+        let machine = self.machine;
+        let (process, thread) = match owner {
+            TimelineOwner::Recording => return,
+            TimelineOwner::Process(process) => (process, None),
+            TimelineOwner::Thread(thread) => (machine.thread(thread).process, Some(machine.thread(thread))),
+        };
+        let process = machine.process(process);
+        self.number("pid", process.pid.0);
+        if let Some(thread) = thread {
+            self.number("tid", thread.tid.0);
+            self.text("comm", machine.string(thread.name));
+        }
+        self.text("process", machine.string(process.name));
     }
 
     fn attributes(&mut self, list: AttributeListId) {

@@ -198,7 +198,7 @@ impl Writer<'_> {
                     self.process(event, process, time)?;
                 }
                 // The format has no event of it.
-                Happened::Executed(_) => {}
+                Happened::Executed(_) | Happened::SpanBegan(..) => {}
                 Happened::Mapped(at, mapping) => self.mapping(at, mapping, time)?,
                 Happened::Sampled(sample) => self.sample(&sample)?,
                 Happened::SampledEvent(sample, id) => match machine.event_records().get(id) {

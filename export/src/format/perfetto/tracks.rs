@@ -7,7 +7,9 @@
 
 use collector_common::ids::{Nanos, Tid};
 use collector_common::intern::StringId;
-use collector_common::record::{ExportMachine, ProcessId, SampleKindId, ThreadId};
+use collector_common::record::{
+    ExportMachine, ProcessId, SampleKindId, ThreadId, Timeline, TimelineId, TimelineOwner,
+};
 use rustc_hash::FxHashMap;
 
 use super::proto::{CounterDescriptor, ProcessDescriptor, SIZE_BYTES, ThreadDescriptor, TrackDescriptor};
@@ -22,7 +24,7 @@ pub(super) struct Thread {
     named: Nanos,
 }
 
-/// All threads that have samples.
+/// All threads that have samples, or spans.
 #[derive(Debug)]
 pub(super) struct Threads {
     list: Vec<Thread>,
@@ -33,9 +35,14 @@ pub(super) struct Threads {
 impl Threads {
     pub(super) fn of(machine: &ExportMachine) -> Self {
         let mut last: Vec<Option<Nanos>> = vec![None; machine.threads().len()];
-        for sample in machine.samples().iter() {
-            if let Some(last) = last.get_mut(sample.thread.0 as usize) {
-                *last = (*last).max(Some(sample.time));
+        let spans = machine.spans().iter().filter_map(|span| match machine.timeline_of(span)?.owner {
+            TimelineOwner::Thread(thread) => Some((thread, span.start)),
+            TimelineOwner::Recording | TimelineOwner::Process(_) => None,
+        });
+        let samples = machine.samples().iter().map(|sample| (sample.thread, sample.time));
+        for (thread, time) in samples.chain(spans) {
+            if let Some(last) = last.get_mut(thread.0 as usize) {
+                *last = (*last).max(Some(time));
             }
         }
         let (mut list, mut index) = (Vec::<Thread>::new(), FxHashMap::default());
@@ -59,7 +66,7 @@ impl Threads {
         &self.list
     }
 
-    /// Where a thread with samples is in the list.
+    /// Where a thread with samples or spans is in the list.
     pub(super) fn position(&self, thread: ThreadId) -> u32 {
         self.of_threads.get(thread.0 as usize).copied().unwrap_or(u32::MAX)
     }
@@ -118,6 +125,7 @@ pub(super) struct Added {
     /// By thread and kind.
     lanes: FxHashMap<(u32, SampleKindId), Vec<Lane>>,
     counters: FxHashMap<(ProcessId, SampleKindId), Counter>,
+    nests: FxHashMap<TimelineId, Vec<Nest>>,
 }
 
 /// A track, and when the last slice on it ends.
@@ -125,6 +133,13 @@ pub(super) struct Added {
 struct Lane {
     uuid: u64,
     end: u64,
+}
+
+/// A track, and when the slices on it end that are not known to be over, of which each lies in the one before.
+#[derive(Debug)]
+struct Nest {
+    uuid: u64,
+    ends: Vec<u64>,
 }
 
 /// A track, and its last value.
@@ -153,6 +168,35 @@ impl Added {
         self.count += 1;
         lanes.push(Lane { uuid, end: slice.1 });
         let (parent_uuid, name) = (of_thread(thread), name.to_owned());
+        (uuid, Some(TrackDescriptor { uuid, name, parent_uuid, ..TrackDescriptor::default() }))
+    }
+
+    /// The track for a span, whose start is not before that of the last one that was asked for: one on which it lies in another, or in none.
+    /// And what tells of the track if it is new.
+    pub(super) fn nest(
+        &mut self,
+        id: TimelineId,
+        (timeline, threads): (&Timeline, &Threads),
+        name: &str,
+        (start, end): (u64, u64),
+    ) -> (u64, Option<TrackDescriptor>) {
+        let nests = self.nests.entry(id).or_default();
+        for nest in nests.iter_mut() {
+            while nest.ends.pop_if(|end| *end <= start).is_some() {}
+            if nest.ends.last().is_none_or(|outer| end <= *outer) {
+                nest.ends.push(end);
+                return (nest.uuid, None);
+            }
+        }
+        let uuid = uuid(4, self.count);
+        self.count += 1;
+        nests.push(Nest { uuid, ends: vec![end] });
+        let parent_uuid = match timeline.owner {
+            TimelineOwner::Recording => 0,
+            TimelineOwner::Process(process) => of_process(process),
+            TimelineOwner::Thread(thread) => of_thread(threads.position(thread)),
+        };
+        let name = name.to_owned();
         (uuid, Some(TrackDescriptor { uuid, name, parent_uuid, ..TrackDescriptor::default() }))
     }
 

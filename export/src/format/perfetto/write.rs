@@ -16,7 +16,7 @@ use collector_common::ids::Nanos;
 use collector_common::intern::StringId;
 use collector_common::record::{
     ClockAnchor, ExportMachine, FrameFlags, FrameId, Happened, ProcessId, Sample, SampleKind, SampleKindId,
-    Unit,
+    Span, Unit,
 };
 use rustc_hash::FxHashMap;
 
@@ -107,8 +107,10 @@ impl<'a> Writer<'a> {
         self.tracks()?;
         self.account()?;
         for (_, happened) in self.machine.in_time_order() {
-            if let Happened::Sampled(sample) | Happened::SampledEvent(sample, _) = happened {
-                self.sample(&sample)?;
+            match happened {
+                Happened::Sampled(sample) | Happened::SampledEvent(sample, _) => self.sample(&sample)?,
+                Happened::SpanBegan(_, span) => self.span(span)?,
+                _ => {}
             }
         }
         self.ends()?;
@@ -291,6 +293,30 @@ impl<'a> Writer<'a> {
         }
         let event = TrackEvent { r#type: event_type::SLICE_END, track_uuid, ..TrackEvent::default() };
         self.event(end, event)
+    }
+
+    /// A slice, which has no end where the span has none.
+    fn span(&mut self, span: &Span) -> io::Result<()> {
+        let machine = self.machine;
+        let Some(timeline) = machine.timeline_of(span) else { return Ok(()) };
+        let begin = tick(span.start);
+        let end = span.end.map(tick);
+        let place = (timeline, &self.threads);
+        let name = machine.string(timeline.name);
+        let lasts = (begin, end.unwrap_or(u64::MAX));
+        let (track_uuid, descriptor) = self.added.nest(span.timeline, place, name, lasts);
+        descriptor.map_or(Ok(()), |descriptor| self.descriptor(begin, descriptor))?;
+        let interned = &mut self.events.interned;
+        let event = TrackEvent {
+            debug_annotations: interned.attributes(&self.frames, span.attributes),
+            r#type: event_type::SLICE_BEGIN,
+            name_iid: interned.event_name(&self.frames, span.name),
+            track_uuid,
+            ..TrackEvent::default()
+        };
+        self.event(begin, event)?;
+        let Some(end) = end else { return Ok(()) };
+        self.event(end, TrackEvent { r#type: event_type::SLICE_END, track_uuid, ..TrackEvent::default() })
     }
 
     /// Processes end not before their last sample: a reader would take that for one of another process.
