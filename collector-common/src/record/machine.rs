@@ -1,15 +1,17 @@
 //! [`ExportMachine`]: everything that was recorded.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
 use super::container::container_of;
 use super::{
-    Attributes, Clocks, EventKind, EventKindId, EventRecord, EventRecordId, EventRecords, Frame, FrameId,
-    Histogram, InternedFrames, KernelCode, Metric, Module, ModuleDetails, ModuleId, ModuleKind,
-    ModuleMapping, Process, ProcessId, ProcessLife, Program, RemovedCodes, Sample, SampleKind, SampleKindId,
-    Samples, Span, Table, Thread, ThreadId, Timeline, TimelineId, TimelineOwner, Unit,
+    AttributeListId, AttributeValue, Attributes, Clocks, EventKind, EventKindId, EventRecord, EventRecordId,
+    EventRecords, Frame, FrameId, Histogram, InternedFrames, KernelCode, Metric, Module, ModuleDetails,
+    ModuleId, ModuleKind, ModuleMapping, Process, ProcessId, ProcessLife, Program, RemovedCodes, Sample,
+    SampleKind, SampleKindId, Samples, Span, Table, Thread, ThreadId, Timeline, TimelineId, TimelineOwner,
+    Unit,
 };
 use crate::ids::{Nanos, Pid, Tid, Uid};
 use crate::intern::{InternedCallstacks, InternedStrings, Seeded, StackId, StringId};
@@ -464,6 +466,21 @@ impl ExportMachine {
     /// All samples.
     pub fn samples(&self) -> &Samples {
         &self.samples
+    }
+
+    /// What an attribute says, as text.
+    pub fn attribute_text(&self, value: AttributeValue) -> Cow<'_, str> {
+        match value {
+            AttributeValue::Label(text) => self.string(text).into(),
+            AttributeValue::Number(number) => number.to_string().into(),
+        }
+    }
+
+    /// What a list of attributes says by a name, if it has it.
+    pub fn attribute(&self, list: AttributeListId, name: &str) -> Option<Cow<'_, str>> {
+        let list = self.attributes.get(list);
+        let (_, value) = list.iter().find(|(key, _)| self.string(*key) == name)?;
+        Some(self.attribute_text(*value))
     }
 
     /// The lists of attributes.

@@ -29,6 +29,8 @@ pub use module::{DebugLink, Module, ModuleDetails, ModuleId, ModuleKind, ModuleM
 pub use order::Happened;
 pub use process::{Process, ProcessId, Thread, ThreadId};
 pub use program::{Program, ProgramId};
-pub use sample::{AttributeListId, Attributes, ESTIMATED, Sample, SampleKind, SampleKindId, Samples, Unit};
+pub use sample::{
+    AttributeListId, AttributeValue, Attributes, ESTIMATED, Sample, SampleKind, SampleKindId, Samples, Unit,
+};
 pub use span::{Span, SpanId, Timeline, TimelineId, TimelineOwner};
 pub use table::{Column, Histogram, Metric, Table};

@@ -58,10 +58,27 @@ impl AttributeListId {
     pub const NONE: Self = Self(0);
 }
 
+/// What an attribute says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AttributeValue {
+    /// A text.
+    Label(StringId),
+    /// A number, as of bytes or of a port.
+    Number(i64),
+}
+
+impl From<StringId> for AttributeValue {
+    fn from(text: StringId) -> Self {
+        Self::Label(text)
+    }
+}
+
 /// Lists of attributes (name, value), each stored once.
 #[derive(Debug)]
 pub struct Attributes {
-    lists: Vec<Box<[(StringId, StringId)]>>,
+    lists: Vec<Box<[(StringId, AttributeValue)]>>,
+    /// The list that is looked up; kept for its memory.
+    wanted: Vec<(StringId, AttributeValue)>,
     index: HashTable<AttributeListId>,
     /// What comes, and in which order, is chosen by the recorded programs.
     hasher: Seeded,
@@ -69,29 +86,36 @@ pub struct Attributes {
 
 impl Default for Attributes {
     fn default() -> Self {
-        let mut attributes = Self { lists: Vec::new(), index: HashTable::new(), hasher: Seeded::default() };
-        attributes.intern(&[]);
+        let mut attributes = Self {
+            lists: Vec::new(),
+            wanted: Vec::new(),
+            index: HashTable::new(),
+            hasher: Seeded::default(),
+        };
+        attributes.intern::<AttributeValue>(&[]);
         attributes
     }
 }
 
 impl Attributes {
     /// The id of a list, which is stored if it is new.
-    pub fn intern(&mut self, list: &[(StringId, StringId)]) -> AttributeListId {
-        let hash = self.hasher.hash_one(list);
-        let lists = &self.lists;
-        if let Some(&id) = self.index.find(hash, |id| *lists[id.0 as usize] == *list) {
+    pub fn intern<V: Into<AttributeValue> + Copy>(&mut self, list: &[(StringId, V)]) -> AttributeListId {
+        self.wanted.clear();
+        self.wanted.extend(list.iter().map(|&(name, value)| (name, value.into())));
+        let hash = self.hasher.hash_one(&*self.wanted);
+        let (lists, wanted) = (&self.lists, &self.wanted);
+        if let Some(&id) = self.index.find(hash, |id| *lists[id.0 as usize] == **wanted) {
             return id;
         }
         let id = AttributeListId(self.lists.len() as u32);
-        self.lists.push(list.into());
+        self.lists.push(self.wanted.as_slice().into());
         let (lists, hasher) = (&self.lists, &self.hasher);
         self.index.insert_unique(hash, id, |id| hasher.hash_one(&*lists[id.0 as usize]));
         id
     }
 
     /// The list behind an id; empty for an id of another set.
-    pub fn get(&self, id: AttributeListId) -> &[(StringId, StringId)] {
+    pub fn get(&self, id: AttributeListId) -> &[(StringId, AttributeValue)] {
         self.lists.get(id.0 as usize).map_or(&[], |list| list)
     }
 }

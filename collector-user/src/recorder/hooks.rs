@@ -1,11 +1,12 @@
 //! Hooks of the embedding program on samples, before they are kept.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use collector_common::intern::{StackId, StringId};
 use collector_common::record::{
-    AttributeListId, ExportMachine, Frame, FrameId, Module, ModuleId, Process, ProcessId, Sample, SampleKind,
-    SampleKindId, Thread, ThreadId,
+    AttributeListId, AttributeValue, ExportMachine, Frame, FrameId, Module, ModuleId, Process, ProcessId,
+    Sample, SampleKind, SampleKindId, Thread, ThreadId,
 };
 
 /// What becomes of a sample.
@@ -57,19 +58,20 @@ impl SampleView<'_> {
     }
 
     /// A list of attributes, by name and value.
-    pub fn attributes(&self, id: AttributeListId) -> &[(StringId, StringId)] {
+    pub fn attributes(&self, id: AttributeListId) -> &[(StringId, AttributeValue)] {
         self.0.attributes().get(id)
     }
 
-    /// The value of a sample's attribute.
-    pub fn attribute(&self, sample: &Sample, name: &str) -> Option<&str> {
-        let list = self.attributes(sample.attributes);
-        let (_, value) = list.iter().find(|(key, _)| self.string(*key) == name)?;
-        Some(self.string(*value))
+    /// What a sample's attribute says, as text.
+    pub fn attribute(&self, sample: &Sample, name: &str) -> Option<Cow<'_, str>> {
+        self.0.attribute(sample.attributes, name)
     }
 
     /// The id of a list of attributes.
-    pub fn intern_attributes(&mut self, list: &[(StringId, StringId)]) -> AttributeListId {
+    pub fn intern_attributes<V: Into<AttributeValue> + Copy>(
+        &mut self,
+        list: &[(StringId, V)],
+    ) -> AttributeListId {
         self.0.attributes_mut().intern(list)
     }
 

@@ -147,7 +147,7 @@ impl ProgramRecords for Allocations {
             let until = if ended.is_some() { "exit" } else { "end of the recording" };
             let last = ended.unwrap_or(stopping).min(stopping);
             let all = last.0.saturating_sub(self.first.get(&process).map_or(0, |first| first.0));
-            let attributes = attributes(recorder, [("until", until)]);
+            let attributes = attributes(recorder, &[("until", until)], &[]);
             let [all_bytes, all_blocks] = values(bytes, stands_for(bytes, self.period));
             recorder.add_sample(self.kinds.live_bytes, taken, all_bytes, attributes);
             recorder.add_sample(self.kinds.live_blocks, taken, all_blocks, attributes);

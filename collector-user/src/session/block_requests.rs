@@ -74,11 +74,11 @@ impl ProgramRecords for BlockRequests {
             }
             let device = request.key.device;
             let name = self.names.entry(device).or_insert_with(|| device_name(device));
-            let size = request.bytes.to_string();
             let operation = operation_name(request.key.operation);
             let estimated = estimated(data.weight > 1.0);
-            let list = [("device", name.as_str()), ("operation", operation), ("bytes", &size), estimated];
-            let attributes = attributes(output.recorder, list);
+            let labels = [("device", name.as_str()), ("operation", operation), estimated];
+            let size = ("bytes", i64::try_from(request.bytes).unwrap_or(i64::MAX));
+            let attributes = attributes(output.recorder, &labels, &[size]);
             let value = weighted(data.took_ns, data.weight);
             output.recorder.add_sample(output.kind, Taken { time: since, ..taken }, value, attributes);
             output.recorder.deliver(&taken);

@@ -20,7 +20,7 @@ impl ProgramRecords for Calls {
         let Some(taken) = output.recorder.take_stack(record) else { return false };
         let recorder = &mut *output.recorder;
         let (name, error) = (name_of_slot(call.slot), error_of(call.returned).unwrap_or_default());
-        let attributes = attributes(recorder, [("call", name.as_str()), ("error", error.as_str())]);
+        let attributes = attributes(recorder, &[("call", name.as_str()), ("error", error.as_str())], &[]);
         recorder.add_sample(output.kind, taken.since(call.took), call.took.cast_signed(), attributes);
         recorder.deliver(&taken);
         true

@@ -4,7 +4,7 @@ use collector_common::event::{Context, EventErrors, EventFlags};
 use collector_common::ids::{Nanos, Tid};
 use collector_common::intern::StringId;
 use collector_common::loss::LossCause;
-use collector_common::record::{AttributeListId, ESTIMATED, EventKindId, SampleKindId, Unit};
+use collector_common::record::{AttributeListId, AttributeValue, ESTIMATED, EventKindId, SampleKindId, Unit};
 use collector_common::wire::SampleHeader;
 
 use super::lock_owners::LockOwners;
@@ -92,7 +92,7 @@ impl Dispatch {
         Self {
             clock,
             wall_clock: wall_clock
-                .and_then(|hooked| Some((hooked.kind?, attributes(recorder, [("state", "running")])))),
+                .and_then(|hooked| Some((hooked.kind?, attributes(recorder, &[("state", "running")], &[])))),
             hooked,
             times_off: TimesOff::new(settings.off_cpu_period),
             short_times: ShortTimes::default(),
@@ -267,7 +267,7 @@ fn add_time_off(
         };
         let is_open = if data.is_open == 0 { "" } else { "yes" };
         let list = [("state", state), ("waker", waker), ("open", is_open), estimated(joined.is_short)];
-        let attributes = attributes(recorder, list);
+        let attributes = attributes(recorder, &list, &[]);
         let place = recorder.add_sample(kind, Taken { time: since, ..joined.taken }, value, attributes);
         if joined.is_short {
             short_times.add((joined.tid, kind, part), value, place);
@@ -282,12 +282,12 @@ fn add_lock_wait(recorder: &mut Recorder, kind: SampleKindId, joined: &Joined) {
         return;
     }
     let lock = format!("{:#x}", data.lock);
-    let (waker, tid) = (waker_of(data), data.waker_tid.to_string());
-    let [owner, owner_tid] = if data.is_released == 0 { ["", ""] } else { [waker.as_ref(), tid.as_str()] };
+    let waker = waker_of(data);
     let is_open = if data.is_open == 0 { "" } else { "yes" };
-    let owner = [("owner", owner), ("owner_tid", owner_tid)];
-    let list = [("lock", lock.as_str()), owner[0], owner[1], ("open", is_open), estimated(data.weight > 1.0)];
-    let attributes = attributes(recorder, list);
+    let owner_tid = [("owner_tid", data.waker_tid.into())];
+    let (owner, owner_tid) = if data.is_released == 0 { ("", &[][..]) } else { (&*waker, &owner_tid[..]) };
+    let labels = [("lock", lock.as_str()), ("owner", owner), ("open", is_open), estimated(data.weight > 1.0)];
+    let attributes = attributes(recorder, &labels, owner_tid);
     let value = weighted(data.blocked_ns, data.weight);
     recorder.add_sample(kind, joined.taken, value, attributes);
 }
@@ -301,7 +301,7 @@ fn settle(
 ) {
     for (part, exact) in [(Part::Blocked, ended.short_blocked), (Part::Waited, ended.short_waited)] {
         let Some(state) = state(program, part) else { continue };
-        let attributes = attributes(recorder, [("state", state), estimated(true)]);
+        let attributes = attributes(recorder, &[("state", state), estimated(true)], &[]);
         short_times.settle(recorder, (ended.tid, kind, part), exact, (ended.taken, attributes));
     }
 }
@@ -326,16 +326,27 @@ pub(super) const fn estimated(is_estimated: bool) -> (&'static str, &'static str
     (ESTIMATED, if is_estimated { "yes" } else { "" })
 }
 
-/// The id of a list of attributes, without those that are empty.
-pub(super) fn attributes<const N: usize>(
+/// The most attributes that a sample has.
+const MOST_ATTRIBUTES: usize = 8;
+
+/// The id of a list of attributes: labels, without those that are empty, and numbers.
+pub(super) fn attributes(
     recorder: &mut Recorder,
-    list: [(&str, &str); N],
+    labels: &[(&str, &str)],
+    numbers: &[(&str, i64)],
 ) -> AttributeListId {
+    debug_assert!(labels.len() + numbers.len() <= MOST_ATTRIBUTES);
     let machine = recorder.machine_mut();
-    let (mut interned, mut len) = ([(StringId(0), StringId(0)); N], 0);
-    for (name, value) in list.into_iter().filter(|(_, value)| !value.is_empty()) {
-        interned[len] = (machine.intern_string(name), machine.intern_string(value));
+    let (mut list, mut len) = ([(StringId::EMPTY, AttributeValue::Number(0)); MOST_ATTRIBUTES], 0);
+    let mut add = |name, value| {
+        list[len] = (name, value);
         len += 1;
+    };
+    for (name, text) in labels.iter().filter(|(_, text)| !text.is_empty()) {
+        add(machine.intern_string(name), machine.intern_string(text).into());
     }
-    machine.attributes_mut().intern(&interned[..len])
+    for (name, number) in numbers {
+        add(machine.intern_string(name), AttributeValue::Number(*number));
+    }
+    machine.attributes_mut().intern(&list[..len])
 }

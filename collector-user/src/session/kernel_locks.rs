@@ -36,14 +36,12 @@ impl ProgramRecords for KernelLocks {
         }
         let Some(taken) = output.recorder.take_stack(record) else { return false };
         let lock = self.names.name(wait.lock);
-        let (owner, owner_tid) = (name_of(&wait.owner_comm), wait.owner_tid.to_string());
-        let [owner, owner_tid] =
-            if wait.owner_tid == 0 { ["", ""] } else { [owner.as_ref(), owner_tid.as_str()] };
-        let kind = LockFlags(wait.flags).name();
-        let owner = [("owner", owner), ("owner_tid", owner_tid)];
-        let estimated = estimated(data.weight > 1.0);
-        let list = [("kind", kind), ("lock", lock.as_str()), owner[0], owner[1], estimated];
-        let attributes = attributes(output.recorder, list);
+        let owner = name_of(&wait.owner_comm);
+        let owner_tid = [("owner_tid", wait.owner_tid.into())];
+        let (owner, owner_tid) = if wait.owner_tid == 0 { ("", &[][..]) } else { (&*owner, &owner_tid[..]) };
+        let kind = ("kind", LockFlags(wait.flags).name());
+        let labels = [kind, ("lock", lock.as_str()), ("owner", owner), estimated(data.weight > 1.0)];
+        let attributes = attributes(output.recorder, &labels, owner_tid);
         let value = weighted(data.took_ns, data.weight);
         output.recorder.add_sample(output.kind, Taken { time: since, ..taken }, value, attributes);
         output.recorder.deliver(&taken);

@@ -109,7 +109,7 @@ impl LockOwners {
 fn attributes_of(recorder: &mut Recorder, joined: &Joined) -> AttributeListId {
     let machine = recorder.machine_mut();
     let waiter = machine.string(machine.thread(joined.taken.thread).name).to_owned();
-    let (lock, tid) = (format!("{:#x}", joined.data.lock), joined.tid.0.to_string());
-    let waiter = [("waiter", waiter.as_str()), ("waiter_tid", tid.as_str())];
-    attributes(recorder, [("lock", &lock), waiter[0], waiter[1], estimated(joined.data.weight > 1.0)])
+    let lock = format!("{:#x}", joined.data.lock);
+    let labels = [("lock", lock.as_str()), ("waiter", &waiter), estimated(joined.data.weight > 1.0)];
+    attributes(recorder, &labels, &[("waiter_tid", joined.tid.0.into())])
 }

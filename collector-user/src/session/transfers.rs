@@ -36,15 +36,17 @@ impl ProgramRecords for Transfers {
         let Some(taken) = output.recorder.take_stack(record) else { return false };
         let recorder = &mut *output.recorder;
         let estimated = estimated(weight > 1.0);
-        let (bytes, error) = (transfer.bytes.to_string(), error_of(transfer.returned).unwrap_or_default());
+        let error = error_of(transfer.returned).unwrap_or_default();
+        let bytes = ("bytes", i64::try_from(transfer.bytes).unwrap_or(i64::MAX));
+        let (operation, error) = (("operation", operation), ("error", &*error));
         let attributes = if record.header.flags().has(SampleFlags::SOCKET) {
-            let port = transfer.local_port.to_string();
-            let port = if transfer.local_port == 0 { "" } else { &port };
-            let list = [("operation", operation), ("address", &place), ("local_port", port)];
-            attributes(recorder, [list[0], list[1], list[2], ("bytes", &bytes), ("error", &error), estimated])
+            let labels = [operation, ("address", &*place), error, estimated];
+            let numbers = [bytes, ("local_port", transfer.local_port.into())];
+            let known = if transfer.local_port == 0 { 1 } else { 2 };
+            attributes(recorder, &labels, &numbers[..known])
         } else {
-            let list = [("operation", operation), ("kind", kind), ("path", &place)];
-            attributes(recorder, [list[0], list[1], list[2], ("bytes", &bytes), ("error", &error), estimated])
+            let labels = [operation, ("kind", kind), ("path", &place), error, estimated];
+            attributes(recorder, &labels, &[bytes])
         };
         let value = weighted(transfer.took, weight);
         recorder.add_sample(output.kind, taken.since(transfer.took), value, attributes);

@@ -1,6 +1,7 @@
 //! Scenarios: what they measure is what programs of known behaviour measured of themselves, or what the kernel's own
 //! tracepoints tell beside them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
@@ -116,10 +117,9 @@ pub(crate) fn in_function(recording: &Recording, kind: &str, function: &str) -> 
     of_kind.fold((0, 0), |(sum, count), sample| (sum + sample.value, count + 1))
 }
 
-/// The value of an attribute; empty where it has none.
-pub(crate) fn attribute<'a>(machine: &'a ExportMachine, sample: &Sample, name: &str) -> &'a str {
-    let list = machine.attributes().get(sample.attributes);
-    list.iter().find(|(key, _)| machine.string(*key) == name).map_or("", |(_, value)| machine.string(*value))
+/// What an attribute says; empty where it is absent.
+pub(crate) fn attribute<'a>(machine: &'a ExportMachine, sample: &Sample, name: &str) -> Cow<'a, str> {
+    machine.attribute(sample.attributes, name).unwrap_or_default()
 }
 
 /// Sums of a thread's samples whose attribute `name` is `value`, or of all.
@@ -247,7 +247,9 @@ fn times_begin_when_the_thread_did_what_they_tell_of() {
             let kind = machine.kinds()[usize::from(sample.kind.0)];
             let told = ["call", "state", ESTIMATED].map(|name| attribute(machine, sample, name));
             machine.string(kind.name) == name
-                && attributes.iter().all(|&(value, is_wanted)| told.contains(&value) == is_wanted)
+                && attributes
+                    .iter()
+                    .all(|&(value, is_wanted)| told.iter().any(|told| told == value) == is_wanted)
         });
         let mut spans: Vec<_> =
             of_kind.map(|sample| [sample.time.0, sample.time.0 + sample.value as u64]).collect();

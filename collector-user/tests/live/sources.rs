@@ -92,7 +92,7 @@ fn hooks_change_and_drop_samples() {
         if sample.value % 2 == 0 { Verdict::Drop } else { Verdict::Keep }
     });
     let multiply: SampleHook = Box::new(move |view, sample| {
-        assert_eq!(view.attribute(sample, "by"), Some("a hook"));
+        assert_eq!(view.attribute(sample, "by").as_deref(), Some("a hook"));
         seeing.write(|seen| seen.push(sample.value)).unwrap();
         sample.value *= 10;
         Verdict::Keep

@@ -11,7 +11,7 @@ use collector_user::session::{Recording, SessionSettings};
 use crate::prerequisites::{live, live_with};
 use crate::programs::{COMPAT_COMPILER, compile, compile_compat, folder};
 use crate::recording::collector;
-use crate::scenarios::{record, settings};
+use crate::scenarios::{attribute, record, settings};
 
 fn record_calls(folder: &Path, settings: SessionSettings) -> (Recording, [u64; 2]) {
     let program = compile(folder, "calls", "calls.c", &[]);
@@ -75,12 +75,8 @@ fn the_slowest_calls_have_their_stacks() {
     let (recording, [_, longest]) = record_calls(folder.path(), settings);
     let machine = &recording.machine;
     let symbols = recording.symbolize();
-    let attribute = |sample: &collector_common::record::Sample, name: &str| {
-        let list = machine.attributes().get(sample.attributes);
-        list.iter().find(|(key, _)| machine.string(*key) == name).map(|(_, value)| machine.string(*value))
-    };
     let sleeps: Vec<_> =
-        machine.samples().iter().filter(|sample| attribute(sample, "call") == Some("nanosleep")).collect();
+        machine.samples().iter().filter(|sample| attribute(machine, sample, "call") == "nanosleep").collect();
     // On each CPU the longest, at least, and no more than there were.
     assert!((1..=20).contains(&sleeps.len()), "{}", sleeps.len());
     let most = sleeps.iter().map(|sample| sample.value as u64).max().unwrap();
@@ -92,10 +88,10 @@ fn the_slowest_calls_have_their_stacks() {
         assert!(functions.iter().any(|name| name == "sleep_often"), "{functions:?}");
         assert!(functions.iter().any(|name| name == "main"), "{functions:?}");
     }
-    let failed = machine.samples().iter().find(|sample| attribute(sample, "call") == Some("openat2"));
-    assert_eq!(attribute(&failed.unwrap(), "error"), Some("ENOENT"));
+    let failed = machine.samples().iter().find(|sample| attribute(machine, sample, "call") == "openat2");
+    assert_eq!(attribute(machine, &failed.unwrap(), "error"), "ENOENT");
     // Of 5000 calls that take no time there are a few.
-    let asked = machine.samples().iter().filter(|sample| attribute(sample, "call") == Some("getppid"));
+    let asked = machine.samples().iter().filter(|sample| attribute(machine, sample, "call") == "getppid");
     assert!((1..500).contains(&asked.count()));
     let kind = machine.kinds()[0];
     assert_eq!([machine.string(kind.name), kind.unit.name()], ["syscalls", "nanoseconds"]);

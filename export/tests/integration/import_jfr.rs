@@ -64,7 +64,9 @@ fn told(machine: &ExportMachine, symbols: &Symbols) -> Vec<Told> {
             thread: (thread.tid.0, string(thread.name)),
             frames: stack.iter().filter(|id| !is_cut(id)).map(lines).collect(),
             is_cut: stack.iter().any(is_cut),
-            attributes: attributes.map(|&(key, value)| (string(key), string(value))).collect(),
+            attributes: attributes
+                .map(|&(key, value)| (string(key), machine.attribute_text(value).into_owned()))
+                .collect(),
         }
     };
     let mut all: Vec<Told> = machine.samples().iter().map(of).collect();

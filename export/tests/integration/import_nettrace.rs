@@ -38,7 +38,8 @@ fn told(machine: &ExportMachine, symbols: &Symbols) -> Vec<Told> {
         let is_code = |&&frame: &&FrameId| !machine.frames().get(frame).flags.has(FrameFlags::CUT);
         let frames = frames.filter(is_code).map(|&frame| symbols.name(frame).function.to_owned());
         let attributes = machine.attributes().get(sample.attributes).iter();
-        let attributes = attributes.map(|&(key, value)| (string(key), string(value)));
+        let attributes =
+            attributes.map(|&(key, value)| (string(key), machine.attribute_text(value).into_owned()));
         // What nettrace says of a stack as a whole.
         let attributes = attributes.filter(|(key, _)| key != "frames" && key != "stack");
         Told {

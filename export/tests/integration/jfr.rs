@@ -6,9 +6,10 @@ use std::path::Path;
 use std::process::Command;
 
 use collector_common::ids::{Nanos, Pid, Svma, Tid};
+use collector_common::intern::StringId;
 use collector_common::record::{
-    ESTIMATED, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind, Sample, ThreadId,
-    Unit,
+    AttributeValue, ESTIMATED, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind,
+    Sample, ThreadId, Unit,
 };
 use export::format::jfr::Jfr;
 use export::format::{ExportFormat as _, Profile};
@@ -136,9 +137,11 @@ fn expected(machine: &ExportMachine, symbols: &Symbols) -> Vec<Told> {
         let stack = machine.stacks().get(sample.stack);
         let has = |id: &FrameId, flag| machine.frames().get(*id).flags.has(flag);
         let list = machine.attributes().get(sample.attributes);
-        let text = |id| machine.string(id).replace('\\', r"\\").replace(',', r"\,").replace('=', r"\=");
-        let attributes: Vec<_> =
-            list.iter().map(|(key, value)| format!("{}={}", text(*key), text(*value))).collect();
+        let text = |text: &str| text.replace('\\', r"\\").replace(',', r"\,").replace('=', r"\=");
+        let attribute = |(key, value): &(StringId, AttributeValue)| {
+            format!("{}={}", text(machine.string(*key)), text(&machine.attribute_text(*value)))
+        };
+        let attributes: Vec<_> = list.iter().map(attribute).collect();
         let is_estimate = attributes.iter().any(|text| text.starts_with(ESTIMATED));
         let mut frames = Vec::new();
         for id in stack.iter().filter(|id| !has(id, FrameFlags::CUT)) {

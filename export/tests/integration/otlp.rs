@@ -134,8 +134,8 @@ fn thread(tid: u32, name: &str, cpu: u32) -> Value {
     json!({ "thread.id": tid, "thread.name": name, "cpu.logical_number": cpu })
 }
 
-fn with(mut attributes: Value, name: &str, value: &str) -> Value {
-    attributes[name] = json!(value);
+fn with(mut attributes: Value, name: &str, value: impl Into<Value>) -> Value {
+    attributes[name] = value.into();
     attributes
 }
 
@@ -208,7 +208,7 @@ fn samples_keep_threads_times_and_values() {
     let expected = json!([
         [with(worker.clone(), "lock", "0x7f00"), [day(15)], [long]],
         [with(thread(300, "app: ready", 1), "estimated", "yes"), [day(16)], [7 * MS]],
-        [with(worker.clone(), "path", "/var/log/x"), [day(20)], [long]],
+        [with(with(worker.clone(), "path", "/var/log/x"), "bytes", 4096), [day(20)], [long]],
         [worker, [day(25)], [5 * MS]],
     ]);
     assert_eq!(samples(off_cpu), expected);

@@ -130,7 +130,7 @@ fn times_are_slices_and_bytes_are_counters() {
         [ns(15), "worker", "off_cpu", 1e7, 10 * MS, { "lock": "0x7f00" }],
         // An estimate did not last so long.
         [ns(16), "app: ready", "off_cpu", 7e6, null, { "estimated": "yes" }],
-        [ns(20), "worker", "off_cpu", 1e7, 10 * MS, { "path": "/var/log/x" }],
+        [ns(20), "worker", "off_cpu", 1e7, 10 * MS, { "path": "/var/log/x", "bytes": 4096 }],
         [ns(25), "worker", "off_cpu", 5e6, 5 * MS, {}],
     ]);
     let off_cpu = of("off_cpu");

@@ -6,8 +6,8 @@ use std::io::Cursor;
 
 use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Svma, Tid};
 use collector_common::record::{
-    ClockAnchor, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind, ModuleMapping,
-    ProcessId, Sample, SampleKindId, Unit,
+    AttributeValue, ClockAnchor, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind,
+    ModuleMapping, ProcessId, Sample, SampleKindId, Unit,
 };
 use export::format::{ExportFormat, Profile};
 use export::import::{self, ImportError, Imported};
@@ -27,7 +27,7 @@ pub(crate) struct Row {
 
 pub(crate) fn rows() -> impl Strategy<Value = Vec<Row>> {
     let row =
-        (0_u8..4, 0_u8..4, 1_i64..1000, prop::collection::vec(0_u8..10, 0..6), 0_u8..3, 0_u32..1_000_000);
+        (0_u8..4, 0_u8..4, 1_i64..1000, prop::collection::vec(0_u8..10, 0..6), 0_u8..4, 0_u32..1_000_000);
     let row = row.prop_map(|(thread, kind, value, stack, attribute, time)| Row {
         thread,
         kind,
@@ -107,11 +107,13 @@ pub(crate) fn recording(rows: &[Row], kinds: &[(&str, Unit, u64)]) -> (ExportMac
     for row in rows {
         let stack: Vec<FrameId> = row.stack.iter().map(|&at| frames[usize::from(at)]).collect();
         let stack = machine.intern_stack(&stack);
-        let list: Vec<_> = [("lock", "a b"), ("file", "/x;y")]
-            .into_iter()
-            .take(usize::from(row.attribute))
-            .map(|(key, value)| (machine.intern_string(key), machine.intern_string(value)))
-            .collect();
+        let label = |machine: &mut ExportMachine, text: &str| machine.intern_string(text).into();
+        let mut list = vec![
+            (machine.intern_string("lock"), label(&mut machine, "a b")),
+            (machine.intern_string("file"), label(&mut machine, "/x;y")),
+            (machine.intern_string("port"), AttributeValue::Number(i64::from(row.time) - 3)),
+        ];
+        list.truncate(usize::from(row.attribute));
         let attributes = machine.attributes_mut().intern(&list);
         machine.add_sample(&Sample {
             time: Nanos(u64::from(row.time) * 1000),
@@ -166,8 +168,9 @@ pub(crate) fn of_thread(machine: &ExportMachine, sample: &Sample) -> String {
     let process = machine.process(thread.process);
     let string = |id| machine.string(id);
     let attributes = machine.attributes().get(sample.attributes).iter();
-    let attributes: Vec<_> =
-        attributes.map(|&(key, value)| format!("{}={}", string(key), string(value))).collect();
+    let attributes: Vec<_> = attributes
+        .map(|&(key, value)| format!("{}={}", string(key), machine.attribute_text(value)))
+        .collect();
     format!(
         "{} {}/{} {} {attributes:?}",
         process.pid.0,

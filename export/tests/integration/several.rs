@@ -6,8 +6,8 @@
 use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Svma, Tid};
 use collector_common::intern::StackId;
 use collector_common::record::{
-    AttributeListId, ClockAnchor, ESTIMATED, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleKind,
-    ModuleMapping, ProcessId, Sample, SampleKindId, ThreadId, Unit,
+    AttributeListId, AttributeValue, ClockAnchor, ESTIMATED, ExportMachine, Frame, FrameFlags, FrameId,
+    Module, ModuleKind, ModuleMapping, ProcessId, Sample, SampleKindId, ThreadId, Unit,
 };
 use export::symbolize::{Function, Symbols};
 
@@ -41,12 +41,16 @@ impl Several {
         let (early, late) = (thread(app, 300, "app"), thread(app, 300, "app: ready"));
         let worker = thread(app, 301, "worker");
         let (of_child, of_again) = (thread(child, 400, "child"), thread(again, 400, "again"));
-        let mut list = |name: &str, value: &str| {
-            let list = [name, value].map(|string| machine.intern_string(string));
-            machine.attributes_mut().intern(&[(list[0], list[1])])
+        let mut list = |name: &str, value: &str, bytes: Option<i64>| {
+            let [name, value, size] = [name, value, "bytes"].map(|string| machine.intern_string(string));
+            let list = [(name, value.into()), (size, AttributeValue::Number(bytes.unwrap_or_default()))];
+            machine.attributes_mut().intern(if bytes.is_some() { &list } else { &list[..1] })
         };
-        let (estimated, of_lock, of_path) =
-            (list(ESTIMATED, "yes"), list("lock", "0x7f00"), list("path", "/var/log/x"));
+        let (estimated, of_lock, of_path) = (
+            list(ESTIMATED, "yes", None),
+            list("lock", "0x7f00", None),
+            list("path", "/var/log/x", Some(4096)),
+        );
         let cpu = machine.add_kind("cpu", Unit::Count, MS);
         let off_cpu = machine.add_kind("off_cpu", Unit::Nanoseconds, 1);
         let space = machine.add_kind("alloc_space", Unit::Bytes, 1);

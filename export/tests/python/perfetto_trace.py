@@ -167,7 +167,9 @@ def event(time, data, sequence, tracks, owners, open_slices, told):
     else:
         notes = {
             sequence.text("debug_annotation_names", note.name_iid):
-                sequence.text("debug_annotation_string_values", note.string_value_iid)
+                note.int_value
+                if note.HasField("int_value")
+                else sequence.text("debug_annotation_string_values", note.string_value_iid)
             for note in data.debug_annotations
         }
         begun = where | {

@@ -69,7 +69,10 @@ impl Markers {
         Some(Prepared {
             marker_type,
             name: out.intern_string(kind_name),
-            attributes: list.iter().map(|&(_, text)| out.intern_string(machine.string(text))).collect(),
+            attributes: list
+                .iter()
+                .map(|&(_, value)| out.intern_string(&machine.attribute_text(value)))
+                .collect(),
         })
     }
 }

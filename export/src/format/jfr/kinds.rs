@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use collector_common::intern::StringId;
 use collector_common::record::{
-    AttributeListId, Attributes, ESTIMATED, ExportMachine, Sample, SampleKind, Unit,
+    AttributeListId, AttributeValue, Attributes, ESTIMATED, ExportMachine, Sample, SampleKind, Unit,
 };
 
 use super::types::{Class, Content, Field, OWN, event, id};
@@ -166,9 +166,7 @@ impl State {
 
     /// By the attribute that samples of the wall clock have.
     pub(super) fn of(machine: &ExportMachine, sample: &Sample) -> Self {
-        let list = machine.attributes().get(sample.attributes);
-        let state = list.iter().find(|(key, _)| machine.string(*key) == "state");
-        match state.map(|(_, state)| machine.string(*state)) {
+        match machine.attribute(sample.attributes, "state").as_deref() {
             None | Some("running") => Self::Runnable,
             Some(_) => Self::Sleeping,
         }
@@ -188,7 +186,10 @@ pub(super) fn attributes(
         }
         escape(&mut out, &string(*key));
         out.push('=');
-        escape(&mut out, &string(*value));
+        match value {
+            AttributeValue::Label(text) => escape(&mut out, &string(*text)),
+            AttributeValue::Number(number) => out.push_str(&number.to_string()),
+        }
     }
     out
 }

@@ -9,8 +9,8 @@ use collector_common::event::EventData;
 use collector_common::ids::Nanos;
 use collector_common::intern::StackId;
 use collector_common::record::{
-    AttributeListId, EventKind, EventRecord, ExportMachine, FrameFlags, Happened, Sample, Span, ThreadId,
-    TimelineOwner,
+    AttributeListId, AttributeValue, EventKind, EventRecord, ExportMachine, FrameFlags, Happened, Sample,
+    Span, ThreadId, TimelineOwner,
 };
 
 use super::fields::Names;
@@ -231,7 +231,12 @@ impl Writer<'_> {
             self.line.push(if at > 0 { ',' } else { '{' });
             string(&mut self.line, machine.string(name));
             self.line.push(':');
-            string(&mut self.line, machine.string(value));
+            match value {
+                AttributeValue::Label(text) => string(&mut self.line, machine.string(text)),
+                AttributeValue::Number(number) => {
+                    let _ = write!(self.line, "{number}");
+                }
+            }
         }
         self.line.push('}');
     }

@@ -1,6 +1,6 @@
-//! A sample's attributes in, a list of labels out: numbers where a value is written as one, else text.
+//! A sample's attributes in, a list of labels out.
 
-use collector_common::record::{AttributeListId, ExportMachine};
+use collector_common::record::{AttributeListId, AttributeValue, ExportMachine};
 
 use super::wire::text;
 use crate::leb128;
@@ -30,9 +30,15 @@ pub(super) fn list(machine: &ExportMachine, attributes: AttributeListId, quality
         ("stack", "cut", quality.is_cut),
         ("fields", "partial", quality.is_partial),
     ];
-    let said = said.into_iter().filter(|(.., is_so)| *is_so).map(|(key, value, _)| (key, value));
+    let said = said.into_iter().filter(|(.., is_so)| *is_so).map(|(key, value, _)| (key, Value::Text(value)));
     let recorded = machine.attributes().get(attributes).iter();
-    let recorded = recorded.map(|&(key, value)| (machine.string(key), machine.string(value)));
+    let recorded = recorded.map(|&(key, value)| {
+        let value = match value {
+            AttributeValue::Label(text) => Value::Text(machine.string(text)),
+            AttributeValue::Number(number) => Value::Number(number),
+        };
+        (machine.string(key), value)
+    });
     let mut out = Vec::new();
     let mut last = None;
     for (key, value) in said.chain(recorded) {
@@ -50,14 +56,19 @@ pub(super) fn list(machine: &ExportMachine, attributes: AttributeListId, quality
     out
 }
 
-fn label(out: &mut Vec<u8>, key: &str, value: &str) {
-    // Only what is read back as the same text.
-    let number = value.parse::<i64>().ok().filter(|number| number.to_string() == value);
-    out.push(if number.is_some() { NUMBER } else { TEXT });
+/// What a label says.
+#[derive(Clone, Copy)]
+enum Value<'a> {
+    Text(&'a str),
+    Number(i64),
+}
+
+fn label(out: &mut Vec<u8>, key: &str, value: Value<'_>) {
+    out.push(if matches!(value, Value::Number(_)) { NUMBER } else { TEXT });
     text(out, key);
-    match number {
-        Some(number) => leb128::write(out, leb128::zigzag(number)),
-        None => text(out, value),
+    match value {
+        Value::Number(number) => leb128::write(out, leb128::zigzag(number)),
+        Value::Text(value) => text(out, value),
     }
 }
 
@@ -69,10 +80,12 @@ mod tests {
     #[test]
     fn the_last_label_is_marked() {
         let mut machine = ExportMachine::default();
-        let [a, minus, text, padded] = ["a", "-3", "x", "07"].map(|string| machine.intern_string(string));
-        let list_of = |machine: &mut ExportMachine, labels: &[_]| machine.attributes_mut().intern(labels);
-        let number = list_of(&mut machine, &[(a, minus)]);
-        let both = list_of(&mut machine, &[(a, text), (text, padded)]);
+        let [a, text, padded] = ["a", "x", "07"].map(|string| machine.intern_string(string));
+        let list_of = |machine: &mut ExportMachine, labels: &[_]| {
+            machine.attributes_mut().intern::<AttributeValue>(labels)
+        };
+        let number = list_of(&mut machine, &[(a, AttributeValue::Number(-3))]);
+        let both = list_of(&mut machine, &[(a, text.into()), (text, padded.into())]);
         let cut = Quality { is_cut: true, ..Quality::default() };
         assert_eq!(list(&machine, number, Quality::default()), b"\x86\x01a\x05");
         assert_eq!(list(&machine, both, Quality::default()), b"\x05\x01a\x01x\x85\x01x\x0207");

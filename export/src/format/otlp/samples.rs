@@ -1,6 +1,6 @@
 //! A row of samples in, the sample of a profile out.
 
-use collector_common::record::{ExportMachine, ThreadId};
+use collector_common::record::{AttributeValue, ExportMachine, ThreadId};
 use prost::Message as _;
 use rustc_hash::FxHashMap;
 
@@ -52,7 +52,11 @@ impl<'a> Samples<'a> {
         let cpu = self.cpu(first.cpu);
         self.sample.attribute_indices.extend([tid, name, cpu]);
         for &(name, value) in machine.attributes().get(first.attributes) {
-            let attribute = self.dictionary.text(machine.string(name), machine.string(value));
+            let name = machine.string(name);
+            let attribute = match value {
+                AttributeValue::Label(text) => self.dictionary.text(name, machine.string(text)),
+                AttributeValue::Number(number) => self.dictionary.number(name, number),
+            };
             self.sample.attribute_indices.push(attribute);
         }
         let clocks = &machine.system().clocks;

@@ -5,7 +5,7 @@
 use std::mem;
 
 use collector_common::intern::{StackId, StringId};
-use collector_common::record::AttributeListId;
+use collector_common::record::{AttributeListId, AttributeValue};
 use rustc_hash::FxHashSet;
 
 use super::frames::{Frames, name_iid};
@@ -107,17 +107,24 @@ impl Interned {
         list.iter().map(|&(name, value)| self.attribute(frames, name, value)).collect()
     }
 
-    fn attribute(&mut self, frames: &Frames<'_>, name: StringId, value: StringId) -> DebugAnnotation {
+    fn attribute(&mut self, frames: &Frames<'_>, name: StringId, value: AttributeValue) -> DebugAnnotation {
         let machine = frames.profile.machine;
-        let [name_iid, string_value_iid] = [name, value].map(|string| u64::from(string.0) + 1);
+        let name_iid = u64::from(name.0) + 1;
         if self.told.annotation_names.insert(name_iid) {
             let name = machine.string(name).to_owned();
             self.data.debug_annotation_names.push(InternedName { iid: name_iid, name });
         }
-        if self.told.annotation_values.insert(string_value_iid) {
-            let str = machine.string(value).as_bytes().to_vec();
-            self.data.debug_annotation_string_values.push(InternedString { iid: string_value_iid, str });
+        let text = match value {
+            AttributeValue::Label(text) => text,
+            AttributeValue::Number(number) => {
+                return DebugAnnotation { name_iid, int_value: Some(number), ..DebugAnnotation::default() };
+            }
+        };
+        let iid = u64::from(text.0) + 1;
+        if self.told.annotation_values.insert(iid) {
+            let str = machine.string(text).as_bytes().to_vec();
+            self.data.debug_annotation_string_values.push(InternedString { iid, str });
         }
-        DebugAnnotation { name_iid, string_value_iid }
+        DebugAnnotation { name_iid, string_value_iid: Some(iid), ..DebugAnnotation::default() }
     }
 }

@@ -374,6 +374,8 @@ pub(super) struct TrackEvent {
 pub(super) struct DebugAnnotation {
     #[prost(uint64, tag = "1")]
     pub(super) name_iid: u64,
-    #[prost(uint64, tag = "17")]
-    pub(super) string_value_iid: u64,
+    #[prost(int64, optional, tag = "4")]
+    pub(super) int_value: Option<i64>,
+    #[prost(uint64, optional, tag = "17")]
+    pub(super) string_value_iid: Option<u64>,
 }

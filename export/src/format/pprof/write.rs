@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use collector_common::intern::{InternedStrings, StringId};
-use collector_common::record::{FrameFlags, FrameId, ModuleId, ModuleKind, Thread, ThreadId};
+use collector_common::record::{AttributeValue, FrameFlags, FrameId, ModuleId, ModuleKind, Thread, ThreadId};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::Message;
@@ -229,7 +229,11 @@ impl<'a> Writer<'a> {
             let is_guess = |&frame: &FrameId| machine.frames().get(frame).flags.has(FrameFlags::HEURISTIC);
             message.label.extend(guessed.filter(|_| stack.iter().any(is_guess)));
             for &(name, value) in machine.attributes().get(key.attributes) {
-                message.label.extend(self.text_label(machine.string(name), machine.string(value)));
+                let name = machine.string(name);
+                message.label.extend(match value {
+                    AttributeValue::Label(text) => self.text_label(name, machine.string(text)),
+                    AttributeValue::Number(number) => self.number_label(name, number),
+                });
             }
             fields.message(field::SAMPLE, &message)?;
         }
@@ -264,6 +268,14 @@ impl<'a> Writer<'a> {
             num: 0,
             num_unit: 0,
         })
+    }
+
+    /// Readers leave out a number that is 0.
+    fn number_label(&mut self, key: &str, number: i64) -> Option<Label> {
+        match number {
+            0 => self.text_label(key, "0"),
+            num => Some(Label { key: self.string(key), str: 0, num, num_unit: 0 }),
+        }
     }
 
     /// The id of a frame's location, which is added if it is new.

@@ -8,8 +8,8 @@ use std::io::Read;
 use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Svma, Tid};
 use collector_common::intern::{StackId, StringId};
 use collector_common::record::{
-    AttributeListId, ClockAnchor, EventRecord, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId,
-    ModuleKind, ModuleMapping, ProcessId, Sample, SampleKindId, ThreadId, Unit,
+    AttributeListId, AttributeValue, ClockAnchor, EventRecord, ExportMachine, Frame, FrameFlags, FrameId,
+    Module, ModuleId, ModuleKind, ModuleMapping, ProcessId, Sample, SampleKindId, ThreadId, Unit,
 };
 
 use super::code::{Called, Code, Place};
@@ -341,11 +341,14 @@ impl Samples {
             .iter()
             .map(|label| {
                 let value = match &label.value {
-                    LabelValue::Text(text) => machine.intern_string(text),
-                    LabelValue::Number(number) => machine.intern_string(&number.to_string()),
-                    LabelValue::Known(number) => machine.intern_string(&number.to_string()),
+                    LabelValue::Text(text) => machine.intern_string(text).into(),
+                    LabelValue::Number(number) => AttributeValue::Number(*number),
+                    LabelValue::Known(number) => match i64::try_from(*number) {
+                        Ok(number) => AttributeValue::Number(number),
+                        Err(_) => machine.intern_string(&number.to_string()).into(),
+                    },
                     LabelValue::Id(id) => {
-                        machine.intern_string(&format!("{:032x}", u128::from_be_bytes(*id)))
+                        machine.intern_string(&format!("{:032x}", u128::from_be_bytes(*id))).into()
                     }
                 };
                 (machine.intern_string(&label.key), value)

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use collector_common::ids::{Nanos, Pid, Tid};
 use collector_common::intern::{Seeded, StringId};
-use collector_common::record::{AttributeListId, ExportMachine, ProcessId, ThreadId};
+use collector_common::record::{AttributeListId, AttributeValue, ExportMachine, ProcessId, ThreadId};
 
 use super::tables::Tables;
 use crate::format::pprof::proto;
@@ -23,7 +23,7 @@ const PROCESS: &[&str] = &["process", "process_name", "process name", "process.e
 #[derive(Debug)]
 pub(super) struct Labels {
     processes: HashMap<(u32, StringId), ProcessId, Seeded>,
-    list: Vec<(StringId, StringId)>,
+    list: Vec<(StringId, AttributeValue)>,
 }
 
 /// The longest name of what a number counts that is kept.
@@ -68,10 +68,10 @@ impl Labels {
             }
             let value = match (label.str, tables.string(label.num_unit)?) {
                 (0, unit) if unit.is_empty() || unit.len() > LONGEST_UNIT => {
-                    machine.intern_string(&label.num.to_string())
+                    AttributeValue::Number(label.num)
                 }
-                (0, unit) => machine.intern_string(&format!("{} {unit}", label.num)),
-                (text, _) => tables.machine_string(machine, text)?,
+                (0, unit) => machine.intern_string(&format!("{} {unit}", label.num)).into(),
+                (text, _) => tables.machine_string(machine, text)?.into(),
             };
             self.list.push((tables.machine_string(machine, label.key)?, value));
         }
