@@ -6,3 +6,5 @@ mod fuzzing;
 #[path = "perf/layout.rs"]
 #[allow(dead_code, reason = "the tests of `perf` use all of it")]
 mod layout;
+#[path = "perf/user_layout.rs"]
+mod user_layout;

@@ -21,11 +21,11 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use collector_common::perf::RecordKind;
+    use collector_common::perf::{ByteOrder, RecordKind};
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    use crate::layout;
+    use crate::{layout, user_layout};
 
     type Target = (&'static str, fn(&[u8]));
 
@@ -110,6 +110,32 @@ mod tests {
             let at = spoilt.index(data.len());
             data[at] = byte;
             super::perf_records::run(&data);
+        }
+
+        #[test]
+        fn spoilt_streams(
+            kinds in vec(user_layout::KINDS, 1..6),
+            noise in layout::noise(),
+            is_big: bool,
+            places in vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
+        ) {
+            let order = if is_big { ByteOrder::Big } else { ByteOrder::Little };
+            let mut header = [*b"PERFILE2", 16_u64.to_le_bytes()];
+            if is_big {
+                for word in &mut header {
+                    word.reverse();
+                }
+            }
+            let mut data = header.concat();
+            for kind in kinds {
+                let record = user_layout::record(RecordKind(kind), order, &noise);
+                record.as_raw().write(order, &mut data).unwrap();
+            }
+            for (at, byte) in places {
+                let at = at.index(data.len());
+                data[at] = byte;
+            }
+            super::perf_data::run(&data);
         }
 
         #[test]

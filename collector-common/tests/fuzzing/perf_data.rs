@@ -2,8 +2,8 @@
 
 use std::io::{Cursor, Read};
 
-use collector_common::perf::RecordKind;
-use collector_common::perf::file::{Feature, Features, FileReader, FileRecord, Ordered};
+use collector_common::perf::file::{Feature, Features, FileReader, FileRecord, Ordered, UserRecord};
+use collector_common::perf::{RecordKind, records};
 
 use super::within_memory;
 
@@ -88,6 +88,31 @@ fn use_record(record: &FileRecord<'_>) {
     if let Ok(parsed) = record.parse() {
         assert_eq!(parsed.record.kind(), record.raw.kind);
     }
+    use_user_record(record);
+}
+
+/// Goes over what is in a record of `perf` itself, and writes it twice.
+fn use_user_record(record: &FileRecord<'_>) {
+    let (parsed, order) = (record.parse_user(), record.config.byte_order);
+    assert_eq!(parsed.record.kind(), record.raw.kind);
+    let size = record.raw.size();
+    match parsed.record {
+        UserRecord::HeaderAttr(event) => assert!(event.ids.iter().count() * 8 < size),
+        UserRecord::IdIndex(index) => assert!(index.iter().count() * 32 < size),
+        UserRecord::ThreadMap(threads) => assert!(threads.iter().count() * 24 < size),
+        UserRecord::StatConfig(config) => assert!(config.iter().count() * 16 < size),
+        UserRecord::BpfMetadata(metadata) => assert!(metadata.iter().count() * 320 < size),
+        UserRecord::CpuMap(cpus) => assert!(cpus.iter().count() <= 1 << 22),
+        UserRecord::Other(raw) => assert_eq!(raw, record.raw),
+        _ => {}
+    }
+    let mut written = Vec::new();
+    parsed.write(order, &mut written).expect("it is as long as it was");
+    assert_eq!(written.len(), size);
+    let again = records(&written, order).next().expect("it was written").expect("it is whole");
+    let mut twice = Vec::new();
+    again.parse_user(order).write(order, &mut twice).expect("it is as long as it was");
+    assert_eq!(written, twice);
 }
 
 /// Decodes each feature.

@@ -24,12 +24,12 @@ impl<'n> Layout<'n> {
         Self { order, noise: noise.iter().cycle(), bytes: Vec::new() }
     }
 
-    fn any(&mut self) -> u64 {
+    pub(crate) fn any(&mut self) -> u64 {
         *self.noise.next().unwrap()
     }
 
     /// A number of things in a list.
-    fn count(&mut self) -> u64 {
+    pub(crate) fn count(&mut self) -> u64 {
         self.any() % 5
     }
 
@@ -41,28 +41,28 @@ impl<'n> Layout<'n> {
         }
     }
 
-    fn any_words(&mut self, count: u64) {
+    pub(crate) fn any_words(&mut self, count: u64) {
         for _ in 0..count {
             let value = self.any();
             self.put(value, 8);
         }
     }
 
-    fn any_halves(&mut self, count: u64) {
+    pub(crate) fn any_halves(&mut self, count: u64) {
         for _ in 0..count {
             let value = self.any();
             self.put(value, 4);
         }
     }
 
-    fn any_bytes(&mut self, count: u64) {
+    pub(crate) fn any_bytes(&mut self, count: u64) {
         for _ in 0..count {
             let value = self.any();
             self.put(value, 1);
         }
     }
 
-    fn text(&mut self) {
+    pub(crate) fn text(&mut self) {
         let letters = self.any() % 20;
         for letter in 0..letters {
             self.put(u64::from(b'a') + letter, 1);
@@ -71,7 +71,7 @@ impl<'n> Layout<'n> {
     }
 
     /// At least so many zeros, to the next multiple of 8.
-    fn zeros_to_a_word(&mut self, least: usize) {
+    pub(crate) fn zeros_to_a_word(&mut self, least: usize) {
         let len = (self.bytes.len() + least).next_multiple_of(8);
         self.bytes.resize(len, 0);
     }

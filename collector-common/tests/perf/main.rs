@@ -10,4 +10,6 @@ mod recorded;
 mod report;
 mod round_trip;
 mod shown;
+mod user;
+mod user_layout;
 mod written;

@@ -2,8 +2,9 @@
 
 use std::io::{Read, Seek, Write};
 
-use super::{Feature, FileError, FileReader, FileRecord, FileWriteError, FileWriter};
-use crate::perf::fields::Fields;
+use super::{
+    Feature, FileError, FileReader, FileRecord, FileWriteError, FileWriter, TracingData, UserRecord,
+};
 use crate::perf::{RawRecord, RecordKind};
 
 /// A file that was written by [`copy`].
@@ -69,6 +70,6 @@ pub fn copy<R: Read, W: Write + Seek>(
 
 /// The formats of tracepoints. In a stream they are filled up to a multiple of 8.
 fn without_filling(record: &FileRecord<'_>) -> Vec<u8> {
-    let size = Fields::new(record.raw.body, record.config.byte_order).u32().unwrap_or(0);
+    let UserRecord::TracingData(TracingData { size }) = record.parse_user().record else { return Vec::new() };
     record.payload.get(..size as usize).unwrap_or(record.payload).to_vec()
 }

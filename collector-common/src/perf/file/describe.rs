@@ -2,14 +2,14 @@
 //!
 //! Source: the functions `write_*` of `tools/perf/util/header.c`.
 
-use super::features::HAS_BUILD_ID_SIZE;
 use super::section::{write_count, write_string};
 use super::{
-    BuildIdOfFile, CacheLevel, ClockData, Feature, Features, GroupDescription, NumaNode, SampleTimes,
+    BuildIdOfFile, CacheLevel, ClockData, Feature, Features, GroupDescription, HeaderBuildId, NumaNode,
+    ParsedUser, SampleTimes, UserRecord,
 };
-use crate::ids::{BuildId, Nanos};
+use crate::ids::Nanos;
 use crate::perf::write::{WriteError, Writer};
-use crate::perf::{Bytes, OwnedRecord, RecordKind};
+use crate::perf::{Bytes, Text};
 
 /// What is set a second time replaces what was there. Each fails when something in it is longer than its length can
 /// say.
@@ -193,18 +193,14 @@ impl Features {
     pub fn set_build_ids(&mut self, files: &[BuildIdOfFile]) -> Result<(), WriteError> {
         let (order, mut bytes) = (self.order(), Vec::new());
         for file in files {
-            let mut body = Vec::new();
-            let mut writer = Writer::new(&mut body, order);
-            writer.pid(file.pid);
-            let id = file.build_id.as_ref().map_or(&[][..], BuildId::as_bytes);
-            writer.bytes(Bytes::from(id));
-            writer.zeros(BuildId::MAX - id.len());
-            writer.u8(id.len() as u8);
-            writer.zeros(3);
-            writer.bytes(Bytes::from(file.path.as_bytes()));
-            writer.zeros((file.path.len() + 1).next_multiple_of(64) - file.path.len());
-            let misc = file.misc | HAS_BUILD_ID_SIZE;
-            OwnedRecord { kind: RecordKind(0), misc, body }.as_raw().write(order, &mut bytes)?;
+            let path = Text::new(file.path.as_bytes());
+            let record = HeaderBuildId { pid: file.pid, build_id: file.build_id, path };
+            let misc = file.misc | HeaderBuildId::HAS_SIZE;
+            let record = UserRecord::HeaderBuildId(record);
+            let start = bytes.len();
+            ParsedUser { misc, record, rest: Bytes::default() }.write(order, &mut bytes)?;
+            // As perf has it in a file.
+            bytes[start..start + size_of::<u32>()].fill(0);
         }
         self.add(Feature::BUILD_ID, bytes);
         Ok(())

@@ -59,15 +59,6 @@ impl Events {
         Ok((Attr::parse(attr, order)?, ids))
     }
 
-    /// The record of an event in a stream: its attributes, and ids up to the record's end.
-    pub(super) fn add_record(&mut self, body: Bytes<'_>, order: ByteOrder) -> Result<(), AttrError> {
-        let attr = Attr::parse(body, order)?;
-        let behind = body.split_at_checked((attr.size as usize).max(Attr::FIRST_SIZE));
-        let ids = behind.map(|(_, ids)| crate::perf::Words::new(ids, order).iter().collect());
-        self.add(attr, ids.unwrap_or_default(), order);
-        Ok(())
-    }
-
     /// Gives names to events, by their ids or else by their places.
     pub(super) fn set_name(&mut self, place: usize, ids: &[u64], name: &str) {
         let index = ids.iter().find_map(|id| self.by_id.get(id)).copied().unwrap_or(place);

@@ -7,9 +7,10 @@ use super::section::{list, string};
 use super::topology::{
     CacheLevel, CpuTopology, MemoryTopology, NumaNode, cache_level, cpu_topology, memory_topology, numa_node,
 };
+use super::{HeaderBuildId, UserRecord};
 use crate::ids::{BuildId, Nanos, Pid};
 use crate::perf::fields::Fields;
-use crate::perf::{Attr, ByteOrder, Bytes, Misc};
+use crate::perf::{Attr, ByteOrder, Bytes, Misc, RawRecord, RecordKind, records};
 
 /// A feature: the number of its bit in the file's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -211,8 +212,8 @@ impl Features {
 
     /// Build ids of the files in which samples are.
     pub fn build_ids(&self) -> Option<Vec<BuildIdOfFile>> {
-        let mut fields = Fields::new(Bytes::from(self.section(Feature::BUILD_ID)?), self.order);
-        Some(std::iter::from_fn(|| build_id_of_file(&mut fields)).collect())
+        let records = records(self.section(Feature::BUILD_ID)?, self.order);
+        Some(records.map_while(|record| build_id_of_file(&record.ok()?, self.order)).collect())
     }
 
     /// The PMUs by the numbers in [`Attr::kind`].
@@ -338,23 +339,12 @@ fn capabilities(fields: &mut Fields<'_>) -> Option<Vec<(String, String)>> {
     list(fields, u64::from(count), |fields| Some((string(fields)?, string(fields)?)))
 }
 
-/// `PERF_RECORD_MISC_BUILD_ID_SIZE`: the length is given. Before Linux 5.11, it was always 20.
-pub(super) const HAS_BUILD_ID_SIZE: Misc = Misc(1 << 15);
-
-/// `struct perf_record_header_build_id`
-fn build_id_of_file(fields: &mut Fields<'_>) -> Option<BuildIdOfFile> {
-    /// Header, pid and build id.
-    const BEFORE_PATH: usize = 36;
-    let (_kind, misc, size) = (fields.u32()?, Misc(fields.u16()?), usize::from(fields.u16()?));
-    let pid = fields.pid()?;
-    let bytes: [u8; BuildId::MAX] = fields.array()?;
-    let [len, _, _, _] = fields.array()?;
-    let len = if misc.contains(HAS_BUILD_ID_SIZE) { usize::from(len) } else { BuildId::MAX };
-    let path = fields.bytes(size.checked_sub(BEFORE_PATH)?)?.until_nul();
-    Some(BuildIdOfFile {
-        misc,
-        pid,
-        build_id: BuildId::new(bytes.get(..len).unwrap_or(&bytes)),
-        path: String::from_utf8_lossy(&path.to_cow()).into_owned(),
-    })
+/// Each is a record, of any type.
+fn build_id_of_file(raw: &RawRecord<'_>, order: ByteOrder) -> Option<BuildIdOfFile> {
+    let record = RawRecord { kind: RecordKind::HEADER_BUILD_ID, ..*raw };
+    let UserRecord::HeaderBuildId(HeaderBuildId { pid, build_id, path }) = record.parse_user(order).record
+    else {
+        return None;
+    };
+    Some(BuildIdOfFile { misc: raw.misc, pid, build_id, path: path.to_string_lossy().into_owned() })
 }

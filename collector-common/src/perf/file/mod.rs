@@ -2,6 +2,7 @@
 //!
 //! [`FileReader`] reads either from an [`std::io::Read`]: the events with their attributes ([`FileEvent`]), what is known
 //! of the machine ([`Features`]), and then record by record ([`FileRecord`]), each with the event that it is from.
+//! The records that `perf` itself makes are [`UserRecord`]s.
 //! [`Ordered`] puts the records in the order of their times. [`FileWriter`] writes a file, and [`copy`] writes one
 //! recording as another.
 //!
@@ -18,6 +19,7 @@ mod section;
 mod topology;
 mod tracing;
 mod unpack;
+mod user;
 mod writer;
 
 pub use copy::{Copied, copy};
@@ -31,4 +33,10 @@ pub use ordered::Ordered;
 pub use reader::{FileReader, FileRecord};
 pub use topology::{CacheLevel, CpuTopology, MemoryNode, MemoryTopology, NumaNode};
 pub use tracing::{TracepointFormat, tracepoint_formats, write_tracepoint_formats};
+pub use user::{
+    Auxtrace, AuxtraceError, AuxtraceInfo, BpfMetadata, BpfMetadataEntry, Compressed, Compressed2, CpuMap,
+    EventType, EventUpdate, Guest, HeaderAttr, HeaderBuildId, HeaderFeature, IdIndex, IdIndexEntry, Mark,
+    Numbers, ParsedUser, SchedstatCpu, SchedstatDomain, Stat, StatConfig, StatRound, ThreadMap,
+    ThreadMapEntry, TimeConv, TimeConvCycles, TracingData, Update, UserRecord,
+};
 pub use writer::FileWriter;

@@ -6,10 +6,13 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use super::events::Events;
 use super::section::{Apart, Section, exactly};
 use super::unpack::Unpacker;
-use super::{Feature, Features, FileError, FileEvent};
+use super::{
+    Compressed, Compressed2, Feature, Features, FileError, FileEvent, HeaderFeature, ParsedUser, UserRecord,
+};
 use crate::perf::fields::Fields;
 use crate::perf::{
-    ByteOrder, Bytes, Misc, OwnedRecord, ParseConfig, ParseError, Parsed, RawRecord, RecordKind,
+    Attr, AttrError, ByteOrder, Bytes, Misc, OwnedRecord, ParseConfig, ParseError, Parsed, RawRecord,
+    RecordKind,
 };
 
 /// A record of a file.
@@ -34,6 +37,11 @@ impl<'a> FileRecord<'a> {
     /// When the record is too short for them.
     pub fn parse(&self) -> Result<Parsed<'a>, ParseError> {
         self.raw.parse(&self.config)
+    }
+
+    /// Reads the fields of a record that `perf` itself made.
+    pub fn parse_user(&self) -> ParsedUser<'a> {
+        self.raw.parse_user(self.config.byte_order)
     }
 }
 
@@ -399,31 +407,34 @@ impl<R: Read> FileReader<R> {
 
     /// Whether the current record was a piece of packed records.
     fn packed_piece(&mut self) -> bool {
-        let body = &self.current.record.body;
-        match self.current.record.kind {
-            RecordKind::COMPRESSED => self.packed.unpacker.push(body),
-            RecordKind::COMPRESSED2 => {
-                let mut fields = Fields::new(Bytes::from(body), self.order);
-                let piece = fields.u64().and_then(|size| body.get(8..)?.get(..usize::try_from(size).ok()?));
-                self.packed.unpacker.push(piece.unwrap_or_default());
+        let piece = match self.current.record.as_raw().parse_user(self.order).record {
+            UserRecord::Compressed(Compressed { data }) | UserRecord::Compressed2(Compressed2 { data }) => {
+                data
             }
+            // It is damaged.
+            UserRecord::Other(raw) if raw.kind == RecordKind::COMPRESSED2 => Bytes::default(),
             _ => return false,
+        };
+        for piece in piece.pieces() {
+            self.packed.unpacker.push(piece);
         }
         true
     }
 
     /// Takes what the current record says about the file itself.
     fn note(&mut self) -> Result<(), FileError> {
-        let body = Bytes::from(&self.current.record.body);
-        match self.current.record.kind {
-            RecordKind::HEADER_ATTR => self.events.add_record(body, self.order)?,
-            RecordKind::HEADER_FEATURE => {
-                let mut fields = Fields::new(body, self.order);
-                if let Some(feature) = fields.u64() {
-                    let bytes = fields.remaining().to_cow().into_owned();
-                    self.features.add(Feature(feature as u32), bytes);
-                    self.name_events();
-                }
+        let raw = self.current.record.as_raw();
+        match raw.parse_user(self.order).record {
+            UserRecord::HeaderAttr(event) => {
+                self.events.add(event.attr()?, event.ids.iter().collect(), self.order);
+            }
+            UserRecord::HeaderFeature(HeaderFeature { feature, section }) => {
+                self.features.add(feature, section.to_cow().into_owned());
+                self.name_events();
+            }
+            UserRecord::Other(raw) if raw.kind == RecordKind::HEADER_ATTR => {
+                let size = Attr::FIRST_SIZE as u32;
+                return Err(AttrError::CutOff { size, len: raw.body.len() }.into());
             }
             _ => {}
         }
