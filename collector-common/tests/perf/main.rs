@@ -8,6 +8,7 @@ mod layout;
 mod peers;
 mod recorded;
 mod report;
+mod report_user;
 mod round_trip;
 mod shown;
 mod user;

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
-use collector_common::perf::file::{FileReader, FileRecord, Ordered};
+use collector_common::perf::file::{FileReader, FileRecord, Ordered, UserRecord};
 use collector_common::perf::{RecordKind, SampleType};
 
-use crate::report;
+use crate::{report, report_user};
 
 /// A program that maps files, forks, waits and computes.
 const WORKLOAD: &str =
@@ -61,11 +61,19 @@ fn open(path: &Path) -> FileReader<BufReader<File>> {
 
 /// A record is written as it was read.
 fn assert_written_as_read(record: &FileRecord<'_>) {
-    let parsed = record.parse().unwrap();
-    let mut written = Vec::new();
-    parsed.write(&record.config, &mut written).unwrap();
+    let order = record.config.byte_order;
     let mut whole = Vec::new();
-    record.raw.write(record.config.byte_order, &mut whole).unwrap();
+    record.raw.write(order, &mut whole).unwrap();
+    let mut written = Vec::new();
+    if !record.raw.kind.is_of_kernel() {
+        let parsed = record.parse_user();
+        assert!(!matches!(parsed.record, UserRecord::Other(_)), "{parsed:?}");
+        parsed.write(order, &mut written).unwrap();
+        assert_eq!(written, whole, "{parsed:?}");
+        return;
+    }
+    let parsed = record.parse().unwrap();
+    parsed.write(&record.config, &mut written).unwrap();
     assert_eq!(written, whole, "{parsed:?}");
     assert!(parsed.rest.is_empty(), "{parsed:?}");
 }
@@ -76,18 +84,21 @@ type Summary = (BTreeMap<RecordKind, usize>, SampleType);
 /// Compares each record of a recording, in the order of their times, with what `perf` prints of it.
 fn compare<R: Read>(name: &str, file: FileReader<R>, printed: &[report::Printed]) -> Summary {
     let mut file = Ordered::new(file);
+    let events = file.file().events().to_vec();
     let mut counts: BTreeMap<RecordKind, usize> = BTreeMap::new();
     let mut ours = Vec::new();
     while let Some(record) = file.next_record().unwrap() {
         *counts.entry(record.raw.kind).or_default() += 1;
         let Some(kind) = report::name(record.raw.kind) else { continue };
-        if record.raw.kind.is_of_kernel() {
-            assert_written_as_read(&record);
-        }
+        assert_written_as_read(&record);
         let parsed = record.parse().unwrap();
         let time = parsed.sample_id.time.map_or(0, |time| time.0);
         assert_eq!(record.config.time(&record.raw), parsed.sample_id.time, "{parsed:?}");
-        let lines = report::lines(&parsed, &record.config).unwrap_or_default();
+        let lines = match record.event {
+            Some(event) => report::lines(&parsed, &events[event]),
+            None => report_user::lines(&record.parse_user().record),
+        };
+        let lines = lines.unwrap_or_default();
         ours.push((kind, time, record.raw.size() as u64, lines));
     }
     let known = |printed: &&report::Printed| ours.iter().any(|ours| ours.0 == printed.kind);
@@ -141,6 +152,13 @@ fn each_record_is_what_perf_says_it_is() {
     compare_recording("stacks", &dwarf, &[Kind::SAMPLE]);
     compare_recording("tracepoints", &["-e", "sched:sched_switch", "-e", "cpu-clock"], &[Kind::SAMPLE]);
     compare_recording("build ids", &["-e", "cpu-clock", "--buildid-mmap"], &[Kind::MMAP2]);
+    // No sample fits into the ring; what comes next tells so.
+    let too_large = ["-m", "1", "-e", "page-faults", "-c", "1", "--call-graph", "dwarf,8192"];
+    compare_recording("lost", &too_large, &[Kind::LOST]);
+    // One event counts nanoseconds, and makes more samples of them than a tick may have.
+    let too_fast = ["-e", "sched:sched_stat_runtime", "-c", "1000", "--no-period"];
+    compare_recording("too fast", &too_fast, &[Kind::THROTTLE, Kind::UNTHROTTLE]);
+    compare_recording("counters", &["-e", "cpu-clock,page-faults", "-s"], &[Kind::READ]);
     let registers = ["-e", "cpu-clock", "--intr-regs", "--user-regs=ip,sp"];
     compare_recording("registers", &registers, &[Kind::SAMPLE]);
     compare_recording("group", &["-e", "{cpu-clock,page-faults}:S"], &[Kind::SAMPLE]);

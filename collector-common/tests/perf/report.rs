@@ -4,18 +4,21 @@
 
 use std::fmt::Write;
 
+use collector_common::perf::file::FileEvent;
 use collector_common::perf::{
-    ChainEntry, Counters, MappedFile, Misc, ParseConfig, Parsed, ReadFormat, ReadValues, Record, RecordKind,
-    Registers, RegistersAbi, Sample, SampleType,
+    ChainEntry, Counters, MappedFile, Misc, ParseConfig, Parsed, Read, ReadFormat, ReadValues, Record,
+    RecordKind, Registers, RegistersAbi, Sample, SampleType,
 };
 
+use crate::report_user;
+
 /// As C prints `%#lx`: zero has no prefix.
-fn hex(value: u64) -> String {
+pub(crate) fn hex(value: u64) -> String {
     if value == 0 { "0".into() } else { format!("{value:#x}") }
 }
 
-/// The lines, from behind the record's name on; `None` for a record of which `perf` prints nothing that can be compared.
-pub(crate) fn lines(parsed: &Parsed<'_>, config: &ParseConfig) -> Option<Vec<String>> {
+/// The lines, from behind the record's name on, given its event; `None` for a record of which `perf` prints nothing that can be compared.
+pub(crate) fn lines(parsed: &Parsed<'_>, event: &FileEvent) -> Option<Vec<String>> {
     let misc = parsed.misc;
     let has = |bit| misc.contains(bit);
     let in_or_out = match (has(Misc::SWITCH_OUT), has(Misc::SWITCH_OUT_PREEMPT)) {
@@ -83,13 +86,37 @@ pub(crate) fn lines(parsed: &Parsed<'_>, config: &ParseConfig) -> Option<Vec<Str
             format!(" addr {start:x} len {} type {} flags {flags:#x} name {name}", symbol.len, symbol.kind)
         }
         Record::BpfEvent(event) => format!(" type {}, flags {}, id {}", event.kind, event.flags, event.id),
-        Record::Sample(sample) => return Some(sample_lines(sample, misc, config)),
+        Record::Lost(lost) => format!(": id:{}: lost:{}", lost.id, lost.count),
+        Record::LostSamples(lost) => {
+            let id = parsed.sample_id.identifier.or(parsed.sample_id.id);
+            format!(": id:{}: lost samples :{}", id.unwrap_or(u64::MAX), lost.count)
+        }
+        Record::Throttle(throttling) | Record::Unthrottle(throttling) => {
+            format!(" {:x} {:x} {:x}", throttling.time.0, throttling.id, throttling.stream_id)
+        }
+        Record::Read(read) => return Some(counter_lines(read, event.name.as_deref()?)),
+        Record::Sample(sample) => return Some(sample_lines(sample, misc, event)),
         _ => return None,
     };
     Some(vec![line])
 }
 
-fn sample_lines(sample: &Sample<'_>, misc: Misc, config: &ParseConfig) -> Vec<String> {
+/// What is not asked for is not printed.
+fn counter_lines(read: &Read<'_>, event: &str) -> Vec<String> {
+    let Counters::One(value) = read.values.counters else { panic!("{read:?}") };
+    let first = format!(": {} {} {event} {}", read.pid, read.tid, value.value);
+    let numbers = [
+        ("time enabled ", read.values.time_enabled),
+        ("time running ", read.values.time_running),
+        ("id           ", value.id),
+        ("lost         ", value.lost),
+    ];
+    let others = numbers.iter().filter_map(|(name, number)| Some(format!("... {name}: {}", (*number)?)));
+    std::iter::once(first).chain(others).collect()
+}
+
+fn sample_lines(sample: &Sample<'_>, misc: Misc, event: &FileEvent) -> Vec<String> {
+    let config = &event.config;
     let mut lines = vec![format!(
         "(IP, {:#x}): {}/{}: {} period: {} addr: {}",
         misc.0,
@@ -97,7 +124,7 @@ fn sample_lines(sample: &Sample<'_>, misc: Misc, config: &ParseConfig) -> Vec<St
         sample.pid.unwrap().0 as i32,
         sample.tid.unwrap().0 as i32,
         hex(sample.ip.unwrap().0),
-        sample.period.unwrap_or(1),
+        sample.period.unwrap_or(event.attr.sample_period),
         hex(sample.addr.unwrap_or_default().0),
     )];
     if let Some(chain) = &sample.callchain {
@@ -237,11 +264,19 @@ pub(crate) fn printed(text: &str) -> Vec<Printed> {
     ];
     const BEGINNINGS_OF_NUMBERS: [&str; 2] = [" . data_src", " .. "];
     let mut records: Vec<Printed> = Vec::new();
+    let mut raw = Vec::new();
     for line in text.lines() {
-        if let Some(record) = head(line) {
+        if let Some(mut record) = head(line) {
+            if ["THROTTLE", "UNTHROTTLE"].contains(&record.kind.as_str()) {
+                record.lines = vec![words_behind_the_header(&raw)];
+            }
             records.push(record);
             continue;
         }
+        if line.starts_with(". ... raw event") {
+            raw.clear();
+        }
+        raw.extend(bytes_of(line).into_iter().flatten());
         let Some(record) = records.last_mut() else { continue };
         if record.kind == "NAMESPACES" && line.starts_with('\t') {
             let names = line.trim().trim_matches(['[', ']']);
@@ -250,7 +285,11 @@ pub(crate) fn printed(text: &str) -> Vec<Printed> {
             }
         }
         let begins = |with: &&str| line.starts_with(with);
-        if BEGINNINGS.iter().any(begins) || BEGINNINGS_OF_NUMBERS.iter().any(begins) {
+        if report_user::has_lines(&record.kind) || record.kind == "READ" {
+            if ["... ", " ... "].iter().any(begins) {
+                record.lines.push(line.trim_end().to_owned());
+            }
+        } else if BEGINNINGS.iter().any(begins) || BEGINNINGS_OF_NUMBERS.iter().any(begins) {
             record.lines.push(line.trim_end().to_owned());
         }
     }
@@ -263,7 +302,8 @@ fn head(line: &str) -> Option<Printed> {
     let (place, size) = place.split_once(" [0x")?;
     let mut words = place.split(' ').rev();
     let offset = words.next()?.strip_prefix("0x")?;
-    let time = words.next()?.parse().ok()?;
+    // What has no time is printed with one of 0 or of -1.
+    let time = words.next()?.parse::<i64>().ok()?.max(0) as u64;
     let end = record.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
     let (kind, rest) = record.split_at(end.unwrap_or(record.len()));
     let number = |digits| u64::from_str_radix(digits, 16).ok();
@@ -272,8 +312,23 @@ fn head(line: &str) -> Option<Printed> {
         offset: number(offset)?,
         size: number(size)?,
         kind: kind.to_owned(),
-        lines: vec![rest.trim_end().to_owned()],
+        // So it says of what its reports leave out.
+        lines: vec![rest.trim_end().trim_end_matches(": unhandled!").to_owned()],
     })
+}
+
+/// The bytes in a line of a dump: `.  0010:  49 00 00 ...  text`
+fn bytes_of(line: &str) -> Option<Vec<u8>> {
+    let (offset, rest) = line.strip_prefix(".  ")?.split_once(":  ")?;
+    u32::from_str_radix(offset, 16).ok()?;
+    let bytes = rest.get(..16 * 3).unwrap_or(rest).split_ascii_whitespace();
+    bytes.map(|byte| u8::from_str_radix(byte, 16).ok()).collect()
+}
+
+/// Of these records `perf` prints no fields: its dump has them.
+fn words_behind_the_header(raw: &[u8]) -> String {
+    let words = raw[8..32].chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap()));
+    words.fold(String::new(), |line, word| format!("{line} {word:x}"))
 }
 
 /// The name of a type as `perf` prints it, of those that it prints more of.
@@ -291,7 +346,11 @@ pub(crate) fn name(kind: RecordKind) -> Option<&'static str> {
         RecordKind::KSYMBOL => "KSYMBOL",
         RecordKind::BPF_EVENT => "BPF_EVENT",
         RecordKind::CGROUP => "CGROUP",
-        RecordKind::FINISHED_ROUND => "FINISHED_ROUND",
-        _ => return None,
+        RecordKind::LOST => "LOST",
+        RecordKind::LOST_SAMPLES => "LOST_SAMPLES",
+        RecordKind::THROTTLE => "THROTTLE",
+        RecordKind::UNTHROTTLE => "UNTHROTTLE",
+        RecordKind::READ => "READ",
+        _ => return report_user::name(kind),
     })
 }

@@ -137,7 +137,7 @@ fn records_of_aux_areas() {
         let expected = Auxtrace { size: 4096, offset: 8192, reference: 0xabc, index: 2, tid: -1, cpu: 3 };
         assert_eq!(expect!(record, Auxtrace), expected);
     });
-    let head = |format| [U32(1), U32(7), U32(u32::MAX), U32(10), U32(11), U32(format), U64(0x401000)];
+    let head = |format| [U32(1), U32(7), U32(u32::MAX), U32(10), U32(11), U32(format), U64(0x0040_1000)];
     let message = Text("Lost trace data", 16);
     let check = |record: UserRecord<'_>, format, time: Option<u64>, guest| {
         let error = expect!(record, AuxtraceError);
