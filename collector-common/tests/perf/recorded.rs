@@ -11,9 +11,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
-use collector_common::perf::file::{FileReader, FileRecord, Ordered, UserRecord};
-use collector_common::perf::{RecordKind, SampleType};
+use collector_common::perf::file::{FileEvent, FileReader, FileRecord, FileWriter, Ordered, UserRecord};
+use collector_common::perf::{Attr, ByteOrder, OwnedRecord, RecordKind, SampleType};
 
+use crate::user::Part::{Text, U8, U16, U32, U64};
+use crate::user::made;
 use crate::{report, report_user};
 
 /// A program that maps files, forks, waits and computes.
@@ -50,13 +52,28 @@ pub(crate) fn record(to: &Path, options: &[&str], script: &str) -> Result<(), St
 
 /// What `perf report -D` prints.
 fn report_of(file: &Path) -> Vec<report::Printed> {
-    let output = Command::new("perf").args(["report", "-D", "-i"]).arg(file).output().unwrap();
+    printed_by(Command::new("perf").args(["report", "-D", "-i"]).arg(file))
+}
+
+/// What `perf report -D` prints of a stream. It does not take one from a file.
+pub(crate) fn report_of_stream(file: &Path) -> Vec<report::Printed> {
+    printed_by(Command::new("perf").args(["report", "-D", "-i", "-"]).stdin(File::open(file).unwrap()))
+}
+
+fn printed_by(perf: &mut Command) -> Vec<report::Printed> {
+    let output = perf.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     report::printed(&String::from_utf8_lossy(&output.stdout))
 }
 
 fn open(path: &Path) -> FileReader<BufReader<File>> {
     FileReader::open(BufReader::new(File::open(path).unwrap())).unwrap()
+}
+
+/// All of them: those of a stream come one by one.
+fn events_of<R: Read>(mut file: FileReader<R>) -> Vec<FileEvent> {
+    while file.next_record().unwrap().is_some() {}
+    file.events().to_vec()
 }
 
 /// A record is written as it was read.
@@ -82,9 +99,13 @@ fn assert_written_as_read(record: &FileRecord<'_>) {
 type Summary = (BTreeMap<RecordKind, usize>, SampleType);
 
 /// Compares each record of a recording, in the order of their times, with what `perf` prints of it.
-fn compare<R: Read>(name: &str, file: FileReader<R>, printed: &[report::Printed]) -> Summary {
-    let mut file = Ordered::new(file);
-    let events = file.file().events().to_vec();
+pub(crate) fn compare<R: Read>(
+    name: &str,
+    open: impl Fn() -> FileReader<R>,
+    printed: &[report::Printed],
+) -> Summary {
+    let mut file = Ordered::new(open());
+    let events = events_of(open());
     let mut counts: BTreeMap<RecordKind, usize> = BTreeMap::new();
     let mut ours = Vec::new();
     while let Some(record) = file.next_record().unwrap() {
@@ -123,19 +144,43 @@ fn compare<R: Read>(name: &str, file: FileReader<R>, printed: &[report::Printed]
 fn compare_recording(name: &str, options: &[&str], expected: &[RecordKind]) -> SampleType {
     let path = folder().join(name).with_extension("perf.data");
     record(&path, options, WORKLOAD).unwrap();
-    let (counts, types) = compare(name, open(&path), &report_of(&path));
+    compare_file(name, &path, &report_of(&path), expected)
+}
+
+fn compare_file(name: &str, path: &Path, printed: &[report::Printed], expected: &[RecordKind]) -> SampleType {
+    let (counts, types) = compare(name, || open(path), printed);
     for kind in expected {
         assert!(counts.contains_key(kind), "{name} has no {kind:?}: {counts:?}");
     }
     types
 }
 
+/// Records a stream, and compares.
+fn compare_stream(name: &str, options: &[&str], expected: &[RecordKind]) {
+    let path = folder().join(name).with_extension("stream");
+    let mut perf = Command::new("perf");
+    perf.args(["record", "-q", "-N", "-o", "-"]).args(options).args(["--", "sh", "-c", WORKLOAD]);
+    let perf = perf.stdin(Stdio::null()).stdout(File::create(&path).unwrap()).output().unwrap();
+    assert!(perf.status.success(), "{}", String::from_utf8_lossy(&perf.stderr));
+    compare_file(name, &path, &report_of_stream(&path), expected);
+}
+
+/// Counts, and compares.
+fn compare_counts(name: &str, options: &[&str], expected: &[RecordKind]) {
+    let path = folder().join(name).with_extension("stat");
+    let mut perf = Command::new("perf");
+    perf.args(["stat", "record", "-o"]).arg(&path).args(options).args(["--", "sh", "-c", WORKLOAD]);
+    let perf = perf.stdin(Stdio::null()).output().unwrap();
+    assert!(perf.status.success(), "{}", String::from_utf8_lossy(&perf.stderr));
+    compare_file(name, &path, &report_of(&path), expected);
+}
+
 /// The parts of a sample at its end are in the order in which the kernel wrote these.
 #[test]
 fn the_recording_that_is_kept() {
-    let file = FileReader::open(Cursor::new(include_bytes!("data/packed.data"))).unwrap();
+    let open = || FileReader::open(Cursor::new(include_bytes!("data/packed.data"))).unwrap();
     let printed = report::printed(include_str!("data/packed.report.txt"));
-    let (counts, types) = compare("kept", file, &printed);
+    let (counts, types) = compare("kept", open, &printed);
     assert!(types.contains(SampleType::DATA_PAGE_SIZE | SampleType::CODE_PAGE_SIZE | SampleType::PHYS_ADDR));
     assert!(counts[&RecordKind::SAMPLE] > 5 && counts[&RecordKind::NAMESPACES] > 2, "{counts:?}");
 }
@@ -194,4 +239,112 @@ fn each_record_is_what_perf_says_it_is() {
         | SampleType::WEIGHT_STRUCT
         | SampleType::DATA_SRC;
     assert!(parts.contains(expected), "{parts:?}");
+}
+
+/// What `perf` tells beside the kernel's records.
+#[test]
+fn each_record_of_perf_itself_is_what_it_says_it_is() {
+    use RecordKind as Kind;
+    if !can_record() {
+        return;
+    }
+    let known_at_the_start = [
+        Kind::HEADER_ATTR,
+        Kind::HEADER_FEATURE,
+        Kind::EVENT_UPDATE,
+        Kind::ID_INDEX,
+        Kind::THREAD_MAP,
+        Kind::CPU_MAP,
+        Kind::FINISHED_INIT,
+        Kind::FINISHED_ROUND,
+    ];
+    compare_stream("stream", &["-e", "cpu-clock,page-faults"], &known_at_the_start);
+    compare_stream("whole machine", &["-a", "-e", "cpu-clock"], &known_at_the_start);
+    compare_stream("packed", &["-e", "cpu-clock", "-z"], &known_at_the_start);
+    let tracepoint = ["-e", "sched:sched_switch", "-e", "cpu-clock"];
+    compare_stream("tracepoint", &tracepoint, &[Kind::HEADER_TRACING_DATA]);
+    let counted = [Kind::STAT_CONFIG, Kind::STAT, Kind::STAT_ROUND, Kind::THREAD_MAP, Kind::CPU_MAP];
+    compare_counts("command", &["-e", "cpu-clock,page-faults"], &counted);
+    compare_counts("each CPU", &["-a", "-A", "-e", "cpu-clock,page-faults", "-I", "10"], &counted);
+    let pids = format!("1,{}", std::process::id());
+    compare_counts("threads", &["-e", "cpu-clock", "--per-thread", "-p", &pids], &counted);
+}
+
+/// Records that `perf` does not make here, in this machine's byte order, and what it prints of them.
+#[test]
+fn perf_reads_what_it_does_not_write_here() {
+    use RecordKind as Kind;
+    if !can_record() {
+        return;
+    }
+    let order = ByteOrder::NATIVE;
+    let conversion = [U64(31), U64(700), U64(5)];
+    let cycles = [U64(123), U64(0xff), U8(1), U8(1), U16(0), U32(0)];
+    let config = [U64(3), U64(2), U64(0), U64(1), U64(500), U64(0), U64(3)];
+    let records = [
+        made(Kind::CPU_MAP, order, &[U16(0), U16(3), U16(1), U16(2), U16(4)]),
+        made(Kind::CPU_MAP, order, &[U16(1), U16(1), U16(8), U32(0), U64(0xb)]),
+        made(Kind::CPU_MAP, order, &[U16(1), U16(2), U16(4), U32(0x11), U32(3)]),
+        made(Kind::CPU_MAP, order, &[U16(2), U8(1), U8(0), U16(4), U16(6)]),
+        made(Kind::EVENT_UPDATE, order, &[U64(3), U64(71), U16(0), U16(2), U16(1), U16(5)]),
+        made(Kind::EVENT_UPDATE, order, &[U64(1), U64(71), U64(0x3fe0 << 48)]),
+        made(Kind::ID_INDEX, order, &[U64(1), U64(71), U64(0), U64(3), U64(4), U64(500), U64(2)]),
+        made(Kind::TIME_CONV, order, &conversion),
+        made(Kind::TIME_CONV, order, &[&conversion[..], &cycles].concat()),
+        made(Kind::STAT_CONFIG, order, &config),
+        made(Kind::STAT_ROUND, order, &[U64(1), U64(77)]),
+        branch_trace(order),
+        made(Kind::AUXTRACE, order, &[U64(24), U64(8192), U64(0xabc), U32(2), U32(u32::MAX), U32(3), U32(0)]),
+    ];
+    let path = folder().join("made.perf.data");
+    let mut file = FileWriter::new(File::create(&path).unwrap(), order).unwrap();
+    file.add_event(&Attr { kind: 1, ..Attr::default() }, vec![71], Some("cpu-clock".into())).unwrap();
+    for record in &records {
+        let payload = if record.kind == Kind::AUXTRACE { &[0; 24][..] } else { &[] };
+        file.write_raw(&record.as_raw(), payload).unwrap();
+    }
+    file.finish().unwrap();
+    let kinds: Vec<_> = records.iter().map(|record| record.kind).collect();
+    compare_file("made", &path, &report_of(&path), &kinds);
+}
+
+/// `PERF_AUXTRACE_INTEL_BTS`, with as many words as its decoder wants.
+fn branch_trace(order: ByteOrder) -> OwnedRecord {
+    made(RecordKind::AUXTRACE_INFO, order, &[&[U32(2), U32(0), U64(99)][..], &[U64(0); 8]].concat())
+}
+
+/// `perf script` prints them; they are made here.
+#[test]
+fn errors_of_traces_are_what_perf_says_they_are() {
+    if !can_record() {
+        return;
+    }
+    let order = ByteOrder::NATIVE;
+    let attr = [U32(1), U32(64), U64(0), U64(4000), U64(7), U64(0), U64(0), U64(0), U64(0), U64(71)];
+    let head = |format| [U32(1), U32(7), U32(3), U32(10), U32(11), U32(format), U64(0x0040_1000)];
+    let message = Text("Lost trace data", 16);
+    let time = U64(5_000_000_055);
+    let guest = [time, Text("Lost trace data", 64), U32(900), U32(2)];
+    let errors = [
+        [&head(0)[..], &[message]].concat(),
+        [&head(1)[..], &[time, message]].concat(),
+        [&head(2)[..], &guest].concat(),
+    ];
+    let errors = errors.map(|parts| made(RecordKind::AUXTRACE_ERROR, order, &parts));
+    let mut stream = [*b"PERFILE2", 16_u64.to_ne_bytes()].concat();
+    for record in [made(RecordKind::HEADER_ATTR, order, &attr), branch_trace(order)].iter().chain(&errors) {
+        record.as_raw().write(order, &mut stream).unwrap();
+    }
+    let path = folder().join("errors.stream");
+    fs::write(&path, &stream).unwrap();
+    let perf =
+        Command::new("perf").args(["script", "-i", "-"]).stdin(File::open(path).unwrap()).output().unwrap();
+    let ours = errors.iter().map(|record| {
+        let UserRecord::AuxtraceError(error) = record.as_raw().parse_user(order).record else {
+            panic!("{record:?}");
+        };
+        report_user::error_line(&error)
+    });
+    let theirs = String::from_utf8_lossy(&perf.stdout);
+    assert_eq!(theirs.lines().collect::<Vec<_>>(), ours.collect::<Vec<_>>());
 }

@@ -301,7 +301,7 @@ fn head(line: &str) -> Option<Printed> {
     let (place, record) = line.split_once("]: PERF_RECORD_")?;
     let (place, size) = place.split_once(" [0x")?;
     let mut words = place.split(' ').rev();
-    let offset = words.next()?.strip_prefix("0x")?;
+    let offset = words.next()?.trim_start_matches("0x");
     // What has no time is printed with one of 0 or of -1.
     let time = words.next()?.parse::<i64>().ok()?.max(0) as u64;
     let end = record.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');

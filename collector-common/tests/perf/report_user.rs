@@ -57,7 +57,6 @@ pub(crate) fn lines(record: &UserRecord<'_>) -> Option<Vec<String>> {
             let place = format!("idx: {index}  tid: {tid}  cpu: {cpu}");
             vec![format!(" size: {size}  offset: {offset}  ref: {reference}  {place}")]
         }
-        UserRecord::AuxtraceError(error) => vec![error_line(error)],
         UserRecord::ThreadMap(threads) => {
             let threads: Vec<_> = threads.iter().map(|thread| thread.tid.to_string()).collect();
             let which = if threads.len() > 1 { "threads" } else { "thread" };
@@ -120,18 +119,17 @@ fn conversion_lines(conversion: &TimeConv) -> Vec<String> {
     lines
 }
 
-fn error_line(error: &AuxtraceError<'_>) -> String {
-    let time = error.time.map_or(String::new(), |time| {
-        format!(" time {}.{:09}", time.0 / 1_000_000_000, time.0 % 1_000_000_000)
-    });
-    let (cpu, pid, tid) = (error.cpu, error.pid, error.tid);
+/// What `perf script` prints of it.
+pub(crate) fn error_line(error: &AuxtraceError<'_>) -> String {
+    let time = error
+        .time
+        .map_or("0".into(), |time| format!("{}.{:09}", time.0 / 1_000_000_000, time.0 % 1_000_000_000));
+    let (cpu, pid, tid, code) = (error.cpu, error.pid, error.tid, error.code);
     let guest = error.guest.filter(|guest| guest.pid.0 != 0);
     let guest = guest.map_or(String::new(), |guest| format!(" machine_pid {} vcpu {}", guest.pid, guest.cpu));
     let (ip, message) = (hex(error.ip.0), error.message.to_string_lossy());
-    format!(
-        " instruction trace error type {}{time} cpu {cpu} pid {pid} tid {tid}{guest} ip {ip} code {}: {message}",
-        error.kind, error.code
-    )
+    let place = format!("cpu {cpu} pid {pid} tid {tid} ip {ip} code {code}");
+    format!(" instruction trace error type {} time {time}{guest} {place}: {message}", error.kind)
 }
 
 /// CPUs as `perf` prints them: `0-3,8`, with -1 for any.
