@@ -139,8 +139,9 @@ mod tests {
         }
 
         #[test]
-        fn spoilt_files(places in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
-            let mut data = include_bytes!("seeds/perf_data/packed").to_vec();
+        fn spoilt_files(places in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4), is_packed: bool) {
+            let packed = include_bytes!("seeds/perf_data/packed").as_slice();
+            let mut data = if is_packed { packed } else { include_bytes!("seeds/perf_data/bpf") }.to_vec();
             for (at, byte) in places {
                 let at = at.index(data.len());
                 data[at] = byte;

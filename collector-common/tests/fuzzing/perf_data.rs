@@ -132,6 +132,7 @@ fn use_features(features: &Features) {
     let _ = (features.numa_nodes(), features.caches(), features.memory_topology());
     let _ = (features.sample_times(), features.clock_resolution(), features.clock_data());
     let _ = (features.compression(), features.pmu_caps(), features.hybrid_topology());
+    let _ = (features.bpf_programs(), features.bpf_types(), features.aux_index(), features.folder_version());
     for (feature, section) in features.sections() {
         assert_eq!(features.section(feature), Some(section), "each feature is there once");
     }

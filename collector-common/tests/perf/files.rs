@@ -3,8 +3,11 @@
 use std::io::Cursor;
 use std::path::Path;
 
-use collector_common::perf::file::{Feature, FileError, FileReader};
-use collector_common::perf::{OwnedRecord, RecordKind};
+use collector_common::perf::file::{BpfTypes, Feature, FileError, FileReader, FileWriter};
+use collector_common::perf::{ByteOrder, OwnedRecord, RecordKind};
+
+use crate::user::Part::{self, Text, U32, U64};
+use crate::user::{ORDERS, made};
 
 /// A recording that lies beside the checkout, if it is there.
 pub(crate) fn shared(name: &str) -> Option<Vec<u8>> {
@@ -147,4 +150,79 @@ fn features_of_a_recording() {
     let topology = features.cpu_topology().unwrap();
     assert_eq!(topology.core_and_socket.len(), 16);
     assert!(features.memory_topology().is_some());
+}
+
+/// A program of two instructions and types for it were loaded by hand; what is said of both is from there and from the
+/// print of `perf report --header-only -I`: `bpf_prog_info 41432: bpf_prog_59f4a931744dcdc6_bake addr 0xffffffffc00010c8`, `btf info of id 27341`.
+#[test]
+fn programs_that_were_loaded() {
+    let file = open(include_bytes!("data/bpf.data"));
+    let programs = file.features().bpf_programs().unwrap();
+    let [program] = programs.as_slice() else { panic!("{programs:?}") };
+    // `BPF_PROG_TYPE_SOCKET_FILTER`
+    assert_eq!((program.kind, program.id, program.name.as_str()), (1, 41432, "baker"));
+    assert_eq!(program.tag, [0x59, 0xf4, 0xa9, 0x31, 0x74, 0x4d, 0xcd, 0xc6]);
+    let address = 0xffff_ffff_c000_10c8_u64.to_le_bytes();
+    assert!(
+        program.arrays & PERF_BPIL_JITED_KSYMS != 0 && program.data.windows(8).any(|word| word == address)
+    );
+    let types = file.features().bpf_types().unwrap();
+    let [BpfTypes { id: 27341, btf }] = types.as_slice() else { panic!("{types:?}") };
+    assert_eq!(btf[..2], 0xeb9f_u16.to_le_bytes());
+    assert!(btf.ends_with(b"\0int\0bake\0"), "{btf:?}");
+    assert!(!file.features().is_stat() && !file.features().has_branch_stacks());
+    assert_eq!((file.features().aux_index(), file.features().folder_version()), (None, None));
+}
+
+/// `enum perf_bpil_array_types`: addresses of the functions.
+const PERF_BPIL_JITED_KSYMS: u64 = 1 << 3;
+
+/// By the functions `write_*` of `tools/perf/util/header.c`, `struct perf_bpil`, and `auxtrace_index__write`.
+#[test]
+fn features_that_perf_does_not_write_here() {
+    let program = [&[U32(80), U32(4), U64(5), U32(6), U32(7), Text("tag", 8)], &[U64(0); 6][..]].concat();
+    let program = [&program[..], &[Text("baker", 16), Text("data", 4)]].concat();
+    // As Linux 4.14 had it: without a name.
+    let old = [U32(64), U32(0), U64(0), U32(6), U32(8), Text("old", 8)];
+    let programs = [&[U32(2)][..], &program, &old, &[U64(0); 6]].concat();
+    let types = [U32(2), U32(9), U32(3), Text("btf", 3), U32(10), U32(0)];
+    let index = [U64(2), U64(104), U64(48), U64(500), U64(48)];
+    for order in ORDERS {
+        let section = |parts: &[Part<'_>]| made(RecordKind(0), order, parts).body;
+        let mut file = FileWriter::new(Cursor::new(Vec::new()), order).unwrap();
+        let features = file.features();
+        features.set_section(Feature::BPF_PROG_INFO, section(&programs));
+        features.set_section(Feature::BPF_BTF, section(&types));
+        features.set_section(Feature::AUXTRACE, section(&index));
+        features.set_section(Feature::DIR_FORMAT, section(&[U64(1)]));
+        features.set_section(Feature::STAT, Vec::new());
+        features.set_branch_stack();
+        let bytes = file.finish().unwrap().into_inner();
+        let file = open(&bytes);
+        let features = file.features();
+        let programs = features.bpf_programs().unwrap();
+        let short: Vec<_> = programs
+            .iter()
+            .map(|program| (program.kind, program.id, program.name.as_str(), program.arrays))
+            .collect();
+        assert_eq!(short, [(6, 7, "baker", 5), (6, 8, "", 0)]);
+        assert_eq!((&programs[0].tag, programs[0].data.as_slice()), (b"tag\0\0\0\0\0", &b"data"[..]));
+        let types: Vec<_> =
+            features.bpf_types().unwrap().into_iter().map(|types| (types.id, types.btf)).collect();
+        assert_eq!(types, [(9, b"btf".to_vec()), (10, Vec::new())]);
+        let index: Vec<_> =
+            features.aux_index().unwrap().iter().map(|entry| (entry.offset.0, entry.size)).collect();
+        assert_eq!(index, [(104, 48), (500, 48)]);
+        assert_eq!(features.folder_version(), Some(1));
+        assert!(features.is_stat() && features.has_branch_stacks());
+    }
+    // A count or a length that is made up is no list.
+    let mut file = FileWriter::new(Cursor::new(Vec::new()), ByteOrder::Little).unwrap();
+    for feature in [Feature::BPF_PROG_INFO, Feature::BPF_BTF, Feature::AUXTRACE] {
+        file.features().set_section(feature, vec![0xff; 64]);
+    }
+    let bytes = file.finish().unwrap().into_inner();
+    let file = open(&bytes);
+    assert_eq!((file.features().bpf_programs(), file.features().bpf_types()), (None, None));
+    assert_eq!(file.features().aux_index(), None);
 }

@@ -172,6 +172,7 @@ fn compare_counts(name: &str, options: &[&str], expected: &[RecordKind]) {
     perf.args(["stat", "record", "-o"]).arg(&path).args(options).args(["--", "sh", "-c", WORKLOAD]);
     let perf = perf.stdin(Stdio::null()).output().unwrap();
     assert!(perf.status.success(), "{}", String::from_utf8_lossy(&perf.stderr));
+    assert!(open(&path).features().is_stat());
     compare_file(name, &path, &report_of(&path), expected);
 }
 
@@ -263,6 +264,10 @@ fn each_record_of_perf_itself_is_what_it_says_it_is() {
     compare_stream("packed", &["-e", "cpu-clock", "-z"], &known_at_the_start);
     let tracepoint = ["-e", "sched:sched_switch", "-e", "cpu-clock"];
     compare_stream("tracepoint", &tracepoint, &[Kind::HEADER_TRACING_DATA]);
+    let of_threads = folder().join("threads.perf.data");
+    record(&of_threads, &["--threads", "-e", "cpu-clock"], "true").unwrap();
+    // `perf report --header-only`: `directory data version : 1`.
+    assert_eq!(open(&of_threads.join("data")).features().folder_version(), Some(1));
     let counted = [Kind::STAT_CONFIG, Kind::STAT, Kind::STAT_ROUND, Kind::THREAD_MAP, Kind::CPU_MAP];
     compare_counts("command", &["-e", "cpu-clock,page-faults"], &counted);
     compare_counts("each CPU", &["-a", "-A", "-e", "cpu-clock,page-faults", "-I", "10"], &counted);

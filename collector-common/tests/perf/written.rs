@@ -273,6 +273,9 @@ fn a_record_that_failed_leaves_nothing() {
     // A count, and for each the place in the file and the size of the record without the data behind it.
     let index: Vec<u8> = [2_u64, 104, 16, 128, 16].into_iter().flat_map(u64::to_ne_bytes).collect();
     assert_eq!(read.features().section(Feature::AUXTRACE), Some(index.as_slice()));
+    let places: Vec<_> =
+        read.features().aux_index().unwrap().iter().map(|entry| (entry.offset.0, entry.size)).collect();
+    assert_eq!(places, [(104, 16), (128, 16)]);
     let payloads: Vec<_> = records(&mut read).into_iter().map(|(_, payload)| payload).collect();
     assert_eq!(payloads, [b"before  ", b"after   "]);
 }

@@ -8,7 +8,7 @@ use super::topology::{
     CacheLevel, CpuTopology, MemoryTopology, NumaNode, cache_level, cpu_topology, memory_topology, numa_node,
 };
 use super::{HeaderBuildId, UserRecord};
-use crate::ids::{BuildId, Nanos, Pid};
+use crate::ids::{BuildId, FileOffset, Nanos, Pid};
 use crate::perf::fields::Fields;
 use crate::perf::{Attr, ByteOrder, Bytes, Misc, RawRecord, RecordKind, records};
 
@@ -132,6 +132,15 @@ pub struct PmuCaps {
     pub capabilities: Vec<(String, String)>,
 }
 
+/// Where in the file a record with data of an AUX area is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AuxIndexEntry {
+    /// Where it begins.
+    pub offset: FileOffset,
+    /// Bytes of the record, without the data behind it.
+    pub size: u64,
+}
+
 /// The feature sections.
 #[derive(Clone, Debug)]
 pub struct Features {
@@ -168,7 +177,11 @@ impl Features {
         self.sections().find(|(known, _)| *known == feature).map(|(_, bytes)| bytes)
     }
 
-    fn decode<T>(&self, feature: Feature, read: impl FnOnce(&mut Fields<'_>) -> Option<T>) -> Option<T> {
+    pub(super) fn decode<T>(
+        &self,
+        feature: Feature,
+        read: impl FnOnce(&mut Fields<'_>) -> Option<T>,
+    ) -> Option<T> {
         read(&mut Fields::new(Bytes::from(self.section(feature)?), self.order))
     }
 
@@ -319,6 +332,31 @@ impl Features {
             let count = fields.u32()?;
             list(fields, u64::from(count), |fields| Some((string(fields)?, fields.u64()?)))
         })
+    }
+
+    /// Whether it has what `perf stat` counted. The section is empty.
+    pub fn is_stat(&self) -> bool {
+        self.section(Feature::STAT).is_some()
+    }
+
+    /// Whether the samples have branch stacks. The section is empty.
+    pub fn has_branch_stacks(&self) -> bool {
+        self.section(Feature::BRANCH_STACK).is_some()
+    }
+
+    /// Where the data of AUX areas is.
+    pub fn aux_index(&self) -> Option<Vec<AuxIndexEntry>> {
+        self.decode(Feature::AUXTRACE, |fields| {
+            let count = fields.u64()?;
+            list(fields, count, |fields| {
+                Some(AuxIndexEntry { offset: fields.file_offset()?, size: fields.u64()? })
+            })
+        })
+    }
+
+    /// The version of the folder that the file is of, if there are several files.
+    pub fn folder_version(&self) -> Option<u64> {
+        self.decode(Feature::DIR_FORMAT, number)
     }
 
     /// The PMUs of a machine with several kinds of CPUs, each with its CPUs as a list such as `0-7`.

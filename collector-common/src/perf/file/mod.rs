@@ -8,6 +8,7 @@
 //!
 //! Source: `tools/perf/Documentation/perf.data-file-format.txt` and `tools/perf/util/header.c` of Linux.
 
+mod bpf;
 mod copy;
 mod describe;
 mod error;
@@ -22,12 +23,13 @@ mod unpack;
 mod user;
 mod writer;
 
+pub use bpf::{BpfProgram, BpfTypes};
 pub use copy::{Copied, copy};
 pub use error::{FileError, FileWriteError};
 pub use events::FileEvent;
 pub use features::{
-    BuildIdOfFile, ClockData, Compression, EventDescription, Feature, Features, GroupDescription, PmuCaps,
-    SampleTimes,
+    AuxIndexEntry, BuildIdOfFile, ClockData, Compression, EventDescription, Feature, Features,
+    GroupDescription, PmuCaps, SampleTimes,
 };
 pub use ordered::Ordered;
 pub use reader::{FileReader, FileRecord};
