@@ -22,6 +22,9 @@ use crate::{report, report_user};
 const WORKLOAD: &str =
     "i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done; ls / >/dev/null; sleep 0.01; (exit 0) & wait";
 
+/// Computes for several ticks.
+const LONGER: &str = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+
 /// Whether `perf` can record here: tried once, as two of them would write one file.
 pub(crate) fn can_record() -> bool {
     static WORKS: LazyLock<bool> = LazyLock::new(|| {
@@ -142,8 +145,12 @@ pub(crate) fn compare<R: Read>(
 
 /// Records, and compares.
 fn compare_recording(name: &str, options: &[&str], expected: &[RecordKind]) -> SampleType {
+    compare_recording_of(WORKLOAD, name, options, expected)
+}
+
+fn compare_recording_of(script: &str, name: &str, options: &[&str], expected: &[RecordKind]) -> SampleType {
     let path = folder().join(name).with_extension("perf.data");
-    record(&path, options, WORKLOAD).unwrap();
+    record(&path, options, script).unwrap();
     compare_file(name, &path, &report_of(&path), expected)
 }
 
@@ -203,7 +210,7 @@ fn each_record_is_what_perf_says_it_is() {
     compare_recording("lost", &too_large, &[Kind::LOST]);
     // One event counts nanoseconds, and makes more samples of them than a tick may have.
     let too_fast = ["-e", "sched:sched_stat_runtime", "-c", "1000", "--no-period"];
-    compare_recording("too fast", &too_fast, &[Kind::THROTTLE, Kind::UNTHROTTLE]);
+    compare_recording_of(LONGER, "too fast", &too_fast, &[Kind::THROTTLE, Kind::UNTHROTTLE]);
     compare_recording("counters", &["-e", "cpu-clock,page-faults", "-s"], &[Kind::READ]);
     let registers = ["-e", "cpu-clock", "--intr-regs", "--user-regs=ip,sp"];
     compare_recording("registers", &registers, &[Kind::SAMPLE]);
