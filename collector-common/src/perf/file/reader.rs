@@ -334,10 +334,9 @@ impl<R: Read> FileReader<R> {
                     continue;
                 }
             }
-            if self.packed_piece() {
+            if self.take_note()? {
                 continue;
             }
-            self.note()?;
             let current = &mut self.current;
             current.event = self.events.of(&current.record.as_raw());
             if self.packed.is_behind() {
@@ -405,40 +404,32 @@ impl<R: Read> FileReader<R> {
         Ok(true)
     }
 
-    /// Whether the current record was a piece of packed records.
-    fn packed_piece(&mut self) -> bool {
-        let piece = match self.current.record.as_raw().parse_user(self.order).record {
+    /// Takes what the current record says about the file itself. Whether it is none to give out: a piece of packed
+    /// records.
+    fn take_note(&mut self) -> Result<bool, FileError> {
+        match self.current.record.as_raw().parse_user(self.order).record {
             UserRecord::Compressed(Compressed { data }) | UserRecord::Compressed2(Compressed2 { data }) => {
-                data
+                for piece in data.pieces() {
+                    self.packed.unpacker.push(piece);
+                }
+                return Ok(true);
             }
             // It is damaged.
-            UserRecord::Other(raw) if raw.kind == RecordKind::COMPRESSED2 => Bytes::default(),
-            _ => return false,
-        };
-        for piece in piece.pieces() {
-            self.packed.unpacker.push(piece);
-        }
-        true
-    }
-
-    /// Takes what the current record says about the file itself.
-    fn note(&mut self) -> Result<(), FileError> {
-        let raw = self.current.record.as_raw();
-        match raw.parse_user(self.order).record {
+            UserRecord::Other(raw) if raw.kind == RecordKind::COMPRESSED2 => return Ok(true),
             UserRecord::HeaderAttr(event) => {
                 self.events.add(event.attr()?, event.ids.iter().collect(), self.order);
-            }
-            UserRecord::HeaderFeature(HeaderFeature { feature, section }) => {
-                self.features.add(feature, section.to_cow().into_owned());
-                self.name_events();
             }
             UserRecord::Other(raw) if raw.kind == RecordKind::HEADER_ATTR => {
                 let size = Attr::FIRST_SIZE as u32;
                 return Err(AttrError::CutOff { size, len: raw.body.len() }.into());
             }
+            UserRecord::HeaderFeature(HeaderFeature { feature, section }) => {
+                self.features.add(feature, section.to_cow().into_owned());
+                self.name_events();
+            }
             _ => {}
         }
-        Ok(())
+        Ok(false)
     }
 
     fn name_events(&mut self) {

@@ -136,10 +136,10 @@ impl<'a> UserBody<'a> for AuxtraceError<'a> {
             writer.u32(number);
         }
         writer.address(self.ip);
-        if let Some(time) = self.time {
-            writer.nanos(time);
+        if self.format > 0 {
+            writer.nanos(self.time.unwrap_or_default());
         }
-        if let Some(guest) = &self.guest {
+        if let Some(guest) = self.guest.filter(|_| self.format > 1) {
             write_text(writer, self.message, Self::MESSAGE);
             writer.pid(guest.pid);
             writer.u32(guest.cpu);

@@ -69,7 +69,7 @@ impl<'a> UserBody<'a> for EventType<'a> {
     }
 }
 
-/// `PERF_RECORD_HEADER_TRACING_DATA`: what [`super::super::tracepoint_formats`] reads follows the record.
+/// `PERF_RECORD_HEADER_TRACING_DATA`: what [`crate::perf::file::tracepoint_formats`] reads follows the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TracingData {
     /// How many bytes it has, without those that fill it up to a multiple of 8.
