@@ -4,6 +4,7 @@
 //! - [`switch`]: programs at the scheduler's tracepoints: time that threads do not run.
 //! - [`allocation`]: programs at the functions of memory allocators: blocks of memory, until they are freed.
 //! - [`block`]: programs at the block layer's tracepoints: how long requests take.
+//! - [`fault`]: programs at the counters of page faults.
 //! - [`function`]: programs at many functions of the kernel at once.
 //! - [`growth`]: a program at the exit of system calls that give memory.
 //! - [`kernel_lock`]: programs at the tracepoints of locks of the kernel that are waited for.
@@ -23,6 +24,7 @@ mod block;
 mod calls;
 mod chosen;
 mod current;
+mod fault;
 mod files;
 mod filter;
 mod follow;

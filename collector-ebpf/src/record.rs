@@ -119,8 +119,11 @@ fn write<const PIECE: usize, const PIECES: usize>(ring: &Ring, sample: &Sample) 
             | SampleFlags::BLOCK
             | SampleFlags::ALLOCATION
             | SampleFlags::MAPPED;
-        let with_data =
-            with_data | SampleFlags::KERNEL_LOCK | SampleFlags::LOCK_OWNER | SampleFlags::FUNCTION;
+        let with_data = with_data
+            | SampleFlags::KERNEL_LOCK
+            | SampleFlags::LOCK_OWNER
+            | SampleFlags::FUNCTION
+            | SampleFlags::FAULT;
         if sample.flags & with_data != 0 {
             (*header).data = sample.data;
         }
@@ -189,6 +192,14 @@ pub(crate) fn emit_bare(ring: &Ring, bare: &Bare) -> bool {
         submit(ring, header.cast());
     }
     true
+}
+
+/// Bytes of records that the reader has not taken out of a ring.
+#[inline(always)]
+pub(crate) fn waiting(ring: &Ring) -> u64 {
+    let ring = core::ptr::from_ref(ring).cast_mut().cast::<c_void>();
+    // SAFETY: `ring` is a ring buffer map.
+    unsafe { bpf_ringbuf_query(ring, u64::from(BPF_RB_AVAIL_DATA)) }
 }
 
 /// Hands a record over.

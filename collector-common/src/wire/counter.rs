@@ -98,11 +98,19 @@ pub enum Counter {
     FunctionsRecorded = 44,
     /// The same, but the ring had no room, or there was none.
     FunctionsLost = 45,
+    /// Runs of the programs at page faults, whoever's faults those are.
+    FaultsMet = 46,
+    /// A page fault was written to a ring, with its stacks.
+    FaultsRecorded = 47,
+    /// The same, but the ring had no room, or there was none.
+    FaultsLost = 48,
+    /// A page fault could not be counted: the map of names is full.
+    FaultNamesFull = 49,
 }
 
 impl Counter {
     /// Number of counters.
-    pub const COUNT: u32 = 46;
+    pub const COUNT: u32 = 50;
     /// The ends of an invocation that interrupted something else than the idle task.
     pub const BUSY_RUNS: [Self; 4] = [Self::FilteredTarget, Self::Submitted, Self::RingFull, Self::NoRing];
     /// All of them, in index order.
@@ -153,5 +161,9 @@ impl Counter {
         Self::BackMissed,
         Self::FunctionsRecorded,
         Self::FunctionsLost,
+        Self::FaultsMet,
+        Self::FaultsRecorded,
+        Self::FaultsLost,
+        Self::FaultNamesFull,
     ];
 }

@@ -9,6 +9,7 @@ mod block;
 mod call;
 mod config;
 mod counter;
+mod fault;
 mod function_call;
 mod kernel_lock;
 mod life;
@@ -24,6 +25,7 @@ pub use block::{BLOCK_SIZES, BLOCK_TIMES, BlockCounts, BlockKey, BlockRequest};
 pub use call::{CALL_BUCKETS, CALL_NUMBERS, Call, CallTimes, FIRST_CALL_NS};
 pub use config::{BlockOffsets, Config, NAMED_PROCESS, ReturnOffsets, Target, Times};
 pub use counter::Counter;
+pub use fault::{Fault, FaultCounts};
 pub use function_call::FunctionCall;
 pub use kernel_lock::{
     FIRST_LOCK_NS, KernelLock, KernelLockCounts, KernelLockKey, LOCK_BUCKETS, LockFlags, LockOffsets,
@@ -40,7 +42,7 @@ pub use transfer::{
 };
 
 /// Version of every layout in this module.
-pub const VERSION: u16 = 7;
+pub const VERSION: u16 = 8;
 
 /// Kernel frames a sample can hold: `PERF_MAX_STACK_DEPTH` of `include/uapi/linux/perf_event.h`.
 pub const MAX_KERNEL_FRAMES: usize = 127;

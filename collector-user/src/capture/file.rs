@@ -51,7 +51,7 @@ impl Capture {
         let of_clock = settings.clock.then(|| add(clock(period.0), "cpu-clock")).transpose()?;
         let mut events = vec![of_clock];
         for hook in hooks {
-            events.push(match hook.trigger {
+            events.push(match hook.trigger.plain() {
                 Trigger::Program(_) => None,
                 trigger => Some(add(event(trigger), hook.event.name())?),
             });

@@ -1,11 +1,13 @@
 //! Which code meets pages that are not there: faults that memory alone answers, and faults that wait for a disk, by the
-//! kernel's own counters. Plain perf events do it too.
+//! kernel's own counters. Programs at those count all and, where there are many, record some; without programs in the kernel, plain
+//! perf events record each.
 
-use collector_common::event::EventFlags;
+use collector_common::event::{Extent, FieldKind, Width};
 
 use super::Scenario;
+use super::program::{self, Field};
 use crate::session::SessionSettings;
-use crate::source::Hook;
+use crate::source::{Program, Trigger};
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "page_faults",
@@ -15,16 +17,20 @@ pub(super) const SCENARIO: Scenario = Scenario {
     register,
 };
 
-/// The counters, of which each is a kind of sample. They share no fault.
-const KINDS: [&str; 2] = ["minor-faults", "major-faults"];
+/// Of each a kind of sample. They share no fault.
+const KINDS: [Program; 2] = [Program::MinorFaults, Program::MajorFaults];
 
 pub(super) fn register(settings: &mut SessionSettings) {
-    for name in KINDS {
-        let mut hook = Hook::counter(name).unwrap_or_else(|| unreachable!("{name} is a counter's name"));
-        if settings.events.iter().any(|other| other.trigger == hook.trigger) {
-            continue;
+    for program in KINDS {
+        // An event that records each fault has them all.
+        let counter = Trigger::Program(program).plain();
+        if settings.events.iter().all(|hook| hook.trigger != counter) {
+            program::record(settings, program, fields());
         }
-        hook.event.flags_mut().set(EventFlags::CALLSTACK, true);
-        settings.events.push(hook);
     }
+}
+
+/// The field of a fault's data: how many faults it stands for.
+fn fields() -> [Field; 1] {
+    [("weight", "u64", FieldKind::Unsigned(Width::W64), Extent::One)]
 }

@@ -9,6 +9,7 @@ mod calls;
 mod command;
 pub(crate) mod dispatch;
 mod error;
+mod faults;
 mod kernel_locks;
 mod lives;
 mod lock_names;

@@ -72,8 +72,8 @@ pub(super) struct Opened {
 /// Opens the backend that the settings name, and takes in what runs already.
 #[cfg(feature = "ebpf")]
 pub(super) fn open(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
-    let program = wanted.requests.iter().find_map(EventRequest::program);
-    if !wanted.settings.clock && program.is_none() {
+    let program = wanted.requests.iter().find_map(EventRequest::needed_program);
+    if !wanted.settings.clock && wanted.requests.iter().all(|request| request.program().is_none()) {
         // No program does anything for other events.
         return open_perf(wanted);
     }
@@ -98,7 +98,7 @@ pub(super) fn open(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
 /// Opens what this build has, and takes in what runs already.
 #[cfg(not(feature = "ebpf"))]
 pub(super) fn open(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
-    let program = wanted.requests.iter().find_map(EventRequest::program);
+    let program = wanted.requests.iter().find_map(EventRequest::needed_program);
     match (wanted.backend, program) {
         (_, Some(program)) => {
             let why = "this build can't load any: build it with the feature `ebpf`";
@@ -114,7 +114,8 @@ fn open_ebpf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
     let Wanted { settings, requests, cpus, .. } = *wanted;
     let mut recorder = wanted.recorder();
     crate::source::ebpf::check()?;
-    if !settings.targets.cpus.is_empty() && requests.iter().any(|request| request.program().is_some()) {
+    if !settings.targets.cpus.is_empty() && requests.iter().any(|request| request.needed_program().is_some())
+    {
         return Err(SessionError::ProgramsOfSomeCpus);
     }
     let sideband = Sideband::open_for(Scope::Machine, Rights::ALL, wanted.mappings(), wanted.online)
@@ -156,7 +157,8 @@ const WITHOUT_KERNEL: &str = "what happens in the kernel is left out, and its pa
      kernel.perf_event_paranoid below 2";
 
 fn open_perf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
-    let Wanted { settings, requests, cpus, .. } = *wanted;
+    let Wanted { settings, cpus, .. } = *wanted;
+    let requests: Vec<_> = wanted.requests.iter().cloned().map(EventRequest::plain).collect();
     let mut recorder = wanted.recorder();
     let rights = Rights::of_this_process();
     let scope = match PerfEvents::scope(settings, rights)? {
@@ -179,7 +181,7 @@ fn open_perf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
         })?;
     let mut sources: Vec<Box<dyn Source>> = Vec::new();
     if settings.clock || !requests.is_empty() {
-        sources.push(Box::new(PerfEvents::open(settings, settings.clock, requests, cpus)?));
+        sources.push(Box::new(PerfEvents::open(settings, settings.clock, &requests, cpus)?));
     }
     sideband.catch_up().map_err(SessionError::sideband)?;
     recorder.name_threads(settings.targets.comm.as_deref());

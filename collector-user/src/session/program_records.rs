@@ -7,6 +7,7 @@ use collector_common::record::SampleKindId;
 use super::allocations::Allocations;
 use super::block_requests::BlockRequests;
 use super::calls::Calls;
+use super::faults::Faults;
 use super::kernel_locks::KernelLocks;
 use super::mapped::Mapped;
 use super::transfers::Transfers;
@@ -54,6 +55,7 @@ pub(super) fn of_program(
         Program::Mapped => Some(Box::new(Mapped::new(settings.allocation_period))),
         Program::FileIo | Program::NetworkIo => Some(Box::new(Transfers::new(settings.off_cpu_period))),
         Program::KernelLocks => Some(Box::new(KernelLocks::new(settings.off_cpu_period))),
+        Program::MinorFaults | Program::MajorFaults => Some(Box::new(Faults)),
         Program::LockOwners | Program::Functions => None,
         Program::OffCpu | Program::WallClock | Program::RunQueues | Program::Locks | Program::Processes => {
             None

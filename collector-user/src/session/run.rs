@@ -27,7 +27,7 @@ use crate::procfs;
 use crate::recorder::{Recorder, SampleHook};
 use crate::source::perf::PerfError;
 use crate::source::sideband::Sideband;
-use crate::source::{Account, Hook, Settings, Source, bpf_map};
+use crate::source::{Account, EventRequest, Hook, Settings, Source, bpf_map};
 use crate::stats::Stats;
 use crate::sys::usage::own_usage;
 
@@ -184,7 +184,11 @@ impl Session {
         if events.len() > MOST_EVENTS {
             return Err(SessionError::Events { named: events.len(), most: MOST_EVENTS });
         }
-        let requests = requests(&events);
+        let mut requests = requests(&events);
+        if settings.capture.is_some() {
+            // Such a file has records of perf events.
+            requests = requests.into_iter().map(EventRequest::plain).collect();
+        }
         let wanted = Wanted {
             backend: settings.backend,
             settings: &settings.sampling,

@@ -1,6 +1,6 @@
 //! A record as a source hands it over: who, when and where, with the stacks as they were copied, and the event's own data.
 
-use collector_common::wire::{SampleFlags, SampleHeader, Transfer, TrappedReturns, VERSION};
+use collector_common::wire::{Fault, SampleFlags, SampleHeader, Transfer, TrappedReturns, VERSION};
 
 /// Which of the events of a session a record is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -83,7 +83,9 @@ impl<'a> SourceRecord<'a> {
             let (before, end) = rest.split_at_checked(rest.len().checked_sub(TrappedReturns::SIZE)?)?;
             (rest, returns) = (before, Some(bytemuck::try_from_bytes(end).ok()?));
         }
-        let record = Self { returns, ..record };
+        let is_fault = header.flags().has(SampleFlags::FAULT);
+        let value = if is_fault { Fault::of(&header.data).stands_for } else { 1 };
+        let record = Self { returns, value, ..record };
         let data: &[u8] = bytemuck::cast_slice(&header.data);
         if header.flags().has(SampleFlags::TRANSFER) {
             let (transfer, stack) = rest.split_at_checked(SampleHeader::KERNEL_STACK_SIZE)?;

@@ -72,6 +72,11 @@ pub enum Program {
     KernelLocks,
     /// Calls of functions of the kernel, or their returns, with what registers hold. Minimum kernel: 5.18.
     Functions,
+    /// Pages that were met absent and that memory alone answered: counted by process name; records of all or, where there are many,
+    /// some that stand for the others. Plain perf events tell of each.
+    MinorFaults,
+    /// The same of those that waited for a disk, all of which are recorded.
+    MajorFaults,
 }
 
 impl Program {
@@ -92,6 +97,8 @@ impl Program {
             Self::LockOwners => "lock_owner",
             Self::KernelLocks => "kernel_lock",
             Self::Functions => "functions",
+            Self::MinorFaults => "minor-faults",
+            Self::MajorFaults => "major-faults",
         }
     }
 
@@ -99,8 +106,17 @@ impl Program {
     pub(crate) const fn unit(self) -> Unit {
         match self {
             Self::Allocations | Self::Mapped => Unit::Bytes,
-            Self::Functions => Unit::Count,
+            Self::Functions | Self::MinorFaults | Self::MajorFaults => Unit::Count,
             _ => Unit::Nanoseconds,
+        }
+    }
+
+    /// The kernel's counter that tells of the same without a program (`PERF_COUNT_SW_*`).
+    pub(crate) const fn counter(self) -> Option<u32> {
+        match self {
+            Self::MinorFaults => Some(PERF_COUNT_SW_PAGE_FAULTS_MIN),
+            Self::MajorFaults => Some(PERF_COUNT_SW_PAGE_FAULTS_MAJ),
+            _ => None,
         }
     }
 
@@ -225,6 +241,16 @@ pub struct EventRequest {
 }
 
 impl EventRequest {
+    /// The same, told by a plain perf event where that can.
+    pub(crate) fn plain(self) -> Self {
+        Self { trigger: self.trigger.plain(), ..self }
+    }
+
+    /// The program of ours that it is for, and that nothing else can do.
+    pub(crate) fn needed_program(&self) -> Option<Program> {
+        self.program().filter(|program| program.counter().is_none())
+    }
+
     /// The program of ours that it is for.
     pub(crate) fn program(&self) -> Option<Program> {
         match self.trigger {
@@ -244,6 +270,14 @@ impl Trigger {
             Self::Software(id) => (PERF_TYPE_SOFTWARE, id.into()),
             Self::Hardware(id) => (PERF_TYPE_HARDWARE, id.into()),
             Self::Raw(number) => (PERF_TYPE_RAW, number),
+        }
+    }
+
+    /// The counter of the kernel that tells of what a program would, each time; itself where there is none.
+    pub(crate) fn plain(self) -> Self {
+        match self {
+            Self::Program(program) => program.counter().map_or(self, Self::Software),
+            other => other,
         }
     }
 

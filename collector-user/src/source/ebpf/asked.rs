@@ -7,6 +7,7 @@ use collector_common::wire::Times;
 use super::allocations::Allocations;
 use super::blocks::Blocks;
 use super::calls::Calls;
+use super::faults::Faults;
 use super::functions::Functions;
 use super::kernel_locks::KernelLocks;
 use super::lives::Lives;
@@ -94,6 +95,10 @@ impl Asked {
         }
         if let Some(event) = self.index(Program::Mapped) {
             parts.push(Box::new(Mapped::new(event, level.memory_grows)));
+        }
+        let [minor, major] = [Program::MinorFaults, Program::MajorFaults].map(|program| self.index(program));
+        if minor.or(major).is_some() {
+            parts.push(Box::new(Faults::new(minor, major, level)));
         }
         let [files, sockets] = [Program::FileIo, Program::NetworkIo].map(|program| self.index(program));
         if files.or(sockets).is_some() {

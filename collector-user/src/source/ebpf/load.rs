@@ -96,6 +96,8 @@ pub(super) struct Level {
     pub(super) gets: &'static str,
     /// Name of the program at the exit of system calls that give memory.
     pub(super) memory_grows: &'static str,
+    /// Names of the programs at page faults without and with reading from a disk.
+    pub(super) faults: [&'static str; 2],
     release: Release,
 }
 
@@ -113,6 +115,10 @@ impl Level {
             call_end: choose("call_ends", "call_ends_without_find_vma"),
             gets: choose("gets", "gets_without_find_vma"),
             memory_grows: choose("memory_grows", "memory_grows_without_find_vma"),
+            faults: [
+                choose("minor_fault", "minor_fault_without_find_vma"),
+                choose("major_fault", "major_fault_without_find_vma"),
+            ],
             release,
         })
     }

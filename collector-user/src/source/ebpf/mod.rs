@@ -9,6 +9,7 @@ mod attached;
 mod blocks;
 mod btf;
 mod calls;
+mod faults;
 mod functions;
 mod kernel_locks;
 mod lives;

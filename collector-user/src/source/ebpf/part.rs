@@ -49,6 +49,19 @@ pub(super) trait Part: Send {
         Ok(())
     }
 
+    /// Records on a CPU, too, from the beginning or, where that is over, from now on: its ring is there.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    fn add_cpu(&mut self, _ebpf: &Ebpf, _cpu: u32) -> Result<(), LoadError> {
+        Ok(())
+    }
+
+    /// Whether what it has on a CPU goes on.
+    fn covers(&mut self, _cpu: u32) -> bool {
+        true
+    }
+
     /// Programs at tracepoints are attached: attaches others.
     ///
     /// # Errors

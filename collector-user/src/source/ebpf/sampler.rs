@@ -150,7 +150,7 @@ impl Sampler {
                 seen: 0,
             });
         }
-        Ok(())
+        self.parts.iter_mut().try_for_each(|part| part.add_cpu(&self.ebpf, cpu))
     }
 
     /// Opens a CPU's clock and attaches the program to it.
@@ -319,13 +319,15 @@ impl Source for Sampler {
     /// Whether the CPU's clock went on since this was last asked for it. One whose CPU goes offline stands still from then
     /// on, whether the CPU comes back or not.
     fn covers(&mut self, cpu: u32) -> bool {
-        self.cpus.iter_mut().find(|known| known.number == cpu).is_some_and(|known| {
-            if known.clock.is_none() {
-                return true;
-            }
+        let Some(known) = self.cpus.iter_mut().find(|known| known.number == cpu) else { return false };
+        let mut covers = true;
+        if known.clock.is_some() {
             let count = known.counted().unwrap_or(known.seen);
-            std::mem::replace(&mut known.seen, count) < count
-        })
+            covers = std::mem::replace(&mut known.seen, count) < count;
+        }
+        // All are asked, as each tells what has been since it was asked last.
+        self.parts.iter_mut().for_each(|part| covers &= part.covers(cpu));
+        covers
     }
 
     /// A clock that was open for the CPU ended when it went offline.
