@@ -135,6 +135,20 @@ mod tests {
     }
 
     #[test]
+    fn a_fault_stands_for_as_many_as_it_was_chosen_from() {
+        let value_of = |flags| {
+            let data = Fault { stands_for: 16, is_major: 0 }.words();
+            let header = SampleHeader { version: VERSION, flags, data, ..SampleHeader::zeroed() };
+            let mut words = vec![0_u64; SampleHeader::STACK_OFFSET / 8];
+            let record: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+            record[..SampleHeader::SIZE].copy_from_slice(bytemuck::bytes_of(&header));
+            let read = SourceRecord::of_ring(record).unwrap();
+            (read.value, read.data.len())
+        };
+        assert_eq!([value_of(SampleFlags::FAULT), value_of(0)], [(16, 0), (1, 0)]);
+    }
+
+    #[test]
     fn trapped_returns_are_the_end_of_a_record() {
         let header = SampleHeader {
             version: VERSION,

@@ -99,6 +99,29 @@ impl Faults {
         let counters = counters.collect::<Result<_, LoadError>>()?;
         Ok(Cpu { counters, life: CpuLife::open(&Scope::Machine, cpu).map_err(step)? })
     }
+
+    /// Faults of the kinds that are asked for by the name of the process, those first that have most.
+    fn table(&self, ebpf: &Ebpf) -> io::Result<Table> {
+        let map = ebpf.map("FAULTS").ok_or(io::ErrorKind::NotFound)?;
+        let map: PerCpuHashMap<_, [u8; COMM_LEN], Words> =
+            PerCpuHashMap::try_from(map).map_err(io::Error::other)?;
+        let mut rows = Vec::new();
+        for entry in &map {
+            let (name, cpus) = entry.map_err(io::Error::other)?;
+            let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+            let counts = || cpus.iter().map(|words| bytemuck::cast::<Words, FaultCounts>(*words));
+            let minor = self.minor.as_ref().map(|_| counts().map(|counts| counts.minor).sum());
+            let major = self.major.as_ref().map(|_| counts().map(|counts| counts.major).sum());
+            let row: Vec<u64> = minor.into_iter().chain(major).collect();
+            rows.push((String::from_utf8_lossy(name).into_owned(), row));
+        }
+        let all = |row: &[u64]| row.iter().sum::<u64>();
+        rows.sort_by(|(one, a), (other, b)| all(b).cmp(&all(a)).then_with(|| one.cmp(other)));
+        let column = |name: &str| Column { name: name.to_owned(), unit: Unit::Count };
+        let minor = self.minor.as_ref().map(|_| column("minor"));
+        let major = self.major.as_ref().map(|_| column("major"));
+        Ok(Table { name: "page faults".to_owned(), columns: minor.into_iter().chain(major).collect(), rows })
+    }
 }
 
 impl Part for Faults {
@@ -186,7 +209,7 @@ impl Part for Faults {
         ledger.lose(LossCause::NotRun, would_be.div_ceil(met.max(1).into()) as u64);
         ledger.lose(LossCause::RingFull, full);
         ledger.lose(LossCause::Unaccounted, recorded.saturating_sub(self.taken));
-        account.tables.push(table(ended.ebpf)?);
+        account.tables.push(self.table(ended.ebpf)?);
         account.warnings.extend([
             (missed, "page faults of the machine were met by no program, as another one ran on their CPU"),
             (counter(Counter::FaultNamesFull), "page faults were not counted: too many names of processes"),
@@ -198,29 +221,6 @@ impl Part for Faults {
 /// What a CPU's counters have counted.
 fn counted(cpu: &Cpu) -> io::Result<u64> {
     cpu.counters.iter().map(PerfEvent::count).sum()
-}
-
-/// Faults by the name of the process, those first that have most.
-fn table(ebpf: &Ebpf) -> io::Result<Table> {
-    let map = ebpf.map("FAULTS").ok_or(io::ErrorKind::NotFound)?;
-    let map: PerCpuHashMap<_, [u8; COMM_LEN], Words> =
-        PerCpuHashMap::try_from(map).map_err(io::Error::other)?;
-    let mut rows = Vec::new();
-    for entry in &map {
-        let (name, cpus) = entry.map_err(io::Error::other)?;
-        let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
-        let mut row = [0; 2];
-        for words in cpus.iter() {
-            let FaultCounts { minor, major } = bytemuck::cast(*words);
-            row[0] += minor;
-            row[1] += major;
-        }
-        rows.push((String::from_utf8_lossy(name).into_owned(), row.to_vec()));
-    }
-    let all = |row: &[u64]| row.iter().sum::<u64>();
-    rows.sort_by(|(one, a), (other, b)| all(b).cmp(&all(a)).then_with(|| one.cmp(other)));
-    let column = |name: &str| Column { name: name.to_owned(), unit: Unit::Count };
-    Ok(Table { name: "page faults".to_owned(), columns: vec![column("minor"), column("major")], rows })
 }
 
 /// A counter at each count of which a program runs.
