@@ -5,7 +5,7 @@
 //! position in the strings. Times are microseconds.
 //!
 //! ```text
-//! magic      the bytes "CLP3"
+//! magic      the bytes "CLP4"
 //! strings    n, byte length [n], then the UTF-8 bytes of all
 //! system     host string, kernel string, architecture string, command string, account string (lines), CPUs,
 //!            Unix time of time 0 in milliseconds, duration
@@ -19,7 +19,8 @@
 //! threads    n, process [n], tid [n], name string [n]
 //! samples    n, time since the sample before [n], thread [n], node [n], CPU [n],
 //!            kind [n] if there is more than one kind,
-//!            1 and zigzag value [n], or 0 if every value is 1
+//!            1 and zigzag value [n], or 0 if every value is 1,
+//!            1 and form [n] (`form::Form`), or 0 and the form that all have
 //! ```
 //!
 //! Nodes are the prefix tree of all stacks, depth first: the parent of a node is the nearest one before it with
@@ -34,13 +35,14 @@ use collector_common::intern::{StackId, StringId};
 use collector_common::record::{ExportMachine, ProcessId, Sample, ThreadId, Unit};
 
 use super::columns::Columns;
+use super::form::Form;
 use super::tables::{Tables, ViewFrame};
 use crate::format::Profile;
 use crate::format::account::account;
 use crate::format::facts::facts;
 use crate::prefix_tree::{Paths, PrefixTree};
 
-const MAGIC: &[u8; 4] = b"CLP3";
+const MAGIC: &[u8; 4] = b"CLP4";
 
 /// Writes `profile` in the layout of this module.
 pub(super) fn encode(profile: Profile<'_>, out: impl Write) -> io::Result<()> {
@@ -134,6 +136,15 @@ pub(super) fn encode(profile: Profile<'_>, out: impl Write) -> io::Result<()> {
     columns.number(u64::from(weighted))?;
     if weighted {
         samples().try_for_each(|sample| columns.signed(sample.value))?;
+    }
+    let form = |sample: &Sample| Form::of(machine, sample);
+    let first = samples().next().map_or(Form::Moment, |sample| form(&sample));
+    let differ = samples().any(|sample| form(&sample) != first);
+    columns.number(u64::from(differ))?;
+    if differ {
+        columns.column(samples().map(|sample| form(&sample) as u64))?;
+    } else {
+        columns.number(first as u64)?;
     }
     columns.into_inner().flush()
 }
@@ -255,7 +266,7 @@ impl Stacks {
 #[cfg(test)]
 mod tests {
     use collector_common::ids::{Pid, Tid};
-    use collector_common::record::{AttributeListId, ClockAnchor, SampleKindId};
+    use collector_common::record::{AttributeListId, ClockAnchor, ESTIMATED, SampleKindId};
 
     use super::*;
     use crate::symbolize::Symbols;
@@ -306,5 +317,35 @@ mod tests {
         encode(Profile { machine: &machine, symbols: &Symbols::unresolved(&machine) }, &mut bytes).unwrap();
         let account = b"3 lost\nqueue: 7.5 requests";
         assert!(bytes.windows(account.len()).any(|part| part == account));
+    }
+
+    /// The last bytes of a recording of samples of `kind`, each with a value and whether it is estimated.
+    fn forms(kind: &str, unit: Unit, period: u64, samples: &[(i64, bool)]) -> Vec<u8> {
+        let mut machine = ExportMachine::default();
+        let process = machine.add_process(Pid(1), "p", None, Nanos(0));
+        let thread = machine.intern_thread(process, Tid(1), StringId::EMPTY);
+        let kind = machine.add_kind(kind, unit, period);
+        let pair = [ESTIMATED, "yes"].map(|text| machine.intern_string(text));
+        let estimated = machine.attributes_mut().intern(&[(pair[0], pair[1])]);
+        for &(value, is_estimated) in samples {
+            let attributes = if is_estimated { estimated } else { AttributeListId::NONE };
+            machine.add_sample(&Sample { thread, kind, value, attributes, ..Sample::default() });
+        }
+        let mut bytes = Vec::new();
+        encode(Profile { machine: &machine, symbols: &Symbols::unresolved(&machine) }, &mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn estimates_are_told_from_durations() {
+        let ends =
+            |bytes: Vec<u8>, end: &[u8]| assert!(bytes.ends_with(end), "{:?}", &bytes[bytes.len() - 9..]);
+        // Zigzag: 7, -2 and 7 are 14, 3 and 14.
+        let off = [(7, false), (-2, true), (7, false)];
+        ends(forms("off_cpu", Unit::Nanoseconds, 1, &off), &[1, 14, 3, 14, 1, 2, 5, 2]);
+        ends(forms("off_cpu", Unit::Nanoseconds, 1, &off[..1]), &[1, 14, 0, 2]);
+        ends(forms("lock", Unit::Nanoseconds, 1, &off[1..2]), &[1, 3, 0, 5]);
+        ends(forms("cpu", Unit::Count, 1_000_000, &[(1, false), (1, false)]), &[0, 0, 1]);
+        ends(forms("cpu", Unit::Count, 1_000_000, &[]), &[0, 0, 0]);
     }
 }

@@ -8,6 +8,14 @@ export const CATEGORY = Object.freeze({ all: 0, process: 1, user: 2, kernel: 3, 
 
 export const UNIT = Object.freeze({ count: 0, nanoseconds: 1, bytes: 2 });
 
+/// What a sample is on its thread's lane, as ../form.rs tells it.
+export const FORM = Object.freeze({ moment: 0, running: 1, blocked: 2, waiting: 3, time: 4, estimate: 5 });
+
+const LAYOUT = "CLP4";
+const STRANGE = "the profile is in a layout that this page does not know";
+// What a browser holds in one piece at most.
+const LARGEST = 2 ** 31 - 1;
+
 class Reader {
   constructor(bytes) {
     this.bytes = bytes;
@@ -39,6 +47,13 @@ class Reader {
     return into;
   }
 
+  /// A column of positions in a list of `count` things.
+  places(into, count) {
+    this.column(into);
+    for (let i = 0; i < into.length; i++) if (into[i] >= count) throw new Error("the profile refers to what is not in it");
+    return into;
+  }
+
   text(length) {
     const end = this.at + length;
     if (end > this.bytes.length) throw new Error("the profile ends within a name");
@@ -51,25 +66,49 @@ class Reader {
 const decoder = new TextDecoder();
 
 function unbase64(text) {
-  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
-  const binary = atob(text);
-  const bytes = new Uint8Array(binary.length);
-  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
-  return bytes;
+  try {
+    if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+    const binary = atob(text);
+    const bytes = new Uint8Array(binary.length);
+    for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+    return bytes;
+  } catch (cause) {
+    throw new Error("the profile is no text in base64", { cause });
+  }
 }
 
 async function inflate(bytes) {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
+  const parts = [];
+  let length = 0;
+  for (let reader = stream.getReader(); ; ) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    parts.push(value);
+    length += value.length;
+    if (length > LARGEST) throw new Error("the profile is larger than 2 GiB");
+  }
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
 }
 
 export async function decodeProfile(text) {
   const reader = new Reader(await inflate(unbase64(text.trim())));
-  if (reader.text(4) !== "CLP3") throw new Error("the profile is in a layout that this page does not know");
+  const layout = reader.text(4);
+  if (layout !== LAYOUT) throw new Error(/^CLP\d$/.test(layout) ? `${STRANGE} (${layout}, not ${LAYOUT})` : STRANGE);
 
   const lengths = reader.column(new Uint32Array(reader.count()));
   const strings = Array.from(lengths, (length) => reader.text(length));
-  const string = () => strings[reader.number()];
+  const string = () => {
+    const text = strings[reader.number()];
+    if (text === undefined) throw new Error("the profile refers to a name that is not in it");
+    return text;
+  };
   const names = (count) => Array.from({ length: count }, string);
 
   const system = { host: string(), kernel: string(), architecture: string(), command: string() };
@@ -79,6 +118,7 @@ export async function decodeProfile(text) {
   system.duration = reader.number();
 
   const kinds = list(reader.count(), { name: names, unit: numbers, period: numbers });
+  if (kinds.length === 0) kinds.push({ id: 0, name: "samples", unit: UNIT.count, period: 1 });
   const modules = names(reader.count());
   const functions = list(reader.count(), {
     name: names,
@@ -88,29 +128,31 @@ export async function decodeProfile(text) {
     firstLine: numbers,
     lastLine: numbers,
   });
-  for (const fn of functions) fn.module = fn.module === 0 ? "" : modules[fn.module - 1];
+  for (const fn of functions) fn.module = fn.module === 0 ? "" : (modules[fn.module - 1] ?? "");
 
   const frameCount = reader.count();
-  const frames = { function: reader.column(new Uint32Array(frameCount)) };
+  const frames = { function: reader.places(new Uint32Array(frameCount), functions.length) };
   const marks = reader.column(new Uint8Array(frameCount));
   frames.heuristic = marks.map((mark) => mark & 1);
   frames.inlined = marks.map((mark) => mark >> 1);
   const nodeCount = reader.count();
   const nodes = linked(
     reader.column(new Uint32Array(nodeCount)),
-    reader.column(new Uint32Array(nodeCount)),
+    reader.places(new Uint32Array(nodeCount), frameCount),
     frames,
     functions.length,
   );
   const processes = list(reader.count(), { pid: numbers, name: names, facts: names });
-  const threads = list(reader.count(), { process: numbers, tid: numbers, name: names });
+  const ofProcess = (count) => reader.places(new Array(count), processes.length);
+  const threads = list(reader.count(), { process: ofProcess, tid: numbers, name: names });
 
   const count = reader.count();
-  const samples = { count, time: times(count), thread: reader.column(new Uint32Array(count)) };
-  samples.node = reader.column(new Uint32Array(count));
+  const samples = { count, time: times(count), thread: reader.places(new Uint32Array(count), threads.length) };
+  samples.node = reader.places(new Uint32Array(count), nodeCount);
   samples.cpu = reader.column(new Uint16Array(count));
-  samples.kind = kinds.length > 1 ? reader.column(new Uint8Array(count)) : null;
+  samples.kind = kinds.length > 1 ? reader.places(new Uint8Array(count), kinds.length) : null;
   samples.value = reader.number() === 1 ? zigzag(reader.column(new Float64Array(count))) : null;
+  samples.form = reader.number() === 1 ? reader.column(new Uint8Array(count)) : reader.number();
   return { system, kinds, functions, frames, nodes, processes, threads, samples };
 
   function numbers(count) {
@@ -144,7 +186,7 @@ function zigzag(column) {
 
 // The prefix tree with what follows from depths: parents, ends, and whether a node is the outermost one of its
 // function on its path (its total counts for the function; that of a recursive call below does not).
-function linked(depth, frame, frames, functionCount) {
+export function linked(depth, frame, frames, functionCount) {
   const count = depth.length;
   const parent = new Uint32Array(count);
   const end = new Uint32Array(count);
