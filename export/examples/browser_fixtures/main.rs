@@ -4,11 +4,14 @@
 //! `browser_fixtures OUT.html` writes a small recording with every awkward thing: names that look like markup, deep
 //! and recursive and empty stacks, a reused pid, two kinds of sample, CPUs out of order.
 //! `browser_fixtures OUT.html SAMPLES` writes one of the given size in the shape of a busy machine.
+//! `browser_fixtures OUT.html NAME [SAMPLES]` writes one of `known`.
 //!
 //! `OUT.truth.json` lists the samples as they were put in, one by one:
 //! `functions[i] = [name, module, 1 if it was inlined, source or ""]`, `stacks[i] = [function, ...]` with the leaf first,
 //! `processes[i] = [pid, name]`, `threads[i] = [process, tid, name]`, and
 //! `samples[i] = [microseconds, thread, cpu, stack, kind, value]`. Nothing in it comes from the exporter.
+
+mod known;
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -32,9 +35,16 @@ const START: u64 = 7_000_000_000;
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
-    let Some(page) = arguments.next() else { anyhow::bail!("usage: browser_fixtures OUT.html [SAMPLES]") };
-    let recording = match arguments.next() {
+    let Some(page) = arguments.next() else {
+        anyhow::bail!("usage: browser_fixtures OUT.html [NAME] [SAMPLES]")
+    };
+    let recording = match arguments.next().as_deref() {
         None => awkward(),
+        Some("timeline") => known::timeline(),
+        Some("base") => known::base(),
+        Some("new") => known::new(),
+        Some("other-kind") => known::other_kind(),
+        Some("crowd") => known::crowd(arguments.next().unwrap_or_default().parse()?),
         Some(samples) => busy(samples.parse()?),
     };
     let page = Path::new(&page);
@@ -185,6 +195,17 @@ impl Recording {
     }
 
     fn sample(&mut self, us: u64, thread: ThreadId, cpu: u16, stack: usize, kind: SampleKindId, value: i64) {
+        self.sample_with(us, thread, cpu, stack, (kind, value, AttributeListId::NONE));
+    }
+
+    fn sample_with(
+        &mut self,
+        us: u64,
+        thread: ThreadId,
+        cpu: u16,
+        stack: usize,
+        (kind, value, attributes): (SampleKindId, i64, AttributeListId),
+    ) {
         let Self { machine, samples, .. } = self;
         let comma = if samples.is_empty() { "" } else { ",\n" };
         let _ = write!(samples, "{comma}[{us},{},{cpu},{stack},{},{value}]", thread.0, kind.0);
@@ -196,7 +217,7 @@ impl Recording {
             cpu,
             kind,
             value,
-            attributes: AttributeListId::NONE,
+            attributes,
         });
     }
 

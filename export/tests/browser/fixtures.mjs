@@ -11,7 +11,7 @@ export const top = join(dirname(fileURLToPath(import.meta.url)), "../../..");
 
 const folder = join(top, "target/browser");
 
-/// Writes the pages and gives them as {small, big, empty}.
+/// Writes the pages and gives them by name.
 export function makeFixtures() {
   mkdirSync(folder, { recursive: true });
   const make = (name, ...size) => {
@@ -22,7 +22,17 @@ export function makeFixtures() {
     console.log(execFileSync(cargo, command, { cwd: top, encoding: "utf8" }).trim());
     return new Fixture(page);
   };
-  return { small: make("small"), big: make("big", "1000000"), empty: make("empty", "0") };
+  const known = (name, ...size) => make(name, name, ...size);
+  return {
+    small: make("small"),
+    big: make("big", "1000000"),
+    empty: make("empty", "0"),
+    timeline: known("timeline"),
+    base: known("base"),
+    new: known("new"),
+    otherKind: known("other-kind"),
+    crowd: known("crowd", "200000"),
+  };
 }
 
 class Fixture {

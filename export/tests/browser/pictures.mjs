@@ -8,14 +8,14 @@ import { top } from "./fixtures.mjs";
 
 const folder = join(top, "target/screenshots");
 
-async function picture(page, name) {
+async function picture(page, name, boxes = 5) {
   mkdirSync(folder, { recursive: true });
   await settled(page);
-  ok((await boxesOf(page)).length > 5);
+  ok((await boxesOf(page)).length > boxes);
   await page.screenshot({ path: join(folder, `${name}.png`) });
 }
 
-async function take(browser, { small, big }) {
+async function take(browser, { small, big, timeline, base, new: changed }) {
   for (const dark of [false, true]) {
     const scheme = dark ? "dark" : "light";
     const page = await browser.open(big.page, { dark });
@@ -38,6 +38,18 @@ async function take(browser, { small, big }) {
     await picture(page, `processes-${scheme}`);
     const awkward = await browser.open(small.page, { dark });
     await picture(awkward, `small-${scheme}`);
+    for (const [{ page: file }, name] of [[timeline, "known"], [big, "big"]]) {
+      const lanes = await browser.open(file, { dark });
+      await lanes.click("#toggle-timeline");
+      await lanes.waitForFunction(() => window.collector.lanes().length > 0);
+      const { left, y, width } = (await lanes.evaluate(() => window.collector.lanes()))[1];
+      await lanes.mouse.move(left + width / 2, y + 18);
+      await picture(lanes, `timeline-${name}-${scheme}`, 3);
+    }
+    const compared = await browser.open(changed.page, { dark });
+    await compared.setInputFiles("#compare-file", base.page);
+    await compared.locator("#comparison").waitFor();
+    await picture(compared, `comparison-${scheme}`);
   }
   await picture(await browser.open(big.page, { width: 760, height: 1000 }), "narrow");
 }

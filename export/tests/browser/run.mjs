@@ -12,12 +12,15 @@ import { tests as loading } from "./loading.mjs";
 import { tests as graph } from "./graph.mjs";
 import { tests as filters } from "./filters.mjs";
 import { tests as table } from "./table.mjs";
+import { tests as timeline } from "./timeline.mjs";
+import { tests as comparison } from "./comparison.mjs";
 import { tests as pictures } from "./pictures.mjs";
 import { tests as speedscope } from "./speedscope.mjs";
 import { tests as firefox } from "./firefox.mjs";
 
 const wanted = process.argv.slice(2);
-const all = [...loading, ...graph, ...filters, ...table, ...pictures, ...speedscope, ...firefox];
+const ours = [...loading, ...graph, ...filters, ...table, ...timeline, ...comparison, ...pictures];
+const all = [...ours, ...speedscope, ...firefox];
 const chosen = all.filter(([name]) => wanted.length === 0 || wanted.some((part) => name.includes(part)));
 
 const fixtures = makeFixtures();

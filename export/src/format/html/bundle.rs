@@ -1,12 +1,13 @@
 //! The viewer's ES modules as one script, because a page in one file has nowhere to import from.
 //!
 //! The rule is small: modules follow each other in the order of [`MODULES`], lines that start with `import ` are
-//! left out, and `export ` at the start of a line is taken off. It holds while every import is one line of the
-//! form `import { a, b } from "./module.js";` that names exports of a module further up, and while no two
-//! modules declare the same name at their top level. The tests below check that of the real modules.
+//! left out, `export ` at the start of a line is taken off, and so are indentation and lines of comment, which are a
+//! third of the text. It holds while every import is one line of the form `import { a, b } from "./module.js";` that
+//! names exports of a module further up, while no two modules declare the same name at their top level, and while no
+//! text reaches over the end of its line. The tests below check that of the real modules.
 
 /// The modules, each after those it imports from.
-const MODULES: [(&str, &str); 14] = [
+const MODULES: [(&str, &str); 27] = [
     ("decode.js", include_str!("viewer/decode.js")),
     ("format.js", include_str!("viewer/format.js")),
     ("palette.js", include_str!("viewer/palette.js")),
@@ -15,10 +16,23 @@ const MODULES: [(&str, &str); 14] = [
     ("search.js", include_str!("viewer/search.js")),
     ("tooltip.js", include_str!("viewer/tooltip.js")),
     ("flame.js", include_str!("viewer/flame.js")),
+    ("ruler.js", include_str!("viewer/ruler.js")),
+    ("drag.js", include_str!("viewer/drag.js")),
     ("strip.js", include_str!("viewer/strip.js")),
+    ("lanes.js", include_str!("viewer/lanes.js")),
+    ("columns.js", include_str!("viewer/columns.js")),
+    ("lane.js", include_str!("viewer/lane.js")),
+    ("timeline.js", include_str!("viewer/timeline.js")),
     ("table.js", include_str!("viewer/table.js")),
     ("picker.js", include_str!("viewer/picker.js")),
     ("crumbs.js", include_str!("viewer/crumbs.js")),
+    ("header.js", include_str!("viewer/header.js")),
+    ("merge.js", include_str!("viewer/merge.js")),
+    ("comparison.js", include_str!("viewer/comparison.js")),
+    ("changes.js", include_str!("viewer/changes.js")),
+    ("details.js", include_str!("viewer/details.js")),
+    ("opening.js", include_str!("viewer/opening.js")),
+    ("comparing.js", include_str!("viewer/comparing.js")),
     ("viewer.js", include_str!("viewer/viewer.js")),
     ("main.js", include_str!("viewer/main.js")),
 ];
@@ -35,8 +49,11 @@ fn bundle(modules: &[(&str, &str)]) -> String {
         script.push_str(name);
         script.push('\n');
         for line in source.lines().filter(|line| !line.starts_with("import ")) {
-            script.push_str(line.strip_prefix("export ").unwrap_or(line));
-            script.push('\n');
+            let line = line.strip_prefix("export ").unwrap_or(line).trim_start();
+            if !line.is_empty() && !line.starts_with("//") {
+                script.push_str(line);
+                script.push('\n');
+            }
         }
     }
     script
@@ -85,6 +102,9 @@ mod tests {
             }
             let mut own = HashSet::new();
             for line in source.lines() {
+                if line.matches('`').count() % 2 == 1 || line.trim_start().starts_with('*') {
+                    return Err(format!("{module}: text or a comment in several lines: {line}"));
+                }
                 if line.starts_with("import") {
                     let (wanted, from) = imported(line).ok_or(format!("{module}: {line}"))?;
                     let there = exports.get(from).ok_or(format!("{module}: {from} is not further up"))?;
@@ -142,6 +162,7 @@ mod tests {
             "const { x, y } = z;",
             "const text = \"</script>\";",
             "const lazy = () => import(\"./a.js\");",
+            "const text = `one",
         ] {
             assert!(check(&[a, ("c.js", wrong)]).is_err(), "{wrong}");
         }
@@ -149,14 +170,11 @@ mod tests {
     }
 
     #[test]
-    fn only_imports_and_the_word_export_go() {
+    fn imports_comments_indentation_and_the_word_export_go() {
         let script = bundle(&[
             ("a.js", "// says import and export\nexport function f() {\n  return \"export x\";\n}\n"),
             ("b.js", "import { f } from \"./a.js\";\nf();\n"),
         ]);
-        assert_eq!(
-            script,
-            "\n// a.js\n// says import and export\nfunction f() {\n  return \"export x\";\n}\n\n// b.js\nf();\n"
-        );
+        assert_eq!(script, "\n// a.js\nfunction f() {\nreturn \"export x\";\n}\n\n// b.js\nf();\n");
     }
 }

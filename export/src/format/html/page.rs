@@ -15,10 +15,12 @@ use super::encode::encode;
 use crate::format::{ExportFormat, Profile};
 
 const TEMPLATE: &str = include_str!("viewer/index.html");
-const STYLES: [&str; 3] = [
+const STYLES: [&str; 5] = [
     include_str!("viewer/style.css"),
     include_str!("viewer/controls.css"),
     include_str!("viewer/panels.css"),
+    include_str!("viewer/timeline.css"),
+    include_str!("viewer/comparison.css"),
 ];
 
 /// Where the style, the script and the profile go in the template, in this order.
@@ -38,7 +40,7 @@ impl ExportFormat for Html {
     }
 
     fn description(&self) -> &'static str {
-        "interactive page in one file: flame graph, callers, time strip, hottest functions"
+        "interactive page in one file: flame graph, callers, timeline by thread, hottest functions, comparison"
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {

@@ -18,6 +18,7 @@ export class FlameView {
     Object.assign(this, { scroller, canvas, spacer, profile, palette, on });
     this.context = canvas.getContext("2d");
     this.tree = null;
+    this.fillOf = null;
     this.matches = null;
     this.rows = [];
     this.zoomed = 0;
@@ -41,6 +42,12 @@ export class FlameView {
   /// Whether nothing moves.
   get idle() {
     return this.animation === 0;
+  }
+
+  /// Whose functions and frames the next tree is of, and the colour of its nodes; null for that of their functions.
+  setProfile(profile, fillOf) {
+    this.profile = profile;
+    this.fillOf = fillOf;
   }
 
   /// Shows another tree. The zoom stays where the path to it is still there, unless `reset` is set.
@@ -225,7 +232,7 @@ export class FlameView {
     const matched = this.matches !== null && this.matches[id] === 1;
     const dimmed = this.matches !== null && !matched;
     context.globalAlpha = above && !matched ? 0.55 : 1;
-    context.fillStyle = matched ? palette.match : dimmed ? palette.dimmed : palette.fill(id);
+    context.fillStyle = matched ? palette.match : dimmed ? palette.dimmed : (this.fillOf?.(node) ?? palette.fill(id));
     context.fillRect(left, y, right - left, FRAME_ROW - 1);
     if (profile.frames.heuristic[frame] === 1 || fn.category === CATEGORY.cut) {
       context.fillStyle = palette.hatching(context);

@@ -20,26 +20,43 @@ function stateOf(viewer, timings) {
       const { tree } = viewer.flame;
       return viewer.flame.boxes().map((box) => {
         const { name, module, category } = viewer.functionOf(box.node);
-        const heuristic = profile.frames.heuristic[tree.frame(box.node)] === 1;
+        const heuristic = viewer.stage.profile.frames.heuristic[tree.frame(box.node)] === 1;
         const { node, ...place } = box;
-        return { ...place, name, module, category, heuristic, total: tree.total(node), self: tree.self(node) };
+        const change = viewer.comparison?.ofNode(tree, node);
+        return { ...place, name, module, category, heuristic, total: tree.total(node), self: tree.self(node), ...change };
       });
     },
     /// The table's rows in its order.
     functions(limit = Infinity) {
-      const { functionSelf, functionTotal } = viewer.weights;
-      return viewer.table.rows
-        .slice(0, limit)
-        .map(({ id, name, module }) => ({ name, module, self: functionSelf[id], total: functionTotal[id] }));
+      const { functionSelf, functionTotal } = viewer.stage.weights;
+      return viewer.table.rows.slice(0, limit).map(({ id, name, module }) => ({
+        name,
+        module,
+        self: functionSelf[id],
+        total: functionTotal[id],
+        ...viewer.comparison?.ofFunction(id),
+      }));
+    },
+    /// The timeline's rows in sight with window coordinates: `view` is what is in `width` from `left` on.
+    lanes() {
+      const { view } = viewer.timeline;
+      return viewer.timeline.inSight().map(({ row: { process, thread, weight }, ...place }) => ({
+        ...place,
+        view,
+        pid: process.pid,
+        tid: thread?.tid ?? null,
+        name: (thread ?? process).name,
+        weight,
+      }));
     },
   };
   const live = {
-    idle: () => viewer.flame.idle,
+    idle: () => viewer.flame.idle && viewer.timeline.idle,
     total: () => viewer.weights.sum,
     samples: () => viewer.weights.count,
     weighMs: () => viewer.weighMs,
     range: () => viewer.filter.range,
-    matched: () => ({ weight: viewer.search.weight, share: viewer.search.weight / viewer.weights.sum }),
+    matched: () => ({ weight: viewer.search.weight, share: viewer.search.weight / viewer.stage.weights.sum }),
     zoomed: () => viewer.functionOf(viewer.flame.zoomed).name,
   };
   for (const [name, get] of Object.entries(live)) Object.defineProperty(state, name, { get, enumerable: true });

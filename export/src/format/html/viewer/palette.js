@@ -56,6 +56,7 @@ export class Palette {
     this.fills = new Array(this.functions.length);
     const style = getComputedStyle(document.documentElement);
     const property = (name) => style.getPropertyValue(`--${name}`).trim();
+    this.page = property("page");
     this.surface = property("surface");
     this.text = property("text");
     this.muted = property("muted");
@@ -67,6 +68,24 @@ export class Palette {
     this.match = this.dark ? "#d83f87" : "#f26fa9";
     this.rest = this.dark ? "#1e232d" : "#eceef2";
     this.hatch = null;
+    const pick = (light, dark) => (this.dark ? dark : light);
+    this.lane = {
+      blocked: pick("hsl(258 24% 74%)", "hsl(258 20% 44%)"),
+      waiting: pick("hsl(47 92% 55%)", "hsl(47 74% 50%)"),
+      time: pick("hsl(150 48% 44%)", "hsl(150 44% 48%)"),
+      moment: pick("hsl(220 12% 38%)", "hsl(220 14% 68%)"),
+      estimate: pick("hsl(258 40% 48%)", "hsl(258 60% 78%)"),
+      end: pick("hsl(258 32% 46%)", "hsl(258 40% 72%)"),
+    };
+  }
+
+  /// The colour of a change from -1 (blue, shrank) over 0 (grey) to 1 (red, grew).
+  change(tone) {
+    const strength = Math.abs(tone);
+    if (strength < 0.02) return this.dark ? "hsl(220 8% 32%)" : "hsl(220 10% 84%)";
+    const hue = tone > 0 ? 4 : 212;
+    const light = this.dark ? 32 + strength * 10 : 84 - strength * 22;
+    return `hsl(${hue} ${Math.round(18 + strength * (this.dark ? 44 : 62))}% ${light.toFixed(0)}%)`;
   }
 
   /// The colour of a function.

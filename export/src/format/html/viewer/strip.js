@@ -2,6 +2,8 @@
 
 import { formatTime } from "./format.js";
 import { overTime } from "./weigh.js";
+import { drawRange, drawTicks } from "./ruler.js";
+import { RangeDrag } from "./drag.js";
 
 const AXIS = 16;
 const TOP = 24;
@@ -14,15 +16,19 @@ export class Strip {
     this.context = canvas.getContext("2d");
     this.duration = Math.max(profile.system.duration, 1);
     this.range = null;
-    this.drag = null;
     this.byCpu = false;
     this.filter = null;
     this.data = null;
     new ResizeObserver(() => this.resize()).observe(canvas);
-    canvas.addEventListener("pointerdown", (event) => this.down(event));
-    canvas.addEventListener("pointermove", (event) => this.move(event));
-    canvas.addEventListener("pointerup", (event) => this.up(event));
-    canvas.addEventListener("pointercancel", () => this.cancel());
+    this.drag = new RangeDrag(canvas, {
+      takes: () => true,
+      timeAt: (x) => this.timeAt(x),
+      begun: (event) => on.hover(null, "", event),
+      changed: () => this.draw(),
+      chosen: (range) => this.choose(range),
+      clicked: () => {},
+    });
+    canvas.addEventListener("pointermove", (event) => this.describe(event));
     canvas.addEventListener("pointerleave", (event) => on.hover(null, "", event));
     canvas.addEventListener("dblclick", () => this.choose(null));
     canvas.addEventListener("keydown", (event) => this.key(event));
@@ -90,31 +96,14 @@ export class Strip {
         base[bin] += row[bin];
       }
     });
-    const range = this.drag?.range ?? this.range;
-    if (range !== null) this.selection(range, height);
-    this.axis(height);
-  }
-
-  axis(height) {
-    const { context, palette, width, duration } = this;
-    context.fillStyle = palette.line;
-    context.fillRect(0, height, width, 1);
-    context.font = "10.5px system-ui, sans-serif";
-    context.textBaseline = "middle";
-    const least = duration / Math.max(1, Math.floor(width / 90));
-    const power = 10 ** Math.floor(Math.log10(least));
-    const every = [1, 2, 5, 10].map((times) => times * power).find((tick) => tick >= least);
-    for (let tick = 0; tick <= duration; tick += every) {
-      const x = Math.round((tick / duration) * width);
-      context.fillStyle = palette.line;
-      context.fillRect(x, height, 1, 5);
-      const label = tick === 0 ? "0" : formatTick(tick, every);
-      context.fillStyle = palette.muted;
-      if (x + 4 + context.measureText(label).width < width) context.fillText(label, x + 4, height + AXIS / 2 + 1);
+    const range = this.drag.range ?? this.range;
+    if (range !== null) {
+      const ends = range.map((time) => (time / this.duration) * width);
+      drawRange(context, palette, { left: 0, width, height }, ends, formatTime(range[1] - range[0]));
     }
-    const label = this.peakLabel();
+    drawTicks(context, palette, { left: 0, width, y: height, below: true }, [0, this.duration]);
     context.fillStyle = palette.muted;
-    context.fillText(label, 8, TOP / 2);
+    context.fillText(this.peakLabel(), 8, TOP / 2);
   }
 
   // The peak as the time spent per time (CPUs busy) where weights are times.
@@ -124,61 +113,6 @@ export class Strip {
     return `peak ${(this.measure.time(this.peak) / bin).toFixed(1)} × ${this.measure.kind.name}`;
   }
 
-  selection([from, to], height) {
-    const { context, palette, width, duration } = this;
-    const left = (from / duration) * width;
-    const right = Math.max(left + 1, (to / duration) * width);
-    context.globalAlpha = 0.66;
-    context.fillStyle = palette.surface;
-    context.fillRect(0, 0, left, height);
-    context.fillRect(right, 0, width - right, height);
-    context.globalAlpha = 0.1;
-    context.fillStyle = palette.accent;
-    context.fillRect(left, 0, right - left, height);
-    context.globalAlpha = 1;
-    context.fillRect(Math.round(left), 0, 1.5, height);
-    context.fillRect(Math.round(right) - 1.5, 0, 1.5, height);
-    context.font = "600 11px system-ui, sans-serif";
-    const label = formatTime(to - from);
-    const text = context.measureText(label).width;
-    const x = Math.min(width - text - 14, Math.max(0, (left + right - text - 14) / 2));
-    context.beginPath();
-    context.roundRect(x, 3, text + 14, 18, 9);
-    context.fill();
-    context.fillStyle = palette.surface;
-    context.textBaseline = "middle";
-    context.fillText(label, x + 7, 12.5);
-  }
-
-  down(event) {
-    if (event.button !== 0) return;
-    this.canvas.setPointerCapture(event.pointerId);
-    this.drag = { start: event.offsetX, range: null };
-    this.on.hover(null, "", event);
-  }
-
-  move(event) {
-    if (this.drag === null) {
-      this.describe(event);
-      return;
-    }
-    if (Math.abs(event.offsetX - this.drag.start) < 3 && this.drag.range === null) return;
-    const ends = [this.timeAt(this.drag.start), this.timeAt(event.offsetX)].sort((a, b) => a - b);
-    this.drag.range = ends.map(Math.round);
-    this.draw();
-  }
-
-  up() {
-    const range = this.drag?.range ?? null;
-    this.drag = null;
-    if (range !== null && range[1] > range[0]) this.choose(range);
-  }
-
-  cancel() {
-    this.drag = null;
-    this.draw();
-  }
-
   choose(range) {
     this.range = range;
     this.draw();
@@ -186,7 +120,7 @@ export class Strip {
   }
 
   describe(event) {
-    if (this.data === null) return;
+    if (this.data === null || this.drag.active) return;
     const bins = this.data.rows[0]?.length ?? 0;
     const bin = Math.min(bins - 1, Math.max(0, Math.floor((event.offsetX / this.width) * bins)));
     const lines = this.data.names
@@ -209,9 +143,4 @@ export class Strip {
     if (newFrom < 0 || newTo > this.duration || newTo <= newFrom) return;
     this.choose([Math.round(newFrom), Math.round(newTo)]);
   }
-}
-
-function formatTick(us, every) {
-  const [unit, name] = us >= 1e6 || every >= 1e5 ? [1e6, "s"] : us >= 1e3 ? [1e3, "ms"] : [1, "µs"];
-  return `${Number((us / unit).toFixed(3))} ${name}`;
 }

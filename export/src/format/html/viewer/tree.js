@@ -28,6 +28,11 @@ export class CallTree {
     return this.weights.self[node];
   }
 
+  /// A node's total in other weights of the same profile.
+  weightIn(weights, node) {
+    return weights.total[node];
+  }
+
   children(node) {
     let children = this.sorted.get(node);
     if (children === undefined) {
@@ -46,16 +51,18 @@ export class CallTree {
 
 /// Stacks from the leaf on: below the root stand the functions that were running, below each its callers.
 ///
-/// A node stands for a set of places in the prefix tree with the weight that reaches each from below; its
+/// A node stands for a set of leaves in the prefix tree, and has for each the place above it that was reached; its
 /// callers are the parents of these places, put together by frame.
 export class CallerTree {
-  constructor(profile, weights) {
+  /// Leaves are those that have a weight in `weights` or in `also`.
+  constructor(profile, weights, also = null) {
     this.nodes = profile.nodes;
+    this.weights = weights;
     this.root = 0;
-    this.list = [{ frame: 0, parent: 0, total: weights.sum, self: 0, places: [], weights: [], children: null }];
     const leaves = [];
-    for (let i = 1; i < this.nodes.count; i++) if (weights.self[i] > 0) leaves.push(i);
-    this.list[0].children = this.group(0, leaves, leaves.map((leaf) => weights.self[leaf]));
+    for (let i = 1; i < this.nodes.count; i++) if (weights.self[i] > 0 || also?.self[i] > 0) leaves.push(i);
+    this.list = [{ frame: 0, parent: 0, total: weights.sum, self: 0, leaves, places: [], children: null }];
+    this.list[0].children = this.group(0, leaves, leaves);
     for (const leaf of this.list[0].children) this.list[leaf].self = this.list[leaf].total;
   }
 
@@ -75,34 +82,40 @@ export class CallerTree {
     return this.list[node].self;
   }
 
+  weightIn(weights, node) {
+    if (node === this.root) return weights.sum;
+    return this.list[node].leaves.reduce((sum, leaf) => sum + weights.self[leaf], 0);
+  }
+
   children(node) {
     const entry = this.list[node];
     if (entry.children === null) {
       const places = [];
-      const weights = [];
+      const leaves = [];
       entry.places.forEach((place, i) => {
         const caller = this.nodes.parent[place];
         if (caller === 0) return;
         places.push(caller);
-        weights.push(entry.weights[i]);
+        leaves.push(entry.leaves[i]);
       });
-      entry.children = this.group(node, places, weights);
+      entry.children = this.group(node, places, leaves);
     }
     return entry.children;
   }
 
-  group(parent, places, weights) {
+  group(parent, places, leaves) {
+    const { self } = this.weights;
     const byFrame = new Map();
     places.forEach((place, i) => {
       const frame = this.nodes.frame[place];
       let entry = byFrame.get(frame);
       if (entry === undefined) {
-        entry = { frame, parent, total: 0, self: 0, places: [], weights: [], children: null };
+        entry = { frame, parent, total: 0, self: 0, leaves: [], places: [], children: null };
         byFrame.set(frame, entry);
       }
-      entry.total += weights[i];
+      entry.total += self[leaves[i]];
       entry.places.push(place);
-      entry.weights.push(weights[i]);
+      entry.leaves.push(leaves[i]);
     });
     const sorted = [...byFrame.values()].sort((a, b) => b.total - a.total || a.frame - b.frame);
     return sorted.map((entry) => this.list.push(entry) - 1);

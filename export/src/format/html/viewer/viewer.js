@@ -1,19 +1,21 @@
 // The whole viewer: what is looked at (filter, view, search) in one place, passed on to the parts of the page.
 
-import { CATEGORY } from "./decode.js";
 import { Measure, formatCount, formatPercent, formatTime } from "./format.js";
-import { Palette, LEGEND } from "./palette.js";
-import { Filter, weigh } from "./weigh.js";
+import { Palette } from "./palette.js";
+import { Filter, selfWeights, weigh } from "./weigh.js";
 import { CallTree, CallerTree } from "./tree.js";
 import { compile, matching, matchedWeight, exactly } from "./search.js";
 import { Tooltip } from "./tooltip.js";
 import { FlameView } from "./flame.js";
 import { Strip } from "./strip.js";
-import { FunctionTable } from "./table.js";
+import { Timeline } from "./timeline.js";
+import { FunctionTable, weightColumns } from "./table.js";
 import { Picker } from "./picker.js";
 import { Crumbs } from "./crumbs.js";
-
-const KIND_NAMES = ["", "process", "user", "kernel", "JIT", "no symbol", "cut stack"];
+import { showChanges, showForms, showHeader, showLegend } from "./header.js";
+import { changeColumns } from "./changes.js";
+import { functionDetails, laneDetails, nodeDetails, nodeStatus } from "./details.js";
+import { Comparing } from "./comparing.js";
 
 function byId(id) {
   return document.getElementById(id);
@@ -25,12 +27,13 @@ export class Viewer {
     this.filter = new Filter();
     this.filter.kind = profile.samples.kind?.[0] ?? 0;
     this.callers = false;
+    this.comparison = null;
     this.search = { text: "", regex: false, matches: null, weight: 0 };
     this.palette = new Palette(profile.functions);
-    this.measure = new Measure(profile.kinds[this.filter.kind] ?? { name: "samples", unit: 0, period: 1 });
+    this.measure = new Measure(profile.kinds[this.filter.kind]);
     this.tooltip = new Tooltip(byId("tooltip"));
     this.build();
-    this.header();
+    showHeader(profile, { host: byId("host"), command: byId("command"), facts: byId("facts") });
     this.kinds();
     this.legend();
     this.listen();
@@ -38,6 +41,14 @@ export class Viewer {
     this.weigh();
     this.retree(true);
     this.strip.setFilter(this.filter, this.measure);
+    this.timeline.setFilter(this.filter);
+  }
+
+  /// The profile whose functions and stacks are shown, and the weights of what is drawn: this page's, or in a
+  /// comparison what both have in common.
+  get stage() {
+    const { comparison, profile, weights } = this;
+    return comparison === null ? { profile, weights } : { profile: comparison.profile, weights: comparison.wide };
   }
 
   build() {
@@ -47,9 +58,9 @@ export class Viewer {
       profile,
       palette,
       {
-        hover: (node, event) => this.hoverNode(node, event),
+        hover: (node, event) => this.hover(event, node === null ? null : nodeDetails(this, node)),
         zoom: (path) => this.zoomed(path),
-        cursor: (node) => this.describe(node),
+        cursor: (node) => this.say(node === null ? "" : nodeStatus(this, node)),
       },
     );
     this.strip = new Strip(byId("strip"), profile, palette, {
@@ -65,12 +76,30 @@ export class Viewer {
         body: byId("functions-body"),
         above: byId("functions-above"),
         below: byId("functions-below"),
-        headers: [...document.querySelectorAll("#functions th[data-by]")],
+        headers: byId("functions-head"),
         count: byId("functions-count"),
       },
+      {
+        pick: (fn) => this.pick(fn),
+        hover: (fn, event) => this.hover(event, fn === null ? null : functionDetails(this, fn)),
+      },
+    );
+    this.timeline = new Timeline(
+      { scroller: byId("lanes"), canvas: byId("lanes-canvas"), spacer: byId("lanes-spacer") },
       profile,
       palette,
-      { pick: (fn) => this.pick(fn), hover: (fn, event) => this.hoverFunction(fn, event) },
+      {
+        weights: () => selfWeights(profile, Object.assign(new Filter(), { kind: this.filter.kind })).threads,
+        range: (range) => this.strip.choose(range),
+        choose: (row) => this.chooseRow(row),
+        hover: (row, sample, event) => this.hover(event, row === null ? null : laneDetails(this, row, sample)),
+        cursor: (row, sample) => this.say(row === null ? "" : inALine(laneDetails(this, row, sample))),
+      },
+    );
+    this.comparing = new Comparing(
+      { bar: byId("comparison"), button: byId("compare"), input: byId("compare-file"), problem: byId("problem") },
+      profile,
+      { changed: (comparison) => this.setComparison(comparison), turned: () => this.turned() },
     );
     this.processes = new Picker(byId("process-filter"), {
       all: "All processes",
@@ -85,34 +114,6 @@ export class Viewer {
     this.crumbs = new Crumbs(byId("crumbs"), (node) => this.functionOf(node).name, (node) => this.flame.zoom(node));
   }
 
-  header() {
-    const { system, samples } = this.profile;
-    document.title = `${system.command || system.host || "profile"} – Collector`;
-    byId("host").textContent = system.host || "profile";
-    byId("command").textContent = system.command;
-    byId("command").hidden = system.command === "";
-    const facts = [
-      [system.kernel, "system"],
-      [system.architecture, "architecture"],
-      [system.cpus > 0 ? `${system.cpus} ${system.cpus === 1 ? "CPU" : "CPUs"}` : "", "online CPUs"],
-      [formatTime(system.duration), "duration"],
-      [`${formatCount(samples.count)} ${samples.count === 1 ? "sample" : "samples"}`, "recorded"],
-      // The first line is what was lost; the others say how stacks ended.
-      [system.account[0] ?? "", system.account.slice(1).join("\n") || "lost samples"],
-      [system.start > 0 ? new Date(system.start).toLocaleString() : "", "start"],
-    ];
-    byId("facts").replaceChildren(
-      ...facts
-        .filter(([text]) => text !== "")
-        .map(([text, title]) => {
-          const fact = document.createElement("li");
-          fact.textContent = text;
-          fact.title = title;
-          return fact;
-        }),
-    );
-  }
-
   kinds() {
     const select = byId("kind");
     select.hidden = this.profile.kinds.length < 2;
@@ -122,29 +123,15 @@ export class Viewer {
       this.filter.kind = Number(select.value);
       this.measure = new Measure(this.profile.kinds[this.filter.kind]);
       this.strip.setFilter(this.filter, this.measure);
+      this.timeline.order();
       this.refilter();
     });
   }
 
   legend() {
-    const used = new Set(this.profile.functions.map(({ category }) => category));
-    const entries = LEGEND.filter(([category]) => used.has(category)).map(([category, name]) => {
-      const entry = document.createElement("li");
-      const dot = document.createElement("i");
-      dot.style.background = this.palette.category(category);
-      entry.append(dot, name);
-      return entry;
-    });
-    if (this.profile.frames.heuristic.includes(1)) {
-      const entry = document.createElement("li");
-      const dot = document.createElement("i");
-      dot.className = "hatched";
-      dot.style.backgroundColor = this.palette.category(CATEGORY.user);
-      entry.append(dot, "found by heuristic");
-      entry.title = "Frames that unwind information did not lead to";
-      entries.push(entry);
-    }
-    byId("legend").replaceChildren(...entries);
+    if (this.comparison === null) showLegend(this.profile, this.palette, byId("legend"));
+    else showChanges(this.palette, byId("legend"));
+    showForms(this.profile, this.palette, byId("forms"));
   }
 
   listen() {
@@ -160,6 +147,10 @@ export class Viewer {
     });
     byId("all-time").addEventListener("click", () => this.strip.choose(null));
     byId("toggle-functions").addEventListener("click", () => this.toggleFunctions());
+    byId("toggle-timeline").addEventListener("click", () => this.toggleTimeline());
+    byId("lanes-out").addEventListener("click", () => this.timeline.zoom(2));
+    byId("lanes-in").addEventListener("click", () => this.timeline.zoom(0.5));
+    byId("lanes-all").addEventListener("click", () => this.timeline.show(0, Infinity));
     addEventListener("keydown", (event) => this.key(event));
   }
 
@@ -185,6 +176,30 @@ export class Viewer {
     this.filter.threads = ids;
     this.strip.setFilter(this.filter, this.measure);
     this.refilter();
+  }
+
+  // A thread or process of the timeline alone, or without it.
+  chooseRow({ process, thread }) {
+    const [picker, { id }] = thread === null ? [this.processes, process] : [this.threads, thread];
+    picker.toggle(id);
+  }
+
+  setComparison(comparison) {
+    this.setSearch("", false);
+    this.comparison = comparison;
+    comparison?.weigh(this.filter, this.weights);
+    const fill = comparison && ((node) => this.palette.change(comparison.ofNode(this.flame.tree, node).tone));
+    this.flame.setProfile(this.stage.profile, fill);
+    this.legend();
+    this.turned();
+  }
+
+  // What is weighed is the same; how it is shown is not.
+  turned() {
+    if (this.comparison !== null) this.comparing.show();
+    this.fillTable();
+    this.retree(true);
+    this.matched();
   }
 
   setCallers(callers) {
@@ -217,7 +232,7 @@ export class Viewer {
     }
     field.setAttribute("aria-invalid", String(problem !== ""));
     this.search.problem = problem;
-    this.search.matches = test === null ? null : matching(this.profile.functions, test);
+    this.search.matches = test === null ? null : matching(this.stage.profile.functions, test);
     this.flame.setMatches(this.search.matches);
     this.matched();
   }
@@ -260,26 +275,55 @@ export class Viewer {
         .map(({ id, tid, name }) => item(id, name, tid, threads[id])),
       sum,
     );
-    this.table.setWeights(this.weights, this.measure);
+    if (this.comparison !== null) {
+      this.comparison.weigh(filter, this.weights);
+      this.comparing.show();
+    }
+    this.fillTable();
+    this.timeline.redraw();
     const { range } = filter;
     const all = this.weights.count === profile.samples.count;
     byId("shown").textContent =
       `${formatCount(this.weights.count)}${all ? "" : ` of ${formatCount(profile.samples.count)}`} samples` +
       (range ? ` · ${formatTime(range[0])} – ${formatTime(range[1])}` : "");
     byId("all-time").hidden = range === null;
-    byId("empty").hidden = this.weights.sum > 0;
+    byId("empty").hidden = this.stage.weights.sum > 0;
     this.matched();
   }
 
   retree(reset) {
     const Tree = this.callers ? CallerTree : CallTree;
-    this.flame.setTree(new Tree(this.profile, this.weights), reset);
+    this.flame.setTree(new Tree(this.stage.profile, this.stage.weights, this.comparison?.narrow), reset);
+  }
+
+  fillTable() {
+    const { comparison, measure, palette, stage } = this;
+    const { functions } = stage.profile;
+    if (comparison === null) {
+      this.table.show({
+        functions,
+        hasWeight: (id) => stage.weights.functionTotal[id] > 0,
+        columns: weightColumns(stage.weights, measure),
+        fill: (id) => palette.fill(id),
+        first: "self",
+      });
+    } else {
+      const { ownWeights, otherWeights, counted } = comparison;
+      const column = counted === "self" ? "functionSelf" : "functionTotal";
+      this.table.show({
+        functions,
+        hasWeight: (id) => ownWeights[column][id] > 0 || otherWeights[column][id] > 0,
+        columns: changeColumns(comparison, measure),
+        fill: (id) => palette.change(comparison.ofFunction(id).tone),
+        first: "change",
+      });
+    }
   }
 
   matched() {
     const { matches, problem } = this.search;
-    const { weights } = this;
-    this.search.weight = matches === null ? 0 : matchedWeight(this.profile, weights, matches);
+    const { profile, weights } = this.stage;
+    this.search.weight = matches === null ? 0 : matchedWeight(profile, weights, matches);
     const label = byId("matched");
     label.hidden = matches === null && !problem;
     label.classList.toggle("problem", Boolean(problem));
@@ -298,62 +342,25 @@ export class Viewer {
     this.legend();
     this.flame.draw();
     this.strip.draw();
+    this.timeline.redraw();
     this.table.draw();
   }
 
   // --- Details ---
 
   functionOf(node) {
-    const { frames, functions } = this.profile;
+    const { frames, functions } = this.stage.profile;
     return functions[frames.function[this.flame.tree.frame(node)]];
   }
 
-  share(weight) {
-    return `${formatPercent(weight, this.weights.sum)}  (${this.measure.long(weight)})`;
+  hover(event, details) {
+    if (details === null) this.tooltip.hide();
+    else this.tooltip.show(event.clientX, event.clientY, details.title, details.lines, details.note);
   }
 
-  hoverNode(node, event) {
-    if (node === null) {
-      this.tooltip.hide();
-      return;
-    }
-    const { tree } = this.flame;
-    const fn = this.functionOf(node);
-    const total = tree.total(node);
-    const lines = [[this.callers ? "On this path" : "Total", this.share(total)]];
-    if (!this.callers) lines.push(["Self", this.share(tree.self(node))]);
-    const zoomed = tree.total(this.flame.zoomed);
-    if (zoomed !== tree.total(tree.root)) lines.push(["Of zoomed", formatPercent(total, zoomed)]);
-    if (node !== tree.root) {
-      lines.push(["Everywhere", `self ${formatPercent(this.weights.functionSelf[fn.id], this.weights.sum)}, ` +
-        `total ${formatPercent(this.weights.functionTotal[fn.id], this.weights.sum)}`]);
-    }
-    const { heuristic, inlined } = this.profile.frames;
-    const notes = [];
-    if (inlined[tree.frame(node)] === 1) notes.push("inlined into its caller");
-    if (heuristic[tree.frame(node)] === 1) notes.push("found by a heuristic, not by unwind information");
-    this.tooltip.show(event.clientX, event.clientY, fn.name, [...origin(fn), ...lines], notes.join("; "));
-  }
-
-  hoverFunction(fn, event) {
-    if (fn === null) {
-      this.tooltip.hide();
-      return;
-    }
-    const { functionSelf, functionTotal } = this.weights;
-    const lines = [["Self", this.share(functionSelf[fn.id])], ["Total", this.share(functionTotal[fn.id])]];
-    this.tooltip.show(event.clientX, event.clientY, fn.name, [...origin(fn), ...lines], "click to highlight");
-  }
-
-  // The keyboard cursor's frame in words.
-  describe(node) {
-    if (node === null) {
-      byId("status").textContent = "";
-      return;
-    }
-    const fn = this.functionOf(node);
-    const module = fn.module === "" ? "" : ` · ${fn.module}`;
-    byId("status").textContent = `${fn.name}${module} · ${this.share(this.flame.tree.total(node))}`;
+  // What the keyboard is at, in words.
+  say(text) {
+    byId("status").textContent = text;
   }
 
   // --- Keys ---
@@ -361,6 +368,12 @@ export class Viewer {
   toggleFunctions() {
     const shown = document.body.classList.toggle("without-functions") === false;
     byId("toggle-functions").setAttribute("aria-pressed", String(shown));
+  }
+
+  toggleTimeline() {
+    const timeline = byId("timeline");
+    timeline.hidden = !timeline.hidden;
+    byId("toggle-timeline").setAttribute("aria-pressed", String(!timeline.hidden));
   }
 
   key(event) {
@@ -380,6 +393,7 @@ export class Viewer {
       Backspace: () => flame.zoom(flame.tree.parent(flame.zoomed)),
       c: () => this.setCallers(!this.callers),
       t: () => this.toggleFunctions(),
+      h: () => this.toggleTimeline(),
     };
     if (actions[event.key] === undefined) return;
     event.preventDefault();
@@ -399,14 +413,6 @@ function item(id, name, number, weight, facts = "") {
   return { id, name: name || "[unnamed]", detail: String(number), weight, facts };
 }
 
-// Where a function is from, for the tooltip.
-function origin({ module, category, source, firstLine, lastLine }) {
-  const lines = [];
-  if (module !== "") lines.push(["Module", module]);
-  if (firstLine > 0) {
-    const last = lastLine > firstLine ? `–${lastLine}` : "";
-    lines.push(["Source", `${source}:${firstLine}${last}`]);
-  }
-  if (KIND_NAMES[category]) lines.push(["Kind", KIND_NAMES[category]]);
-  return lines;
+function inALine({ title, lines }) {
+  return [title, ...lines.map(([label, text]) => `${label} ${text.replaceAll("\n", " ← ")}`)].join(" · ");
 }

@@ -41,7 +41,13 @@ export function positionOf(times, time) {
 /// Weights by node (`self`, `total`) and function (`functionSelf`, `functionTotal`), the `sum` of all and the
 /// number of samples. `threads` is by thread whether or not it passes, for the filter's own lists.
 export function weigh(profile, filter) {
-  const { nodes, frames, functions, samples } = profile;
+  const { self, threads, count } = selfWeights(profile, filter);
+  return { ...sumUp(profile, self), threads, count };
+}
+
+/// What `weigh` gives of the samples themselves: weights of nodes that are leaves, of threads, and their number.
+export function selfWeights(profile, filter) {
+  const { nodes, samples } = profile;
   const { time, thread, node, kind, value } = samples;
   const mask = filter.mask(profile);
   const from = filter.range ? positionOf(time, filter.range[0]) : 0;
@@ -58,7 +64,11 @@ export function weigh(profile, filter) {
     self[node[i]] += weight;
     count++;
   }
+  return { self, threads, count };
+}
 
+/// What follows from the weights of leaves.
+export function sumUp({ nodes, functions }, self) {
   const total = self.slice();
   const functionSelf = new Float64Array(functions.length);
   const functionTotal = new Float64Array(functions.length);
@@ -69,7 +79,7 @@ export function weigh(profile, filter) {
     if (nodes.outermost[i] === 1) functionTotal[fn] += total[i];
     if (i > 0) total[nodes.parent[i]] += total[i];
   }
-  return { self, total, functionSelf, functionTotal, threads, count, sum: nodes.count > 0 ? total[0] : 0 };
+  return { self, total, functionSelf, functionTotal, sum: nodes.count > 0 ? total[0] : 0 };
 }
 
 /// Weights over time, stacked by the leaf's category or by CPU: `series[s][bin]`, drawn from the first up. The
