@@ -20,6 +20,7 @@ pub mod jsonl;
 mod mappings;
 pub mod nettrace;
 pub mod otlp;
+pub mod parquet;
 pub mod perfetto;
 pub mod perfview;
 pub mod pprof;

@@ -11,6 +11,7 @@ use super::jfr::Jfr;
 use super::jsonl::JsonLines;
 use super::nettrace::Nettrace;
 use super::otlp::Otlp;
+use super::parquet::Parquet;
 use super::perfetto::Perfetto;
 use super::perfview::PerfView;
 use super::pprof::Pprof;
@@ -18,7 +19,7 @@ use super::speedscope::Speedscope;
 
 /// All formats, in the order in which they are listed.
 pub fn formats() -> &'static [&'static dyn ExportFormat] {
-    static FORMATS: [&dyn ExportFormat; 12] = [
+    static FORMATS: [&dyn ExportFormat; 13] = [
         &Html,
         &Pprof,
         &Folded,
@@ -30,6 +31,7 @@ pub fn formats() -> &'static [&'static dyn ExportFormat] {
         &Perfetto,
         &Otlp,
         &Jfr,
+        &Parquet,
         &JsonLines,
     ];
     &FORMATS

@@ -24,6 +24,8 @@ mod nettrace;
 mod nettrace_events;
 mod nettrace_old;
 mod otlp;
+mod parquet;
+mod parquet_made;
 mod perfetto;
 mod perfview;
 mod pprof;

@@ -12,7 +12,7 @@ use crate::tools;
 
 /// A recording from 1,000 to 2,000 ns: two requests that overlap, the first with two parts, of which one begins when the other ends;
 /// a phase of a worker that has no sample; a build that did not end.
-fn recording() -> ExportMachine {
+pub(crate) fn recording() -> ExportMachine {
     let mut machine = ExportMachine::default();
     (machine.system_mut().start, machine.system_mut().end) = (Nanos(1000), Nanos(2000));
     let server = machine.add_process(Pid(7), "server", None, Nanos(900));

@@ -1,0 +1,95 @@
+//! The columns, in their order: `docs/parquet.md` tells what each means. A row has those that its kind of record has; the others are
+//! null there, and take nothing.
+
+use super::file::{Chunk, Element};
+use super::leaf::{Column, Leaf, Map};
+use super::values::{Address, Flags, Integers, Signed, Texts, Time};
+
+type Text = Leaf<Texts>;
+type Number = Leaf<Integers<Signed>>;
+type Numbered = Leaf<Integers<Address>>;
+type Moment = Leaf<Integers<Time>>;
+type Flag = Leaf<Flags>;
+
+macro_rules! columns {
+    ($($name:ident: $kind:ident,)*) => {
+        /// The rows of a group.
+        pub(super) struct Columns {
+            $(pub(super) $name: $kind,)*
+        }
+
+        impl Columns {
+            pub(super) fn new() -> Self {
+                Self { $($name: $kind::new(stringify!($name)),)* }
+            }
+
+            fn all(&mut self) -> impl Iterator<Item = &mut dyn Column> {
+                let all: Vec<&mut dyn Column> = vec![$(&mut self.$name),*];
+                all.into_iter()
+            }
+        }
+    };
+}
+
+columns! {
+    record: Text,
+    // Of samples; of processes those that they have, too.
+    time: Moment,
+    time_ns: Number,
+    cpu: Number,
+    kind: Text,
+    unit: Text,
+    period: Number,
+    value: Number,
+    process_id: Number,
+    pid: Number,
+    process: Text,
+    container: Text,
+    tid: Number,
+    thread: Text,
+    attributes: Map,
+    stack: Number,
+    // Of frames, with their stack.
+    depth: Number,
+    function: Text,
+    symbol: Text,
+    module: Text,
+    build_id: Text,
+    address: Numbered,
+    file: Text,
+    line: Number,
+    column: Number,
+    inlined: Flag,
+    kernel: Flag,
+    guessed: Flag,
+    // Of processes.
+    end_time: Moment,
+    end_ns: Number,
+    parent_id: Number,
+    namespace_pid: Number,
+    uid: Number,
+    user: Text,
+    command: Text,
+    cgroup: Text,
+    // Of spans.
+    span: Text,
+    timeline: Text,
+}
+
+impl Columns {
+    pub(super) fn schema(&mut self) -> Vec<Element> {
+        let mut schema = vec![Element::all("recording", self.all().count() as i32)];
+        self.all().for_each(|column| column.schema(&mut schema));
+        schema
+    }
+
+    /// What is stored of so many rows, column by column; they are empty then.
+    pub(super) fn take(&mut self, rows: u32) -> impl Iterator<Item = Chunk> {
+        self.all().flat_map(move |column| column.take(rows))
+    }
+
+    /// Bytes of distinct texts, which the number of rows does not bound.
+    pub(super) fn size(&mut self) -> usize {
+        self.all().map(|column| column.size()).sum()
+    }
+}
