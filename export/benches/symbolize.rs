@@ -25,7 +25,7 @@ impl ModuleFiles for Files<'_> {
         File::open(self.0.string(self.0.module(module).path)).ok()
     }
 
-    fn kernel_symbols(&self) -> Option<Box<dyn BufRead>> {
+    fn kernel_symbols(&self) -> Option<Box<dyn BufRead + Send>> {
         Some(Box::new(BufReader::with_capacity(64 << 10, File::open("/proc/kallsyms").ok()?)))
     }
 }

@@ -71,7 +71,7 @@ impl<F: ModuleFiles<File = File>> ModuleFiles for WithServers<'_, F> {
         self.here.open_package(module)
     }
 
-    fn kernel_symbols(&self) -> Option<Box<dyn BufRead>> {
+    fn kernel_symbols(&self) -> Option<Box<dyn BufRead + Send>> {
         self.here.kernel_symbols()
     }
 

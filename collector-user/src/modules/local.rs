@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use collector_common::ids::{Avma, FileOffset, Svma};
 use collector_common::record::{ExportMachine, Module, ModuleId, ModuleKind};
-use export::symbolize::{Detail, ModuleFiles, PdbId, Symbols, symbolize_rest};
+use export::symbolize::{ModuleFiles, Naming, PdbId, Symbols, symbolize_rest};
 
 use super::file::ModuleFile;
 use super::layout::Layout;
@@ -21,11 +21,11 @@ use crate::debuginfod::WithServers;
 
 /// Names the frames of a profile that have no name in it, as far as their files are here, or with the servers that
 /// `DEBUGINFOD_URLS` names.
-pub fn name_from_files(machine: &ExportMachine, symbols: Symbols, detail: Detail) -> Symbols {
+pub fn name_from_files(machine: &ExportMachine, symbols: Symbols, naming: impl Into<Naming>) -> Symbols {
     let files = LocalFiles::of(machine);
     #[cfg(feature = "debuginfod")]
     let files = WithServers::new(files, machine);
-    symbolize_rest(machine, &files, detail, symbols)
+    symbolize_rest(machine, &files, naming, symbols)
 }
 
 /// How many mappings of one file that start below an address are looked at.
@@ -131,6 +131,7 @@ mod tests {
 
     use collector_common::ids::{BuildId, Nanos, Pid};
     use collector_common::record::{Frame, FrameFlags, FrameId, ModuleMapping};
+    use export::symbolize::Detail;
 
     use super::*;
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use collector_common::loss::Ledger;
 use collector_common::perf::file::FileWriteError;
 use collector_common::record::{ExportMachine, ModuleId, ProcessId};
-use export::symbolize::{Detail, JitNames, ModuleFiles, PdbId, PerfMap, Symbols, symbolize};
+use export::symbolize::{Detail, JitNames, ModuleFiles, Naming, PdbId, PerfMap, Symbols, symbolize};
 
 #[cfg(feature = "debuginfod")]
 use crate::debuginfod::WithServers;
@@ -45,12 +45,12 @@ impl Recording {
         self.symbolize_to(Detail::Lines)
     }
 
-    /// Names all frames, with as much as is wanted.
-    pub fn symbolize_to(&self, detail: Detail) -> Symbols {
+    /// Names all frames, with as much as is wanted, and in the form that is.
+    pub fn symbolize_to(&self, naming: impl Into<Naming>) -> Symbols {
         let files = Files(self);
         #[cfg(feature = "debuginfod")]
         let files = WithServers::new(files, &self.machine);
-        symbolize(&self.machine, &files, detail)
+        symbolize(&self.machine, &files, naming)
     }
 }
 
@@ -84,7 +84,7 @@ impl ModuleFiles for Files<'_> {
         self.0.modules.open_package(module)
     }
 
-    fn kernel_symbols(&self) -> Option<Box<dyn BufRead>> {
+    fn kernel_symbols(&self) -> Option<Box<dyn BufRead + Send>> {
         let path = self.0.kernel_symbols.as_ref()?;
         Some(Box::new(BufReader::with_capacity(256 << 10, File::open(path).ok()?)))
     }

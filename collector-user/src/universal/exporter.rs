@@ -171,7 +171,7 @@ impl UniversalExporter {
         for hook in &mut self.parsed_hooks {
             hook(&mut recording.machine);
         }
-        let symbols = recording.symbolize_to(self.settings.detail);
+        let symbols = recording.symbolize_to(self.settings.naming);
         let profile = Profile { machine: &recording.machine, symbols: &symbols };
         let mut failures = Vec::new();
         for hook in &mut self.export_hooks {

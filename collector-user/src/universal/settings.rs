@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use export::symbolize::Detail;
+use export::symbolize::{Detail, NameForm, Naming};
 
 use crate::scenario;
 use crate::session::{Backend, SessionSettings};
@@ -16,7 +16,7 @@ pub struct ExportSettings {
     scenarios: Vec<String>,
     sampling: Settings,
     backend: Backend,
-    pub(super) detail: Detail,
+    pub(super) naming: Naming,
     pub(super) outputs: Vec<PathBuf>,
     pub(super) splits_by_comm: bool,
 }
@@ -68,7 +68,15 @@ impl ExportSettings {
     /// How much is looked up for each frame: without it source lines and inlined functions, too, which takes a while for large programs.
     #[must_use]
     pub fn with_detail(mut self, detail: Detail) -> Self {
-        self.detail = detail;
+        self.naming.detail = detail;
+        self
+    }
+
+    /// How names of functions read: without it in full. Where a format has a place for a function's name as its file has it, that is
+    /// the same in both.
+    #[must_use]
+    pub fn with_name_form(mut self, form: NameForm) -> Self {
+        self.naming.form = form;
         self
     }
 

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::fmt::{self, Write};
 
 use super::msvc;
+use super::short::short;
 
 /// Longest name that is demangled, and longest name that comes out.
 const MAX_LENGTH: usize = 64 << 10;
@@ -15,28 +16,48 @@ const MAX_LENGTH: usize = 64 << 10;
 /// Depth of nesting that is followed.
 const MAX_DEPTH: u32 = 160;
 
-/// The name to show for a linkage name.
+/// How much of a name is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NameForm {
+    /// All but hashes: `std::vector<int, std::allocator<int> >::push_back(int const&)`.
+    #[default]
+    Full,
+    /// Neither parameters nor what is between angle brackets: `std::vector::push_back`. Functions that differ in nothing else are
+    /// one row of a report then.
+    Short,
+}
+
+/// The name to show for a linkage name, in full.
 pub fn demangle(linkage: &str) -> Cow<'_, str> {
+    demangle_to(linkage, NameForm::Full)
+}
+
+/// The name to show for a linkage name.
+pub(super) fn demangle_to(linkage: &str, form: NameForm) -> Cow<'_, str> {
     // There, `@` is a part of the name.
     if linkage.starts_with('?') {
-        return msvc::demangled(linkage).map_or(Cow::Borrowed(linkage), Cow::Owned);
+        return msvc::demangled(linkage, form).map_or(Cow::Borrowed(linkage), |name| to_form(name, form));
     }
     let (name, tail) = match linkage.split_once('@') {
         Some((name, "plt")) if !name.is_empty() => (name, "@plt"),
         Some((name, _)) if !name.is_empty() => (name, ""),
         _ => (linkage, ""),
     };
-    match demangled(name) {
-        Some(mut text) => {
-            text.push_str(tail);
-            Cow::Owned(text)
-        }
+    match demangled(name, form) {
+        Some(text) => to_form(text, form) + tail,
         None if tail.is_empty() => Cow::Borrowed(name),
         None => Cow::Borrowed(linkage),
     }
 }
 
-fn demangled(name: &str) -> Option<String> {
+fn to_form(name: String, form: NameForm) -> Cow<'static, str> {
+    Cow::Owned(match form {
+        NameForm::Full => name,
+        NameForm::Short => short(&name),
+    })
+}
+
+fn demangled(name: &str, form: NameForm) -> Option<String> {
     if name.len() > MAX_LENGTH {
         return None;
     }
@@ -45,16 +66,37 @@ fn demangled(name: &str) -> Option<String> {
         return bounded(|out| write!(out, "{rust:#}"));
     }
     if name.starts_with("_Z") || name.starts_with("_GLOBAL_") {
-        return cpp(name);
+        return cpp(name, form);
     }
     None
 }
 
-fn cpp(name: &str) -> Option<String> {
+fn cpp(name: &str, form: NameForm) -> Option<String> {
     let parse = cpp_demangle::ParseOptions::default().recursion_limit(MAX_DEPTH);
     let write = cpp_demangle::DemangleOptions::default().recursion_limit(MAX_DEPTH);
+    let write = match form {
+        NameForm::Full => write,
+        NameForm::Short => write.no_params().no_return_type(),
+    };
     let symbol = cpp_demangle::Symbol::new_with_options(name, &parse).ok()?;
-    bounded(|out| symbol.structured_demangle(out, &write))
+    let text = bounded(|out| symbol.structured_demangle(out, &write))?;
+    Some(match form {
+        NameForm::Full => text,
+        NameForm::Short => without_qualifiers(&text),
+    })
+}
+
+/// What stands behind parameters is behind a name without them: `area const`.
+fn without_qualifiers(text: &str) -> String {
+    let mut name = text;
+    let ends = [" const", " volatile", " &", "&"];
+    while let Some(shorter) = ends.iter().find_map(|end| name.strip_suffix(end)) {
+        if shorter.trim_end_matches('&').ends_with("operator") {
+            break;
+        }
+        name = shorter;
+    }
+    name.to_owned()
 }
 
 /// Whether a name's last part before `E` is a hash, as in `_ZN4core3fmt5write17h0123456789abcdefE.llvm.42`.
@@ -150,10 +192,60 @@ mod tests {
         assert_eq!(demangle(&long), long);
     }
 
+    /// By what their authors called them: nothing else is known of names without what tells them from others.
+    #[test]
+    fn short_names_are_without_parameters_and_arguments() {
+        for (linkage, name) in [
+            ("main", "main"),
+            ("memcpy@@GLIBC_2.14", "memcpy"),
+            ("memcpy@plt", "memcpy@plt"),
+            // Rust, legacy and v0.
+            ("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write"),
+            (
+                "_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$u20$foo..Bar$LT$Test$GT$$GT$3bar17h930b740aa94f1d3aE",
+                "<Test + 'static as foo::Bar>::bar",
+            ),
+            (
+                "_ZN4core3ptr42drop_in_place$LT$alloc..string..String$GT$17h0123456789abcdefE",
+                "core::ptr::drop_in_place",
+            ),
+            ("_RNvCs1234_7mycrate3foo", "mycrate::foo"),
+            ("_RINvNtC3std3mem8align_ofjdE", "std::mem::align_of"),
+            ("_RNvMC5allocINtC5alloc3VechE4push", "<alloc::Vec>::push"),
+            // C++.
+            ("_ZN3foo3barEv", "foo::bar"),
+            ("_ZNSt6vectorIiSaIiEE9push_backERKi", "std::vector::push_back"),
+            ("_ZSt3maxIiERKT_S2_S2_", "std::max"),
+            ("_ZlsRSoRK3Foo", "operator<<"),
+            ("_ZN3FooltERKS_", "Foo::operator<"),
+            ("_ZN3FooptEv", "Foo::operator->"),
+            ("_ZN3FooclIiEEvT_", "Foo::operator()"),
+            ("_ZlsI3FooERSoS1_RKT_", "operator<<"),
+            ("_ZN3FooltIiEEbT_", "Foo::operator<"),
+            ("_ZN12_GLOBAL__N_13runEv", "(anonymous namespace)::run"),
+            ("_ZZ4mainENKUliE_clEi", "main::{lambda(int)#1}::operator()"),
+            ("_ZN3foo3barEv@plt", "foo::bar@plt"),
+            ("_ZNK3foo3barEv.cold", "foo::bar"),
+            ("_ZNKO3foo3barEv", "foo::bar"),
+            ("_ZN3fooanERKS_", "foo::operator&"),
+            ("_ZN3fooaaERKS_", "foo::operator&&"),
+            // Microsoft's.
+            ("?leaf@shapes@@YAHH@Z", "shapes::leaf"),
+            ("?area@Square@shapes@@QEBAHXZ", "shapes::Square::area"),
+            ("??$max@H@std@@YAAEBHAEBH0@Z", "std::max"),
+            ("??4Foo@@QEAAAEAV0@AEBV0@@Z", "Foo::operator="),
+            ("??MFoo@@QEAA_NAEBV0@@Z", "Foo::operator<"),
+            ("?push_back@?$vector@H@std@@QEAAXAEBH@Z", "std::vector::push_back"),
+        ] {
+            assert_eq!(demangle_to(linkage, NameForm::Short), name, "{linkage}");
+        }
+    }
+
     proptest! {
         #[test]
         fn any_name_is_survived(name in "(_Z|_R|_ZN|)[a-zA-Z0-9_.$@]{0,60}") {
             let _ = demangle(&name);
+            let _ = demangle_to(&name, NameForm::Short);
         }
 
         #[test]

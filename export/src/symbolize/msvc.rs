@@ -8,6 +8,8 @@ use std::thread;
 
 use msvc_demangler::DemangleFlags;
 
+use super::demangle::NameForm;
+
 /// Longest name that is demangled: Microsoft's compiler puts a hash in the place of longer ones.
 const MAX_LENGTH: usize = 4096;
 
@@ -21,18 +23,18 @@ const STACK: usize = 32 << 20;
 const MAX_RESULT: usize = 4 << 20;
 
 /// What a name that begins with `?` stands for.
-pub(super) fn demangled(name: &str) -> Option<String> {
+pub(super) fn demangled(name: &str, form: NameForm) -> Option<String> {
     if name.len() > MAX_LENGTH || largest_result(name) > MAX_RESULT {
         return None;
     }
     if name.len() <= MAX_ON_STACK {
-        return read(name);
+        return read(name, form);
     }
     let name = name.to_owned();
-    thread::Builder::new().stack_size(STACK).spawn(move || read(&name)).ok()?.join().ok().flatten()
+    thread::Builder::new().stack_size(STACK).spawn(move || read(&name, form)).ok()?.join().ok().flatten()
 }
 
-fn read(name: &str) -> Option<String> {
+fn read(name: &str, form: NameForm) -> Option<String> {
     let flags = DemangleFlags::NO_ACCESS_SPECIFIERS
         | DemangleFlags::NO_FUNCTION_RETURNS
         | DemangleFlags::NO_MEMBER_TYPE
@@ -40,6 +42,10 @@ fn read(name: &str) -> Option<String> {
         | DemangleFlags::NO_MS_THISTYPE
         | DemangleFlags::NO_CLASS_TYPE
         | DemangleFlags::SPACE_AFTER_COMMA;
+    let flags = match form {
+        NameForm::Full => flags,
+        NameForm::Short => flags | DemangleFlags::NAME_ONLY,
+    };
     msvc_demangler::demangle(name, flags).ok().filter(|name| !name.is_empty())
 }
 
@@ -114,20 +120,20 @@ mod tests {
                 for (start, end) in [("?f@@YAX", ""), ("?f@@YAX", "H@Z"), ("?", ""), ("?f@@YAXPAUA@@", "@Z")]
                 {
                     let name = format!("{start}{}{end}", unit.repeat(length / unit.len()));
-                    let _ = demangled(&name);
+                    let _ = demangled(&name, NameForm::Full);
                 }
             }
         }
         let levels = (0..9).map(|level: u8| format!("P6AX{}@Z", level.to_string().repeat(9)));
         let levels = levels.collect::<Vec<_>>().concat();
-        assert_eq!(demangled(&format!("?f@@YAXPAUA@@{levels}@Z")), None);
+        assert_eq!(demangled(&format!("?f@@YAXPAUA@@{levels}@Z"), NameForm::Full), None);
         assert!(started.elapsed() < Duration::from_mins(1));
     }
 
     proptest! {
         #[test]
         fn any_name_is_survived(name in "\\?[a-zA-Z0-9_@$?]{0,80}") {
-            let _ = demangled(&name);
+            let _ = demangled(&name, NameForm::Full);
         }
     }
 }

@@ -1,23 +1,22 @@
 //! A machine's frames and the files they lie in, in; [`Symbols`] out.
 //!
 //! Frames are sorted by module and address. Each module's file is opened once and asked for all of its addresses;
-//! each symbol found is demangled once. DWARF is opened for modules with such addresses only.
+//! each symbol found is demangled once. DWARF is opened for modules with such addresses only. Several modules are looked up at a
+//! time; what was found is put together in the order of modules.
 
-use std::io::{BufRead, Cursor, Read, Seek};
+use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use collector_common::ids::Svma;
-use collector_common::record::{ExportMachine, FrameFlags, FrameId, ModuleId, ModuleKind, ProcessId};
+use collector_common::record::{ExportMachine, FrameFlags, FrameId, ModuleId, ModuleKind};
 
-use super::answer::Answer;
-use super::demangle::demangle;
-use super::dwarf;
-use super::elf::{self, SymbolError};
-use super::jit::{self, JitNames, PerfMap};
-use super::kernel::kernel_names;
-use super::pdb;
-use super::pe::{self, PdbId};
+use super::demangle::{NameForm, demangle};
+use super::elf::SymbolError;
+use super::files::ModuleFiles;
+use super::jit;
 use super::symbols::{Function, Symbols, Unreadable};
+use super::task::{Found, Source, Task, Wanted};
+use super::workers::look_up_all;
 
 /// How much is looked up for each frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,93 +31,37 @@ pub enum Detail {
     Lines,
 }
 
-/// Where the bytes behind modules are. The recording side keeps files open from when they were mapped, so that
-/// a program that was deleted since can still be named.
-pub trait ModuleFiles {
-    /// An open file.
-    type File: Read + Seek;
+/// How frames are named.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Naming {
+    /// How much is looked up.
+    pub detail: Detail,
+    /// How names read.
+    pub form: NameForm,
+    /// By how many threads; else as many as there are CPUs for this process, and at most eight. It makes no difference to what is
+    /// found, but each holds what it has read of a file.
+    pub threads: Option<NonZeroUsize>,
+}
 
-    /// The file of a module of kind [`ModuleKind::File`].
-    fn open(&self, module: ModuleId) -> Option<Self::File>;
-
-    /// An address of such a module as its file was linked. It is that already, but for recordings of others who did not know how
-    /// it was linked.
-    fn linked(&self, _module: ModuleId, address: Svma) -> Svma {
-        address
-    }
-
-    /// A file with the debug information of such a module, asked for when its own file does not name everything, or has no
-    /// DWARF.
-    fn open_debug(&self, _module: ModuleId) -> Option<Self::File> {
-        None
-    }
-
-    /// The file that a module or its debug file shares DWARF with, by the path and the build id in its
-    /// `.gnu_debugaltlink` (`dwz -m`). The path is relative to the linking file, or absolute. Both are what the file says.
-    fn open_shared(&self, _module: ModuleId, _path: &[u8], _build_id: &[u8]) -> Option<Self::File> {
-        None
-    }
-
-    /// A file that DWARF of a module was split into (`-gsplit-dwarf`), by the folder that the compiler ran in and the name
-    /// it gave, which may have folders. Both are what the file says.
-    fn open_split(&self, _module: ModuleId, _folder: &[u8], _name: &[u8]) -> Option<Self::File> {
-        None
-    }
-
-    /// The one file that all those of a module were packed into (`.dwp`).
-    fn open_package(&self, _module: ModuleId) -> Option<Self::File> {
-        None
-    }
-
-    /// The PDB of a module that is a PE image, by what the image says of it. What its path leads to need not be the same.
-    fn open_pdb(&self, _module: ModuleId, _id: &PdbId) -> Option<Self::File> {
-        None
-    }
-
-    /// The text of `/proc/kallsyms`.
-    fn kernel_symbols(&self) -> Option<Box<dyn BufRead>> {
-        None
-    }
-
-    /// The kernel's ELF image with its DWARF (`vmlinux`), and how far the kernel lies above where it was linked, wrapping.
-    fn kernel_image(&self) -> Option<(Self::File, u64)> {
-        None
-    }
-
-    /// The ELF image of a module of kind [`ModuleKind::Vdso`].
-    fn vdso(&self, _module: ModuleId) -> Option<&[u8]> {
-        None
-    }
-
-    /// What is known of the addresses of a module of kind [`ModuleKind::Anonymous`] or [`ModuleKind::Unmapped`] before it is looked
-    /// for elsewhere: what each was at the time of its samples.
-    fn jit_names(&self, _module: ModuleId) -> Option<&JitNames> {
-        None
-    }
-
-    /// What a process's runtime tells of the code that it made.
-    fn perf_map(&self, _process: ProcessId) -> Option<PerfMap<Self::File>> {
-        None
-    }
-
-    /// What kept it from finding files up to now, a line each.
-    fn failures(&self) -> Vec<String> {
-        Vec::new()
+impl From<Detail> for Naming {
+    fn from(detail: Detail) -> Self {
+        Self { detail, ..Self::default() }
     }
 }
 
 /// Names every frame of `machine` that a symbol can be found for.
-pub fn symbolize(machine: &ExportMachine, files: &impl ModuleFiles, detail: Detail) -> Symbols {
-    symbolize_rest(machine, files, detail, Symbols::unnamed(machine))
+pub fn symbolize(machine: &ExportMachine, files: &impl ModuleFiles, naming: impl Into<Naming>) -> Symbols {
+    symbolize_rest(machine, files, naming, Symbols::unnamed(machine))
 }
 
 /// Names the frames that have no symbol in `symbols` yet, as they were recorded without names or by somebody who knew fewer.
 pub fn symbolize_rest(
     machine: &ExportMachine,
     files: &impl ModuleFiles,
-    detail: Detail,
+    naming: impl Into<Naming>,
     mut symbols: Symbols,
 ) -> Symbols {
+    let naming = naming.into();
     let mut places: Vec<Place> = machine
         .frames()
         .iter()
@@ -132,9 +75,23 @@ pub fn symbolize_rest(
         })
         .collect();
     places.sort_unstable();
-    let wanted = Wanted { detail, deadline: Instant::now() + MOST_TIME };
-    for places in places.chunk_by(|a, b| a.module == b.module) {
-        name_module(machine, files, &wanted, places, &mut symbols);
+    let of_modules: Vec<&[Place]> = places.chunk_by(|a, b| a.module == b.module).collect();
+    let tasks: Vec<Task> =
+        of_modules.iter().filter_map(|places| task(machine, naming.detail, places)).collect();
+    let deadline = Instant::now() + MOST_TIME;
+    let wanted = Wanted { detail: naming.detail, form: naming.form, deadline };
+    let mut found = look_up_all(files, &tasks, &wanted, naming.threads).into_iter();
+    let mut tasks = tasks.iter().peekable();
+    for places in of_modules {
+        let Some(&Place { module, .. }) = places.first() else { continue };
+        let outcome = if tasks.next_if(|task| task.module == module).is_some() {
+            found.next().map_or(Ok(()), |found| add(found, places, &mut symbols))
+        } else {
+            name_without_files(machine, files, module, places, &mut symbols)
+        };
+        if let Err(error) = outcome {
+            symbols.add_unreadable(Unreadable { module, error });
+        }
     }
     symbols.name_the_rest(machine);
     symbols.set_failures(files.failures());
@@ -143,12 +100,6 @@ pub fn symbolize_rest(
 
 /// The longest that the DWARF of all files may take: seconds are enough for a browser's.
 const MOST_TIME: Duration = Duration::from_mins(1);
-
-/// What is looked up, and until when.
-struct Wanted {
-    detail: Detail,
-    deadline: Instant,
-}
 
 /// What an inlined function without a name is called.
 const UNNAMED: &str = "[unnamed]";
@@ -161,42 +112,59 @@ pub(super) struct Place {
     pub(super) frame: FrameId,
 }
 
-fn name_module(
-    machine: &ExportMachine,
-    files: &impl ModuleFiles,
-    wanted: &Wanted,
-    places: &[Place],
-    symbols: &mut Symbols,
-) {
-    let Some(&Place { module, .. }) = places.first() else { return };
+/// What is to be looked up in files for the frames of one module; none where there is nothing.
+fn task(machine: &ExportMachine, detail: Detail, places: &[Place]) -> Option<Task> {
+    let &Place { module, .. } = places.first()?;
+    let source = match machine.module(module).kind {
+        ModuleKind::Kernel => Source::Kernel,
+        ModuleKind::Vdso => Source::Vdso,
+        ModuleKind::File if detail != Detail::Addresses => Source::File,
+        _ => return None,
+    };
     let mut addresses: Vec<u64> = places.iter().map(|place| place.address).collect();
     addresses.dedup();
-    let mut answer = Answer::new(&addresses);
-    let outcome = match machine.module(module).kind {
-        ModuleKind::Kernel => kernel(machine, files, wanted, &mut answer),
+    let removed = |(position, &address)| {
+        let name = machine.removed_codes().at(Svma(address))?;
+        Some((position, machine.string(name).to_owned()))
+    };
+    let known = match source {
+        Source::Kernel => addresses.iter().enumerate().filter_map(removed).collect(),
+        Source::Vdso | Source::File => Vec::new(),
+    };
+    Some(Task { module, source, addresses, known })
+}
+
+/// Names the frames of a module of which the machine or its processes tell.
+fn name_without_files(
+    machine: &ExportMachine,
+    files: &impl ModuleFiles,
+    module: ModuleId,
+    places: &[Place],
+    symbols: &mut Symbols,
+) -> Result<(), SymbolError> {
+    match machine.module(module).kind {
         ModuleKind::KernelCode => {
-            let name = answer.add_name(machine.string(machine.module(module).path).to_owned());
-            (0..addresses.len()).for_each(|position| answer.set(position, name));
+            let name = machine.string(machine.module(module).path);
+            for place in places {
+                symbols.set(place.frame, &demangle(name), name);
+            }
             Ok(())
         }
-        ModuleKind::Vdso => files
-            .vdso(module)
-            .map_or(Err(SymbolError::Missing), |image| elf::look_up(&mut Cursor::new(image), &mut answer)),
-        ModuleKind::File if wanted.detail == Detail::Addresses => Ok(()),
-        ModuleKind::File => file(files, module, wanted, &mut answer),
         ModuleKind::Anonymous(process) | ModuleKind::Unmapped(process) => {
             jit::name(files, module, process, places, symbols).map_err(SymbolError::from)
         }
-    };
-    if let Err(error) = outcome {
-        symbols.add_unreadable(Unreadable { module, error });
+        ModuleKind::Kernel | ModuleKind::Vdso | ModuleKind::File => Ok(()),
     }
-    add(&answer, places, symbols);
 }
 
 /// Gives each frame what was found for its address.
-fn add(answer: &Answer<'_>, places: &[Place], symbols: &mut Symbols) {
-    let names = symbols.intern_all(answer.names().map(|linkage| (demangle(linkage), linkage)));
+fn add(found: Found<'_>, places: &[Place], symbols: &mut Symbols) -> Result<(), SymbolError> {
+    let Found { answer, readable, outcome } = found;
+    let names = answer
+        .names()
+        .zip(&readable)
+        .map(|(linkage, readable)| (readable.as_deref().unwrap_or(linkage), linkage));
+    let names = symbols.intern_all(names);
     let sources: Vec<_> = answer.sources().map(|path| symbols.intern(path)).collect();
     let unnamed = symbols.intern(UNNAMED);
     let mut lists = Vec::new();
@@ -223,97 +191,5 @@ fn add(answer: &Answer<'_>, places: &[Place], symbols: &mut Symbols) {
             symbols.set_list(place.frame, list);
         }
     }
-}
-
-/// The kernel's own list says what it holds now; what was removed during the recording was there before.
-fn kernel(
-    machine: &ExportMachine,
-    files: &impl ModuleFiles,
-    wanted: &Wanted,
-    answer: &mut Answer<'_>,
-) -> Result<(), SymbolError> {
-    let listed = match files.kernel_symbols() {
-        Some(mut text) => kernel_names(&mut text, answer).map_err(SymbolError::from),
-        None => Err(SymbolError::Missing),
-    };
-    for (position, &address) in answer.wanted().iter().enumerate() {
-        if let Some(name) = machine.removed_codes().at(Svma(address)) {
-            let name = answer.add_name(machine.string(name).to_owned());
-            answer.set(position, name);
-        }
-    }
-    let lines = if wanted.detail == Detail::Lines { kernel_lines(files, wanted, answer) } else { Ok(()) };
-    listed.and(lines)
-}
-
-/// Lines of the kernel's own functions. Those of its modules and of BPF programs lie elsewhere; their names end in `[module]`.
-fn kernel_lines(
-    files: &impl ModuleFiles,
-    wanted: &Wanted,
-    answer: &mut Answer<'_>,
-) -> Result<(), SymbolError> {
-    let is_own = |&position: &usize| {
-        let name = answer.wanted().get(position).and_then(|&address| answer.name_at(address));
-        name.is_some_and(|name| !name.ends_with(']'))
-    };
-    let own: Vec<usize> = (0..answer.wanted().len()).filter(is_own).collect();
-    let Some((image, moved)) = Some(&own).filter(|own| !own.is_empty()).and_then(|_| files.kernel_image())
-    else {
-        return Ok(());
-    };
-    let linked = own.iter().filter_map(|&position| answer.wanted().get(position)?.checked_sub(moved));
-    let linked: Vec<u64> = linked.collect();
-    // All lie above where the kernel begins, unless it was found in another place than it is.
-    if linked.len() != own.len() {
-        return Ok(());
-    }
-    let mut of_image = Answer::new(&linked);
-    let looked_up =
-        dwarf::look_up(files, ModuleId::KERNEL, Some(image), || None, wanted.deadline, &mut of_image);
-    answer.take_lists(&of_image, &own);
-    looked_up.map_err(SymbolError::from)
-}
-
-fn file<M: ModuleFiles>(
-    files: &M,
-    module: ModuleId,
-    wanted: &Wanted,
-    answer: &mut Answer<'_>,
-) -> Result<(), SymbolError> {
-    let mut own = files.open(module);
-    if let Some(image) = &mut own
-        && pe::is_image(image)
-    {
-        return pe_image(files, module, image, wanted.detail == Detail::Lines, answer);
-    }
-    let mut named = own.as_mut().map(|file| elf::look_up(file, answer));
-    let mut debug = None;
-    if !answer.is_complete() {
-        debug = files.open_debug(module);
-        if let Some(file) = &mut debug {
-            named = Some(named.unwrap_or(Ok(())).and(elf::look_up(file, answer)));
-        }
-    }
-    let named = named.unwrap_or(Err(SymbolError::Missing));
-    if wanted.detail == Detail::Names {
-        return named;
-    }
-    let open_debug = || debug.or_else(|| files.open_debug(module));
-    let lines = dwarf::look_up(files, module, own, open_debug, wanted.deadline, answer);
-    // A file whose symbols can't be read is told of once.
-    named.and(lines.map_err(SymbolError::from))
-}
-
-/// A PE image has its exports in it, and all else in its PDB.
-fn pe_image<M: ModuleFiles>(
-    files: &M,
-    module: ModuleId,
-    image: &mut M::File,
-    lines: bool,
-    answer: &mut Answer<'_>,
-) -> Result<(), SymbolError> {
-    let exported = pe::look_up(image, answer);
-    let Some(id) = pe::pdb_of(image)? else { return exported };
-    let of_pdb = files.open_pdb(module, &id).map(|mut file| pdb::look_up(&mut file, &id, lines, answer));
-    exported.and(of_pdb.transpose().map(drop).map_err(SymbolError::from))
+    outcome
 }

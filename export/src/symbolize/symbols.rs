@@ -1,8 +1,6 @@
 //! The result of symbolization: for every frame of a machine a name, or none, and the functions it is in, with lines of
 //! their source where these were found.
 
-use std::borrow::Cow;
-
 use collector_common::intern::{InternedStrings, StringId};
 use collector_common::record::{ExportMachine, Frame, FrameFlags, FrameId, ModuleId, ModuleKind};
 
@@ -152,12 +150,9 @@ impl Symbols {
     }
 
     /// Entries for function and linkage names.
-    pub(super) fn intern_all<'a>(
-        &mut self,
-        names: impl Iterator<Item = (Cow<'a, str>, &'a str)>,
-    ) -> Vec<Entry> {
+    pub(super) fn intern_all<'a>(&mut self, names: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Entry> {
         names
-            .map(|(function, linkage)| Entry::of_symbol(self.intern(&function), self.intern(linkage), None))
+            .map(|(function, linkage)| Entry::of_symbol(self.intern(function), self.intern(linkage), None))
             .collect()
     }
 

@@ -562,7 +562,7 @@ impl ModuleFiles for Kernel {
         None
     }
 
-    fn kernel_symbols(&self) -> Option<Box<dyn std::io::BufRead>> {
+    fn kernel_symbols(&self) -> Option<Box<dyn std::io::BufRead + Send>> {
         Some(Box::new(std::io::Cursor::new(self.kallsyms.clone())))
     }
 

@@ -40,7 +40,7 @@ impl ModuleFiles for Files<'_> {
         self.debug.as_ref().and_then(|path| File::open(path).ok())
     }
 
-    fn kernel_symbols(&self) -> Option<Box<dyn BufRead>> {
+    fn kernel_symbols(&self) -> Option<Box<dyn BufRead + Send>> {
         Some(Box::new(BufReader::new(Cursor::new(self.kallsyms))))
     }
 
@@ -149,7 +149,7 @@ fn agrees_with_nm(path: &Path, dynamic: bool, step: usize) {
 }
 
 /// The file that a library is, among this process's or the compiler's.
-fn library(name: &str) -> Option<PathBuf> {
+pub(crate) fn library(name: &str) -> Option<PathBuf> {
     let found = output(Command::new("gcc").arg(format!("-print-file-name={name}")));
     let path = PathBuf::from(found.trim());
     path.is_absolute().then(|| path.canonicalize().unwrap())

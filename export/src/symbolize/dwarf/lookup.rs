@@ -15,7 +15,7 @@ use super::meter::Meter;
 use super::reader::Bytes;
 use super::split::{SplitFiles, dwarf};
 use crate::symbolize::answer::{Answer, Level};
-use crate::symbolize::resolve::ModuleFiles;
+use crate::symbolize::files::ModuleFiles;
 
 /// The most units of a file. Browsers have some ten thousand.
 pub(super) const MAX_UNITS: usize = 1 << 18;

@@ -23,8 +23,11 @@ const MOST_UNPACKED: u64 = 16;
 const ALWAYS: u64 = 4 << 20;
 const PER_ADDRESS: u64 = 4 << 10;
 
-/// What may be held of one file and of those it refers to; and what may be made of that.
+/// What may be held of one file and of those it refers to.
 const MAX_HELD: u64 = 2 << 30;
+
+/// What may be made of that, by estimate, which for real files is some three times what is made.
+const MAX_MADE: u64 = 4 << 30;
 
 /// What may be made of any file, and for every byte in it of its sections.
 const ALWAYS_MADE: u64 = 64 << 20;
@@ -99,7 +102,7 @@ impl Meter {
         let size = unpacked.min(packed.saturating_mul(MOST_UNPACKED));
         self.left.set(self.left.get().saturating_add(size.saturating_mul(TIMES)));
         let most = self.most_made.get().saturating_add(packed.saturating_mul(MADE_PER_BYTE));
-        self.most_made.set(most.min(MAX_HELD));
+        self.most_made.set(most.min(MAX_MADE));
     }
 
     /// Before so many bytes of a section are read.

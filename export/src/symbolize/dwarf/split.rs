@@ -13,7 +13,7 @@ use super::LineError;
 use super::file::{DebugFile, Kind};
 use super::meter::Meter;
 use super::reader::Bytes;
-use crate::symbolize::resolve::ModuleFiles;
+use crate::symbolize::files::ModuleFiles;
 
 /// Files that are read for one module.
 const MAX_FILES: usize = 1 << 12;

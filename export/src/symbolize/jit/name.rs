@@ -7,7 +7,8 @@ use collector_common::record::{ModuleId, ProcessId};
 use rustc_hash::FxHashMap;
 
 use super::super::answer::Answer;
-use super::super::resolve::{ModuleFiles, Place};
+use super::super::files::ModuleFiles;
+use super::super::resolve::Place;
 use super::super::symbols::{Entry, Function, Symbols};
 use super::names::JitPlace;
 use super::readable::Readable;
