@@ -17,6 +17,7 @@ use super::bounded::{BoundedFile, UNWIND_SECTIONS};
 use super::debug;
 use super::layout::{DebugLink, Layout, Segment};
 use super::pdb;
+use super::root::Root;
 use super::table::Table;
 
 /// A file, kept open so that it can be read when it has been deleted.
@@ -26,6 +27,8 @@ pub struct ModuleFile {
     pub(super) file: Option<File>,
     /// As the process that mapped it saw it.
     pub(super) path: PathBuf,
+    /// Below which the path is, and what belongs to the file.
+    pub(super) root: Root,
     /// As it was when it was opened; `None` when it holds something else now.
     pub(super) written: Cell<Option<Written>>,
     /// What executes it; [`elf::EM_NONE`] where that is not known.
@@ -41,8 +44,8 @@ impl ModuleFile {
     pub(super) fn new(file: Option<File>, path: PathBuf, layout: Layout) -> Self {
         let written = Cell::new(file.as_ref().and_then(Written::of));
         let Layout { machine, segments, build_id, has_symbols, debug_link, .. } = layout;
-        let table = OnceCell::new();
-        Self { file, path, written, machine, build_id, segments, has_symbols, debug_link, table }
+        let (root, table) = (Root::default(), OnceCell::new());
+        Self { file, path, root, written, machine, build_id, segments, has_symbols, debug_link, table }
     }
 
     /// The file, while it holds what was executed: one that was written to since holds something else. One that has only a
@@ -86,28 +89,33 @@ impl ModuleFile {
 
     /// Its debug file, where one is installed.
     pub(super) fn open_debug(&self) -> Option<File> {
-        let by_build_id = self.build_id.and_then(debug::by_build_id);
-        by_build_id.or_else(|| debug::by_link(&self.path, self.debug_link.as_ref()?))
+        self.root.and_ours().find_map(|root| {
+            let by_build_id = self.build_id.and_then(|id| debug::by_build_id(&root, id));
+            by_build_id.or_else(|| debug::by_link(&root, &self.path, self.debug_link.as_ref()?))
+        })
     }
 
     /// The file that its debug information is shared with, where one is installed.
     pub(super) fn open_shared(&self, link: &[u8], build_id: &[u8]) -> Option<File> {
-        debug::shared(&self.path, link, build_id)
+        self.root.and_ours().find_map(|root| debug::shared(&root, &self.path, link, build_id))
     }
 
     /// A file that its debug information was split into.
     pub(super) fn open_split(&self, folder: &[u8], name: &[u8]) -> Option<File> {
-        debug::split(&self.path, folder, name)
+        self.root.and_ours().find_map(|root| debug::split(&root, &self.path, folder, name))
     }
 
     /// The file that all of these were packed into.
     pub(super) fn open_package(&self) -> Option<File> {
-        debug::package(&self.path)
+        self.root.and_ours().find_map(|root| debug::package(&root, &self.path))
     }
 
     /// Its PDB, if it is a PE image, and that is somewhere here.
     pub(super) fn open_pdb(&self, id: &PdbId) -> Option<File> {
-        pdb::find(&self.path, id, env::var_os("_NT_SYMBOL_PATH").as_deref())
+        // Those folders are ours.
+        let symbol_path = env::var_os("_NT_SYMBOL_PATH");
+        let beside = self.root.is_other().then(|| pdb::find(&self.root, &self.path, id, None)).flatten();
+        beside.or_else(|| pdb::find(&Root::default(), &self.path, id, symbol_path.as_deref()))
     }
 
     /// Address in the process minus address as linked, wrapping, of a mapping of this file. A file without

@@ -22,6 +22,7 @@ mod open;
 mod pdb;
 mod probes;
 mod recorded;
+mod root;
 mod store;
 mod table;
 mod vdso;

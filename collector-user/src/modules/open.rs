@@ -56,7 +56,11 @@ pub(super) fn open_regular(path: &Path) -> Option<File> {
 }
 
 fn open_regular_of(path: &Path, least: u64) -> Option<File> {
-    let place = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path).ok()?;
+    open_place(&OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path).ok()?, least)
+}
+
+/// Opens for reading what was opened as a place alone, if it is a regular file with so many bytes.
+pub(super) fn open_place(place: &File, least: u64) -> Option<File> {
     place.metadata().ok().filter(|metadata| metadata.is_file() && metadata.len() >= least)?;
     let place = format!("/proc/self/fd/{}", place.as_raw_fd());
     OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(place).ok()

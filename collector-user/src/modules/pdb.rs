@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use export::symbolize::PdbId;
 
-use super::open::open_regular;
+use super::root::Root;
 
-/// The PDB of the image of this path. Whether it is the right one is seen when it is read, so that one in a server's folder is
+/// The PDB of the image of this path below a root. Whether it is the right one is seen when it is read, so that one in a server's folder is
 /// taken before others.
-pub(super) fn find(image: &Path, id: &PdbId, symbol_path: Option<&OsStr>) -> Option<File> {
+pub(super) fn find(root: &Root, image: &Path, id: &PdbId, symbol_path: Option<&OsStr>) -> Option<File> {
     let name = Path::new(OsStr::from_bytes(id.name()));
     // A name that leads out of a folder is none.
     name.file_name().filter(|it| *it == name.as_os_str())?;
@@ -23,7 +23,7 @@ pub(super) fn find(image: &Path, id: &PdbId, symbol_path: Option<&OsStr>) -> Opt
     });
     let beside = image.parent().filter(|folder| folder.is_absolute()).map(|folder| folder.join(name));
     let plain = folders.iter().map(|folder| folder.join(name));
-    stored.chain(beside).chain(plain).find_map(|path| open_regular(&path))
+    stored.chain(beside).chain(plain).find_map(|path| root.open(&path))
 }
 
 /// The folders of a list such as `/symbols;srv*/cache*https://server`.
@@ -55,7 +55,9 @@ mod tests {
         let list = format!("relative;srv*{}*https://nowhere", at("cache").display());
         let found = |path: &str, list: &str| {
             let mut text = String::new();
-            find(&at("main.exe"), &id(path), Some(OsStr::new(list)))?.read_to_string(&mut text).unwrap();
+            find(&Root::default(), &at("main.exe"), &id(path), Some(OsStr::new(list)))?
+                .read_to_string(&mut text)
+                .unwrap();
             Some(text)
         };
         assert_eq!(found(r"d:\build\main.pdb", &list).as_deref(), Some("stored"));

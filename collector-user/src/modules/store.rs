@@ -17,6 +17,7 @@ use super::file::ModuleFile;
 use super::jit::JitFiles;
 use super::layout::Layout;
 use super::recorded::RecordedFiles;
+use super::root::{Root, Roots};
 use super::table::{Recorded, Table};
 use super::{details, open, probes, vdso};
 use crate::procfs::Identity;
@@ -106,6 +107,7 @@ pub struct Modules {
     open_files: usize,
     /// Files that were opened and not asked for yet; `None` where nobody will.
     opened: Option<Vec<File>>,
+    roots: Roots,
     jit: JitFiles,
 }
 
@@ -125,6 +127,7 @@ impl Default for Modules {
             compat_vdso_image: None,
             open_files: 0,
             opened: None,
+            roots: Roots::default(),
             jit: JitFiles::default(),
         }
     }
@@ -266,8 +269,12 @@ impl Modules {
             _ => None,
         });
         let path = PathBuf::from(OsStr::from_bytes(mapped.path));
+        let root = match self.recorded {
+            None => self.roots.of(pid, mapped.thread),
+            Some(_) => Root::default(),
+        };
         if let Some(&known) = build_id.and_then(|id| self.by_key.get(&Key::BuildId(id))) {
-            self.add_copy(known, key, ModuleFile::new(file, path, layout));
+            self.add_copy(known, key, ModuleFile { root, ..ModuleFile::new(file, path, layout) });
             return known;
         }
         let name = machine.intern_string(&String::from_utf8_lossy(mapped.path));
@@ -280,7 +287,7 @@ impl Modules {
             self.by_key.insert(Key::BuildId(id), module);
         }
         self.open_files += usize::from(file.is_some());
-        self.put(module, ModuleFile::new(file, path, layout));
+        self.put(module, ModuleFile { root, ..ModuleFile::new(file, path, layout) });
         module
     }
 

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::fd::AsFd as _;
+use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use collector_user::session::{self, Session, SessionSettings};
@@ -61,12 +62,63 @@ fn another_root_dynamic() {
     sorted("hidden-dynamic").check(&recorded);
 }
 
+/// Takes what names a program's functions out of it, and gives it back as a file of its own.
+fn taken_apart(folder: &Path, program: &Path) -> PathBuf {
+    let debug = folder.join("taken.debug");
+    let objcopy = |options: &[&OsStr]| {
+        assert!(Command::new("objcopy").args(options).status().unwrap().success(), "{options:?}");
+    };
+    objcopy(&["--only-keep-debug".as_ref(), program.as_os_str(), debug.as_os_str()]);
+    objcopy(&["--strip-all".as_ref(), program.as_os_str()]);
+    debug
+}
+
+/// Debug files that are in the container alone, which is gone when they are looked for.
+#[test]
+fn debug_files_in_another_root() {
+    let Some(_live) = live_with("debug_files_in_another_root", &["unshare", "mount", "objcopy"]) else {
+        return;
+    };
+    let (folder, root, by_id, by_link) = (folder(), folder(), folder(), folder());
+    let run = |outside: &Path, name: &str| {
+        let program = format!("/{name}");
+        let args = [outside.as_os_str(), root.path().as_os_str(), OsStr::new(&program)];
+        let recorded = record_script(folder.path(), HIDDEN_ROOT, &args);
+        assert!(!root.path().join("usr").exists(), "they are of that name space alone");
+        recorded
+    };
+    // By build id, behind a link that leads elsewhere from here.
+    let outside = by_id;
+    let id = "-Wl,--build-id=0x0f0e0d0c0b0a09080706050403020100ffeeddcc";
+    let program = compile(outside.path(), "hidden-by-id", "recursion.c", &["-static", id]);
+    let debug = taken_apart(outside.path(), &program);
+    let ids = outside.path().join("usr/lib/debug/.build-id/0f");
+    fs::create_dir_all(&ids).unwrap();
+    symlink("/taken.debug", ids.join("0e0d0c0b0a09080706050403020100ffeeddcc.debug")).unwrap();
+    recursion("hidden-by-id").check(&run(outside.path(), "hidden-by-id"));
+    // Without it, nothing is named.
+    fs::remove_file(&debug).unwrap();
+    let unnamed = run(outside.path(), "hidden-by-id");
+    let own = || unnamed.stacks.iter().filter(|stack| stack.comm == "hidden-by-id");
+    assert!(own().count() > 0 && own().all(|stack| stack.frames.iter().all(|frame| frame != "main")));
+
+    // By a link with a checksum.
+    let outside = by_link;
+    let program = compile(outside.path(), "hidden-by-link", "recursion.c", &["-static", NO_BUILD_ID]);
+    let debug = taken_apart(outside.path(), &program);
+    let link = format!("--add-gnu-debuglink={}", debug.display());
+    assert!(Command::new("objcopy").arg(link).arg(&program).status().unwrap().success());
+    fs::create_dir_all(outside.path().join("usr/lib/debug")).unwrap();
+    fs::rename(&debug, outside.path().join("usr/lib/debug/taken.debug")).unwrap();
+    recursion("hidden-by-link").check(&run(outside.path(), "hidden-by-link"));
+}
+
 /// The files that a program loads, as `ldd` lists them.
-fn libraries(program: &Path) -> Vec<std::path::PathBuf> {
+fn libraries(program: &Path) -> Vec<PathBuf> {
     let output = Command::new("ldd").arg(program).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let words = text.split_whitespace().filter(|word| word.starts_with('/'));
-    words.map(std::path::PathBuf::from).collect()
+    words.map(PathBuf::from).collect()
 }
 
 #[test]
