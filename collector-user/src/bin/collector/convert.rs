@@ -179,7 +179,7 @@ impl<'a> Input<'a> {
                 Detail::Addresses => symbols,
                 _ => name_from_files(&machine, symbols, detail),
             };
-            tell_failures(&symbols);
+            tell_failures(&machine, &symbols);
             return Ok(write_all(outputs, Profile { machine: &machine, symbols: &symbols }));
         }
         let bytes = event_bytes(&outputs);
@@ -190,7 +190,7 @@ impl<'a> Input<'a> {
         };
         say(&summarize(&recording));
         let symbols = recording.symbolize_to(detail);
-        tell_failures(&symbols);
+        tell_failures(&recording.machine, &symbols);
         Ok(write_all(outputs, Profile { machine: &recording.machine, symbols: &symbols }))
     }
 }

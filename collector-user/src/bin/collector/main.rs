@@ -24,6 +24,8 @@ mod report;
 mod run;
 #[cfg(not(target_os = "linux"))]
 mod unable;
+#[cfg(target_os = "linux")]
+mod unnamed;
 
 use std::io::Write as _;
 use std::process::ExitCode;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use anyhow::Context as _;
-use collector_common::record::EventRecords;
+use collector_common::record::{EventRecords, ExportMachine};
 use collector_user::output::{Descriptor, OutputFile, Place, Places};
 use export::format::{ExportFormat, Profile, by_name, for_path, formats};
 use export::symbolize::Symbols;
@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
 use crate::report::unless_closed;
-use crate::{Usage, raw, say, tell};
+use crate::{Usage, raw, say, tell, unnamed};
 
 /// An output with its format.
 pub(crate) struct Output {
@@ -81,9 +81,9 @@ impl Output {
     }
 }
 
-/// Says what kept files with names from being found.
-pub(crate) fn tell_failures(symbols: &Symbols) {
-    for failure in symbols.failures() {
+/// Says what kept files with names from being found, or from being read.
+pub(crate) fn tell_failures(machine: &ExportMachine, symbols: &Symbols) {
+    for failure in symbols.failures().iter().cloned().chain(unnamed::lines(machine, symbols)) {
         say(&format!("warning: {failure}"));
     }
 }

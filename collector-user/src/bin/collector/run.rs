@@ -304,7 +304,7 @@ fn write(recording: &Recording, outputs: Outputs) -> anyhow::Result<()> {
     let Outputs { profiles, raw, stats, print_hottest, detail } = outputs;
     let mut results = write_raw(recording, raw);
     let symbols = recording.symbolize_to(detail);
-    tell_failures(&symbols);
+    tell_failures(&recording.machine, &symbols);
     let machine = &recording.machine;
     let kinds: BTreeSet<_> = machine.samples().iter().map(|sample| sample.kind).collect();
     if let Some(first) = kinds.first().filter(|_| kinds.len() > 1) {

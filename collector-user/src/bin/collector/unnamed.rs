@@ -1,0 +1,133 @@
+//! What names were looked up for, in; which files could not be read for them, why, and what helps, a line each, out.
+
+use collector_common::record::{ExportMachine, ModuleId, ModuleKind};
+use export::symbolize::{LineError, SymbolError, Symbols, Unreadable};
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+
+/// Files that are named; of more it is told how many they are.
+const MOST_LINES: usize = 5;
+
+/// The lines, those first that most addresses were recorded in.
+pub(crate) fn lines(machine: &ExportMachine, symbols: &Symbols) -> Vec<String> {
+    let mut addresses = vec![0_usize; machine.modules().len()];
+    for frame in machine.frames().iter() {
+        if let Some(count) = addresses.get_mut(frame.module.0 as usize) {
+            *count += 1;
+        }
+    }
+    let count = |module: ModuleId| addresses.get(module.0 as usize).copied().unwrap_or_default();
+    let mut unreadable: Vec<&Unreadable> =
+        symbols.unreadable().iter().filter(|it| !is_told_of_elsewhere(machine, it)).collect();
+    unreadable.sort_by_key(|it| std::cmp::Reverse(count(it.module)));
+    let more = unreadable.len().saturating_sub(MOST_LINES);
+    let line = |it: &&Unreadable| {
+        let path = machine.string(machine.module(it.module).path);
+        format!("{}; {}", it.message(machine), remedy(&it.error, path))
+    };
+    let lines = unreadable.iter().take(MOST_LINES).map(line);
+    lines.chain((more > 0).then(|| format!("so it is with {more} more files"))).collect()
+}
+
+/// Of what is no file, as the kernel of another machine, a recording's own warnings tell.
+fn is_told_of_elsewhere(machine: &ExportMachine, it: &Unreadable) -> bool {
+    matches!(it.error, SymbolError::Missing) && machine.module(it.module).kind != ModuleKind::File
+}
+
+/// What can be done.
+fn remedy(error: &SymbolError, path: &str) -> String {
+    match error {
+        // It is not opened: it may be anything by now.
+        SymbolError::Missing => match access(path, Access::READ_OK) {
+            Err(Errno::ACCESS) => "run as root to read it".to_owned(),
+            Ok(()) => "what is there now is another file, or nothing tells that it is the same: install that one again".to_owned(),
+            Err(_) => {
+                "it is not there any more: keep it until the end of the recording, or install its debug file".to_owned()
+            }
+        },
+        SymbolError::Lines(LineError::SplitMissing { .. }) => {
+            "keep the .dwo files where they were compiled, or pack them beside the program (`dwp -e`)"
+                .to_owned()
+        }
+        SymbolError::Lines(LineError::SharedMissing { path }) => {
+            format!("install the package with debug information that {path} is of")
+        }
+        SymbolError::Lines(LineError::Late) => "--no-inline does without".to_owned(),
+        SymbolError::Read(_) | SymbolError::Lines(LineError::Read(_)) => {
+            "it may have become shorter, or its disk may fail".to_owned()
+        }
+        SymbolError::Lines(_) => {
+            "its debug information has to be made anew; --no-inline does without".to_owned()
+        }
+        _ => "it is damaged: install it again, or its debug file".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+    use std::process::Command;
+
+    use collector_common::ids::Svma;
+    use collector_common::record::{Frame, FrameFlags, Module};
+    use export::symbolize::{Detail, ModuleFiles, symbolize};
+
+    use super::*;
+
+    /// Files by module; the first are not there.
+    struct Files(usize, Vec<u8>);
+
+    impl ModuleFiles for Files {
+        type File = Cursor<Vec<u8>>;
+
+        fn open(&self, module: ModuleId) -> Option<Self::File> {
+            let at = (module.0 as usize).checked_sub(self.0)?;
+            (at == 0).then(|| Cursor::new(self.1.clone()))
+        }
+    }
+
+    #[test]
+    fn the_files_with_most_addresses_are_told_with_what_helps() {
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join("main.c");
+        let program = folder.path().join("main");
+        std::fs::write(&source, "int main(void) { return 0; }").unwrap();
+        assert!(Command::new("gcc").arg("-o").args([&program, &source]).status().unwrap().success());
+        let mut bytes = std::fs::read(&program).unwrap();
+        let whole = symbolize(&machine(&["/main"]), &Files(1, bytes.clone()), Detail::Lines);
+        assert!(lines(&machine(&["/main"]), &whole).is_empty());
+
+        // Its section headers, which are at its end.
+        bytes.truncate(bytes.len() - 64);
+        let changed = program.to_str().unwrap();
+        let machine = machine(&["/gone/a", "/gone/b", "/gone/c", "/gone/d", changed, "/gone/f", "/damaged"]);
+        let files = Files(machine.modules().len() - 1, bytes);
+        let told = lines(&machine, &symbolize(&machine, &files, Detail::Lines));
+        let [damaged, gone, another, .., last] = &told[..] else { panic!("{told:?}") };
+        assert!(
+            damaged.starts_with("no names for /damaged: not a whole ELF file")
+                && damaged.contains("; it is damaged"),
+            "{damaged}"
+        );
+        assert!(
+            gone.starts_with("no names for /gone/f: its file could not be opened; it is not there"),
+            "{gone}"
+        );
+        assert!(another.contains("; what is there now is another file"), "{another}");
+        assert_eq!((told.len(), last.as_str()), (MOST_LINES + 1, "so it is with 2 more files"));
+    }
+
+    /// As many addresses in each file as its place says.
+    fn machine(paths: &[&str]) -> ExportMachine {
+        let mut machine = ExportMachine::default();
+        for (count, path) in (1..).zip(paths) {
+            let path = machine.intern_string(path);
+            let module = machine.add_module(Module { kind: ModuleKind::File, path, build_id: None });
+            for address in 0..count {
+                let flags = FrameFlags::default();
+                machine.intern_frame(Frame { module, address: Svma(0x1139 + address), flags });
+            }
+        }
+        machine
+    }
+}
