@@ -22,12 +22,15 @@ pub(crate) fn beginning() -> Option<(&'static str, u64)> {
     found.find(|(_, address)| *address != 0)
 }
 
-/// The kernel's build id, which is a note as in an ELF file: sizes of name and description, type, and both filled up to
-/// multiples of 4.
+/// The kernel's build id.
 pub(crate) fn build_id() -> Option<BuildId> {
+    build_id_in(&fs::read("/sys/kernel/notes").ok()?)
+}
+
+/// The build id among notes as in an ELF file: sizes of name and description, type, and both filled up to multiples of 4.
+pub(crate) fn build_id_in(notes: &[u8]) -> Option<BuildId> {
     const GNU_BUILD_ID: u32 = 3;
-    let notes = fs::read("/sys/kernel/notes").ok()?;
-    let mut rest = notes.as_slice();
+    let mut rest = notes;
     loop {
         let mut word = || {
             let (head, tail) = rest.split_first_chunk()?;

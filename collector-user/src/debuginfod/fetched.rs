@@ -5,7 +5,7 @@ use std::io::BufRead;
 
 use collector_common::ids::{BuildId, Svma};
 use collector_common::record::{ExportMachine, ModuleId, ModuleKind, ProcessId};
-use export::symbolize::{JitNames, ModuleFiles, PdbId, PerfMap};
+use export::symbolize::{JitNames, KernelModule, ModuleFiles, PdbId, PerfMap};
 
 use super::cache::Artifact;
 use super::client::Client;
@@ -77,6 +77,10 @@ impl<F: ModuleFiles<File = File>> ModuleFiles for WithServers<'_, F> {
 
     fn kernel_image(&self) -> Option<(File, u64)> {
         self.here.kernel_image()
+    }
+
+    fn kernel_module(&self, name: &str) -> Option<KernelModule<File>> {
+        self.here.kernel_module(name)
     }
 
     fn vdso(&self, module: ModuleId) -> Option<&[u8]> {

@@ -16,6 +16,7 @@ mod debug;
 mod details;
 mod file;
 mod jit;
+pub(crate) mod kernel_modules;
 mod layout;
 mod local;
 mod open;

@@ -7,12 +7,14 @@ use std::path::PathBuf;
 use collector_common::loss::Ledger;
 use collector_common::perf::file::FileWriteError;
 use collector_common::record::{ExportMachine, ModuleId, ProcessId};
-use export::symbolize::{Detail, JitNames, ModuleFiles, Naming, PdbId, PerfMap, Symbols, symbolize};
+use export::symbolize::{
+    Detail, JitNames, KernelModule, ModuleFiles, Naming, PdbId, PerfMap, Symbols, symbolize,
+};
 
 #[cfg(feature = "debuginfod")]
 use crate::debuginfod::WithServers;
 use crate::kernel::KALLSYMS;
-use crate::modules::{Modules, vmlinux};
+use crate::modules::{Modules, kernel_modules, vmlinux};
 use crate::stats::Stats;
 use crate::sys::usage::own_usage;
 
@@ -92,6 +94,11 @@ impl ModuleFiles for Files<'_> {
     fn kernel_image(&self) -> Option<(File, u64)> {
         self.0.kernel_symbols.as_ref().filter(|list| list.as_os_str() == KALLSYMS)?;
         vmlinux::find()
+    }
+
+    fn kernel_module(&self, name: &str) -> Option<KernelModule<File>> {
+        self.0.kernel_symbols.as_ref().filter(|list| list.as_os_str() == KALLSYMS)?;
+        kernel_modules::find(name)
     }
 
     fn vdso(&self, module: ModuleId) -> Option<&[u8]> {

@@ -8,6 +8,15 @@ use collector_common::record::{ModuleId, ProcessId};
 use super::jit::{JitNames, PerfMap};
 use super::pe::PdbId;
 
+/// A module that is loaded into the kernel.
+#[derive(Debug)]
+pub struct KernelModule<F> {
+    /// Its object file, with its DWARF.
+    pub file: F,
+    /// Where its sections lie, by their names.
+    pub sections: Vec<(String, u64)>,
+}
+
 /// Where the bytes behind modules are. The recording side keeps files open from when they were mapped, so that
 /// a program that was deleted since can still be named. It is asked by one thread alone.
 pub trait ModuleFiles {
@@ -58,6 +67,11 @@ pub trait ModuleFiles {
 
     /// The kernel's ELF image with its DWARF (`vmlinux`), and how far the kernel lies above where it was linked, wrapping.
     fn kernel_image(&self) -> Option<(Self::File, u64)> {
+        None
+    }
+
+    /// A module of the kernel, by the name that the kernel has for it.
+    fn kernel_module(&self, _name: &str) -> Option<KernelModule<Self::File>> {
         None
     }
 

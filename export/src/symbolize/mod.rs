@@ -31,7 +31,7 @@ mod workers;
 pub use demangle::{NameForm, demangle};
 pub use dwarf::LineError;
 pub use elf::SymbolError;
-pub use files::ModuleFiles;
+pub use files::{KernelModule, ModuleFiles};
 pub use jit::{JitCode, JitDump, JitDumpError, JitLine, JitNames, JitPlace, Language, PerfMap};
 pub use pdb::PdbError;
 pub use pe::{CodeSection, PdbId, code_of_image};

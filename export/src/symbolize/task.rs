@@ -1,5 +1,6 @@
 //! The addresses that are wanted of one module in, with what says more about them; what its files tell of these out.
 
+use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::time::Instant;
 
@@ -9,7 +10,7 @@ use super::answer::Answer;
 use super::demangle::{NameForm, demangle_to};
 use super::dwarf;
 use super::elf::{self, SymbolError};
-use super::files::ModuleFiles;
+use super::files::{KernelModule, ModuleFiles};
 use super::kernel::kernel_names;
 use super::pdb;
 use super::pe;
@@ -84,8 +85,11 @@ impl Task {
             let name = answer.add_name(name.clone());
             answer.set(*position, name);
         }
-        let lines = if wanted.detail == Detail::Lines { kernel_lines(files, wanted, answer) } else { Ok(()) };
-        listed.and(lines)
+        if wanted.detail != Detail::Lines {
+            return listed;
+        }
+        let lines = kernel_lines(files, wanted, answer);
+        listed.and(lines).and(lines_of_modules(files, wanted, answer))
     }
 }
 
@@ -115,6 +119,32 @@ fn kernel_lines(
         dwarf::look_up(files, ModuleId::KERNEL, Some(image), || None, wanted.deadline, &mut of_image);
     answer.take_lists(&of_image, &own);
     looked_up.map_err(SymbolError::from)
+}
+
+/// Lines of the functions of the kernel's modules, which `name [module]` is said of.
+fn lines_of_modules(
+    files: &impl ModuleFiles,
+    wanted: &Wanted,
+    answer: &mut Answer<'_>,
+) -> Result<(), SymbolError> {
+    let mut of_modules: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (position, &address) in answer.wanted().iter().enumerate() {
+        let named = answer.name_at(address).and_then(|name| name.strip_suffix(']')?.rsplit_once(" ["));
+        if let Some((_, module)) = named {
+            of_modules.entry(module.to_owned()).or_default().push(position);
+        }
+    }
+    let mut outcome = Ok(());
+    for (module, positions) in of_modules {
+        let Some(KernelModule { file, sections }) = files.kernel_module(&module) else { continue };
+        let addresses: Vec<u64> =
+            positions.iter().filter_map(|&position| answer.wanted().get(position).copied()).collect();
+        let mut of_file = Answer::new(&addresses);
+        let looked_up = dwarf::look_up_placed(files, file, &sections, wanted.deadline, &mut of_file);
+        answer.take_lists(&of_file, &positions);
+        outcome = outcome.and(looked_up.map_err(SymbolError::from));
+    }
+    outcome
 }
 
 fn file<M: ModuleFiles>(

@@ -16,7 +16,7 @@ use std::thread;
 
 use collector_common::record::{ModuleId, ProcessId};
 
-use super::files::ModuleFiles;
+use super::files::{KernelModule, ModuleFiles};
 use super::jit::PerfMap;
 use super::pe::PdbId;
 use super::task::{Found, Task, Wanted};
@@ -150,6 +150,11 @@ impl<M: ModuleFiles> ModuleFiles for Asking<'_, M> {
 
     fn kernel_image(&self) -> Option<(M::File, u64)> {
         self.ask(M::kernel_image)
+    }
+
+    fn kernel_module(&self, name: &str) -> Option<KernelModule<M::File>> {
+        let name = name.to_owned();
+        self.ask(move |files| files.kernel_module(&name))
     }
 
     fn vdso(&self, module: ModuleId) -> Option<&[u8]> {

@@ -13,7 +13,7 @@ use collector_common::record::{
 use export::format::folded::Folded;
 use export::format::{ExportFormat, Profile};
 use export::hottest::Hottest;
-use export::symbolize::{Detail, ModuleFiles, Symbols, symbolize};
+use export::symbolize::{Detail, KernelModule, ModuleFiles, Symbols, symbolize};
 
 use crate::symbols::machine_of;
 use crate::tools::{output, tool};
@@ -548,11 +548,12 @@ fn lines_in_this_program_are_those_of_others() {
     compare(&program, &addresses, &ours, 0.99);
 }
 
-/// A kernel that lies elsewhere than where it was linked.
+/// A kernel that lies elsewhere than where it was linked, or one with a module.
 struct Kernel {
     image: PathBuf,
     moved: u64,
     kallsyms: String,
+    placed: Vec<(String, u64)>,
 }
 
 impl ModuleFiles for Kernel {
@@ -567,7 +568,12 @@ impl ModuleFiles for Kernel {
     }
 
     fn kernel_image(&self) -> Option<(File, u64)> {
-        Some((File::open(&self.image).ok()?, self.moved))
+        self.placed.is_empty().then_some((File::open(&self.image).ok()?, self.moved))
+    }
+
+    fn kernel_module(&self, name: &str) -> Option<KernelModule<File>> {
+        let (file, sections) = (File::open(&self.image).ok()?, self.placed.clone());
+        (name == "snd_pcm").then_some(KernelModule { file, sections })
     }
 }
 
@@ -614,7 +620,7 @@ void _start(void) { vfs_read(); }
         frame(address + moved);
     }
     frame(0xffff_ffff_c000_0001);
-    let kernel = Kernel { image, moved, kallsyms };
+    let kernel = Kernel { image, moved, kallsyms, placed: Vec::new() };
     let symbols = symbolize(&machine, &kernel, Detail::Lines);
     assert!(symbols.unreadable().is_empty(), "{:?}", symbols.unreadable());
     let mut ours = places(&machine, &symbols);
@@ -623,4 +629,91 @@ void _start(void) { vfs_read(); }
     assert!(ours.iter().any(|levels| levels.len() == 2 && levels[0].0 == "inner"));
     let names = symbolize(&machine, &kernel, Detail::Names);
     assert!(places(&machine, &names).iter().all(|levels| levels.len() == 1 && levels[0].2 == 0));
+}
+
+/// A module is an object file: its debug information has nothing of where it was loaded. `ld` makes of the same file what it would be
+/// there, and binutils tell that.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn lines_of_modules_of_the_kernel_are_those_of_what_ld_makes_of_them() {
+    use collector_common::ids::Svma;
+    use collector_common::record::{Frame, FrameFlags};
+
+    if tool("gcc").is_none() || tool("ld").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let text = |name: &str| {
+        format!(
+            "static volatile int sink;
+static inline __attribute__((always_inline)) void inner(void) {{ sink = 1; sink = 2; }}
+__attribute__((noinline)) void {name}_read(void) {{ sink = 0; inner(); sink = 3; }}
+__attribute__((section(\".init.text\"))) void {name}_start(void) {{ sink = 4; inner(); sink = 5; }}
+"
+        )
+    };
+    let [text_at, init_at] = [0xffff_ffff_c030_1000_u64, 0xffff_ffff_c040_0000];
+    for options in [&["-gdwarf-4"][..], &["-gdwarf-5"], &["-gdwarf-5", "-gz=zlib"]] {
+        for name in ["first", "second"] {
+            std::fs::write(path(&format!("{name}.c")), text(name)).unwrap();
+            let mut gcc = Command::new("gcc");
+            gcc.args(["-c", "-O1", "-mcmodel=kernel", "-fno-pic"]).args(options).arg("-o");
+            assert!(
+                gcc.args([path(&format!("{name}.o")), path(&format!("{name}.c"))])
+                    .status()
+                    .unwrap()
+                    .success()
+            );
+        }
+        let ld = |options: &[String], from: &[&str], to: &str| {
+            let mut ld = Command::new("ld");
+            ld.args(options).arg("-o").arg(path(to)).args(from.iter().map(|name| path(name)));
+            assert!(ld.status().unwrap().success(), "{options:?}");
+        };
+        ld(&["-r".to_owned()], &["first.o", "second.o"], "module.ko");
+        let options_of_ld =
+            [format!("-Ttext={text_at:#x}"), format!("--section-start=.init.text={init_at:#x}")];
+        ld(&[&options_of_ld[..], &["-e0".to_owned()]].concat(), &["module.ko"], "linked");
+        let linked = path("linked");
+        let names = ["first_read", "second_read", "first_start", "second_start"];
+        let starts = names.map(|name| crate::symbols::address_of(&linked, name));
+        let addresses: Vec<u64> = starts.iter().flat_map(|&start| start..start + 24).collect();
+        let Some(theirs) = by_binutils(&linked, &addresses) else { return };
+
+        let kallsyms =
+            starts.iter().zip(names).map(|(start, name)| format!("{start:x} t {name}\t[snd_pcm]\n"));
+        let placed = vec![(".text".to_owned(), text_at), (".init.text".to_owned(), init_at)];
+        let kernel = Kernel {
+            image: path("module.ko"),
+            moved: 0,
+            kallsyms: kallsyms.collect::<Vec<_>>().concat(),
+            placed,
+        };
+        let mut machine = ExportMachine::default();
+        let flags = FrameFlags(FrameFlags::KERNEL);
+        for &address in &addresses {
+            machine.intern_frame(Frame { module: ModuleId::KERNEL, address: Svma(address), flags });
+        }
+        let symbols = symbolize(&machine, &kernel, Detail::Lines);
+        assert!(symbols.unreadable().is_empty(), "{:?}", symbols.unreadable());
+        let mut ours = places(&machine, &symbols);
+        for levels in &mut ours {
+            let outermost = &mut levels.last_mut().unwrap().0;
+            *outermost = outermost.strip_suffix(" [snd_pcm]").unwrap().to_owned();
+        }
+        assert_eq!(ours, theirs, "{options:?}");
+        assert!(ours.iter().filter(|levels| levels.len() == 2 && levels[0].0 == "inner").count() > 4);
+
+        // Whatever its tables say, it ends.
+        let whole = std::fs::read(path("module.ko")).unwrap();
+        for at in (0..whole.len() - 4).step_by(131) {
+            let mut spoilt = whole.clone();
+            for byte in &mut spoilt[at..at + 4] {
+                *byte ^= 0xff;
+            }
+            std::fs::write(path("module.ko"), &spoilt).unwrap();
+            symbolize(&machine, &kernel, Detail::Lines);
+        }
+    }
 }

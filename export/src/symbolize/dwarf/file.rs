@@ -13,6 +13,7 @@ use object::Endianness;
 
 use super::LineError;
 use super::meter::Meter;
+use super::relocate::{Filling, Placed, Relocations};
 use super::unpack::{self, Packed};
 use crate::symbolize::elf::{DebugSection, Layout};
 
@@ -61,6 +62,8 @@ struct Section {
     /// Whether any of it was wanted.
     is_read: Cell<bool>,
     content: Content,
+    /// What is to be written into it, of a file that was not linked.
+    filling: Filling,
 }
 
 enum Content {
@@ -73,12 +76,24 @@ enum Content {
 impl<F: Read + Seek> DebugFile<F> {
     /// Reads the headers.
     pub(super) fn open(file: F, kind: Kind, meter: &Rc<Meter>) -> Result<Self, LineError> {
+        Self::open_placed(file, kind, None, meter)
+    }
+
+    /// The same of a file that was not linked, whose sections lie at these addresses.
+    pub(super) fn open_placed(
+        file: F,
+        kind: Kind,
+        placed: Option<&Placed>,
+        meter: &Rc<Meter>,
+    ) -> Result<Self, LineError> {
         let (layout, mut file) = Layout::read(file).map_err(|_| LineError::Unreadable)?;
         let length = file.seek(SeekFrom::End(0))?;
         let endian = match layout.endian {
             Endianness::Little => RunTimeEndian::Little,
             Endianness::Big => RunTimeEndian::Big,
         };
+        let relocations =
+            placed.map(|placed| Relocations::read(&mut file, &layout, placed, meter)).transpose()?;
         let mut sections = Vec::new();
         let mut link = None;
         for found in layout.debug_sections().iter().filter(|found| found.section.has_bytes()) {
@@ -91,7 +106,11 @@ impl<F: Read + Seek> DebugFile<F> {
                 && (kind == Kind::Split && id == SectionId::DebugInfo
                     || sections.iter().all(|(other, _)| *other != id))
             {
-                sections.push((id, Section::open(&mut file, &layout, found)?));
+                let mut section = Section::open(&mut file, &layout, found)?;
+                if let Some(relocations) = &relocations {
+                    section.filling = relocations.of_section(&mut file, &layout, found.position, meter)?;
+                }
+                sections.push((id, section));
             }
         }
         let file = RefCell::new(Some(file));
@@ -151,7 +170,8 @@ impl<F: Read + Seek> DebugFile<F> {
                     bytes
                 } else {
                     let length = PIECE.min(section.size - start);
-                    let bytes = self.read(offset + start as u64, length)?;
+                    let mut bytes = self.read(offset + start as u64, length)?;
+                    section.filling.fill(start, &mut bytes);
                     piece.get_or_init(|| bytes.into_boxed_slice())
                 };
                 Ok(bytes.get(at - start..).unwrap_or_default())
@@ -164,7 +184,8 @@ impl<F: Read + Seek> DebugFile<F> {
                     self.meter.hold(section.size as u64)?;
                     let bytes = self.read(offset, size as usize)?;
                     let bytes = unpack::unpack(*packed, &bytes, section.size);
-                    let bytes = bytes.map_err(|error| self.meter.stop(LineError::Packed(error)))?;
+                    let mut bytes = bytes.map_err(|error| self.meter.stop(LineError::Packed(error)))?;
+                    section.filling.fill(0, &mut bytes);
                     unpacked.get_or_init(|| bytes)
                 };
                 Ok(bytes.get(at..).unwrap_or_default())
@@ -256,7 +277,8 @@ impl Section {
             let pieces = (size as usize).div_ceil(PIECE);
             Content::Plain(std::iter::repeat_with(OnceCell::new).take(pieces).collect())
         };
-        Ok(Self { size: size as usize, place, is_read: Cell::new(false), content })
+        let (is_read, filling) = (Cell::new(false), Filling::default());
+        Ok(Self { size: size as usize, place, is_read, content, filling })
     }
 }
 

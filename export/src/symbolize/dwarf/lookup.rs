@@ -13,6 +13,7 @@ use super::LineError;
 use super::file::{DebugFile, Kind};
 use super::meter::Meter;
 use super::reader::Bytes;
+use super::relocate::Placed;
 use super::split::{SplitFiles, dwarf};
 use crate::symbolize::answer::{Answer, Level};
 use crate::symbolize::files::ModuleFiles;
@@ -61,6 +62,27 @@ pub(in crate::symbolize) fn look_up<M: ModuleFiles>(
     }
     found.map_err(LineError::Malformed)?;
     split.missing()
+}
+
+/// The same for addresses of a file that was not linked, with its sections at the addresses in `placed`.
+pub(in crate::symbolize) fn look_up_placed<M: ModuleFiles>(
+    files: &M,
+    file: M::File,
+    placed: &Placed,
+    deadline: Instant,
+    answer: &mut Answer<'_>,
+) -> Result<(), LineError> {
+    let meter = Rc::new(Meter::new(answer.wanted().len(), deadline));
+    let main = DebugFile::open_placed(file, Kind::Main, Some(placed), &meter);
+    meter.reason()?;
+    let main = main?;
+    if !main.has_units() {
+        return Ok(());
+    }
+    let split = SplitFiles::new(files, ModuleId::KERNEL, &meter);
+    let found = Search { main: &main, shared: None, split: &split }.run(answer);
+    meter.reason()?;
+    found.map_err(LineError::Malformed)
 }
 
 /// A module's files.

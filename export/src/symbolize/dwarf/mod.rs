@@ -6,6 +6,7 @@
 //!   one that is cut short while it is read costs an error and not the process. Memory is what was touched.
 //! - `reader`, `meter`: how `gimli` reads them, and what a file may cost, whatever it says.
 //! - `split`: the files that most of it may lie in (`-gsplit-dwarf`), and shared ones (`dwz -m`).
+//! - `relocate`: files that were not linked, as modules of the kernel.
 //! - `lookup`: the lookup of addresses.
 //!
 //! Cost, in an unoptimised build, of a recording of an unoptimised program of 57 MB with line tables, of which 3,186
@@ -17,6 +18,7 @@ mod file;
 mod lookup;
 mod meter;
 mod reader;
+mod relocate;
 mod split;
 #[cfg(test)]
 mod tests;
@@ -24,7 +26,7 @@ mod unpack;
 
 use std::io;
 
-pub(super) use lookup::look_up;
+pub(super) use lookup::{look_up, look_up_placed};
 
 /// Why source lines and inlined functions of a module could not be read, or not all of them.
 #[derive(Debug, thiserror::Error)]

@@ -3,8 +3,8 @@
 use std::io::{Read, Seek};
 
 use object::elf::{
-    FileHeader32, FileHeader64, Machine, SHF_ALLOC, SHF_COMPRESSED, SHF_EXECINSTR, SHT_NOBITS, SHT_PROGBITS,
-    SHT_RELA, SectionType,
+    ET_REL, FileHeader32, FileHeader64, Machine, SHF_ALLOC, SHF_COMPRESSED, SHF_EXECINSTR, SHT_NOBITS,
+    SHT_PROGBITS, SHT_RELA, SectionType,
 };
 use object::read::elf::{FileHeader, SectionHeader};
 use object::{Endianness, ReadCache, ReadRef};
@@ -37,6 +37,8 @@ pub(in crate::symbolize) struct Section {
     pub(super) entry_size: u64,
     /// The section that this one's entries refer to: strings for symbols, symbols for relocations.
     pub(super) link: u32,
+    /// The section that relocations are of.
+    pub(super) info: u32,
 }
 
 impl Section {
@@ -56,6 +58,8 @@ impl Section {
 pub(in crate::symbolize) struct DebugSection {
     /// As `.debug_info`, `.zdebug_info` or `.gnu_debugaltlink`.
     pub(in crate::symbolize) name: Vec<u8>,
+    /// Which of the file's sections it is.
+    pub(in crate::symbolize) position: usize,
     pub(in crate::symbolize) section: Section,
     /// Whether it begins with the header of a compressed section.
     pub(in crate::symbolize) is_compressed: bool,
@@ -66,13 +70,15 @@ pub(in crate::symbolize) struct DebugSection {
 pub(in crate::symbolize) struct Layout {
     pub(in crate::symbolize) endian: Endianness,
     pub(in crate::symbolize) is_64: bool,
-    pub(super) machine: Machine,
+    pub(in crate::symbolize) machine: Machine,
     pub(super) sections: Vec<Section>,
     /// Address ranges of code, sorted: start and end.
     code: Vec<(u64, u64)>,
     /// Which section is `.gnu_debugdata`.
     debug_data: Option<usize>,
     debug_sections: Vec<DebugSection>,
+    /// Sections of code of a file that was not linked, by their names.
+    unlinked: Vec<(usize, Vec<u8>)>,
 }
 
 impl Layout {
@@ -105,6 +111,8 @@ impl Layout {
         let names = header.section_strings(endian, data, headers).unwrap_or_default();
         let mut debug_data = None;
         let mut debug_sections = Vec::new();
+        let mut unlinked = Vec::new();
+        let is_unlinked = header.e_type(endian) == ET_REL;
         let sections: Vec<Section> = headers
             .iter()
             .enumerate()
@@ -117,6 +125,9 @@ impl Layout {
                 if unloaded && name == b".gnu_debugdata" {
                     debug_data = Some(index);
                 }
+                if is_unlinked && executable && name.len() <= MAX_DEBUG_NAME {
+                    unlinked.push((index, name.to_owned()));
+                }
                 let copied = Section {
                     kind,
                     executable,
@@ -128,6 +139,7 @@ impl Layout {
                     size: section.sh_size(endian).into(),
                     entry_size: section.sh_entsize(endian).into(),
                     link: section.sh_link(endian),
+                    info: section.sh_info(endian),
                 };
                 let is_debug = [&b".debug_"[..], b".zdebug_", b".gnu_debugaltlink"]
                     .iter()
@@ -136,6 +148,7 @@ impl Layout {
                     let is_compressed = section.sh_flags(endian).0 & SHF_COMPRESSED.0 != 0;
                     debug_sections.push(DebugSection {
                         name: name.to_owned(),
+                        position: index,
                         section: copied,
                         is_compressed,
                     });
@@ -150,7 +163,31 @@ impl Layout {
             .collect();
         code.sort_unstable();
         let machine = header.e_machine(endian);
-        Ok(Self { endian, is_64, machine, sections, code, debug_data, debug_sections })
+        Ok(Self { endian, is_64, machine, sections, code, debug_data, debug_sections, unlinked })
+    }
+
+    /// The addresses of all sections, in their order, of which some are told by their names, and the others count as 0.
+    pub(in crate::symbolize) fn placed(&self, placed: &[(String, u64)]) -> Vec<u64> {
+        let mut bases = vec![0; self.sections.len()];
+        for (index, name) in &self.unlinked {
+            let address =
+                placed.iter().find(|(other, _)| other.as_bytes() == name).map(|(_, address)| *address);
+            if let (Some(address), Some(base)) = (address, bases.get_mut(*index)) {
+                *base = address;
+            }
+        }
+        bases
+    }
+
+    /// The tables of what is to be written into a section of a file that was not linked.
+    pub(in crate::symbolize) fn relocations_of(
+        &self,
+        position: usize,
+    ) -> impl Iterator<Item = (usize, &Section)> {
+        let is_of = move |(_, section): &(usize, &Section)| {
+            section.kind == SHT_RELA && section.info as usize == position
+        };
+        self.sections.iter().enumerate().filter(is_of).take(MAX_TABLES)
     }
 
     /// The code section, as a range, that an address lies in.
@@ -172,7 +209,7 @@ impl Layout {
 
     /// The first few sections of a kind, with their positions: linkers make one or two tables of symbols, and some
     /// of relocations.
-    pub(super) fn tables(&self, kind: SectionType) -> impl Iterator<Item = (usize, &Section)> {
+    pub(in crate::symbolize) fn tables(&self, kind: SectionType) -> impl Iterator<Item = (usize, &Section)> {
         let of_kind = move |(_, section): &(usize, &Section)| section.kind == kind;
         self.sections.iter().enumerate().filter(of_kind).take(MAX_TABLES)
     }

@@ -25,6 +25,7 @@ use object::elf::{FileHeader32, FileHeader64, SHT_DYNSYM, SHT_SYMTAB};
 use object::read::elf::FileHeader;
 
 pub(super) use layout::{DebugSection, Layout};
+pub(super) use stream::each_entry;
 
 use super::answer::Answer;
 use super::dwarf::LineError;

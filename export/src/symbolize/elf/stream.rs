@@ -21,7 +21,7 @@ const MAX_NAME: usize = 64 << 10;
 
 /// Calls `f` with the entries of a table in order, some at a time, and the file, whose position is free to use.
 /// It ends early when `f` says so by `Ok(false)`.
-pub(super) fn each_entry<T, R>(
+pub(in crate::symbolize) fn each_entry<T, R>(
     file: &mut R,
     table: &Section,
     what: &'static str,
