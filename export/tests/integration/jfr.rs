@@ -17,7 +17,7 @@ use export::symbolize::{Function, Symbols};
 use serde_json::Value;
 
 use crate::made::Made;
-use crate::tools::{output, tool};
+use crate::tools::{file, output, tool};
 
 /// What the made recordings' clock is behind the time of day.
 pub(crate) const REALTIME: u64 = 1_750_000_000_123_456_789 - 1_000;
@@ -244,18 +244,11 @@ fn shown(event: &Value) -> Option<Told> {
     })
 }
 
-/// Files that a program reads.
-pub(crate) fn file(bytes: &[u8]) -> tempfile::TempPath {
-    let file = tempfile::Builder::new().suffix(".jfr").tempfile().unwrap().into_temp_path();
-    std::fs::write(&file, bytes).unwrap();
-    file
-}
-
 #[test]
 fn the_jdk_shows_what_was_recorded() {
     let Some(mut jfr) = tool("jfr") else { return };
     let Made { machine, symbols } = every_kind();
-    let file = file(&written(&machine, &symbols));
+    let file = file(&written(&machine, &symbols), ".jfr");
     let events = printed(&mut jfr, &file);
     let mut samples: Vec<_> = events.iter().filter_map(shown).collect();
     samples.sort();
@@ -297,7 +290,7 @@ fn the_jdk_shows_what_was_recorded() {
 fn the_jdk_counts_what_was_recorded() {
     let Some(mut jfr) = tool("jfr") else { return };
     let Made { machine, symbols } = every_kind();
-    let file = file(&written(&machine, &symbols));
+    let file = file(&written(&machine, &symbols), ".jfr");
     let summary = output(jfr.arg("summary").arg(&*file));
     let count = |name: &str| -> Option<u64> {
         let mut line =
@@ -391,7 +384,7 @@ fn chunks_can_be_read_each_by_itself() {
             ..Sample::default()
         });
     }
-    let file = file(&written(&machine, &Symbols::unresolved(&machine)));
+    let file = file(&written(&machine, &Symbols::unresolved(&machine)), ".jfr");
     let chunks = output(jfr.arg("summary").arg(&*file));
     assert!(chunks.contains("Chunks: 2"), "{chunks}");
     let printed = output(tool("jfr").unwrap().args(["print", "--stack-depth", "1"]).arg(&*file));

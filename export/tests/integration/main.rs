@@ -37,6 +37,7 @@ mod short_names;
 mod spans;
 mod speedscope;
 mod symbols;
+mod table;
 mod tools;
 mod weight;
 mod windows;

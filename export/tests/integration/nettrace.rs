@@ -7,7 +7,7 @@ use collector_common::record::{
     AttributeListId, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind, ModuleMapping,
     ProcessId, Sample, SampleKindId, ThreadId, Unit,
 };
-use export::format::nettrace::{LabelValue, Nettrace, ReadError, Summary, Trace, Value, read};
+use export::format::nettrace::{Event, LabelValue, Nettrace, ReadError, Summary, Trace, Value, read};
 use export::format::{ExportFormat as _, Profile};
 use export::symbolize::Symbols;
 use proptest::prelude::*;
@@ -16,42 +16,45 @@ use crate::made::{Made, PACKAGE, PERIOD};
 
 /// A sample that was read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Read {
-    time: u64,
-    kind: String,
-    pid: u64,
-    tid: u64,
-    thread: String,
-    cpu: u32,
-    value: i64,
-    stack: Vec<u64>,
-    labels: Vec<(String, String)>,
+pub(crate) struct Read {
+    pub(crate) time: u64,
+    pub(crate) kind: String,
+    pub(crate) pid: u64,
+    pub(crate) tid: u64,
+    pub(crate) thread: String,
+    pub(crate) cpu: u32,
+    pub(crate) value: i64,
+    pub(crate) stack: Vec<u64>,
+    pub(crate) labels: Vec<(String, String)>,
 }
 
-/// A mapping that was read: its process, range, offset, path and what is told of the file.
+/// A mapping that was read: its time, process, range, offset, path and what is told of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Mapped {
-    number: u64,
-    pid: u64,
-    start: u64,
-    end: u64,
-    offset: u64,
-    path: String,
-    file: String,
+pub(crate) struct Mapped {
+    pub(crate) time: u64,
+    pub(crate) number: u64,
+    pub(crate) pid: u64,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) offset: u64,
+    pub(crate) path: String,
+    pub(crate) file: String,
 }
 
 /// All of a file.
 #[derive(Debug, Default)]
-struct File {
-    trace: Trace,
-    summary: Summary,
-    samples: Vec<Read>,
+pub(crate) struct File {
+    pub(crate) trace: Trace,
+    pub(crate) summary: Summary,
+    pub(crate) samples: Vec<Read>,
     /// Time, event, pid, name.
-    processes: Vec<(u64, String, u64, String)>,
-    mappings: Vec<Mapped>,
+    pub(crate) processes: Vec<(u64, String, u64, String)>,
+    pub(crate) mappings: Vec<Mapped>,
     /// Mapping, first and last address, name.
-    symbols: Vec<(u64, u64, u64, String)>,
-    files: BTreeMap<u64, String>,
+    pub(crate) symbols: Vec<(u64, u64, u64, String)>,
+    pub(crate) files: BTreeMap<u64, String>,
+    /// Raw events: as samples without a value, called `provider:name`, with their fields.
+    pub(crate) events: Vec<(Read, Vec<(String, Value)>)>,
 }
 
 fn number(value: &Value) -> u64 {
@@ -68,8 +71,29 @@ fn text(value: &Value) -> String {
     }
 }
 
+impl Read {
+    fn of(event: &Event<'_>, kind: String, value: i64) -> Self {
+        let label = |value: &LabelValue| match value {
+            LabelValue::Text(text) => text.clone(),
+            LabelValue::Number(number) => number.to_string(),
+            other => panic!("{other:?}"),
+        };
+        Self {
+            time: event.time,
+            kind,
+            pid: event.thread.pid.unwrap(),
+            tid: event.thread.tid.unwrap(),
+            thread: event.thread.name.clone().unwrap_or_default(),
+            cpu: event.processor,
+            value,
+            stack: event.stack().collect(),
+            labels: event.labels.iter().map(|of| (of.key.clone(), label(&of.value))).collect(),
+        }
+    }
+}
+
 impl File {
-    fn of(bytes: &[u8]) -> Self {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
         let mut file = Self::default();
         let mut trace = Trace::default();
         let mut end = 0;
@@ -106,7 +130,17 @@ impl File {
                         let (path, metadata) = (text(&values[4]), number(&values[5]));
                         // What is told of a file comes before its mapping.
                         let about = if metadata == 0 { String::new() } else { file.files[&metadata].clone() };
-                        file.mappings.push(Mapped { number: id, pid, start, end, offset, path, file: about });
+                        let time = event.time;
+                        file.mappings.push(Mapped {
+                            time,
+                            number: id,
+                            pid,
+                            start,
+                            end,
+                            offset,
+                            path,
+                            file: about,
+                        });
                     }
                     ("Universal.System", 4, "ProcessSymbol") => {
                         assert_eq!(names, ["Id", "MappingId", "StartAddress", "EndAddress", "Name"]);
@@ -125,28 +159,13 @@ impl File {
                             Value::Signed(value) => value,
                             ref other => panic!("{other:?}"),
                         };
-                        let label = |value: &LabelValue| match value {
-                            LabelValue::Text(text) => text.clone(),
-                            LabelValue::Number(number) => number.to_string(),
-                            other => panic!("{other:?}"),
-                        };
-                        file.samples.push(Read {
-                            time: event.time,
-                            kind: kind.to_owned(),
-                            pid,
-                            tid: event.thread.tid.unwrap(),
-                            thread: event.thread.name.clone().unwrap_or_default(),
-                            cpu: event.processor,
-                            value,
-                            stack: event.stack().collect(),
-                            labels: event
-                                .labels
-                                .iter()
-                                .map(|of| (of.key.clone(), label(&of.value)))
-                                .collect(),
-                        });
+                        file.samples.push(Read::of(event, kind.to_owned(), value));
                     }
-                    other => panic!("{other:?}"),
+                    ("Universal.System", ..) => panic!("{:?}", event.event_type),
+                    (provider, _, name) => {
+                        let fields = names.into_iter().map(str::to_owned).zip(values).collect();
+                        file.events.push((Read::of(event, format!("{provider}:{name}"), 0), fields));
+                    }
                 }
             },
         )
@@ -156,7 +175,7 @@ impl File {
     }
 
     /// How `PerfView` names an address: by the symbols of mappings of the process.
-    fn name(&self, pid: u64, address: u64) -> Option<&str> {
+    pub(crate) fn name(&self, pid: u64, address: u64) -> Option<&str> {
         let of_process =
             |id: u64| self.mappings.iter().any(|mapping| mapping.number == id && mapping.pid == pid);
         let symbol = self

@@ -23,17 +23,19 @@ fn written(machine: &ExportMachine, symbols: &Symbols) -> Vec<u8> {
     out
 }
 
-/// What a recording's profiles are taken for: each by the crate and, where it is there, by the other reader, which agree.
 fn read(machine: &ExportMachine, symbols: &Symbols) -> Value {
-    let bytes = written(machine, symbols);
-    let request = ExportProfilesServiceRequest::decode(&bytes[..]).unwrap();
+    told(&written(machine, symbols))
+}
+
+/// What profiles are taken for: each by the crate and, where it is there, by the other reader, which agree.
+pub(crate) fn told(bytes: &[u8]) -> Value {
+    let request = ExportProfilesServiceRequest::decode(bytes).unwrap();
     // It would leave out fields that it does not know.
     assert_eq!(request.encoded_len(), bytes.len());
     let told = Received(request.dictionary.as_ref().unwrap()).all(&request);
     if let Some(mut reader) = tools::python("otlp_profiles.py") {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), &bytes).unwrap();
-        let by_python: Value = serde_json::from_str(&tools::output(reader.arg(file.path()))).unwrap();
+        let file = tools::file(bytes, ".otlp");
+        let by_python: Value = serde_json::from_str(&tools::output(reader.arg(&*file))).unwrap();
         assert_eq!(by_python, told);
     }
     told

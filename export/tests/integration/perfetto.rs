@@ -10,12 +10,17 @@ use crate::made::{Made, PERIOD};
 use crate::several::{BOOTTIME, MS, REALTIME, START, Several, at};
 use crate::tools;
 
-/// What the reader takes a recording's trace for; none where it is missing.
 fn read(machine: &ExportMachine, symbols: &Symbols) -> Option<Value> {
+    let mut bytes = Vec::new();
+    Perfetto.write(Profile { machine, symbols }, &mut bytes).unwrap();
+    told(&bytes)
+}
+
+/// What the reader takes a trace for; none where it is missing.
+pub(crate) fn told(trace: &[u8]) -> Option<Value> {
     let mut reader = tools::python("perfetto_trace.py")?;
-    let file = tempfile::NamedTempFile::new().unwrap();
-    Perfetto.write(Profile { machine, symbols }, &mut file.as_file()).unwrap();
-    Some(serde_json::from_str(&tools::output(reader.arg(file.path()))).unwrap())
+    let file = tools::file(trace, ".pftrace");
+    Some(serde_json::from_str(&tools::output(reader.arg(&*file))).unwrap())
 }
 
 fn several() -> Option<Value> {

@@ -1,7 +1,6 @@
 //! `PerfView`'s XML, as Python's readers of zip archives and XML find it.
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use collector_common::ids::{Nanos, Pid, Tid};
 use collector_common::record::{ExportMachine, Sample, Unit};
@@ -10,7 +9,7 @@ use export::format::{ExportFormat, Profile};
 use export::symbolize::Symbols;
 
 use crate::made::{Made, PERIOD};
-use crate::tools::{output, tool};
+use crate::tools::{file, output, tool};
 
 /// Follows callers as the format's own reader does, and adds up metrics by stack.
 const READER: &str = "
@@ -35,13 +34,17 @@ rows = [[float(sample.get('Time')), path(int(sample.get('StackID'))), float(samp
 json.dump([name, rows], sys.stdout)
 ";
 
-/// Time, frames from the process on, and metric of each sample; none where there is no Python.
 fn read(machine: &ExportMachine, symbols: &Symbols) -> Option<Vec<(f64, Vec<String>, f64)>> {
+    let mut bytes = Vec::new();
+    PerfView.write(Profile { machine, symbols }, &mut bytes).unwrap();
+    rows(&bytes)
+}
+
+/// Time, frames from the process on, and metric of each sample; none where there is no Python.
+pub(crate) fn rows(bytes: &[u8]) -> Option<Vec<(f64, Vec<String>, f64)>> {
     let mut python = tool("python3")?;
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("made.perfview.xml.zip");
-    PerfView.write(Profile { machine, symbols }, &mut fs::File::create(&path).unwrap()).unwrap();
-    let told = output(python.args(["-c", READER]).arg(&path));
+    let file = file(bytes, ".perfview.xml.zip");
+    let told = output(python.args(["-c", READER]).arg(&*file));
     let (name, rows): (String, Vec<(f64, Vec<String>, f64)>) =
         serde_json::from_str(&told).unwrap_or_else(|error| panic!("{error}: {told}"));
     assert!(name.ends_with(".perfView.xml"), "{name}");

@@ -25,6 +25,26 @@ pub(crate) fn python(script: &str) -> Option<Command> {
     Some(command)
 }
 
+/// A script of `tests/browser` that needs no browser, with the packages that `cargo xtask setup --for test` installs; or none where these
+/// are missing.
+pub(crate) fn node(script: &str) -> Option<Command> {
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    if !crate_folder.join("../target/node/node_modules").exists() {
+        is_absent("target/node", "run `cargo xtask setup --for test`");
+        return None;
+    }
+    let mut command = tool("node")?;
+    command.arg(crate_folder.join("tests/browser").join(script));
+    Some(command)
+}
+
+/// A file of these bytes that a program is given.
+pub(crate) fn file(bytes: &[u8], ending: &str) -> tempfile::TempPath {
+    let file = tempfile::Builder::new().suffix(ending).tempfile().unwrap().into_temp_path();
+    std::fs::write(&file, bytes).unwrap();
+    file
+}
+
 fn is_absent(what: &str, remedy: &str) {
     let ci = std::env::var("CI").is_ok_and(|ci| ci == "true");
     assert!(!ci, "{what} is needed for this test: {remedy}");

@@ -107,7 +107,8 @@ def replay(events, tracks, told):
         elif kind == "track_descriptor" and data.HasField("thread"):
             assert data.thread.HasField("pid") and data.thread.HasField("tid")
             process = processes[data.thread.pid]
-            thread = {"process": process["name"], "tid": data.thread.tid, "name": data.thread.thread_name}
+            thread = {"process": process["name"], "pid": data.thread.pid}
+            thread |= {"tid": data.thread.tid, "name": data.thread.thread_name}
             threads[data.thread.tid] = owners[data.uuid] = thread
             told["threads"].append(thread)
         elif kind == "track_descriptor":
@@ -140,6 +141,7 @@ def replay(events, tracks, told):
                 "time": time,
                 "cpu": data.cpu,
                 "process": processes[data.pid]["name"],
+                "pid": data.pid,
                 "tid": data.tid,
                 "thread": threads[data.tid]["name"],
                 "grown": grown,
@@ -158,6 +160,7 @@ def event(time, data, sequence, tracks, owners, open_slices, told):
     track = tracks[data.track_uuid]
     owner = owners.get(data.track_uuid) or {}
     where = {"track": track.name, "owner": owner.get("name"), "time": time}
+    where |= {"process": owner.get("process"), "pid": owner.get("pid"), "tid": owner.get("tid")}
     if data.type == pb.TrackEvent.TYPE_COUNTER:
         assert track.counter.unit == pb.CounterDescriptor.UNIT_SIZE_BYTES
         told["counters"].append(where | {"value": data.counter_value})

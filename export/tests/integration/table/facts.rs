@@ -1,0 +1,179 @@
+//! What a recording tells, in words that are no format's: its samples, and facts about everything else.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::recording::INLINED;
+
+/// A sample, or the sum of those that a format does not tell apart. What a format has no place for is `None`, or empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Row {
+    pub(super) kind: String,
+    /// Nanoseconds since the recording began.
+    pub(super) time: Option<u64>,
+    pub(super) pid: Option<u32>,
+    pub(super) process: Option<String>,
+    pub(super) tid: Option<u32>,
+    pub(super) thread: Option<String>,
+    pub(super) cpu: Option<u16>,
+    pub(super) attributes: Vec<(String, String)>,
+    /// Names of functions, the outermost first.
+    pub(super) stack: Vec<String>,
+    pub(super) value: i64,
+}
+
+/// Rows that differ in nothing but their value: how many there are, and the sum of these.
+pub(super) type Sums = BTreeMap<Row, (usize, i64)>;
+
+pub(super) fn sums(rows: impl IntoIterator<Item = Row>) -> Sums {
+    let mut sums = Sums::new();
+    for row in rows {
+        let value = row.value;
+        let (count, sum) = sums.entry(Row { value: 0, ..row }).or_default();
+        (*count, *sum) = (*count + 1, *sum + value);
+    }
+    sums
+}
+
+/// A sort of fact. Each comes with a text, which says what it is about first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fact {
+    /// Process (pid and name), and its last command line.
+    CommandLine,
+    /// Process, name and number of its user.
+    User,
+    /// Process, id of its container.
+    Container,
+    /// Process, path of its cgroup.
+    Cgroup,
+    /// Process, time, command line: a program that it executed.
+    Program,
+    /// Process, time.
+    Start,
+    /// Process, time.
+    End,
+    /// Process, pid of the one that made it.
+    Parent,
+    /// Function, path of its file.
+    Path,
+    /// The same of one that was inlined.
+    PathOfInlined,
+    /// Path, build id.
+    BuildId,
+    /// Pid, range, path, time.
+    Mapping,
+    /// Range as linked, where in the file, path.
+    Segment,
+    /// Function, number of the line.
+    Line,
+    /// Function, source file.
+    Source,
+    /// Name of a function that was inlined.
+    Inlined,
+    /// Names of functions on a stack of which some were guessed.
+    Guessed,
+    /// Kind of sample, unit.
+    Unit,
+    /// Kind of sample, period.
+    Period,
+    Distribution,
+    Processor,
+    Host,
+    Kernel,
+    /// What was recorded.
+    Command,
+    /// How many samples were lost.
+    Lost,
+    /// A line of the account of losses, or a number of an embedding program.
+    Account,
+    /// Time, name, and fields of a raw event.
+    Event,
+}
+
+impl Fact {
+    /// The row of the table in `docs/formats.md` that tells of it. That functions which were inlined are on stacks is told by these.
+    pub(super) const fn documented(self) -> Option<&'static str> {
+        Some(match self {
+            Self::CommandLine | Self::User | Self::Container | Self::Cgroup => {
+                "command line, user, container, cgroup of a process"
+            }
+            Self::Program => "programs that a process executed, with times",
+            Self::Start | Self::End | Self::Parent => "starts, ends and parents of processes",
+            Self::Path | Self::PathOfInlined | Self::BuildId => "files",
+            Self::Mapping | Self::Segment => "mappings",
+            Self::Line | Self::Source => "source lines",
+            Self::Inlined => return None,
+            Self::Guessed => "guessed frames",
+            Self::Unit | Self::Period => "unit and period of a kind",
+            Self::Distribution | Self::Processor => "distribution, processor, memory",
+            Self::Host | Self::Kernel | Self::Command => "host, kernel, command",
+            Self::Lost | Self::Account => "account of losses, numbers of an embedding program",
+            Self::Event => "raw events with their fields",
+        })
+    }
+}
+
+/// All that a reader finds in a file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Told {
+    pub(super) rows: Vec<Row>,
+    pub(super) facts: BTreeSet<(Fact, String)>,
+}
+
+impl Told {
+    pub(super) fn add(&mut self, fact: Fact, text: impl Into<String>) {
+        self.facts.insert((fact, text.into()));
+    }
+
+    /// What files are is told by their paths; what has none is the kernel, or a mark.
+    pub(super) fn path(&mut self, function: &str, path: &str) {
+        if path.starts_with('/') {
+            let fact = if function == INLINED { Fact::PathOfInlined } else { Fact::Path };
+            self.add(fact, format!("{function} {path}"));
+        }
+    }
+
+    pub(super) fn line(&mut self, function: &str, source: &str, line: u64) {
+        if line > 0 {
+            self.add(Fact::Line, format!("{function} {line}"));
+        }
+        if !source.is_empty() {
+            self.add(Fact::Source, format!("{function} {source}"));
+        }
+    }
+
+    /// A line of what is told of a process, as `user: ann (1000)`.
+    pub(super) fn of_process(&mut self, pid: u32, name: &str, line: &str) {
+        let (what, text) = line.split_once(": ").unwrap();
+        let fact = match what {
+            "command" => Fact::CommandLine,
+            "user" => Fact::User,
+            "container" => Fact::Container,
+            "cgroup" => Fact::Cgroup,
+            other => panic!("{other}"),
+        };
+        self.add(fact, format!("{pid} {name}: {text}"));
+    }
+}
+
+/// A reader of a format, and what of a recording it can find there.
+pub(super) struct Reader {
+    /// The format's name.
+    pub(super) format: &'static str,
+    /// What its column is called in `docs/formats.md`.
+    pub(super) column: &'static str,
+    /// What the format holds of a sample.
+    pub(super) holds: fn(Row) -> Option<Row>,
+    /// Whether samples are there one by one.
+    pub(super) has_single_samples: bool,
+    /// Further facts that it holds.
+    pub(super) facts: &'static [Fact],
+    /// Gives what a file's bytes tell; none where a program is missing that is needed for it.
+    pub(super) read: fn(&[u8]) -> Option<Told>,
+}
+
+/// A name without the mark that says what code it is, and what the mark is.
+pub(super) fn unmarked(name: &str) -> (&str, &str) {
+    let marks = ["_[k]", "_[i]"];
+    let marked = marks.into_iter().find_map(|mark| Some((name.strip_suffix(mark)?, mark)));
+    marked.unwrap_or((name, ""))
+}

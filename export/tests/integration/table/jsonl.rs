@@ -1,0 +1,105 @@
+//! JSON lines, one by one.
+
+use serde_json::Value;
+
+use super::facts::{Fact, Reader, Row, Told, unmarked};
+use super::recording::START;
+
+pub(super) const READER: Reader = Reader {
+    format: "jsonl",
+    column: "JSON lines",
+    holds: Some,
+    has_single_samples: true,
+    facts: &[
+        Fact::Inlined,
+        Fact::Guessed,
+        Fact::Unit,
+        Fact::Period,
+        Fact::Host,
+        Fact::Kernel,
+        Fact::Command,
+        Fact::Lost,
+        Fact::Account,
+        Fact::Event,
+    ],
+    read: |bytes| {
+        let mut told = Told::default();
+        for line in str::from_utf8(bytes).unwrap().lines() {
+            let line: Value = serde_json::from_str(line).unwrap();
+            match line["type"].as_str().unwrap() {
+                "recording" => recording(&line, &mut told),
+                "sample" => sample(&line, &mut told),
+                "event" => {
+                    event(&line, &mut told);
+                    // One that a sample was taken of.
+                    if line.get("value").is_some() {
+                        sample(&line, &mut told);
+                    }
+                }
+                other => panic!("{other}"),
+            }
+        }
+        Some(told)
+    },
+};
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap()
+}
+
+fn recording(line: &Value, told: &mut Told) {
+    for (fact, name) in [(Fact::Host, "host"), (Fact::Kernel, "kernel"), (Fact::Command, "command")] {
+        told.add(fact, text(&line[name]));
+    }
+    told.add(Fact::Lost, line["lost"].to_string());
+    for account in line["account"].as_array().unwrap() {
+        told.add(Fact::Account, text(account));
+    }
+    for kind in line["kinds"].as_array().unwrap() {
+        told.add(Fact::Unit, format!("{} {}", text(&kind["name"]), text(&kind["unit"])));
+        if kind["period"] != 1 {
+            told.add(Fact::Period, format!("{} {}", text(&kind["name"]), kind["period"]));
+        }
+    }
+}
+
+fn sample(line: &Value, told: &mut Told) {
+    let number = |name: &str| line[name].as_u64().unwrap();
+    let attributes = line.get("attributes").map(|list| list.as_object().unwrap());
+    let attributes = attributes.into_iter().flatten();
+    let mut stack = Vec::new();
+    for name in line.get("stack").map(|stack| stack.as_array().unwrap()).into_iter().flatten().rev() {
+        let (name, mark) = unmarked(text(name));
+        if mark == "_[i]" {
+            told.add(Fact::Inlined, name);
+        }
+        stack.push(name.to_owned());
+    }
+    if line.get("stack_guessed").is_some() {
+        told.add(Fact::Guessed, stack.join(";"));
+    }
+    told.rows.push(Row {
+        kind: text(&line["event"]).to_owned(),
+        time: Some(number("time_ns") - START),
+        pid: Some(number("pid") as u32),
+        process: Some(text(&line["process"]).to_owned()),
+        tid: Some(number("tid") as u32),
+        thread: Some(text(&line["comm"]).to_owned()),
+        cpu: Some(number("cpu") as u16),
+        attributes: attributes.map(|(name, value)| (name.clone(), text(value).to_owned())).collect(),
+        stack,
+        value: line["value"].as_i64().unwrap(),
+    });
+}
+
+fn event(line: &Value, told: &mut Told) {
+    let time = line["time_ns"].as_u64().unwrap() - START;
+    let fields = line["fields"].as_object().unwrap().iter();
+    let fields = fields.map(|(name, value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        format!(" {name}={value}")
+    });
+    let mut fields: Vec<String> = fields.collect();
+    fields.sort();
+    told.add(Fact::Event, format!("{time} {}{}", text(&line["event"]), fields.concat()));
+}

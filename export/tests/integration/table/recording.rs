@@ -1,0 +1,358 @@
+//! The recording, and all that is true of it.
+//!
+//! `app` (pid 300) makes another `app` (400) in a container, which ends; 400 is given anew to `other`. Both have a thread `worker`, and the
+//! first thread of 300 changes its name. In `/opt/app`, `helper` is inlined into `run`; `guess` is not certain. Waiting and allocating is in
+//! `/usr/lib/libwait.so`. Times are nanoseconds after the start.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use collector_common::event::{ByteOrder, EventField, EventFormat, Extent, FieldKind, Place, Width};
+use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Svma, Tid, Uid};
+use collector_common::record::{
+    ClockAnchor, ESTIMATED, EventFacts, EventKind, EventRecord, ExportMachine, Frame, FrameFlags, FrameId,
+    Module, ModuleId, ModuleKind, ModuleMapping, ProcessId, Sample, SampleKindId, ThreadId, Unit,
+};
+use export::symbolize::{Function, Symbols};
+
+use super::facts::{Fact, Row};
+use crate::made::CONTAINER;
+
+/// When the recording starts, by its clock, and the time of day.
+pub(super) const START: u64 = 1_000_000;
+pub(super) const REALTIME: u64 = 1_750_000_000_000_000_000;
+const END: u64 = 40_000_000;
+
+/// Name, unit and period.
+pub(super) const KINDS: [(&str, Unit, u64); 4] = [
+    ("cpu", Unit::Count, PERIOD),
+    ("off_cpu", Unit::Nanoseconds, 1),
+    ("alloc_space", Unit::Bytes, 1),
+    ("sched:sched_switch", Unit::Count, 1),
+];
+const CPU: usize = 0;
+const OFF_CPU: usize = 1;
+const SPACE: usize = 2;
+const SWITCH: usize = 3;
+pub(super) const PERIOD: u64 = 1_003_009;
+
+/// Pid and name.
+const PROCESSES: [(u32, &str); 3] = [(300, "app"), (400, "app"), (400, "other")];
+
+/// Process, tid and name.
+const THREADS: [(usize, u32, &str); 6] = [
+    (0, 300, "app"),
+    (0, 300, "app: ready"),
+    (0, 301, "worker"),
+    (1, 400, "app"),
+    (1, 401, "worker"),
+    (2, 400, "other"),
+];
+const EARLY: usize = 0;
+const LATE: usize = 1;
+const WORKER: usize = 2;
+const CHILD: usize = 3;
+const ITS_WORKER: usize = 4;
+const OTHER: usize = 5;
+
+/// A function that is inlined into another.
+pub(super) const INLINED: &str = "helper";
+
+/// Functions, the outermost first.
+const STACKS: [&[&str]; 6] = [
+    &["main", "run", INLINED],
+    &["main", "wait"],
+    &["main", "allocate"],
+    &["main", "wait", "vfs_read"],
+    &["main", "guess"],
+    &[],
+];
+const RUN: usize = 0;
+const WAIT: usize = 1;
+const ALLOCATE: usize = 2;
+const READ: usize = 3;
+const GUESS: usize = 4;
+const NOTHING: usize = 5;
+
+/// Kind, time, thread, CPU, stack, value, and attribute.
+type Planned = (usize, u64, usize, u16, usize, i64, Option<(&'static str, &'static str)>);
+
+/// Not in the order of their times, as samples of several CPUs are.
+const SAMPLES: [Planned; 17] = [
+    (CPU, 5_000_000, WORKER, 1, RUN, 1, None),
+    (CPU, 6_003_009, WORKER, 1, RUN, 2, None),
+    (CPU, 9_000_777, WORKER, 1, READ, 1, None),
+    (CPU, 13_000_007, ITS_WORKER, 1, GUESS, 1, None),
+    (CPU, 1_000_321, EARLY, 0, RUN, 1, None),
+    (CPU, 8_000_000, LATE, 0, ALLOCATE, 1, None),
+    (CPU, 9_500_000, LATE, 0, NOTHING, 1, None),
+    (CPU, 12_500_000, CHILD, 0, RUN, 1, None),
+    (CPU, 31_000_000, OTHER, 0, RUN, 1, None),
+    (OFF_CPU, 25_000_000, WORKER, 1, WAIT, 5_000_001, None),
+    (OFF_CPU, 15_000_000, WORKER, 1, WAIT, 10_000_000, Some(("lock", "0x7f00"))),
+    // Begins before the one before it ends.
+    (OFF_CPU, 20_000_000, WORKER, 1, WAIT, 10_000_000, Some(("path", "/var/log/x"))),
+    (OFF_CPU, 16_000_000, LATE, 1, WAIT, 7_000_000, Some((ESTIMATED, "yes"))),
+    (SPACE, 2_000_000, EARLY, 0, ALLOCATE, 4096, None),
+    (SPACE, 3_000_000, WORKER, 0, ALLOCATE, 512, None),
+    (SPACE, 7_000_000, LATE, 0, ALLOCATE, -96, None),
+    // That of an event.
+    (SWITCH, 7_500_000, WORKER, 1, WAIT, 1, None),
+];
+
+/// File and build id.
+const FILES: [(&str, [u8; 3]); 2] =
+    [("/opt/app", [0xab, 0xcd, 0x01]), ("/usr/lib/libwait.so", [0xef, 0x01, 0x23])];
+
+/// Both files have 0x5000 bytes of code at 0x3000, which are linked for 0x4000. Process, file, bias and time.
+const MAPPINGS: [(usize, usize, u64, u64); 4] = [
+    (0, 0, 0x5555_0000_0000, 0),
+    (0, 1, 0x7f00_0000_0000, 0),
+    (1, 0, 0x5566_0000_0000, 10_000_000),
+    (2, 0, 0x5577_0000_0000, 30_000_000),
+];
+
+/// All that is true beside the samples.
+pub(super) fn facts() -> BTreeSet<(Fact, String)> {
+    use Fact::*;
+    let container = format!("400 app: {CONTAINER}");
+    let cgroup = format!("400 app: /docker/{CONTAINER}");
+    let facts = [
+        (CommandLine, "300 app: app --all \"two words\""),
+        (CommandLine, "400 app: child --now"),
+        (User, "300 app: ann (1000)"),
+        (Container, &container),
+        (Cgroup, &cgroup),
+        (Program, "300 app 0: app --all \"two words\""),
+        (Program, "400 app 12000000: child --now"),
+        (Start, "400 app 10000000"),
+        (Start, "400 other 30000000"),
+        (End, "400 app 20000000"),
+        (Parent, "400 app 300"),
+        (Path, "main /opt/app"),
+        (Path, "run /opt/app"),
+        (PathOfInlined, "helper /opt/app"),
+        (Path, "guess /opt/app"),
+        (Path, "wait /usr/lib/libwait.so"),
+        (Path, "allocate /usr/lib/libwait.so"),
+        (BuildId, "/opt/app abcd01"),
+        (BuildId, "/usr/lib/libwait.so ef0123"),
+        (Mapping, "300 0x555500004000-0x555500009000 /opt/app 0"),
+        (Mapping, "300 0x7f0000004000-0x7f0000009000 /usr/lib/libwait.so 0"),
+        (Mapping, "400 0x556600004000-0x556600009000 /opt/app 10000000"),
+        (Mapping, "400 0x557700004000-0x557700009000 /opt/app 30000000"),
+        (Segment, "0x4000-0x9000 0x3000 /opt/app"),
+        (Segment, "0x4000-0x9000 0x3000 /usr/lib/libwait.so"),
+        (Line, "main 7"),
+        (Line, "run 20"),
+        (Line, "helper 3"),
+        (Source, "main main.c"),
+        (Source, "run run.c"),
+        (Source, "helper helper.h"),
+        (Inlined, INLINED),
+        (Guessed, "main;guess"),
+        (Unit, "cpu count"),
+        (Unit, "off_cpu nanoseconds"),
+        (Unit, "alloc_space bytes"),
+        (Unit, "sched:sched_switch count"),
+        (Period, "cpu 1003009"),
+        (Distribution, "Debian GNU/Linux 12 (bookworm)"),
+        (Processor, "A B @ 2 GHz"),
+        (Host, "build-07"),
+        (Kernel, "Linux 6.18.0"),
+        (Command, "app --all"),
+        (Lost, "5"),
+        (Account, "5 lost (ring_full 5)"),
+        (Account, "queue: 7.5 requests"),
+        (Event, "7500000 sched:sched_switch next_comm=worker prev_pid=301"),
+        (Event, "14000000 made:alone prev_pid=-2"),
+    ];
+    facts.into_iter().map(|(fact, text)| (fact, text.to_owned())).collect()
+}
+
+/// All samples, with all that is true of them.
+pub(super) fn rows() -> Vec<Row> {
+    let row = |(kind, time, thread, cpu, stack, value, attribute): Planned| {
+        let (process, tid, thread) = THREADS[thread];
+        let (pid, process) = PROCESSES[process];
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        Row {
+            kind: KINDS[kind].0.to_owned(),
+            time: Some(time),
+            pid: Some(pid),
+            process: Some(process.to_owned()),
+            tid: Some(tid),
+            thread: Some(thread.to_owned()),
+            cpu: Some(cpu),
+            attributes: attribute.map(owned).into_iter().collect(),
+            stack: STACKS[stack].iter().map(|&name| name.to_owned()).collect(),
+            value,
+        }
+    };
+    SAMPLES.map(row).to_vec()
+}
+
+/// The name of a sample's thread at the last of those samples of the thread that count.
+pub(super) fn last_name(row: &Row, counts: impl Fn(&Row) -> bool) -> Option<String> {
+    let thread = |row: &Row| (row.pid, row.process.clone(), row.tid);
+    let own = rows().into_iter().filter(|other| thread(other) == thread(row) && counts(other));
+    own.max_by_key(|other| other.time).unwrap().thread
+}
+
+pub(super) fn recording() -> (ExportMachine, Symbols) {
+    let mut machine = ExportMachine::default();
+    describe(&mut machine);
+    let processes = people(&mut machine);
+    let (frames, symbols) = code(&mut machine, &processes);
+    let kinds = KINDS.map(|(name, unit, period)| machine.add_kind(name, unit, period));
+    let threads = THREADS.map(|(process, tid, name)| {
+        let name = machine.intern_string(name);
+        machine.intern_thread(processes[process], Tid(tid), name)
+    });
+    let mut samples = SAMPLES.map(|(kind, time, thread, cpu, stack, value, attribute)| {
+        let list: Vec<_> = attribute
+            .into_iter()
+            .map(|(name, value)| (machine.intern_string(name), machine.intern_string(value)))
+            .collect();
+        let attributes = machine.attributes_mut().intern(&list);
+        // What is inlined has no frame of its own.
+        let stack: Vec<FrameId> =
+            STACKS[stack].iter().rev().filter_map(|name| frames.get(name).copied()).collect();
+        let stack = machine.intern_stack(&stack);
+        let (time, thread, kind) = (at(time), threads[thread], kinds[kind]);
+        Sample { time, thread, stack, cpu, kind, value, attributes }
+    });
+    let [own @ .., of_event] = &mut samples;
+    for sample in own {
+        machine.add_sample(sample);
+    }
+    events(&mut machine, of_event, threads[CHILD], kinds[SWITCH]);
+    (machine, symbols)
+}
+
+fn at(time: u64) -> Nanos {
+    Nanos(START + time)
+}
+
+fn describe(machine: &mut ExportMachine) {
+    let system = machine.system_mut();
+    "build-07".clone_into(&mut system.host);
+    "Linux 6.18.0".clone_into(&mut system.kernel);
+    "x86_64".clone_into(&mut system.architecture);
+    "Debian GNU/Linux 12 (bookworm)".clone_into(&mut system.distribution);
+    "A B @ 2 GHz".clone_into(&mut system.processor);
+    "app --all".clone_into(&mut system.command);
+    (system.cpus, system.start, system.end) = (2, at(0), at(END));
+    system.clocks.start = Some(ClockAnchor { monotonic: at(0), realtime: REALTIME, boottime: None });
+    system.lost = 5;
+    system.account = vec!["5 lost (ring_full 5)".to_owned()];
+    machine.add_custom_metric("queue", 7.5, "requests");
+}
+
+fn people(machine: &mut ExportMachine) -> [ProcessId; 3] {
+    let [(first, app), (second, child), (third, other)] = PROCESSES;
+    let app = machine.add_process(Pid(first), app, None, Nanos(0));
+    let child = machine.add_process(Pid(second), child, Some(app), at(10_000_000));
+    machine.end_process(child, at(20_000_000));
+    let other = machine.add_process(Pid(third), other, None, at(30_000_000));
+    let program = machine.add_program(app, Nanos(0), "app");
+    machine.set_arguments(program, b"app\0--all\0two words\0", false);
+    let program = machine.add_program(child, at(12_000_000), "app");
+    machine.set_arguments(program, b"child\0--now\0", false);
+    machine.set_cgroup(child, &format!("/docker/{CONTAINER}"));
+    machine.name_user(Uid(1000), "ann");
+    machine.process_mut(app).unwrap().user = Some(Uid(1000));
+    [app, child, other]
+}
+
+/// Frames by their function, and what these are called.
+fn code(
+    machine: &mut ExportMachine,
+    processes: &[ProcessId; 3],
+) -> (BTreeMap<&'static str, FrameId>, Symbols) {
+    let files = FILES.map(|(path, build_id)| {
+        let path = machine.intern_string(path);
+        machine.add_module(Module { kind: ModuleKind::File, path, build_id: BuildId::new(&build_id) })
+    });
+    for (process, file, bias, time) in MAPPINGS {
+        machine.add_mapping(ModuleMapping {
+            process: processes[process],
+            module: files[file],
+            start: Avma(bias + 0x4000),
+            end: Avma(bias + 0x9000),
+            file_offset: FileOffset(0x3000),
+            bias,
+            since: if time == 0 { Nanos(0) } else { at(time) },
+        });
+    }
+    let [app, library] = files;
+    let (returned, guessed) = (FrameFlags::RETURN_ADDRESS, FrameFlags::HEURISTIC);
+    let kernel = 0xffff_ffff_8123_4567;
+    let frames = [
+        ("main", app, 0x4101, returned),
+        ("run", app, 0x4200, 0),
+        ("guess", app, 0x4300, guessed),
+        ("wait", library, 0x4400, 0),
+        ("allocate", library, 0x4500, 0),
+        ("vfs_read", ModuleId::KERNEL, kernel, FrameFlags::KERNEL),
+    ];
+    let frames: BTreeMap<&str, FrameId> = frames
+        .into_iter()
+        .map(|(name, module, address, flags)| {
+            let frame = Frame { module, address: Svma(address), flags: FrameFlags(flags) };
+            (name, machine.intern_frame(frame))
+        })
+        .collect();
+    let mut symbols = Symbols::unresolved(machine);
+    let mut function = |name, file, line| Function {
+        name: symbols.intern(name),
+        linkage: symbols.intern(name),
+        file: symbols.intern(file),
+        line,
+        ..Function::default()
+    };
+    let lists = [
+        ("main", vec![function("main", "main.c", 7)]),
+        ("run", vec![function(INLINED, "helper.h", 3), function("run", "run.c", 20)]),
+        ("guess", vec![function("guess", "", 0)]),
+        ("wait", vec![function("wait", "", 0)]),
+        ("allocate", vec![function("allocate", "", 0)]),
+        ("vfs_read", vec![function("vfs_read", "", 0)]),
+    ];
+    for (frame, list) in lists {
+        symbols.set_functions(frames[frame], &list);
+    }
+    (frames, symbols)
+}
+
+/// Two raw events with fields: one that a sample was taken of, and one without.
+fn events(machine: &mut ExportMachine, sample: &Sample, thread: ThreadId, kind: SampleKindId) {
+    let format = |text: bool| {
+        let mut format = EventFormat::new(ByteOrder::Little);
+        let number = FieldKind::Signed(Width::W32);
+        let mut add = |name: &str, kind, extent| {
+            format.add_field(EventField::new(name, "", kind, extent, Place::AfterPrevious)).unwrap();
+        };
+        add("prev_pid", number, Extent::One);
+        if text {
+            add("next_comm", FieldKind::Char, Extent::ZeroTerminated);
+        }
+        format
+    };
+    let mut event_kind = |provider: &str, name: &str, id, format, samples| {
+        let full_name = format!("{provider}:{name}");
+        let [name, provider, short_name] =
+            [&full_name, provider, name].map(|name| machine.intern_string(name));
+        let facts = EventFacts { version: 1, level: 4, opcode: 0, keywords: 0 };
+        let format = Arc::new(format);
+        let kind = EventKind { name, provider, short_name, id, facts, format, samples };
+        machine.add_event_kind(kind).unwrap()
+    };
+    let switch = event_kind("sched", "sched_switch", 9, format(true), Some(kind));
+    let alone = event_kind("made", "alone", 10, format(false), None);
+    let bytes = [&301_i32.to_le_bytes()[..], b"worker\0"].concat();
+    assert_eq!(sample.kind, kind);
+    machine.add_sample_of_event(sample, switch, &bytes);
+    let record = EventRecord { time: at(14_000_000), thread, kind: alone, cpu: 1, ..EventRecord::default() };
+    machine.add_event_record(&record, &(-2_i32).to_le_bytes()).unwrap();
+}
