@@ -31,7 +31,7 @@ fn facts(machine: &ExportMachine, symbols: &Symbols, allocations: &str) -> BTree
         let place = if name == allocations {
             thread.split(' ').next().unwrap().to_owned()
         } else if is_marker {
-            thread
+            format!("{thread} on {}", sample.cpu)
         } else {
             thread.split(" [").next().unwrap().to_owned()
         };

@@ -1,19 +1,22 @@
 //! nettrace files become machines again: those that we write as they were, and captures of .NET programs with the methods'
 //! names.
 
+use std::collections::BTreeMap;
 use std::io::{self, Cursor};
 
 use collector_common::ids::{Nanos, Tid};
-use collector_common::record::{ExportMachine, FrameFlags, FrameId, ModuleMapping, ProcessId, Sample};
+use collector_common::record::{ExportMachine, FrameFlags, FrameId, ModuleMapping, ProcessId, Sample, Unit};
 use export::format::jsonl::JsonLines;
 use export::format::nettrace::Nettrace;
 use export::format::{ExportFormat as _, Profile};
 use export::import::Imported;
 use export::import::nettrace::{import, import_with_events};
 use export::symbolize::Symbols;
+use proptest::prelude::*;
 
 use crate::made::Made;
 use crate::nettrace_old::{captures, unzipped};
+use crate::random::{self, imported, of_thread, recording, rows, written};
 use crate::raw_events::Recorded;
 
 /// A sample, by what it says and not by what it is known as; outermost frames last, with their modules.
@@ -71,6 +74,7 @@ fn what_we_write_is_read_as_it_was() {
     assert_eq!(before, after);
     let system = imported.machine.system();
     assert_eq!((&*system.host, system.cpus, system.lost), ("build-07", 2, 3));
+    assert_eq!(system.account, machine.system().account);
     let of_machine = |machine: &ExportMachine| {
         let system = machine.system();
         (system.distribution.clone(), system.processor.clone(), system.memory, system.clocks.booted())
@@ -108,6 +112,39 @@ fn a_thread_has_its_name_of_the_time() {
     let of_thread: Vec<_> =
         told.iter().filter(|told| told.tid == 102).map(|told| (told.time, &*told.thread)).collect();
     assert_eq!(of_thread, [(3_000, "before"), (3_001, "after")]);
+}
+
+/// Each sample, with the functions that there is code of: those that were inlined have no address of their own.
+fn facts(machine: &ExportMachine, symbols: &Symbols) -> BTreeMap<String, i64> {
+    let tell = |sample: &Sample| {
+        let kind = machine.kinds()[usize::from(sample.kind.0)];
+        let kind = format!("{} {:?} {}", machine.string(kind.name), kind.unit, kind.period);
+        let place = of_thread(machine, sample);
+        Some((format!("{kind} at {} on {} {place}", sample.time.0, sample.cpu), sample.value))
+    };
+    random::told(machine, tell, |id| {
+        let frame = machine.frames().get(id);
+        let module = machine.module(frame.module);
+        let path = machine.string(module.path);
+        let name = symbols.name(id).function;
+        vec![format!("{name} {path} {:?} {:#x} {}", module.build_id, frame.address.0, frame.is_kernel())]
+    })
+}
+
+proptest! {
+    #[test]
+    fn whatever_we_write_is_read_as_it_was(rows in rows()) {
+        let kinds = [
+            ("cpu", Unit::Count, 1_003_009),
+            ("off_cpu", Unit::Nanoseconds, 1),
+            ("alloc_space", Unit::Bytes, 1),
+            ("faults", Unit::Count, 1),
+        ];
+        let (machine, symbols) = recording(&rows, &kinds);
+        let again = imported(&written(&Nettrace, &machine, &symbols)).unwrap();
+        prop_assert_eq!(facts(&machine, &symbols), facts(&again.machine, &again.symbols));
+        prop_assert!(again.left_out.is_empty(), "{:?}", again.left_out);
+    }
 }
 
 /// Whatever is read of events can be written.

@@ -23,18 +23,20 @@ pub(crate) struct Row {
     pub(crate) stack: Vec<u8>,
     pub(crate) attribute: u8,
     pub(crate) time: u32,
+    pub(crate) cpu: u16,
 }
 
 pub(crate) fn rows() -> impl Strategy<Value = Vec<Row>> {
-    let row =
-        (0_u8..4, 0_u8..4, 1_i64..1000, prop::collection::vec(0_u8..10, 0..6), 0_u8..4, 0_u32..1_000_000);
-    let row = row.prop_map(|(thread, kind, value, stack, attribute, time)| Row {
+    let stack = prop::collection::vec(0_u8..10, 0..6);
+    let row = (0_u8..4, 0_u8..4, 1_i64..1000, stack, 0_u8..4, 0_u32..1_000_000, 0_u16..4);
+    let row = row.prop_map(|(thread, kind, value, stack, attribute, time, cpu)| Row {
         thread,
         kind,
         value,
         stack,
         attribute,
         time,
+        cpu,
     });
     prop::collection::vec(row, 0..40)
 }
@@ -63,15 +65,17 @@ pub(crate) fn recording(rows: &[Row], kinds: &[(&str, Unit, u64)]) -> (ExportMac
     let path = machine.intern_string("/usr/bin/prog");
     let build_id = BuildId::new(&[0x12, 0x34, 0x56, 0x78, 0x9a]);
     let program = machine.add_module(Module { kind: ModuleKind::File, path, build_id });
-    machine.add_mapping(ModuleMapping {
-        process: threads[0].0,
-        module: program,
-        start: Avma(0x7000_1000),
-        end: Avma(0x7000_9000),
-        file_offset: FileOffset(0x1000),
-        bias: 0x7000_0000,
-        since: Nanos(0),
-    });
+    for (thread, bias) in [(0, 0x7000_0000), (2, 0x5000_0000)] {
+        machine.add_mapping(ModuleMapping {
+            process: threads[thread].0,
+            module: program,
+            start: Avma(bias + 0x1000),
+            end: Avma(bias + 0x9000),
+            file_offset: FileOffset(0x1000),
+            bias,
+            since: Nanos(0),
+        });
+    }
     let frames: Vec<FrameId> = (0..10_u64)
         .map(|number| {
             let (module, address, flags) = match number {
@@ -119,7 +123,7 @@ pub(crate) fn recording(rows: &[Row], kinds: &[(&str, Unit, u64)]) -> (ExportMac
             time: Nanos(u64::from(row.time) * 1000),
             thread: threads[usize::from(row.thread)].1,
             stack,
-            cpu: 0,
+            cpu: row.cpu,
             kind: kinds[usize::from(row.kind) % kinds.len()],
             value: row.value,
             attributes,

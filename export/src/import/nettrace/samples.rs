@@ -99,10 +99,7 @@ impl Samples {
     fn begin(&mut self, trace: &Trace) {
         self.trace = trace.clone();
         let start = self.time(trace.ticks.max(0).cast_unsigned());
-        let fact = |name: &str| {
-            let pair = trace.pairs.iter().find(|(key, _)| key == name);
-            pair.map(|(_, value)| value.clone()).unwrap_or_default()
-        };
+        let fact = |name: &str| fact(trace, name).to_owned();
         let system = self.machine.system_mut();
         (system.start, system.end) = (start, start);
         system.clocks.start = Some(ClockAnchor {
@@ -119,6 +116,9 @@ impl Samples {
         (system.distribution, system.processor) = (fact("Distribution"), fact("Processor"));
         system.memory = fact("MemoryBytes").parse().unwrap_or_default();
         (system.architecture, system.command) = (fact("Architecture"), fact("Command"));
+        let told = [fact("Account"), fact("Metrics")];
+        let lines = told.iter().flat_map(|lines| lines.split("; ")).filter(|line| !line.is_empty());
+        system.account = lines.map(str::to_owned).collect();
         self.add_processes();
         self.add_mappings();
     }
@@ -191,10 +191,23 @@ impl Samples {
             runtime::RUNTIME if is_allocation => "alloc_space".to_owned(),
             _ => name_of(of),
         };
-        let unit = if is_allocation { Unit::Bytes } else { Unit::Count };
-        let kind = self.machine.add_kind(&name, unit, 1);
+        let (unit, period) = match &*of.provider {
+            universal::EVENTS => self.unit_and_period(&name),
+            _ if is_allocation => (Unit::Bytes, 1),
+            _ => (Unit::Count, 1),
+        };
+        let kind = self.machine.add_kind(&name, unit, period);
         self.kinds.entry(of.provider.clone()).or_default().insert(of.id, kind);
         Some(kind)
+    }
+
+    /// What our own files tell of a kind.
+    fn unit_and_period(&self, kind: &str) -> (Unit, u64) {
+        let units = [Unit::Count, Unit::Nanoseconds, Unit::Bytes];
+        let unit = fact(&self.trace, &format!("Unit of {kind}"));
+        let unit = units.into_iter().find(|known| known.name() == unit).unwrap_or(Unit::Count);
+        let period = fact(&self.trace, &format!("Period of {kind}")).parse().unwrap_or(1);
+        (unit, period.max(1))
     }
 
     fn take(&mut self, event: &Event<'_>) {
@@ -379,6 +392,11 @@ impl Samples {
         let left_out = left_out.map(|(count, what)| format!("{count} {what}")).collect();
         Imported { machine: self.machine, symbols, left_out }
     }
+}
+
+/// A fact that a trace tells by name; empty where it does not.
+fn fact<'a>(trace: &'a Trace, name: &str) -> &'a str {
+    trace.pairs.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
 }
 
 /// As `PerfView` calls a process of which no name is told.
