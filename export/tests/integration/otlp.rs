@@ -1,7 +1,8 @@
 //! OTLP profiles against recordings of known truth, as two readers take them: OpenTelemetry's crate for the receiving end, and its
 //! messages for Python (`tests/python/otlp_profiles.py`), which checks the rules of the format besides.
 
-use collector_common::record::{ClockAnchor, ExportMachine};
+use collector_common::ids::Nanos;
+use collector_common::record::{ClockAnchor, Exit, ExportMachine, ProcessId};
 use export::format::otlp::Otlp;
 use export::format::{ExportFormat, Profile};
 use export::symbolize::Symbols;
@@ -13,7 +14,7 @@ use opentelemetry_proto::tonic::profiles::v1development::{
 use prost::Message as _;
 use serde_json::{Map, Value, json};
 
-use crate::made::{Made, PERIOD};
+use crate::made::{CONTAINER, Made, PERIOD};
 use crate::several::{MS, REALTIME, Several};
 use crate::tools;
 
@@ -170,8 +171,18 @@ fn processes_are_resources_with_a_profile_for_each_kind() {
     let resources: Vec<&Value> = told.as_array().unwrap().iter().map(|one| &one["resource"]).collect();
     let expected = [
         machine(json!({ "process.executable.name": "app", "process.pid": 300 })),
-        machine(json!({ "process.executable.name": "child", "process.pid": 400, "process.parent_pid": 300 })),
-        machine(json!({ "process.executable.name": "again", "process.pid": 400 })),
+        machine(json!({
+            "process.executable.name": "child",
+            "process.pid": 400,
+            "process.parent_pid": 300,
+            "process.creation.time": "2025-06-15T15:06:40.010000000Z",
+            "process.exit.time": "2025-06-15T15:06:40.020000000Z",
+        })),
+        machine(json!({
+            "process.executable.name": "again",
+            "process.pid": 400,
+            "process.creation.time": "2025-06-15T15:06:40.030000000Z",
+        })),
     ];
     assert_eq!(resources, expected.iter().collect::<Vec<_>>());
     let kinds = |resource: usize| {
@@ -191,6 +202,27 @@ fn processes_are_resources_with_a_profile_for_each_kind() {
         assert_eq!(profile["time"], day(0));
         assert_eq!(profile["duration"], 40 * MS + 1);
     }
+}
+
+#[test]
+fn processes_are_told_of_by_the_conventions() {
+    let mut made = Made::new();
+    let second = ProcessId(1);
+    let program = made.machine.add_program(second, Nanos(10), "prog");
+    made.machine.set_arguments(program, b"prog\0a b\0", true);
+    made.machine.process_mut(second).unwrap().exit = Some(Exit::Code(3));
+    let told = read(&made.machine, &made.symbols);
+    let of = |pid: u32| {
+        let resource = told.as_array().unwrap().iter().map(|one| &one["resource"]);
+        let resource = resource.into_iter().find(|resource| resource["process.pid"] == pid).unwrap();
+        let names = ["command_args", "vpid", "owner", "user.id", "linux.cgroup", "exit.code"];
+        let values = names.map(|name| resource[format!("process.{name}")].clone());
+        json!([values, resource["container.id"]])
+    };
+    // The user of a container is not known by name.
+    let cgroup = format!("/docker/{CONTAINER}");
+    assert_eq!(of(100), json!([[["prog", "--fast", "two words"], 1, "ann", 1000, null, null], null]));
+    assert_eq!(of(200), json!([[["prog", "a b", "..."], 1, null, 1000, cgroup, 3], CONTAINER]));
 }
 
 #[test]

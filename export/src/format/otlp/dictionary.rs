@@ -10,8 +10,7 @@ use collector_common::record::{ExportMachine, Frame, FrameFlags, FrameId, Module
 use rustc_hash::FxHashMap;
 
 use super::proto::{
-    AnyValue, ArrayValue, Function, KeyValueAndUnit, Line, Link, Location, Mapping, ProfilesDictionary,
-    Stack, Value,
+    AnyValue, Function, KeyValueAndUnit, Line, Link, Location, Mapping, ProfilesDictionary, Stack,
 };
 use crate::format::Profile;
 use crate::format::mappings::Mappings;
@@ -156,8 +155,8 @@ impl<'a> Dictionary<'a> {
 
     /// An attribute that is a list of texts.
     pub(super) fn texts(&mut self, key: &str, texts: &[String]) -> i32 {
-        let values = texts.iter().map(|text| text.as_str().into()).collect();
-        self.attribute(key, AnyValue { value: Some(Value::List(ArrayValue { values })) })
+        let values: Vec<AnyValue> = texts.iter().map(|text| text.as_str().into()).collect();
+        self.attribute(key, values.into())
     }
 
     fn attribute(&mut self, key: &str, value: AnyValue) -> i32 {

@@ -6,10 +6,11 @@
 //!
 //! - `proto`: the messages.
 //! - `write`: the format; `rows` are the samples that differ in nothing but their time and value, `samples` what they become, and
-//!   `dictionary` what they refer to.
+//!   `dictionary` what they refer to; `resource` is what is told of a process.
 
 mod dictionary;
 mod proto;
+mod resource;
 mod rows;
 mod samples;
 mod write;

@@ -210,3 +210,9 @@ impl From<i64> for AnyValue {
         Self { value: Some(Value::Number(number)) }
     }
 }
+
+impl From<Vec<Self>> for AnyValue {
+    fn from(values: Vec<Self>) -> Self {
+        Self { value: Some(Value::List(ArrayValue { values })) }
+    }
+}

@@ -13,16 +13,15 @@
 use std::io::{self, Write};
 
 use collector_common::ids::Nanos;
-use collector_common::record::{ExportMachine, ProcessId, SampleKindId, Unit};
+use collector_common::record::{ExportMachine, SampleKindId, Unit};
 use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
 
-use super::proto::{
-    KeyValue, Profile as ProfileMessage, Resource, ResourceProfiles, Scope, ScopeProfiles, ValueType, field,
-};
+use super::proto::{Profile as ProfileMessage, ResourceProfiles, Scope, ScopeProfiles, ValueType, field};
+use super::resource::resource;
 use super::rows::{Group, Rows};
 use super::samples::Samples;
-use crate::format::account::{account, os_and_release};
+use crate::format::account::account;
 use crate::format::{ExportFormat, Profile};
 
 /// Bytes that are collected before they are written.
@@ -185,31 +184,4 @@ impl<'a> Writer<'a> {
         }
         Ok(())
     }
-}
-
-/// The attributes of a process, and of the machine that it runs on, by the semantic conventions.
-fn resource(machine: &ExportMachine, process: ProcessId) -> Resource {
-    let system = machine.system();
-    let (os, version) = os_and_release(&system.kernel);
-    let arch = match system.architecture.as_str() {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        other => other,
-    };
-    let process = machine.process(process);
-    let os_type = os.to_ascii_lowercase();
-    let texts = [
-        ("host.name", system.host.as_str()),
-        ("host.arch", arch),
-        ("os.type", &os_type),
-        ("os.version", version),
-        ("process.executable.name", machine.string(process.name)),
-    ];
-    let texts = texts.into_iter().filter(|(_, text)| !text.is_empty());
-    let parent = process.parent.map(|parent| ("process.parent_pid", machine.process(parent).pid));
-    let pids = [Some(("process.pid", process.pid)), parent].into_iter().flatten();
-    let attribute = |key: &str, value| KeyValue { key: key.to_owned(), value: Some(value) };
-    let texts = texts.map(|(key, text)| attribute(key, text.into()));
-    let pids = pids.map(|(key, pid)| attribute(key, i64::from(pid.0).into()));
-    Resource { attributes: texts.chain(pids).collect() }
 }

@@ -171,6 +171,14 @@ pub(super) struct Reader {
     pub(super) read: fn(&[u8]) -> Option<Told>,
 }
 
+/// Arguments as a shell would take them.
+pub(super) fn command_line<'a>(arguments: impl IntoIterator<Item = &'a str>) -> String {
+    let quoted = |argument: &str| {
+        if argument.contains(' ') { format!("\"{argument}\"") } else { argument.to_owned() }
+    };
+    arguments.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
 /// A name without the mark that says what code it is, and what the mark is.
 pub(super) fn unmarked(name: &str) -> (&str, &str) {
     let marks = ["_[k]", "_[i]"];

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::facts::{Fact, Reader, Row, Told};
+use super::facts::{Fact, Reader, Row, Told, command_line};
 use super::recording::REALTIME;
+use crate::jfr::nanoseconds;
 use crate::otlp::told as decoded;
 
 pub(super) const READER: Reader = Reader {
@@ -12,6 +13,12 @@ pub(super) const READER: Reader = Reader {
     holds: Some,
     has_single_samples: true,
     facts: &[
+        Fact::CommandLine,
+        Fact::User,
+        Fact::Container,
+        Fact::Cgroup,
+        Fact::Start,
+        Fact::End,
         Fact::Parent,
         Fact::Path,
         Fact::PathOfInlined,
@@ -47,6 +54,27 @@ fn process(resource: &Value, told: &mut Told) {
     let name = text(&of["process.executable.name"]);
     if let Some(parent) = of.get("process.parent_pid") {
         told.add(Fact::Parent, format!("{pid} {name} {parent}"));
+    }
+    for (fact, attribute) in [(Fact::Start, "process.creation.time"), (Fact::End, "process.exit.time")] {
+        if let Some(time) = of.get(attribute) {
+            told.add(fact, format!("{pid} {name} {}", nanoseconds(&text(time)) - REALTIME));
+        }
+    }
+    if let Some(arguments) = of.get("process.command_args") {
+        let arguments: Vec<String> = arguments.as_array().unwrap().iter().map(text).collect();
+        told.of_process(
+            pid,
+            &name,
+            &format!("command: {}", command_line(arguments.iter().map(|it| it.as_str()))),
+        );
+    }
+    if let Some(owner) = of.get("process.owner") {
+        told.of_process(pid, &name, &format!("user: {} ({})", text(owner), of["process.user.id"]));
+    }
+    for (what, attribute) in [("cgroup", "process.linux.cgroup"), ("container", "container.id")] {
+        if let Some(value) = of.get(attribute) {
+            told.of_process(pid, &name, &format!("{what}: {}", text(value)));
+        }
     }
     told.add(Fact::Host, text(&of["host.name"]));
     assert_eq!(of["os.type"], "linux");
