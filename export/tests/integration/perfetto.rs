@@ -1,12 +1,13 @@
 //! Traces for Perfetto, as its own messages decode them (`tests/python/perfetto_trace.py`), against recordings of known truth.
 
-use collector_common::record::ExportMachine;
+use collector_common::ids::Nanos;
+use collector_common::record::{ExportMachine, ProcessId};
 use export::format::perfetto::Perfetto;
 use export::format::{ExportFormat, Profile};
 use export::symbolize::Symbols;
 use serde_json::{Value, json};
 
-use crate::made::{Made, PERIOD};
+use crate::made::{CONTAINER, Made, PERIOD};
 use crate::several::{BOOTTIME, MS, REALTIME, START, Several, at};
 use crate::tools;
 
@@ -60,6 +61,34 @@ fn processes_and_threads_are_there_from_start_to_end() {
         ["again", 400, "again"],
     ]);
     assert_eq!(fields(&told["threads"], &["process", "tid", "name"]), expected);
+}
+
+#[test]
+fn what_is_known_of_processes_is_told() {
+    let mut made = Made::new();
+    let second = ProcessId(1);
+    let program = made.machine.add_program(second, Nanos(1_500), "prog");
+    made.machine.set_arguments(program, b"prog\0a b\0", true);
+    let program = made.machine.add_program(second, Nanos(1_700), "sh");
+    made.machine.set_arguments(program, b"", false);
+    let Some(told) = read(&made.machine, &made.symbols) else { return };
+    // The last one's arguments are not known.
+    let expected = json!([[100, ["prog", "--fast", "two words"], null], [200, [], 1000]]);
+    assert_eq!(fields(&told["processes"], &["pid", "cmdline", "uid"]), expected);
+    let events = told["events"].as_array().unwrap().iter().filter(|event| event["track"] == "process");
+    let expected = json!([
+        [100, 1_000, "command: prog --fast \"two words\""],
+        [100, 1_000, "user: ann (1000)"],
+        [100, 1_000, "pid in its namespace: 1"],
+        [100, 1_000, "executed: prog --fast \"two words\""],
+        [200, 1_000, "user: 1000"],
+        [200, 1_000, "pid in its namespace: 1"],
+        [200, 1_000, format!("container: {CONTAINER}")],
+        [200, 1_000, format!("cgroup: /docker/{CONTAINER}")],
+        [200, 1_500, "executed: prog \"a b\" ..."],
+        [200, 1_700, "executed: sh"],
+    ]);
+    assert_eq!(fields(&events.cloned().collect(), &["pid", "time", "name"]), expected);
 }
 
 #[test]

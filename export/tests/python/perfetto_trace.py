@@ -101,7 +101,8 @@ def replay(events, tracks, told):
         if kind == "track_descriptor" and data.HasField("process"):
             assert data.process.HasField("pid")
             process = {"pid": data.process.pid, "name": data.process.process_name, "from": time}
-            process |= {"start": data.process.start_timestamp_ns, "parent": None, "end": None}
+            process |= {"start": data.process.start_timestamp_ns, "parent": None, "end": None, "uid": None}
+            process["cmdline"] = list(data.process.cmdline)
             processes[process["pid"]] = owners[data.uuid] = process
             told["processes"].append(process)
         elif kind == "track_descriptor" and data.HasField("thread"):
@@ -116,6 +117,7 @@ def replay(events, tracks, told):
         elif kind == "process_tree":
             for one in data.processes:
                 processes[one.pid]["parent"] = processes[one.ppid]["name"]
+                processes[one.pid]["uid"] = one.uid if one.HasField("uid") else None
                 assert list(one.cmdline) == [processes[one.pid]["name"]]
         elif kind == "generic_kernel_task_state_event":
             assert data.state == pb.GenericKernelTaskStateEvent.TASK_STATE_DEAD

@@ -293,6 +293,8 @@ pub(super) struct ProcessOfTree {
     pub(super) ppid: i32,
     #[prost(string, repeated, tag = "3")]
     pub(super) cmdline: Vec<String>,
+    #[prost(int32, optional, tag = "5")]
+    pub(super) uid: Option<i32>,
 }
 
 /// `GenericKernelTaskStateEvent`.
@@ -326,6 +328,8 @@ pub(super) struct TrackDescriptor {
 pub(super) struct ProcessDescriptor {
     #[prost(int32, optional, tag = "1")]
     pub(super) pid: Option<i32>,
+    #[prost(string, repeated, tag = "2")]
+    pub(super) cmdline: Vec<String>,
     #[prost(string, tag = "6")]
     pub(super) process_name: String,
     #[prost(int64, tag = "7")]

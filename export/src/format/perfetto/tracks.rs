@@ -99,9 +99,33 @@ pub(super) fn process(machine: &ExportMachine, id: ProcessId) -> TrackDescriptor
         uuid: of_process(id),
         process: Some(ProcessDescriptor {
             pid: Some(process.pid.0.cast_signed()),
+            cmdline: arguments(machine, id),
             process_name: machine.string(process.name).to_owned(),
             start_timestamp_ns: process.start.0.cast_signed(),
         }),
+        ..TrackDescriptor::default()
+    }
+}
+
+/// Those of the last program that a process ran.
+fn arguments(machine: &ExportMachine, id: ProcessId) -> Vec<String> {
+    let end = machine.process(id).end.unwrap_or(Nanos(u64::MAX));
+    let program = machine.program_at(id, end).map(|program| machine.program(program));
+    let more = program.filter(|program| program.are_cut).map(|_| "...");
+    let arguments = program.into_iter().flat_map(|program| machine.arguments(program));
+    arguments.chain(more).map(str::to_owned).collect()
+}
+
+/// The track below a process with what is told of it.
+pub(super) const fn about_process(process: ProcessId) -> u64 {
+    uuid(5, process.0 as u64)
+}
+
+pub(super) fn about(process: ProcessId) -> TrackDescriptor {
+    TrackDescriptor {
+        uuid: about_process(process),
+        parent_uuid: of_process(process),
+        name: "process".to_owned(),
         ..TrackDescriptor::default()
     }
 }

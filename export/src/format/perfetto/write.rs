@@ -8,7 +8,8 @@
 //!
 //! Times are `CLOCK_MONOTONIC`, as recorded, and the trace's own clock, so that no reader has to convert them; snapshots tell
 //! the time of day. A process ends by the state of its main thread. What was lost is told as the records that the kernel lost, which
-//! readers warn of, and with the rest of the account on the track `recording`.
+//! readers warn of, and with the rest of the account on the track `recording`. What is told of a process, and the programs that it
+//! executed, are on a track `process` below it.
 
 use std::io::{self, Write};
 
@@ -30,6 +31,7 @@ use super::proto::{
 use super::tracks::{self, Added, Threads};
 use crate::format::account::{account, os_and_release};
 use crate::format::duration::duration;
+use crate::format::facts::facts;
 use crate::format::{ExportFormat, Profile};
 
 /// The format of Perfetto.
@@ -106,6 +108,7 @@ impl<'a> Writer<'a> {
         self.system()?;
         self.tracks()?;
         self.account()?;
+        self.lives()?;
         for (_, happened) in self.machine.in_time_order() {
             match happened {
                 Happened::Sampled(sample) | Happened::SampledEvent(sample, _) => self.sample(&sample)?,
@@ -160,7 +163,9 @@ impl<'a> Writer<'a> {
                 let process = ProcessOfTree {
                     pid: process.pid.0.cast_signed(),
                     ppid: machine.process(parent).pid.0.cast_signed(),
+                    // Readers call the process after it.
                     cmdline: vec![machine.string(process.name).to_owned()],
+                    uid: process.user.map(|user| user.0.cast_signed()),
                 };
                 let tree = ProcessTree { processes: vec![process] };
                 self.of_machine(time, Data::ProcessTree(tree))?;
@@ -183,15 +188,36 @@ impl<'a> Writer<'a> {
             return Ok(());
         }
         self.descriptor(self.start, tracks::recording())?;
-        lines.into_iter().try_for_each(|name| {
-            let event = TrackEvent {
-                r#type: event_type::INSTANT,
-                track_uuid: tracks::RECORDING,
-                name,
-                ..TrackEvent::default()
-            };
-            self.event(self.start, event)
-        })
+        lines.into_iter().try_for_each(|name| self.note(tracks::RECORDING, self.start, name))
+    }
+
+    /// What is told of processes, and the programs that they executed.
+    fn lives(&mut self) -> io::Result<()> {
+        let machine = self.machine;
+        for id in (0..).take(machine.processes().len()).map(ProcessId) {
+            let start = tick(machine.process(id).start).max(self.start);
+            let facts = facts(machine, id).into_iter().map(|line| (start, line));
+            let mut notes: Vec<(u64, String)> = facts.collect();
+            let mut programs: Vec<_> = machine.programs_of(id).map(|id| machine.program(id)).collect();
+            programs.reverse();
+            notes.extend(programs.into_iter().map(|program| {
+                let line = machine.command_line(program);
+                let line = if line.is_empty() { machine.string(program.name) } else { &line };
+                (tick(program.since).max(start), format!("executed: {line}"))
+            }));
+            if !notes.is_empty() {
+                self.descriptor(start, tracks::about(id))?;
+            }
+            let track = tracks::about_process(id);
+            notes.into_iter().try_for_each(|(time, note)| self.note(track, time, note))?;
+        }
+        Ok(())
+    }
+
+    /// A moment with a text.
+    fn note(&mut self, track_uuid: u64, time: u64, name: String) -> io::Result<()> {
+        let r#type = event_type::INSTANT;
+        self.event(time, TrackEvent { r#type, track_uuid, name, ..TrackEvent::default() })
     }
 
     fn sample(&mut self, sample: &Sample) -> io::Result<()> {
@@ -229,13 +255,8 @@ impl<'a> Writer<'a> {
         if before.is_none_or(|before| before == name) {
             return Ok(());
         }
-        let renamed = TrackEvent {
-            r#type: event_type::INSTANT,
-            track_uuid: tracks::of_thread(thread),
-            name: format!("renamed to {}", self.machine.string(name)),
-            ..TrackEvent::default()
-        };
-        self.event(tick(sample.time), renamed)
+        let renamed = format!("renamed to {}", self.machine.string(name));
+        self.note(tracks::of_thread(thread), tick(sample.time), renamed)
     }
 
     fn sampled(&mut self, kind: &SampleKind, sample: &Sample) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::facts::{Fact, Reader, Row, Told};
+use super::facts::{Fact, Reader, Row, Told, command_line};
 use super::recording::{START, last_name};
 use crate::perfetto::told as decoded;
 
@@ -19,6 +19,11 @@ pub(super) const READER: Reader = Reader {
     },
     has_single_samples: true,
     facts: &[
+        Fact::CommandLine,
+        Fact::User,
+        Fact::Container,
+        Fact::Cgroup,
+        Fact::Program,
         Fact::Start,
         Fact::End,
         Fact::Parent,
@@ -52,6 +57,11 @@ fn told(trace: &Value) -> Told {
     let list = |name: &str| trace[name].as_array().unwrap().iter();
     for process in list("processes") {
         let name = format!("{} {}", process["pid"], text(&process["name"]));
+        let arguments = process["cmdline"].as_array().unwrap();
+        if !arguments.is_empty() {
+            let line = command_line(arguments.iter().map(|argument| argument.as_str().unwrap()));
+            told.add(Fact::CommandLine, format!("{name}: {line}"));
+        }
         if process["start"] != 0 {
             assert_eq!(process["start"], process["from"]);
             told.add(Fact::Start, format!("{name} {}", number(&process["start"]) - START));
@@ -91,6 +101,17 @@ fn told(trace: &Value) -> Told {
             match line.strip_prefix("command: ") {
                 Some(command) => told.add(Fact::Command, command),
                 None => told.add(Fact::Account, line),
+            }
+            continue;
+        }
+        if event["track"] == "process" {
+            let (line, name) = (text(&event["name"]), text(&event["owner"]));
+            match line.strip_prefix("executed: ") {
+                Some(line) => {
+                    let time = number(&event["time"]) - START;
+                    told.add(Fact::Program, format!("{} {name} {time}: {line}", event["pid"]));
+                }
+                None => told.of_process(number(&event["pid"]) as u32, &name, &line),
             }
             continue;
         }
