@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use collector_common::ids::{BuildId, Nanos, Pid, Svma, Tid};
 use collector_common::record::{
-    ClockAnchor, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind, Sample, Unit,
+    ClockAnchor, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind, ProcessId, Sample,
+    Unit,
 };
 use export::import::Imported;
 use export::import::jfr::import;
@@ -76,7 +77,10 @@ fn told(machine: &ExportMachine, symbols: &Symbols) -> Vec<Told> {
 
 #[test]
 fn what_we_write_is_read_as_it_was() {
-    let Made { machine, symbols } = every_kind();
+    let Made { mut machine, symbols } = every_kind();
+    let program = machine.add_program(ProcessId(1), Nanos(1_500), "sh");
+    machine.set_arguments(program, b"sh\0\0a b\0", true);
+    machine.add_program(ProcessId(1), Nanos(1_700), "kthread");
     let imported = import(&*written(&machine, &symbols)).unwrap();
     assert!(imported.left_out.is_empty(), "{:?}", imported.left_out);
     assert_eq!(told(&machine, &symbols), told(&imported.machine, &imported.symbols));
@@ -95,6 +99,22 @@ fn what_we_write_is_read_as_it_was() {
         all
     };
     assert_eq!(processes(&machine), processes(&imported.machine));
+    let facts = |machine: &ExportMachine| -> Vec<_> {
+        let of = |(process, id): (&collector_common::record::Process, u32)| {
+            let programs = machine.programs_of(ProcessId(id)).map(|id| {
+                let program = machine.program(id);
+                let arguments: Vec<String> = machine.arguments(program).map(str::to_owned).collect();
+                (program.since, machine.string(program.name).to_owned(), arguments, program.are_cut)
+            });
+            let texts = [process.cgroup, process.container].map(|id| machine.string(id).to_owned());
+            let user = machine.user_name(process).map(str::to_owned);
+            (process.pid.0, process.user, user, process.namespace_pid, texts, programs.collect::<Vec<_>>())
+        };
+        let mut all: Vec<_> = machine.processes().iter().zip(0..).map(of).collect();
+        all.sort_by_key(|of| of.0);
+        all
+    };
+    assert_eq!(facts(&machine), facts(&imported.machine));
     let program =
         imported.machine.modules().iter().find(|of| imported.machine.string(of.path) == "/opt/prog");
     assert_eq!(program.unwrap().build_id, BuildId::new(&[0xab, 0xcd, 1]));

@@ -3,7 +3,7 @@
 use std::io;
 
 use collector_common::ids::Nanos;
-use collector_common::record::{ClockAnchor, ExportMachine, ModuleKind, ModuleMapping, ProcessId};
+use collector_common::record::{ClockAnchor, ExportMachine, ModuleKind, ModuleMapping, ProcessId, ProgramId};
 
 use super::chunk::Chunks;
 use super::kinds::Kind;
@@ -92,11 +92,11 @@ fn settings(kinds: &[Kind], start: Nanos, chunks: &mut Chunks<'_>) -> io::Result
 /// Tells of a process. One that was there before the recording is told of as from its start.
 pub(super) fn process(
     machine: &ExportMachine,
-    process: ProcessId,
+    process_id: ProcessId,
     start: Nanos,
     chunks: &mut Chunks<'_>,
 ) -> io::Result<()> {
-    let process = machine.process(process);
+    let process = machine.process(process_id);
     let was_there = process.start == Nanos(0);
     let time = if was_there { start } else { process.start };
     let end = process.end.unwrap_or(machine.system().end);
@@ -107,6 +107,36 @@ pub(super) fn process(
         long(out, process.parent.map_or(0, |parent| machine.process(parent).pid.0.into()));
         out.push(u8::from(!was_there));
         out.push(u8::from(process.end.is_some()));
+        let program = machine.program_at(process_id, process.end.unwrap_or(Nanos(u64::MAX)));
+        let known = |out: &mut Vec<u8>, known: &str| match known {
+            "" => out.push(NULL),
+            known => text(out, known),
+        };
+        known(out, &program.map(|id| machine.command_line(machine.program(id))).unwrap_or_default());
+        known(out, machine.user_name(process).unwrap_or_default());
+        long(out, process.user.map_or(-1, |user| i64::from(user.0)).cast_unsigned());
+        long(out, process.namespace_pid.map_or(0, |pid| pid.0.into()));
+        known(out, machine.string(process.container));
+        known(out, machine.string(process.cgroup));
+    })
+}
+
+/// Tells of a program that a process executed.
+pub(super) fn program(
+    machine: &ExportMachine,
+    program: ProgramId,
+    time: Nanos,
+    chunks: &mut Chunks<'_>,
+) -> io::Result<()> {
+    let program = machine.program(program);
+    chunks.event(id::PROGRAM, time, |out, _| {
+        long(out, machine.process(program.process).pid.0.into());
+        text(out, machine.string(program.name));
+        int(out, machine.arguments(program).count() as i32);
+        for argument in machine.arguments(program) {
+            text(out, argument);
+        }
+        out.push(u8::from(program.are_cut));
     })
 }
 

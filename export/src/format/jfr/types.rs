@@ -96,6 +96,7 @@ pub(super) mod id {
     pub(in super::super) const RECORDING: u64 = 107;
     pub(in super::super) const NOTE: u64 = 108;
     pub(in super::super) const PROCESS: u64 = 109;
+    pub(in super::super) const PROGRAM: u64 = 110;
     /// The type of the first kind of samples; those of others follow.
     pub(in super::super) const FIRST_KIND: u64 = 200;
 }
@@ -371,6 +372,25 @@ fn own_events() -> Vec<Class> {
                 Field::long("parentId", "Parent Process Id", Content::Plain),
                 Field::new("startSeen", "Start Was Seen", id::BOOLEAN),
                 Field::new("endSeen", "End Was Seen", id::BOOLEAN),
+                Field::text("commandLine", "Command Line"),
+                Field::text("userName", "User"),
+                // Below 0 where it is not known.
+                Field::long("userId", "User Id", Content::Plain),
+                Field::long("namespaceProcessId", "Process Id in Its Namespace", Content::Plain),
+                Field::text("container", "Container"),
+                Field::text("cgroup", "Control Group"),
+            ],
+        ),
+        event(
+            id::PROGRAM,
+            "collector.Program",
+            "Program Executed",
+            OWN,
+            &[
+                Field::long("processId", "Process Id", Content::Plain),
+                Field::text("name", "Name"),
+                Field { shape: Shape::List, ..Field::text("arguments", "Arguments") },
+                Field::new("argumentsCut", "There Were More Arguments", id::BOOLEAN),
             ],
         ),
     ]

@@ -1,7 +1,7 @@
 //! A [`Profile`] in, a recording out, in chunks that each have what their events refer to.
 //!
 //! JFR is of one process. Here a thread has the process it is of as its group, as `prog (pid 100)`, and the pid beside its tid;
-//! processes are events of their own.
+//! processes are events of their own, and so are programs that they executed.
 
 use std::io::{self, Write};
 
@@ -52,10 +52,8 @@ impl ExportFormat for Jfr {
                         write_sample(machine, kind, &sample, &mut chunks)?;
                     }
                 }
-                Happened::Event(_)
-                | Happened::Executed(_)
-                | Happened::SpanBegan(..)
-                | Happened::ProcessEnded(_) => {}
+                Happened::Executed(program) => facts::program(machine, program, time, &mut chunks)?,
+                Happened::Event(_) | Happened::SpanBegan(..) | Happened::ProcessEnded(_) => {}
             }
         }
         chunks.end(machine.system().end)

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use collector_common::ids::BuildId;
 use collector_common::intern::StringId;
 
-use super::events::{Chunk, Event};
+use super::events::{Chunk, Event, Value};
 use super::texts::Texts;
 
 /// The most lines of the account of a recording.
@@ -17,8 +17,26 @@ pub(super) struct Process {
     pub(super) pid: u32,
     pub(super) name: StringId,
     pub(super) parent: u32,
+    pub(super) first_seen: u64,
     pub(super) start: Option<u64>,
     pub(super) end: Option<u64>,
+    pub(super) user: Option<u32>,
+    pub(super) user_name: StringId,
+    pub(super) namespace_pid: Option<u32>,
+    pub(super) cgroup: StringId,
+}
+
+/// A program that a process executed.
+#[derive(Clone, Debug)]
+pub(super) struct Program {
+    /// Position among the processes.
+    pub(super) process: usize,
+    /// In ticks.
+    pub(super) since: u64,
+    pub(super) name: StringId,
+    /// Each with a NUL behind it.
+    pub(super) arguments: String,
+    pub(super) are_cut: bool,
 }
 
 /// What our own files tell of the host.
@@ -44,6 +62,12 @@ pub(super) struct Facts {
     pub(super) recording: Option<Recording>,
     pub(super) notes: Vec<StringId>,
     pub(super) processes: Vec<Process>,
+    /// Those that were not taken yet.
+    pub(super) programs: Vec<Program>,
+    /// Positions of processes, by pid: of one that was given again the last.
+    last: HashMap<u32, usize>,
+    /// Bytes of arguments that there is room for: as many as the file has, as those are not constants in it.
+    room: usize,
     /// Of the virtual machine.
     pub(super) pid: Option<u32>,
     pub(super) command: StringId,
@@ -58,6 +82,7 @@ pub(super) struct Facts {
 impl Facts {
     /// Adds what a chunk tells.
     pub(super) fn take(&mut self, chunk: &Chunk, texts: &mut Texts) {
+        self.room = self.room.saturating_add(chunk.len());
         for event in chunk.events() {
             let before = self.events;
             self.events += 1;
@@ -86,8 +111,17 @@ impl Facts {
                 }
                 "collector.Note" if self.notes.len() < MOST_NOTES => self.notes.push(text("text")),
                 "collector.Process" => {
-                    let name = text("name");
-                    self.processes.push(process(&event, name));
+                    let process = Process::of(&event, texts);
+                    self.last.insert(process.pid, self.processes.len());
+                    self.processes.push(process);
+                }
+                "collector.Program" => {
+                    if let Some(&process) = self.last.get(&(number("processId") as u32)) {
+                        let name = text("name");
+                        let (arguments, are_cut) = arguments(&event, &mut self.room);
+                        let since = event.ticks();
+                        self.programs.push(Program { process, since, name, arguments, are_cut });
+                    }
                 }
                 "collector.Recording" => {
                     self.recording = Some(Recording {
@@ -108,17 +142,44 @@ impl Facts {
     }
 }
 
-fn process(event: &Event<'_>, name: StringId) -> Process {
-    let number = |name| event.get(name).unsigned().unwrap_or_default();
-    let is = |name| event.get(name).integer() == Some(1);
-    let start = event.ticks();
-    Process {
-        pid: number("processId") as u32,
-        name,
-        parent: number("parentId") as u32,
-        start: is("startSeen").then_some(start),
-        end: is("endSeen").then(|| start.saturating_add(number("duration"))),
+impl Process {
+    fn of(event: &Event<'_>, texts: &mut Texts) -> Self {
+        let mut text = |name| texts.of(&event.fields(), name);
+        let number = |name| event.get(name).unsigned().unwrap_or_default();
+        let is = |name| event.get(name).integer() == Some(1);
+        let id = |name| event.get(name).unsigned().and_then(|number| u32::try_from(number).ok());
+        let start = event.ticks();
+        Self {
+            pid: number("processId") as u32,
+            name: text("name"),
+            parent: number("parentId") as u32,
+            first_seen: start,
+            start: is("startSeen").then_some(start),
+            end: is("endSeen").then(|| start.saturating_add(number("duration"))),
+            user: id("userId"),
+            user_name: text("userName"),
+            namespace_pid: id("namespaceProcessId").filter(|pid| *pid > 0),
+            cgroup: text("cgroup"),
+        }
     }
+}
+
+/// The arguments of a program, as far as there is room for them, and whether there were more.
+fn arguments(event: &Event<'_>, room: &mut usize) -> (String, bool) {
+    let mut are_cut = event.get("argumentsCut").integer() == Some(1);
+    let mut all = String::new();
+    let Value::List(list) = event.get("arguments") else { return (all, are_cut) };
+    for argument in list {
+        let Some(argument) = argument.text() else { break };
+        let Some(left) = room.checked_sub(argument.len() + 1) else {
+            are_cut = true;
+            break;
+        };
+        *room = left;
+        all.push_str(&argument);
+        all.push('\0');
+    }
+    (all, are_cut)
 }
 
 /// Bytes of two digits each.

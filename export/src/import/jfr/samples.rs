@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use collector_common::ids::{Nanos, Pid, Tid};
+use collector_common::ids::{Nanos, Pid, Tid, Uid};
 use collector_common::intern::StringId;
 use collector_common::record::{
     AttributeListId, ClockAnchor, ExportMachine, ProcessId, Sample, SampleKindId, ThreadId, Unit,
@@ -35,6 +35,8 @@ pub(super) struct Samples {
     /// The first chunk's clock, which the machine's is.
     clock: Option<Clock>,
     processes: HashMap<u32, ProcessId>,
+    /// As they were told of.
+    told: Vec<ProcessId>,
     kinds: HashMap<(String, Unit), SampleKindId>,
     /// Of the chunk that is being read, by the numbers of their constants.
     threads: HashMap<Constant, ThreadId>,
@@ -61,6 +63,7 @@ impl Samples {
         let told = self.facts.processes.len();
         self.facts.take(chunk, &mut self.code.texts);
         self.add_processes(told, clock);
+        self.add_programs(clock);
         self.code.build_ids.extend(self.facts.build_ids.drain());
         let ended = self.time(clock, clock.start_ticks).0.saturating_add(clock.duration);
         self.end = self.end.max(Nanos(ended));
@@ -92,7 +95,30 @@ impl Samples {
             if let Some(end) = told.end {
                 self.machine.end_process(process, self.time(clock, end));
             }
+            if let Some(known) = self.machine.process_mut(process) {
+                (known.user, known.namespace_pid) = (told.user.map(Uid), told.namespace_pid.map(Pid));
+            }
+            let [user, cgroup] = [told.user_name, told.cgroup].map(|text| self.code.texts.name(text));
+            if let Some(id) = told.user.filter(|_| !user.is_empty()) {
+                self.machine.name_user(Uid(id), user);
+            }
+            if !cgroup.is_empty() {
+                self.machine.set_cgroup(process, cgroup);
+            }
             self.processes.insert(told.pid, process);
+            self.told.push(process);
+        }
+    }
+
+    fn add_programs(&mut self, clock: Clock) {
+        for told in std::mem::take(&mut self.facts.programs) {
+            let Some(&process) = self.told.get(told.process) else { continue };
+            // What a process ran before the recording is told with it.
+            let was_there = self.facts.processes.get(told.process);
+            let was_there = was_there.is_some_and(|of| of.start.is_none() && of.first_seen == told.since);
+            let since = if was_there { Nanos(0) } else { self.time(clock, told.since) };
+            let id = self.machine.add_program(process, since, self.code.texts.name(told.name));
+            self.machine.set_arguments(id, told.arguments.as_bytes(), told.are_cut);
         }
     }
 

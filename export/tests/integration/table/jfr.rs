@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::facts::{Fact, Reader, Row, Told};
+use super::facts::{Fact, Reader, Row, Told, command_line};
 use super::recording::{PERIOD, REALTIME};
 use crate::jfr::{duration, nanoseconds, printed};
 use crate::tools::{file, tool};
@@ -13,6 +13,11 @@ pub(super) const READER: Reader = Reader {
     holds: Some,
     has_single_samples: true,
     facts: &[
+        Fact::CommandLine,
+        Fact::User,
+        Fact::Container,
+        Fact::Cgroup,
+        Fact::Program,
         Fact::Start,
         Fact::End,
         Fact::Parent,
@@ -67,6 +72,23 @@ fn add(event: &Value, told: &mut Told) {
             if of["parentId"] != 0 {
                 told.add(Fact::Parent, format!("{process} {}", of["parentId"]));
             }
+            let (pid, name) = (of["processId"].as_u64().unwrap() as u32, text(&of["name"]));
+            for (what, field) in
+                [("command", "commandLine"), ("container", "container"), ("cgroup", "cgroup")]
+            {
+                if let Some(value) = of[field].as_str() {
+                    told.of_process(pid, &name, &format!("{what}: {value}"));
+                }
+            }
+            if let Some(user) = of["userName"].as_str() {
+                told.of_process(pid, &name, &format!("user: {user} ({})", of["userId"]));
+            }
+        }
+        "collector.Program" => {
+            let arguments = of["arguments"].as_array().unwrap();
+            let line = command_line(arguments.iter().map(|argument| argument.as_str().unwrap()));
+            assert_eq!(of["argumentsCut"], false);
+            told.add(Fact::Program, format!("{} {} {time}: {line}", of["processId"], text(&of["name"])));
         }
         "jdk.NativeLibrary" => {
             let path = text(&of["name"]);
