@@ -25,7 +25,9 @@ pub use frame::{Frame, FrameFlags, FrameId, InternedFrames, WITHOUT_ADDRESS};
 pub use kernel_code::{KernelCode, RemovedCodes};
 pub use life::{Exit, ProcessLife};
 pub use machine::{ExportMachine, SystemInfo};
-pub use module::{DebugLink, Module, ModuleDetails, ModuleId, ModuleKind, ModuleMapping, Pdb, Signature};
+pub use module::{
+    DebugLink, Module, ModuleDetails, ModuleId, ModuleKind, ModuleMapping, Pdb, PerfMap, Signature,
+};
 pub use order::Happened;
 pub use process::{Process, ProcessId, Thread, ThreadId};
 pub use program::{Program, ProgramId};

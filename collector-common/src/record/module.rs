@@ -75,8 +75,19 @@ pub struct ModuleDetails {
     pub version: Option<String>,
     /// Of such an image: the file that has its symbols.
     pub pdb: Option<Pdb>,
-    /// Of one that .NET compiled ahead of time: the signature of the map of its functions.
-    pub perf_map: Option<Signature>,
+    /// Of one that .NET compiled ahead of time: the map of its functions.
+    pub perf_map: Option<PerfMap>,
+}
+
+/// A map of functions as an image of .NET names it (`R2RM` of its debug section).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PerfMap {
+    /// The file's name.
+    pub path: String,
+    /// What the two have in common: mere bytes, and no GUID.
+    pub signature: [u8; 16],
+    /// The version of the map's format.
+    pub version: u32,
 }
 
 /// A debug file as a file links to it.

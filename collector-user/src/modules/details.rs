@@ -6,7 +6,7 @@
 
 use std::fs::File;
 
-use collector_common::record::{ModuleDetails, Pdb, Signature};
+use collector_common::record::{ModuleDetails, Pdb, PerfMap, Signature};
 use object::pe::{self, ImageNtHeaders32, ImageNtHeaders64};
 use object::read::FileKind;
 use object::read::pe::{ImageNtHeaders, PeFile};
@@ -62,7 +62,7 @@ fn parse<'d, Image: ImageNtHeaders, R: ReadRef<'d>>(file: &PeFile<'d, Image, R>,
         match entry.typ.get(LE) {
             pe::IMAGE_DEBUG_TYPE_CODEVIEW => details.pdb = details.pdb.or_else(|| pdb(content)),
             kind if kind.0 == PERF_MAP => {
-                details.perf_map = details.perf_map.or_else(|| signature(content.strip_prefix(b"R2RM")?));
+                details.perf_map = details.perf_map.or_else(|| perf_map(content));
             }
             _ => {}
         }
@@ -70,17 +70,24 @@ fn parse<'d, Image: ImageNtHeaders, R: ReadRef<'d>>(file: &PeFile<'d, Image, R>,
     details
 }
 
-/// `RSDS`, the signature, the age, and the path with a NUL.
+/// `RSDS`, the signature, the age, and the path.
 fn pdb(content: &[u8]) -> Option<Pdb> {
-    let rest = content.strip_prefix(b"RSDS")?;
-    let signature = signature(rest)?;
-    let (age, path) = rest.get(16..)?.split_first_chunk()?;
-    let path = Bytes(path).read_string().ok()?;
-    Some(Pdb { path: String::from_utf8_lossy(path).into_owned(), signature, age: u32::from_le_bytes(*age) })
+    let (signature, age, path) = named(content.strip_prefix(b"RSDS")?)?;
+    Some(Pdb { path, signature: Signature(signature), age })
 }
 
-fn signature(bytes: &[u8]) -> Option<Signature> {
-    bytes.first_chunk().copied().map(Signature)
+/// `R2RM`, the signature, the version, and the path.
+fn perf_map(content: &[u8]) -> Option<PerfMap> {
+    let (signature, version, path) = named(content.strip_prefix(b"R2RM")?)?;
+    Some(PerfMap { path, signature, version })
+}
+
+/// Bytes, a number, and a path with a NUL.
+fn named(content: &[u8]) -> Option<([u8; 16], u32, String)> {
+    let (signature, rest) = content.split_first_chunk()?;
+    let (number, path) = rest.split_first_chunk()?;
+    let path = Bytes(path).read_string().ok()?;
+    Some((*signature, u32::from_le_bytes(*number), String::from_utf8_lossy(path).into_owned()))
 }
 
 /// The file version of the first language that there is.
@@ -180,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_of_dotnet_has_a_signature() {
+    fn a_map_of_dotnet_has_a_signature_and_a_name() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         fs::write(folder.join("source.c"), "int main(void) { return 0; }").unwrap();
@@ -193,7 +200,13 @@ mod tests {
         // `PointerToRawData` is at 24, and `Type` at 12.
         image[entry - 12..entry - 8].copy_from_slice(&PERF_MAP.to_le_bytes());
         let details = of_image(&*image).unwrap();
-        assert_eq!(details.perf_map.unwrap().0, image[mark + 4..mark + 20]);
+        let map = details.perf_map.unwrap();
+        assert_eq!(map.signature, image[mark + 4..mark + 20]);
+        // The age stands where the version is.
+        assert_eq!(
+            (map.version.to_le_bytes().as_slice(), &*map.path),
+            (&image[mark + 20..mark + 24], "main.pdb")
+        );
         assert_eq!(details.pdb, None);
     }
 

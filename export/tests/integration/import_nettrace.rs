@@ -4,8 +4,11 @@
 use std::collections::BTreeMap;
 use std::io::{self, Cursor};
 
-use collector_common::ids::{Nanos, Tid};
-use collector_common::record::{ExportMachine, FrameFlags, FrameId, ModuleMapping, ProcessId, Sample, Unit};
+use collector_common::ids::{Avma, FileOffset, Nanos, Tid};
+use collector_common::record::{
+    ExportMachine, FrameFlags, FrameId, Module, ModuleDetails, ModuleId, ModuleKind, ModuleMapping, Pdb,
+    PerfMap, ProcessId, Sample, Signature, Unit,
+};
 use export::format::jsonl::JsonLines;
 use export::format::nettrace::Nettrace;
 use export::format::{ExportFormat as _, Profile};
@@ -14,7 +17,8 @@ use export::import::nettrace::{import, import_with_events};
 use export::symbolize::Symbols;
 use proptest::prelude::*;
 
-use crate::made::Made;
+use crate::made::{Made, PACKAGE};
+use crate::nettrace::File;
 use crate::nettrace_old::{captures, unzipped};
 use crate::random::{self, imported, of_thread, recording, rows, written};
 use crate::raw_events::Recorded;
@@ -95,6 +99,65 @@ fn what_we_write_is_read_as_it_was() {
         machine.mappings().iter().map(of).collect()
     };
     assert_eq!(facts(&machine), facts(&imported.machine));
+}
+
+/// By the members that `PerfView`'s reader takes from them, and by ours.
+#[test]
+fn images_of_windows_and_dotnet_have_their_versions_and_symbols() {
+    let Made { mut machine, symbols } = Made::new();
+    let path = machine.intern_string("/usr/lib/dotnet/System.Memory.dll");
+    let module = machine.add_module(Module { kind: ModuleKind::File, path, build_id: None });
+    // The example of Microsoft's "SymStore", {497B72F6-390A-44FC-878E-5A2D63B6CC4B}, as it is stored.
+    let signature = Signature([
+        0xf6, 0x72, 0x7b, 0x49, 0x0a, 0x39, 0xfc, 0x44, 0x87, 0x8e, 0x5a, 0x2d, 0x63, 0xb6, 0xcc, 0x4b,
+    ]);
+    let details = ModuleDetails {
+        version: Some("8.0.24.52809".to_owned()),
+        pdb: Some(Pdb { path: "C:\\x\\\"a\".pdb".to_owned(), signature, age: u32::MAX }),
+        perf_map: Some(PerfMap {
+            path: "System.Memory.ni.r2rmap".to_owned(),
+            signature: signature.0,
+            version: 1,
+        }),
+        ..ModuleDetails::default()
+    };
+    machine.set_details(module, details.clone());
+    machine.add_mapping(ModuleMapping {
+        process: ProcessId(0),
+        module,
+        start: Avma(0x7100_0000_1000),
+        end: Avma(0x7100_0000_9000),
+        file_offset: FileOffset(0x400),
+        bias: 0x7100_0000_0000,
+        since: Nanos(0),
+    });
+    let bytes = written(&Nettrace, &machine, &symbols);
+    let file = File::of(&bytes);
+    let mapping = file.mappings.iter().find(|mapping| mapping.path.contains("dotnet")).unwrap();
+    let mut about = serde_json::Deserializer::from_str(&mapping.file).into_iter::<serde_json::Value>();
+    let expected = serde_json::json!({
+        "type": "PE",
+        "name": "C:\\x\\\"a\".pdb",
+        "age": i32::MAX,
+        "signature": "497b72f6390a44fc878e5a2d63b6cc4b",
+        "perfmap_signature": "f6727b490a39fc44878e5a2d63b6cc4b",
+        "perfmap_version": 1,
+        "perfmap_name": "System.Memory.ni.r2rmap",
+        "p_vaddr": "0x1000",
+        "p_offset": "0x400",
+    });
+    assert_eq!(about.next().unwrap().unwrap(), expected);
+    assert_eq!(about.next().unwrap().unwrap(), serde_json::json!({ "version": "8.0.24.52809" }));
+
+    let again = imported(&bytes).unwrap().machine;
+    let mapping = again.mappings().iter().find(|mapping| mapping.start == Avma(0x7100_0000_1000)).unwrap();
+    assert_eq!(mapping.bias, 0x7100_0000_0000);
+    let mut told = again.details(mapping.module).unwrap().clone();
+    assert_eq!(told.pdb.as_mut().map(|pdb| std::mem::replace(&mut pdb.age, u32::MAX)), Some(i32::MAX as u32));
+    assert_eq!(told, details);
+    let program = again.modules().iter().position(|module| again.string(module.path) == "/opt/prog").unwrap();
+    let details = again.details(ModuleId(program as u32)).unwrap();
+    assert_eq!(details.package.as_deref(), Some(PACKAGE));
 }
 
 #[test]

@@ -5,11 +5,13 @@
 //! - `write`: the format; `blocks` are what a file is made of, `wire` their smallest parts.
 //! - `types`: the types of events, and the trace's own description.
 //! - `event_types`: types of raw events; `event_fields`: their fields.
+//! - `descriptions`: what is known of files.
 //! - `places`: where code lies in which process, by `ranges` of addresses.
 //! - `stream`: events with their stacks and labels on their way into blocks; `names`: what frames are called.
 //! - [`read()`]: a reader for any writer's traces.
 
 mod blocks;
+mod descriptions;
 mod event_fields;
 mod event_types;
 mod labels;

@@ -21,6 +21,7 @@ use collector_common::record::{
 use rustc_hash::FxHashMap;
 
 use super::blocks::{Blocks, Kind};
+use super::descriptions::descriptions;
 use super::event_fields;
 use super::event_types::{self, EventType};
 use super::labels::{self, Quality};
@@ -337,22 +338,11 @@ impl Writer<'_> {
         let next = self.metadata.len() as u64 + 1;
         let number = *self.metadata.entry(key).or_insert(next);
         if number == next {
-            let machine = self.profile.machine;
-            let details = machine.details(mapping.module);
-            let link = details.and_then(|details| details.debug_link.as_ref());
-            let link = link.map(|link| format!(r#""debug_link":{},"#, serde_json::json!(link.name)));
-            let link = link.unwrap_or_default();
-            let build_id = machine.module(mapping.module).build_id;
-            let build_id = build_id.map(|id| format!(r#""build_id":"{id}","#)).unwrap_or_default();
-            let offset = mapping.file_offset.0;
-            let symbols = format!(
-                r#"{{"type":"ELF",{link}{build_id}"p_vaddr":"{linked:#x}","p_offset":"{offset:#x}"}}"#
-            );
-            let package = details.and_then(|details| details.package.as_deref()).unwrap_or("{}");
+            let [symbols, version] = descriptions(self.profile.machine, mapping, linked);
             self.payload.clear();
             leb128::write(&mut self.payload, number);
             event_text(&mut self.payload, &symbols);
-            event_text(&mut self.payload, package);
+            event_text(&mut self.payload, &version);
             self.system(SystemEvent::ProcessMappingMetadata, mapping.process, time)?;
         }
         Ok(number)

@@ -4,9 +4,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use collector_common::ids::BuildId;
 use collector_common::intern::{InternedStrings, StringId};
+use collector_common::record::ModuleDetails;
 
+use super::files::File;
 use super::ranges::Ranges;
 use super::{runtime, universal};
 use crate::format::nettrace::Event;
@@ -47,14 +48,6 @@ struct Method {
     module: u64,
     name: StringId,
     signature: StringId,
-}
-
-/// What is known of a mapped file.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct File {
-    pub(super) build_id: Option<BuildId>,
-    /// An address as linked and where that is in the file.
-    linked: Option<[u64; 2]>,
 }
 
 /// What an address is part of.
@@ -155,8 +148,8 @@ impl Code {
                 let name = self.strings.intern(&name);
                 self.names.entry(mapping).or_default().insert(first, last.max(first), name);
             }
-            Told::Metadata { id, symbols } => {
-                self.files.insert(id, file(&symbols));
+            Told::Metadata { id, symbols, version } => {
+                self.files.insert(id, File::of(&symbols, &version));
             }
         }
     }
@@ -193,32 +186,25 @@ impl Code {
         (Place::Mapping(position), name.map(|name| Called { name, signature: None }))
     }
 
+    /// Further facts of a mapping's file, for the first one who asks: what many mappings share is long.
+    pub(super) fn take_details(&mut self, mapping: &Mapping) -> ModuleDetails {
+        self.files
+            .get_mut(&mapping.metadata)
+            .map(|file| std::mem::take(&mut file.details))
+            .unwrap_or_default()
+    }
+
     /// What is known of a mapping's file.
-    pub(super) fn file(&self, mapping: &Mapping) -> File {
-        self.files.get(&mapping.metadata).copied().unwrap_or_default()
+    pub(super) fn file(&self, mapping: &Mapping) -> Option<&File> {
+        self.files.get(&mapping.metadata)
     }
 }
 
 impl Mapping {
     /// An address in the process minus the address as linked, wrapping; minus the place in the file, where it is not known for
     /// which address that is linked.
-    pub(super) fn bias(&self, file: &File) -> u64 {
-        let [linked, offset] = file.linked.unwrap_or([0, 0]);
+    pub(super) fn bias(&self, file: Option<&File>) -> u64 {
+        let [linked, offset] = file.and_then(|file| file.linked).unwrap_or([0, 0]);
         self.first.wrapping_sub(self.offset).wrapping_add(offset).wrapping_sub(linked)
     }
-}
-
-/// Takes a file's description apart, as far as it can be understood.
-fn file(json: &str) -> File {
-    let json: serde_json::Value = serde_json::from_str(json).unwrap_or_default();
-    let text = |name: &str| json.get(name)?.as_str();
-    let number = |name| u64::from_str_radix(text(name)?.strip_prefix("0x")?, 16).ok();
-    let build_id = text("build_id").and_then(bytes).and_then(|bytes| BuildId::new(&bytes));
-    File { build_id, linked: number("p_vaddr").zip(number("p_offset")).map(<[u64; 2]>::from) }
-}
-
-/// Bytes of two digits each.
-fn bytes(digits: &str) -> Option<Vec<u8>> {
-    let pairs = digits.as_bytes().chunks(2);
-    pairs.map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()).collect()
 }

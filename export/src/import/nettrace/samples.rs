@@ -9,7 +9,8 @@ use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Svma, Tid};
 use collector_common::intern::{StackId, StringId};
 use collector_common::record::{
     AttributeListId, AttributeValue, ClockAnchor, EventRecord, ExportMachine, Frame, FrameFlags, FrameId,
-    Module, ModuleId, ModuleKind, ModuleMapping, ProcessId, Sample, SampleKindId, ThreadId, Unit,
+    Module, ModuleDetails, ModuleId, ModuleKind, ModuleMapping, ProcessId, Sample, SampleKindId, ThreadId,
+    Unit,
 };
 
 use super::code::{Called, Code, Place};
@@ -143,7 +144,7 @@ impl Samples {
                 continue;
             }
             let process = self.process(mapping.process);
-            let file = self.code.file(&mapping);
+            let bias = mapping.bias(self.code.file(&mapping));
             let module = self.file(position as u32);
             self.machine.add_mapping(ModuleMapping {
                 process,
@@ -151,7 +152,7 @@ impl Samples {
                 start: Avma(mapping.first),
                 end: Avma(mapping.end),
                 file_offset: FileOffset(mapping.offset),
-                bias: mapping.bias(&file),
+                bias,
                 since: self.time(mapping.since),
             });
         }
@@ -310,7 +311,7 @@ impl Samples {
         let (key, path) = match place {
             Place::Mapping(position) => {
                 let mapping = self.code.mappings[position as usize];
-                let bias = mapping.bias(&self.code.file(&mapping));
+                let bias = mapping.bias(self.code.file(&mapping));
                 return (self.file(position), address.wrapping_sub(bias));
             }
             Place::Method(Some(path)) => {
@@ -329,9 +330,18 @@ impl Samples {
     /// The module of a mapping.
     fn file(&mut self, position: u32) -> ModuleId {
         let mapping = self.code.mappings[position as usize];
-        let build_id = self.code.file(&mapping).build_id;
+        let build_id = self.code.file(&mapping).and_then(|file| file.build_id);
+        let key = ModuleKey::File(mapping.file, build_id);
+        if let Some(&known) = self.modules.get(&key) {
+            return known;
+        }
         let path = self.code.strings.get(mapping.file).to_owned();
-        self.module(ModuleKey::File(mapping.file, build_id), ModuleKind::File, &path, build_id)
+        let module = self.module(key, ModuleKind::File, &path, build_id);
+        let details = self.code.take_details(&mapping);
+        if details != ModuleDetails::default() {
+            self.machine.set_details(module, details);
+        }
+        module
     }
 
     fn module(

@@ -19,8 +19,8 @@ pub(super) enum Told {
     Mapping { id: u64, first: u64, end: u64, offset: u64, file: String, metadata: u64 },
     /// Addresses of a mapping, the last one included, are a function's.
     Symbol { mapping: u64, first: u64, last: u64, name: String },
-    /// What is known of a mapped file, as JSON.
-    Metadata { id: u64, symbols: String },
+    /// What is known of a mapped file, and of its version, as JSON.
+    Metadata { id: u64, symbols: String, version: String },
 }
 
 /// What an event says; `None` where its fields are not those of the specification.
@@ -44,7 +44,9 @@ pub(super) fn told(event: &Event<'_>) -> Option<Told> {
         (4, &[_, Unsigned(mapping), Unsigned(first), Unsigned(last), Text(ref name)]) => {
             Told::Symbol { mapping, first, last, name: name.clone() }
         }
-        (5, &[Unsigned(id), Text(ref symbols), ..]) => Told::Metadata { id, symbols: symbols.clone() },
+        (5, &[Unsigned(id), Text(ref symbols), Text(ref version), ..]) => {
+            Told::Metadata { id, symbols: symbols.clone(), version: version.clone() }
+        }
         _ => return None,
     };
     Some(told)

@@ -65,7 +65,7 @@ fn process(resource: &Value, told: &mut Told) {
         told.of_process(
             pid,
             &name,
-            &format!("command: {}", command_line(arguments.iter().map(|it| it.as_str()))),
+            &format!("command: {}", command_line(arguments.iter().map(String::as_str))),
         );
     }
     if let Some(owner) = of.get("process.owner") {
