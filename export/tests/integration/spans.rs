@@ -65,7 +65,7 @@ fn perfetto_has_them_as_slices_one_within_another() {
         ["requests", "server", "third", null, 1500, 200, {}],
     ]);
     assert_eq!(json!(slices.collect::<Vec<_>>()), expected);
-    let threads = json!([{ "process": "server", "tid": 8, "name": "worker" }]);
+    let threads = json!([{ "process": "server", "pid": 7, "tid": 8, "name": "worker" }]);
     assert_eq!(told["threads"], threads, "one without a sample");
 }
 

@@ -87,6 +87,8 @@ pub(super) enum Fact {
     Account,
     /// Time, name, and fields of a raw event.
     Event,
+    /// Pid, time, timeline, name and duration of a span.
+    Span,
 }
 
 impl Fact {
@@ -108,6 +110,7 @@ impl Fact {
             Self::Host | Self::Kernel | Self::Command => "host, kernel, command",
             Self::Lost | Self::Account => "account of losses, numbers of an embedding program",
             Self::Event => "raw events with their fields",
+            Self::Span => "spans of an embedding program",
         })
     }
 }

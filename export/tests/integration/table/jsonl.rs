@@ -21,6 +21,7 @@ pub(super) const READER: Reader = Reader {
         Fact::Lost,
         Fact::Account,
         Fact::Event,
+        Fact::Span,
     ],
     read: |bytes| {
         let mut told = Told::default();
@@ -35,6 +36,12 @@ pub(super) const READER: Reader = Reader {
                     if line.get("value").is_some() {
                         sample(&line, &mut told);
                     }
+                }
+                "span" => {
+                    let time = line["time_ns"].as_u64().unwrap() - START;
+                    let [timeline, name] = [&line["timeline"], &line["span"]].map(text);
+                    let span = format!("{} {time} {timeline}: {name} {}", line["pid"], line["duration_ns"]);
+                    told.add(Fact::Span, span);
                 }
                 other => panic!("{other}"),
             }

@@ -40,6 +40,7 @@ pub(super) const READER: Reader = Reader {
         Fact::Command,
         Fact::Lost,
         Fact::Account,
+        Fact::Span,
     ],
     read: |bytes| Some(told(&decoded(bytes)?)),
 };
@@ -118,6 +119,12 @@ fn told(trace: &Value) -> Told {
         let (kind, value) = (text(&event["track"]), event["weight"].as_f64().unwrap_or(0.0) as i64);
         if kind.is_empty() {
             assert!(text(&event["name"]).starts_with("renamed to "));
+            continue;
+        }
+        if event["weight"].is_null() {
+            let (pid, time) = (&event["pid"], number(&event["time"]) - START);
+            let name = text(&event["name"]);
+            told.add(Fact::Span, format!("{pid} {time} {kind}: {name} {}", event["lasted"]));
             continue;
         }
         // Whatever is no estimate lasted for so long.

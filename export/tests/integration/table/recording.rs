@@ -10,8 +10,9 @@ use std::sync::Arc;
 use collector_common::event::{ByteOrder, EventField, EventFormat, Extent, FieldKind, Place, Width};
 use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Svma, Tid, Uid};
 use collector_common::record::{
-    ClockAnchor, ESTIMATED, EventFacts, EventKind, EventRecord, ExportMachine, Frame, FrameFlags, FrameId,
-    Module, ModuleId, ModuleKind, ModuleMapping, ProcessId, Sample, SampleKindId, ThreadId, Unit,
+    AttributeListId, ClockAnchor, ESTIMATED, EventFacts, EventKind, EventRecord, ExportMachine, Frame,
+    FrameFlags, FrameId, Module, ModuleId, ModuleKind, ModuleMapping, ProcessId, Sample, SampleKindId,
+    ThreadId, TimelineOwner, Unit,
 };
 use export::symbolize::{Function, Symbols};
 
@@ -166,6 +167,7 @@ pub(super) fn facts() -> BTreeSet<(Fact, String)> {
         (Account, "queue: 7.5 requests"),
         (Event, "7500000 sched:sched_switch next_comm=worker prev_pid=301"),
         (Event, "14000000 made:alone prev_pid=-2"),
+        (Span, "300 4000000 requests: answer 500000"),
     ];
     facts.into_iter().map(|(fact, text)| (fact, text.to_owned())).collect()
 }
@@ -227,6 +229,9 @@ pub(super) fn recording() -> (ExportMachine, Symbols) {
         machine.add_sample(sample);
     }
     events(&mut machine, of_event, threads[CHILD], kinds[SWITCH]);
+    let requests = machine.add_timeline("requests", TimelineOwner::Process(processes[0]));
+    let span = machine.begin_span(requests, "answer", at(4_000_000), AttributeListId::NONE);
+    machine.end_span(span, at(4_500_000));
     (machine, symbols)
 }
 
