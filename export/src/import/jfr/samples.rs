@@ -133,7 +133,10 @@ impl Samples {
                 return None;
             }
             None => {
-                let period = self.facts.periods.get(&kind.id()).copied();
+                // The JDK has another clock for native code, of which alone there may be samples at first.
+                let java = chunk.type_named("jdk.ExecutionSample").filter(|_| role.name == "cpu");
+                let mut ids = java.into_iter().chain([kind]).map(Type::id);
+                let period = ids.find_map(|id| self.facts.periods.get(&id).copied());
                 let period = period.or(self.facts.wall_period.filter(|_| role.is_wall_clock));
                 let period = if role.unit == Unit::Count { period.unwrap_or(1) } else { 1 };
                 let added = self.machine.add_kind(&role.name, role.unit, period);

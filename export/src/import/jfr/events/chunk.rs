@@ -175,6 +175,11 @@ impl Chunk {
         &self.types
     }
 
+    /// A type of the chunk by its name, whether there are events of it or not.
+    pub fn type_named(&self, name: &str) -> Option<&Type> {
+        self.types.list.iter().find(|of| of.name() == name)
+    }
+
     pub(super) fn constant_at(&self, of: usize, number: u64) -> Option<usize> {
         self.constants.get(&of)?.get(&number).map(|at| *at as usize)
     }
