@@ -129,7 +129,9 @@ fn held_rows(reader: &Reader) -> BTreeSet<&'static str> {
         |name, is_held: &dyn Fn(&Row) -> bool| held_rows.extend(rows.iter().any(is_held).then_some(name));
     add("time of a sample", &|row| row.time.is_some());
     add("CPU", &|row| row.cpu.is_some());
-    add("attributes (lock, file, system call, `estimated`)", &|row| !row.attributes.is_empty());
+    add("attributes (lock, file, system call, `estimated`): labels and numbers", &|row| {
+        !row.attributes.is_empty()
+    });
     add("process of a sample", &|row| row.pid.is_some());
     add("thread of a sample", &|row| row.thread.is_some());
     add("inlined functions", &|row| row.stack.iter().any(|name| name == INLINED));
