@@ -5,8 +5,8 @@
 //! - [`mod@format`]: one file or folder per format; [`format::formats`] lists them.
 //! - [`graph`]: the calls as a tree, for formats that want one.
 //! - [`hottest`]: the functions that most was counted in.
-//! - `functions`: what formats and tables that show functions have in common; `lists`, `leb128`, `prefix_tree`: what is
-//!   written in many of them.
+//! - `functions`: what formats and tables that show functions have in common; `lists`, `leb128`, `prefix_tree`, `table`: what
+//!   many of them are made with.
 //!
 //! Architecture invariant: nothing here changes a record, and nothing here knows how it was recorded.
 
@@ -19,3 +19,4 @@ mod leb128;
 mod lists;
 mod prefix_tree;
 pub mod symbolize;
+mod table;

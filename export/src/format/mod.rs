@@ -4,6 +4,8 @@
 //! - `registry`: all formats, by name and by file ending.
 //! - `account`, `facts`: what of the recording as a whole, and of a process, is told to people.
 //! - `mappings`, `duration`: what was mapped, and how long samples lasted, for the formats that have a place for it.
+//! - `paths`: stacks in the order of their frames, for the formats that have a tree; `stacks`: with their names and counts, for those that
+//!   have lines of them.
 //! - `calendar`: times of day.
 //! - One file or folder for each.
 
@@ -21,12 +23,14 @@ mod mappings;
 pub mod nettrace;
 pub mod otlp;
 pub mod parquet;
+mod paths;
 pub mod perfetto;
 pub mod perfview;
 pub mod pprof;
 mod profile;
 mod registry;
 pub mod speedscope;
+mod stacks;
 
 pub use profile::{ExportFormat, Profile};
 pub use registry::{by_name, for_path, formats};

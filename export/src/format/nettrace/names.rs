@@ -24,7 +24,8 @@ pub(super) struct Range {
 pub(super) fn ranges(Profile { machine, symbols }: Profile<'_>, places: &Places<'_>) -> Vec<Range> {
     let mut named: Vec<(MappingNumber, u64, bool, Option<NameId>)> = places
         .known()
-        .filter_map(|(frame, place)| {
+        .iter()
+        .filter_map(|&(frame, place)| {
             let is_exact = !machine.frames().get(frame).flags.has(FrameFlags::RETURN_ADDRESS);
             let name = symbols.is_resolved(frame).then(|| symbols.name_id(frame));
             Some((place.mapping?, place.address, is_exact, name))
@@ -76,7 +77,7 @@ mod tests {
         let mut symbols = Symbols::unresolved(&machine);
         let mut places = Places::of(&machine);
         for (frame, name) in frames {
-            places.find(process, frame, Nanos(0));
+            places.address(process, frame, Nanos(0));
             if !name.is_empty() {
                 symbols.set(frame, name, name);
             }

@@ -3,29 +3,36 @@
 //! A frame has the address that its file is linked for; what lies between that and the process's is the same for all of a
 //! file's mappings until the file is unloaded and loaded anew. The kernel is one mapping, which all processes share.
 
+use std::num::NonZeroU64;
+
 use collector_common::ids::Nanos;
 use collector_common::intern::StackId;
 use collector_common::record::{ExportMachine, Frame, FrameId, ModuleId, ModuleKind, ProcessId};
-use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ranges::Ranges;
+use crate::table::Table;
 
 /// Names a mapping in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct MappingNumber(pub(super) u64);
+pub(super) struct MappingNumber(NonZeroU64);
 
 impl MappingNumber {
     /// The kernel's: the upper half of the addresses, where each 64-bit kernel lives.
-    pub(super) const KERNEL: Self = Self(1);
+    pub(super) const KERNEL: Self = Self(NonZeroU64::MIN);
 
     /// That of the mapping at a position.
     pub(super) const fn at(position: u32) -> Self {
-        Self(position as u64 + 2)
+        Self(NonZeroU64::MIN.saturating_add(position as u64 + 1))
+    }
+
+    /// As it is in the file.
+    pub(super) const fn number(self) -> u64 {
+        self.0.get()
     }
 
     /// The position of the mapping, unless it is the kernel's.
     pub(super) const fn position(self) -> Option<usize> {
-        match self.0.checked_sub(2) {
+        match self.number().checked_sub(2) {
             Some(position) => Some(position as usize),
             None => None,
         }
@@ -46,93 +53,128 @@ pub(super) struct Place {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Epoch(u32);
 
-/// A module in a process.
-type Owned = (ProcessId, ModuleId);
-
-/// A frame in a process in a span of time.
-type Key = (ProcessId, Epoch, FrameId);
-
 /// Places of modules, and those of frames as far as they were asked for.
 #[derive(Debug)]
 pub(super) struct Places<'a> {
     machine: &'a ExportMachine,
-    of_modules: FxHashMap<Owned, Ranges>,
+    /// By process; the last one is any that the machine does not have.
+    processes: Vec<Process>,
+    known: Vec<(FrameId, Place)>,
+}
+
+/// What is known of a process.
+#[derive(Debug, Default)]
+struct Process {
+    modules: Table<ModuleId, Ranges>,
+    /// What lies between the addresses that a file is linked for and those of the process, of each that never moved.
+    biases: Table<ModuleId, u64>,
     /// When it was mapped, of each module that moved.
-    moves: FxHashMap<Owned, Vec<Nanos>>,
-    moving: FxHashSet<ProcessId>,
-    /// By stack in a process: modules in it that moved.
-    moved: FxHashMap<(ProcessId, StackId), Box<[ModuleId]>>,
-    known: FxHashMap<Key, Place>,
+    moves: Table<ModuleId, Vec<Nanos>>,
+    /// By stack: modules in it that moved.
+    moved: Table<StackId, Box<[ModuleId]>>,
+    /// Frames that were asked for, of modules that never moved: by a part of their number, bits of the rest.
+    asked: Table<u32, u64>,
+    /// Addresses of frames of modules that moved.
+    addresses: Table<(Epoch, FrameId), u64>,
 }
 
 impl<'a> Places<'a> {
     pub(super) fn of(machine: &'a ExportMachine) -> Self {
         let mappings = machine.mappings();
+        let mut processes: Vec<Process> = Vec::new();
+        processes.resize_with(machine.processes().len() + 1, Process::default);
         let owned = |at: u32| (mappings[at as usize].process, mappings[at as usize].module);
         let mut order: Vec<u32> = (0..).take(mappings.len()).collect();
         order.sort_by_key(|&at| (owned(at), mappings[at as usize].since));
-        let mut of_modules = FxHashMap::default();
-        let mut moves: FxHashMap<Owned, Vec<Nanos>> = FxHashMap::default();
         for group in order.chunk_by(|&a, &b| owned(a) == owned(b)) {
-            let owned = owned(group[0]);
-            let is_linked = is_linked(machine, owned.1);
-            let ranges = Ranges::of(mappings, group, is_linked);
-            of_modules.insert(owned, ranges);
+            let (process, module) = owned(group[0]);
+            let Some(process) = processes.get_mut(process.0 as usize) else { continue };
+            let is_linked = is_linked(machine, module);
+            process.modules.insert(module, Ranges::of(mappings, group, is_linked));
+            let bias = mappings[group[0] as usize].bias;
             let each = || group.iter().map(|&at| &mappings[at as usize]);
-            if is_linked && each().any(|mapping| mapping.bias != mappings[group[0] as usize].bias) {
-                let times = moves.entry(owned).or_default();
-                times.extend(each().map(|mapping| mapping.since));
+            if is_linked && each().any(|mapping| mapping.bias != bias) {
+                let mut times: Vec<Nanos> = each().map(|mapping| mapping.since).collect();
                 times.dedup();
+                process.moves.insert(module, times);
+            } else if is_linked {
+                process.biases.insert(module, bias);
             }
         }
-        let moving = moves.keys().map(|&(process, _)| process).collect();
-        Self { machine, of_modules, moves, moving, moved: FxHashMap::default(), known: FxHashMap::default() }
+        Self { machine, processes, known: Vec::new() }
+    }
+
+    fn process(&self, process: ProcessId) -> usize {
+        (process.0 as usize).min(self.processes.len() - 1)
     }
 
     /// The span of time that a time is in for a stack: as long as no module in it moves.
     pub(super) fn epoch(&mut self, process: ProcessId, stack: StackId, time: Nanos) -> Epoch {
-        if !self.moving.contains(&process) {
+        let machine = self.machine;
+        let process = self.process(process);
+        let Process { moves, moved, .. } = &mut self.processes[process];
+        if moves.is_empty() {
             return Epoch(0);
         }
-        let (machine, moves) = (self.machine, &self.moves);
-        let moved = self.moved.entry((process, stack)).or_insert_with(|| {
+        let moved = moved.entry(stack).or_insert_with(|| {
             let frames = machine.stacks().get(stack).iter();
             let mut modules: Vec<ModuleId> = frames.map(|&id| machine.frames().get(id).module).collect();
             modules.sort_unstable();
             modules.dedup();
-            modules.retain(|&module| moves.contains_key(&(process, module)));
+            modules.retain(|module| moves.contains_key(module));
             modules.into()
         });
         // None of them ever goes back, so that the sum is another one as soon as one of them is.
-        let epochs = moved.iter().map(|&module| epoch(moves, (process, module), time).0);
+        let epochs = moved.iter().map(|&module| epoch(moves, module, time).0);
         Epoch(epochs.fold(0, u32::saturating_add))
     }
 
-    /// Where a frame is in a process.
-    pub(super) fn find(&mut self, process: ProcessId, id: FrameId, time: Nanos) -> Place {
-        let frame = self.machine.frames().get(id);
-        let key = (process, epoch(&self.moves, (process, frame.module), time), id);
-        if let Some(&known) = self.known.get(&key) {
-            return known;
+    /// The address of a frame in a process, as it was on the stack.
+    pub(super) fn address(&mut self, process: ProcessId, id: FrameId, time: Nanos) -> u64 {
+        let machine = self.machine;
+        let process = self.process(process);
+        let process = &mut self.processes[process];
+        let frame = machine.frames().get(id);
+        if process.moves.contains_key(&frame.module) {
+            let key = (epoch(&process.moves, frame.module, time), id);
+            if let Some(&address) = process.addresses.get(&key) {
+                return address;
+            }
+            let place = process.search(machine, frame, time);
+            process.addresses.insert(key, place.address);
+            self.known.push((id, place));
+            return place.address;
         }
-        let place = self.search(process, frame, time);
-        self.known.insert(key, place);
-        place
+        if process.is_new(id) {
+            self.known.push((id, process.search(machine, frame, time)));
+        }
+        frame.address.0.wrapping_add(process.biases.get(&frame.module).copied().unwrap_or(0))
     }
 
-    /// All that was asked for.
-    pub(super) fn known(&self) -> impl Iterator<Item = (FrameId, Place)> + '_ {
-        self.known.iter().map(|(&(_, _, frame), &place)| (frame, place))
+    /// All that was asked for, each once for each process and each place that its module was at.
+    pub(super) fn known(&self) -> &[(FrameId, Place)] {
+        &self.known
+    }
+}
+
+impl Process {
+    /// Whether a frame is asked for the first time.
+    fn is_new(&mut self, FrameId(frame): FrameId) -> bool {
+        let bits = self.asked.entry(frame / u64::BITS).or_default();
+        let bit = 1 << (frame % u64::BITS);
+        let is_new = *bits & bit == 0;
+        *bits |= bit;
+        is_new
     }
 
-    fn search(&self, process: ProcessId, frame: &Frame, time: Nanos) -> Place {
+    fn search(&self, machine: &ExportMachine, frame: &Frame, time: Nanos) -> Place {
         let own = frame.address.0;
-        if matches!(self.machine.module(frame.module).kind, ModuleKind::Kernel | ModuleKind::KernelCode) {
+        if is_kernel(machine, frame.module) {
             return Place { mapping: Some(MappingNumber::KERNEL), address: own };
         }
-        let is_linked = is_linked(self.machine, frame.module);
-        let mappings = self.machine.mappings();
-        let ranges = self.of_modules.get(&(process, frame.module));
+        let is_linked = is_linked(machine, frame.module);
+        let mappings = machine.mappings();
+        let ranges = self.modules.get(&frame.module);
         let found = ranges.and_then(|ranges| {
             let holding = ranges.holding(mappings, frame.lookup_address().0, time);
             holding.or_else(|| is_linked.then(|| ranges.current(mappings, time)).flatten())
@@ -147,13 +189,17 @@ impl<'a> Places<'a> {
     }
 }
 
+fn is_kernel(machine: &ExportMachine, module: ModuleId) -> bool {
+    matches!(machine.module(module).kind, ModuleKind::Kernel | ModuleKind::KernelCode)
+}
+
 /// Whether frames of a module have the addresses that it is linked for, not those of the process.
 fn is_linked(machine: &ExportMachine, module: ModuleId) -> bool {
     matches!(machine.module(module).kind, ModuleKind::File | ModuleKind::Vdso)
 }
 
-fn epoch(moves: &FxHashMap<Owned, Vec<Nanos>>, owned: Owned, time: Nanos) -> Epoch {
-    let times = moves.get(&owned);
+fn epoch(moves: &Table<ModuleId, Vec<Nanos>>, module: ModuleId, time: Nanos) -> Epoch {
+    let times = moves.get(&module);
     Epoch(times.map_or(0, |times| times.partition_point(|&since| since <= time) as u32))
 }
 
@@ -190,18 +236,24 @@ mod tests {
         let outside = machine.intern_frame(frame(0x9000, 0));
         let mut places = Places::of(&machine);
         let mut find = |frame, time| {
-            let place = places.find(process, frame, Nanos(time));
-            (place.mapping.and_then(MappingNumber::position), place.address)
+            let address = places.address(process, frame, Nanos(time));
+            let mut known = places.known().iter();
+            let (_, place) = known.find(|known| (known.0, known.1.address) == (frame, address)).unwrap();
+            (place.mapping.and_then(MappingNumber::position), address)
         };
         assert_eq!(find(inside, 99), (Some(0), 0x1_1800));
         assert_eq!(find(inside, 100), (Some(1), 0x2_1800));
         assert_eq!(find(inside, 50), (Some(0), 0x1_1800));
         assert_eq!(find(last, 50), (Some(0), 0x1_2000));
         assert_eq!(find(outside, 50), (Some(0), 0x1_9000));
+        assert_eq!(places.known().len(), 4, "each once");
         let mut elsewhere = Places::of(&machine);
-        let place = elsewhere.find(ProcessId(9), inside, Nanos(5));
-        assert_eq!(place, Place { mapping: None, address: 0x1800 });
+        for _ in 0..2 {
+            assert_eq!(elsewhere.address(ProcessId(9), inside, Nanos(5)), 0x1800);
+            assert_eq!(elsewhere.known(), [(inside, Place { mapping: None, address: 0x1800 })]);
+        }
     }
+
     /// One file moves, another is mapped in two parts of one place, and the kernel stays.
     #[test]
     fn only_stacks_with_a_module_that_moved_are_told_again() {

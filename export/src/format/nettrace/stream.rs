@@ -9,12 +9,12 @@ use std::io;
 use collector_common::ids::Nanos;
 use collector_common::intern::StackId;
 use collector_common::record::{AttributeListId, ProcessId};
-use rustc_hash::FxHashMap;
 
 use super::blocks::{Blocks, Kind};
 use super::labels::Quality;
 use super::places::Epoch;
 use crate::leb128;
+use crate::table::Table;
 
 /// The thread that records.
 pub(super) const RECORDER: u64 = 1;
@@ -103,9 +103,11 @@ pub(super) struct Stream<'a> {
     sequence: u32,
     last_point: Nanos,
     stacks: Rows,
-    stack_numbers: FxHashMap<StackKey, (u32, Quality)>,
+    stack_numbers: Table<StackKey, (u32, Quality)>,
+    /// Those of one stack.
+    addresses: Vec<u64>,
     labels: Rows,
-    label_numbers: FxHashMap<LabelsKey, u32>,
+    label_numbers: Table<LabelsKey, u32>,
 }
 
 impl<'a> Stream<'a> {
@@ -118,9 +120,10 @@ impl<'a> Stream<'a> {
             sequence: 0,
             last_point: Nanos(0),
             stacks: Rows::default(),
-            stack_numbers: FxHashMap::default(),
+            stack_numbers: Table::default(),
+            addresses: Vec::new(),
             labels: Rows::default(),
-            label_numbers: FxHashMap::default(),
+            label_numbers: Table::default(),
         }
     }
 
@@ -135,8 +138,9 @@ impl<'a> Stream<'a> {
         if let Some(&known) = self.stack_numbers.get(&key) {
             return known;
         }
-        let mut frames = Vec::new();
-        let mut quality = addresses(&mut frames);
+        let frames = &mut self.addresses;
+        frames.clear();
+        let mut quality = addresses(frames);
         quality.is_cut |= frames.len() > DEEPEST;
         frames.truncate(DEEPEST);
         let number = if frames.is_empty() { 0 } else { self.stacks.add() };

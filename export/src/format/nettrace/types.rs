@@ -5,11 +5,11 @@
 
 use collector_common::ids::Nanos;
 use collector_common::record::{ExportMachine, Thread};
-use rustc_hash::FxHashSet;
 
 use super::wire::{cut, text};
 use crate::format::calendar::time_of_day;
 use crate::leb128;
+use crate::table::KeySet;
 
 /// Types of events of `Universal.System`. A type's number in this file is its number there and 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -255,7 +255,7 @@ fn pairs(machine: &ExportMachine) -> Vec<(String, String)> {
         let period = if kind.period > 1 { kind.period.to_string() } else { String::new() };
         [(format!("Unit of {name}"), kind.unit.name().to_owned()), (format!("Period of {name}"), period)]
     });
-    let mut known = FxHashSet::default();
+    let mut known = KeySet::default();
     let told = pairs.chain(kinds).filter(|(_, value)| !value.is_empty());
     told.filter(|(key, _)| known.insert(key.clone())).collect()
 }

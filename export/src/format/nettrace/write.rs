@@ -18,7 +18,6 @@ use collector_common::record::{
     AttributeListId, EventKindId, EventRecord, ExportMachine, FrameFlags, Happened, ModuleId, ModuleKind,
     ModuleMapping, ProcessId, Sample, ThreadId,
 };
-use rustc_hash::FxHashMap;
 
 use super::blocks::{Blocks, Kind};
 use super::descriptions::descriptions;
@@ -32,6 +31,7 @@ use super::types::{self, SystemEvent};
 use super::wire::event_text;
 use crate::format::{ExportFormat, Profile};
 use crate::leb128;
+use crate::table::Table;
 
 /// The nettrace format.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,7 +65,7 @@ impl ExportFormat for Nettrace {
         rows.iter().try_for_each(|rows| blocks.write(Kind::Metadata, rows))?;
         threads.write(profile.machine, &mut blocks)?;
         let places = Places::of(profile.machine);
-        let metadata = FxHashMap::default();
+        let metadata = Table::default();
         let stream = Stream::new(blocks);
         let payload = Vec::new();
         Writer { profile, start, signed, event_types, threads, places, metadata, stream, payload }.write()
@@ -178,7 +178,7 @@ struct Writer<'a> {
     threads: ThreadIndexes,
     places: Places<'a>,
     /// Numbers of what is told of files: by module, and by where it is linked for and begins in the file.
-    metadata: FxHashMap<(ModuleId, u64, u64), u64>,
+    metadata: Table<(ModuleId, u64, u64), u64>,
     stream: Stream<'a>,
     payload: Vec<u8>,
 }
@@ -274,7 +274,7 @@ impl Writer<'_> {
                 if frame.flags.has(FrameFlags::CUT) {
                     quality.is_cut = true;
                 } else {
-                    addresses.push(places.find(process, id, of.time).address);
+                    addresses.push(places.address(process, id, of.time));
                 }
             }
             quality
@@ -323,7 +323,7 @@ impl Writer<'_> {
     /// Makes the payload of a mapping, of which are known the start, the end, and where it starts in the file.
     fn mapped(&mut self, number: MappingNumber, range: [u64; 3], path: &str, metadata: u64) {
         self.payload.clear();
-        leb128::write(&mut self.payload, number.0);
+        leb128::write(&mut self.payload, number.number());
         for part in range {
             leb128::write(&mut self.payload, part);
         }
@@ -356,7 +356,7 @@ impl Writer<'_> {
             let mapping = position.and_then(|position| machine.mappings().get(position));
             let process = mapping.map_or(ProcessId(0), |mapping| mapping.process);
             self.payload.clear();
-            for number in [id, range.mapping.0, range.first, range.last] {
+            for number in [id, range.mapping.number(), range.first, range.last] {
                 leb128::write(&mut self.payload, number);
             }
             event_text(&mut self.payload, symbols.function(range.name));

@@ -1,4 +1,4 @@
-//! A flame graph as one SVG file, drawn by `inferno` from the folded stacks.
+//! A [`Profile`] in, a picture out.
 
 use std::io::{self, BufWriter, Write};
 
@@ -6,7 +6,8 @@ use collector_common::record::SystemInfo;
 use inferno::flamegraph::color::MultiPalette;
 use inferno::flamegraph::{Options, Palette, from_lines};
 
-use super::folded::Stacks;
+use super::drawn;
+use crate::format::stacks::{Order, Stacks};
 use crate::format::{ExportFormat, Profile};
 
 /// The picture of a recording without samples.
@@ -38,14 +39,13 @@ impl ExportFormat for FlameGraph {
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let stacks = Stacks::of(profile);
-        let divisor = divisor(stacks.counts());
-        let shown = |count: i64| Some(count / divisor).filter(|count| *count > 0);
-        let lines: Vec<String> = stacks.lines_of(shown).map(|line| unambiguous(&line)).collect();
+        let stacks = Stacks::of(profile, Order::Lines);
+        let divisor = divisor(stacks.counts().iter().map(|stack| stack.count));
+        let mut options = Options::default();
+        let lines = drawn::lines(&stacks, divisor, options.min_width);
         if lines.is_empty() {
             return out.write_all(NOTHING.as_bytes());
         }
-        let mut options = Options::default();
         // The palette that tells kernel frames from others by their `_[k]`.
         options.colors = Palette::Multi(MultiPalette::Java);
         options.deterministic = true;
@@ -64,13 +64,6 @@ fn divisor(counts: impl Iterator<Item = i64>) -> i64 {
     let sum: i128 = counts.map(|count| i128::from(count.max(0))).sum();
     let times = sum / i128::from(i64::MAX);
     if times == 0 { 1 } else { i64::try_from(times + 1).unwrap_or(i64::MAX) }
-}
-
-/// A line whose leaf can't be taken for another count: two numbers at its end would be those of two profiles.
-fn unambiguous(line: &str) -> String {
-    const NO_BREAK_SPACE: &str = "\u{a0}";
-    let (stack, count) = line.rsplit_once(' ').unwrap_or((line, ""));
-    format!("{} {count}", stack.replace(' ', NO_BREAK_SPACE))
 }
 
 fn title(system: &SystemInfo) -> String {
