@@ -2,15 +2,15 @@
 
 use collector_common::intern::StringId;
 use collector_common::record::{ExportMachine, Frame, FrameId, Module, ModuleId, ModuleKind};
-use rustc_hash::FxHashMap;
 
 use crate::format::Profile;
 use crate::lists::Lists;
 use crate::symbolize::NameId;
+use crate::table::Table;
 
 /// By module: itself, but the first of those that have what lay in one process's memory at different times.
 fn first_of_kind(machine: &ExportMachine) -> Vec<ModuleId> {
-    let mut first: FxHashMap<(ModuleKind, StringId), ModuleId> = FxHashMap::default();
+    let mut first: Table<(ModuleKind, StringId), ModuleId> = Table::default();
     let modules = machine.modules().iter().zip((0..).map(ModuleId));
     let of = |(module, id): (&Module, ModuleId)| match module.kind {
         ModuleKind::Anonymous(_) | ModuleKind::Unmapped(_) => {
@@ -34,7 +34,7 @@ impl Functions {
     pub(crate) fn of(profile: Profile<'_>, counts: impl Fn(&Frame) -> bool) -> Self {
         let mut list = Vec::new();
         let mut of_frames = Lists::default();
-        let mut index: FxHashMap<(NameId, ModuleId), u32> = FxHashMap::default();
+        let mut index: Table<(NameId, ModuleId), u32> = Table::default();
         let modules = first_of_kind(profile.machine);
         for (id, frame) in (0..).zip(profile.machine.frames().iter()) {
             let counts = counts(frame);

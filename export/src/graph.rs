@@ -6,13 +6,13 @@
 
 use collector_common::intern::StackId;
 use collector_common::record::{ModuleId, SampleKindId, ThreadId};
-use rustc_hash::FxHashMap;
 
 use crate::format::Profile;
 use crate::functions::Functions;
 use crate::lists::Lists;
 use crate::prefix_tree::PrefixTree;
 use crate::symbolize::NameId;
+use crate::table::Table;
 
 /// Names a node of one [`ExportGraph`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,7 +59,7 @@ impl ExportGraph {
         let labels = Labels::of(profile, &functions);
         let mut paths = Lists::default();
         paths.push([0]);
-        let mut known: FxHashMap<(u32, StackId), u32> = FxHashMap::default();
+        let mut known: Table<(u32, StackId), u32> = Table::default();
         let mut counted = Vec::new();
         for sample in machine.samples().iter() {
             let Some(group) = group(sample.thread) else { continue };

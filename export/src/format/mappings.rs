@@ -9,8 +9,8 @@
 //! The kernel's mapping is the upper half of the addresses, where each 64-bit kernel lives. An address in a file
 //! for which no mapping was recorded gets one that has no range, and code that has no address the first one of its file.
 
+use crate::table::Table;
 use collector_common::record::{ExportMachine, Frame, ModuleId, ModuleKind, WITHOUT_ADDRESS};
-use rustc_hash::FxHashMap;
 
 /// A mapping to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,7 +27,7 @@ pub(super) struct Mappings {
     /// Sorted; each once.
     places: Vec<Place>,
     used: Vec<Place>,
-    ids: FxHashMap<Place, u64>,
+    ids: Table<Place, u64>,
 }
 
 /// How many mappings of one module that start below an address are looked at.
@@ -52,7 +52,7 @@ impl Mappings {
             .collect();
         places.sort_unstable();
         places.dedup();
-        Self { places, used: Vec::new(), ids: FxHashMap::default() }
+        Self { places, used: Vec::new(), ids: Table::default() }
     }
 
     /// The id (from 1) of the mapping that holds a frame; 0 for memory that is no module's.

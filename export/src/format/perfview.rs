@@ -125,7 +125,8 @@ impl<'a> View<'a> {
                 format!("{module}!{name}")
             })
             .collect();
-        let named = |process: &Process| format!("Process64 {} ({})", machine.string(process.name), process.pid);
+        let named =
+            |process: &Process| format!("Process64 {} ({})", machine.string(process.name), process.pid);
         frames.extend(machine.processes().iter().map(named));
         let named = |thread: &Thread| format!("Thread ({}) {}", thread.tid, machine.string(thread.name));
         frames.extend(machine.threads().iter().map(named));
@@ -159,7 +160,8 @@ impl<'a> View<'a> {
     fn write_stacks(&self, out: &mut impl Write) -> io::Result<Table<(ThreadId, StackId), u32>> {
         let processes = self.machine.processes().len() as u32;
         let threads = self.machine.threads();
-        let below_threads: usize = self.new_frames().map(|(stack, shared)| self.path(stack).len() - shared).sum();
+        let below_threads: usize =
+            self.new_frames().map(|(stack, shared)| self.path(stack).len() - shared).sum();
         let count = processes as usize + threads.len() + below_threads;
         if i32::try_from(count).is_err() {
             let message = format!("PerfView numbers stacks in 31 bits; of this recording there are {count}");
@@ -171,7 +173,12 @@ impl<'a> View<'a> {
         }
         for (thread, id) in threads.iter().zip(processes..) {
             // Their frames are in the order of their nodes.
-            node(out, id, Some(thread.process.0).filter(|process| *process < processes), self.functions + id)?;
+            node(
+                out,
+                id,
+                Some(thread.process.0).filter(|process| *process < processes),
+                self.functions + id,
+            )?;
         }
         let mut next = processes + threads.len() as u32;
         let mut leaves = Table::with_capacity_and_hasher(self.stacks.len(), Seeded::default());
@@ -204,13 +211,18 @@ impl<'a> View<'a> {
     fn new_frames(&self) -> impl Iterator<Item = (&Stack, usize)> {
         let before = [None].into_iter().chain(self.stacks.iter().map(Some));
         self.stacks.iter().zip(before).map(|(stack, before)| {
-            let before = before.filter(|before| before.thread == stack.thread).map(|before| self.path(before));
+            let before =
+                before.filter(|before| before.thread == stack.thread).map(|before| self.path(before));
             let same = self.path(stack).iter().zip(before.unwrap_or_default()).take_while(|(a, b)| a == b);
             (stack, same.count())
         })
     }
 
-    fn write_samples(&self, leaves: &Table<(ThreadId, StackId), u32>, out: &mut impl Write) -> io::Result<()> {
+    fn write_samples(
+        &self,
+        leaves: &Table<(ThreadId, StackId), u32>,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
         writeln!(out, "  <Samples Count=\"{}\">", self.samples.len())?;
         for (id, &at) in self.samples.iter().enumerate() {
             let sample = self.machine.samples().at(at as usize);

@@ -83,7 +83,8 @@ impl Stacks {
             }
         });
         let counts = by_id.into_iter();
-        let counts = counts.map(|((comm, stack), count)| Counted { comm, path: paths.of_stack(stack), count });
+        let counts =
+            counts.map(|((comm, stack), count)| Counted { comm, path: paths.of_stack(stack), count });
         let mut counts: Vec<Counted> = counts.collect();
         counts.sort_unstable();
         counts.dedup_by(|next, kept| {

@@ -15,11 +15,11 @@ use fxprof_processed_profile::debugid::DebugId;
 use fxprof_processed_profile::{
     self as fxprof, CategoryColor, CategoryHandle, FrameInfo, LibraryHandle, LibraryInfo, Symbol, SymbolTable,
 };
-use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::format::Profile;
 use crate::lists::Lists;
 use crate::symbolize::Language;
+use crate::table::{KeySet, Table};
 
 /// Where linkers put programs that can't be moved: at a multiple of this, and the code of the first segments not far behind.
 const IMAGE_ALIGNMENT: u64 = 1 << 20;
@@ -90,7 +90,7 @@ impl Categories {
 
 /// Modules that are libraries.
 struct Libraries {
-    list: FxHashMap<ModuleId, Library>,
+    list: Table<ModuleId, Library>,
 }
 
 struct Library {
@@ -137,7 +137,7 @@ impl Libraries {
             .map(|(frame, id)| (frame.module, frame.lookup_address().0, FrameId(id)))
             .collect();
         frames.sort_unstable();
-        let (mut list, mut known) = (FxHashMap::default(), FxHashSet::default());
+        let (mut list, mut known) = (Table::default(), KeySet::default());
         for of_module in frames.chunk_by(|a, b| a.0 == b.0) {
             let module_id = of_module[0].0;
             let module = machine.module(module_id);
@@ -169,8 +169,8 @@ fn is_library(machine: &ExportMachine, frame: &Frame) -> bool {
 }
 
 /// By module that was mapped at the very addresses that it is linked for: where its image starts. Others are linked for 0.
-fn fixed_bases(machine: &ExportMachine) -> FxHashMap<ModuleId, u64> {
-    let mut bases: FxHashMap<ModuleId, u64> = FxHashMap::default();
+fn fixed_bases(machine: &ExportMachine) -> Table<ModuleId, u64> {
+    let mut bases: Table<ModuleId, u64> = Table::default();
     for mapping in machine.mappings().iter().filter(|mapping| mapping.bias == 0) {
         if WITHOUT_ADDRESS.contains(&mapping.start.0) {
             continue;

@@ -2,6 +2,7 @@
 //!
 //! A kind's markers have a type for each list of attributes' names that occurs, since the types' fields are fixed.
 
+use crate::table::Table;
 use collector_common::intern::StringId;
 use collector_common::record::{AttributeListId, ExportMachine, Sample, SampleKindId, Unit};
 use fxprof_processed_profile::{
@@ -9,7 +10,6 @@ use fxprof_processed_profile::{
     RuntimeSchemaMarkerField, RuntimeSchemaMarkerSchema, StaticSchemaMarker, StaticSchemaMarkerField,
     StringHandle,
 };
-use rustc_hash::FxHashMap;
 
 /// What names of types begin with, so that no kind has the name of a type that is of none.
 const OF_SAMPLES: &str = "sample: ";
@@ -20,8 +20,8 @@ const FIRST_ATTRIBUTE: u32 = 2;
 /// All that was made for markers so far.
 #[derive(Debug, Default)]
 pub(super) struct Markers {
-    types: FxHashMap<(SampleKindId, Vec<StringId>), MarkerTypeHandle>,
-    by_list: FxHashMap<(SampleKindId, AttributeListId), Prepared>,
+    types: Table<(SampleKindId, Vec<StringId>), MarkerTypeHandle>,
+    by_list: Table<(SampleKindId, AttributeListId), Prepared>,
 }
 
 /// What markers of one kind with one list of attributes have in common.

@@ -23,7 +23,6 @@ use fxprof_processed_profile::{
     self as fxprof, CounterHandle, CpuDelta, FrameHandle, MarkerTiming, ProcessHandle, ReferenceTimestamp,
     SamplingInterval, StackHandle, ThreadHandle, Timestamp, WeightType,
 };
-use rustc_hash::FxHashMap;
 
 use super::frames::Frames;
 use super::markers::{Markers, Renamed, Told};
@@ -33,6 +32,7 @@ use crate::format::account::account;
 use crate::format::duration::duration;
 use crate::format::facts::facts;
 use crate::format::{ExportFormat, Profile};
+use crate::table::Table;
 
 /// Bytes that are collected before they are compressed.
 const PIECE: usize = 64 << 10;
@@ -273,7 +273,7 @@ struct Open {
 /// so that a stack has all of its own but for the last.
 #[derive(Default)]
 struct Weights {
-    rests: FxHashMap<StackId, i64>,
+    rests: Table<StackId, i64>,
 }
 
 impl Weights {
@@ -293,9 +293,9 @@ impl Weights {
 /// Stacks that a thread has already.
 #[derive(Default)]
 struct Stacks {
-    stacks: FxHashMap<StackId, Option<StackHandle>>,
+    stacks: Table<StackId, Option<StackHandle>>,
     /// By position in [`Frames`].
-    frames: FxHashMap<usize, FrameHandle>,
+    frames: Table<usize, FrameHandle>,
 }
 
 impl Stacks {

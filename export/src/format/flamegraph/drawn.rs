@@ -80,7 +80,8 @@ impl<'a> Drawn<'a> {
                 narrow = None;
                 continue;
             }
-            let line = narrow.filter(|&(line_depth, row)| line_depth == depth && !self.goes_on(row, depth, end));
+            let line =
+                narrow.filter(|&(line_depth, row)| line_depth == depth && !self.goes_on(row, depth, end));
             match (line, self.lines.last_mut()) {
                 (Some(_), Some(line)) if ((line.width + width) as f64) < self.narrowest => {
                     line.width += width;
@@ -155,7 +156,15 @@ mod tests {
             let path: Vec<FrameId> = names.iter().rev().map(|&name| frames[name]).collect();
             let stack = machine.intern_stack(&path);
             let attributes = AttributeListId::NONE;
-            machine.add_sample(&Sample { time: Nanos(1), thread, stack, cpu: 0, kind, value: *value, attributes });
+            machine.add_sample(&Sample {
+                time: Nanos(1),
+                thread,
+                stack,
+                cpu: 0,
+                kind,
+                value: *value,
+                attributes,
+            });
         }
         let mut symbols = Symbols::unresolved(&machine);
         for (frame, name) in frames.into_iter().zip(NAMES) {

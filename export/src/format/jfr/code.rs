@@ -3,11 +3,11 @@
 
 use collector_common::intern::{InternedStrings, StringId};
 use collector_common::record::{ExportMachine, FrameFlags, FrameId, ModuleId, ModuleKind};
-use rustc_hash::FxHashMap;
 
 use crate::format::Profile;
 use crate::lists::Lists;
 use crate::symbolize::{Function, NameId};
+use crate::table::Table;
 
 /// What methods are called that nobody knows what they take and return of: readers want a descriptor.
 pub(crate) const NO_DESCRIPTOR: &str = "()L;";
@@ -64,11 +64,11 @@ pub(super) struct StackFrame {
 pub(super) struct Code {
     pub(super) strings: InternedStrings,
     pub(super) classes: Vec<Class>,
-    class_index: FxHashMap<Class, u32>,
+    class_index: Table<Class, u32>,
     pub(super) methods: Vec<Method>,
-    method_index: FxHashMap<Method, u32>,
+    method_index: Table<Method, u32>,
     /// By names and module, as methods are found faster so.
-    of_functions: FxHashMap<(NameId, NameId, ModuleId), u32>,
+    of_functions: Table<(NameId, NameId, ModuleId), u32>,
     /// By frame, innermost first; nothing where a stack is cut.
     frames: Lists<StackFrame>,
 }

@@ -7,7 +7,6 @@ use std::hash::Hash;
 
 use collector_common::intern::{InternedStrings, StackId};
 use collector_common::record::{ExportMachine, Frame, FrameFlags, FrameId, ModuleKind};
-use rustc_hash::FxHashMap;
 
 use super::proto::{
     AnyValue, Function, KeyValueAndUnit, Line, Link, Location, Mapping, ProfilesDictionary, Stack,
@@ -15,16 +14,17 @@ use super::proto::{
 use crate::format::Profile;
 use crate::format::mappings::Mappings;
 use crate::symbolize;
+use crate::table;
 
 /// Distinct entries, of which the first is what 0 means: nothing.
 struct Table<T> {
     list: Vec<T>,
-    index: FxHashMap<T, i32>,
+    index: table::Table<T, i32>,
 }
 
 impl<T: Clone + Default + Eq + Hash> Table<T> {
     fn new() -> Self {
-        Self { list: vec![T::default()], index: FxHashMap::from_iter([(T::default(), 0)]) }
+        Self { list: vec![T::default()], index: table::Table::from_iter([(T::default(), 0)]) }
     }
 
     fn intern(&mut self, entry: T) -> i32 {

@@ -2,11 +2,11 @@
 
 use collector_common::record::{AttributeValue, ExportMachine, ThreadId};
 use prost::Message as _;
-use rustc_hash::FxHashMap;
 
 use super::dictionary::Dictionary;
 use super::proto::Sample;
 use crate::format::Profile;
+use crate::table::Table;
 
 /// Makes samples, and the dictionary that they refer to.
 pub(super) struct Samples<'a> {
@@ -14,7 +14,7 @@ pub(super) struct Samples<'a> {
     pub(super) dictionary: Dictionary<'a>,
     /// Attributes by thread and by CPU, once they are used.
     threads: Vec<Option<[i32; 2]>>,
-    cpus: FxHashMap<u16, i32>,
+    cpus: Table<u16, i32>,
     /// By kind: whether a value is other than 1.
     has_values: Vec<bool>,
     /// The last one that was made.
@@ -34,7 +34,7 @@ impl<'a> Samples<'a> {
             machine,
             dictionary: Dictionary::new(profile),
             threads: vec![None; machine.threads().len()],
-            cpus: FxHashMap::default(),
+            cpus: Table::default(),
             has_values,
             sample: Sample::default(),
         }

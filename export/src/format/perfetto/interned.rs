@@ -6,11 +6,11 @@ use std::mem;
 
 use collector_common::intern::{StackId, StringId};
 use collector_common::record::{AttributeListId, AttributeValue};
-use rustc_hash::FxHashSet;
 
 use super::frames::{Frames, name_iid};
 use super::proto::{Callstack, DebugAnnotation, Frame, InternedData, InternedName, InternedString};
 use crate::symbolize::NameId;
+use crate::table::KeySet;
 
 /// What a sequence told, and what it has to tell.
 #[derive(Debug, Default)]
@@ -22,14 +22,14 @@ pub(super) struct Interned {
 /// Numbers by what they are of.
 #[derive(Debug, Default)]
 struct Told {
-    stacks: FxHashSet<u64>,
-    frames: FxHashSet<u64>,
-    functions: FxHashSet<u64>,
-    sources: FxHashSet<u64>,
-    mappings: FxHashSet<u64>,
-    event_names: FxHashSet<u64>,
-    annotation_names: FxHashSet<u64>,
-    annotation_values: FxHashSet<u64>,
+    stacks: KeySet<u64>,
+    frames: KeySet<u64>,
+    functions: KeySet<u64>,
+    sources: KeySet<u64>,
+    mappings: KeySet<u64>,
+    event_names: KeySet<u64>,
+    annotation_names: KeySet<u64>,
+    annotation_values: KeySet<u64>,
 }
 
 impl Interned {

@@ -10,9 +10,9 @@ use collector_common::intern::StringId;
 use collector_common::record::{
     ExportMachine, ProcessId, SampleKindId, ThreadId, Timeline, TimelineId, TimelineOwner,
 };
-use rustc_hash::FxHashMap;
 
 use super::proto::{CounterDescriptor, ProcessDescriptor, SIZE_BYTES, ThreadDescriptor, TrackDescriptor};
+use crate::table::Table;
 
 /// A thread under all of its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Threads {
                 *last = (*last).max(Some(time));
             }
         }
-        let (mut list, mut index) = (Vec::<Thread>::new(), FxHashMap::default());
+        let (mut list, mut index) = (Vec::<Thread>::new(), Table::default());
         let of_threads = machine.threads().iter().zip(last).map(|(thread, last)| {
             let Some(named) = last else { return u32::MAX };
             let one = Thread { process: thread.process, tid: thread.tid, name: thread.name, named };
@@ -147,9 +147,9 @@ pub(super) fn thread(machine: &ExportMachine, position: u32, thread: &Thread) ->
 pub(super) struct Added {
     count: u64,
     /// By thread and kind.
-    lanes: FxHashMap<(u32, SampleKindId), Vec<Lane>>,
-    counters: FxHashMap<(ProcessId, SampleKindId), Counter>,
-    nests: FxHashMap<TimelineId, Vec<Nest>>,
+    lanes: Table<(u32, SampleKindId), Vec<Lane>>,
+    counters: Table<(ProcessId, SampleKindId), Counter>,
+    nests: Table<TimelineId, Vec<Nest>>,
 }
 
 /// A track, and when the last slice on it ends.

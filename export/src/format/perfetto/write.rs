@@ -19,7 +19,6 @@ use collector_common::record::{
     ClockAnchor, ExportMachine, FrameFlags, FrameId, Happened, ProcessId, Sample, SampleKind, SampleKindId,
     Span, Unit,
 };
-use rustc_hash::FxHashMap;
 
 use super::frames::Frames;
 use super::packets::{Packets, Sequence};
@@ -33,6 +32,7 @@ use crate::format::account::{account, os_and_release};
 use crate::format::duration::duration;
 use crate::format::facts::facts;
 use crate::format::{ExportFormat, Profile};
+use crate::table::Table;
 
 /// The format of Perfetto.
 #[derive(Clone, Copy, Debug, Default)]
@@ -70,7 +70,7 @@ struct Writer<'a> {
     /// By kind.
     kinds: Vec<Sequence>,
     /// By kind and CPU.
-    counts: FxHashMap<(SampleKindId, u16), u64>,
+    counts: Table<(SampleKindId, u16), u64>,
     threads: Threads,
     added: Added,
     /// By thread, the name of its last sample.
@@ -94,7 +94,7 @@ impl<'a> Writer<'a> {
             of_machine: Sequence::new(MACHINE, None),
             events: Sequence::new(EVENTS, None),
             kinds: kinds.collect(),
-            counts: FxHashMap::default(),
+            counts: Table::default(),
             names: vec![None; threads.list().len()],
             threads,
             added: Added::default(),

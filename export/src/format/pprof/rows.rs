@@ -2,9 +2,9 @@
 
 use collector_common::intern::StackId;
 use collector_common::record::{AttributeListId, ExportMachine, ThreadId};
-use rustc_hash::FxHashMap;
 
 use super::columns::Columns;
+use crate::table::Table;
 
 /// What samples of one row have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,7 +27,7 @@ impl Rows {
     pub(super) fn of(machine: &ExportMachine, columns: &Columns) -> Self {
         let width = columns.list.len();
         let mut rows = Self { keys: Vec::new(), values: Vec::new(), width };
-        let mut index: FxHashMap<Key, u32> = FxHashMap::default();
+        let mut index: Table<Key, u32> = Table::default();
         for sample in machine.samples().iter() {
             let key = Key { thread: sample.thread, stack: sample.stack, attributes: sample.attributes };
             let row = *index.entry(key).or_insert_with(|| {

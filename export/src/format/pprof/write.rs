@@ -16,7 +16,6 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint};
-use rustc_hash::FxHashMap;
 
 use super::columns::Columns;
 use super::proto::{Function, Label, Line, Location, Mapping, Sample, ValueType, field};
@@ -24,6 +23,7 @@ use super::rows::Rows;
 use crate::format::mappings::Mappings;
 use crate::format::{ExportFormat, Profile};
 use crate::symbolize::{self, NameId};
+use crate::table::Table;
 
 /// Bytes that are collected before they are compressed.
 const PIECE: usize = 64 << 10;
@@ -113,11 +113,11 @@ struct Writer<'a> {
     location_of: Vec<u64>,
     /// Frames at one address are one location: whether an address was returned to makes no difference here.
     locations: Vec<Location>,
-    location_index: FxHashMap<(ModuleId, u64, bool), u64>,
+    location_index: Table<(ModuleId, u64, bool), u64>,
     functions: Vec<Function>,
-    function_index: FxHashMap<(NameId, NameId, NameId), u64>,
+    function_index: Table<(NameId, NameId, NameId), u64>,
     /// By mapping: what was counted where it is the outermost of a main thread, which programs are.
-    programs: FxHashMap<u64, i64>,
+    programs: Table<u64, i64>,
 }
 
 impl<'a> Writer<'a> {
@@ -128,10 +128,10 @@ impl<'a> Writer<'a> {
             mappings: Mappings::of(profile.machine),
             location_of: vec![0; profile.machine.frames().len()],
             locations: Vec::new(),
-            location_index: FxHashMap::default(),
+            location_index: Table::default(),
             functions: Vec::new(),
-            function_index: FxHashMap::default(),
-            programs: FxHashMap::default(),
+            function_index: Table::default(),
+            programs: Table::default(),
         }
     }
 

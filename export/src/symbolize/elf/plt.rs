@@ -13,12 +13,12 @@ use std::io::{Read, Seek, SeekFrom};
 use object::Endianness;
 use object::elf::{EM_AARCH64, EM_X86_64, SHT_RELA};
 use object::read::elf::{FileHeader, Rela, Sym};
-use rustc_hash::FxHashMap;
 
 use super::SymbolError;
 use super::layout::{Layout, Section};
 use super::stream::{Strings, each_entry};
 use crate::symbolize::answer::Answer;
+use crate::table::Table;
 
 /// Stubs are 16 bytes long, or 8 where a linker can do with that.
 const STUB: u64 = 16;
@@ -163,7 +163,7 @@ where
     Elf: FileHeader<Endian = Endianness>,
     R: Read + Seek,
 {
-    let mut open: FxHashMap<Target, Vec<usize>> = FxHashMap::default();
+    let mut open: Table<Target, Vec<usize>> = Table::default();
     for &(position, target) in targets {
         open.entry(target).or_default().push(position);
     }

@@ -14,13 +14,13 @@ use object::elf::{
     STT_NOTYPE,
 };
 use object::read::elf::{FileHeader, Sym};
-use rustc_hash::FxHashMap;
 
 use super::SymbolError;
 use super::layout::{Layout, Section};
 use super::stream::{Strings, each_entry};
 use crate::symbolize::answer::Answer;
 use crate::symbolize::choice::{Binding, reads_better};
+use crate::table::Table;
 
 /// How often a symbol may be noted for an address in one table. Real symbols hardly overlap; a made-up table in
 /// which each holds every address ends here.
@@ -109,7 +109,7 @@ impl Symbol {
 
 /// Which names are marks. The marks share few names, and names are shared in the strings.
 #[derive(Default)]
-struct Marks(FxHashMap<u32, bool>);
+struct Marks(Table<u32, bool>);
 
 impl Marks {
     fn contain<R: Read + Seek>(
@@ -250,7 +250,7 @@ fn name<R: Read + Seek>(
     let mut offsets: Vec<u32> = picks.iter().flat_map(|(_, ties)| ties.names()).copied().collect();
     offsets.sort_unstable();
     offsets.dedup();
-    let mut names: FxHashMap<u32, Vec<u8>> = FxHashMap::default();
+    let mut names: Table<u32, Vec<u8>> = Table::default();
     let mut read = Ok(());
     let mut kept = 0;
     for offset in offsets {
@@ -267,7 +267,7 @@ fn name<R: Read + Seek>(
             }
         }
     }
-    let mut ids: FxHashMap<u32, u32> = FxHashMap::default();
+    let mut ids: Table<u32, u32> = Table::default();
     for (position, ties) in picks {
         let known = ties.names().iter().filter_map(|&offset| Some((offset, names.get(&offset)?)));
         let best = known.reduce(|best, next| if reads_better(next.1, best.1) { next } else { best });

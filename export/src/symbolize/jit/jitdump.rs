@@ -17,9 +17,9 @@
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
+use crate::table::Table;
 use collector_common::ids::Nanos;
 use object::{Endian as _, Endianness};
-use rustc_hash::FxHashMap;
 
 const MAGIC: u32 = 0x4a69_5444;
 const VERSION: u32 = 1;
@@ -261,9 +261,9 @@ struct Reading {
     codes: Vec<JitCode>,
     pairs: Vec<(u32, u32)>,
     /// Where the code of an index is now.
-    by_index: FxHashMap<u64, JitCode>,
+    by_index: Table<u64, JitCode>,
     /// The last of the codes with that index, if it holds an address of interest.
-    kept: FxHashMap<u64, u32>,
+    kept: Table<u64, u32>,
     /// Lines that were told last: the code's address, where they are in the file, and how long they are.
     lines: Option<(u64, u64, u64)>,
     /// Whether any lines begin before the end of an ELF file's header; `None` where there are none.

@@ -4,7 +4,6 @@
 use std::io;
 
 use collector_common::record::{ModuleId, ProcessId};
-use rustc_hash::FxHashMap;
 
 use super::super::answer::Answer;
 use super::super::files::ModuleFiles;
@@ -12,6 +11,7 @@ use super::super::resolve::Place;
 use super::super::symbols::{Entry, Function, Symbols};
 use super::names::JitPlace;
 use super::readable::Readable;
+use crate::table::Table;
 
 /// Names the frames at `places`, which are of one module of a process.
 pub(in super::super) fn name(
@@ -31,7 +31,7 @@ pub(in super::super) fn name(
     let map = if left.is_empty() { None } else { files.perf_map(process) };
     let read = map.map_or(Ok(()), |mut map| map.look_up(&mut answer));
 
-    let mut known = FxHashMap::default();
+    let mut known = Table::default();
     for place in places {
         let (written, line) = match (at(place.address), dumped) {
             (Some(at), Some(names)) => (names.name(at.name), Some(at)),

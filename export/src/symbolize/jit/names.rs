@@ -1,6 +1,6 @@
 //! What is known of the addresses of one module that have code which was made at run time.
 
-use rustc_hash::FxHashMap;
+use crate::table::Table;
 
 /// Where an address is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,8 +20,8 @@ pub struct JitPlace {
 pub struct JitNames {
     names: Vec<String>,
     files: Vec<String>,
-    file_index: FxHashMap<String, u32>,
-    places: FxHashMap<u64, JitPlace>,
+    file_index: Table<String, u32>,
+    places: Table<u64, JitPlace>,
 }
 
 impl JitNames {
