@@ -32,23 +32,28 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// Adds the libraries of all frames to `out`.
-    pub(super) fn of(profile: Profile<'_>, out: &mut fxprof::Profile) -> Self {
+    /// Adds the libraries to `out`.
+    pub(super) fn of(profile: Profile<'_>, libraries: &Libraries, out: &mut fxprof::Profile) -> Self {
         let Profile { machine, symbols } = profile;
         let categories = Categories::new(out);
-        let libraries = Libraries::of(profile, out);
+        let handles = libraries.add_to(out);
         let mut this = Self::default();
         for (frame, id) in machine.frames().iter().zip((0..).map(FrameId)) {
             let category_pair = categories.of(machine, frame).into();
             let mut label = |name| fxprof::Frame::Label(out.intern_string(symbols.function(name)));
-            let outermost = libraries.address(frame).unwrap_or_else(|| label(symbols.name_id(id)));
+            let outermost = libraries.address(frame, &handles).unwrap_or_else(|| label(symbols.name_id(id)));
             let inlined = symbols.functions(id).rev().filter(|function| function.is_inlined);
             let frames = [outermost].into_iter().chain(inlined.map(|function| label(function.name)));
-            let is_javascript = symbols.language(id) == Some(Language::JavaScript);
-            let flags = if is_javascript { fxprof::FrameFlags::IS_JS } else { fxprof::FrameFlags::empty() };
+            let flags =
+                if is_script(profile, id) { fxprof::FrameFlags::IS_JS } else { fxprof::FrameFlags::empty() };
             this.lists.push(frames.map(|frame| FrameInfo { frame, category_pair, flags }));
         }
         this
+    }
+
+    /// How many positions there are.
+    pub(super) fn len(&self) -> usize {
+        self.lists.len().checked_sub(1).map_or(0, |last| self.lists.range(last).end)
     }
 
     /// What stands for a frame, outermost first: the function that was called, and those that were inlined there. With positions that
@@ -57,6 +62,11 @@ impl Frames {
         let frame = frame.0 as usize;
         self.lists.range(frame).zip(self.lists.get(frame))
     }
+}
+
+/// Whether a frame is one of JavaScript.
+pub(super) fn is_script(profile: Profile<'_>, frame: FrameId) -> bool {
+    profile.symbols.language(frame) == Some(Language::JavaScript)
 }
 
 /// What frames are coloured by.
@@ -89,28 +99,27 @@ impl Categories {
 }
 
 /// Modules that are libraries.
-struct Libraries {
-    list: Table<ModuleId, Library>,
+pub(super) struct Libraries {
+    list: Vec<Library>,
+    /// By module: a position in the list.
+    of_modules: Table<ModuleId, usize>,
 }
 
 struct Library {
-    handle: LibraryHandle,
+    info: LibraryInfo,
+    symbols: Arc<SymbolTable>,
     /// Its image's first address, as linked.
     base: u64,
 }
 
 impl Library {
-    fn relative(&self, frame: &Frame) -> Option<u32> {
-        u32::try_from(frame.lookup_address().0.checked_sub(self.base)?).ok()
-    }
-
     /// The names of frames, which are sorted by address: neighbours of one name are one symbol, as far as it was seen.
-    fn symbols(&self, profile: Profile<'_>, frames: impl Iterator<Item = FrameId>) -> SymbolTable {
+    fn symbols(profile: Profile<'_>, base: u64, frames: impl Iterator<Item = FrameId>) -> SymbolTable {
         let Profile { machine, symbols } = profile;
         let mut table: Vec<Symbol> = Vec::new();
         let mut last = None;
         for id in frames {
-            let Some(address) = self.relative(machine.frames().get(id)) else { continue };
+            let Some(address) = relative(machine.frames().get(id), base) else { continue };
             let name = symbols.is_resolved(id).then(|| symbols.name_id(id));
             match (name, table.last_mut()) {
                 (Some(_), Some(symbol)) if name == last => {
@@ -128,7 +137,7 @@ impl Library {
 }
 
 impl Libraries {
-    fn of(profile: Profile<'_>, out: &mut fxprof::Profile) -> Self {
+    pub(super) fn of(profile: Profile<'_>) -> Self {
         let machine = profile.machine;
         let bases = fixed_bases(machine);
         let frames = machine.frames().iter().zip(0..);
@@ -137,7 +146,7 @@ impl Libraries {
             .map(|(frame, id)| (frame.module, frame.lookup_address().0, FrameId(id)))
             .collect();
         frames.sort_unstable();
-        let (mut list, mut known) = (Table::default(), KeySet::default());
+        let (mut list, mut of_modules, mut known) = (Vec::new(), Table::default(), KeySet::default());
         for of_module in frames.chunk_by(|a, b| a.0 == b.0) {
             let module_id = of_module[0].0;
             let module = machine.module(module_id);
@@ -145,21 +154,49 @@ impl Libraries {
             if !known.insert((module.path, module.build_id)) {
                 continue;
             }
-            let handle = out.add_lib(library_info(machine.string(module.path), module.build_id.as_ref()));
-            let library = Library { handle, base: bases.get(&module_id).copied().unwrap_or(0) };
-            let ids = of_module.iter().map(|&(_, _, id)| id);
-            out.set_lib_symbol_table(handle, Arc::new(library.symbols(profile, ids)));
-            list.insert(module_id, library);
+            let info = library_info(machine.string(module.path), module.build_id.as_ref());
+            let base = bases.get(&module_id).copied().unwrap_or(0);
+            let symbols = Library::symbols(profile, base, of_module.iter().map(|&(_, _, id)| id));
+            of_modules.insert(module_id, list.len());
+            list.push(Library { info, symbols: Arc::new(symbols), base });
         }
-        Self { list }
+        Self { list, of_modules }
     }
 
-    fn address(&self, frame: &Frame) -> Option<fxprof::Frame> {
-        let is_code = frame.has_address() && !frame.flags.has(FrameFlags::CUT);
-        let library = self.list.get(&frame.module).filter(|_| is_code)?;
-        let relative = library.relative(frame)?;
-        Some(fxprof::Frame::RelativeAddressFromAdjustedReturnAddress(library.handle, relative))
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
     }
+
+    fn add_to(&self, out: &mut fxprof::Profile) -> Vec<LibraryHandle> {
+        let add = |library: &Library| {
+            let handle = out.add_lib(library.info.clone());
+            out.set_lib_symbol_table(handle, Arc::clone(&library.symbols));
+            handle
+        };
+        self.list.iter().map(add).collect()
+    }
+
+    /// Which of them a frame is in by its address.
+    pub(super) fn position(&self, frame: &Frame) -> Option<usize> {
+        self.place(frame).map(|(position, _)| position)
+    }
+
+    fn address(&self, frame: &Frame, handles: &[LibraryHandle]) -> Option<fxprof::Frame> {
+        let (position, relative) = self.place(frame)?;
+        let &handle = handles.get(position)?;
+        Some(fxprof::Frame::RelativeAddressFromAdjustedReturnAddress(handle, relative))
+    }
+
+    fn place(&self, frame: &Frame) -> Option<(usize, u32)> {
+        let is_code = frame.has_address() && !frame.flags.has(FrameFlags::CUT);
+        let &position = self.of_modules.get(&frame.module).filter(|_| is_code)?;
+        Some((position, relative(frame, self.list.get(position)?.base)?))
+    }
+}
+
+fn relative(frame: &Frame, base: u64) -> Option<u32> {
+    u32::try_from(frame.lookup_address().0.checked_sub(base)?).ok()
 }
 
 fn is_library(machine: &ExportMachine, frame: &Frame) -> bool {

@@ -1,6 +1,7 @@
 //! Firefox Profiler: gzip-compressed JSON in its processed format, as profiler.firefox.com opens it.
 //!
-//! - `write`: the format: processes and threads, and what each of their samples becomes.
+//! - `write`: the format, written by `parts` of profiles.
+//! - `plan`: which processes, threads and libraries there are; `threads`: what each of a thread's samples becomes.
 //! - `frames`: libraries with their ids and symbols, and what a frame is in them.
 //! - `roles`: what the samples of a kind become; `markers`: those that become markers.
 //! - `tracks`: which threads there are.
@@ -9,7 +10,10 @@
 
 mod frames;
 mod markers;
+mod parts;
+mod plan;
 mod roles;
+mod threads;
 mod tracks;
 mod write;
 

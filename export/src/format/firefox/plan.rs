@@ -1,0 +1,313 @@
+//! A [`Profile`] in, out of it what all profiles of the crate have in common that it is written by: processes, threads, libraries, names
+//! and types of markers.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use collector_common::ids::Nanos;
+use collector_common::intern::StringId;
+use collector_common::record::{ExportMachine, FrameId, ProcessId, Sample};
+use fxprof_processed_profile::{
+    self as fxprof, ProcessHandle, ReferenceTimestamp, SamplingInterval, ThreadHandle, Timestamp,
+};
+
+use super::frames::{Frames, Libraries};
+use super::markers::{Markers, Renamed, Told};
+use super::roles::{Role, Sampling};
+use super::tracks::{Track, TrackSample, Tracks};
+use crate::format::Profile;
+use crate::format::account::account;
+use crate::format::duration::duration;
+use crate::format::facts::facts;
+
+/// What is to be written.
+pub(super) struct Plan<'a> {
+    profile: Profile<'a>,
+    pub(super) roles: Vec<Role>,
+    pub(super) tracks: Tracks,
+    /// By process. The first of them also has what is told of the recording as a whole; there is one if nothing was recorded, too.
+    pub(super) threads: Vec<Planned>,
+    samples: Vec<TrackSample>,
+    libraries: Libraries,
+    /// Frames that tell a profile which libraries are used, in which order, and that there is JavaScript.
+    telling: Vec<FrameId>,
+    /// Whether a thread had more than one name.
+    is_renamed: bool,
+    /// What times are counted from.
+    origin: Nanos,
+}
+
+/// A thread that is to be written.
+#[derive(Debug, Default)]
+pub(super) struct Planned {
+    /// None if nothing was recorded.
+    track: Option<Track>,
+    /// The last one that it was sampled under.
+    name: Option<StringId>,
+    /// Among all samples.
+    samples: Range<usize>,
+    /// The process, if this is the first one of its threads.
+    pub(super) first_of: Option<ProcessId>,
+}
+
+/// A profile in which threads have no samples yet.
+pub(super) struct Begun {
+    pub(super) out: fxprof::Profile,
+    pub(super) frames: Frames,
+    pub(super) markers: Markers,
+    /// As planned.
+    pub(super) threads: Vec<(ProcessHandle, ThreadHandle)>,
+}
+
+impl<'a> Plan<'a> {
+    pub(super) fn of(profile: Profile<'a>) -> Self {
+        let machine = profile.machine;
+        let roles = Role::of_kinds(machine);
+        let tracks = Tracks::of(machine);
+        let samples = tracks.samples(machine, &roles);
+        let libraries = Libraries::of(profile);
+        let telling = telling(profile, &libraries);
+        let origin = origin(machine);
+        let threads = Vec::new();
+        let mut this =
+            Self { profile, roles, tracks, threads, samples, libraries, telling, is_renamed: false, origin };
+        this.plan_threads();
+        this
+    }
+
+    fn plan_threads(&mut self) {
+        let machine = self.profile.machine;
+        let mut start = 0;
+        let mut process = None;
+        for samples in self.samples.chunk_by(|a, b| a.track == b.track) {
+            let range = start..start + samples.len();
+            start = range.end;
+            let Some(&track) = self.tracks.get(samples[0].track) else { continue };
+            let mut name = None;
+            for own in samples {
+                let sample = machine.samples().at(own.at as usize);
+                if self.tracks.of_thread(sample.thread) == own.track {
+                    let next = machine.thread(sample.thread).name;
+                    self.is_renamed |= name.is_some_and(|name| name != next);
+                    name = Some(next);
+                }
+            }
+            let first_of = Some(track.process).filter(|own| process != Some(*own));
+            process = Some(track.process);
+            self.threads.push(Planned { track: Some(track), name, samples: range, first_of });
+        }
+        if self.threads.is_empty() {
+            self.threads.push(Planned::default());
+        }
+    }
+
+    pub(super) fn machine(&self) -> &'a ExportMachine {
+        self.profile.machine
+    }
+
+    /// A thread's samples, by time.
+    pub(super) fn samples(&self, thread: &Planned) -> &[TrackSample] {
+        &self.samples[thread.samples.clone()]
+    }
+
+    /// A profile with all threads, and what there is of it: handles of one are those of each other.
+    pub(super) fn begin(&self) -> Begun {
+        let machine = self.machine();
+        let system = machine.system();
+        let since_1970 = Duration::from_nanos(system.clocks.unix_at(self.origin).unwrap_or(0));
+        let period = self.roles.iter().find_map(|role| match role {
+            Role::Sampled(Sampling { period, .. }) if *period > 0 => Some(*period),
+            _ => None,
+        });
+        let mut out = fxprof::Profile::new(
+            &title(machine),
+            ReferenceTimestamp::from_duration_since_unix_epoch(since_1970),
+            SamplingInterval::from_nanos(period.unwrap_or(1_000_000)),
+        );
+        out.set_os_name(format!("{} {}", system.kernel, system.architecture).trim());
+        // What has no name yet has one nowhere else: a symbol server must not be asked on opening.
+        out.set_symbolicated(true);
+        let frames = Frames::of(self.profile, &self.libraries, &mut out);
+        let mut threads = Vec::new();
+        let mut process = None;
+        for thread in &self.threads {
+            let known = process.filter(|_| thread.first_of.is_none());
+            let handle = known.unwrap_or_else(|| self.add_process(&mut out, thread));
+            process = Some(handle);
+            threads.push((handle, self.add_thread(&mut out, handle, thread)));
+        }
+        Begun { out, frames, markers: Markers::default(), threads }
+    }
+
+    fn add_process(&self, out: &mut fxprof::Profile, first: &Planned) -> ProcessHandle {
+        let Some(process) = first.track.map(|track| self.machine().process(track.process)) else {
+            return out.add_process("nothing recorded", 0, self.timestamp(self.origin));
+        };
+        let start = self.timestamp(process.start);
+        let handle = out.add_process(self.machine().string(process.name), process.pid.0, start);
+        if let Some(end) = process.end {
+            out.set_process_end_time(handle, self.timestamp(end));
+        }
+        handle
+    }
+
+    fn add_thread(
+        &self,
+        out: &mut fxprof::Profile,
+        process: ProcessHandle,
+        thread: &Planned,
+    ) -> ThreadHandle {
+        let Some(track) = thread.track else {
+            return out.add_thread(process, 0, self.timestamp(self.origin), true);
+        };
+        let life = self.machine().process(track.process);
+        let handle = out.add_thread(process, track.tid.0, self.timestamp(life.start), track.is_main);
+        if let Some(end) = life.end {
+            out.set_thread_end_time(handle, self.timestamp(end));
+        }
+        if let Some(name) = thread.name {
+            out.set_thread_name(handle, self.machine().string(name));
+        }
+        handle
+    }
+
+    /// All of a profile but what threads have: of these it knows which libraries they use and which types of markers they have.
+    pub(super) fn whole(&self) -> fxprof::Profile {
+        let Begun { mut out, frames, mut markers, threads } = self.begin();
+        if let Some(&(_, first)) = threads.first() {
+            self.tell_libraries(&mut out, &frames, first);
+        }
+        let machine = self.machine();
+        for sample in machine.samples().iter() {
+            if self.is_marked(&sample) {
+                markers.marker(machine, &sample, &mut out);
+            }
+        }
+        if self.is_renamed {
+            out.static_schema_marker_type::<Renamed>();
+        }
+        if !self.told().is_empty()
+            || self.threads.iter().any(|thread| !self.told_of_process(thread).is_empty())
+        {
+            out.static_schema_marker_type::<Told>();
+        }
+        for (planned, &(process, _)) in self.threads.iter().zip(&threads) {
+            self.add_counter(&mut out, process, planned);
+        }
+        out
+    }
+
+    /// Counts what a process allocates, all of which is of its first thread.
+    fn add_counter(&self, out: &mut fxprof::Profile, process: ProcessHandle, thread: &Planned) {
+        let samples = self.samples(thread).iter().map(|own| self.machine().samples().at(own.at as usize));
+        let mut counter = None;
+        for sample in samples.filter(|sample| Role::of(&self.roles, sample.kind) == Role::Allocated) {
+            let counter = *counter.get_or_insert_with(|| {
+                let kind = self.machine().kinds().get(usize::from(sample.kind.0));
+                let name = kind.map_or("", |kind| self.machine().string(kind.name));
+                out.add_counter(process, name, "Memory", "Bytes that were allocated until then")
+            });
+            out.add_counter_sample(counter, self.timestamp(sample.time), sample.value as f64, 1);
+        }
+    }
+
+    /// Has a profile number its libraries as all others do.
+    pub(super) fn tell_libraries(&self, out: &mut fxprof::Profile, frames: &Frames, thread: ThreadHandle) {
+        for (_, info) in self.telling.iter().flat_map(|frame| frames.get(*frame)) {
+            out.intern_frame(thread, info.clone());
+        }
+    }
+
+    /// Whether a sample is a marker, whatever else it is.
+    pub(super) fn is_marked(&self, sample: &Sample) -> bool {
+        match Role::of(&self.roles, sample.kind) {
+            Role::Sampled(sampling) => sampling.is_time,
+            Role::Allocated => false,
+            Role::Marked => true,
+        }
+    }
+
+    /// What is told of the recording as a whole, for which the format has no place: a marker a line.
+    pub(super) fn told(&self) -> Vec<String> {
+        let machine = self.machine();
+        let mut lines = account(machine);
+        for (kind, role) in machine.kinds().iter().zip(&self.roles) {
+            if let Role::Sampled(Sampling { divisor, is_time: false, .. }) = role
+                && *divisor > 1
+            {
+                lines.push(format!("1 of the weight of {} is {divisor}", machine.string(kind.name)));
+            }
+        }
+        lines
+    }
+
+    /// What is told of a process at its first thread, in the same way.
+    pub(super) fn told_of_process(&self, thread: &Planned) -> Vec<String> {
+        thread.first_of.map(|process| facts(self.machine(), process)).unwrap_or_default()
+    }
+
+    pub(super) fn timestamp(&self, time: Nanos) -> Timestamp {
+        Timestamp::from_nanos_since_reference(time.0.saturating_sub(self.origin.0))
+    }
+
+    /// When all began and when it was over.
+    pub(super) fn edges(&self) -> [Timestamp; 2] {
+        [self.origin, end(self.machine())].map(|time| self.timestamp(time))
+    }
+}
+
+/// Of the frames on stacks of samples the first one of each library, in their order, and one of JavaScript.
+fn telling(profile: Profile<'_>, libraries: &Libraries) -> Vec<FrameId> {
+    let machine = profile.machine;
+    let mut is_on_stack = vec![false; machine.frames().len()];
+    let mut is_sampled = vec![false; machine.stacks().len()];
+    for sample in machine.samples().iter() {
+        let Some(is_sampled) = is_sampled.get_mut(sample.stack.0 as usize) else { continue };
+        if !*is_sampled {
+            *is_sampled = true;
+            for frame in machine.stacks().get(sample.stack) {
+                if let Some(is_on_stack) = is_on_stack.get_mut(frame.0 as usize) {
+                    *is_on_stack = true;
+                }
+            }
+        }
+    }
+    let mut is_told = vec![false; libraries.len()];
+    let mut is_script_told = false;
+    let frames = (0..).map(FrameId).zip(machine.frames().iter()).zip(is_on_stack);
+    let telling = frames.filter(|((id, frame), is_on_stack)| {
+        if !is_on_stack {
+            return false;
+        }
+        let told = libraries.position(frame).and_then(|library| is_told.get_mut(library));
+        let is_new = told.is_some_and(|told| !std::mem::replace(told, true));
+        let is_script = super::frames::is_script(profile, *id) && !is_script_told;
+        is_script_told |= is_script;
+        is_new || is_script
+    });
+    telling.map(|((id, _), _)| id).collect()
+}
+
+/// When what a sample tells of was over.
+pub(super) fn end_of(machine: &ExportMachine, sample: &Sample) -> Nanos {
+    Nanos(sample.time.0.saturating_add(duration(machine, sample).unwrap_or(0)))
+}
+
+/// The recording's start, or what began before it.
+fn origin(machine: &ExportMachine) -> Nanos {
+    let times = machine.samples().times().iter().copied();
+    times.fold(machine.system().start, Nanos::min)
+}
+
+/// The recording's end, or that of what lasted longer.
+fn end(machine: &ExportMachine) -> Nanos {
+    let ends = machine.samples().iter().map(|sample| end_of(machine, &sample));
+    ends.fold(machine.system().end, Nanos::max)
+}
+
+/// What the profile is called.
+fn title(machine: &ExportMachine) -> String {
+    let system = machine.system();
+    let command = if system.command.is_empty() { "Collector" } else { &system.command };
+    if system.host.is_empty() { command.to_owned() } else { format!("{command} on {}", system.host) }
+}
