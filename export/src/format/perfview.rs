@@ -56,7 +56,7 @@ impl ExportFormat for PerfView {
 }
 
 /// How hard is tried to compress well.
-const LEVEL: i64 = 1;
+const LEVEL: i64 = 2;
 
 /// XML has no way to write control characters.
 fn printable(text: &str) -> String {

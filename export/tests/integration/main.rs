@@ -23,6 +23,7 @@ mod made;
 mod nettrace;
 mod nettrace_events;
 mod nettrace_old;
+mod odd;
 mod otlp;
 mod parquet;
 mod parquet_made;
