@@ -30,7 +30,9 @@ mod tests {
 
     impl Hasher for Known {
         fn write(&mut self, bytes: &[u8]) {
-            bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
+            for &byte in bytes {
+                self.write_u64(byte.into());
+            }
         }
 
         fn write_u32(&mut self, number: u32) {
@@ -51,8 +53,14 @@ mod tests {
     }
 
     /// A key as that of a location: module, address, and whether it is a return address. Counts what it is compared with.
-    #[derive(Clone, Copy, Hash)]
+    #[derive(Clone, Copy)]
     struct Key(u32, u64, u8);
+
+    impl Hash for Key {
+        fn hash<H: Hasher>(&self, state: &mut H) {
+            (self.0, self.1, self.2).hash(state);
+        }
+    }
 
     impl PartialEq for Key {
         fn eq(&self, other: &Self) -> bool {
