@@ -49,6 +49,8 @@ pub mod session;
 #[cfg(target_os = "linux")]
 pub mod source;
 #[cfg(target_os = "linux")]
+pub mod spill;
+#[cfg(target_os = "linux")]
 mod sys;
 #[cfg(target_os = "linux")]
 pub mod tracefs;

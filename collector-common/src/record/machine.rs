@@ -265,7 +265,8 @@ impl ExportMachine {
     /// Leaves out samples of what was recorded: those that `keep` refuses, with the raw events that they are of. The machine that it
     /// sees has no samples meanwhile.
     pub fn apply_custom_filter(&mut self, mut keep: impl FnMut(&Self, &Sample) -> bool) {
-        let mut samples = std::mem::take(&mut self.samples);
+        let none = self.samples.none_like();
+        let mut samples = std::mem::replace(&mut self.samples, none);
         let left_out = samples.retain(|sample| keep(self, sample));
         self.samples = samples;
         for record in left_out {
@@ -292,8 +293,7 @@ impl ExportMachine {
         let &Sample { time, thread, stack, cpu, attributes, .. } = sample;
         let record = EventRecord { time, thread, stack, cpu, kind, attributes };
         let record = self.event_records.push(&record, bytes);
-        self.samples.push(sample);
-        if let Some(record) = record {
+        if let (Some(_), Some(record)) = (self.samples.push(sample), record) {
             self.samples.set_record(record);
         }
     }
@@ -304,7 +304,8 @@ impl ExportMachine {
     }
 
     /// Shows the machine to `work` with the samples and raw events of some threads alone, those that `keep` takes, and the spans of these,
-    /// of their processes and of nobody in particular. What is kept of samples is held twice meanwhile.
+    /// of their processes and of nobody in particular. What is kept of samples is held twice meanwhile; where samples go into
+    /// a file, those go into another one.
     pub fn with_part<T>(
         &mut self,
         keep: impl Fn(&Self, ThreadId) -> bool,
@@ -312,8 +313,8 @@ impl ExportMachine {
     ) -> T {
         let kept: Vec<bool> = (0..self.threads.len() as u32).map(|at| keep(self, ThreadId(at))).collect();
         let is_kept = |thread: ThreadId| kept.get(thread.0 as usize) == Some(&true);
-        let all = std::mem::take(&mut self.samples);
-        self.samples = all.part(|sample| is_kept(sample.thread));
+        let part = self.samples.part(|sample| is_kept(sample.thread));
+        let all = std::mem::replace(&mut self.samples, part);
         let removed = self.event_records.hide(|thread| !is_kept(thread));
         let spans = self.spans.clone();
         let owners = self.kept_timelines(&kept);
@@ -339,7 +340,7 @@ impl ExportMachine {
         self.timelines.iter().map(is_kept).collect()
     }
 
-    /// The samples, to change their values.
+    /// The samples, to change them, or to have them written into a file beyond a limit.
     pub fn samples_mut(&mut self) -> &mut Samples {
         &mut self.samples
     }
@@ -349,7 +350,7 @@ impl ExportMachine {
         self.lives.push(life);
     }
 
-    /// Adds a sample.
+    /// Adds a sample, unless there are 4 billion: see [`Samples::refused`].
     pub fn add_sample(&mut self, sample: &Sample) {
         self.samples.push(sample);
     }
@@ -459,8 +460,8 @@ impl ExportMachine {
     /// The kind that is shown where there is room for one: that which is to be looked at first, as long as there are samples of it, or
     /// the first one with samples.
     pub fn shown_kind(&self) -> Option<SampleKindId> {
-        let kinds = || self.samples.iter().map(|sample| sample.kind);
-        self.main_kind.filter(|main| kinds().any(|kind| kind == *main)).or_else(|| kinds().min())
+        let mut kinds = self.samples.kinds();
+        self.main_kind.filter(|&main| self.samples.has_kind(main)).or_else(|| kinds.next())
     }
 
     /// All samples.

@@ -15,6 +15,7 @@ mod order;
 mod process;
 mod program;
 mod sample;
+mod samples;
 mod span;
 mod table;
 
@@ -32,7 +33,8 @@ pub use order::Happened;
 pub use process::{Process, ProcessId, Thread, ThreadId};
 pub use program::{Program, ProgramId};
 pub use sample::{
-    AttributeListId, AttributeValue, Attributes, ESTIMATED, Sample, SampleKind, SampleKindId, Samples, Unit,
+    AttributeListId, AttributeValue, Attributes, ESTIMATED, Sample, SampleKind, SampleKindId, Unit,
 };
+pub use samples::{Samples, SpillFile};
 pub use span::{Span, SpanId, Timeline, TimelineId, TimelineOwner};
 pub use table::{Column, Histogram, Metric, Table};

@@ -1,7 +1,7 @@
 //! What happened, in the order of time.
 //!
 //! What is sorted at once is limited: of a long recording, spans of time that hold about as many things as that are sorted one after
-//! the other, for each of which all times are looked through once more.
+//! the other. For each of them the times of those samples are looked through that lie in chunks with any of its time, and all others.
 
 use std::vec;
 
@@ -54,7 +54,7 @@ impl ExportMachine {
 
     fn in_order_of(&self, at_once: usize) -> InTimeOrder<'_> {
         let sampled = Sampled::of(self);
-        let left = self.entries(&sampled).count();
+        let left = self.samples().len() + self.others(&sampled).count();
         let ends = self.windows(&sampled, left, at_once);
         InTimeOrder {
             machine: self,
@@ -76,7 +76,8 @@ impl ExportMachine {
         let mut ends = Vec::new();
         if spans > 1 {
             let step = (count / (spans * LOOKED_AT)).max(1);
-            let mut times: Vec<Nanos> = self.entries(sampled).step_by(step).map(|(time, _)| time).collect();
+            let all = self.entries(sampled, None, None);
+            let mut times: Vec<Nanos> = all.step_by(step).map(|(time, _)| time).collect();
             times.sort_unstable();
             ends.extend(
                 (1..spans).filter_map(|span| times.get(span * times.len() / spans).copied()).map(Some),
@@ -87,8 +88,19 @@ impl ExportMachine {
         ends
     }
 
-    /// Everything, in no order.
-    fn entries<'a>(&'a self, sampled: &'a Sampled) -> impl Iterator<Item = (Nanos, Entry)> + 'a {
+    /// What is since `since` and before `end`, where these are given, and more, in no order.
+    fn entries<'a>(
+        &'a self,
+        sampled: &'a Sampled,
+        since: Option<Nanos>,
+        end: Option<Nanos>,
+    ) -> impl Iterator<Item = (Nanos, Entry)> + 'a {
+        let samples = self.samples().times_about(since, end).map(|(at, time)| (time, Entry::Sampled(at)));
+        samples.chain(self.others(sampled))
+    }
+
+    /// Everything but samples, in no order.
+    fn others<'a>(&'a self, sampled: &'a Sampled) -> impl Iterator<Item = (Nanos, Entry)> + 'a {
         let processes = || self.processes().iter().zip(0..);
         let started = processes().map(|(process, at)| (process.start, Entry::Started(at)));
         let start =
@@ -108,12 +120,11 @@ impl ExportMachine {
             .zip(0..)
             .map(move |(mapping, at)| (not_before(mapping.process, mapping.since), Entry::Mapped(at)));
         let spans = self.spans().iter().zip(0..).map(|(span, at)| (span.start, Entry::SpanBegan(at)));
-        let samples = self.samples().times().iter().zip(0..).map(|(&time, at)| (time, Entry::Sampled(at)));
         let records = self.event_records();
         let events = records.times().iter().zip(0..).filter(|(_, at)| !sampled.has(*at));
         let events = events.filter(|(_, at)| !records.is_removed(EventRecordId(*at)));
         let events = events.map(|(&time, at)| (time, Entry::Event(at)));
-        started.chain(executed).chain(mapped).chain(spans).chain(samples).chain(events).chain(ended)
+        started.chain(executed).chain(mapped).chain(spans).chain(events).chain(ended)
     }
 
     fn happened(&self, entry: Entry) -> Happened<'_> {
@@ -122,13 +133,10 @@ impl ExportMachine {
             Entry::Executed(at) => Happened::Executed(ProgramId(at)),
             Entry::Mapped(at) => Happened::Mapped(at, &self.mappings()[at as usize]),
             Entry::SpanBegan(at) => Happened::SpanBegan(SpanId(at), &self.spans()[at as usize]),
-            Entry::Sampled(at) => {
-                let sample = self.samples().at(at as usize);
-                match self.samples().record(at as usize) {
-                    Some(record) => Happened::SampledEvent(sample, record),
-                    None => Happened::Sampled(sample),
-                }
-            }
+            Entry::Sampled(at) => match self.samples().with_record(at as usize) {
+                (sample, Some(record)) => Happened::SampledEvent(sample, record),
+                (sample, None) => Happened::Sampled(sample),
+            },
             Entry::Event(at) => Happened::Event(EventRecordId(at)),
             Entry::Ended(at) => Happened::ProcessEnded(ProcessId(at)),
         }
@@ -141,8 +149,10 @@ struct Sampled(Vec<u64>);
 impl Sampled {
     fn of(machine: &ExportMachine) -> Self {
         let mut bits = vec![0_u64; machine.event_records().len().div_ceil(64)];
-        let samples = machine.samples();
-        for EventRecordId(at) in (0..samples.len()).filter_map(|index| samples.record(index)) {
+        if bits.is_empty() {
+            return Self(bits);
+        }
+        for EventRecordId(at) in machine.samples().records() {
             if let Some(bits) = bits.get_mut(at as usize / 64) {
                 *bits |= 1 << (at % 64);
             }
@@ -182,7 +192,8 @@ impl<'a> Iterator for InTimeOrder<'a> {
             let since = self.since;
             let is_within =
                 |time: Nanos| since.is_none_or(|since| time >= since) && end.is_none_or(|end| time < end);
-            let entries = self.machine.entries(&self.sampled).filter(|(time, _)| is_within(*time));
+            let entries =
+                self.machine.entries(&self.sampled, since, end).filter(|(time, _)| is_within(*time));
             self.span.clear();
             self.span.extend(entries);
             self.span.sort_unstable();

@@ -119,7 +119,7 @@ impl Recorder {
         Some(Taken { stack: self.machine.intern_stack(&[cut]), ..taken })
     }
 
-    /// Adds a sample of what was taken, and gives its position; `None` if a hook dropped it.
+    /// Adds a sample of what was taken, and gives its position; `None` if a hook dropped it, or the recording has 4 billion.
     pub(crate) fn add_sample(
         &mut self,
         kind: SampleKindId,
@@ -128,8 +128,7 @@ impl Recorder {
         attributes: AttributeListId,
     ) -> Option<usize> {
         let sample = self.hooked(kind, taken, value, attributes)?;
-        self.machine.add_sample(&sample);
-        Some(self.machine.samples().len() - 1)
+        self.machine.samples_mut().push(&sample)
     }
 
     /// A sample of what was taken, as the hooks leave it; `None` if one dropped it.

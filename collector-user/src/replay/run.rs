@@ -12,6 +12,7 @@ use collector_common::perf::file::{
     BuildIdOfFile, Feature, Features, FileEvent, FileReader, FileRecord, Ordered,
 };
 use collector_common::perf::{AttrFlags, OwnedRecord, ParseConfig, RecordKind};
+use collector_common::record::Samples;
 use rustix::process::geteuid;
 use rustix::time::ClockId;
 
@@ -24,6 +25,7 @@ use crate::recorder::{Recorder, SampleHook};
 use crate::session::Recording;
 use crate::session::dispatch::MOST_EVENTS;
 use crate::source::Hook;
+use crate::spill::spill_samples;
 
 /// A recording that is replayed.
 pub struct Replay<R> {
@@ -33,6 +35,7 @@ pub struct Replay<R> {
     events: Events,
     sample_hooks: Vec<SampleHook>,
     event_bytes: u64,
+    sample_bytes: u64,
     origin: Origin,
 }
 
@@ -108,7 +111,15 @@ impl<R: Read> Replay<R> {
         }
         let file = records.file();
         let events = Events::of(file.events(), formats.as_deref(), file.byte_order());
-        Ok(Self { records, ahead, events, sample_hooks: Vec::new(), event_bytes: 0, origin })
+        Ok(Self {
+            records,
+            ahead,
+            events,
+            sample_hooks: Vec::new(),
+            event_bytes: 0,
+            sample_bytes: Samples::LIMIT,
+            origin,
+        })
     }
 
     /// The events of the recording beside the sampling clock, in the file's order: they can be given closures and filters.
@@ -126,12 +137,19 @@ impl<R: Read> Replay<R> {
         self.event_bytes = bytes;
     }
 
+    /// Keeps samples in so many bytes of memory, and those beyond them in a temporary file: see [`crate::spill`]. It is
+    /// [`Samples::LIMIT`] without.
+    pub fn keep_samples(&mut self, bytes: u64) {
+        self.sample_bytes = bytes;
+    }
+
     /// Takes in all records. A file that is cut off gives what is before that, with a warning.
     pub fn run(self) -> Recording {
-        let Self { mut records, ahead, events, sample_hooks, event_bytes, origin } = self;
+        let Self { mut records, ahead, events, sample_hooks, event_bytes, sample_bytes, origin } = self;
         let (features, order) = (records.file().features(), records.file().byte_order());
         let mut recorder = Recorder::of_recording(recorded_files(features, records.file().events(), origin));
         recorder.add_sample_hooks(sample_hooks);
+        spill_samples(recorder.machine_mut(), sample_bytes);
         let mut taking = Taking::new(features, order, events, event_bytes, recorder);
         if let Some(Ahead { record, event, config }) = ahead {
             taking.record(&FileRecord { raw: record.as_raw(), event, payload: &[], config });

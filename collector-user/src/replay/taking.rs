@@ -22,6 +22,7 @@ use crate::session::dispatch::Dispatch;
 use crate::source::Settings;
 use crate::source::perf::decode::Decoder;
 use crate::source::perf::machine_registers::Machine;
+use crate::spill;
 use crate::stats::{NOT_WALKED, Stats};
 use crate::sys::usage::own_usage;
 
@@ -255,6 +256,7 @@ impl Taking {
         let mut warnings = self.warnings(features, cut_off, kernel_symbols.is_some());
         let (mut machine, modules, ledger, tally) = self.recorder.into_parts();
         warnings.extend(modules.jit().warning(&machine));
+        warnings.extend(spill::warnings(&machine));
         let stats = Stats {
             backend: "replay",
             kernel: features.text(Feature::OSRELEASE).unwrap_or_default(),

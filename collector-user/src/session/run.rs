@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::process::ExitStatus;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use collector_common::ids::{Nanos, Tid};
+use collector_common::record::Samples;
 use rustix::process::{
     Pid, PidfdFlags, Resource, getpriority_process, getrlimit, pidfd_open, setpriority_process, setrlimit,
 };
@@ -28,6 +30,7 @@ use crate::recorder::{Recorder, SampleHook};
 use crate::source::perf::PerfError;
 use crate::source::sideband::Sideband;
 use crate::source::{Account, EventRequest, Hook, Settings, Source, bpf_map};
+use crate::spill::{self, spill_samples};
 use crate::stats::Stats;
 use crate::sys::usage::own_usage;
 
@@ -81,6 +84,11 @@ pub struct SessionSettings {
     /// The most bytes of memory for raw events: occurrences of [`Self::events`] with stacks are kept with the bytes of their fields,
     /// beside their samples. Those for which there is no room are lost, counted as `events_full`. 0 keeps samples alone.
     pub event_bytes: u64,
+    /// The most bytes of memory for samples, beyond which they go into a temporary file: see [`crate::spill`]. `None` is
+    /// [`Samples::LIMIT`].
+    ///
+    /// [`Samples::LIMIT`]: collector_common::record::Samples::LIMIT
+    pub sample_bytes: Option<u64>,
     /// An empty file that gets everything that is recorded, as a `perf.data`: see [`crate::replay`].
     pub capture: Option<File>,
     /// When the program was started, for the figure of the time to the first sample.
@@ -96,6 +104,8 @@ pub struct Progress {
     pub samples: u64,
     /// Samples lost so far.
     pub lost: u64,
+    /// Why samples that should be in a temporary file stay in memory, which grows with them: it can't be written.
+    pub unwritten: Option<io::ErrorKind>,
 }
 
 /// Why a recording ended.
@@ -202,6 +212,7 @@ impl Session {
         let opened = open(&wanted).map_err(|error| named(error, &events));
         let Opened { mut recorder, sideband, mut sources, note } = opened?;
         recorder.add_sample_hooks(std::mem::take(&mut settings.sample_hooks));
+        spill_samples(recorder.machine_mut(), settings.sample_bytes.unwrap_or(Samples::LIMIT));
         sources.append(&mut bpf_map::open_sources(&mut events, &settings.sampling, &cpus)?);
         sources.append(&mut settings.sources);
         // Before the events move: where this fails, the sources are closed first, and then probes can be removed.
@@ -272,7 +283,7 @@ impl Session {
         }
     }
 
-    fn fill_waker(&self, command: Option<&Command>) -> std::io::Result<()> {
+    fn fill_waker(&self, command: Option<&Command>) -> io::Result<()> {
         for fd in self.sideband.descriptors() {
             self.waker.add(fd, Wake::Sideband)?;
         }
@@ -392,7 +403,7 @@ impl Session {
         Some(self.settings.duration?.saturating_sub(elapsed))
     }
 
-    fn ended(&mut self, wakes: &[Wake]) -> std::io::Result<Option<Ended>> {
+    fn ended(&mut self, wakes: &[Wake]) -> io::Result<Option<Ended>> {
         for wake in wakes {
             match *wake {
                 Wake::Stop => return Ok(Some(Ended::Stopped)),
@@ -521,7 +532,8 @@ impl Session {
     fn progress(&self) -> Progress {
         let lost = self.sources.iter().map(|source| source.dropped()).sum();
         let elapsed = Duration::from_nanos(clock::now().0.saturating_sub(self.began.0));
-        Progress { elapsed, samples: self.recorder.ledger().delivered(), lost }
+        let unwritten = self.recorder.machine().samples().unwritten().map(|(kind, _)| kind);
+        Progress { elapsed, samples: self.recorder.ledger().delivered(), lost, unwritten }
     }
 
     /// Stops sampling, takes what is left in the rings, and closes the account.
@@ -556,6 +568,7 @@ impl Session {
         let mut stats = self.stats(&account, end);
         let (mut machine, modules, ledger, tally) = self.recorder.into_parts();
         warnings.extend(modules.jit().warning(&machine));
+        warnings.extend(spill::warnings(&machine));
         lives::enter(&mut machine, account.lives);
         let capture = self.capture.map(|capture| capture.finish(&machine, &modules, &ledger));
         stats.ledger = ledger;

@@ -189,7 +189,7 @@ impl UniversalExporter {
             };
             let Some(parts) = &parts else {
                 let profile = Profile { machine: &recording.machine, symbols: &symbols };
-                let filled = output.fill(|out| format.write(profile, out));
+                let filled = output.fill(|out| format.export(profile, out));
                 note(filled, path, &mut written, &mut failures);
                 continue;
             };
@@ -263,7 +263,7 @@ fn write_part(
         machine.string(process.name) == part.comm
     };
     machine
-        .with_part(is_of_part, |machine| output.fill(|out| format.write(Profile { machine, symbols }, out)))
+        .with_part(is_of_part, |machine| output.fill(|out| format.export(Profile { machine, symbols }, out)))
 }
 
 /// Notes a file that was written, or that could not be.

@@ -16,6 +16,7 @@ pub struct ExportSettings {
     scenarios: Vec<String>,
     sampling: Settings,
     backend: Backend,
+    sample_bytes: Option<u64>,
     pub(super) naming: Naming,
     pub(super) outputs: Vec<PathBuf>,
     pub(super) splits_by_comm: bool,
@@ -55,6 +56,13 @@ impl ExportSettings {
     #[must_use]
     pub fn with_ring_bytes(mut self, bytes: u32) -> Self {
         self.sampling.ring_bytes = Some(bytes);
+        self
+    }
+
+    /// The most bytes of memory for samples, beyond which they go into a temporary file: see [`crate::spill`]. It is 256 MiB without.
+    #[must_use]
+    pub fn with_sample_bytes(mut self, bytes: u64) -> Self {
+        self.sample_bytes = Some(bytes);
         self
     }
 
@@ -100,6 +108,7 @@ impl ExportSettings {
         let mut settings = SessionSettings {
             sampling: Settings { clock: self.scenarios.is_empty(), ..self.sampling.clone() },
             backend: self.backend,
+            sample_bytes: self.sample_bytes,
             ..SessionSettings::default()
         };
         for name in &self.scenarios {

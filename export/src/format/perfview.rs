@@ -110,12 +110,12 @@ struct Stack {
 impl<'a> View<'a> {
     fn of(profile: Profile<'a>) -> Self {
         let machine = profile.machine;
-        let kind = machine.samples().iter().map(|sample| sample.kind).min();
+        let kind = machine.samples().kinds().next();
         let chosen = machine.samples().iter().zip(0..).filter(|(sample, _)| Some(sample.kind) == kind);
         let chosen = chosen.filter(|(sample, _)| (sample.thread.0 as usize) < machine.threads().len());
-        let mut samples: Vec<u32> = chosen.map(|(_, at)| at).collect();
-        let times = machine.samples().times();
-        samples.sort_by_key(|at| times.get(*at as usize));
+        let mut samples: Vec<(Nanos, u32)> = chosen.map(|(sample, at)| (sample.time, at)).collect();
+        samples.sort_unstable();
+        let samples: Vec<u32> = samples.into_iter().map(|(_, at)| at).collect();
 
         let functions = Functions::of(profile, |_| true);
         let mut frames: Vec<String> = (0..)

@@ -31,6 +31,12 @@ pub trait ExportFormat: Sync {
     fn holds_events(&self) -> bool {
         false
     }
-    /// Writes the whole profile.
+    /// Writes the whole profile. Who has it written asks for [`Self::export`].
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()>;
+    /// Writes the whole profile, and fails where it is not whole: what was put into a temporary file while it was recorded could not be
+    /// read back.
+    fn export(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
+        self.write(profile, out)?;
+        profile.machine.samples().check()
+    }
 }

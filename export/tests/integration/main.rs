@@ -37,6 +37,7 @@ mod several;
 mod short_names;
 mod spans;
 mod speedscope;
+mod spilled;
 mod symbols;
 mod table;
 mod tools;

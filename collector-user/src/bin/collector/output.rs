@@ -77,7 +77,7 @@ impl Output {
 
     /// Writes the profile and puts the file into place.
     pub(crate) fn write(self, profile: Profile<'_>) -> anyhow::Result<()> {
-        self.target.fill(|out| self.format.write(profile, out))
+        self.target.fill(|out| self.format.export(profile, out))
     }
 }
 

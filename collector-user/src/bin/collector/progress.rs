@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use collector_user::session::{Progress, Recording};
 
+use crate::say;
+
 /// How often the line is renewed.
 const PERIOD: Duration = Duration::from_millis(500);
 
@@ -18,16 +20,27 @@ pub(crate) struct ProgressLine {
     duration: Option<Duration>,
     last: Option<(Instant, u64)>,
     rate: u64,
+    /// Whether it was told that memory grows.
+    told: bool,
 }
 
 impl ProgressLine {
     /// A line that shows a bar when the duration is known.
     pub(crate) fn new(duration: Option<Duration>) -> Self {
-        Self { shown: io::stderr().is_terminal(), duration, last: None, rate: 0 }
+        Self { shown: io::stderr().is_terminal(), duration, last: None, rate: 0, told: false }
     }
 
     /// Renews the line if it is time.
     pub(crate) fn update(&mut self, progress: &Progress) {
+        if let Some(kind) = progress.unwritten
+            && !self.told
+        {
+            self.clear();
+            say(&format!(
+                "warning: the temporary file for samples can't be written: {kind}; they stay in memory, which grows"
+            ));
+            self.told = true;
+        }
         let now = Instant::now();
         let (since, samples) = self.last.unwrap_or((now, progress.samples));
         let elapsed = now.duration_since(since);
@@ -88,9 +101,14 @@ mod tests {
 
     #[test]
     fn the_line_fits_the_terminal() {
-        let line =
-            ProgressLine { shown: true, duration: Some(Duration::from_secs(20)), last: None, rate: 997 };
-        let progress = Progress { elapsed: Duration::from_secs(5), samples: 4985, lost: 0 };
+        let line = ProgressLine {
+            shown: true,
+            duration: Some(Duration::from_secs(20)),
+            last: None,
+            rate: 997,
+            told: false,
+        };
+        let progress = Progress { elapsed: Duration::from_secs(5), samples: 4985, lost: 0, unwritten: None };
         let text = "5.0 s, 4985 samples, 997/s, 0 lost";
         assert_eq!(line.line(&progress, 80), format!("[######------------------] {text}"));
         assert_eq!(line.line(&progress, 60), text);

@@ -1,6 +1,5 @@
 //! `collector run`: records, writes, and tells how it went.
 
-use std::collections::BTreeSet;
 use std::env;
 use std::io::{self, Read as _};
 use std::os::fd::AsFd as _;
@@ -306,8 +305,8 @@ fn write(recording: &Recording, outputs: Outputs) -> anyhow::Result<()> {
     let symbols = recording.symbolize_to(detail);
     tell_failures(&recording.machine, &symbols);
     let machine = &recording.machine;
-    let kinds: BTreeSet<_> = machine.samples().iter().map(|sample| sample.kind).collect();
-    if let Some(first) = kinds.first().filter(|_| kinds.len() > 1) {
+    let mut kinds = machine.samples().kinds();
+    if let (Some(first), Some(_)) = (kinds.next(), kinds.next()) {
         let kind = machine.kinds().get(usize::from(first.0)).map_or("", |kind| machine.string(kind.name));
         for output in profiles.iter().filter(|output| !output.holds_all_kinds()) {
             let name = output.name();

@@ -224,8 +224,8 @@ impl Settling<'_> {
         }
         let is_touched = |at: At| self.known.at(at).iter().any(|code| self.layers.contains_key(code));
         let mut touched: FxHashMap<StackId, bool> = FxHashMap::default();
-        for index in 0..machine.samples().len() {
-            let sample = machine.samples().at(index);
+        let mut samples = std::mem::take(machine.samples_mut());
+        samples.change_each(|sample| {
             let frames = |machine: &ExportMachine| -> Vec<Frame> {
                 machine.stacks().get(sample.stack).iter().map(|&id| *machine.frames().get(id)).collect()
             };
@@ -233,7 +233,7 @@ impl Settling<'_> {
                 frames(machine).iter().any(|frame| self.position(frame).is_some_and(is_touched))
             });
             if !is_touched {
-                continue;
+                return;
             }
             let moved: Vec<FrameId> = frames(machine)
                 .into_iter()
@@ -244,9 +244,9 @@ impl Settling<'_> {
                     machine.intern_frame(Frame { module, ..frame })
                 })
                 .collect();
-            let stack = machine.intern_stack(&moved);
-            machine.samples_mut().set_stack(index, stack);
-        }
+            sample.stack = machine.intern_stack(&moved);
+        });
+        *machine.samples_mut() = samples;
     }
 
     /// Names and lines of all that was sampled, by module.

@@ -295,8 +295,8 @@ pub(super) fn end_of(machine: &ExportMachine, sample: &Sample) -> Nanos {
 
 /// The recording's start, or what began before it.
 fn origin(machine: &ExportMachine) -> Nanos {
-    let times = machine.samples().times().iter().copied();
-    times.fold(machine.system().start, Nanos::min)
+    let sampled = machine.samples().span().map(|(first, _)| first);
+    sampled.into_iter().fold(machine.system().start, Nanos::min)
 }
 
 /// The recording's end, or that of what lasted longer.

@@ -62,7 +62,8 @@ impl ExportFormat for Jfr {
 
 /// The recording's start, or what was taken before it.
 fn start(machine: &ExportMachine) -> Nanos {
-    machine.samples().times().iter().copied().fold(machine.system().start, Nanos::min)
+    let sampled = machine.samples().span().map(|(first, _)| first);
+    sampled.into_iter().fold(machine.system().start, Nanos::min)
 }
 
 /// One for the whole recording, so that differences of times are kept.

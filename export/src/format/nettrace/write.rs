@@ -79,8 +79,9 @@ fn tick(time: Nanos) -> Nanos {
 
 /// The recording's start, or what was taken before it. What was there before is told of then.
 fn start(machine: &ExportMachine) -> Nanos {
-    let times = machine.samples().times().iter().chain(machine.event_records().times());
-    tick(times.copied().fold(machine.system().start, Nanos::min))
+    let sampled = machine.samples().span().map(|(first, _)| first);
+    let times = sampled.into_iter().chain(machine.event_records().times().iter().copied());
+    tick(times.fold(machine.system().start, Nanos::min))
 }
 
 /// By kind: whether it has negative values. Those of the kinds that the specification names are never negative.

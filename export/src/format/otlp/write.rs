@@ -114,9 +114,9 @@ impl<'a> Writer<'a> {
     fn new(profile: Profile<'a>, rows: Rows) -> Self {
         let machine = profile.machine;
         let system = machine.system();
-        let times = machine.samples().times().iter();
         let ends = (system.start, system.end);
-        let span = times.fold(ends, |(first, last), &time| (first.min(time), last.max(time)));
+        let span = machine.samples().span().unwrap_or(ends);
+        let span = (ends.0.min(span.0), ends.1.max(span.1));
         let command = (!system.command.is_empty()).then(|| format!("command: {}", system.command));
         let comments = command.into_iter().chain(account(machine)).collect();
         Self { machine, samples: Samples::new(profile), rows, span, comments }

@@ -86,7 +86,8 @@ impl<'a> Writer<'a> {
         let threads = Threads::of(machine);
         let of_kinds = machine.kinds().iter().zip(FIRST_KIND..);
         let kinds = of_kinds.map(|(kind, id)| Sequence::new(id, Some(sampled(machine, kind))));
-        let start = machine.samples().times().iter().copied().fold(machine.system().start, Nanos::min);
+        let sampled = machine.samples().span().map(|(first, _)| first);
+        let start = sampled.into_iter().fold(machine.system().start, Nanos::min);
         Self {
             machine,
             frames: Frames::of(profile),
