@@ -110,7 +110,7 @@ fn memory_ends_at_the_cap() {
         let lists = 3 * 48 * (count / CHUNK).next_power_of_two();
         assert!(took.bytes_max < CAP + OPEN + 2 * LARGEST + lists, "{} bytes at most", took.bytes_max);
         let mut sum = 0;
-        let read = measure(|| sum = machine.samples().iter().map(|sample| sample.time.0 as u128).sum());
+        let read = measure(|| sum = machine.samples().iter().map(|sample| u128::from(sample.time.0)).sum());
         assert!(read.bytes_max < LARGEST, "{} bytes to read", read.bytes_max);
         assert_eq!(sum, (0..count).map(|number| u128::from(with_attributes(number).time.0)).sum());
         let ordered = measure(|| assert!(machine.in_time_order().is_sorted_by_key(|(time, _)| time)));

@@ -48,6 +48,10 @@ pub struct SystemInfo {
 }
 
 /// What was recorded: the only thing that symbolizers and formats read.
+///
+/// What it takes of memory grows with distinct stacks, frames, threads and strings, and with samples up to a limit, if it is told of one
+/// and of a file that the others go into: [`Samples::spill_beyond`]. Raw events have a limit, beyond which they are counted as lost:
+/// [`EventRecords::set_limit`].
 #[derive(Debug)]
 pub struct ExportMachine {
     system: SystemInfo,

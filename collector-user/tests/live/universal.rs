@@ -54,7 +54,7 @@ fn samples_go_into_a_file_and_out_of_it() {
     let mut exporter =
         UniversalExporter::new(own().with_frequency(9_973).with_sample_bytes(0).with_output(&path));
     exporter.on_parsed(|machine| {
-        machine.apply_custom_filter(|machine, sample| machine.thread(sample.thread).tid.0 > 0)
+        machine.apply_custom_filter(|machine, sample| machine.thread(sample.thread).tid.0 > 0);
     });
     let before = without_name();
     exporter.start_collection().unwrap();

@@ -162,6 +162,9 @@ impl Chunk {
     #[inline]
     fn number(&self, column: usize, row: usize) -> u64 {
         let Column { common, mask, start, width } = self.columns[column];
+        if width == 0 {
+            return common;
+        }
         let place = start + row * width;
         let bytes = self.bytes.get(place..place + 8).and_then(|bytes| bytes.first_chunk());
         common | bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes)) & mask

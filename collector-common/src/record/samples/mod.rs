@@ -8,6 +8,7 @@
 //! A sample of a clock takes about 10 bytes, one with a value, attributes and a raw event less than 24: see `chunk.rs`.
 
 mod chunk;
+mod sort;
 mod spill;
 #[cfg(test)]
 mod tests;

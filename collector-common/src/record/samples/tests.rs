@@ -170,6 +170,23 @@ fn samples_in_a_file_can_be_changed() {
 }
 
 #[test]
+fn a_sorted_copy_is_that_of_a_list() {
+    for (cap, count) in [(None, 30_000), (Some(0), 30_000), (Some(0), 4096 * 6), (Some(100_000), 100)] {
+        let mut samples = Samples::default();
+        if let Some(bytes) = cap {
+            samples.spill_beyond(bytes, move || Ok(Box::new(File::default())));
+        }
+        let mut rows = filled(&mut samples, count);
+        let key = |sample: &Sample| (sample.thread, sample.cpu);
+        rows.sort_by_key(|row| key(&row.sample));
+        for chunks in [1, 2, 128] {
+            assert_has(&samples.sorted_in_runs(chunks, key), &rows);
+        }
+        assert!(samples.sorted_by_key(|_| 0).iter().eq(samples.iter()));
+    }
+}
+
+#[test]
 fn what_cannot_be_written_stays_in_memory_and_is_tried_again() {
     let (mut samples, file) = (Samples::default(), File::default());
     file.beyond(&mut samples, 0);

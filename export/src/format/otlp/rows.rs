@@ -1,10 +1,13 @@
 //! Samples that differ in nothing but their time and their value: a row each, as the format wants them to be combined.
 //!
-//! All that is kept is the order of the samples, 4 bytes for each.
+//! All that is kept is the order of the samples, 4 bytes for each; while they are sorted, 8 more for those of the largest group. Where
+//! samples are in a file, there is another one meanwhile, with the samples in the order of their rows.
 
 use std::cmp::Reverse;
+use std::io;
 
-use collector_common::record::{ExportMachine, ProcessId, Sample, SampleKindId};
+use collector_common::intern::StackId;
+use collector_common::record::{ExportMachine, ProcessId, Sample, SampleKindId, Samples};
 
 /// The most samples of a row: what is written at once.
 const MOST: usize = 1 << 16;
@@ -13,6 +16,8 @@ const MOST: usize = 1 << 16;
 #[derive(Debug)]
 pub(super) struct Rows {
     positions: Vec<u32>,
+    /// What has the positions, if it is not the machine.
+    sorted: Option<Samples>,
 }
 
 /// The rows of one kind in one process: a profile.
@@ -33,7 +38,11 @@ impl Rows {
     /// The rows, and their groups: the process with most samples first, since readers show the first profile first. Samples of
     /// unknown kinds are left out.
     pub(super) fn of(machine: &ExportMachine) -> (Self, Vec<Group>) {
-        let samples = machine.samples();
+        let whole =
+            |sample: &Sample| (machine.thread(sample.thread).process, sample.kind, key(sample), sample.time);
+        let is_in_file = machine.samples().bytes_in_file() > 0;
+        let sorted = is_in_file.then(|| machine.samples().sorted_by_key(whole));
+        let samples = sorted.as_ref().unwrap_or_else(|| machine.samples());
         let kinds = machine.kinds().len();
         let group_of = |sample: &Sample| {
             let process = machine.thread(sample.thread).process;
@@ -54,20 +63,52 @@ impl Rows {
                 next[group] += 1;
             }
         }
-        for group in &groups {
-            positions[group.start..group.end].sort_unstable_by(|&a, &b| {
-                let (left, right) = (samples.at(a as usize), samples.at(b as usize));
-                key(&left).cmp(&key(&right)).then((left.time, a).cmp(&(right.time, b)))
-            });
+        if sorted.is_none() {
+            groups.iter().for_each(|group| sort(&mut positions[group.start..group.end], samples));
         }
-        (Self { positions }, groups)
+        (Self { positions, sorted }, groups)
+    }
+
+    /// What has the positions of the rows.
+    pub(super) fn samples<'a>(&'a self, machine: &'a ExportMachine) -> &'a Samples {
+        self.sorted.as_ref().unwrap_or_else(|| machine.samples())
+    }
+
+    /// Tells whether all samples could be read.
+    pub(super) fn check(&self) -> io::Result<()> {
+        self.sorted.as_ref().map_or(Ok(()), Samples::check)
     }
 
     /// The rows of a group: positions of their samples, in pieces that are not too large.
-    pub(super) fn get(&self, machine: &ExportMachine, group: &Group) -> impl Iterator<Item = &[u32]> {
-        let key = |position: u32| key(&machine.samples().at(position as usize));
+    pub(super) fn get<'a>(
+        &'a self,
+        machine: &'a ExportMachine,
+        group: &Group,
+    ) -> impl Iterator<Item = &'a [u32]> {
+        let samples = self.samples(machine);
+        let key = |position: u32| key(&samples.at(position as usize));
         let rows = self.positions[group.start..group.end].chunk_by(move |&a, &b| key(a) == key(b));
         rows.flat_map(|row| row.chunks(MOST))
+    }
+}
+
+/// Sorts the samples of a group by their row, and those of a row by time: first by their stack alone, so that of each sample is asked
+/// only twice.
+fn sort(positions: &mut [u32], samples: &Samples) {
+    let mut by_stack: Vec<(StackId, u32)> =
+        positions.iter().map(|&position| (samples.at(position as usize).stack, position)).collect();
+    by_stack.sort_unstable();
+    let mut own = Vec::new();
+    let mut next = positions.iter_mut();
+    for of_stack in by_stack.chunk_by(|a, b| a.0 == b.0) {
+        own.extend(of_stack.iter().map(|&(_, position)| {
+            let sample = samples.at(position as usize);
+            (key(&sample), sample.time, position)
+        }));
+        own.sort_unstable();
+        for ((.., position), place) in own.drain(..).zip(&mut next) {
+            *place = position;
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A row of samples in, the sample of a profile out.
 
-use collector_common::record::{AttributeValue, ExportMachine, ThreadId};
+use collector_common::record::{self, AttributeValue, ExportMachine, ThreadId};
 use prost::Message as _;
 
 use super::dictionary::Dictionary;
@@ -40,9 +40,9 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// The sample that stands for those at positions, which differ in nothing but their time and their value.
-    pub(super) fn of_row(&mut self, row: &[u32]) -> &Sample {
-        let (machine, samples) = (self.machine, self.machine.samples());
+    /// The sample that stands for those at positions of `samples`, which differ in nothing but their time and their value.
+    pub(super) fn of_row(&mut self, row: &[u32], samples: &record::Samples) -> &Sample {
+        let machine = self.machine;
         self.sample.clear();
         let Some(first) = row.first().map(|&position| samples.at(position as usize)) else {
             return &self.sample;

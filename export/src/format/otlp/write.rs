@@ -54,7 +54,8 @@ impl ExportFormat for Otlp {
         }
         out.message(field::DATA_DICTIONARY, &writer.samples.dictionary.finish())?;
         out.flush()?;
-        out.out.flush()
+        out.out.flush()?;
+        writer.rows.check()
     }
 }
 
@@ -126,7 +127,9 @@ impl<'a> Writer<'a> {
         let begin = self.begin(group.kind);
         let rows = self.rows.get(self.machine, &group);
         let samples = &mut self.samples;
-        let lengths = rows.map(|row| field_len(field::PROFILE_SAMPLES, samples.of_row(row).encoded_len()));
+        let stored = self.rows.samples(self.machine);
+        let lengths =
+            rows.map(|row| field_len(field::PROFILE_SAMPLES, samples.of_row(row, stored).encoded_len()));
         let length = begin.encoded_len() + lengths.sum::<usize>();
         Plan { group, begin, length }
     }
@@ -179,7 +182,8 @@ impl<'a> Writer<'a> {
             out.begin(field::SCOPE_PROFILES, plan.length);
             out.part(&plan.begin)?;
             for row in self.rows.get(self.machine, &plan.group) {
-                out.message(field::PROFILE_SAMPLES, self.samples.of_row(row))?;
+                let stored = self.rows.samples(self.machine);
+                out.message(field::PROFILE_SAMPLES, self.samples.of_row(row, stored))?;
             }
         }
         Ok(())
