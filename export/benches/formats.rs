@@ -1,7 +1,8 @@
 //! A recording of a million samples on 10,000 stacks, and one of ten million, to each format: how long it takes, how much is written,
 //! and how much more memory than the recording's own it takes at its peak.
 //!
-//! `cargo xtask bench formats [-- FORMAT...]`. Each is written by a process of its own, whose peak the kernel is told to forget before
+//! `cargo xtask bench formats [-- [--in-a-file] FORMAT...]`. With samples in a file all but a MB of them are in a temporary one. Each is
+//! written by a process of its own, whose peak the kernel is told to forget before
 //! (`/proc/self/clear_refs`, Linux alone).
 
 mod busy;
@@ -22,12 +23,18 @@ const SAMPLES: [u64; 2] = [1_000_000, 10_000_000];
 /// The word by which this program is told to write one format.
 const ONE: &str = "--one-format";
 
+/// The word by which it is told to put samples into a file, and what of them stays in memory then.
+const IN_A_FILE: &str = "--in-a-file";
+const IN_MEMORY: u64 = 1 << 20;
+
 fn main() -> anyhow::Result<()> {
-    let args: Vec<String> = env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let mut args: Vec<String> = env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let is_in_a_file = args.iter().any(|arg| arg == IN_A_FILE);
+    args.retain(|arg| arg != IN_A_FILE);
     if let [word, format, samples] = args.as_slice()
         && word == ONE
     {
-        return one(format, samples.parse()?);
+        return one(format, samples.parse()?, is_in_a_file);
     }
     println!(
         "{:<12} {:>10} {:>9} {:>12} {:>14}",
@@ -39,7 +46,8 @@ fn main() -> anyhow::Result<()> {
         }
         for samples in SAMPLES {
             let mut child = Command::new(env::current_exe()?);
-            let status = child.args([ONE, format, &samples.to_string()]).status()?;
+            child.args([ONE, format, &samples.to_string()]).args(is_in_a_file.then_some(IN_A_FILE));
+            let status = child.status()?;
             ensure!(status.success(), "{format}: {status}");
         }
     }
@@ -61,15 +69,18 @@ impl Write for Counted {
     }
 }
 
-fn one(name: &str, samples: u64) -> anyhow::Result<()> {
+fn one(name: &str, samples: u64, is_in_a_file: bool) -> anyhow::Result<()> {
     let format = by_name(name).context("no such format")?;
-    let (machine, symbols) = busy(samples, STACKS);
+    let (mut machine, symbols) = busy(samples, STACKS);
+    if is_in_a_file {
+        machine.samples_mut().spill_beyond(IN_MEMORY, || Ok(Box::new(tempfile::tempfile()?)));
+    }
     // Where it can't be told, the peak is that of the whole process.
     let forgets = fs::write("/proc/self/clear_refs", "5").is_ok();
     let before = if forgets { memory("VmRSS:").unwrap_or(0) } else { 0 };
     let mut written = Counted::default();
     let began = Instant::now();
-    format.write(Profile { machine: &machine, symbols: &symbols }, &mut written)?;
+    format.export(Profile { machine: &machine, symbols: &symbols }, &mut written)?;
     let took = began.elapsed().as_secs_f64();
     let megabytes = |bytes: u64| bytes as f64 / 1e6;
     let peak = memory("VmHWM:")

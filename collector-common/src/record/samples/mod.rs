@@ -84,6 +84,7 @@ enum Part<'a> {
 }
 
 impl Part<'_> {
+    #[inline]
     fn len(&self) -> usize {
         match self {
             Self::Open(rows) => rows.len(),
@@ -328,6 +329,7 @@ impl Samples {
     }
 
     /// The sample at a position.
+    #[inline]
     pub fn get(&self, index: usize) -> Option<Sample> {
         (index < self.len()).then(|| self.at(index))
     }
@@ -352,11 +354,13 @@ impl Samples {
     }
 
     /// The sample at a position that is known to be there, and the raw event that it is of.
+    #[inline]
     pub(super) fn with_record(&self, index: usize) -> (Sample, Option<EventRecordId>) {
         let row = self.row(index);
         (row.sample, row.record())
     }
 
+    #[inline]
     fn row(&self, index: usize) -> Row {
         let (at, row) = (index / ROWS, index % ROWS);
         match self.chunks.get(at).map(|stored| &stored.at) {
@@ -367,6 +371,7 @@ impl Samples {
     }
 
     /// All samples, in stored order.
+    #[inline]
     pub fn iter(&self) -> impl Iterator<Item = Sample> + '_ {
         self.parts().flat_map(|part| (0..part.len()).map(move |at| part.sample(at)))
     }
@@ -377,6 +382,7 @@ impl Samples {
     }
 
     /// The times of all samples, in stored order.
+    #[inline]
     pub fn times(&self) -> impl Iterator<Item = Nanos> + '_ {
         self.parts().flat_map(|part| (0..part.len()).map(move |at| part.time(at)))
     }
@@ -416,6 +422,7 @@ impl Samples {
         self.kinds.has(kind)
     }
 
+    #[inline]
     fn parts(&self) -> impl Iterator<Item = Part<'_>> {
         let chunks = self.chunks.iter().filter_map(|stored| part_of(stored, &self.spill));
         chunks.chain([Part::Open(&self.open)])

@@ -64,7 +64,9 @@ impl Rows {
             }
         }
         if sorted.is_none() {
-            groups.iter().for_each(|group| sort(&mut positions[group.start..group.end], samples));
+            for group in &groups {
+                sort(&mut positions[group.start..group.end], samples);
+            }
         }
         (Self { positions, sorted }, groups)
     }
