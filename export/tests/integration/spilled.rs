@@ -20,7 +20,7 @@ fn long(samples: u64) -> Several {
     for number in 0..samples {
         let of = |count: usize, factor: u64| ((number * factor) >> 3) as usize % count;
         machine.add_sample(&Sample {
-            time: Nanos(crate::several::START + (number * 1_000) ^ ((number % 5) << 14)),
+            time: Nanos((crate::several::START + number * 1_000) ^ ((number % 5) << 14)),
             thread: ThreadId(of(threads, 7) as u32),
             stack: StackId(of(stacks, 5) as u32),
             cpu: number as u16 % 3,
@@ -65,7 +65,7 @@ fn samples_go_into_the_file_as_they_come() {
     let mut spilled = Several::new().machine;
     spill(&mut spilled, CAP);
     let added = measure(|| {
-        machine.samples().iter().skip(spilled.samples().len()).for_each(|it| spilled.add_sample(&it))
+        machine.samples().iter().skip(spilled.samples().len()).for_each(|it| spilled.add_sample(&it));
     });
     assert!(added.bytes_max < CAP + 500_000, "{} bytes", added.bytes_max);
     assert!(
