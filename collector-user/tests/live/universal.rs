@@ -40,12 +40,6 @@ impl Calls {
     }
 }
 
-/// Descriptors of this process that are of files without a name.
-fn without_name() -> usize {
-    let open = fs::read_dir("/proc/self/fd").unwrap().filter_map(|fd| fs::read_link(fd.unwrap().path()).ok());
-    open.filter(|file| file.to_string_lossy().ends_with(" (deleted)")).count()
-}
-
 #[test]
 fn samples_go_into_a_file_and_out_of_it() {
     let Some(_live) = live("samples_go_into_a_file_and_out_of_it") else { return };
@@ -56,7 +50,6 @@ fn samples_go_into_a_file_and_out_of_it() {
     exporter.on_parsed(|machine| {
         machine.apply_custom_filter(|machine, sample| machine.thread(sample.thread).tid.0 > 0);
     });
-    let before = without_name();
     exporter.start_collection().unwrap();
     let busy = || (0..10).for_each(|_| burn());
     thread::scope(|scope| (0..2).for_each(|_| _ = scope.spawn(busy)));
@@ -64,13 +57,10 @@ fn samples_go_into_a_file_and_out_of_it() {
     let samples = brought.recording.machine.samples();
     assert!(samples.len() > 8_192, "{} samples", samples.len());
     assert!(samples.bytes_in_file() > 30_000, "{} bytes", samples.bytes_in_file());
-    assert_eq!(without_name(), before + 1);
     let folded = fs::read_to_string(&path).unwrap();
     let counts = folded.lines().filter_map(|line| line.rsplit_once(' ')?.1.parse::<usize>().ok());
     assert_eq!(counts.sum::<usize>(), samples.len());
     assert!(folded.contains("burn"), "{folded}");
-    drop(brought);
-    assert_eq!(without_name(), before);
 }
 
 #[test]

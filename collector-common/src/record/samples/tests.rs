@@ -1,3 +1,5 @@
+//! Samples in memory and in a file, against a list of the same; and files that are full, or gone.
+
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
