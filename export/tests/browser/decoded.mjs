@@ -1,7 +1,7 @@
 // What the page's own decoder makes of a page: `node decoded.mjs PAGE`. Out: JSON, with the path of each sample.
 
 import { readFileSync } from "node:fs";
-import { decodeProfile } from "../../src/format/html/viewer/decode.js";
+import { FORM, decodeProfile } from "../../src/format/html/viewer/decode.js";
 
 const page = readFileSync(process.argv[2], "utf8");
 const [, text] = /<script[^>]*id="profile"[^>]*>([^<]*)<\/script>/.exec(page);
@@ -28,6 +28,7 @@ const rows = Array.from({ length: samples.count }, (_, at) => {
     kind: kinds[samples.kind?.[at] ?? 0].name,
     value: samples.value?.[at] ?? 1,
     cpu: samples.cpu[at],
+    estimated: (samples.form?.[at] ?? samples.form) === FORM.estimate,
     process: processes[thread.process],
     thread,
     stack: pathOf(samples.node[at]),

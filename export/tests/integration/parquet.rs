@@ -18,11 +18,16 @@ use crate::spans;
 use crate::tools;
 
 /// What the readers take a file for; none where they are missing.
-pub(crate) fn read(machine: &ExportMachine, symbols: &Symbols) -> Option<Value> {
+pub(crate) fn told(bytes: &[u8]) -> Option<Value> {
     let mut reader = tools::python("parquet_tables.py")?;
     let mut file = tempfile::Builder::new().suffix(".parquet").tempfile().unwrap();
-    file.write_all(&written(&Parquet, machine, symbols)).unwrap();
+    file.write_all(bytes).unwrap();
     Some(serde_json::from_str(&tools::output(reader.arg(file.path()))).unwrap())
+}
+
+/// The same of a recording's.
+pub(crate) fn read(machine: &ExportMachine, symbols: &Symbols) -> Option<Value> {
+    told(&written(&Parquet, machine, symbols))
 }
 
 /// The answers to queries of a file, which these call `x.parquet`; none where the readers are missing.

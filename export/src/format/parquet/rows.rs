@@ -6,13 +6,13 @@
 use std::collections::HashSet;
 use std::io;
 
+use crate::table::Table;
 use collector_common::ids::{BuildId, Nanos};
 use collector_common::intern::{InternedStrings, StackId, StringId};
 use collector_common::record::{
     AttributeListId, AttributeValue, ExportMachine, Frame, FrameFlags, FrameId, ProcessId, Program, Sample,
     ThreadId, TimelineOwner,
 };
-use rustc_hash::FxHashMap;
 
 use super::columns::Columns;
 use super::file::File;
@@ -63,7 +63,7 @@ pub(super) struct Rows<'a> {
     record: Record,
     /// By stack, whether a sample has it.
     is_used: Vec<bool>,
-    build_ids: FxHashMap<BuildId, u64>,
+    build_ids: Table<BuildId, u64>,
     /// Texts that are no strings of the recording.
     made: InternedStrings,
 }
@@ -77,7 +77,7 @@ impl<'a> Rows<'a> {
             count: 0,
             record: Record::Sample,
             is_used: vec![false; profile.machine.stacks().len()],
-            build_ids: FxHashMap::default(),
+            build_ids: Table::default(),
             made: InternedStrings::default(),
         }
     }
@@ -170,7 +170,7 @@ impl<'a> Rows<'a> {
             return;
         }
         let mut taken = HashSet::new();
-        let mut repeated: FxHashMap<StringId, u128> = FxHashMap::default();
+        let mut repeated: Table<StringId, u128> = Table::default();
         for &(name, value) in list {
             let plain = machine.string(name);
             let repeated = repeated.entry(name).or_default();

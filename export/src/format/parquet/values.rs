@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::mem;
 use std::ops::Range;
 
-use rustc_hash::FxHashMap;
+use crate::table::Table;
 
 use super::bits;
 use super::delta::Delta;
@@ -183,7 +183,7 @@ const LONGEST_BOUND: usize = 64;
 /// Texts, each distinct one once.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
-    index: FxHashMap<u128, u32>,
+    index: Table<u128, u32>,
     /// Each with its length before it.
     entries: Vec<u8>,
     /// Where in `entries` the least and the greatest are.

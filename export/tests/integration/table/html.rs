@@ -1,5 +1,6 @@
 //! The HTML page, by its own decoder under Node (`tests/browser/decoded.mjs`).
 
+use collector_common::record::ESTIMATED;
 use serde_json::Value;
 
 use super::facts::{Fact, Reader, Row, Told};
@@ -9,7 +10,10 @@ use crate::tools::{file, node, output};
 pub(super) const READER: Reader = Reader {
     format: "html",
     column: "HTML",
-    holds: |row| Some(Row { time: row.time.map(|time| time / 1000 * 1000), attributes: Vec::new(), ..row }),
+    holds: |mut row| {
+        row.attributes.retain(|(name, _)| name == ESTIMATED);
+        Some(Row { time: row.time.map(|time| time / 1000 * 1000), ..row })
+    },
     has_single_samples: true,
     facts: &[
         Fact::CommandLine,
@@ -36,6 +40,10 @@ pub(super) const READER: Reader = Reader {
         Some(told(&page))
     },
 };
+
+fn estimated() -> (String, String) {
+    (ESTIMATED.to_owned(), "yes".to_owned())
+}
 
 fn told(page: &Value) -> Told {
     let mut told = Told::default();
@@ -82,7 +90,7 @@ fn told(page: &Value) -> Told {
             tid: Some(number(&row["thread"]["tid"]) as u32),
             thread: Some(text(&row["thread"]["name"])),
             cpu: Some(number(&row["cpu"]) as u16),
-            attributes: Vec::new(),
+            attributes: if row["estimated"] == true { vec![estimated()] } else { Vec::new() },
             stack,
             value: row["value"].as_i64().unwrap(),
         });

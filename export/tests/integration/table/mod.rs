@@ -12,6 +12,7 @@ mod jfr;
 mod jsonl;
 mod nettrace;
 mod otlp;
+mod parquet;
 mod perfetto;
 mod perfview;
 mod pprof;
@@ -26,7 +27,7 @@ use facts::{Fact, Reader, Row, Sums, Told, sums};
 use recording::{INLINED, recording};
 
 /// A reader for each format.
-const READERS: [Reader; 12] = [
+const READERS: [Reader; 13] = [
     html::READER,
     pprof::READER,
     folded::FOLDED,
@@ -38,6 +39,7 @@ const READERS: [Reader; 12] = [
     perfetto::READER,
     otlp::READER,
     jfr::READER,
+    parquet::READER,
     jsonl::READER,
 ];
 
