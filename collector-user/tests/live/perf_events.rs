@@ -125,6 +125,12 @@ fn a_process_that_is_named_beside_its_parent_counts_once() {
     });
 }
 
+/// Writes to so many bytes of the stack.
+#[inline(never)]
+fn touch<const BYTES: usize>() {
+    std::hint::black_box(&mut [1_u8; BYTES]);
+}
+
 #[test]
 fn a_thread_that_is_met_after_it_inherited_its_events_counts_once() {
     const PAGES: usize = 500;
@@ -142,17 +148,19 @@ fn a_thread_that_is_met_after_it_inherited_its_events_counts_once() {
     let mut events = PerfEvents::open(&settings, false, &requests, &online_cpus().unwrap()).unwrap();
     let (go, told) = std::sync::mpsc::channel::<()>();
     let (tell, thread) = std::sync::mpsc::channel();
-    // Between the opening and the start, from where it is looked for new threads again.
-    let touching = std::thread::spawn(move || {
+    // Between the opening and the start, from where it is looked for new threads again. Pages of a new thread's stack are fresh, while
+    // those of the heap may have been of something else.
+    let touching = std::thread::Builder::new().stack_size(4 * PAGES * 4096).spawn(move || {
         let tid = fs::read_link("/proc/thread-self").unwrap();
         tell.send(tid.file_name().unwrap().to_str().unwrap().parse().unwrap()).unwrap();
         told.recv().unwrap();
-        vec![1_u8; PAGES * 4096]
+        touch::<{ PAGES * 4096 }>();
     });
+    let touching = touching.unwrap();
     let thread: u32 = thread.recv().unwrap();
     events.start().unwrap();
     go.send(()).unwrap();
-    drop(touching.join().unwrap());
+    touching.join().unwrap();
     events.stop().unwrap();
     let mut counts = [0; 2];
     events.drain(clock::now(), &mut |record| {
