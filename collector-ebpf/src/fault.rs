@@ -125,8 +125,8 @@ fn stands_for(ring: Option<&Ring>, now: u64) -> u64 {
     let elapsed = now.wrapping_sub(choice.since);
     if elapsed >= SPAN {
         let in_one_span = choice.met * SPAN / elapsed;
-        let log = (in_one_span / RECORDED).checked_ilog2();
-        let shift = log.map_or(0, |log| u64::from(log) + 1).min(LARGEST);
+        let shift = if in_one_span < FEW { 0 } else { u64::from((in_one_span / RECORDED).ilog2()) + 1 };
+        let shift = shift.min(LARGEST);
         if shift != choice.shift {
             choice.left = 0;
         }

@@ -641,7 +641,7 @@ impl Session {
 /// Descriptors that tell when the processes of `-p` end.
 fn watch(sampling: &Settings) -> Result<Vec<Option<OwnedFd>>, SessionError> {
     let open = |&pid: &u32| {
-        let raw = Pid::from_raw(pid.cast_signed()).ok_or(SessionError::NoProcess(pid))?;
+        let raw = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(SessionError::NoProcess(pid))?;
         pidfd_open(raw, PidfdFlags::empty()).map(Some).map_err(|error| match procfs::process_of(Tid(pid)) {
             None => SessionError::NoProcess(pid),
             Some(process) if process.0 != pid => SessionError::OneThread { thread: Tid(pid), process },

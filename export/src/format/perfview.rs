@@ -110,7 +110,7 @@ struct Stack {
 impl<'a> View<'a> {
     fn of(profile: Profile<'a>) -> Self {
         let machine = profile.machine;
-        let kind = machine.samples().kinds().next();
+        let kind = machine.shown_kind();
         let chosen = machine.samples().iter().zip(0..).filter(|(sample, _)| Some(sample.kind) == kind);
         let chosen = chosen.filter(|(sample, _)| (sample.thread.0 as usize) < machine.threads().len());
         let mut samples: Vec<(Nanos, u32)> = chosen.map(|(sample, at)| (sample.time, at)).collect();

@@ -138,6 +138,32 @@ fn chunks_have_their_own_clocks_and_types() {
     assert_eq!(names, ["all", "other"]);
 }
 
+#[test]
+fn a_thread_that_a_chunk_does_not_tell_of_is_that_of_one_before() {
+    let told = |number: u64, name: Option<&str>| {
+        let mut bytes = Bytes::new(true);
+        bytes.types(&[
+            (7, "long", false, &[]),
+            (8, "java.lang.String", false, &[]),
+            (9, "java.lang.Thread", false, &["javaName:8", "osThreadId:7"]),
+            (20, "jdk.ExecutionSample", true, &["startTime:7", "sampledThread:9#"]),
+        ]);
+        if let Some(name) = name {
+            bytes.event(1, |out| {
+                out.long(100).long(0).long(0).byte(0).int(1);
+                out.long(9).int(1).long(number).text(name).long(40 + number)
+            });
+        }
+        bytes.event(20, |out| out.long(100).long(number));
+        bytes.chunk()
+    };
+    let file = [told(5, None), told(5, Some("a")), told(6, Some("b")), told(5, None), told(7, None)].concat();
+    let machine = import(&*file).unwrap().machine;
+    let threads = machine.samples().iter().map(|sample| machine.thread(sample.thread));
+    let threads: Vec<_> = threads.map(|thread| (machine.string(thread.name), thread.tid.0)).collect();
+    assert_eq!(threads, [("", 0), ("a", 45), ("b", 46), ("a", 45), ("", 0)]);
+}
+
 /// Where the error is, and what it says.
 fn refused(bytes: &[u8]) -> (u64, &'static str) {
     match chunk(bytes) {

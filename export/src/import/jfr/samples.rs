@@ -40,6 +40,9 @@ pub(super) struct Samples {
     kinds: HashMap<(String, Unit), SampleKindId>,
     /// Of the chunk that is being read, by the numbers of their constants.
     threads: HashMap<Constant, ThreadId>,
+    /// Of all chunks up to now. Hotspot tells of a thread in the chunk in which it met it, and may write an event of it into the next one,
+    /// where it is not told of again.
+    met: HashMap<u64, ThreadId>,
     /// By text: our own attributes.
     attributes: HashMap<StringId, AttributeListId>,
     without_stack: u64,
@@ -162,7 +165,8 @@ impl Samples {
             return;
         }
         let thread = role.thread.map_or(Value::Null, |field| event.get(field));
-        let thread = self.thread(&thread);
+        let constant = role.thread.and_then(|field| event.fields().constant_of(field));
+        let thread = self.thread(&thread, constant);
         let process = self.machine.thread(thread).process;
         let sample = Sample {
             time: self.time(chunk.clock(), event.ticks()),
@@ -177,10 +181,16 @@ impl Samples {
         self.machine.add_sample(&sample);
     }
 
-    fn thread(&mut self, thread: &Value<'_>) -> ThreadId {
-        let constant = thread.fields().and_then(|thread| thread.constant());
+    /// The thread that a constant is.
+    fn thread(&mut self, thread: &Value<'_>, constant: Option<Constant>) -> ThreadId {
         if let Some(&known) = constant.and_then(|constant| self.threads.get(&constant)) {
             return known;
+        }
+        let is_told = thread.fields().is_some();
+        if let Some(&met) =
+            constant.filter(|_| !is_told).and_then(|constant| self.met.get(&constant.number()))
+        {
+            return met;
         }
         let pid = thread.get("processId").unsigned().and_then(|pid| u32::try_from(pid).ok());
         let process = self.process(pid.or(self.facts.pid).unwrap_or_default());
@@ -189,11 +199,12 @@ impl Samples {
         let name = names.into_iter().flatten().find(|name| *name != StringId::EMPTY).unwrap_or_default();
         let name = self.machine.intern_string(texts.name(name));
         let tid = Tid(thread.get("osThreadId").unsigned().unwrap_or_default() as u32);
-        let thread = self.machine.intern_thread(process, tid, name);
+        let known = self.machine.intern_thread(process, tid, name);
         if let Some(constant) = constant {
-            self.threads.insert(constant, thread);
+            self.threads.insert(constant, known);
+            self.met.extend(is_told.then_some((constant.number(), known)));
         }
-        thread
+        known
     }
 
     fn process(&mut self, pid: u32) -> ProcessId {

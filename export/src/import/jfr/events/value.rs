@@ -87,6 +87,13 @@ pub struct Constant {
     number: u64,
 }
 
+impl Constant {
+    /// Its number, as the file has it.
+    pub const fn number(self) -> u64 {
+        self.number
+    }
+}
+
 /// Fields at a place of a chunk: an event, a constant, or a part of one.
 #[derive(Clone, Copy, Debug)]
 pub struct Struct<'a> {
@@ -107,6 +114,11 @@ impl<'a> Struct<'a> {
     /// The constant that it is, where it is one.
     pub const fn constant(&self) -> Option<Constant> {
         self.constant
+    }
+
+    /// The constant that a field refers to, where it refers to one, whether that is there or not.
+    pub fn constant_of(&self, name: &str) -> Option<Constant> {
+        self.constant_at(self.kind().fields().iter().position(|field| field.name() == name)?)
     }
 
     /// The constant that the field at a position refers to, where it refers to one.
