@@ -39,7 +39,7 @@ pub struct Naming {
     /// How names read.
     pub form: NameForm,
     /// By how many threads; else as many as there are CPUs for this process, and at most eight. It makes no difference to what is
-    /// found, but each holds what it has read of a file.
+    /// found, but where the time for lines and inlined functions runs out; and each holds what it has read of a file.
     pub threads: Option<NonZeroUsize>,
 }
 

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Whoever has the files need not let several threads use them, and asks one server at a time. What is read of a file, and all that
-//! is made of it, is its worker's, so that none waits for another; and what is found does not depend on who was faster.
+//! is made of it, is its worker's, so that none waits for another; and what is found does not depend on who was faster, unless
+//! the time that all of them have for lines runs out.
 
 use std::io::BufRead;
 use std::num::NonZeroUsize;

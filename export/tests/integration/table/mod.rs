@@ -1,5 +1,6 @@
-//! One recording of known truth in every format, each read back by a reader that is not ours: the same samples, threads, times, functions
-//! and totals as far as the format has a place for them, and nothing else.
+//! One recording of known truth in every format, each read back by a reader that is not ours, but for the HTML page, whose own decoder
+//! reads it, and nettrace, which our strict reader does: the same samples, threads, times, functions and totals as far as the format has a
+//! place for them, and nothing else.
 //!
 //! - `recording`: what is recorded, and all that is true of it; `facts`: the words for it.
 //! - A file for each format, or for two that are alike, with its `READER`.

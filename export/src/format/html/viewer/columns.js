@@ -1,5 +1,6 @@
 // A lane in columns of a pixel each: what a thread did in a range of time in, how much of each column which form
-// fills out. Its cost is that of the samples in the range, however many of them share a pixel.
+// fills out. Its cost is that of the samples in the range, however many of them share a pixel, and of those before it back to the
+// first that reaches into it.
 
 import { CATEGORY, FORM } from "./decode.js";
 
