@@ -157,6 +157,7 @@ fn a_stream_is_converted() {
     perf.args([
         "record",
         "-q",
+        "-N",
         "-F",
         "4999",
         "-e",

@@ -341,6 +341,8 @@ fn a_recording_that_perf_has_put_code_into() {
     perf.arg(program).arg("dump").arg(folder.path()).stdin(Stdio::null());
     assert!(perf.status().unwrap().success());
     let mut inject = Command::new("perf");
+    // Where it would keep copies.
+    inject.env("HOME", folder.path());
     inject.args(["inject", "--jit", "-i"]).arg(&data).arg("-o").arg(&injected).stdin(Stdio::null());
     assert!(inject.status().unwrap().success());
     let named = converted(&injected);

@@ -344,7 +344,10 @@ fn perf_counts_as_many() {
     let args = [OsStr::new("-e"), probe.as_ref(), "--".as_ref(), program.as_os_str(), times.as_ref()];
     let recorded = record(folder.path(), args);
     let perf = |args: &[&str]| {
-        let output = Command::new("perf").args(args).current_dir(folder.path()).output().unwrap();
+        let mut perf = Command::new("perf");
+        // Where it would keep copies.
+        perf.env("HOME", folder.path());
+        let output = perf.args(args).current_dir(folder.path()).output().unwrap();
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     };
