@@ -50,6 +50,13 @@ static ENTERED: LruHashMap<u32, Entered, 1> = LruHashMap::new();
 /// (`arch/x86/entry/syscalls/syscall_64.tbl`). What a recording probes would count as calls of the program.
 const CALLS_OF_PROBES: [u64; 2] = [335, 336];
 
+/// `clone`, `fork`, `vfork` and `clone3`, by the tables of system calls of the architecture and of 32-bit programs.
+#[cfg(bpf_target_arch = "x86_64")]
+const FORKS: [i32; 4] = [56, 57, 58, 435];
+#[cfg(bpf_target_arch = "aarch64")]
+const FORKS: [i32; 2] = [220, 435];
+const COMPAT_FORKS: [i32; 4] = [120, 2, 190, 435];
+
 /// `MAX_ERRNO` of `include/linux/err.h`.
 const MAX_ERRNO: u64 = 4095;
 
@@ -98,13 +105,29 @@ pub(crate) fn call_ends_without_find_vma(context: RawTracePointContext) -> i32 {
     end::<false>(&context)
 }
 
+/// Whether a call is one that returns in two threads: 0 in the new one.
+#[inline(always)]
+fn is_fork(registers: &UserRegisters) -> bool {
+    let number = registers.call();
+    if registers.is_compat() { COMPAT_FORKS.contains(&number) } else { FORKS.contains(&number) }
+}
+
 #[inline(always)]
 fn end<const FIND_VMA: bool>(context: &RawTracePointContext) -> i32 {
     // SAFETY: the helper has no preconditions.
     let now = unsafe { bpf_ktime_get_ns() };
     let id = bpf_get_current_pid_tgid();
     let (pid, tid) = ((id >> 32) as u32, id as u32);
+    let returned: u64 = context.arg(1);
     let entered = ENTERED.get_ptr_mut(tid);
+    if returned == 0 && is_fork(&UserRegisters::of_current(current_task())) {
+        // The new thread, which never made the call. One that had its number may have ended within one.
+        if let Some(entered) = entered {
+            // SAFETY: the map gave a valid pointer; nobody but this thread writes to its entry.
+            unsafe { (*entered).since = 0 };
+        }
+        return 0;
+    }
     let Some(entered) = entered else {
         count(Counter::CallsUnknown, u64::from(filter::wanted(pid)));
         return 0;
@@ -117,7 +140,6 @@ fn end<const FIND_VMA: bool>(context: &RawTracePointContext) -> i32 {
     // SAFETY: as above.
     unsafe { (*entered).since = 0 };
     let took = now.saturating_sub(since);
-    let returned: u64 = context.arg(1);
     let Some(times) = CALLS.get_ptr_mut(slot as u32) else { return 0 };
     // SAFETY: the map gave a valid pointer to this CPU's value. The tracepoints come with preemption off, and never in an
     // interrupt. The bound is the array's.

@@ -25,7 +25,10 @@ static GAPS: PerCpuArray<u64, 2> = PerCpuArray::new();
 /// Whether one of the points falls into what is of these bytes.
 #[inline(always)]
 pub(crate) fn is_chosen(gap: Gap, bytes: u64) -> bool {
-    let period = config(|c: &Config| &raw const c.allocation_period);
+    let period = match gap {
+        Gap::Allocated => config(|c: &Config| &raw const c.allocation_period),
+        Gap::Mapped => config(|c: &Config| &raw const c.mapped_period),
+    };
     if period <= 1 {
         return true;
     }

@@ -192,7 +192,7 @@ fn end(context: &RawTracePointContext, spins: *mut Spins) {
 /// Whether a wait is, with a chance of how long it took.
 #[inline(always)]
 fn is_recorded(took: u64) -> bool {
-    if took < config(|c: &Config| &raw const c.shortest_off_cpu) {
+    if took < config(|c: &Config| &raw const c.shortest_lock_wait) {
         return false;
     }
     // SAFETY: the helper has no preconditions.

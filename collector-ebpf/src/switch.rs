@@ -288,11 +288,19 @@ fn expect(times: &mut ThreadTimes, took: u64) {
     }
 }
 
+/// What of such times off is shorter is left out.
+#[inline(always)]
+fn shortest(off: &OffCpu) -> u64 {
+    let times = config(|c: &Config| &raw const c.times);
+    let off_cpu = config(|c: &Config| &raw const c.shortest_off_cpu);
+    off.shortest(times, off_cpu, config(|c: &Config| &raw const c.shortest_lock_wait))
+}
+
 /// Tells that a thread is back, if its stacks were taken, or it was off for long; adds up what is short.
 #[inline(always)]
 fn tell(times: &mut ThreadTimes, task: u64, now: u64, tid: u32, took: u64) {
     let off = times.off;
-    if took < config(|c: &Config| &raw const c.shortest_off_cpu) {
+    if took < shortest(&off) {
         if off.chance != 0 {
             count(Counter::TooShort, 1);
         }

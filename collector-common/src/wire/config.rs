@@ -53,10 +53,15 @@ pub struct Config {
     pub clock_period: u64,
     /// Time off the CPU is sampled so that there is one stack for about this many nanoseconds of it; not 0.
     pub off_cpu_period: u64,
-    /// Times off the CPU that are shorter, in nanoseconds, are left out.
+    /// Times off the CPU that are shorter, in nanoseconds, are left out, but for waits for locks.
     pub shortest_off_cpu: u64,
-    /// Of allocated memory there is one stack for about this many bytes; at most 2^40.
+    /// Waits for locks, of user code and of the kernel, that are shorter, in nanoseconds, are left out. A wait for a lock of user
+    /// code that is not shorter than [`Self::shortest_off_cpu`] is none of those.
+    pub shortest_lock_wait: u64,
+    /// Of memory that allocators give there is one stack for about this many bytes; at most 2^40.
     pub allocation_period: u64,
+    /// The same of memory that the kernel gives.
+    pub mapped_period: u64,
     /// [`Times`] bits.
     pub times: u32,
     /// Offset of `task_struct::pid`, the thread's id.
@@ -141,4 +146,4 @@ pub struct ReturnOffsets {
     pub reserved: u32,
 }
 
-const _: () = assert!(size_of::<Config>() == 192);
+const _: () = assert!(size_of::<Config>() == 208);

@@ -82,7 +82,16 @@ impl OffCpu {
     /// Whether it is recorded, where `times` are the [`Times`] bits.
     pub const fn is_recorded(&self, times: u32) -> bool {
         let part = if self.state == OffCpuState::PREEMPTED { Times::PREEMPTED } else { Times::BLOCKED };
-        times & part != 0 || (times & Times::LOCKS != 0 && LockWait(self.lock_wait).is_for_a_lock())
+        times & part != 0 || self.is_lock_wait(times)
+    }
+
+    /// What is shorter than this is left out, of what is recorded: by the shortest time off, and the shortest wait for a lock.
+    pub const fn shortest(&self, times: u32, off_cpu: u64, lock_wait: u64) -> u64 {
+        if self.is_lock_wait(times) && lock_wait < off_cpu { lock_wait } else { off_cpu }
+    }
+
+    const fn is_lock_wait(&self, times: u32) -> bool {
+        times & Times::LOCKS != 0 && LockWait(self.lock_wait).is_for_a_lock()
     }
 }
 

@@ -9,7 +9,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     name: "locks",
     alias: "lock",
     description: "nanoseconds that threads wait for locks, by stack, and by that of who releases them",
-    option: Some(ScenarioOption::Shortest),
+    option: Some(ScenarioOption::Shortest(|settings| &mut settings.shortest.locks)),
     register,
 };
 

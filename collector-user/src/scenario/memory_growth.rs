@@ -10,7 +10,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     name: "memory_growth",
     alias: "growth",
     description: "bytes that processes ask of the kernel, and pages that they touch first, by stack",
-    option: Some(ScenarioOption::Every),
+    option: Some(ScenarioOption::Every(|settings| &mut settings.mapped_period)),
     register,
 };
 

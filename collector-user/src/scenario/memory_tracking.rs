@@ -12,7 +12,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     name: "memory_tracking",
     alias: "memory",
     description: "bytes that programs allocate, what is not freed of them, and likely leaks, by stack",
-    option: Some(ScenarioOption::Every),
+    option: Some(ScenarioOption::Every(|settings| &mut settings.allocation_period)),
     register,
 };
 

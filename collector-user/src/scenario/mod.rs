@@ -34,7 +34,10 @@ mod time_off;
 mod transfer_time;
 mod wall_clock;
 
+use collector_common::ids::Nanos;
+
 use crate::session::SessionSettings;
+use crate::source::Settings;
 
 pub(crate) use io_monitoring::BlockTime;
 pub(crate) use kernel_locks::KernelLockTime;
@@ -43,13 +46,13 @@ pub(crate) use memory_tracking::AllocatedBlock;
 pub(crate) use time_off::TimeOff;
 pub(crate) use transfer_time::TransferTime;
 
-/// A setting of [`Settings`](crate::source::Settings) that is of a scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A setting of [`Settings`] that is of one scenario.
+#[derive(Clone, Copy, Debug)]
 pub enum ScenarioOption {
-    /// [`Settings::shortest_off_cpu`](crate::source::Settings::shortest_off_cpu).
-    Shortest,
-    /// [`Settings::allocation_period`](crate::source::Settings::allocation_period).
-    Every,
+    /// What is shorter is left out: its place in [`Settings::shortest`].
+    Shortest(fn(&mut Settings) -> &mut Nanos),
+    /// There is one stack for about so many bytes: [`Settings::allocation_period`] or [`Settings::mapped_period`].
+    Every(fn(&mut Settings) -> &mut u64),
 }
 
 /// Something to record.
@@ -98,7 +101,6 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::source::Settings;
 
     #[test]
     fn names_are_each_of_one_scenario() {

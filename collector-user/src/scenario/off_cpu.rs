@@ -8,7 +8,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     name: "off_cpu",
     alias: "offcpu",
     description: "nanoseconds that threads are blocked for, by stack, and who wakes them",
-    option: Some(ScenarioOption::Shortest),
+    option: Some(ScenarioOption::Shortest(|settings| &mut settings.shortest.off_cpu)),
     register,
 };
 

@@ -9,7 +9,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     name: "wall_clock",
     alias: "wall",
     description: "nanoseconds of each thread, running, blocked or waiting for a CPU, by stack",
-    option: Some(ScenarioOption::Shortest),
+    option: Some(ScenarioOption::Shortest(|settings| &mut settings.shortest.wall_clock)),
     register,
 };
 

@@ -28,6 +28,18 @@ struct Hooked {
     event_kind: Option<EventKindId>,
     /// Where it is one of our programs, what becomes of its records.
     records: Option<Box<dyn ProgramRecords>>,
+    /// Positions of later hooks at the same counter of the kernel's, which get its records, too.
+    sharers: Vec<usize>,
+    /// Where it is one of times off.
+    shortest: Option<ShortestTime>,
+}
+
+/// What is shorter than a program's shortest time off is none of its.
+#[derive(Clone, Copy)]
+struct ShortestTime {
+    time: Nanos,
+    /// Whether the kernel leaves out the same. Else its sums of short times have some that are none of the program's.
+    is_all_told: bool,
 }
 
 impl Hooked {
@@ -39,10 +51,22 @@ impl Hooked {
     }
 }
 
-/// What the sources are asked for, for the records to come back by these numbers.
+/// What the sources are asked for, for the records to come back by these numbers. Hooks at one of the kernel's counters share the
+/// records of one event, those of the first: the kernel tells of several as if they were one.
 pub(super) fn requests(hooks: &[Hook]) -> Vec<EventRequest> {
     let indexes = (0..).map(EventIndex::of_hook);
-    hooks.iter().zip(indexes).filter_map(|(hook, index)| hook.request(index)).collect()
+    let mut requests: Vec<EventRequest> = Vec::new();
+    for request in hooks.iter().zip(indexes).filter_map(|(hook, index)| hook.request(index)) {
+        match requests.iter_mut().find(|first| is_shared(first.trigger, request.trigger)) {
+            Some(first) => first.stack |= request.stack,
+            None => requests.push(request),
+        }
+    }
+    requests
+}
+
+fn is_shared(one: Trigger, other: Trigger) -> bool {
+    one == other && matches!(one, Trigger::Software(_))
 }
 
 /// All events of a session.
@@ -53,6 +77,7 @@ pub(crate) struct Dispatch {
     wall_clock: Option<(SampleKindId, AttributeListId)>,
     hooked: Vec<Hooked>,
     times_off: TimesOff,
+    shortest_lock_wait: Nanos,
     short_times: ShortTimes,
     lock_owners: LockOwners,
     wakers: Wakers,
@@ -85,9 +110,16 @@ impl Dispatch {
             let event_kind = kind
                 .filter(|_| event_bytes > 0)
                 .and_then(|samples| raw_events::kind_of(&hook, samples, recorder));
-            Hooked { hook, kind, event_kind, records }
+            Hooked { hook, kind, event_kind, records, sharers: Vec::new(), shortest: None }
         });
-        let hooked: Vec<Hooked> = hooked.collect();
+        let mut hooked: Vec<Hooked> = hooked.collect();
+        share(&mut hooked);
+        let shortest_of = |hooked: &Hooked| settings.shortest.of(hooked.program()?);
+        let shortest = hooked.iter().filter_map(shortest_of).min();
+        for hooked in &mut hooked {
+            hooked.shortest = shortest_of(hooked)
+                .map(|time| ShortestTime { time, is_all_told: shortest == Some(time) });
+        }
         let wall_clock = hooked.iter().find(|hooked| hooked.program() == Some(Program::WallClock));
         Self {
             clock,
@@ -95,6 +127,7 @@ impl Dispatch {
                 .and_then(|hooked| Some((hooked.kind?, attributes(recorder, &[("state", "running")], &[])))),
             hooked,
             times_off: TimesOff::new(settings.off_cpu_period),
+            shortest_lock_wait: settings.shortest.locks,
             short_times: ShortTimes::default(),
             lock_owners: LockOwners::default(),
             wakers: Wakers::default(),
@@ -136,6 +169,9 @@ impl Dispatch {
             self.times_off.take(recorder, record);
             return true;
         }
+        if !hooked.sharers.is_empty() {
+            return self.take_shared(position, recorder, record);
+        }
         let context = context_of(record);
         let event = &mut hooked.hook.event;
         let passed = event.process_in(Some(&context), record.data, record.data, &mut self.errors);
@@ -149,6 +185,35 @@ impl Dispatch {
         }
         recorder.ledger_mut().deliver(passed.into());
         passed
+    }
+
+    /// Takes a record of a counter that several hooks are at. Says whether it is in the recording.
+    fn take_shared(&mut self, first: usize, recorder: &mut Recorder, record: &SourceRecord<'_>) -> bool {
+        let context = context_of(record);
+        let sharers = std::mem::take(&mut self.hooked[first].sharers);
+        let (mut taken, mut is_delivered) = (None, false);
+        for &position in std::iter::once(&first).chain(&sharers) {
+            let Hooked { hook, kind, .. } = &mut self.hooked[position];
+            if !hook.event.process_in(Some(&context), record.data, record.data, &mut self.errors) {
+                continue;
+            }
+            let Some(kind) = kind else {
+                is_delivered = true;
+                continue;
+            };
+            if taken.is_none() {
+                taken = recorder.take_stack(record);
+            }
+            if let Some(taken) = taken {
+                recorder.add_sample(*kind, taken, record.value.cast_signed(), AttributeListId::NONE);
+            }
+        }
+        self.hooked[first].sharers = sharers;
+        match taken {
+            Some(taken) => recorder.deliver(&taken),
+            None => recorder.ledger_mut().deliver(is_delivered.into()),
+        }
+        taken.is_some() || is_delivered
     }
 
     /// Takes a record of a thread that was running, as one of `clock` and as part of the thread's time. Says whether it
@@ -178,7 +243,7 @@ impl Dispatch {
 
     /// All records of a round have been taken.
     pub(crate) fn end_round(&mut self, recorder: &mut Recorder) {
-        let Self { times_off, short_times, hooked, errors, wakers, lock_owners, .. } = self;
+        let Self { times_off, shortest_lock_wait, short_times, hooked, errors, wakers, lock_owners, .. } = self;
         for hooked in hooked.iter_mut() {
             if let Hooked { hook, kind: Some(kind), records: Some(records), .. } = hooked {
                 records.end_round(&mut Output { recorder, hook, kind: *kind, errors });
@@ -194,9 +259,12 @@ impl Dispatch {
             };
             let mut is_delivered = false;
             for hooked in hooked.iter_mut() {
-                let program = hooked.program().filter(|program| program.is_of_times_off());
-                let (Some(program), Some(kind)) = (program, hooked.kind) else { continue };
-                if program == Program::Locks && joined.data.is_lock == 0 {
+                let (Some(program), Some(shortest), Some(kind)) =
+                    (hooked.program(), hooked.shortest, hooked.kind)
+                else {
+                    continue;
+                };
+                if joined.took() < shortest.time || (program == Program::Locks && joined.data.is_lock == 0) {
                     continue;
                 }
                 let data = bytemuck::bytes_of(&joined.data);
@@ -210,6 +278,9 @@ impl Dispatch {
             if is_delivered {
                 recorder.deliver(&joined.taken);
             }
+            if joined.took() < *shortest_lock_wait {
+                return;
+            }
             for hooked in hooked.iter_mut().filter(|hooked| hooked.program() == Some(Program::LockOwners)) {
                 if let Hooked { hook, kind: Some(kind), .. } = hooked {
                     lock_owners.add(&mut Output { recorder, hook, kind: *kind, errors }, &joined);
@@ -219,7 +290,8 @@ impl Dispatch {
         lock_owners.end_round();
         for ended in times_off.take_ended() {
             for hooked in hooked.iter() {
-                if let (Some(program), Some(kind)) = (hooked.program(), hooked.kind) {
+                let is_all_told = hooked.shortest.is_some_and(|shortest| shortest.is_all_told);
+                if let (Some(program), Some(kind), true) = (hooked.program(), hooked.kind, is_all_told) {
                     settle(recorder, short_times, (program, kind), &ended);
                 }
             }
@@ -243,6 +315,17 @@ impl Dispatch {
     /// What went wrong in filters and closures.
     pub(crate) fn errors(&self) -> &EventErrors {
         &self.errors
+    }
+}
+
+/// Notes which hooks share their records, as [`requests`] asks for them.
+fn share(hooked: &mut [Hooked]) {
+    for position in 1..hooked.len() {
+        let (before, [it, ..]) = hooked.split_at_mut(position) else { return };
+        let first = before.iter_mut().find(|first| is_shared(first.hook.trigger, it.hook.trigger));
+        if let Some(first) = first {
+            first.sharers.push(position);
+        }
     }
 }
 

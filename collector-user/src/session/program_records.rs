@@ -52,7 +52,7 @@ pub(super) fn of_program(
         Program::SystemCalls => Some(Box::new(Calls)),
         Program::BlockRequests => Some(Box::new(BlockRequests::new(settings.off_cpu_period))),
         Program::Allocations => Some(Box::new(Allocations::new(settings.allocation_period, recorder))),
-        Program::Mapped => Some(Box::new(Mapped::new(settings.allocation_period))),
+        Program::Mapped => Some(Box::new(Mapped::new(settings.mapped_period))),
         Program::FileIo | Program::NetworkIo => Some(Box::new(Transfers::new(settings.off_cpu_period))),
         Program::KernelLocks => Some(Box::new(KernelLocks::new(settings.off_cpu_period))),
         Program::MinorFaults | Program::MajorFaults => Some(Box::new(Faults)),

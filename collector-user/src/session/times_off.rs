@@ -29,6 +29,13 @@ pub(super) struct Joined {
     pub(super) lock_wait: LockWait,
 }
 
+impl Joined {
+    /// From when the thread gave up its CPU until it had one again.
+    pub(super) fn took(&self) -> Nanos {
+        Nanos(self.data.blocked_ns + self.data.waited_ns)
+    }
+}
+
 /// A thread that has ended, or that the recording ended for.
 #[derive(Clone, Copy)]
 pub(super) struct Ended {

@@ -26,4 +26,4 @@ pub use interface::{Account, Source, ToldLife, ToldProgram};
 pub use record::{EventIndex, RELEASED, SourceRecord};
 pub use request::{CLOCK_NAMES, COUNTERS, Counter, EventRequest, Hook, Program, Trigger};
 pub use scope::Rights;
-pub use settings::{Settings, Targets};
+pub use settings::{Settings, Shortest, Targets};

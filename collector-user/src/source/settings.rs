@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use collector_common::ids::Nanos;
 
+use super::request::Program;
+
 /// Which threads are sampled; empty is the whole machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Targets {
@@ -31,6 +33,29 @@ impl Targets {
     }
 }
 
+/// The shortest times that are recorded. They are no losses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shortest {
+    /// Times off the CPU, of `off_cpu`.
+    pub off_cpu: Nanos,
+    /// Times off the CPU, of `wall_clock`.
+    pub wall_clock: Nanos,
+    /// Waits for locks of user code and of the kernel.
+    pub locks: Nanos,
+}
+
+impl Shortest {
+    /// Of a program that records times off the CPU.
+    pub(crate) const fn of(&self, program: Program) -> Option<Nanos> {
+        match program {
+            Program::OffCpu => Some(self.off_cpu),
+            Program::WallClock => Some(self.wall_clock),
+            Program::Locks => Some(self.locks),
+            _ => None,
+        }
+    }
+}
+
 /// How to sample.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -47,10 +72,13 @@ pub struct Settings {
     pub ring_bytes: Option<u32>,
     /// Of time off the CPU there is one stack for about this much; what takes longer stands for itself.
     pub off_cpu_period: Nanos,
-    /// Of allocated memory there is one stack for about this many bytes; at most 2^40. With 1 there is one for each block.
+    /// Of memory that allocators give there is one stack for about this many bytes; at most 2^40. With 1 there is one for each
+    /// block.
     pub allocation_period: u64,
-    /// Times off the CPU that are shorter are left out.
-    pub shortest_off_cpu: Nanos,
+    /// The same of memory that processes ask of the kernel.
+    pub mapped_period: u64,
+    /// What is shorter is left out.
+    pub shortest: Shortest,
 }
 
 impl Default for Settings {
@@ -65,7 +93,8 @@ impl Default for Settings {
             ring_bytes: None,
             off_cpu_period: Nanos(1_000_000),
             allocation_period: 512 << 10,
-            shortest_off_cpu: Nanos(0),
+            mapped_period: 512 << 10,
+            shortest: Shortest::default(),
         }
     }
 }

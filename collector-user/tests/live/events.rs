@@ -9,13 +9,14 @@ use collector_common::event::{EventFlags, filter};
 use collector_common::loss::LossCause;
 use collector_common::sharing::Writable;
 use collector_user::clock;
-use collector_user::session::{self, Recording, Session, SessionSettings};
+use collector_user::session::{self, Backend, Recording, Session, SessionSettings};
 use collector_user::source::{Hook, Settings};
 use collector_user::tracefs::{Tracefs, TracefsError};
 
 use crate::prerequisites::live;
 use crate::programs::{compile, folder};
 use crate::recording::{collector, record, run};
+use crate::scenarios;
 
 /// Records events alone while a command runs.
 fn record_events(events: Vec<Hook>, command: &[&str]) -> Recording {
@@ -236,6 +237,35 @@ fn more_events_than_a_recording_has_room_for() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(stderr.contains("256 events are too many: a recording has at most 255"), "{stderr}");
+}
+
+#[test]
+fn hooks_at_one_counter_share_its_records() {
+    let Some(_live) = live("hooks_at_one_counter_share_its_records") else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "touches", "touches.c", &[]);
+    for backend in [Backend::Auto, Backend::Perf] {
+        let seen = Writable::new(0);
+        let mut events: Vec<_> =
+            ["minor-faults", "minor-faults", "context-switches", "cs"].map(|name| Hook::counter(name).unwrap()).into();
+        for hook in &mut events[1..] {
+            hook.event.flags_mut().set(EventFlags::CALLSTACK, true);
+        }
+        let told = seen.clone();
+        events[0].event.add_closure(move |_| Ok(told.write(|seen| *seen += 1)?));
+        let sampling = Settings { clock: false, ..Settings::default() };
+        let settings = SessionSettings { sampling, events, backend, ..SessionSettings::default() };
+        let recording = scenarios::record(settings, &[program.clone().into(), "100".into()]);
+        let machine = &recording.machine;
+        let mut of_kinds = vec![0; machine.kinds().len()];
+        machine.samples().iter().for_each(|sample| of_kinds[usize::from(sample.kind.0)] += 1);
+        let [faults, switches, same] = of_kinds[..] else { panic!("{of_kinds:?}") };
+        assert!(faults >= 100, "{of_kinds:?}");
+        assert_eq!(seen.into_inner().unwrap(), faults);
+        assert_eq!(switches, same);
+        let ledger = &recording.ledger;
+        assert_eq!([ledger.delivered(), ledger.total_lost()], [faults + switches, 0], "{ledger:?}");
+    }
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! Waits for locks: what is measured lies between bounds that the program under record took itself.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
+use collector_common::ids::Nanos;
 use collector_common::loss::LossCause;
 use collector_common::record::{ExportMachine, Sample};
-use collector_user::session::Recording;
+use collector_user::session::{Recording, SessionSettings};
 
 use crate::prerequisites::live;
 use crate::programs::{compile, folder};
@@ -37,11 +39,15 @@ fn told(file: &Path) -> Told {
 
 /// Records `locked` with a kind of mutex.
 fn record_locked(folder: &Path, mutex: &str, scenarios: &[&str]) -> (Recording, Told) {
+    record_locked_by(folder, mutex, settings(scenarios))
+}
+
+fn record_locked_by(folder: &Path, mutex: &str, settings: SessionSettings) -> (Recording, Told) {
     let program = compile(folder, "locked", "locked.c", &["-pthread"]);
     let file = folder.join("told");
     let [turns, held] = [TURNS.to_string(), HELD_MS.to_string()].map(OsString::from);
     let command = [program.into(), mutex.into(), turns, held, file.clone().into()];
-    let recording = record(settings(scenarios), &command);
+    let recording = record(settings, &command);
     let told = told(&file);
     (recording, told)
 }
@@ -133,6 +139,24 @@ fn waits_for_locks_are_time_off_the_cpu_too() {
         let beside: Vec<i64> = beside.map(|sample| sample.value).collect();
         assert_eq!(beside, [wait.value]);
     }
+}
+
+#[test]
+fn short_waits_for_locks_are_left_out_of_locks_alone() {
+    let Some(_live) = live("short_waits_for_locks_are_left_out_of_locks_alone") else { return };
+    let folder = folder();
+    let mut settings = settings(&["locks", "wall_clock"]);
+    settings.sampling.shortest.locks = Nanos(100_000_000_000);
+    let (recording, told) = record_locked_by(folder.path(), "plain", settings);
+    let machine = &recording.machine;
+    let kind = |sample: &Sample| machine.string(machine.kinds()[usize::from(sample.kind.0)].name);
+    let names: BTreeSet<_> = machine.samples().iter().map(|sample| kind(&sample)).collect();
+    assert_eq!(names, BTreeSet::from(["wall_clock"]));
+    let blocked = machine.samples().iter().filter(|sample| {
+        machine.thread(sample.thread).tid.0 == told.waiter && attribute(machine, sample, "state") == "blocked"
+    });
+    let sum: i64 = blocked.map(|sample| sample.value).sum();
+    assert!(sum >= told.least, "{sum}: {told:?}");
 }
 
 #[test]

@@ -11,12 +11,13 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use collector_common::ids::Nanos;
 use collector_common::loss::LossCause;
 use collector_common::record::{ESTIMATED, ExportMachine, Sample};
 use collector_common::sharing::Writable;
 use collector_user::scenario;
 use collector_user::session::{self, Recording, Session, SessionSettings};
-use collector_user::source::{Hook, Settings};
+use collector_user::source::{Hook, Settings, Shortest};
 use collector_user::tracefs::Tracefs;
 
 use crate::prerequisites::live;
@@ -339,11 +340,36 @@ fn short_times_off_are_left_out_when_that_is_asked_for() {
     let Some(_live) = live("short_times_off_are_left_out_when_that_is_asked_for") else { return };
     let folder = folder();
     let naps = Naps::of(folder.path(), 1, 20, 0, 5000);
-    let mut settings = settings(&["off_cpu"]);
-    settings.sampling.shortest_off_cpu = collector_common::ids::Nanos(60_000_000_000);
-    let recording = record(settings, &naps.command);
-    assert_eq!(recording.machine.samples().len(), 0);
-    assert_eq!([recording.ledger.delivered(), recording.ledger.total_lost()], [0, 0]);
+    for (off_cpu, wall_clock) in [(3_000_000, 60_000_000_000), (60_000_000_000, 0)] {
+        let mut settings = settings(&["off_cpu", "wall_clock"]);
+        settings.sampling.shortest =
+            Shortest { off_cpu: Nanos(off_cpu), wall_clock: Nanos(wall_clock), ..Shortest::default() };
+        let recording = record(settings, &naps.command);
+        let machine = &recording.machine;
+        let (tid, told) = naps.told().into_iter().next().unwrap();
+        // Each time off of the thread that naps.
+        let times = |kind: &str, state: &str| -> Vec<i64> {
+            let is_one = |sample: &Sample| {
+                machine.string(machine.kinds()[usize::from(sample.kind.0)].name) == kind
+                    && machine.thread(sample.thread).tid.0 == tid
+                    && attribute(machine, sample, "state") == state
+            };
+            machine.samples().iter().filter(is_one).map(|sample| sample.value).collect()
+        };
+        let blocked = [("off_cpu", "", off_cpu), ("wall_clock", "blocked", wall_clock)];
+        for (kind, state, shortest) in blocked {
+            let times = times(kind, state);
+            let sum = times.iter().sum::<i64>();
+            if shortest > 1_000_000_000 {
+                assert_eq!(sum, 0, "{kind}: {times:?}");
+            } else {
+                // Of 20 naps of 5 ms; what it waits for a CPU afterwards is not in it.
+                assert!((98_000_000..=told.was_there).contains(&sum), "{kind}: {sum} of {told:?}");
+                assert!(times.iter().all(|time| *time >= shortest as i64), "{kind}: {times:?}");
+            }
+        }
+        assert_eq!(recording.ledger.total_lost(), 0, "{:?}", recording.ledger);
+    }
 }
 
 /// Waits for a CPU as the kernel's own tracepoints tell of them: since when each thread could run, the number of waits of

@@ -114,6 +114,19 @@ fn calls_of_32_bit_programs_have_their_own_names() {
 }
 
 #[test]
+fn a_fork_counts_once_and_a_thread_number_may_be_given_anew() {
+    let Some(_live) = live("a_fork_counts_once_and_a_thread_number_may_be_given_anew") else { return };
+    let folder = folder();
+    // 20 children, one after the other, all of the same number.
+    let program = compile(folder.path(), "reborn", "reborn.c", &[]);
+    let recording = record(settings(&["syscalls"]), &[program.into()]);
+    assert_eq!(recording.warnings, [""; 0]);
+    let calls = ["clone3", "wait4", "exit_group", "exit"].map(|call| column(&recording, call, "calls"));
+    assert_eq!(calls, [20, 20, 0, 0]);
+    assert_eq!(column(&recording, "clone3", "failed"), 0);
+}
+
+#[test]
 fn all_scenarios_of_programs_go_together() {
     let Some(_live) = live("all_scenarios_of_programs_go_together") else { return };
     let folder = folder();

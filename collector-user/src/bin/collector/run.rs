@@ -190,27 +190,29 @@ fn scenarios(
 fn choose(scenario: &Scenario, option: &str, sampling: &mut Settings) -> Result<(), String> {
     let (key, value) = option.split_once('=').unwrap_or((option, ""));
     match (scenario.option, key) {
-        (Some(ScenarioOption::Shortest), "min") => {
-            sampling.shortest_off_cpu = Nanos(parse_duration(value)?.as_nanos() as u64);
+        (Some(ScenarioOption::Shortest(of)), "min") => {
+            *of(sampling) = Nanos(parse_duration(value)?.as_nanos() as u64);
         }
-        (Some(ScenarioOption::Every), "every") => sampling.allocation_period = parse_bytes(value)?,
-        _ => {
-            let options = SCENARIOS.iter().filter_map(|scenario| {
-                let example = match scenario.option? {
-                    ScenarioOption::Shortest => "min=10ms",
-                    ScenarioOption::Every => "every=64KiB",
-                };
-                Some(format!("{}:{example}", scenario.name))
-            });
+        (Some(ScenarioOption::Every(of)), "every") => *of(sampling) = parse_bytes(value)?,
+        (Some(known), _) => {
+            return Err(format!("`{option}` is no option of {}, which has {}", scenario.name, example(known)));
+        }
+        (None, _) => {
+            let all = SCENARIOS.iter();
+            let options = all.filter_map(|it| Some(format!("{}:{}", it.name, example(it.option?))));
             let options: Vec<_> = options.collect();
-            return Err(format!(
-                "`{option}` is no option of {}; there are {}",
-                scenario.name,
-                options.join(", ")
-            ));
+            return Err(format!("{} has no options; there are {}", scenario.name, options.join(", ")));
         }
     }
     Ok(())
+}
+
+/// How an option is written.
+const fn example(option: ScenarioOption) -> &'static str {
+    match option {
+        ScenarioOption::Shortest(_) => "min=10ms",
+        ScenarioOption::Every(_) => "every=64KiB",
+    }
 }
 
 /// The backend as the library names it.

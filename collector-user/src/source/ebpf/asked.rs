@@ -17,7 +17,7 @@ use super::part::Part;
 use super::switches::Switches;
 use super::transfers::Transfers;
 use crate::probe::KernelFunctions;
-use crate::source::{EventIndex, EventRequest, Program, Settings, Trigger};
+use crate::source::{EventIndex, EventRequest, Program, Settings, Shortest, Trigger};
 
 /// What the programs are asked for.
 #[derive(Clone, Debug)]
@@ -62,6 +62,12 @@ impl Asked {
         }
     }
 
+    /// The shortest time off the CPU that a program other than that of locks tells of, in nanoseconds.
+    pub(super) fn shortest_off_cpu(&self, shortest: &Shortest) -> u64 {
+        let others = self.programs.iter().filter(|(program, _)| *program != Program::Locks);
+        others.filter_map(|(program, _)| shortest.of(*program)).min().map_or(u64::MAX, |shortest| shortest.0)
+    }
+
     /// The number of a program's records, where it is asked for.
     pub(super) fn index(&self, program: Program) -> Option<EventIndex> {
         self.programs.iter().find(|(asked, _)| *asked == program).map(|(_, index)| *index)
@@ -85,7 +91,7 @@ impl Asked {
             parts.push(Box::new(Lives::new()));
         }
         if let Some(event) = self.index(Program::SystemCalls) {
-            parts.push(Box::new(Calls::new(event, level.call_end)));
+            parts.push(Box::new(Calls::new(event, level.call_end, settings)));
         }
         if let Some(event) = self.index(Program::BlockRequests) {
             parts.push(Box::new(Blocks::new(event)));

@@ -11,7 +11,7 @@ use collector_common::wire::{CALL_NUMBERS, CallTimes, Counter, FIRST_CALL_NS, Sa
 use super::attached::Attached;
 use super::part::{Ended, Part};
 use crate::source::calls::name_of_slot;
-use crate::source::{Account, EventIndex};
+use crate::source::{Account, EventIndex, Settings};
 
 /// Slots of the table of calls.
 const SLOTS: u32 = 2 * CALL_NUMBERS;
@@ -26,15 +26,18 @@ type Words = [u64; size_of::<CallTimes>() / 8];
 pub(super) struct Calls {
     programs: Attached,
     event: EventIndex,
+    /// Calls that begin before they are recorded, and end while they are, by the way in which a recording begins: the one by which
+    /// the command executes its program.
+    begun_before: u64,
     /// Records taken out of the rings.
     taken: u64,
 }
 
 impl Calls {
     /// `event` is the number of their records, `end` the program at the exit of calls.
-    pub(super) fn new(event: EventIndex, end: &'static str) -> Self {
+    pub(super) fn new(event: EventIndex, end: &'static str, settings: &Settings) -> Self {
         let programs = Attached::new(&[("call_begins", "sys_enter"), (end, "sys_exit")]);
-        Self { programs, event, taken: 0 }
+        Self { programs, event, begun_before: settings.targets.command.is_some().into(), taken: 0 }
     }
 }
 
@@ -65,7 +68,7 @@ impl Part for Calls {
         account.tables.push(table);
         account.histograms.extend(histograms);
         account.warnings.push((
-            ended.counted.counter(Counter::CallsUnknown),
+            ended.counted.counter(Counter::CallsUnknown).saturating_sub(self.begun_before),
             "system calls were not counted that were made before the recording, or by too many threads",
         ));
         Ok(())

@@ -27,7 +27,8 @@ type ThreadWords = [u64; size_of::<ThreadTimes>() / 8];
 pub(super) struct Switches {
     asked: Asked,
     off_cpu_period: u64,
-    shortest: u64,
+    /// Of times off, and of waits for locks.
+    shortest: [u64; 2],
     programs: Attached,
     /// Records of threads that went off or ended, and of those that came back, taken out of the rings.
     taken: [u64; 2],
@@ -40,7 +41,7 @@ pub(super) struct Switches {
 impl Switches {
     pub(super) fn new(settings: &Settings, asked: Asked, level: Level) -> Self {
         let off_cpu_period = settings.off_cpu_period.0;
-        let shortest = settings.shortest_off_cpu.0;
+        let shortest = [asked.shortest_off_cpu(&settings.shortest), settings.shortest.locks.0];
         Self {
             asked,
             off_cpu_period,
@@ -60,7 +61,9 @@ impl Switches {
     fn is_told(&self, off: &OffCpu, now: u64) -> bool {
         let took = now.saturating_sub(off.since);
         let is_open = off.since != 0 && off.is_recorded(self.asked.times);
-        is_open && took >= self.shortest && (off.chance != 0 || took >= self.off_cpu_period)
+        let [off_cpu, lock_wait] = self.shortest;
+        let shortest = off.shortest(self.asked.times, off_cpu, lock_wait);
+        is_open && took >= shortest && (off.chance != 0 || took >= self.off_cpu_period)
     }
 
     /// Waits for a CPU: of all threads, then by name, those first that waited longest together.
