@@ -35,6 +35,8 @@ pub mod modules;
 #[cfg(target_os = "linux")]
 pub mod output;
 #[cfg(target_os = "linux")]
+mod pattern;
+#[cfg(target_os = "linux")]
 pub mod probe;
 #[cfg(target_os = "linux")]
 pub mod procfs;

@@ -11,7 +11,7 @@ use collector_common::event::{Event, EventField, EventFormat, near};
 use super::definition::{Location, group};
 use super::elf::{Image, Marker};
 use super::error::{FUNCTION, MARKER, ProbeError};
-use super::functions::{NoFunction, choose, matches_pattern};
+use super::functions::{NoFunction, choose};
 use super::kernel::{Functions, kernel_functions};
 use super::machine::Machine;
 use super::registered::{Registered, remove_left};
@@ -19,6 +19,7 @@ use super::spec::{Moment, Place, Probe, number};
 use super::usdt;
 use crate::kernel::KALLSYMS;
 use crate::modules::{BoundedFile, UNWIND_SECTIONS, debug_file_of};
+use crate::pattern::matches_pattern;
 use crate::source::Hook;
 use crate::tracefs::{Tracefs, TracefsError, parse_format};
 

@@ -7,6 +7,7 @@ use collector_common::event::near;
 use export::symbolize::demangle;
 
 use super::elf::Function;
+use crate::pattern::{is_pattern, matches_pattern};
 
 /// Names that are told of.
 const MOST_TOLD: usize = 3;
@@ -98,11 +99,6 @@ fn without_parameters(full: &str) -> &str {
     full
 }
 
-/// Whether a name is a pattern.
-pub(super) fn is_pattern(name: &str) -> bool {
-    name.contains(['*', '?'])
-}
-
 /// A part that the compiler has moved away is reached by jumps: it is no function of its own.
 pub(super) fn is_part(name: &str) -> bool {
     name.split('.').skip(1).any(|part| part == "cold")
@@ -113,34 +109,6 @@ fn matches_function(pattern: &str, name: &str) -> bool {
         && (matches_pattern(pattern, name)
             || (pattern.contains("::")
                 && readable(name).is_some_and(|full| matches_pattern(pattern, without_parameters(&full)))))
-}
-
-/// `*` is any text, `?` any one byte. The work is bounded by the product of the lengths.
-pub(super) fn matches_pattern(pattern: &str, name: &str) -> bool {
-    let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
-    let (mut p, mut n) = (0, 0);
-    // Where the last star is, and where the name goes on behind what it stands for.
-    let mut star: Option<(usize, usize)> = None;
-    while n < name.len() {
-        match pattern.get(p) {
-            Some(b'*') => {
-                star = Some((p, n));
-                p += 1;
-            }
-            Some(&byte) if byte == b'?' || name.get(n) == Some(&byte) => {
-                p += 1;
-                n += 1;
-            }
-            _ => match &mut star {
-                Some((at, from)) => {
-                    *from += 1;
-                    (p, n) = (*at + 1, *from);
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern.get(p..).is_some_and(|rest| rest.iter().all(|byte| *byte == b'*'))
 }
 
 #[cfg(test)]
@@ -206,22 +174,5 @@ mod tests {
             Some(NoFunction::Ambiguous(names(&["ns::f()", "ns::f(int)"])))
         );
         assert!(matches!(choose(&all, "ssl_read@V9").err(), Some(NoFunction::Unknown(_))));
-    }
-
-    #[test]
-    fn patterns() {
-        for (pattern, name, expected) in [
-            ("*", "", true),
-            ("", "a", false),
-            ("a*c", "abcbc", true),
-            ("a*c", "abcb", false),
-            ("a?c*", "abc", true),
-            ("**x", "x", true),
-            ("?", "", false),
-        ] {
-            assert_eq!(matches_pattern(pattern, name), expected, "{pattern} {name}");
-        }
-        let (pattern, name) = ("*a".repeat(200) + "b", "a".repeat(20_000));
-        assert!(!matches_pattern(&pattern, &name));
     }
 }

@@ -21,7 +21,7 @@ use collector_common::wire::FunctionCall;
 use super::argument::ArgumentType;
 use super::definition::Location;
 use super::error::{FUNCTION, ProbeError};
-use super::functions::{is_part, is_pattern, matches_pattern};
+use super::functions::is_part;
 use super::machine::Machine;
 #[cfg(feature = "ebpf")]
 use super::registered::left_out;
@@ -31,6 +31,7 @@ use super::spec::Probe;
 use crate::kernel::KALLSYMS;
 #[cfg(feature = "ebpf")]
 use crate::kernel::Release;
+use crate::pattern::{is_pattern, matches_pattern};
 #[cfg(feature = "ebpf")]
 use crate::source::Hook;
 #[cfg(feature = "ebpf")]

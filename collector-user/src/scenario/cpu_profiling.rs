@@ -8,6 +8,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     alias: "cpu",
     description: "samples of what runs on the CPUs, at a fixed rate per CPU",
     option: None,
+    gives_way_to: &[],
     register,
 };
 

@@ -15,6 +15,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     alias: "io",
     description: "reads, writes and calls on sockets by path and address, TCP connections, requests to block devices",
     option: None,
+    gives_way_to: &[],
     register,
 };
 

@@ -10,6 +10,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     alias: "lock",
     description: "nanoseconds that threads wait for locks, by stack, and by that of who releases them",
     option: Some(ScenarioOption::Shortest(|settings| &mut settings.shortest.locks)),
+    gives_way_to: &[],
     register,
 };
 

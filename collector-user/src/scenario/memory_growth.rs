@@ -11,6 +11,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     alias: "growth",
     description: "bytes that processes ask of the kernel, and pages that they touch first, by stack",
     option: Some(ScenarioOption::Every(|settings| &mut settings.mapped_period)),
+    gives_way_to: &page_faults::COUNTERS,
     register,
 };
 

@@ -13,6 +13,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     alias: "memory",
     description: "bytes that programs allocate, what is not freed of them, and likely leaks, by stack",
     option: Some(ScenarioOption::Every(|settings| &mut settings.allocation_period)),
+    gives_way_to: &[],
     register,
 };
 

@@ -66,6 +66,8 @@ pub struct Scenario {
     pub description: &'static str,
     /// What can be chosen of it.
     pub option: Option<ScenarioOption>,
+    /// Counters that, named beside it, record in its place what it would record of that, without its tables.
+    pub gives_way_to: &'static [&'static str],
     register: fn(&mut SessionSettings),
 }
 

@@ -9,6 +9,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     alias: "offcpu",
     description: "nanoseconds that threads are blocked for, by stack, and who wakes them",
     option: Some(ScenarioOption::Shortest(|settings| &mut settings.shortest.off_cpu)),
+    gives_way_to: &[],
     register,
 };
 

@@ -14,15 +14,18 @@ pub(super) const SCENARIO: Scenario = Scenario {
     alias: "faults",
     description: "pages that were met absent, without and with reading from a disk, by stack",
     option: None,
+    gives_way_to: &COUNTERS,
     register,
 };
+
+/// An event that records each fault has them all.
+pub(super) const COUNTERS: [&str; 2] = [Program::MinorFaults.name(), Program::MajorFaults.name()];
 
 /// Of each a kind of sample. They share no fault.
 const KINDS: [Program; 2] = [Program::MinorFaults, Program::MajorFaults];
 
 pub(super) fn register(settings: &mut SessionSettings) {
     for program in KINDS {
-        // An event that records each fault has them all.
         let counter = Trigger::Program(program).plain();
         if settings.events.iter().all(|hook| hook.trigger != counter) {
             program::record(settings, program, fields());

@@ -9,6 +9,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     alias: "proc",
     description: "who starts what with which arguments, for how long it lives and how it ends",
     option: None,
+    gives_way_to: &[],
     register,
 };
 

@@ -9,6 +9,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     alias: "sched",
     description: "histograms of how long threads wait for a CPU, by thread name",
     option: None,
+    gives_way_to: &[],
     register,
 };
 

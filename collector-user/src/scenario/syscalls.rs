@@ -13,6 +13,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     alias: "sys",
     description: "system calls: how often, errors, histograms of how long; the slowest by stack",
     option: None,
+    gives_way_to: &[],
     register,
 };
 

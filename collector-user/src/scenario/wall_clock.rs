@@ -10,6 +10,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     alias: "wall",
     description: "nanoseconds of each thread, running, blocked or waiting for a CPU, by stack",
     option: Some(ScenarioOption::Shortest(|settings| &mut settings.shortest.wall_clock)),
+    gives_way_to: &[],
     register,
 };
 

@@ -117,8 +117,8 @@ impl Dispatch {
         let shortest_of = |hooked: &Hooked| settings.shortest.of(hooked.program()?);
         let shortest = hooked.iter().filter_map(shortest_of).min();
         for hooked in &mut hooked {
-            hooked.shortest = shortest_of(hooked)
-                .map(|time| ShortestTime { time, is_all_told: shortest == Some(time) });
+            hooked.shortest =
+                shortest_of(hooked).map(|time| ShortestTime { time, is_all_told: shortest == Some(time) });
         }
         let wall_clock = hooked.iter().find(|hooked| hooked.program() == Some(Program::WallClock));
         Self {
@@ -243,7 +243,8 @@ impl Dispatch {
 
     /// All records of a round have been taken.
     pub(crate) fn end_round(&mut self, recorder: &mut Recorder) {
-        let Self { times_off, shortest_lock_wait, short_times, hooked, errors, wakers, lock_owners, .. } = self;
+        let Self { times_off, shortest_lock_wait, short_times, hooked, errors, wakers, lock_owners, .. } =
+            self;
         for hooked in hooked.iter_mut() {
             if let Hooked { hook, kind: Some(kind), records: Some(records), .. } = hooked {
                 records.end_round(&mut Output { recorder, hook, kind: *kind, errors });

@@ -10,6 +10,7 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, 
 
 use super::error::TracefsError;
 use super::format::parse_format;
+use crate::pattern::{is_pattern, matches_pattern};
 
 /// Where it is mounted, if it is.
 const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -76,6 +77,20 @@ impl Tracefs {
         }
         names.sort_unstable();
         Ok(names)
+    }
+
+    /// The names of those that a pattern matches, as `sched:*`: `*` is any text, `?` any one byte. `None` for a name that is no
+    /// pattern.
+    ///
+    /// # Errors
+    /// When they can't be listed.
+    pub fn matching(&self, pattern: &str) -> Result<Option<Vec<String>>, TracefsError> {
+        if !is_pattern(pattern) {
+            return Ok(None);
+        }
+        let mut names = self.events()?;
+        names.retain(|name| matches_pattern(pattern, name));
+        Ok(Some(names))
     }
 
     /// A tracepoint by its name, `CATEGORY:NAME`.

@@ -210,6 +210,17 @@ fn what_this_version_does_not_have_is_told() {
 }
 
 #[test]
+fn an_event_that_takes_the_place_of_a_scenario_is_warned_of() {
+    let Some(_live) = live("an_event_that_takes_the_place_of_a_scenario_is_warned_of") else { return };
+    let output =
+        run(["-s", "page_faults", "-e", "minor-faults", "-o", "-", "--format", "folded", "--", "true"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    let expected = "-e minor-faults records each of them by plain perf events; page_faults has no samples";
+    assert!(stderr.contains(expected) && !stderr.contains("-e major-faults"), "{stderr}");
+}
+
+#[test]
 fn a_scenario_may_be_named_twice_and_nothing_recorded_is_told() {
     let Some(_live) = live("a_scenario_may_be_named_twice_and_nothing_recorded_is_told") else { return };
     let folder = folder();
@@ -236,8 +247,8 @@ fn no_event_is_told_as_such() {
 #[test]
 fn options_of_scenarios() {
     for (wrong, told) in [
-        ("off_cpu:max=1s", "`max=1s` is no option of off_cpu"),
-        ("cpu:min=1s", "`min=1s` is no option of cpu_profiling"),
+        ("off_cpu:max=1s", "`max=1s` is no option of off_cpu, which has min=10ms"),
+        ("cpu:min=1s", "cpu_profiling has no options; there are off_cpu:min=10ms, wall_clock:min=10ms"),
         ("wall:min=soon", "it must start with a number"),
         ("of_cpu", "did you mean off_cpu or offcpu?"),
     ] {

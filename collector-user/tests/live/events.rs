@@ -1,5 +1,7 @@
 //! Events: every format of the running kernel, tracepoints and counters with their fields, by what is known to happen.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -240,14 +242,36 @@ fn more_events_than_a_recording_has_room_for() {
 }
 
 #[test]
+fn a_pattern_means_all_tracepoints_that_it_matches() {
+    let Some(_live) = live("a_pattern_means_all_tracepoints_that_it_matches") else { return };
+    let folder = folder();
+    let file = folder.path().join("x.jsonl");
+    let args = ["-e", "sched:sched_process_e*", "-o", file.to_str().unwrap(), "--"];
+    let output = run(args.iter().chain(&FIVE));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = fs::read_to_string(&file).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let mut counts = BTreeMap::new();
+    for line in lines {
+        if let Some(event) = line["event"].as_str() {
+            *counts.entry(event.to_owned()).or_insert(0) += 1;
+        }
+    }
+    // Six programs in five processes: one executes another.
+    let expected = [("sched:sched_process_exec", 6), ("sched:sched_process_exit", 5)];
+    assert_eq!(counts, expected.map(|(name, count)| (name.to_owned(), count)).into());
+}
+
+#[test]
 fn hooks_at_one_counter_share_its_records() {
     let Some(_live) = live("hooks_at_one_counter_share_its_records") else { return };
     let folder = folder();
     let program = compile(folder.path(), "touches", "touches.c", &[]);
     for backend in [Backend::Auto, Backend::Perf] {
         let seen = Writable::new(0);
-        let mut events: Vec<_> =
-            ["minor-faults", "minor-faults", "context-switches", "cs"].map(|name| Hook::counter(name).unwrap()).into();
+        let mut events: Vec<_> = ["minor-faults", "minor-faults", "context-switches", "cs"]
+            .map(|name| Hook::counter(name).unwrap())
+            .into();
         for hook in &mut events[1..] {
             hook.event.flags_mut().set(EventFlags::CALLSTACK, true);
         }
@@ -277,6 +301,9 @@ fn a_wrong_event_is_told_in_a_line() {
         ("page-fault", 2, "did you mean page-faults?"),
         ("sched_switch", 2, "did you mean sched:sched_switch?"),
         ("nonsense", 2, "`collector list events` lists them"),
+        ("sched:nothing*", 2, "no tracepoint matches `sched:nothing*`"),
+        ("page-faults:u", 2, "modifiers such as `:u` are not known here; `-e page-faults`"),
+        ("L1-dcache-load-misses", 2, "as rNNN"),
         ("sched:sched_switch/prev_pid = 1/", 2, "a comparison is `==`"),
         ("sched:sched_switch/prev_pidd == 1/", 2, "did you mean `prev_pid`"),
         ("sched:sched_switch/prev_pid == 1", 2, "ends with a slash"),

@@ -52,8 +52,15 @@ fn hooks_of(
         attach(&probe, opened(tracefs)?, by_programs).map_err(wrong_probe)?
     } else if MapSpec::is_map(spec.name) {
         vec![MapSpec::parse(spec.name).and_then(|map| map.open()).map_err(wrong_map)?]
+    } else if let Some((counter, modifiers)) = spec.name.split_once(':').filter(|(name, _)| is_counter(name))
+    {
+        return Err(Usage(format!(
+            "-e {}: modifiers such as `:{modifiers}` are not known here; `-e {counter}` records it in programs and in the kernel",
+            spec.name
+        ))
+        .into());
     } else if spec.name.contains(':') {
-        vec![Hook::tracepoint(opened(tracefs)?.event(spec.name).map_err(wrong_name)?)]
+        tracepoints(spec.name, opened(tracefs)?)?
     } else {
         let tracepoints = opened(tracefs).and_then(Tracefs::events).unwrap_or_default();
         return Err(no_event(spec.name, &tracepoints));
@@ -70,10 +77,34 @@ fn hooks_of(
     Ok(hooks)
 }
 
+/// The tracepoint of a name, or all that a pattern matches, as `sched:*` does.
+fn tracepoints(name: &str, tracefs: &Tracefs) -> anyhow::Result<Vec<Hook>> {
+    let names = tracefs.matching(name)?.unwrap_or_else(|| vec![name.to_owned()]);
+    if names.is_empty() {
+        return Err(
+            Usage(format!("no tracepoint matches `{name}`; `collector list events` lists them")).into()
+        );
+    }
+    names.iter().map(|name| Ok(Hook::tracepoint(tracefs.event(name).map_err(wrong_name)?))).collect()
+}
+
+fn is_counter(name: &str) -> bool {
+    CLOCK_NAMES.contains(&name) || Hook::counter(name).is_some()
+}
+
+/// How `perf list` begins names of what it counts at caches.
+const CACHES: [&str; 7] = ["L1-dcache-", "L1-icache-", "LLC-", "dTLB-", "iTLB-", "branch-load", "node-"];
+
 /// Nothing is called `name`, which may be a tracepoint without its system.
 fn no_event(name: &str, tracepoints: &[String]) -> anyhow::Error {
     let of_system = |full: &&String| full.split_once(':').is_some_and(|(_, event)| event == name);
     let mut near: Vec<&str> = tracepoints.iter().filter(of_system).map(String::as_str).collect();
+    if CACHES.iter().any(|cache| name.starts_with(cache)) {
+        return Usage(format!(
+            "no event is called `{name}`: of a processor's caches, name what is counted by its number in the processor's manual, as rNNN"
+        ))
+        .into();
+    }
     if near.is_empty() {
         near = near_names(name, COUNTERS.iter().map(|counter| counter.name).chain(CLOCK_NAMES));
     }

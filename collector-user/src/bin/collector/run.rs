@@ -17,7 +17,7 @@ use collector_common::record::{ExportMachine, SampleKindId};
 use collector_user::output::Places;
 use collector_user::scenario::{self, SCENARIOS, Scenario, ScenarioOption};
 use collector_user::session::{self, Command, Ended, Recording, Session, SessionSettings};
-use collector_user::source::{Settings, Targets};
+use collector_user::source::{Hook, Settings, Targets};
 use export::format::Profile;
 use export::hottest::Hottest;
 use export::symbolize::Detail;
@@ -147,6 +147,11 @@ impl Plan {
             ..SessionSettings::default()
         };
         for scenario in scenarios {
+            for hook in &settings.events {
+                if scenario.gives_way_to.contains(&hook.event.name()) {
+                    say(&given_way(scenario, hook));
+                }
+            }
             scenario.register(&mut settings);
         }
         Ok(Self { settings, outputs: Outputs { profiles, raw, stats, print_hottest, detail }, command })
@@ -186,6 +191,14 @@ fn scenarios(
     Ok(found)
 }
 
+/// An event records a scenario's samples in its place.
+fn given_way(scenario: &Scenario, hook: &Hook) -> String {
+    let (event, scenario) = (hook.event.name(), scenario.name);
+    format!(
+        "warning: -e {event} records each of them by plain perf events; {scenario} has no samples and no table of those"
+    )
+}
+
 /// Sets what `min=10ms` or `every=64KiB` say of a scenario.
 fn choose(scenario: &Scenario, option: &str, sampling: &mut Settings) -> Result<(), String> {
     let (key, value) = option.split_once('=').unwrap_or((option, ""));
@@ -195,7 +208,11 @@ fn choose(scenario: &Scenario, option: &str, sampling: &mut Settings) -> Result<
         }
         (Some(ScenarioOption::Every(of)), "every") => *of(sampling) = parse_bytes(value)?,
         (Some(known), _) => {
-            return Err(format!("`{option}` is no option of {}, which has {}", scenario.name, example(known)));
+            return Err(format!(
+                "`{option}` is no option of {}, which has {}",
+                scenario.name,
+                example(known)
+            ));
         }
         (None, _) => {
             let all = SCENARIOS.iter();
