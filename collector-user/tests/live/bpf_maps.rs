@@ -22,7 +22,7 @@ use tempfile::TempDir;
 
 use crate::prerequisites::{live_with, skip};
 use crate::programs::{compile, folder};
-use crate::recording::{record, run};
+use crate::recording::{collector, record, run};
 
 /// What `bpf_output.c` writes.
 const FIELDS: &str = "(pid:u32, tid:u32, number:u64, ns:u64, comm:char[16])";
@@ -391,6 +391,25 @@ fn a_map_by_its_number_and_by_a_descriptor() {
         assert_eq!(writer.slots(), 0, "it leaves nothing in the map, which is open elsewhere");
         drop(elsewhere);
     }
+}
+
+#[test]
+fn a_map_that_the_collector_is_started_with() {
+    let Some(_live) = live_with("a_map_that_the_collector_is_started_with", &PROGRAMS) else { return };
+    let mut writer = Writer::start("ring", 1 << 20);
+    let folder = folder();
+    let file = folder.path().join("x.jsonl");
+    let map = MapData::from_pin(writer.pins.path("events")).unwrap();
+    let mut recorder = collector();
+    recorder.args(["run", "-e", &format!("bpf:fd:0{FIELDS}"), "-o"]).arg(&file).arg("--");
+    recorder.args(caller(&writer, 0, 200)).stdin(map.fd().as_fd().try_clone_to_owned().unwrap());
+    let output = recorder.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(writer.counts(), [200, 0]);
+    let text = fs::read_to_string(&file).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let numbers = lines.filter_map(|line| line["fields"]["number"].as_u64());
+    assert_eq!(numbers.collect::<Vec<_>>(), (0..200).collect::<Vec<_>>());
 }
 
 #[test]
