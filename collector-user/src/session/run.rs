@@ -1,38 +1,33 @@
 //! The rounds.
 
-use std::collections::BTreeMap;
-use std::fs::File;
+mod end;
+
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::process::ExitStatus;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use collector_common::ids::{Nanos, Tid};
 use collector_common::record::Samples;
-use rustix::process::{
-    Pid, PidfdFlags, Resource, getpriority_process, getrlimit, pidfd_open, setpriority_process, setrlimit,
-};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::command::Command;
 use super::dispatch::{Dispatch, MOST_EVENTS, requests};
 use super::error::SessionError;
-use super::lives;
-use super::open::{Backend, Opened, Wanted, open};
-use super::recording::Recording;
+use super::open::{Opened, Wanted, open};
+use super::own_process::{Priority, raise_open_file_limit};
+use super::settings::{Ended, Progress, SessionSettings};
 use super::system;
 use super::waker::{Wake, Waker};
 use crate::capture::Capture;
 use crate::clock;
-use crate::kernel::{KALLSYMS, online_cpus};
+use crate::kernel::online_cpus;
 use crate::procfs;
-use crate::recorder::{Recorder, SampleHook};
+use crate::recorder::Recorder;
 use crate::source::perf::PerfError;
 use crate::source::sideband::Sideband;
-use crate::source::{Account, EventRequest, Hook, Settings, Source, bpf_map};
-use crate::spill::{self, spill_samples};
-use crate::stats::Stats;
-use crate::sys::usage::own_usage;
+use crate::source::{EventRequest, Hook, Settings, Source, bpf_map};
+use crate::spill::spill_samples;
 
 /// How often rings are drained when nothing else asks for it.
 const DRAIN_PERIOD: Duration = Duration::from_millis(100);
@@ -54,72 +49,6 @@ const CHECK_PERIOD: Duration = Duration::from_secs(1);
 /// So long after a wakeup by a source that tells of each record it is drained, with all others: soon enough for a ring of some
 /// pages, and a storm of records does not turn into a storm of rounds.
 const RECORDS_PAUSE: Duration = Duration::from_millis(2);
-
-/// The nice value of the thread that drains the rings, while it does: it must come in time on a machine with hundreds of
-/// runnable threads, and it uses little. A recorded command is forked before and does not inherit it.
-const HIGHEST_PRIORITY: i32 = -20;
-
-/// Nanoseconds by which anchors of clocks may be off, if the thread has to wait for a CPU while it reads them.
-const CLOCK_WAS_SET: u64 = 20_000_000;
-
-/// What and how long to record.
-#[derive(Default)]
-pub struct SessionSettings {
-    /// How to sample, and whom.
-    pub sampling: Settings,
-    /// Ends the recording after this time; without it a stop, the command's end or the recorded processes' end
-    /// does.
-    pub duration: Option<Duration>,
-    /// Events that are recorded, or handed to closures, beside the sampling clock.
-    pub events: Vec<Hook>,
-    /// See each sample before it is recorded, and may change or drop it. What they drop or change is in [`Self::capture`] all the same,
-    /// as it was.
-    pub sample_hooks: Vec<SampleHook>,
-    /// Sources of the embedder's own, whose records are events of [`Self::events`] with [`Trigger::OwnSource`].
-    ///
-    /// [`Trigger::OwnSource`]: crate::source::Trigger::OwnSource
-    pub sources: Vec<Box<dyn Source>>,
-    /// What records.
-    pub backend: Backend,
-    /// The most bytes of memory for raw events: occurrences of [`Self::events`] with stacks are kept with the bytes of their fields,
-    /// beside their samples. Those for which there is no room are lost, counted as `events_full`. 0 keeps samples alone.
-    pub event_bytes: u64,
-    /// The most bytes of memory for samples, beyond which they go into a temporary file: see [`crate::spill`]. `None` is
-    /// [`Samples::LIMIT`].
-    ///
-    /// [`Samples::LIMIT`]: collector_common::record::Samples::LIMIT
-    pub sample_bytes: Option<u64>,
-    /// An empty file that gets everything that is recorded, as a `perf.data`: see [`crate::replay`].
-    pub capture: Option<File>,
-    /// When the program was started, for the figure of the time to the first sample.
-    pub started: Option<Instant>,
-}
-
-/// How a recording is going.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress {
-    /// Time since the sampling started.
-    pub elapsed: Duration,
-    /// Samples delivered so far.
-    pub samples: u64,
-    /// Samples lost so far.
-    pub lost: u64,
-    /// Why samples that should be in a temporary file stay in memory, which grows with them: it can't be written.
-    pub unwritten: Option<io::ErrorKind>,
-}
-
-/// Why a recording ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// The time was over.
-    Duration,
-    /// A stop was asked for.
-    Stopped,
-    /// The command ended.
-    Command(ExitStatus),
-    /// All processes that were to be recorded ended.
-    Processes,
-}
 
 /// What a session has done.
 enum Turn {
@@ -189,7 +118,7 @@ impl Session {
         if cpus.is_empty() {
             return Err(SessionError::NoCpu(targets.cpus.iter().copied().collect()));
         }
-        raise_open_file_limit(online.len())?;
+        raise_open_file_limit(online.len(), settings.events.len())?;
         let mut events = std::mem::take(&mut settings.events);
         if events.len() > MOST_EVENTS {
             return Err(SessionError::Events { named: events.len(), most: MOST_EVENTS });
@@ -535,107 +464,6 @@ impl Session {
         let unwritten = self.recorder.machine().samples().unwritten().map(|(kind, _)| kind);
         Progress { elapsed, samples: self.recorder.ledger().delivered(), lost, unwritten }
     }
-
-    /// Stops sampling, takes what is left in the rings, and closes the account.
-    ///
-    /// # Errors
-    /// When the events can't be stopped or the counters not be read; what was recorded is lost then.
-    pub fn finish(mut self) -> Result<Recording, SessionError> {
-        // To stop programs at many functions may take a second.
-        let stopping = clock::now();
-        let mut sources = self.sources.iter_mut();
-        sources
-            .try_for_each(|source| source.stop())
-            .map_err(SessionError::system("the events can't be stopped"))?;
-        let end = clock::now();
-        self.round();
-        let mut account = Account::default();
-        for source in &mut self.sources {
-            let failed = SessionError::system("the counters of what was lost can't be read");
-            account.add(source.close(self.recorder.ledger_mut()).map_err(failed)?);
-        }
-        self.dispatch.finish(&mut self.recorder, stopping);
-        let machine = self.recorder.machine_mut();
-        machine.system_mut().end = end;
-        machine.system_mut().clocks.end = Some(clock::anchor());
-        for histogram in std::mem::take(&mut account.histograms) {
-            machine.add_histogram(histogram);
-        }
-        for table in std::mem::take(&mut account.tables) {
-            machine.add_table(table);
-        }
-        let mut warnings = self.warnings(&account);
-        let mut stats = self.stats(&account, end);
-        let (mut machine, modules, ledger, tally) = self.recorder.into_parts();
-        warnings.extend(modules.jit().warning(&machine));
-        warnings.extend(spill::warnings(&machine));
-        lives::enter(&mut machine, account.lives);
-        let capture = self.capture.map(|capture| capture.finish(&machine, &modules, &ledger));
-        stats.ledger = ledger;
-        stats.stacks = tally.ends().collect::<BTreeMap<_, _>>();
-        stats.frames = tally.frames();
-        machine.system_mut().lost = ledger.total_lost();
-        machine.system_mut().account = stats.account().into_iter().chain(stats.faults()).collect();
-        let kernel_symbols = Some(KALLSYMS.into());
-        let capture_failure = capture.transpose().err();
-        Ok(Recording { machine, ledger, stats, warnings, capture_failure, modules, kernel_symbols })
-    }
-
-    fn stats(&self, account: &Account, end: Nanos) -> Stats {
-        Stats {
-            backend: self.sources.first().map_or("", |source| source.name()),
-            kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
-            duration_ns: end.0 - self.began.0,
-            frequency_hz: self.settings.sampling.frequency,
-            bytes_copied: account.bytes_copied,
-            usage: own_usage(),
-            bpf_run_ns: account.bpf_run_ns,
-            bpf_run_count: account.bpf_run_count,
-            bpf_faults: account.faults,
-            start_to_first_sample_ns: self.first_sample.map(|time| time.as_nanos() as u64),
-            ..Stats::default()
-        }
-    }
-
-    fn warnings(&self, account: &Account) -> Vec<String> {
-        let failures = self.dispatch.errors();
-        let failures = (!failures.is_empty()).then(|| failures.to_string());
-        let mut warnings: Vec<_> = self.note.iter().cloned().chain(failures).collect();
-        let mut warn = |count: u64, text: &str| {
-            if count > 0 {
-                warnings.push(format!("{count} {text}"));
-            }
-        };
-        warn(
-            self.recorder.sideband_lost(),
-            "records of new mappings and processes were lost: some stacks may end early",
-        );
-        warn(
-            self.recorder.without_arguments(),
-            "executed programs have no command line in the recording: there were too many of them",
-        );
-        warn(self.not_followed, "child processes could not be followed");
-        warn(self.cpus_added, "CPU(s) came online: what ran there in their first second is missing");
-        account.warnings.iter().for_each(|&(count, text)| warn(count, text));
-        warn(
-            self.capture.as_ref().map_or(0, Capture::left_out),
-            "records of scenarios are not in the perf.data, which has no place for them: times off, locks, calls, memory",
-        );
-        warn(self.sideband.malformed(), "records of the sideband could not be read");
-        warn(
-            self.recorder.modules().unreadable(self.recorder.machine()) as u64,
-            "recorded files could not be opened: stacks and names in them are incomplete",
-        );
-        let set = self.recorder.machine().system().clocks.set_forward();
-        if set.unsigned_abs() > CLOCK_WAS_SET {
-            let (seconds, way) = (set.unsigned_abs() as f64 / 1e9, if set > 0 { "forward" } else { "back" });
-            warnings.push(format!(
-                "the time of day was set {way} by {seconds:.3} s while it was recorded: times of day are as before that in the first \
-                 half, and as after it in the second"
-            ));
-        }
-        warnings
-    }
 }
 
 /// Descriptors that tell when the processes of `-p` end.
@@ -649,39 +477,4 @@ fn watch(sampling: &Settings) -> Result<Vec<Option<OwnedFd>>, SessionError> {
         })
     };
     sampling.targets.pids.iter().map(open).collect()
-}
-
-/// Executed files are kept open, beside what each CPU needs.
-fn raise_open_file_limit(cpus: usize) -> Result<(), SessionError> {
-    const NEEDED: usize = 64;
-    const NEEDED_PER_CPU: usize = 4;
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    // Where it fails, the limit stays and fewer files are kept open.
-    let _ = setrlimit(Resource::Nofile, limit);
-    let needed = (NEEDED + cpus * NEEDED_PER_CPU) as u64;
-    match getrlimit(Resource::Nofile).current {
-        Some(limit) if limit < needed => Err(SessionError::OpenFiles { limit, needed }),
-        _ => Ok(()),
-    }
-}
-
-/// The thread's nice value before the recording, if it was changed; it is that again in the end.
-struct Priority(Option<i32>);
-
-impl Priority {
-    /// The highest priority, where that is permitted.
-    fn highest() -> Self {
-        let before = getpriority_process(None).ok();
-        Self(before.filter(|_| setpriority_process(None, HIGHEST_PRIORITY).is_ok()))
-    }
-}
-
-impl Drop for Priority {
-    fn drop(&mut self) {
-        if let Some(before) = self.0 {
-            // Lowering one's priority is always permitted.
-            let _ = setpriority_process(None, before);
-        }
-    }
 }

@@ -1,0 +1,123 @@
+//! The end of a recording: what is left in the rings, the account, and what a user should know.
+
+use std::collections::BTreeMap;
+
+use collector_common::ids::Nanos;
+
+use super::Session;
+use crate::capture::Capture;
+use crate::clock;
+use crate::kernel::KALLSYMS;
+use crate::session::error::SessionError;
+use crate::session::lives;
+use crate::session::recording::Recording;
+use crate::source::Account;
+use crate::spill;
+use crate::stats::Stats;
+use crate::sys::usage::own_usage;
+
+/// Nanoseconds by which anchors of clocks may be off, if the thread has to wait for a CPU while it reads them.
+const CLOCK_WAS_SET: u64 = 20_000_000;
+
+impl Session {
+    /// Stops sampling, takes what is left in the rings, and closes the account.
+    ///
+    /// # Errors
+    /// When the events can't be stopped or the counters not be read; what was recorded is lost then.
+    pub fn finish(mut self) -> Result<Recording, SessionError> {
+        // To stop programs at many functions may take a second.
+        let stopping = clock::now();
+        let mut sources = self.sources.iter_mut();
+        sources
+            .try_for_each(|source| source.stop())
+            .map_err(SessionError::system("the events can't be stopped"))?;
+        let end = clock::now();
+        self.round();
+        let mut account = Account::default();
+        for source in &mut self.sources {
+            let failed = SessionError::system("the counters of what was lost can't be read");
+            account.add(source.close(self.recorder.ledger_mut()).map_err(failed)?);
+        }
+        self.dispatch.finish(&mut self.recorder, stopping);
+        let machine = self.recorder.machine_mut();
+        machine.system_mut().end = end;
+        machine.system_mut().clocks.end = Some(clock::anchor());
+        for histogram in std::mem::take(&mut account.histograms) {
+            machine.add_histogram(histogram);
+        }
+        for table in std::mem::take(&mut account.tables) {
+            machine.add_table(table);
+        }
+        let mut warnings = self.warnings(&account);
+        let mut stats = self.stats(&account, end);
+        let (mut machine, modules, ledger, tally) = self.recorder.into_parts();
+        warnings.extend(modules.jit().warning(&machine));
+        warnings.extend(spill::warnings(&machine));
+        lives::enter(&mut machine, account.lives);
+        let capture = self.capture.map(|capture| capture.finish(&machine, &modules, &ledger));
+        stats.ledger = ledger;
+        stats.stacks = tally.ends().collect::<BTreeMap<_, _>>();
+        stats.frames = tally.frames();
+        machine.system_mut().lost = ledger.total_lost();
+        machine.system_mut().account = stats.account().into_iter().chain(stats.faults()).collect();
+        let kernel_symbols = Some(KALLSYMS.into());
+        let capture_failure = capture.transpose().err();
+        Ok(Recording { machine, ledger, stats, warnings, capture_failure, modules, kernel_symbols })
+    }
+
+    fn stats(&self, account: &Account, end: Nanos) -> Stats {
+        Stats {
+            backend: self.sources.first().map_or("", |source| source.name()),
+            kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+            duration_ns: end.0 - self.began.0,
+            frequency_hz: self.settings.sampling.frequency,
+            bytes_copied: account.bytes_copied,
+            usage: own_usage(),
+            bpf_run_ns: account.bpf_run_ns,
+            bpf_run_count: account.bpf_run_count,
+            bpf_faults: account.faults,
+            start_to_first_sample_ns: self.first_sample.map(|time| time.as_nanos() as u64),
+            ..Stats::default()
+        }
+    }
+
+    fn warnings(&self, account: &Account) -> Vec<String> {
+        let failures = self.dispatch.errors();
+        let failures = (!failures.is_empty()).then(|| failures.to_string());
+        let mut warnings: Vec<_> = self.note.iter().cloned().chain(failures).collect();
+        let mut warn = |count: u64, text: &str| {
+            if count > 0 {
+                warnings.push(format!("{count} {text}"));
+            }
+        };
+        warn(
+            self.recorder.sideband_lost(),
+            "records of new mappings and processes were lost: some stacks may end early",
+        );
+        warn(
+            self.recorder.without_arguments(),
+            "executed programs have no command line in the recording: there were too many of them",
+        );
+        warn(self.not_followed, "child processes could not be followed");
+        warn(self.cpus_added, "CPU(s) came online: what ran there in their first second is missing");
+        account.warnings.iter().for_each(|&(count, text)| warn(count, text));
+        warn(
+            self.capture.as_ref().map_or(0, Capture::left_out),
+            "records of scenarios are not in the perf.data, which has no place for them: times off, locks, calls, memory",
+        );
+        warn(self.sideband.malformed(), "records of the sideband could not be read");
+        warn(
+            self.recorder.modules().unreadable(self.recorder.machine()) as u64,
+            "recorded files could not be opened: stacks and names in them are incomplete",
+        );
+        let set = self.recorder.machine().system().clocks.set_forward();
+        if set.unsigned_abs() > CLOCK_WAS_SET {
+            let (seconds, way) = (set.unsigned_abs() as f64 / 1e9, if set > 0 { "forward" } else { "back" });
+            warnings.push(format!(
+                "the time of day was set {way} by {seconds:.3} s while it was recorded: times of day are as before that in the first \
+                 half, and as after it in the second"
+            ));
+        }
+        warnings
+    }
+}
