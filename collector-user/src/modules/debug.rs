@@ -17,8 +17,8 @@ use super::root::Root;
 /// Where distributions put debug files.
 const FOLDER: &str = "/usr/lib/debug";
 
-/// Of larger files no checksum is taken, for that takes seconds.
-const LARGEST: u64 = 1 << 30;
+/// Of larger files no checksum is taken: more than the debug file of any program that distributions have, and seconds of reading.
+const LARGEST: u64 = 4 << 30;
 
 /// The debug file of the file with this build id: `/usr/lib/debug/.build-id/ab/cdef....debug`.
 /// Of a container, it is taken if it says that it has this build id: another's files may have the same one.

@@ -13,6 +13,7 @@ mod cpu_life;
 #[cfg(feature = "ebpf")]
 pub mod ebpf;
 mod interface;
+mod named;
 pub mod perf;
 mod record;
 mod request;
@@ -23,6 +24,7 @@ pub mod sideband;
 mod ticks;
 
 pub use interface::{Account, Source, ToldLife, ToldProgram};
+pub use named::{Named, NamedError};
 pub use record::{EventIndex, RELEASED, SourceRecord};
 pub use request::{CLOCK_NAMES, COUNTERS, Counter, EventRequest, Hook, Program, Trigger};
 pub use scope::Rights;

@@ -74,6 +74,13 @@ pub enum TracefsError {
     },
 }
 
+impl TracefsError {
+    /// Whether what was asked for is wrong, and not the machine.
+    pub fn is_of_the_request(&self) -> bool {
+        matches!(self, Self::Unknown { .. } | Self::NotRegistered { .. } | Self::NoName { .. })
+    }
+}
+
 fn did_you_mean(near: &[String]) -> String {
     if near.is_empty() { String::new() } else { format!(": did you mean {}?", near.join(" or ")) }
 }

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Exported;
 use crate::session::SessionError;
+use crate::source::NamedError;
 
 /// Why a recording could not be made or written.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +15,9 @@ pub enum ExportError {
     /// No scenario has the name.
     #[error("no scenario is called `{0}`: `scenario::SCENARIOS` lists them")]
     Scenario(String),
+    /// An event is not there, or can't be recorded.
+    #[error(transparent)]
+    Event(#[from] NamedError),
     /// No format has the file's ending.
     #[error("the ending of {} is no format: `format::formats()` lists them, and `with_format` adds others", .0.display())]
     Format(PathBuf),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
-use collector_common::record::{ExportMachine, Sample, ThreadId};
+use collector_common::record::{EventRecords, ExportMachine, Sample, ThreadId};
 use export::format::{ExportFormat, Profile, for_path};
 use export::symbolize::Symbols;
 
@@ -134,14 +134,14 @@ impl UniversalExporter {
         if self.collection.is_some() {
             return Err(ExportError::Started);
         }
-        let session = self.settings.clone();
-        session.session()?;
+        self.settings.check()?;
         let outputs = self.open_outputs()?;
+        let (settings, event_bytes) = (self.settings.clone(), self.event_bytes());
         let (stop, stopped) = UnixStream::pair().map_err(ExportError::Thread)?;
         let (ready, started) = mpsc::channel();
         let (back, hooks) = mpsc::channel();
         let lent = Lent { hooks: std::mem::take(&mut self.sample_hooks), back };
-        let record = move || record(&session, lent, &stopped, ready);
+        let record = move || record(&settings, event_bytes, lent, &stopped, ready);
         let thread = thread::Builder::new().name(RECORDER.to_owned()).spawn(record);
         let thread = match thread {
             Ok(thread) => thread,
@@ -220,6 +220,14 @@ impl UniversalExporter {
             places.take(output.place()).then_some(output).ok_or_else(|| ExportError::Twice(path.clone()))
         };
         self.settings.outputs.iter().chain(self.formats.iter().map(|(path, _)| path)).map(open).collect()
+    }
+
+    /// What raw events may take of memory for all outputs: nothing where none holds them.
+    fn event_bytes(&self) -> u64 {
+        let by_ending = self.settings.outputs.iter().filter_map(|path| for_path(path));
+        let holds_events = by_ending.map(|format| format.holds_events());
+        let own = self.formats.iter().map(|(_, format)| format.holds_events());
+        if holds_events.chain(own).any(|holds| holds) { EventRecords::LIMIT } else { 0 }
     }
 
     /// Ends a collection, and takes its hooks back.
@@ -302,13 +310,15 @@ impl Drop for Lent {
 /// Records until the other end of `stopped` is closed; `ready` is told when all is being recorded.
 fn record(
     settings: &ExportSettings,
+    event_bytes: u64,
     mut lent: Lent,
     stopped: &UnixStream,
     ready: mpsc::Sender<()>,
 ) -> Result<Recording, ExportError> {
     let hook: SampleHook = Box::new(move |view, sample| lent.see(view, sample));
     let sample_hooks = vec![hook];
-    let mut session = Session::start(SessionSettings { sample_hooks, ..settings.session()? }, None)?;
+    let mut session =
+        Session::start(SessionSettings { sample_hooks, ..settings.session(event_bytes)? }, None)?;
     // Nobody listens where the exporter is dropped meanwhile.
     let _ = ready.send(());
     drop(ready);

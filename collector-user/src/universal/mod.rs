@@ -1,17 +1,21 @@
 //! Recording a part of what a program does: settings in, files out, and hooks on the way.
 //!
-//! ```no_run
+//! ```
 //! use collector_user::recorder::Verdict;
-//! use collector_user::universal::{ExportSettings, RECORDER, UniversalExporter};
-//! # fn work() {}
+//! use collector_user::universal::{ExportError, ExportSettings, RECORDER, UniversalExporter};
+//! # use std::time::{Duration, Instant};
+//! # fn work() {
+//! #     let started = Instant::now();
+//! #     while started.elapsed() < Duration::from_millis(300) {}
+//! # }
 //!
-//! # fn main() -> Result<(), collector_user::universal::ExportError> {
+//! # fn collect(folder: &std::path::Path) -> Result<(), ExportError> {
 //! let settings = ExportSettings::default()
 //!     .with_scenario("cpu_profiling")
-//!     .with_scenario("off_cpu")
+//!     .with_event("context-switches")
 //!     .with_pid(std::process::id())
-//!     .with_output("work.html")
-//!     .with_output("work.pb.gz");
+//!     .with_output(folder.join("work.html"))
+//!     .with_output(folder.join("work.pb.gz"));
 //! let mut exporter = UniversalExporter::new(settings);
 //! exporter.on_sample(|view, sample| {
 //!     let is_own = view.string(view.thread(sample.thread).name) != RECORDER;
@@ -21,7 +25,14 @@
 //! work();
 //! let exported = exporter.stop_and_export()?;
 //! println!("{} samples, {} lost", exported.recording.ledger.delivered(), exported.recording.ledger.total_lost());
+//! # assert!(exported.recording.ledger.delivered() > 20);
+//! # assert!(exported.written.iter().all(|path| path.metadata().unwrap().len() > 1000));
 //! # Ok(())
+//! # }
+//! # let folder = tempfile::tempdir().unwrap();
+//! # match collect(folder.path()) {
+//! #     Err(error) if std::env::var_os("COLLECTOR_LIVE").is_none() => println!("nothing was recorded: {error}"),
+//! #     collected => collected.unwrap(),
 //! # }
 //! ```
 //!

@@ -4,16 +4,17 @@ use std::path::PathBuf;
 
 use export::symbolize::{Detail, NameForm, Naming};
 
-use crate::scenario;
+use crate::scenario::{self, Scenario};
 use crate::session::{Backend, SessionSettings};
-use crate::source::Settings;
+use crate::source::{Named, Settings};
 
 use super::ExportError;
 
-/// What to record, by the names of scenarios, and where it goes. Without a scenario it is what runs on the CPUs.
+/// What to record, by the names of scenarios and events, and where it goes. Without any it is what runs on the CPUs.
 #[derive(Clone, Debug, Default)]
 pub struct ExportSettings {
     scenarios: Vec<String>,
+    events: Vec<String>,
     sampling: Settings,
     backend: Backend,
     sample_bytes: Option<u64>,
@@ -27,6 +28,14 @@ impl ExportSettings {
     #[must_use]
     pub fn with_scenario(mut self, name: &str) -> Self {
         self.scenarios.push(name.to_owned());
+        self
+    }
+
+    /// Records an event, too, by its name as `-e` takes it: `sched:sched_switch/prev_pid == 1/`, see [`Named`]. Outputs that hold raw
+    /// events have those with their fields.
+    #[must_use]
+    pub fn with_event(mut self, name: &str) -> Self {
+        self.events.push(name.to_owned());
         self
     }
 
@@ -103,18 +112,30 @@ impl ExportSettings {
         self
     }
 
-    /// The session that they ask for.
-    pub(super) fn session(&self) -> Result<SessionSettings, ExportError> {
+    /// Whether all scenarios are known.
+    pub(super) fn check(&self) -> Result<(), ExportError> {
+        self.scenarios.iter().try_for_each(|name| scenario_of(name).map(drop))
+    }
+
+    /// The session that they ask for, with so many bytes of memory for raw events. Events are found, and probes made, as this is called.
+    pub(super) fn session(&self, event_bytes: u64) -> Result<SessionSettings, ExportError> {
+        let Named { hooks: events, clock } = Named::parse(&self.events, self.backend != Backend::Perf)?;
+        let is_clock_alone = self.scenarios.is_empty() && self.events.is_empty();
         let mut settings = SessionSettings {
-            sampling: Settings { clock: self.scenarios.is_empty(), ..self.sampling.clone() },
+            sampling: Settings { clock: clock || is_clock_alone, ..self.sampling.clone() },
+            events,
+            event_bytes,
             backend: self.backend,
             sample_bytes: self.sample_bytes,
             ..SessionSettings::default()
         };
         for name in &self.scenarios {
-            let scenario = scenario::by_name(name).ok_or_else(|| ExportError::Scenario(name.clone()))?;
-            scenario.register(&mut settings);
+            scenario_of(name)?.register(&mut settings);
         }
         Ok(settings)
     }
+}
+
+fn scenario_of(name: &str) -> Result<&'static Scenario, ExportError> {
+    scenario::by_name(name).ok_or_else(|| ExportError::Scenario(name.to_owned()))
 }

@@ -302,7 +302,7 @@ fn a_wrong_event_is_told_in_a_line() {
         ("sched_switch", 2, "did you mean sched:sched_switch?"),
         ("nonsense", 2, "`collector list events` lists them"),
         ("sched:nothing*", 2, "no tracepoint matches `sched:nothing*`"),
-        ("page-faults:u", 2, "modifiers such as `:u` are not known here; `-e page-faults`"),
+        ("page-faults:u", 2, "modifiers such as `:u` are not known here; `page-faults`"),
         ("L1-dcache-load-misses", 2, "as rNNN"),
         ("sched:sched_switch/prev_pid = 1/", 2, "a comparison is `==`"),
         ("sched:sched_switch/prev_pidd == 1/", 2, "did you mean `prev_pid`"),

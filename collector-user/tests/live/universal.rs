@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -61,6 +62,34 @@ fn samples_go_into_a_file_and_out_of_it() {
     let counts = folded.lines().filter_map(|line| line.rsplit_once(' ')?.1.parse::<usize>().ok());
     assert_eq!(counts.sum::<usize>(), samples.len());
     assert!(folded.contains("burn"), "{folded}");
+}
+
+#[test]
+fn events_are_recorded_with_their_fields() {
+    let Some(_live) = live("events_are_recorded_with_their_fields") else { return };
+    let folder = folder();
+    let path = folder.path().join("x.jsonl");
+    let settings = ExportSettings::default()
+        .with_pid(std::process::id())
+        .with_event("sched:sched_process_exec/filename ends_with \"/true\"/")
+        .with_output(&path);
+    let mut exporter = UniversalExporter::new(settings);
+    exporter.start_collection().unwrap();
+    for program in ["true", "env", "true"] {
+        assert!(Command::new(program).stdout(Stdio::null()).status().unwrap().success());
+    }
+    let exported = exporter.stop_and_export().unwrap();
+    assert_eq!(exported.recording.ledger.total_lost(), 0, "{:?}", exported.recording.ledger);
+    let text = fs::read_to_string(&path).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let names = lines.filter_map(|line| Some(line["fields"]["filename"].as_str()?.to_owned()));
+    let names: Vec<_> = names.collect();
+    assert!(names.len() == 2 && names.iter().all(|name| name.ends_with("/true")), "{names:?}");
+
+    let mut wrong = UniversalExporter::new(ExportSettings::default().with_event("sched:sched_swich"));
+    let error = wrong.start_collection().unwrap_err();
+    assert!(matches!(error, ExportError::Event(_)), "{error}");
+    assert!(error.to_string().contains("did you mean sched:sched_switch"), "{error}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use collector_common::record::{ExportMachine, SampleKindId};
 use collector_user::output::Places;
 use collector_user::scenario::{self, SCENARIOS, Scenario, ScenarioOption};
 use collector_user::session::{self, Command, Ended, Recording, Session, SessionSettings};
-use collector_user::source::{Hook, Settings, Targets};
+use collector_user::source::{Hook, Named, Settings, Targets};
 use export::format::Profile;
 use export::hottest::Hottest;
 use export::symbolize::Detail;
@@ -132,7 +132,7 @@ impl Plan {
         let targets = Targets { pids, cgroup: args.cgroup, comm: args.comm, ..Targets::default() };
         // Records that are kept for later are those of perf events.
         let by_programs = backend != session::Backend::Perf && raw.is_empty();
-        let events::Named { hooks: events, clock } = events::parse(&args.events, by_programs)?;
+        let Named { hooks: events, clock } = events::parse(&args.events, by_programs)?;
         let mut sampling = Settings { clock, frequency: args.frequency, targets, ..Settings::default() };
         let scenarios = scenarios(&args.scenarios, events.is_empty() && !clock, &mut sampling)?;
         let command = if args.command.is_empty() { None } else { Some(Command::start(&args.command)?) };
