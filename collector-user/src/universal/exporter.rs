@@ -225,7 +225,7 @@ impl UniversalExporter {
     /// What raw events may take of memory for all outputs: nothing where none holds them.
     fn event_bytes(&self) -> u64 {
         let by_ending = self.settings.outputs.iter().filter_map(|path| for_path(path));
-        let holds_events = by_ending.map(|format| format.holds_events());
+        let holds_events = by_ending.map(ExportFormat::holds_events);
         let own = self.formats.iter().map(|(_, format)| format.holds_events());
         if holds_events.chain(own).any(|holds| holds) { EventRecords::LIMIT } else { 0 }
     }
