@@ -67,8 +67,7 @@ impl ShortTimes {
         }
         if sampled.sum > 0 {
             let factor = exact as f64 / sampled.sum as f64;
-            let samples = recorder.machine_mut().samples_mut();
-            sampled.places.into_iter().for_each(|place| samples.scale(place, factor));
+            recorder.machine_mut().samples_mut().scale(&sampled.places, factor);
         } else if exact > 0 {
             recorder.add_sample(kind, taken, exact.cast_signed(), attributes);
         }

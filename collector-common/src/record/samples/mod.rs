@@ -201,23 +201,31 @@ impl Samples {
         }
     }
 
-    /// Multiplies the value of the sample at a position, if there is one.
-    pub fn scale(&mut self, index: usize, factor: f64) {
+    /// Multiplies the values of the samples at some positions; where there is none, nothing. Positions in order need each part of a
+    /// file once.
+    pub fn scale(&mut self, indexes: &[usize], factor: f64) {
         let scaled = |value: i64| (value as f64 * factor).round() as i64;
-        let (at, row) = (index / ROWS, index % ROWS);
-        if at == self.chunks.len() {
-            if let Some(row) = self.open.get_mut(row) {
-                row.sample.value = scaled(row.sample.value);
+        for indexes in indexes.chunk_by(|one, other| one / ROWS == other / ROWS) {
+            let Some(at) = indexes.first().map(|index| index / ROWS) else { continue };
+            let rows = indexes.iter().map(|index| index % ROWS);
+            if at == self.chunks.len() {
+                for row in rows {
+                    if let Some(row) = self.open.get_mut(row) {
+                        row.sample.value = scaled(row.sample.value);
+                    }
+                }
+                continue;
             }
-            return;
+            self.bring_back(at);
+            if let Some(Stored { at: Where::Memory(chunk, _), .. }) = self.chunks.get_mut(at) {
+                let before = chunk.size();
+                for row in rows {
+                    chunk.set_value(row, scaled(chunk.sample(row).value));
+                }
+                self.in_memory = self.in_memory - before + chunk.size();
+            }
+            self.write_chunks(WRITTEN_AT_ONCE);
         }
-        self.bring_back(at);
-        if let Some(Stored { at: Where::Memory(chunk, _), .. }) = self.chunks.get_mut(at) {
-            let before = chunk.size();
-            chunk.set_value(row, scaled(chunk.sample(row).value));
-            self.in_memory = self.in_memory - before + chunk.size();
-        }
-        self.write_chunks(WRITTEN_AT_ONCE);
     }
 
     /// Reads a chunk into memory, so that it can be changed.

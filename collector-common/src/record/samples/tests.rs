@@ -131,11 +131,13 @@ fn samples_in_a_file_can_be_changed() {
     file.beyond(&mut samples, 100_000);
     let mut rows = filled(&mut samples, 60_000);
     let before = samples.bytes_in_file();
-    for at in (0..60_000).step_by(1_777).chain((5..60_000).step_by(9_999)) {
-        samples.scale(at, 1e9);
+    let places: Vec<usize> =
+        (0..60_000).step_by(1_777).flat_map(|at| [at, at + 1]).chain((5..60_000).step_by(9_999)).collect();
+    samples.scale(&places, 1e9);
+    for &at in &places {
         rows[at].sample.value *= 1_000_000_000;
     }
-    samples.scale(60_000, 2.0);
+    samples.scale(&[60_000], 2.0);
     assert_has(&samples, &rows);
     samples.change_each(|sample| {
         if sample.thread == ThreadId(7) && sample.cpu == 1 {
@@ -153,9 +155,7 @@ fn samples_in_a_file_can_be_changed() {
     assert!(samples.bytes() < 100_000 + 4096 * 40 + 4096 * 35);
     // What grows has a new place, and what stays as long its own.
     let grown = samples.bytes_in_file();
-    for at in (0..60_000).step_by(1_777) {
-        samples.scale(at, 1.0);
-    }
+    samples.scale(&(0..60_000).step_by(1_777).collect::<Vec<_>>(), 1.0);
     assert!(
         before < grown && samples.bytes_in_file() == grown,
         "{before} {grown} {}",
@@ -275,7 +275,7 @@ proptest! {
                 },
                 Step::Scale(at, factor) => if !rows.is_empty() {
                     let at = at.index(rows.len());
-                    samples.scale(at, factor as f64);
+                    samples.scale(&[at], factor as f64);
                     let value = &mut rows[at].sample.value;
                     *value = (*value as f64 * factor as f64).round() as i64;
                 },
