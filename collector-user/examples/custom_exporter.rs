@@ -6,7 +6,7 @@ mod threads {
     use std::collections::BTreeMap;
     use std::io::{self, Write};
 
-    use export::format::{ExportFormat, Profile};
+    use export::format::{ExportFormat, Holds, Part, Profile};
 
     /// `process,thread,samples`, a line for each thread.
     pub(super) struct Threads;
@@ -22,6 +22,11 @@ mod threads {
 
         fn description(&self) -> &'static str {
             "samples by thread"
+        }
+
+        /// What a recording has beside it is told to be left out.
+        fn holds(&self) -> Holds {
+            Holds::nothing().with(&[Part::Processes, Part::Renames])
         }
 
         fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -70,6 +75,9 @@ fn main() -> anyhow::Result<()> {
     exporter.start_collection()?;
     Command::new(program).args(args).status()?;
     let exported = exporter.stop_and_export()?;
+    for left_out in &exported.left_out {
+        println!("{left_out}");
+    }
     for path in &exported.written {
         println!("{}:", path.display());
         print!("{}", std::fs::read_to_string(path)?);

@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
 use collector_common::record::{EventRecords, ExportMachine, Sample, ThreadId};
-use export::format::{ExportFormat, Profile, for_path};
+use export::format::{self, Contents, ExportFormat, Profile, for_path};
 use export::symbolize::Symbols;
 
 use super::error::Incomplete;
@@ -57,6 +57,8 @@ pub struct Exported {
     pub symbols: Symbols,
     /// The files that were written, where links lead to.
     pub written: Vec<PathBuf>,
+    /// What of the recording an output has no place for, a line each.
+    pub left_out: Vec<String>,
 }
 
 impl fmt::Debug for Exported {
@@ -177,7 +179,8 @@ impl UniversalExporter {
         for hook in &mut self.export_hooks {
             failures.extend(hook(profile).map_err(ExportError::Hook).err());
         }
-        let mut written = Vec::new();
+        let (mut written, mut left_out) = (Vec::new(), Vec::new());
+        let contents = Contents::of(profile);
         let parts = self.settings.splits_by_comm.then(|| parts(&recording.machine));
         let formats = self.settings.outputs.iter().map(|path| for_path(path));
         let formats = formats.chain(self.formats.iter().map(|(_, format)| Some(&**format)));
@@ -187,6 +190,7 @@ impl UniversalExporter {
                 failures.push(ExportError::Format(path));
                 continue;
             };
+            left_out.extend(contents.left_out(format).map(|it| format!("{}: {it}", path.display())));
             let Some(parts) = &parts else {
                 let profile = Profile { machine: &recording.machine, symbols: &symbols };
                 let filled = output.fill(|out| format.export(profile, out));
@@ -201,7 +205,7 @@ impl UniversalExporter {
                 note(filled, place, &mut written, &mut failures);
             }
         }
-        let exported = Exported { recording, symbols, written };
+        let exported = Exported { recording, symbols, written, left_out };
         if failures.is_empty() {
             return Ok(exported);
         }
@@ -225,9 +229,9 @@ impl UniversalExporter {
     /// What raw events may take of memory for all outputs: nothing where none holds them.
     fn event_bytes(&self) -> u64 {
         let by_ending = self.settings.outputs.iter().filter_map(|path| for_path(path));
-        let holds_events = by_ending.map(ExportFormat::holds_events);
-        let own = self.formats.iter().map(|(_, format)| format.holds_events());
-        if holds_events.chain(own).any(|holds| holds) { EventRecords::LIMIT } else { 0 }
+        let holds = by_ending.map(ExportFormat::holds);
+        let own = self.formats.iter().map(|(_, format)| format.holds());
+        if holds.chain(own).any(|holds| holds.has(format::Part::Events)) { EventRecords::LIMIT } else { 0 }
     }
 
     /// Ends a collection, and takes its hooks back.
@@ -338,6 +342,8 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
+    use export::format::Holds;
+
     use super::*;
 
     fn started(settings: ExportSettings) -> Result<(), ExportError> {
@@ -363,7 +369,7 @@ mod tests {
         symlink(&path, &link).unwrap();
         let twice = ExportSettings::default().with_output(&path).with_output(&link);
         assert!(matches!(started(twice), Err(ExportError::Twice(told)) if told == link));
-        let html = export::format::by_name("html").unwrap();
+        let html = format::by_name("html").unwrap();
         let mut own = UniversalExporter::new(ExportSettings::default().with_output(&path))
             .with_format(&path, Box::new(Same(html)));
         assert!(matches!(own.start_collection(), Err(ExportError::Twice(_))));
@@ -384,6 +390,10 @@ mod tests {
 
         fn description(&self) -> &'static str {
             self.0.description()
+        }
+
+        fn holds(&self) -> Holds {
+            self.0.holds()
         }
 
         fn write(&self, profile: Profile<'_>, out: &mut dyn io::Write) -> io::Result<()> {

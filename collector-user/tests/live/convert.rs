@@ -6,8 +6,12 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use collector_common::ids::{Nanos, Pid, Tid};
+use collector_common::record::{ExportMachine, Sample, Unit};
 use collector_common::sharing::Writable;
 use collector_user::replay::Replay;
+use export::format::Profile;
+use export::symbolize::Symbols;
 
 use crate::languages::recursion;
 use crate::prerequisites::live_with;
@@ -384,4 +388,38 @@ fn what_can_not_be_converted_is_told_in_a_line() {
     assert!(told(&folder.path().join("absent")).contains("name a recording that"));
     assert!(told(folder.path()).contains("is a folder"));
     assert!(!files(folder.path()).0.exists(), "nothing is left behind");
+}
+
+/// Of one line for each output: what it has no place for, and nothing that the recording does not have.
+#[test]
+fn what_an_output_leaves_out_is_told_in_a_line() {
+    let mut machine = ExportMachine::default();
+    let kinds = ["faults", "opens"].map(|name| machine.add_kind(name, Unit::Count, 1));
+    let process = machine.add_process(Pid(7), "app", None, Nanos(0));
+    let name = machine.intern_string("worker");
+    let thread = machine.intern_thread(process, Tid(8), name);
+    for kind in kinds {
+        machine.add_sample(&Sample { thread, kind, value: 3, ..Sample::default() });
+    }
+    let symbols = Symbols::unresolved(&machine);
+    let folder = folder();
+    let [input, folded, lines] = ["in.pb.gz", "x.folded", "x.jsonl"].map(|name| folder.path().join(name));
+    let pprof = export::format::by_name("pprof").unwrap();
+    pprof
+        .export(Profile { machine: &machine, symbols: &symbols }, &mut File::create(&input).unwrap())
+        .unwrap();
+    let told = |converter: &mut Command| {
+        let output = converter.stdin(Stdio::null()).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{stderr}");
+        let lines = stderr.lines().filter(|line| line.contains("leaves out")).map(str::to_owned);
+        (lines.collect::<Vec<_>>(), String::from_utf8(output.stdout).unwrap())
+    };
+    let left_out = "folded leaves out 1 kind of samples beside faults, processes and threads' ids";
+    let mut to_files = collector();
+    to_files.arg("convert").arg(&input).arg("-o").arg(&folded).arg("-o").arg(&lines);
+    assert_eq!(told(&mut to_files), (vec![format!("{}: {left_out}", folded.display())], String::new()));
+    let mut to_stdout = collector();
+    to_stdout.arg("convert").arg(&input).args(["-o", "-", "--format", "folded"]);
+    assert_eq!(told(&mut to_stdout), (vec![format!("stdout: {left_out}")], "worker 3\n".to_owned()));
 }

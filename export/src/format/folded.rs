@@ -9,7 +9,7 @@
 use std::io::{self, BufWriter, Write};
 
 use super::stacks::{Order, Stacks};
-use crate::format::{ExportFormat, Profile};
+use crate::format::{ExportFormat, Holds, Part, Profile};
 
 /// The folded format.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,8 +28,8 @@ impl ExportFormat for Folded {
         "one line a stack, `comm;root;...;leaf count`, for flame graph scripts and for grep"
     }
 
-    fn holds_all_kinds(&self) -> bool {
-        false
+    fn holds(&self) -> Holds {
+        Holds::nothing().with(&[Part::NotPositive, Part::Renames, Part::Inlined])
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {

@@ -1,6 +1,7 @@
 //! Formats: each writes one [`Profile`] to an `impl Write`; where the bytes go is the caller's business.
 //!
 //! - `profile`: what a format is and is given.
+//! - `holds`: which parts of a recording a format holds; `contents`: which of them a recording has, and what is left out by that.
 //! - `registry`: all formats, by name and by file ending.
 //! - `account`, `facts`: what of the recording as a whole, and of a process, is told to people.
 //! - `mappings`, `duration`: what was mapped, and how long samples lasted, for the formats that have a place for it.
@@ -11,11 +12,13 @@
 
 mod account;
 mod calendar;
+mod contents;
 mod duration;
 mod facts;
 pub mod firefox;
 pub mod flamegraph;
 pub mod folded;
+mod holds;
 pub mod html;
 pub mod jfr;
 pub mod jsonl;
@@ -32,5 +35,7 @@ mod registry;
 pub mod speedscope;
 mod stacks;
 
+pub use contents::Contents;
+pub use holds::{Held, Holds, Part};
 pub use profile::{ExportFormat, Profile};
 pub use registry::{by_name, for_path, formats};

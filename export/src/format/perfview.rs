@@ -18,7 +18,7 @@ use quick_xml::escape::escape;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
 use super::paths::Paths;
-use crate::format::{ExportFormat, Profile};
+use crate::format::{ExportFormat, Holds, Part, Profile};
 use crate::functions::Functions;
 use crate::table::{KeySet, Table};
 
@@ -39,8 +39,17 @@ impl ExportFormat for PerfView {
         "samples of one kind with their times and stacks, for PerfView"
     }
 
-    fn holds_all_kinds(&self) -> bool {
-        false
+    fn holds(&self) -> Holds {
+        Holds::nothing().with(&[
+            Part::NotPositive,
+            Part::Times,
+            Part::Processes,
+            Part::ThreadIds,
+            Part::Renames,
+            Part::Files,
+            Part::Inlined,
+            Part::Periods,
+        ])
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {

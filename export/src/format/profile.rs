@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use collector_common::record::ExportMachine;
 
+use super::Holds;
 use crate::symbolize::Symbols;
 
 /// What a format is given.
@@ -23,14 +24,9 @@ pub trait ExportFormat: Sync {
     fn ending(&self) -> &'static str;
     /// What it can hold, in one line.
     fn description(&self) -> &'static str;
-    /// Whether it holds samples of several kinds. Others have those of the first kind that there are samples of.
-    fn holds_all_kinds(&self) -> bool {
-        true
-    }
-    /// Whether it holds raw events with their fields, where they were kept. Others have the samples of those.
-    fn holds_events(&self) -> bool {
-        false
-    }
+    /// Which parts of a recording it holds. What a recording has of others is told to the user, a line for each output
+    /// ([`Contents::left_out`](super::Contents::left_out)); raw events are kept only where an output holds them.
+    fn holds(&self) -> Holds;
     /// Writes the whole profile. Who has it written asks for [`Self::export`].
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()>;
     /// Writes the whole profile, and fails where it is not whole: what was put into a temporary file while it was recorded could not be

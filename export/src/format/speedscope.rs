@@ -14,7 +14,7 @@ use serde::ser::SerializeSeq as _;
 use serde::{Serialize, Serializer};
 
 use crate::format::account::account;
-use crate::format::{ExportFormat, Profile};
+use crate::format::{ExportFormat, Holds, Part, Profile};
 use crate::functions::Functions;
 
 /// The speedscope format.
@@ -32,6 +32,19 @@ impl ExportFormat for Speedscope {
 
     fn description(&self) -> &'static str {
         "a profile for each thread and kind of sample, in time order, for speedscope"
+    }
+
+    fn holds(&self) -> Holds {
+        Holds::nothing().with(&[
+            Part::Kinds,
+            Part::Processes,
+            Part::ThreadIds,
+            Part::Files,
+            Part::Inlined,
+            Part::Periods,
+            Part::Command,
+            Part::Account,
+        ])
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {

@@ -17,7 +17,7 @@ use export::symbolize::Detail;
 
 use crate::args::{ConvertArgs, detail};
 use crate::imported::{readable, reader_of};
-use crate::output::{Output, event_bytes, tell_all_but_last, tell_failures};
+use crate::output::{Output, event_bytes, tell_all_but_last, tell_failures, tell_left_out};
 use crate::progress::summarize;
 use crate::raw::{RawOutput, is_raw, refuse_no_inline};
 use crate::{Usage, say};
@@ -213,6 +213,7 @@ fn run<R: Read>(mut replay: Replay<R>, event_bytes: u64) -> Recording {
 
 /// Writes first what waits for nobody, so that it is there when the rest is abandoned.
 fn write_all(outputs: Vec<Output>, profile: Profile<'_>) -> Vec<anyhow::Result<()>> {
+    tell_left_out(&outputs, profile);
     let (waiting, files): (Vec<_>, Vec<_>) = outputs.into_iter().partition(Output::may_wait);
     files.into_iter().chain(waiting).map(|output| output.write(profile)).collect()
 }

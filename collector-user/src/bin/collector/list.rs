@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 #[cfg(target_os = "linux")]
 use collector_user::scenario::{SCENARIOS, Scenario};
-use export::format::formats;
+use export::format::{Part, formats};
 
 use crate::args::ListWhat;
 #[cfg(target_os = "linux")]
@@ -40,6 +40,9 @@ pub(crate) fn list(what: ListWhat) -> anyhow::Result<ExitCode> {
             for format in formats() {
                 let _ =
                     writeln!(text, "{:<12} {:<10} {}", format.name(), format.ending(), format.description());
+                let left_out =
+                    Part::ALL.into_iter().filter(|&part| !format.holds().has(part)).map(Part::text);
+                let _ = writeln!(text, "{:<23} without {}", "", left_out.collect::<Vec<_>>().join(", "));
             }
             #[cfg(target_os = "linux")]
             let _ = writeln!(text, "{:<12} {:<10} {}", raw::NAME, raw::ENDING, raw::DESCRIPTION);

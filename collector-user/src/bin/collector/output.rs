@@ -12,7 +12,7 @@ use std::process;
 use anyhow::Context as _;
 use collector_common::record::{EventRecords, ExportMachine};
 use collector_user::output::{Descriptor, OutputFile, Place, Places};
-use export::format::{ExportFormat, Profile, by_name, for_path, formats};
+use export::format::{Contents, ExportFormat, Part, Profile, by_name, for_path, formats};
 use export::symbolize::Symbols;
 use rustix::fs::{Access, OFlags, access, fcntl_getfl};
 use rustix::io::Errno;
@@ -60,19 +60,9 @@ impl Output {
         self.target.may_wait()
     }
 
-    /// Whether its format holds samples of several kinds.
-    pub(crate) fn holds_all_kinds(&self) -> bool {
-        self.format.holds_all_kinds()
-    }
-
     /// What raw events may take of memory for this output: nothing where it does not hold them.
     pub(crate) fn event_bytes(&self) -> u64 {
-        if self.format.holds_events() { EventRecords::LIMIT } else { 0 }
-    }
-
-    /// What it is called.
-    pub(crate) fn name(&self) -> String {
-        self.target.name()
+        if self.format.holds().has(Part::Events) { EventRecords::LIMIT } else { 0 }
     }
 
     /// Writes the profile and puts the file into place.
@@ -85,6 +75,19 @@ impl Output {
 pub(crate) fn tell_failures(machine: &ExportMachine, symbols: &Symbols) {
     for failure in symbols.failures().iter().cloned().chain(unnamed::lines(machine, symbols)) {
         say(&format!("warning: {failure}"));
+    }
+}
+
+/// Says what of the recording outputs leave out, a line each.
+pub(crate) fn tell_left_out(outputs: &[Output], profile: Profile<'_>) {
+    if outputs.is_empty() {
+        return;
+    }
+    let contents = Contents::of(profile);
+    for output in outputs {
+        if let Some(left_out) = contents.left_out(output.format) {
+            say(&format!("{}: {left_out}", output.target.name()));
+        }
     }
 }
 

@@ -27,7 +27,7 @@ use crate::args::{Backend, RunArgs, detail, parse_bytes, parse_duration};
 use crate::counted::print_counted;
 use crate::events;
 use crate::lives::print_lives;
-use crate::output::{Output, Target, event_bytes, tell_all_but_last, tell_failures};
+use crate::output::{Output, Target, event_bytes, tell_all_but_last, tell_failures, tell_left_out};
 use crate::progress::{ProgressLine, summarize};
 use crate::raw::{RawOutput, is_raw, refuse_no_inline};
 use crate::report::print_table;
@@ -323,18 +323,8 @@ fn write(recording: &Recording, outputs: Outputs) -> anyhow::Result<()> {
     let mut results = write_raw(recording, raw);
     let symbols = recording.symbolize_to(detail);
     tell_failures(&recording.machine, &symbols);
-    let machine = &recording.machine;
-    let mut kinds = machine.samples().kinds();
-    if let (Some(first), Some(_)) = (kinds.next(), kinds.next()) {
-        let kind = machine.kinds().get(usize::from(first.0)).map_or("", |kind| machine.string(kind.name));
-        for output in profiles.iter().filter(|output| !output.holds_all_kinds()) {
-            let name = output.name();
-            say(&format!(
-                "warning: {name} has the samples of {kind} alone: .pb.gz and .html hold several kinds"
-            ));
-        }
-    }
     let profile = Profile { machine: &recording.machine, symbols: &symbols };
+    tell_left_out(&profiles, profile);
     // The last of their kind, so that they hold what the writing cost.
     let write_stats =
         |stats: Target| stats.fill(|out| writeln!(out, "{:#}", recording.stats_now().to_json()));

@@ -23,7 +23,7 @@ use serde::Deserialize;
 use super::parts;
 use super::plan::Plan;
 use super::threads::Threads;
-use crate::format::{ExportFormat, Profile};
+use crate::format::{ExportFormat, Holds, Part, Profile};
 
 /// Bytes that are collected before they are compressed.
 const PIECE: usize = 64 << 10;
@@ -46,6 +46,23 @@ impl ExportFormat for Firefox {
 
     fn description(&self) -> &'static str {
         "threads with samples, allocations and markers in time, for Firefox Profiler"
+    }
+
+    fn holds(&self) -> Holds {
+        Holds::everything()
+            .without(&[
+                Part::Programs,
+                Part::Parents,
+                Part::FileDetails,
+                Part::Mappings,
+                Part::Lines,
+                Part::Sources,
+                Part::System,
+                Part::Events,
+                Part::Spans,
+                Part::Tables,
+            ])
+            .with_some(&[Part::Cpus, Part::Attributes, Part::Estimates])
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {

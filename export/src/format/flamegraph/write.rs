@@ -8,7 +8,7 @@ use inferno::flamegraph::{Options, Palette, from_lines};
 
 use super::drawn;
 use crate::format::stacks::{Order, Stacks};
-use crate::format::{ExportFormat, Profile};
+use crate::format::{ExportFormat, Holds, Part, Profile};
 
 /// The picture of a recording without samples.
 const NOTHING: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
@@ -34,8 +34,8 @@ impl ExportFormat for FlameGraph {
         "flame graph to zoom and search in a browser, drawn once for the whole recording"
     }
 
-    fn holds_all_kinds(&self) -> bool {
-        false
+    fn holds(&self) -> Holds {
+        Holds::nothing().with(&[Part::Renames, Part::Inlined, Part::Command])
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {

@@ -12,7 +12,7 @@ use flate2::write::DeflateEncoder;
 
 use super::bundle::script;
 use super::encode::encode;
-use crate::format::{ExportFormat, Profile};
+use crate::format::{ExportFormat, Holds, Part, Profile};
 
 const TEMPLATE: &str = include_str!("viewer/index.html");
 const STYLES: [&str; 5] = [
@@ -41,6 +41,24 @@ impl ExportFormat for Html {
 
     fn description(&self) -> &'static str {
         "interactive page in one file: flame graph, callers, timeline by thread, hottest functions, comparison"
+    }
+
+    fn holds(&self) -> Holds {
+        Holds::everything()
+            .without(&[
+                Part::Attributes,
+                Part::Programs,
+                Part::Lives,
+                Part::Parents,
+                Part::BuildIds,
+                Part::FileDetails,
+                Part::Mappings,
+                Part::System,
+                Part::Events,
+                Part::Spans,
+                Part::Tables,
+            ])
+            .with_some(&[Part::Estimates])
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {

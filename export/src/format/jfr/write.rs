@@ -14,7 +14,7 @@ use super::kinds::{Form, Kind, State, is_estimate, kinds};
 use super::types::fixed;
 use super::wire::{NULL, constant_text, int, long};
 use super::{facts, metadata};
-use crate::format::{ExportFormat, Profile};
+use crate::format::{ExportFormat, Holds, Part, Profile};
 
 /// The JFR format.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,6 +31,18 @@ impl ExportFormat for Jfr {
 
     fn description(&self) -> &'static str {
         "every sample with its time, thread, stack, lines and attributes, for JDK Mission Control and `jfr`"
+    }
+
+    fn holds(&self) -> Holds {
+        Holds::everything().without(&[
+            Part::FileDetails,
+            Part::Sources,
+            Part::Guesses,
+            Part::System,
+            Part::Events,
+            Part::Spans,
+            Part::Tables,
+        ])
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {

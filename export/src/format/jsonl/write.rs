@@ -18,7 +18,7 @@ use super::frames::Frames;
 use super::text::{hex, key, string};
 use crate::format::account::account;
 use crate::format::calendar::UnixTime;
-use crate::format::{ExportFormat, Profile};
+use crate::format::{ExportFormat, Holds, Part, Profile};
 
 /// The JSON lines format.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,8 +37,22 @@ impl ExportFormat for JsonLines {
         "a JSON object for each event with its fields, and for each sample, a line each in time order, for jq and databases"
     }
 
-    fn holds_events(&self) -> bool {
-        true
+    fn holds(&self) -> Holds {
+        Holds::everything().without(&[
+            Part::Owners,
+            Part::Containers,
+            Part::Programs,
+            Part::Lives,
+            Part::Parents,
+            Part::Files,
+            Part::BuildIds,
+            Part::FileDetails,
+            Part::Mappings,
+            Part::Lines,
+            Part::Sources,
+            Part::System,
+            Part::Tables,
+        ])
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {

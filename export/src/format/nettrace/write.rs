@@ -29,7 +29,7 @@ use super::places::{MappingNumber, Places};
 use super::stream::{Event, RECORDER, Stream};
 use super::types::{self, SystemEvent};
 use super::wire::event_text;
-use crate::format::{ExportFormat, Profile};
+use crate::format::{ExportFormat, Holds, Part, Profile};
 use crate::leb128;
 use crate::table::Table;
 
@@ -50,8 +50,18 @@ impl ExportFormat for Nettrace {
         "every sample with its time, stack and labels, events with their fields, processes with their mappings, for PerfView"
     }
 
-    fn holds_events(&self) -> bool {
-        true
+    fn holds(&self) -> Holds {
+        Holds::everything().without(&[
+            Part::Owners,
+            Part::Containers,
+            Part::Programs,
+            Part::Parents,
+            Part::Lines,
+            Part::Sources,
+            Part::Inlined,
+            Part::Spans,
+            Part::Tables,
+        ])
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {

@@ -22,7 +22,7 @@ use super::resource::resource;
 use super::rows::{Group, Rows};
 use super::samples::Samples;
 use crate::format::account::account;
-use crate::format::{ExportFormat, Profile};
+use crate::format::{ExportFormat, Holds, Part, Profile};
 
 /// Bytes that are collected before they are written.
 const PIECE: usize = 64 << 10;
@@ -42,6 +42,19 @@ impl ExportFormat for Otlp {
 
     fn description(&self) -> &'static str {
         "OpenTelemetry's profiles (v1development, 1.10): every sample with its time and attributes, by process and kind"
+    }
+
+    fn holds(&self) -> Holds {
+        Holds::everything()
+            .without(&[
+                Part::Programs,
+                Part::FileDetails,
+                Part::System,
+                Part::Events,
+                Part::Spans,
+                Part::Tables,
+            ])
+            .with_some(&[Part::Mappings])
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {

@@ -12,7 +12,7 @@ use super::file::File;
 use super::rows::Rows;
 use crate::format::account::account;
 use crate::format::calendar::UnixTime;
-use crate::format::{ExportFormat, Profile};
+use crate::format::{ExportFormat, Holds, Part, Profile};
 
 /// The Parquet format.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,6 +29,10 @@ impl ExportFormat for Parquet {
 
     fn description(&self) -> &'static str {
         "tables of samples, stacks and processes with all their facts, for DuckDB, DataFusion and pandas"
+    }
+
+    fn holds(&self) -> Holds {
+        Holds::everything().without(&[Part::FileDetails, Part::Mappings, Part::Events, Part::Tables])
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {

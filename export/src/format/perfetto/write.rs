@@ -31,7 +31,7 @@ use super::tracks::{self, Added, Threads};
 use crate::format::account::{account, os_and_release};
 use crate::format::duration::duration;
 use crate::format::facts::facts;
-use crate::format::{ExportFormat, Profile};
+use crate::format::{ExportFormat, Holds, Part, Profile};
 use crate::table::Table;
 
 /// The format of Perfetto.
@@ -49,6 +49,12 @@ impl ExportFormat for Perfetto {
 
     fn description(&self) -> &'static str {
         "Perfetto's traces: every sample with its time and stack by thread, times off as slices, bytes as counters"
+    }
+
+    fn holds(&self) -> Holds {
+        Holds::everything()
+            .without(&[Part::FileDetails, Part::Guesses, Part::System, Part::Events, Part::Tables])
+            .with_some(&[Part::Cpus, Part::Attributes, Part::Estimates, Part::Mappings])
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {

@@ -21,7 +21,7 @@ use super::columns::Columns;
 use super::proto::{Function, Label, Line, Location, Mapping, Sample, ValueType, field};
 use super::rows::Rows;
 use crate::format::mappings::Mappings;
-use crate::format::{ExportFormat, Profile};
+use crate::format::{ExportFormat, Holds, Part, Profile};
 use crate::symbolize::{self, NameId};
 use crate::table::Table;
 
@@ -43,6 +43,23 @@ impl ExportFormat for Pprof {
 
     fn description(&self) -> &'static str {
         "profile.proto for go tool pprof and others: stacks added up by thread, with mappings and build ids"
+    }
+
+    fn holds(&self) -> Holds {
+        Holds::everything()
+            .without(&[
+                Part::Times,
+                Part::Cpus,
+                Part::Owners,
+                Part::Programs,
+                Part::Lives,
+                Part::Parents,
+                Part::FileDetails,
+                Part::Events,
+                Part::Spans,
+                Part::Tables,
+            ])
+            .with_some(&[Part::Mappings])
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {

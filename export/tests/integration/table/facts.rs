@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use export::format::Part;
+
 use super::recording::INLINED;
 
 /// A sample, or the sum of those that a format does not tell apart. What a format has no place for is `None`, or empty.
@@ -53,12 +55,16 @@ pub(super) enum Fact {
     End,
     /// Process, pid of the one that made it.
     Parent,
+    /// Pid, tid, later name of a thread that changes it: of formats whose samples have one name of it.
+    Renamed,
     /// Function, path of its file.
     Path,
     /// The same of one that was inlined.
     PathOfInlined,
     /// Path, build id.
     BuildId,
+    /// Path, name of the file with its debug information.
+    DebugLink,
     /// Pid, range, path, time.
     Mapping,
     /// Range as linked, where in the file, path.
@@ -92,25 +98,32 @@ pub(super) enum Fact {
 }
 
 impl Fact {
-    /// The row of the table in `docs/formats.md` that tells of it. That functions which were inlined are on stacks is told by these.
-    pub(super) const fn documented(self) -> Option<&'static str> {
+    /// The part of a recording that it is of. What samples say by themselves is in rows.
+    pub(super) const fn part(self) -> Option<Part> {
         Some(match self {
-            Self::CommandLine | Self::User | Self::Container | Self::Cgroup => {
-                "command line, user, container, cgroup of a process"
+            Self::CommandLine | Self::User | Self::Cgroup => Part::Owners,
+            Self::Container => Part::Containers,
+            Self::Program => Part::Programs,
+            Self::Start | Self::End => Part::Lives,
+            Self::Parent => Part::Parents,
+            Self::Path => Part::Files,
+            Self::BuildId => Part::BuildIds,
+            Self::DebugLink => Part::FileDetails,
+            Self::Mapping => Part::Mappings,
+            Self::Line => Part::Lines,
+            Self::Source => Part::Sources,
+            Self::Guessed => Part::Guesses,
+            Self::Period => Part::Periods,
+            Self::Distribution | Self::Processor => Part::System,
+            Self::Host | Self::Kernel => Part::Host,
+            Self::Command => Part::Command,
+            Self::Account => Part::Account,
+            Self::Event => Part::Events,
+            Self::Span => Part::Spans,
+            // A mapping in part; names that are on stacks; what is told beside the period and the account.
+            Self::Segment | Self::PathOfInlined | Self::Inlined | Self::Renamed | Self::Unit | Self::Lost => {
+                return None;
             }
-            Self::Program => "programs that a process executed, with times",
-            Self::Start | Self::End | Self::Parent => "starts, ends and parents of processes",
-            Self::Path | Self::PathOfInlined | Self::BuildId => "files",
-            Self::Mapping | Self::Segment => "mappings",
-            Self::Line | Self::Source => "source lines",
-            Self::Inlined => return None,
-            Self::Guessed => "guessed frames",
-            Self::Unit | Self::Period => "unit and period of a kind",
-            Self::Distribution | Self::Processor => "distribution, processor, memory",
-            Self::Host | Self::Kernel | Self::Command => "host, kernel, command",
-            Self::Lost | Self::Account => "account of losses, numbers of an embedding program",
-            Self::Event => "raw events with their fields",
-            Self::Span => "spans of an embedding program",
         })
     }
 }

@@ -32,6 +32,7 @@ pub(super) const READER: Reader = Reader {
         Fact::Cgroup,
         Fact::Start,
         Fact::End,
+        Fact::Renamed,
         Fact::Path,
         Fact::BuildId,
         Fact::Guessed,
@@ -187,7 +188,10 @@ impl<'a> Thread<'a> {
                     );
                 }
                 "recording" => told.add(Fact::Account, self.string(&data["text"])),
-                "renamed" => assert_eq!(self.string(&data["name"]), "app: ready"),
+                "renamed" => {
+                    let (tid, name) = (self.row.tid.unwrap(), self.string(&data["name"]));
+                    told.add(Fact::Renamed, format!("{} {tid} {name}", self.pid));
+                }
                 of_samples => {
                     let value = data["value"].as_f64().unwrap() as i64;
                     let time = nanoseconds(&markers["startTime"][at]);

@@ -11,7 +11,8 @@ pub(super) const READER: Reader = Reader {
     format: "html",
     column: "HTML",
     holds: |mut row| {
-        row.attributes.retain(|(name, _)| name == ESTIMATED);
+        // Of times alone.
+        row.attributes.retain(|(name, _)| name == ESTIMATED && row.kind == "off_cpu");
         Some(Row { time: row.time.map(|time| time / 1000 * 1000), ..row })
     },
     has_single_samples: true,

@@ -21,8 +21,11 @@ mod recording;
 mod speedscope;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 
-use export::format::{Profile, formats};
+use collector_common::record::{ESTIMATED, ExportMachine};
+use export::format::{Contents, ExportFormat, Held, Holds, Part, Profile, formats};
+use export::symbolize::Symbols;
 
 use facts::{Fact, Reader, Row, Sums, Told, sums};
 use recording::{INLINED, recording};
@@ -124,38 +127,196 @@ fn documented() -> BTreeMap<(String, String), String> {
     .collect()
 }
 
-/// Which rows of the documentation's table say that the format of a reader has a place for something.
-fn held_rows(reader: &Reader) -> BTreeSet<&'static str> {
-    let mut held_rows: BTreeSet<_> = reader.facts.iter().filter_map(|fact| fact.documented()).collect();
-    let rows = held(reader);
-    let mut add =
-        |name, is_held: &dyn Fn(&Row) -> bool| held_rows.extend(rows.iter().any(is_held).then_some(name));
-    add("time of a sample", &|row| row.time.is_some());
-    add("CPU", &|row| row.cpu.is_some());
-    add("attributes (lock, file, system call, `estimated`): labels and numbers", &|row| {
-        !row.attributes.is_empty()
-    });
-    add("process of a sample", &|row| row.pid.is_some());
-    add("thread of a sample", &|row| row.thread.is_some());
-    add("inlined functions", &|row| row.stack.iter().any(|name| name == INLINED));
-    add("kinds of samples", &|row| row.kind != "cpu");
-    held_rows
+/// The row of the documentation's table that tells of a part.
+fn documented_row(part: Part) -> &'static str {
+    match part {
+        Part::Kinds => "kinds of samples",
+        Part::NotPositive => "samples of 0 and less",
+        Part::Times => "time of a sample",
+        Part::Cpus => "CPU",
+        Part::Attributes | Part::Estimates => {
+            "attributes (lock, file, system call, `estimated`): labels and numbers"
+        }
+        Part::Processes => "process of a sample",
+        Part::Owners | Part::Containers => "command line, user, container, cgroup of a process",
+        Part::Programs => "programs that a process executed, with times",
+        Part::ThreadIds | Part::Renames => "thread of a sample",
+        Part::Lives | Part::Parents => "starts, ends and parents of processes",
+        Part::Files | Part::BuildIds | Part::FileDetails => "files",
+        Part::Mappings => "mappings",
+        Part::Lines | Part::Sources => "source lines",
+        Part::Inlined => "inlined functions",
+        Part::Guesses => "guessed frames",
+        Part::Periods => "unit and period of a kind",
+        Part::System => "distribution, processor, memory",
+        Part::Host | Part::Command => "host, kernel, command",
+        Part::Account => "account of losses, numbers of an embedding program",
+        Part::Events => "raw events with their fields",
+        Part::Spans => "spans of an embedding program",
+        Part::Tables => "tables, histograms",
+        other => panic!("{other:?} has no row"),
+    }
 }
 
 /// What the documentation calls no place.
-const NONE: [&str; 3] = ["no", "order alone", "the first one with samples"];
+const NONE: [&str; 3] = ["no", "order alone", "the main one"];
 
 #[test]
-fn the_documentation_says_what_formats_hold() {
+fn the_documentation_says_what_formats_declare() {
     let documented = documented();
     let columns: BTreeSet<_> = documented.keys().map(|(_, column)| column.as_str()).collect();
     assert_eq!(columns, READERS.iter().map(|reader| reader.column).collect());
+    let rows: BTreeSet<_> = documented.keys().map(|(row, _)| row.as_str()).collect();
+    assert_eq!(rows, Part::ALL.into_iter().map(documented_row).collect());
     for ((row, column), cell) in &documented {
         let says = !NONE
             .iter()
             .any(|none| cell.strip_prefix(none).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric)));
         let of_column = READERS.iter().filter(|reader| reader.column == column);
-        let is_held = of_column.clone().any(|reader| held_rows(reader).contains(row.as_str()));
+        let holds = of_column.map(|reader| export::format::by_name(reader.format).unwrap().holds());
+        let mut parts = Part::ALL.into_iter().filter(|&part| documented_row(part) == row);
+        let is_held = parts.any(|part| holds.clone().any(|holds| holds.has(part)));
         assert_eq!(says, is_held, "{row} of {column}: {cell}");
     }
+}
+
+/// What samples say of a part, by what that is about.
+fn of_samples(part: Part, rows: &[Row]) -> Option<BTreeSet<String>> {
+    let each = |told: &dyn Fn(&Row) -> Option<String>| Some(rows.iter().filter_map(told).collect());
+    let attributes = |is_wanted: fn(&str) -> bool| {
+        let all = rows.iter().flat_map(|row| row.attributes.iter().map(|pair| (&row.kind, pair)));
+        let wanted = all.filter(|(_, (name, _))| is_wanted(name));
+        Some(wanted.map(|(kind, (name, value))| format!("{kind} {name} {value}")).collect())
+    };
+    match part {
+        Part::Kinds => each(&|row| (row.kind != "cpu").then(|| row.kind.clone())),
+        Part::NotPositive => each(&|row| (row.value <= 0).then(|| format!("{} {}", row.kind, row.value))),
+        // To the microsecond.
+        Part::Times => each(&|row| Some((row.time? / 1000).to_string())),
+        Part::Cpus => each(&|row| Some(format!("{} {}", row.kind, row.cpu?))),
+        Part::Attributes => attributes(|name| name != ESTIMATED),
+        Part::Estimates => attributes(|name| name == ESTIMATED),
+        Part::Processes => each(&|row| Some(format!("{} {}", row.pid?, row.process.as_ref()?))),
+        Part::ThreadIds => each(&|row| Some(row.tid?.to_string())),
+        Part::Inlined => each(&|row| row.stack.iter().find(|name| *name == INLINED).cloned()),
+        _ => None,
+    }
+}
+
+/// Whether the thread that changes its name has both names in samples of one kind, or a moment tells of it.
+fn renames(told: &Told) -> BTreeSet<String> {
+    let of_thread =
+        |row: &&Row| row.kind == "cpu" && row.thread.as_ref().is_some_and(|name| name.starts_with("app"));
+    let threads = told.rows.iter().filter(of_thread).filter(|row| row.pid.is_none_or(|pid| pid == 300));
+    let names: BTreeSet<_> = threads.filter_map(|row| row.thread.as_deref()).collect();
+    let is_told = names.len() > 1 || told.facts.iter().any(|(fact, _)| *fact == Fact::Renamed);
+    is_told.then(|| "app: ready".to_owned()).into_iter().collect()
+}
+
+/// How much of a part a reader finds of what was recorded; none where nothing was recorded that would tell.
+fn found(part: Part, holds: Holds, told: &Told) -> Option<Held> {
+    let mut recorded = Told { rows: recording::rows(), facts: recording::facts() };
+    if !holds.has(Part::Kinds) && part != Part::Kinds {
+        recorded.rows.retain(|row| row.kind == "cpu");
+    }
+    let facts = |told: &Told| -> BTreeSet<String> {
+        let of_part = told.facts.iter().filter(|(fact, _)| fact.part() == Some(part));
+        of_part.map(|(fact, text)| format!("{fact:?} {text}")).collect()
+    };
+    let both = |of: &dyn Fn(&Told) -> BTreeSet<String>| [of(&recorded), of(told)];
+    let [recorded, found] = match part {
+        Part::Renames => both(&renames),
+        part => match (of_samples(part, &recorded.rows), of_samples(part, &told.rows)) {
+            (Some(recorded), Some(found)) => [recorded, found],
+            _ => both(&facts),
+        },
+    };
+    let is_linked = part == Part::Mappings && told.facts.iter().any(|(fact, _)| *fact == Fact::Segment);
+    match recorded.intersection(&found).count() {
+        _ if recorded.is_empty() => None,
+        0 if is_linked => Some(Held::Partly),
+        0 => Some(Held::Not),
+        count if count < recorded.len() => Some(Held::Partly),
+        _ => Some(Held::Wholly),
+    }
+}
+
+#[test]
+fn formats_declare_what_their_readers_find() {
+    let (machine, symbols) = recording();
+    let profile = Profile { machine: &machine, symbols: &symbols };
+    let contents = Contents::of(profile);
+    assert!(Part::ALL.into_iter().all(|part| contents.has(part)), "nothing is left to chance");
+    let mut wrong = Vec::new();
+    for reader in &READERS {
+        let format = export::format::by_name(reader.format).unwrap();
+        let mut bytes = Vec::new();
+        format.write(profile, &mut bytes).unwrap();
+        let Some(told) = (reader.read)(&bytes) else { continue };
+        let holds = format.holds();
+        for part in Part::ALL {
+            // Nobody reads what no format has.
+            let found = if part == Part::Tables { Some(Held::Not) } else { found(part, holds, &told) };
+            if found.is_some_and(|found| found != holds.held(part)) {
+                let declared = holds.held(part);
+                wrong.push(format!(
+                    "{}: {part:?} is declared as {declared:?}, found as {found:?}",
+                    reader.format
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What the recording has, told of the format with the fewest parts, of one that lacks some parts of what it holds, and of one from
+/// outside that says it holds everything.
+#[test]
+fn what_is_left_out_is_one_line() {
+    struct Everything;
+
+    impl ExportFormat for Everything {
+        fn name(&self) -> &'static str {
+            "everything"
+        }
+
+        fn ending(&self) -> &'static str {
+            ".everything"
+        }
+
+        fn description(&self) -> &'static str {
+            "whatever there is"
+        }
+
+        fn holds(&self) -> Holds {
+            Holds::everything()
+        }
+
+        fn write(&self, _: Profile<'_>, _: &mut dyn io::Write) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let (machine, symbols) = recording();
+    let contents = Contents::of(Profile { machine: &machine, symbols: &symbols });
+    let left_out = |name| contents.left_out(export::format::by_name(name).unwrap());
+    assert_eq!(
+        left_out("folded").unwrap(),
+        "folded leaves out 3 kinds of samples beside cpu, times, CPUs, attributes, which values are estimates, processes, threads' ids, \
+         command lines, users and cgroups, containers, 2 executed programs, starts and ends of processes, parents of processes, files, \
+         build ids, debug links and packages of files, mappings, source lines, source files, which frames are guessed, periods, \
+         distribution, processor and memory, host and kernel, the command, the account of losses, 2 raw events, 1 span and 1 table or \
+         histogram"
+    );
+    assert_eq!(
+        left_out("perfetto").unwrap(),
+        "perfetto leaves out some CPUs, some attributes, some of which values are estimates, debug links and packages of files, \
+         processes and times of mappings, which frames are guessed, distribution, processor and memory, 2 raw events and 1 table or \
+         histogram"
+    );
+    assert_eq!(contents.left_out(&Everything), None);
+    let empty = ExportMachine::default();
+    let symbols = Symbols::unresolved(&empty);
+    let nothing = Contents::of(Profile { machine: &empty, symbols: &symbols });
+    assert!(formats().iter().all(|format| nothing.left_out(*format).is_none()));
 }

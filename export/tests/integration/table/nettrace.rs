@@ -22,6 +22,7 @@ pub(super) const READER: Reader = Reader {
         Fact::End,
         Fact::Path,
         Fact::BuildId,
+        Fact::DebugLink,
         Fact::Mapping,
         Fact::Guessed,
         Fact::Unit,
@@ -76,6 +77,9 @@ fn told(file: &File) -> Told {
         let about: BTreeMap<String, serde_json::Value> =
             serde_json::Deserializer::from_str(&mapping.file).into_iter().next().unwrap().unwrap();
         told.add(Fact::BuildId, format!("{path} {}", about["build_id"].as_str().unwrap()));
+        if let Some(link) = about.get("debug_link") {
+            told.add(Fact::DebugLink, format!("{path} {}", link.as_str().unwrap()));
+        }
     }
     for sample in &file.samples {
         let row = row(file, sample, &mut told);

@@ -27,6 +27,7 @@ pub(super) const READER: Reader = Reader {
         Fact::Start,
         Fact::End,
         Fact::Parent,
+        Fact::Renamed,
         Fact::Path,
         Fact::PathOfInlined,
         Fact::BuildId,
@@ -118,7 +119,9 @@ fn told(trace: &Value) -> Told {
         }
         let (kind, value) = (text(&event["track"]), event["weight"].as_f64().unwrap_or(0.0) as i64);
         if kind.is_empty() {
-            assert!(text(&event["name"]).starts_with("renamed to "));
+            let name = text(&event["name"]);
+            let name = name.strip_prefix("renamed to ").unwrap();
+            told.add(Fact::Renamed, format!("{} {} {name}", event["pid"], event["tid"]));
             continue;
         }
         if event["weight"].is_null() {

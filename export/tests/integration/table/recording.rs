@@ -10,9 +10,9 @@ use std::sync::Arc;
 use collector_common::event::{ByteOrder, EventField, EventFormat, Extent, FieldKind, Place, Width};
 use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Svma, Tid, Uid};
 use collector_common::record::{
-    AttributeListId, ClockAnchor, ESTIMATED, EventFacts, EventKind, EventRecord, ExportMachine, Frame,
-    FrameFlags, FrameId, Module, ModuleId, ModuleKind, ModuleMapping, ProcessId, Sample, SampleKindId,
-    ThreadId, TimelineOwner, Unit,
+    AttributeListId, ClockAnchor, Column, DebugLink, ESTIMATED, EventFacts, EventKind, EventRecord,
+    ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleDetails, ModuleId, ModuleKind, ModuleMapping,
+    ProcessId, Sample, SampleKindId, Table, ThreadId, TimelineOwner, Unit,
 };
 use export::symbolize::{Function, Symbols};
 
@@ -87,8 +87,8 @@ const SAMPLES: [Planned; 17] = [
     (CPU, 1_000_321, EARLY, 0, RUN, 1, None),
     (CPU, 8_000_000, LATE, 0, ALLOCATE, 1, None),
     (CPU, 9_500_000, LATE, 0, NOTHING, 1, None),
-    (CPU, 12_500_000, CHILD, 0, RUN, 1, None),
-    (CPU, 31_000_000, OTHER, 0, RUN, 1, None),
+    (CPU, 12_500_000, CHILD, 0, RUN, 1, Some((ESTIMATED, "yes"))),
+    (CPU, 31_000_000, OTHER, 0, RUN, 1, Some(("phase", "end"))),
     (OFF_CPU, 25_000_000, WORKER, 1, WAIT, 5_000_001, None),
     (OFF_CPU, 15_000_000, WORKER, 1, WAIT, 10_000_000, Some(("lock", "0x7f00"))),
     // Begins before the one before it ends.
@@ -130,6 +130,7 @@ pub(super) fn facts() -> BTreeSet<(Fact, String)> {
         (Start, "400 other 30000000"),
         (End, "400 app 20000000"),
         (Parent, "400 app 300"),
+        (Renamed, "300 300 app: ready"),
         (Path, "main /opt/app"),
         (Path, "run /opt/app"),
         (PathOfInlined, "helper /opt/app"),
@@ -138,6 +139,7 @@ pub(super) fn facts() -> BTreeSet<(Fact, String)> {
         (Path, "allocate /usr/lib/libwait.so"),
         (BuildId, "/opt/app abcd01"),
         (BuildId, "/usr/lib/libwait.so ef0123"),
+        (DebugLink, "/opt/app app.debug"),
         (Mapping, "300 0x555500004000-0x555500009000 /opt/app 0"),
         (Mapping, "300 0x7f0000004000-0x7f0000009000 /usr/lib/libwait.so 0"),
         (Mapping, "400 0x556600004000-0x556600009000 /opt/app 10000000"),
@@ -232,6 +234,8 @@ pub(super) fn recording() -> (ExportMachine, Symbols) {
     let requests = machine.add_timeline("requests", TimelineOwner::Process(processes[0]));
     let span = machine.begin_span(requests, "answer", at(4_000_000), AttributeListId::NONE);
     machine.end_span(span, at(4_500_000));
+    let columns = vec![Column { name: "calls".to_owned(), unit: Unit::Count }];
+    machine.add_table(Table { name: "calls".to_owned(), columns, rows: vec![("read".to_owned(), vec![3])] });
     (machine, symbols)
 }
 
@@ -291,6 +295,8 @@ fn code(
         });
     }
     let [app, library] = files;
+    let debug_link = Some(DebugLink { name: "app.debug".to_owned(), checksum: 7 });
+    machine.set_details(app, ModuleDetails { debug_link, ..ModuleDetails::default() });
     let (returned, guessed) = (FrameFlags::RETURN_ADDRESS, FrameFlags::HEURISTIC);
     let kernel = 0xffff_ffff_8123_4567;
     let frames = [

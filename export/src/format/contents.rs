@@ -1,0 +1,165 @@
+//! A [`Profile`] in, what there is of each [`Part`] out, and with that what is left out by a format, in one line.
+
+use collector_common::record::{
+    ESTIMATED, ExportMachine, FrameFlags, FrameId, ModuleId, ModuleKind, SampleKindId, Unit,
+};
+
+use super::account::account;
+use super::{ExportFormat, Held, Part, Profile};
+use crate::table::{KeySet, Table};
+
+/// What a recording has of each part. To find out takes a look at each sample and frame, once for all outputs.
+#[derive(Clone, Debug)]
+pub struct Contents {
+    /// How much there is by part; of what is not counted 1.
+    amounts: [u64; Part::ALL.len()],
+    /// The name of the kind that is shown where there is room for one.
+    shown_kind: String,
+}
+
+impl Contents {
+    /// Those of a profile.
+    pub fn of(profile: Profile<'_>) -> Self {
+        let machine = profile.machine;
+        let kind = machine.shown_kind().and_then(|kind| machine.kinds().get(usize::from(kind.0)));
+        let shown_kind = kind.map_or(String::new(), |kind| machine.string(kind.name).to_owned());
+        let mut contents = Self { amounts: [0; Part::ALL.len()], shown_kind };
+        contents.add_samples(machine);
+        contents.add_processes(machine);
+        contents.add_code(profile);
+        contents.add_rest(machine);
+        contents
+    }
+
+    /// Whether there is anything of a part.
+    pub fn has(&self, part: Part) -> bool {
+        self.amounts[part as usize] > 0
+    }
+
+    /// What of it a format has no place for, for people: `folded leaves out times, CPUs and 2 spans`. None where it holds all that there is.
+    pub fn left_out(&self, format: &dyn ExportFormat) -> Option<String> {
+        let holds = format.holds();
+        let there = Part::ALL.into_iter().filter(|&part| self.has(part));
+        let left_out = there.filter_map(|part| match holds.held(part) {
+            Held::Wholly => None,
+            Held::Partly if part == Part::Mappings => Some("processes and times of mappings".to_owned()),
+            Held::Partly if part == Part::Estimates => Some(format!("some of {}", part.text())),
+            Held::Partly => Some(format!("some {}", part.text())),
+            Held::Not => Some(self.text(part)),
+        });
+        let left_out: Vec<String> = left_out.collect();
+        let left_out = match &left_out[..] {
+            [] => return None,
+            [one] => one.clone(),
+            [all @ .., last] => format!("{} and {last}", all.join(", ")),
+        };
+        Some(format!("{} leaves out {left_out}", format.name()))
+    }
+
+    fn text(&self, part: Part) -> String {
+        let counted = |one: &str, several: &str| match self.amounts[part as usize] {
+            1 => format!("1 {one}"),
+            count => format!("{count} {several}"),
+        };
+        match part {
+            Part::Kinds => {
+                format!("{} beside {}", counted("kind of samples", "kinds of samples"), self.shown_kind)
+            }
+            Part::NotPositive => counted("sample of 0 or less", "samples of 0 and less"),
+            Part::Programs => counted("executed program", "executed programs"),
+            Part::Events => counted("raw event", "raw events"),
+            Part::Spans => counted("span", "spans"),
+            Part::Tables => counted("table or histogram", "tables and histograms"),
+            _ => part.text().to_owned(),
+        }
+    }
+
+    fn add(&mut self, part: Part, amount: usize) {
+        self.amounts[part as usize] += amount as u64;
+    }
+
+    fn add_if(&mut self, part: Part, is_there: bool) {
+        self.amounts[part as usize] |= u64::from(is_there);
+    }
+
+    fn add_samples(&mut self, machine: &ExportMachine) {
+        let samples = machine.samples();
+        self.add(Part::Kinds, samples.kinds().count().saturating_sub(1));
+        // What one time is told of all is that of the recording.
+        self.add_if(Part::Times, samples.span().is_some_and(|(first, last)| first < last));
+        let mut has_cpus = false;
+        let mut not_positive = 0;
+        let mut lists = KeySet::default();
+        for sample in samples.iter() {
+            has_cpus |= sample.cpu != 0;
+            not_positive += usize::from(sample.value <= 0);
+            lists.insert(sample.attributes);
+        }
+        self.add_if(Part::Cpus, has_cpus);
+        self.add(Part::NotPositive, not_positive);
+        for &list in &lists {
+            for &(name, _) in machine.attributes().get(list) {
+                let is_estimate = machine.string(name) == ESTIMATED;
+                self.add_if(if is_estimate { Part::Estimates } else { Part::Attributes }, true);
+            }
+        }
+        let is_measured = |kind: SampleKindId| {
+            let kind = machine.kinds().get(usize::from(kind.0));
+            kind.is_some_and(|kind| kind.period > 1 || kind.unit != Unit::Count)
+        };
+        self.add_if(Part::Periods, samples.kinds().any(is_measured));
+        self.add(Part::Events, machine.event_records().len());
+    }
+
+    fn add_processes(&mut self, machine: &ExportMachine) {
+        for process in machine.processes() {
+            // A reader of other tools' files has one without id and name where they tell of none.
+            let is_named = process.pid.0 != 0 || !machine.string(process.name).is_empty();
+            self.add_if(Part::Processes, is_named);
+            self.add_if(Part::ThreadIds, process.pid.0 != 0);
+            let has_cgroup = !machine.string(process.cgroup).is_empty();
+            self.add_if(Part::Owners, process.user.is_some() || has_cgroup);
+            self.add_if(Part::Containers, !machine.string(process.container).is_empty());
+            self.add_if(Part::Lives, process.start.0 > 0 || process.end.is_some());
+            self.add_if(Part::Parents, process.parent.is_some());
+        }
+        let mut names = Table::default();
+        for thread in machine.threads() {
+            let name = *names.entry((thread.process, thread.tid)).or_insert(thread.name);
+            self.add_if(Part::Renames, name != thread.name);
+        }
+        let has_arguments = |program| machine.arguments(program).next().is_some();
+        self.add_if(Part::Owners, machine.programs().iter().any(has_arguments));
+        self.add(Part::Programs, machine.programs().len());
+    }
+
+    fn add_code(&mut self, profile: Profile<'_>) {
+        let Profile { machine, symbols } = profile;
+        for (module, id) in machine.modules().iter().zip(0..) {
+            self.add_if(Part::Files, module.kind == ModuleKind::File);
+            self.add_if(Part::BuildIds, module.build_id.is_some());
+            self.add_if(Part::FileDetails, machine.details(ModuleId(id)).is_some());
+        }
+        self.add_if(Part::Mappings, !machine.mappings().is_empty());
+        for (frame, id) in machine.frames().iter().zip(0..) {
+            self.add_if(Part::Guesses, frame.flags.has(FrameFlags::HEURISTIC));
+            for function in symbols.functions(FrameId(id)) {
+                self.add_if(Part::Lines, function.line > 0);
+                self.add_if(Part::Sources, !symbols.function(function.file).is_empty());
+                self.add_if(Part::Inlined, function.is_inlined);
+            }
+        }
+    }
+
+    fn add_rest(&mut self, machine: &ExportMachine) {
+        let system = machine.system();
+        let is_told = [&system.distribution, &system.processor].iter().any(|text| !text.is_empty());
+        self.add_if(Part::System, is_told || system.memory > 0);
+        self.add_if(Part::Host, !system.host.is_empty() || !system.kernel.is_empty());
+        self.add_if(Part::Command, !system.command.is_empty());
+        self.add_if(Part::Account, !account(machine).is_empty());
+        self.add(Part::Spans, machine.spans().len());
+        let lives = usize::from(!machine.lives().is_empty());
+        self.add(Part::Tables, machine.tables().len() + machine.histograms().len() + lives);
+    }
+}
