@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use collector_common::event::near;
 use collector_common::ids::Nanos;
-use collector_common::record::{ExportMachine, SampleKindId};
+use collector_common::record::ExportMachine;
 use collector_user::output::Places;
 use collector_user::scenario::{self, SCENARIOS, Scenario, ScenarioOption};
 use collector_user::session::{self, Command, Ended, Recording, Session, SessionSettings};
@@ -338,7 +338,7 @@ fn write(recording: &Recording, outputs: Outputs) -> anyhow::Result<()> {
     results.extend(waiting.into_iter().map(|output| output.write(profile)));
     results.extend(waiting_stats.map(write_stats));
     if print_hottest {
-        let hottest = Hottest::of(profile, SampleKindId(0));
+        let hottest = Hottest::of(profile, recording.machine.shown_kind().unwrap_or_default());
         results.push(print_table(&hottest.table(HOTTEST)));
     }
     tell_all_but_last(results)

@@ -9,7 +9,7 @@
 //! strings    n, byte length [n], then the UTF-8 bytes of all
 //! system     host string, kernel string, architecture string, command string, account string (lines), CPUs,
 //!            Unix time of time 0 in milliseconds, duration
-//! kinds      n, name string [n], unit [n] (0 count, 1 nanoseconds, 2 bytes), period [n]
+//! kinds      n, name string [n], unit [n] (0 count, 1 nanoseconds, 2 bytes), period [n]; the one to be looked at first is first
 //! modules    n, path string [n]
 //! functions  n, name string [n], module + 1 or 0 for none [n], category [n] (`tables::Category`),
 //!            source file string [n], first [n] and last line [n] of it that was seen or 0 for none
@@ -32,7 +32,7 @@ use std::io::{self, Write};
 
 use collector_common::ids::Nanos;
 use collector_common::intern::{StackId, StringId};
-use collector_common::record::{ExportMachine, ProcessId, Sample, ThreadId, Unit};
+use collector_common::record::{ExportMachine, ProcessId, Sample, SampleKind, ThreadId, Unit};
 
 use super::columns::Columns;
 use super::form::Form;
@@ -43,6 +43,14 @@ use crate::format::facts::facts;
 use crate::prefix_tree::{Paths, PrefixTree};
 
 const MAGIC: &[u8; 4] = b"CLP4";
+
+/// All kinds with their numbers, the one that is to be looked at first before the others.
+fn kinds(machine: &ExportMachine) -> Vec<(usize, &SampleKind)> {
+    let shown = machine.shown_kind().map(|kind| usize::from(kind.0));
+    let mut kinds: Vec<_> = machine.kinds().iter().enumerate().collect();
+    kinds.sort_by_key(|&(id, _)| Some(id) != shown);
+    kinds
+}
 
 /// Writes `profile` in the layout of this module.
 pub(super) fn encode(profile: Profile<'_>, out: impl Write) -> io::Result<()> {
@@ -57,8 +65,9 @@ pub(super) fn encode(profile: Profile<'_>, out: impl Write) -> io::Result<()> {
     let account = account(machine).join("\n");
     let texts = [&system.host, &system.kernel, &system.architecture, &system.command, &account]
         .map(|text| u64::from(tables.string(text)));
+    let kinds = kinds(machine);
     let kinds: Vec<_> =
-        machine.kinds().iter().map(|kind| (tables.string(machine.string(kind.name)), kind)).collect();
+        kinds.iter().map(|&(id, kind)| (id, tables.string(machine.string(kind.name)), kind)).collect();
     let process_names: Vec<u32> = people
         .processes
         .iter()
@@ -82,9 +91,9 @@ pub(super) fn encode(profile: Profile<'_>, out: impl Write) -> io::Result<()> {
     columns.column([u64::from(system.cpus), span.start_unix_ms, span.duration_us])?;
 
     columns.number(kinds.len() as u64)?;
-    columns.column(kinds.iter().map(|&(name, _)| u64::from(name)))?;
-    columns.column(kinds.iter().map(|(_, kind)| unit(kind.unit)))?;
-    columns.column(kinds.iter().map(|(_, kind)| kind.period))?;
+    columns.column(kinds.iter().map(|&(_, name, _)| u64::from(name)))?;
+    columns.column(kinds.iter().map(|(_, _, kind)| unit(kind.unit)))?;
+    columns.column(kinds.iter().map(|(_, _, kind)| kind.period))?;
 
     columns.number(tables.modules().len() as u64)?;
     columns.column(tables.modules().iter().map(|&path| u64::from(path)))?;
@@ -130,7 +139,11 @@ pub(super) fn encode(profile: Profile<'_>, out: impl Write) -> io::Result<()> {
     columns.column(samples().map(|sample| stacks.node(machine, &sample)))?;
     columns.column(samples().map(|sample| u64::from(sample.cpu)))?;
     if kinds.len() > 1 {
-        columns.column(samples().map(|sample| u64::from(sample.kind.0)))?;
+        let mut positions = vec![0; kinds.len()];
+        kinds.iter().zip(0..).for_each(|(&(id, ..), position)| positions[id] = position);
+        let position =
+            |sample: Sample| positions.get(usize::from(sample.kind.0)).copied().unwrap_or_default();
+        columns.column(samples().map(position))?;
     }
     let weighted = samples().any(|sample| sample.value != 1);
     columns.number(u64::from(weighted))?;
@@ -317,6 +330,30 @@ mod tests {
         encode(Profile { machine: &machine, symbols: &Symbols::unresolved(&machine) }, &mut bytes).unwrap();
         let account = b"3 lost\nqueue: 7.5 requests";
         assert!(bytes.windows(account.len()).any(|part| part == account));
+    }
+
+    #[test]
+    fn the_kind_to_be_looked_at_first_is_first() {
+        let mut machine = ExportMachine::default();
+        let [rare, main, absent] =
+            ["rare", "main", "absent"].map(|name| machine.add_kind(name, Unit::Count, 1));
+        let first = |machine: &ExportMachine| -> Vec<String> {
+            kinds(machine).iter().map(|(_, kind)| machine.string(kind.name).to_owned()).collect()
+        };
+        assert_eq!(first(&machine), ["rare", "main", "absent"]);
+        let process = machine.add_process(Pid(1), "p", None, Nanos(0));
+        let thread = machine.intern_thread(process, Tid(1), StringId::EMPTY);
+        for kind in [rare, main] {
+            machine.add_sample(&Sample { thread, kind, value: 1, ..Sample::default() });
+        }
+        machine.set_main_kind(main);
+        assert_eq!(first(&machine), ["main", "rare", "absent"]);
+        let mut bytes = Vec::new();
+        encode(Profile { machine: &machine, symbols: &Symbols::unresolved(&machine) }, &mut bytes).unwrap();
+        // Samples are of the second kind and of the first one; all values are 1, and all forms one.
+        assert!(bytes.ends_with(&[1, 0, 0, 0, 0]), "{bytes:?}");
+        machine.set_main_kind(absent);
+        assert_eq!(first(&machine), ["rare", "main", "absent"], "there is nothing to be looked at");
     }
 
     /// The last bytes of a recording of samples of `kind`, each with a value and whether it is estimated.

@@ -25,7 +25,6 @@ export class Viewer {
   constructor(profile) {
     this.profile = profile;
     this.filter = new Filter();
-    this.filter.kind = profile.samples.kind?.[0] ?? 0;
     this.callers = false;
     this.comparison = null;
     this.search = { text: "", regex: false, matches: null, weight: 0 };

@@ -5,8 +5,8 @@
 
 import { CATEGORY } from "./decode.js";
 
-/// What is looked at: a kind of sample, a range of time ([from, to) in microseconds) or null for all, and sets
-/// of processes and threads, where an empty set stands for all.
+/// What is looked at: a kind of sample, at the beginning the profile's first one, a range of time ([from, to) in
+/// microseconds) or null for all, and sets of processes and threads, where an empty set stands for all.
 export class Filter {
   constructor() {
     this.kind = 0;
