@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::ExportFormat;
 use super::firefox::Firefox;
-use super::flamegraph::FlameGraph;
+use super::flamegraph::{FlameGraph, Icicle};
 use super::folded::Folded;
 use super::html::Html;
 use super::jfr::Jfr;
@@ -19,11 +19,12 @@ use super::speedscope::Speedscope;
 
 /// All formats, in the order in which they are listed.
 pub fn formats() -> &'static [&'static dyn ExportFormat] {
-    static FORMATS: [&dyn ExportFormat; 13] = [
+    static FORMATS: [&dyn ExportFormat; 14] = [
         &Html,
         &Pprof,
         &Folded,
         &FlameGraph,
+        &Icicle,
         &Speedscope,
         &Firefox,
         &Nettrace,
@@ -66,6 +67,7 @@ mod tests {
         assert_eq!(chosen("out.pb.gz"), Some("pprof"));
         assert_eq!(chosen("/a.folded/b.c.html"), Some("html"));
         assert_eq!(chosen("OUT.SVG"), Some("flamegraph"));
+        assert_eq!(chosen("out.icicle.svg"), Some("icicle"));
         assert_eq!(chosen("stacks.folded"), Some("folded"));
         assert_eq!(chosen("a.firefox.json.gz"), Some("firefox"));
         assert_eq!(chosen("out.gz"), None);

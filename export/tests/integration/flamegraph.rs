@@ -1,7 +1,7 @@
 //! The flame graph, read by an XML parser.
 
 use collector_common::record::{ExportMachine, Sample};
-use export::format::flamegraph::FlameGraph;
+use export::format::flamegraph::{FlameGraph, Icicle};
 use export::format::{ExportFormat, Profile};
 use export::symbolize::Symbols;
 
@@ -11,6 +11,71 @@ fn drawn(machine: &ExportMachine, symbols: &Symbols) -> String {
     let mut out = Vec::new();
     FlameGraph.write(Profile { machine, symbols }, &mut out).unwrap();
     String::from_utf8(out).unwrap()
+}
+
+/// A frame as it is drawn: its title, and the place of its box.
+#[derive(Clone, Debug, PartialEq)]
+struct Drawn {
+    title: String,
+    y: f64,
+    height: f64,
+    from: u64,
+    width: u64,
+}
+
+/// Frames of a picture, from the top down and from left to right.
+fn frames(svg: &str) -> Vec<Drawn> {
+    let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
+    let document = roxmltree::Document::parse_with_options(svg, options).unwrap();
+    let groups = document.descendants().filter(|node| node.tag_name().name() == "g");
+    let mut frames: Vec<Drawn> = groups
+        .filter_map(|group| {
+            let part = |name| group.children().find(|child| child.tag_name().name() == name);
+            let (title, shape) = (part("title")?.text()?.to_owned(), part("rect")?);
+            let number = |name| shape.attribute(name).unwrap().parse().unwrap();
+            let counted = |name| {
+                let mut all = shape.attributes();
+                let found = all.find(|other| other.name() == name && other.namespace().is_some());
+                found.unwrap().value().parse().unwrap()
+            };
+            let (from, width) = (counted("x"), counted("w"));
+            Some(Drawn { title, y: number("y"), height: number("height"), from, width })
+        })
+        .collect();
+    frames.sort_by(|a, b| a.y.total_cmp(&b.y).then(a.from.cmp(&b.from)));
+    frames
+}
+
+/// The root is on top of an icicle, whatever was called is one row below its caller and within it, and all is as in the flame graph but for
+/// the rows.
+#[test]
+fn an_icicle_hangs_from_its_root() {
+    let made = Made::new();
+    let mut out = Vec::new();
+    Icicle.write(Profile { machine: &made.machine, symbols: &made.symbols }, &mut out).unwrap();
+    let icicle = frames(str::from_utf8(&out).unwrap());
+    let [root, called @ ..] = &icicle[..] else { panic!("{icicle:?}") };
+    assert_eq!((root.title.as_str(), root.from, root.width), ("all (85 samples, 100%)", 0, 85));
+    let row = |frame: &Drawn| (frame.y - root.y) / (root.height + 1.0);
+    for frame in called {
+        let is_caller = |other: &&Drawn| {
+            let is_around = other.from <= frame.from && frame.from + frame.width <= other.from + other.width;
+            is_around && (row(other) + 1.0 - row(frame)).abs() < 0.01
+        };
+        assert_eq!(icicle.iter().filter(is_caller).count(), 1, "{frame:?} in {icicle:#?}");
+    }
+    // Of `prog`: `main`, and below it `work`.
+    let found = |name: &str| icicle.iter().find(|frame| frame.title.starts_with(name)).unwrap();
+    let at = |name| row(found(name)).round() as i64;
+    assert_eq!([at("all "), at("prog "), at("main "), at("work(")], [0, 1, 2, 3]);
+
+    let flame_graph = frames(&drawn(&made.machine, &made.symbols));
+    let lowest = flame_graph.last().unwrap();
+    assert_eq!(lowest.title, root.title);
+    let mut turned: Vec<Drawn> =
+        flame_graph.iter().map(|frame| Drawn { y: root.y + lowest.y - frame.y, ..frame.clone() }).collect();
+    turned.sort_by(|a, b| a.y.total_cmp(&b.y).then(a.from.cmp(&b.from)));
+    assert_eq!(turned, icicle);
 }
 
 /// The titles of frames: `name (count samples, percent)`.

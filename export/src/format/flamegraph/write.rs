@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Write};
 
 use collector_common::record::SystemInfo;
 use inferno::flamegraph::color::MultiPalette;
-use inferno::flamegraph::{Options, Palette, from_lines};
+use inferno::flamegraph::{Direction, Options, Palette, from_lines};
 
 use super::drawn;
 use crate::format::stacks::{Order, Stacks};
@@ -16,6 +16,9 @@ const NOTHING: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <text x="300" y="45" text-anchor="middle" font-family="sans-serif" font-size="17">no samples were recorded</text>
 </svg>
 "#;
+
+/// What a picture holds.
+const HOLDS: Holds = Holds::nothing().with(&[Part::Renames, Part::Inlined, Part::Command]);
 
 /// The flame graph format.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,28 +38,59 @@ impl ExportFormat for FlameGraph {
     }
 
     fn holds(&self) -> Holds {
-        Holds::nothing().with(&[Part::Renames, Part::Inlined, Part::Command])
+        HOLDS
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let stacks = Stacks::of(profile, Order::Lines);
-        let divisor = divisor(stacks.counts().iter().map(|stack| stack.count));
-        let mut options = Options::default();
-        let lines = drawn::lines(&stacks, divisor, options.min_width);
-        if lines.is_empty() {
-            return out.write_all(NOTHING.as_bytes());
-        }
-        // The palette that tells kernel frames from others by their `_[k]`.
-        options.colors = Palette::Multi(MultiPalette::Java);
-        options.deterministic = true;
-        options.title = title(profile.machine.system());
-        options.count_name = match divisor {
-            1 => stacks.unit().to_owned(),
-            _ => format!("times {divisor} {}", stacks.unit()),
-        };
-        from_lines(&mut options, lines.iter().map(String::as_str), BufWriter::new(&mut *out))?;
-        out.flush()
+        draw(profile, Direction::Straight, out)
     }
+}
+
+/// The same picture with the root on top.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Icicle;
+
+impl ExportFormat for Icicle {
+    fn name(&self) -> &'static str {
+        "icicle"
+    }
+
+    fn ending(&self) -> &'static str {
+        ".icicle.svg"
+    }
+
+    fn description(&self) -> &'static str {
+        "flame graph that hangs from its root, which is on top"
+    }
+
+    fn holds(&self) -> Holds {
+        HOLDS
+    }
+
+    fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
+        draw(profile, Direction::Inverted, out)
+    }
+}
+
+fn draw(profile: Profile<'_>, direction: Direction, out: &mut dyn Write) -> io::Result<()> {
+    let stacks = Stacks::of(profile, Order::Lines);
+    let divisor = divisor(stacks.counts().iter().map(|stack| stack.count));
+    let mut options = Options::default();
+    let lines = drawn::lines(&stacks, divisor, options.min_width);
+    if lines.is_empty() {
+        return out.write_all(NOTHING.as_bytes());
+    }
+    // The palette that tells kernel frames from others by their `_[k]`.
+    options.colors = Palette::Multi(MultiPalette::Java);
+    options.deterministic = true;
+    options.direction = direction;
+    options.title = title(profile.machine.system());
+    options.count_name = match divisor {
+        1 => stacks.unit().to_owned(),
+        _ => format!("times {divisor} {}", stacks.unit()),
+    };
+    from_lines(&mut options, lines.iter().map(String::as_str), BufWriter::new(&mut *out))?;
+    out.flush()
 }
 
 /// What counts are divided by, so that `inferno`'s sum of them has room: there is a width for those above 0 alone.

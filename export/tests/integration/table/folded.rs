@@ -1,4 +1,4 @@
-//! Folded stacks, line by line, and the flame graph that is drawn of them, read as XML.
+//! Folded stacks, line by line, and the flame graphs that are drawn of them, read as XML.
 
 use super::facts::{Fact, Reader, Row, Told, unmarked};
 
@@ -25,7 +25,14 @@ pub(super) const FLAME_GRAPH: Reader = Reader {
     has_single_samples: false,
     // The marks of functions are colours there.
     facts: &[Fact::Command],
-    read: |bytes| Some(drawn(str::from_utf8(bytes).unwrap())),
+    // The root is the lowest.
+    read: |bytes| Some(drawn(str::from_utf8(bytes).unwrap(), |y| y)),
+};
+
+pub(super) const ICICLE: Reader = Reader {
+    format: "icicle",
+    read: |bytes| Some(drawn(str::from_utf8(bytes).unwrap(), |y| -y)),
+    ..FLAME_GRAPH
 };
 
 /// Threads by name, and the first kind alone.
@@ -56,8 +63,8 @@ struct Box {
     name: String,
 }
 
-/// What a box has and no box on it is the sum of the samples that end there.
-fn drawn(svg: &str) -> Told {
+/// What a box has and no box on it is the sum of the samples that end there. How far down it is is told from where it is drawn.
+fn drawn(svg: &str, down: fn(f64) -> f64) -> Told {
     let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
     let document = roxmltree::Document::parse_with_options(svg, options).unwrap();
     let mut boxes: Vec<Box> = document
@@ -73,11 +80,10 @@ fn drawn(svg: &str) -> Told {
                 attribute.unwrap().value().parse().unwrap()
             };
             let name = title.rsplit_once(" (").unwrap().0.replace('\u{a0}', " ");
-            let depth = shape.attribute("y").unwrap().parse().unwrap();
+            let depth = down(shape.attribute("y").unwrap().parse().unwrap());
             Some(Box { depth, from: counted("x"), width: counted("w"), name })
         })
         .collect();
-    // The root is the lowest.
     boxes.sort_by(|a, b| b.depth.total_cmp(&a.depth));
     let mut told = Told::default();
     for (at, own) in boxes.iter().enumerate() {

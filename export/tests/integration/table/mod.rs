@@ -31,11 +31,12 @@ use facts::{Fact, Reader, Row, Sums, Told, sums};
 use recording::{INLINED, recording};
 
 /// A reader for each format.
-const READERS: [Reader; 13] = [
+const READERS: [Reader; 14] = [
     html::READER,
     pprof::READER,
     folded::FOLDED,
     folded::FLAME_GRAPH,
+    folded::ICICLE,
     speedscope::READER,
     firefox::READER,
     nettrace::READER,
