@@ -45,6 +45,11 @@ pub struct SystemInfo {
     pub lost: u64,
     /// Samples lost by cause and how stacks ended, a line each, for people; empty where that is not known.
     pub account: Vec<String>,
+    /// A regular expression (RE2), as profiles of pprof have it: whoever shows the recording leaves out each function whose whole name it
+    /// matches, and what that called, but for a stack's outermost ones. Empty for none. Nothing here is left out by it.
+    pub drop_frames: String,
+    /// Another one, of functions that are shown all the same. Empty for none.
+    pub keep_frames: String,
 }
 
 /// What was recorded: the only thing that symbolizers and formats read.

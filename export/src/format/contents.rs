@@ -156,6 +156,7 @@ impl Contents {
         let is_told = [&system.distribution, &system.processor].iter().any(|text| !text.is_empty());
         self.add_if(Part::System, is_told || system.memory > 0);
         self.add_if(Part::Host, !system.host.is_empty() || !system.kernel.is_empty());
+        self.add_if(Part::FrameRules, !system.drop_frames.is_empty());
         self.add_if(Part::Command, !system.command.is_empty());
         self.add_if(Part::Account, !account(machine).is_empty());
         self.add(Part::Spans, machine.spans().len());

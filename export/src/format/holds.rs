@@ -51,6 +51,8 @@ pub enum Part {
     Inlined,
     /// Which frames are guessed.
     Guesses,
+    /// Which functions are to be left out by whoever shows the recording.
+    FrameRules,
     /// How much one of a kind stands for.
     Periods,
     /// Distribution, processor and memory of the machine.
@@ -71,7 +73,7 @@ pub enum Part {
 
 impl Part {
     /// All of them.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::Kinds,
         Self::NotPositive,
         Self::Times,
@@ -94,6 +96,7 @@ impl Part {
         Self::Sources,
         Self::Inlined,
         Self::Guesses,
+        Self::FrameRules,
         Self::Periods,
         Self::System,
         Self::Host,
@@ -129,6 +132,7 @@ impl Part {
             Self::Sources => "source files",
             Self::Inlined => "inlined functions",
             Self::Guesses => "which frames are guessed",
+            Self::FrameRules => "which frames to drop",
             Self::Periods => "periods",
             Self::System => "distribution, processor and memory",
             Self::Host => "host and kernel",

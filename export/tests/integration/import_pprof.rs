@@ -255,3 +255,27 @@ proptest! {
         }
     }
 }
+
+/// What pprof itself drops and keeps of the profile, it drops and keeps of one that was read and written again: functions of a name that the
+/// first expression matches as a whole and the second one does not, and what these called.
+#[test]
+fn which_frames_are_to_be_dropped_is_carried() {
+    let mut made = Made::new();
+    let system = made.machine.system_mut();
+    let rules = ["work|rec.*|mai", "recurse"].map(str::to_owned);
+    [system.drop_frames, system.keep_frames] = rules.clone();
+    let first = written(&made.machine, &made.symbols);
+    let Imported { machine, symbols, left_out } = imported(&first).unwrap();
+    assert_eq!([&machine.system().drop_frames, &machine.system().keep_frames], [&rules[0], &rules[1]]);
+    assert!(!left_out.iter().any(|line| line.contains("frames")), "{left_out:?}");
+    let all = Hottest::of(Profile { machine: &machine, symbols: &symbols }, SampleKindId(0)).rows;
+    assert!(all.iter().any(|row| row.function.starts_with("work")), "nothing is dropped here: {all:?}");
+    for profile in [first, written(&machine, &symbols)] {
+        let Some(go) = Go::new(&profile) else { return };
+        let top = top(&go.pprof(&["-top", "-sample_index=samples"]));
+        let of = |name: &str| top.get(name).map(|(flat, cum)| (flat.as_str(), cum.as_str()));
+        assert_eq!(of("main"), Some(("68", "78")), "{top:?}");
+        assert_eq!(of("recurse"), Some(("10", "10")));
+        assert!(top.keys().all(|name| !name.contains("work") && name != "vfs_read"), "{top:?}");
+    }
+}

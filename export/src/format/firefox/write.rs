@@ -57,6 +57,7 @@ impl ExportFormat for Firefox {
                 Part::Mappings,
                 Part::Lines,
                 Part::Sources,
+                Part::FrameRules,
                 Part::System,
                 Part::Events,
                 Part::Spans,

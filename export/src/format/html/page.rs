@@ -53,6 +53,7 @@ impl ExportFormat for Html {
                 Part::BuildIds,
                 Part::FileDetails,
                 Part::Mappings,
+                Part::FrameRules,
                 Part::System,
                 Part::Events,
                 Part::Spans,

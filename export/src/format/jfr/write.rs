@@ -38,6 +38,7 @@ impl ExportFormat for Jfr {
             Part::FileDetails,
             Part::Sources,
             Part::Guesses,
+            Part::FrameRules,
             Part::System,
             Part::Events,
             Part::Spans,

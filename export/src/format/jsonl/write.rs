@@ -50,6 +50,7 @@ impl ExportFormat for JsonLines {
             Part::Mappings,
             Part::Lines,
             Part::Sources,
+            Part::FrameRules,
             Part::System,
             Part::Tables,
         ])

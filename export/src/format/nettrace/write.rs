@@ -59,6 +59,7 @@ impl ExportFormat for Nettrace {
             Part::Lines,
             Part::Sources,
             Part::Inlined,
+            Part::FrameRules,
             Part::Spans,
             Part::Tables,
         ])

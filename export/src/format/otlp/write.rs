@@ -49,6 +49,7 @@ impl ExportFormat for Otlp {
             .without(&[
                 Part::Programs,
                 Part::FileDetails,
+                Part::FrameRules,
                 Part::System,
                 Part::Events,
                 Part::Spans,

@@ -32,7 +32,13 @@ impl ExportFormat for Parquet {
     }
 
     fn holds(&self) -> Holds {
-        Holds::everything().without(&[Part::FileDetails, Part::Mappings, Part::Events, Part::Tables])
+        Holds::everything().without(&[
+            Part::FileDetails,
+            Part::Mappings,
+            Part::FrameRules,
+            Part::Events,
+            Part::Tables,
+        ])
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {

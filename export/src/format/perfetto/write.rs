@@ -53,7 +53,14 @@ impl ExportFormat for Perfetto {
 
     fn holds(&self) -> Holds {
         Holds::everything()
-            .without(&[Part::FileDetails, Part::Guesses, Part::System, Part::Events, Part::Tables])
+            .without(&[
+                Part::FileDetails,
+                Part::Guesses,
+                Part::FrameRules,
+                Part::System,
+                Part::Events,
+                Part::Tables,
+            ])
             .with_some(&[Part::Cpus, Part::Attributes, Part::Estimates, Part::Mappings])
     }
 

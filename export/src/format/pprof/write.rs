@@ -194,6 +194,14 @@ impl<'a> Writer<'a> {
             fields.number(field::DEFAULT_SAMPLE_TYPE, kind.kind);
         }
         let system = self.profile.machine.system();
+        for (tag, names) in
+            [(field::DROP_FRAMES, &system.drop_frames), (field::KEEP_FRAMES, &system.keep_frames)]
+        {
+            if !names.is_empty() {
+                let names = self.string(names);
+                fields.number(tag, names);
+            }
+        }
         fields.number(field::TIME_NANOS, system.clocks.unix_at(system.start).unwrap_or(0) as i64);
         fields.number(field::DURATION_NANOS, system.end.0.saturating_sub(system.start.0) as i64);
         let cpus = if system.cpus == 0 { String::new() } else { format!("{} CPUs", system.cpus) };

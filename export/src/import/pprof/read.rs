@@ -100,7 +100,8 @@ struct Reader {
     time_nanos: i64,
     duration_nanos: i64,
     comments: Vec<i64>,
-    frames_are_chosen: bool,
+    drop_frames: i64,
+    keep_frames: i64,
     /// Entries by field.
     counts: [usize; 16],
 }
@@ -186,9 +187,8 @@ impl Reader {
             (field::PERIOD, Value::Number(number)) => self.period = number as i64,
             (field::COMMENT, Value::Number(number)) => self.comments.push(number as i64),
             (field::COMMENT, Value::Bytes(packed)) => self.packed_comments(packed)?,
-            (field::DROP_FRAMES | field::KEEP_FRAMES, Value::Number(number)) => {
-                self.frames_are_chosen |= number != 0;
-            }
+            (field::DROP_FRAMES, Value::Number(number)) => self.drop_frames = number as i64,
+            (field::KEEP_FRAMES, Value::Number(number)) => self.keep_frames = number as i64,
             _ => {}
         }
         Ok(())
@@ -262,7 +262,10 @@ impl Reader {
     fn finish(self, mut machine: ExportMachine, kinds: Kinds) -> Result<Imported, ImportError> {
         let mut left_out = vec!["it has no times of samples: each is at the beginning".to_owned()];
         let account = self.account(&mut left_out)?;
+        let names = |index: i64| if index == 0 { Ok("") } else { self.tables.string(index) };
         let system = machine.system_mut();
+        names(self.drop_frames)?.clone_into(&mut system.drop_frames);
+        names(self.keep_frames)?.clone_into(&mut system.keep_frames);
         system.account = account;
         system.end = Nanos(u64::try_from(self.duration_nanos).unwrap_or_default());
         if self.time_nanos > 0 {
@@ -270,9 +273,6 @@ impl Reader {
             system.clocks.start = Some(ClockAnchor { monotonic: Nanos(0), realtime, boottime: None });
         }
         left_out.extend(kinds.left_out);
-        if self.frames_are_chosen {
-            left_out.push("it says which frames are to be dropped or kept: all are kept".to_owned());
-        }
         let counted = [
             (self.tables.starts, "lines at which functions begin are left out"),
             (self.tables.folded, "marks of places that are of several functions are left out"),

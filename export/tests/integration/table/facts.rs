@@ -77,6 +77,8 @@ pub(super) enum Fact {
     Inlined,
     /// Names of functions on a stack of which some were guessed.
     Guessed,
+    /// Names of functions that are to be dropped, and of those to be kept.
+    FrameRules,
     /// Kind of sample, unit.
     Unit,
     /// Kind of sample, period.
@@ -113,6 +115,7 @@ impl Fact {
             Self::Line => Part::Lines,
             Self::Source => Part::Sources,
             Self::Guessed => Part::Guesses,
+            Self::FrameRules => Part::FrameRules,
             Self::Period => Part::Periods,
             Self::Distribution | Self::Processor => Part::System,
             Self::Host | Self::Kernel => Part::Host,

@@ -148,6 +148,7 @@ fn documented_row(part: Part) -> &'static str {
         Part::Lines | Part::Sources => "source lines",
         Part::Inlined => "inlined functions",
         Part::Guesses => "guessed frames",
+        Part::FrameRules => "frames to be dropped or kept",
         Part::Periods => "unit and period of a kind",
         Part::System => "distribution, processor, memory",
         Part::Host | Part::Command => "host, kernel, command",
@@ -305,14 +306,14 @@ fn what_is_left_out_is_one_line() {
         left_out("folded").unwrap(),
         "folded leaves out 3 kinds of samples beside cpu, times, CPUs, attributes, which values are estimates, processes, threads' ids, \
          command lines, users and cgroups, containers, 2 executed programs, starts and ends of processes, parents of processes, files, \
-         build ids, debug links and packages of files, mappings, source lines, source files, which frames are guessed, periods, \
+         build ids, debug links and packages of files, mappings, source lines, source files, which frames are guessed, which frames to drop, periods, \
          distribution, processor and memory, host and kernel, the command, the account of losses, 2 raw events, 1 span and 1 table or \
          histogram"
     );
     assert_eq!(
         left_out("perfetto").unwrap(),
         "perfetto leaves out some CPUs, some attributes, some of which values are estimates, debug links and packages of files, \
-         processes and times of mappings, which frames are guessed, distribution, processor and memory, 2 raw events and 1 table or \
+         processes and times of mappings, which frames are guessed, which frames to drop, distribution, processor and memory, 2 raw events and 1 table or \
          histogram"
     );
     assert_eq!(contents.left_out(&Everything), None);

@@ -10,7 +10,11 @@ use crate::pprof::Go;
 pub(super) const READER: Reader = Reader {
     format: "pprof",
     column: "pprof",
-    holds: |row| (!row.stack.is_empty()).then_some(Row { time: None, cpu: None, ..row }),
+    holds: |mut row| {
+        // It leaves out what is to be dropped.
+        row.stack.retain(|name| name != "vfs_read");
+        (!row.stack.is_empty()).then_some(Row { time: None, cpu: None, ..row })
+    },
     has_single_samples: false,
     facts: &[
         Fact::Container,
@@ -22,6 +26,7 @@ pub(super) const READER: Reader = Reader {
         Fact::Source,
         Fact::Inlined,
         Fact::Guessed,
+        Fact::FrameRules,
         Fact::Unit,
         Fact::Period,
         Fact::Distribution,
@@ -113,6 +118,10 @@ fn raw(text: &str) -> Told {
         }
     }
     finished.extend(at);
+    let has = |name: &str| finished.iter().any(|(_, row)| row.stack.iter().any(|of| of == name));
+    if !has("vfs_read") && has("run") {
+        told.add(Fact::FrameRules, "vfs_read, not run");
+    }
     for (values, row) in finished {
         let attribute = row.attributes.iter().position(|(name, _)| name == "container");
         let mut row = row;

@@ -154,6 +154,7 @@ pub(super) fn facts() -> BTreeSet<(Fact, String)> {
         (Source, "helper helper.h"),
         (Inlined, INLINED),
         (Guessed, "main;guess"),
+        (FrameRules, "vfs_read, not run"),
         (Unit, "cpu count"),
         (Unit, "off_cpu nanoseconds"),
         (Unit, "alloc_space bytes"),
@@ -253,6 +254,9 @@ fn describe(machine: &mut ExportMachine) {
     "app --all".clone_into(&mut system.command);
     (system.cpus, system.start, system.end) = (2, at(0), at(END));
     system.clocks.start = Some(ClockAnchor { monotonic: at(0), realtime: REALTIME, boottime: None });
+    // What the first one matches is to be dropped, unless the second one does.
+    "vfs_.*|run".clone_into(&mut system.drop_frames);
+    "r.n".clone_into(&mut system.keep_frames);
     system.lost = 5;
     system.account = vec!["5 lost (ring_full 5)".to_owned()];
     machine.add_custom_metric("queue", 7.5, "requests");
