@@ -1,7 +1,7 @@
 //! Traces for Perfetto, as its own messages decode them (`tests/python/perfetto_trace.py`), against recordings of known truth.
 
-use collector_common::ids::Nanos;
-use collector_common::record::{ExportMachine, ProcessId};
+use collector_common::ids::{Nanos, Pid, Tid};
+use collector_common::record::{ESTIMATED, ExportMachine, ProcessId, Sample, Unit};
 use export::format::perfetto::Perfetto;
 use export::format::{ExportFormat, Profile};
 use export::symbolize::Symbols;
@@ -219,4 +219,40 @@ fn an_empty_recording_is_a_trace() {
     let Some(told) = read(&machine, &Symbols::unresolved(&machine)) else { return };
     assert_eq!(told["clocks"], json!([{ "BUILTIN_CLOCK_MONOTONIC": 0 }]));
     assert_eq!(told["samples"], Value::Null);
+}
+
+/// A thread is blocked for 4 ms from 10 ms on and then waits 1 ms for a CPU, runs 3 ms of the 5 ms until a tick, and is off for what was
+/// too short to be recorded each.
+#[test]
+fn states_of_threads_are_slices_called_after_them() {
+    let mut machine = ExportMachine::default();
+    let process = machine.add_process(Pid(7), "app", None, Nanos(0));
+    let name = machine.intern_string("app");
+    let thread = machine.intern_thread(process, Tid(7), name);
+    let kind = machine.add_kind("wall_clock", Unit::Nanoseconds, 1);
+    for (at, lasted, state, is_estimate) in [
+        (10, 4, "blocked", false),
+        (14, 1, "runnable", false),
+        (17, 3, "running", false),
+        (18, 2, "blocked", true),
+    ] {
+        let estimated = is_estimate.then_some((ESTIMATED, "yes"));
+        let list: Vec<_> = [("state", state)].into_iter().chain(estimated).collect();
+        let list: Vec<_> = list
+            .into_iter()
+            .map(|pair| (machine.intern_string(pair.0), machine.intern_string(pair.1)))
+            .collect();
+        let attributes = machine.attributes_mut().intern(&list);
+        let (time, value) = (Nanos(at * MS), (lasted * MS) as i64);
+        machine.add_sample(&Sample { time, thread, kind, value, attributes, ..Sample::default() });
+    }
+    let Some(told) = read(&machine, &Symbols::unresolved(&machine)) else { return };
+    let names = ["track", "owner", "name", "time", "lasted", "weight"];
+    let expected = json!([
+        ["wall_clock", "app", "blocked", 10 * MS, 4 * MS, 4e6],
+        ["wall_clock", "app", "runnable", 14 * MS, MS, 1e6],
+        ["wall_clock", "app", "running", 17 * MS, 3 * MS, 3e6],
+        ["wall_clock", "app", "blocked", 18 * MS, null, 2e6],
+    ]);
+    assert_eq!(fields(&told["events"], &names), expected);
 }

@@ -3,7 +3,7 @@
 //! - Samples of clocks and occurrences are samples of Perfetto's CPU profiler, each kind in a sequence of its own, which readers take
 //!   for a profile of its own. A value is how much the CPU's count grows.
 //! - Those in nanoseconds are slices that last as long, on a track of their kind below their thread, with their stack; estimates,
-//!   which did not last so long, are moments.
+//!   which did not last so long, are moments. They are called after their kind, or after the thread's state, if they tell it.
 //! - Those in bytes are such moments, too, and a counter of their process, which is their sum until then.
 //!
 //! Times are `CLOCK_MONOTONIC`, as recorded, and the trace's own clock, so that no reader has to convert them; snapshots tell
@@ -16,8 +16,8 @@ use std::io::{self, Write};
 use collector_common::ids::Nanos;
 use collector_common::intern::StringId;
 use collector_common::record::{
-    ClockAnchor, ExportMachine, FrameFlags, FrameId, Happened, ProcessId, Sample, SampleKind, SampleKindId,
-    Span, Unit,
+    AttributeValue, ClockAnchor, ExportMachine, FrameFlags, FrameId, Happened, ProcessId, Sample, SampleKind,
+    SampleKindId, Span, Unit,
 };
 
 use super::frames::Frames;
@@ -316,7 +316,7 @@ impl<'a> Writer<'a> {
         let event = TrackEvent {
             debug_annotations: interned.attributes(&self.frames, sample.attributes),
             r#type: if lasted.is_some() { event_type::SLICE_BEGIN } else { event_type::INSTANT },
-            name_iid: interned.event_name(&self.frames, kind.name),
+            name_iid: interned.event_name(&self.frames, state(machine, sample).unwrap_or(kind.name)),
             track_uuid,
             callstack_iid: interned.stack(&self.frames, sample.stack),
             callstack_weight: Some(sample.value as f64),
@@ -393,6 +393,18 @@ impl<'a> Writer<'a> {
 /// Times have 63 bits in a reader.
 fn tick(time: Nanos) -> u64 {
     time.0.min(i64::MAX.unsigned_abs())
+}
+
+/// What the sample's thread did meanwhile: `running`, `blocked` or `runnable`.
+fn state(machine: &ExportMachine, sample: &Sample) -> Option<StringId> {
+    let list = machine.attributes().get(sample.attributes);
+    let (_, value) = list.iter().find(|(name, _)| machine.string(*name) == "state")?;
+    match *value {
+        AttributeValue::Label(state) => {
+            matches!(machine.string(state), "running" | "blocked" | "runnable").then_some(state)
+        }
+        AttributeValue::Number(_) => None,
+    }
 }
 
 fn readings(anchor: &ClockAnchor) -> Vec<Clock> {
