@@ -35,6 +35,7 @@ mod random;
 mod raw_events;
 mod several;
 mod short_names;
+mod snapshots;
 mod spans;
 mod speedscope;
 mod spilled;
