@@ -305,15 +305,15 @@ fn what_is_left_out_is_one_line() {
     assert_eq!(
         left_out("folded").unwrap(),
         "folded leaves out 3 kinds of samples beside cpu, times, CPUs, attributes, which values are estimates, processes, threads' ids, \
-         command lines, users and cgroups, containers, 2 executed programs, starts and ends of processes, parents of processes, files, \
-         build ids, debug links and packages of files, mappings, source lines, source files, which frames are guessed, which frames to drop, periods, \
-         distribution, processor and memory, host and kernel, the command, the account of losses, 2 raw events, 1 span and 1 table or \
+         command lines, users, cgroups, containers, 2 executed programs, starts and ends of processes, parents of processes, files, \
+         build ids, debug links, packages of files, mappings, source lines, source files, which frames are guessed, which frames to drop, periods, \
+         distribution, processor, memory, host, kernel, the command, the account of losses, 2 raw events, 1 span and 1 table or \
          histogram"
     );
     assert_eq!(
         left_out("perfetto").unwrap(),
-        "perfetto leaves out some CPUs, some attributes, some of which values are estimates, debug links and packages of files, \
-         processes and times of mappings, which frames are guessed, which frames to drop, distribution, processor and memory, 2 raw events and 1 table or \
+        "perfetto leaves out some CPUs, some attributes, some of which values are estimates, debug links, packages of files, \
+         processes and times of mappings, which frames are guessed, which frames to drop, distribution, processor, memory, 2 raw events and 1 table or \
          histogram"
     );
     assert_eq!(contents.left_out(&Everything), None);
