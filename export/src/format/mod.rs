@@ -7,7 +7,7 @@
 //! - `mappings`, `duration`: what was mapped, and how long samples lasted, for the formats that have a place for it.
 //! - `paths`: stacks in the order of their frames, for the formats that have a tree; `stacks`: with their names and counts, for those that
 //!   have lines of them.
-//! - `calendar`: times of day.
+//! - `start`, `calendar`: when a recording starts, and times of day; `printable`: texts for XML.
 //! - One file or folder for each.
 
 mod account;
@@ -30,10 +30,12 @@ mod paths;
 pub mod perfetto;
 pub mod perfview;
 pub mod pprof;
+mod printable;
 mod profile;
 mod registry;
 pub mod speedscope;
 mod stacks;
+mod start;
 
 pub use contents::Contents;
 pub use holds::{Held, Holds, Part};

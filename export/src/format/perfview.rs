@@ -18,6 +18,7 @@ use quick_xml::escape::escape;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
 use super::paths::Paths;
+use super::printable::printable;
 use crate::format::{ExportFormat, Holds, Part, Profile};
 use crate::functions::Functions;
 use crate::table::{KeySet, Table};
@@ -66,12 +67,6 @@ impl ExportFormat for PerfView {
 
 /// How hard is tried to compress well.
 const LEVEL: i64 = 2;
-
-/// XML has no way to write control characters.
-fn printable(text: &str) -> String {
-    let is_allowed = |char: char| (char >= ' ' && !matches!(char, '\u{fffe}' | '\u{ffff}')) || char == '\t';
-    text.chars().map(|char| if is_allowed(char) { char } else { char::REPLACEMENT_CHARACTER }).collect()
-}
 
 /// Nanoseconds, shown as milliseconds.
 struct Milliseconds(i128);

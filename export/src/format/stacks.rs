@@ -8,6 +8,7 @@ use collector_common::intern::StackId;
 use collector_common::record::{FrameId, SampleKind, Unit};
 
 use super::paths::Paths;
+use super::printable::printed;
 use crate::format::Profile;
 use crate::lists::Lists;
 use crate::symbolize::NameId;
@@ -215,12 +216,5 @@ fn unbroken(name: &str) -> String {
 
 /// A name without what separates names and lines, and without what XML can't hold.
 fn clean(name: &str) -> String {
-    name.chars()
-        .map(|c| match c {
-            ';' => ':',
-            c if c.is_control() => ' ',
-            '\u{fffe}' | '\u{ffff}' => char::REPLACEMENT_CHARACTER,
-            c => c,
-        })
-        .collect()
+    name.chars().map(|char| if char == ';' { ':' } else { printed(char) }).collect()
 }

@@ -4,9 +4,10 @@
 //! - [`nettrace`]: what .NET's runtime writes, and whoever writes `Universal` events.
 //! - [`jfr`]: what the JDK's flight recorder and async-profiler write.
 //! - [`pprof`], [`folded`], [`firefox`]: profiles.
-//! - `frames`, `unpack`: what readers have in common: frames that have names and perhaps an address, and files that may be
-//!   compressed.
+//! - `frames`, `unpack`, `digits`: what readers have in common: frames that have names and perhaps an address, files that may be
+//!   compressed, and bytes as digits.
 
+mod digits;
 pub mod firefox;
 pub mod folded;
 mod frames;

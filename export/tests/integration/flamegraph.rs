@@ -113,6 +113,8 @@ fn hostile_names_stay_text() {
     let mut made = Made::new();
     let evil = "<script>&\"'\u{1}\u{1b}[31m]]>\u{ffff}";
     made.symbols.set(collector_common::record::FrameId(0), evil, evil);
+    // The title of the whole.
+    evil.clone_into(&mut made.machine.system_mut().command);
     let titles = titles(&drawn(&made.machine, &made.symbols));
     assert!(titles.iter().any(|title| title.starts_with("<script>&\"' ")), "{titles:#?}");
 }

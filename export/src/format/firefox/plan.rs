@@ -19,6 +19,7 @@ use crate::format::Profile;
 use crate::format::account::account;
 use crate::format::duration::duration;
 use crate::format::facts::facts;
+use crate::format::start::start;
 
 /// What is to be written.
 pub(super) struct Plan<'a> {
@@ -67,7 +68,7 @@ impl<'a> Plan<'a> {
         let samples = tracks.samples(machine, &roles);
         let libraries = Libraries::of(profile);
         let telling = telling(profile, &libraries);
-        let origin = origin(machine);
+        let origin = start(machine);
         let threads = Vec::new();
         let mut this =
             Self { profile, roles, tracks, threads, samples, libraries, telling, is_renamed: false, origin };
@@ -291,12 +292,6 @@ fn telling(profile: Profile<'_>, libraries: &Libraries) -> Vec<FrameId> {
 /// When what a sample tells of was over.
 pub(super) fn end_of(machine: &ExportMachine, sample: &Sample) -> Nanos {
     Nanos(sample.time.0.saturating_add(duration(machine, sample).unwrap_or(0)))
-}
-
-/// The recording's start, or what began before it.
-fn origin(machine: &ExportMachine) -> Nanos {
-    let sampled = machine.samples().span().map(|(first, _)| first);
-    sampled.into_iter().fold(machine.system().start, Nanos::min)
 }
 
 /// The recording's end, or that of what lasted longer.

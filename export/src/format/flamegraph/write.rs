@@ -7,6 +7,7 @@ use inferno::flamegraph::color::MultiPalette;
 use inferno::flamegraph::{Direction, Options, Palette, from_lines};
 
 use super::drawn;
+use crate::format::printable::printable;
 use crate::format::stacks::{Order, Stacks};
 use crate::format::{ExportFormat, Holds, Part, Profile};
 
@@ -102,8 +103,7 @@ fn divisor(counts: impl Iterator<Item = i64>) -> i64 {
 
 fn title(system: &SystemInfo) -> String {
     match [system.command.as_str(), &system.host].into_iter().find(|text| !text.is_empty()) {
-        // A control character would make the file no XML.
-        Some(text) => text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect(),
+        Some(text) => printable(text),
         None => "CPU profile".to_owned(),
     }
 }

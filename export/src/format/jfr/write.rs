@@ -14,6 +14,7 @@ use super::kinds::{Form, Kind, State, is_estimate, kinds};
 use super::types::fixed;
 use super::wire::{NULL, constant_text, int, long};
 use super::{facts, metadata};
+use crate::format::start::start;
 use crate::format::{ExportFormat, Holds, Part, Profile};
 
 /// The JFR format.
@@ -71,12 +72,6 @@ impl ExportFormat for Jfr {
         }
         chunks.end(machine.system().end)
     }
-}
-
-/// The recording's start, or what was taken before it.
-fn start(machine: &ExportMachine) -> Nanos {
-    let sampled = machine.samples().span().map(|(first, _)| first);
-    sampled.into_iter().fold(machine.system().start, Nanos::min)
 }
 
 /// One for the whole recording, so that differences of times are kept.

@@ -29,7 +29,7 @@ use super::places::{MappingNumber, Places};
 use super::stream::{Event, RECORDER, Stream};
 use super::types::{self, SystemEvent};
 use super::wire::event_text;
-use crate::format::{ExportFormat, Holds, Part, Profile};
+use crate::format::{ExportFormat, Holds, Part, Profile, start};
 use crate::leb128;
 use crate::table::Table;
 
@@ -90,9 +90,8 @@ fn tick(time: Nanos) -> Nanos {
 
 /// The recording's start, or what was taken before it. What was there before is told of then.
 fn start(machine: &ExportMachine) -> Nanos {
-    let sampled = machine.samples().span().map(|(first, _)| first);
-    let times = sampled.into_iter().chain(machine.event_records().times().iter().copied());
-    tick(times.fold(machine.system().start, Nanos::min))
+    let times = machine.event_records().times().iter().copied();
+    tick(times.fold(start::start(machine), Nanos::min))
 }
 
 /// By kind: whether it has negative values. Those of the kinds that the specification names are never negative.

@@ -31,6 +31,7 @@ use super::tracks::{self, Added, Threads};
 use crate::format::account::{account, os_and_release};
 use crate::format::duration::duration;
 use crate::format::facts::facts;
+use crate::format::start::start;
 use crate::format::{ExportFormat, Holds, Part, Profile};
 use crate::table::Table;
 
@@ -99,8 +100,6 @@ impl<'a> Writer<'a> {
         let threads = Threads::of(machine);
         let of_kinds = machine.kinds().iter().zip(FIRST_KIND..);
         let kinds = of_kinds.map(|(kind, id)| Sequence::new(id, Some(sampled(machine, kind))));
-        let sampled = machine.samples().span().map(|(first, _)| first);
-        let start = sampled.into_iter().fold(machine.system().start, Nanos::min);
         Self {
             machine,
             frames: Frames::of(profile),
@@ -113,7 +112,7 @@ impl<'a> Writer<'a> {
             threads,
             added: Added::default(),
             last: vec![0; machine.processes().len()],
-            start: tick(start),
+            start: tick(start(machine)),
         }
     }
 

@@ -10,6 +10,7 @@ use super::columns::Strings;
 use super::json::{File, FrameTable, FuncTable, ResourceTable, Shared, Sources, StackTable, Thread};
 use super::malformed;
 use crate::import::ImportError;
+use crate::import::digits::build_id;
 use crate::import::frames::{Frames, Named, Place};
 
 /// The deepest stack.
@@ -178,7 +179,7 @@ impl Code {
         let libs = file.libs.iter().map(|lib| {
             let path = if lib.path.0.is_empty() { &lib.name.0 } else { &lib.path.0 };
             let path = machine.intern_string(path);
-            let build_id = bytes(&lib.code_id.0).and_then(|bytes| BuildId::new(&bytes));
+            let build_id = build_id(&lib.code_id.0);
             let add = || machine.add_module(Module { kind: ModuleKind::File, path, build_id });
             *modules.entry((path, build_id)).or_insert_with(add)
         });
@@ -309,14 +310,4 @@ impl Code {
         let place = Place { module, address, flags: FrameFlags(flags) };
         Ok(self.frames.intern(machine, place, &self.functions))
     }
-}
-
-/// Bytes of two digits each, as a build id has.
-fn bytes(digits: &str) -> Option<Vec<u8>> {
-    const MOST_DIGITS: usize = 128;
-    if digits.len() > MOST_DIGITS {
-        return None;
-    }
-    let pairs = digits.as_bytes().chunks(2);
-    pairs.map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()).collect()
 }

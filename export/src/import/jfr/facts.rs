@@ -7,6 +7,7 @@ use collector_common::intern::StringId;
 
 use super::events::{Chunk, Event, Value};
 use super::texts::Texts;
+use crate::import::digits::build_id;
 
 /// The most lines of the account of a recording.
 const MOST_NOTES: usize = 1000;
@@ -180,16 +181,6 @@ fn arguments(event: &Event<'_>, room: &mut usize) -> (String, bool) {
         all.push('\0');
     }
     (all, are_cut)
-}
-
-/// Bytes of two digits each.
-fn build_id(digits: &str) -> Option<BuildId> {
-    if digits.len() > BuildId::MAX * 2 {
-        return None;
-    }
-    let pairs = digits.as_bytes().chunks(2);
-    let bytes = pairs.map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok());
-    BuildId::new(&bytes.collect::<Option<Vec<u8>>>()?)
 }
 
 /// The JDK gives several lines, one of which is what `uname` says.

@@ -4,6 +4,8 @@ use collector_common::ids::BuildId;
 use collector_common::record::{ModuleDetails, Pdb, PerfMap, Signature};
 use serde_json::Value;
 
+use crate::import::digits::{build_id, bytes};
+
 /// What is known of a mapped file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct File {
@@ -19,7 +21,7 @@ impl File {
         let json: Value = serde_json::from_str(symbols).unwrap_or_default();
         let text = |name: &str| json.get(name)?.as_str();
         let number = |name| u64::from_str_radix(text(name)?.strip_prefix("0x")?, 16).ok();
-        let build_id = text("build_id").and_then(bytes).and_then(|bytes| BuildId::new(&bytes));
+        let build_id = text("build_id").and_then(build_id);
         let linked = number("p_vaddr").zip(number("p_offset")).map(<[u64; 2]>::from);
         let details = if text("type") == Some("PE") { image(&json, version) } else { elf(version) };
         Self { build_id, linked, details }
@@ -58,10 +60,4 @@ fn stored(guid: [u8; 16]) -> Signature {
     stored[4..6].reverse();
     stored[6..8].reverse();
     Signature(stored)
-}
-
-/// Bytes of two digits each.
-fn bytes(digits: &str) -> Option<Vec<u8>> {
-    let pairs = digits.as_bytes().chunks(2);
-    pairs.map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()).collect()
 }

@@ -11,13 +11,11 @@ use collector_common::record::{
 use super::read::malformed;
 use crate::format::pprof::proto;
 use crate::import::ImportError;
+use crate::import::digits::build_id;
 use crate::import::frames::{Frames, Named, Place};
 
 /// The most functions that are inlined at one place.
 const MAX_LINES: usize = 1 << 12;
-
-/// Bytes of a build id, of which there are no longer ones.
-const LONGEST_BUILD_ID: usize = 64;
 
 /// A table of the profile, by the ids that its writer chose.
 type Table<T> = HashMap<u64, T, Seeded>;
@@ -118,7 +116,7 @@ impl Tables {
         mappings.sort_unstable_by_key(|mapping| mapping.id);
         for mapping in mappings {
             let path = self.string(mapping.filename)?;
-            let build_id = bytes(self.string(mapping.build_id)?).and_then(|bytes| BuildId::new(&bytes));
+            let build_id = build_id(self.string(mapping.build_id)?);
             let module = if path.starts_with("[kernel") {
                 ModuleId::KERNEL
             } else {
@@ -199,13 +197,4 @@ impl Tables {
     pub(super) fn location(&self, id: u64) -> Result<FrameId, ImportError> {
         self.locations.get(&id).copied().ok_or_else(|| malformed(&format!("location {id} is not there")))
     }
-}
-
-/// Bytes of two digits each.
-fn bytes(digits: &str) -> Option<Vec<u8>> {
-    if digits.len() > 2 * LONGEST_BUILD_ID {
-        return None;
-    }
-    let pairs = digits.as_bytes().chunks(2);
-    pairs.map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
