@@ -25,6 +25,7 @@ pub mod jsonl;
 mod mappings;
 pub mod nettrace;
 pub mod otlp;
+#[cfg(feature = "parquet")]
 pub mod parquet;
 mod paths;
 pub mod perfetto;

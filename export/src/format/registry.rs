@@ -11,15 +11,16 @@ use super::jfr::Jfr;
 use super::jsonl::JsonLines;
 use super::nettrace::Nettrace;
 use super::otlp::Otlp;
+#[cfg(feature = "parquet")]
 use super::parquet::Parquet;
 use super::perfetto::Perfetto;
 use super::perfview::PerfView;
 use super::pprof::Pprof;
 use super::speedscope::Speedscope;
 
-/// All formats, in the order in which they are listed.
+/// All formats that are built in, in the order in which they are listed.
 pub fn formats() -> &'static [&'static dyn ExportFormat] {
-    static FORMATS: [&dyn ExportFormat; 14] = [
+    static FORMATS: &[&dyn ExportFormat] = &[
         &Html,
         &Pprof,
         &Folded,
@@ -32,10 +33,11 @@ pub fn formats() -> &'static [&'static dyn ExportFormat] {
         &Perfetto,
         &Otlp,
         &Jfr,
+        #[cfg(feature = "parquet")]
         &Parquet,
         &JsonLines,
     ];
-    &FORMATS
+    FORMATS
 }
 
 /// The format whose ending a file's name has; of several the one with the longest ending. Upper case counts as

@@ -1,7 +1,10 @@
 //! The columns, in their order: `docs/parquet.md` tells what each means. A row has those that its kind of record has; the others are
 //! null there, and take nothing.
 
-use super::file::{Chunk, Element};
+use parquet::errors::Result;
+use parquet::schema::types::TypePtr;
+
+use super::file::Group;
 use super::leaf::{Column, Leaf, Map};
 use super::values::{Address, Flags, Integers, Signed, Texts, Time};
 
@@ -77,15 +80,13 @@ columns! {
 }
 
 impl Columns {
-    pub(super) fn schema(&mut self) -> Vec<Element> {
-        let mut schema = vec![Element::all("recording", self.all().count() as i32)];
-        self.all().for_each(|column| column.schema(&mut schema));
-        schema
+    pub(super) fn schema(&mut self) -> Result<Vec<TypePtr>> {
+        self.all().map(|column| column.schema()).collect()
     }
 
-    /// What is stored of so many rows, column by column; they are empty then.
-    pub(super) fn take(&mut self, rows: u32) -> impl Iterator<Item = Chunk> {
-        self.all().flat_map(move |column| column.take(rows))
+    /// Writes them into a group of so many rows; they are empty then.
+    pub(super) fn write(&mut self, rows: u32, group: &mut Group<'_>) -> Result<()> {
+        self.all().try_for_each(|column| column.write(rows, group))
     }
 
     /// Bytes of distinct texts, which the number of rows does not bound.

@@ -3,27 +3,36 @@
 //! How far each value is there is told by levels (`README.md` of apache/parquet-format, "Nested Encoding"): of a flat column 1 for a
 //! value and 0 for none. An entry of a map is there at 2, and a second number says whether it begins a row (0) or goes on with it (1).
 
-use super::bits;
-use super::file::{Chunk, Element, Repetition};
-use super::hybrid::Hybrid;
-use super::values::{Meaning, Texts, Values};
+use std::iter;
+use std::sync::Arc;
+
+use parquet::basic::{LogicalType, Repetition};
+use parquet::data_type::DataType as _;
+use parquet::errors::{ParquetError, Result};
+use parquet::schema::types::{Type, TypePtr};
+
+use super::file::Group;
+use super::values::{Texts, Values};
+
+/// Levels that are written at once.
+const AT_ONCE: usize = 1024;
 
 /// A column of the schema.
 pub(super) trait Column {
-    /// Appends it to the schema.
-    fn schema(&self, schema: &mut Vec<Element>);
+    /// What the schema has of it.
+    fn schema(&self) -> Result<TypePtr>;
     /// Bytes of its distinct texts.
     fn size(&self) -> usize;
-    /// What is stored of it in a group of so many rows; it is empty then.
-    fn take(&mut self, rows: u32) -> Vec<Chunk>;
+    /// Writes it into a group of so many rows; it is empty then.
+    fn write(&mut self, rows: u32, group: &mut Group<'_>) -> Result<()>;
 }
 
 /// Small numbers in runs.
 #[derive(Debug, Default)]
-struct Levels(Vec<(u32, u32)>);
+struct Levels(Vec<(i16, u32)>);
 
 impl Levels {
-    fn push(&mut self, level: u32, count: u32) {
+    fn push(&mut self, level: i16, count: u32) {
         match self.0.last_mut() {
             Some((last, so_often)) if *last == level => *so_often += count,
             _ if count == 0 => {}
@@ -31,15 +40,8 @@ impl Levels {
         }
     }
 
-    /// As a page has them: their length before them.
-    fn take(&mut self, most: u32, out: &mut Vec<u8>) {
-        let begin = out.len();
-        out.extend_from_slice(&[0; 4]);
-        let mut hybrid = Hybrid::new(out, bits::width(most.into()));
-        self.0.drain(..).for_each(|(level, count)| hybrid.push(level, count));
-        hybrid.finish();
-        let length = (out.len() - begin - 4) as u32;
-        out[begin..begin + 4].copy_from_slice(&length.to_le_bytes());
+    fn take(&mut self) -> Vec<i16> {
+        self.0.drain(..).flat_map(|(level, count)| iter::repeat_n(level, count as usize)).collect()
     }
 }
 
@@ -49,21 +51,19 @@ pub(super) struct Leaf<V> {
     name: &'static str,
     /// Rows so far.
     rows: u32,
-    nulls: u32,
     levels: Levels,
     values: V,
 }
 
 impl<V: Values> Leaf<V> {
     pub(super) fn new(name: &'static str) -> Self {
-        Self { name, rows: 0, nulls: 0, levels: Levels::default(), values: V::default() }
+        Self { name, rows: 0, levels: Levels::default(), values: V::default() }
     }
 
     /// Rows before `row` that nothing was set in have no value.
     fn fill(&mut self, row: u32) {
         let skipped = row.saturating_sub(self.rows);
         self.levels.push(0, skipped);
-        self.nulls += skipped;
         self.rows += skipped;
     }
 
@@ -77,28 +77,18 @@ impl<V: Values> Leaf<V> {
 }
 
 impl<V: Values> Column for Leaf<V> {
-    fn schema(&self, schema: &mut Vec<Element>) {
-        schema.push(Element::leaf::<V>(self.name, Repetition::Optional));
+    fn schema(&self) -> Result<TypePtr> {
+        leaf::<V>(self.name, Repetition::OPTIONAL)
     }
 
     fn size(&self) -> usize {
         self.values.size()
     }
 
-    fn take(&mut self, rows: u32) -> Vec<Chunk> {
+    fn write(&mut self, rows: u32, group: &mut Group<'_>) -> Result<()> {
         self.fill(rows);
-        let mut levels = Vec::new();
-        self.levels.take(1, &mut levels);
-        let chunk = Chunk {
-            path: vec![self.name],
-            physical: V::PHYSICAL,
-            count: self.rows,
-            nulls: self.nulls,
-            levels,
-            encoded: self.values.take(),
-        };
-        (self.rows, self.nulls) = (0, 0);
-        vec![chunk]
+        self.rows = 0;
+        write(&mut self.values, 1, &self.levels.take(), None, group)
     }
 }
 
@@ -109,16 +99,11 @@ pub(super) struct Map {
     rows: u32,
     /// Entries, and rows without any.
     count: u32,
-    nulls: u32,
     definition: Levels,
     repetition: Levels,
     keys: Texts,
     values: Texts,
 }
-
-const ENTRIES: &str = "key_value";
-const KEY: &str = "key";
-const VALUE: &str = "value";
 
 impl Map {
     pub(super) fn new(name: &'static str) -> Self {
@@ -126,7 +111,6 @@ impl Map {
             name,
             rows: 0,
             count: 0,
-            nulls: 0,
             definition: Levels::default(),
             repetition: Levels::default(),
             keys: Texts::default(),
@@ -138,7 +122,6 @@ impl Map {
         let skipped = row.saturating_sub(self.rows);
         self.definition.push(0, skipped);
         self.repetition.push(0, skipped);
-        self.nulls += skipped;
         self.count += skipped;
         self.rows += skipped;
     }
@@ -149,7 +132,7 @@ impl Map {
         let is_first = self.rows == row;
         self.rows = row + 1;
         self.definition.push(2, 1);
-        self.repetition.push(u32::from(!is_first), 1);
+        self.repetition.push((!is_first).into(), 1);
         self.count += 1;
         self.keys.push(key.0, key.1);
         self.values.push(value.0, value.1);
@@ -162,55 +145,63 @@ impl Map {
 }
 
 impl Column for Map {
-    fn schema(&self, schema: &mut Vec<Element>) {
-        schema.push(Element { is_map: true, ..Element::group(self.name, Repetition::Optional, 1) });
-        schema.push(Element::group(ENTRIES, Repetition::Repeated, 2));
-        schema.push(Element::leaf::<Texts>(KEY, Repetition::Required));
-        schema.push(Element::leaf::<Texts>(VALUE, Repetition::Required));
+    fn schema(&self) -> Result<TypePtr> {
+        let entry = ["key", "value"].map(|name| leaf::<Texts>(name, Repetition::REQUIRED));
+        let entries = Type::group_type_builder("key_value")
+            .with_repetition(Repetition::REPEATED)
+            .with_fields(entry.into_iter().collect::<Result<_>>()?);
+        let map = Type::group_type_builder(self.name)
+            .with_repetition(Repetition::OPTIONAL)
+            .with_logical_type(Some(LogicalType::Map))
+            .with_fields(vec![Arc::new(entries.build()?)]);
+        Ok(Arc::new(map.build()?))
     }
 
     fn size(&self) -> usize {
         self.keys.size() + self.values.size()
     }
 
-    fn take(&mut self, rows: u32) -> Vec<Chunk> {
+    fn write(&mut self, rows: u32, group: &mut Group<'_>) -> Result<()> {
         self.fill(rows);
-        let mut levels = Vec::new();
-        self.repetition.take(1, &mut levels);
-        self.definition.take(2, &mut levels);
-        let chunk = |field, texts: &mut Texts| Chunk {
-            path: vec![self.name, ENTRIES, field],
-            physical: Texts::PHYSICAL,
-            count: self.count,
-            nulls: self.nulls,
-            levels: levels.clone(),
-            encoded: texts.take(),
-        };
-        let chunks = vec![chunk(KEY, &mut self.keys), chunk(VALUE, &mut self.values)];
-        (self.rows, self.count, self.nulls) = (0, 0, 0);
-        chunks
+        (self.rows, self.count) = (0, 0);
+        let (definition, repetition) = (self.definition.take(), self.repetition.take());
+        write(&mut self.keys, 2, &definition, Some(&repetition), group)?;
+        write(&mut self.values, 2, &definition, Some(&repetition), group)
     }
 }
 
-impl Element {
-    fn leaf<V: Values>(name: &'static str, repetition: Repetition) -> Self {
-        let repetition = Some(repetition);
-        Self {
-            name,
-            repetition,
-            physical: Some(V::PHYSICAL),
-            meaning: V::MEANING,
-            children: 0,
-            is_map: false,
+/// What the schema has of a column of values.
+fn leaf<V: Values>(name: &str, repetition: Repetition) -> Result<TypePtr> {
+    let leaf = Type::primitive_type_builder(name, V::Stored::get_physical_type())
+        .with_repetition(repetition)
+        .with_logical_type(V::meaning());
+    Ok(Arc::new(leaf.build()?))
+}
+
+/// Writes values, which are there where the level is `there`; they are empty then. Rows that are written at once are whole.
+fn write<V: Values>(
+    values: &mut V,
+    there: i16,
+    definition: &[i16],
+    repetition: Option<&[i16]>,
+    group: &mut Group<'_>,
+) -> Result<()> {
+    let next = group.next_column()?;
+    let mut column = next.ok_or_else(|| ParquetError::General("a column that the schema lacks".into()))?;
+    let writer = column.typed::<V::Stored>();
+    let begins_row = |at: usize| repetition.and_then(|levels| levels.get(at)).is_none_or(|level| *level == 0);
+    let (mut begin, mut taken) = (0, 0);
+    while begin < definition.len() {
+        let mut end = (begin + AT_ONCE).min(definition.len());
+        while !begins_row(end) {
+            end += 1;
         }
+        let levels = &definition[begin..end];
+        let count = levels.iter().filter(|level| **level == there).count();
+        let repetition = repetition.map(|levels| &levels[begin..end]);
+        writer.write_batch(&values.get(taken..taken + count), Some(levels), repetition)?;
+        (begin, taken) = (end, taken + count);
     }
-
-    fn group(name: &'static str, repetition: Repetition, children: i32) -> Self {
-        Self { repetition: Some(repetition), ..Self::all(name, children) }
-    }
-
-    /// What holds all columns.
-    pub(super) fn all(name: &'static str, children: i32) -> Self {
-        Self { name, repetition: None, physical: None, meaning: Meaning::Plain, children, is_map: false }
-    }
+    values.clear();
+    column.close()
 }

@@ -4,7 +4,7 @@
 //! A frame is as many rows as functions that it is in, innermost first; depths count these.
 
 use std::collections::HashSet;
-use std::io;
+use std::io::{self, Write};
 
 use crate::table::Table;
 use collector_common::ids::{BuildId, Nanos};
@@ -69,21 +69,22 @@ pub(super) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    pub(super) fn new(profile: Profile<'a>, file: File<'a>) -> Self {
-        Self {
+    pub(super) fn begin(profile: Profile<'a>, out: &'a mut dyn Write) -> io::Result<Self> {
+        let mut columns = Columns::new();
+        Ok(Self {
             profile,
-            file,
-            columns: Columns::new(),
+            file: File::begin(out, columns.schema()?)?,
+            columns,
             count: 0,
             record: Record::Sample,
             is_used: vec![false; profile.machine.stacks().len()],
             build_ids: Table::default(),
             made: InternedStrings::default(),
-        }
+        })
     }
 
     /// Begins a row; what was collected is written first where it is enough, or of another kind.
-    fn begin(&mut self, record: Record) -> io::Result<u32> {
+    fn row(&mut self, record: Record) -> io::Result<u32> {
         let columns = &mut self.columns;
         let is_full = self.count >= ROWS
             || columns.attributes.count() >= MANY_ENTRIES
@@ -101,7 +102,7 @@ impl<'a> Rows<'a> {
 
     fn end_group(&mut self) -> io::Result<()> {
         if self.count > 0 {
-            self.file.group(self.count, self.columns.take(self.count))?;
+            self.file.group(|group| self.columns.write(self.count, group))?;
             self.count = 0;
         }
         Ok(())
@@ -109,7 +110,7 @@ impl<'a> Rows<'a> {
 
     /// Adds a sample.
     pub(super) fn sample(&mut self, sample: &Sample) -> io::Result<()> {
-        let row = self.begin(Record::Sample)?;
+        let row = self.row(Record::Sample)?;
         let machine = self.profile.machine;
         let columns = &mut self.columns;
         moment(machine, row, sample.time, (&mut columns.time, &mut columns.time_ns));
@@ -203,7 +204,7 @@ impl<'a> Rows<'a> {
     }
 
     fn frame(&mut self, place: (StackId, u32), id: FrameId, function: &Function) -> io::Result<()> {
-        let row = self.begin(Record::Frame)?;
+        let row = self.row(Record::Frame)?;
         let Profile { machine, symbols } = self.profile;
         let frame = machine.frames().get(id);
         let columns = &mut self.columns;
@@ -259,7 +260,7 @@ impl<'a> Rows<'a> {
     }
 
     fn process(&mut self, id: ProcessId) -> io::Result<()> {
-        let row = self.begin(Record::Process)?;
+        let row = self.row(Record::Process)?;
         let machine = self.profile.machine;
         let process = machine.process(id);
         self.of_process(row, id, process.name);
@@ -292,7 +293,7 @@ impl<'a> Rows<'a> {
     /// Adds all programs that processes executed.
     pub(super) fn programs(&mut self) -> io::Result<()> {
         for program in self.profile.machine.programs() {
-            let row = self.begin(Record::Program)?;
+            let row = self.row(Record::Program)?;
             self.of_process(row, program.process, program.name);
             self.since(row, program.since);
             self.command(row, program);
@@ -304,7 +305,7 @@ impl<'a> Rows<'a> {
     pub(super) fn spans(&mut self) -> io::Result<()> {
         let machine = self.profile.machine;
         for span in machine.spans() {
-            let row = self.begin(Record::Span)?;
+            let row = self.row(Record::Span)?;
             let columns = &mut self.columns;
             moment(machine, row, span.start, (&mut columns.time, &mut columns.time_ns));
             if let Some(end) = span.end {
@@ -341,9 +342,9 @@ impl<'a> Rows<'a> {
     }
 
     /// Writes what is left.
-    pub(super) fn finish(mut self, facts: &[(&str, String)]) -> io::Result<()> {
+    pub(super) fn finish(mut self, facts: Vec<(&str, String)>) -> io::Result<()> {
         self.end_group()?;
-        self.file.finish(&self.columns.schema(), facts)
+        self.file.finish(facts)
     }
 }
 

@@ -1,86 +1,32 @@
-//! The values of a column: added one by one, taken as what a page of them holds.
+//! The values of a column: added one by one, taken as the crate `parquet` wants them.
 
+use std::borrow::Cow;
 use std::marker::PhantomData;
-use std::mem;
 use std::ops::Range;
+
+use parquet::basic::{LogicalType, TimeUnit};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int64Type};
 
 use crate::table::Table;
 
-use super::bits;
-use super::delta::Delta;
-use super::hybrid::Hybrid;
-
-/// How values are stored (`Type` of parquet.thrift).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Physical {
-    Boolean = 0,
-    Int64 = 2,
-    ByteArray = 6,
-}
-
-/// How values are spelled (`Encoding` of parquet.thrift).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Encoding {
-    Plain = 0,
-    /// Runs, of levels.
-    Runs = 3,
-    Delta = 5,
-    /// Positions in a dictionary.
-    Dictionary = 8,
-}
-
-/// What values mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Meaning {
-    /// What they are.
-    Plain,
-    /// UTF-8.
-    Text,
-    /// Integers without a sign.
-    Unsigned,
-    /// Nanoseconds since 1970 in UTC.
-    Time,
-}
-
-/// The distinct values of a column.
-#[derive(Debug)]
-pub(super) struct Entries {
-    pub(super) count: usize,
-    pub(super) bytes: Vec<u8>,
-}
-
-/// What a page holds of values.
-#[derive(Debug)]
-pub(super) struct Encoded {
-    pub(super) dictionary: Option<Entries>,
-    pub(super) encoding: Encoding,
-    pub(super) bytes: Vec<u8>,
-    /// The least and the greatest, where there are some.
-    pub(super) bounds: Option<[Vec<u8>; 2]>,
-}
-
-impl Encoded {
-    /// Of no values: what any reader takes for that.
-    fn nothing() -> Self {
-        Self { dictionary: None, encoding: Encoding::Plain, bytes: Vec::new(), bounds: None }
-    }
-}
-
 /// Values of one type.
 pub(super) trait Values: Default {
-    const PHYSICAL: Physical;
-    const MEANING: Meaning;
+    /// How they are stored.
+    type Stored: DataType;
+    /// What they mean; none are what they are.
+    fn meaning() -> Option<LogicalType>;
     /// Bytes of distinct texts.
     fn size(&self) -> usize {
         0
     }
-    /// All of them; there is none then.
-    fn take(&mut self) -> Encoded;
+    /// Some of them.
+    fn get(&self, range: Range<usize>) -> Cow<'_, [<Self::Stored as DataType>::T]>;
+    fn clear(&mut self);
 }
 
 /// What integers are.
 pub(super) trait Integer {
-    const MEANING: Meaning;
+    fn meaning() -> Option<LogicalType>;
 }
 
 /// Integers with a sign.
@@ -88,7 +34,9 @@ pub(super) trait Integer {
 pub(super) struct Signed;
 
 impl Integer for Signed {
-    const MEANING: Meaning = Meaning::Plain;
+    fn meaning() -> Option<LogicalType> {
+        None
+    }
 }
 
 /// Addresses, of which many are above 2^63.
@@ -96,57 +44,53 @@ impl Integer for Signed {
 pub(super) struct Address;
 
 impl Integer for Address {
-    const MEANING: Meaning = Meaning::Unsigned;
+    fn meaning() -> Option<LogicalType> {
+        Some(LogicalType::integer(64, false))
+    }
 }
 
-/// Times of day.
+/// Times of day: nanoseconds since 1970 in UTC.
 #[derive(Debug)]
 pub(super) struct Time;
 
 impl Integer for Time {
-    const MEANING: Meaning = Meaning::Time;
+    fn meaning() -> Option<LogicalType> {
+        Some(LogicalType::timestamp(true, TimeUnit::NANOS))
+    }
 }
 
 /// Integers.
 #[derive(Debug)]
 pub(super) struct Integers<K> {
-    delta: Delta,
-    bounds: Option<[i64; 2]>,
+    numbers: Vec<i64>,
     kind: PhantomData<K>,
 }
 
 impl<K> Default for Integers<K> {
     fn default() -> Self {
-        Self { delta: Delta::default(), bounds: None, kind: PhantomData }
+        Self { numbers: Vec::new(), kind: PhantomData }
     }
 }
 
 impl<K: Integer> Integers<K> {
     pub(super) fn push(&mut self, number: i64) {
-        let [least, most] = self.bounds.unwrap_or([number; 2]);
-        self.bounds = Some([
-            if Self::order(number) < Self::order(least) { number } else { least },
-            if Self::order(number) > Self::order(most) { number } else { most },
-        ]);
-        self.delta.push(number);
-    }
-
-    /// A number that is compared with a sign and comes where this one does without.
-    fn order(number: i64) -> i64 {
-        if K::MEANING == Meaning::Unsigned { number ^ i64::MIN } else { number }
+        self.numbers.push(number);
     }
 }
 
 impl<K: Integer> Values for Integers<K> {
-    const PHYSICAL: Physical = Physical::Int64;
-    const MEANING: Meaning = K::MEANING;
+    type Stored = Int64Type;
 
-    fn take(&mut self) -> Encoded {
-        if self.delta.is_empty() {
-            return Encoded::nothing();
-        }
-        let bounds = self.bounds.take().map(|bounds| bounds.map(|bound| bound.to_le_bytes().to_vec()));
-        Encoded { dictionary: None, encoding: Encoding::Delta, bytes: self.delta.take(), bounds }
+    fn meaning() -> Option<LogicalType> {
+        K::meaning()
+    }
+
+    fn get(&self, range: Range<usize>) -> Cow<'_, [i64]> {
+        Cow::Borrowed(&self.numbers[range])
+    }
+
+    fn clear(&mut self) {
+        self.numbers.clear();
     }
 }
 
@@ -161,34 +105,31 @@ impl Flags {
 }
 
 impl Values for Flags {
-    const PHYSICAL: Physical = Physical::Boolean;
-    const MEANING: Meaning = Meaning::Plain;
+    type Stored = BoolType;
 
-    fn take(&mut self) -> Encoded {
-        let mut bytes = Vec::new();
-        let flags = || self.0.iter().copied();
-        bits::pack(&mut bytes, flags().map(u64::from), 1);
-        let bounds =
-            flags().min().zip(flags().max()).map(|(least, most)| [vec![least.into()], vec![most.into()]]);
+    fn meaning() -> Option<LogicalType> {
+        None
+    }
+
+    fn get(&self, range: Range<usize>) -> Cow<'_, [bool]> {
+        Cow::Borrowed(&self.0[range])
+    }
+
+    fn clear(&mut self) {
         self.0.clear();
-        Encoded { dictionary: None, encoding: Encoding::Plain, bytes, bounds }
     }
 }
 
 /// What is kept of a text; what is longer ends there.
 const LONGEST_TEXT: usize = 64 << 10;
-/// Bounds that are longer are not told.
-const LONGEST_BOUND: usize = 64;
 
 /// Texts, each distinct one once.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     index: Table<u128, u32>,
-    /// Each with its length before it.
-    entries: Vec<u8>,
-    /// Where in `entries` the least and the greatest are.
-    bounds: Option<[Range<usize>; 2]>,
-    /// Of each value the entry.
+    distinct: Vec<ByteArray>,
+    size: usize,
+    /// Of each value which one it is.
     positions: Vec<u32>,
 }
 
@@ -198,51 +139,35 @@ impl Texts {
         let next = self.index.len() as u32;
         let position = *self.index.entry(id).or_insert(next);
         if position == next {
-            self.add(text);
+            let text = &text[..text.floor_char_boundary(LONGEST_TEXT)];
+            self.distinct.push(text.into());
+            self.size += text.len();
         }
         self.positions.push(position);
-    }
-
-    fn add(&mut self, text: &str) {
-        let text = &text[..text.floor_char_boundary(LONGEST_TEXT)];
-        self.entries.extend_from_slice(&(text.len() as u32).to_le_bytes());
-        let added = self.entries.len()..self.entries.len() + text.len();
-        self.entries.extend_from_slice(text.as_bytes());
-        let [least, most] = self.bounds.take().unwrap_or_else(|| [added.clone(), added.clone()]);
-        let bytes = |range: &Range<usize>| &self.entries[range.clone()];
-        self.bounds = Some([
-            if bytes(&added) < bytes(&least) { added.clone() } else { least },
-            if bytes(&added) > bytes(&most) { added } else { most },
-        ]);
     }
 }
 
 impl Values for Texts {
-    const PHYSICAL: Physical = Physical::ByteArray;
-    const MEANING: Meaning = Meaning::Text;
+    type Stored = ByteArrayType;
 
-    fn size(&self) -> usize {
-        self.entries.len()
+    fn meaning() -> Option<LogicalType> {
+        Some(LogicalType::String)
     }
 
-    fn take(&mut self) -> Encoded {
-        if self.positions.is_empty() {
-            return Encoded::nothing();
-        }
-        let count = self.index.len();
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn get(&self, range: Range<usize>) -> Cow<'_, [ByteArray]> {
+        let text = |position: &u32| self.distinct[*position as usize].clone();
+        Cow::Owned(self.positions[range].iter().map(text).collect())
+    }
+
+    fn clear(&mut self) {
         self.index.clear();
-        let bounds = self.bounds.take().filter(|bounds| bounds.iter().all(|it| it.len() <= LONGEST_BOUND));
-        let bounds = bounds.map(|bounds| bounds.map(|range| self.entries[range].to_vec()));
-        let width = bits::width(count as u64 - 1).max(1);
-        let mut bytes = vec![width as u8];
-        let mut hybrid = Hybrid::new(&mut bytes, width);
-        for run in self.positions.chunk_by(|a, b| a == b) {
-            hybrid.push(run[0], run.len() as u32);
-        }
-        hybrid.finish();
+        self.distinct.clear();
+        self.size = 0;
         self.positions.clear();
-        let entries = Entries { count, bytes: mem::take(&mut self.entries) };
-        Encoded { dictionary: Some(entries), encoding: Encoding::Dictionary, bytes, bounds }
     }
 }
 
@@ -250,19 +175,9 @@ impl Values for Texts {
 mod tests {
     use super::*;
 
-    #[test]
-    fn bounds_are_those_of_the_meaning() {
-        let mut addresses = Integers::<Address>::default();
-        let mut numbers = Integers::<Signed>::default();
-        for number in [5, -1, 7] {
-            addresses.push(number);
-            numbers.push(number);
-        }
-        let bounds =
-            |encoded: Encoded| encoded.bounds.unwrap().map(|it| i64::from_le_bytes(it.try_into().unwrap()));
-        assert_eq!(bounds(addresses.take()), [5, -1]);
-        assert_eq!(bounds(numbers.take()), [-1, 7]);
-        assert!(numbers.take().bounds.is_none());
+    fn all(texts: &Texts) -> Vec<String> {
+        let all = texts.get(0..texts.positions.len());
+        all.iter().map(|text| text.as_utf8().unwrap().to_owned()).collect()
     }
 
     #[test]
@@ -271,13 +186,11 @@ mod tests {
         for (id, text) in [(7, "b"), (3, "a"), (7, "b"), (9, "")] {
             texts.push(id, text);
         }
-        let encoded = texts.take();
-        let entries = encoded.dictionary.unwrap();
-        assert_eq!((entries.count, &entries.bytes[..]), (3, b"\x01\0\0\0b\x01\0\0\0a\0\0\0\0".as_slice()));
-        assert_eq!(encoded.bounds, Some([b"".to_vec(), b"b".to_vec()]));
-        // 0, 1, 0, 2 with two bits each.
-        assert_eq!(encoded.bytes, [2, 1 << 1 | 1, 0b1000_0100, 0]);
-        assert!(texts.take().dictionary.is_none());
+        assert_eq!(all(&texts), ["b", "a", "b", ""]);
+        assert_eq!((texts.distinct.len(), texts.size()), (3, 2));
+        texts.clear();
+        texts.push(7, "c");
+        assert_eq!((all(&texts), texts.size()), (vec!["c".to_owned()], 1));
     }
 
     #[test]
@@ -285,7 +198,6 @@ mod tests {
         let mut texts = Texts::default();
         texts.push(0, &"é".repeat(LONGEST_TEXT));
         texts.push(1, &format!("a{}", "é".repeat(LONGEST_TEXT)));
-        assert_eq!(texts.size(), 4 + LONGEST_TEXT + 4 + LONGEST_TEXT - 1);
-        assert!(texts.take().bounds.is_none());
+        assert_eq!(texts.size(), LONGEST_TEXT + LONGEST_TEXT - 1);
     }
 }

@@ -8,7 +8,6 @@ use std::io::{self, Write};
 use collector_common::ids::Nanos;
 use collector_common::record::{ExportMachine, Happened};
 
-use super::file::File;
 use super::rows::Rows;
 use crate::format::account::account;
 use crate::format::calendar::UnixTime;
@@ -42,7 +41,7 @@ impl ExportFormat for Parquet {
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let mut rows = Rows::new(profile, File::begin(out)?);
+        let mut rows = Rows::begin(profile, out)?;
         for (_, happened) in profile.machine.in_time_order() {
             if let Happened::Sampled(sample) | Happened::SampledEvent(sample, _) = happened {
                 rows.sample(&sample)?;
@@ -52,7 +51,7 @@ impl ExportFormat for Parquet {
         rows.processes()?;
         rows.programs()?;
         rows.spans()?;
-        rows.finish(&facts(profile.machine))
+        rows.finish(facts(profile.machine))
     }
 }
 
