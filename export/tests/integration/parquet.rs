@@ -285,6 +285,7 @@ fn the_documentation_has_every_column_with_its_type() {
             "bool" => "yes or no",
             "timestamp[ns, tz=UTC]" => "time",
             map if map.starts_with("map<string, string") => "map of text",
+            map if map.starts_with("map<string, int64") => "map of integers",
             other => panic!("{other}"),
         };
         format!("{name} {kind}")
@@ -320,6 +321,7 @@ fn queries_of_the_documentation_are_answered() {
             ["child", "main;run;helper", 1]
         ]),
         json!([[300, "app", null, 6.0], [400, "child", "app", 1.0], [400, "again", null, 1.0]]),
+        json!([["/var/log/x", 4096, 4096]]),
     ];
     assert_eq!(answers, expected);
 }

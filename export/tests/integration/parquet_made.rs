@@ -6,7 +6,8 @@ use std::io;
 use collector_common::ids::{Nanos, Pid, Svma, Tid};
 use collector_common::intern::StackId;
 use collector_common::record::{
-    ClockAnchor, ExportMachine, Frame, FrameFlags, ModuleId, Sample, SampleKindId, ThreadId, Unit,
+    AttributeValue, ClockAnchor, ExportMachine, Frame, FrameFlags, ModuleId, Sample, SampleKindId, ThreadId,
+    Unit,
 };
 use export::format::parquet::Parquet;
 use export::format::{ExportFormat as _, Profile};
@@ -154,6 +155,27 @@ fn attributes_of_one_name_are_all_there_up_to_a_limit() {
         (name, json!(format!("value {at}")))
     });
     assert_eq!(sample["attributes"], Value::Object(expected.collect()));
+}
+
+#[test]
+fn attributes_that_are_numbers_are_also_there_as_numbers() {
+    let (mut machine, kind, threads) = machine(&["one"]);
+    let [a, b, c, digits] = ["a", "b", "c", "7"].map(|text| machine.intern_string(text));
+    let [least, most, below] = [i64::MIN, i64::MAX, -1].map(AttributeValue::Number);
+    let list = [(a, least), (a, most), (b, digits.into()), (c, below)];
+    for list in [&list[..], &list[2..3], &[], &list[3..]] {
+        let attributes = machine.attributes_mut().intern(list);
+        machine.add_sample(&Sample { thread: threads[0], kind, attributes, ..<_>::default() });
+    }
+    let Some(told) = read(&machine, &Symbols::unresolved(&machine)) else { return };
+    let (least, most) = ("-9223372036854775808", "9223372036854775807");
+    let expected = json!([
+        [{ "a": least, "a_2": most, "b": "7", "c": "-1" }, { "a": i64::MIN, "a_2": i64::MAX, "c": -1 }],
+        [{ "b": "7" }, null],
+        [null, null],
+        [{ "c": "-1" }, { "c": -1 }],
+    ]);
+    assert_eq!(columns(&told, "sample", &["attributes", "numbers"]), expected);
 }
 
 #[test]

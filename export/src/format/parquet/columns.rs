@@ -13,6 +13,8 @@ type Number = Leaf<Integers<Signed>>;
 type Numbered = Leaf<Integers<Address>>;
 type Moment = Leaf<Integers<Time>>;
 type Flag = Leaf<Flags>;
+type Labels = Map<Texts>;
+type Numbers = Map<Integers<Signed>>;
 
 macro_rules! columns {
     ($($name:ident: $kind:ident,)*) => {
@@ -50,7 +52,7 @@ columns! {
     container: Text,
     tid: Number,
     thread: Text,
-    attributes: Map,
+    attributes: Labels,
     stack: Number,
     // Of frames, with their stack.
     depth: Number,
@@ -77,6 +79,8 @@ columns! {
     // Of spans.
     span: Text,
     timeline: Text,
+    // Of samples and spans, too.
+    numbers: Numbers,
 }
 
 impl Columns {

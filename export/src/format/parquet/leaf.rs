@@ -92,9 +92,9 @@ impl<V: Values> Column for Leaf<V> {
     }
 }
 
-/// A column of maps from text to text.
+/// A column of maps from texts to values.
 #[derive(Debug)]
-pub(super) struct Map {
+pub(super) struct Map<V> {
     name: &'static str,
     rows: u32,
     /// Entries, and rows without any.
@@ -102,10 +102,10 @@ pub(super) struct Map {
     definition: Levels,
     repetition: Levels,
     keys: Texts,
-    values: Texts,
+    values: V,
 }
 
-impl Map {
+impl<V: Values> Map<V> {
     pub(super) fn new(name: &'static str) -> Self {
         Self {
             name,
@@ -114,7 +114,7 @@ impl Map {
             definition: Levels::default(),
             repetition: Levels::default(),
             keys: Texts::default(),
-            values: Texts::default(),
+            values: V::default(),
         }
     }
 
@@ -126,8 +126,8 @@ impl Map {
         self.rows += skipped;
     }
 
-    /// Adds an entry to a row. Rows come in order.
-    pub(super) fn add(&mut self, row: u32, key: (u128, &str), value: (u128, &str)) {
+    /// Adds an entry to a row, whose value `push` adds. Rows come in order.
+    pub(super) fn add(&mut self, row: u32, key: (u128, &str), push: impl FnOnce(&mut V)) {
         self.fill(row);
         let is_first = self.rows == row;
         self.rows = row + 1;
@@ -135,7 +135,7 @@ impl Map {
         self.repetition.push((!is_first).into(), 1);
         self.count += 1;
         self.keys.push(key.0, key.1);
-        self.values.push(value.0, value.1);
+        push(&mut self.values);
     }
 
     /// Entries so far, and rows without any.
@@ -144,12 +144,13 @@ impl Map {
     }
 }
 
-impl Column for Map {
+impl<V: Values> Column for Map<V> {
     fn schema(&self) -> Result<TypePtr> {
-        let entry = ["key", "value"].map(|name| leaf::<Texts>(name, Repetition::REQUIRED));
+        let (key, value) =
+            (leaf::<Texts>("key", Repetition::REQUIRED)?, leaf::<V>("value", Repetition::REQUIRED)?);
         let entries = Type::group_type_builder("key_value")
             .with_repetition(Repetition::REPEATED)
-            .with_fields(entry.into_iter().collect::<Result<_>>()?);
+            .with_fields(vec![key, value]);
         let map = Type::group_type_builder(self.name)
             .with_repetition(Repetition::OPTIONAL)
             .with_logical_type(Some(LogicalType::Map))

@@ -156,13 +156,16 @@ impl<'a> Rows<'a> {
         let machine = self.profile.machine;
         let list = machine.attributes().get(list);
         let list = &list[..list.len().min(MOST_ATTRIBUTES)];
-        let attributes = &mut self.columns.attributes;
+        let Columns { attributes, numbers, .. } = &mut self.columns;
         let mut add = |key: (u128, &str), value: AttributeValue| {
             let id = match value {
                 AttributeValue::Label(text) => text.0.into(),
                 AttributeValue::Number(number) => 1 << 64 | u128::from(number.cast_unsigned()),
             };
-            attributes.add(row, key, (id, &machine.attribute_text(value)));
+            attributes.add(row, key, |texts| texts.push(id, &machine.attribute_text(value)));
+            if let AttributeValue::Number(number) = value {
+                numbers.add(row, key, |integers| integers.push(number));
+            }
         };
         if !may_repeat(list) {
             for &(name, value) in list {
