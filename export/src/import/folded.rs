@@ -15,6 +15,7 @@ use collector_common::record::{
 };
 
 use super::frames::{Frames, Named, Place};
+use super::room::{checked, name};
 use super::unpack::unpacked;
 use super::{Begin, ImportError, ImportFormat, Imported, Input};
 
@@ -71,7 +72,7 @@ impl ImportFormat for Folded {
             };
             reader.line(stack, count);
         }
-        Ok(reader.finish())
+        checked(reader.finish())
     }
 }
 
@@ -164,7 +165,8 @@ impl Reader {
         self.functions.clear();
     }
 
-    fn thread(&mut self, name: &str) -> ThreadId {
+    fn thread(&mut self, text: &str) -> ThreadId {
+        let name = name(text);
         if let Some(&known) = self.threads.get(name) {
             return known;
         }

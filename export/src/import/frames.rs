@@ -11,6 +11,7 @@ use collector_common::record::{
     ExportMachine, Frame, FrameFlags, FrameId, ModuleId, ModuleMapping, ProcessId, WITHOUT_ADDRESS,
 };
 
+use super::room::{DEEPEST, Size};
 use crate::symbolize::{Function, NameId, STACK_CUT, Symbols};
 
 /// How far numbers of one name are from those of the next.
@@ -81,6 +82,19 @@ impl Frames {
             return frame;
         }
         self.without_address(machine, place, functions)
+    }
+
+    /// What a stack of them has, as far as it is not too large.
+    pub(super) fn size(&self, stack: &[FrameId]) -> Size {
+        let mut size = Size::default();
+        for functions in stack.iter().filter_map(|frame| self.functions.get(frame.0 as usize)) {
+            let bytes = functions.iter().map(|function| self.strings.get(function.name).len() as u64);
+            size.add(Size { functions: functions.len().max(1) as u64, bytes: bytes.sum() });
+            if size.functions > DEEPEST {
+                break;
+            }
+        }
+        size
     }
 
     fn without_address(

@@ -77,6 +77,16 @@ pub enum ImportError {
         /// The most that is read.
         limit: u64,
     },
+    /// At one place it has more than a limit.
+    #[error("{place} has more than {limit} {what}, which is the most that is read")]
+    TooLarge {
+        /// Where, as `sample 7`.
+        place: String,
+        /// Of what.
+        what: &'static str,
+        /// The most that is read.
+        limit: u64,
+    },
     /// It is not what it begins as.
     #[error("not a {format}: {what}")]
     Malformed {

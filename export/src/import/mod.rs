@@ -4,8 +4,8 @@
 //! - [`nettrace`]: what .NET's runtime writes, and whoever writes `Universal` events.
 //! - [`jfr`]: what the JDK's flight recorder and async-profiler write.
 //! - [`pprof`], [`folded`], [`firefox`]: profiles.
-//! - `frames`, `unpack`, `digits`: what readers have in common: frames that have names and perhaps an address, files that may be
-//!   compressed, and bytes as digits.
+//! - `frames`, `room`, `unpack`, `digits`: what readers have in common: frames that have names and perhaps an address, limits of what
+//!   stacks have together, files that may be compressed, and bytes as digits.
 
 mod digits;
 pub mod firefox;
@@ -16,6 +16,7 @@ pub mod jfr;
 pub mod nettrace;
 pub mod pprof;
 mod registry;
+mod room;
 mod unpack;
 
 pub use interface::{Begin, ImportError, ImportFormat, Imported, Input};

@@ -232,6 +232,9 @@ impl Symbols {
     }
 }
 
+/// As file systems have it (`NAME_MAX`).
+const LONGEST_FILE_NAME: usize = 255;
+
 /// What a frame without a symbol is called.
 fn fallback(machine: &ExportMachine, frame: &Frame) -> String {
     let module = machine.module(frame.module);
@@ -243,5 +246,7 @@ fn fallback(machine: &ExportMachine, frame: &Frame) -> String {
         ModuleKind::File => path.rsplit('/').next().unwrap_or(path),
         _ => path,
     };
+    // Many frames may be called after one module.
+    let name = &name[..name.floor_char_boundary(LONGEST_FILE_NAME)];
     format!("{name}+{:#x}", frame.address.0)
 }

@@ -1,19 +1,45 @@
 //! Reads an input as one of the formats of other tools, and counts the memory that it takes.
 
-use std::io::Cursor;
+use std::io::{self, Cursor, Read as _};
 
 use collector_common::record::FrameId;
 use export::import::{ImportFormat, Imported};
+use flate2::bufread::MultiGzDecoder;
 
-/// What gzip's files begin with. What is compressed may be any number of times as large, up to a limit of its own.
+/// What gzip's files begin with. What is compressed may be any number of times as large, up to the limit of its reader.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// No reader of what may be compressed and is held as a whole takes more.
+const MOST: u64 = 256 << 20;
+
+/// How many bytes there are to read.
+fn plain_len(input: &[u8]) -> u64 {
+    if !input.starts_with(&GZIP) {
+        return input.len() as u64;
+    }
+    let mut counted = Counted(0);
+    // What comes before an error was read, too.
+    let _ = io::copy(&mut MultiGzDecoder::new(input).take(MOST), &mut counted);
+    input.len() as u64 + counted.0
+}
+
+/// How much was written.
+struct Counted(u64);
+
+impl io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 /// Reads all of the input. Out: whether it is of the format.
 pub(crate) fn run(format: &dyn ImportFormat, input: &[u8], fixed_memory: u64, per_byte: u64) -> bool {
-    if input.starts_with(&GZIP) {
-        return format.import(&mut Cursor::new(input)).is_ok();
-    }
-    let most = fixed_memory + input.len() as u64 * per_byte;
+    let most = fixed_memory + plain_len(input) * per_byte;
     let mut is_read = false;
     let used = allocation_counter::measure(|| {
         let Ok(Imported { machine, symbols, .. }) = format.import(&mut Cursor::new(input)) else { return };
@@ -35,7 +61,27 @@ pub(crate) fn run(format: &dyn ImportFormat, input: &[u8], fixed_memory: u64, pe
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+    use std::panic::catch_unwind;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::run;
     use crate::fuzzing::{firefox, folded, pprof};
+
+    /// A profile of one sample type and strings, 100 KB that are 300 bytes compressed.
+    #[test]
+    fn what_is_compressed_is_measured() {
+        let plain = [&[0x32, 0, 0x0a, 0][..], &[0x32, 0].repeat(50_000)].concat();
+        let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+        packed.write_all(&plain).unwrap();
+        let packed = packed.finish().unwrap();
+        assert!(packed.len() < 1_000 && super::plain_len(&packed) == (plain.len() + packed.len()) as u64);
+        assert!(pprof::run(&packed));
+        let none = catch_unwind(|| run(&export::import::pprof::Pprof, &packed, 0, 0));
+        assert!(none.is_err(), "it took no memory");
+    }
 
     /// What takes the most memory for each byte.
     #[test]

@@ -9,6 +9,7 @@ mod firefox;
 mod flamegraph;
 mod folded;
 mod graph;
+mod hostile;
 mod import_firefox;
 mod import_folded;
 mod import_jfr;

@@ -4,15 +4,49 @@
 //! them. So there is one line here for a function that is too narrow, however much it called, and for as many of them beside each other
 //! as are too narrow together. Each line begins as one of those that it stands for, so that the order, and with it the place of all that
 //! is drawn, is as if these were there.
+//!
+//! What is deeper than [`DEEPEST`] is one box at the end of what was called before it, and so is what is deeper than less where all lines
+//! together would be too large: a picture of a stack of many thousand functions would be of no use, and take that many boxes.
 
 use crate::format::stacks::{Counted, Stacks};
 
+/// The most names above each other, the thread's included.
+const DEEPEST: usize = 2048;
+
+/// The most bytes of all lines.
+const MOST: usize = 256 << 20;
+
+/// What a name takes beside its bytes: a box.
+const OF_NAME: usize = 64;
+
+/// What stands for all that is too deep.
+const DEEPER: &str = "[deeper]";
+
+/// What is drawn.
+#[derive(Debug)]
+pub(super) struct Lines {
+    pub(super) list: Vec<String>,
+    /// How many names are above each other at most, if some are left out that are deeper.
+    pub(super) cut_at: Option<usize>,
+}
+
 /// The lines of all stacks with counts of at least `divisor`, by which they are divided. What is narrower than `min_width` hundredths
 /// of the picture is not drawn.
-pub(super) fn lines(stacks: &Stacks, divisor: i64, min_width: f64) -> Vec<String> {
+pub(super) fn lines(stacks: &Stacks, divisor: i64, min_width: f64) -> Lines {
+    within(stacks, divisor, min_width, (DEEPEST, MOST))
+}
+
+fn within(stacks: &Stacks, divisor: i64, min_width: f64, (mut deepest, most): (usize, usize)) -> Lines {
     let mut drawn = Drawn::of(stacks, divisor, min_width);
-    drawn.draw();
-    drawn.lines.into_iter().map(|Line { text, width }| format!("{text} {width}")).collect()
+    loop {
+        drawn.draw(deepest, most);
+        if drawn.bytes <= most || deepest == 1 {
+            break;
+        }
+        deepest /= 2;
+    }
+    let list = drawn.lines.into_iter().map(|Line { text, width }| format!("{text} {width}")).collect();
+    Lines { list, cut_at: drawn.is_cut.then_some(deepest) }
 }
 
 struct Line {
@@ -31,6 +65,9 @@ struct Drawn<'a> {
     /// What is narrower is not drawn.
     narrowest: f64,
     lines: Vec<Line>,
+    /// What these take.
+    bytes: usize,
+    is_cut: bool,
 }
 
 impl<'a> Drawn<'a> {
@@ -53,16 +90,19 @@ impl<'a> Drawn<'a> {
         let shared = shared.collect();
         // As `inferno` calculates it.
         let narrowest = min_width / (100.0 / end as f64);
-        Self { stacks, rows, shared, starts, narrowest, lines: Vec::new() }
+        Self { stacks, rows, shared, starts, narrowest, lines: Vec::new(), bytes: 0, is_cut: false }
     }
 
-    fn draw(&mut self) {
+    /// Makes the lines, until they take more than `most`.
+    fn draw(&mut self, deepest: usize, most: usize) {
+        self.lines.clear();
+        (self.bytes, self.is_cut) = (0, false);
         // The rows at which the functions end that are drawn around the one in hand.
         let mut open: Vec<usize> = Vec::new();
         // How deep the last line is, and the row that it is of, if it is of what is too narrow and below the same functions.
         let mut narrow = None;
         let mut at = 0;
-        while at < self.rows.len() {
+        while at < self.rows.len() && self.bytes <= most {
             while open.last().is_some_and(|&end| end <= at) {
                 open.pop();
             }
@@ -70,6 +110,11 @@ impl<'a> Drawn<'a> {
             if self.rows[at].names(self.stacks).nth(depth).is_none() {
                 self.line(at, depth, self.width(at, at + 1));
                 (at, narrow) = (at + 1, None);
+                continue;
+            }
+            if let Some(&end) = open.last().filter(|_| depth == deepest) {
+                self.deeper(at, depth, self.width(at, end));
+                (at, narrow) = (end, None);
                 continue;
             }
             let after = self.shared[at + 1..].iter().position(|&shared| shared <= depth);
@@ -118,7 +163,17 @@ impl<'a> Drawn<'a> {
         if row.names(self.stacks).nth(names).is_some() {
             text.push(';');
         }
+        self.bytes += text.len() + names * OF_NAME;
         self.lines.push(Line { text, width });
+    }
+
+    /// Adds a line of so many names of a row, and of what stands for the rest of this row and others.
+    fn deeper(&mut self, row: usize, names: usize, width: u64) {
+        self.is_cut = true;
+        self.line(row, names, width);
+        if let Some(line) = self.lines.last_mut() {
+            line.text.push_str(DEEPER);
+        }
     }
 }
 
@@ -189,10 +244,10 @@ mod tests {
             min_width in 0.0_f64..12.0,
         ) {
             let stacks = stacks(&counted);
-            let all = lines(&stacks, 1, 0.0);
+            let all = lines(&stacks, 1, 0.0).list;
             prop_assert!(all.is_sorted(), "as inferno sorts them: {all:#?}");
             prop_assert_eq!(all.len(), stacks.counts().len());
-            let fewer = lines(&stacks, 1, min_width);
+            let fewer = lines(&stacks, 1, min_width).list;
             prop_assert!(fewer.len() <= all.len());
             let is_same = picture(&fewer, min_width) == picture(&all, min_width);
             prop_assert!(is_same, "{all:#?} as {fewer:#?}");
@@ -207,8 +262,39 @@ mod tests {
             (0..300).map(|number| ([vec![5], digits(number)].concat(), 1)).collect();
         counted.push((vec![0], 100));
         let stacks = stacks(&counted);
-        assert_eq!(lines(&stacks, 1, 0.0).len(), 301);
+        assert_eq!(lines(&stacks, 1, 0.0).list.len(), 301);
         // 4 is the narrowest. All 38 of the second digit (8 wide, the last one 4) are drawn; what is in these is 1 wide.
-        assert_eq!(lines(&stacks, 1, 1.0).len(), 1 + 37 * 3 + 2);
+        assert_eq!(lines(&stacks, 1, 1.0).list.len(), 1 + 37 * 3 + 2);
+    }
+
+    /// The thread is called `a` where a stack has 3 or 6 functions, and `a::b` where it has 1.
+    #[test]
+    fn what_is_too_deep_is_one_box() {
+        let stacks = stacks(&[
+            (vec![5, 7, 0], 4),
+            (vec![5, 7, 0, 0, 0, 0], 2),
+            (vec![5, 7, 0, 5, 5, 5], 3),
+            (vec![5], 1),
+        ]);
+        let Lines { list, cut_at } = within(&stacks, 1, 0.0, (4, MOST));
+        assert_eq!(list, ["a::b;b 1", "a;b;c;a 4", "a;b;c;a;[deeper] 5"]);
+        assert_eq!(cut_at, Some(4));
+        assert!(list.is_sorted());
+        assert_eq!(within(&stacks, 1, 0.0, (7, MOST)).cut_at, None);
+        // As much as two levels take, of which there are two lines.
+        let Lines { list, cut_at } = within(&stacks, 1, 0.0, (8, 2 * 2 * OF_NAME + 20));
+        assert_eq!((list, cut_at), (vec!["a::b;b 1".to_owned(), "a;b;[deeper] 9".to_owned()], Some(2)));
+    }
+
+    /// A chain of functions of which each calls another one, too, has lines as large as the square of its length.
+    #[test]
+    fn a_picture_has_a_size() {
+        let chain = |depth: usize| (vec![7; depth], 1);
+        let stacks = stacks(&(1..3_000).map(chain).collect::<Vec<_>>());
+        let Lines { list, cut_at } = lines(&stacks, 1, 0.0);
+        assert_eq!(cut_at, Some(DEEPEST));
+        assert!(list.iter().map(String::len).sum::<usize>() < MOST);
+        let svg = picture(&list, 0.0);
+        assert!(svg.len() < 3 << 20, "{}", svg.len());
     }
 }

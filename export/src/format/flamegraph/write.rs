@@ -6,7 +6,7 @@ use collector_common::record::SystemInfo;
 use inferno::flamegraph::color::MultiPalette;
 use inferno::flamegraph::{Direction, Options, Palette, from_lines};
 
-use super::drawn;
+use super::drawn::{self, Lines};
 use crate::format::printable::printable;
 use crate::format::stacks::{Order, Stacks};
 use crate::format::{ExportFormat, Holds, Part, Profile};
@@ -77,7 +77,7 @@ fn draw(profile: Profile<'_>, direction: Direction, out: &mut dyn Write) -> io::
     let stacks = Stacks::of(profile, Order::Lines);
     let divisor = divisor(stacks.counts().iter().map(|stack| stack.count));
     let mut options = Options::default();
-    let lines = drawn::lines(&stacks, divisor, options.min_width);
+    let Lines { list: lines, cut_at } = drawn::lines(&stacks, divisor, options.min_width);
     if lines.is_empty() {
         return out.write_all(NOTHING.as_bytes());
     }
@@ -86,6 +86,7 @@ fn draw(profile: Profile<'_>, direction: Direction, out: &mut dyn Write) -> io::
     options.deterministic = true;
     options.direction = direction;
     options.title = title(profile.machine.system());
+    options.subtitle = cut_at.map(|depth| format!("what is more than {depth} names deep is not drawn"));
     options.count_name = match divisor {
         1 => stacks.unit().to_owned(),
         _ => format!("times {divisor} {}", stacks.unit()),

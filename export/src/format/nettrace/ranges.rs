@@ -1,8 +1,9 @@
 //! The mappings of one module in one process in, the one that holds an address at a time out.
 //!
 //! Of a file that is loaded again and again many mappings hold the same addresses, of what a JIT compiled many hold different
-//! ones. So there is one range for all mappings of the same addresses, in which the time is looked for, and those that may hold
-//! an address are found among the ranges.
+//! ones, and of what somebody made up each may hold those of all others. So the addresses are the leaves of a tree, and a mapping is at
+//! those nodes that it holds all leaves of, and none of it above: few for each mapping. What holds an address is at the nodes from its leaf
+//! up, in each of which the time is looked for.
 
 use std::cmp::Reverse;
 
@@ -14,19 +15,11 @@ use collector_common::record::ModuleMapping;
 pub(super) struct Ranges {
     /// By time.
     all: Vec<u32>,
-    /// By address.
-    list: Vec<Range>,
-}
-
-/// Mappings of the same addresses.
-#[derive(Debug)]
-struct Range {
-    start: u64,
-    end: u64,
-    /// That of this range or of one before it.
-    greatest_end: u64,
-    /// By time.
-    mappings: Vec<u32>,
+    /// Addresses at which a mapping begins or ends, sorted. A leaf is from one to the next.
+    bounds: Vec<u64>,
+    /// The nodes of a tree, the first one's children the second and the third, and so on; those of the second half are the leaves. By
+    /// node: mappings in the order of time.
+    nodes: Vec<Vec<u32>>,
 }
 
 impl Ranges {
@@ -35,31 +28,39 @@ impl Ranges {
         let addresses = |at: u32| {
             let mapping = &mappings[at as usize];
             let start = mapping.start.0.wrapping_sub(if is_linked { mapping.bias } else { 0 });
-            (start, start.saturating_add(mapping.end.0.saturating_sub(mapping.start.0)))
+            [start, start.saturating_add(mapping.end.0.saturating_sub(mapping.start.0))]
         };
-        let mut order: Vec<u32> = all.to_vec();
-        // What is of the same addresses stays in the order of time.
-        order.sort_by_key(|&at| addresses(at));
-        let mut greatest_end = 0;
-        let groups = order.chunk_by(|&a, &b| addresses(a) == addresses(b));
-        let list = groups.map(|group| {
-            let (start, end) = addresses(group[0]);
-            greatest_end = end.max(greatest_end);
-            Range { start, end, greatest_end, mappings: group.to_vec() }
-        });
-        let list = list.collect();
-        Self { all: all.to_vec(), list }
+        let mut bounds: Vec<u64> = all.iter().flat_map(|&at| addresses(at)).collect();
+        bounds.sort_unstable();
+        bounds.dedup();
+        let leaves = bounds.len();
+        let mut nodes = vec![Vec::new(); 2 * leaves];
+        for &at in all {
+            let [mut start, mut end] =
+                addresses(at).map(|bound| leaves + bounds.partition_point(|&it| it < bound));
+            while start < end {
+                if start % 2 == 1 {
+                    nodes[start].push(at);
+                    start += 1;
+                }
+                if end % 2 == 1 {
+                    end -= 1;
+                    nodes[end].push(at);
+                }
+                (start, end) = (start / 2, end / 2);
+            }
+        }
+        Self { all: all.to_vec(), bounds, nodes }
     }
 
     /// Of the mappings that hold an address that which was the last one by then, or else the next one: it may be told of after
     /// the first sample in it.
     pub(super) fn holding(&self, mappings: &[ModuleMapping], address: u64, time: Nanos) -> Option<u32> {
-        let begun = self.list.partition_point(|range| range.start <= address);
-        let before = self.list.get(..begun).unwrap_or_default().iter().rev();
-        let holding = before
-            .take_while(|range| address < range.greatest_end)
-            .filter(|range| address < range.end)
-            .filter_map(|range| current(mappings, &range.mappings, time));
+        let leaf = self.bounds.partition_point(|&bound| bound <= address).checked_sub(1)?;
+        let up = std::iter::successors(Some(self.bounds.len() + leaf), |node| {
+            Some(node / 2).filter(|node| *node > 0)
+        });
+        let holding = up.filter_map(|node| current(mappings, self.nodes.get(node)?, time));
         holding.min_by_key(|&at| {
             let since = mappings[at as usize].since;
             // Of what began the last is first, of what comes later the next.
@@ -85,6 +86,8 @@ fn current(mappings: &[ModuleMapping], list: &[u32], time: Nanos) -> Option<u32>
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use collector_common::ids::{Avma, FileOffset};
     use collector_common::record::{ModuleId, ProcessId};
     use proptest::prelude::*;
@@ -103,14 +106,20 @@ mod tests {
         const COUNT: u64 = 100_000;
         let apart: Vec<ModuleMapping> = (0..COUNT).map(|at| mapping(at * 16, at * 16 + 16, 0, at)).collect();
         let again: Vec<ModuleMapping> = (0..COUNT).map(|at| mapping(0, 16, at * 4096, at)).collect();
+        // Each holds all after it, and all hold the last address.
+        let within: Vec<ModuleMapping> = (0..COUNT).map(|at| mapping(at, 2 * COUNT, 0, at)).collect();
         let order: Vec<u32> = (0..COUNT as u32).collect();
+        let begun = Instant::now();
+        let of_within = Ranges::of(&within, &order, true);
         let of_apart = Ranges::of(&apart, &order, true);
         let of_again = Ranges::of(&again, &order, true);
         for at in 0..COUNT {
             assert_eq!(of_apart.holding(&apart, at * 16 + 5, Nanos(COUNT)), Some(at as u32));
             assert_eq!(of_again.holding(&again, 5, Nanos(at)), Some(at as u32));
             assert_eq!(of_again.holding(&again, 16, Nanos(at)), None);
+            assert_eq!(of_within.holding(&within, 2 * COUNT - 1, Nanos(at)), Some(at as u32));
         }
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     }
 
     proptest! {

@@ -9,6 +9,8 @@ use std::io;
 use collector_common::intern::StackId;
 use collector_common::record::{ExportMachine, ProcessId, Sample, SampleKindId, Samples};
 
+use crate::table::Table;
+
 /// The most samples of a row: what is written at once.
 const MOST: usize = 1 << 16;
 
@@ -45,22 +47,24 @@ impl Rows {
         let samples = sorted.as_ref().unwrap_or_else(|| machine.samples());
         let kinds = machine.kinds().len();
         let group_of = |sample: &Sample| {
-            let process = machine.thread(sample.thread).process;
             let is_known = usize::from(sample.kind.0) < kinds;
-            is_known.then(|| process.0 as usize * kinds + usize::from(sample.kind.0))
+            is_known.then(|| (machine.thread(sample.thread).process, sample.kind))
         };
-        let mut counts = vec![0; machine.processes().len() * kinds];
-        samples.iter().filter_map(|sample| group_of(&sample)).for_each(|group| counts[group] += 1);
-        let groups = groups(&counts, kinds);
-        let mut next = vec![0; counts.len()];
+        // Of those alone that there are, which may be few of all kinds in all processes.
+        let mut counts: Table<(ProcessId, SampleKindId), usize> = Table::default();
+        for group in samples.iter().filter_map(|sample| group_of(&sample)) {
+            *counts.entry(group).or_default() += 1;
+        }
+        let groups = groups(&counts);
+        let mut next = counts;
         for group in &groups {
-            next[group.process.0 as usize * kinds + usize::from(group.kind.0)] = group.start;
+            next.insert((group.process, group.kind), group.start);
         }
         let mut positions = vec![0; groups.last().map_or(0, |group| group.end)];
         for (sample, position) in samples.iter().zip(0..) {
-            if let Some(group) = group_of(&sample) {
-                positions[next[group]] = position;
-                next[group] += 1;
+            if let Some(next) = group_of(&sample).and_then(|group| next.get_mut(&group)) {
+                positions[*next] = position;
+                *next += 1;
             }
         }
         if sorted.is_none() {
@@ -114,24 +118,20 @@ fn sort(positions: &mut [u32], samples: &Samples) {
     }
 }
 
-/// Groups that have samples, from the number of samples of each kind in each process.
-fn groups(counts: &[usize], kinds: usize) -> Vec<Group> {
-    if kinds == 0 {
-        return Vec::new();
+/// Groups, from the number of samples of each.
+fn groups(counts: &Table<(ProcessId, SampleKindId), usize>) -> Vec<Group> {
+    let mut of_processes: Table<ProcessId, usize> = Table::default();
+    for ((process, _), count) in counts {
+        *of_processes.entry(*process).or_default() += count;
     }
-    let processes = counts.chunks(kinds).zip((0..).map(ProcessId));
-    let mut processes: Vec<(&[usize], ProcessId)> = processes.collect();
-    processes.sort_by_key(|(counts, _)| Reverse(counts.iter().sum::<usize>()));
+    let mut order: Vec<_> = counts.iter().map(|(&group, &count)| (group, count)).collect();
+    let of_process = |process| Reverse(of_processes.get(&process).copied().unwrap_or_default());
+    order.sort_unstable_by_key(|&((process, kind), _)| (of_process(process), process, kind));
     let mut end = 0;
-    let mut groups = Vec::new();
-    for (counts, process) in processes {
-        for (&count, kind) in
-            counts.iter().zip((0..=u8::MAX).map(SampleKindId)).filter(|(count, _)| **count > 0)
-        {
-            let start = end;
-            end += count;
-            groups.push(Group { process, kind, start, end });
-        }
-    }
-    groups
+    let groups = order.into_iter().map(|((process, kind), count)| {
+        let start = end;
+        end += count;
+        Group { process, kind, start, end }
+    });
+    groups.collect()
 }

@@ -6,10 +6,11 @@
 //! - `proto`: the messages.
 //! - `write`: the format; `packets` are what a file is made of, by sequences.
 //! - `frames`: what frames are in a trace; `interned`: what of them a sequence has told already.
-//! - `tracks`: processes, threads, and what is drawn below them.
+//! - `tracks`: processes, threads, and what is drawn below them; `lanes`: slices beside each other that overlap.
 
 mod frames;
 mod interned;
+mod lanes;
 mod packets;
 mod proto;
 mod tracks;

@@ -11,6 +11,7 @@ use collector_common::record::{
     ExportMachine, ProcessId, SampleKindId, ThreadId, Timeline, TimelineId, TimelineOwner,
 };
 
+use super::lanes::{Lanes, Nesting};
 use super::proto::{CounterDescriptor, ProcessDescriptor, SIZE_BYTES, ThreadDescriptor, TrackDescriptor};
 use crate::table::Table;
 
@@ -147,23 +148,28 @@ pub(super) fn thread(machine: &ExportMachine, position: u32, thread: &Thread) ->
 pub(super) struct Added {
     count: u64,
     /// By thread and kind.
-    lanes: Table<(u32, SampleKindId), Vec<Lane>>,
+    lanes: Table<(u32, SampleKindId), Beside>,
     counters: Table<(ProcessId, SampleKindId), Counter>,
-    nests: Table<TimelineId, Vec<Nest>>,
+    nests: Table<TimelineId, Beside>,
 }
 
-/// A track, and when the last slice on it ends.
-#[derive(Debug)]
-struct Lane {
-    uuid: u64,
-    end: u64,
+/// Tracks of one name, as many as slices on them need.
+#[derive(Debug, Default)]
+struct Beside {
+    uuids: Vec<u64>,
+    lanes: Lanes,
 }
 
-/// A track, and when the slices on it end that are not known to be over, of which each lies in the one before.
-#[derive(Debug)]
-struct Nest {
-    uuid: u64,
-    ends: Vec<u64>,
+impl Beside {
+    /// The track of a slice, and whether it is new, which then has a number of `count`.
+    fn place(&mut self, slice: (u64, u64), nesting: Nesting, count: &mut u64) -> (u64, bool) {
+        let (lane, is_new) = self.lanes.place(slice, nesting);
+        if is_new {
+            self.uuids.push(uuid(4, *count));
+            *count += 1;
+        }
+        (self.uuids[lane], is_new)
+    }
 }
 
 /// A track, and its last value.
@@ -184,13 +190,10 @@ impl Added {
         slice: (u64, u64),
     ) -> (u64, Option<TrackDescriptor>) {
         let lanes = self.lanes.entry((thread, kind)).or_default();
-        if let Some(lane) = lanes.iter_mut().find(|lane| lane.end <= slice.0) {
-            lane.end = slice.1;
-            return (lane.uuid, None);
+        let (uuid, is_new) = lanes.place(slice, Nesting::None, &mut self.count);
+        if !is_new {
+            return (uuid, None);
         }
-        let uuid = uuid(4, self.count);
-        self.count += 1;
-        lanes.push(Lane { uuid, end: slice.1 });
         let (parent_uuid, name) = (of_thread(thread), name.to_owned());
         (uuid, Some(TrackDescriptor { uuid, name, parent_uuid, ..TrackDescriptor::default() }))
     }
@@ -202,19 +205,13 @@ impl Added {
         id: TimelineId,
         (timeline, threads): (&Timeline, &Threads),
         name: &str,
-        (start, end): (u64, u64),
+        slice: (u64, u64),
     ) -> (u64, Option<TrackDescriptor>) {
         let nests = self.nests.entry(id).or_default();
-        for nest in nests.iter_mut() {
-            while nest.ends.pop_if(|end| *end <= start).is_some() {}
-            if nest.ends.last().is_none_or(|outer| end <= *outer) {
-                nest.ends.push(end);
-                return (nest.uuid, None);
-            }
+        let (uuid, is_new) = nests.place(slice, Nesting::Inside, &mut self.count);
+        if !is_new {
+            return (uuid, None);
         }
-        let uuid = uuid(4, self.count);
-        self.count += 1;
-        nests.push(Nest { uuid, ends: vec![end] });
         let parent_uuid = match timeline.owner {
             TimelineOwner::Recording => 0,
             TimelineOwner::Process(process) => of_process(process),

@@ -12,12 +12,14 @@ use super::malformed;
 use crate::import::ImportError;
 use crate::import::digits::build_id;
 use crate::import::frames::{Frames, Named, Place};
+use crate::import::room::{DEEPEST, name};
 
-/// The deepest stack.
-const DEEPEST: usize = 1 << 16;
+/// The most frames on all distinct stacks, inlined ones included: each has all of its own, where the file has its last one and what
+/// that was called from.
+const MOST_FRAMES: u64 = 1 << 24;
 
-/// The most frames on all distinct stacks: each has all of its own, where the file has its last one and what that was called from.
-const MOST_FRAMES: usize = 1 << 24;
+/// The most functions that are one frame with others, of all such frames: each has all of its own, too.
+const MOST_INLINED: u64 = 1 << 21;
 
 /// Bits of a frame's flags, and of a function's.
 const IS_INLINED: u32 = 1;
@@ -119,18 +121,20 @@ impl<'a> Tables<'a> {
         Some(lib).filter(|lib| *lib != NONE)
     }
 
-    /// The name of a frame's function, and its file.
-    fn names(&self, frame: u32) -> Result<(&'a str, &'a str), ImportError> {
+    /// The strings that are the name of a frame's function, and its file.
+    fn names(&self, frame: u32) -> Result<[u32; 2], ImportError> {
         let function = self.frames.func.get(frame);
-        let name = self.strings.get(self.functions.name.get(function));
-        let name = name.ok_or_else(|| malformed(format!("frame {frame} has no function with a name")))?;
+        let name = self.functions.name.get(function);
+        if self.strings.get(name).is_none() {
+            return Err(malformed(format!("frame {frame} has no function with a name")));
+        }
         let has_source =
             self.functions.flags.len() == 0 || self.functions.flags.get(function) & HAS_SOURCE != 0;
         let file = match self.sources {
             Some(sources) if has_source => sources.filename.get(self.functions.source.get(function)),
             _ => self.functions.file_name.get(function),
         };
-        Ok((name, self.strings.get(file).unwrap_or_default()))
+        Ok([name, file])
     }
 }
 
@@ -151,6 +155,8 @@ pub(super) struct Known {
     /// By frame and what its category tells: of one by itself, and of several at one place, innermost first.
     single: HashMap<(u32, Role), FrameId, Seeded>,
     frames: HashMap<(Box<[u32]>, Role), FrameId, Seeded>,
+    /// By string, as one that is long may be used often.
+    strings: HashMap<u32, StringId, Seeded>,
 }
 
 /// All code of a profile.
@@ -160,7 +166,9 @@ pub(super) struct Code {
     libs: Vec<ModuleId>,
     named: ModuleId,
     jit: ModuleId,
-    room: usize,
+    /// Frames, and functions of several at one place, that there may be yet.
+    room: u64,
+    room_inlined: u64,
     stack: Vec<FrameId>,
     group: Vec<u32>,
     functions: Vec<Named>,
@@ -168,7 +176,7 @@ pub(super) struct Code {
 
 impl Code {
     pub(super) fn of(file: &File, machine: &mut ExportMachine) -> Self {
-        let categories = file.meta.categories.iter().flatten();
+        let categories = file.meta.categories.iter().flat_map(|list| &list.0);
         let roles = categories.map(|category| match &*category.name.0 {
             "Kernel" => Role::Kernel,
             "Guessed" => Role::Guessed,
@@ -176,9 +184,9 @@ impl Code {
             _ => Role::Code,
         });
         let mut modules: HashMap<(StringId, Option<BuildId>), ModuleId, Seeded> = HashMap::default();
-        let libs = file.libs.iter().map(|lib| {
+        let libs = file.libs.0.iter().map(|lib| {
             let path = if lib.path.0.is_empty() { &lib.name.0 } else { &lib.path.0 };
-            let path = machine.intern_string(path);
+            let path = machine.intern_string(name(path));
             let build_id = build_id(&lib.code_id.0);
             let add = || machine.add_module(Module { kind: ModuleKind::File, path, build_id });
             *modules.entry((path, build_id)).or_insert_with(add)
@@ -195,6 +203,7 @@ impl Code {
             named: module("", ModuleKind::File),
             jit: module("[jit]", ModuleKind::Anonymous(ProcessId(0))),
             room: MOST_FRAMES,
+            room_inlined: MOST_INLINED,
             stack: Vec::new(),
             group: Vec::new(),
             functions: Vec::new(),
@@ -217,27 +226,33 @@ impl Code {
         }
         self.stack.clear();
         self.group.clear();
-        let mut next = Some(stack);
+        let (mut next, mut depth) = (Some(stack), 0);
         while let Some(at) = next {
+            depth += 1;
+            if depth > DEEPEST {
+                let (place, what) = (format!("stack {stack}"), "frames");
+                return Err(ImportError::TooLarge { place, what, limit: DEEPEST });
+            }
             let frame = tables.stacks.frame.get(at);
             if frame == NONE {
                 return Err(malformed(format!("stack {at} has no frame")));
             }
             next = tables.prefix(at)?;
             self.group.push(frame);
-            if tables.is_inlined(frame) && next.is_some() && self.group.len() < DEEPEST {
+            if tables.is_inlined(frame) && next.is_some() {
                 continue;
             }
             let role = self.roles.get(tables.category(at, frame) as usize).copied().unwrap_or_default();
             let frame = self.frame(machine, tables, known, role)?;
             self.stack.push(frame);
             self.group.clear();
-            if self.stack.len() > DEEPEST {
-                return Err(ImportError::TooMuch { what: "frames on a stack", limit: DEEPEST as u64 });
-            }
         }
-        let too_many = ImportError::TooMuch { what: "frames on its stacks", limit: MOST_FRAMES as u64 };
-        self.room = self.room.checked_sub(self.stack.len()).ok_or(too_many)?;
+        let left = self.room.checked_sub(depth);
+        self.room = left.ok_or_else(|| ImportError::TooLarge {
+            place: format!("up to stack {stack} it"),
+            what: "frames on its stacks",
+            limit: MOST_FRAMES,
+        })?;
         let id = machine.intern_stack(&self.stack);
         known.stacks.insert(stack, id);
         Ok(id)
@@ -255,7 +270,7 @@ impl Code {
             if let Some(&known) = known.single.get(&(only, role)) {
                 return Ok(known);
             }
-            let frame = self.new_frame(machine, tables, role)?;
+            let frame = self.new_frame(machine, tables, known, role)?;
             known.single.insert((only, role), frame);
             return Ok(frame);
         }
@@ -263,7 +278,13 @@ impl Code {
         if let Some(&known) = known.frames.get(&key) {
             return Ok(known);
         }
-        let frame = self.new_frame(machine, tables, role)?;
+        let left = self.room_inlined.checked_sub(key.0.len() as u64);
+        self.room_inlined = left.ok_or_else(|| ImportError::TooLarge {
+            place: format!("up to frame {} it", key.0.first().copied().unwrap_or_default()),
+            what: "functions inlined together",
+            limit: MOST_INLINED,
+        })?;
+        let frame = self.new_frame(machine, tables, known, role)?;
         known.frames.insert(key, frame);
         Ok(frame)
     }
@@ -272,6 +293,7 @@ impl Code {
         &mut self,
         machine: &mut ExportMachine,
         tables: &Tables<'_>,
+        known: &mut Known,
         role: Role,
     ) -> Result<FrameId, ImportError> {
         let Some(&outermost) = self.group.last() else {
@@ -280,10 +302,12 @@ impl Code {
         let address = tables.address(outermost);
         self.functions.clear();
         for &frame in &self.group {
-            let (name, file) = tables.names(frame)?;
+            let [name, file] = tables.names(frame)?.map(|string| {
+                let text = tables.strings.get(string).unwrap_or_default();
+                *known.strings.entry(string).or_insert_with(|| self.frames.strings.intern(text))
+            });
             let number =
                 |column: u32, flag| if column == NONE || !tables.has(frame, flag) { 0 } else { column };
-            let [name, file] = [name, file].map(|text| self.frames.strings.intern(text));
             self.functions.push(Named {
                 name,
                 linkage: name,

@@ -10,12 +10,10 @@ use collector_common::record::{AttributeListId, ExportMachine, SampleKindId, Uni
 
 use super::columns::Strings;
 use super::json::{Data, Schema};
+use crate::import::room;
 
 /// The most kinds.
 const MOST_KINDS: usize = 200;
-
-/// The most attributes of a marker.
-const MOST_ATTRIBUTES: usize = 64;
 
 /// What a marker tells.
 pub(super) struct Marked {
@@ -36,10 +34,10 @@ pub(super) struct Events<'a> {
 }
 
 impl<'a> Events<'a> {
-    pub(super) fn of(schemas: &'a [Schema]) -> Self {
-        let ours = schemas.iter().filter(|schema| schema.name.0.starts_with("sample: "));
+    pub(super) fn of(schemas: impl Iterator<Item = &'a Schema>) -> Self {
+        let ours = schemas.filter(|schema| schema.name.0.starts_with("sample: "));
         let types = ours.map(|schema| {
-            let fields = || schema.fields.iter().chain(&schema.data);
+            let fields = || schema.fields.0.iter().chain(&schema.data.0);
             let value = fields().find(|field| field.key.0 == "value");
             let unit = match value.map(|field| &*field.format.0) {
                 Some("nanoseconds") => Unit::Nanoseconds,
@@ -65,6 +63,7 @@ impl<'a> Events<'a> {
         unit: Unit,
         period: u64,
     ) -> Option<SampleKindId> {
+        let name = room::name(name);
         let key = (name.to_owned(), unit, period);
         if let Some(&kind) = self.kinds.get(&key) {
             return Some(kind);
@@ -93,11 +92,11 @@ impl<'a> Events<'a> {
             let attributes = AttributeListId::NONE;
             return Some(Marked { kind, value: lasts.unwrap_or(1), cpu: 0, attributes });
         };
-        let attributes = data.attributes.iter().take(MOST_ATTRIBUTES);
+        let attributes = data.attributes.iter().take(room::MOST_ATTRIBUTES);
         let attributes: Vec<_> = attributes
             .filter_map(|&(number, text)| {
-                let label = machine.intern_string(labels.get(number as usize)?);
-                Some((label, machine.intern_string(strings.get(text)?)))
+                let label = machine.intern_string(room::name(labels.get(number as usize)?));
+                Some((label, machine.intern_string(room::name(strings.get(text)?))))
             })
             .collect();
         let unit = *unit;

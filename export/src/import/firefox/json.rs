@@ -3,14 +3,18 @@
 //! Tables are a thread's own, or all threads' in `shared`.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::columns::{Column, Loose, Strings};
 
-/// The most threads.
-const MOST_THREADS: usize = 1 << 16;
+/// The most threads, libraries and counters: one that tells nothing has few bytes, but takes as many as any.
+const MANY: usize = 1 << 16;
+
+/// The most categories, types of markers, and fields of one: a browser has some hundred.
+const FEW: usize = 1 << 10;
 
 /// What tells the version, and nothing of the rest.
 #[derive(Debug, Deserialize)]
@@ -28,13 +32,13 @@ pub(super) struct HeadMeta {
 pub(super) struct File {
     pub(super) meta: Meta,
     #[serde(default)]
-    pub(super) libs: Vec<Lib>,
+    pub(super) libs: Limited<Lib, MANY>,
     #[serde(default)]
     pub(super) shared: Shared,
     #[serde(default)]
-    pub(super) threads: Threads,
+    pub(super) threads: Limited<Thread, MANY>,
     #[serde(default)]
-    pub(super) counters: Option<Vec<Counter>>,
+    pub(super) counters: Option<Limited<Counter, MANY>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -49,9 +53,9 @@ pub(super) struct Meta {
     #[serde(default)]
     pub(super) oscpu: Text,
     #[serde(default)]
-    pub(super) categories: Option<Vec<Category>>,
+    pub(super) categories: Option<Limited<Category, FEW>>,
     #[serde(default)]
-    pub(super) marker_schema: Option<Vec<Schema>>,
+    pub(super) marker_schema: Option<Limited<Schema, FEW>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -64,10 +68,10 @@ pub(super) struct Category {
 pub(super) struct Schema {
     pub(super) name: Text,
     #[serde(default)]
-    pub(super) fields: Vec<Field>,
+    pub(super) fields: Limited<Field, FEW>,
     /// The fields before version 55.
     #[serde(default)]
-    pub(super) data: Vec<Field>,
+    pub(super) data: Limited<Field, FEW>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -209,34 +213,63 @@ pub(super) struct Counter {
     pub(super) description: Text,
 }
 
-/// Threads, of which there is a limit: one that tells nothing has few bytes.
-#[derive(Debug, Default)]
-pub(super) struct Threads(pub(super) Vec<Thread>);
+/// A list, of which there is a limit.
+#[derive(Debug)]
+pub(super) struct Limited<T, const MOST: usize>(pub(super) Vec<T>);
 
-impl<'de> Deserialize<'de> for Threads {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(ThreadsVisitor).map(Self)
+impl<T, const MOST: usize> Default for Limited<T, MOST> {
+    fn default() -> Self {
+        Self(Vec::new())
     }
 }
 
-struct ThreadsVisitor;
+impl<'de, T: Listed + Deserialize<'de>, const MOST: usize> Deserialize<'de> for Limited<T, MOST> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(LimitedVisitor::<T, MOST>(PhantomData)).map(Self)
+    }
+}
 
-impl<'de> Visitor<'de> for ThreadsVisitor {
-    type Value = Vec<Thread>;
+/// What is in such a list.
+pub(super) trait Listed {
+    /// What several of it are called.
+    const CALLED: &'static str;
+}
+
+macro_rules! listed {
+    ($($of:ident: $called:literal),+) => {
+        $(impl Listed for $of {
+            const CALLED: &'static str = $called;
+        })+
+    };
+}
+
+listed!(
+    Thread: "threads",
+    Lib: "libraries",
+    Counter: "counters",
+    Category: "categories",
+    Schema: "types of markers",
+    Field: "fields of markers"
+);
+
+struct LimitedVisitor<T, const MOST: usize>(PhantomData<T>);
+
+impl<'de, T: Listed + Deserialize<'de>, const MOST: usize> Visitor<'de> for LimitedVisitor<T, MOST> {
+    type Value = Vec<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("threads")
+        f.write_str(T::CALLED)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        let mut threads = Vec::new();
-        while let Some(thread) = seq.next_element()? {
-            if threads.len() == MOST_THREADS {
-                return Err(A::Error::custom(format_args!("there are more than {MOST_THREADS} threads")));
+        let mut list = Vec::new();
+        while let Some(element) = seq.next_element()? {
+            if list.len() == MOST {
+                return Err(A::Error::custom(format_args!("there are more than {MOST} {}", T::CALLED)));
             }
-            threads.push(thread);
+            list.push(element);
         }
-        Ok(threads)
+        Ok(list)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The threads of a profile with their samples, allocations and markers in, samples of a machine out.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use collector_common::ids::{Nanos, Pid, Tid};
@@ -9,6 +10,7 @@ use collector_common::record::{ClockAnchor, ExportMachine, ProcessId, Sample, Sa
 use super::code::{Code, Known, Tables};
 use super::events::Events;
 use super::json::{File, Samples, Thread};
+use crate::import::room::{checked, name};
 use crate::import::{ImportError, Imported};
 
 /// The most bytes of what markers tell of the recording as a whole.
@@ -20,7 +22,7 @@ const ALLOCATED: &str = "Bytes that were allocated until then";
 pub(super) fn read(file: &File) -> Result<Imported, ImportError> {
     let mut machine = ExportMachine::default();
     let code = Code::of(file, &mut machine);
-    let events = Events::of(file.meta.marker_schema.as_deref().unwrap_or_default());
+    let events = Events::of(file.meta.marker_schema.iter().flat_map(|list| &list.0));
     let mut reader = Reader {
         file,
         machine,
@@ -28,7 +30,8 @@ pub(super) fn read(file: &File) -> Result<Imported, ImportError> {
         shared: Known::default(),
         events,
         processes: HashMap::default(),
-        clock: None,
+        clock: OnceCell::new(),
+        allocations: allocations(file),
         told: 0,
         without_stack: 0,
         last: Nanos(0),
@@ -37,7 +40,7 @@ pub(super) fn read(file: &File) -> Result<Imported, ImportError> {
     for thread in &file.threads.0 {
         reader.thread(thread)?;
     }
-    Ok(reader.finish())
+    checked(reader.finish())
 }
 
 struct Reader<'a> {
@@ -49,7 +52,10 @@ struct Reader<'a> {
     events: Events<'a>,
     /// By pid, as the file has it.
     processes: HashMap<&'a str, ProcessId, Seeded>,
-    clock: Option<SampleKindId>,
+    /// What samples of the call tree are of, once it was asked for; none where there are too many kinds.
+    clock: OnceCell<Option<SampleKindId>>,
+    /// What allocations are called.
+    allocations: &'a str,
     /// Bytes of what was told of the recording.
     told: usize,
     without_stack: u64,
@@ -77,37 +83,42 @@ impl<'a> Reader<'a> {
 
     /// What samples of the call tree are of: a clock's, called `cpu` if each was taken while its thread ran.
     fn clock(&mut self) -> Option<SampleKindId> {
-        if self.clock.is_none() {
-            let tables = self.file.threads.0.iter().map(|thread| &thread.samples);
-            let is_on_cpu = |samples: &Samples| {
-                let mut rows = (0..samples.stack.len() as u32).filter(|&row| weight(samples, row) != 0.0);
-                rows.all(|row| samples.cpu.get(row) > 0.0)
-            };
-            let mut used = tables.filter(|samples| samples.stack.len() > 0);
-            let name = if used.all(is_on_cpu) { "cpu" } else { "samples" };
-            let period = nanoseconds(self.file.meta.interval.0).0.max(1);
-            let kind = self.events.kind(&mut self.machine, name, Unit::Count, period)?;
-            self.machine.set_main_kind(kind);
-            self.clock = Some(kind);
+        if let Some(&known) = self.clock.get() {
+            if known.is_none() {
+                self.events.no_room += 1;
+            }
+            return known;
         }
-        self.clock
+        let tables = self.file.threads.0.iter().map(|thread| &thread.samples);
+        let is_on_cpu = |samples: &Samples| {
+            let mut rows = (0..samples.stack.len() as u32).filter(|&row| weight(samples, row) != 0.0);
+            rows.all(|row| samples.cpu.get(row) > 0.0)
+        };
+        let mut used = tables.filter(|samples| samples.stack.len() > 0);
+        let name = if used.all(is_on_cpu) { "cpu" } else { "samples" };
+        let period = nanoseconds(self.file.meta.interval.0).0.max(1);
+        let kind = self.events.kind(&mut self.machine, name, Unit::Count, period);
+        if let Some(kind) = kind {
+            self.machine.set_main_kind(kind);
+        }
+        *self.clock.get_or_init(|| kind)
     }
 
     fn process(&mut self, thread: &'a Thread) -> ProcessId {
         let pid = &*thread.pid.0;
         if let Some(&known) = self.processes.get(pid) {
             if thread.is_main && self.machine.string(self.machine.process(known).name).is_empty() {
-                self.machine.rename_process(known, &thread.name.0);
+                self.machine.rename_process(known, name(&thread.name.0));
             }
             return known;
         }
-        let name = match &*thread.process_name.0 {
+        let called = match &*thread.process_name.0 {
             "" if thread.is_main => &thread.name.0,
-            name => name,
+            called => called,
         };
         let time = |time: Option<super::columns::Loose<f64>>| time.map(|time| nanoseconds(time.0));
         let start = time(thread.process_startup_time).unwrap_or_default();
-        let id = self.machine.add_process(Pid(number(pid)), name, None, start);
+        let id = self.machine.add_process(Pid(number(pid)), name(called), None, start);
         if let Some(end) = thread.process_shutdown_time.filter(|end| end.0 >= 0.0) {
             self.machine.end_process(id, nanoseconds(end.0).max(start));
         }
@@ -118,8 +129,8 @@ impl<'a> Reader<'a> {
     fn thread(&mut self, thread: &'a Thread) -> Result<(), ImportError> {
         let tables = Tables::of(thread, &self.file.shared)?;
         let process = self.process(thread);
-        let name = self.machine.intern_string(&thread.name.0);
-        let id = self.machine.intern_thread(process, Tid(number(&thread.tid.0)), name);
+        let called = self.machine.intern_string(name(&thread.name.0));
+        let id = self.machine.intern_thread(process, Tid(number(&thread.tid.0)), called);
         // Stacks of tables that are a thread's own mean something there alone.
         let mut known = if tables.are_shared { std::mem::take(&mut self.shared) } else { Known::default() };
         let mut open = Open { id, tables, known: &mut known };
@@ -162,9 +173,7 @@ impl<'a> Reader<'a> {
     }
 
     fn allocations(&mut self, open: &mut Open<'_, '_>, samples: &Samples) -> Result<(), ImportError> {
-        let mut counters = self.file.counters.iter().flatten();
-        let name = counters.find(|counter| counter.description.0 == ALLOCATED);
-        let name = name.map_or("allocations", |counter| &*counter.name.0);
+        let name = self.allocations;
         let mut time = Times::default();
         for row in 0..samples.stack.len() as u32 {
             let time = time.next(samples, row);
@@ -225,7 +234,7 @@ impl<'a> Reader<'a> {
     }
 
     fn finish(mut self) -> Imported {
-        let counters = self.file.counters.iter().flatten();
+        let counters = self.file.counters.iter().flat_map(|list| &list.0);
         let counters = counters.filter(|counter| counter.description.0 != ALLOCATED).count() as u64;
         let counted = [
             (self.without_stack, "markers without a stack are left out"),
@@ -238,6 +247,13 @@ impl<'a> Reader<'a> {
         let symbols = self.code.frames.finish(&mut self.machine);
         Imported { machine: self.machine, symbols, left_out }
     }
+}
+
+/// What the counter of our allocations is called.
+fn allocations(file: &File) -> &str {
+    let mut counters = file.counters.iter().flat_map(|list| &list.0);
+    let ours = counters.find(|counter| counter.description.0 == ALLOCATED);
+    ours.map_or("allocations", |counter| &*counter.name.0)
 }
 
 /// The times of a table's rows, which may be told each since the one before.

@@ -15,6 +15,7 @@ mod texts;
 
 use std::io::{BufReader, Read};
 
+use super::room::checked;
 use super::{Begin, ImportError, ImportFormat, Imported, Input};
 use events::{Chunks, ReadError};
 use samples::Samples;
@@ -52,6 +53,6 @@ impl ImportFormat for Jfr {
     }
 
     fn import(&self, input: &mut dyn Input) -> Result<Imported, ImportError> {
-        Ok(import(BufReader::new(input))?)
+        checked(import(BufReader::new(input))?)
     }
 }

@@ -14,6 +14,7 @@ use super::events::{Chunk, Clock, Constant, Event, Type, Value};
 use super::facts::{Facts, kernel};
 use super::roles::Role;
 use crate::import::Imported;
+use crate::import::room::{MOST_ATTRIBUTES, name};
 
 /// The most kinds of sample that a machine has.
 const MOST_KINDS: usize = 255;
@@ -142,7 +143,7 @@ impl Samples {
                 let period = ids.find_map(|id| self.facts.periods.get(&id).copied());
                 let period = period.or(self.facts.wall_period.filter(|_| role.is_wall_clock));
                 let period = if role.unit == Unit::Count { period.unwrap_or(1) } else { 1 };
-                let added = self.machine.add_kind(&role.name, role.unit, period);
+                let added = self.machine.add_kind(name(&role.name), role.unit, period);
                 self.kinds.insert(key, added);
                 added
             }
@@ -150,7 +151,7 @@ impl Samples {
         let is_ours = self.facts.recording.is_some();
         let fields = kind.fields().iter().enumerate().filter(|_| !is_ours);
         let classes = fields.filter(|(_, field)| chunk.kind_of(field).name() == "java.lang.Class");
-        let classes = classes.map(|(position, field)| (position, field.name().to_owned())).collect();
+        let classes = classes.map(|(position, field)| (position, name(field.name()).to_owned())).collect();
         Some(Known { role, kind: kind_id, classes })
     }
 
@@ -223,7 +224,9 @@ impl Samples {
             return *self.attributes.entry(told).or_insert_with(|| {
                 let list: Vec<_> = pairs(texts.get(told))
                     .iter()
-                    .map(|(key, value)| (machine.intern_string(key), machine.intern_string(value)))
+                    .take(MOST_ATTRIBUTES)
+                    .map(|(key, value)| [key, value].map(|text| machine.intern_string(name(text))))
+                    .map(|[key, value]| (key, value))
                     .collect();
                 machine.attributes_mut().intern(&list)
             });

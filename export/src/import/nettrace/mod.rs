@@ -17,6 +17,7 @@ mod universal;
 
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
+use super::room::checked;
 use super::{Begin, ImportError, ImportFormat, Imported, Input};
 use crate::format::nettrace::{ReadError, read};
 use code::Code;
@@ -60,10 +61,10 @@ impl ImportFormat for Nettrace {
     }
 
     fn import(&self, input: &mut dyn Input) -> Result<Imported, ImportError> {
-        Ok(import(input)?)
+        checked(import(input)?)
     }
 
     fn import_with_events(&self, input: &mut dyn Input, event_bytes: u64) -> Result<Imported, ImportError> {
-        Ok(import_with_events(input, event_bytes)?)
+        checked(import_with_events(input, event_bytes)?)
     }
 }

@@ -18,6 +18,7 @@ use super::event_kinds::{EventKinds, Kept, name_of};
 use super::{runtime, universal};
 use crate::format::nettrace::{Event, Label, LabelValue, ReadError, Summary, Trace, read};
 use crate::import::Imported;
+use crate::import::room::{MOST_ATTRIBUTES, name};
 use crate::symbolize::Symbols;
 
 /// The first address of the kernel's half.
@@ -126,10 +127,10 @@ impl Samples {
 
     fn add_processes(&mut self) {
         for (&pid, process) in &self.code.processes {
-            let name = process.name.map(|name| self.code.strings.get(name).to_owned());
-            let name = name.unwrap_or_else(|| unnamed_process(pid));
+            let called = process.name.map(|called| name(self.code.strings.get(called)).to_owned());
+            let called = called.unwrap_or_else(|| unnamed_process(pid));
             let start = process.start.map_or(Nanos(0), |ticks| self.time(ticks));
-            let id = self.machine.add_process(Pid(pid as u32), &name, None, start);
+            let id = self.machine.add_process(Pid(pid as u32), &called, None, start);
             if let Some(end) = process.end {
                 self.machine.end_process(id, self.time(end).max(start));
             }
@@ -168,7 +169,7 @@ impl Samples {
         let tid = event.thread.tid.unwrap_or_default();
         let process = self.process(event.thread.pid.unwrap_or_default());
         let name = match &event.thread.name {
-            Some(name) => self.machine.intern_string(name),
+            Some(called) => self.machine.intern_string(name(called)),
             None => self.machine.process(process).name,
         };
         let machine = &mut self.machine;
@@ -186,18 +187,18 @@ impl Samples {
             return None;
         }
         let is_allocation = runtime::allocated(&of.provider, of.id, event.payload).is_some();
-        let name = match &*of.provider {
+        let called = match &*of.provider {
             universal::EVENTS => of.name.clone(),
             runtime::SAMPLER => "thread_sample".to_owned(),
             runtime::RUNTIME if is_allocation => "alloc_space".to_owned(),
             _ => name_of(of),
         };
         let (unit, period) = match &*of.provider {
-            universal::EVENTS => self.unit_and_period(&name),
+            universal::EVENTS => self.unit_and_period(&called),
             _ if is_allocation => (Unit::Bytes, 1),
             _ => (Unit::Count, 1),
         };
-        let kind = self.machine.add_kind(&name, unit, period);
+        let kind = self.machine.add_kind(name(&called), unit, period);
         self.kinds.entry(of.provider.clone()).or_default().insert(of.id, kind);
         Some(kind)
     }
@@ -353,7 +354,7 @@ impl Samples {
     ) -> ModuleId {
         let machine = &mut self.machine;
         *self.modules.entry(key).or_insert_with(|| {
-            let path = machine.intern_string(path);
+            let path = machine.intern_string(name(path));
             machine.add_module(Module { kind, path, build_id })
         })
     }
@@ -362,9 +363,10 @@ impl Samples {
         let machine = &mut self.machine;
         let list: Vec<_> = labels
             .iter()
+            .take(MOST_ATTRIBUTES)
             .map(|label| {
                 let value = match &label.value {
-                    LabelValue::Text(text) => machine.intern_string(text).into(),
+                    LabelValue::Text(text) => machine.intern_string(name(text)).into(),
                     LabelValue::Number(number) => AttributeValue::Number(*number),
                     LabelValue::Known(number) => match i64::try_from(*number) {
                         Ok(number) => AttributeValue::Number(number),
@@ -374,7 +376,7 @@ impl Samples {
                         machine.intern_string(&format!("{:032x}", u128::from_be_bytes(*id))).into()
                     }
                 };
-                (machine.intern_string(&label.key), value)
+                (machine.intern_string(name(&label.key)), value)
             })
             .collect();
         machine.attributes_mut().intern(&list)

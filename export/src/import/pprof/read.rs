@@ -11,6 +11,7 @@ use super::labels::Labels;
 use super::tables::Tables;
 use super::wire::{Fields, Value};
 use crate::format::pprof::proto::{self, field};
+use crate::import::room::{Room, checked, name};
 use crate::import::unpack::unpacked;
 use crate::import::{Begin, ImportError, ImportFormat, Imported, Input};
 
@@ -116,9 +117,9 @@ impl Reader {
         let columns = self.columns()?;
         let are_multiples = self.multiples(bytes, columns.len())?;
         let mut machine = ExportMachine::default();
-        let name = self.tables.program_path();
-        let name = name.rsplit('/').next().unwrap_or_default().to_owned();
-        let process = machine.add_process(Pid(0), &name, None, Nanos(0));
+        let program = self.tables.program_path();
+        let program = name(program.rsplit('/').next().unwrap_or_default()).to_owned();
+        let process = machine.add_process(Pid(0), &program, None, Nanos(0));
         self.tables.map(&mut machine, process)?;
         for field in Fields::of(bytes) {
             if let (field::LOCATION, Value::Bytes(part)) = field? {
@@ -135,19 +136,24 @@ impl Reader {
         };
         let kinds = Kinds::of(&told, &mut machine);
         let mut labels = Labels::new(&machine, process);
-        let mut stack = Vec::new();
+        let (mut stack, mut room, mut number) = (Vec::new(), Room::default(), 0_u64);
         for field in Fields::of(bytes) {
             let (field::SAMPLE, Value::Bytes(part)) = field? else { continue };
             let sample = proto::Sample::decode(part)?;
+            number += 1;
             stack.clear();
             for id in &sample.location_id {
                 stack.push(self.tables.location(*id)?);
             }
-            let stack = machine.intern_stack(&stack);
+            let known = machine.stacks().len();
+            let id = machine.intern_stack(&stack);
+            if machine.stacks().len() > known {
+                room.stack(stack.len(), self.tables.frames.size(&stack), || format!("sample {number}"))?;
+            }
             let (thread, attributes) = labels.take(&sample.label, &mut self.tables, &mut machine)?;
             for (kind, value) in kinds.values(&sample.value) {
                 let time = Nanos(0);
-                machine.add_sample(&Sample { time, thread, stack, cpu: 0, kind, value, attributes });
+                machine.add_sample(&Sample { time, thread, stack: id, cpu: 0, kind, value, attributes });
             }
         }
         self.finish(machine, kinds)
@@ -276,10 +282,11 @@ impl Reader {
         let counted = [
             (self.tables.starts, "lines at which functions begin are left out"),
             (self.tables.folded, "marks of places that are of several functions are left out"),
+            (self.tables.cut, "names and labels are cut, which are long"),
         ];
         let counted = counted.into_iter().filter(|(count, _)| *count > 0);
         left_out.extend(counted.map(|(count, what)| format!("{count} {what}")));
         let symbols = self.tables.frames.finish(&mut machine);
-        Ok(Imported { machine, symbols, left_out })
+        checked(Imported { machine, symbols, left_out })
     }
 }

@@ -13,6 +13,7 @@ use crate::format::pprof::proto;
 use crate::import::ImportError;
 use crate::import::digits::build_id;
 use crate::import::frames::{Frames, Named, Place};
+use crate::import::room::name;
 
 /// The most functions that are inlined at one place.
 const MAX_LINES: usize = 1 << 12;
@@ -49,6 +50,8 @@ pub(super) struct Tables {
     /// Functions of which it is told where they begin, and places that are of several functions.
     pub(super) starts: u64,
     pub(super) folded: u64,
+    /// Names of which not all is kept.
+    pub(super) cut: u64,
     lines: Vec<Named>,
 }
 
@@ -66,7 +69,7 @@ impl Tables {
         self.text.get(start.unwrap_or_default()..end).ok_or_else(missing)
     }
 
-    /// The machine's id of a string.
+    /// The machine's id of a string, of which as much is kept as of a name.
     pub(super) fn machine_string(
         &mut self,
         machine: &mut ExportMachine,
@@ -75,7 +78,10 @@ impl Tables {
         if let Some(Some(known)) = self.of_machine.get(index as usize) {
             return Ok(*known);
         }
-        let id = machine.intern_string(self.string(index)?);
+        let whole = self.string(index)?;
+        let (kept, is_cut) = (name(whole), name(whole).len() < whole.len());
+        let id = machine.intern_string(kept);
+        self.cut += u64::from(is_cut);
         self.of_machine.resize(self.ends.len(), None);
         self.of_machine[index as usize] = Some(id);
         Ok(id)
