@@ -12,7 +12,7 @@
 //! Dumps are written late and in large pieces, so that this is known when the recording has ended. Most recordings have no such
 //! address, and nothing is changed then.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Seek};
 
 use collector_common::ids::{Avma, FileOffset, Nanos};
@@ -74,6 +74,8 @@ struct Span {
 struct Known {
     /// By position: codes, oldest first.
     codes: Vec<Vec<Code>>,
+    /// By position, where there were several: from when on which of them lay there.
+    lay: FxHashMap<At, Vec<(Nanos, Code)>>,
     spans: FxHashMap<Code, Span>,
 }
 
@@ -97,7 +99,9 @@ impl Known {
             }
             codes.sort_by_key(|code| spans.get(code).map(|span| span.since));
         }
-        Self { codes, spans }
+        let several = codes.iter().zip(0..).filter(|(codes, _)| codes.len() > 1);
+        let lay = several.map(|(codes, at)| (at, turns(codes, &spans))).collect();
+        Self { codes, lay, spans }
     }
 
     fn at(&self, at: At) -> &[Code] {
@@ -111,12 +115,35 @@ impl Known {
     /// What lay at an address at a time: what was made last before it. Code may run a moment before its record is written, so that
     /// before the first of all it is that one.
     fn at_time(&self, at: At, time: Nanos) -> Option<Code> {
-        let codes = self.at(at);
-        let lay = |&&code: &&Code| {
-            self.spans.get(&code).is_some_and(|span| span.since <= time && time < span.until)
-        };
-        codes.iter().rev().find(lay).or_else(|| codes.first()).copied()
+        let turns = self.lay.get(&at).map_or(&[][..], Vec::as_slice);
+        let begun = turns.partition_point(|&(since, _)| since <= time);
+        let last = begun.checked_sub(1).and_then(|last| turns.get(last)).map(|&(_, code)| code);
+        last.or_else(|| self.at(at).first().copied())
     }
+}
+
+/// From when on which of the codes of an address, oldest first, lay there: of several the youngest, of none the first.
+fn turns(codes: &[Code], spans: &FxHashMap<Code, Span>) -> Vec<(Nanos, Code)> {
+    let mut changes: Vec<(Nanos, usize, bool)> = Vec::new();
+    for (age, code) in codes.iter().enumerate() {
+        if let Some(span) = spans.get(code).filter(|span| span.since < span.until) {
+            changes.extend([(span.since, age, true), (span.until, age, false)]);
+        }
+    }
+    changes.sort_unstable();
+    let (mut there, mut turns) = (BTreeSet::new(), Vec::new());
+    for at_once in changes.chunk_by(|a, b| a.0 == b.0) {
+        for &(_, age, comes) in at_once {
+            if comes {
+                there.insert(age);
+            } else {
+                there.remove(&age);
+            }
+        }
+        let youngest = there.last().copied().unwrap_or_default();
+        turns.extend(codes.get(youngest).map(|&code| (at_once[0].0, code)));
+    }
+    turns
 }
 
 struct Settling<'a> {

@@ -186,3 +186,22 @@ fn very_many_codes_at_one_address_are_bounded() {
         assert_eq!(named[&time], [format!("f{time}")]);
     }
 }
+
+/// Code that is thrown out and made anew at one address, with a sample of each and one of the first for each: looking at each code for
+/// each sample would be three thousand millions of looks.
+#[test]
+fn many_codes_of_one_address_end() {
+    const COUNT: u64 = 60_000;
+    let names: Vec<String> = (0..COUNT).map(|at| format!("f{at}")).collect();
+    let codes: Vec<_> = names.iter().zip(1..).map(|(name, at)| (at * 10, 0x1000, 0x100, &**name)).collect();
+    let mut recorded = Recorded::new();
+    for at in 1..=COUNT {
+        recorded.sample(at * 10 + 5, &[0x1010]);
+        recorded.sample(15, &[0x1020]);
+    }
+    let begun = std::time::Instant::now();
+    let names = recorded.settle(true, &[dump(&codes)]);
+    assert!(begun.elapsed() < std::time::Duration::from_secs(30), "{:?}", begun.elapsed());
+    let named = recorded.named(&names);
+    assert_eq!([&named[&15], &named[&25], &named[&5015]], [&["f0"], &["f1"], &["f500"]]);
+}
