@@ -2,21 +2,24 @@
 //! messages for Python (`tests/python/otlp_profiles.py`), which checks the rules of the format besides.
 
 use collector_common::ids::Nanos;
-use collector_common::record::{ClockAnchor, Exit, ExportMachine, ProcessId};
-use export::format::otlp::Otlp;
+use collector_common::record::{ClockAnchor, Exit, ExportMachine, ProcessId, Unit};
+use export::format::otlp::{Otlp, Refusal, Request, Requests, Response};
 use export::format::{ExportFormat, Profile};
 use export::symbolize::Symbols;
-use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
+use opentelemetry_proto::tonic::collector::profiles::v1development::{
+    ExportProfilesPartialSuccess, ExportProfilesServiceRequest, ExportProfilesServiceResponse,
+};
 use opentelemetry_proto::tonic::common::v1::{AnyValue, any_value};
 use opentelemetry_proto::tonic::profiles::v1development::{
     Profile as ReceivedProfile, ProfilesDictionary, ValueType,
 };
+use proptest::prelude::*;
 use prost::Message as _;
 use serde_json::{Map, Value, json};
 
 use crate::made::{CONTAINER, Made, PERIOD};
 use crate::several::{MS, REALTIME, Several};
-use crate::tools;
+use crate::{random, tools};
 
 fn written(machine: &ExportMachine, symbols: &Symbols) -> Vec<u8> {
     let mut out = Vec::new();
@@ -341,4 +344,139 @@ fn times_before_the_start_are_within_the_profile() {
 fn an_empty_recording_has_no_profile() {
     let machine = ExportMachine::default();
     assert_eq!(read(&machine, &Symbols::unresolved(&machine)), json!([]));
+}
+
+/// All samples of requests, one row for each: when, which process, kind, thread, CPU and attributes, value and stack.
+fn taken_apart(told: &Value) -> Vec<String> {
+    let mut rows = Vec::new();
+    for resource in told.as_array().unwrap() {
+        for profile in resource["profiles"].as_array().unwrap() {
+            for sample in profile["samples"].as_array().unwrap() {
+                for (at, time) in sample["times"].as_array().unwrap().iter().enumerate() {
+                    let value = sample["values"].get(at).unwrap_or(&Value::Null).as_i64().unwrap_or(1);
+                    let what =
+                        json!([resource["resource"], profile["type"], profile["period"], sample["stack"]]);
+                    rows.push(format!("{time} {value} {} {what}", sample["attributes"]));
+                }
+            }
+        }
+    }
+    rows
+}
+
+/// Each request, whose messages nobody but the crate has read.
+fn requests(machine: &ExportMachine, symbols: &Symbols, most: usize) -> (Vec<Value>, u64) {
+    let mut requests = Requests::new(Profile { machine, symbols }, most);
+    let mut all = Vec::new();
+    for request in requests.by_ref() {
+        let Request { bytes, samples, profiles } = request.unwrap();
+        assert!(bytes.len() <= most, "{} > {most}", bytes.len());
+        let received = ExportProfilesServiceRequest::decode(&*bytes).unwrap();
+        let told = Received(received.dictionary.as_ref().unwrap()).all(&received);
+        assert_eq!(taken_apart(&told).len(), samples);
+        let held = told.as_array().unwrap().iter().map(|one| one["profiles"].as_array().unwrap().len());
+        assert_eq!(held.sum::<usize>(), profiles);
+        all.push(told);
+    }
+    (all, requests.too_large())
+}
+
+/// The first and last time of the samples of a request.
+fn times(told: &Value) -> (u64, u64) {
+    let rows = taken_apart(told);
+    let times = rows.iter().map(|row| row.split(' ').next().unwrap().parse().unwrap());
+    (times.clone().min().unwrap(), times.max().unwrap())
+}
+
+/// Requests hold what a file does, each sample once, and one after the other in time.
+fn assert_whole(machine: &ExportMachine, symbols: &Symbols, most: usize) -> usize {
+    let (requests, too_large) = requests(machine, symbols, most);
+    assert_eq!(too_large, 0);
+    let mut apart: Vec<String> = requests.iter().flat_map(taken_apart).collect();
+    let mut whole = taken_apart(&read(machine, symbols));
+    apart.sort_unstable();
+    whole.sort_unstable();
+    assert_eq!(apart, whole);
+    let spans: Vec<(u64, u64)> = requests.iter().map(times).collect();
+    assert!(spans.windows(2).all(|two| two[0].1 <= two[1].0), "{spans:?}");
+    for (told, (first, last)) in requests.iter().zip(spans) {
+        for profile in told.as_array().unwrap().iter().flat_map(|one| one["profiles"].as_array().unwrap()) {
+            let time = profile["time"].as_u64().unwrap();
+            assert!(time <= first && last < time + profile["duration"].as_u64().unwrap());
+        }
+    }
+    requests.len()
+}
+
+#[test]
+fn requests_have_all_that_a_file_has() {
+    let Several { machine, symbols, .. } = Several::new();
+    assert_eq!(assert_whole(&machine, &symbols, 4_000_000), 1);
+    let all = written(&machine, &symbols).len();
+    assert_eq!(assert_whole(&machine, &symbols, all), 1);
+    let few = assert_whole(&machine, &symbols, all - 1);
+    let many = assert_whole(&machine, &symbols, all * 3 / 5);
+    assert!(1 < few && few < many, "{few} {many}");
+    let made = Made::new();
+    let all = written(&made.machine, &made.symbols).len();
+    assert!(assert_whole(&made.machine, &made.symbols, all * 2 / 3) > 1);
+}
+
+#[test]
+fn a_request_is_read_by_the_other_reader() {
+    let Several { machine, symbols, .. } = Several::new();
+    let most = written(&machine, &symbols).len() * 2 / 3;
+    let requests = Requests::new(Profile { machine: &machine, symbols: &symbols }, most);
+    let all: Vec<Value> = requests.map(|request| told(&request.unwrap().bytes)).collect();
+    assert!(all.len() > 1);
+}
+
+#[test]
+fn a_sample_that_fits_no_request_is_counted() {
+    let Several { machine, symbols, .. } = Several::new();
+    let samples = machine.samples().len();
+    assert_eq!(requests(&machine, &symbols, 100), (Vec::new(), samples as u64));
+    // What tells of processes and the recording takes more than stacks do: only some samples are too large.
+    let (some, too_large) = (700..2000)
+        .map(|most| requests(&machine, &symbols, most))
+        .find(|(some, too_large)| !some.is_empty() && *too_large > 0)
+        .unwrap();
+    let sent: usize = some.iter().map(|told| taken_apart(told).len()).sum();
+    assert_eq!(sent as u64 + too_large, samples as u64);
+}
+
+#[test]
+fn an_empty_recording_makes_no_request() {
+    let machine = ExportMachine::default();
+    assert_eq!(requests(&machine, &Symbols::unresolved(&machine), 100), (Vec::new(), 0));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn any_recording_is_sent_whole(rows in random::rows(), most in 1500_usize..6_000) {
+        let kinds = [("cpu", Unit::Count, 1_000_000), ("off_cpu", Unit::Nanoseconds, 1), ("space", Unit::Bytes, 1)];
+        let (machine, symbols) = random::recording(&rows, &kinds);
+        let (requests, too_large) = requests(&machine, &symbols, most);
+        let mut apart: Vec<String> = requests.iter().flat_map(taken_apart).collect();
+        let received = ExportProfilesServiceRequest::decode(&*written(&machine, &symbols)).unwrap();
+        let mut whole = taken_apart(&Received(received.dictionary.as_ref().unwrap()).all(&received));
+        apart.sort_unstable();
+        whole.sort_unstable();
+        prop_assert_eq!((apart, too_large), (whole, 0));
+    }
+}
+
+#[test]
+fn answers_of_receivers_are_read() {
+    let partial = ExportProfilesPartialSuccess { rejected_profiles: 3, error_message: "too old".to_owned() };
+    let answer = ExportProfilesServiceResponse { partial_success: Some(partial) }.encode_to_vec();
+    let expected = Response { rejected_profiles: 3, message: "too old".to_owned() };
+    assert_eq!(Response::of(&answer), Ok(expected));
+    assert_eq!(Response::of(&[]), Ok(Response::default()));
+    assert!(Response::of(b"<html>").is_err());
+    // google.rpc.Status: code 3, the message, and a detail of another type.
+    let status = b"\x08\x03\x12\x07no time\x1a\x05\x0a\x01x\x12\x00";
+    assert_eq!(Refusal::of(status), Ok(Refusal { message: "no time".to_owned(), retry_after: None }));
 }

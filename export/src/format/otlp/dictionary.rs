@@ -7,6 +7,8 @@ use std::hash::Hash;
 
 use collector_common::intern::{InternedStrings, StackId};
 use collector_common::record::{ExportMachine, Frame, FrameFlags, FrameId, ModuleKind};
+use prost::Message;
+use prost::encoding::encoded_len_varint;
 
 use super::proto::{
     AnyValue, Function, KeyValueAndUnit, Line, Link, Location, Mapping, ProfilesDictionary, Stack,
@@ -20,16 +22,25 @@ use crate::table;
 struct Table<T> {
     list: Vec<T>,
     index: table::Table<T, i32>,
+    /// What the entries take as fields of the dictionary.
+    bytes: usize,
 }
 
-impl<T: Clone + Default + Eq + Hash> Table<T> {
+/// What an entry of so many bytes takes as a field of the dictionary, whose numbers all take one byte.
+fn entry_len(bytes: usize) -> usize {
+    1 + encoded_len_varint(bytes as u64) + bytes
+}
+
+impl<T: Clone + Default + Eq + Hash + Message> Table<T> {
     fn new() -> Self {
-        Self { list: vec![T::default()], index: table::Table::from_iter([(T::default(), 0)]) }
+        let index = table::Table::from_iter([(T::default(), 0)]);
+        Self { list: vec![T::default()], index, bytes: entry_len(0) }
     }
 
     fn intern(&mut self, entry: T) -> i32 {
-        let list = &mut self.list;
-        *self.index.entry(entry).or_insert_with_key(|entry| {
+        let Self { list, index, bytes } = self;
+        *index.entry(entry).or_insert_with_key(|entry| {
+            *bytes += entry_len(entry.encoded_len());
             list.push(entry.clone());
             list.len() as i32 - 1
         })
@@ -40,6 +51,7 @@ impl<T: Clone + Default + Eq + Hash> Table<T> {
 pub(super) struct Dictionary<'a> {
     profile: Profile<'a>,
     strings: InternedStrings,
+    string_bytes: usize,
     places: Mappings,
     mappings: Table<Mapping>,
     locations: Table<Location>,
@@ -57,6 +69,7 @@ impl<'a> Dictionary<'a> {
         Self {
             profile,
             strings: InternedStrings::default(),
+            string_bytes: entry_len(0),
             places: Mappings::of(machine),
             mappings: Table::new(),
             locations: Table::new(),
@@ -70,7 +83,20 @@ impl<'a> Dictionary<'a> {
 
     /// A string.
     pub(super) fn string(&mut self, string: &str) -> i32 {
-        self.strings.intern(string).0 as i32
+        let known = self.strings.len();
+        let id = self.strings.intern(string).0 as i32;
+        if self.strings.len() > known {
+            self.string_bytes += entry_len(string.len());
+        }
+        id
+    }
+
+    /// The length of all tables as they are.
+    pub(super) fn encoded_len(&self) -> usize {
+        let Self { mappings, locations, functions, stacks, attributes, .. } = self;
+        let places = mappings.bytes + locations.bytes + functions.bytes + stacks.bytes;
+        let links = entry_len(0);
+        places + links + attributes.bytes + self.string_bytes
     }
 
     /// A stack; the one without frames is nothing.

@@ -16,9 +16,10 @@ const MOST: usize = 1 << 16;
 
 /// Samples in the order of their process, kind and row, and in a row of their times.
 #[derive(Debug)]
-pub(super) struct Rows {
+pub(super) struct Rows<'a> {
+    given: &'a Samples,
     positions: Vec<u32>,
-    /// What has the positions, if it is not the machine.
+    /// What has the positions, if it is not what was given.
     sorted: Option<Samples>,
 }
 
@@ -36,15 +37,15 @@ fn key(sample: &Sample) -> impl Ord + use<> {
     (sample.stack, sample.thread, sample.cpu, sample.attributes)
 }
 
-impl Rows {
-    /// The rows, and their groups: the process with most samples first, since readers show the first profile first. Samples of
-    /// unknown kinds are left out.
-    pub(super) fn of(machine: &ExportMachine) -> (Self, Vec<Group>) {
+impl<'a> Rows<'a> {
+    /// The rows of samples of a machine, and their groups: the process with most samples first, since readers show the first profile
+    /// first. Samples of unknown kinds are left out.
+    pub(super) fn of(machine: &ExportMachine, given: &'a Samples) -> (Self, Vec<Group>) {
         let whole =
             |sample: &Sample| (machine.thread(sample.thread).process, sample.kind, key(sample), sample.time);
-        let is_in_file = machine.samples().bytes_in_file() > 0;
-        let sorted = is_in_file.then(|| machine.samples().sorted_by_key(whole));
-        let samples = sorted.as_ref().unwrap_or_else(|| machine.samples());
+        let is_in_file = given.bytes_in_file() > 0;
+        let sorted = is_in_file.then(|| given.sorted_by_key(whole));
+        let samples = sorted.as_ref().unwrap_or(given);
         let kinds = machine.kinds().len();
         let group_of = |sample: &Sample| {
             let is_known = usize::from(sample.kind.0) < kinds;
@@ -72,12 +73,12 @@ impl Rows {
                 sort(&mut positions[group.start..group.end], samples);
             }
         }
-        (Self { positions, sorted }, groups)
+        (Self { given, positions, sorted }, groups)
     }
 
     /// What has the positions of the rows.
-    pub(super) fn samples<'a>(&'a self, machine: &'a ExportMachine) -> &'a Samples {
-        self.sorted.as_ref().unwrap_or_else(|| machine.samples())
+    pub(super) fn samples(&self) -> &Samples {
+        self.sorted.as_ref().unwrap_or(self.given)
     }
 
     /// Tells whether all samples could be read.
@@ -86,12 +87,8 @@ impl Rows {
     }
 
     /// The rows of a group: positions of their samples, in pieces that are not too large.
-    pub(super) fn get<'a>(
-        &'a self,
-        machine: &'a ExportMachine,
-        group: &Group,
-    ) -> impl Iterator<Item = &'a [u32]> {
-        let samples = self.samples(machine);
+    pub(super) fn get(&self, group: &Group) -> impl Iterator<Item = &[u32]> {
+        let samples = self.samples();
         let key = |position: u32| key(&samples.at(position as usize));
         let rows = self.positions[group.start..group.end].chunk_by(move |&a, &b| key(a) == key(b));
         rows.flat_map(|row| row.chunks(MOST))

@@ -22,10 +22,11 @@ pub(super) struct Samples<'a> {
 }
 
 impl<'a> Samples<'a> {
-    pub(super) fn new(profile: Profile<'a>) -> Self {
+    /// For these samples of a profile.
+    pub(super) fn new(profile: Profile<'a>, samples: &record::Samples) -> Self {
         let machine = profile.machine;
         let mut has_values = vec![false; machine.kinds().len()];
-        for sample in machine.samples().iter().filter(|sample| sample.value != 1) {
+        for sample in samples.iter().filter(|sample| sample.value != 1) {
             if let Some(has_values) = has_values.get_mut(usize::from(sample.kind.0)) {
                 *has_values = true;
             }

@@ -8,12 +8,12 @@
 //! Where no time of day is known, samples have no times, and the sum of their values.
 //!
 //! A message tells its length before itself. So all lengths are found first, which fills the dictionary, and then the samples are
-//! gone through again and written.
+//! gone through again and written. Samples of a part of the time make a message that is whole in itself in the same way.
 
 use std::io::{self, Write};
 
 use collector_common::ids::Nanos;
-use collector_common::record::{ExportMachine, SampleKindId, Unit};
+use collector_common::record::{self, ExportMachine, SampleKindId, Unit};
 use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
 
@@ -59,18 +59,19 @@ impl ExportFormat for Otlp {
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let (rows, groups) = Rows::of(profile.machine);
-        let mut writer = Writer::new(profile, rows);
-        let plans: Vec<Plan> = groups.into_iter().map(|group| writer.plan(group)).collect();
-        let mut out = Out { buffer: Vec::with_capacity(PIECE), out };
-        for resource in plans.chunk_by(|a, b| a.group.process == b.group.process) {
-            writer.resource(resource, &mut out)?;
-        }
-        out.message(field::DATA_DICTIONARY, &writer.samples.dictionary.finish())?;
-        out.flush()?;
-        out.out.flush()?;
-        writer.rows.check()
+        let samples = profile.machine.samples();
+        let span = whole_span(profile.machine);
+        let whole = Data::plan(profile, samples, span, usize::MAX);
+        whole.map_or(Ok(()), |data| data.write(out))
     }
+}
+
+/// The first and last time of anything in a recording.
+pub(super) fn whole_span(machine: &ExportMachine) -> (Nanos, Nanos) {
+    let system = machine.system();
+    let ends = (system.start, system.end);
+    let span = machine.samples().span().unwrap_or(ends);
+    (ends.0.min(span.0), ends.1.max(span.1))
 }
 
 /// Messages on their way out.
@@ -115,37 +116,97 @@ struct Plan {
     length: usize,
 }
 
+/// Some samples of a recording with all they refer to, of which the length is known.
+pub(super) struct Data<'a> {
+    plans: Vec<Plan>,
+    writer: Writer<'a>,
+    length: usize,
+}
+
+impl<'a> Data<'a> {
+    /// What these samples make, told to be of a span of time; `None` if that is longer than so many bytes.
+    pub(super) fn plan(
+        profile: Profile<'a>,
+        samples: &'a record::Samples,
+        span: (Nanos, Nanos),
+        most: usize,
+    ) -> Option<Self> {
+        let (rows, groups) = Rows::of(profile.machine, samples);
+        let mut writer = Writer::new(profile, samples, rows, span);
+        let mut plans = Vec::with_capacity(groups.len());
+        let mut left = most;
+        for group in groups {
+            let plan = writer.plan(group, left)?;
+            left = left.checked_sub(plan.length)?;
+            plans.push(plan);
+        }
+        let resources = resources(&plans).map(|plans| {
+            let [_, length] = writer.lengths(plans);
+            field_len(field::DATA_RESOURCE_PROFILES, length)
+        });
+        let tables = writer.samples.dictionary.encoded_len();
+        let length = resources.sum::<usize>() + field_len(field::DATA_DICTIONARY, tables);
+        (length <= most).then_some(Self { plans, writer, length })
+    }
+
+    /// Bytes that are written.
+    pub(super) fn encoded_len(&self) -> usize {
+        self.length
+    }
+
+    /// Profiles in it.
+    pub(super) fn profiles(&self) -> usize {
+        self.plans.len()
+    }
+
+    pub(super) fn write(self, out: &mut dyn Write) -> io::Result<()> {
+        let Self { plans, mut writer, .. } = self;
+        let mut out = Out { buffer: Vec::with_capacity(PIECE), out };
+        for resource in resources(&plans) {
+            writer.resource(resource, &mut out)?;
+        }
+        out.message(field::DATA_DICTIONARY, &writer.samples.dictionary.finish())?;
+        out.flush()?;
+        out.out.flush()?;
+        writer.rows.check()
+    }
+}
+
+/// The profiles of each process.
+fn resources(plans: &[Plan]) -> impl Iterator<Item = &[Plan]> {
+    plans.chunk_by(|a, b| a.group.process == b.group.process)
+}
+
 struct Writer<'a> {
     machine: &'a ExportMachine,
     samples: Samples<'a>,
-    rows: Rows,
-    /// The first and last time of anything.
+    rows: Rows<'a>,
     span: (Nanos, Nanos),
     /// What is told of the recording as a whole, for people.
     comments: Vec<String>,
 }
 
 impl<'a> Writer<'a> {
-    fn new(profile: Profile<'a>, rows: Rows) -> Self {
+    fn new(profile: Profile<'a>, samples: &record::Samples, rows: Rows<'a>, span: (Nanos, Nanos)) -> Self {
         let machine = profile.machine;
         let system = machine.system();
-        let ends = (system.start, system.end);
-        let span = machine.samples().span().unwrap_or(ends);
-        let span = (ends.0.min(span.0), ends.1.max(span.1));
         let command = (!system.command.is_empty()).then(|| format!("command: {}", system.command));
         let comments = command.into_iter().chain(account(machine)).collect();
-        Self { machine, samples: Samples::new(profile), rows, span, comments }
+        Self { machine, samples: Samples::new(profile, samples), rows, span, comments }
     }
 
-    fn plan(&mut self, group: Group) -> Plan {
+    /// The length of a profile; `None` as soon as it, or the dictionary, is seen to be longer than so many bytes.
+    fn plan(&mut self, group: Group, most: usize) -> Option<Plan> {
         let begin = self.begin(group.kind);
-        let rows = self.rows.get(self.machine, &group);
-        let samples = &mut self.samples;
-        let stored = self.rows.samples(self.machine);
-        let lengths =
-            rows.map(|row| field_len(field::PROFILE_SAMPLES, samples.of_row(row, stored).encoded_len()));
-        let length = begin.encoded_len() + lengths.sum::<usize>();
-        Plan { group, begin, length }
+        let mut length = begin.encoded_len();
+        for row in self.rows.get(&group) {
+            let sample = self.samples.of_row(row, self.rows.samples());
+            length += field_len(field::PROFILE_SAMPLES, sample.encoded_len());
+            if length > most || self.samples.dictionary.encoded_len() > most {
+                return None;
+            }
+        }
+        Some(Plan { group, begin, length })
     }
 
     fn begin(&mut self, kind: SampleKindId) -> ProfileMessage {
@@ -179,27 +240,40 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// The length of what holds the profiles of a process, and of all that is told of it.
+    fn lengths(&self, plans: &[Plan]) -> [usize; 2] {
+        let profiles = plans.iter().map(|plan| field_len(field::SCOPE_PROFILES, plan.length));
+        let scope_len = scope().encoded_len() + profiles.sum::<usize>();
+        let scope_field = field_len(field::RESOURCE_SCOPE_PROFILES, scope_len);
+        [scope_len, self.begin_of(plans).encoded_len() + scope_field]
+    }
+
+    /// The process of some profiles.
+    fn begin_of(&self, plans: &[Plan]) -> ResourceProfiles {
+        let process = plans.first().map(|plan| resource(self.machine, plan.group.process));
+        ResourceProfiles { resource: process }
+    }
+
     /// Writes the profiles of a process.
     fn resource(&mut self, plans: &[Plan], out: &mut Out<'_>) -> io::Result<()> {
-        let Some(process) = plans.first().map(|plan| plan.group.process) else { return Ok(()) };
-        let resource = ResourceProfiles { resource: Some(resource(self.machine, process)) };
-        let scope = Scope { name: "collector".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
-        let scope = ScopeProfiles { scope: Some(scope) };
-        let profiles = plans.iter().map(|plan| field_len(field::SCOPE_PROFILES, plan.length));
-        let scope_len = scope.encoded_len() + profiles.sum::<usize>();
-        let scope_field = field_len(field::RESOURCE_SCOPE_PROFILES, scope_len);
-        out.begin(field::DATA_RESOURCE_PROFILES, resource.encoded_len() + scope_field);
-        out.part(&resource)?;
+        let [scope_len, length] = self.lengths(plans);
+        out.begin(field::DATA_RESOURCE_PROFILES, length);
+        out.part(&self.begin_of(plans))?;
         out.begin(field::RESOURCE_SCOPE_PROFILES, scope_len);
-        out.part(&scope)?;
+        out.part(&scope())?;
         for plan in plans {
             out.begin(field::SCOPE_PROFILES, plan.length);
             out.part(&plan.begin)?;
-            for row in self.rows.get(self.machine, &plan.group) {
-                let stored = self.rows.samples(self.machine);
-                out.message(field::PROFILE_SAMPLES, self.samples.of_row(row, stored))?;
+            for row in self.rows.get(&plan.group) {
+                out.message(field::PROFILE_SAMPLES, self.samples.of_row(row, self.rows.samples()))?;
             }
         }
         Ok(())
     }
+}
+
+/// Who recorded.
+fn scope() -> ScopeProfiles {
+    let scope = Scope { name: "collector".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
+    ScopeProfiles { scope: Some(scope) }
 }
