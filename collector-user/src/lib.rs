@@ -14,7 +14,7 @@
 //! [`session::Session`] is the way in: it opens the sources, runs the rounds and gives a [`session::Recording`], and so does
 //! [`replay::Replay`] with what was recorded before. [`scenario`] has what to record by names. [`universal::UniversalExporter`]
 //! goes all the way, from settings to files, on a thread of its own.
-//! Everything but [`stats`] is Linux alone; recording through programs in the kernel needs the feature `ebpf`.
+//! Everything but [`stats`] and `otlp` is Linux alone; recording through programs in the kernel needs the feature `ebpf`.
 
 pub mod stats;
 
@@ -32,6 +32,8 @@ pub mod doctor;
 pub mod kernel;
 #[cfg(target_os = "linux")]
 pub mod modules;
+#[cfg(feature = "otlp")]
+pub mod otlp;
 #[cfg(target_os = "linux")]
 pub mod output;
 #[cfg(target_os = "linux")]

@@ -15,10 +15,15 @@ use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use busy::busy;
+use export::format::otlp::Requests;
 use export::format::{Profile, by_name, formats};
 
 const STACKS: usize = 10_000;
 const SAMPLES: [u64; 2] = [1_000_000, 10_000_000];
+
+/// No file, but what receivers of OTLP are sent, and how much of it at once.
+const REQUESTS: &str = "otlp-requests";
+const LIMIT: usize = 4_000_000;
 
 /// The word by which this program is told to write one format.
 const ONE: &str = "--one-format";
@@ -37,10 +42,10 @@ fn main() -> anyhow::Result<()> {
         return one(format, samples.parse()?, is_in_a_file);
     }
     println!(
-        "{:<12} {:>10} {:>9} {:>12} {:>14}",
+        "{:<13} {:>10} {:>9} {:>12} {:>14}",
         "format", "samples", "seconds", "MB written", "MB of memory"
     );
-    for format in formats().iter().map(|format| format.name()) {
+    for format in formats().iter().map(|format| format.name()).chain([REQUESTS]) {
         if !args.is_empty() && !args.iter().any(|arg| arg == format) {
             continue;
         }
@@ -70,7 +75,6 @@ impl Write for Counted {
 }
 
 fn one(name: &str, samples: u64, is_in_a_file: bool) -> anyhow::Result<()> {
-    let format = by_name(name).context("no such format")?;
     let (mut machine, symbols) = busy(samples, STACKS);
     if is_in_a_file {
         machine.samples_mut().spill_beyond(IN_MEMORY, || Ok(Box::new(tempfile::tempfile()?)));
@@ -80,12 +84,22 @@ fn one(name: &str, samples: u64, is_in_a_file: bool) -> anyhow::Result<()> {
     let before = if forgets { memory("VmRSS:").unwrap_or(0) } else { 0 };
     let mut written = Counted::default();
     let began = Instant::now();
-    format.export(Profile { machine: &machine, symbols: &symbols }, &mut written)?;
+    write(name, Profile { machine: &machine, symbols: &symbols }, &mut written)?;
     let took = began.elapsed().as_secs_f64();
     let megabytes = |bytes: u64| bytes as f64 / 1e6;
     let peak = memory("VmHWM:")
         .map_or_else(|| "?".to_owned(), |peak| format!("{:.1}", megabytes(peak.saturating_sub(before))));
-    println!("{name:<12} {samples:>10} {took:>9.2} {:>12.1} {peak:>14}", megabytes(written.0));
+    println!("{name:<13} {samples:>10} {took:>9.2} {:>12.1} {peak:>14}", megabytes(written.0));
+    Ok(())
+}
+
+fn write(name: &str, profile: Profile<'_>, out: &mut Counted) -> anyhow::Result<()> {
+    if name != REQUESTS {
+        return Ok(by_name(name).context("no such format")?.export(profile, out)?);
+    }
+    for request in Requests::new(profile, LIMIT) {
+        out.write_all(&request?.bytes)?;
+    }
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! The Python packages that tests read our files with.
 //!
 //! Out: `target/python`, a virtual environment of the system's Python: `perfetto` and `opentelemetry-proto` have the messages of the
-//! formats that are called so, and `protobuf` decodes them; `pyarrow`, `duckdb` and `datafusion` read Parquet.
+//! formats that are called so, `protobuf` decodes them, and `grpcio` receives them; `pyarrow`, `duckdb` and `datafusion` read Parquet.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,8 +15,9 @@ use crate::fixtures::PYTHON;
 use crate::workspace::Workspace;
 
 /// Names and versions.
-const PACKAGES: [(&str, &str); 6] = [
+const PACKAGES: [(&str, &str); 7] = [
     ("perfetto", "0.59.1"),
+    ("grpcio", "1.85.1"),
     ("opentelemetry-proto", "1.45.2"),
     ("protobuf", "7.36.2"),
     ("pyarrow", "26.0.1"),

@@ -60,7 +60,8 @@ pub(crate) struct RunArgs {
     /// How long, as 10s, 500ms or 2m; without it until Ctrl-C, or until COMMAND ends; a COMMAND that takes longer goes on
     #[arg(short, long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub(crate) duration: Option<Duration>,
-    /// Where to write; the ending says the format; `-` is stdout; may be given more than once
+    /// Where to write; the ending says the format; `-` is stdout; `http://host:4318` or `grpc://host:4317` is a receiver of OTLP
+    /// profiles, as OpenTelemetry's collector; may be given more than once
     #[arg(short, long = "output", value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
     /// The format of every output, whatever its ending: see `collector list formats`
@@ -90,7 +91,8 @@ pub(crate) struct ConvertArgs {
     /// A recording (.perf.data), a folder of `perf record --threads`, a trace (.nettrace), or a flight recording (.jfr);
     /// `-` is a file, or a stream of `perf record -o -`, on stdin
     pub(crate) input: PathBuf,
-    /// Where to write; the ending says the format; `-` is stdout; may be given more than once
+    /// Where to write; the ending says the format; `-` is stdout; `http://host:4318` or `grpc://host:4317` is a receiver of OTLP
+    /// profiles, as OpenTelemetry's collector; may be given more than once
     #[arg(short, long = "output", value_name = "FILE", required = true)]
     pub(crate) outputs: Vec<PathBuf>,
     /// The format of every output, whatever its ending: see `collector list formats`

@@ -19,6 +19,8 @@ mod output;
 mod progress;
 #[cfg(target_os = "linux")]
 mod raw;
+#[cfg(target_os = "linux")]
+mod receiver;
 mod report;
 #[cfg(target_os = "linux")]
 mod run;

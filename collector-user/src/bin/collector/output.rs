@@ -1,7 +1,8 @@
 //! Where a recording is written. Files are the library's: opened before the recording starts, so that a folder that can't be
 //! written is told at once, and there when they are whole. What is there already and is no file (a device, a
 //! pipe) is opened when the recording is over, as a pipe waits for its reader, and written to as it is. So is what is open
-//! already (`/dev/stdout`, `/dev/fd/5`): the file that it leads to has other contents, and other writers.
+//! already (`/dev/stdout`, `/dev/fd/5`): the file that it leads to has other contents, and other writers. A URL is a receiver, which
+//! takes profiles of OTLP.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -12,24 +13,35 @@ use std::process;
 use anyhow::Context as _;
 use collector_common::record::{EventRecords, ExportMachine};
 use collector_user::output::{Descriptor, OutputFile, Place, Places};
+use export::format::otlp::Otlp;
 use export::format::{Contents, ExportFormat, Part, Profile, by_name, for_path, formats};
 use export::symbolize::Symbols;
 use rustix::fs::{Access, OFlags, access, fcntl_getfl};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
+use crate::receiver::{Receiver, is_url};
 use crate::report::unless_closed;
 use crate::{Usage, raw, say, tell, unnamed};
 
 /// An output with its format.
 pub(crate) struct Output {
-    target: Target,
+    destination: Destination,
     format: &'static dyn ExportFormat,
 }
 
+enum Destination {
+    Target(Target),
+    Receiver(Receiver),
+}
+
 impl Output {
-    /// `-` is stdout and needs `format`; elsewhere the ending says the format, unless `format` does.
+    /// `-` is stdout and needs `format`; elsewhere the ending says the format, unless `format` does. A URL is a receiver.
     pub(crate) fn open(path: &Path, format: Option<&str>, taken: &mut Places) -> anyhow::Result<Self> {
+        if is_url(path) {
+            let receiver = Receiver::open(path, format, taken)?;
+            return Ok(Self { destination: Destination::Receiver(receiver), format: &Otlp });
+        }
         let known = || {
             let endings = formats().iter().map(|format| format.ending());
             endings.chain([raw::ENDING]).collect::<Vec<_>>().join(", ")
@@ -44,20 +56,23 @@ impl Output {
                 Usage(format!("the ending of {} is no format: use one of {}", path.display(), known()))
             })?,
         };
-        Ok(Self { target: Target::open(path, taken)?, format })
+        Ok(Self { destination: Destination::Target(Target::open(path, taken)?), format })
     }
 
     /// What is at its place when it is written is kept, and the file is called `name` then.
     pub(crate) fn or_named(mut self, name: &str) -> Self {
-        if let Target::File(file) = self.target {
-            self.target = Target::File(file.or_named(name));
+        if let Destination::Target(Target::File(file)) = self.destination {
+            self.destination = Destination::Target(Target::File(file.or_named(name)));
         }
         self
     }
 
     /// Whether writing it may wait for somebody.
     pub(crate) fn may_wait(&self) -> bool {
-        self.target.may_wait()
+        match &self.destination {
+            Destination::Target(target) => target.may_wait(),
+            Destination::Receiver(_) => true,
+        }
     }
 
     /// What raw events may take of memory for this output: nothing where it does not hold them.
@@ -65,9 +80,20 @@ impl Output {
         if self.format.holds().has(Part::Events) { EventRecords::LIMIT } else { 0 }
     }
 
-    /// Writes the profile and puts the file into place.
+    /// What it is called.
+    pub(crate) fn name(&self) -> String {
+        match &self.destination {
+            Destination::Target(target) => target.name(),
+            Destination::Receiver(receiver) => receiver.name(),
+        }
+    }
+
+    /// Writes the profile and puts the file into place, or sends it.
     pub(crate) fn write(self, profile: Profile<'_>) -> anyhow::Result<()> {
-        self.target.fill(|out| self.format.export(profile, out))
+        match self.destination {
+            Destination::Target(target) => target.fill(|out| self.format.export(profile, out)),
+            Destination::Receiver(receiver) => receiver.send(profile),
+        }
     }
 }
 
@@ -86,7 +112,7 @@ pub(crate) fn tell_left_out(outputs: &[Output], profile: Profile<'_>) {
     let contents = Contents::of(profile);
     for output in outputs {
         if let Some(left_out) = contents.left_out(output.format) {
-            say(&format!("{}: {left_out}", output.target.name()));
+            say(&format!("{}: {left_out}", output.name()));
         }
     }
 }

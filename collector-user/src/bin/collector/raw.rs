@@ -10,6 +10,7 @@ use collector_user::output::Places;
 
 use crate::Usage;
 use crate::output::Target;
+use crate::receiver::is_url;
 
 /// The format's name on the command line.
 pub(crate) const NAME: &str = "perf.data";
@@ -22,7 +23,8 @@ pub(crate) const DESCRIPTION: &str =
 /// Whether an output is of this format.
 pub(crate) fn is_raw(path: &Path, format: Option<&str>) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    format.map_or(name.len() > ENDING.len() && name.ends_with(ENDING), |format| format == NAME)
+    !is_url(path)
+        && format.map_or(name.len() > ENDING.len() && name.ends_with(ENDING), |format| format == NAME)
 }
 
 /// `--no-inline` where every output is of this format: it would change nothing.
