@@ -100,7 +100,7 @@ impl Transport for Grpc {
                 Err(_) => connect(address, tls.as_ref()).await?.ready().await?,
             };
             let answer = call(&mut open.clone(), request, message).await;
-            *connection = answer.is_ok().then_some(open);
+            *connection = matches!(answer, Ok(_) | Err(Failure::Refused(_))).then_some(open);
             answer
         };
         runtime.block_on(async { within(timeout, call).await.unwrap_or(Err(Failure::timeout(timeout))) })
@@ -147,7 +147,7 @@ async fn call(open: &mut Connection, request: Request<()>, message: Vec<u8>) -> 
     let (head, mut body) = answer.await?.into_parts();
     // A failure without a message is told at once, and the rest of the request may be refused then.
     if let Some(status) = Status::of(&head.headers) {
-        return outcome(status, &[]);
+        return outcome(status, None);
     }
     if !head.status.is_success() {
         return Err(of_http(head.status));
@@ -155,10 +155,17 @@ async fn call(open: &mut Connection, request: Request<()>, message: Vec<u8>) -> 
     let (message, trailers) = receive(&mut body).await?;
     let status =
         Status::of(&trailers).ok_or_else(|| Failure::Final("its answer is none of gRPC".to_owned()))?;
-    outcome(status, &message)
+    outcome(status, message_in(&message))
 }
 
-/// The message of an answer, without what is before it, and what comes after it.
+/// The one message of an answer, which was not to be packed; `None` where there is something else.
+fn message_in(bytes: &[u8]) -> Option<&[u8]> {
+    let ([is_packed, length @ ..], message) = bytes.split_first_chunk::<PREFIX>()?;
+    let is_whole = *is_packed == 0 && u32::from_be_bytes(*length) as usize == message.len();
+    is_whole.then_some(message)
+}
+
+/// The bytes of an answer, and what comes after them.
 async fn receive(body: &mut RecvStream) -> Result<(Vec<u8>, HeaderMap), Failure> {
     let mut message = Vec::new();
     while let Some(part) = body.data().await {
@@ -170,6 +177,5 @@ async fn receive(body: &mut RecvStream) -> Result<(Vec<u8>, HeaderMap), Failure>
         body.flow_control().release_capacity(part.len())?;
     }
     let trailers = body.trailers().await?.unwrap_or_default();
-    let message = message.get(PREFIX..).unwrap_or_default().to_vec();
     Ok((message, trailers))
 }

@@ -52,15 +52,18 @@ const CODES: [&str; 17] = [
     "UNAUTHENTICATED",
 ];
 
-/// What a status means for the request that it answers.
-pub(super) fn outcome(status: Status, message: &[u8]) -> Result<Response, Failure> {
+/// What a status means for the request that it answers, with the message that came before it.
+pub(super) fn outcome(status: Status, message: Option<&[u8]>) -> Result<Response, Failure> {
     let Status { code, message: text, retry_after: after } = status;
     let name = usize::try_from(code).ok().and_then(|code| CODES.get(code)).copied();
     let name = name.map_or_else(|| format!("status {code}"), str::to_owned);
     let why = if text.is_empty() { name.clone() } else { format!("{name}: {text}") };
     match name.as_str() {
-        "OK" => Response::of(message)
-            .map_err(|_| Failure::Final("its answer is not that of a receiver of profiles".to_owned())),
+        "OK" => {
+            let response = message.and_then(|message| Response::of(message).ok());
+            let other = || Failure::Final("its answer is not that of a receiver of profiles".to_owned());
+            response.ok_or_else(other)
+        }
         "CANCELLED" | "DEADLINE_EXCEEDED" | "ABORTED" | "OUT_OF_RANGE" | "UNAVAILABLE" | "DATA_LOSS" => {
             Err(Failure::Passing { why, after })
         }
@@ -95,7 +98,7 @@ mod tests {
             .iter()
             .map(|&(name, value)| (name.parse().unwrap(), HeaderValue::from_str(value).unwrap()));
         let status = Status::of(&headers.collect())?;
-        Some(outcome(status, &[]))
+        Some(outcome(status, Some(&[])))
     }
 
     #[test]
@@ -113,6 +116,8 @@ mod tests {
         assert_eq!(passing, [1, 4, 10, 11, 14, 15]);
         let refused = of(&[("grpc-status", "3"), ("grpc-message", "no%20such stack")]);
         assert_eq!(refused, Some(Err(Failure::Refused("INVALID_ARGUMENT: no such stack".to_owned()))));
+        let ok = Status { code: 0, message: String::new(), retry_after: None };
+        assert!(matches!(outcome(ok, None), Err(Failure::Final(_))));
         let unknown = of(&[("grpc-status", "99")]);
         assert_eq!(unknown, Some(Err(Failure::Refused("status 99".to_owned()))));
     }
@@ -125,11 +130,11 @@ mod tests {
         let status = [&[0x08, 8, 0x1a, any.len() as u8], any.as_slice()].concat();
         let mut headers = HeaderMap::new();
         headers.insert("grpc-status", HeaderValue::from_static("8"));
-        assert!(matches!(outcome(Status::of(&headers).unwrap(), &[]), Err(Failure::Refused(_))));
+        assert!(matches!(outcome(Status::of(&headers).unwrap(), None), Err(Failure::Refused(_))));
         headers.insert("grpc-status-details-bin", base64(&status).parse().unwrap());
         let after = Some(Duration::from_secs(2));
         let why = "RESOURCE_EXHAUSTED".to_owned();
-        assert_eq!(outcome(Status::of(&headers).unwrap(), &[]), Err(Failure::Passing { why, after }));
+        assert_eq!(outcome(Status::of(&headers).unwrap(), None), Err(Failure::Passing { why, after }));
     }
 
     /// Without padding, as gRPC sends it.

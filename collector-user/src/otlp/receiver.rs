@@ -148,7 +148,7 @@ impl Receiver {
             };
             let Failure::Passing { why, after } = failure else { return Err(failure) };
             let wait = after.unwrap_or_default().max(with_jitter(pause));
-            if started.elapsed() + wait >= patience {
+            if started.elapsed().saturating_add(wait) >= patience {
                 let asked = match after {
                     Some(after) if after >= patience => {
                         format!(", and again after {after:?} at the earliest")

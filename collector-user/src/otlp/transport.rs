@@ -35,7 +35,7 @@ impl Failure {
 
     /// There was no answer for so long.
     pub(super) fn timeout(timeout: Duration) -> Self {
-        Self::passing(format!("no answer within {timeout:?}"))
+        Self::passing(format!("no answer within {timeout:.1?}"))
     }
 }
 

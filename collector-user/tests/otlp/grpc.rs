@@ -58,9 +58,12 @@ fn the_usual_limit_is_that_of_receivers() {
     assert_eq!(code, 0, "{says}");
     assert!(received.len() > 1 && together(&received) == stacks, "{says}");
     let large = ("COLLECTOR_OTLP_LIMIT", "8000000");
-    let (code, says, received) = send(&stacks, &json!([{}]), &[large]).unwrap();
-    assert_eq!((code, received.len()), (1, 0), "{says}");
-    assert!(says.contains("300 in 1 requests were refused: RESOURCE_EXHAUSTED"), "{says}");
+    for compression in ["gzip", "none"] {
+        let variables = [large, ("OTEL_EXPORTER_OTLP_COMPRESSION", compression)];
+        let (code, says, received) = send(&stacks, &json!([{}]), &variables).unwrap();
+        assert_eq!((code, received.len()), (1, 0), "{says}");
+        assert!(says.contains("300 in 1 requests were refused: RESOURCE_EXHAUSTED"), "{says}");
+    }
 }
 
 #[test]

@@ -104,6 +104,9 @@ fn who_has_no_time_is_asked_again_when_it_says() {
     assert!(started.elapsed() < Duration::from_secs(30));
     let expected = "0 samples in 0 requests were taken; 10 were given up: status 503 Service Unavailable, and again after 3600s";
     assert!(says.contains(expected), "{says}");
+    let never = Answer::Bytes("429 Too Many Requests\r\nRetry-After: 18446744073709551615", Vec::new());
+    let (code, says, _) = send(&stacks, vec![never], &[]);
+    assert_eq!(code, 1, "{says}");
 }
 
 #[test]
