@@ -56,7 +56,7 @@ pub enum NamedError {
     )]
     Cache(String),
     /// There is none of the name.
-    #[error("no event is called `{name}`{}; `collector list events` lists them", hint(near))]
+    #[error("no event is called `{name}`{}; `collector list events` lists them", hint(name, near))]
     Unknown {
         /// The name.
         name: String,
@@ -180,8 +180,14 @@ fn no_event(name: &str, tracepoints: &[String]) -> NamedError {
     NamedError::Unknown { name: name.to_owned(), near: near.into_iter().map(str::to_owned).collect() }
 }
 
-fn hint(near: &[String]) -> String {
-    if near.is_empty() { String::new() } else { format!(": did you mean {}?", near.join(" or ")) }
+fn hint(name: &str, near: &[String]) -> String {
+    if name.contains(',') {
+        ": each event has an `-e` of its own".to_owned()
+    } else if near.is_empty() {
+        String::new()
+    } else {
+        format!(": did you mean {}?", near.join(" or "))
+    }
 }
 
 #[cfg(feature = "ebpf")]
@@ -230,6 +236,7 @@ mod tests {
         assert!(told("softirq_entry").contains("did you mean irq:softirq_entry?"));
         assert!(told("page-fault").contains("did you mean page-faults?"));
         assert!(told("LLC-load-misses").contains("as rNNN"));
+        assert!(told("page-faults,cs").contains("an `-e` of its own"));
     }
 
     #[test]

@@ -218,6 +218,15 @@ fn an_event_that_takes_the_place_of_a_scenario_is_warned_of() {
     assert!(output.status.success(), "{stderr}");
     let expected = "-e minor-faults records each of them by plain perf events; page_faults has no samples";
     assert!(stderr.contains(expected) && !stderr.contains("-e major-faults"), "{stderr}");
+    let output =
+        run(["-s", "page_faults", "-s", "memory_growth", "-o", "-", "--format", "folded", "--", "true"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && !stderr.contains("in its place") && !stderr.contains("-e "),
+        "{stderr}"
+    );
+    let twice = ["-s", "off_cpu:min=1ms", "-s", "offcpu:min=2ms", "-o", "-", "--format", "folded"];
+    assert_one_line(&run(twice), 2, "its option is named twice");
 }
 
 #[test]
@@ -251,6 +260,7 @@ fn options_of_scenarios() {
         ("cpu:min=1s", "cpu_profiling has no options; there are off_cpu:min=10ms, wall_clock:min=10ms"),
         ("wall:min=soon", "it must start with a number"),
         ("of_cpu", "did you mean off_cpu or offcpu?"),
+        ("cpu,off_cpu", "each has a `-s` of its own"),
     ] {
         assert_one_line(&run(["-s", wrong, "-o", "-", "--format", "folded"]), 2, told);
     }

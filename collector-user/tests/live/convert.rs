@@ -388,6 +388,14 @@ fn what_can_not_be_converted_is_told_in_a_line() {
     assert!(told(&folder.path().join("absent")).contains("name a recording that"));
     assert!(told(folder.path()).contains("is a folder"));
     assert!(!files(folder.path()).0.exists(), "nothing is left behind");
+    let own = folder.path().join("x.folded");
+    fs::write(&own, "main;work 1\n").unwrap();
+    let link = folder.path().join("link.folded");
+    std::os::unix::fs::symlink(&own, &link).unwrap();
+    let output = collector().arg("convert").arg(&own).arg("-o").arg(&link).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && stderr.contains("is what is read"), "{stderr}");
+    assert_eq!(fs::read_to_string(&own).unwrap(), "main;work 1\n");
 }
 
 /// Of one line for each output: what it has no place for, and nothing that the recording does not have.

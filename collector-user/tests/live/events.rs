@@ -263,6 +263,32 @@ fn a_pattern_means_all_tracepoints_that_it_matches() {
 }
 
 #[test]
+fn an_event_with_a_weight_is_one_record() {
+    let Some(_live) = live("an_event_with_a_weight_is_one_record") else { return };
+    for backend in [Backend::Auto, Backend::Perf] {
+        let mut event = Tracefs::open().unwrap().event("sched:sched_stat_runtime").unwrap();
+        event.flags_mut().set(EventFlags::CALLSTACK, true);
+        let runtime = event.format().field_ref("runtime").unwrap();
+        let told = Writable::new(Vec::new());
+        let kept = told.clone();
+        event.add_closure(move |data| {
+            let nanoseconds = data.try_get_u64(runtime)?;
+            Ok(kept.write(|kept| kept.push(nanoseconds.cast_signed()))?)
+        });
+        let sampling = Settings { clock: false, ..Settings::default() };
+        let events = vec![Hook::tracepoint(event)];
+        let settings = SessionSettings { sampling, events, backend, ..SessionSettings::default() };
+        let script = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+        let recording = scenarios::record(settings, &["sh", "-c", script].map(Into::into));
+        let values: Vec<i64> = recording.machine.samples().iter().map(|sample| sample.value).collect();
+        assert_eq!(values, told.into_inner().unwrap());
+        assert!(values.iter().sum::<i64>() > 20_000_000, "{values:?}");
+        let ledger = &recording.ledger;
+        assert_eq!([ledger.delivered(), ledger.total_lost()], [values.len() as u64, 0], "{ledger:?}");
+    }
+}
+
+#[test]
 fn hooks_at_one_counter_share_its_records() {
     let Some(_live) = live("hooks_at_one_counter_share_its_records") else { return };
     let folder = folder();

@@ -28,6 +28,10 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
     if args.no_inline {
         refuse_no_inline(&args.outputs, format)?;
     }
+    if let Some(path) = args.outputs.iter().find(|path| is_same(path, &args.input)) {
+        let path = path.display();
+        return Err(Usage(format!("{path} is what is read, and would be replaced: name another file")).into());
+    }
     let (raw, others): (Vec<_>, Vec<_>) = args.outputs.iter().partition(|path| is_raw(path, format));
     let raw =
         raw.into_iter().map(|path| RawOutput::open(path, &mut taken)).collect::<anyhow::Result<Vec<_>>>()?;
@@ -48,6 +52,12 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
     }
     tell_all_but_last(results)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether two paths lead to one file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let [one, other] = [one, other].map(Path::canonicalize);
+    one.is_ok_and(|one| one.is_file() && other.is_ok_and(|other| one == other))
 }
 
 /// What is converted.

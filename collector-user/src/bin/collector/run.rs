@@ -1,5 +1,6 @@
 //! `collector run`: records, writes, and tells how it went.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::io::{self, Read as _};
 use std::os::fd::AsFd as _;
@@ -146,12 +147,14 @@ impl Plan {
             started: Some(started),
             ..SessionSettings::default()
         };
-        for scenario in scenarios {
-            for hook in &settings.events {
-                if scenario.gives_way_to.contains(&hook.event.name()) {
-                    say(&given_way(scenario, hook));
-                }
+        for (scenario, hook) in
+            scenarios.iter().flat_map(|it| settings.events.iter().map(move |hook| (it, hook)))
+        {
+            if scenario.gives_way_to.contains(&hook.event.name()) {
+                say(&given_way(scenario, hook));
             }
+        }
+        for scenario in scenarios {
             scenario.register(&mut settings);
         }
         Ok(Self { settings, outputs: Outputs { profiles, raw, stats, print_hottest, detail }, command })
@@ -170,7 +173,9 @@ fn scenarios(
     let find = |name: &str| {
         scenario::by_name(name).ok_or_else(|| {
             let near = near(name, SCENARIOS.iter().flat_map(|scenario| [scenario.name, scenario.alias]));
-            let hint = if near.is_empty() {
+            let hint = if name.contains(',') {
+                ": each has a `-s` of its own".to_owned()
+            } else if near.is_empty() {
                 String::new()
             } else {
                 format!(": did you mean {}?", near.join(" or "))
@@ -178,12 +183,17 @@ fn scenarios(
             Usage(format!("no scenario is called `{name}`{hint}; `collector list scenarios` lists them"))
         })
     };
-    let mut found = Vec::new();
+    let mut found: Vec<&Scenario> = Vec::new();
+    let mut chosen = BTreeSet::new();
     for named in named {
         let (name, option) =
             named.split_once(':').map_or((named.as_str(), None), |(name, it)| (name, Some(it)));
         let scenario = find(name)?;
         if let Some(option) = option {
+            if !chosen.insert(scenario.name) {
+                let twice = "its option is named twice: there is one for all of a recording";
+                return Err(Usage(format!("{named}: {twice}")));
+            }
             choose(scenario, option, sampling).map_err(|why| Usage(format!("{named}: {why}")))?;
         }
         found.push(scenario);

@@ -21,10 +21,33 @@ struct Counted {
     lost: u64,
 }
 
+/// Records of one kind of event on a CPU that were handed over.
+#[derive(Clone, Copy, Debug, Default)]
+struct HandedOver {
+    records: u64,
+    /// By how much all of them count.
+    weight: u64,
+    /// Whether the kernel made the event stand still, as it happened too often in a tick of its timer.
+    was_throttled: bool,
+}
+
+impl HandedOver {
+    /// How many records are missing, of something that happened so often and of which there was no room for some records: as many as have
+    /// what is left of the weight, if each has as much as those that are there.
+    fn missing(self, Counted { happened, lost }: Counted) -> u64 {
+        let left = u128::from(happened.saturating_sub(self.weight));
+        let records = match self.weight {
+            0 => left,
+            weight => left * u128::from(self.records) / u128::from(weight),
+        };
+        u64::try_from(records).unwrap_or(u64::MAX).saturating_sub(lost)
+    }
+}
+
 /// A CPU's counts, by kind of event.
 #[derive(Debug)]
 pub(super) struct Counts {
-    handed_over: Vec<u64>,
+    handed_over: Vec<HandedOver>,
     /// What records in the ring told to be lost, of whatever kind.
     told_lost: u64,
     /// Counts of events that ended, when the CPU was online earlier.
@@ -33,13 +56,25 @@ pub(super) struct Counts {
 
 impl Counts {
     pub(super) fn of(kinds: usize) -> Self {
-        Self { handed_over: vec![0; kinds], told_lost: 0, before: vec![Counted::default(); kinds] }
+        Self {
+            handed_over: vec![HandedOver::default(); kinds],
+            told_lost: 0,
+            before: vec![Counted::default(); kinds],
+        }
     }
 
-    /// A record was handed over.
-    pub(super) fn hand_over(&mut self, kind: usize) {
+    /// A record was handed over, which counts by a weight.
+    pub(super) fn hand_over(&mut self, kind: usize, weight: u64) {
         if let Some(handed_over) = self.handed_over.get_mut(kind) {
-            *handed_over += 1;
+            handed_over.records += 1;
+            handed_over.weight = handed_over.weight.saturating_add(weight);
+        }
+    }
+
+    /// The kernel makes an event stand still.
+    pub(super) fn throttle(&mut self, kind: usize) {
+        if let Some(handed_over) = self.handed_over.get_mut(kind) {
+            handed_over.was_throttled = true;
         }
     }
 
@@ -76,7 +111,8 @@ impl Counts {
     /// ```text
     /// clock:  periods ──┬─ not_run                  others: happened ──┬─ ring_full
     ///                   ├─ ring_full                                   ├─ handed over
-    ///                   └─ handed over                                 └─ unaccounted
+    ///                   └─ handed over                                 ├─ throttled, where it was
+    ///                                                                  └─ unaccounted
     /// ```
     pub(super) fn enter(
         &self,
@@ -98,14 +134,16 @@ impl Counts {
                 let clock = Clock {
                     counted_ns: counted.happened,
                     idle_ns: idle.as_nanos() as u64,
-                    busy_runs: handed_over + counted.lost + told,
+                    busy_runs: handed_over.records + counted.lost + told,
                     idle_runs: 0,
                 };
                 ledger.lose(LossCause::NotRun, clock.not_run(period.0));
                 told = 0;
             } else if kind.records_each() {
-                let missing = counted.happened.saturating_sub(handed_over + counted.lost);
-                ledger.lose(LossCause::Unaccounted, missing.saturating_sub(told));
+                let missing = handed_over.missing(counted);
+                let cause =
+                    if handed_over.was_throttled { LossCause::Throttled } else { LossCause::Unaccounted };
+                ledger.lose(cause, missing.saturating_sub(told));
                 told = told.saturating_sub(missing);
             }
         }
@@ -116,4 +154,21 @@ impl Counts {
 /// How often an event happened, and how many of its records there was no room for.
 fn count_of(event: &PerfEvent, counts_lost: bool) -> io::Result<[u64; 2]> {
     if counts_lost { event.read() } else { Ok([event.count()?, 0]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_told_in_records() {
+        let missing = |happened, lost, records, weight| {
+            HandedOver { records, weight, was_throttled: false }.missing(Counted { happened, lost })
+        };
+        // Each counts once.
+        assert_eq!([missing(10, 0, 10, 10), missing(10, 3, 7, 7), missing(10, 1, 7, 7)], [0, 0, 2]);
+        assert_eq!([missing(5, 0, 0, 0), missing(5, 5, 0, 0)], [5, 0]);
+        // Four records of 100 on average.
+        assert_eq!([missing(400, 0, 4, 400), missing(1000, 0, 4, 400), missing(1000, 6, 4, 400)], [0, 6, 0]);
+    }
 }

@@ -156,9 +156,10 @@ impl Common {
             sample_type = sample_type | SampleType::CALLCHAIN;
         }
         match (event_type, config) {
-            (PERF_TYPE_TRACEPOINT, _) | (PERF_TYPE_SOFTWARE, OF_PROGRAMS) => {
-                sample_type = sample_type | SampleType::RAW;
-            }
+            // Some tracepoints count by a weight, as `sched:sched_stat_runtime` does by nanoseconds: without its period, such an
+            // occurrence would be a record for each of them.
+            (PERF_TYPE_TRACEPOINT, _) => sample_type = sample_type | SampleType::RAW | SampleType::PERIOD,
+            (PERF_TYPE_SOFTWARE, OF_PROGRAMS) => sample_type = sample_type | SampleType::RAW,
             // The kernel changes their period as it goes.
             (PERF_TYPE_HARDWARE | PERF_TYPE_RAW, _) => sample_type = sample_type | SampleType::PERIOD,
             _ => {}

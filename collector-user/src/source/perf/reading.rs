@@ -9,7 +9,7 @@ use super::events::Cpu;
 use super::throttled::Throttled;
 use super::twice::{Taken, Told};
 use crate::source::sideband::LAYOUT;
-use crate::source::{RELEASED, SourceRecord};
+use crate::source::{EventIndex, RELEASED, SourceRecord};
 use crate::sys::perf_ring::Waiting;
 
 /// Bytes of a number that each sample begins with.
@@ -112,7 +112,7 @@ impl Reader {
                 self.malformed += 1;
                 return;
             };
-            cursor.counts.hand_over(kind);
+            cursor.counts.hand_over(kind, record.value);
             let told = Told { id, tid: record.header.tid, time: record.header.time, kind, may_be_second };
             if cursor.taken.as_mut().is_some_and(|taken| taken.is_told_twice(told)) {
                 return;
@@ -127,7 +127,12 @@ impl Reader {
         }
         match raw.parse(&OTHERS).map(|parsed| parsed.record) {
             Ok(Record::Lost(lost)) => cursor.counts.lost_is_told(lost.count),
-            Ok(Record::Throttle(throttling)) => cursor.throttled.begin(&throttling),
+            Ok(Record::Throttle(throttling)) => match event_of(throttling.id) {
+                Some(named) if named.kind.index != EventIndex::CLOCK => {
+                    cursor.counts.throttle(named.position);
+                }
+                _ => cursor.throttled.begin(&throttling),
+            },
             Ok(Record::Unthrottle(throttling)) => cursor.throttled.end(&throttling),
             Ok(_) => {}
             Err(_) => self.malformed += 1,
