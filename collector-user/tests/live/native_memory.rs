@@ -51,7 +51,7 @@ fn numbers(told: &Path) -> Vec<u64> {
 /// With a stack for about so many bytes.
 fn every(names: &[&str], bytes: u64) -> SessionSettings {
     let mut settings = settings(names);
-    settings.sampling.allocation_period = bytes;
+    (settings.sampling.allocation_period, settings.sampling.mapped_period) = (bytes, bytes);
     // All that is recorded has room, however late the rings are emptied.
     settings.sampling.ring_bytes = Some(32 << 20);
     settings
@@ -200,9 +200,9 @@ fn memory_is_printed_and_its_options_are_told() {
     for (scenario, why) in [
         ("memory:every=0", "must be from 1 byte"),
         ("memory:every=3x", "unknown unit `x`"),
-        ("memory:min=3ms", "memory_tracking:every=64KiB"),
-        ("off_cpu:every=3", "off_cpu:min=10ms"),
-        ("cpu:every=1", "is no option of cpu_profiling"),
+        ("memory:min=3ms", "no option of memory_tracking, which has every=64KiB"),
+        ("off_cpu:every=3", "no option of off_cpu, which has min=10ms"),
+        ("cpu:every=1", "cpu_profiling has no options"),
     ] {
         let (code, stderr) = run(scenario);
         assert!(code == Some(2) && stderr.contains(why), "{scenario}: {stderr}");

@@ -193,19 +193,20 @@ mod tests {
 
     #[test]
     fn a_released_thread_is_told_by_the_data_of_the_tracepoint() {
-        // 20 bytes: type, flags, preemption count, thread; then a field, and what fills up to eight bytes.
-        let data = [&20_u32.to_ne_bytes()[..], &[1, 1, 0, 0], &77_u32.to_ne_bytes(), &[0; 12]].concat();
+        // By how much it counts; then 20 bytes: type, flags, preemption count, thread; a field, and what fills up to eight bytes.
+        let entry = [&20_u32.to_ne_bytes()[..], &[1, 1, 0, 0], &77_u32.to_ne_bytes(), &[0; 12]].concat();
+        let data = [&3_u64.to_ne_bytes()[..], &entry].concat();
         let tracepoint = kind(Trigger::Tracepoint(257));
         let gone = u32::MAX;
         let body = record([gone, gone], &data);
-        assert_eq!(taken(&tracepoint, &body, true), [gone.into(), 77, 1]);
+        assert_eq!(taken(&tracepoint, &body, true), [gone.into(), 77, 3]);
         assert_eq!(
             taken(&tracepoint, &body, false),
-            [gone.into(), gone.into(), 1],
+            [gone.into(), gone.into(), 3],
             "numbers are others there"
         );
-        assert_eq!(taken(&tracepoint, &record([5, gone], &data), true), [5, 77, 1]);
-        assert_eq!(taken(&tracepoint, &record([5, 6], &data), true), [5, 6, 1]);
+        assert_eq!(taken(&tracepoint, &record([5, gone], &data), true), [5, 77, 3]);
+        assert_eq!(taken(&tracepoint, &record([5, 6], &data), true), [5, 6, 3]);
         assert_eq!(taken(&kind(Trigger::Software(2)), &record([gone, gone], &[]), true)[1], u64::from(gone));
     }
 }
