@@ -31,10 +31,13 @@ fn theirs(bytes: &[u8], word: Word) -> Option<u64> {
     evaluation.set_max_iterations(1000);
     match evaluation.evaluate().ok()? {
         EvaluationResult::Complete => match evaluation.result().as_slice() {
-            // A branch into another operation's operand may find one that makes pieces, as no CFA has.
             [piece] if piece.size_in_bits.is_none() => match piece.location {
                 Location::Address { address } => Some(address),
-                Location::Value { value: Value::Generic(value) } => Some(value),
+                // It cuts addresses to the size of words, and values not.
+                Location::Value { value: Value::Generic(value) } => Some(match word {
+                    Word::Four => value & u64::from(u32::MAX),
+                    Word::Eight => value,
+                }),
                 _ => None,
             },
             _ => None,
@@ -96,6 +99,16 @@ fn the_cfa_is_the_first_value_of_a_registers_expression() {
 }
 
 #[test]
+fn a_value_is_cut_to_a_word_as_an_address_is() {
+    // 1 << 32, and that it is a value
+    let wide = [&[0x0e][..], &(1_u64 << 32).to_le_bytes(), &[0x9f]].concat();
+    for bytes in [&wide[..], &wide[..9]] {
+        assert_eq!([ours(bytes, None).ok(), theirs(bytes, Word::Eight)], [Some(1 << 32); 2]);
+        assert_eq!([ours_narrow(bytes).ok(), theirs(bytes, Word::Four)], [Some(0); 2]);
+    }
+}
+
+#[test]
 fn addresses_are_relocated() {
     assert_eq!(ours(&[0x03, 0x78, 0x56, 0x34, 0x12, 0, 0, 0, 0], None), Ok(0x1244_5678));
 }
@@ -123,8 +136,33 @@ fn operation() -> impl Strategy<Value = Vec<u8>> {
         .prop_map(|operation: u8| vec![operation]),
         (0_u8..4).prop_map(|index| vec![0x15, index]),
         (0_u8..128).prop_map(|value| vec![0x23, value]),
-        (-12_i16..12).prop_map(|target| [&[0x28][..], &target.to_le_bytes()].concat()),
     ]
+}
+
+/// An operation, or a branch over so many of them, forwards or back.
+fn step() -> impl Strategy<Value = Result<Vec<u8>, isize>> {
+    prop_oneof![9 => operation().prop_map(Ok), 1 => (-4_isize..5).prop_map(Err)]
+}
+
+/// The bytes of steps. Branches lead to where operations begin: in operands there may be others, of which a CFA has none.
+fn assembled(steps: &[Result<Vec<u8>, isize>]) -> Vec<u8> {
+    const BRANCH: usize = 3;
+    let len = |step: &Result<Vec<u8>, isize>| step.as_ref().map_or(BRANCH, Vec::len);
+    let starts: Vec<usize> = std::iter::once(0)
+        .chain(steps.iter().scan(0, |end, step| {
+            *end += len(step);
+            Some(*end)
+        }))
+        .collect();
+    let bytes_of = |(at, step): (usize, &Result<Vec<u8>, isize>)| match step {
+        Ok(bytes) => bytes.clone(),
+        Err(over) => {
+            let target = (at + 1).saturating_add_signed(*over).min(steps.len());
+            let distance = starts[target] as i16 - starts[at + 1] as i16;
+            [&[0x28][..], &distance.to_le_bytes()].concat()
+        }
+    };
+    steps.iter().enumerate().flat_map(bytes_of).collect()
 }
 
 proptest! {
@@ -133,10 +171,10 @@ proptest! {
     #[test]
     fn arithmetic_agrees_with_gimli(
         seeds in proptest::collection::vec(any::<u64>(), 3),
-        operations in proptest::collection::vec(operation(), 0..12),
+        steps in proptest::collection::vec(step(), 0..12),
     ) {
         let seeds = seeds.iter().flat_map(|seed| [&[0x0e][..], &seed.to_le_bytes()].concat());
-        let bytes: Vec<u8> = seeds.chain(operations.concat()).collect();
+        let bytes: Vec<u8> = seeds.chain(assembled(&steps)).collect();
         if let Some(expected) = theirs(&bytes, Word::Eight) {
             prop_assert_eq!(ours(&bytes, None), Ok(expected));
         }
