@@ -56,6 +56,8 @@ pub mod source;
 pub mod spill;
 #[cfg(target_os = "linux")]
 mod sys;
+#[cfg(any(feature = "otlp", all(target_os = "linux", feature = "debuginfod")))]
+mod tls;
 #[cfg(target_os = "linux")]
 pub mod tracefs;
 #[cfg(target_os = "linux")]

@@ -1,13 +1,13 @@
 //! One request to a server: an address in, the bytes of a file into a writer.
 
 use std::io::{self, Read as _, Write};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ureq::Agent;
-use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
+use ureq::tls::TlsConfig;
 
 use super::client::{Fetch, Limits, Outcome};
+use crate::tls::as_the_system_trusts;
 
 /// A server that has sent less than this when it should have answered is too slow (`DEBUGINFOD_TIMEOUT`).
 const LEAST: u64 = 100 << 10;
@@ -24,16 +24,7 @@ impl Http {
         if !address.starts_with("https:") {
             return TlsConfig::default();
         }
-        let read = || {
-            let found = rustls_native_certs::load_native_certs().certs;
-            let trusted: Vec<_> = found.iter().map(|it| Certificate::from_der(it).to_owned()).collect();
-            TlsConfig::builder()
-                .provider(TlsProvider::Rustls)
-                .root_certs(RootCerts::new_with_certs(&trusted))
-                .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-                .build()
-        };
-        self.secure.get_or_init(read).clone()
+        self.secure.get_or_init(as_the_system_trusts).clone()
     }
 }
 

@@ -1,19 +1,19 @@
 //! Requests by HTTP ("OTLP/HTTP" of the specification), and by HTTPS with the certificates that the system trusts.
 
 use std::io::{self, Read as _};
-use std::sync::Arc;
 use std::time::Duration;
 
 use export::format::otlp::{Refusal, Response};
 use jiff::Timestamp;
 use ureq::http::StatusCode;
-use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
+use ureq::tls::TlsConfig;
 use ureq::{Agent, Body};
 
 use super::address::Address;
 use super::retry_after::retry_after;
 use super::settings::Settings;
 use super::transport::{Failure, MOST_OF_ANSWER, Transport, told};
+use crate::tls::as_the_system_trusts;
 
 /// One receiver, with the connection to it.
 pub(super) struct Http {
@@ -30,23 +30,13 @@ impl Http {
             .max_redirects(0)
             .max_redirects_will_error(false)
             .user_agent(concat!("collector/", env!("CARGO_PKG_VERSION")))
-            .tls_config(if address.is_secure { tls() } else { TlsConfig::default() })
+            .tls_config(if address.is_secure { as_the_system_trusts() } else { TlsConfig::default() })
             .build();
         let encoding = settings.gzip.then(|| ("content-encoding".to_owned(), "gzip".to_owned()));
         let kind = ("content-type".to_owned(), "application/x-protobuf".to_owned());
         let headers = settings.headers.iter().cloned().chain([kind]).chain(encoding).collect();
         Self { agent: Agent::new_with_config(config), url: address.url().to_owned(), headers }
     }
-}
-
-fn tls() -> TlsConfig {
-    let found = rustls_native_certs::load_native_certs().certs;
-    let trusted: Vec<_> = found.iter().map(|it| Certificate::from_der(it).to_owned()).collect();
-    TlsConfig::builder()
-        .provider(TlsProvider::Rustls)
-        .root_certs(RootCerts::new_with_certs(&trusted))
-        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .build()
 }
 
 impl Transport for Http {
