@@ -1,6 +1,15 @@
 //! Event Tracing for Windows, for Collector.
 //!
-//! - [`decode`]: the payloads of kernel events, from bytes alone; the same on every system, so that a trace
-//!   taken on Windows can be read elsewhere.
+//! - [`record`]: an event as ETW tells it, from a live session or a file.
+//! - [`plan`]: what ETW is asked for, for each scenario, as data.
+//! - [`etl`]: the records of an `.etl` file.
+//! - `session`: on Windows, sessions that carry a plan out, and their records as they come.
+//! - [`decode`]: what events mean, from bytes alone; the same on every system, so that a trace taken on Windows can be read
+//!   elsewhere.
 
 pub mod decode;
+pub mod etl;
+pub mod plan;
+pub mod record;
+#[cfg(windows)]
+pub mod session;

@@ -31,6 +31,7 @@ use clap::{Parser, Subcommand};
 
 use crate::build_ebpf::Arch;
 use crate::setup::Verb;
+use crate::test::Totals;
 use crate::vm::Kernel;
 use crate::workspace::Workspace;
 
@@ -76,7 +77,7 @@ enum Task {
     },
     /// Release tarball and publishable crates, in target/package
     Package,
-    /// Cross-compile for x86_64-pc-windows-gnu
+    /// Cross-compile for x86_64-pc-windows-gnu, and try what can be tried under Wine
     Windows,
     /// Check the house rules that no compiler checks
     Tidy,
@@ -142,7 +143,7 @@ fn perform(task: Task) -> anyhow::Result<()> {
         Task::Run { args } => run::run(&workspace, args),
         Task::Test { all } => test::test(&workspace, all),
         Task::Package => package::package(&workspace),
-        Task::Windows => windows::windows(&workspace),
+        Task::Windows => windows::windows(&workspace, &mut Totals::default()),
         Task::Tidy => tidy::tidy(&workspace),
         Task::Fixtures { names, commit } => fixtures::fixtures(&workspace, &names, commit),
         Task::Bench { name, args } => bench::bench(&workspace, name.as_deref(), &args),

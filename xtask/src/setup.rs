@@ -18,6 +18,7 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 
 use crate::toolchain::{BpfToolchain, CrossTarget, CrossToolchain};
+use crate::windows;
 use crate::workspace::Workspace;
 use cargo_tool::CargoTool;
 use requirement::Requirement;
@@ -51,6 +52,8 @@ enum Need {
     Bpf,
     /// Cross-compile for Windows.
     Windows,
+    /// Run what is for Windows.
+    Wine,
     /// Run the unwinder's tests as programs for aarch64.
     Aarch64,
     /// Readers and workloads that tests use.
@@ -68,9 +71,10 @@ enum Need {
 }
 
 /// All of them, those of [`Verb::Test`] first.
-const ALL: [Need; 9] = [
+const ALL: [Need; 10] = [
     Need::Bpf,
     Need::Windows,
+    Need::Wine,
     Need::Aarch64,
     Need::Tests,
     Need::Browser,
@@ -81,13 +85,13 @@ const ALL: [Need; 9] = [
 ];
 
 /// How many are needed by tests.
-const OF_TESTS: usize = 7;
+const OF_TESTS: usize = 8;
 
 impl Verb {
     fn needs(self) -> &'static [Need] {
         match self {
             Self::BuildEbpf | Self::Install | Self::Run | Self::Package => &[Need::Bpf],
-            Self::Windows => &[Need::Windows],
+            Self::Windows => &[Need::Windows, Need::Wine, Need::Lints],
             Self::Test => ALL.split_at(OF_TESTS).0,
             Self::Any => &ALL,
             Self::Bench => &[Need::Bpf, Need::Aarch64, Need::Tests],
@@ -160,6 +164,7 @@ fn is_met_otherwise(workspace: &Workspace, need: Need) -> bool {
         Need::Bpf => BpfToolchain::detect(workspace).is_some(),
         Need::Lints => matches!(BpfToolchain::detect(workspace), Some(BpfToolchain::Nightly { .. })),
         Need::Windows => CrossToolchain::detect(CrossTarget::WINDOWS).is_some(),
+        Need::Wine => windows::wine_program().is_some(),
         Need::Aarch64 | Need::Tests | Need::Browser | Need::Readers | Need::Fixtures | Need::Vm => false,
     }
 }

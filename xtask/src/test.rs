@@ -9,7 +9,7 @@
 //! allow it, and on CI, `COLLECTOR_LIVE=require` tells such tests that a skip is a failure. So are the lines
 //! `NOT ON THIS KERNEL <test>: <reason>` of tests of what the kernel was built without, which are no failure.
 
-mod stream;
+pub(crate) mod stream;
 mod totals;
 
 use std::env;
@@ -41,7 +41,7 @@ const STEPS: [Step; 11] = [
     ("unit, integration and live tests", cargo_test),
     ("browser tests", browser),
     ("docs", |workspace, _| docs(workspace)),
-    ("Windows", |workspace, _| windows::windows(workspace)),
+    ("Windows", windows::windows),
     ("the unwinder's tests on aarch64", aarch64),
 ];
 

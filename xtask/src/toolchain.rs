@@ -185,11 +185,27 @@ impl CrossToolchain {
         rustup_has(&target).then_some(Self::Rustup(target))
     }
 
+    /// `cargo clippy` for the target. Debian's is told which cargo is of its version.
+    pub(crate) fn cargo_clippy(&self, crates: &str) -> Command {
+        match self {
+            Self::Debian(_) => {
+                let mut clippy = self.cargo_of(DEBIAN_CLIPPY, "clippy", crates);
+                clippy.env("CARGO", DEBIAN_CARGO);
+                clippy
+            }
+            Self::Rustup(_) => self.cargo("clippy", crates),
+        }
+    }
+
     /// `cargo <verb>` for the target, with `crates` of the standard library where that must be built.
     pub(crate) fn cargo(&self, verb: &str, crates: &str) -> Command {
+        self.cargo_of(DEBIAN_CARGO, verb, crates)
+    }
+
+    fn cargo_of(&self, debian_program: &str, verb: &str, crates: &str) -> Command {
         let (mut cargo, target) = match self {
             Self::Debian(target) => {
-                let mut cargo = undisturbed(DEBIAN_CARGO);
+                let mut cargo = undisturbed(debian_program);
                 cargo.env("RUSTC", DEBIAN_RUSTC).env("RUSTC_BOOTSTRAP", "1");
                 cargo.args([verb, "-Z"]).arg(format!("build-std={crates}"));
                 (cargo, target)

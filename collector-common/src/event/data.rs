@@ -11,6 +11,7 @@ use super::field::{Access, EventField, EventFieldRef};
 use super::format::EventFormat;
 use super::kind::{Extent, FieldKind, FloatWidth, KindName, Place, Width};
 use super::locate::{Located, before_nul};
+use super::sid::Sid;
 use super::value::{Elements, FileTime, Guid, Text, Utf16Text, Value};
 use crate::byte_order::ByteOrder;
 
@@ -199,6 +200,18 @@ impl<'a> EventData<'a> {
         self.one(field, KindName::FileTime, is_asked, |_, order, bytes| {
             load(bytes, Width::W64, order).map(FileTime)
         })
+    }
+
+    /// A security identifier.
+    pub fn try_get_sid(&self, field: EventFieldRef) -> Result<Sid<'a>, FieldError> {
+        let is_asked =
+            |field: &EventField| field.extent() == Extent::One && matches!(field.kind(), FieldKind::Sid(_));
+        let (declared, payload) = self.of_kind(field, KindName::Sid, is_asked)?;
+        match declared.kind() {
+            FieldKind::Sid(before) => Sid::element(*before, payload).map(|(sid, _)| sid),
+            _ => None,
+        }
+        .ok_or_else(|| self.error(field, FieldProblem::TooShort))
     }
 
     /// The value of a field of any kind.

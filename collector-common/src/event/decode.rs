@@ -46,6 +46,7 @@ pub(super) fn integer(kind: &FieldKind, order: ByteOrder, bytes: &[u8]) -> Optio
         FieldKind::Pointer(width) => Integer::Unsigned(load(bytes, width.width(), order)?),
         FieldKind::Bool(width) => Integer::Unsigned(u64::from(load(bytes, *width, order)? != 0)),
         FieldKind::Char => Integer::Unsigned(load(bytes, Width::W8, order)?),
+        FieldKind::Port => Integer::Unsigned(load(bytes, Width::W16, ByteOrder::Big)?),
         FieldKind::FileTime => Integer::Unsigned(load(bytes, Width::W64, order)?),
         FieldKind::Signed(width) => Integer::Signed(sign_extended(load(bytes, *width, order)?, width.bits())),
         FieldKind::Bits { unit, first, count, signed } => {
@@ -77,6 +78,7 @@ impl Range {
             FieldKind::Unsigned(width) => Self { bits: width.bits(), signed: false },
             FieldKind::Pointer(width) => Self { bits: width.width().bits(), signed: false },
             FieldKind::Char => Self { bits: 8, signed: false },
+            FieldKind::Port => Self { bits: 16, signed: false },
             FieldKind::Signed(width) => Self { bits: width.bits(), signed: true },
             FieldKind::Bits { count, signed, .. } => Self { bits: u32::from(*count), signed: *signed },
             _ => return None,

@@ -141,6 +141,11 @@ impl Event {
         Ok(())
     }
 
+    /// Whether a filter chooses among the occurrences.
+    pub fn is_filtered(&self) -> bool {
+        self.filter.is_some()
+    }
+
     /// The filter in the language of the Linux kernel's filters (`PERF_EVENT_IOC_SET_FILTER`), as far as that can say it:
     /// each occurrence that the filter lets through passes, and perhaps others. Nothing where there is no filter, or nothing
     /// of it can be said. Minimum kernel: 4.17; earlier ones take some names of fields for other things.

@@ -220,6 +220,11 @@ impl EventFormat {
         self.size
     }
 
+    /// Whether there are fields whose data lie behind all others.
+    pub fn has_dynamic_data(&self) -> bool {
+        self.has_dynamic
+    }
+
     /// The first field of this name, resolved.
     pub fn field_ref(&self, name: &str) -> Option<EventFieldRef> {
         let index = self.fields.iter().position(|field| field.name() == name)?;

@@ -102,12 +102,18 @@ pub enum FieldKind {
     Guid,
     /// 64 bits: units of 100 ns since 1601-01-01 UTC.
     FileTime,
+    /// 16 bits in network order, in any format: a port of TCP or UDP.
+    Port,
+    /// Whom Windows takes a user for: a byte 1, a byte that counts numbers, 6 bytes of an authority in network order, and
+    /// so many 32-bit numbers. With the width of a pointer, two of these are before it (`TOKEN_USER`), or instead of
+    /// all there are 4 bytes of 0 (`WBEM` SIDs of classic ETW events).
+    Sid(Option<PointerWidth>),
     /// Fields of their own; places count from the structure's start.
     Struct(Arc<EventFormat>),
 }
 
 impl FieldKind {
-    /// Bytes of one element; none for a structure whose size differs from event to event.
+    /// Bytes of one element; none for a structure, or a SID, whose size differs from event to event.
     pub fn size(&self) -> Option<u32> {
         Some(match self {
             Self::Unsigned(width) | Self::Signed(width) | Self::Bool(width) => width.bytes(),
@@ -116,8 +122,9 @@ impl FieldKind {
             Self::Float(FloatWidth::W64) | Self::FileTime => 8,
             Self::Pointer(width) => width.width().bytes(),
             Self::Char => 1,
-            Self::Utf16 => 2,
+            Self::Utf16 | Self::Port => 2,
             Self::Ipv6 | Self::Guid => 16,
+            Self::Sid(_) => return None,
             Self::Struct(format) => return format.size(),
         })
     }
@@ -149,6 +156,8 @@ impl FieldKind {
             Self::Ipv6 => KindName::Ipv6,
             Self::Guid => KindName::Guid,
             Self::FileTime => KindName::FileTime,
+            Self::Port => KindName::Port,
+            Self::Sid(_) => KindName::Sid,
             Self::Struct(_) => KindName::Struct,
         }
     }
@@ -178,6 +187,8 @@ pub enum KindName {
     Ipv6,
     Guid,
     FileTime,
+    Port,
+    Sid,
     Struct,
     /// Elements of 8 bits, whatever they mean.
     Bytes,
@@ -206,6 +217,8 @@ impl KindName {
             Self::Ipv6 => "IPv6 address",
             Self::Guid => "GUID",
             Self::FileTime => "FILETIME",
+            Self::Port => "port",
+            Self::Sid => "SID",
             Self::Struct => "structure",
             Self::Bytes => "bytes",
         }

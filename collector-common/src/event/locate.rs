@@ -10,6 +10,7 @@ use super::error::FieldProblem;
 use super::field::EventField;
 use super::format::EventFormat;
 use super::kind::{Extent, FieldKind, Place, Width};
+use super::sid::Sid;
 
 type Found<T> = Result<T, FieldProblem>;
 
@@ -120,10 +121,14 @@ fn end_of(kind: &FieldKind, at: usize, count: u64, data: &[u8]) -> Found<usize> 
         let bytes = count.checked_mul(u64::from(size)).and_then(|bytes| usize::try_from(bytes).ok());
         return add(at, bytes.ok_or(FieldProblem::TooShort)?);
     }
-    let FieldKind::Struct(format) = kind else { return Err(FieldProblem::TooShort) };
     let mut end = at;
     for element in 0..count {
-        let size = format.size_in(data.get(end..).ok_or(FieldProblem::TooShort)?)?;
+        let rest = data.get(end..).ok_or(FieldProblem::TooShort)?;
+        let size = match kind {
+            FieldKind::Struct(format) => format.size_in(rest)?,
+            FieldKind::Sid(before) => Sid::element(*before, rest).ok_or(FieldProblem::TooShort)?.1,
+            _ => return Err(FieldProblem::TooShort),
+        };
         // The count is from outside: without progress it alone would end this.
         if size == 0 && element > 0 {
             return Err(FieldProblem::EmptyElement);

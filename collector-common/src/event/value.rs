@@ -7,6 +7,7 @@ use std::str::{FromStr, Utf8Error};
 use super::data::EventData;
 use super::decode::{Integer, integer, load};
 use super::kind::{FieldKind, FloatWidth, Width};
+use super::sid::Sid;
 use crate::byte_order::ByteOrder;
 
 /// The value of a field.
@@ -37,6 +38,8 @@ pub enum Value<'a> {
     Guid(Guid),
     /// A time.
     FileTime(FileTime),
+    /// Whom Windows takes a user for.
+    Sid(Sid<'a>),
     /// A structure.
     Struct(EventData<'a>),
     /// A list of any of these but text.
@@ -52,7 +55,7 @@ impl<'a> Value<'a> {
         full_data: &'a [u8],
     ) -> Option<Self> {
         Some(match kind {
-            FieldKind::Unsigned(_) | FieldKind::Signed(_) | FieldKind::Bits { .. } => {
+            FieldKind::Unsigned(_) | FieldKind::Signed(_) | FieldKind::Bits { .. } | FieldKind::Port => {
                 match integer(kind, order, bytes)? {
                     Integer::Unsigned(value) => Self::Unsigned(value),
                     Integer::Signed(value) => Self::Signed(value),
@@ -72,6 +75,7 @@ impl<'a> Value<'a> {
             FieldKind::Ipv6 => Self::Ipv6(Ipv6Addr::from(*bytes.first_chunk::<16>()?)),
             FieldKind::Guid => Self::Guid(Guid::from_bytes(*bytes.first_chunk()?, order)),
             FieldKind::FileTime => Self::FileTime(FileTime(load(bytes, Width::W64, order)?)),
+            FieldKind::Sid(before) => Self::Sid(Sid::element(*before, bytes)?.0),
             FieldKind::Struct(format) => {
                 let own = bytes.get(..format.size_in(bytes).ok()?)?;
                 Self::Struct(EventData::new(full_data, own, format))
@@ -85,6 +89,11 @@ impl<'a> Value<'a> {
 pub struct Text<'a>(pub(super) &'a [u8]);
 
 impl<'a> Text<'a> {
+    /// Text of these units.
+    pub const fn new(units: &'a [u8]) -> Self {
+        Self(units)
+    }
+
     /// The units.
     pub fn as_bytes(self) -> &'a [u8] {
         self.0
@@ -118,6 +127,11 @@ pub struct Utf16Text<'a> {
 }
 
 impl<'a> Utf16Text<'a> {
+    /// Text of these bytes, two a unit.
+    pub const fn new(bytes: &'a [u8], order: ByteOrder) -> Self {
+        Self { bytes, order }
+    }
+
     /// The units as they lie in the event, in the format's byte order.
     pub fn as_bytes(self) -> &'a [u8] {
         self.bytes
@@ -159,6 +173,7 @@ impl<'a> Iterator for Elements<'a> {
     fn next(&mut self) -> Option<Value<'a>> {
         let size = match self.kind {
             FieldKind::Struct(format) => format.size_in(self.rest).ok()?,
+            FieldKind::Sid(before) => Sid::element(*before, self.rest)?.1,
             kind => kind.size()? as usize,
         };
         let (own, rest) = self.rest.split_at_checked(size).filter(|_| size > 0)?;

@@ -250,6 +250,39 @@ fn addresses_identities_and_times() {
     }
 }
 
+/// `S-1-5-32-544` is the group of administrators, and its bytes are those of `[MS-DTYP]` 2.4.2.
+#[test]
+fn ports_and_security_identifiers() {
+    let administrators = [1, 2, 0, 0, 0, 0, 0, 5, 32, 0, 0, 0, 0x20, 2, 0, 0];
+    for order in ORDERS {
+        let mut format = EventFormat::new(order);
+        let port = add(&mut format, "port", FieldKind::Port, Extent::One);
+        let sid = add(&mut format, "sid", FieldKind::Sid(None), Extent::One);
+        let user = add(&mut format, "user", FieldKind::Sid(Some(PointerWidth::W64)), Extent::One);
+        let none = add(&mut format, "none", FieldKind::Sid(Some(PointerWidth::W32)), Extent::One);
+        let both = add(&mut format, "both", FieldKind::Sid(None), Extent::Array(2));
+        let last = add(&mut format, "last", FieldKind::Unsigned(Width::W8), Extent::One);
+        let mut payload = Payload::new(order);
+        payload.raw(&[1, 187]).raw(&administrators).raw(&[7; 16]).raw(&administrators).raw(&[0; 4]);
+        payload.raw(&administrators).raw(&administrators).raw(&[9]);
+        let data = EventData::new(&[], &payload.bytes, &format);
+        assert_eq!(data.try_get_u16(port), Ok(443));
+        assert!(data.try_get_u8(port).is_err());
+        for field in [sid, user] {
+            assert_eq!(data.try_get_sid(field).unwrap().to_string(), "S-1-5-32-544");
+        }
+        assert!(data.try_get_sid(none).unwrap().as_bytes().is_empty());
+        assert!(data.try_get_sid(both).is_err());
+        assert_eq!(data.try_get_u8(last), Ok(9));
+        let text = data.as_text().to_string();
+        assert!(text.starts_with("port=443 sid=S-1-5-32-544 user=S-1-5-32-544 none= both=[S-"), "{text}");
+        for cut in 0..payload.bytes.len() {
+            let data = EventData::new(&[], &payload.bytes[..cut], &format);
+            assert!(data.try_get_u8(last).is_err());
+        }
+    }
+}
+
 /// Dates as `date -u -d @SECONDS +%F` prints them.
 #[test]
 fn times_are_days_of_the_gregorian_calendar() {

@@ -33,7 +33,7 @@ pub(crate) fn run(input: &[u8]) {
 /// Adds a field, unless the format refuses it.
 fn with_field(mut format: EventFormat, [kind, extent, place, number]: [u8; 4]) -> EventFormat {
     let order = format.order();
-    let kind = match kind % 16 {
+    let kind = match kind % 18 {
         0 => FieldKind::Unsigned(width(number)),
         1 => FieldKind::Signed(width(number)),
         2 => FieldKind::Bool(width(number)),
@@ -47,6 +47,9 @@ fn with_field(mut format: EventFormat, [kind, extent, place, number]: [u8; 4]) -
         10 => FieldKind::Ipv6,
         11 => FieldKind::Guid,
         12 => FieldKind::FileTime,
+        14 => FieldKind::Port,
+        15 => FieldKind::Sid(None),
+        16 => FieldKind::Sid(Some(PointerWidth::W64)),
         13 => {
             let structure = FieldKind::Struct(Arc::new(format));
             format = EventFormat::new(order);

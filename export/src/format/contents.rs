@@ -75,7 +75,8 @@ impl Contents {
     }
 
     fn add(&mut self, part: Part, amount: usize) {
-        self.amounts[part as usize] += amount as u64;
+        let amounts = &mut self.amounts[part as usize];
+        *amounts = amounts.saturating_add(amount as u64);
     }
 
     fn add_if(&mut self, part: Part, is_there: bool) {
@@ -108,7 +109,10 @@ impl Contents {
             kind.is_some_and(|kind| kind.period > 1 || kind.unit != Unit::Count)
         };
         self.add_if(Part::Periods, samples.kinds().any(is_measured));
-        self.add(Part::Events, machine.event_records().len());
+        // Where no output holds them, they are counted alone.
+        let events = machine.event_records();
+        self.add(Part::Events, events.len());
+        self.add(Part::Events, events.not_asked_for().try_into().unwrap_or(usize::MAX));
     }
 
     fn add_processes(&mut self, machine: &ExportMachine) {

@@ -15,7 +15,7 @@ use collector_common::record::{
 };
 
 use super::frames::{Frames, Named, Place};
-use super::room::{checked, name};
+use super::room::{DEEPEST, checked, name};
 use super::unpack::unpacked;
 use super::{Begin, ImportError, ImportFormat, Imported, Input};
 
@@ -70,7 +70,7 @@ impl ImportFormat for Folded {
                 let what = format!("line {number} has no count behind its last space");
                 return Err(ImportError::Malformed { format: FORMAT, what });
             };
-            reader.line(stack, count);
+            reader.line(stack, count, number)?;
         }
         checked(reader.finish())
     }
@@ -119,12 +119,16 @@ impl Default for Reader {
 }
 
 impl Reader {
-    fn line(&mut self, stack: &str, count: i64) {
+    fn line(&mut self, stack: &str, count: i64, number: u64) -> Result<(), ImportError> {
         let mut names = stack.split(';');
         let thread = self.thread(names.next().unwrap_or_default());
         self.stack.clear();
         let mut is_kernel = false;
-        for text in names {
+        for (text, before) in names.zip(0_u64..) {
+            if before >= DEEPEST {
+                let place = format!("line {number}");
+                return Err(ImportError::TooLarge { place, what: "functions on its stack", limit: DEEPEST });
+            }
             let inlined = text.strip_suffix("_[i]").filter(|_| !self.functions.is_empty());
             if inlined.is_none() {
                 self.push(is_kernel);
@@ -151,6 +155,7 @@ impl Reader {
             value: count,
             attributes: AttributeListId::NONE,
         });
+        Ok(())
     }
 
     /// Adds the frame of the functions that were collected, if there are any.

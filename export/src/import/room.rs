@@ -24,10 +24,10 @@ const FUNCTIONS: [u64; 2] = [1 << 24, 4];
 const BYTES: [u64; 2] = [1 << 30, 256];
 
 /// The most functions on the stacks of all samples, and how many more for each sample.
-const OF_SAMPLES: [u64; 2] = [1 << 28, 1 << 10];
+const OF_SAMPLES: [u64; 2] = [1 << 26, 1 << 10];
 
 /// The same of the bytes of their names.
-const BYTES_OF_SAMPLES: [u64; 2] = [1 << 32, 1 << 15];
+const BYTES_OF_SAMPLES: [u64; 2] = [1 << 30, 1 << 15];
 
 /// The longest name of a process, a thread, a module, a kind or an attribute: each may be written again and again.
 const LONGEST_NAME: usize = 4 << 10;
@@ -89,6 +89,36 @@ impl Room {
     }
 }
 
+/// What the stacks of samples have together so far, counted as they are read: a reader that goes through a stack for each sample of it
+/// would take long otherwise, before [`checked`] sees what it made.
+#[derive(Debug, Default)]
+pub(super) struct FramesOfSamples {
+    samples: u64,
+    frames: u64,
+}
+
+impl FramesOfSamples {
+    /// Adds a sample with a stack of so many frames.
+    pub(super) fn add(&mut self, frames: usize) -> Result<(), ImportError> {
+        self.samples += 1;
+        self.frames = self.frames.saturating_add(frames as u64);
+        let all = OF_SAMPLES[0] + OF_SAMPLES[1] * self.samples;
+        if self.frames > all {
+            let place = format!("up to sample {} it", self.samples);
+            return Err(ImportError::TooLarge {
+                place,
+                what: "frames on the stacks of all samples",
+                limit: all,
+            });
+        }
+        if frames as u64 > DEEPEST {
+            let place = format!("sample {}", self.samples);
+            return Err(ImportError::TooLarge { place, what: "frames on its stack", limit: DEEPEST });
+        }
+        Ok(())
+    }
+}
+
 /// What was read, if its stacks are no larger than they may be, and neither are those of all samples.
 pub(super) fn checked(imported: Imported) -> Result<Imported, ImportError> {
     let Imported { machine, symbols, .. } = &imported;
@@ -131,5 +161,29 @@ fn first_sample(machine: &ExportMachine, stack: StackId) -> String {
     match machine.samples().iter().position(|sample| sample.stack == stack) {
         Some(position) => format!("sample {}", position + 1),
         None => format!("stack {}", stack.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_of_samples_are_limited_by_the_sample_and_together() {
+        let mut frames = FramesOfSamples::default();
+        frames.add(1 << 16).unwrap();
+        let deep = frames.add((1 << 16) + 1).unwrap_err().to_string();
+        assert!(deep.starts_with("sample 2 has more than 65536 frames on its stack"), "{deep}");
+        // 2^26, and 2^10 for each sample: 2^16 for each are more from the sample n on where n * (2^16 - 2^10) > 2^26.
+        let mut frames = FramesOfSamples::default();
+        let first = (1_u64..).find_map(|sample| Some((sample, frames.add(1 << 16).err()?.to_string())));
+        let (sample, many) = first.unwrap();
+        assert_eq!(sample, (1 << 26) / ((1 << 16) - (1 << 10)) + 1);
+        let limit = (1 << 26) + (sample << 10);
+        let expected = format!("up to sample {sample} it has more than {limit} frames on the stacks of all");
+        assert!(many.starts_with(&expected), "{many}");
+        // Shallow ones may go on without end.
+        let mut frames = FramesOfSamples::default();
+        assert!((0..1_000_000).all(|_| frames.add(1 << 10).is_ok()));
     }
 }

@@ -3,12 +3,13 @@
 
 use std::fs;
 use std::io::Cursor;
+use std::time::{Duration, Instant};
 
 use collector_common::event::EventData;
 use collector_common::record::ExportMachine;
 use export::format::jsonl::JsonLines;
 use export::format::nettrace::{LabelValue, Nettrace, Value, read};
-use export::format::{ExportFormat as _, Profile};
+use export::format::{Contents, ExportFormat as _, Profile, by_name};
 use export::import::Imported;
 use export::import::nettrace::{import, import_with_events};
 use export::symbolize::Symbols;
@@ -146,6 +147,9 @@ fn events_that_we_write_are_imported_as_they_were() {
     let without = import(Cursor::new(&bytes)).unwrap();
     assert!(without.machine.event_records().is_empty() && without.machine.samples().len() == 2);
     assert_eq!(without.left_out, ["5 events without a stack are left out"]);
+    let contents = Contents::of(Profile { machine: &without.machine, symbols: &without.symbols });
+    let left_out = contents.left_out(by_name("folded").unwrap()).unwrap();
+    assert!(left_out.contains(" 1 raw event") && !left_out.contains("raw events"), "{left_out}");
     // Room for one of them: what is lost is told.
     let few = import_with_events(Cursor::new(&bytes), 300).unwrap();
     let records = few.machine.event_records();
@@ -170,11 +174,17 @@ type Fields<'a> = &'a [(&'a str, &'a [u8])];
 
 /// A file of version 6 with an event of each of some types.
 fn by_hand(types: &[(Fields<'_>, &[u8])]) -> Vec<u8> {
+    by_hand_with(types, &[], 1)
+}
+
+/// The same with so many events of each type, all of one stack.
+fn by_hand_with(types: &[(Fields<'_>, &[u8])], stack: &[u64], count: usize) -> Vec<u8> {
     let mut trace: Vec<u8> =
         [2025_u16, 6, 0, 15, 15, 6, 40, 0].into_iter().flat_map(u16::to_le_bytes).collect();
     trace.extend([1_000_u64, 1_000_000_000].into_iter().flat_map(u64::to_le_bytes));
     trace.extend([8_u32, 0].into_iter().flat_map(u32::to_le_bytes));
     let mut metadata = vec![0, 0];
+    let mut sequence = 0_u32;
     let mut events = [20_u16, 0].map(u16::to_le_bytes).concat();
     events.extend([1_000_u64, 2_000].into_iter().flat_map(u64::to_le_bytes));
     for ((fields, payload), number) in types.iter().zip(1_u8..) {
@@ -182,26 +192,48 @@ fn by_hand(types: &[(Fields<'_>, &[u8])]) -> Vec<u8> {
         fields.iter().for_each(|(name, of)| row.extend(sized(&[&text(name)[..], of].concat())));
         row.extend([0, 0]);
         metadata.extend(sized(&row));
-        let mut event = u32::from(number).to_le_bytes().to_vec();
-        event.extend(u32::from(number).to_le_bytes());
-        event.extend([1_u64, 1].into_iter().flat_map(u64::to_le_bytes));
-        event.extend([0_u32, 0].into_iter().flat_map(u32::to_le_bytes));
-        event.extend((1_000 + u64::from(number)).to_le_bytes());
-        event.extend([0, payload.len() as u32].into_iter().flat_map(u32::to_le_bytes));
-        event.extend_from_slice(payload);
-        events.extend((event.len() as u32).to_le_bytes());
-        events.extend(event);
+        for _ in 0..count {
+            sequence += 1;
+            let mut event = u32::from(number).to_le_bytes().to_vec();
+            event.extend(sequence.to_le_bytes());
+            event.extend([1_u64, 1].into_iter().flat_map(u64::to_le_bytes));
+            event.extend([0, u32::from(!stack.is_empty())].into_iter().flat_map(u32::to_le_bytes));
+            event.extend((1_000 + u64::from(number)).to_le_bytes());
+            event.extend([0, payload.len() as u32].into_iter().flat_map(u32::to_le_bytes));
+            event.extend_from_slice(payload);
+            events.extend((event.len() as u32).to_le_bytes());
+            events.extend(event);
+        }
     }
     let thread = sized(&[1, 2, 7, 3, 8]);
+    let mut stacks = [1_u32, 1, stack.len() as u32 * 8].map(u32::to_le_bytes).concat();
+    stacks.extend(stack.iter().flat_map(|address| address.to_le_bytes()));
     [
         b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0".to_vec(),
         block(1, &trace),
         block(3, &metadata),
         block(6, &thread),
+        block(5, &stacks),
         block(2, &events),
         block(0, &[]),
     ]
     .concat()
+}
+
+/// A stack is a few bytes for each event that has it.
+#[test]
+fn a_deep_stack_of_many_events_is_refused_while_it_is_read() {
+    let of = |depth: u64, count| {
+        let stack: Vec<u64> = (1..=depth).collect();
+        let file = by_hand_with(&[(&[("number", &[12])], &[1, 2, 3, 4])], &stack, count);
+        let started = Instant::now();
+        let imported = import(Cursor::new(file)).map(|imported| imported.machine.samples().len());
+        assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
+        imported.map_err(|error| error.to_string())
+    };
+    assert_eq!(of(1 << 16, 2), Ok(2));
+    let deep = of((1 << 16) + 1, 200_000).unwrap_err();
+    assert!(deep.starts_with("sample 1 has more than 65536 frames on its stack"), "{deep}");
 }
 
 #[test]

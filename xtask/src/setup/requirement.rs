@@ -11,6 +11,7 @@ use crate::command;
 use crate::fixtures;
 use crate::toolchain::{self, CrossTarget, CrossToolchain};
 use crate::vm;
+use crate::windows;
 
 /// One thing a machine must have.
 pub(super) struct Requirement {
@@ -64,6 +65,7 @@ pub(super) fn of(need: Need) -> Vec<Requirement> {
     match need {
         Need::Bpf => vec![c_compiler(), bpf_rustc(), bpf_core(), llvm(), polly()],
         Need::Windows => vec![c_compiler(), standard_library_source(WINDOWS), debian_cargo(WINDOWS), mingw()],
+        Need::Wine => vec![wine()],
         Need::Aarch64 => {
             let mut needed = vec![aarch64_c(), aarch64_cxx(), aarch64_emulator()];
             if CrossToolchain::detect(CrossTarget::AARCH64).is_none() {
@@ -189,6 +191,15 @@ fn mingw() -> Requirement {
         check: Check::Program("x86_64-w64-mingw32-gcc"),
         debian: &["gcc-mingw-w64-x86-64"],
         elsewhere: Elsewhere::Package { dnf: "mingw64-gcc", pacman: "mingw-w64-gcc" },
+    }
+}
+
+fn wine() -> Requirement {
+    Requirement {
+        name: "Wine for 64-bit programs",
+        check: Check::File(windows::DEBIAN_WINE),
+        debian: &["wine64"],
+        elsewhere: Elsewhere::Package { dnf: "wine-core", pacman: "wine" },
     }
 }
 

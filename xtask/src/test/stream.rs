@@ -12,7 +12,7 @@ use super::totals::Totals;
 use crate::command;
 
 /// Runs `command` to its end; fails when it fails.
-pub(super) fn run(command: &mut Command, totals: &mut Totals) -> Result<()> {
+pub(crate) fn run(command: &mut Command, totals: &mut Totals) -> Result<()> {
     eprintln!("$ {}", command::line(command));
     if io::stderr().is_terminal() {
         command.env("CARGO_TERM_COLOR", "always");

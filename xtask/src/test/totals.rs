@@ -30,7 +30,7 @@ impl Totals {
     }
 
     /// Adds what `line` says; a line about something else changes nothing.
-    pub(super) fn read(&mut self, line: &str) {
+    pub(crate) fn read(&mut self, line: &str) {
         let line = line.trim();
         if line.starts_with(SKIPPED) {
             self.skips.push(line.to_owned());

@@ -94,9 +94,10 @@ pub(super) enum Load {
 impl Load {
     fn of(kind: &FieldKind) -> Option<Self> {
         Some(match kind {
-            FieldKind::Unsigned(_) | FieldKind::Pointer(_) | FieldKind::Bits { signed: false, .. } => {
-                Self::Unsigned
-            }
+            FieldKind::Unsigned(_)
+            | FieldKind::Pointer(_)
+            | FieldKind::Port
+            | FieldKind::Bits { signed: false, .. } => Self::Unsigned,
             FieldKind::Signed(_) | FieldKind::Bits { signed: true, .. } => Self::Signed,
             FieldKind::Bool(_) => Self::Bool,
             FieldKind::FileTime => Self::FileTime,

@@ -46,6 +46,7 @@ fn write_value(out: &mut fmt::Formatter<'_>, value: Value<'_>) -> fmt::Result {
         Value::Ipv6(value) => write!(out, "\"{value}\""),
         Value::Guid(value) => write!(out, "\"{value}\""),
         Value::FileTime(value) => write!(out, "\"{value}\""),
+        Value::Sid(value) => write!(out, "\"{value}\""),
         Value::Struct(data) => write!(out, "{}", Json(data)),
         Value::Array(elements) => {
             out.write_char('[')?;

@@ -117,6 +117,7 @@ fn one(out: &mut String, value: &Value<'_>) -> bool {
         Value::Ipv6(value) => write!(out, "\"{value}\""),
         Value::Guid(value) => write!(out, "\"{value}\""),
         Value::FileTime(value) => write!(out, "\"{value}\""),
+        Value::Sid(value) => write!(out, "\"{value}\""),
         Value::Struct(data) => {
             is_whole = Names::of(data.format()).object(out, &data);
             Ok(())

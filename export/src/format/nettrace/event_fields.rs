@@ -67,6 +67,7 @@ fn describe_one(out: &mut Vec<u8>, kind: &FieldKind) -> bool {
         FieldKind::Float(FloatWidth::W64) => out.push(14),
         FieldKind::Bool(_) => out.push(code::BOOL),
         FieldKind::Guid => out.push(code::GUID),
+        FieldKind::Port => out.push(unsigned(Width::W16)),
         _ => out.extend_from_slice(&[code::ARRAY, code::UTF8]),
     }
     true
@@ -162,6 +163,7 @@ fn one(out: &mut Vec<u8>, kind: &FieldKind, value: &Value<'_>) -> bool {
         Value::Ipv4(address) => utf8(out, &address.to_string(), true),
         Value::Ipv6(address) => utf8(out, &address.to_string(), true),
         Value::FileTime(time) => utf8(out, &time.to_string(), true),
+        Value::Sid(sid) => utf8(out, &sid.to_string(), true),
         Value::Struct(data) => object(out, &data),
         // A list is no element, and kinds that come later are told as text.
         _ => utf8(out, "", false),
@@ -173,6 +175,7 @@ fn size(kind: &FieldKind) -> usize {
     match kind {
         FieldKind::Unsigned(width) | FieldKind::Signed(width) => width.bytes() as usize,
         FieldKind::Pointer(PointerWidth::W32) => 4,
+        FieldKind::Port => 2,
         _ => 8,
     }
 }
@@ -200,6 +203,7 @@ fn nothing(out: &mut Vec<u8>, field: &EventField) {
         kind @ (FieldKind::Unsigned(_)
         | FieldKind::Signed(_)
         | FieldKind::Pointer(_)
+        | FieldKind::Port
         | FieldKind::Bits { .. }
         | FieldKind::Float(FloatWidth::W64)) => size(kind),
         _ => 2,

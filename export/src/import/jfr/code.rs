@@ -14,6 +14,7 @@ use collector_common::record::{
 use super::events::{Constant, Struct, Value};
 use super::texts::Texts;
 use crate::format::jfr::{JAVA, NO_DESCRIPTOR};
+use crate::import::room::DEEPEST;
 use crate::symbolize::{Function, Symbols};
 
 /// Bytes of names that may be made of any chunk, and more for each of its bytes.
@@ -61,6 +62,9 @@ pub(super) struct Code {
     methods: HashMap<Constant, Method>,
 }
 
+/// A stack has more than [`DEEPEST`] functions.
+pub(super) struct TooDeep;
+
 impl Code {
     /// Forgets what is known by number, as another chunk has others.
     pub(super) fn begin_chunk(&mut self, bytes: usize) {
@@ -76,24 +80,32 @@ impl Code {
         machine: &mut ExportMachine,
         process: ProcessId,
         stack: &Value<'_>,
-    ) -> StackId {
+    ) -> Result<StackId, TooDeep> {
         let constant = stack.fields().and_then(|stack| stack.constant());
         if let Some(&known) = constant.and_then(|constant| self.stacks.get(&constant)) {
-            return known;
+            return Ok(known);
         }
-        let frames = self.frames(machine, process, stack);
+        let frames = self.frames(machine, process, stack)?;
         let id = machine.intern_stack(&frames);
         if let Some(constant) = constant {
             self.stacks.insert(constant, id);
         }
-        id
+        Ok(id)
     }
 
-    fn frames(&mut self, machine: &mut ExportMachine, process: ProcessId, stack: &Value<'_>) -> Vec<FrameId> {
+    fn frames(
+        &mut self,
+        machine: &mut ExportMachine,
+        process: ProcessId,
+        stack: &Value<'_>,
+    ) -> Result<Vec<FrameId>, TooDeep> {
         let mut frames = Vec::new();
         let mut inlined: Vec<(ModuleId, Line)> = Vec::new();
         if let Value::List(list) = stack.get("frames") {
-            for frame in list {
+            for (frame, before) in list.into_iter().zip(0_u64..) {
+                if before >= DEEPEST {
+                    return Err(TooDeep);
+                }
                 let frame_type = frame.get("type").text().unwrap_or_default();
                 let is_kernel = frame_type == "Kernel";
                 let method = self.method(machine, process, &frame.get("method"), is_kernel);
@@ -122,7 +134,7 @@ impl Code {
             let flags = FrameFlags(FrameFlags::CUT);
             frames.push(machine.intern_frame(Frame { module: ModuleId::KERNEL, address: Svma(0), flags }));
         }
-        frames
+        Ok(frames)
     }
 
     fn frame(&mut self, machine: &mut ExportMachine, lines: &[(ModuleId, Line)]) -> FrameId {

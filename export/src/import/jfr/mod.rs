@@ -17,20 +17,20 @@ use std::io::{BufReader, Read};
 
 use super::room::checked;
 use super::{Begin, ImportError, ImportFormat, Imported, Input};
-use events::{Chunks, ReadError};
+use events::Chunks;
 use samples::Samples;
 
 /// Reads a recording.
 ///
 /// # Errors
-/// When it can't be read, or is not one.
-pub fn import(input: impl Read) -> Result<Imported, ReadError> {
+/// When it can't be read, is not one, or has a deeper stack than any.
+pub fn import(input: impl Read) -> Result<Imported, ImportError> {
     let mut samples = Samples::default();
     let mut events = 0;
     for chunk in Chunks::of(input) {
         let chunk = chunk?;
         events += chunk.events().count() as u64;
-        samples.take(&chunk);
+        samples.take(&chunk)?;
     }
     Ok(samples.finish(events))
 }

@@ -9,12 +9,12 @@ use collector_common::record::{
 };
 
 use super::attributes::pairs;
-use super::code::{Code, java_class};
+use super::code::{Code, TooDeep, java_class};
 use super::events::{Chunk, Clock, Constant, Event, Type, Value};
 use super::facts::{Facts, kernel};
 use super::roles::Role;
-use crate::import::Imported;
-use crate::import::room::{MOST_ATTRIBUTES, name};
+use crate::import::room::{DEEPEST, MOST_ATTRIBUTES, name};
+use crate::import::{ImportError, Imported};
 
 /// The most kinds of sample that a machine has.
 const MOST_KINDS: usize = 255;
@@ -59,7 +59,7 @@ impl Samples {
         Nanos(first.nanoseconds(first.start_ticks).wrapping_add(since))
     }
 
-    pub(super) fn take(&mut self, chunk: &Chunk) {
+    pub(super) fn take(&mut self, chunk: &Chunk) -> Result<(), ImportError> {
         let clock = chunk.clock();
         self.clock.get_or_insert(clock);
         self.code.begin_chunk(chunk.len());
@@ -73,8 +73,9 @@ impl Samples {
         self.end = self.end.max(Nanos(ended));
         let known = self.known_types(chunk);
         for event in chunk.events() {
-            self.sample(chunk, known.get(&event.kind().id()).and_then(Option::as_ref), &event);
+            self.sample(chunk, known.get(&event.kind().id()).and_then(Option::as_ref), &event)?;
         }
+        Ok(())
     }
 
     /// What the events of a chunk's types become. What is best known is the first kind, as some formats have no other.
@@ -155,24 +156,29 @@ impl Samples {
         Some(Known { role, kind: kind_id, classes })
     }
 
-    fn sample(&mut self, chunk: &Chunk, known: Option<&Known>, event: &Event<'_>) {
+    fn sample(&mut self, chunk: &Chunk, known: Option<&Known>, event: &Event<'_>) -> Result<(), ImportError> {
         let Some(Known { role, kind, classes }) = known else {
             self.without_room += u64::from(Role::of(event.kind()).is_some());
-            return;
+            return Ok(());
         };
         let stack = event.get("stackTrace");
         if stack.fields().is_none() && !role.may_lack_stack {
             self.without_stack += 1;
-            return;
+            return Ok(());
         }
         let thread = role.thread.map_or(Value::Null, |field| event.get(field));
         let constant = role.thread.and_then(|field| event.fields().constant_of(field));
         let thread = self.thread(&thread, constant);
         let process = self.machine.thread(thread).process;
+        let number = self.machine.samples().len() + 1;
+        let stack = self.code.stack(&mut self.machine, process, &stack).map_err(|TooDeep| {
+            let place = format!("sample {number}");
+            ImportError::TooLarge { place, what: "functions on its stack", limit: DEEPEST }
+        })?;
         let sample = Sample {
             time: self.time(chunk.clock(), event.ticks()),
             thread,
-            stack: self.code.stack(&mut self.machine, process, &stack),
+            stack,
             cpu: event.get("cpu").unsigned().unwrap_or_default() as u16,
             kind: *kind,
             value: role.value(chunk, event),
@@ -180,6 +186,7 @@ impl Samples {
         };
         self.end = self.end.max(sample.time);
         self.machine.add_sample(&sample);
+        Ok(())
     }
 
     /// The thread that a constant is.

@@ -19,14 +19,14 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 
 use super::room::checked;
 use super::{Begin, ImportError, ImportFormat, Imported, Input};
-use crate::format::nettrace::{ReadError, read};
+use crate::format::nettrace::read;
 use code::Code;
 
 /// Reads a trace of version 4 to 6: samples alone.
 ///
 /// # Errors
-/// When it can't be read, or is not a trace.
-pub fn import(input: impl Read + Seek) -> Result<Imported, ReadError> {
+/// When it can't be read, is not a trace, or its stacks are larger than any.
+pub fn import(input: impl Read + Seek) -> Result<Imported, ImportError> {
     import_with_events(input, 0)
 }
 
@@ -34,8 +34,8 @@ pub fn import(input: impl Read + Seek) -> Result<Imported, ReadError> {
 /// room is lost, with its sample.
 ///
 /// # Errors
-/// When it can't be read, or is not a trace.
-pub fn import_with_events(mut input: impl Read + Seek, event_bytes: u64) -> Result<Imported, ReadError> {
+/// When it can't be read, is not a trace, or its stacks are larger than any.
+pub fn import_with_events(mut input: impl Read + Seek, event_bytes: u64) -> Result<Imported, ImportError> {
     let start = input.stream_position()?;
     let mut code = Code::default();
     read(BufReader::new(&mut input), |_| (), |event| code.take(event))?;

@@ -16,9 +16,9 @@ use collector_common::record::{
 use super::code::{Called, Code, Place};
 use super::event_kinds::{EventKinds, Kept, name_of};
 use super::{runtime, universal};
-use crate::format::nettrace::{Event, Label, LabelValue, ReadError, Summary, Trace, read};
-use crate::import::Imported;
-use crate::import::room::{MOST_ATTRIBUTES, name};
+use crate::format::nettrace::{Event, Label, LabelValue, Summary, Trace, read};
+use crate::import::room::{FramesOfSamples, MOST_ATTRIBUTES, name};
+use crate::import::{ImportError, Imported};
 use crate::symbolize::Symbols;
 
 /// The first address of the kernel's half.
@@ -30,11 +30,13 @@ const MOST_KINDS: usize = 255;
 const SECOND: u128 = 1_000_000_000;
 
 /// Reads the samples of a trace of which the code is known, and its events into so many bytes.
-pub(super) fn read_with(input: impl Read, code: Code, event_bytes: u64) -> Result<Imported, ReadError> {
+pub(super) fn read_with(input: impl Read, code: Code, event_bytes: u64) -> Result<Imported, ImportError> {
     let samples = RefCell::new(Samples::of(code, event_bytes));
     let summary =
         read(input, |trace| samples.borrow_mut().begin(trace), |event| samples.borrow_mut().take(event))?;
-    Ok(samples.into_inner().finish(&summary))
+    let mut samples = samples.into_inner();
+    samples.refused.take().map_or(Ok(()), Err)?;
+    Ok(samples.finish(&summary))
 }
 
 /// What a module is known by.
@@ -61,6 +63,10 @@ struct Samples {
     frames: HashMap<(u64, u64, bool), FrameId>,
     called: Vec<(FrameId, Called)>,
     stack: Vec<FrameId>,
+    /// How much of stacks was gone through.
+    gone_through: FramesOfSamples,
+    /// Why nothing more is taken.
+    refused: Option<ImportError>,
     keeps_events: bool,
     event_kinds: EventKinds,
     without_stack: u64,
@@ -84,6 +90,8 @@ impl Samples {
             frames: HashMap::new(),
             called: Vec::new(),
             stack: Vec::new(),
+            gone_through: FramesOfSamples::default(),
+            refused: None,
             keeps_events: event_bytes > 0,
             event_kinds: EventKinds::default(),
             without_stack: 0,
@@ -213,6 +221,9 @@ impl Samples {
     }
 
     fn take(&mut self, event: &Event<'_>) {
+        if self.refused.is_some() {
+            return;
+        }
         let time = self.time(event.time);
         self.last = self.last.max(time);
         let provider = &*event.event_type.provider;
@@ -239,6 +250,10 @@ impl Samples {
             let bytes = runtime::allocated(provider, event.event_type.id, event.payload);
             bytes.map_or(1, |bytes| bytes.try_into().unwrap_or(i64::MAX))
         };
+        self.refused = self.gone_through.add(event.stack().len()).err();
+        if self.refused.is_some() {
+            return;
+        }
         let pid = event.thread.pid.unwrap_or_default();
         let thread = self.thread(event);
         self.stack.clear();
@@ -254,6 +269,9 @@ impl Samples {
             self.event(event, time, Some(&sample));
         } else {
             self.machine.add_sample(&sample);
+            if !has_value && !event.payload.is_empty() {
+                self.machine.event_records_mut().pass_over();
+            }
         }
     }
 

@@ -66,6 +66,7 @@ fn of_all_importers() -> Vec<Hostile> {
                 // Ours have 8,190 of the frames.
                 ("deep", "nettrace") | ("wide", _) => Expected::Read,
                 ("deep", "firefox") => Expected::Refused("stack 69999 has more than 65536 frames"),
+                ("deep", "folded") => Expected::Refused("line 1 has more than 65536 functions on its stack"),
                 _ => Expected::Refused("sample 1 has more than 65536 functions on its stack"),
             };
             all.push(Hostile { name, bytes, plain_len, expected });
@@ -200,6 +201,18 @@ fn pprof() -> Vec<(&'static str, Vec<u8>, Expected)> {
             "a long name on a deep stack",
             profile(&[&long]).message(LOCATION, &location(1, 1)).message(SAMPLE, &sample(vec![1; 100])),
             Refused("sample 1 has more than 67108864 bytes of names on its stack"),
+        ),
+        (
+            "long names on the stacks of many samples",
+            with(
+                profile(&[&long]).message(LOCATION, &location(1, 1)),
+                SAMPLE,
+                (0..1_000).map(|_| sample([1; 60])),
+            ),
+            // 60 MiB each, beyond 1 GiB and 32 KiB for each.
+            Refused(
+                "up to sample 18 it has more than 1074331648 bytes of names on the stacks of all samples",
+            ),
         ),
         ("a deep stack", one().message(SAMPLE, &sample(vec![1; 60_000])), Read),
         (

@@ -1,0 +1,214 @@
+# Checks on a real Windows machine what can't be run elsewhere: sessions of ETW, their events, stacks and files.
+#
+#     powershell -ExecutionPolicy Bypass -File docs\windows-check.ps1
+#
+# In an elevated PowerShell, at the top of the repository, with Rust installed. Out: `pass NAME` or `fail NAME: why` for each
+# check, then `N passed, N failed`; status 1 if one failed. PowerShell 5.1 and later.
+
+Set-StrictMode -Version 2
+$ErrorActionPreference = 'Stop'
+$top = Split-Path -Parent $PSScriptRoot
+$work = Join-Path ([IO.Path]::GetTempPath()) "collector-check-$PID"
+New-Item -ItemType Directory -Path $work | Out-Null
+$passed = 0
+$failed = 0
+
+function Check([string] $name, [scriptblock] $body) {
+    try {
+        & $body
+        $script:passed++
+        Write-Output "pass $name"
+    } catch {
+        $script:failed++
+        Write-Output "fail ${name}: $($_.Exception.Message)"
+    }
+}
+
+function Need([bool] $condition, [string] $message) {
+    if (-not $condition) { throw $message }
+}
+
+# Runs a program; status, stdout and stderr of it.
+function Run([string] $program, [string[]] $arguments, [int] $seconds = 120) {
+    $out = Join-Path $work 'out.txt'
+    $err = Join-Path $work 'err.txt'
+    $quoted = $arguments | ForEach-Object { '"' + $_ + '"' }
+    $options = @{ FilePath = $program; NoNewWindow = $true; PassThru = $true
+                  RedirectStandardOutput = $out; RedirectStandardError = $err }
+    if ($quoted) { $options.ArgumentList = $quoted }
+    $process = Start-Process @options
+    $null = $process.Handle
+    if (-not $process.WaitForExit($seconds * 1000)) {
+        $process.Kill()
+        throw "$program $arguments took longer than $seconds s"
+    }
+    $process.WaitForExit()
+    [pscustomobject]@{ Status = $process.ExitCode
+                       Out = [string](Get-Content -Raw $out); Err = [string](Get-Content -Raw $err) }
+}
+
+# The numbers of the lines that begin with $word, added up.
+function Total([string] $text, [string] $word) {
+    $sum = 0
+    foreach ($line in $text -split "`r?`n") {
+        if ($line -match "^$word (?:\w+ )?(\d+)$") { $sum += [long] $Matches[1] }
+    }
+    $sum
+}
+
+# How many events of this provider or class, with this id and opcode, came.
+function Events([string] $text, [string] $guid, [string] $id, [string] $opcode) {
+    $sum = 0
+    foreach ($line in $text -split "`r?`n") {
+        if ($line -match "^event $guid $id $opcode (\d+)$") { $sum += [long] $Matches[1] }
+    }
+    $sum
+}
+
+# Records, and checks what holds of every recording.
+function Record([string[]] $arguments) {
+    $ran = Run $record $arguments
+    Need ($ran.Status -eq 0) "status $($ran.Status): $($ran.Err)"
+    Need ((Total $ran.Out 'disordered') -eq 0) "events are not in the order of their times:`n$($ran.Out)"
+    $ran.Out
+}
+
+function Sessions { (& logman query -ets) -join "`n" }
+
+# Burns CPU until it is stopped.
+function Burner { Start-Process powershell -ArgumentList '-NoProfile', '-Command', 'while ($true) { }' -PassThru -WindowStyle Hidden }
+
+$perfInfo = 'ce1dbfb4-137e-4da6-87b0-3f59aa102cbc'
+$thread = '3d6fa8d1-fe05-11d0-9dda-00c04fd7ba7c'
+$process = '3d6fa8d0-fe05-11d0-9dda-00c04fd7ba7c'
+$image = '2cb15d1d-5fc1-11d2-abe1-00a0c911f518'
+$fileIo = '90cbdc39-4a3e-11d1-84f4-0000f80464e3'
+$memory = '3d6fa8d3-fe05-11d0-9dda-00c04fd7ba7c'
+$heap = '222962ab-6180-4b88-a825-346b75f2a24a'
+$kernelProcess = '22fb2cd6-0e7b-422b-a0c7-2fad1fd0e716'
+
+$identity = [Security.Principal.WindowsPrincipal][Security.Principal.WindowsIdentity]::GetCurrent()
+$elevated = $identity.IsInRole([Security.Principal.WindowsBuiltInRole]::Administrator)
+
+Push-Location $top
+try {
+    Check 'the workspace builds' {
+        & cargo build --lib --bin collector --example etw_record -p collector-common -p collector-unwinder `
+            -p collector-export -p collector-windows-etw -p collector-user
+        Need ($LASTEXITCODE -eq 0) 'cargo build failed'
+    }
+    Check 'the tests of windows-etw pass' {
+        & cargo test -p collector-windows-etw --lib --tests
+        Need ($LASTEXITCODE -eq 0) 'cargo test failed'
+    }
+    $built = Join-Path $top 'target\debug'
+    if ($env:CARGO_TARGET_DIR) { $built = Join-Path $env:CARGO_TARGET_DIR 'debug' }
+    $collector = Join-Path $built 'collector.exe'
+    $record = Join-Path $built 'examples\etw_record.exe'
+
+    Check 'the command line' {
+        Need ((Run $collector @('--help')).Out -match 'Records what a machine is doing') 'no help'
+        Need ((Run $collector @('list', 'formats')).Out -match 'pprof') 'no formats'
+        Need ((Run $collector @('nonsense')).Status -eq 2) 'wrong usage is not status 2'
+        [IO.File]::WriteAllText((Join-Path $work 'x.folded'), "main;spin 3`n")
+        Need ((Run $collector @('report', (Join-Path $work 'x.folded'))).Out -match 'spin') 'no report'
+    }
+    Check 'this PowerShell is elevated' { Need $elevated 'open PowerShell by "Run as administrator"; the rest needs it' }
+
+    if ($elevated) {
+        Check 'samples of CPUs, in order, with stacks of their times' {
+            $burner = Burner
+            try { $out = Record @('cpu_profiling', '5') } finally { Stop-Process $burner }
+            $samples = Events $out $perfInfo 0 46
+            # A CPU that burns for 5 s is sampled 997 times a second.
+            Need ($samples -gt 2500) "$samples samples in 5 s`n$out"
+            $stacks = Total $out 'stacks'
+            $matched = Total $out 'stacks_matched'
+            Need ($stacks -gt $samples / 2) "$stacks stacks for $samples samples"
+            Need ($matched -ge $stacks * 0.98) "$matched of $stacks stacks belong to an event that was seen: are times raw?"
+            Need ($out -match '(?m)^interval_100ns (\d+)') 'no interval'
+            Need ([math]::Abs([long] $Matches[1] - 10030) -le 200) "the interval is $($Matches[1]) x 100 ns, not 10030"
+        }
+        Check 'processes and images that were there before, and are there at the end' {
+            $out = Record @('processes', '2')
+            Need ((Events $out $process 0 3) -gt 10) 'few processes from before'
+            Need ((Events $out $process 0 4) -gt 10) 'few processes at the end: was the tail lost?'
+            Need ((Events $out $image 0 3) -gt 100) 'few images from before'
+        }
+        Check 'switches of threads' {
+            $out = Record @('off_cpu', '3')
+            Need ((Events $out $thread 0 36) -gt 100) 'few switches'
+            Need ((Events $out $thread 0 50) -gt 100) 'few wakeups'
+            Need ((Total $out 'stacks_matched') -gt 100) 'few stacks'
+        }
+        Check 'files' {
+            $writer = Start-Process powershell -PassThru -WindowStyle Hidden -ArgumentList '-NoProfile', '-Command', `
+                "1..400 | ForEach-Object { Set-Content -Path '$work\written.txt' -Value `$_; Start-Sleep -Milliseconds 10 }"
+            try { $out = Record @('io_monitoring', '3') } finally { Stop-Process $writer -ErrorAction SilentlyContinue }
+            Need ((Events $out $fileIo 0 64) -gt 100) "few files were opened`n$out"
+            Need ((Events $out $fileIo 0 68) -gt 50) 'few writes'
+        }
+        Check 'memory of the system and of a heap' {
+            $eater = Start-Process powershell -PassThru -WindowStyle Hidden -ArgumentList '-NoProfile', '-Command', `
+                'while ($true) { $a = New-Object byte[] 8000000; $null = [Runtime.InteropServices.Marshal]::AllocHGlobal(100); [GC]::Collect() }'
+            try { $out = Record @('memory_tracking', '4', "$($eater.Id)") } finally { Stop-Process $eater }
+            Need ((Events $out $memory 0 98) -gt 10) "few calls of VirtualAlloc`n$out"
+            Need ((Events $out $heap 0 33) -gt 100) "few blocks of the heap`n$out"
+        }
+        Check 'an event of a provider, described, with its stack' {
+            $starter = Start-Process powershell -PassThru -WindowStyle Hidden -ArgumentList '-NoProfile', '-Command', `
+                'while ($true) { & cmd.exe /c exit }'
+            try { $out = Record @('etw:Microsoft-Windows-Kernel-Process:0x10', '4') } finally { Stop-Process $starter }
+            Need ((Events $out $kernelProcess 1 1) -gt 3) "few processes were started`n$out"
+            Need ((Total $out 'described') -gt 0) 'TDH describes none of the events'
+            Need ((Total $out 'extended_stacks') -gt 0) 'no stacks'
+        }
+        Check 'a provider by its name alone' {
+            $null = Record @('etw:Microsoft-Windows-Kernel-Power', '1')
+        }
+        Check '.NET: its methods, and who triggers collections' {
+            $net = Start-Process powershell -PassThru -WindowStyle Hidden -ArgumentList '-NoProfile', '-Command', `
+                'while ($true) { [GC]::Collect(); Start-Sleep -Milliseconds 20 }'
+            Start-Sleep -Seconds 2
+            try { $out = Record @('dotnet_gc_analysis', '5') } finally { Stop-Process $net }
+            Need ((Events $out 'e13c0d23-ccbc-4e12-931b-d9cc2eee27e4' 1 1) -gt 10) "few collections`n$out"
+            Need ((Events $out 'a669021c-c450-4609-a035-5af59af4df18' 143 '\d+') -gt 100) 'few methods from before'
+        }
+        Check 'a file that Windows writes' {
+            $etl = Join-Path $work 'x.etl'
+            $null = Record @('cpu_profiling', '3', $etl)
+            Need ((Get-Item $etl).Length -gt 100000) 'the file is small'
+            $xml = Join-Path $work 'summary.txt'
+            & tracerpt $etl -summary $xml -o (Join-Path $work 'dump.csv') -of CSV -y | Out-Null
+            Need ((Get-Content -Raw $xml) -match 'PerfInfo') 'tracerpt finds no samples in it'
+        }
+        Check 'a second one of the same name is told that there is one' {
+            $first = Start-Process $record -ArgumentList 'processes', '8' -PassThru -WindowStyle Hidden
+            Start-Sleep -Seconds 3
+            $second = Run $record @('processes', '1')
+            $first.WaitForExit()
+            Need ($second.Status -eq 1 -and $second.Err -match 'is recording for another process') "status $($second.Status): $($second.Err)"
+        }
+        Check 'a session that was left behind is taken over' {
+            $first = Start-Process $record -ArgumentList 'processes', '60' -PassThru -WindowStyle Hidden
+            Start-Sleep -Seconds 3
+            Stop-Process $first -Force
+            $first.WaitForExit()
+            Need ((Sessions) -match '(?m)^Collector\s') 'the killed process left no session, so this checks nothing'
+            $null = Record @('processes', '1')
+        }
+        Check 'no session is left' {
+            Need (-not ((Sessions) -match '(?m)^Collector')) (Sessions)
+        }
+    }
+} finally {
+    Pop-Location
+    if ($elevated) {
+        foreach ($name in 'Collector', 'Collector-heap') {
+            if ((Sessions) -match "(?m)^$name\s") { & logman stop $name -ets | Out-Null }
+        }
+    }
+    Remove-Item -Recurse -Force $work -ErrorAction SilentlyContinue
+}
+Write-Output "$passed passed, $failed failed"
+if ($failed -gt 0) { exit 1 }

@@ -1,0 +1,212 @@
+//! What is known of the events of one trace: formats and names by provider, number and version, and by what they say of themselves.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use collector_common::event::{ByteOrder, EventField, EventFormat, Extent, FieldKind, Guid, Place};
+
+use super::error::DescriptionError;
+use super::event_info::{EventInfo, InfoKey};
+use super::manifest::{self, Manifest, Parts};
+use super::trace_logging::{ProviderTraits, TraceLoggingEvent};
+use crate::decode::clr::{self, ClrEvent};
+use crate::decode::cursor::Layout;
+use crate::decode::kernel::{self, KernelEvent};
+use crate::decode::table::EventSpec;
+use crate::decode::windows::{self, WindowsEvent};
+use crate::decode::wire::width_of;
+use crate::record::{EtwRecord, PointerSize, Schema};
+
+/// Descriptions that are kept: more kinds of events than any trace has.
+const MOST: usize = 1 << 14;
+/// Bytes of descriptions that are kept.
+const MOST_BYTES: usize = 16 << 20;
+
+/// Name and fields of a kind of event.
+#[derive(Debug)]
+pub struct Described {
+    /// Name of the provider; of one that is not known its GUID.
+    pub provider: Box<str>,
+    /// Task and name, as PerfView prints them.
+    pub name: Box<str>,
+    /// The fields.
+    pub format: EventFormat,
+}
+
+/// Kinds of events by what they say of themselves.
+type BySelf = HashMap<Box<[u8]>, Arc<Described>>;
+
+/// What is known of the events of one trace.
+///
+/// Memory is bounded: of more kinds than a trace has, what later ones say of themselves is read anew each time, and descriptions of them are
+/// left out and counted.
+#[derive(Debug, Default)]
+pub struct Schemas {
+    /// Descriptions that the trace holds, unread until an event needs them.
+    learnt: HashMap<InfoKey, Box<[u8]>>,
+    /// What was looked up.
+    known: HashMap<(InfoKey, PointerSize), Option<Arc<Described>>>,
+    /// What events said of themselves.
+    own: HashMap<(Guid, PointerSize), BySelf>,
+    /// Manifests that programs write.
+    parts: Parts,
+    bytes: usize,
+    left_out: u64,
+}
+
+impl Schemas {
+    /// Takes an event that describes others; all others are passed over. A later description of the same event counts.
+    ///
+    /// # Errors
+    /// When it is such a description and can't be understood.
+    pub fn learn(&mut self, record: &EtwRecord<'_>) -> Result<(), DescriptionError> {
+        if let Some(manifest) = self.parts.take(record) {
+            return self.manifest(&manifest, record);
+        }
+        let Ok(Some(KernelEvent::EventInfo(info))) = KernelEvent::decode(record) else { return Ok(()) };
+        let width = width_of(Layout { version: 0, pointer: record.pointer_size });
+        let key = EventInfo::parse(info.data, width)?.key;
+        // A later one takes the place of the one before.
+        self.bytes -= self.learnt.remove(&key).map_or(0, |before| before.len());
+        if self.learnt.len() >= MOST || self.bytes + info.data.len() > MOST_BYTES {
+            self.left_out += 1;
+            return Ok(());
+        }
+        self.bytes += info.data.len();
+        self.learnt.insert(key, info.data.into());
+        for size in [PointerSize::Bits32, PointerSize::Bits64] {
+            self.known.remove(&(key, size));
+        }
+        Ok(())
+    }
+
+    /// Takes the events of a manifest for payloads of both kinds.
+    fn manifest(&mut self, text: &[u8], record: &EtwRecord<'_>) -> Result<(), DescriptionError> {
+        let (provider, version) = (record.provider, record.descriptor.version);
+        if clr::provider_name(provider).is_some() {
+            return Ok(());
+        }
+        for pointer in [PointerSize::Bits32, PointerSize::Bits64] {
+            let manifest = Manifest::parse(text, width_of(Layout { version: 0, pointer }))?;
+            let name = manifest.name;
+            let parts = (manifest::ID, version, "ManifestData".into(), EventFormat::new(ByteOrder::Little));
+            let events =
+                manifest.events.into_iter().map(|event| (event.id, event.version, event.name, event.format));
+            for (id, version, event, format) in events.chain([parts]) {
+                if self.known.len() >= MOST {
+                    self.left_out += 1;
+                    continue;
+                }
+                let described = Described { provider: name.clone(), name: event, format };
+                let key = InfoKey::Manifest(provider, id, version);
+                self.known.insert((key, pointer), Some(Arc::new(described)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Descriptions that were left out because there were too many.
+    pub const fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// What is known of an event: what it says of itself, what is in the tables, what the trace holds. None if that is nothing.
+    ///
+    /// # Errors
+    /// When what it says of itself can't be understood.
+    pub fn describe(&mut self, record: &EtwRecord<'_>) -> Result<Option<Arc<Described>>, DescriptionError> {
+        if let Some(description) = record.extended.self_description {
+            return self.own(record, description).map(Some);
+        }
+        let descriptor = record.descriptor;
+        let key = match record.schema {
+            Schema::Classic => InfoKey::Classic(record.provider, descriptor.opcode, descriptor.version),
+            Schema::Manifest => InfoKey::Manifest(record.provider, descriptor.id, descriptor.version),
+            Schema::Text => return self.text(record).map(Some),
+            _ => return Ok(None),
+        };
+        let place = (key, record.pointer_size);
+        if let Some(known) = self.known.get(&place) {
+            return Ok(known.clone());
+        }
+        let described = self.look_up(record, key).map(Arc::new);
+        if self.known.len() < MOST {
+            self.known.insert(place, described.clone());
+        }
+        Ok(described)
+    }
+
+    fn look_up(&self, record: &EtwRecord<'_>, key: InfoKey) -> Option<Described> {
+        let layout = Layout { version: record.descriptor.version, pointer: record.pointer_size };
+        let of = |specs: &'static [EventSpec]| {
+            specs.iter().find(|spec| spec.is_of(record.provider, &record.descriptor))
+        };
+        let (provider, spec) = match key {
+            InfoKey::Classic(..) => (kernel::provider_name(record.provider), of(KernelEvent::SPECS)),
+            InfoKey::Manifest(provider, ..) => match clr::provider_name(provider) {
+                Some(name) => (Some(name), of(ClrEvent::SPECS)),
+                // What the trace says of the other tables' events is as Windows had it.
+                None if self.learnt.contains_key(&key) => (None, None),
+                None => (windows::provider_name(provider), of(WindowsEvent::SPECS)),
+            },
+        };
+        if let (Some(provider), Some(spec)) = (provider, spec) {
+            let format = spec.format(layout).ok()?;
+            return Some(Described { provider: provider.into(), name: spec.name.into(), format });
+        }
+        let info = EventInfo::parse(self.learnt.get(&key)?, width_of(layout)).ok()?;
+        let name = info.name().into();
+        let provider = info.provider.unwrap_or_else(|| record.provider.to_string().into());
+        Some(Described { provider, name, format: info.format })
+    }
+
+    /// An event that is one text.
+    fn text(&mut self, record: &EtwRecord<'_>) -> Result<Arc<Described>, DescriptionError> {
+        let place = (record.provider, record.pointer_size);
+        // No event describes itself by nothing.
+        if let Some(known) = self.own.get(&place).and_then(|known| known.get(&[][..])) {
+            return Ok(known.clone());
+        }
+        let mut format = EventFormat::new(ByteOrder::Little);
+        let (kind, extent) = (FieldKind::Utf16, Extent::ZeroTerminated);
+        let field = EventField::new("Message", "win:UnicodeString", kind, extent, Place::AfterPrevious);
+        format.add_field(field).map_err(|error| DescriptionError {
+            what: "a text",
+            position: 0,
+            problem: error.into(),
+        })?;
+        let provider = record.provider.to_string().into();
+        let described = Arc::new(Described { provider, name: "EventWriteString".into(), format });
+        self.keep(place, &[], &described);
+        Ok(described)
+    }
+
+    fn keep(&mut self, place: (Guid, PointerSize), description: &[u8], described: &Arc<Described>) {
+        // A description has hundreds of bytes at least once it is read, so that the bytes bound their number, too.
+        let bytes = description.len().max(MOST_BYTES / MOST);
+        if self.bytes + bytes <= MOST_BYTES {
+            self.bytes += bytes;
+            self.own.entry(place).or_default().insert(description.into(), described.clone());
+        }
+    }
+
+    fn own(
+        &mut self,
+        record: &EtwRecord<'_>,
+        description: &[u8],
+    ) -> Result<Arc<Described>, DescriptionError> {
+        let place = (record.provider, record.pointer_size);
+        if let Some(known) = self.own.get(&place).and_then(|known| known.get(description)) {
+            return Ok(known.clone());
+        }
+        let layout = Layout { version: record.descriptor.version, pointer: record.pointer_size };
+        let event = TraceLoggingEvent::parse(description, width_of(layout))?;
+        let provider = match record.extended.provider_traits {
+            Some(traits) => ProviderTraits::parse(traits)?.name,
+            None => record.provider.to_string().into(),
+        };
+        let described = Arc::new(Described { provider, name: event.name, format: event.format });
+        self.keep(place, description, &described);
+        Ok(described)
+    }
+}

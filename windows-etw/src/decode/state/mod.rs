@@ -1,0 +1,15 @@
+//! What several events tell together: [`NtPaths`], which drive a device's path is on; [`Lives`], which processes and images there were
+//! from when to when; [`Stacks`], events with the return addresses that other events have.
+
+mod ids;
+mod lives;
+mod paths;
+mod stacks;
+
+pub use ids::{ImageIds, PdbId};
+pub use lives::{ImageLife, LifeLimits, Lives, ProcessLife};
+pub use paths::NtPaths;
+pub use stacks::{Half, Joined, Side, StackAt, StackId, StackLimits, StackLosses, Stacks};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,389 @@
+//! Events with their return addresses. ETW tells these in events of their own, which name the event by its time and thread, or by a number
+//! that both have: those in the kernel at once, those of the user when the thread is back there, which may be much later. A
+//! third kind of event has addresses that many events share, by a key; it is written when the key is given up, or when the
+//! trace ends. .NET's runtime has a way of its own: the stack of its event is the next event of the same thread.
+//!
+//! So an event is kept until so many others have come behind it, and a key stands for its addresses until the end. A key that is given
+//! up may be used for other addresses: a [`StackId`] is one use of it.
+
+use std::collections::{HashMap, VecDeque};
+
+use collector_common::ids::Tid;
+
+use crate::decode::kernel::{
+    IMAGE_ID, KernelEvent, META_DATA, SYS_CONFIG, StackDefinition, StackReference, StackWalk,
+};
+use crate::decode::wire::Addresses;
+use crate::record::{EtwRecord, PointerSize};
+
+/// Events of one time and thread that wait for their stacks; more of them are no real trace's.
+const MOST_ALIKE: u8 = 16;
+
+/// What names an event to the event that has its stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StackAt {
+    /// Its time, in ticks, and its thread.
+    Thread(i64, Tid),
+    /// Its time alone, where its thread is not told: of interrupts, system calls and page faults.
+    Time(i64),
+    /// A number that both have.
+    Match(u64),
+}
+
+impl StackAt {
+    /// What names an event, by what it is: stacks of samples and of switches are those of the thread in their payload. What is added
+    /// when a trace is merged has no stack, though it has time and thread of an event beside it.
+    pub fn of(record: &EtwRecord<'_>, event: Option<&KernelEvent<'_>>) -> Option<Self> {
+        if [IMAGE_ID, META_DATA, SYS_CONFIG].contains(&record.provider) {
+            return None;
+        }
+        let tid = match event {
+            Some(KernelEvent::Sample(sample)) => Some(sample.tid),
+            Some(KernelEvent::CounterSample(sample)) => Some(sample.tid),
+            Some(KernelEvent::ContextSwitch(switch)) => Some(switch.new_tid),
+            Some(KernelEvent::HardFault(fault)) => Some(fault.tid),
+            _ => match record.extended.stack {
+                Some(stack) if stack.match_id != 0 => return Some(Self::Match(stack.match_id)),
+                _ => record.tid,
+            },
+        };
+        Some(tid.map_or(Self::Time(record.ticks), |tid| Self::Thread(record.ticks, tid)))
+    }
+}
+
+/// One use of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StackId(pub u32);
+
+/// Return addresses, innermost first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Half {
+    /// These.
+    Frames(Box<[u64]>),
+    /// Those that [`Stacks::frames`] has for it when all events have been taken.
+    Shared(StackId),
+}
+
+/// Whose return addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The kernel's.
+    Kernel,
+    /// The user's.
+    User,
+}
+
+/// An event with its return addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Joined<T> {
+    /// The event.
+    pub event: T,
+    /// Return addresses in the kernel.
+    pub kernel: Option<Half>,
+    /// Return addresses of the user.
+    pub user: Option<Half>,
+}
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StackLimits {
+    /// Events that wait for their stacks.
+    pub events: usize,
+    /// Addresses of keys.
+    pub frames: usize,
+    /// Uses of keys.
+    pub keys: usize,
+}
+
+impl Default for StackLimits {
+    /// 65,536 events, and 16 million addresses of at most a million keys.
+    fn default() -> Self {
+        Self { events: 1 << 16, frames: 1 << 24, keys: 1 << 20 }
+    }
+}
+
+/// What was not joined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StackLosses {
+    /// Stacks whose event was not there, or no more.
+    pub stacks: u64,
+    /// Stacks of an event that had one of the same side.
+    pub repeated: u64,
+    /// Events that more events of the same time and thread came before than can be told apart.
+    pub alike: u64,
+    /// Keys that there was no room for.
+    pub keys: u64,
+}
+
+#[derive(Debug)]
+struct Waiting<T> {
+    at: Option<StackAt>,
+    joined: Joined<T>,
+    /// The next one of the same name.
+    next: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Chain {
+    first: u64,
+    last: u64,
+    length: u8,
+}
+
+/// Joins events with their stacks.
+#[derive(Debug)]
+pub struct Stacks<T> {
+    limits: StackLimits,
+    /// In the order of their coming; the first has the number `first`.
+    waiting: VecDeque<Waiting<T>>,
+    first: u64,
+    named: HashMap<StackAt, Chain>,
+    /// The latest event of .NET's runtime in each thread.
+    of_runtime: HashMap<Tid, u64>,
+    /// Keys that are in use.
+    used: HashMap<u64, StackId>,
+    /// Addresses of uses, where they are known.
+    shared: Vec<Option<Box<[u64]>>>,
+    frames: usize,
+    losses: StackLosses,
+}
+
+impl<T> Stacks<T> {
+    /// Nothing yet, and at most so much.
+    pub fn new(limits: StackLimits) -> Self {
+        Self {
+            limits,
+            waiting: VecDeque::new(),
+            first: 0,
+            named: HashMap::new(),
+            of_runtime: HashMap::new(),
+            used: HashMap::new(),
+            shared: Vec::new(),
+            frames: 0,
+            losses: StackLosses::default(),
+        }
+    }
+
+    /// Takes an event that may have a stack, with the return addresses that it brings. Out: one that has waited long enough.
+    pub fn event(&mut self, at: Option<StackAt>, own: Option<Addresses<'_>>, event: T) -> Option<Joined<T>> {
+        let number = self.first + self.waiting.len() as u64;
+        let mut waiting = Waiting { at, joined: Joined { event, kernel: None, user: None }, next: None };
+        if let Some(own) = own {
+            put(&mut waiting.joined, own);
+        }
+        self.waiting.push_back(waiting);
+        if let Some(at) = at {
+            self.name(at, number);
+        }
+        if self.waiting.len() > self.limits.events { self.oldest() } else { None }
+    }
+
+    /// The same of an event of .NET's runtime, which may tell its stack in an event of its own behind it in the same thread.
+    pub fn runtime_event(
+        &mut self,
+        at: Option<StackAt>,
+        tid: Tid,
+        own: Option<Addresses<'_>>,
+        event: T,
+    ) -> Option<Joined<T>> {
+        let number = self.first + self.waiting.len() as u64;
+        // Of threads whose events have gone nothing is kept.
+        if self.of_runtime.len() > 2 * self.limits.events {
+            self.of_runtime.retain(|_, number| *number >= self.first);
+        }
+        self.of_runtime.insert(tid, number);
+        self.event(at, own, event)
+    }
+
+    /// Takes the return addresses that the runtime tells of the event before them in the thread.
+    pub fn runtime_stack(&mut self, tid: Tid, frames: Addresses<'_>) {
+        let number = self.of_runtime.remove(&tid).and_then(|number| place(number, self.first));
+        let found = match number.and_then(|place| self.waiting.get_mut(place)) {
+            Some(waiting) => (true, put(&mut waiting.joined, frames)),
+            None => (false, false),
+        };
+        self.count(found);
+    }
+
+    /// Takes an event that has stacks of others, or of keys. Out: whether it is one.
+    pub fn stack(&mut self, event: &KernelEvent<'_>) -> bool {
+        match event {
+            KernelEvent::Stack(walk) => self.walk(walk),
+            KernelEvent::StackKeyKernel(reference) => self.reference(reference, Side::Kernel),
+            KernelEvent::StackKeyUser(reference) => self.reference(reference, Side::User),
+            KernelEvent::StackKeyCreate(definition) | KernelEvent::StackKeyRundown(definition) => {
+                self.define(definition);
+            }
+            KernelEvent::StackKeyDelete(definition) => {
+                self.define(definition);
+                self.used.remove(&definition.key.0);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Takes the rest of a stack, whose number an event has.
+    pub fn rest(&mut self, match_id: u64, rest: Addresses<'_>) {
+        self.put_at(StackAt::Match(match_id), rest);
+    }
+
+    /// The events that still wait, the oldest first. When all events have been taken, and no sooner.
+    pub fn finish(&mut self) -> impl Iterator<Item = Joined<T>> + '_ {
+        std::iter::from_fn(|| self.oldest())
+    }
+
+    /// The addresses of a key; none where no event has told them.
+    pub fn frames(&self, id: StackId) -> Option<&[u64]> {
+        self.shared.get(id.0 as usize)?.as_deref()
+    }
+
+    /// What was not joined.
+    pub const fn losses(&self) -> StackLosses {
+        self.losses
+    }
+
+    fn name(&mut self, at: StackAt, number: u64) {
+        let Some(chain) = self.named.get_mut(&at) else {
+            self.named.insert(at, Chain { first: number, last: number, length: 1 });
+            return;
+        };
+        if chain.length >= MOST_ALIKE {
+            self.losses.alike += 1;
+            return;
+        }
+        let last = std::mem::replace(&mut chain.last, number);
+        chain.length += 1;
+        if let Some(last) = place(last, self.first).and_then(|place| self.waiting.get_mut(place)) {
+            last.next = Some(number);
+        }
+    }
+
+    fn oldest(&mut self) -> Option<Joined<T>> {
+        let oldest = self.waiting.pop_front()?;
+        let number = self.first;
+        self.first += 1;
+        if let Some(at) = oldest.at
+            && let Some(chain) = self.named.get_mut(&at)
+            && chain.first == number
+        {
+            match oldest.next {
+                Some(next) => {
+                    chain.first = next;
+                    chain.length -= 1;
+                }
+                None => drop(self.named.remove(&at)),
+            }
+        }
+        Some(oldest.joined)
+    }
+
+    /// Calls `take` with the events of a name until it has taken one. Out: whether there are any, and whether one was taken.
+    fn find(&mut self, at: StackAt, mut take: impl FnMut(&mut Joined<T>) -> bool) -> (bool, bool) {
+        let by_time = |at| match at {
+            StackAt::Thread(ticks, _) => self.named.get(&StackAt::Time(ticks)),
+            _ => None,
+        };
+        let Some(chain) = self.named.get(&at).or_else(|| by_time(at)) else { return (false, false) };
+        let mut next = Some(chain.first);
+        while let Some(waiting) =
+            next.and_then(|number| place(number, self.first)).and_then(|place| self.waiting.get_mut(place))
+        {
+            if take(&mut waiting.joined) {
+                return (true, true);
+            }
+            next = waiting.next;
+        }
+        (true, false)
+    }
+
+    fn count(&mut self, (is_there, is_taken): (bool, bool)) {
+        self.losses.stacks += u64::from(!is_there);
+        self.losses.repeated += u64::from(is_there && !is_taken);
+    }
+
+    fn walk(&mut self, walk: &StackWalk<'_>) {
+        let Ok(ticks) = i64::try_from(walk.event_ticks) else {
+            self.losses.stacks += 1;
+            return;
+        };
+        self.put_at(StackAt::Thread(ticks, walk.tid), walk.frames);
+    }
+
+    fn put_at(&mut self, at: StackAt, frames: Addresses<'_>) {
+        let found = self.find(at, |joined| put(joined, frames));
+        self.count(found);
+    }
+
+    fn reference(&mut self, reference: &StackReference, side: Side) {
+        let Ok(ticks) = i64::try_from(reference.event_ticks) else {
+            self.losses.stacks += 1;
+            return;
+        };
+        let Some(id) = self.id_of(reference.key.0) else { return };
+        let found = self.find(StackAt::Thread(ticks, reference.tid), |joined| {
+            let half = match side {
+                Side::Kernel => &mut joined.kernel,
+                Side::User => &mut joined.user,
+            };
+            let is_free = half.is_none();
+            if is_free {
+                *half = Some(Half::Shared(id));
+            }
+            is_free
+        });
+        self.count(found);
+    }
+
+    fn id_of(&mut self, key: u64) -> Option<StackId> {
+        if let Some(id) = self.used.get(&key) {
+            return Some(*id);
+        }
+        let id = u32::try_from(self.shared.len()).ok().filter(|_| self.shared.len() < self.limits.keys);
+        let Some(id) = id.map(StackId) else {
+            self.losses.keys += 1;
+            return None;
+        };
+        self.shared.push(None);
+        self.used.insert(key, id);
+        Some(id)
+    }
+
+    fn define(&mut self, definition: &StackDefinition<'_>) {
+        let frames = definition.frames.iter();
+        let Some(id) = self.id_of(definition.key.0) else { return };
+        if self.frames + frames.len() > self.limits.frames {
+            self.losses.keys += 1;
+            return;
+        }
+        if let Some(shared) = self.shared.get_mut(id.0 as usize).filter(|shared| shared.is_none()) {
+            self.frames += frames.len();
+            *shared = Some(frames.collect());
+        }
+    }
+}
+
+/// Where among those that wait the one of a number is.
+fn place(number: u64, first: u64) -> Option<usize> {
+    usize::try_from(number.checked_sub(first)?).ok()
+}
+
+/// Adds return addresses, those in the kernel first. Out: whether there was room for them.
+fn put<T>(joined: &mut Joined<T>, frames: Addresses<'_>) -> bool {
+    let is_kernel = |address: u64| match frames.width {
+        PointerSize::Bits32 => address >> 31 != 0,
+        PointerSize::Bits64 => address >> 63 != 0,
+    };
+    let in_kernel = frames.iter().take_while(|address| is_kernel(*address)).count();
+    let has_user = in_kernel < frames.iter().len();
+    if in_kernel > 0 && joined.kernel.is_some() || has_user && joined.user.is_some() {
+        return false;
+    }
+    if in_kernel > 0 {
+        joined.kernel = Some(Half::Frames(frames.iter().take(in_kernel).collect()));
+    }
+    if has_user {
+        joined.user = Some(Half::Frames(frames.iter().skip(in_kernel).collect()));
+    }
+    true
+}

@@ -1,0 +1,117 @@
+//! Events of Windows' own manifests that tell of processes: `Microsoft-Windows-Kernel-Process`. A trace that was not merged does
+//! not describe them; the layouts are those of the manifest that is part of every Windows.
+
+use collector_common::event::{FileTime, Guid, Text, Utf16Text};
+use collector_common::ids::{Avma, Pid, Tid};
+
+use super::table::{events, guid, layout};
+use super::wire::Pointer;
+
+/// `Microsoft-Windows-Kernel-Process`.
+pub const KERNEL_PROCESS: Guid = guid(0x22fb_2cd6_0e7b_422b_a0c7_2fad_1fd0_e716);
+
+layout! {
+    /// A process begins.
+    ProcessStart<'a> {
+        pid: Pid = "ProcessID";
+        created: FileTime = "CreateTime";
+        parent: Pid = "ParentProcessID";
+        session: u32 = "SessionID";
+        flags: u32 = "Flags" [1..=255];
+        image: Utf16Text<'a> = "ImageName";
+        checksum: u32 = "ImageChecksum" [2..=255];
+        timestamp: u32 = "TimeDateStamp" [2..=255];
+        package: Utf16Text<'a> = "PackageFullName" [2..=255];
+        application: Utf16Text<'a> = "PackageRelativeAppId" [2..=255];
+    }
+
+    /// A process ends.
+    ProcessStop<'a> {
+        pid: Pid = "ProcessID";
+        created: FileTime = "CreateTime";
+        exited: FileTime = "ExitTime";
+        exit_code: u32 = "ExitCode";
+        elevation: u32 = "TokenElevationType";
+        handles: u32 = "HandleCount";
+        commit: u64 = "CommitCharge";
+        peak_commit: u64 = "CommitPeak";
+        cycles: u64 = "CPUCycleCount" [1..=255];
+        reads: u32 = "ReadOperationCount" [1..=255];
+        writes: u32 = "WriteOperationCount" [1..=255];
+        read_kib: u32 = "ReadTransferKiloBytes" [1..=255];
+        written_kib: u32 = "WriteTransferKiloBytes" [1..=255];
+        hard_faults: u32 = "HardFaultCount" [1..=255];
+        image: Text<'a> = "ImageName";
+    }
+
+    /// A thread begins.
+    ThreadStart {
+        pid: Pid = "ProcessID";
+        tid: Tid = "ThreadID";
+        stack_base: Pointer = "StackBase";
+        stack_limit: Pointer = "StackLimit";
+        user_stack_base: Pointer = "UserStackBase";
+        user_stack_limit: Pointer = "UserStackLimit";
+        start: Avma = "StartAddr";
+        win32_start: Avma = "Win32StartAddr";
+        teb: Pointer = "TebBase";
+        sub_process_tag: u32 = "SubProcessTag" [1..=255];
+    }
+
+    /// A thread ends.
+    ThreadStop {
+        pid: Pid = "ProcessID";
+        tid: Tid = "ThreadID";
+        stack_base: Pointer = "StackBase";
+        stack_limit: Pointer = "StackLimit";
+        user_stack_base: Pointer = "UserStackBase";
+        user_stack_limit: Pointer = "UserStackLimit";
+        start: Avma = "StartAddr";
+        win32_start: Avma = "Win32StartAddr";
+        teb: Pointer = "TebBase";
+        sub_process_tag: u32 = "SubProcessTag" [1..=255];
+        cycles: u64 = "CycleTime" [1..=255];
+    }
+
+    /// An image is mapped or unmapped.
+    MappedImage<'a> {
+        base: Pointer = "ImageBase";
+        size: Pointer = "ImageSize";
+        pid: Pid = "ProcessID";
+        checksum: u32 = "ImageCheckSum";
+        timestamp: u32 = "TimeDateStamp";
+        default_base: Pointer = "DefaultBase";
+        path: Utf16Text<'a> = "ImageName";
+    }
+
+    /// A thread's priority is another.
+    Priority {
+        pid: Pid = "ProcessID";
+        tid: Tid = "ThreadID";
+        old: u8 = "OldPriority";
+        new: u8 = "NewPriority";
+    }
+}
+
+events! {
+    /// An event of Windows' own manifests, decoded.
+    WindowsEvent by id(Id) {
+        KERNEL_PROCESS {
+            1 => "ProcessStart/Start" ProcessStart(ProcessStart<'a>);
+            2 => "ProcessStop/Stop" ProcessStop(ProcessStop<'a>);
+            3 => "ThreadStart/Start" ThreadStart(ThreadStart);
+            4 => "ThreadStop/Stop" ThreadStop(ThreadStop);
+            5 => "ImageLoad" ImageLoad(MappedImage<'a>);
+            6 => "ImageUnload" ImageUnload(MappedImage<'a>);
+            7 => "CpuBasePriorityChange" CpuBasePriority(Priority);
+            8 => "CpuPriorityChange" CpuPriority(Priority);
+            9 => "PagePriorityChange" PagePriority(Priority);
+            10 => "IoPriorityChange" IoPriority(Priority);
+        }
+    }
+}
+
+/// The name of a provider; none where it is not of the table.
+pub fn provider_name(provider: Guid) -> Option<&'static str> {
+    (provider == KERNEL_PROCESS).then_some("Microsoft-Windows-Kernel-Process")
+}

@@ -1,0 +1,131 @@
+//! A buffer that is in memory. In: an entry of the index. Out: its records in the order of time.
+
+use std::io::{Read, Seek};
+use std::mem;
+
+use super::buffer::{HEADER, most_unpacked};
+use super::bytes::u32_at;
+use super::error::EtlError;
+use super::frame::{Frame, Kind, PADDING};
+use super::index::Entry;
+use super::losses::{Damage, DamageKind, Losses};
+use super::parse::{Around, parse};
+use super::source::Source;
+use super::xpress;
+use crate::record::PointerSize;
+
+/// A record of a buffer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record {
+    pub(super) ticks: i64,
+    /// From the end of the buffer's header.
+    pub(super) at: u32,
+    pub(super) size: u32,
+}
+
+/// A buffer in memory, whose memory is used again for another.
+#[derive(Debug, Default)]
+pub(super) struct Loaded {
+    stored: Vec<u8>,
+    unpacked: Vec<u8>,
+    is_packed: bool,
+    pub(super) records: Vec<Record>,
+}
+
+impl Loaded {
+    /// Replaces what it holds.
+    pub(super) fn load<R: Read + Seek>(
+        &mut self,
+        source: &mut Source<R>,
+        entry: &Entry,
+        losses: &mut Losses,
+    ) -> Result<(), EtlError> {
+        self.is_packed = entry.is_packed;
+        // No more than what was seen to be there when the index was made.
+        self.stored.resize(entry.stored as usize, 0);
+        let length = source.read(entry.at + HEADER as u64, &mut self.stored)?;
+        self.stored.truncate(length);
+        let used = entry.used as usize;
+        if self.is_packed {
+            let most = used.min(most_unpacked(length));
+            xpress::unpack(&self.stored, most, &mut self.unpacked);
+        }
+        let there = self.bytes().len();
+        // That the file ends in it was told when the index was made.
+        if there < used && !entry.is_cut {
+            let (kind, bytes) =
+                if self.is_packed { (DamageKind::Packed, used - there) } else { (DamageKind::Used, 0) };
+            losses.damage(damage(entry, there, kind), bytes as u64);
+        }
+        self.find_records(entry, losses);
+        Ok(())
+    }
+
+    /// What is behind the buffer's header.
+    fn bytes(&self) -> &[u8] {
+        if self.is_packed { &self.unpacked } else { &self.stored }
+    }
+
+    /// Bytes of memory that it has.
+    pub(super) fn memory(&self) -> usize {
+        self.stored.capacity() + self.unpacked.capacity() + self.records.capacity() * size_of::<Record>()
+    }
+
+    pub(super) fn bytes_of(&self, record: Record) -> &[u8] {
+        let begin = record.at as usize;
+        self.bytes().get(begin..begin + record.size as usize).unwrap_or_default()
+    }
+
+    /// When the first of its records came.
+    pub(super) fn first(&self) -> Option<i64> {
+        self.records.first().map(|record| record.ticks)
+    }
+
+    fn find_records(&mut self, entry: &Entry, losses: &mut Losses) {
+        let mut records: Vec<Record> = mem::take(&mut self.records);
+        records.clear();
+        let bytes = self.bytes();
+        let (mut at, mut is_sorted) = (0, true);
+        // Records without a time came with the one before them, or the first of the buffer's with one.
+        let mut last = None;
+        while at < bytes.len() {
+            let rest = &bytes[at..];
+            if u32_at(rest, 0) == Some(PADDING) {
+                break;
+            }
+            let Some(frame) = Frame::parse(rest).filter(|frame| frame.size <= rest.len()) else {
+                // A record may be cut with the file.
+                if !entry.is_cut {
+                    losses.damage(damage(entry, at, DamageKind::Record), rest.len() as u64);
+                }
+                break;
+            };
+            let ticks = frame.ticks.or(last).unwrap_or(entry.first);
+            let around = Around { cpu: entry.cpu, ticks, pointer_size: PointerSize::Bits64 };
+            if frame.kind == Kind::Unread {
+                losses.unread_records += 1;
+            } else if parse(&rest[..frame.size], around).is_none() {
+                losses.damage(damage(entry, at, DamageKind::Inside), frame.size as u64);
+            } else {
+                is_sorted &= last.is_none_or(|last| last <= ticks);
+                if last.is_none() && frame.ticks.is_some() {
+                    for record in &mut records {
+                        record.ticks = ticks;
+                    }
+                }
+                last = frame.ticks.or(last);
+                records.push(Record { ticks, at: at as u32, size: frame.size as u32 });
+            }
+            at += frame.size.next_multiple_of(8);
+        }
+        if !is_sorted {
+            records.sort_by_key(|record| record.ticks);
+        }
+        self.records = records;
+    }
+}
+
+/// `at` is from the end of the buffer's header.
+pub(super) fn damage(entry: &Entry, at: usize, kind: DamageKind) -> Damage {
+    Damage { buffer: entry.at, at: u32::try_from(HEADER + at).unwrap_or(u32::MAX), kind }
+}

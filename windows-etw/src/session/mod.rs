@@ -1,0 +1,23 @@
+//! Sessions of ETW on this machine: a [`Plan`](crate::plan::Plan) is carried out, and its records are handed over as they come.
+//!
+//! [`Sessions::start`] opens what a plan needs: a system logger that providers write into, too, and a session for heaps where the
+//! plan has one. Each has a thread that gives [`Live`] events to a [`Sink`]. [`Sessions::stop`] returns when the last event has been
+//! given. No session is left behind: a `Sessions` that is dropped stops them, as does Ctrl-C where [`console::watch`] is on, and those
+//! of a process that was killed are taken over by name when the next one starts.
+//!
+//! Errors tell an administrator's right that is missing apart from the rest ([`SessionError::NotAdministrator`]).
+
+mod claim;
+pub mod console;
+mod error;
+mod losses;
+mod running;
+mod settings;
+mod start;
+mod sys;
+
+pub use error::{SessionError, Win32Error};
+pub use losses::Losses;
+pub use settings::{Part, Settings, Target};
+pub use start::{Sessions, Stopped};
+pub use sys::{Clock, Live, Sink, providers};

@@ -1,0 +1,173 @@
+//! One session, and the thread that reads it.
+
+use std::collections::BTreeSet;
+use std::path::absolute;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::plan::{Flags, KernelEvent, Plan, ProviderPlan};
+
+use super::console;
+use super::error::{SessionError, Win32Error};
+use super::losses::Losses;
+use super::settings::{Part, Settings};
+use super::start;
+use super::sys::{self, Control, Enable, Ended, Handle, Kind, Properties, Reader, Sink};
+
+/// How often a session is started whose stale one was stopped: Windows says that it did before its name is free.
+const TRIES: u32 = 20;
+const BETWEEN_TRIES: Duration = Duration::from_millis(50);
+
+/// What is to be started.
+pub(super) struct Wanted<'a> {
+    pub(super) part: Part,
+    pub(super) kind: Kind<'a>,
+    pub(super) plan: &'a Plan,
+    pub(super) settings: &'a Settings,
+}
+
+/// A session that runs. It is stopped when it is dropped.
+#[derive(Debug)]
+pub(super) struct Session {
+    name: String,
+    part: Part,
+    handle: Handle,
+    reader: Option<JoinHandle<Ended>>,
+    is_stopped: bool,
+}
+
+impl Session {
+    pub(super) fn start(
+        wanted: &Wanted<'_>,
+        sink: &mut impl FnMut(Part) -> Sink,
+    ) -> Result<Self, SessionError> {
+        let Wanted { part, kind, plan, settings } = *wanted;
+        let name = start::name(settings, part);
+        let live = settings.target.is_live();
+        let file = settings.target.file(part);
+        let place = || SessionError::Path { path: format!("{:?}", settings.target) };
+        let file = file.map(absolute).transpose().map_err(|_| place())?;
+        let properties = || Properties::of(kind, plan.buffers, live, file.as_deref()).ok_or_else(place);
+        let handle = started(&name, part, properties)?;
+        // From here on, what fails stops it.
+        console::started(&name);
+        let mut session = Self { name, part, handle, reader: None, is_stopped: false };
+        if live {
+            session.read(sink(part))?;
+        }
+        Ok(session)
+    }
+
+    fn read(&mut self, sink: Sink) -> Result<(), SessionError> {
+        let reader = Reader::open(&self.name, sink).map_err(|cause| self.failed("OpenTraceW", cause))?;
+        let thread = thread::Builder::new().name(format!("etw {}", self.name));
+        let thread = thread.spawn(move || reader.run());
+        let thread = thread.map_err(|source| SessionError::Thread { name: self.name.clone(), source })?;
+        self.reader = Some(thread);
+        Ok(())
+    }
+
+    fn failed(&self, call: &'static str, cause: Win32Error) -> SessionError {
+        SessionError::of(call, &self.name, cause)
+    }
+
+    pub(super) fn part(&self) -> Part {
+        self.part
+    }
+
+    pub(super) fn set_stacks(&self, events: &BTreeSet<KernelEvent>) -> Result<(), SessionError> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        let set = sys::set_stacks(self.handle, events.iter().map(|event| (event.class, event.opcode)));
+        set.map_err(|cause| self.failed("TraceSetInformation(TraceStackTracingInfo)", cause))
+    }
+
+    pub(super) fn set_flags(&self, flags: Flags) -> Result<(), SessionError> {
+        let set = sys::set_flags(self.handle, flags);
+        set.map_err(|cause| self.failed("TraceSetInformation(TraceSystemTraceEnableFlagsInfo)", cause))
+    }
+
+    pub(super) fn enable(&self, provider: &ProviderPlan, what: Enable) -> Result<(), SessionError> {
+        let enabled = sys::enable(self.handle, provider, what);
+        // Some providers refuse administrators, too.
+        let of = || provider.name.clone();
+        enabled.map_err(|cause| SessionError::Call { call: "EnableTraceEx2", of: of(), cause })
+    }
+
+    pub(super) fn losses(&self) -> Result<Losses, SessionError> {
+        sys::control(self.handle, Control::Query).map_err(|cause| self.failed("ControlTraceW", cause))
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.reader.as_ref().is_some_and(JoinHandle::is_finished)
+    }
+
+    /// What it lost, and how many events the sink was given.
+    pub(super) fn stop(mut self) -> Result<(Losses, u64), SessionError> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(Losses, u64), SessionError> {
+        if std::mem::replace(&mut self.is_stopped, true) {
+            return Ok((Losses::default(), 0));
+        }
+        // Stopping hands buffers over, too; what is in them by now need not wait for that.
+        let _: Result<Losses, Win32Error> = sys::control(self.handle, Control::Flush);
+        let stopped = sys::control(self.handle, Control::Stop);
+        console::stopped(&self.name);
+        // `ProcessTrace` returns when the session is gone and its last buffer was read.
+        let ended = self.reader.take().map(JoinHandle::join);
+        let losses = match stopped {
+            // Somebody else has stopped it; what it lost is not known any more.
+            Err(Win32Error::WMI_INSTANCE_NOT_FOUND) => Losses::default(),
+            stopped => stopped.map_err(|cause| self.failed("ControlTraceW", cause))?,
+        };
+        let Some(ended) = ended else { return Ok((losses, 0)) };
+        let panicked = |message| SessionError::SinkPanicked { name: self.name.clone(), message };
+        let ended = ended.map_err(|panic| panicked(said(&*panic)))?;
+        if let Some(panic) = ended.panic {
+            return Err(panicked(said(&*panic)));
+        }
+        ended.result.map_err(|cause| self.failed("ProcessTrace", cause))?;
+        Ok((losses, ended.events))
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // There is nobody to tell an error to.
+        let _: Result<_, SessionError> = self.end();
+    }
+}
+
+/// Starts it, in place of one that was left behind under its name.
+fn started(
+    name: &str,
+    part: Part,
+    properties: impl Fn() -> Result<Properties, SessionError>,
+) -> Result<Handle, SessionError> {
+    let failed = |cause| SessionError::of("StartTraceW", name, cause);
+    for _ in 0..TRIES {
+        match sys::start(name, &mut properties()?) {
+            Ok(handle) => return Ok(handle),
+            // That one is anybody's.
+            Err(Win32Error::ALREADY_EXISTS) if part == Part::Kernel => {
+                return Err(SessionError::KernelLoggersInUse);
+            }
+            Err(Win32Error::ALREADY_EXISTS) => match sys::stop_by_name(name) {
+                Ok(()) | Err(Win32Error::WMI_INSTANCE_NOT_FOUND) => thread::sleep(BETWEEN_TRIES),
+                Err(cause) => return Err(SessionError::of("ControlTraceW", name, cause)),
+            },
+            Err(cause) => return Err(failed(cause)),
+        }
+    }
+    Err(failed(Win32Error::ALREADY_EXISTS))
+}
+
+/// What a panic said.
+fn said(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+        .unwrap_or_else(|| "no message".to_owned())
+}

@@ -1,0 +1,189 @@
+//! A plan is carried out.
+//!
+//! The order matters: a session comes first, for that an administrator's rights are missing is told by that; it is read before
+//! anything is told into it; stacks are asked for before the events that they belong to; what was there before (rundown) is asked
+//! for last, when what is new is told already.
+
+use crate::plan::{Plan, SampleInterval, When};
+
+use super::claim::Claim;
+use super::error::{SessionError, Win32Error};
+use super::losses::Losses;
+use super::running::{Session, Wanted};
+use super::settings::{Part, Settings};
+use super::sys::{self, Clock, Enable, Kind, Sink};
+
+/// What `NT Kernel Logger` is called, the one session for the kernel that has a name of its own.
+const NT_KERNEL_LOGGER: &str = "NT Kernel Logger";
+
+/// The sessions of a plan. Dropping it stops them, and loses no event either.
+#[derive(Debug)]
+pub struct Sessions {
+    running: Vec<Session>,
+    clock: Clock,
+    interval: Option<SampleInterval>,
+    /// What was set before, to be set again.
+    interval_before: Option<u32>,
+    _claim: Claim,
+}
+
+/// What is left of sessions that were stopped.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stopped {
+    /// What was lost, of each session.
+    pub losses: Vec<(Part, Losses)>,
+    /// Events that sinks were given, those of all parts.
+    pub events: u64,
+}
+
+impl Sessions {
+    /// Starts what `plan` needs. `sink` is called once for each [`Part`] that is read, and what it gives takes that part's events.
+    ///
+    /// # Errors
+    /// [`SessionError`]; nothing is left behind then.
+    pub fn start(
+        plan: &Plan,
+        settings: &Settings,
+        mut sink: impl FnMut(Part) -> Sink,
+    ) -> Result<Self, SessionError> {
+        if !sys::is_name(&settings.name) {
+            return Err(SessionError::Name { name: settings.name.clone() });
+        }
+        let mut whole = Self {
+            running: Vec::new(),
+            clock: Clock::now(),
+            interval: None,
+            interval_before: None,
+            _claim: Claim::of(&settings.name)?,
+        };
+        whole.start_main(plan, settings, &mut sink)?;
+        if let Some(heap) = &plan.heap {
+            let wanted = Wanted { part: Part::Heap, kind: Kind::Heap(heap), plan, settings };
+            whole.running.push(Session::start(&wanted, &mut sink)?);
+        }
+        for when in [When::Always, When::Rundown] {
+            for provider in plan.providers.iter().filter(|provider| provider.when == when) {
+                whole.main()?.enable(provider, Enable::On)?;
+                if provider.capture_state {
+                    whole.main()?.enable(provider, Enable::CaptureState)?;
+                }
+            }
+        }
+        Ok(whole)
+    }
+
+    /// The kernel's events and the providers' in one session; where all system loggers are taken, in two.
+    fn start_main(
+        &mut self,
+        plan: &Plan,
+        settings: &Settings,
+        sink: &mut impl FnMut(Part) -> Sink,
+    ) -> Result<(), SessionError> {
+        let flags = plan.system.flags;
+        let of = |part, kind| Wanted { part, kind, plan, settings };
+        if flags.is_empty() {
+            self.running.push(Session::start(&of(Part::Main, Kind::Providers), sink)?);
+            return Ok(());
+        }
+        match Session::start(&of(Part::Main, Kind::System), sink) {
+            Ok(session) => {
+                self.set_interval(plan)?;
+                session.set_stacks(&plan.system.stacks)?;
+                session.set_flags(flags)?;
+                self.running.push(session);
+            }
+            Err(error) if is_for_want_of_loggers(&error) => {
+                self.running.push(Session::start(&of(Part::Main, Kind::Providers), sink)?);
+                self.set_interval(plan)?;
+                let kernel = Session::start(&of(Part::Kernel, Kind::NtKernel(flags)), sink)?;
+                kernel.set_stacks(&plan.system.stacks)?;
+                self.running.push(kernel);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn main(&self) -> Result<&Session, SessionError> {
+        let main = self.running.iter().find(|session| session.part() == Part::Main);
+        main.ok_or_else(|| SessionError::Name { name: String::new() })
+    }
+
+    /// The interval is the machine's: what another profiler set is set again at the end.
+    fn set_interval(&mut self, plan: &Plan) -> Result<(), SessionError> {
+        let Some(interval) = plan.system.interval else { return Ok(()) };
+        sys::turn_on_profile_privilege()?;
+        self.interval_before = sys::interval().ok();
+        let of = |call, cause| SessionError::of(call, "the interval of CPU samples", cause);
+        sys::set_interval(interval.units()).map_err(|cause| of("TraceSetInformation", cause))?;
+        let told = sys::interval().map_err(|cause| of("TraceQueryInformation", cause))?;
+        self.interval = Some(SampleInterval::told(told));
+        Ok(())
+    }
+
+    /// The clock of the records' ticks.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// How often CPUs are sampled, as Windows tells: it may not have taken what was asked for to the tick.
+    pub fn interval(&self) -> Option<SampleInterval> {
+        self.interval
+    }
+
+    /// What was lost up to now.
+    pub fn losses(&self) -> Result<Vec<(Part, Losses)>, SessionError> {
+        self.running.iter().map(|session| Ok((session.part(), session.losses()?))).collect()
+    }
+
+    /// Whether a sink has panicked, or Windows or somebody else has ended a session.
+    pub fn has_ended(&self) -> bool {
+        self.running.iter().any(Session::has_ended)
+    }
+
+    /// Stops the sessions and returns when sinks were given their last events.
+    pub fn stop(mut self) -> Result<Stopped, SessionError> {
+        let mut stopped = Stopped::default();
+        let mut failed = None;
+        for session in std::mem::take(&mut self.running) {
+            let part = session.part();
+            match session.stop() {
+                Ok((losses, events)) => {
+                    stopped.losses.push((part, losses));
+                    stopped.events += events;
+                }
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        failed.map_or(Ok(stopped), Err)
+    }
+}
+
+impl Drop for Sessions {
+    fn drop(&mut self) {
+        // Sessions stop when they are dropped.
+        self.running.clear();
+        if let Some(units) = self.interval_before {
+            // There is nobody to tell an error to.
+            let _: Result<(), Win32Error> = sys::set_interval(units);
+        }
+    }
+}
+
+/// Whether a system logger could not be had, because there are eight at most, or none before Windows 8.
+fn is_for_want_of_loggers(error: &SessionError) -> bool {
+    let wants = [Win32Error::NO_SYSTEM_RESOURCES, Win32Error::INVALID_PARAMETER];
+    matches!(error, SessionError::Call { call: "StartTraceW", cause, .. } if wants.contains(cause))
+}
+
+/// The name of a part's session.
+pub(super) fn name(settings: &Settings, part: Part) -> String {
+    match part {
+        Part::Main => settings.name.clone(),
+        Part::Kernel => NT_KERNEL_LOGGER.to_owned(),
+        Part::Heap => format!("{}-{}", settings.name, part.suffix()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+//! Sessions where there are none to be had: Wine's functions of ETW do nothing, and refuse to open a trace. What Windows does is tried
+//! by `docs/windows-check.ps1` on a real machine.
+
+use std::io::{Write as _, stderr};
+
+use crate::plan::{Scenario, Scope};
+use crate::session::{Target, console};
+
+use super::*;
+
+fn plan(name: &str) -> Plan {
+    Scenario::by_name(name).unwrap().plan(&Scope { frequency_hz: 997, pids: vec![] })
+}
+
+fn settings(name: &str) -> Settings {
+    Settings { name: name.to_owned(), target: Target::Live }
+}
+
+#[test]
+fn names_that_windows_does_not_take_are_refused() {
+    for name in ["", "a\\b", "a\0b"] {
+        let error = Sessions::start(&plan("processes"), &settings(name), |_| Box::new(|_| {})).unwrap_err();
+        assert!(matches!(error, SessionError::Name { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_name_that_another_process_records_under_is_left_alone() {
+    let _other = Claim::of("start-test-busy").unwrap();
+    let settings = settings("start-test-busy");
+    let error = Sessions::start(&plan("processes"), &settings, |_| Box::new(|_| {})).unwrap_err();
+    assert!(error.to_string().starts_with("a session `start-test-busy` is recording"), "{error}");
+}
+
+#[test]
+fn parts_have_names_of_their_own() {
+    let settings = settings("Collector");
+    assert_eq!(name(&settings, Part::Main), "Collector");
+    assert_eq!(name(&settings, Part::Heap), "Collector-heap");
+    assert_eq!(name(&settings, Part::Kernel), "NT Kernel Logger");
+}
+
+/// On Wine: `StartTraceW` succeeds, `OpenTraceW` is refused. A session that was started is stopped then, and its name is free.
+#[test]
+fn what_is_refused_leaves_nothing_behind() {
+    if std::env::var_os("COLLECTOR_WINE").is_none() {
+        // Past the runner, which keeps what a test that passes prints.
+        let _ = writeln!(stderr(), "SKIPPED what_is_refused_leaves_nothing_behind: this is not Wine");
+        return;
+    }
+    for name in ["processes", "cpu_profiling", "dotnet_gc_analysis", "processes"] {
+        let refused = Sessions::start(&plan(name), &settings("start-test-wine"), |_| Box::new(|_| {}));
+        let error = refused.unwrap_err();
+        assert!(matches!(error, SessionError::NotAdministrator { call: "OpenTraceW" }), "{error}");
+    }
+    assert!(!console::is_running("start-test-wine"));
+}

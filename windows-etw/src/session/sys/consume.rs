@@ -1,0 +1,171 @@
+//! A session's events are read: `OpenTraceW` and `ProcessTrace`, whose callbacks give each to a sink.
+
+use std::any::Any;
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use windows_sys::Win32::System::Diagnostics::Etw::{
+    CloseTrace, EVENT_RECORD, EVENT_TRACE_LOGFILEW, OpenTraceW, PROCESS_TRACE_MODE_EVENT_RECORD,
+    PROCESS_TRACE_MODE_RAW_TIMESTAMP, PROCESS_TRACE_MODE_REAL_TIME, PROCESSTRACE_HANDLE, ProcessTrace,
+};
+
+use super::live::{Live, Sink};
+use super::wide;
+use crate::session::Win32Error;
+
+/// What the callbacks know.
+struct Context {
+    sink: Sink,
+    panic: Option<Box<dyn Any + Send>>,
+    events: u64,
+}
+
+/// A session that is opened to be read.
+pub(in crate::session) struct Reader {
+    handle: PROCESSTRACE_HANDLE,
+    /// From `Box::into_raw`; the callbacks have it, too, and run in [`Self::run`] alone.
+    context: *mut Context,
+}
+
+// SAFETY: the context is `Send`, and reached by callbacks only while `run` has the reader, on the thread that runs it.
+unsafe impl Send for Reader {}
+
+/// How reading ended.
+pub(in crate::session) struct Ended {
+    /// What `ProcessTrace` says.
+    pub(in crate::session) result: Result<(), Win32Error>,
+    /// What the sink panicked with.
+    pub(in crate::session) panic: Option<Box<dyn Any + Send>>,
+    /// Events that the sink was given.
+    pub(in crate::session) events: u64,
+}
+
+impl Reader {
+    /// Opens a session that runs.
+    pub(in crate::session) fn open(name: &str, sink: Sink) -> Result<Self, Win32Error> {
+        let mut name = wide(name);
+        let context = Box::into_raw(Box::new(Context { sink, panic: None, events: 0 }));
+        let mut file = EVENT_TRACE_LOGFILEW {
+            LoggerName: name.as_mut_ptr(),
+            Context: context.cast::<c_void>(),
+            BufferCallback: Some(on_buffer),
+            ..EVENT_TRACE_LOGFILEW::default()
+        };
+        file.Anonymous1.ProcessTraceMode =
+            PROCESS_TRACE_MODE_REAL_TIME | PROCESS_TRACE_MODE_EVENT_RECORD | PROCESS_TRACE_MODE_RAW_TIMESTAMP;
+        file.Anonymous2.EventRecordCallback = Some(on_event);
+        // SAFETY: the structure and the name, which ends with a zero, outlive the call; the callbacks are functions of this program,
+        // and the context lives until the reader is dropped, which is after `ProcessTrace` and `CloseTrace`.
+        let handle = unsafe { OpenTraceW(&raw mut file) };
+        let reader = Self { handle, context };
+        // INVALID_PROCESSTRACE_HANDLE; on 32-bit machines its upper half was cut off once.
+        if handle.Value == u64::MAX || handle.Value == u64::from(u32::MAX) {
+            return Err(Win32Error::last());
+        }
+        Ok(reader)
+    }
+
+    /// Gives all events to the sink until the session ends, the last of them included.
+    pub(in crate::session) fn run(self) -> Ended {
+        // SAFETY: the handle is open: it came from OpenTraceW, and drop closes it.
+        let code = unsafe { ProcessTrace(&raw const self.handle, 1, std::ptr::null(), std::ptr::null()) };
+        // SAFETY: the callbacks ran in the call above alone.
+        let context = unsafe { &mut *self.context };
+        let result = match Win32Error::check(code) {
+            // `on_buffer` asked for it.
+            Err(Win32Error::CANCELLED) if context.panic.is_some() => Ok(()),
+            result => result,
+        };
+        Ended { result, panic: context.panic.take(), events: context.events }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        // SAFETY: a handle that OpenTraceW did not give is an error, and no more; the context is from `Box::into_raw`, is freed here
+        // alone, and no callback comes after CloseTrace of a trace that is not being processed.
+        unsafe {
+            CloseTrace(self.handle);
+            drop(Box::from_raw(self.context));
+        }
+    }
+}
+
+/// # Safety
+/// ETW calls it with an event whose `UserContext` is the [`Context`] of the reader that runs, on the thread that runs it.
+unsafe extern "system" fn on_event(event: *mut EVENT_RECORD) {
+    // SAFETY: ETW's event, or none, stays as it is while this runs.
+    let Some(event) = (unsafe { event.as_ref() }) else { return };
+    // SAFETY: see above; callbacks do not run within one another.
+    let Some(context) = (unsafe { event.UserContext.cast::<Context>().as_mut() }) else { return };
+    if context.panic.is_some() {
+        return;
+    }
+    let caught = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: ETW upholds what its layout promises while its callback runs, and the sink can't keep what it is lent.
+        let live = unsafe { Live::new(event) };
+        (context.sink)(&live);
+    }));
+    match caught {
+        Ok(()) => context.events += 1,
+        Err(panic) => context.panic = Some(panic),
+    }
+}
+
+/// Whether reading goes on.
+///
+/// # Safety
+/// As [`on_event`], with the structure that belongs to the reader's trace.
+unsafe extern "system" fn on_buffer(file: *mut EVENT_TRACE_LOGFILEW) -> u32 {
+    // SAFETY: ETW's structure, or none.
+    let Some(file) = (unsafe { file.as_ref() }) else { return 1 };
+    // SAFETY: as in `on_event`.
+    let context = unsafe { file.Context.cast::<Context>().as_ref() };
+    u32::from(context.is_none_or(|context| context.panic.is_none()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn a_panic_of_the_sink_stays_in_the_callback_and_ends_the_reading() {
+        let (sender, receiver) = channel();
+        let sink: Sink = Box::new(move |live| {
+            sender.send(live.record.descriptor.id).unwrap();
+            assert!(live.record.descriptor.id != 2, "no twos");
+        });
+        let mut context = Context { sink, panic: None, events: 0 };
+        let pointer = (&raw mut context).cast::<c_void>();
+        let mut file = EVENT_TRACE_LOGFILEW { Context: pointer, ..EVENT_TRACE_LOGFILEW::default() };
+        let mut goes_on = Vec::new();
+        for id in 1..=3 {
+            let mut event = EVENT_RECORD::default();
+            event.EventHeader.EventDescriptor.Id = id;
+            event.UserContext = pointer;
+            // SAFETY: the context is there, and nothing else has it; the event has neither payload nor items.
+            goes_on.push(unsafe {
+                on_event(&raw mut event);
+                on_buffer(&raw mut file)
+            });
+        }
+        assert_eq!(goes_on, [1, 0, 0]);
+        assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(context.events, 1);
+        let said = context.panic.and_then(|panic| panic.downcast::<&str>().ok());
+        assert_eq!(said.map(|said| *said), Some("no twos"));
+    }
+
+    #[test]
+    fn callbacks_without_an_event_or_a_context_do_nothing() {
+        let mut event = EVENT_RECORD::default();
+        // SAFETY: neither is there, which both look for.
+        unsafe {
+            on_event(std::ptr::null_mut());
+            on_event(&raw mut event);
+            assert_eq!(on_buffer(std::ptr::null_mut()), 1);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Sessions are started, asked, flushed and stopped.
+
+use windows_sys::Win32::System::Diagnostics::Etw::{
+    CONTROLTRACE_HANDLE, ControlTraceW, EVENT_TRACE_CONTROL, EVENT_TRACE_CONTROL_FLUSH,
+    EVENT_TRACE_CONTROL_QUERY, EVENT_TRACE_CONTROL_STOP, StartTraceW,
+};
+
+use super::properties::Properties;
+use super::wide;
+use crate::session::{Losses, Win32Error};
+
+/// A session that was started.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::session) struct Handle(pub(super) u64);
+
+impl Handle {
+    pub(super) const fn windows(self) -> CONTROLTRACE_HANDLE {
+        CONTROLTRACE_HANDLE { Value: self.0 }
+    }
+}
+
+/// What a session is to do.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::session) enum Control {
+    /// Tell what it lost.
+    Query,
+    /// Hand over what its buffers have.
+    Flush,
+    /// End, after it has handed that over.
+    Stop,
+}
+
+impl Control {
+    const fn code(self) -> EVENT_TRACE_CONTROL {
+        match self {
+            Self::Query => EVENT_TRACE_CONTROL_QUERY,
+            Self::Flush => EVENT_TRACE_CONTROL_FLUSH,
+            Self::Stop => EVENT_TRACE_CONTROL_STOP,
+        }
+    }
+}
+
+/// Starts a session of this name.
+pub(in crate::session) fn start(name: &str, properties: &mut Properties) -> Result<Handle, Win32Error> {
+    let (name, mut handle) = (wide(name), CONTROLTRACE_HANDLE::default());
+    // SAFETY: the name ends with a zero; the properties are as large as they say, with room for both names where they say that it
+    // is, and the handle is a variable; all outlive the call.
+    let code = unsafe { StartTraceW(&raw mut handle, name.as_ptr(), properties.pointer()) };
+    Win32Error::check(code).map(|()| Handle(handle.Value))
+}
+
+/// Has a session of this process do something. What it lost up to then is returned.
+pub(in crate::session) fn control(handle: Handle, what: Control) -> Result<Losses, Win32Error> {
+    let mut properties = Properties::empty();
+    // SAFETY: no name is given, so the handle counts, and a wrong one is an error; the properties are as for StartTraceW.
+    let code =
+        unsafe { ControlTraceW(handle.windows(), std::ptr::null(), properties.pointer(), what.code()) };
+    Win32Error::check(code).map(|()| properties.losses())
+}
+
+/// Stops a session that this process need not have started.
+pub(in crate::session) fn stop_by_name(name: &str) -> Result<(), Win32Error> {
+    let (name, mut properties) = (wide(name), Properties::empty());
+    // SAFETY: the name ends with a zero, and no handle is given, so it counts; the properties are as for StartTraceW.
+    let code = unsafe {
+        ControlTraceW(Handle(0).windows(), name.as_ptr(), properties.pointer(), EVENT_TRACE_CONTROL_STOP)
+    };
+    Win32Error::check(code)
+}

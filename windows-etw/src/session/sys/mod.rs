@@ -1,0 +1,70 @@
+//! Windows' functions: the only `unsafe` code of this crate. Each module wraps one subject; what goes in and comes out is checked
+//! here, so that callers need not.
+//!
+//! Layouts and constants: `evntrace.h`, `evntcons.h`, `evntprov.h`, `tdh.h`, as the crate `windows-sys` has them.
+
+#![allow(unsafe_code)]
+
+mod clock;
+mod console;
+mod consume;
+mod control;
+mod describe;
+mod enable;
+mod item;
+mod live;
+mod mutex;
+mod privilege;
+mod properties;
+mod record;
+mod tuning;
+
+pub use clock::Clock;
+pub use describe::providers;
+pub use live::{Live, Sink};
+
+pub(super) use console::{Signal, on_console};
+pub(super) use consume::{Ended, Reader};
+pub(super) use control::{Control, Handle, control, start, stop_by_name};
+pub(super) use enable::{Enable, enable};
+pub(super) use mutex::{Mutex, create_mutex};
+pub(super) use privilege::turn_on_profile_privilege;
+pub(super) use properties::{Kind, Properties, is_name};
+pub(super) use tuning::{cpus, interval, set_flags, set_interval, set_stacks};
+
+use collector_common::event::Guid;
+use windows_sys::core::GUID;
+
+/// Text as Windows takes it, with a zero at the end.
+fn wide(text: &str) -> Vec<u16> {
+    text.encode_utf16().chain([0]).collect()
+}
+
+/// A GUID as Windows has it.
+const fn to_windows(guid: Guid) -> GUID {
+    GUID::from_u128(u128::from_be_bytes(guid.0))
+}
+
+/// One of Windows'.
+fn from_windows(guid: GUID) -> Guid {
+    let mut bytes = [0; 16];
+    bytes[..4].copy_from_slice(&guid.data1.to_be_bytes());
+    bytes[4..6].copy_from_slice(&guid.data2.to_be_bytes());
+    bytes[6..8].copy_from_slice(&guid.data3.to_be_bytes());
+    bytes[8..].copy_from_slice(&guid.data4);
+    Guid(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guids_there_and_back() {
+        let text = "e13c0d23-ccbc-4e12-931b-d9cc2eee27e4";
+        let guid: Guid = text.parse().unwrap();
+        let windows = to_windows(guid);
+        assert_eq!((windows.data1, windows.data2, windows.data4[0]), (0xe13c_0d23, 0xccbc, 0x93));
+        assert_eq!(from_windows(windows).to_string(), text);
+    }
+}

@@ -1,0 +1,212 @@
+//! Files that are damaged: no panic, what can be read is read, what can't is told with its place.
+
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
+
+use windows_etw::etl::{DamageKind, EtlError, EtlFile, Losses};
+
+use crate::data::bytes;
+use crate::written::{Buffer, Trace, event};
+
+/// Reads all that there is.
+fn read(file: &[u8]) -> Result<(u64, Losses), EtlError> {
+    let mut file = EtlFile::open(Cursor::new(file))?;
+    let mut records = 0;
+    while let Some(record) = file.next_record()? {
+        records += 1;
+        assert!(record.payload.len() <= 0xffff);
+    }
+    Ok((records, file.losses().clone()))
+}
+
+/// The files of `PerfView`, with their records.
+fn files() -> impl Iterator<Item = (&'static str, Vec<u8>, u64)> {
+    let files = [
+        ("net.4.5.2.x64.etl", 179_474),
+        ("Process.etl", 10_344),
+        ("gcevents.etl", 71),
+        ("primitive-types.etl", 7),
+    ];
+    files.into_iter().filter_map(|(name, records)| Some((name, bytes(name)?, records)))
+}
+
+#[test]
+fn cut_at_every_4_kib() {
+    for (name, bytes, records) in files() {
+        // Of the largest, every cut of its beginning, and some behind that.
+        let near = (0..bytes.len().min(400 << 10)).step_by(4096);
+        let far = (400 << 10..bytes.len()).step_by(900 << 10).map(|cut| cut & !4095);
+        let mut most = 0;
+        for cut in near.chain(far) {
+            let Ok((found, losses)) = read(&bytes[..cut]) else {
+                assert!(cut < 8192, "{name} of {cut} bytes has a beginning");
+                continue;
+            };
+            assert!((most..=records).contains(&found), "{name} of {cut} bytes has {found} records");
+            // In a circular file it is not known how many buffers there were: a cut between two can't be told.
+            let is_between = cut % (64 << 10) == 0 && name == "gcevents.etl";
+            let is_told = losses.missing_buffers > 0 || losses.damages > 0;
+            assert!(is_told || is_between, "{name} of {cut} bytes: {losses:?}");
+            most = found;
+        }
+        assert!(most > 0 || records < 100, "{name}");
+    }
+}
+
+#[test]
+fn flipped_bits() {
+    let mut random = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random
+    };
+    for (name, bytes, records) in files() {
+        let rounds = if bytes.len() > 1 << 20 { 4 } else { 400 };
+        for _ in 0..rounds {
+            let mut bytes = bytes.clone();
+            for _ in 0..=next() % 8 {
+                let at = next() as usize % bytes.len();
+                // The beginning is where most depends on.
+                let at = if next() % 4 == 0 { at % 700 } else { at };
+                bytes[at] ^= 1 << (next() % 8);
+            }
+            match read(&bytes) {
+                Ok((found, _)) => assert!(found <= 2 * records + 1000, "{name}"),
+                Err(error) => assert!(!error.to_string().is_empty()),
+            }
+        }
+    }
+}
+
+#[test]
+fn sizes_that_can_not_be() {
+    let record = |number: u8| event(19, 0, 2000 + i64::from(number), b"", &[number; 200]);
+    let buffers = [1, 2, 3].map(|number| Buffer::default().bytes(&[record(number)]));
+    let file = Trace { buffer_size: 0x280, ..Trace::default() }.file(&buffers);
+    let whole = read(&file).unwrap();
+    assert_eq!((whole.0, whole.1.is_none()), (4, true));
+    let first = file.len() - 3 * 512;
+    for size in [0_u32, 1, 71, 16 << 20 | 1, u32::MAX] {
+        // Of a buffer: those behind it can't be found in the distance of 640 bytes, and that is told.
+        let mut bytes = file.clone();
+        bytes[first + 512..first + 516].copy_from_slice(&size.to_le_bytes());
+        let (records, losses) = read(&bytes).unwrap();
+        assert_eq!((records, losses.damages), (2, 1), "{size}: {losses:?}");
+        assert_eq!(
+            (losses.places[0].buffer, losses.places[0].kind),
+            (first as u64 + 512, DamageKind::Buffer)
+        );
+        assert_eq!(losses.damaged_bytes, 1024);
+        // Of the bytes of it that are used: less than its header, or more than it has.
+        let mut bytes = file.clone();
+        bytes[first + 0x30..first + 0x34].copy_from_slice(&size.to_le_bytes());
+        let (records, losses) = read(&bytes).unwrap();
+        assert_eq!((records, losses.damages), (if size < 72 { 3 } else { 4 }, 1), "{size}: {losses:?}");
+        assert_eq!((losses.places[0].buffer, losses.places[0].kind), (first as u64, DamageKind::Used));
+        assert_eq!(losses.damaged_bytes, if size < 72 { 512 } else { 0 });
+    }
+    // Of a record.
+    for size in [0_u16, 7, 79, 1000, u16::MAX] {
+        let mut bytes = file.clone();
+        bytes[first + 72..first + 74].copy_from_slice(&size.to_le_bytes());
+        let (records, losses) = read(&bytes).unwrap();
+        assert_eq!((records, losses.damages), (3, 1), "{size}: {losses:?}");
+        assert_eq!((losses.places[0].at, losses.places[0].kind), (72, DamageKind::Record));
+        assert_eq!(losses.damaged_bytes, 280);
+    }
+}
+
+/// Behind a buffer that can't be one the next is found where it should be.
+#[test]
+fn behind_a_damaged_buffer_it_goes_on() {
+    let buffers = [1, 2, 3].map(|number| {
+        Buffer { size: 1024, ..Buffer::default() }.bytes(&[event(19, 0, 2000 + number, b"", &[0; 8])])
+    });
+    let mut file = Trace { buffer_size: 1024, ..Trace::default() }.file(&buffers);
+    file[2048..3072].fill(0xaa);
+    let (records, losses) = read(&file).unwrap();
+    assert_eq!((records, losses.damages, losses.damaged_bytes, losses.missing_buffers), (3, 1, 1024, 1));
+    assert_eq!(losses.places[0].to_string(), "no buffer can begin at byte 2048");
+}
+
+#[test]
+fn a_packed_buffer_that_is_damaged() {
+    let records = [1, 2, 3].map(|number| event(19, 0, 2000 + number, b"", &number.to_le_bytes()));
+    let whole =
+        Trace::default().file(&[Buffer::default().packed(&records), Buffer::default().packed(&records)]);
+    assert_eq!(read(&whole).unwrap().0, 7);
+    let length = (whole.len() - 0x280) / 2;
+    // Its last byte is gone, so that the last record is.
+    let (found, losses) = read(&whole[..whole.len() - 1]).unwrap();
+    assert_eq!((found, losses.damages), (6, 1));
+    assert_eq!(losses.places[0].buffer, (0x280 + length) as u64);
+    // It begins with a copy of what is before it.
+    let mut bytes = whole.clone();
+    bytes[0x280 + 72 + 3] |= 0x80;
+    let (found, losses) = read(&bytes).unwrap();
+    assert_eq!((found, losses.damages), (4, 1));
+    assert_eq!((losses.places[0].buffer, losses.places[0].kind), (0x280, DamageKind::Packed));
+    // It says that it unpacks to more than it does.
+    let mut bytes = whole.clone();
+    bytes[0x280 + 0x30] += 8;
+    let (found, losses) = read(&bytes).unwrap();
+    assert_eq!((found, losses.places[0].kind), (7, DamageKind::Packed));
+    // To more than any.
+    bytes[0x280 + 0x33] = 0xff;
+    let (found, losses) = read(&bytes).unwrap();
+    assert_eq!((found, losses.places[0].kind), (7, DamageKind::Packed));
+    assert!(losses.damaged_bytes < 16 << 20);
+}
+
+/// A file that is longer than it was when it was opened, as one that is still written.
+struct Growing(Cursor<Vec<u8>>, u64);
+
+impl Read for Growing {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.0.read(into)
+    }
+}
+
+impl Seek for Growing {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        if matches!(to, SeekFrom::End(_)) { Ok(self.1) } else { self.0.seek(to) }
+    }
+}
+
+#[test]
+fn a_file_that_grows() {
+    let buffer = Buffer::default().bytes(&[event(19, 0, 2000, b"", b"payload")]);
+    let file = Trace::default().file(&[buffer.clone(), buffer]);
+    for length in 0..file.len() {
+        let whole = read(&file[..length]);
+        let grown = EtlFile::open(Growing(Cursor::new(file.clone()), length as u64));
+        let Ok(mut grown) = grown else {
+            assert!(whole.is_err());
+            continue;
+        };
+        let mut records = 0;
+        while grown.next_record().unwrap().is_some() {
+            records += 1;
+        }
+        assert_eq!(whole.unwrap(), (records, grown.losses().clone()));
+    }
+}
+
+#[test]
+fn what_is_no_etl_file() {
+    let text = |bytes: &[u8]| read(bytes).unwrap_err().to_string();
+    assert_eq!(
+        text(b""),
+        "it is not an .etl file, or its beginning is damaged: at byte 0, there should be a buffer of 72 bytes and more"
+    );
+    assert!(text(&[0; 100]).contains("at byte 0, there should be the header of a buffer"));
+    assert!(text(&Buffer::default().bytes(&[])).contains("at byte 72, the first record should be"));
+    let other = Buffer::default().bytes(&[event(19, 0, 1, b"", b"")]);
+    assert!(text(&other).contains("at byte 72, the first record should be"));
+    let first = Trace::default().first_buffer();
+    assert!(read(&first).is_ok());
+    for cut in 0..first.len() {
+        let _ = read(&first[..cut]);
+    }
+}

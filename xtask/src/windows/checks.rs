@@ -1,0 +1,116 @@
+//! What programs for Windows must print, and end with, when Wine runs them.
+//!
+//! In: the programs. Out: a line `N passed, N failed`, and for each that failed what it printed.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use super::wine::Wine;
+use crate::test::Totals;
+use crate::workspace::Workspace;
+
+/// A command line, and what is to come of it.
+struct Check {
+    args: &'static [&'static str],
+    status: i32,
+    /// Parts of stdout.
+    prints: &'static [&'static str],
+    /// Parts of stderr.
+    says: &'static [&'static str],
+}
+
+const fn prints(args: &'static [&'static str], prints: &'static [&'static str]) -> Check {
+    Check { args, status: 0, prints, says: &[] }
+}
+
+const fn fails(args: &'static [&'static str], status: i32, says: &'static [&'static str]) -> Check {
+    Check { args, status, prints: &[], says }
+}
+
+/// A profile that `report` reads.
+const FOLDED: &str = "main;spin 30\nmain;rest 10\n";
+
+/// The binary. What it does not do on Windows, it must say.
+const COLLECTOR: [Check; 12] = [
+    prints(&["--help"], &["Records what a machine is doing", "collector.exe <COMMAND>"]),
+    prints(&["--version"], &["collector "]),
+    prints(&["run", "--help"], &["--backend", "etw", "--scenario"]),
+    prints(&["list", "formats"], &["pprof", "nettrace", "html", ".folded", "parquet"]),
+    prints(&["report", "input.folded"], &["30  75.0%", "spin", "rest", "of 40 samples"]),
+    fails(&["report", "absent.pb.gz"], 1, &["absent.pb.gz"]),
+    fails(&["run", "-d", "1s"], 1, &["collector: "]),
+    fails(&["run", "--backend", "nothing"], 2, &["invalid value 'nothing'"]),
+    fails(&["run", "-F", "0"], 2, &["invalid value '0'"]),
+    fails(&["convert", "absent.etl", "-o", "x.html"], 1, &["collector: "]),
+    fails(&["convert"], 2, &["<INPUT>"]),
+    fails(&["nonsense"], 2, &["unrecognized subcommand"]),
+];
+
+/// The example that records by a plan. Wine refuses to open a trace, as Windows does to who is no administrator.
+const RECORD: [Check; 6] = [
+    fails(&["processes", "1"], 1, &["OpenTraceW was refused", "\"Run as administrator\""]),
+    fails(&["cpu_profiling+off_cpu", "1"], 1, &["OpenTraceW was refused"]),
+    fails(&["memory_tracking", "1", "1234"], 1, &["OpenTraceW was refused"]),
+    fails(&["etw:Microsoft-Windows-Kernel-Process:0x10:4", "1"], 1, &["OpenTraceW was refused"]),
+    fails(&["sched:sched_switch", "1"], 1, &["is no event of ETW"]),
+    fails(&["processes", "soon"], 1, &["invalid digit"]),
+];
+
+/// Runs them all.
+pub(super) fn run(workspace: &Workspace, wine: &Wine, built: &Path, totals: &mut Totals) -> Result<()> {
+    let input = wine.folder().join("input.folded");
+    fs::write(&input, FOLDED).with_context(|| format!("{} can't be written", input.display()))?;
+    let record = built.join("examples/etw_record.exe");
+    let mut wrong = Vec::new();
+    for check in &COLLECTOR {
+        wrong.extend(failure(wine, &built.join("collector.exe"), check)?);
+    }
+    for check in &RECORD {
+        wrong.extend(failure(wine, &record, check)?);
+    }
+    wrong.extend(plan_failure(workspace, wine, &record)?);
+    for wrong in &wrong {
+        eprintln!("{wrong}");
+    }
+    let passed = COLLECTOR.len() + RECORD.len() + 1 - wrong.len();
+    let line = format!("{passed} passed, {} failed", wrong.len());
+    println!("{line}");
+    totals.read(&line);
+    if !wrong.is_empty() {
+        bail!("programs for Windows did not do what they must, see above");
+    }
+    Ok(())
+}
+
+/// What is wrong with what came of it.
+fn failure(wine: &Wine, program: &Path, check: &Check) -> Result<Option<String>> {
+    let Ran { status, stdout, stderr } = ran(wine, program, check.args)?;
+    let lacks = |text: &str, parts: &[&str]| parts.iter().any(|part| !text.contains(part));
+    if status == Some(check.status) && !lacks(&stdout, check.prints) && !lacks(&stderr, check.says) {
+        return Ok(None);
+    }
+    let line = format!("{} {}", program.display(), check.args.join(" "));
+    Ok(Some(format!("{line}\n  status {status:?}\n  stdout {stdout}\n  stderr {stderr}")))
+}
+
+/// A plan is the same text on every system.
+fn plan_failure(workspace: &Workspace, wine: &Wine, program: &Path) -> Result<Option<String>> {
+    let file = workspace.join("windows-etw/tests/plans/wall_clock.txt");
+    let expected = fs::read_to_string(&file).with_context(|| format!("{} can't be read", file.display()))?;
+    let told = ran(wine, program, &["plan", "wall_clock"])?.stdout.replace('\r', "");
+    Ok((told != expected).then(|| format!("the plan of wall_clock is told as\n{told}")))
+}
+
+struct Ran {
+    status: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+fn ran(wine: &Wine, program: &Path, args: &[&str]) -> Result<Ran> {
+    let output = wine.command(program).args(args).output().context("Wine can't be started")?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ok(Ran { status: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) })
+}
