@@ -320,6 +320,7 @@ fn tell_freed(block: &Block, since: u64) {
     let id = bpf_get_current_pid_tgid();
     let freed = Allocation { address: block.address, bytes: 0, since, is_kept: 0 };
     let bare = Bare {
+        context: core::ptr::null_mut(),
         flags: SampleFlags::ALLOCATION | SampleFlags::BACK,
         // SAFETY: the helper has no preconditions.
         time: unsafe { bpf_ktime_get_ns() },

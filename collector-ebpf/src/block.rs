@@ -89,7 +89,8 @@ pub(crate) fn block_complete(context: RawTracePointContext) -> i32 {
     if is_told && request.is_lost == 0 {
         let BlockRequest { pid, tid, comm, .. } = request;
         let flags = SampleFlags::BLOCK | SampleFlags::BACK;
-        let bare = Bare { flags, time: now, pid, tid, comm, data: request.words() };
+        let context = core::ptr::null_mut();
+        let bare = Bare { context, flags, time: now, pid, tid, comm, data: request.words() };
         // SAFETY: the helper has no preconditions.
         let ring = RINGS.get(unsafe { bpf_get_smp_processor_id() } as u32);
         let is_written = ring.is_some_and(|ring| record::emit_bare(ring, &bare));

@@ -45,6 +45,7 @@ mod stack;
 mod switch;
 mod tcp;
 mod times;
+mod tracepoint;
 mod transfers;
 
 #[panic_handler]

@@ -20,7 +20,7 @@ use collector_common::wire::{
 use crate::{
     current::Sample,
     maps::{Ring, config, count},
-    returns,
+    returns, tracepoint,
 };
 
 /// Writes the sample into the smallest class that holds its stack. Says whether there was room.
@@ -123,9 +123,13 @@ fn write<const PIECE: usize, const PIECES: usize>(ring: &Ring, sample: &Sample) 
             | SampleFlags::KERNEL_LOCK
             | SampleFlags::LOCK_OWNER
             | SampleFlags::FUNCTION
-            | SampleFlags::FAULT;
+            | SampleFlags::FAULT
+            | SampleFlags::TRACEPOINT;
         if sample.flags & with_data != 0 {
             (*header).data = sample.data;
+        }
+        if sample.flags & SampleFlags::TRACEPOINT != 0 {
+            tracepoint::copy(&raw mut (*header).data, sample.context);
         }
         if sample.flags & SampleFlags::USER_REGISTERS != 0 {
             sample.registers.copy_to(&raw mut (*header).registers, sample.place);
@@ -154,6 +158,8 @@ fn write<const PIECE: usize, const PIECES: usize>(ring: &Ring, sample: &Sample) 
 
 /// A record without stacks.
 pub(crate) struct Bare {
+    /// Of `SampleFlags::TRACEPOINT` the program's, else null.
+    pub(crate) context: *mut c_void,
     pub(crate) flags: u32,
     pub(crate) time: u64,
     pub(crate) pid: u32,
@@ -189,6 +195,9 @@ pub(crate) fn emit_bare(ring: &Ring, bare: &Bare) -> bool {
         (*header).stack_end = 0;
         (*header).comm = bare.comm;
         (*header).data = bare.data;
+        if bare.flags & SampleFlags::TRACEPOINT != 0 {
+            tracepoint::copy(&raw mut (*header).data, bare.context);
+        }
         submit(ring, header.cast());
     }
     true

@@ -311,7 +311,8 @@ fn tell(times: &mut ThreadTimes, task: u64, now: u64, tid: u32, took: u64) {
         // SAFETY: the helper has no preconditions.
         let ring = RINGS.get(unsafe { bpf_get_smp_processor_id() } as u32);
         let (comm, data) = (name_of(task), off.words());
-        let bare = Bare { flags: SampleFlags::BACK, time: now, pid: off.pid, tid, comm, data };
+        let context = core::ptr::null_mut();
+        let bare = Bare { context, flags: SampleFlags::BACK, time: now, pid: off.pid, tid, comm, data };
         let is_written = ring.is_some_and(|ring| record::emit_bare(ring, &bare));
         count(if is_written { Counter::CameBack } else { Counter::CameBackLost }, 1);
         if !is_written {

@@ -24,6 +24,10 @@ impl Release {
     #[cfg(feature = "ebpf")]
     pub(crate) const WITH_KPROBE_MULTI: Self = Self::new(5, 18);
 
+    /// The first one that counts how often a program at a tracepoint is left out, as one runs on that CPU already.
+    #[cfg(feature = "ebpf")]
+    pub(crate) const WITH_TRACEPOINT_MISSES: Self = Self::new(6, 7);
+
     /// The first one with the helper `bpf_find_vma`.
     #[cfg(feature = "ebpf")]
     pub(crate) const WITH_FIND_VMA: Self = Self::new(5, 17);

@@ -59,6 +59,7 @@ pub struct EventRecords {
     chunks: Vec<Vec<u8>>,
     limit: u64,
     lost: u64,
+    not_asked_for: u64,
 }
 
 impl Default for EventRecords {
@@ -75,6 +76,7 @@ impl Default for EventRecords {
             chunks: Vec::new(),
             limit: Self::LIMIT,
             lost: 0,
+            not_asked_for: 0,
         }
     }
 }
@@ -112,6 +114,16 @@ impl EventRecords {
             && self.times.len() < u32::MAX as usize;
         self.lost += u64::from(!has_room);
         has_room
+    }
+
+    /// Counts one that was met, and that nothing was to be kept of.
+    pub fn pass_over(&mut self) {
+        self.not_asked_for += 1;
+    }
+
+    /// How many were met that nothing was to be kept of. Those are no losses: no output has a place for them.
+    pub fn not_asked_for(&self) -> u64 {
+        self.not_asked_for
     }
 
     /// Adds a record with its bytes; `None` where there is no room.

@@ -106,11 +106,15 @@ pub enum Counter {
     FaultsLost = 48,
     /// A page fault could not be counted: the map of names is full.
     FaultNamesFull = 49,
+    /// A tracepoint was passed, and that was written to a ring.
+    TracepointsRecorded = 50,
+    /// The same, but the ring had no room, or there was none.
+    TracepointsLost = 51,
 }
 
 impl Counter {
     /// Number of counters.
-    pub const COUNT: u32 = 50;
+    pub const COUNT: u32 = 52;
     /// The ends of an invocation that interrupted something else than the idle task.
     pub const BUSY_RUNS: [Self; 4] = [Self::FilteredTarget, Self::Submitted, Self::RingFull, Self::NoRing];
     /// All of them, in index order.
@@ -165,5 +169,7 @@ impl Counter {
         Self::FaultsRecorded,
         Self::FaultsLost,
         Self::FaultNamesFull,
+        Self::TracepointsRecorded,
+        Self::TracepointsLost,
     ];
 }

@@ -18,6 +18,7 @@ mod lock_wait;
 mod off_cpu;
 mod returns;
 mod sample;
+mod tracepoint;
 mod transfer;
 
 pub use allocation::{Allocating, Allocation, AllocationCounts, AllocatorCall, Block};
@@ -36,13 +37,14 @@ pub use lock_wait::LockWait;
 pub use off_cpu::{CHANCES, OffCpu, OffCpuState, QUEUE_BUCKETS, RunQueue, ThreadTimes};
 pub use returns::{TrappedReturn, TrappedReturns};
 pub use sample::{SampleFlags, SampleHeader};
+pub use tracepoint::{Tracepoint, TracepointCookie};
 pub use transfer::{
     FILE_NAMES, FILE_STEPS, FIRST_TRANSFER_BYTES, FIRST_TRANSFER_NS, FileKind, Operation, Peer, PeerCounts,
     TRANSFER_SIZES, TRANSFER_SLOTS, TRANSFER_TIMES, Transfer, TransferCounts, TransferOffsets,
 };
 
 /// Version of every layout in this module.
-pub const VERSION: u16 = 9;
+pub const VERSION: u16 = 10;
 
 /// Kernel frames a sample can hold: `PERF_MAX_STACK_DEPTH` of `include/uapi/linux/perf_event.h`.
 pub const MAX_KERNEL_FRAMES: usize = 127;

@@ -57,6 +57,8 @@ impl SampleFlags {
     pub const FUNCTION: u32 = 1 << 28;
     /// Not of the sampling clock: the thread has met a page that is absent; `data` is a [`super::Fault`].
     pub const FAULT: u32 = 1 << 29;
+    /// Not of the sampling clock: a tracepoint was passed; `data` is a [`super::Tracepoint`].
+    pub const TRACEPOINT: u32 = 1 << 30;
     /// Returns of calls on the user stack are trapped: which, the record's end tells.
     pub const RETURNS: u32 = 1 << 25;
     /// `registers` are those of aarch64, whatever machine this is. No program writes this.
@@ -113,7 +115,7 @@ pub struct SampleHeader {
     pub comm: [u8; COMM_LEN],
     /// [`super::KernelLock`] in records of [`SampleFlags::KERNEL_LOCK`], [`super::LockOwner`] in those of
     /// [`SampleFlags::LOCK_OWNER`], [`super::FunctionCall`] in those of [`SampleFlags::FUNCTION`], [`super::Fault`] in those of
-    /// [`SampleFlags::FAULT`],
+    /// [`SampleFlags::FAULT`], [`super::Tracepoint`] in those of [`SampleFlags::TRACEPOINT`],
     /// [`super::Allocation`] in those of [`SampleFlags::ALLOCATION`] and [`SampleFlags::MAPPED`], [`super::BlockRequest`] in those of [`SampleFlags::BLOCK`], [`super::Call`] in those of [`SampleFlags::CALL`],
     /// [`super::OffCpu`] in others of [`SampleFlags::OFF_CPU`], [`SampleFlags::BACK`] and [`SampleFlags::LAST`]; else not
     /// written.

@@ -2,7 +2,7 @@
 //! for one, with its build id. Where a module's sections lie is told by `/sys/module/NAME/sections`.
 //!
 //! Debian's packages and others have them below `/usr/lib/debug/lib/modules`; below `/lib/modules` they are stripped, mostly, and often
-//! packed.
+//! packed. One that is packed by xz (`.ko.xz`) is unpacked into a temporary file.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use export::symbolize::KernelModule;
 
 use super::layout::Layout;
 use super::open::open_regular;
+use super::packed;
 use crate::capture::kernel::build_id_in;
 
 /// Sections of one module that are looked at.
@@ -42,8 +43,16 @@ fn find_below(root: &Path, release: &str, name: &str) -> Option<KernelModule<Fil
         [in_debug, with_ending.into(), path]
     });
     let is_same = |file: &File| Layout::read(file).and_then(|layout| layout.build_id) == Some(build_id);
-    let mut places = [by_build_id].into_iter().chain(by_path);
-    let file = places.find_map(|place| open_regular(&root.join(place)).filter(is_same))?;
+    let by_path: Vec<PathBuf> = by_path.collect();
+    let packed = by_path.iter().map(|path| {
+        let mut packed = path.clone().into_os_string();
+        packed.push(".xz");
+        PathBuf::from(packed)
+    });
+    let open = |place: &PathBuf| open_regular(&root.join(place));
+    let whole = [by_build_id].iter().chain(&by_path).find_map(|place| open(place).filter(is_same));
+    let mut packed = packed.filter_map(|place| packed::unpack(open(&place)?).ok());
+    let file = whole.or_else(|| packed.find(is_same))?;
     Some(KernelModule { file, sections })
 }
 
@@ -79,6 +88,7 @@ fn sections(folder: &Path) -> Option<Vec<(String, u64)>> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Seek as _};
     use std::process::Command;
 
     use super::*;
@@ -115,6 +125,24 @@ mod tests {
             let placed = find("snd_pcm").unwrap().sections;
             assert_eq!(placed, [(".text".to_owned(), 0xffff_ffff_c030_1000)]);
             assert!(find("other").is_none() && find("../snd_pcm").is_none() && find("").is_none());
+            fs::remove_file(at(place)).unwrap();
+        }
+        let packer =
+            Command::new("xz").args(["--check=crc32", "--lzma2=dict=1MiB", "-k"]).arg(at("object")).status();
+        assert!(packer.unwrap().success());
+        let packed = fs::read(at("object.xz")).unwrap();
+        for place in [
+            "usr/lib/debug/lib/modules/6.1.0/kernel/sound/core/snd-pcm.ko.xz",
+            "lib/modules/6.1.0/kernel/sound/core/snd-pcm.ko.xz",
+        ] {
+            write(place, &packed[..packed.len() - 40]);
+            assert!(find("snd_pcm").is_none(), "it is damaged");
+            write(place, &packed);
+            let mut unpacked = Vec::new();
+            let mut file = find("snd_pcm").unwrap().file;
+            file.rewind().unwrap();
+            file.read_to_end(&mut unpacked).unwrap();
+            assert!(unpacked == object && find("other").is_none());
             fs::remove_file(at(place)).unwrap();
         }
         write("usr/lib/debug/.build-id/ab/cdef0123.debug", &object);

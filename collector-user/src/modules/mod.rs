@@ -20,6 +20,7 @@ pub(crate) mod kernel_modules;
 mod layout;
 mod local;
 mod open;
+mod packed;
 mod pdb;
 mod probes;
 mod recorded;

@@ -16,6 +16,8 @@
 mod file;
 mod place;
 mod temporary;
+mod url;
 
 pub use file::OutputFile;
 pub use place::{Descriptor, Place, Places};
+pub use url::is_url;

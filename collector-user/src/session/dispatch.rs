@@ -26,6 +26,8 @@ struct Hooked {
     kind: Option<SampleKindId>,
     /// Of its raw events, where they are kept.
     event_kind: Option<EventKindId>,
+    /// Its records are raw events that nothing is kept of but their samples.
+    is_passed_over: bool,
     /// Where it is one of our programs, what becomes of its records.
     records: Option<Box<dyn ProgramRecords>>,
     /// Positions of later hooks at the same counter of the kernel's, which get its records, too.
@@ -107,10 +109,11 @@ impl Dispatch {
                 Trigger::Program(program) => of_program(program, settings, recorder),
                 _ => None,
             };
+            let is_passed_over = event_bytes == 0 && raw_events::is_raw(&hook);
             let event_kind = kind
                 .filter(|_| event_bytes > 0)
                 .and_then(|samples| raw_events::kind_of(&hook, samples, recorder));
-            Hooked { hook, kind, event_kind, records, sharers: Vec::new(), shortest: None }
+            Hooked { hook, kind, event_kind, is_passed_over, records, sharers: Vec::new(), shortest: None }
         });
         let mut hooked: Vec<Hooked> = hooked.collect();
         share(&mut hooked);
@@ -180,7 +183,13 @@ impl Dispatch {
             (Some(kind), Some(event_kind)) => {
                 return passed && recorder.sample_event(kind, event_kind, record);
             }
-            (Some(kind), None) => return passed && recorder.sample(kind, record),
+            (Some(kind), None) => {
+                let is_taken = passed && recorder.sample(kind, record);
+                if is_taken && has_own && hooked.is_passed_over {
+                    recorder.machine_mut().event_records_mut().pass_over();
+                }
+                return is_taken;
+            }
             (None, _) => {}
         }
         recorder.ledger_mut().deliver(passed.into());

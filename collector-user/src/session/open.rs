@@ -6,6 +6,8 @@ use crate::clock;
 use crate::kernel::Release;
 use crate::recorder::Recorder;
 #[cfg(feature = "ebpf")]
+use crate::source::Copied;
+#[cfg(feature = "ebpf")]
 use crate::source::ebpf::Sampler;
 use crate::source::perf::{PerfError, PerfEvents};
 use crate::source::scope::{Scope, forbids_all};
@@ -72,8 +74,11 @@ pub(super) struct Opened {
 /// Opens the backend that the settings name, and takes in what runs already.
 #[cfg(feature = "ebpf")]
 pub(super) fn open(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
-    let program = wanted.requests.iter().find_map(EventRequest::needed_program);
-    if !wanted.settings.clock && wanted.requests.iter().all(|request| request.program().is_none()) {
+    let requests = with_copies(wanted);
+    let wanted = &Wanted { requests: &requests, ..*wanted };
+    let program = requests.iter().find_map(EventRequest::needed_program);
+    let does_better = wanted.settings.clock || requests.iter().any(|request| request.program().is_some());
+    if !does_better && requests.iter().all(|request| request.copied.is_none()) {
         // No program does anything for other events.
         return open_perf(wanted);
     }
@@ -90,6 +95,9 @@ pub(super) fn open(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
         },
     };
     let opened = open_perf(wanted)?;
+    if !does_better {
+        return Ok(opened);
+    }
     let fallback = format!("plain perf events record, at a higher cost: {reason}");
     let note = [Some(fallback), opened.note].into_iter().flatten().collect::<Vec<_>>().join("; ");
     Ok(Opened { note: Some(note), ..opened })
@@ -107,6 +115,16 @@ pub(super) fn open(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
         (Backend::Ebpf, None) => Err(SessionError::NoEbpf),
         (Backend::Auto | Backend::Perf, None) => open_perf(wanted),
     }
+}
+
+/// The requests, of which programs are to copy those of tracepoints that they can here.
+#[cfg(feature = "ebpf")]
+fn with_copies(wanted: &Wanted<'_>) -> Vec<EventRequest> {
+    let targets = &wanted.settings.targets;
+    let copies = targets.cpus.is_empty() && Release::of_this_kernel() >= Release::WITH_TRACEPOINT_MISSES;
+    let is_copied = |copied: &Copied| copies && !(copied.is_of_others && targets.follows_processes());
+    let requests = wanted.requests.iter().cloned();
+    requests.map(|request| EventRequest { copied: request.copied.filter(is_copied), ..request }).collect()
 }
 
 #[cfg(feature = "ebpf")]
@@ -128,8 +146,10 @@ fn open_ebpf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
     });
     let sampler = sampler.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     scanned.map_err(SessionError::system("/proc can't be read"))?;
+    let others =
+        requests.iter().filter(|request| request.program().is_none() && !sampler.copies(request.index));
+    let others: Vec<_> = others.cloned().collect();
     let mut sources: Vec<Box<dyn Source>> = vec![Box::new(sampler)];
-    let others: Vec<_> = requests.iter().filter(|request| request.program().is_none()).cloned().collect();
     if !others.is_empty() {
         let threads = PerfEvents::scope(settings, Rights::of_this_process())?.events_by_cpu();
         PerfError::check_open_files(threads, cpus.len(), others.len())?;
@@ -198,13 +218,7 @@ mod tests {
 
     #[test]
     fn old_kernels_do_not_tell_of_their_locks() {
-        let request = |program| EventRequest {
-            index: EventIndex::of_hook(0),
-            trigger: Trigger::Program(program),
-            stack: true,
-            filter: None,
-            functions: None,
-        };
+        let request = |program| EventRequest::new(EventIndex::of_hook(0), Trigger::Program(program));
         let note = |program, release| kernel_locks_note(&[request(program)], release);
         let told = note(Program::KernelLocks, Release::new(5, 15)).unwrap();
         assert!(told.contains("need Linux 5.19, and this is 5.15"), "{told}");

@@ -11,10 +11,14 @@ use crate::source::{Hook, Trigger};
 /// Whose an event is that does not say it.
 const OWN: &str = "Collector";
 
-/// The kind of a hook's raw events. `None` where its records are no events of their own: our programs' tell of times and sizes,
-/// which the samples have.
+/// Whether a hook's records are events of their own: our programs' tell of times and sizes, which the samples have.
+pub(super) fn is_raw(hook: &Hook) -> bool {
+    !matches!(hook.trigger, Trigger::Program(_))
+}
+
+/// The kind of a hook's raw events, where its records are such.
 pub(super) fn kind_of(hook: &Hook, samples: SampleKindId, recorder: &mut Recorder) -> Option<EventKindId> {
-    if matches!(hook.trigger, Trigger::Program(_)) {
+    if !is_raw(hook) {
         return None;
     }
     let event = &hook.event;

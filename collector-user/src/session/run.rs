@@ -26,7 +26,7 @@ use crate::procfs;
 use crate::recorder::Recorder;
 use crate::source::perf::PerfError;
 use crate::source::sideband::Sideband;
-use crate::source::{EventRequest, Hook, Settings, Source, bpf_map};
+use crate::source::{EventRequest, Hook, Settings, Source, SourceRecord, bpf_map};
 use crate::spill::spill_samples;
 
 /// How often rings are drained when nothing else asks for it.
@@ -87,6 +87,23 @@ pub struct Session {
     not_followed: u64,
     first_sample: Option<Duration>,
     _priority: Priority,
+}
+
+/// Hands each record from before `until` to `visit`, in the order of their times as far as the sources have one: the source with the
+/// oldest record goes on to where another one's begin.
+fn drain(sources: &mut [Box<dyn Source>], until: Nanos, visit: &mut dyn FnMut(&SourceRecord<'_>)) {
+    loop {
+        let heads = sources.iter_mut().enumerate();
+        let heads =
+            heads.filter_map(|(index, source)| Some((source.oldest().filter(|&time| time <= until)?, index)));
+        let mut heads: Vec<_> = heads.collect();
+        heads.sort_unstable();
+        let [(_, first), (second, _), ..] = heads[..] else { break };
+        sources[first].drain(second, visit);
+    }
+    for source in sources {
+        source.drain(until, visit);
+    }
 }
 
 /// With the name of an event that is refused.
@@ -387,14 +404,12 @@ impl Session {
         self.drain_sideband(until);
         self.hand_on_files();
         let (recorder, dispatch, capture) = (&mut self.recorder, &mut self.dispatch, &mut self.capture);
-        for source in &mut self.sources {
-            source.drain(until, &mut |record| {
-                let is_recorded = dispatch.take(recorder, record);
-                if let Some(capture) = capture.as_mut().filter(|_| is_recorded) {
-                    capture.sample(record);
-                }
-            });
-        }
+        drain(&mut self.sources, until, &mut |record| {
+            let is_recorded = dispatch.take(recorder, record);
+            if let Some(capture) = capture.as_mut().filter(|_| is_recorded) {
+                capture.sample(record);
+            }
+        });
         self.dispatch.end_round(&mut self.recorder);
         self.capture_found();
         if let Some(capture) = &mut self.capture {

@@ -52,6 +52,12 @@ pub trait Source {
     /// Hands each record from before `until` to `visit`. A record borrows from the source, and is gone when `visit` returns.
     fn drain(&mut self, until: Nanos, visit: &mut dyn FnMut(&SourceRecord<'_>));
 
+    /// When the oldest of the records was made that wait to be drained, where they are drained in the order of their times: a session
+    /// hands on those of all such sources in one order. `None` where none waits, or there is no order.
+    fn oldest(&mut self) -> Option<Nanos> {
+        None
+    }
+
     /// Records that were lost so far, as far as that can be said while it goes on.
     fn dropped(&self) -> u64;
 

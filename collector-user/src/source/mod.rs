@@ -26,6 +26,6 @@ mod ticks;
 pub use interface::{Account, Source, ToldLife, ToldProgram};
 pub use named::{Named, NamedError};
 pub use record::{EventIndex, RELEASED, SourceRecord};
-pub use request::{CLOCK_NAMES, COUNTERS, Counter, EventRequest, Hook, Program, Trigger};
+pub use request::{CLOCK_NAMES, COUNTERS, Copied, Counter, EventRequest, Hook, Program, Trigger};
 pub use scope::Rights;
 pub use settings::{Settings, Shortest, Targets};

@@ -1,6 +1,8 @@
 //! A record as a source hands it over: who, when and where, with the stacks as they were copied, and the event's own data.
 
-use collector_common::wire::{Fault, SampleFlags, SampleHeader, Transfer, TrappedReturns, VERSION};
+use collector_common::wire::{
+    Fault, SampleFlags, SampleHeader, Tracepoint, Transfer, TrappedReturns, VERSION,
+};
 
 /// Which of the events of a session a record is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -95,7 +97,18 @@ impl<'a> SourceRecord<'a> {
         if header.flags().has(SampleFlags::BACK) {
             return Some(Self { data, ..record });
         }
-        let data = if header.flags & WITH_DATA != 0 { data } else { &[] };
+        let data = if header.flags().has(SampleFlags::TRACEPOINT) {
+            let Tracepoint { bytes, .. } = bytemuck::cast(header.data);
+            data.get(std::mem::offset_of!(Tracepoint, record)..)?.get(..usize::from(bytes))?
+        } else if header.flags & WITH_DATA != 0 {
+            data
+        } else {
+            &[]
+        };
+        // Without stacks.
+        if rest.is_empty() && header.kernel_bytes == 0 && header.stack_bytes == 0 {
+            return Some(Self { data, ..record });
+        }
         let (kernel, stack) = rest.split_at_checked(SampleHeader::KERNEL_STACK_SIZE)?;
         let kernel = bytemuck::try_cast_slice(kernel.get(..usize::from(header.kernel_bytes))?).ok()?;
         let stack = stack.get(..header.stack_bytes as usize)?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use collector_common::event::{Event, EventFlags, EventId};
 use collector_common::record::Unit;
+use collector_common::wire::Tracepoint;
 use perf_event_open_sys::bindings::{
     PERF_COUNT_HW_BRANCH_INSTRUCTIONS, PERF_COUNT_HW_BRANCH_MISSES, PERF_COUNT_HW_BUS_CYCLES,
     PERF_COUNT_HW_CACHE_MISSES, PERF_COUNT_HW_CACHE_REFERENCES, PERF_COUNT_HW_CPU_CYCLES,
@@ -220,9 +221,36 @@ impl Hook {
             stack,
             filter,
             functions: self.functions.clone(),
+            copied: self.copied(),
         })
     }
+
+    /// Where it is a tracepoint of which a program sees all that there is: how its records are copied.
+    fn copied(&self) -> Option<Copied> {
+        let event = &self.event;
+        let is_whole = matches!(self.trigger, Trigger::Tracepoint(_)) && self.probe.is_none();
+        if !is_whole
+            || event.is_filtered()
+            || event.name().starts_with(WEIGHTED)
+            || event.format().has_dynamic_data()
+        {
+            return None;
+        }
+        let bytes = event.format().size().and_then(|bytes| u8::try_from(bytes).ok())?;
+        let is_of_others = event.name().starts_with(OF_OTHER_THREADS);
+        (Tracepoint::COMMON..=Tracepoint::MOST)
+            .contains(&bytes.into())
+            .then_some(Copied { bytes, is_of_others })
+    }
 }
+
+/// Tracepoints whose occurrences count by a weight, which perf events alone are told (`__perf_count` in
+/// `include/trace/events/sched.h`).
+const WEIGHTED: &str = "sched:sched_stat_";
+
+/// Tracepoints that perf events of a thread have where it happens to that thread, whoever makes it happen (`__perf_task`, ibid.):
+/// `sched_wakeup`, `sched_wakeup_new` and `sched_waking`.
+const OF_OTHER_THREADS: &str = "sched:sched_wak";
 
 /// An event that a source is asked for.
 #[derive(Clone, Debug)]
@@ -238,12 +266,28 @@ pub struct EventRequest {
     pub filter: Option<CString>,
     /// Of [`Program::Functions`], which.
     pub functions: Option<Arc<KernelFunctions>>,
+    /// Of a tracepoint whose records a program can copy.
+    pub copied: Option<Copied>,
+}
+
+/// What a program that copies a tracepoint's records needs to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// Bytes of each record.
+    pub bytes: u8,
+    /// Whether perf events of a thread tell of what others do to it: a program tells of what each does itself.
+    pub is_of_others: bool,
 }
 
 impl EventRequest {
+    /// Of each occurrence, without stacks, by plain perf events.
+    pub fn new(index: EventIndex, trigger: Trigger) -> Self {
+        Self { index, trigger, stack: false, filter: None, functions: None, copied: None }
+    }
+
     /// The same, told by a plain perf event where that can.
     pub(crate) fn plain(self) -> Self {
-        Self { trigger: self.trigger.plain(), ..self }
+        Self { trigger: self.trigger.plain(), copied: None, ..self }
     }
 
     /// The program of ours that it is for, and that nothing else can do.

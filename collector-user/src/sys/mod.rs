@@ -4,11 +4,11 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod bpf;
+#[cfg(feature = "ebpf")]
+pub(crate) mod bpf_program;
 pub(crate) mod bpf_ring;
 #[cfg(feature = "ebpf")]
 pub(crate) mod memory;
-#[cfg(feature = "ebpf")]
-pub(crate) mod multi_probe;
 pub(crate) mod perf_event;
 pub(crate) mod perf_ring;
 pub(crate) mod spawn;

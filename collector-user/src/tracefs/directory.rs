@@ -80,7 +80,7 @@ impl Tracefs {
     }
 
     /// The names of those that a pattern matches, as `sched:*`: `*` is any text, `?` any one byte. `None` for a name that is no
-    /// pattern.
+    /// pattern. `ftrace:function`, which is each call of each function and which the kernel refuses with stacks, is not among them.
     ///
     /// # Errors
     /// When they can't be listed.
@@ -89,7 +89,7 @@ impl Tracefs {
             return Ok(None);
         }
         let mut names = self.events()?;
-        names.retain(|name| matches_pattern(pattern, name));
+        names.retain(|name| matches_pattern(pattern, name) && name != "ftrace:function");
         Ok(Some(names))
     }
 

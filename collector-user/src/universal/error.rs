@@ -21,7 +21,7 @@ pub enum ExportError {
     /// No format has the file's ending.
     #[error("the ending of {} is no format: `format::formats()` lists them, and `with_format` adds others", .0.display())]
     Format(PathBuf),
-    /// Two outputs lead to the same file.
+    /// Two outputs lead to the same file, or receiver.
     #[error("{} is named twice as an output", .0.display())]
     Twice(PathBuf),
     /// The collection can't be started, or its end can't be recorded.
@@ -46,6 +46,14 @@ pub enum ExportError {
         path: PathBuf,
         /// Why.
         source: io::Error,
+    },
+    /// An output's receiver can't be reached, or did not take all.
+    #[error("{url} can't be sent to: {source}")]
+    Receiver {
+        /// Its URL, as the settings have it.
+        url: String,
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A hook on the profile failed.
     #[error("an export hook failed: {0:#}")]

@@ -10,10 +10,11 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
 use collector_common::record::{EventRecords, ExportMachine, Sample, ThreadId};
-use export::format::{self, Contents, ExportFormat, Profile, for_path};
+use export::format::{self, Contents, ExportFormat, Profile};
 use export::symbolize::Symbols;
 
 use super::error::Incomplete;
+use super::output::{Output, format_of};
 use super::split::{Part, parts};
 use super::{ExportError, ExportSettings};
 use crate::output::{OutputFile, Places};
@@ -46,7 +47,7 @@ struct Collection {
     /// Gives the hooks on samples back when the thread is done with them.
     hooks: mpsc::Receiver<Vec<SentHook>>,
     /// Those of the settings, then those of the embedding program's own formats.
-    outputs: Vec<OutputFile>,
+    outputs: Vec<Output>,
 }
 
 /// What a collection brought.
@@ -57,6 +58,8 @@ pub struct Exported {
     pub symbols: Symbols,
     /// The files that were written, where links lead to.
     pub written: Vec<PathBuf>,
+    /// What receivers took, and what was said meanwhile, a line each.
+    pub sent: Vec<String>,
     /// What of the recording an output has no place for, a line each.
     pub left_out: Vec<String>,
 }
@@ -179,20 +182,30 @@ impl UniversalExporter {
         for hook in &mut self.export_hooks {
             failures.extend(hook(profile).map_err(ExportError::Hook).err());
         }
-        let (mut written, mut left_out) = (Vec::new(), Vec::new());
+        let (mut written, mut sent, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
         let contents = Contents::of(profile);
         let parts = self.settings.splits_by_comm.then(|| parts(&recording.machine));
-        let formats = self.settings.outputs.iter().map(|path| for_path(path));
+        let formats = self.settings.outputs.iter().map(|path| format_of(path));
         let formats = formats.chain(self.formats.iter().map(|(_, format)| Some(&**format)));
         for (output, format) in outputs.into_iter().zip(formats) {
-            let path = output.place().to_owned();
+            let path = output.name();
             let Some(format) = format else {
                 failures.push(ExportError::Format(path));
                 continue;
             };
             left_out.extend(contents.left_out(format).map(|it| format!("{}: {it}", path.display())));
+            let profile = Profile { machine: &recording.machine, symbols: &symbols };
+            let output = match output {
+                Output::File(output) => output,
+                Output::Receiver(receiver) => {
+                    match receiver.send(profile) {
+                        Ok(lines) => sent.extend(lines),
+                        Err(failure) => failures.push(failure),
+                    }
+                    continue;
+                }
+            };
             let Some(parts) = &parts else {
-                let profile = Profile { machine: &recording.machine, symbols: &symbols };
                 let filled = output.fill(|out| format.export(profile, out));
                 note(filled, path, &mut written, &mut failures);
                 continue;
@@ -205,7 +218,7 @@ impl UniversalExporter {
                 note(filled, place, &mut written, &mut failures);
             }
         }
-        let exported = Exported { recording, symbols, written, left_out };
+        let exported = Exported { recording, symbols, written, sent, left_out };
         if failures.is_empty() {
             return Ok(exported);
         }
@@ -213,29 +226,29 @@ impl UniversalExporter {
     }
 
     /// Opens all outputs, so that what can't be written is told before anything is recorded.
-    fn open_outputs(&self) -> Result<Vec<OutputFile>, ExportError> {
-        if let Some(path) = self.settings.outputs.iter().find(|path| for_path(path).is_none()) {
+    fn open_outputs(&self) -> Result<Vec<Output>, ExportError> {
+        if let Some(path) = self.settings.outputs.iter().find(|path| format_of(path).is_none()) {
             return Err(ExportError::Format(path.clone()));
         }
         let mut places = Places::default();
-        let open = |path: &PathBuf| {
-            let output = OutputFile::open(path)
-                .map_err(|source| ExportError::Output { path: path.clone(), source })?;
-            places.take(output.place()).then_some(output).ok_or_else(|| ExportError::Twice(path.clone()))
+        let open = |(path, may_be_url): (&PathBuf, bool)| {
+            let output = Output::open(path, may_be_url)?;
+            places.take(&output.name()).then_some(output).ok_or_else(|| ExportError::Twice(path.clone()))
         };
-        self.settings.outputs.iter().chain(self.formats.iter().map(|(path, _)| path)).map(open).collect()
+        let by_name = self.settings.outputs.iter().map(|path| (path, true));
+        by_name.chain(self.formats.iter().map(|(path, _)| (path, false))).map(open).collect()
     }
 
     /// What raw events may take of memory for all outputs: nothing where none holds them.
     fn event_bytes(&self) -> u64 {
-        let by_ending = self.settings.outputs.iter().filter_map(|path| for_path(path));
+        let by_ending = self.settings.outputs.iter().filter_map(|path| format_of(path));
         let holds = by_ending.map(ExportFormat::holds);
         let own = self.formats.iter().map(|(_, format)| format.holds());
         if holds.chain(own).any(|holds| holds.has(format::Part::Events)) { EventRecords::LIMIT } else { 0 }
     }
 
     /// Ends a collection, and takes its hooks back.
-    fn end(&mut self, collection: Collection) -> Result<(Recording, Vec<OutputFile>), ExportError> {
+    fn end(&mut self, collection: Collection) -> Result<(Recording, Vec<Output>), ExportError> {
         let Collection { stop, thread, hooks, outputs } = collection;
         drop(stop);
         let ended = thread.join();

@@ -38,11 +38,14 @@
 //!
 //! The recording has a thread of its own, [`RECORDER`], from when all of it is recorded until it is stopped. Whoever records the own
 //! process records that thread, too: what it takes to record is in the profile, unless a hook leaves it out, as here.
-//! Outputs are opened before anything is recorded, as [`crate::output`] does it: they appear when they are whole. For closures on single
+//! Outputs are opened before anything is recorded, as [`crate::output`] does it: they appear when they are whole. An output may be a URL,
+//! too: a receiver of OTLP profiles, as `collector run -o` takes it, with the feature `otlp`. For closures on single
 //! events, and for what need not leave its thread, there is [`crate::session::Session`].
 
 mod error;
 mod exporter;
+mod output;
+mod receiver;
 mod settings;
 mod split;
 

@@ -97,7 +97,9 @@ impl ExportSettings {
         self
     }
 
-    /// Writes a file, in the format that its ending says: see [`export::format::formats`].
+    /// Writes a file, in the format that its ending says: see [`export::format::formats`]. A URL (`http://localhost:4318`, `grpc://…`)
+    /// is a receiver of OTLP profiles, which has to listen when the collection starts; that takes the feature `otlp`, or `otlp-grpc`.
+    /// How it is sent is said by variables of the environment: see `otlp::Settings`.
     #[must_use]
     pub fn with_output(mut self, path: impl Into<PathBuf>) -> Self {
         self.outputs.push(path.into());
@@ -105,7 +107,7 @@ impl ExportSettings {
     }
 
     /// Writes a file for each name of processes instead of one for all: `work.folded` becomes `work.nginx.folded` and so on. Processes
-    /// of one name are together in one file.
+    /// of one name are together in one file. Receivers are sent all of them, each as a resource of its own.
     #[must_use]
     pub fn split_by_comm(mut self) -> Self {
         self.splits_by_comm = true;

@@ -40,7 +40,7 @@ fn record_own(requests: &[EventRequest], work: impl FnOnce()) -> (Vec<Vec<Vec<u8
 fn request(position: usize, event: &Event) -> EventRequest {
     let filter = event.kernel_filter().map(|text| std::ffi::CString::new(text).unwrap());
     let index = EventIndex::of_hook(position.try_into().unwrap());
-    EventRequest { index, trigger: Trigger::Tracepoint(event.id().0), stack: false, filter, functions: None }
+    EventRequest { filter, ..EventRequest::new(index, Trigger::Tracepoint(event.id().0)) }
 }
 
 fn tracepoint(name: &str, text: &str) -> Event {

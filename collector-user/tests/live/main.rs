@@ -23,6 +23,7 @@
 //! - `bpf_maps`: what another program writes into maps.
 //! - `convert`: recordings that are kept, and unwound later.
 //! - `aarch64`, `big_endian`, `put_off`: recordings of other machines and kernels, which are put together in `put_together`.
+//! - `otlp`: recordings that go to a receiver, by `http_receiver`.
 //! - `debuginfod`: names from servers of debug files.
 //! - `images`: code of PE images.
 //! - `examples`: the programs in `examples/`.
@@ -50,6 +51,10 @@ mod doctor;
 mod events;
 mod examples;
 mod followed;
+#[cfg(feature = "otlp")]
+#[expect(dead_code, reason = "what only failing receivers do is tested without recordings")]
+#[path = "../otlp/http_receiver.rs"]
+mod http_receiver;
 mod images;
 mod io_monitoring;
 mod jit;
@@ -63,6 +68,8 @@ mod lives;
 mod locks;
 mod memory;
 mod native_memory;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod page_faults;
 mod peers;
 mod perf_events;
@@ -81,6 +88,7 @@ mod sources;
 mod surroundings;
 mod syscalls;
 mod targets;
+mod tracepoints;
 mod transfers;
 mod trapped_returns;
 mod universal;

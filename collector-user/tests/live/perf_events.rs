@@ -144,9 +144,7 @@ fn a_thread_that_is_met_after_it_inherited_its_events_counts_once() {
         found.unwrap().trigger
     });
     let requests = (0..).map(EventIndex::of_hook).zip(counters);
-    let requests: Vec<_> = requests
-        .map(|(index, trigger)| EventRequest { index, trigger, stack: false, filter: None, functions: None })
-        .collect();
+    let requests: Vec<_> = requests.map(|(index, trigger)| EventRequest::new(index, trigger)).collect();
     let mut events = PerfEvents::open(&settings, false, &requests, &online_cpus().unwrap()).unwrap();
     let (go, told) = std::sync::mpsc::channel::<()>();
     let (tell, thread) = std::sync::mpsc::channel();

@@ -217,3 +217,35 @@ fn fields_of_a_recording_of_perf_are_those_that_perf_prints() {
     let all: Vec<_> = ours.symmetric_difference(&theirs).collect();
     assert!(all.is_empty(), "{all:#?}");
 }
+
+/// Where no output holds them, and where one keeps the records themselves.
+#[test]
+fn events_that_an_output_has_no_place_for_are_counted() {
+    let Some(_live) = live("events_that_an_output_has_no_place_for_are_counted") else { return };
+    let folder = folder();
+    let [raw, folded, lines] = ["x.perf.data", "x.folded", "x.jsonl"].map(|name| folder.path().join(name));
+    let told = |command: &mut Command| {
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        let says = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{says}");
+        says.lines().filter(|line| line.contains("leaves out")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let is_of_six = |told: &[String]| match told {
+        [line] => line.contains("folded leaves out ") && line.contains(" 6 raw events"),
+        _ => false,
+    };
+    let event = ["-e", "sched:sched_process_exec"];
+    let mut run = collector();
+    run.arg("run").args(event).arg("-o").arg(&folded).arg("--").args(FIVE);
+    let of_run = told(&mut run);
+    assert!(is_of_six(&of_run), "{of_run:?}");
+    let mut run = collector();
+    run.arg("run").args(event).arg("-o").arg(&raw).arg("-o").arg(&folded).arg("--").args(FIVE);
+    let of_both = told(&mut run);
+    assert!(is_of_six(&of_both), "{of_both:?}");
+    let of_converted = told(collector().arg("convert").arg(&raw).arg("-o").arg(&folded));
+    assert!(is_of_six(&of_converted), "{of_converted:?}");
+    let both = told(collector().arg("convert").arg(&raw).arg("-o").arg(&lines).arg("-o").arg(&folded));
+    assert!(both.iter().any(|line| is_of_six(std::slice::from_ref(line))), "{both:?}");
+    assert_eq!(events(&lines).len(), 6);
+}

@@ -363,12 +363,14 @@ fn short_times_off_are_left_out_when_that_is_asked_for() {
             if shortest > 1_000_000_000 {
                 assert_eq!(sum, 0, "{kind}: {times:?}");
             } else {
-                // Of 20 naps of 5 ms; what it waits for a CPU afterwards is not in it.
-                assert!((98_000_000..=told.was_there).contains(&sum), "{kind}: {sum} of {told:?}");
+                // Of 20 naps of 5 ms; what it waits for a CPU, afterwards or when its timer runs already, is not in it.
+                assert!((90_000_000..=told.was_there).contains(&sum), "{kind}: {sum} of {told:?}");
                 assert!(times.iter().all(|time| *time >= shortest as i64), "{kind}: {times:?}");
             }
         }
-        assert_eq!(recording.ledger.total_lost(), 0, "{:?}", recording.ledger);
+        // But for ticks of the sampling clock, which a machine that is busy passes over.
+        let lost = recording.ledger.total_lost() - recording.ledger.lost(LossCause::NotRun);
+        assert_eq!(lost, 0, "{:?}", recording.ledger);
     }
 }
 

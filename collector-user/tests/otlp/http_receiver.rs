@@ -1,5 +1,6 @@
 //! A receiver by HTTP that answers as it is told to, and keeps what it was sent.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc;
@@ -12,7 +13,8 @@ use opentelemetry_proto::tonic::collector::profiles::v1development::{
 };
 use prost::Message as _;
 
-use crate::sending::Stacks;
+/// How often each stack is there, by its names, root first, without the program's.
+pub(crate) type Stacks = BTreeMap<String, i64>;
 
 /// How a request is answered.
 pub(crate) enum Answer {
@@ -69,8 +71,9 @@ impl Received {
         let scopes = request.resource_profiles.iter().flat_map(|resource| &resource.scope_profiles);
         for sample in scopes.flat_map(|scope| &scope.profiles).flat_map(|profile| &profile.samples) {
             let locations = &tables.stack_table[sample.stack_index as usize].location_indices;
-            let names = locations.iter().rev().map(|&location| {
-                let line = &tables.location_table[location as usize].lines[0];
+            // The last line of a place is of the function that all others are inlined into.
+            let places = locations.iter().rev().map(|&location| &tables.location_table[location as usize]);
+            let names = places.flat_map(|place| place.lines.iter().rev()).map(|line| {
                 let function = &tables.function_table[line.function_index as usize];
                 tables.string_table[function.name_strindex as usize].as_str()
             });

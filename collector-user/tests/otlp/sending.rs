@@ -1,11 +1,9 @@
 //! Folded stacks in, what `collector convert` does with them out.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::process::{Command, Output, Stdio};
 
-/// How often each stack is there, by its names, root first, without the program's.
-pub(crate) type Stacks = BTreeMap<String, i64>;
+pub(crate) use crate::http_receiver::Stacks;
 
 /// So many stacks, with the first digits of their names.
 pub(crate) fn stacks(count: i64) -> Stacks {

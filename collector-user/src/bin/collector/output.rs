@@ -12,7 +12,7 @@ use std::process;
 
 use anyhow::Context as _;
 use collector_common::record::{EventRecords, ExportMachine};
-use collector_user::output::{Descriptor, OutputFile, Place, Places};
+use collector_user::output::{Descriptor, OutputFile, Place, Places, is_url};
 use export::format::otlp::Otlp;
 use export::format::{Contents, ExportFormat, Part, Profile, by_name, for_path, formats};
 use export::symbolize::Symbols;
@@ -20,7 +20,7 @@ use rustix::fs::{Access, OFlags, access, fcntl_getfl};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
-use crate::receiver::{Receiver, is_url};
+use crate::receiver::Receiver;
 use crate::report::unless_closed;
 use crate::{Usage, raw, say, tell, unnamed};
 
@@ -149,7 +149,10 @@ impl Target {
     /// Makes sure that `path` can be written; `-` is stdout.
     pub(crate) fn open(path: &Path, taken: &mut Places) -> anyhow::Result<Self> {
         let mut take = |place: &Path| {
-            let told = || Usage(format!("{} is named twice as an output", path.display()));
+            let told = || {
+                let path = path.display();
+                Usage(format!("{path} is named twice as an output: leave one out, or name another file"))
+            };
             taken.take(place).then_some(()).ok_or_else(told)
         };
         if path.as_os_str() == "-" {

@@ -6,11 +6,10 @@ use std::io::{self, Seek as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use collector_user::output::Places;
+use collector_user::output::{Places, is_url};
 
 use crate::Usage;
 use crate::output::Target;
-use crate::receiver::is_url;
 
 /// The format's name on the command line.
 pub(crate) const NAME: &str = "perf.data";

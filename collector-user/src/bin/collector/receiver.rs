@@ -14,17 +14,6 @@ use crate::Usage;
 #[cfg(feature = "otlp")]
 use crate::say;
 
-/// How URLs of receivers begin.
-const SCHEMES: [&str; 4] = ["http://", "https://", "grpc://", "grpcs://"];
-
-/// Whether an output is a receiver and no file.
-pub(crate) fn is_url(path: &Path) -> bool {
-    let begins = |text: &str, scheme: &str| {
-        text.get(..scheme.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(scheme))
-    };
-    path.to_str().is_some_and(|text| SCHEMES.iter().any(|scheme| begins(text, scheme)))
-}
-
 /// A receiver that listens.
 #[cfg(feature = "otlp")]
 pub(crate) struct Receiver(otlp::Receiver);

@@ -17,7 +17,7 @@ use collector_common::ids::Nanos;
 use collector_common::record::ExportMachine;
 use collector_user::output::Places;
 use collector_user::scenario::{self, SCENARIOS, Scenario, ScenarioOption};
-use collector_user::session::{self, Command, Ended, Recording, Session, SessionSettings};
+use collector_user::session::{self, Command, Ended, Recording, Session, SessionError, SessionSettings};
 use collector_user::source::{Hook, Named, Settings, Targets};
 use export::format::Profile;
 use export::hottest::Hottest;
@@ -67,7 +67,7 @@ pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
     let sampling = plan.settings.sampling.clone();
     let command = plan.command.as_ref().map(Command::pid);
     let mut line = ProgressLine::new(plan.settings.duration);
-    let mut session = Session::start(plan.settings, plan.command)?;
+    let mut session = Session::start(plan.settings, plan.command).map_err(of_request)?;
     let ended = session.run(stop.as_fd(), |progress| line.update(progress))?;
     line.clear();
     let recording = session.finish()?;
@@ -86,6 +86,14 @@ pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
     }
     write(&recording, plan.outputs)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is wrong with what was asked for is told as that.
+fn of_request(error: SessionError) -> anyhow::Error {
+    match error {
+        SessionError::Events { .. } => Usage(format!("-e, -s: {error}")).into(),
+        error => error.into(),
+    }
 }
 
 /// Whether the program was started with a signal ignored: `SigIgn` in `proc_pid_status(5)`.
@@ -212,8 +220,21 @@ fn given_way(scenario: &Scenario, hook: &Hook) -> String {
 /// Sets what `min=10ms` or `every=64KiB` say of a scenario.
 fn choose(scenario: &Scenario, option: &str, sampling: &mut Settings) -> Result<(), String> {
     let (key, value) = option.split_once('=').unwrap_or((option, ""));
+    if let (true, Some(known)) = (option.is_empty(), scenario.option) {
+        return Err(format!(
+            "nothing is behind the colon: leave it out, or write {}:{}",
+            scenario.name,
+            example(known)
+        ));
+    }
     match (scenario.option, key) {
         (Some(ScenarioOption::Shortest(of)), "min") => {
+            if value.ends_with(|last: char| last.is_ascii_digit()) {
+                return Err(format!(
+                    "`{option}` has no unit: write us, ms, s, m or h behind it, as {}",
+                    example(ScenarioOption::Shortest(of))
+                ));
+            }
             *of(sampling) = Nanos(parse_duration(value)?.as_nanos() as u64);
         }
         (Some(ScenarioOption::Every(of)), "every") => *of(sampling) = parse_bytes(value)?,

@@ -40,7 +40,7 @@ impl Slots {
         // On a CPU without a slot no program can write.
         let cpus: Vec<u32> = cpus.iter().copied().filter(|&cpu| cpu < map.entries).collect();
         let stack = hook.event.flags().contains(EventFlags::CALLSTACK);
-        let request = EventRequest { index, trigger: Trigger::BpfMap, stack, filter: None, functions: None };
+        let request = EventRequest { stack, ..EventRequest::new(index, Trigger::BpfMap) };
         // The kernel takes events of CPUs alone.
         let settings = Settings { targets: Targets::default(), ..settings.clone() };
         PerfError::check_open_files(1, cpus.len(), FILES_BY_CPU).map_err(failed)?;
@@ -88,6 +88,10 @@ impl Source for Slots {
 
     fn drain(&mut self, until: Nanos, visit: &mut dyn FnMut(&SourceRecord<'_>)) {
         self.events.drain(until, visit);
+    }
+
+    fn oldest(&mut self) -> Option<Nanos> {
+        self.events.oldest()
     }
 
     fn dropped(&self) -> u64 {

@@ -26,7 +26,7 @@ use super::object::object;
 use super::part::{Ended, Part};
 use crate::probe::allocators::{AllocatorFunction, Shape, functions_of};
 use crate::source::{Account, EventIndex};
-use crate::sys::multi_probe::Functions;
+use crate::sys::bpf_program::Functions;
 
 /// Threads that can be in an allocator at a time; those that were there last are known.
 const THREADS: u32 = 1 << 14;

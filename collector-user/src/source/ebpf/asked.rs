@@ -15,6 +15,7 @@ use super::load::Level;
 use super::mapped::Mapped;
 use super::part::Part;
 use super::switches::Switches;
+use super::tracepoints::{CopiedTracepoint, Tracepoints};
 use super::transfers::Transfers;
 use crate::probe::KernelFunctions;
 use crate::source::{EventIndex, EventRequest, Program, Settings, Shortest, Trigger};
@@ -32,6 +33,8 @@ pub(super) struct Asked {
     programs: Vec<(Program, EventIndex)>,
     /// The kernel's functions, with the numbers of their events.
     functions: Vec<(EventIndex, Arc<KernelFunctions>)>,
+    /// Tracepoints whose records are copied.
+    tracepoints: Vec<CopiedTracepoint>,
 }
 
 impl Asked {
@@ -59,6 +62,7 @@ impl Asked {
                 .iter()
                 .filter_map(|request| Some((request.index, request.functions.clone()?)))
                 .collect(),
+            tracepoints: requests.iter().filter_map(CopiedTracepoint::of).collect(),
         }
     }
 
@@ -115,6 +119,9 @@ impl Asked {
         }
         if !self.functions.is_empty() {
             parts.push(Box::new(Functions::new(self.functions.clone())));
+        }
+        if !self.tracepoints.is_empty() {
+            parts.push(Box::new(Tracepoints::new(self.tracepoints.clone())));
         }
         if self.times != 0 {
             parts.push(Box::new(Switches::new(settings, self.clone(), level)));

@@ -15,7 +15,7 @@ use super::object::object;
 use super::part::{Ended, Part};
 use crate::probe::KernelFunctions;
 use crate::source::{Account, EventIndex};
-use crate::sys::multi_probe::Functions as Place;
+use crate::sys::bpf_program::Functions as Place;
 
 /// The programs.
 pub(super) struct Functions {
@@ -82,6 +82,10 @@ impl Part for Functions {
         self.taken += 1;
         let FunctionCall { event, .. } = bytemuck::cast(header.data);
         u16::try_from(event).ok().map(EventIndex)
+    }
+
+    fn keeps_order(&self) -> bool {
+        true
     }
 
     fn lost(&self) -> &'static [Counter] {

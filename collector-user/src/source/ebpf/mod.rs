@@ -19,8 +19,10 @@ mod multi_probe;
 mod object;
 mod part;
 mod peers;
+mod rings;
 mod sampler;
 mod switches;
+mod tracepoints;
 mod transfers;
 
 pub use account::KernelAccount;

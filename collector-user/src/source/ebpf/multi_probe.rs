@@ -12,7 +12,7 @@ use aya_obj::generated::bpf_prog_info;
 use aya_obj::{Function, Object, Program};
 
 use super::load::{LoadError, refused};
-use crate::sys::multi_probe::{
+use crate::sys::bpf_program::{
     Functions, link_to_file, link_to_kernel, load_program, load_types, program_info,
 };
 

@@ -49,6 +49,11 @@ pub(super) trait Part: Send {
         Ok(())
     }
 
+    /// Whether it copies the records of a tracepoint.
+    fn copies(&self, _event: EventIndex) -> bool {
+        false
+    }
+
     /// Records on a CPU, too, from the beginning or, where that is over, from now on: its ring is there.
     ///
     /// # Errors
@@ -76,6 +81,12 @@ pub(super) trait Part: Send {
     /// The number of a record that was found in a ring of samples; `None` where it is another program's.
     fn event_of(&mut self, _header: &SampleHeader) -> Option<EventIndex> {
         None
+    }
+
+    /// Whether its records are handed over in the order of their times over all CPUs, as closures want them that follow one thing
+    /// through several events.
+    fn keeps_order(&self) -> bool {
+        false
     }
 
     /// It becomes readable when a ring of its own fills.

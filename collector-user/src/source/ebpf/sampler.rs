@@ -1,13 +1,14 @@
 //! The running programs: an event and a ring per CPU.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use aya::Ebpf;
-use aya::maps::{ArrayOfMaps, CgroupArray, HashMap, Map, MapData, PerCpuArray, RingBuf};
+use aya::maps::{CgroupArray, HashMap, MapData, PerCpuArray, RingBuf};
 use aya::programs::PerfEvent as PerfEventProgram;
 use aya::sys::Stats;
 use aya_log::EbpfLogger;
@@ -21,6 +22,7 @@ use super::account::KernelAccount;
 use super::asked::Asked;
 use super::load::{self, LoadError, Loaded};
 use super::part::{Ended, Part};
+use super::rings::{Tally, add_ring, oldest, ring_bytes, take};
 use crate::kernel::{idle_times, possible_cpus};
 use crate::source::cgroup::open_cgroup;
 use crate::source::sideband::LAYOUT;
@@ -71,10 +73,7 @@ pub struct Sampler {
     cpus: Vec<Cpu>,
     period: Nanos,
     ring_bytes: u32,
-    /// Records that were handed over.
-    delivered: u64,
-    /// Records that were not of this version's form.
-    malformed: u64,
+    tally: Tally,
     throttled_ns: u64,
     /// Records of throttling that there was no room for.
     notices_lost: u64,
@@ -116,8 +115,7 @@ impl Sampler {
             cpus: Vec::with_capacity(cpus.len()),
             period: settings.period(),
             ring_bytes,
-            delivered: 0,
-            malformed: 0,
+            tally: Tally::default(),
             throttled_ns: 0,
             notices_lost: 0,
             follows: settings.targets.follows_processes(),
@@ -129,6 +127,11 @@ impl Sampler {
         };
         cpus.iter().try_for_each(|&cpu| sampler.attach(cpu))?;
         Ok(sampler)
+    }
+
+    /// Whether programs copy the records of a tracepoint; else plain perf events are to tell of it.
+    pub fn copies(&self, event: EventIndex) -> bool {
+        self.parts.iter().any(|part| part.copies(event))
     }
 
     /// Makes a CPU's ring, and opens its clock.
@@ -168,6 +171,23 @@ impl Sampler {
             LoadError::step(format!("the program could not be attached to CPU {cpu}"), error)
         })?;
         Ok(Ticking { event, notices })
+    }
+
+    /// Takes in what the clocks' own rings tell of throttling.
+    fn drain_notices(&mut self) {
+        for cpu in &mut self.cpus {
+            let (throttled_ns, since) = (&mut self.throttled_ns, &mut cpu.throttled_since);
+            let notices_lost = &mut self.notices_lost;
+            let Some(clock) = &mut cpu.clock else { continue };
+            clock.notices.drain(|record| match record.parse(&LAYOUT).map(|parsed| parsed.record) {
+                Ok(Record::Throttle(throttling)) => *since = Some(throttling.time),
+                Ok(Record::Unthrottle(Throttling { time, .. })) => {
+                    *throttled_ns += since.take().map_or(0, |since| time.0.saturating_sub(since.0));
+                }
+                Ok(Record::Lost(lost)) => *notices_lost += lost.count,
+                _ => {}
+            });
+        }
     }
 
     /// The account so far. Taken after [`Source::stop`], it is final.
@@ -240,42 +260,40 @@ impl Source for Sampler {
         self.cpus.iter().map(|cpu| cpu.ring.as_fd()).chain(own).collect()
     }
 
-    /// In its ring; per CPU in time order.
+    /// In its ring. In time order per CPU, and over all CPUs where that is wanted.
     fn drain(&mut self, until: Nanos, visit: &mut dyn FnMut(&SourceRecord<'_>)) {
         if let Some(logger) = &mut self.logger {
             logger.flush();
         }
         self.parts.iter_mut().for_each(|part| part.drain_own());
-        for cpu in &mut self.cpus {
-            while let Some(item) = cpu.ring.next() {
-                match SourceRecord::of_ring(&item) {
-                    Some(record) if record.header.time > until.0 => {
-                        // Not consumed: the next round begins with it.
-                        std::mem::forget(item);
-                        break;
-                    }
-                    Some(record) => {
-                        let of_part = self.parts.iter_mut().find_map(|part| part.event_of(record.header));
-                        let event = of_part.unwrap_or(record.event);
-                        self.delivered += u64::from(event == EventIndex::CLOCK);
-                        visit(&SourceRecord { event, ..record });
-                    }
-                    None => self.malformed += 1,
+        let Self { cpus, parts, tally, .. } = self;
+        if parts.iter().any(|part| part.keeps_order()) {
+            let heads = cpus.iter_mut().enumerate();
+            let heads = heads.filter_map(|(index, cpu)| Some(Reverse((oldest(&mut cpu.ring)?, index))));
+            let mut heads: BinaryHeap<_> = heads.collect();
+            while let Some(Reverse((_, index))) = heads.pop() {
+                let ring = &mut cpus[index].ring;
+                if !take(ring, parts, tally, until, visit) {
+                    break;
                 }
+                heads.extend(oldest(ring).map(|time| Reverse((time, index))));
             }
-            let (throttled_ns, since) = (&mut self.throttled_ns, &mut cpu.throttled_since);
-            let notices_lost = &mut self.notices_lost;
-            let Some(clock) = &mut cpu.clock else { continue };
-            clock.notices.drain(|record| match record.parse(&LAYOUT).map(|parsed| parsed.record) {
-                Ok(Record::Throttle(throttling)) => *since = Some(throttling.time),
-                Ok(Record::Unthrottle(Throttling { time, .. })) => {
-                    *throttled_ns += since.take().map_or(0, |since| time.0.saturating_sub(since.0));
-                }
-                Ok(Record::Lost(lost)) => *notices_lost += lost.count,
-                _ => {}
-            });
+        } else {
+            for cpu in cpus {
+                while take(&mut cpu.ring, parts, tally, until, visit) {}
+            }
         }
-        self.parts.iter_mut().for_each(|part| part.drain_last(visit));
+        self.drain_notices();
+        if self.cpus.iter_mut().all(|cpu| oldest(&mut cpu.ring).is_none()) {
+            self.parts.iter_mut().for_each(|part| part.drain_last(visit));
+        }
+    }
+
+    fn oldest(&mut self) -> Option<Nanos> {
+        if !self.parts.iter().any(|part| part.keeps_order()) {
+            return None;
+        }
+        self.cpus.iter_mut().filter_map(|cpu| oldest(&mut cpu.ring)).min().map(Nanos)
     }
 
     fn dropped(&self) -> u64 {
@@ -290,8 +308,9 @@ impl Source for Sampler {
 
     fn close(&mut self, ledger: &mut Ledger) -> io::Result<Account> {
         let counted = self.account()?;
-        ledger.lose(LossCause::Malformed, self.malformed);
-        counted.enter(self.delivered + self.malformed, ledger);
+        let Tally { delivered, malformed } = self.tally;
+        ledger.lose(LossCause::Malformed, malformed);
+        counted.enter(delivered + malformed, ledger);
         let mut account = Account {
             bytes_copied: counted.counter(Counter::BytesCopied),
             bpf_run_ns: counted.run_ns,
@@ -388,18 +407,6 @@ fn set_targets(ebpf: &mut Ebpf, targets: &Targets) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Makes a CPU's ring and enters it into the array of rings.
-fn add_ring(ebpf: &mut Ebpf, cpu: u32, bytes: u32) -> Result<RingBuf<MapData>, LoadError> {
-    let step = |error| LoadError::step(format!("the ring of CPU {cpu} could not be made"), error);
-    let kind = aya_obj::generated::bpf_map_type::BPF_MAP_TYPE_RINGBUF as u32;
-    let object = aya_obj::Map::new_from_params(kind, 0, 0, bytes, 0);
-    let data = MapData::create(object, "samples", None).map_err(step)?;
-    let rings = ebpf.map_mut("RINGS").ok_or_else(|| LoadError::step("map RINGS", "not in the object"))?;
-    let mut rings: ArrayOfMaps<_, MapData> = ArrayOfMaps::try_from(rings).map_err(step)?;
-    rings.set(cpu, &data, 0).map_err(step)?;
-    RingBuf::try_from(Map::RingBuf(data)).map_err(step)
-}
-
 /// A clock that ticks on its CPU whatever runs there.
 fn attributes(period: Nanos) -> perf_event_attr {
     let mut attr = perf_event_attr {
@@ -423,15 +430,4 @@ fn attributes(period: Nanos) -> perf_event_attr {
 /// Pages of user stack that are copied at most.
 pub(super) fn max_stack_pages(settings: &Settings) -> u32 {
     settings.max_stack.div_ceil(collector_common::wire::PAGE_SIZE).clamp(1, MAX_STACK_PAGES) as u32
-}
-
-/// 4 MiB a CPU, less on machines with more than 16 CPUs, so that rings take 64 MiB at most; never less than holds a few of
-/// the largest records.
-fn ring_bytes(settings: &Settings, cpus: usize) -> u32 {
-    const ALL_RINGS: usize = 64 << 20;
-    let chosen = (ALL_RINGS / cpus.max(1)).clamp(256 << 10, 4 << 20);
-    let bytes = settings.ring_bytes.map_or(chosen, |bytes| bytes as usize);
-    // Rounded down where it was chosen, up where it was given; both are powers of two then.
-    let bytes = if settings.ring_bytes.is_some() { bytes } else { (bytes + 1).next_power_of_two() / 2 };
-    bytes.clamp(rustix::param::page_size(), 1 << 30).next_power_of_two() as u32
 }

@@ -155,10 +155,7 @@ mod tests {
 
     fn kind(trigger: Trigger) -> Kind {
         let common = Common::of(&Settings::default(), Rights::ALL);
-        common.event(
-            &EventRequest { index: EventIndex(3), trigger, stack: false, filter: None, functions: None },
-            997,
-        )
+        common.event(&EventRequest::new(EventIndex(3), trigger), 997)
     }
 
     /// `PERF_RECORD_SAMPLE` of process and thread, as `perf_output_sample` of `kernel/events/core.c` writes it: identifier,

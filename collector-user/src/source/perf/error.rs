@@ -166,13 +166,7 @@ mod tests {
 
     #[test]
     fn a_frequency_that_the_kernel_does_not_take() {
-        let request = |trigger| EventRequest {
-            index: EventIndex(1),
-            trigger,
-            stack: true,
-            filter: None,
-            functions: None,
-        };
+        let request = |trigger| EventRequest { stack: true, ..EventRequest::new(EventIndex(1), trigger) };
         let check = |trigger, limit| PerfError::check_frequency(&[request(trigger)], 997, limit);
         let says = check(Trigger::Hardware(0), Some(500)).unwrap_err().to_string();
         assert!(says.contains("-F 997") && says.contains("500 times a second"), "{says}");

@@ -248,6 +248,10 @@ impl Source for PerfEvents {
         }
     }
 
+    fn oldest(&mut self) -> Option<Nanos> {
+        self.cpus.iter_mut().filter_map(|cpu| Cursor::of(cpu).time()).min().map(Nanos)
+    }
+
     fn dropped(&self) -> u64 {
         self.cpus.iter().map(|cpu| cpu.counts.told_lost()).sum()
     }

@@ -1,5 +1,5 @@
-//! Programs at many functions at once, which aya does not know: how they are loaded and attached. Source of the semantics:
-//! `include/uapi/linux/bpf.h`.
+//! What aya does not know of programs: those at many functions at once, and that one is told something of what it is attached
+//! to. Source of the semantics: `include/uapi/linux/bpf.h`.
 
 use std::ffi::{CStr, c_long};
 use std::io;
@@ -127,6 +127,25 @@ pub(crate) fn link_to_kernel(
     told.cookies = cookies.as_ptr() as u64;
     told.cnt = addresses.len() as u32;
     // SAFETY: what the attributes point to lives until the call returns, and is as long as they say.
+    unsafe { bpf(bpf_cmd::BPF_LINK_CREATE, &mut attributes) }
+}
+
+/// Attaches a program to the tracepoint of a perf event, with a cookie. Minimum kernel: 5.15.
+pub(crate) fn link_to_event(
+    program: BorrowedFd<'_>,
+    event: BorrowedFd<'_>,
+    cookie: u64,
+) -> io::Result<OwnedFd> {
+    /// `BPF_PERF_EVENT` of `enum bpf_attach_type`.
+    const OF_EVENT: u32 = 41;
+    let mut attributes = none();
+    // SAFETY: this is the part of the union that makes links; all of it is zero.
+    let link = unsafe { &mut attributes.link_create };
+    link.__bindgen_anon_1.prog_fd = program.as_raw_fd().cast_unsigned();
+    link.__bindgen_anon_2.target_fd = event.as_raw_fd().cast_unsigned();
+    link.attach_type = OF_EVENT;
+    link.__bindgen_anon_3.perf_event.bpf_cookie = cookie;
+    // SAFETY: the attributes point to nothing.
     unsafe { bpf(bpf_cmd::BPF_LINK_CREATE, &mut attributes) }
 }
 

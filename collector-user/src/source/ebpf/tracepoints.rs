@@ -1,0 +1,160 @@
+//! The program at tracepoints that copies their records: attached to each of the session's while it is recorded.
+
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use aya::Ebpf;
+use aya::programs::{ProgramFd, TracePoint};
+use collector_common::loss::{Ledger, LossCause};
+use collector_common::wire::{Counter, SampleFlags, SampleHeader, Tracepoint, TracepointCookie};
+use perf_event_open_sys::bindings::{PERF_TYPE_TRACEPOINT, perf_event_attr};
+
+use super::attached::Attached;
+use super::load::{self, LoadError};
+use super::part::{Ended, Part};
+use crate::source::{Account, EventIndex, EventRequest, Trigger};
+use crate::sys::bpf_program::{link_to_event, program_info};
+use crate::sys::perf_event::{PerfEvent, Whom};
+
+/// The program's name.
+const PROGRAM: &str = "tracepoint_is_passed";
+
+/// Name of one that does nothing, by which it is found out whether the kernel takes programs there.
+const TRIAL: &str = "tracepoint_takes_programs";
+
+/// A tracepoint whose records are copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CopiedTracepoint {
+    /// By which perf events know it, wider than what its records have.
+    id: u64,
+    cookie: TracepointCookie,
+}
+
+impl CopiedTracepoint {
+    /// What is asked for, where it is such a tracepoint.
+    pub(super) fn of(request: &EventRequest) -> Option<Self> {
+        let Trigger::Tracepoint(id) = request.trigger else { return None };
+        let cookie = TracepointCookie {
+            event: request.index.0,
+            id: u16::try_from(id).ok()?,
+            bytes: request.copied?.bytes,
+            stack: request.stack,
+        };
+        Some(Self { id, cookie })
+    }
+
+    fn open(self, cpu: u32) -> io::Result<PerfEvent> {
+        let mut attr = perf_event_attr {
+            size: size_of::<perf_event_attr>() as u32,
+            type_: PERF_TYPE_TRACEPOINT,
+            config: self.id,
+            ..perf_event_attr::default()
+        };
+        // Programs run at the tracepoint whether the event counts or not, and on every CPU.
+        attr.set_disabled(1);
+        PerfEvent::open(&attr, Whom::Anyone, cpu)
+    }
+}
+
+/// The program.
+pub(super) struct Tracepoints {
+    asked: Vec<CopiedTracepoint>,
+    /// Those that take programs, each with an event to attach it by.
+    open: Vec<(CopiedTracepoint, PerfEvent)>,
+    /// There are none at tracepoints that it attaches itself to.
+    others: Attached,
+    program: Option<OwnedFd>,
+    links: Vec<OwnedFd>,
+    /// Records taken out of the rings.
+    taken: u64,
+}
+
+impl Tracepoints {
+    pub(super) fn new(asked: Vec<CopiedTracepoint>) -> Self {
+        let others = Attached::new(&[]);
+        Self { asked, open: Vec::new(), others, program: None, links: Vec::new(), taken: 0 }
+    }
+
+    /// Time in the program in nanoseconds, its runs, and how often it was left out.
+    fn told_of_program(&self) -> [u64; 3] {
+        let info = self.program.as_ref().and_then(|program| program_info(program.as_fd()).ok());
+        info.map_or([0; 3], |info| [info.run_time_ns, info.run_cnt, info.recursion_misses])
+    }
+}
+
+impl Part for Tracepoints {
+    fn programs(&mut self) -> &mut Attached {
+        &mut self.others
+    }
+
+    /// Events that tracefs was told of (probes, those of user space) look like tracepoints, and take no programs for those: such a
+    /// one, and one that is there twice, is left to plain perf events.
+    fn loaded(&mut self, ebpf: &mut Ebpf) -> Result<(), LoadError> {
+        let trial = loaded_program(ebpf, TRIAL)?;
+        for &tracepoint in &self.asked {
+            let is_there = self.open.iter().any(|(open, _)| open.id == tracepoint.id);
+            // A CPU that is always there; where it is not, plain perf events say what is wrong.
+            let Some(event) = tracepoint.open(0).ok().filter(|_| !is_there) else { continue };
+            if link_to_event(trial.as_fd(), event.as_fd(), 0).is_ok() {
+                self.open.push((tracepoint, event));
+            }
+        }
+        self.program = Some(loaded_program(ebpf, PROGRAM)?);
+        Ok(())
+    }
+
+    fn copies(&self, event: EventIndex) -> bool {
+        self.open.iter().any(|(open, _)| open.cookie.event == event.0)
+    }
+
+    fn started(&mut self) -> io::Result<()> {
+        let program = self.program.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        for (tracepoint, event) in &self.open {
+            self.links.push(link_to_event(program.as_fd(), event.as_fd(), tracepoint.cookie.pack())?);
+        }
+        Ok(())
+    }
+
+    fn stopped(&mut self, _ebpf: &mut Ebpf) -> io::Result<()> {
+        self.links.clear();
+        Ok(())
+    }
+
+    fn event_of(&mut self, header: &SampleHeader) -> Option<EventIndex> {
+        if !header.flags().has(SampleFlags::TRACEPOINT) {
+            return None;
+        }
+        self.taken += 1;
+        let Tracepoint { event, .. } = bytemuck::cast(header.data);
+        Some(EventIndex(event))
+    }
+
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
+    fn lost(&self) -> &'static [Counter] {
+        &[Counter::TracepointsLost]
+    }
+
+    fn cost(&mut self, _ebpf: &mut Ebpf) -> [u64; 2] {
+        let [ns, runs, _] = self.told_of_program();
+        [ns, runs]
+    }
+
+    fn close(&mut self, ended: &Ended<'_>, ledger: &mut Ledger, _account: &mut Account) -> io::Result<()> {
+        ledger.lose(LossCause::RingFull, ended.counted.counter(Counter::TracepointsLost));
+        let recorded = ended.counted.counter(Counter::TracepointsRecorded);
+        ledger.lose(LossCause::Unaccounted, recorded.saturating_sub(self.taken));
+        let [.., left_out] = self.told_of_program();
+        ledger.lose(LossCause::NotRun, left_out);
+        Ok(())
+    }
+}
+
+fn loaded_program(ebpf: &mut Ebpf, name: &str) -> Result<OwnedFd, LoadError> {
+    let program = load::program::<TracePoint>(ebpf, name)?;
+    program.load().map_err(|error| load::refused(name, error))?;
+    let fd = program.fd().and_then(|fd: &ProgramFd| Ok(fd.as_fd().try_clone_to_owned()?));
+    fd.map_err(|error| LoadError::step(format!("program {name}"), error))
+}
