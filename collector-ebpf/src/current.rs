@@ -7,6 +7,7 @@ use collector_common::wire::{Config, Counter, PAGE_SIZE, SampleFlags, SampleHead
 use crate::{
     kernel::{current_task, read_word},
     maps::{config, count, zero},
+    record::StackRoom,
     registers::{Place, UserRegisters},
     returns, stack,
 };
@@ -54,6 +55,16 @@ impl Sample {
             *word ^= zero;
         }
         sample
+    }
+
+    /// Leaves out what there is no room for.
+    #[inline(always)]
+    pub(crate) fn cut(&mut self, room: StackRoom) {
+        let most = room.bytes(self.place.sp);
+        if self.len > most {
+            self.flags |= SampleFlags::STACK_CUT;
+            self.len = most;
+        }
     }
 
     /// Of the current thread, which is `tid` of `pid`; `flags` are those that are known already.

@@ -211,6 +211,42 @@ pub(crate) fn waiting(ring: &Ring) -> u64 {
     unsafe { bpf_ringbuf_query(ring, u64::from(BPF_RB_AVAIL_DATA)) }
 }
 
+/// How much stack a record may have, for the ring to take a burst of them: the less the fuller it is. A reader that comes when it is
+/// woken, with a quarter of the ring filled, has all; else it takes the rest from the process.
+#[inline(always)]
+pub(crate) fn stack_room(ring: &Ring) -> StackRoom {
+    let eighths = 2 * waiting(ring) / config(|c: &Config| &raw const c.high_water).max(1);
+    match eighths {
+        0..3 => StackRoom::All,
+        3..5 => StackRoom::TwoPages,
+        _ => StackRoom::QuarterPage,
+    }
+}
+
+/// How much stack a record may have.
+#[derive(Clone, Copy)]
+pub(crate) enum StackRoom {
+    /// All that there is, up to the largest copy.
+    All,
+    /// What fits into two pages, with returns that are trapped.
+    TwoPages,
+    /// 1 KiB.
+    QuarterPage,
+}
+
+impl StackRoom {
+    /// Bytes from a stack pointer on.
+    #[inline(always)]
+    pub(crate) fn bytes(self, sp: u64) -> u64 {
+        const PAGE: u64 = PAGE_SIZE as u64;
+        match self {
+            Self::All => u64::MAX,
+            Self::TwoPages => 2 * PAGE - (sp & (PAGE - 1)) - TrappedReturns::SIZE as u64,
+            Self::QuarterPage => PAGE / 4,
+        }
+    }
+}
+
 /// Hands a record over.
 ///
 /// # Safety

@@ -50,6 +50,31 @@ const CHECK_PERIOD: Duration = Duration::from_secs(1);
 /// pages, and a storm of records does not turn into a storm of rounds.
 const RECORDS_PAUSE: Duration = Duration::from_millis(2);
 
+/// Of sources that keep order, what is younger than this waits for the next round: a record gets its time before there is room for it in
+/// a ring, and is seen when it is written.
+const IN_THE_MAKING: Duration = Duration::from_millis(1);
+
+/// Of the tracepoints of wakeups, where processes are chosen.
+const OF_OTHERS: &str = "wakeups of chosen processes are told in part, as the kernel has no record of most of those by idle CPUs: \
+     `-s off_cpu` tells who woke whom, and sched:sched_wakeup of the whole machine has all";
+
+/// How far a round goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Upto {
+    /// All that is there: no round comes soon, or at all.
+    Now,
+    /// What is surely written.
+    Written,
+}
+
+/// What was not recorded of a CPU that came online.
+enum Lacked {
+    Nothing,
+    /// Processes and mappings.
+    Sideband,
+    Records,
+}
+
 /// What a session has done.
 enum Turn {
     /// It has drained all sources.
@@ -66,7 +91,7 @@ pub struct Session {
     dispatch: Dispatch,
     capture: Option<Capture>,
     /// Why what records is not the best there could be.
-    note: Option<String>,
+    notes: Vec<String>,
     recorder: Recorder,
     waker: Waker,
     command: Option<Command>,
@@ -81,28 +106,34 @@ pub struct Session {
     wakes: Vec<Wake>,
     /// When the sideband is to be drained once more.
     second_look: Option<Instant>,
-    /// CPUs that came online.
+    /// CPUs that came online, of which something is missing.
     cpus_added: u64,
+    /// Those of which all is recorded, and only not what ran.
+    cpus_untold: u64,
     /// Descendants of recorded processes that could not be followed.
     not_followed: u64,
     first_sample: Option<Duration>,
     _priority: Priority,
 }
 
-/// Hands each record from before `until` to `visit`, in the order of their times as far as the sources have one: the source with the
-/// oldest record goes on to where another one's begin.
-fn drain(sources: &mut [Box<dyn Source>], until: Nanos, visit: &mut dyn FnMut(&SourceRecord<'_>)) {
+/// Hands each record from before `until` to `visit`; those of sources that keep order from before `written`, and in the order of their
+/// times: the source with the oldest record goes on to where another one's begin.
+fn drain(
+    sources: &mut [Box<dyn Source>],
+    [written, until]: [Nanos; 2],
+    visit: &mut dyn FnMut(&SourceRecord<'_>),
+) {
     loop {
-        let heads = sources.iter_mut().enumerate();
-        let heads =
-            heads.filter_map(|(index, source)| Some((source.oldest().filter(|&time| time <= until)?, index)));
+        let heads = sources.iter_mut().enumerate().filter(|(_, source)| source.keeps_order());
+        let heads = heads
+            .filter_map(|(index, source)| Some((source.oldest().filter(|&time| time <= written)?, index)));
         let mut heads: Vec<_> = heads.collect();
         heads.sort_unstable();
         let [(_, first), (second, _), ..] = heads[..] else { break };
         sources[first].drain(second, visit);
     }
     for source in sources {
-        source.drain(until, visit);
+        source.drain(if source.keeps_order() { written } else { until }, visit);
     }
 }
 
@@ -157,6 +188,10 @@ impl Session {
         };
         let opened = open(&wanted).map_err(|error| named(error, &events));
         let Opened { mut recorder, sideband, mut sources, note } = opened?;
+        let is_partial =
+            settings.sampling.targets.follows_processes() && events.iter().any(Hook::is_of_others);
+        let notes = is_partial.then(|| OF_OTHERS.to_owned()).into_iter().chain(note);
+        let notes = notes.collect();
         recorder.add_sample_hooks(std::mem::take(&mut settings.sample_hooks));
         spill_samples(recorder.machine_mut(), settings.sample_bytes.unwrap_or(Samples::LIMIT));
         sources.append(&mut bpf_map::open_sources(&mut events, &settings.sampling, &cpus)?);
@@ -172,7 +207,7 @@ impl Session {
             sources,
             dispatch,
             capture,
-            note,
+            notes,
             recorder,
             waker,
             command: None,
@@ -184,6 +219,7 @@ impl Session {
             wakes: Vec::new(),
             second_look: None,
             cpus_added: 0,
+            cpus_untold: 0,
             not_followed: 0,
             first_sample: None,
             _priority: priority,
@@ -202,7 +238,7 @@ impl Session {
             command.release()?;
         }
         session.command = command;
-        session.round();
+        session.round(Upto::Written);
         Ok(session)
     }
 
@@ -280,7 +316,7 @@ impl Session {
         loop {
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
             if left == Some(Duration::ZERO) {
-                self.round();
+                self.round(Upto::Now);
                 return Ok(None);
             }
             if let Turn::Ended(ended) = self.turn(left)? {
@@ -325,7 +361,7 @@ impl Session {
                 thread::sleep(RECORDS_PAUSE);
             }
             self.second_look = None;
-            self.round();
+            self.round(Upto::Written);
             self.check();
             turn = Turn::Round;
         } else if wakes.contains(&Wake::Sideband) {
@@ -398,13 +434,15 @@ impl Session {
     }
 
     /// One round.
-    fn round(&mut self) {
+    fn round(&mut self, upto: Upto) {
         self.sources.iter_mut().for_each(|source| source.begin_round());
         let until = clock::now();
+        let held_back = if upto == Upto::Written { IN_THE_MAKING } else { Duration::ZERO };
+        let written = Nanos(until.0.saturating_sub(held_back.as_nanos() as u64));
         self.drain_sideband(until);
         self.hand_on_files();
         let (recorder, dispatch, capture) = (&mut self.recorder, &mut self.dispatch, &mut self.capture);
-        drain(&mut self.sources, until, &mut |record| {
+        drain(&mut self.sources, [written, until], &mut |record| {
             let is_recorded = dispatch.take(recorder, record);
             if let Some(capture) = capture.as_mut().filter(|_| is_recorded) {
                 capture.sample(record);
@@ -419,7 +457,7 @@ impl Session {
         for thread in recorder.take_left_mappings() {
             self.sources.iter_mut().for_each(|source| source.forget_stack(thread));
         }
-        self.recorder.prune(until);
+        self.recorder.prune(written);
         if self.first_sample.is_none() && self.recorder.ledger().delivered() > 0 {
             self.first_sample = Some(self.started.elapsed());
         }
@@ -434,7 +472,9 @@ impl Session {
         self.checked = Instant::now();
         for cpu in online_cpus().unwrap_or_default() {
             match self.cover(cpu) {
-                Ok(added) => self.cpus_added += u64::from(added),
+                Ok(Lacked::Nothing) => {}
+                Ok(Lacked::Sideband) => self.cpus_untold += 1,
+                Ok(Lacked::Records) => self.cpus_added += 1,
                 // It is tried again the next time.
                 Err(error) => log::warn!("CPU {cpu} came online and can't be sampled yet: {error}"),
             }
@@ -444,16 +484,17 @@ impl Session {
         }
     }
 
-    /// Has a CPU recorded by what does not. Tells whether there was anything.
-    fn cover(&mut self, cpu: u32) -> Result<bool, SessionError> {
+    /// Has a CPU recorded by what does not.
+    fn cover(&mut self, cpu: u32) -> Result<Lacked, SessionError> {
         let failed = SessionError::system("epoll");
         // All are asked, as each tells what has been since it was asked last.
         let is_told = self.sideband.covers(cpu);
         let is_wanted = self.settings.sampling.targets.has_cpu(cpu);
         let uncovered: Vec<bool> =
             self.sources.iter_mut().map(|source| is_wanted && !source.covers(cpu)).collect();
-        if is_told && !uncovered.contains(&true) {
-            return Ok(false);
+        let is_recorded = !uncovered.contains(&true);
+        if is_told && is_recorded {
+            return Ok(Lacked::Nothing);
         }
         let targets = &self.settings.sampling.targets;
         let named = targets.pids.iter().copied().chain(targets.command).collect();
@@ -470,7 +511,7 @@ impl Session {
                 self.waker.set(fd, Wake::Ring).map_err(&failed)?;
             }
         }
-        Ok(true)
+        Ok(if is_recorded { Lacked::Sideband } else { Lacked::Records })
     }
 
     fn progress(&self) -> Progress {

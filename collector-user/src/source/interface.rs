@@ -52,8 +52,13 @@ pub trait Source {
     /// Hands each record from before `until` to `visit`. A record borrows from the source, and is gone when `visit` returns.
     fn drain(&mut self, until: Nanos, visit: &mut dyn FnMut(&SourceRecord<'_>));
 
-    /// When the oldest of the records was made that wait to be drained, where they are drained in the order of their times: a session
-    /// hands on those of all such sources in one order. `None` where none waits, or there is no order.
+    /// Whether records are drained in the order of their times: a session hands on those of all such sources in one order. It drains
+    /// them up to a little before now, as a program may still be writing a record that has an earlier time than others which are there.
+    fn keeps_order(&self) -> bool {
+        false
+    }
+
+    /// Of a source that keeps order: when the oldest of the records was made that wait to be drained. `None` where none waits.
     fn oldest(&mut self) -> Option<Nanos> {
         None
     }

@@ -225,6 +225,11 @@ impl Hook {
         })
     }
 
+    /// Whether perf events of a thread tell of what others do to it.
+    pub(crate) fn is_of_others(&self) -> bool {
+        matches!(self.trigger, Trigger::Tracepoint(_)) && self.event.name().starts_with(OF_OTHER_THREADS)
+    }
+
     /// Where it is a tracepoint of which a program sees all that there is: how its records are copied.
     fn copied(&self) -> Option<Copied> {
         let event = &self.event;
@@ -237,7 +242,7 @@ impl Hook {
             return None;
         }
         let bytes = event.format().size().and_then(|bytes| u8::try_from(bytes).ok())?;
-        let is_of_others = event.name().starts_with(OF_OTHER_THREADS);
+        let is_of_others = self.is_of_others();
         (Tracepoint::COMMON..=Tracepoint::MOST)
             .contains(&bytes.into())
             .then_some(Copied { bytes, is_of_others })

@@ -2,13 +2,13 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use collector_common::sharing::Writable;
 use collector_user::session::{Recording, SessionSettings};
 
-use crate::prerequisites::live;
+use crate::prerequisites::{live, skip};
 use crate::programs::{Running, compile, folder};
 use crate::recording::collector;
 use crate::scenarios::{attribute, in_function, record, settings};
@@ -165,6 +165,48 @@ fn an_allocator_that_calls_itself_is_counted_once() {
         recording.machine.string(recording.machine.kinds()[usize::from(sample.kind.0)].name) == "inuse_space"
     });
     assert_eq!(in_use.map(|sample| sample.value as u64).sum::<u64>(), told.kept);
+}
+
+/// A library of Debian's, or of another system's.
+fn system_library(name: &str) -> Option<PathBuf> {
+    let of_machine = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
+    let folders = [of_machine.as_str(), "/usr/lib64", "/usr/lib"];
+    folders.into_iter().map(|folder| Path::new(folder).join(name)).find(|path| path.exists())
+}
+
+/// Each has functions that call one another, names of its own beside those of the C library, and operators of C++.
+#[test]
+fn allocators_that_programs_are_given_are_counted() {
+    let test = "allocators_that_programs_are_given_are_counted";
+    let Some(_live) = live(test) else { return };
+    let folder = folder();
+    let operators = compile(folder.path(), "operators", "operators.cpp", &["-std=c++17"]);
+    for name in ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"] {
+        let Some(library) = system_library(name) else {
+            return skip(test, &format!("{name} is not installed: run `cargo xtask setup --for test`"));
+        };
+        let _running = mapped_by_another(&library);
+        let mut preload = OsString::from("LD_PRELOAD=");
+        preload.push(&library);
+        let start = ["env".into(), preload];
+        let (recording, told) = record_blocks(folder.path(), &start, 500, every(&["memory"], 1));
+        assert_eq!(recording.ledger.total_lost(), 0, "{name}");
+        let sum = |kind, function| in_function(&recording, kind, function);
+        for (function, bytes) in ROUND {
+            assert_eq!(sum("alloc_space", function).0 as u64, bytes * 500, "{name}: {function}");
+        }
+        let in_main = ["alloc_objects", "alloc_space", "inuse_space"].map(|kind| sum(kind, "main").0 as u64);
+        assert_eq!(in_main, [told.blocks, told.bytes, told.kept], "{name}");
+        let file = folder.path().join("told");
+        let program = [operators.clone().into(), file.clone().into(), OsString::from("500")];
+        let recording = record(every(&["memory"], 1), &[&start[..], &program[..]].concat());
+        assert_eq!(recording.ledger.total_lost(), 0, "{name}");
+        let told = numbers(&file);
+        let of = |kind, function| in_function(&recording, kind, function).0 as u64;
+        let made = ["makes", "makes_many", "makes_aligned"].map(|function| of("alloc_space", function));
+        assert_eq!(made, [told[0], told[1], told[2]], "{name}");
+        assert_eq!(of("inuse_space", "main"), told[3], "{name}");
+    }
 }
 
 #[test]

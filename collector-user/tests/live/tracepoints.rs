@@ -1,11 +1,11 @@
 //! Records of tracepoints, as programs copy them and as plain perf events tell them: the same, by a program whose system calls are
 //! known.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use collector_common::event::{Event, EventFlags};
@@ -20,11 +20,16 @@ use crate::programs::{compile, folder};
 use crate::recording::{assert_balanced, run};
 use crate::scenarios;
 
+mod chosen;
+
 /// The number of the system call that `numbered.c` makes.
 const CALL: i64 = 1000;
 
 /// How often it makes it, where nothing may be lost: fewer than a ring has room for.
 const FEW: u64 = 300;
+
+/// How often two threads make it in turn.
+const TURNS: u64 = 3000;
 
 /// How often, where there may be too many.
 const CALLS: u64 = 50_000;
@@ -44,10 +49,14 @@ fn settings(backend: Backend, events: Vec<Hook>) -> SessionSettings {
     SessionSettings { sampling, events, backend, ..SessionSettings::default() }
 }
 
-fn record_calls(settings: SessionSettings, calls: u64) -> Recording {
+fn numbered(folder: &Path, name: &str) -> PathBuf {
+    compile(folder, name, "numbered.c", &["-O1", "-pthread"])
+}
+
+fn record_calls(settings: SessionSettings, calls: u64, way: &str) -> Recording {
     let folder = folder();
-    let program = compile(folder.path(), "numbered", "numbered.c", &["-O1"]);
-    scenarios::record(settings, &[program.into(), calls.to_string().into()])
+    let program = numbered(folder.path(), "numbered");
+    scenarios::record(settings, &[program.into(), calls.to_string().into(), way.into()])
 }
 
 /// What a record of `raw_syscalls:sys_enter` says: the type and thread that all records have, and the arguments.
@@ -89,7 +98,7 @@ fn a_copied_record_is_the_kernel_s() {
         [(Backend::Ebpf, false), (Backend::Ebpf, true), (Backend::Perf, false), (Backend::Perf, true)]
     {
         let (hook, told) = entered(has_stack);
-        let recording = record_calls(settings(backend, vec![hook]), FEW);
+        let recording = record_calls(settings(backend, vec![hook]), FEW, "");
         let told = told.into_inner().unwrap();
         let what = format!("{backend:?}, {has_stack}: {:?}", recording.ledger);
         assert_eq!(told.len() as u64, FEW, "{what}");
@@ -111,7 +120,7 @@ fn what_a_call_returns_is_told_by_its_own_tracepoint() {
     let folder = folder();
     let file = folder.path().join("x.jsonl");
     let names = ["-e", "syscalls:sys_enter_close", "-e", "syscalls:sys_exit_close"];
-    let program = compile(folder.path(), "numbered", "numbered.c", &["-O1"]);
+    let program = numbered(folder.path(), "numbered");
     let args = ["-o", file.to_str().unwrap(), "--backend", "ebpf", "--", program.to_str().unwrap()];
     let output = run(names.iter().chain(&args));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -134,19 +143,51 @@ fn what_a_call_returns_is_told_by_its_own_tracepoint() {
 fn a_flood_has_one_fate_each() {
     let Some(_live) = live("a_flood_has_one_fate_each") else { return };
     let (hook, told) = entered(true);
-    let recording = record_calls(settings(Backend::Auto, vec![hook]), CALLS);
+    let recording = record_calls(settings(Backend::Auto, vec![hook]), CALLS, "");
     let (told, ledger) = (told.into_inner().unwrap(), &recording.ledger);
-    // What the kernel did not run the program for, it tells of the whole machine.
-    let [full, not_run] = [LossCause::RingFull, LossCause::NotRun].map(|cause| ledger.lost(cause));
-    assert_eq!(full + not_run, ledger.total_lost(), "{ledger:?}");
-    // Those of the program's start are recorded, too, and may be among the lost ones.
-    assert!(
-        told.len() as u64 + full + not_run >= CALLS && told.len() as u64 <= CALLS,
-        "{}, {ledger:?}",
-        told.len()
-    );
+    let full = ledger.lost(LossCause::RingFull);
+    assert_eq!(full, ledger.total_lost(), "{ledger:?}");
+    let recorded = told.len() as u64;
+    // Those of the program's start are recorded, too, and may be among the lost ones. A ring has room for so many.
+    let what = format!("{recorded}, {ledger:?}, {:?}", recording.warnings);
+    assert!(recorded + full >= CALLS && recorded <= CALLS && recorded >= 1000, "{what}");
     let numbers: Vec<i64> = told.iter().map(|(.., args)| args[0]).collect();
     assert!(numbers.is_sorted_by(|one, other| one < other), "each once, in their order");
+}
+
+/// More than a ring has room for with the whole stack of 60 KiB, and fewer than it has with some of it.
+const BURST: u64 = 800;
+
+#[test]
+fn a_burst_with_a_large_stack_is_recorded() {
+    let Some(_live) = live("a_burst_with_a_large_stack_is_recorded") else { return };
+    for backend in [Backend::Ebpf, Backend::Perf] {
+        let (hook, told) = entered(true);
+        let recording = record_calls(settings(backend, vec![hook]), BURST, "deep");
+        let what = format!("{backend:?}: {:?}, {:?}", recording.ledger, recording.stats.stacks);
+        assert_eq!(told.into_inner().unwrap().len() as u64, BURST, "{what}");
+        let (_, samples) = scenarios::in_function(&recording, "raw_syscalls:sys_enter", "deep");
+        // Where the process has ended before its memory was read, the stack ends in the copy.
+        let cut = recording.stats.stacks.get("truncated").copied().unwrap_or(0);
+        assert!(samples as u64 + cut >= BURST, "{samples}, {what}");
+        let (_, calls) = scenarios::in_function(&recording, "raw_syscalls:sys_enter", "numbered_call");
+        assert_eq!(calls as u64, BURST, "{what}");
+    }
+}
+
+#[test]
+fn events_of_two_cpus_come_in_one_order() {
+    let Some(_live) = live("events_of_two_cpus_come_in_one_order") else { return };
+    for backend in [Backend::Ebpf, Backend::Perf] {
+        let (hook, told) = entered(false);
+        let recording = record_calls(settings(backend, vec![hook]), TURNS, "turns");
+        let told = told.into_inner().unwrap();
+        let what = format!("{backend:?}: {:?}", recording.ledger);
+        let numbers: Vec<i64> = told.iter().map(|(.., args)| args[0]).collect();
+        assert_eq!(numbers, Vec::from_iter(0..TURNS.cast_signed()), "{what}");
+        let threads: BTreeSet<u32> = told.iter().map(|(_, _, tid, _)| *tid).collect();
+        assert_eq!(threads.len(), 2, "{what}");
+    }
 }
 
 #[test]
@@ -154,7 +195,7 @@ fn others_have_the_occurrences_of_a_tracepoint_too() {
     let test = "others_have_the_occurrences_of_a_tracepoint_too";
     let Some(_live) = live_with(test, &["perf"]) else { return };
     let folder = folder();
-    let program = compile(folder.path(), "numbered", "numbered.c", &["-O1"]);
+    let program = numbered(folder.path(), "numbered");
     let [file, stats, counted] = ["x.jsonl", "stats.json", "counted"].map(|name| folder.path().join(name));
     let [file, stats, counted] = [&file, &stats, &counted].map(|path| path.to_str().unwrap());
     let record = ["-e", "raw_syscalls:sys_enter", "-o", file, "--stats", stats, "--"];
@@ -208,7 +249,7 @@ fn an_event_that_tracefs_was_told_of_comes_through_perf_s_rings() {
     let test = "an_event_that_tracefs_was_told_of_comes_through_perf_s_rings";
     let Some(_live) = live_with(test, &["nm"]) else { return };
     let folder = folder();
-    let program = compile(folder.path(), "numbered", "numbered.c", &["-O1", "-no-pie"]);
+    let program = compile(folder.path(), "numbered", "numbered.c", &["-O1", "-pthread", "-no-pie"]);
     let dynamic = Dynamic::of("collector_test/numbered", &program);
     let mut event: Event = Tracefs::open().unwrap().event("collector_test:numbered").unwrap();
     let number = event.format().field_ref("number").unwrap();

@@ -43,6 +43,8 @@ enum Check {
     Version(&'static str, u32),
     /// The system's Python imports a module of this name.
     Module(&'static str),
+    /// The system's linker finds libraries of these names.
+    Libraries(&'static [&'static str]),
 }
 
 impl Requirement {
@@ -50,6 +52,12 @@ impl Requirement {
         match self.check {
             Check::File(path) => Path::new(path).exists(),
             Check::Program(name) => command::find_program(name).is_some(),
+            Check::Libraries(names) => {
+                let of_machine = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
+                let folders = [of_machine.as_str(), "/usr/lib64", "/usr/lib"];
+                let is_there = |name| folders.iter().any(|folder| Path::new(folder).join(name).exists());
+                names.iter().all(is_there)
+            }
             Check::Version(name, least) => major_version(name).is_some_and(|major| major >= least),
             Check::Module(name) => {
                 let import = format!("import {name}");
@@ -79,7 +87,7 @@ pub(super) fn of(need: Need) -> Vec<Requirement> {
             native
                 .into_iter()
                 .chain([i686_c(), i686_cxx(), mingw(), lld(), llvm_tools(), debuginfod()])
-                .chain([node(), java(), python(), jq()])
+                .chain([node(), java(), python(), jq(), allocators()])
                 .collect()
         }
         Need::Browser => vec![chromium(), node(), npm()],
@@ -453,6 +461,19 @@ fn python_venv() -> Requirement {
         check: Check::Module("ensurepip"),
         debian: &["python3-venv"],
         elsewhere: Elsewhere::Package { dnf: "python3", pacman: "python" },
+    }
+}
+
+/// Those that programs are given instead of the C library's.
+fn allocators() -> Requirement {
+    Requirement {
+        name: "jemalloc, tcmalloc and mimalloc",
+        check: Check::Libraries(&["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"]),
+        debian: &["libjemalloc2", "libtcmalloc-minimal4", "libmimalloc2.0"],
+        elsewhere: Elsewhere::Package {
+            dnf: "jemalloc gperftools-libs mimalloc",
+            pacman: "jemalloc gperftools mimalloc",
+        },
     }
 }
 

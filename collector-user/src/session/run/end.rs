@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use collector_common::ids::Nanos;
 
-use super::Session;
+use super::{Session, Upto};
 use crate::capture::Capture;
 use crate::clock;
 use crate::kernel::KALLSYMS;
@@ -32,7 +32,7 @@ impl Session {
             .try_for_each(|source| source.stop())
             .map_err(SessionError::system("the events can't be stopped"))?;
         let end = clock::now();
-        self.round();
+        self.round(Upto::Now);
         let mut account = Account::default();
         for source in &mut self.sources {
             let failed = SessionError::system("the counters of what was lost can't be read");
@@ -84,7 +84,7 @@ impl Session {
     fn warnings(&self, account: &Account) -> Vec<String> {
         let failures = self.dispatch.errors();
         let failures = (!failures.is_empty()).then(|| failures.to_string());
-        let mut warnings: Vec<_> = self.note.iter().cloned().chain(failures).collect();
+        let mut warnings: Vec<_> = self.notes.iter().cloned().chain(failures).collect();
         let mut warn = |count: u64, text: &str| {
             if count > 0 {
                 warnings.push(format!("{count} {text}"));
@@ -100,6 +100,10 @@ impl Session {
         );
         warn(self.not_followed, "child processes could not be followed");
         warn(self.cpus_added, "CPU(s) came online: what ran there in their first second is missing");
+        warn(
+            self.cpus_untold,
+            "CPU(s) came online: of processes that ran there in their first second alone, names and stacks may be missing",
+        );
         account.warnings.iter().for_each(|&(count, text)| warn(count, text));
         warn(
             self.capture.as_ref().map_or(0, Capture::left_out),

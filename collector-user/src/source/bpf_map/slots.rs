@@ -90,6 +90,10 @@ impl Source for Slots {
         self.events.drain(until, visit);
     }
 
+    fn keeps_order(&self) -> bool {
+        self.events.keeps_order()
+    }
+
     fn oldest(&mut self) -> Option<Nanos> {
         self.events.oldest()
     }

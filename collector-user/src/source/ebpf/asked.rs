@@ -72,6 +72,11 @@ impl Asked {
         others.filter_map(|(program, _)| shortest.of(*program)).min().map_or(u64::MAX, |shortest| shortest.0)
     }
 
+    /// Whether records of tracepoints are copied.
+    pub(super) fn copies_tracepoints(&self) -> bool {
+        !self.tracepoints.is_empty()
+    }
+
     /// The number of a program's records, where it is asked for.
     pub(super) fn index(&self, program: Program) -> Option<EventIndex> {
         self.programs.iter().find(|(asked, _)| *asked == program).map(|(_, index)| *index)
@@ -121,7 +126,7 @@ impl Asked {
             parts.push(Box::new(Functions::new(self.functions.clone())));
         }
         if !self.tracepoints.is_empty() {
-            parts.push(Box::new(Tracepoints::new(self.tracepoints.clone())));
+            parts.push(Box::new(Tracepoints::new(self.tracepoints.clone(), &settings.targets)));
         }
         if self.times != 0 {
             parts.push(Box::new(Switches::new(settings, self.clone(), level)));

@@ -20,11 +20,12 @@ pub(super) fn add_ring(ebpf: &mut Ebpf, cpu: u32, bytes: u32) -> Result<RingBuf<
     RingBuf::try_from(Map::RingBuf(data)).map_err(step)
 }
 
-/// 4 MiB a CPU, less on machines with more than 16 CPUs, so that rings take 64 MiB at most; never less than holds a few of
-/// the largest records.
-pub(super) fn ring_bytes(settings: &Settings, cpus: usize) -> u32 {
+/// 4 MiB a CPU, and twice as much where tracepoints come in bursts; less on machines with more than 16 CPUs, so that rings take 64 MiB
+/// at most; never less than holds a few of the largest records.
+pub(super) fn ring_bytes(settings: &Settings, cpus: usize, has_bursts: bool) -> u32 {
     const ALL_RINGS: usize = 64 << 20;
-    let chosen = (ALL_RINGS / cpus.max(1)).clamp(256 << 10, 4 << 20);
+    let most = if has_bursts { 8 << 20 } else { 4 << 20 };
+    let chosen = (ALL_RINGS / cpus.max(1)).clamp(256 << 10, most);
     let bytes = settings.ring_bytes.map_or(chosen, |bytes| bytes as usize);
     // Rounded down where it was chosen, up where it was given; both are powers of two then.
     let bytes = if settings.ring_bytes.is_some() { bytes } else { (bytes + 1).next_power_of_two() / 2 };

@@ -99,7 +99,7 @@ impl Sampler {
     /// When they do not run here.
     pub fn load(settings: &Settings, requests: &[EventRequest], cpus: &[u32]) -> Result<Self, LoadError> {
         let asked = Asked::of(settings, requests);
-        let ring_bytes = ring_bytes(settings, cpus.len());
+        let ring_bytes = ring_bytes(settings, cpus.len(), asked.copies_tracepoints());
         let rings = possible_cpus().unwrap_or_default().iter().chain(cpus).max().map_or(1, |last| last + 1);
         let Loaded { mut ebpf, program, parts } =
             load::load(settings, &asked, rings, u64::from(ring_bytes / 4))?;
@@ -266,8 +266,9 @@ impl Source for Sampler {
             logger.flush();
         }
         self.parts.iter_mut().for_each(|part| part.drain_own());
+        let keeps_order = self.keeps_order();
         let Self { cpus, parts, tally, .. } = self;
-        if parts.iter().any(|part| part.keeps_order()) {
+        if keeps_order {
             let heads = cpus.iter_mut().enumerate();
             let heads = heads.filter_map(|(index, cpu)| Some(Reverse((oldest(&mut cpu.ring)?, index))));
             let mut heads: BinaryHeap<_> = heads.collect();
@@ -289,10 +290,11 @@ impl Source for Sampler {
         }
     }
 
+    fn keeps_order(&self) -> bool {
+        self.parts.iter().any(|part| part.keeps_order())
+    }
+
     fn oldest(&mut self) -> Option<Nanos> {
-        if !self.parts.iter().any(|part| part.keeps_order()) {
-            return None;
-        }
         self.cpus.iter_mut().filter_map(|cpu| oldest(&mut cpu.ring)).min().map(Nanos)
     }
 

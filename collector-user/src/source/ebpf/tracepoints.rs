@@ -12,7 +12,7 @@ use perf_event_open_sys::bindings::{PERF_TYPE_TRACEPOINT, perf_event_attr};
 use super::attached::Attached;
 use super::load::{self, LoadError};
 use super::part::{Ended, Part};
-use crate::source::{Account, EventIndex, EventRequest, Trigger};
+use crate::source::{Account, EventIndex, EventRequest, Targets, Trigger};
 use crate::sys::bpf_program::{link_to_event, program_info};
 use crate::sys::perf_event::{PerfEvent, Whom};
 
@@ -21,6 +21,10 @@ const PROGRAM: &str = "tracepoint_is_passed";
 
 /// Name of one that does nothing, by which it is found out whether the kernel takes programs there.
 const TRIAL: &str = "tracepoint_takes_programs";
+
+/// Of occurrences that the program was left out for.
+const MAY_BE_MISSING: &str = "occurrences of tracepoints in all processes met another program on their CPU and were not recorded: some of \
+     them may be of those that were chosen";
 
 /// A tracepoint whose records are copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,12 +71,15 @@ pub(super) struct Tracepoints {
     links: Vec<OwnedFd>,
     /// Records taken out of the rings.
     taken: u64,
+    /// Whether what only some threads do is recorded.
+    are_chosen: bool,
 }
 
 impl Tracepoints {
-    pub(super) fn new(asked: Vec<CopiedTracepoint>) -> Self {
+    pub(super) fn new(asked: Vec<CopiedTracepoint>, targets: &Targets) -> Self {
         let others = Attached::new(&[]);
-        Self { asked, open: Vec::new(), others, program: None, links: Vec::new(), taken: 0 }
+        let are_chosen = *targets != Targets::default();
+        Self { asked, open: Vec::new(), others, program: None, links: Vec::new(), taken: 0, are_chosen }
     }
 
     /// Time in the program in nanoseconds, its runs, and how often it was left out.
@@ -142,12 +149,17 @@ impl Part for Tracepoints {
         [ns, runs]
     }
 
-    fn close(&mut self, ended: &Ended<'_>, ledger: &mut Ledger, _account: &mut Account) -> io::Result<()> {
+    fn close(&mut self, ended: &Ended<'_>, ledger: &mut Ledger, account: &mut Account) -> io::Result<()> {
         ledger.lose(LossCause::RingFull, ended.counted.counter(Counter::TracepointsLost));
         let recorded = ended.counted.counter(Counter::TracepointsRecorded);
         ledger.lose(LossCause::Unaccounted, recorded.saturating_sub(self.taken));
         let [.., left_out] = self.told_of_program();
-        ledger.lose(LossCause::NotRun, left_out);
+        // The kernel counts them for all threads together.
+        if self.are_chosen {
+            account.warnings.push((left_out, MAY_BE_MISSING));
+        } else {
+            ledger.lose(LossCause::NotRun, left_out);
+        }
         Ok(())
     }
 }

@@ -248,6 +248,10 @@ impl Source for PerfEvents {
         }
     }
 
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
     fn oldest(&mut self) -> Option<Nanos> {
         self.cpus.iter_mut().filter_map(|cpu| Cursor::of(cpu).time()).min().map(Nanos)
     }

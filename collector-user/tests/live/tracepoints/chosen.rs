@@ -1,0 +1,129 @@
+//! Copied records of some processes, of two recordings at once, and beside perf's.
+
+use std::fs;
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+use collector_common::sharing::Writable;
+use collector_user::session::{Backend, Session};
+use collector_user::source::{Hook, Targets};
+use collector_user::tracefs::Tracefs;
+
+use super::{Entered, FEW, entered, numbered, settings};
+use crate::prerequisites::live;
+use crate::programs::{Running, compile, folder};
+use crate::recording::assert_balanced;
+use crate::targets::Cgroup;
+
+/// A process that becomes a program when its standard input ends. The program makes its system calls and ends.
+fn waiting(program: &Path) -> Running {
+    let script = r#"read line; exec "$0" "$1""#;
+    let mut shell = Command::new("sh");
+    let calls = FEW.to_string();
+    Running::of(shell.args(["-c", script]).arg(program).arg(calls).stdin(Stdio::piped()))
+}
+
+fn let_go(children: [&mut Child; 2]) {
+    for child in children {
+        drop(child.stdin.take());
+        assert!(child.wait().unwrap().success());
+    }
+}
+
+/// Of calls by two processes, those that were recorded, as [`Entered`].
+fn recorded(targets: Targets, inside: &mut Running, outside: &mut Running) -> Vec<Entered> {
+    let (hook, told) = entered(true);
+    let mut settings = settings(Backend::Ebpf, vec![hook]);
+    settings.sampling.targets = targets;
+    let mut session = Session::start(settings, None).unwrap();
+    let (stop, ended) = UnixStream::pair().unwrap();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let_go([&mut outside.0, &mut inside.0]);
+            drop(ended);
+        });
+        session.run(stop.as_fd(), |_| {}).unwrap();
+    });
+    let recording = session.finish().unwrap();
+    assert_balanced(&recording.stats_now().to_json());
+    told.into_inner().unwrap()
+}
+
+#[test]
+fn calls_of_chosen_processes_alone_are_recorded() {
+    let test = "calls_of_chosen_processes_alone_are_recorded";
+    let Some(_live) = live(test) else { return };
+    let folder = folder();
+    let [inside, outside] = ["inside", "outside"].map(|name| numbered(folder.path(), name));
+    let cgroup = Cgroup::new().expect("a mounted cgroup2");
+    let of_pid = |pid: u32| Targets { pids: [pid].into(), ..Targets::default() };
+    let of_cgroup = |_| Targets { cgroup: Some(cgroup.0.clone()), ..Targets::default() };
+    let of_name = |_| Targets { comm: Some("inside".to_owned()), ..Targets::default() };
+    let choices: [&dyn Fn(u32) -> Targets; 3] = [&of_pid, &of_cgroup, &of_name];
+    for choose in choices {
+        let [mut inside, mut outside] = [&inside, &outside].map(|program| waiting(program));
+        let pid = inside.0.id();
+        fs::write(cgroup.0.join("cgroup.procs"), pid.to_string()).unwrap();
+        let targets = choose(pid);
+        let told = recorded(targets.clone(), &mut inside, &mut outside);
+        let numbers: Vec<i64> = told.iter().map(|(.., args)| args[0]).collect();
+        assert_eq!(numbers, Vec::from_iter(0..FEW.cast_signed()), "{targets:?}");
+        assert!(told.iter().all(|(_, _, tid, _)| *tid == pid), "{targets:?}: {told:?}");
+    }
+}
+
+/// `sched:sched_switch`, with the fields as text of those that threads of `naps` have been switched from or to.
+fn switches() -> (Hook, Writable<Vec<String>>) {
+    let mut event = Tracefs::open().unwrap().event("sched:sched_switch").unwrap();
+    let names = event.format().fields().iter().map(|field| field.name().to_owned());
+    let names: Vec<String> = names.filter(|name| !name.starts_with("common_")).collect();
+    assert_eq!(names.len(), 7, "{names:?}");
+    let fields: Vec<_> = names.iter().map(|name| event.format().field_ref(name).unwrap()).collect();
+    let ends = ["prev_comm", "next_comm"].map(|name| event.format().field_ref(name).unwrap());
+    let told = Writable::new(Vec::new());
+    let kept = told.clone();
+    event.add_closure(move |data| {
+        if ![data.try_get_str(ends[0])?, data.try_get_str(ends[1])?].contains(&"naps") {
+            return Ok(());
+        }
+        let values: Result<Vec<String>, _> =
+            fields.iter().map(|&field| data.value(field).map(|value| format!("{value:?}"))).collect();
+        let values = values?.join(" ");
+        Ok(kept.write(|kept| kept.push(values))?)
+    });
+    (Hook::tracepoint(event), told)
+}
+
+#[test]
+fn two_recordings_have_the_same_and_one_by_perf_too() {
+    let test = "two_recordings_have_the_same_and_one_by_perf_too";
+    let Some(_live) = live(test) else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "naps", "naps.c", &["-pthread"]);
+    let backends = [Backend::Ebpf, Backend::Ebpf, Backend::Perf];
+    let (mut sessions, mut told) = (Vec::new(), Vec::new());
+    for backend in backends {
+        let (hook, switched) = switches();
+        sessions.push(Session::start(settings(backend, vec![hook]), None).unwrap());
+        told.push(switched);
+    }
+    let naps = ["1", "50", "100", "2000"];
+    let status = Command::new(program).args(naps).arg(folder.path().join("told")).status();
+    assert!(status.unwrap().success());
+    for session in sessions {
+        let recording = session.finish().unwrap();
+        assert_balanced(&recording.stats_now().to_json());
+        assert_eq!(recording.ledger.total_lost(), 0, "{:?}", recording.ledger);
+    }
+    let [first, second, by_perf] =
+        &*told.into_iter().map(|told| told.into_inner().unwrap()).collect::<Vec<_>>()
+    else {
+        unreachable!()
+    };
+    assert!(first.len() > 50, "{first:?}");
+    assert_eq!(first, second);
+    assert_eq!(first, by_perf);
+}
