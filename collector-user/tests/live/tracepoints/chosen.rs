@@ -70,7 +70,7 @@ fn calls_of_chosen_processes_alone_are_recorded() {
         let targets = choose(pid);
         let told = recorded(targets.clone(), &mut inside, &mut outside);
         let numbers: Vec<i64> = told.iter().map(|(.., args)| args[0]).collect();
-        assert_eq!(numbers, Vec::from_iter(0..FEW.cast_signed()), "{targets:?}");
+        assert_eq!(numbers, (0..FEW.cast_signed()).collect::<Vec<_>>(), "{targets:?}");
         assert!(told.iter().all(|(_, _, tid, _)| *tid == pid), "{targets:?}: {told:?}");
     }
 }
