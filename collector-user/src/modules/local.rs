@@ -3,10 +3,11 @@
 //! nothing says that a file of that name is the same, and it is left alone.
 
 use std::cell::OnceCell;
+use std::env;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use collector_common::ids::{Avma, FileOffset, Svma};
@@ -15,7 +16,9 @@ use export::symbolize::{ModuleFiles, Naming, PdbId, Symbols, symbolize_rest};
 
 use super::file::ModuleFile;
 use super::layout::Layout;
+use super::pdb;
 use super::recorded::RecordedFiles;
+use super::root::Root;
 #[cfg(feature = "debuginfod")]
 use crate::debuginfod::WithServers;
 
@@ -107,7 +110,17 @@ impl ModuleFiles for LocalFiles<'_> {
     }
 
     fn open_pdb(&self, module: ModuleId, id: &PdbId) -> Option<File> {
-        self.file(module)?.open_pdb(id)
+        if let Some(file) = self.file(module) {
+            return file.open_pdb(id);
+        }
+        let path = self.machine.string(self.machine.module(module).path);
+        pdb::find(&Root::default(), Path::new(path), id, env::var_os("_NT_SYMBOL_PATH").as_deref())
+    }
+
+    /// Recordings of Windows tell the PDBs of images that are there.
+    fn pdb_of(&self, module: ModuleId) -> Option<PdbId> {
+        let pdb = self.machine.details(module)?.pdb.as_ref()?;
+        Some(PdbId { guid: pdb.signature.0, age: pdb.age, path: pdb.path.clone().into_bytes() })
     }
 
     fn open_shared(&self, module: ModuleId, path: &[u8], build_id: &[u8]) -> Option<File> {
@@ -126,7 +139,6 @@ impl ModuleFiles for LocalFiles<'_> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::Path;
     use std::process::Command;
 
     use collector_common::ids::{BuildId, Nanos, Pid};
