@@ -1,6 +1,6 @@
 //! All that was taken of a trace in, the recording out: what happened is gone through in its order, by what lay where then.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use collector_common::ids::{Avma, FileOffset, Nanos, Pid, Svma, Tid};
 use collector_common::intern::StackId;
@@ -31,6 +31,9 @@ const FRAMES: [u64; 2] = [1 << 26, 1 << 10];
 
 /// Methods that are told apart at one address.
 const MOST_USES: u32 = 64;
+
+/// What Windows reserves memory by.
+const SIDE_BY_SIDE: u64 = 64 << 10;
 
 /// Places of the kernel's images in processes.
 const MOST_MAPPINGS: usize = 1 << 20;
@@ -78,6 +81,7 @@ impl Build {
             stacks: HashMap::new(),
             called: HashMap::new(),
             mapped: HashSet::new(),
+            made: BTreeMap::new(),
             room: FRAMES[1].saturating_mul(self.pending.len() as u64).saturating_add(FRAMES[0]),
             cut: 0,
             addresses: Vec::new(),
@@ -89,6 +93,7 @@ impl Build {
                 world.take(&mut self, &row);
             }
         }
+        world.map_made(&mut self.machine);
         self.finish(&world)
     }
 
@@ -97,7 +102,7 @@ impl Build {
         let system = self.machine.system_mut();
         self.facts.describe(&self.trace, system);
         system.start = self.times.start();
-        system.end = self.trace.end.map_or(self.last, |end| self.times.of(end)).max(system.start);
+        system.end = self.trace.end.map_or(self.last, |end| self.times.of(end)).max(self.last);
         system.clocks.start = self.times.anchor();
         system.lost = lost;
         let mut symbols = Symbols::unresolved(&self.machine);
@@ -159,6 +164,8 @@ struct World {
     called: HashMap<FrameId, u32>,
     /// The kernel's images in processes.
     mapped: HashSet<(ProcessId, u32)>,
+    /// Code that was made at run time and is on stacks: by where it begins its end, and since when it is there.
+    made: BTreeMap<(ProcessId, u64, ModuleId), (u64, Nanos)>,
     /// Frames that may still be gone through.
     room: u64,
     /// Stacks that are not.
@@ -345,10 +352,33 @@ impl World {
             let frame = machine.intern_frame(Frame { module, ..frame });
             let known = *self.called.entry(frame).or_insert(method);
             if called(known) == called(method) || usage >= MOST_USES {
+                if let Some(method) = of(method) {
+                    let place =
+                        (method.start.saturating_add(method.size.into()), method.since.unwrap_or(Nanos(0)));
+                    self.made.entry((process, method.start, module)).or_insert(place);
+                }
                 return frame;
             }
             usage += 1;
         }
+    }
+
+    /// Says where code is that was made at run time, as far as it is on stacks: what lies side by side is one piece of memory.
+    fn map_made(&self, machine: &mut ExportMachine) {
+        let mut last: Option<ModuleMapping> = None;
+        for (&(process, start, module), &(end, since)) in &self.made {
+            if let Some(piece) = &mut last
+                && (piece.process, piece.module) == (process, module)
+                && start.saturating_sub(piece.end.0) < SIDE_BY_SIDE
+            {
+                (piece.end, piece.since) = (Avma(end).max(piece.end), since.min(piece.since));
+                continue;
+            }
+            let (start, end, file_offset) = (Avma(start), Avma(end), FileOffset(0));
+            let next = ModuleMapping { process, module, start, end, file_offset, bias: 0, since };
+            last.replace(next).into_iter().for_each(|piece| machine.add_mapping(piece));
+        }
+        last.into_iter().for_each(|piece| machine.add_mapping(piece));
     }
 
     /// Says where an image of the kernel's is in a process, which all of them share.
