@@ -27,22 +27,24 @@ struct Known {
     _described: Option<Arc<Described>>,
 }
 
-/// What an event is that nothing describes.
+/// What an event is known by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Undescribed {
-    provider: Guid,
-    is_classic: bool,
-    number: u16,
-    version: u8,
+enum Key {
+    /// By where its description is.
+    Described(usize),
+    Undescribed {
+        provider: Guid,
+        is_classic: bool,
+        number: u16,
+        version: u8,
+    },
 }
 
 /// All kinds of events of a trace.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     kinds: Vec<Known>,
-    /// By where the description is.
-    described: HashMap<usize, EventKindId>,
-    undescribed: HashMap<Undescribed, EventKindId>,
+    known: HashMap<Key, EventKindId>,
 }
 
 impl Events {
@@ -52,27 +54,23 @@ impl Events {
         record: &EtwRecord<'_>,
         described: Option<Arc<Described>>,
     ) -> Option<EventKindId> {
-        let next = u16::try_from(self.kinds.len()).ok().map(EventKindId);
         let is_classic = record.schema == Schema::Classic;
         let descriptor = &record.descriptor;
         let number = if is_classic { descriptor.opcode.into() } else { descriptor.id };
-        let id = match &described {
-            Some(described) => {
-                let at = Arc::as_ptr(described) as usize;
-                match (self.described.get(&at), next) {
-                    (Some(known), _) => return Some(*known),
-                    (None, next) => *self.described.entry(at).or_insert(next?),
-                }
-            }
-            None => {
-                let version = descriptor.version;
-                let key = Undescribed { provider: record.provider, is_classic, number, version };
-                match (self.undescribed.get(&key), next) {
-                    (Some(known), _) => return Some(*known),
-                    (None, next) => *self.undescribed.entry(key).or_insert(next?),
-                }
-            }
+        let key = match &described {
+            Some(described) => Key::Described(Arc::as_ptr(described) as usize),
+            None => Key::Undescribed {
+                provider: record.provider,
+                is_classic,
+                number,
+                version: descriptor.version,
+            },
         };
+        if let Some(known) = self.known.get(&key) {
+            return Some(*known);
+        }
+        let id = EventKindId(u16::try_from(self.kinds.len()).ok()?);
+        self.known.insert(key, id);
         let (provider, short_name) = match &described {
             Some(described) => (name(&described.provider).to_owned(), name(&described.name).to_owned()),
             None => (record.provider.to_string(), String::new()),

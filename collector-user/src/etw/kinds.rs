@@ -33,7 +33,7 @@ struct Counter {
 /// All kinds of a trace.
 #[derive(Debug, Default)]
 pub(super) struct Kinds {
-    kinds: Vec<Kind>,
+    all: Vec<Kind>,
     /// That of CPU samples now.
     cpu: Option<SampleKindId>,
     /// What is between two of those; none where it was not told yet.
@@ -57,7 +57,7 @@ impl Kinds {
             None => "cpu".to_owned(),
             Some(_) => format!("cpu, each {} us", period.0 / 1000),
         };
-        let known = self.kinds.iter().position(|kind| kind.name == name && kind.period == period);
+        let known = self.all.iter().position(|kind| kind.name == name && kind.period == period);
         let kind = match known {
             Some(known) => SampleKindId(known as u8),
             None => self.add(name, Unit::Count, period),
@@ -73,12 +73,12 @@ impl Kinds {
         if period.0 == 0 || self.period == Some(period) {
             return;
         }
-        match self.cpu.and_then(|cpu| self.kinds.get_mut(usize::from(cpu.0))) {
+        match self.cpu.and_then(|cpu| self.all.get_mut(usize::from(cpu.0))) {
             Some(kind) if kind.period.0 == 0 => kind.period = period,
             // The first kind is that of its period again.
             _ => {
                 let main = self.main.filter(|main| {
-                    self.kinds.get(usize::from(main.0)).is_some_and(|kind| kind.period == period)
+                    self.all.get(usize::from(main.0)).is_some_and(|kind| kind.period == period)
                 });
                 self.cpu = main;
             }
@@ -128,7 +128,7 @@ impl Kinds {
             return *kind;
         }
         // Versions of an event are one kind.
-        let known = self.kinds.iter().position(|kind| kind.name == name && kind.unit == unit);
+        let known = self.all.iter().position(|kind| kind.name == name && kind.unit == unit);
         let kind = match known {
             Some(known) => SampleKindId(known as u8),
             None => self.add(name.to_owned(), unit, Nanos(1)),
@@ -153,12 +153,12 @@ impl Kinds {
 
     /// Whether CPU samples have a period that nothing tells.
     pub(super) fn has_guessed(&self) -> bool {
-        self.kinds.iter().any(|kind| kind.period.0 == 0)
+        self.all.iter().any(|kind| kind.period.0 == 0)
     }
 
     /// Adds them all, under the numbers that they have here.
     pub(super) fn add_to(&self, machine: &mut ExportMachine) {
-        for kind in &self.kinds {
+        for kind in &self.all {
             let period = if kind.period.0 == 0 { DEFAULT } else { kind.period };
             machine.add_kind(&kind.name, kind.unit, period.0);
         }
@@ -168,11 +168,11 @@ impl Kinds {
     }
 
     fn add(&mut self, name: String, unit: Unit, period: Nanos) -> SampleKindId {
-        if self.kinds.len() >= MOST {
+        if self.all.len() >= MOST {
             return NONE;
         }
-        self.kinds.push(Kind { name, unit, period });
-        SampleKindId(self.kinds.len() as u8 - 1)
+        self.all.push(Kind { name, unit, period });
+        SampleKindId(self.all.len() as u8 - 1)
     }
 }
 

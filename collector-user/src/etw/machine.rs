@@ -376,9 +376,13 @@ impl World {
             }
             let (start, end, file_offset) = (Avma(start), Avma(end), FileOffset(0));
             let next = ModuleMapping { process, module, start, end, file_offset, bias: 0, since };
-            last.replace(next).into_iter().for_each(|piece| machine.add_mapping(piece));
+            if let Some(piece) = last.replace(next) {
+                machine.add_mapping(piece);
+            }
         }
-        last.into_iter().for_each(|piece| machine.add_mapping(piece));
+        if let Some(piece) = last {
+            machine.add_mapping(piece);
+        }
     }
 
     /// Says where an image of the kernel's is in a process, which all of them share.

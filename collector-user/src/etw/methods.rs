@@ -35,7 +35,7 @@ pub(super) struct Method {
 #[derive(Debug, Default)]
 pub(super) struct Methods {
     strings: InternedStrings,
-    methods: Vec<Method>,
+    code: Vec<Method>,
     /// Those that are there, by where they begin.
     there: HashMap<Pid, HashMap<u64, usize>>,
     /// Paths of modules.
@@ -72,7 +72,7 @@ impl Methods {
     }
 
     pub(super) fn all(&self) -> &[Method] {
-        &self.methods
+        &self.code
     }
 
     pub(super) fn text(&self, id: StringId) -> &str {
@@ -97,7 +97,7 @@ impl Methods {
 
     fn meet(&mut self, method: &NamedMethod<'_>, pid: Pid, at: Nanos) {
         let known = self.there.get(&pid).and_then(|there| there.get(&method.start));
-        if known.and_then(|index| self.methods.get(*index)).is_none_or(|known| known.size != method.size) {
+        if known.and_then(|index| self.code.get(*index)).is_none_or(|known| known.size != method.size) {
             self.add(method, pid, at, None);
         }
     }
@@ -106,7 +106,7 @@ impl Methods {
         if method.size == 0 {
             return;
         }
-        if self.methods.len() >= MOST {
+        if self.code.len() >= MOST {
             self.left_out += 1;
             return;
         }
@@ -114,8 +114,8 @@ impl Methods {
         let full = if class.is_empty() { called } else { format!("{class}.{called}") };
         let called = self.strings.intern(name(&full));
         let signature = self.strings.intern(name(&method.signature.to_string()));
-        self.there.entry(pid).or_default().insert(method.start, self.methods.len());
-        self.methods.push(Method {
+        self.there.entry(pid).or_default().insert(method.start, self.code.len());
+        self.code.push(Method {
             pid,
             module: method.module,
             start: method.start,
@@ -130,7 +130,7 @@ impl Methods {
 
     fn remove(&mut self, pid: Pid, start: u64, at: Nanos) {
         let known = self.there.get_mut(&pid).and_then(|there| there.remove(&start));
-        if let Some(method) = known.and_then(|index| self.methods.get_mut(index)) {
+        if let Some(method) = known.and_then(|index| self.code.get_mut(index)) {
             method.until = Some(at);
         }
     }

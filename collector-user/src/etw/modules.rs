@@ -62,7 +62,7 @@ impl Modules {
         let module = add(machine, ModuleKind::File, path);
         let of_file = |timestamp| Some((timestamp, u32::try_from(image.size).ok()?));
         let version = image.timestamp.and_then(of_file).and_then(|key| self.versions.get(&key));
-        let version = version.map(|version| version.to_string());
+        let version = version.map(ToString::to_string);
         let details = ModuleDetails { version, pdb: pdb.map(stored), ..ModuleDetails::default() };
         if details != ModuleDetails::default() {
             machine.set_details(module, details);

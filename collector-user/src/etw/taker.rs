@@ -381,7 +381,7 @@ impl Taker {
                 if !has_stack {
                     stack = self.raw.intern(None, Some(&Half::Frames([instruction].into())));
                 }
-                self.sample(&Row { kind, value, stack, ..row });
+                self.sample(&Row { stack, kind, value, ..row });
             }
             What::Switch(blocked) => {
                 if event.is_some() {

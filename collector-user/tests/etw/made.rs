@@ -31,12 +31,12 @@ impl Payload {
     }
 
     fn u32(mut self, values: &[u32]) -> Self {
-        values.iter().for_each(|value| self.0.extend_from_slice(&value.to_le_bytes()));
+        self.0.extend(values.iter().flat_map(|value| value.to_le_bytes()));
         self
     }
 
     fn u64(mut self, values: &[u64]) -> Self {
-        values.iter().for_each(|value| self.0.extend_from_slice(&value.to_le_bytes()));
+        self.0.extend(values.iter().flat_map(|value| value.to_le_bytes()));
         self
     }
 
@@ -63,7 +63,8 @@ impl Made {
         self.taker.finish()
     }
 
-    fn classic(&mut self, at: i64, class: Guid, opcode: u8, version: u8, cpu: u16, payload: Payload) {
+    /// An event of a class, by its opcode and version.
+    fn classic(&mut self, at: i64, (class, opcode, version): (Guid, u8, u8), cpu: u16, payload: &Payload) {
         let descriptor = Descriptor { opcode, version, ..Descriptor::default() };
         self.taker.take(&EtwRecord {
             provider: class,
@@ -84,42 +85,42 @@ impl Made {
     pub(crate) fn process(&mut self, at: i64, opcode: u8, pid: u32, image: &str) {
         let payload = Payload::default().u64(&[0x1000]).u32(&[pid, 4, 1, 0]).u32(&[0; 1]);
         let payload = payload.u8(image.as_bytes()).u8(&[0]).wide(&format!("{image} --now"));
-        self.classic(at, PROCESS, opcode, 2, 0, payload);
+        self.classic(at, (PROCESS, opcode, 2), 0, &payload);
     }
 
     /// `Thread/Start`, with a name.
     pub(crate) fn thread(&mut self, at: i64, pid: u32, tid: u32, name: &str) {
         let payload = Payload::default().u32(&[pid, tid]).u64(&[0; 7]).u32(&[0]).u8(&[8, 5, 2, 0]);
-        self.classic(at, THREAD, 1, 3, 0, payload.wide(name));
+        self.classic(at, (THREAD, 1, 3), 0, &payload.wide(name));
     }
 
     /// `Image/Load`, or with opcode 2 `Image/Unload`, of 64 KiB.
     pub(crate) fn image(&mut self, at: i64, opcode: u8, pid: u32, base: u64, path: &str) {
         let payload = Payload::default().u64(&[base, 0x1_0000]).u32(&[pid, 1, 2, 0]).u64(&[base]);
-        self.classic(at, IMAGE, opcode, 2, 0, payload.u32(&[0; 4]).wide(path));
+        self.classic(at, (IMAGE, opcode, 2), 0, &payload.u32(&[0; 4]).wide(path));
     }
 
     /// `Thread/CSwitch`: the old thread's state is 5 if it waits, 1 if it lost its CPU.
     pub(crate) fn switch(&mut self, at: i64, cpu: u16, old: u32, state: u8, new: u32) {
         let payload = Payload::default().u32(&[new, old]).u8(&[8, 8, 0, 0, 4, 1, state, 0]).u32(&[0, 0]);
-        self.classic(at, THREAD, 36, 2, cpu, payload);
+        self.classic(at, (THREAD, 36, 2), cpu, &payload);
     }
 
     /// `PerfInfo/Sample`.
     pub(crate) fn sample(&mut self, at: i64, cpu: u16, tid: u32, instruction: u64, flags: u8) {
         let payload = Payload::default().u64(&[instruction]).u32(&[tid]).u16(1).u8(&[flags, 0]);
-        self.classic(at, PERF_INFO, 46, 2, cpu, payload);
+        self.classic(at, (PERF_INFO, 46, 2), cpu, &payload);
     }
 
     /// `PerfInfo/SetInterval`, in units of 100 ns.
     pub(crate) fn interval(&mut self, at: i64, units: u32) {
-        self.classic(at, PERF_INFO, 72, 2, 0, Payload::default().u32(&[0, units, units]));
+        self.classic(at, (PERF_INFO, 72, 2), 0, &Payload::default().u32(&[0, units, units]));
     }
 
     /// `StackWalk/Stack` of an event at `of`.
     pub(crate) fn stack(&mut self, at: i64, of: u64, pid: u32, tid: u32, addresses: &[u64]) {
         let payload = Payload::default().u64(&[of]).u32(&[pid, tid]).u64(addresses);
-        self.classic(at, STACK_WALK, 32, 2, 0, payload);
+        self.classic(at, (STACK_WALK, 32, 2), 0, &payload);
     }
 
     /// `Method/LoadVerbose`, or with number 144 `Method/UnloadVerbose`, of 256 bytes.
