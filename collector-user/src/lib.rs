@@ -14,7 +14,7 @@
 //! [`session::Session`] is the way in: it opens the sources, runs the rounds and gives a [`session::Recording`], and so does
 //! [`replay::Replay`] with what was recorded before. [`scenario`] has what to record by names. [`universal::UniversalExporter`]
 //! goes all the way, from settings to files, on a thread of its own.
-//! Everything but [`stats`] and `otlp` is Linux alone; recording through programs in the kernel needs the feature `ebpf`.
+//! [`etw`] makes a recording of Windows' own traces. Everything but that, [`stats`] and `otlp` is Linux alone; recording through programs in the kernel needs the feature `ebpf`.
 
 pub mod stats;
 
@@ -28,6 +28,7 @@ mod debuginfod;
 mod devices;
 #[cfg(target_os = "linux")]
 pub mod doctor;
+pub mod etw;
 #[cfg(target_os = "linux")]
 pub mod kernel;
 #[cfg(target_os = "linux")]

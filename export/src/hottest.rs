@@ -8,6 +8,7 @@ use std::fmt;
 
 use collector_common::record::{SampleKindId, Unit};
 
+use crate::file_name::file_name;
 use crate::format::Profile;
 use crate::graph::{ExportGraph, NodeId};
 use crate::symbolize::STACK_CUT;
@@ -107,7 +108,7 @@ impl fmt::Display for Table<'_> {
         let (all, noun) = (amount(*total, unit), if unit == "count" { " samples" } else { "" });
         writeln!(f, "{:>11} {:>6}  {:>11} {:>6}  function, of {all}{noun}", "self", "", "total", "")?;
         for row in rows.iter().take(self.count) {
-            let module = row.module.rsplit('/').next().unwrap_or_default();
+            let module = file_name(&row.module);
             let module = if module.is_empty() || row.function.starts_with(module) {
                 String::new()
             } else {

@@ -5,11 +5,12 @@
 //! - [`mod@format`]: one file or folder per format; [`format::formats`] lists them.
 //! - [`graph`]: the calls as a tree, for formats that want one.
 //! - [`hottest`]: the functions that most was counted in.
-//! - `functions`: what formats and tables that show functions have in common; `lists`, `leb128`, `prefix_tree`, `table`: what
-//!   many of them are made with.
+//! - `functions`: what formats and tables that show functions have in common; `file_name`, `lists`, `leb128`, `prefix_tree`, `table`:
+//!   what many of them are made with.
 //!
 //! Architecture invariant: nothing here changes a record, and nothing here knows how it was recorded.
 
+mod file_name;
 pub mod format;
 mod functions;
 pub mod graph;

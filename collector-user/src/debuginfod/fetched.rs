@@ -58,6 +58,10 @@ impl<F: ModuleFiles<File = File>> ModuleFiles for WithServers<'_, F> {
         self.here.open_pdb(module, id)
     }
 
+    fn pdb_of(&self, module: ModuleId) -> Option<PdbId> {
+        self.here.pdb_of(module)
+    }
+
     fn open_shared(&self, module: ModuleId, path: &[u8], build_id: &[u8]) -> Option<File> {
         let there = || self.find(BuildId::new(build_id)?, Artifact::DebugInfo);
         self.here.open_shared(module, path, build_id).or_else(there)

@@ -3,10 +3,11 @@
 //! nothing says that a file of that name is the same, and it is left alone.
 
 use std::cell::OnceCell;
-use std::ffi::OsStr;
+use std::env;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use collector_common::ids::{Avma, FileOffset, Svma};
@@ -15,7 +16,9 @@ use export::symbolize::{ModuleFiles, Naming, PdbId, Symbols, symbolize_rest};
 
 use super::file::ModuleFile;
 use super::layout::Layout;
+use super::pdb;
 use super::recorded::RecordedFiles;
+use super::root::Root;
 #[cfg(feature = "debuginfod")]
 use crate::debuginfod::WithServers;
 
@@ -40,6 +43,8 @@ struct LocalFiles<'a> {
     files: Vec<OnceCell<ModuleFile>>,
     /// By module and start.
     mappings: Vec<Mapped>,
+    /// Where PDBs are.
+    symbol_path: Option<OsString>,
 }
 
 /// A mapping in the addresses that frames have.
@@ -63,7 +68,8 @@ impl<'a> LocalFiles<'a> {
         let mut mappings: Vec<_> = mapped.collect();
         mappings.sort_unstable();
         mappings.dedup();
-        Self { machine, recorded: RecordedFiles::new(SystemTime::now(), false), files, mappings }
+        let recorded = RecordedFiles::new(SystemTime::now(), false);
+        Self { machine, recorded, files, mappings, symbol_path: env::var_os("_NT_SYMBOL_PATH") }
     }
 
     fn mapping(&self, module: ModuleId, address: Svma) -> Option<&Mapped> {
@@ -107,7 +113,17 @@ impl ModuleFiles for LocalFiles<'_> {
     }
 
     fn open_pdb(&self, module: ModuleId, id: &PdbId) -> Option<File> {
-        self.file(module)?.open_pdb(id)
+        if let Some(file) = self.file(module) {
+            return file.open_pdb(id);
+        }
+        let path = self.machine.string(self.machine.module(module).path);
+        pdb::find(&Root::default(), Path::new(path), id, self.symbol_path.as_deref())
+    }
+
+    /// Recordings of Windows tell the PDBs of images that are there.
+    fn pdb_of(&self, module: ModuleId) -> Option<PdbId> {
+        let pdb = self.machine.details(module)?.pdb.as_ref()?;
+        Some(PdbId { guid: pdb.signature.0, age: pdb.age, path: pdb.path.clone().into_bytes() })
     }
 
     fn open_shared(&self, module: ModuleId, path: &[u8], build_id: &[u8]) -> Option<File> {
@@ -126,13 +142,13 @@ impl ModuleFiles for LocalFiles<'_> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::Path;
     use std::process::Command;
 
     use collector_common::ids::{BuildId, Nanos, Pid};
     use collector_common::record::{Frame, FrameFlags, FrameId, ModuleMapping};
     use export::symbolize::Detail;
 
+    use super::super::details;
     use super::*;
 
     /// A program that is linked for another place than its place in the file, its build id, and the address of its `main`.
@@ -203,5 +219,47 @@ mod tests {
         symbols.set(known, "told", "told");
         let symbols = name_from_files(&machine, symbols, Detail::Lines);
         assert_eq!([known, unknown].map(|frame| symbols.name(frame).function), ["told", "main"]);
+    }
+
+    /// A recording of Windows has no image here, and tells which PDB is its.
+    #[test]
+    fn a_pdb_names_what_was_recorded_on_windows() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("source.c"), "int begin(void) { return 0; }").unwrap();
+        let target = ["--target=x86_64-pc-windows-msvc", "-g", "-gcodeview", "-c", "source.c"];
+        let link =
+            ["/debug", "/nodefaultlib", "/entry:begin", "/subsystem:console", "/out:main.exe", "source.o"];
+        for (tool, args) in [("clang-22", &target[..]), ("lld-link-22", &link)] {
+            let Ok(status) = Command::new(tool).args(args).current_dir(folder.path()).status() else {
+                eprintln!("SKIPPED a_pdb_names_what_was_recorded_on_windows: {tool} is not there");
+                return;
+            };
+            assert!(status.success());
+        }
+        let details = details::of(Some(&File::open(at("main.exe")).unwrap()), &Layout::default()).unwrap();
+        let pdb = details.pdb.as_ref().unwrap();
+        let stored = at("symbols").join(format!("main.pdb/{}{:X}", pdb.signature, pdb.age));
+        fs::create_dir_all(&stored).unwrap();
+        fs::rename(at("main.pdb"), stored.join("main.pdb")).unwrap();
+        // `AddressOfEntryPoint` of the optional header, which is behind 24 bytes of others.
+        let image = fs::read(at("main.exe")).unwrap();
+        let word = |at: usize| u32::from_le_bytes(*image[at..].first_chunk().unwrap());
+        let begin = u64::from(word(word(0x3c) as usize + 24 + 16));
+
+        let mut machine = ExportMachine::default();
+        let path = machine.intern_string(r"C:\Windows\main.exe");
+        let module = machine.add_module(Module { kind: ModuleKind::File, path, build_id: None });
+        machine.set_details(module, details);
+        let flags = FrameFlags::default();
+        machine.intern_frame(Frame { module, address: Svma(begin), flags });
+        let named = |symbol_path: Option<&Path>| {
+            let symbol_path = symbol_path.map(Into::into);
+            let files = LocalFiles { symbol_path, ..LocalFiles::of(&machine) };
+            let symbols = symbolize_rest(&machine, &files, Detail::Lines, Symbols::unresolved(&machine));
+            symbols.name(FrameId(0)).function.to_owned()
+        };
+        assert_eq!(named(Some(&at("symbols"))), "begin");
+        assert_eq!(named(None), format!("main.exe+{begin:#x}"));
     }
 }

@@ -21,3 +21,4 @@ mod unpack;
 
 pub use interface::{Begin, ImportError, ImportFormat, Imported, Input};
 pub use registry::{BEGIN, importers, of};
+pub use room::checked;

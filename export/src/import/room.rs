@@ -120,7 +120,10 @@ impl FramesOfSamples {
 }
 
 /// What was read, if its stacks are no larger than they may be, and neither are those of all samples.
-pub(super) fn checked(imported: Imported) -> Result<Imported, ImportError> {
+///
+/// # Errors
+/// When they are: [`ImportError::TooLarge`] says where.
+pub fn checked(imported: Imported) -> Result<Imported, ImportError> {
     let Imported { machine, symbols, .. } = &imported;
     let frames: Vec<Size> =
         (0..).map(FrameId).take(machine.frames().len()).map(|id| size(symbols, id)).collect();

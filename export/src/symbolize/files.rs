@@ -60,6 +60,11 @@ pub trait ModuleFiles {
         None
     }
 
+    /// Which PDB is that of a module whose image is not here, where the recording tells it.
+    fn pdb_of(&self, _module: ModuleId) -> Option<PdbId> {
+        None
+    }
+
     /// The text of `/proc/kallsyms`.
     fn kernel_symbols(&self) -> Option<Box<dyn BufRead + Send>> {
         None

@@ -6,6 +6,7 @@ use collector_common::record::{ExportMachine, Frame, FrameFlags, FrameId, Module
 
 use super::elf::SymbolError;
 use super::jit::Language;
+use crate::file_name::file_name;
 
 /// What the mark of a stack that ends before its root is called.
 pub const STACK_CUT: &str = "[stack cut]";
@@ -243,7 +244,7 @@ fn fallback(machine: &ExportMachine, frame: &Frame) -> String {
     }
     let path = machine.string(module.path);
     let name = match module.kind {
-        ModuleKind::File => path.rsplit('/').next().unwrap_or(path),
+        ModuleKind::File => file_name(path),
         _ => path,
     };
     // Many frames may be called after one module.

@@ -159,6 +159,12 @@ fn file<M: ModuleFiles>(
     {
         return pe_image(files, module, image, wanted.detail == Detail::Lines, answer);
     }
+    if own.is_none()
+        && let Some(id) = files.pdb_of(module)
+    {
+        let mut pdb = files.open_pdb(module, &id).ok_or(SymbolError::Missing)?;
+        return Ok(pdb::look_up(&mut pdb, &id, wanted.detail == Detail::Lines, answer)?);
+    }
     let mut named = own.as_mut().map(|file| elf::look_up(file, answer));
     let mut debug = None;
     if !answer.is_complete() {

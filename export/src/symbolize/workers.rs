@@ -145,6 +145,10 @@ impl<M: ModuleFiles> ModuleFiles for Asking<'_, M> {
         self.ask(move |files| files.open_pdb(module, &id))
     }
 
+    fn pdb_of(&self, module: ModuleId) -> Option<PdbId> {
+        self.ask(move |files| files.pdb_of(module))
+    }
+
     fn kernel_symbols(&self) -> Option<Box<dyn BufRead + Send>> {
         self.ask(M::kernel_symbols)
     }

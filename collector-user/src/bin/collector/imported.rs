@@ -3,18 +3,23 @@
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 
-use export::import::{self, BEGIN, ImportFormat};
+use collector_user::etw::Etl;
+use export::import::{self, BEGIN, Begin, ImportFormat};
 
 /// The reader of a file, which is at its start then; `None` where nothing is known to begin so.
 pub(crate) fn reader_of(file: &mut File) -> io::Result<Option<&'static dyn ImportFormat>> {
     let mut begin = Vec::new();
     file.take(BEGIN as u64).read_to_end(&mut begin)?;
     file.rewind()?;
+    if Etl.begins(&Begin::of(&begin)) {
+        return Ok(Some(&Etl));
+    }
     Ok(import::of(&begin))
 }
 
 /// What there are readers of.
 pub(crate) fn readable() -> String {
-    let all: Vec<&str> = import::importers().iter().map(|importer| importer.description()).collect();
+    let all = import::importers().iter().copied().chain([&Etl as &dyn ImportFormat]);
+    let all: Vec<&str> = all.map(ImportFormat::description).collect();
     all.join(", ")
 }

@@ -1,6 +1,6 @@
 //! What names were looked up for, in; which files could not be read for them, why, and what helps, a line each, out.
 
-use collector_common::record::{ExportMachine, ModuleId, ModuleKind};
+use collector_common::record::{ExportMachine, ModuleId, ModuleKind, Pdb};
 use export::symbolize::{LineError, SymbolError, Symbols, Unreadable};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
@@ -23,7 +23,12 @@ pub(crate) fn lines(machine: &ExportMachine, symbols: &Symbols) -> Vec<String> {
     let more = unreadable.len().saturating_sub(MOST_LINES);
     let line = |it: &&Unreadable| {
         let path = machine.string(machine.module(it.module).path);
-        format!("{}; {}", it.message(machine), remedy(&it.error, path))
+        let pdb = machine.details(it.module).and_then(|details| details.pdb.as_ref());
+        let remedy = match (&it.error, pdb) {
+            (SymbolError::Missing, Some(pdb)) => remedy_of_image(pdb),
+            (error, _) => remedy(error, path),
+        };
+        format!("{}; {remedy}", it.message(machine))
     };
     let lines = unreadable.iter().take(MOST_LINES).map(line);
     lines.chain((more > 0).then(|| format!("so it is with {more} more files"))).collect()
@@ -32,6 +37,12 @@ pub(crate) fn lines(machine: &ExportMachine, symbols: &Symbols) -> Vec<String> {
 /// Of what is no file, as the kernel of another machine, a recording's own warnings tell.
 fn is_told_of_elsewhere(machine: &ExportMachine, it: &Unreadable) -> bool {
     matches!(it.error, SymbolError::Missing) && machine.module(it.module).kind != ModuleKind::File
+}
+
+/// What can be done about an image that is not here.
+fn remedy_of_image(pdb: &Pdb) -> String {
+    let name = pdb.path.rsplit(['\\', '/']).next().unwrap_or_default();
+    format!("put its PDB into a folder of _NT_SYMBOL_PATH, as {name}/{}{:X}/{name}", pdb.signature, pdb.age)
 }
 
 /// What can be done.

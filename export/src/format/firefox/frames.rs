@@ -16,6 +16,7 @@ use fxprof_processed_profile::{
     self as fxprof, CategoryColor, CategoryHandle, FrameInfo, LibraryHandle, LibraryInfo, Symbol, SymbolTable,
 };
 
+use crate::file_name::file_name;
 use crate::format::Profile;
 use crate::lists::Lists;
 use crate::symbolize::Language;
@@ -220,7 +221,7 @@ fn fixed_bases(machine: &ExportMachine) -> Table<ModuleId, u64> {
 }
 
 fn library_info(path: &str, build_id: Option<&BuildId>) -> LibraryInfo {
-    let name = path.rsplit('/').next().unwrap_or(path);
+    let name = file_name(path);
     LibraryInfo {
         name: name.to_owned(),
         debug_name: name.to_owned(),

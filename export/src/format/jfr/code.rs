@@ -4,6 +4,7 @@
 use collector_common::intern::{InternedStrings, StringId};
 use collector_common::record::{ExportMachine, FrameFlags, FrameId, ModuleId, ModuleKind};
 
+use crate::file_name::split;
 use crate::format::Profile;
 use crate::lists::Lists;
 use crate::symbolize::{Function, NameId};
@@ -153,10 +154,9 @@ fn library(machine: &ExportMachine, module: ModuleId) -> (&str, &str) {
     let module = machine.module(module);
     let path = machine.string(module.path);
     match module.kind {
-        ModuleKind::File => match path.rsplit_once('/') {
-            Some(("", name)) => ("/", name),
-            Some(parts) => parts,
-            None => ("", path),
+        ModuleKind::File => match split(path) {
+            (Some(""), name) => ("/", name),
+            (folder, name) => (folder.unwrap_or_default(), name),
         },
         _ => ("", path),
     }

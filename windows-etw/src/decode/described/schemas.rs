@@ -29,8 +29,8 @@ pub struct Described {
     pub provider: Box<str>,
     /// Task and name, as PerfView prints them.
     pub name: Box<str>,
-    /// The fields.
-    pub format: EventFormat,
+    /// The fields, which what is made of events may share.
+    pub format: Arc<EventFormat>,
 }
 
 /// Kinds of events by what they say of themselves.
@@ -97,7 +97,7 @@ impl Schemas {
                     self.left_out += 1;
                     continue;
                 }
-                let described = Described { provider: name.clone(), name: event, format };
+                let described = Described { provider: name.clone(), name: event, format: Arc::new(format) };
                 let key = InfoKey::Manifest(provider, id, version);
                 self.known.insert((key, pointer), Some(Arc::new(described)));
             }
@@ -152,12 +152,16 @@ impl Schemas {
         };
         if let (Some(provider), Some(spec)) = (provider, spec) {
             let format = spec.format(layout).ok()?;
-            return Some(Described { provider: provider.into(), name: spec.name.into(), format });
+            return Some(Described {
+                provider: provider.into(),
+                name: spec.name.into(),
+                format: Arc::new(format),
+            });
         }
         let info = EventInfo::parse(self.learnt.get(&key)?, width_of(layout)).ok()?;
         let name = info.name().into();
         let provider = info.provider.unwrap_or_else(|| record.provider.to_string().into());
-        Some(Described { provider, name, format: info.format })
+        Some(Described { provider, name, format: Arc::new(info.format) })
     }
 
     /// An event that is one text.
@@ -176,7 +180,8 @@ impl Schemas {
             problem: error.into(),
         })?;
         let provider = record.provider.to_string().into();
-        let described = Arc::new(Described { provider, name: "EventWriteString".into(), format });
+        let described =
+            Arc::new(Described { provider, name: "EventWriteString".into(), format: Arc::new(format) });
         self.keep(place, &[], &described);
         Ok(described)
     }
@@ -205,7 +210,7 @@ impl Schemas {
             Some(traits) => ProviderTraits::parse(traits)?.name,
             None => record.provider.to_string().into(),
         };
-        let described = Arc::new(Described { provider, name: event.name, format: event.format });
+        let described = Arc::new(Described { provider, name: event.name, format: Arc::new(event.format) });
         self.keep(place, description, &described);
         Ok(described)
     }

@@ -1,0 +1,75 @@
+//! An `.etl` file in, a recording out.
+
+use std::io::Cursor;
+
+use export::import::{Begin, ImportError, ImportFormat, Imported, Input, checked};
+use windows_etw::etl::{EtlError, EtlFile, Losses};
+
+use super::taker::{Taker, Trace};
+
+/// The reader of `.etl` files.
+#[derive(Clone, Copy, Debug)]
+pub struct Etl;
+
+impl ImportFormat for Etl {
+    fn name(&self) -> &'static str {
+        "etl"
+    }
+
+    fn description(&self) -> &'static str {
+        "Windows' .etl"
+    }
+
+    /// By the record of the trace, with which every file begins.
+    fn begins(&self, begin: &Begin<'_>) -> bool {
+        EtlFile::open(Cursor::new(begin.bytes)).is_ok()
+    }
+
+    fn import(&self, input: &mut dyn Input) -> Result<Imported, ImportError> {
+        self.import_with_events(input, 0)
+    }
+
+    fn import_with_events(&self, input: &mut dyn Input, event_bytes: u64) -> Result<Imported, ImportError> {
+        let mut file = EtlFile::open(input).map_err(unread)?;
+        let mut taker = Taker::new(Trace::from(file.header()), event_bytes);
+        while let Some(record) = file.next_record().map_err(unread)? {
+            taker.take(&record);
+        }
+        let mut imported = taker.finish();
+        tell(file.losses(), &mut imported);
+        checked(imported)
+    }
+}
+
+fn unread(error: EtlError) -> ImportError {
+    match error {
+        EtlError::Io { source, .. } => ImportError::Read(source),
+        EtlError::NotEtl { .. } => {
+            ImportError::Malformed { format: "Windows' .etl", what: error.to_string() }
+        }
+        EtlError::Changed | EtlError::Overlapping { .. } => ImportError::Unsupported(error.to_string()),
+    }
+}
+
+/// Says what of the trace is not there: what ETW lost, and what of the file can't be read.
+fn tell(losses: &Losses, imported: &mut Imported) {
+    let Losses { events, buffers, missing_buffers, flagged_buffers, unread_records, .. } = *losses;
+    let Losses { late_records, damaged_bytes, damages, ref places, .. } = *losses;
+    let system = imported.machine.system_mut();
+    system.lost = system.lost.saturating_add(events.into());
+    let counted = [
+        (events.into(), "events were lost while it was recorded: there was no room for them"),
+        (buffers.into(), "buffers of events were lost while it was recorded: they were not written in time"),
+        (missing_buffers, "buffers that were written are not in the file: it is cut, or was not closed"),
+        (flagged_buffers, "buffers say that events were lost before them"),
+        (unread_records, "records have headers that are not known"),
+        (late_records, "records came too late for their place"),
+        (damages, "places of the file are damaged"),
+        (damaged_bytes, "bytes could not be read because of damage"),
+    ];
+    let lines = counted.into_iter().filter(|(count, _)| *count > 0);
+    let lines: Vec<String> = lines.map(|(count, what)| format!("{count} {what}")).collect();
+    system.account.extend_from_slice(&lines);
+    imported.left_out.extend(lines);
+    imported.left_out.extend(places.iter().map(ToString::to_string));
+}

@@ -1,0 +1,150 @@
+//! What .NET's runtime tells of the code that it has made: which method lies where, from when to when, and of which file.
+
+use std::collections::HashMap;
+
+use collector_common::event::Utf16Text;
+use collector_common::ids::{Nanos, Pid};
+use collector_common::intern::{InternedStrings, StringId};
+use windows_etw::decode::clr::{ClrEvent, NamedMethod};
+
+use super::name;
+
+/// Methods that are kept, and modules.
+const MOST: usize = 1 << 22;
+
+/// Code of a method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Method {
+    pub(super) pid: Pid,
+    /// The runtime's number of the module.
+    module: u64,
+    pub(super) start: u64,
+    pub(super) size: u32,
+    /// As `System.Threading.Thread.Sleep`.
+    pub(super) name: StringId,
+    /// With what it takes and returns.
+    pub(super) signature: StringId,
+    /// When it was told of, which says whose the process's number was.
+    pub(super) told: Nanos,
+    /// None if it was there before it was told of.
+    pub(super) since: Option<Nanos>,
+    pub(super) until: Option<Nanos>,
+}
+
+/// All methods of a trace.
+#[derive(Debug, Default)]
+pub(super) struct Methods {
+    strings: InternedStrings,
+    code: Vec<Method>,
+    /// Those that are there, by where they begin.
+    there: HashMap<Pid, HashMap<u64, usize>>,
+    /// Paths of modules.
+    modules: HashMap<(Pid, u64), StringId>,
+    left_out: u64,
+}
+
+impl Methods {
+    /// Takes an event; those that tell nothing of code are passed over.
+    pub(super) fn take(&mut self, event: &ClrEvent<'_>, pid: Pid, at: Nanos) {
+        match event {
+            ClrEvent::NamedMethodLoad(method) => self.load(method, pid, at),
+            ClrEvent::NamedMethodDcStart(method) | ClrEvent::NamedMethodDcStop(method) => {
+                self.meet(method, pid, at);
+            }
+            ClrEvent::NamedMethodUnload(method) => {
+                self.meet(method, pid, at);
+                self.remove(pid, method.start, at);
+            }
+            ClrEvent::MethodUnload(method) => self.remove(pid, method.start, at),
+            ClrEvent::ModuleLoad(module)
+            | ClrEvent::ModuleDcStart(module)
+            | ClrEvent::ModuleDcStop(module) => self.module(pid, module.module, module.il_path),
+            ClrEvent::DomainModuleLoad(module)
+            | ClrEvent::DomainModuleDcStart(module)
+            | ClrEvent::DomainModuleDcStop(module) => self.module(pid, module.module, module.il_path),
+            _ => {}
+        }
+    }
+
+    /// A number is another process's from now on.
+    pub(super) fn forget(&mut self, pid: Pid) {
+        self.there.remove(&pid);
+    }
+
+    pub(super) fn all(&self) -> &[Method] {
+        &self.code
+    }
+
+    pub(super) fn text(&self, id: StringId) -> &str {
+        self.strings.get(id)
+    }
+
+    /// The path of the file that a method is of.
+    pub(super) fn path(&self, method: &Method) -> Option<&str> {
+        self.modules.get(&(method.pid, method.module)).map(|path| self.strings.get(*path))
+    }
+
+    /// What there was no room for.
+    pub(super) const fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// Code is made. What was there is gone.
+    fn load(&mut self, method: &NamedMethod<'_>, pid: Pid, at: Nanos) {
+        self.remove(pid, method.start, at);
+        self.add(method, pid, at, Some(at));
+    }
+
+    fn meet(&mut self, method: &NamedMethod<'_>, pid: Pid, at: Nanos) {
+        let known = self.there.get(&pid).and_then(|there| there.get(&method.start));
+        if known.and_then(|index| self.code.get(*index)).is_none_or(|known| known.size != method.size) {
+            self.add(method, pid, at, None);
+        }
+    }
+
+    fn add(&mut self, method: &NamedMethod<'_>, pid: Pid, told: Nanos, since: Option<Nanos>) {
+        if method.size == 0 {
+            return;
+        }
+        if self.code.len() >= MOST {
+            self.left_out += 1;
+            return;
+        }
+        let (class, called) = (method.namespace.to_string(), method.name.to_string());
+        let full = if class.is_empty() { called } else { format!("{class}.{called}") };
+        let called = self.strings.intern(name(&full));
+        let signature = self.strings.intern(name(&method.signature.to_string()));
+        self.there.entry(pid).or_default().insert(method.start, self.code.len());
+        self.code.push(Method {
+            pid,
+            module: method.module,
+            start: method.start,
+            size: method.size,
+            name: called,
+            signature,
+            told,
+            since,
+            until: None,
+        });
+    }
+
+    fn remove(&mut self, pid: Pid, start: u64, at: Nanos) {
+        let known = self.there.get_mut(&pid).and_then(|there| there.remove(&start));
+        if let Some(method) = known.and_then(|index| self.code.get_mut(index)) {
+            method.until = Some(at);
+        }
+    }
+
+    fn module(&mut self, pid: Pid, module: u64, path: Utf16Text<'_>) {
+        let path = path.to_string();
+        if path.is_empty() {
+            return;
+        }
+        if self.modules.len() >= MOST {
+            self.left_out += 1;
+            return;
+        }
+        let path = self.strings.intern(name(&path));
+        self.modules.insert((pid, module), path);
+    }
+}

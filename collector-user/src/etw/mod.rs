@@ -1,0 +1,39 @@
+//! Records of ETW in, a recording as formats take it out; the same on every system, from a file ([`Etl`]) or a live session.
+//!
+//! ```text
+//! EtwRecord ─► taker ─┬─ what there was, from when to when: processes and images (`windows_etw::decode::state`), `threads`, `methods`
+//!                     └─ what happened: `kinds` of samples, `switches`, `events` ─► joined with its `stacks` ─► `pending`
+//!
+//! all records taken ─► machine: `processes`, `modules`, then each of `pending` by what lay where then (`places`) ─► ExportMachine
+//! ```
+//!
+//! A trace is taken once, from its beginning to its end. What names its parts may stand at the end, as .NET's runtime tells of its methods when
+//! it is asked to stop, and as keys stand for stacks until then; so what happened is kept with its addresses, packed, until all is known.
+
+mod command_line;
+mod events;
+mod file;
+mod kinds;
+mod machine;
+mod methods;
+mod modules;
+mod pending;
+mod places;
+mod processes;
+mod stacks;
+mod switches;
+mod system;
+mod taker;
+mod threads;
+mod times;
+
+pub use file::Etl;
+pub use taker::{Taker, Trace};
+
+/// The longest name of a process, a thread, a file or a method: each may be written again and again.
+const LONGEST_NAME: usize = 4 << 10;
+
+/// As much of a name as is kept.
+fn name(text: &str) -> &str {
+    &text[..text.floor_char_boundary(LONGEST_NAME)]
+}

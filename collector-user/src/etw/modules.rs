@@ -1,0 +1,118 @@
+//! Images in, modules of a machine out: files by what tells them apart, and memory of processes that is in none.
+
+use std::collections::HashMap;
+
+use collector_common::event::Guid;
+use collector_common::intern::StringId;
+use collector_common::record::{
+    ExportMachine, Module, ModuleDetails, ModuleId, ModuleKind, Pdb, ProcessId, Signature,
+};
+use windows_etw::decode::kernel::KernelEvent;
+use windows_etw::decode::state::{ImageLife, PdbId};
+
+use super::name;
+
+/// Versions of files that are kept.
+const MOST: usize = 1 << 16;
+
+/// What two images have in common that are one file. Paths are so whatever their case.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct File {
+    path: String,
+    size: u64,
+    timestamp: Option<u32>,
+    pdb: Option<(Guid, u32)>,
+}
+
+/// All modules of a machine.
+#[derive(Debug, Default)]
+pub(super) struct Modules {
+    /// Versions of files, by time and size.
+    versions: HashMap<(u32, u32), Box<str>>,
+    files: HashMap<File, ModuleId>,
+    /// By process, path and use of their addresses.
+    made: HashMap<(ProcessId, StringId, u32), ModuleId>,
+    unmapped: HashMap<ProcessId, ModuleId>,
+}
+
+impl Modules {
+    /// Takes an event; those that tell nothing of files are passed over.
+    pub(super) fn take(&mut self, event: &KernelEvent<'_>) {
+        if let KernelEvent::FileVersion(file) = event {
+            let key = (file.timestamp, file.size);
+            let version = file.binary_version.to_string();
+            if !version.is_empty() && (self.versions.len() < MOST || self.versions.contains_key(&key)) {
+                self.versions.insert(key, name(&version).into());
+            }
+        }
+    }
+
+    /// The module of an image that is at this path.
+    pub(super) fn image(&mut self, machine: &mut ExportMachine, image: &ImageLife, path: &str) -> ModuleId {
+        let pdb = image.ids.pdb.as_ref();
+        let file = File {
+            path: path.to_lowercase(),
+            size: image.size,
+            timestamp: image.timestamp,
+            pdb: pdb.map(|pdb| (pdb.signature, pdb.age)),
+        };
+        if let Some(known) = self.files.get(&file) {
+            return *known;
+        }
+        let module = add(machine, ModuleKind::File, path);
+        let of_file = |timestamp| Some((timestamp, u32::try_from(image.size).ok()?));
+        let version = image.timestamp.and_then(of_file).and_then(|key| self.versions.get(&key));
+        let version = version.map(ToString::to_string);
+        let details = ModuleDetails { version, pdb: pdb.map(stored), ..ModuleDetails::default() };
+        if details != ModuleDetails::default() {
+            machine.set_details(module, details);
+        }
+        self.files.insert(file, module);
+        module
+    }
+
+    /// The module of code that was made at run time, from this file where that is known. Addresses that are used again are of another one.
+    pub(super) fn made(
+        &mut self,
+        machine: &mut ExportMachine,
+        process: ProcessId,
+        path: Option<&str>,
+        usage: u32,
+    ) -> ModuleId {
+        let path = path.unwrap_or("[managed]");
+        let key = (process, machine.intern_string(path), usage);
+        *self.made.entry(key).or_insert_with(|| add(machine, ModuleKind::Anonymous(process), path))
+    }
+
+    /// The module of what lies nowhere that is known.
+    pub(super) fn unmapped(&mut self, machine: &mut ExportMachine, process: ProcessId) -> ModuleId {
+        let add = || add(machine, ModuleKind::Unmapped(process), "[unmapped]");
+        *self.unmapped.entry(process).or_insert_with(add)
+    }
+}
+
+fn add(machine: &mut ExportMachine, kind: ModuleKind, path: &str) -> ModuleId {
+    let path = machine.intern_string(name(path));
+    machine.add_module(Module { kind, path, build_id: None })
+}
+
+fn stored(pdb: &PdbId) -> Pdb {
+    let Guid(mut guid) = pdb.signature;
+    guid[..4].reverse();
+    guid[4..6].reverse();
+    guid[6..8].reverse();
+    Pdb { path: name(&pdb.path).to_owned(), signature: Signature(guid), age: pdb.age }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_is_that_of_the_guid() {
+        let digits = 0xec83_d8df_5559_46e0_b123_0123_4567_89ab_u128;
+        let pdb = PdbId { signature: Guid(digits.to_be_bytes()), age: 2, path: "wntdll.pdb".into() };
+        assert_eq!(stored(&pdb).signature.to_string(), format!("{digits:X}"));
+        assert!(pdb.signature.to_string().starts_with("ec83d8df-5559-46e0-b1"));
+    }
+}

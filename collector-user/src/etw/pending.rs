@@ -1,0 +1,105 @@
+//! What happened, as far as it is known when it is met: packed as samples and events of a machine are, with threads and stacks as the
+//! trace has them.
+
+use std::collections::HashMap;
+
+use collector_common::ids::{Nanos, Pid, Tid};
+use collector_common::intern::{Seeded, StackId};
+use collector_common::record::{
+    AttributeListId, EventKindId, EventRecord, EventRecordId, EventRecords, Sample, SampleKindId, Samples,
+    ThreadId,
+};
+
+use super::kinds;
+
+/// A thread as an event tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Whose {
+    pub(super) pid: Option<Pid>,
+    pub(super) tid: Option<Tid>,
+}
+
+/// One thing that happened.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
+    /// When it was told of; of a time that was spent, when that ended.
+    pub(super) at: Nanos,
+    pub(super) whose: Whose,
+    /// As the trace's stacks are numbered.
+    pub(super) stack: StackId,
+    pub(super) cpu: u16,
+    /// [`kinds::NONE`] where it is an event alone.
+    pub(super) kind: SampleKindId,
+    pub(super) value: i64,
+    pub(super) attributes: AttributeListId,
+    pub(super) event: Option<EventRecordId>,
+}
+
+/// All that happened, in the order in which it was told of.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    rows: Samples,
+    whose: Vec<Whose>,
+    numbers: HashMap<Whose, ThreadId, Seeded>,
+    events: EventRecords,
+}
+
+impl Pending {
+    /// Events may take so many bytes.
+    pub(super) fn new(event_bytes: u64) -> Self {
+        let mut pending = Self::default();
+        pending.events.set_limit(event_bytes);
+        pending
+    }
+
+    /// Keeps an event's bytes; none where there is no room, which is counted.
+    pub(super) fn keep(&mut self, kind: EventKindId, payload: &[u8]) -> Option<EventRecordId> {
+        self.events.push(&EventRecord { kind, ..EventRecord::default() }, payload)
+    }
+
+    /// Gives up an event's bytes.
+    pub(super) fn event(&self, id: EventRecordId) -> Option<(EventKindId, &[u8])> {
+        self.events.get(id).map(|(record, bytes)| (record.kind, bytes))
+    }
+
+    /// Events that there was no room for.
+    pub(super) fn lost(&self) -> u64 {
+        self.events.lost()
+    }
+
+    pub(super) fn push(&mut self, row: &Row) {
+        let next = ThreadId(self.whose.len() as u32);
+        let thread = *self.numbers.entry(row.whose).or_insert(next);
+        if thread == next {
+            self.whose.push(row.whose);
+        }
+        let &Row { at: time, stack, cpu, kind, value, attributes, .. } = row;
+        let pushed = self.rows.push(&Sample { time, thread, stack, cpu, kind, value, attributes });
+        if let (Some(_), Some(event)) = (pushed, row.event) {
+            self.rows.set_record(event);
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The one at a position below the length.
+    pub(super) fn row(&self, index: usize) -> Option<Row> {
+        let Sample { time: at, thread, stack, cpu, kind, value, attributes } = self.rows.get(index)?;
+        let whose = *self.whose.get(thread.0 as usize)?;
+        Some(Row { at, whose, stack, cpu, kind, value, attributes, event: self.rows.record(index) })
+    }
+
+    /// What there was no room for.
+    pub(super) fn refused(&self) -> u64 {
+        self.rows.refused()
+    }
+}
+
+impl Row {
+    /// Whether it is a sample, and no event alone.
+    pub(super) fn is_sample(&self) -> bool {
+        self.kind != kinds::NONE
+    }
+}

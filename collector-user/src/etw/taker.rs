@@ -1,0 +1,424 @@
+//! Takes the records of a trace one by one, from a file or a live session, and makes a recording of them when there are no more.
+
+use collector_common::event::FileTime;
+use collector_common::ids::{Nanos, Tid};
+use collector_common::record::{
+    AttributeListId, EventKindId, EventRecordId, ExportMachine, SampleKindId, Unit,
+};
+use export::import::Imported;
+use windows_etw::decode::clr::{self, ClrEvent};
+use windows_etw::decode::described::Schemas;
+use windows_etw::decode::kernel::{KernelEvent, META_DATA, ProfileInterval, STACK_WALK, SampledProfile};
+use windows_etw::decode::state::{Half, Joined, Lives, NtPaths, StackAt, StackLimits, Stacks};
+use windows_etw::decode::windows::WindowsEvent;
+use windows_etw::decode::{Addresses, DecodeError};
+use windows_etw::etl::{Clock, TraceHeader, TraceVersion};
+use windows_etw::record::{EtwRecord, PointerSize};
+
+use super::events::Events;
+use super::kinds::{self, Kinds};
+use super::machine::Build;
+use super::methods::Methods;
+use super::modules::Modules;
+use super::pending::{Pending, Row, Whose};
+use super::stacks::RawStacks;
+use super::switches::{Blocked, Switches};
+use super::system::Facts;
+use super::threads::Threads;
+use super::times::Times;
+
+/// Flags of a sample: in a deferred procedure call, or in an interrupt's routine.
+const INTERRUPTED: u8 = 3;
+
+/// What is known of a trace before its records.
+#[derive(Clone, Copy, Debug)]
+pub struct Trace {
+    /// Its clock.
+    pub clock: Clock,
+    /// When the machine was booted, where that is told.
+    pub boot: Option<FileTime>,
+    /// When the trace ended, where that is told.
+    pub end: Option<FileTime>,
+    /// CPUs of the machine; 0 where that is not told.
+    pub cpus: u32,
+    /// Version of Windows; 0 where that is not told.
+    pub windows: TraceVersion,
+    /// Width of the kernel's pointers.
+    pub pointer_size: PointerSize,
+}
+
+impl From<&TraceHeader> for Trace {
+    fn from(header: &TraceHeader) -> Self {
+        Self {
+            clock: header.clock,
+            boot: Some(header.boot).filter(|boot| boot.0 > 0),
+            end: header.end,
+            cpus: header.cpus,
+            windows: header.version,
+            pointer_size: header.pointer_size,
+        }
+    }
+}
+
+/// What waits for its stack.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    at: Nanos,
+    whose: Whose,
+    cpu: u16,
+    what: What,
+    /// Its bytes, where events are kept.
+    event: Option<EventRecordId>,
+}
+
+/// What it becomes.
+#[derive(Clone, Copy, Debug)]
+enum What {
+    /// A sample of a clock or a counter, and where its CPU was.
+    Sample { kind: SampleKindId, value: i64, instruction: u64 },
+    /// A switch, with the time that the thread was blocked for before it, if it was.
+    Switch(Option<(SampleKindId, i64, AttributeListId)>),
+    /// Another event, which is a sample if it has a stack, with this value in bytes, or of 1.
+    Event(EventKindId, Option<i64>),
+    /// An event that is kept nowhere.
+    Lost,
+}
+
+/// Takes the records of a trace, in the order of time.
+///
+/// Memory grows with distinct stacks, with what there was of processes, threads, images and methods, and by some 10 to 20 bytes with each
+/// sample.
+#[derive(Debug)]
+pub struct Taker {
+    times: Times,
+    trace: Trace,
+    schemas: Schemas,
+    paths: NtPaths,
+    lives: Lives,
+    /// Whether the kernel's own events tell of processes, so that those of its manifest are not needed.
+    has_lives: bool,
+    threads: Threads,
+    methods: Methods,
+    modules: Modules,
+    switches: Switches,
+    kinds: Kinds,
+    events: Events,
+    facts: Facts,
+    raw: RawStacks,
+    stacks: Stacks<Waiting>,
+    pending: Pending,
+    machine: ExportMachine,
+    event_bytes: u64,
+    last: Nanos,
+    not_understood: u64,
+}
+
+impl Taker {
+    /// Nothing yet. Events are kept with their fields in so many bytes of memory, and, until [`Self::finish`] returns, in as many again.
+    pub fn new(trace: Trace, event_bytes: u64) -> Self {
+        let times = Times::new(trace.clock, trace.boot);
+        let mut machine = ExportMachine::default();
+        machine.event_records_mut().set_limit(event_bytes);
+        Self {
+            times,
+            trace,
+            schemas: Schemas::default(),
+            paths: NtPaths::default(),
+            lives: Lives::default(),
+            has_lives: false,
+            threads: Threads::default(),
+            methods: Methods::default(),
+            modules: Modules::default(),
+            switches: Switches::default(),
+            kinds: Kinds::default(),
+            events: Events::default(),
+            facts: Facts::default(),
+            raw: RawStacks::default(),
+            stacks: Stacks::new(StackLimits::default()),
+            pending: Pending::new(event_bytes),
+            machine,
+            event_bytes,
+            last: times.start(),
+            not_understood: 0,
+        }
+    }
+
+    /// Takes a record.
+    pub fn take(&mut self, record: &EtwRecord<'_>) {
+        self.not_understood += u64::from(self.schemas.learn(record).is_err());
+        let at = self.times.at(record.ticks);
+        self.last = self.last.max(at);
+        let kernel = self.understood(KernelEvent::decode(record));
+        let runtime = match clr::provider_name(record.provider) {
+            Some(_) => self.understood(ClrEvent::decode(record)),
+            None => None,
+        };
+        if kernel.as_ref().is_some_and(|event| self.stacks.stack(event)) {
+            return;
+        }
+        if let (Some(ClrEvent::Stack(stack) | ClrEvent::RundownStack(stack)), Some(tid)) =
+            (&runtime, record.tid)
+        {
+            self.stacks.runtime_stack(tid, stack.frames);
+            return;
+        }
+        match &kernel {
+            Some(event) => self.learn(record, event, at),
+            None => self.learn_from_manifests(record, runtime.as_ref(), at),
+        }
+        // How other events lie is theirs alone.
+        if record.provider == META_DATA || record.provider == STACK_WALK {
+            return;
+        }
+        if let Some(waiting) = self.waiting(record, kernel.as_ref(), runtime.as_ref(), at) {
+            self.wait(record, kernel.as_ref(), runtime.is_some(), waiting);
+        }
+    }
+
+    /// All records have been taken. Out: what was recorded, with names for code that .NET's runtime made.
+    pub fn finish(mut self) -> Imported {
+        let rest: Vec<_> = self.stacks.finish().collect();
+        for joined in rest {
+            self.settle(&joined);
+        }
+        let no_room = [
+            self.lives.left_out(),
+            self.threads.left_out(),
+            self.methods.left_out(),
+            self.kinds.left_out(),
+            self.switches.left_out(),
+            self.raw.left_out(),
+            self.pending.refused(),
+            self.schemas.left_out(),
+        ];
+        Build {
+            machine: self.machine,
+            times: self.times,
+            trace: self.trace,
+            paths: self.paths,
+            lives: self.lives,
+            threads: self.threads,
+            methods: self.methods,
+            modules: self.modules,
+            kinds: self.kinds,
+            events: self.events,
+            facts: self.facts,
+            raw: self.raw,
+            stacks: self.stacks,
+            pending: self.pending,
+            keeps_events: self.event_bytes > 0,
+            last: self.last,
+            not_understood: self.not_understood,
+            no_room: no_room.into_iter().fold(0, u64::saturating_add),
+        }
+        .build()
+    }
+
+    fn understood<T>(&mut self, decoded: Result<Option<T>, DecodeError>) -> Option<T> {
+        self.not_understood += u64::from(decoded.is_err());
+        decoded.ok().flatten()
+    }
+
+    /// Takes what an event of the kernel's says of all others.
+    fn learn(&mut self, record: &EtwRecord<'_>, event: &KernelEvent<'_>, at: Nanos) {
+        self.paths.learn(event);
+        self.lives.take(record, event, &self.paths);
+        self.threads.take(event, at);
+        self.modules.take(event);
+        self.facts.take(event);
+        match event {
+            KernelEvent::ProcessStart(process) => {
+                self.has_lives = true;
+                self.methods.forget(process.pid.0);
+            }
+            KernelEvent::ProcessDcStart(_) => self.has_lives = true,
+            KernelEvent::ThreadStart(thread) | KernelEvent::ThreadStop(thread) => {
+                self.switches.forget(thread.tid);
+            }
+            KernelEvent::SetInterval(interval)
+            | KernelEvent::CollectionStart(interval)
+            | KernelEvent::CollectionEnd(interval) => self.interval(interval),
+            _ => {}
+        }
+    }
+
+    fn learn_from_manifests(&mut self, record: &EtwRecord<'_>, runtime: Option<&ClrEvent<'_>>, at: Nanos) {
+        if let (Some(event), Some(pid)) = (runtime, record.pid) {
+            self.methods.take(event, pid, at);
+        } else if runtime.is_none() && !self.has_lives {
+            let Some(event) = self.understood(WindowsEvent::decode(record)) else { return };
+            self.lives.take_manifest(record, &event, &self.paths);
+            self.threads.take_manifest(&event, at);
+        }
+    }
+
+    /// How often samples are taken: source 0 is the clock, others are hardware counters.
+    fn interval(&mut self, told: &ProfileInterval<'_>) {
+        match told.source {
+            0 => self.kinds.tell_interval(told.new_interval),
+            source => {
+                let name = told.source_name.map(|name| name.0.to_string()).unwrap_or_default();
+                self.kinds.tell_counter(source, &name, told.new_interval);
+            }
+        }
+    }
+
+    /// What an event becomes; none for those that are told elsewhere alone.
+    fn waiting(
+        &mut self,
+        record: &EtwRecord<'_>,
+        kernel: Option<&KernelEvent<'_>>,
+        runtime: Option<&ClrEvent<'_>>,
+        at: Nanos,
+    ) -> Option<Waiting> {
+        let of_thread = |tid: Tid| Whose { pid: record.pid, tid: Some(tid) };
+        let waiting = |whose, what| Waiting { at, whose, cpu: record.cpu, what, event: None };
+        Some(match kernel {
+            Some(KernelEvent::Sample(sample)) if is_idle(sample) => return None,
+            Some(KernelEvent::Sample(sample)) => {
+                let (kind, instruction) = (self.kinds.cpu(), sample.instruction.0);
+                let what = What::Sample { kind, value: sample.count.max(1).into(), instruction };
+                waiting(of_thread(sample.tid), what)
+            }
+            Some(KernelEvent::CounterSample(sample)) => {
+                let (kind, value) = self.kinds.counter(sample.source.into());
+                waiting(
+                    of_thread(sample.tid),
+                    What::Sample { kind, value, instruction: sample.instruction.0 },
+                )
+            }
+            Some(KernelEvent::ContextSwitch(switch)) => {
+                let blocked = self.switches.take(switch, record.cpu, at);
+                let blocked = blocked.map(|blocked| self.blocked(blocked));
+                let event = self.keep(record);
+                let whose = Whose { pid: None, tid: Some(switch.new_tid) };
+                Waiting { event, ..waiting(whose, What::Switch(blocked)) }
+            }
+            _ => {
+                let tid = record.tid.or_else(|| self.switches.running(record.cpu));
+                let whose = Whose { pid: record.pid, tid };
+                let Some((kind, event)) = self.event(record) else {
+                    return Some(waiting(whose, What::Lost));
+                };
+                let bytes = match runtime {
+                    Some(ClrEvent::GcAllocationTick(tick)) => {
+                        let bytes = tick.amount64.unwrap_or_else(|| tick.amount.into());
+                        Some(i64::try_from(bytes).unwrap_or(i64::MAX))
+                    }
+                    _ => None,
+                };
+                Waiting { event, ..waiting(whose, What::Event(kind, bytes)) }
+            }
+        })
+    }
+
+    fn blocked(&mut self, blocked: Blocked) -> (SampleKindId, i64, AttributeListId) {
+        let Blocked { took, reason, .. } = blocked;
+        let attributes = reason.map_or(AttributeListId::NONE, |reason| {
+            let (key, value) = ("wait_reason", self.machine.intern_string(reason));
+            let list = [(self.machine.intern_string(key), value)];
+            self.machine.attributes_mut().intern(&list)
+        });
+        (self.kinds.off_cpu(), i64::try_from(took.0).unwrap_or(i64::MAX), attributes)
+    }
+
+    /// The kind of an event, and its bytes if they are kept; none if they were to be, and there is no room.
+    fn event(&mut self, record: &EtwRecord<'_>) -> Option<(EventKindId, Option<EventRecordId>)> {
+        let described = self.schemas.describe(record);
+        self.not_understood += u64::from(described.is_err());
+        let Some(kind) = self.events.of(record, described.ok().flatten()) else {
+            self.kinds.count_left_out();
+            return None;
+        };
+        if self.event_bytes == 0 {
+            self.machine.event_records_mut().pass_over();
+            return Some((kind, None));
+        }
+        Some((kind, Some(self.pending.keep(kind, record.payload)?)))
+    }
+
+    fn keep(&mut self, record: &EtwRecord<'_>) -> Option<EventRecordId> {
+        self.event(record).and_then(|(_, event)| event)
+    }
+
+    /// Lets it wait for its stack, with what it brings of that.
+    fn wait(
+        &mut self,
+        record: &EtwRecord<'_>,
+        kernel: Option<&KernelEvent<'_>>,
+        is_runtime: bool,
+        waiting: Waiting,
+    ) {
+        let at = StackAt::of(record, kernel);
+        let own = record.extended.stack.map(|own| Addresses { bytes: own.addresses, width: own.width });
+        let joined = match record.tid.filter(|_| is_runtime) {
+            Some(tid) => self.stacks.runtime_event(at, tid, own, waiting),
+            None => self.stacks.event(at, own, waiting),
+        };
+        if let Some(joined) = joined {
+            self.settle(&joined);
+        }
+    }
+
+    /// Keeps what has its stack, or will have none.
+    fn settle(&mut self, joined: &Joined<Waiting>) {
+        let Joined { event: Waiting { at, whose, cpu, what, event }, kernel, user } = joined;
+        let mut stack = self.raw.intern(kernel.as_ref(), user.as_ref());
+        let has_stack = kernel.is_some() || user.is_some();
+        let attributes = AttributeListId::NONE;
+        let row = Row {
+            at: *at,
+            whose: *whose,
+            stack,
+            cpu: *cpu,
+            kind: kinds::NONE,
+            value: 1,
+            attributes,
+            event: None,
+        };
+        match *what {
+            What::Sample { kind, value, instruction } => {
+                if !has_stack {
+                    stack = self.raw.intern(None, Some(&Half::Frames([instruction].into())));
+                }
+                self.sample(&Row { stack, kind, value, ..row });
+            }
+            What::Switch(blocked) => {
+                if event.is_some() {
+                    self.pending.push(&Row { event: *event, ..row });
+                }
+                if let Some((kind, value, attributes)) = blocked {
+                    self.sample(&Row { kind, value, attributes, ..row });
+                }
+            }
+            What::Event(kind, bytes) if has_stack => {
+                let named = match bytes {
+                    Some(_) => self.kinds.of_event(kind, "alloc_space", Unit::Bytes),
+                    None => self.kinds.of_event(kind, self.events.name(kind), Unit::Count),
+                };
+                let row = Row { kind: named, value: bytes.unwrap_or(1), event: *event, ..row };
+                if row.is_sample() || event.is_some() {
+                    self.pending.push(&row);
+                }
+                if !row.is_sample() {
+                    self.kinds.count_left_out();
+                }
+            }
+            What::Event(..) if event.is_some() => self.pending.push(&Row { event: *event, ..row }),
+            What::Event(..) | What::Lost => {}
+        }
+    }
+
+    fn sample(&mut self, row: &Row) {
+        if row.is_sample() {
+            self.pending.push(row);
+        } else {
+            self.kinds.count_left_out();
+        }
+    }
+}
+
+/// Whether a sample is of a CPU that has nothing to do.
+fn is_idle(sample: &SampledProfile) -> bool {
+    sample.tid == Tid(0) && sample.flags & INTERRUPTED == 0
+}

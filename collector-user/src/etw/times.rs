@@ -1,0 +1,84 @@
+//! Ticks of a trace's clock in, nanoseconds since the machine was booted out.
+
+use collector_common::event::FileTime;
+use collector_common::ids::Nanos;
+use collector_common::record::ClockAnchor;
+use windows_etw::etl::Clock;
+
+/// A trace's times.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    clock: Clock,
+    /// Nanoseconds from when the machine was booted to the trace's start; 0 where that is not told.
+    start: u64,
+}
+
+impl Times {
+    pub(super) fn new(clock: Clock, boot: Option<FileTime>) -> Self {
+        let start = boot.map(|boot| clock.start.unix_nanos() - boot.unix_nanos());
+        let start = start.and_then(|start| u64::try_from(start).ok()).unwrap_or(0);
+        // Later ones would leave no room for the trace itself.
+        Self { clock, start: if start < 1 << 62 { start } else { 0 } }
+    }
+
+    /// What is before boot is at boot.
+    pub(super) fn at(&self, ticks: i64) -> Nanos {
+        Nanos(self.start.saturating_add_signed(self.clock.nanos(ticks)))
+    }
+
+    /// A time of day.
+    pub(super) fn of(&self, time: FileTime) -> Nanos {
+        let since = time.unix_nanos() - self.clock.start.unix_nanos();
+        Nanos(u64::try_from(i128::from(self.start) + since).unwrap_or(self.start))
+    }
+
+    pub(super) fn start(&self) -> Nanos {
+        Nanos(self.start)
+    }
+
+    /// What clocks showed at the start; none where the time of day is before 1970.
+    pub(super) fn anchor(&self) -> Option<ClockAnchor> {
+        let realtime = u64::try_from(self.clock.start.unix_nanos()).ok()?;
+        let boottime = (self.start > 0).then_some(Nanos(self.start));
+        Some(ClockAnchor { monotonic: Nanos(self.start), realtime, boottime })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windows_etw::etl::ClockKind;
+
+    use super::*;
+
+    const CLOCK: Clock = Clock {
+        kind: ClockKind::PerformanceCounter,
+        frequency: 10_000_000,
+        start_ticks: 500,
+        // 2020-01-01 00:00:00 UTC.
+        start: FileTime(132_223_104_000_000_000),
+    };
+
+    #[test]
+    fn times_are_since_boot() {
+        // An hour before.
+        let times = Times::new(CLOCK, Some(FileTime(CLOCK.start.0 - 36_000_000_000)));
+        let hour = 3_600_000_000_000;
+        assert_eq!((times.start(), times.at(500)), (Nanos(hour), Nanos(hour)));
+        assert_eq!(times.at(510), Nanos(hour + 1000));
+        assert_eq!(times.at(490), Nanos(hour - 1000));
+        assert_eq!(times.at(i64::MIN), Nanos(0));
+        assert_eq!(times.of(FileTime(CLOCK.start.0 + 3)), Nanos(hour + 300));
+        let anchor = times.anchor().unwrap();
+        assert_eq!((anchor.realtime, anchor.boottime), (1_577_836_800_000_000_000, Some(Nanos(hour))));
+        assert_eq!(anchor.unix_at(times.at(510)), 1_577_836_800_000_001_000);
+    }
+
+    #[test]
+    fn without_boot_they_are_since_the_start() {
+        for boot in [None, Some(FileTime(CLOCK.start.0 + 1))] {
+            let times = Times::new(CLOCK, boot);
+            assert_eq!((times.at(510), times.at(490)), (Nanos(1000), Nanos(0)));
+            assert_eq!(times.anchor().unwrap().boottime, None);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Files that are cut, spoilt or others: an error, or what is there with what is not.
+
+use std::io::Cursor;
+use std::process::Command;
+
+use collector_common::record::EventRecords;
+use collector_user::etw::Etl;
+use export::import::{Begin, ImportFormat as _, Imported};
+
+use crate::data::bytes;
+
+fn import(bytes: Vec<u8>) -> Option<Imported> {
+    Etl.import_with_events(&mut Cursor::new(bytes), EventRecords::LIMIT).ok()
+}
+
+#[test]
+fn a_cut_file_tells_so() {
+    let Some(whole) = bytes("net.4.5.2.x64.etl") else { return };
+    let whole_samples = import(whole.clone()).unwrap().machine.samples().len();
+    for parts in [3, 2] {
+        let cut = whole.len() / parts + 777;
+        let imported = import(whole[..cut].to_vec()).unwrap();
+        let samples = imported.machine.samples().len();
+        assert!(samples > 0 && samples < whole_samples, "{samples} of {whole_samples}");
+        let told = imported.left_out.join("\n");
+        assert!(told.contains("it is cut, or was not closed"), "{told}");
+        assert!(told.contains("the file ends in the buffer at byte"), "{told}");
+    }
+}
+
+#[test]
+fn small_files_may_be_cut_and_spoilt_anywhere() {
+    for name in ["gcevents.etl", "primitive-types.etl"] {
+        let Some(whole) = bytes(name) else { return };
+        let used = whole.len().min(16 << 10);
+        for at in (0..used).step_by(37) {
+            import(whole[..at].to_vec());
+            let mut spoilt = whole.clone();
+            for byte in spoilt.iter_mut().skip(at).take(4) {
+                *byte ^= 0xff;
+            }
+            import(spoilt);
+        }
+    }
+}
+
+/// Each byte of a file that has everything, here and there.
+#[test]
+fn a_large_file_may_be_spoilt_anywhere() {
+    let Some(whole) = bytes("net.4.5.2.x64.etl") else { return };
+    // The seed of a linear congruential generator, by Knuth.
+    let mut random = 1_u64;
+    for _ in 0..4 {
+        let mut spoilt = whole.clone();
+        for _ in 0..2000 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let at = (random >> 16) as usize % spoilt.len();
+            spoilt[at] = (random >> 8) as u8;
+        }
+        import(spoilt);
+    }
+}
+
+#[test]
+fn what_is_no_etl_is_told_apart() {
+    let Some(whole) = bytes("primitive-types.etl") else { return };
+    assert!(Etl.begins(&Begin::of(&whole[..(16 << 10).min(whole.len())])));
+    for other in [&b""[..], b"PERFILE2", b"Nettrace\0\0\0\0", b"main;f;g 12\n", &[0; 4096], &whole[..72]] {
+        assert!(!Etl.begins(&Begin::of(other)));
+        let error = Etl.import(&mut Cursor::new(other)).unwrap_err().to_string();
+        assert!(error.starts_with("not a Windows' .etl: "), "{error}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.etl");
+    std::fs::write(&file, &whole[72..]).unwrap();
+    let convert = Command::new(env!("CARGO_BIN_EXE_collector"))
+        .args(["convert".as_ref(), file.as_os_str(), "-o".as_ref(), folder.path().join("x.html").as_os_str()])
+        .output()
+        .unwrap();
+    let told = String::from_utf8(convert.stderr).unwrap();
+    assert_eq!(convert.status.code(), Some(1), "{told}");
+    assert!(told.contains("x.etl can't be converted: ") && told.contains("Windows' .etl"), "{told}");
+}

@@ -1,0 +1,145 @@
+//! Records by hand, of a trace whose clock counts nanoseconds from 0, on a 64-bit machine.
+
+use collector_common::event::{FileTime, Guid};
+use collector_common::ids::{Pid, Tid};
+use collector_common::record::EventRecords;
+use collector_user::etw::{Taker, Trace};
+use export::import::Imported;
+use windows_etw::decode::clr::RUNTIME;
+use windows_etw::decode::kernel::{IMAGE, PERF_INFO, PROCESS, STACK_WALK, THREAD};
+use windows_etw::etl::{Clock, ClockKind, TraceVersion};
+use windows_etw::record::{Descriptor, EtwRecord, Extended, PointerSize, Schema};
+
+/// A trace that is made.
+pub(crate) struct Made {
+    taker: Taker,
+}
+
+/// A payload that is made.
+#[derive(Default)]
+struct Payload(Vec<u8>);
+
+impl Payload {
+    fn u8(mut self, values: &[u8]) -> Self {
+        self.0.extend_from_slice(values);
+        self
+    }
+
+    fn u16(mut self, value: u16) -> Self {
+        self.0.extend_from_slice(&value.to_le_bytes());
+        self
+    }
+
+    fn u32(mut self, values: &[u32]) -> Self {
+        self.0.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        self
+    }
+
+    fn u64(mut self, values: &[u64]) -> Self {
+        self.0.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        self
+    }
+
+    fn wide(self, text: &str) -> Self {
+        text.encode_utf16().chain([0]).fold(self, Self::u16)
+    }
+}
+
+impl Made {
+    pub(crate) fn new() -> Self {
+        let clock = Clock {
+            kind: ClockKind::PerformanceCounter,
+            frequency: 1_000_000_000,
+            start_ticks: 0,
+            start: FileTime(132_223_104_000_000_000),
+        };
+        let windows = TraceVersion { major: 10, minor: 0, build: 19_045, ..TraceVersion::default() };
+        let trace =
+            Trace { clock, boot: None, end: None, cpus: 2, windows, pointer_size: PointerSize::Bits64 };
+        Self { taker: Taker::new(trace, EventRecords::LIMIT) }
+    }
+
+    pub(crate) fn finish(self) -> Imported {
+        self.taker.finish()
+    }
+
+    /// An event of a class, by its opcode and version.
+    fn classic(&mut self, at: i64, (class, opcode, version): (Guid, u8, u8), cpu: u16, payload: &Payload) {
+        let descriptor = Descriptor { opcode, version, ..Descriptor::default() };
+        self.taker.take(&EtwRecord {
+            provider: class,
+            descriptor,
+            schema: Schema::Classic,
+            pointer_size: PointerSize::Bits64,
+            pid: None,
+            tid: None,
+            cpu,
+            ticks: at,
+            activity: Guid([0; 16]),
+            extended: Extended::default(),
+            payload: &payload.0,
+        });
+    }
+
+    /// `Process/Start`, or with opcode 2 `Process/Stop`.
+    pub(crate) fn process(&mut self, at: i64, opcode: u8, pid: u32, image: &str) {
+        let payload = Payload::default().u64(&[0x1000]).u32(&[pid, 4, 1, 0]).u32(&[0; 1]);
+        let payload = payload.u8(image.as_bytes()).u8(&[0]).wide(&format!("{image} --now"));
+        self.classic(at, (PROCESS, opcode, 2), 0, &payload);
+    }
+
+    /// `Thread/Start`, with a name.
+    pub(crate) fn thread(&mut self, at: i64, pid: u32, tid: u32, name: &str) {
+        let payload = Payload::default().u32(&[pid, tid]).u64(&[0; 7]).u32(&[0]).u8(&[8, 5, 2, 0]);
+        self.classic(at, (THREAD, 1, 3), 0, &payload.wide(name));
+    }
+
+    /// `Image/Load`, or with opcode 2 `Image/Unload`, of 64 KiB.
+    pub(crate) fn image(&mut self, at: i64, opcode: u8, pid: u32, base: u64, path: &str) {
+        let payload = Payload::default().u64(&[base, 0x1_0000]).u32(&[pid, 1, 2, 0]).u64(&[base]);
+        self.classic(at, (IMAGE, opcode, 2), 0, &payload.u32(&[0; 4]).wide(path));
+    }
+
+    /// `Thread/CSwitch`: the old thread's state is 5 if it waits, 1 if it lost its CPU.
+    pub(crate) fn switch(&mut self, at: i64, cpu: u16, old: u32, state: u8, new: u32) {
+        let payload = Payload::default().u32(&[new, old]).u8(&[8, 8, 0, 0, 4, 1, state, 0]).u32(&[0, 0]);
+        self.classic(at, (THREAD, 36, 2), cpu, &payload);
+    }
+
+    /// `PerfInfo/Sample`.
+    pub(crate) fn sample(&mut self, at: i64, cpu: u16, tid: u32, instruction: u64, flags: u8) {
+        let payload = Payload::default().u64(&[instruction]).u32(&[tid]).u16(1).u8(&[flags, 0]);
+        self.classic(at, (PERF_INFO, 46, 2), cpu, &payload);
+    }
+
+    /// `PerfInfo/SetInterval`, in units of 100 ns.
+    pub(crate) fn interval(&mut self, at: i64, units: u32) {
+        self.classic(at, (PERF_INFO, 72, 2), 0, &Payload::default().u32(&[0, units, units]));
+    }
+
+    /// `StackWalk/Stack` of an event at `of`.
+    pub(crate) fn stack(&mut self, at: i64, of: u64, pid: u32, tid: u32, addresses: &[u64]) {
+        let payload = Payload::default().u64(&[of]).u32(&[pid, tid]).u64(addresses);
+        self.classic(at, (STACK_WALK, 32, 2), 0, &payload);
+    }
+
+    /// `Method/LoadVerbose`, or with number 144 `Method/UnloadVerbose`, of 256 bytes.
+    pub(crate) fn method(&mut self, at: i64, number: u16, pid: u32, start: u64, name: &str) {
+        let payload = Payload::default().u64(&[start, 1, start]).u32(&[0x100, 0, 0]);
+        let payload = payload.wide("Made.Type").wide(name).wide("void  ()").u16(9);
+        let descriptor = Descriptor { id: number, version: 1, ..Descriptor::default() };
+        self.taker.take(&EtwRecord {
+            provider: RUNTIME,
+            descriptor,
+            schema: Schema::Manifest,
+            pointer_size: PointerSize::Bits64,
+            pid: Some(Pid(pid)),
+            tid: Some(Tid(1)),
+            cpu: 0,
+            ticks: at,
+            activity: Guid([0; 16]),
+            extended: Extended::default(),
+            payload: &payload.0,
+        });
+    }
+}

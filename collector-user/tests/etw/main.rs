@@ -1,0 +1,17 @@
+//! `.etl` files and records of ETW as recordings: real files against what `PerfView` lists of them and against readers that are not
+//! ours, and made-up records of which all is known.
+//!
+//! - `data`: the real files, in `shared/data/etl` beside the checkout; a test that finds none says so.
+//! - `listed`: counts, processes, images, times and names. `written`: pprof, nettrace and others, by the program.
+//! - `made`: records by hand; `switches`, `code`: what becomes of them.
+//! - `damaged`: files that are cut or spoilt.
+
+#![allow(clippy::unwrap_used, reason = "a failed step of a test should stop it")]
+
+mod code;
+mod damaged;
+mod data;
+mod listed;
+mod made;
+mod switches;
+mod written;

@@ -1,0 +1,120 @@
+//! A real file in other formats, by the program: read by `go tool pprof`, by Python, and by our own reader of nettrace.
+
+#![cfg(target_os = "linux")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::data::bytes;
+
+const SAMPLES: i64 = 6320;
+
+fn collector(folder: &Path, args: &[&str]) -> Output {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_collector")).args(args).current_dir(folder).output().unwrap();
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+/// Stacks and how often each is there.
+fn folded(path: &Path) -> BTreeMap<String, i64> {
+    let text = fs::read_to_string(path).unwrap();
+    text.lines()
+        .map(|line| {
+            let (stack, count) = line.rsplit_once(' ').unwrap();
+            (stack.to_owned(), count.parse().unwrap())
+        })
+        .collect()
+}
+
+/// Of so many of the samples a function is on the stack.
+fn with(stacks: &BTreeMap<String, i64>, function: &str) -> i64 {
+    let is_in = |stack: &str| stack.split(';').any(|own| own == function);
+    stacks.iter().filter(|(stack, _)| is_in(stack)).map(|(_, count)| count).sum()
+}
+
+#[test]
+fn a_trace_is_the_same_in_all_formats() {
+    let Some(bytes) = bytes("net.4.5.2.x64.etl") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("net.etl"), bytes).unwrap();
+    let outputs = ["net.folded", "net.pb.gz", "net.html", "net.nettrace", "net.jsonl"];
+    let args: Vec<&str> =
+        ["convert", "net.etl"].into_iter().chain(outputs.iter().flat_map(|output| ["-o", output])).collect();
+    let told = String::from_utf8(collector(folder, &args).stderr).unwrap();
+    assert!(told.contains(" samples, 0 lost\n") && told.contains("_NT_SYMBOL_PATH"), "{told}");
+
+    let stacks = folded(&folder.join("net.folded"));
+    assert_eq!(stacks.values().sum::<i64>(), SAMPLES);
+    let main = with(&stacks, "Test.Program.Main");
+    assert!(main > 3000, "{main}");
+
+    // Back from nettrace.
+    collector(folder, &["convert", "net.nettrace", "-o", "back.folded"]);
+    let back = folded(&folder.join("back.folded"));
+    assert_eq!(back.values().sum::<i64>(), SAMPLES);
+    assert_eq!(with(&back, "Test.Program.Main"), main);
+    assert_eq!(with(&back, "System.DateTime.get_Now"), with(&stacks, "System.DateTime.get_Now"));
+
+    let report = collector(folder, &["report", "net.etl", "--top", "3"]).stdout;
+    // A sample each millisecond.
+    assert!(String::from_utf8(report).unwrap().contains("of 6.32 s\n"));
+
+    let page = fs::read_to_string(folder.join("net.html")).unwrap();
+    assert!(page.contains("<html") && page.ends_with("</html>\n"));
+
+    by_python(folder, main);
+    by_go(folder, main);
+}
+
+/// Lines of JSON, counted by Python.
+fn by_python(folder: &Path, main: i64) {
+    const COUNT: &str = "
+import json, sys
+samples = main = ticks = 0
+for line in open('net.jsonl', encoding='utf-8'):
+    it = json.loads(line)
+    if it.get('event') == 'cpu':
+        samples += 1
+        main += 'Test.Program.Main' in it['stack']
+    if it.get('event') == 'Microsoft-Windows-DotNETRuntime/GC/AllocationTick':
+        ticks += it['fields']['AllocationAmount'] > 0
+print(samples, main, ticks)
+";
+    let Ok(python) = Command::new("python3").args(["-c", COUNT]).current_dir(folder).output() else {
+        eprintln!("SKIPPED etw: python3 is not there");
+        return;
+    };
+    assert!(python.status.success(), "{}", String::from_utf8_lossy(&python.stderr));
+    // As many allocation ticks as PerfView counts.
+    assert_eq!(String::from_utf8(python.stdout).unwrap().trim(), format!("{SAMPLES} {main} 10382"));
+}
+
+/// Samples of pprof, as `go tool pprof -raw` shows them: values, a colon, locations.
+fn by_go(folder: &Path, main: i64) {
+    let go = |args: &[&str]| {
+        let mut go = Command::new("go");
+        go.args(["tool", "pprof"]).args(args).arg("net.pb.gz").current_dir(folder);
+        go.env("HOME", folder).env("PPROF_TMPDIR", folder).env("PPROF_BINARY_PATH", folder);
+        go.output().ok().map(|output| {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8(output.stdout).unwrap()
+        })
+    };
+    let index = "-sample_index=cpu_samples";
+    let Some(raw) = go(&["-raw"]) else {
+        eprintln!("SKIPPED etw: go is not there");
+        return;
+    };
+    let kinds = raw.lines().skip_while(|line| *line != "Samples:").nth(1).unwrap();
+    let index = if kinds.contains("cpu_samples/") { index } else { "-sample_index=samples" };
+    let top = go(&["-top", "-nodecount=100000", "-nodefraction=0", index]).unwrap();
+    let total = top.lines().find(|line| line.contains(" total")).unwrap();
+    assert!(total.contains(&format!("of {SAMPLES} total")), "{total}");
+    let row = top.lines().find(|line| line.ends_with(" Test.Program.Main")).unwrap();
+    let cum = row.split_whitespace().nth(3).unwrap();
+    assert_eq!(cum, main.to_string(), "{row}");
+}
