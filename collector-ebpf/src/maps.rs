@@ -1,7 +1,7 @@
 //! The maps, the settings and the counters.
 
 use aya_ebpf::{
-    btf_maps::{ArrayOfMaps, CgroupArray, HashMap, LruHashMap, PerCpuArray, PerCpuHashMap, RingBuf},
+    btf_maps::{Array, ArrayOfMaps, CgroupArray, HashMap, LruHashMap, PerCpuArray, PerCpuHashMap, RingBuf},
     macros::btf_map,
 };
 use collector_common::wire::{
@@ -133,6 +133,10 @@ pub(crate) static KERNEL_LOCKS: HashMap<KernelLockKey, KernelLock, 1> = HashMap:
 #[btf_map]
 pub(crate) static KERNEL_LOCK_COUNTS: PerCpuArray<KernelLockCounts, { LockFlags::ALL as usize + 1 }> =
     PerCpuArray::new();
+
+/// In slot 0, whether occurrences of tracepoints are recorded: 1 from when all of them are attached, until the recording ends.
+#[btf_map]
+pub(crate) static TRACEPOINTS_OPEN: Array<u32, 1> = Array::new();
 
 /// Adds to a counter of this CPU.
 #[inline(always)]

@@ -11,7 +11,7 @@ use collector_common::wire::{Counter, SampleFlags, SampleHeader, Tracepoint, Tra
 use crate::{
     current::Sample,
     filter,
-    maps::{RINGS, count},
+    maps::{RINGS, TRACEPOINTS_OPEN, count},
     record::{self, Bare},
 };
 
@@ -23,6 +23,9 @@ const FOR_OTHERS: u32 = 1;
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "tracepoint")]
 pub(crate) extern "C" fn tracepoint_is_passed(context: *mut c_void) -> u32 {
+    if TRACEPOINTS_OPEN.get(0) != Some(&1) {
+        return FOR_OTHERS;
+    }
     let id = bpf_get_current_pid_tgid();
     let (pid, tid) = ((id >> 32) as u32, id as u32);
     if !filter::wanted(pid) {

@@ -129,6 +129,15 @@ pub(super) fn parse_list(list: &str) -> Result<Vec<Argument>, String> {
             )
         })?;
         check_name(name)?;
+        let told = name.strip_prefix("arg").and_then(|digits| digits.parse::<usize>().ok());
+        if register.is_none() && told.is_some_and(|told| told != position) {
+            let others = "_, ".repeat(told.unwrap_or_default().min(8));
+            return Err(format!(
+                "`{name}` is in the place of argument {position}: arguments are taken by their places, and `_` passes one over, as in \
+                 ({others}{name}:{})",
+                text.split_once(':').map_or("", |(_, kind)| kind.trim()),
+            ));
+        }
         if arguments.iter().any(|other| other.name == name) {
             return Err(format!("two arguments are called `{name}`: give each a name of its own"));
         }
@@ -174,6 +183,7 @@ mod tests {
         assert_eq!(told, expected.map(|(name, position, fetch)| (name, position, fetch.to_owned())));
         assert_eq!(list[2].register.as_deref(), Some("rdi"));
         assert_eq!(parse_list(" "), Ok(vec![]));
+        assert_eq!(parse_list("arg0:u64, _, arg2:str").unwrap().len(), 2);
     }
 
     #[test]
@@ -184,6 +194,8 @@ mod tests {
             ("a:u7", "`u7` is no type"),
             ("a:é", "`é` is no type"),
             ("a:u64, a:u8", "two arguments are called `a`"),
+            ("arg2:u64", "as in (_, _, arg2:u64)"),
+            ("a:u8, arg0:u64", "`arg0` is in the place of argument 1"),
             ("1a:u64", "no name of an argument"),
             (":u64", "no name of an argument"),
             ("common_pid:u32", "begins as the kernel's own"),

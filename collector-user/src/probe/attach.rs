@@ -7,11 +7,13 @@ use std::os::fd::AsRawFd as _;
 use std::path::Path;
 
 use collector_common::event::{Event, EventField, EventFormat, near};
+use object::ReadRef as _;
 
 use super::definition::{Location, group};
-use super::elf::{Image, Marker};
+use super::elf::{Function, Image, Marker};
 use super::error::{FUNCTION, MARKER, ProbeError};
 use super::functions::{NoFunction, choose};
+use super::instructions::around;
 use super::kernel::{Functions, kernel_functions};
 use super::machine::Machine;
 use super::registered::{Registered, remove_left};
@@ -26,8 +28,11 @@ use crate::tracefs::{Tracefs, TracefsError, parse_format};
 /// Locations that one probe may have. Each costs the kernel's word, and a trap whenever it is passed.
 pub(super) const MOST_LOCATIONS: usize = 1000;
 
+/// As much of a function's code is looked at.
+const LONGEST_FUNCTION: u64 = 1 << 20;
+
 /// Control files of probes of programs, and of those of the kernel.
-const USER: &str = "uprobe_events";
+pub(super) const USER: &str = "uprobe_events";
 const KERNEL: &str = "kprobe_events";
 
 impl Probe {
@@ -72,7 +77,7 @@ impl Probe {
                 (name, self.markers(&image, path, &word, provider, name)?)
             }
             Place::Function { function, offset, .. } | Place::Kernel { function, offset } => {
-                (function, self.in_functions(&image, path, &word, function, *offset)?)
+                (function, self.in_functions(&image, &bounded, path, &word, function, *offset)?)
             }
         };
         let mut hooks = self.hooks(tracefs, USER, called, locations)?;
@@ -152,6 +157,7 @@ impl Probe {
     fn in_functions(
         &self,
         image: &Image<'_>,
+        file: &BoundedFile<File>,
         path: &Path,
         word: &str,
         function: &str,
@@ -170,9 +176,32 @@ impl Probe {
                     (path.display().to_string(), "an address is one as linked, as `nm` tells it");
                 return Err(ProbeError::NoCode { probe: self.name.clone(), within, address, remedy });
             };
+            self.check_instruction(image, file, address)?;
             Ok(Location { place: format!("{word}:{at:#x}"), fetched: fetched.clone() })
         };
         addresses.into_iter().map(locate).collect()
+    }
+
+    /// Refuses a place inside of an instruction, as far as the function that it is in is known.
+    fn check_instruction(
+        &self,
+        image: &Image<'_>,
+        file: &BoundedFile<File>,
+        place: u64,
+    ) -> Result<(), ProbeError> {
+        let mut functions = image.functions.iter();
+        let is_within = |it: &&Function<'_>| it.address < place && place - it.address < it.size;
+        let within = functions.find(is_within).zip(image.machine);
+        let Some((function, machine)) = within else { return Ok(()) };
+        let size = function.size.min(LONGEST_FUNCTION);
+        let code = image.code_offset(function.address).map(|offset| file.read_bytes_at(offset, size));
+        let Some(Ok(code)) = code else { return Ok(()) };
+        match around(machine, code, function.address, place) {
+            Some(instruction) => {
+                Err(ProbeError::InsideInstruction { probe: self.name.clone(), place, instruction })
+            }
+            None => Ok(()),
+        }
     }
 
     /// Where functions of a name or pattern begin, as linked.

@@ -1,6 +1,7 @@
 //! Why a probe can't be had.
 
 use std::io;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use thiserror::Error;
@@ -127,6 +128,20 @@ pub enum ProbeError {
         address: u64,
         /// What helps.
         remedy: &'static str,
+    },
+    /// A probe would overwrite a part of an instruction there.
+    #[error(
+        "{probe}: {place:#x} is inside of an instruction, which a probe would break: instructions begin {} bytes before and {} bytes \
+         behind it, at {:#x} and {:#x}",
+        place - instruction.start, instruction.end - place, instruction.start, instruction.end
+    )]
+    InsideInstruction {
+        /// The probe.
+        probe: String,
+        /// The address, as linked.
+        place: u64,
+        /// That of the instruction and the next one.
+        instruction: Range<u64>,
     },
     /// The kernel could not tell which memory says whether the marker is on.
     #[error(

@@ -41,6 +41,7 @@ mod definition;
 mod elf;
 mod error;
 mod functions;
+mod instructions;
 mod kernel;
 mod machine;
 mod registered;

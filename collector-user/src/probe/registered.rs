@@ -11,6 +11,7 @@ use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::ProbeError;
+use super::attach::USER;
 use super::definition::{Location, event_name, line};
 use super::spec::Probe;
 use crate::tracefs::Tracefs;
@@ -28,6 +29,7 @@ pub(crate) struct Registered {
     control: File,
     group: String,
     event: String,
+    is_of_programs: bool,
     /// What was asked for and is not recorded, or what recording it does to the program.
     note: Option<String>,
 }
@@ -47,7 +49,8 @@ impl Registered {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let group = format!("{PREFIX}{}_{}_{number}", pid_namespace(), process::id());
         // From the first location on there is something to be removed.
-        let mut registered = Self { control, group, event: event_name(called), note: None };
+        let is_of_programs = file == USER;
+        let mut registered = Self { control, group, event: event_name(called), is_of_programs, note: None };
         let define = |location: &Location| {
             registered.write(&line(probe.moment, &registered.group, &registered.event, location))
         };
@@ -69,6 +72,11 @@ impl Registered {
     /// Has it told, too.
     pub(super) fn add_note(&mut self, note: &str) {
         self.note = Some(self.note.take().map_or(note.to_owned(), |before| format!("{before}; {note}")));
+    }
+
+    /// Whether it is in programs, and not in the kernel.
+    pub(crate) fn is_of_programs(&self) -> bool {
+        self.is_of_programs
     }
 
     /// What the event is called in tracefs.

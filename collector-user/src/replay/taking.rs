@@ -7,7 +7,7 @@ use collector_common::ids::{Nanos, Tid};
 use collector_common::loss::LossCause;
 use collector_common::perf::file::{Feature, Features, FileError, FileRecord};
 use collector_common::perf::{
-    ByteOrder, Callchain, CallchainDeferred, ChainContext, Misc, Parsed, Record, Sample, Words,
+    ByteOrder, Callchain, CallchainDeferred, ChainContext, Counters, Misc, Parsed, Record, Sample, Words,
 };
 use collector_common::record::ClockAnchor;
 use rustc_hash::FxHashMap;
@@ -54,6 +54,8 @@ pub(super) struct Taking {
     lost_records: u64,
     lost_samples: u64,
     malformed: u64,
+    /// Values of other counters that samples of a group have.
+    of_groups: u64,
     /// Samples whose user part comes in a record of its own.
     put_off: PutOff,
     /// Those for which it never came.
@@ -92,6 +94,7 @@ impl Taking {
             lost_records: 0,
             lost_samples: 0,
             malformed: 0,
+            of_groups: 0,
             put_off: PutOff::default(),
             abandoned: 0,
             cgroups: FxHashMap::default(),
@@ -215,6 +218,9 @@ impl Taking {
             self.malformed += 1;
             return;
         };
+        if let Some(Counters::Group(values)) = sample.read.map(|read| read.counters) {
+            self.of_groups += values.len().saturating_sub(1) as u64;
+        }
         let time = Nanos(record.header.time);
         if role.is_tick {
             record.value = 1;
@@ -331,6 +337,10 @@ impl Taking {
             if has_kernel_symbols { 0 } else { kernel_frames },
             "addresses in the kernel have no names: it was recorded on another kernel, or before the machine was started \
              anew; `perf record` keeps its symbols in ~/.debug where it may",
+        );
+        warn(
+            self.of_groups,
+            "values of counters that were read with another one's samples (`:S`) are left out: `perf script` makes samples of them",
         );
         let not_walked = self.recorder.tally().count_of(NOT_WALKED);
         warn(not_walked.saturating_sub(self.abandoned), &self.why_not_walked(features));

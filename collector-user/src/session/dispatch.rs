@@ -13,6 +13,7 @@ use super::raw_events;
 use super::short_times::{Part, ShortTimes};
 use super::times_off::{Ended, Joined, TimesOff};
 use super::wakers::{Wakers, waker_of};
+use crate::probe::Registered;
 use crate::recorder::{Recorder, Taken};
 use crate::source::{EventIndex, EventRequest, Hook, Program, RELEASED, Settings, SourceRecord, Trigger};
 
@@ -87,6 +88,11 @@ pub(crate) struct Dispatch {
 }
 
 impl Dispatch {
+    /// Whether functions of programs are among the events.
+    pub(crate) fn probes_programs(&self) -> bool {
+        self.hooked.iter().any(|hooked| hooked.hook.probe.as_ref().is_some_and(Registered::is_of_programs))
+    }
+
     /// Adds a kind of sample for the sampling clock, if there is one with its period, and for each event whose stacks are wanted;
     /// with `event_bytes`, which is what raw events may take, a kind of those, too.
     pub(crate) fn new(

@@ -1,7 +1,7 @@
 //! The file system of tracepoints.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -17,6 +17,9 @@ const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 /// The category of events that programs register themselves.
 const USER_EVENTS: &str = "user_events";
+
+/// As much is read at once: some files (`show_header_file` in `kernel/trace/trace_events.c`) answer the first read alone.
+const PIECE: usize = 16 << 10;
 
 /// An open tracefs.
 #[derive(Debug)]
@@ -146,7 +149,15 @@ impl Tracefs {
 
     /// What a control file tells.
     pub(crate) fn read(&self, name: &str) -> io::Result<String> {
-        fs::read_to_string(self.path(Path::new(name)))
+        let mut file = fs::File::open(self.path(Path::new(name)))?;
+        let (mut text, mut piece) = (Vec::new(), vec![0; PIECE]);
+        loop {
+            match file.read(&mut piece)? {
+                0 => break,
+                read => text.extend_from_slice(piece.get(..read).unwrap_or_default()),
+            }
+        }
+        String::from_utf8(text).map_err(io::Error::other)
     }
 
     fn folders(&self, below: &Path) -> Result<Vec<String>, TracefsError> {

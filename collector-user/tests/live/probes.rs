@@ -191,6 +191,22 @@ fn stacks_and_a_filter_by_the_command_line() {
 }
 
 #[test]
+fn that_forks_may_have_calls_untold_is_told() {
+    let test = "that_forks_may_have_calls_untold_is_told";
+    let Some(_live) = live(test) else { return };
+    let folder = folder();
+    let program = probed(folder.path(), "probed", &[]);
+    let probe = format!("uprobe:{}:work", program.display());
+    let told = |script: &str| {
+        let command = ["--", "sh", "-c", script, program.to_str().unwrap()].map(OsStr::new);
+        let recorded = record(folder.path(), ["-e".as_ref(), OsStr::new(&probe)].into_iter().chain(command));
+        recorded.stderr.contains("processes were made by those that were chosen")
+    };
+    assert!(told(r#""$0"; "$0""#));
+    assert!(!told(r#"exec "$0""#));
+}
+
+#[test]
 fn what_can_not_be_probed_is_told_in_a_line() {
     let Some(_live) = live("what_can_not_be_probed_is_told_in_a_line") else { return };
     let folder = folder();
@@ -215,6 +231,8 @@ fn what_can_not_be_probed_is_told_in_a_line() {
         (format!("uprobe:{program}:work(g@xmm0:u64)"), 2, "`xmm0` is no register"),
         (format!("uprobe:{program}:work+0x4000"), 2, "the function's size is the bound"),
         (format!("uprobe:{program}:0x7fffffff"), 2, "is not in the code of"),
+        (format!("uprobe:{program}:work+1"), 2, "is inside of an instruction"),
+        (format!("uprobe:{program}:work(arg1:str)"), 2, "`arg1` is in the place of argument 0"),
         (format!("uprobe:{program}:chosen"), 2, "(an ifunc)"),
         (format!("uprobe:{program}:work(a:i32) /b == 1/"), 2, "the filter of"),
         (format!("usdt:{program}:probed:alwys"), 2, "did you mean probed:always?"),

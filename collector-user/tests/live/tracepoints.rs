@@ -16,7 +16,7 @@ use collector_user::source::{Hook, Settings};
 use collector_user::tracefs::Tracefs;
 
 use crate::prerequisites::{live, live_with};
-use crate::programs::{compile, folder};
+use crate::programs::{Running, compile, folder};
 use crate::recording::{assert_balanced, run};
 use crate::scenarios;
 
@@ -188,6 +188,26 @@ fn events_of_two_cpus_come_in_one_order() {
         let threads: BTreeSet<u32> = told.iter().map(|(_, _, tid, _)| *tid).collect();
         assert_eq!(threads.len(), 2, "{what}");
     }
+}
+
+#[test]
+fn all_tracepoints_begin_and_end_together() {
+    let Some(_live) = live("all_tracepoints_begin_and_end_together") else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "evenly", "evenly.c", &[]);
+    let running = Running::of(&mut Command::new(&program));
+    let file = folder.path().join("x.jsonl");
+    let pid = running.0.id().to_string();
+    let pattern = "syscalls:sys_enter_get*";
+    let output =
+        run(["-p", &pid, "-d", "300ms", "-e", pattern, "-o", file.to_str().unwrap(), "--backend", "ebpf"]);
+    drop(running);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = fs::read_to_string(file).unwrap();
+    let names = ["getppid", "getuid", "getgid", "geteuid"].map(|name| format!("syscalls:sys_enter_{name}"));
+    let counts = names.map(|name| text.lines().filter(|line| line.contains(&format!("\"{name}\""))).count());
+    let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
+    assert!(*least > 20 && most - least <= 1, "each turn of the program has one of each: {counts:?}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Events of `run --event`, and of `collector list events`.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use collector_user::source::{CLOCK_NAMES, COUNTERS, Counter, Hook, Named};
@@ -9,6 +10,10 @@ use crate::{Usage, say};
 
 /// What `-e` names. `by_programs` is whether programs of ours may record it.
 pub(crate) fn parse(names: &[String], by_programs: bool) -> anyhow::Result<Named> {
+    let mut earlier = BTreeSet::new();
+    if let Some(name) = names.iter().find(|name| !earlier.insert(name.as_str())) {
+        return Err(Usage(format!("-e {name} is named twice: leave one out")).into());
+    }
     let named = Named::parse(names, by_programs).map_err(|error| -> anyhow::Error {
         if error.is_of_the_request() { Usage(format!("-e {error}")).into() } else { error.into() }
     })?;

@@ -81,6 +81,19 @@ impl Session {
         }
     }
 
+    /// Processes that were made while perf events of chosen processes were at functions of programs. The kernel has parent and child
+    /// exchange their events as one takes the other's place on a CPU (`perf_event_context_sched_out`), and a probe goes by the process
+    /// that its event was opened for (`uprobe_perf_filter`): so some calls are told by none.
+    fn forked_under_probes(&self) -> u64 {
+        let targets = &self.settings.sampling.targets;
+        if !targets.follows_processes() || !self.dispatch.probes_programs() {
+            return 0;
+        }
+        let named = targets.pids.iter().copied().chain(targets.command).collect();
+        let made = self.recorder.descendants(&named);
+        made.iter().filter(|(_, start)| *start >= self.began).count() as u64
+    }
+
     fn warnings(&self, account: &Account) -> Vec<String> {
         let failures = self.dispatch.errors();
         let failures = (!failures.is_empty()).then(|| failures.to_string());
@@ -99,6 +112,11 @@ impl Session {
             "executed programs have no command line in the recording: there were too many of them",
         );
         warn(self.not_followed, "child processes could not be followed");
+        warn(
+            self.forked_under_probes(),
+            "processes were made by those that were chosen: the kernel may not have told of all calls of probed functions there, nor in \
+             those that made them; without -p and a command all are told, and --comm or --cgroup choose",
+        );
         warn(self.cpus_added, "CPU(s) came online: what ran there in their first second is missing");
         warn(
             self.cpus_untold,

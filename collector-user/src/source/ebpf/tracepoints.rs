@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use aya::Ebpf;
+use aya::maps::{Array, MapData};
 use aya::programs::{ProgramFd, TracePoint};
 use collector_common::loss::{Ledger, LossCause};
 use collector_common::wire::{Counter, SampleFlags, SampleHeader, Tracepoint, TracepointCookie};
@@ -18,6 +19,9 @@ use crate::sys::perf_event::{PerfEvent, Whom};
 
 /// The program's name.
 const PROGRAM: &str = "tracepoint_is_passed";
+
+/// The map that says whether it records.
+const GATE: &str = "TRACEPOINTS_OPEN";
 
 /// Name of one that does nothing, by which it is found out whether the kernel takes programs there.
 const TRIAL: &str = "tracepoint_takes_programs";
@@ -68,6 +72,9 @@ pub(super) struct Tracepoints {
     /// There are none at tracepoints that it attaches itself to.
     others: Attached,
     program: Option<OwnedFd>,
+    /// Whether occurrences are recorded.
+    gate: Option<Array<MapData, u32>>,
+    /// To let go of one takes the kernel milliseconds.
     links: Vec<OwnedFd>,
     /// Records taken out of the rings.
     taken: u64,
@@ -79,7 +86,22 @@ impl Tracepoints {
     pub(super) fn new(asked: Vec<CopiedTracepoint>, targets: &Targets) -> Self {
         let others = Attached::new(&[]);
         let are_chosen = *targets != Targets::default();
-        Self { asked, open: Vec::new(), others, program: None, links: Vec::new(), taken: 0, are_chosen }
+        Self {
+            asked,
+            open: Vec::new(),
+            others,
+            program: None,
+            gate: None,
+            links: Vec::new(),
+            taken: 0,
+            are_chosen,
+        }
+    }
+
+    /// All tracepoints together begin and end to be recorded, however long it takes to attach the program to each.
+    fn record(&mut self, is_on: bool) -> io::Result<()> {
+        let gate = self.gate.as_mut().ok_or(io::ErrorKind::NotFound)?;
+        gate.set(0, u32::from(is_on), 0).map_err(io::Error::other)
     }
 
     /// Time in the program in nanoseconds, its runs, and how often it was left out.
@@ -107,6 +129,10 @@ impl Part for Tracepoints {
             }
         }
         self.program = Some(loaded_program(ebpf, PROGRAM)?);
+        let map =
+            ebpf.take_map(GATE).ok_or_else(|| LoadError::step(format!("map {GATE}"), "not in the object"))?;
+        let gate = Array::try_from(map).map_err(|error| LoadError::step(format!("map {GATE}"), error))?;
+        self.gate = Some(gate);
         Ok(())
     }
 
@@ -119,12 +145,11 @@ impl Part for Tracepoints {
         for (tracepoint, event) in &self.open {
             self.links.push(link_to_event(program.as_fd(), event.as_fd(), tracepoint.cookie.pack())?);
         }
-        Ok(())
+        self.record(true)
     }
 
     fn stopped(&mut self, _ebpf: &mut Ebpf) -> io::Result<()> {
-        self.links.clear();
-        Ok(())
+        self.record(false)
     }
 
     fn event_of(&mut self, header: &SampleHeader) -> Option<EventIndex> {
