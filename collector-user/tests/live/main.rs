@@ -21,7 +21,7 @@
 //! - `raw_events`: what their fields are in JSON lines.
 //! - `kernel_filters`: filters of tracepoints that the kernel applies.
 //! - `bpf_maps`: what another program writes into maps.
-//! - `convert`: recordings that are kept, and unwound later.
+//! - `convert`: recordings that are kept, and unwound later; `captured`: what is in them.
 //! - `aarch64`, `big_endian`, `put_off`: recordings of other machines and kernels, which are put together in `put_together`.
 //! - `otlp`: recordings that go to a receiver, by `http_receiver`.
 //! - `debuginfod`: names from servers of debug files.
@@ -40,6 +40,7 @@
 mod aarch64;
 mod big_endian;
 mod bpf_maps;
+mod captured;
 mod chains;
 mod command_line;
 mod compat;
