@@ -23,7 +23,7 @@
 //! - `bpf_maps`: what another program writes into maps.
 //! - `convert`: recordings that are kept, and unwound later; `captured`: what is in them.
 //! - `aarch64`, `big_endian`, `put_off`: recordings of other machines and kernels, which are put together in `put_together`.
-//! - `otlp`: recordings that go to a receiver, by `http_receiver`.
+//! - `otlp`: recordings that go to a receiver, by `http_receiver` or `grpc_receiver`.
 //! - `debuginfod`: names from servers of debug files.
 //! - `images`: code of PE images.
 //! - `examples`: the programs in `examples/`.
@@ -52,6 +52,9 @@ mod doctor;
 mod events;
 mod examples;
 mod followed;
+#[cfg(feature = "otlp-grpc")]
+#[path = "../otlp/grpc_receiver.rs"]
+mod grpc_receiver;
 #[cfg(feature = "otlp")]
 #[expect(dead_code, reason = "what only failing receivers do is tested without recordings")]
 #[path = "../otlp/http_receiver.rs"]
