@@ -4,6 +4,7 @@
 //!   `std` feature.
 //! - [`ids`]: newtypes for process ids, times and addresses.
 //! - [`event`]: events of any source: formats, fields, data, closures and filters.
+//! - [`glob`]: names with wildcards.
 //! - [`perf`]: the records of `perf_event_open`, read and written.
 //! - [`intern`]: strings and call stacks stored once.
 //! - [`track`]: which process, and which mapping of it, was behind an address at a time.
@@ -20,6 +21,8 @@ pub mod wire;
 mod byte_order;
 #[cfg(feature = "std")]
 pub mod event;
+#[cfg(feature = "std")]
+pub mod glob;
 #[cfg(feature = "std")]
 pub mod ids;
 #[cfg(feature = "std")]

@@ -38,8 +38,6 @@ pub mod otlp;
 #[cfg(target_os = "linux")]
 pub mod output;
 #[cfg(target_os = "linux")]
-mod pattern;
-#[cfg(target_os = "linux")]
 pub mod probe;
 #[cfg(target_os = "linux")]
 pub mod procfs;

@@ -71,7 +71,7 @@ enum Task {
     },
     /// Every check there is: format, lints, tests, docs, the Windows build
     Test {
-        /// Also the slow ones: licences and advisories, benches compiled, packages
+        /// Also the slow ones: licences and advisories, benches and fuzz targets compiled, packages
         #[arg(long)]
         all: bool,
     },

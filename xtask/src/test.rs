@@ -46,9 +46,10 @@ const STEPS: [Step; 11] = [
 ];
 
 /// What takes longer than it tells on every change.
-const SLOW_STEPS: [Step; 3] = [
+const SLOW_STEPS: [Step; 4] = [
     ("licences, bans, sources and advisories", |workspace, _| deny(workspace)),
     ("benches compile", |workspace, _| benches_compile(workspace)),
+    ("fuzz targets compile", |workspace, _| fuzz_targets_compile(workspace)),
     ("packages", |workspace, _| package::package(workspace)),
 ];
 
@@ -181,6 +182,13 @@ fn docs(workspace: &Workspace) -> Result<()> {
 
 fn benches_compile(workspace: &Workspace) -> Result<()> {
     command::run(toolchain::own_cargo(workspace).args(["bench", "--workspace", "--no-run"]))
+}
+
+/// As they are locked: their workspace is one of its own, which a new dependency of a crate is to be added to.
+fn fuzz_targets_compile(workspace: &Workspace) -> Result<()> {
+    let mut cargo = toolchain::own_cargo(workspace);
+    cargo.args(["clippy", "--locked", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"]);
+    command::run(cargo.arg(workspace.target().join("fuzz")).args(["--", "-D", "warnings"]))
 }
 
 /// By deny.toml. Advisories need a database from outside; where it can't be had, that is said.

@@ -321,32 +321,48 @@ impl ExportMachine {
         work: impl FnOnce(&Self) -> T,
     ) -> T {
         let kept: Vec<bool> = (0..self.threads.len() as u32).map(|at| keep(self, ThreadId(at))).collect();
-        let is_kept = |thread: ThreadId| kept.get(thread.0 as usize) == Some(&true);
+        let mut processes = vec![false; self.processes.len()];
+        for (thread, _) in self.threads.iter().zip(&kept).filter(|(_, kept)| **kept) {
+            processes.get_mut(thread.process.0 as usize).into_iter().for_each(|process| *process = true);
+        }
+        self.with_kept(&kept, &processes, work)
+    }
+
+    /// The same of whole processes, with the spans of those that have no thread, too.
+    pub fn with_processes<T>(
+        &mut self,
+        keep: impl Fn(&Self, ProcessId) -> bool,
+        work: impl FnOnce(&Self) -> T,
+    ) -> T {
+        let processes: Vec<bool> =
+            (0..self.processes.len() as u32).map(|at| keep(self, ProcessId(at))).collect();
+        let is_kept = |thread: &Thread| processes.get(thread.process.0 as usize) == Some(&true);
+        let threads: Vec<bool> = self.threads.iter().map(is_kept).collect();
+        self.with_kept(&threads, &processes, work)
+    }
+
+    /// The same of threads and of processes, each by position.
+    fn with_kept<T>(&mut self, threads: &[bool], processes: &[bool], work: impl FnOnce(&Self) -> T) -> T {
+        let is_kept = |thread: ThreadId| threads.get(thread.0 as usize) == Some(&true);
         let part = self.samples.part(|sample| is_kept(sample.thread));
         let all = std::mem::replace(&mut self.samples, part);
         let removed = self.event_records.hide(|thread| !is_kept(thread));
         let spans = self.spans.clone();
-        let owners = self.kept_timelines(&kept);
+        let owners: Vec<bool> = self
+            .timelines
+            .iter()
+            .map(|timeline| match timeline.owner {
+                TimelineOwner::Recording => true,
+                TimelineOwner::Process(process) => processes.get(process.0 as usize) == Some(&true),
+                TimelineOwner::Thread(thread) => is_kept(thread),
+            })
+            .collect();
         self.spans.retain(|span| owners.get(span.timeline.0 as usize) == Some(&true));
         let brought = work(self);
         self.spans = spans;
         self.event_records.show_all_but(removed);
         self.samples = all;
         brought
-    }
-
-    /// By timeline, whether it is of nobody in particular, of a thread that is kept, or of a process that has one.
-    fn kept_timelines(&self, kept: &[bool]) -> Vec<bool> {
-        let mut processes = vec![false; self.processes.len()];
-        for (thread, _) in self.threads.iter().zip(kept).filter(|(_, kept)| **kept) {
-            processes.get_mut(thread.process.0 as usize).into_iter().for_each(|process| *process = true);
-        }
-        let is_kept = |timeline: &Timeline| match timeline.owner {
-            TimelineOwner::Recording => true,
-            TimelineOwner::Process(process) => processes.get(process.0 as usize) == Some(&true),
-            TimelineOwner::Thread(thread) => kept.get(thread.0 as usize) == Some(&true),
-        };
-        self.timelines.iter().map(is_kept).collect()
     }
 
     /// The samples, to change them, or to have them written into a file beyond a limit.

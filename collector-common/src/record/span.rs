@@ -161,6 +161,29 @@ mod tests {
     }
 
     #[test]
+    fn processes_have_their_spans_and_those_of_their_threads() {
+        let mut machine = ExportMachine::default();
+        let [kept, bare, other] = [7, 8, 9].map(|pid| machine.add_process(Pid(pid), "p", None, Nanos(0)));
+        let [own, others] = [kept, other].map(|it| machine.intern_thread(it, Tid(1), StringId::EMPTY));
+        let owners = [
+            TimelineOwner::Process(other),
+            TimelineOwner::Thread(others),
+            TimelineOwner::Thread(own),
+            TimelineOwner::Process(bare),
+            TimelineOwner::Recording,
+        ];
+        for owner in owners {
+            let timeline = machine.add_timeline("work", owner);
+            machine.begin_span(timeline, "a", Nanos(1), AttributeListId::NONE);
+        }
+        let seen = machine.with_processes(
+            |_, process| process != other,
+            |part| part.spans().iter().map(|span| span.timeline.0).collect::<Vec<_>>(),
+        );
+        assert_eq!((seen, machine.spans().len()), (vec![2, 3, 4], owners.len()));
+    }
+
+    #[test]
     fn a_span_ends_not_before_it_begins() {
         let mut machine = ExportMachine::default();
         let timeline = machine.add_timeline("work", TimelineOwner::Recording);

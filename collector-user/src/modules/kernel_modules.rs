@@ -2,7 +2,7 @@
 //! for one, with its build id. Where a module's sections lie is told by `/sys/module/NAME/sections`.
 //!
 //! Debian's packages and others have them below `/usr/lib/debug/lib/modules`; below `/lib/modules` they are stripped, mostly, and often
-//! packed. One that is packed by xz (`.ko.xz`) is unpacked into a temporary file.
+//! packed. One that is packed by xz, zstd or gzip (`.ko.xz`, `.ko.zst`, `.ko.gz`) is unpacked into a temporary file.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use export::symbolize::KernelModule;
 
 use super::layout::Layout;
 use super::open::open_regular;
-use super::packed;
+use super::packed::Packing;
 use crate::capture::kernel::build_id_in;
 
 /// Sections of one module that are looked at.
@@ -44,14 +44,16 @@ fn find_below(root: &Path, release: &str, name: &str) -> Option<KernelModule<Fil
     });
     let is_same = |file: &File| Layout::read(file).and_then(|layout| layout.build_id) == Some(build_id);
     let by_path: Vec<PathBuf> = by_path.collect();
-    let packed = by_path.iter().map(|path| {
-        let mut packed = path.clone().into_os_string();
-        packed.push(".xz");
-        PathBuf::from(packed)
+    let packed = by_path.iter().flat_map(|path| {
+        Packing::ALL.map(|packing| {
+            let mut packed = path.clone().into_os_string();
+            packed.push(packing.ending());
+            (PathBuf::from(packed), packing)
+        })
     });
     let open = |place: &PathBuf| open_regular(&root.join(place));
     let whole = [by_build_id].iter().chain(&by_path).find_map(|place| open(place).filter(is_same));
-    let mut packed = packed.filter_map(|place| packed::unpack(open(&place)?).ok());
+    let mut packed = packed.filter_map(|(place, packing)| packing.unpack(open(&place)?).ok());
     let file = whole.or_else(|| packed.find(is_same))?;
     Some(KernelModule { file, sections })
 }
@@ -127,23 +129,29 @@ mod tests {
             assert!(find("other").is_none() && find("../snd_pcm").is_none() && find("").is_none());
             fs::remove_file(at(place)).unwrap();
         }
-        let packer =
-            Command::new("xz").args(["--check=crc32", "--lzma2=dict=1MiB", "-k"]).arg(at("object")).status();
-        assert!(packer.unwrap().success());
-        let packed = fs::read(at("object.xz")).unwrap();
-        for place in [
-            "usr/lib/debug/lib/modules/6.1.0/kernel/sound/core/snd-pcm.ko.xz",
-            "lib/modules/6.1.0/kernel/sound/core/snd-pcm.ko.xz",
+        for (ending, [program, options @ ..]) in [
+            ("xz", ["xz", "--check=crc32", "--lzma2=dict=1MiB"]),
+            ("zst", ["zstd", "-q", "-3"]),
+            ("gz", ["gzip", "-n", "-9"]),
         ] {
-            write(place, &packed[..packed.len() - 40]);
-            assert!(find("snd_pcm").is_none(), "it is damaged");
-            write(place, &packed);
-            let mut unpacked = Vec::new();
-            let mut file = find("snd_pcm").unwrap().file;
-            file.rewind().unwrap();
-            file.read_to_end(&mut unpacked).unwrap();
-            assert!(unpacked == object && find("other").is_none());
-            fs::remove_file(at(place)).unwrap();
+            let packer = Command::new(program).args(options).arg("-k").arg(at("object")).status();
+            assert!(packer.unwrap().success());
+            let packed = fs::read(at(&format!("object.{ending}"))).unwrap();
+            for place in [
+                "usr/lib/debug/lib/modules/6.1.0/kernel/sound/core/snd-pcm.ko",
+                "lib/modules/6.1.0/kernel/sound/core/snd-pcm.ko",
+            ] {
+                let place = format!("{place}.{ending}");
+                write(&place, &packed[..packed.len() - 40]);
+                assert!(find("snd_pcm").is_none(), "it is damaged");
+                write(&place, &packed);
+                let mut unpacked = Vec::new();
+                let mut file = find("snd_pcm").unwrap().file;
+                file.rewind().unwrap();
+                file.read_to_end(&mut unpacked).unwrap();
+                assert!(unpacked == object && find("other").is_none());
+                fs::remove_file(at(&place)).unwrap();
+            }
         }
         write("usr/lib/debug/.build-id/ab/cdef0123.debug", &object);
         note[16] = 0xac;

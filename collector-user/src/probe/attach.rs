@@ -7,6 +7,7 @@ use std::os::fd::AsRawFd as _;
 use std::path::Path;
 
 use collector_common::event::{Event, EventField, EventFormat, near};
+use collector_common::glob::matches_glob;
 use object::ReadRef as _;
 
 use super::definition::{Location, group};
@@ -21,7 +22,6 @@ use super::spec::{Moment, Place, Probe, number};
 use super::usdt;
 use crate::kernel::KALLSYMS;
 use crate::modules::{BoundedFile, UNWIND_SECTIONS, debug_file_of};
-use crate::pattern::matches_pattern;
 use crate::source::Hook;
 use crate::tracefs::{Tracefs, TracefsError, parse_format};
 
@@ -277,8 +277,7 @@ impl Probe {
         provider: &str,
         name: &str,
     ) -> Result<Vec<Location>, ProbeError> {
-        let is_meant =
-            |it: &&Marker<'_>| matches_pattern(provider, it.provider) && matches_pattern(name, it.name);
+        let is_meant = |it: &&Marker<'_>| matches_glob(provider, it.provider) && matches_glob(name, it.name);
         let chosen: Vec<_> = image.markers.iter().filter(is_meant).collect();
         let within = || path.display().to_string();
         if chosen.is_empty() {

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use collector_common::event::near;
+use collector_common::glob::{is_glob, matches_glob};
 use export::symbolize::demangle;
 
 use super::elf::Function;
-use crate::pattern::{is_pattern, matches_pattern};
 
 /// Names that are told of.
 const MOST_TOLD: usize = 3;
@@ -39,7 +39,7 @@ pub(super) fn choose<'a, 'd>(
         None if named.iter().any(|it| it.is_default) => named.retain(|it| it.is_default),
         None => {}
     }
-    if named.is_empty() && is_pattern(wanted) {
+    if named.is_empty() && is_glob(wanted) {
         named = functions.iter().filter(|it| !it.is_resolver && matches_function(wanted, it.name)).collect();
     }
     if named.is_empty() {
@@ -106,9 +106,9 @@ pub(super) fn is_part(name: &str) -> bool {
 
 fn matches_function(pattern: &str, name: &str) -> bool {
     !is_part(name)
-        && (matches_pattern(pattern, name)
+        && (matches_glob(pattern, name)
             || (pattern.contains("::")
-                && readable(name).is_some_and(|full| matches_pattern(pattern, without_parameters(&full)))))
+                && readable(name).is_some_and(|full| matches_glob(pattern, without_parameters(&full)))))
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use collector_common::event::near;
 use collector_common::event::{
     Event, EventField, EventId, Extent, FieldKind, Place as FieldPlace, PointerWidth, Width,
 };
+use collector_common::glob::{is_glob, matches_glob};
 #[cfg(feature = "ebpf")]
 use collector_common::wire::FunctionCall;
 
@@ -31,7 +32,6 @@ use super::spec::Probe;
 use crate::kernel::KALLSYMS;
 #[cfg(feature = "ebpf")]
 use crate::kernel::Release;
-use crate::pattern::{is_pattern, matches_pattern};
 #[cfg(feature = "ebpf")]
 use crate::source::Hook;
 #[cfg(feature = "ebpf")]
@@ -74,8 +74,8 @@ impl Probe {
         functions: &'a Functions,
         function: &str,
     ) -> Result<Vec<(&'a str, &'a [u64])>, ProbeError> {
-        let chosen: Vec<_> = if is_pattern(function) {
-            functions.iter().filter(|(name, _)| !is_part(name) && matches_pattern(function, name)).collect()
+        let chosen: Vec<_> = if is_glob(function) {
+            functions.iter().filter(|(name, _)| !is_part(name) && matches_glob(function, name)).collect()
         } else {
             functions.get_key_value(function).into_iter().collect()
         };
@@ -104,7 +104,7 @@ impl Probe {
     ) -> Result<Option<Hook>, ProbeError> {
         let is_number = |kind| !matches!(kind, ArgumentType::Text | ArgumentType::UserText);
         let is_fetched = self.arguments.iter().all(|it| it.register.is_none() && is_number(it.kind));
-        if !is_pattern(function) || !is_fetched || !can_reach_at_once(functions) {
+        if !is_glob(function) || !is_fetched || !can_reach_at_once(functions) {
             return Ok(None);
         }
         let Ok(traceable) = tracefs.read("available_filter_functions") else { return Ok(None) };

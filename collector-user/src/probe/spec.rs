@@ -4,7 +4,7 @@
 //! - What follows the function's name in parentheses are arguments; in a name with `::`, a last list without types is part
 //!   of the name, as in `ns::f(int)`.
 //! - A function may be followed by an offset, `func+0x10`, or be an address as linked, `0x1234`, or a pattern with `*` and
-//!   `?`.
+//!   `?`, each of which is the sign itself behind a `\`.
 
 use std::fmt;
 use std::path::PathBuf;

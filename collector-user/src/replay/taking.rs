@@ -275,7 +275,16 @@ impl Taking {
         };
         machine.system_mut().lost = ledger.total_lost();
         machine.system_mut().account = stats.account();
-        Recording { machine, ledger, stats, warnings, capture_failure: None, modules, kernel_symbols }
+        Recording {
+            machine,
+            ledger,
+            stats,
+            warnings,
+            capture_failure: None,
+            not_captured: 0,
+            modules,
+            kernel_symbols,
+        }
     }
 
     /// Where the names of the recorded kernel's functions are: with the running one, or in the copy that `perf` keeps.

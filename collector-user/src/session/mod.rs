@@ -32,6 +32,6 @@ mod wakers;
 pub use command::Command;
 pub use error::SessionError;
 pub use open::Backend;
-pub use recording::Recording;
+pub use recording::{CAPTURED, Recording};
 pub use run::Session;
 pub use settings::{Ended, Progress, SessionSettings};

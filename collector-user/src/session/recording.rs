@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use collector_common::loss::Ledger;
 use collector_common::perf::file::FileWriteError;
 use collector_common::record::{ExportMachine, ModuleId, ProcessId};
+use export::format::{Holds, Part};
 use export::symbolize::{
     Detail, JitNames, KernelModule, ModuleFiles, Naming, PdbId, PerfMap, Symbols, symbolize,
 };
@@ -17,6 +18,20 @@ use crate::kernel::KALLSYMS;
 use crate::modules::{Modules, kernel_modules, vmlinux};
 use crate::stats::Stats;
 use crate::sys::usage::own_usage;
+
+/// What [`SessionSettings::capture`](super::SessionSettings::capture) holds of a recording without scenarios, which is what a replay on the
+/// same machine finds: stacks, names and facts of files are as good as held.
+pub const CAPTURED: Holds = Holds::everything()
+    .without(&[
+        Part::Attributes,
+        Part::Estimates,
+        Part::Owners,
+        Part::Containers,
+        Part::System,
+        Part::Spans,
+        Part::Tables,
+    ])
+    .with_some(&[Part::Parents]);
 
 /// A finished recording.
 pub struct Recording {
@@ -30,6 +45,8 @@ pub struct Recording {
     pub warnings: Vec<String>,
     /// Why [`SessionSettings::capture`](super::SessionSettings::capture) is not whole.
     pub capture_failure: Option<FileWriteError>,
+    /// Records of scenarios that [`SessionSettings::capture`](super::SessionSettings::capture) has no place for.
+    pub not_captured: u64,
     pub(crate) modules: Modules,
     /// Names of the kernel's functions; `None` where those of the recorded kernel can't be had.
     pub(crate) kernel_symbols: Option<PathBuf>,
@@ -39,6 +56,11 @@ impl Recording {
     /// The figures with what the process has used up to now.
     pub fn stats_now(&self) -> Stats {
         Stats { usage: own_usage(), ..self.stats.clone() }
+    }
+
+    /// What of it [`SessionSettings::capture`](super::SessionSettings::capture) holds.
+    pub fn captured(&self) -> Holds {
+        if self.not_captured > 0 { CAPTURED.with_some(&[Part::Kinds]) } else { CAPTURED }
     }
 
     /// Names all frames, with source lines and inlined functions. Where `DEBUGINFOD_URLS` names servers, these are asked for

@@ -6,11 +6,11 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use collector_common::event::{Event, near};
+use collector_common::glob::{is_glob, matches_glob};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
 use super::error::TracefsError;
 use super::format::parse_format;
-use crate::pattern::{is_pattern, matches_pattern};
 
 /// Where it is mounted, if it is.
 const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -88,11 +88,11 @@ impl Tracefs {
     /// # Errors
     /// When they can't be listed.
     pub fn matching(&self, pattern: &str) -> Result<Option<Vec<String>>, TracefsError> {
-        if !is_pattern(pattern) {
+        if !is_glob(pattern) {
             return Ok(None);
         }
         let mut names = self.events()?;
-        names.retain(|name| matches_pattern(pattern, name) && name != "ftrace:function");
+        names.retain(|name| matches_glob(pattern, name) && name != "ftrace:function");
         Ok(Some(names))
     }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
-use collector_common::record::{EventRecords, ExportMachine, Sample, ThreadId};
+use collector_common::record::{EventRecords, ExportMachine, Sample};
 use export::format::{self, Contents, ExportFormat, Profile};
 use export::symbolize::Symbols;
 
@@ -184,7 +184,6 @@ impl UniversalExporter {
         }
         let (mut written, mut sent, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
         let contents = Contents::of(profile);
-        let parts = self.settings.splits_by_comm.then(|| parts(&recording.machine));
         let formats = self.settings.outputs.iter().map(|path| format_of(path));
         let formats = formats.chain(self.formats.iter().map(|(_, format)| Some(&**format)));
         for (output, format) in outputs.into_iter().zip(formats) {
@@ -205,16 +204,16 @@ impl UniversalExporter {
                     continue;
                 }
             };
-            let Some(parts) = &parts else {
+            if !self.settings.splits_by_comm {
                 let filled = output.fill(|out| format.export(profile, out));
                 note(filled, path, &mut written, &mut failures);
                 continue;
-            };
+            }
             // It was to make sure that something can be written there.
             drop(output);
-            for part in parts {
+            for part in parts(&recording.machine, format.holds()) {
                 let place = part.path(&path, format.ending());
-                let filled = write_part(&mut recording.machine, &symbols, part, &place, format);
+                let filled = write_part(&mut recording.machine, &symbols, &part, &place, format);
                 note(filled, place, &mut written, &mut failures);
             }
         }
@@ -283,12 +282,11 @@ fn write_part(
     format: &dyn ExportFormat,
 ) -> io::Result<PathBuf> {
     let output = OutputFile::open(path)?;
-    let is_of_part = |machine: &ExportMachine, thread: ThreadId| {
-        let process = machine.process(machine.thread(thread).process);
-        machine.string(process.name) == part.comm
-    };
-    machine
-        .with_part(is_of_part, |machine| output.fill(|out| format.export(Profile { machine, symbols }, out)))
+    let is_of_part =
+        |machine: &ExportMachine, process| machine.string(machine.process(process).name) == part.comm;
+    machine.with_processes(is_of_part, |machine| {
+        output.fill(|out| format.export(Profile { machine, symbols }, out))
+    })
 }
 
 /// Notes a file that was written, or that could not be.

@@ -107,7 +107,8 @@ impl ExportSettings {
     }
 
     /// Writes a file for each name of processes instead of one for all: `work.folded` becomes `work.nginx.folded` and so on. Processes
-    /// of one name are together in one file. Receivers are sent all of them, each as a resource of its own.
+    /// of one name are together in one file. There is one for whoever has samples, or raw events or spans where the format holds these, so
+    /// that all of an output's files together have what one of all would. Receivers are sent the same, each process as a resource of its own.
     #[must_use]
     pub fn split_by_comm(mut self) -> Self {
         self.splits_by_comm = true;

@@ -21,9 +21,9 @@
 //! - `raw_events`: what their fields are in JSON lines.
 //! - `kernel_filters`: filters of tracepoints that the kernel applies.
 //! - `bpf_maps`: what another program writes into maps.
-//! - `convert`: recordings that are kept, and unwound later.
+//! - `convert`: recordings that are kept, and unwound later; `captured`: what is in them.
 //! - `aarch64`, `big_endian`, `put_off`: recordings of other machines and kernels, which are put together in `put_together`.
-//! - `otlp`: recordings that go to a receiver, by `http_receiver`.
+//! - `otlp`: recordings that go to a receiver, by `http_receiver` or `grpc_receiver`.
 //! - `debuginfod`: names from servers of debug files.
 //! - `images`: code of PE images.
 //! - `examples`: the programs in `examples/`.
@@ -40,6 +40,7 @@
 mod aarch64;
 mod big_endian;
 mod bpf_maps;
+mod captured;
 mod chains;
 mod command_line;
 mod compat;
@@ -51,6 +52,9 @@ mod doctor;
 mod events;
 mod examples;
 mod followed;
+#[cfg(feature = "otlp-grpc")]
+#[path = "../otlp/grpc_receiver.rs"]
+mod grpc_receiver;
 #[cfg(feature = "otlp")]
 #[expect(dead_code, reason = "what only failing receivers do is tested without recordings")]
 #[path = "../otlp/http_receiver.rs"]

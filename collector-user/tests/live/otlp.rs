@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use collector_user::universal::{ExportError, ExportSettings, UniversalExporter};
 
+#[cfg(feature = "otlp-grpc")]
+use crate::grpc_receiver::Receiver as GrpcReceiver;
 use crate::http_receiver::{Answer, Received, Receiver, Stacks, taken};
 use crate::prerequisites::live;
 use crate::programs::{compile, folder};
@@ -78,6 +80,29 @@ fn a_receiver_has_what_the_file_has() {
     assert!(samples > 50, "{says}");
     assert!(says.contains(&format!("sent {samples} samples in {} requests", received.len())), "{says}");
     assert_eq!(by_function(&sent), by_function(&written));
+    assert!(sent == written);
+}
+
+/// gRPC's own server for Python takes it.
+#[cfg(feature = "otlp-grpc")]
+#[test]
+fn a_receiver_by_grpc_has_what_the_file_has() {
+    let Some(_live) = live("a_receiver_by_grpc_has_what_the_file_has") else { return };
+    let Some(receiver) = GrpcReceiver::new(&serde_json::json!([{}]), &[]) else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "recursion", "recursion.c", &[]);
+    let folded = folder.path().join("x.folded");
+    let (code, says) = run(&format!("grpc://127.0.0.1:{}", receiver.port), &folded, &program);
+    assert_eq!(code, 0, "{says}");
+    let received = receiver.received();
+    let mut sent = Stacks::new();
+    for (stack, count) in received.iter().flat_map(|request| request["stacks"].as_object().unwrap()) {
+        *sent.entry(stack.clone()).or_default() += count.as_i64().unwrap();
+    }
+    let written = folded_stacks(&folded);
+    let samples: i64 = written.values().sum();
+    assert!(samples > 50, "{says}");
+    assert!(says.contains(&format!("sent {samples} samples in {} requests", received.len())), "{says}");
     assert!(sent == written);
 }
 

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use collector_common::ids::{Nanos, Pid};
+use collector_common::record::{AttributeListId, TimelineOwner};
 use collector_user::recorder::Verdict;
 use collector_user::universal::{ExportError, ExportSettings, RECORDER, UniversalExporter};
 
@@ -182,6 +184,44 @@ fn a_hook_that_panics_is_an_error_and_is_kept() {
     burn();
     exporter.stop_and_export().unwrap();
     assert!(calls.so_far() > 50 && path.exists());
+}
+
+/// A process without a sample that has a span is in one of the files, if the format holds spans; what an output leaves out is of all of
+/// its files.
+#[test]
+fn files_by_name_have_together_what_one_has() {
+    let Some(_live) = live("files_by_name_have_together_what_one_has") else { return };
+    let folder = folder();
+    let outputs = ["x.jsonl", "x.folded"].map(|name| folder.path().join(name));
+    let settings = outputs.iter().fold(own().split_by_comm(), ExportSettings::with_output);
+    let mut exporter = UniversalExporter::new(settings);
+    exporter.on_parsed(|machine| {
+        let idle = machine.add_process(Pid(u32::MAX), "idle", None, Nanos(0));
+        let timeline = machine.add_timeline("work", TimelineOwner::Process(idle));
+        let start = machine.system().start;
+        machine.begin_span(timeline, "a", start, AttributeListId::NONE);
+    });
+    exporter.start_collection().unwrap();
+    burn();
+    let exported = exporter.stop_and_export().unwrap();
+    let (mut spans, mut samples, mut folded) = (Vec::new(), 0, 0);
+    for path in &exported.written {
+        let text = fs::read_to_string(path).unwrap();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.extension().is_some_and(|ending| ending == "jsonl") {
+            let of_type = |kind: &str| text.lines().filter(|line| line.starts_with(kind)).count();
+            samples += of_type(r#"{"type":"sample""#);
+            spans.extend(std::iter::repeat_n(name.to_owned(), of_type(r#"{"type":"span""#)));
+        } else {
+            let counts = text.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<usize>().unwrap());
+            folded += counts.sum::<usize>();
+            assert!(text.lines().next().is_some(), "{name} is empty");
+        }
+    }
+    let all = exported.recording.machine.samples().len();
+    assert_eq!((&spans[..], samples, folded), (&["x.idle.jsonl".to_owned()][..], all, all));
+    let [lines, stacks] = &exported.left_out[..] else { panic!("{:?}", exported.left_out) };
+    assert!(!lines.contains("span") && stacks.contains(" 1 span"), "{:?}", exported.left_out);
 }
 
 #[test]

@@ -25,7 +25,9 @@ def stacks(request):
             for profile in scope.profiles:
                 for sample in profile.samples:
                     locations = tables.stack_table[sample.stack_index].location_indices
-                    lines = [tables.location_table[location].lines[0] for location in reversed(locations)]
+                    # A location's lines begin with the innermost function.
+                    places = [tables.location_table[location].lines for location in reversed(locations)]
+                    lines = [line for lines in places for line in reversed(lines)]
                     functions = [tables.function_table[line.function_index] for line in lines]
                     name = ";".join(tables.string_table[function.name_strindex] for function in functions)
                     value = sum(sample.values) if sample.values else len(sample.timestamps_unix_nano)

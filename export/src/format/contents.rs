@@ -5,7 +5,7 @@ use collector_common::record::{
 };
 
 use super::account::account;
-use super::{ExportFormat, Held, Part, Profile};
+use super::{ExportFormat, Held, Holds, Part, Profile};
 use crate::table::{KeySet, Table};
 
 /// What a recording has of each part. To find out takes a look at each sample and frame, once for all outputs.
@@ -38,7 +38,11 @@ impl Contents {
 
     /// What of it a format has no place for, for people: `folded leaves out times, CPUs and 2 spans`. None where it holds all that there is.
     pub fn left_out(&self, format: &dyn ExportFormat) -> Option<String> {
-        let holds = format.holds();
+        self.left_out_by(format.name(), format.holds())
+    }
+
+    /// The same of what is no format, and holds these parts.
+    pub fn left_out_by(&self, name: &str, holds: Holds) -> Option<String> {
         let there = Part::ALL.into_iter().filter(|&part| self.has(part));
         let left_out = there.filter_map(|part| match holds.held(part) {
             Held::Wholly => None,
@@ -53,7 +57,7 @@ impl Contents {
             [one] => one.clone(),
             [all @ .., last] => format!("{} and {last}", all.join(", ")),
         };
-        Some(format!("{} leaves out {left_out}", format.name()))
+        Some(format!("{name} leaves out {left_out}"))
     }
 
     fn text(&self, part: Part) -> String {

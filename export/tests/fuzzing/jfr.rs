@@ -71,7 +71,11 @@ fn look_at(fields: Struct<'_>, depth: u32, left: &mut u32) {
 
 #[cfg(test)]
 mod tests {
-    const SEEDS: [&[u8]; 2] = [include_bytes!("seeds/jfr/recording"), include_bytes!("seeds/jfr/two_chunks")];
+    const SEEDS: [&[u8]; 3] = [
+        include_bytes!("seeds/jfr/recording"),
+        include_bytes!("seeds/jfr/spans"),
+        include_bytes!("seeds/jfr/two_chunks"),
+    ];
 
     #[test]
     fn cuts_are_survived() {

@@ -27,7 +27,7 @@ const TARGETS: [Target; 9] = [
         name: "jfr",
         run: |input| jfr::run(input).is_some_and(|events| events >= 2),
         begin: b"FLR\0\0\x02\0\0",
-        seeds: 2,
+        seeds: 3,
     },
     // Two that are loaded, one of them at a second place.
     Target {

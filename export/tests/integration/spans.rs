@@ -1,13 +1,17 @@
 //! Spans of a server and its workers, by the formats that hold them, as others read them.
 
 use collector_common::ids::{Nanos, Pid, Tid};
-use collector_common::record::{AttributeListId, ExportMachine, TimelineOwner};
+use collector_common::record::{AttributeListId, ExportMachine, Sample, TimelineOwner, Unit};
+use export::format::firefox::Firefox;
+use export::format::jfr::Jfr;
 use export::format::jsonl::JsonLines;
 use export::format::perfetto::Perfetto;
 use export::format::{ExportFormat, Profile};
 use export::symbolize::Symbols;
 use serde_json::{Value, json};
 
+use crate::jfr::{duration, nanoseconds, printed};
+use crate::random::imported;
 use crate::tools;
 
 /// A recording from 1,000 to 2,000 ns: two requests that overlap, the first with two parts, of which one begins when the other ends;
@@ -67,6 +71,166 @@ fn perfetto_has_them_as_slices_one_within_another() {
     assert_eq!(json!(slices.collect::<Vec<_>>()), expected);
     let threads = json!([{ "process": "server", "pid": 7, "tid": 8, "name": "worker" }]);
     assert_eq!(told["threads"], threads, "one without a sample");
+}
+
+/// Firefox Profiler's own command line shows them on their threads, in a row for each timeline: of a process its first thread, and of
+/// nobody in particular the first of all. What did not end lasts until the end, which is an interval after the last sample there.
+#[test]
+fn firefox_profiler_shows_them_as_markers_of_their_threads() {
+    let Some(mut reader) = tools::node("firefox_file.mjs") else { return };
+    let file = tempfile::Builder::new().suffix(".firefox.json.gz").tempfile().unwrap();
+    write(&Firefox, &mut file.as_file());
+    let threads: Value = serde_json::from_str(&tools::output(reader.arg(file.path()))).unwrap();
+    let shown = threads.as_array().unwrap().iter().map(|thread| {
+        let markers = thread["markers"].as_array().unwrap().iter();
+        let markers = markers.map(|marker| {
+            let of = ["name", "label", "start", "lasts"].map(|field| marker[field].clone());
+            let [span, path] = ["span", "attribute0"].map(|field| marker["data"][field].clone());
+            json!([of, span, path])
+        });
+        let of = ["pid", "tid", "process", "name"].map(|field| thread[field].clone());
+        json!([of, markers.collect::<Vec<_>>()])
+    });
+    let request = |span, start, lasts, label| json!([["requests", label, start, lasts], span, null]);
+    let expected = json!([[
+        [7, 8, "server", "worker"],
+        [
+            [["builds", "all", 50, 1_000_950], "all", null],
+            [["requests", "first (/a)", 100, 400], "first", "/a"],
+            request("parse", 100, 100, "parse"),
+            request("answer", 200, 300, "answer"),
+            [["phases", "sweep", 250, 0], "sweep", null],
+            request("second", 300, 300, "second"),
+            request("third", 500, 200, "third"),
+        ]
+    ]]);
+    assert_eq!(json!(shown.collect::<Vec<_>>()), expected);
+}
+
+/// Where no thread has anything, there is one of each process that has a span, or of none.
+#[test]
+fn firefox_profiler_has_those_of_no_thread() {
+    let mut machine = ExportMachine::default();
+    (machine.system_mut().start, machine.system_mut().end) = (Nanos(5000), Nanos(6000));
+    let timeline = machine.add_timeline("builds", TimelineOwner::Recording);
+    // It began before the recording, and ended after it.
+    let span = machine.begin_span(timeline, "all", Nanos(3000), AttributeListId::NONE);
+    machine.end_span(span, Nanos(7000));
+    let threads = |machine: &ExportMachine| {
+        let mut out = Vec::new();
+        let symbols = Symbols::default();
+        Firefox.write(Profile { machine, symbols: &symbols }, &mut out).unwrap();
+        let file: Value = serde_json::from_reader(flate2::read::GzDecoder::new(&out[..])).unwrap();
+        let threads = file["threads"].as_array().unwrap().iter().map(|thread| {
+            let markers = &thread["markers"];
+            let columns = ["startTime", "endTime", "phase"].map(|column| markers[column].clone());
+            json!([thread["tid"], thread["name"], columns, thread["samples"]["timeDeltas"]])
+        });
+        json!(threads.collect::<Vec<_>>())
+    };
+    // 1 is an interval. The samples tell of all of the time.
+    let interval = json!([[0.0], [0.004], [1]]);
+    assert_eq!(threads(&machine), json!([["0", "nothing recorded", interval, [0.0, 0.004]]]));
+
+    for (pid, name) in [(8, "idle"), (9, "batch"), (7, "server")] {
+        let process = machine.add_process(Pid(pid), name, None, Nanos(0));
+        if name != "idle" {
+            let timeline = machine.add_timeline("jobs", TimelineOwner::Process(process));
+            machine.begin_span(timeline, name, Nanos(4000), AttributeListId::NONE);
+        }
+    }
+    // 2 is the start of one without an end.
+    let both = json!([[0.0, 0.001], [0.004, 0.0], [1, 2]]);
+    let one = json!([[0.001], [0.0], [2]]);
+    assert_eq!(
+        threads(&machine),
+        json!([["7", "server", one, []], ["9", "batch", both, [0.0, 0.004]]]),
+        "nobody's are with the process that was added first"
+    );
+}
+
+/// The JDK shows them as events that last, of their thread where they have one.
+#[test]
+fn jfr_has_them_as_events_that_last() {
+    let Some(mut jfr) = tools::tool("jfr") else { return };
+    let mut bytes = Vec::new();
+    write(&Jfr, &mut bytes);
+    let events = printed(&mut jfr, &tools::file(&bytes, ".jfr"));
+    let spans = events.iter().filter(|event| event["type"] == "collector.Span").map(|event| {
+        let of = &event["values"];
+        let time = nanoseconds(of["startTime"].as_str().unwrap());
+        let lasted = duration(of["duration"].as_str().unwrap());
+        let texts = ["timeline", "name", "process", "processId", "endSeen", "attributes"];
+        let thread = &of["eventThread"];
+        json!([texts.map(|field| of[field].clone()), [thread["osName"], thread["osThreadId"]], time, lasted])
+    });
+    let none = json!([null, null]);
+    let request = |name, start, lasted| {
+        let path = if name == "first" { json!("path=/a") } else { Value::Null };
+        json!([["requests", name, "server", 7, true, path], none, start, lasted])
+    };
+    let expected = json!([
+        [["builds", "all", null, 0, false, null], none, 1050, 950],
+        request("parse", 1100, 100),
+        request("first", 1100, 400),
+        request("answer", 1200, 300),
+        [["phases", "sweep", "server", 7, true, null], ["worker", 8], 1250, 0],
+        request("second", 1300, 300),
+        request("third", 1500, 200),
+    ]);
+    let mut spans: Vec<Value> = spans.collect();
+    spans.sort_by_key(|span| (span[2].as_u64(), span[3].as_u64()));
+    assert_eq!(json!(spans), expected);
+}
+
+/// What is read of our own file is what was written.
+#[test]
+fn jfr_that_is_read_again_has_them() {
+    let mut bytes = Vec::new();
+    write(&Jfr, &mut bytes);
+    let imported = imported(&bytes).unwrap();
+    assert!(imported.left_out.is_empty(), "{:?}", imported.left_out);
+    let told = |machine: &ExportMachine| {
+        let spans = machine.spans().iter().map(|span| {
+            let timeline = machine.timeline_of(span).unwrap();
+            let owner = match timeline.owner {
+                TimelineOwner::Recording => String::new(),
+                TimelineOwner::Process(id) => machine.process(id).pid.to_string(),
+                TimelineOwner::Thread(id) => {
+                    format!("{} {}", machine.thread(id).tid.0, machine.string(machine.thread(id).name))
+                }
+            };
+            let path = machine.attribute(span.attributes, "path").map(|path| path.to_string());
+            let [timeline, name] = [timeline.name, span.name].map(|text| machine.string(text).to_owned());
+            (span.start, span.end, owner, timeline, name, path)
+        });
+        let mut spans: Vec<_> = spans.collect();
+        spans.sort();
+        spans
+    };
+    assert_eq!(told(&imported.machine), told(&recording()));
+}
+
+/// A kind of samples has another type than what is no sample.
+#[test]
+fn jfr_tells_spans_from_samples_that_are_called_so() {
+    let Some(mut jfr) = tools::tool("jfr") else { return };
+    let mut machine = recording();
+    let kinds = ["span", "process"].map(|name| machine.add_kind(name, Unit::Count, 1));
+    for kind in kinds {
+        machine.add_sample(&Sample { time: Nanos(1500), kind, value: 5, ..Sample::default() });
+    }
+    let mut bytes = Vec::new();
+    let symbols = Symbols::unresolved(&machine);
+    Jfr.write(Profile { machine: &machine, symbols: &symbols }, &mut bytes).unwrap();
+    let summary = tools::output(jfr.arg("summary").arg(&*tools::file(&bytes, ".jfr")));
+    let count = |name: &str| {
+        let mut lines = summary.lines().map(str::split_whitespace);
+        lines.find_map(|mut words| words.next().filter(|word| *word == name).and(words.next()?.parse().ok()))
+    };
+    for (name, expected) in [("Span", 7), ("Span2", 1), ("Process", 1), ("Process2", 1)] {
+        assert_eq!(count(&format!("collector.{name}")), Some(expected), "{name}: {summary}");
+    }
 }
 
 #[test]

@@ -82,8 +82,18 @@ pub(super) fn of(need: Need) -> Vec<Requirement> {
             needed
         }
         Need::Tests => {
-            let native =
-                [c_compiler(), cxx_compiler(), clang(), binutils(), symbolizer(), dwz(), xz(), perf(), go()];
+            let native = [
+                c_compiler(),
+                cxx_compiler(),
+                clang(),
+                binutils(),
+                symbolizer(),
+                dwz(),
+                xz(),
+                zstd(),
+                perf(),
+                go(),
+            ];
             native
                 .into_iter()
                 .chain([i686_c(), i686_cxx(), mingw(), lld(), llvm_tools(), debuginfod()])
@@ -280,6 +290,15 @@ fn xz() -> Requirement {
         check: Check::Program("xz"),
         debian: &["xz-utils"],
         elsewhere: Elsewhere::Package { dnf: "xz", pacman: "xz" },
+    }
+}
+
+fn zstd() -> Requirement {
+    Requirement {
+        name: "zstd",
+        check: Check::Program("zstd"),
+        debian: &["zstd"],
+        elsewhere: Elsewhere::Package { dnf: "zstd", pacman: "zstd" },
     }
 }
 

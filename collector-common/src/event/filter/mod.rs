@@ -16,8 +16,8 @@
 //!   not equal to the floating-point number 2^53.
 //! - `flags & 4` holds if one of the bits is set; `flags & 6 == 2` compares the bits that are left. The bits of a negative
 //!   number are those of its 64-bit form.
-//! - `~` matches the whole text with a pattern, where `*` stands for any text and `?` for one byte (UTF-16: one unit). Text
-//!   is compared byte by byte (unit by unit).
+//! - `~` matches the whole text with a pattern, where `*` stands for any text and `?` for one byte (UTF-16: one unit), and what is
+//!   behind a backslash for itself (`'a\\*'`). Text is compared byte by byte (unit by unit).
 //! - IP addresses and GUIDs are equal or not to their usual text form.
 
 mod compile;

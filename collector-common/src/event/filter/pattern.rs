@@ -5,26 +5,7 @@ use std::cmp::Ordering;
 use super::super::value::Utf16Text;
 use super::{Comparison, TextTest};
 use crate::byte_order::ByteOrder;
-
-/// Text of an event.
-pub(super) trait Units: Copy {
-    type Unit: Copy + Ord + From<u8>;
-
-    fn count(self) -> usize;
-    fn unit(self, index: usize) -> Option<Self::Unit>;
-}
-
-impl Units for &[u8] {
-    type Unit = u8;
-
-    fn count(self) -> usize {
-        self.len()
-    }
-
-    fn unit(self, index: usize) -> Option<u8> {
-        self.get(index).copied()
-    }
-}
+use crate::glob::{Units, glob};
 
 impl Units for Utf16Text<'_> {
     type Unit = u16;
@@ -84,74 +65,4 @@ fn order<T: Units>(text: T, own: &[T::Unit]) -> Ordering {
 
 fn is_at<T: Units>(text: T, start: usize, own: &[T::Unit]) -> bool {
     own.iter().enumerate().all(|(index, unit)| text.unit(start + index) == Some(*unit))
-}
-
-/// Whether the whole text is as the pattern says. Where a part does not fit, only the last `*` takes more: what an earlier
-/// one could take, that one can.
-fn glob<T: Units>(text: T, pattern: &[T::Unit]) -> bool {
-    let is = |unit: T::Unit, sign: u8| unit == T::Unit::from(sign);
-    let (mut at, mut in_pattern) = (0, 0);
-    // Behind the last `*`, and where in the text it ends for now.
-    let mut star: Option<(usize, usize)> = None;
-    loop {
-        let unit = text.unit(at);
-        match (pattern.get(in_pattern), unit) {
-            (Some(sign), _) if is(*sign, b'*') => {
-                in_pattern += 1;
-                star = Some((in_pattern, at));
-                continue;
-            }
-            (None, None) => return true,
-            (Some(sign), Some(_)) if is(*sign, b'?') => {
-                (at, in_pattern) = (at + 1, in_pattern + 1);
-                continue;
-            }
-            (Some(sign), Some(unit)) => {
-                let escaped = pattern.get(in_pattern + 1).filter(|_| is(*sign, b'\\'));
-                let length = 1 + usize::from(escaped.is_some());
-                if *escaped.unwrap_or(sign) == unit {
-                    (at, in_pattern) = (at + 1, in_pattern + length);
-                    continue;
-                }
-            }
-            _ => {}
-        }
-        match &mut star {
-            Some((behind, end)) if *end < text.count() => {
-                *end += 1;
-                (at, in_pattern) = (*end, *behind);
-            }
-            _ => return false,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn globs() {
-        for (pattern, text, expected) in [
-            ("", "", true),
-            ("", "a", false),
-            ("*", "", true),
-            ("*", "abc", true),
-            ("a*c", "abbbc", true),
-            ("a*c", "abbbd", false),
-            ("*b*b", "abab", true),
-            ("*aab", "aaaab", true),
-            ("a?c", "abc", true),
-            ("a?c", "ac", false),
-            ("?", "", false),
-            (r"\*", "*", true),
-            (r"\*", "a", false),
-            (r"a\?*", "a?b", true),
-            ("abc", "abcd", false),
-            ("**", "x", true),
-            ("a*", "ba", false),
-        ] {
-            assert_eq!(glob(text.as_bytes(), pattern.as_bytes()), expected, "{pattern} {text}");
-        }
-    }
 }

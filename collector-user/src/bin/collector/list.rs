@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 #[cfg(target_os = "linux")]
 use collector_user::scenario::{SCENARIOS, Scenario};
-use export::format::{Part, formats};
+use export::format::{Holds, Part, formats};
 
 use crate::args::ListWhat;
 #[cfg(target_os = "linux")]
@@ -40,14 +40,21 @@ pub(crate) fn list(what: ListWhat) -> anyhow::Result<ExitCode> {
             for format in formats() {
                 let _ =
                     writeln!(text, "{:<12} {:<10} {}", format.name(), format.ending(), format.description());
-                let left_out =
-                    Part::ALL.into_iter().filter(|&part| !format.holds().has(part)).map(Part::text);
-                let _ = writeln!(text, "{:<23} without {}", "", left_out.collect::<Vec<_>>().join(", "));
+                write_left_out(&mut text, format.holds());
             }
             #[cfg(target_os = "linux")]
-            let _ = writeln!(text, "{:<12} {:<10} {}", raw::NAME, raw::ENDING, raw::DESCRIPTION);
+            {
+                let _ = writeln!(text, "{:<12} {:<10} {}", raw::NAME, raw::ENDING, raw::DESCRIPTION);
+                write_left_out(&mut text, collector_user::session::CAPTURED);
+            }
         }
     }
     print_text(&text).context("stdout can't be written")?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A line of what there is no place for.
+fn write_left_out(text: &mut String, holds: Holds) {
+    let left_out = Part::ALL.into_iter().filter(|&part| !holds.has(part)).map(Part::text);
+    let _ = writeln!(text, "{:<23} without {}", "", left_out.collect::<Vec<_>>().join(", "));
 }

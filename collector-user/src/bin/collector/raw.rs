@@ -54,6 +54,11 @@ impl RawOutput {
         Ok(Self { target, file })
     }
 
+    /// What it is called.
+    pub(crate) fn name(&self) -> String {
+        self.target.name()
+    }
+
     /// Where the records go.
     ///
     /// # Errors

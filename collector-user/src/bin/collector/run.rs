@@ -351,11 +351,12 @@ fn write_raw(recording: &Recording, outputs: Vec<RawOutput>) -> Vec<anyhow::Resu
 /// last failure is given, the others are told.
 fn write(recording: &Recording, outputs: Outputs) -> anyhow::Result<()> {
     let Outputs { profiles, raw, stats, print_hottest, detail } = outputs;
+    let kept: Vec<_> = raw.iter().map(RawOutput::name).collect();
     let mut results = write_raw(recording, raw);
     let symbols = recording.symbolize_to(detail);
     tell_failures(&recording.machine, &symbols);
     let profile = Profile { machine: &recording.machine, symbols: &symbols };
-    tell_left_out(&profiles, profile);
+    tell_left_out(&profiles, (&kept, recording.captured()), profile);
     // The last of their kind, so that they hold what the writing cost.
     let write_stats =
         |stats: Target| stats.fill(|out| writeln!(out, "{:#}", recording.stats_now().to_json()));

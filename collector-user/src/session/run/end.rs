@@ -54,6 +54,7 @@ impl Session {
         warnings.extend(modules.jit().warning(&machine));
         warnings.extend(spill::warnings(&machine));
         lives::enter(&mut machine, account.lives);
+        let not_captured = self.capture.as_ref().map_or(0, Capture::left_out);
         let capture = self.capture.map(|capture| capture.finish(&machine, &modules, &ledger));
         stats.ledger = ledger;
         stats.stacks = tally.ends().collect::<BTreeMap<_, _>>();
@@ -62,7 +63,16 @@ impl Session {
         machine.system_mut().account = stats.account().into_iter().chain(stats.faults()).collect();
         let kernel_symbols = Some(KALLSYMS.into());
         let capture_failure = capture.transpose().err();
-        Ok(Recording { machine, ledger, stats, warnings, capture_failure, modules, kernel_symbols })
+        Ok(Recording {
+            machine,
+            ledger,
+            stats,
+            warnings,
+            capture_failure,
+            not_captured,
+            modules,
+            kernel_symbols,
+        })
     }
 
     fn stats(&self, account: &Account, end: Nanos) -> Stats {

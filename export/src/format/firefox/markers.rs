@@ -83,35 +83,44 @@ fn schema(kind: &str, unit: Unit, attributes: &[&str]) -> RuntimeSchemaMarkerSch
         Unit::Nanoseconds => ("Time", MarkerFieldFormat::Nanoseconds),
         Unit::Bytes => ("Bytes", MarkerFieldFormat::Bytes),
     };
-    let flags = MarkerFieldFlags::empty();
-    let field = |key: String, label: &str, format, flags| RuntimeSchemaMarkerField {
-        key,
+    let field = |key: &str, label: &str, format| RuntimeSchemaMarkerField {
+        key: key.to_owned(),
         label: label.to_owned(),
         format,
-        flags,
+        flags: MarkerFieldFlags::empty(),
     };
-    let mut fields = vec![
-        field("value".to_owned(), value, format, flags),
-        field("cpu".to_owned(), "CPU", MarkerFieldFormat::Integer, flags),
-    ];
-    // Their own names could be those that the format has for other things.
-    let keys: Vec<String> = (0..attributes.len()).map(|number| format!("attribute{number}")).collect();
-    for (key, name) in keys.iter().zip(attributes) {
-        fields.push(field(key.clone(), name, MarkerFieldFormat::String, MarkerFieldFlags::SEARCHABLE));
-    }
-    let shown: Vec<String> = keys.iter().map(|key| format!("{{marker.data.{key}}}")).collect();
-    let label = if shown.is_empty() { "{marker.data.value}".to_owned() } else { shown.join(", ") };
-    let of = if attributes.is_empty() { String::new() } else { format!(": {}", attributes.join(", ")) };
+    let own = [field("value", value, format), field("cpu", "CPU", MarkerFieldFormat::Integer)];
+    let (fields, shown) = attribute_fields(attributes);
+    let label = if shown.is_empty() { "{marker.data.value}".to_owned() } else { shown };
     RuntimeSchemaMarkerSchema {
-        type_name: format!("{OF_SAMPLES}{kind}{of}"),
+        type_name: type_name(&format!("{OF_SAMPLES}{kind}"), attributes),
         description: None,
         locations: MarkerLocations::MARKER_CHART | MarkerLocations::MARKER_TABLE,
         chart_label: Some(label.clone()),
         tooltip_label: None,
         table_label: Some(label),
-        fields,
+        fields: own.into_iter().chain(fields).collect(),
         graphs: Vec::new(),
     }
+}
+
+/// What a type is called by what it is of, and by its attributes.
+pub(super) fn type_name(of: &str, attributes: &[&str]) -> String {
+    if attributes.is_empty() { of.to_owned() } else { format!("{of}: {}", attributes.join(", ")) }
+}
+
+/// The fields of attributes with these names, and a label that shows all of them.
+pub(super) fn attribute_fields(attributes: &[&str]) -> (Vec<RuntimeSchemaMarkerField>, String) {
+    // Their own names could be those that the format has for other things.
+    let fields = attributes.iter().zip(0..).map(|(name, number)| RuntimeSchemaMarkerField {
+        key: format!("attribute{number}"),
+        label: (*name).to_owned(),
+        format: MarkerFieldFormat::String,
+        flags: MarkerFieldFlags::SEARCHABLE,
+    });
+    let fields: Vec<_> = fields.collect();
+    let shown: Vec<_> = fields.iter().map(|field| format!("{{marker.data.{}}}", field.key)).collect();
+    (fields, shown.join(", "))
 }
 
 /// A sample as a marker.

@@ -3,7 +3,7 @@
 //! - `write`: the format, written by `parts` of profiles.
 //! - `plan`: which processes, threads and libraries there are; `threads`: what each of a thread's samples becomes.
 //! - `frames`: libraries with their ids and symbols, and what a frame is in them.
-//! - `roles`: what the samples of a kind become; `markers`: those that become markers.
+//! - `roles`: what the samples of a kind become; `markers`: those that become markers; `spans`: what went on for a time, as markers.
 //! - `tracks`: which threads there are.
 //!
 //! The crate `fxprof-processed-profile` knows the format; the web application's `processed-profile-format.md` describes it.
@@ -13,6 +13,7 @@ mod markers;
 mod parts;
 mod plan;
 mod roles;
+mod spans;
 mod threads;
 mod tracks;
 mod write;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use collector_common::ids::Nanos;
 use collector_common::intern::StringId;
-use collector_common::record::{ExportMachine, FrameId, ProcessId, Sample};
+use collector_common::record::{ExportMachine, FrameId, ProcessId, Sample, Span, TimelineOwner};
 use fxprof_processed_profile::{
     self as fxprof, ProcessHandle, ReferenceTimestamp, SamplingInterval, ThreadHandle, Timestamp,
 };
@@ -14,7 +14,8 @@ use fxprof_processed_profile::{
 use super::frames::{Frames, Libraries};
 use super::markers::{Markers, Renamed, Told};
 use super::roles::{Role, Sampling};
-use super::tracks::{Track, TrackSample, Tracks};
+use super::spans::Spans;
+use super::tracks::{OfTrack, Track, Tracks};
 use crate::format::Profile;
 use crate::format::account::account;
 use crate::format::duration::duration;
@@ -28,7 +29,8 @@ pub(super) struct Plan<'a> {
     pub(super) tracks: Tracks,
     /// By process. The first of them also has what is told of the recording as a whole; there is one if nothing was recorded, too.
     pub(super) threads: Vec<Planned>,
-    samples: Vec<TrackSample>,
+    samples: Vec<OfTrack>,
+    spans: Vec<OfTrack>,
     libraries: Libraries,
     /// Frames that tell a profile which libraries are used, in which order, and that there is JavaScript.
     telling: Vec<FrameId>,
@@ -43,10 +45,12 @@ pub(super) struct Plan<'a> {
 pub(super) struct Planned {
     /// None if nothing was recorded.
     track: Option<Track>,
-    /// The last one that it was sampled under.
+    /// The last one that it was sampled under, or that its last span has.
     name: Option<StringId>,
     /// Among all samples.
     samples: Range<usize>,
+    /// Among all spans.
+    spans: Range<usize>,
     /// The process, if this is the first one of its threads.
     pub(super) first_of: Option<ProcessId>,
 }
@@ -56,6 +60,7 @@ pub(super) struct Begun {
     pub(super) out: fxprof::Profile,
     pub(super) frames: Frames,
     pub(super) markers: Markers,
+    pub(super) spans: Spans,
     /// As planned.
     pub(super) threads: Vec<(ProcessHandle, ThreadHandle)>,
 }
@@ -66,39 +71,61 @@ impl<'a> Plan<'a> {
         let roles = Role::of_kinds(machine);
         let tracks = Tracks::of(machine);
         let samples = tracks.samples(machine, &roles);
+        let spans = tracks.spans(machine);
         let libraries = Libraries::of(profile);
         let telling = telling(profile, &libraries);
-        let origin = start(machine);
-        let threads = Vec::new();
-        let mut this =
-            Self { profile, roles, tracks, threads, samples, libraries, telling, is_renamed: false, origin };
+        let origin = machine.spans().iter().map(|span| span.start).fold(start(machine), Nanos::min);
+        let mut this = Self {
+            profile,
+            roles,
+            tracks,
+            threads: Vec::new(),
+            samples,
+            spans,
+            libraries,
+            telling,
+            is_renamed: false,
+            origin,
+        };
         this.plan_threads();
         this
     }
 
     fn plan_threads(&mut self) {
         let machine = self.profile.machine;
-        let mut start = 0;
         let mut process = None;
-        for samples in self.samples.chunk_by(|a, b| a.track == b.track) {
-            let range = start..start + samples.len();
-            start = range.end;
-            let Some(&track) = self.tracks.get(samples[0].track) else { continue };
+        for (&track, id) in self.tracks.list().iter().zip(0..) {
+            let [samples, spans] = [&self.samples, &self.spans].map(|list| of_track(list, id));
+            if samples.is_empty() && spans.is_empty() {
+                continue;
+            }
             let mut name = None;
-            for own in samples {
+            for own in &self.samples[samples.clone()] {
                 let sample = machine.samples().at(own.at as usize);
-                if self.tracks.of_thread(sample.thread) == own.track {
+                if self.tracks.of_thread(sample.thread) == id {
                     let next = machine.thread(sample.thread).name;
                     self.is_renamed |= name.is_some_and(|name| name != next);
                     name = Some(next);
                 }
             }
+            let by_span = || self.spans[spans.clone()].iter().rev().find_map(|own| self.name_by(own));
+            let name = name.or_else(by_span);
             let first_of = Some(track.process).filter(|own| process != Some(*own));
             process = Some(track.process);
-            self.threads.push(Planned { track: Some(track), name, samples: range, first_of });
+            self.threads.push(Planned { track: Some(track), name, samples, spans, first_of });
         }
         if self.threads.is_empty() {
-            self.threads.push(Planned::default());
+            // What there is are spans of nobody in particular.
+            self.threads.push(Planned { spans: of_track(&self.spans, 0), ..Planned::default() });
+        }
+    }
+
+    /// What a thread is called, by one of its spans.
+    fn name_by(&self, own: &OfTrack) -> Option<StringId> {
+        let machine = self.profile.machine;
+        match machine.timeline_of(machine.spans().get(own.at as usize)?)?.owner {
+            TimelineOwner::Thread(thread) => Some(machine.thread(thread).name),
+            TimelineOwner::Recording | TimelineOwner::Process(_) => None,
         }
     }
 
@@ -107,8 +134,14 @@ impl<'a> Plan<'a> {
     }
 
     /// A thread's samples, by time.
-    pub(super) fn samples(&self, thread: &Planned) -> &[TrackSample] {
+    pub(super) fn samples(&self, thread: &Planned) -> &[OfTrack] {
         &self.samples[thread.samples.clone()]
+    }
+
+    /// A thread's spans, by their beginnings.
+    pub(super) fn spans(&self, thread: &Planned) -> impl Iterator<Item = &'a Span> {
+        let spans = self.machine().spans();
+        self.spans[thread.spans.clone()].iter().filter_map(move |own| spans.get(own.at as usize))
     }
 
     /// A profile with all threads, and what there is of it: handles of one are those of each other.
@@ -137,7 +170,7 @@ impl<'a> Plan<'a> {
             process = Some(handle);
             threads.push((handle, self.add_thread(&mut out, handle, thread)));
         }
-        Begun { out, frames, markers: Markers::default(), threads }
+        Begun { out, frames, markers: Markers::default(), spans: Spans::default(), threads }
     }
 
     fn add_process(&self, out: &mut fxprof::Profile, first: &Planned) -> ProcessHandle {
@@ -174,7 +207,7 @@ impl<'a> Plan<'a> {
 
     /// All of a profile but what threads have: of these it knows which libraries they use and which types of markers they have.
     pub(super) fn whole(&self) -> fxprof::Profile {
-        let Begun { mut out, frames, mut markers, threads } = self.begin();
+        let Begun { mut out, frames, mut markers, mut spans, threads } = self.begin();
         if let Some(&(_, first)) = threads.first() {
             self.tell_libraries(&mut out, &frames, first);
         }
@@ -183,6 +216,9 @@ impl<'a> Plan<'a> {
             if self.is_marked(&sample) {
                 markers.marker(machine, &sample, &mut out);
             }
+        }
+        for span in machine.spans() {
+            spans.marker(machine, span, &mut out);
         }
         if self.is_renamed {
             out.static_schema_marker_type::<Renamed>();
@@ -257,6 +293,11 @@ impl<'a> Plan<'a> {
     }
 }
 
+/// Where in a list, which is sorted, a track's are.
+fn of_track(list: &[OfTrack], track: u32) -> Range<usize> {
+    list.partition_point(|own| own.track < track)..list.partition_point(|own| own.track <= track)
+}
+
 /// Of the frames on stacks of samples the first one of each library, in their order, and one of JavaScript.
 fn telling(profile: Profile<'_>, libraries: &Libraries) -> Vec<FrameId> {
     let machine = profile.machine;
@@ -296,7 +337,8 @@ pub(super) fn end_of(machine: &ExportMachine, sample: &Sample) -> Nanos {
 
 /// The recording's end, or that of what lasted longer.
 fn end(machine: &ExportMachine) -> Nanos {
-    let ends = machine.samples().iter().map(|sample| end_of(machine, &sample));
+    let spans = machine.spans().iter().map(|span| span.end.unwrap_or(span.start));
+    let ends = machine.samples().iter().map(|sample| end_of(machine, &sample)).chain(spans);
     ends.fold(machine.system().end, Nanos::max)
 }
 

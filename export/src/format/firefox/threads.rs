@@ -1,7 +1,7 @@
-//! Threads of a plan in, their samples, allocations and markers in a profile out.
+//! Threads of a plan in, their samples, allocations, spans and markers in a profile out.
 
 use collector_common::intern::{StackId, StringId};
-use collector_common::record::Sample;
+use collector_common::record::{Sample, Span};
 use fxprof_processed_profile::{
     self as fxprof, CpuDelta, FrameHandle, MarkerTiming, StackHandle, ThreadHandle, Timestamp, WeightType,
 };
@@ -10,6 +10,7 @@ use super::frames::Frames;
 use super::markers::{Markers, Renamed, Told};
 use super::plan::{Begun, Plan, end_of};
 use super::roles::{Role, Sampling};
+use super::spans::Spans;
 use crate::format::duration::duration;
 use crate::table::Table;
 
@@ -19,6 +20,7 @@ pub(super) struct Threads<'a> {
     out: fxprof::Profile,
     frames: Frames,
     markers: Markers,
+    spans: Spans,
     /// As planned.
     handles: Vec<ThreadHandle>,
     /// By position in [`Frames`]: the frame of the thread that had it last.
@@ -28,7 +30,7 @@ pub(super) struct Threads<'a> {
 
 impl<'a> Threads<'a> {
     pub(super) fn of(plan: &'a Plan<'a>) -> Self {
-        let Begun { mut out, frames, markers, threads } = plan.begin();
+        let Begun { mut out, frames, markers, spans, threads } = plan.begin();
         // A thread that is not written.
         let process = out.add_process("", u32::MAX, Timestamp::from_nanos_since_reference(u64::MAX));
         let telling =
@@ -36,7 +38,7 @@ impl<'a> Threads<'a> {
         plan.tell_libraries(&mut out, &frames, telling);
         let handles = threads.into_iter().map(|(_, thread)| thread).collect();
         let known = vec![None; frames.len()];
-        Self { plan, out, frames, markers, handles, known, steps: 0 }
+        Self { plan, out, frames, markers, spans, handles, known, steps: 0 }
     }
 
     /// How many steps the stacks have that were filled in.
@@ -70,6 +72,9 @@ impl<'a> Threads<'a> {
                 self.name(&mut open, &sample);
             }
             self.add_sample(&mut open, &sample, u64::from(own.at) + 1);
+        }
+        for span in plan.spans(planned) {
+            self.add_span(handle, span);
         }
         if let Some(process) = planned.first_of {
             let start = plan.timestamp(plan.machine().process(process).start);
@@ -127,6 +132,16 @@ impl<'a> Threads<'a> {
         if self.plan.is_marked(sample) {
             self.mark(thread, sample, stack);
         }
+    }
+
+    fn add_span(&mut self, thread: ThreadHandle, span: &Span) {
+        let start = self.plan.timestamp(span.start);
+        let timing = match span.end {
+            Some(end) => MarkerTiming::Interval(start, self.plan.timestamp(end)),
+            None => MarkerTiming::IntervalStart(start),
+        };
+        let marker = self.spans.marker(self.plan.machine(), span, &mut self.out);
+        self.out.add_marker(thread, timing, marker);
     }
 
     fn stack(&mut self, thread: ThreadHandle, stack: StackId) -> Option<StackHandle> {

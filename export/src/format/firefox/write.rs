@@ -8,6 +8,9 @@
 //! The account of losses, and what else is told of the recording as a whole, are markers at its start; what is told of a process beside
 //! its name are markers at the start of its first thread.
 //!
+//! Spans are markers that last as long, in a row for each timeline: of their thread, of the first one of their process, or of the first of
+//! all. A thread that has nothing else is there, too.
+//!
 //! What is shown lasts from the first sample to the last. The first thread has two more, without a stack and a weight, so that
 //! this is all of the recording's time, and there is a thread even if nothing was recorded, without which nothing is shown.
 //!
@@ -60,7 +63,6 @@ impl ExportFormat for Firefox {
                 Part::FrameRules,
                 Part::System,
                 Part::Events,
-                Part::Spans,
                 Part::Tables,
             ])
             .with_some(&[Part::Cpus, Part::Attributes, Part::Estimates])

@@ -1,14 +1,16 @@
-//! Events of the recording itself, its host, its processes and their files.
+//! Events of the recording itself, its host, its processes, their files, and spans.
 
 use std::io;
 
 use collector_common::ids::Nanos;
-use collector_common::record::{ClockAnchor, ExportMachine, ModuleKind, ModuleMapping, ProcessId, ProgramId};
+use collector_common::record::{
+    ClockAnchor, ExportMachine, ModuleKind, ModuleMapping, ProcessId, ProgramId, Span, TimelineOwner,
+};
 
 use super::chunk::Chunks;
 use super::kinds::Kind;
 use super::types::id;
-use super::wire::{NULL, int, long, text};
+use super::wire::{NULL, constant_text, int, long, text};
 use crate::format::account::account;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -137,6 +139,34 @@ pub(super) fn program(
             text(out, argument);
         }
         out.push(u8::from(program.are_cut));
+    })
+}
+
+/// Tells what went on for a time: until the recording's end where its own was not seen.
+pub(super) fn span(machine: &ExportMachine, span: &Span, chunks: &mut Chunks<'_>) -> io::Result<()> {
+    let Some(timeline) = machine.timeline_of(span) else { return Ok(()) };
+    let (process, thread) = match timeline.owner {
+        TimelineOwner::Recording => (None, None),
+        TimelineOwner::Process(process) => (Some(process), None),
+        TimelineOwner::Thread(thread) => (Some(machine.thread(thread).process), Some(thread)),
+    };
+    let end = span.end.unwrap_or(machine.system().end);
+    chunks.event(id::SPAN, span.start, |out, constants| {
+        long(out, end.0.saturating_sub(span.start.0));
+        long(out, thread.map_or(0, |thread| constants.thread(thread)));
+        text(out, machine.string(span.name));
+        text(out, machine.string(timeline.name));
+        let process = process.map(|process| machine.process(process));
+        long(out, process.map_or(0, |process| process.pid.0.into()));
+        match process {
+            Some(process) => text(out, machine.string(process.name)),
+            None => out.push(NULL),
+        }
+        out.push(u8::from(span.end.is_some()));
+        match constants.attributes(span.attributes) {
+            0 => out.push(NULL),
+            attributes => constant_text(out, attributes),
+        }
     })
 }
 

@@ -11,7 +11,7 @@ use collector_common::record::{
     AttributeListId, AttributeValue, Attributes, ESTIMATED, ExportMachine, Sample, SampleKind, Unit,
 };
 
-use super::types::{Class, Content, Field, OWN, event, id};
+use super::types::{Class, Content, Field, OWN, event, fixed, id};
 
 /// Which type of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub(super) struct Kind {
 
 /// By kind of sample.
 pub(super) fn kinds(machine: &ExportMachine) -> Vec<Kind> {
-    let mut taken = HashSet::new();
+    let mut taken = fixed().into_iter().map(|class| class.name.into_owned()).collect();
     let kinds = machine.kinds().iter().zip(id::FIRST_KIND..);
     let mut kinds: Vec<Kind> =
         kinds.map(|(kind, type_id)| Kind::of(machine.string(kind.name), kind, type_id, &mut taken)).collect();

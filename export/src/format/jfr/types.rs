@@ -97,6 +97,7 @@ pub(super) mod id {
     pub(in super::super) const NOTE: u64 = 108;
     pub(in super::super) const PROCESS: u64 = 109;
     pub(in super::super) const PROGRAM: u64 = 110;
+    pub(in super::super) const SPAN: u64 = 111;
     /// The type of the first kind of samples; those of others follow.
     pub(in super::super) const FIRST_KIND: u64 = 200;
 }
@@ -391,6 +392,22 @@ fn own_events() -> Vec<Class> {
                 Field::text("name", "Name"),
                 Field { shape: Shape::List, ..Field::text("arguments", "Arguments") },
                 Field::new("argumentsCut", "There Were More Arguments", id::BOOLEAN),
+            ],
+        ),
+        event(
+            id::SPAN,
+            "collector.Span",
+            "Span",
+            OWN,
+            &[
+                Field::DURATION,
+                Field::EVENT_THREAD,
+                Field::text("name", "Name"),
+                Field::text("timeline", "Timeline"),
+                Field::long("processId", "Process Id", Content::Plain),
+                Field::text("process", "Process"),
+                Field::new("endSeen", "End Was Seen", id::BOOLEAN),
+                Field::text("attributes", "Attributes"),
             ],
         ),
     ]

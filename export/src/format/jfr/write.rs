@@ -1,7 +1,7 @@
 //! A [`Profile`] in, a recording out, in chunks that each have what their events refer to.
 //!
 //! JFR is of one process. Here a thread has the process it is of as its group, as `prog (pid 100)`, and the pid beside its tid;
-//! processes are events of their own, and so are programs that they executed.
+//! processes are events of their own, and so are programs that they executed, and spans.
 
 use std::io::{self, Write};
 
@@ -42,7 +42,6 @@ impl ExportFormat for Jfr {
             Part::FrameRules,
             Part::System,
             Part::Events,
-            Part::Spans,
             Part::Tables,
         ])
     }
@@ -67,7 +66,8 @@ impl ExportFormat for Jfr {
                     }
                 }
                 Happened::Executed(program) => facts::program(machine, program, time, &mut chunks)?,
-                Happened::Event(_) | Happened::SpanBegan(..) | Happened::ProcessEnded(_) => {}
+                Happened::SpanBegan(_, span) => facts::span(machine, span, &mut chunks)?,
+                Happened::Event(_) | Happened::ProcessEnded(_) => {}
             }
         }
         chunks.end(machine.system().end)

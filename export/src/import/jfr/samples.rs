@@ -1,11 +1,12 @@
-//! Chunks in, a machine out: events with stacks become samples.
+//! Chunks in, a machine out: events with stacks become samples, and our own spans are spans again.
 
 use std::collections::HashMap;
 
 use collector_common::ids::{Nanos, Pid, Tid, Uid};
 use collector_common::intern::StringId;
 use collector_common::record::{
-    AttributeListId, ClockAnchor, ExportMachine, ProcessId, Sample, SampleKindId, ThreadId, Unit,
+    AttributeListId, ClockAnchor, ExportMachine, ProcessId, Sample, SampleKindId, ThreadId, TimelineOwner,
+    Unit,
 };
 
 use super::attributes::pairs;
@@ -18,6 +19,9 @@ use crate::import::{ImportError, Imported};
 
 /// The most kinds of sample that a machine has.
 const MOST_KINDS: usize = 255;
+
+/// The most spans: an event of one is smaller than what it becomes.
+const MOST_SPANS: usize = 1 << 22;
 
 /// What the events of a type become.
 struct Known {
@@ -48,6 +52,7 @@ pub(super) struct Samples {
     attributes: HashMap<StringId, AttributeListId>,
     without_stack: u64,
     without_room: u64,
+    spans_left_out: u64,
     end: Nanos,
 }
 
@@ -72,7 +77,12 @@ impl Samples {
         let ended = self.time(clock, clock.start_ticks).0.saturating_add(clock.duration);
         self.end = self.end.max(Nanos(ended));
         let known = self.known_types(chunk);
+        let is_ours = self.facts.recording.is_some();
         for event in chunk.events() {
+            if is_ours && event.name() == "collector.Span" {
+                self.span(chunk, &event);
+                continue;
+            }
             self.sample(chunk, known.get(&event.kind().id()).and_then(Option::as_ref), &event)?;
         }
         Ok(())
@@ -189,6 +199,32 @@ impl Samples {
         Ok(())
     }
 
+    fn span(&mut self, chunk: &Chunk, event: &Event<'_>) {
+        if self.machine.spans().len() >= MOST_SPANS {
+            self.spans_left_out += 1;
+            return;
+        }
+        let thread = event.get("eventThread");
+        let owner = if thread.fields().is_some() {
+            TimelineOwner::Thread(self.thread(&thread, event.fields().constant_of("eventThread")))
+        } else if event.get("process").text().is_some() {
+            let pid = event.get("processId").unsigned().and_then(|pid| u32::try_from(pid).ok());
+            TimelineOwner::Process(self.process(pid.unwrap_or_default()))
+        } else {
+            TimelineOwner::Recording
+        };
+        let texts = &mut self.code.texts;
+        let [timeline, name] = ["timeline", "name"].map(|field| texts.of(&event.fields(), field));
+        let start = self.time(chunk.clock(), event.ticks());
+        let attributes = self.own_attributes(event);
+        let timeline = self.machine.add_timeline(self.code.texts.name(timeline), owner);
+        let span = self.machine.begin_span(timeline, self.code.texts.name(name), start, attributes);
+        if event.get("endSeen").integer() == Some(1) {
+            let lasted = chunk.clock().nanoseconds(event.get("duration").unsigned().unwrap_or_default());
+            self.machine.end_span(span, Nanos(start.0.saturating_add(lasted)));
+        }
+    }
+
     /// The thread that a constant is.
     fn thread(&mut self, thread: &Value<'_>, constant: Option<Constant>) -> ThreadId {
         if let Some(&known) = constant.and_then(|constant| self.threads.get(&constant)) {
@@ -223,21 +259,28 @@ impl Samples {
         })
     }
 
-    fn attributes(&mut self, event: &Event<'_>, role: &Role, classes: &[(usize, String)]) -> AttributeListId {
+    /// Those of an event of ours, which are one text.
+    fn own_attributes(&mut self, event: &Event<'_>) -> AttributeListId {
         let texts = &mut self.code.texts;
         let machine = &mut self.machine;
+        let told = texts.of(&event.fields(), "attributes");
+        *self.attributes.entry(told).or_insert_with(|| {
+            let list: Vec<_> = pairs(texts.get(told))
+                .iter()
+                .take(MOST_ATTRIBUTES)
+                .map(|(key, value)| [key, value].map(|text| machine.intern_string(name(text))))
+                .map(|[key, value]| (key, value))
+                .collect();
+            machine.attributes_mut().intern(&list)
+        })
+    }
+
+    fn attributes(&mut self, event: &Event<'_>, role: &Role, classes: &[(usize, String)]) -> AttributeListId {
         if self.facts.recording.is_some() {
-            let told = texts.of(&event.fields(), "attributes");
-            return *self.attributes.entry(told).or_insert_with(|| {
-                let list: Vec<_> = pairs(texts.get(told))
-                    .iter()
-                    .take(MOST_ATTRIBUTES)
-                    .map(|(key, value)| [key, value].map(|text| machine.intern_string(name(text))))
-                    .map(|[key, value]| (key, value))
-                    .collect();
-                machine.attributes_mut().intern(&list)
-            });
+            return self.own_attributes(event);
         }
+        let texts = &mut self.code.texts;
+        let machine = &mut self.machine;
         let mut list = Vec::new();
         if role.is_wall_clock {
             let state = texts.of(&event.fields(), "state");
@@ -279,10 +322,13 @@ impl Samples {
         }
         system.account = facts.notes.into_iter().map(text).collect();
         let symbols = self.code.symbols(&self.machine);
-        let others = events.saturating_sub(samples + facts.events + self.without_stack + self.without_room);
+        let spans = self.machine.spans().len() as u64 + self.spans_left_out;
+        let others =
+            events.saturating_sub(samples + spans + facts.events + self.without_stack + self.without_room);
         let counted = [
             (self.without_stack, "events that could have a stack and have none are left out"),
             (others, "events of types that have no stacks are left out"),
+            (self.spans_left_out, "spans are left out: there are too many"),
             (self.without_room, "events are left out: there are too many kinds"),
             (self.code.names_left_out, "names of methods are left out: there is too much of them"),
         ];

@@ -41,6 +41,7 @@ pub(super) const READER: Reader = Reader {
         Fact::Kernel,
         Fact::Command,
         Fact::Account,
+        Fact::Span,
     ],
     read: |bytes| {
         let file: Value = serde_json::from_reader(GzDecoder::new(bytes)).unwrap();
@@ -191,6 +192,12 @@ impl<'a> Thread<'a> {
                 "renamed" => {
                     let (tid, name) = (self.row.tid.unwrap(), self.string(&data["name"]));
                     told.add(Fact::Renamed, format!("{} {tid} {name}", self.pid));
+                }
+                "span" => {
+                    let [start, end] =
+                        ["startTime", "endTime"].map(|column| nanoseconds(&markers[column][at]));
+                    let span = self.string(&data["span"]);
+                    told.add(Fact::Span, format!("{} {start} {name}: {span} {}", self.pid, end - start));
                 }
                 of_samples => {
                     let value = data["value"].as_f64().unwrap() as i64;

@@ -33,6 +33,7 @@ pub(super) const READER: Reader = Reader {
         Fact::Command,
         Fact::Lost,
         Fact::Account,
+        Fact::Span,
     ],
     read: |bytes| {
         let mut jfr = tool("jfr")?;
@@ -89,6 +90,12 @@ fn add(event: &Value, told: &mut Told) {
             let line = command_line(arguments.iter().map(|argument| argument.as_str().unwrap()));
             assert_eq!(of["argumentsCut"], false);
             told.add(Fact::Program, format!("{} {} {time}: {line}", of["processId"], text(&of["name"])));
+        }
+        "collector.Span" => {
+            assert_eq!(of["endSeen"], true);
+            let [timeline, name] = [&of["timeline"], &of["name"]].map(text);
+            let lasted = duration(of["duration"].as_str().unwrap());
+            told.add(Fact::Span, format!("{} {time} {timeline}: {name} {lasted}", of["processId"]));
         }
         "jdk.NativeLibrary" => {
             let path = text(&of["name"]);

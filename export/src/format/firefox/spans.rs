@@ -1,0 +1,116 @@
+//! Spans that become markers, in the row of their timeline: each with its name and its attributes.
+//!
+//! As of samples, there is a type for each list of attributes' names that occurs. A span that went on when the recording ended is the
+//! start of a marker without an end, which readers show as unfinished.
+
+use collector_common::intern::StringId;
+use collector_common::record::{AttributeListId, ExportMachine, Span};
+use fxprof_processed_profile::{
+    CategoryHandle, Marker, MarkerFieldFlags, MarkerFieldFormat, MarkerLocations, MarkerTypeHandle, Profile,
+    RuntimeSchemaMarkerField, RuntimeSchemaMarkerSchema, StringHandle,
+};
+
+use super::markers::{attribute_fields, type_name};
+use crate::table::Table;
+
+/// What names of types begin with. That of a kind of samples begins with something else.
+const OF_SPANS: &str = "span";
+
+/// The field of the span's name, which is before those of attributes.
+const NAME: &str = "span";
+const FIRST_ATTRIBUTE: u32 = 1;
+
+/// All that was made for spans so far.
+#[derive(Debug, Default)]
+pub(super) struct Spans {
+    types: Table<Vec<StringId>, MarkerTypeHandle>,
+    by_list: Table<AttributeListId, Prepared>,
+}
+
+/// What markers with one list of attributes have in common.
+#[derive(Debug)]
+struct Prepared {
+    marker_type: MarkerTypeHandle,
+    attributes: Vec<StringHandle>,
+}
+
+impl Spans {
+    /// The marker of a span.
+    pub(super) fn marker(
+        &mut self,
+        machine: &ExportMachine,
+        span: &Span,
+        out: &mut Profile,
+    ) -> SpanMarker<'_> {
+        let timeline = machine.timeline_of(span).map_or(StringId::EMPTY, |timeline| timeline.name);
+        let [timeline, name] = [timeline, span.name].map(|text| out.intern_string(machine.string(text)));
+        let Self { types, by_list } = self;
+        let prepared = by_list.entry(span.attributes).or_insert_with(|| {
+            let list = machine.attributes().get(span.attributes);
+            let names = list.iter().map(|&(name, _)| name).collect();
+            let marker_type = *types.entry(names).or_insert_with_key(|names| {
+                let names: Vec<&str> = names.iter().map(|&name| machine.string(name)).collect();
+                out.register_marker_type(schema(&names))
+            });
+            let values = list.iter().map(|&(_, value)| machine.attribute_text(value));
+            Prepared { marker_type, attributes: values.map(|value| out.intern_string(&value)).collect() }
+        });
+        SpanMarker { prepared, timeline, name }
+    }
+}
+
+fn schema(attributes: &[&str]) -> RuntimeSchemaMarkerSchema {
+    let name = RuntimeSchemaMarkerField {
+        key: NAME.to_owned(),
+        label: "Span".to_owned(),
+        format: MarkerFieldFormat::String,
+        flags: MarkerFieldFlags::SEARCHABLE,
+    };
+    let (fields, shown) = attribute_fields(attributes);
+    let label = format!("{{marker.data.{NAME}}}");
+    let in_table = if shown.is_empty() { label.clone() } else { format!("{label} ({shown})") };
+    RuntimeSchemaMarkerSchema {
+        type_name: type_name(OF_SPANS, attributes),
+        description: None,
+        locations: MarkerLocations::MARKER_CHART
+            | MarkerLocations::MARKER_TABLE
+            | MarkerLocations::TIMELINE_OVERVIEW,
+        chart_label: Some(label),
+        tooltip_label: Some(format!("{{marker.name}}: {{marker.data.{NAME}}}")),
+        table_label: Some(in_table),
+        fields: [name].into_iter().chain(fields).collect(),
+        graphs: Vec::new(),
+    }
+}
+
+/// A span as a marker.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SpanMarker<'a> {
+    prepared: &'a Prepared,
+    timeline: StringHandle,
+    name: StringHandle,
+}
+
+impl Marker for SpanMarker<'_> {
+    fn marker_type(&self, _: &mut Profile) -> MarkerTypeHandle {
+        self.prepared.marker_type
+    }
+
+    fn name(&self, _: &mut Profile) -> StringHandle {
+        self.timeline
+    }
+
+    fn category(&self, _: &mut Profile) -> CategoryHandle {
+        CategoryHandle::OTHER
+    }
+
+    fn string_field_value(&self, field: u32) -> StringHandle {
+        let attribute =
+            field.checked_sub(FIRST_ATTRIBUTE).and_then(|at| self.prepared.attributes.get(at as usize));
+        attribute.copied().unwrap_or(self.name)
+    }
+
+    fn number_field_value(&self, _: u32) -> f64 {
+        0.0
+    }
+}
