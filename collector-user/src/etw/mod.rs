@@ -28,6 +28,7 @@ mod system;
 mod taker;
 mod threads;
 mod times;
+mod whose;
 
 pub use file::Etl;
 #[cfg(not(target_os = "linux"))]
