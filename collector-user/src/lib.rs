@@ -53,6 +53,7 @@ pub mod session;
 pub mod source;
 #[cfg(target_os = "linux")]
 pub mod spill;
+mod symbol_path;
 #[cfg(target_os = "linux")]
 mod sys;
 #[cfg(any(feature = "otlp", all(target_os = "linux", feature = "debuginfod")))]

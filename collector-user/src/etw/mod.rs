@@ -17,6 +17,8 @@ mod kinds;
 mod machine;
 mod methods;
 mod modules;
+#[cfg(not(target_os = "linux"))]
+mod pdbs;
 mod pending;
 mod places;
 mod processes;
@@ -26,8 +28,11 @@ mod system;
 mod taker;
 mod threads;
 mod times;
+mod whose;
 
 pub use file::Etl;
+#[cfg(not(target_os = "linux"))]
+pub use pdbs::name_from_pdbs;
 pub use taker::{Taker, Trace};
 
 /// The longest name of a process, a thread, a file or a method: each may be written again and again.

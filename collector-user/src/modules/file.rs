@@ -19,6 +19,7 @@ use super::layout::{DebugLink, Layout, Segment};
 use super::pdb;
 use super::root::Root;
 use super::table::Table;
+use crate::symbol_path::VARIABLE;
 
 /// A file, kept open so that it can be read when it has been deleted.
 #[derive(Debug, Default)]
@@ -113,7 +114,7 @@ impl ModuleFile {
     /// Its PDB, if it is a PE image, and that is somewhere here.
     pub(super) fn open_pdb(&self, id: &PdbId) -> Option<File> {
         // Those folders are ours.
-        let symbol_path = env::var_os("_NT_SYMBOL_PATH");
+        let symbol_path = env::var_os(VARIABLE);
         let beside = self.root.is_other().then(|| pdb::find(&self.root, &self.path, id, None)).flatten();
         beside.or_else(|| pdb::find(&Root::default(), &self.path, id, symbol_path.as_deref()))
     }

@@ -21,6 +21,7 @@ use super::recorded::RecordedFiles;
 use super::root::Root;
 #[cfg(feature = "debuginfod")]
 use crate::debuginfod::WithServers;
+use crate::symbol_path::{VARIABLE, pdb_of};
 
 /// Names the frames of a profile that have no name in it, as far as their files are here, or with the servers that
 /// `DEBUGINFOD_URLS` names.
@@ -69,7 +70,7 @@ impl<'a> LocalFiles<'a> {
         mappings.sort_unstable();
         mappings.dedup();
         let recorded = RecordedFiles::new(SystemTime::now(), false);
-        Self { machine, recorded, files, mappings, symbol_path: env::var_os("_NT_SYMBOL_PATH") }
+        Self { machine, recorded, files, mappings, symbol_path: env::var_os(VARIABLE) }
     }
 
     fn mapping(&self, module: ModuleId, address: Svma) -> Option<&Mapped> {
@@ -122,8 +123,7 @@ impl ModuleFiles for LocalFiles<'_> {
 
     /// Recordings of Windows tell the PDBs of images that are there.
     fn pdb_of(&self, module: ModuleId) -> Option<PdbId> {
-        let pdb = self.machine.details(module)?.pdb.as_ref()?;
-        Some(PdbId { guid: pdb.signature.0, age: pdb.age, path: pdb.path.clone().into_bytes() })
+        pdb_of(self.machine, module)
     }
 
     fn open_shared(&self, module: ModuleId, path: &[u8], build_id: &[u8]) -> Option<File> {

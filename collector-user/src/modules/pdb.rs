@@ -1,36 +1,20 @@
-//! PDBs of PE images: beside the image, and where `_NT_SYMBOL_PATH` says, as Windows' debuggers look for them. Servers are not
-//! asked; what they gave before lies in a folder as `NAME.pdb/GUIDAGE/NAME.pdb`, which is what `symstore` makes, too.
+//! PDBs of PE images: beside the image, and where `_NT_SYMBOL_PATH` says.
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use export::symbolize::PdbId;
 
 use super::root::Root;
+use crate::symbol_path::PdbPlaces;
 
 /// The PDB of the image of this path below a root. Whether it is the right one is seen when it is read, so that one in a server's folder is
 /// taken before others.
 pub(super) fn find(root: &Root, image: &Path, id: &PdbId, symbol_path: Option<&OsStr>) -> Option<File> {
-    let name = Path::new(OsStr::from_bytes(id.name()));
-    // A name that leads out of a folder is none.
-    name.file_name().filter(|it| *it == name.as_os_str())?;
-    let folders = folders(symbol_path.unwrap_or_default());
-    let stored = folders.iter().flat_map(|folder| {
-        let of_name = folder.join(name);
-        [id.key(), id.key().to_lowercase()].map(|key| of_name.join(key).join(name))
-    });
+    let PdbPlaces { name, stored, plain } = PdbPlaces::of(id, symbol_path.unwrap_or_default())?;
     let beside = image.parent().filter(|folder| folder.is_absolute()).map(|folder| folder.join(name));
-    let plain = folders.iter().map(|folder| folder.join(name));
-    stored.chain(beside).chain(plain).find_map(|path| root.open(&path))
-}
-
-/// The folders of a list such as `/symbols;srv*/cache*https://server`.
-fn folders(symbol_path: &OsStr) -> Vec<PathBuf> {
-    let elements = symbol_path.as_bytes().split(|&byte| byte == b';');
-    let parts = elements.flat_map(|element| element.split(|&byte| byte == b'*'));
-    parts.map(|part| PathBuf::from(OsStr::from_bytes(part))).filter(|part| part.is_absolute()).collect()
+    stored.into_iter().chain(beside).chain(plain).find_map(|path| root.open(&path))
 }
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
-    /// A recording (.perf.data), a folder of `perf record --threads`, a trace (.nettrace), or a flight recording (.jfr);
+    /// A recording (.perf.data), a folder of `perf record --threads`, a trace (.nettrace, .etl of Windows), or a flight recording (.jfr);
     /// `-` is a file, or a stream of `perf record -o -`, on stdin
     pub(crate) input: PathBuf,
     /// Where to write; the ending says the format; `-` is stdout; `http://host:4318` or `grpc://host:4317` is a receiver of OTLP
@@ -110,7 +110,7 @@ pub(crate) struct ConvertArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// A profile (.pb.gz), or what else `collector convert` reads that has its stacks already (.nettrace, .jfr, folded stacks, a
+    /// A profile (.pb.gz), or what else `collector convert` reads that has its stacks already (.nettrace, .etl, .jfr, folded stacks, a
     /// profile of Firefox Profiler)
     pub(crate) input: PathBuf,
     /// How many functions

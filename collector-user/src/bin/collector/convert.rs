@@ -16,7 +16,7 @@ use export::import::{ImportFormat, Imported};
 use export::symbolize::Detail;
 
 use crate::args::{ConvertArgs, detail};
-use crate::imported::{readable, reader_of};
+use crate::imported::{readable, reader_of, summary};
 use crate::output::{Output, event_bytes, tell_all_but_last, tell_failures, tell_left_out};
 use crate::progress::summarize;
 use crate::raw::{RawOutput, is_raw, refuse_no_inline};
@@ -177,11 +177,7 @@ impl<'a> Input<'a> {
         if let Some((reader, mut file)) = self.imported().with_context(failed)? {
             let imported = reader.import_with_events(&mut file, event_bytes(&outputs));
             let Imported { machine, symbols, left_out } = imported.with_context(failed)?;
-            let events = match machine.event_records().len() {
-                0 => String::new(),
-                events => format!("{events} events, "),
-            };
-            say(&format!("{events}{} samples, {} lost", machine.samples().len(), machine.system().lost));
+            say(&summary(&machine));
             for left_out in left_out {
                 say(&format!("warning: {left_out}"));
             }

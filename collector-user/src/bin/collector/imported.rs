@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 
+use collector_common::record::ExportMachine;
 use collector_user::etw::Etl;
 use export::import::{self, BEGIN, Begin, ImportFormat};
 
@@ -22,4 +23,13 @@ pub(crate) fn readable() -> String {
     let all = import::importers().iter().copied().chain([&Etl as &dyn ImportFormat]);
     let all: Vec<&str> = all.map(ImportFormat::description).collect();
     all.join(", ")
+}
+
+/// How much there is, and what was lost.
+pub(crate) fn summary(machine: &ExportMachine) -> String {
+    let events = match machine.event_records().len() {
+        0 => String::new(),
+        events => format!("{events} events, "),
+    };
+    format!("{events}{} samples, {} lost", machine.samples().len(), machine.system().lost)
 }

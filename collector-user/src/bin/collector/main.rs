@@ -1,6 +1,7 @@
 //! The `collector` binary. Exit status: 0 done, 1 failed, 2 wrong usage.
 
 mod args;
+mod chosen;
 #[cfg(target_os = "linux")]
 mod convert;
 #[cfg(target_os = "linux")]
@@ -10,6 +11,8 @@ mod doctor;
 #[cfg(target_os = "linux")]
 mod events;
 mod imported;
+#[cfg(not(target_os = "linux"))]
+mod imported_only;
 mod list;
 #[cfg(target_os = "linux")]
 mod lives;
@@ -40,10 +43,12 @@ use args::{Cli, Command};
 use convert::convert;
 #[cfg(target_os = "linux")]
 use doctor::doctor;
+#[cfg(not(target_os = "linux"))]
+use imported_only::convert;
 #[cfg(target_os = "linux")]
 use run::run;
 #[cfg(not(target_os = "linux"))]
-use unable::{convert, doctor, run};
+use unable::{doctor, run};
 
 fn main() -> ExitCode {
     let started = Instant::now();

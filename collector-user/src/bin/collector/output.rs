@@ -14,12 +14,13 @@ use anyhow::Context as _;
 use collector_common::record::{EventRecords, ExportMachine};
 use collector_user::output::{Descriptor, OutputFile, Place, Places, is_url};
 use export::format::otlp::Otlp;
-use export::format::{Contents, ExportFormat, Holds, Part, Profile, by_name, for_path, formats};
+use export::format::{Contents, ExportFormat, Holds, Part, Profile};
 use export::symbolize::Symbols;
 use rustix::fs::{Access, OFlags, access, fcntl_getfl};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
+use crate::chosen::chosen;
 use crate::receiver::Receiver;
 use crate::report::unless_closed;
 use crate::{Usage, raw, say, tell, unnamed};
@@ -42,20 +43,7 @@ impl Output {
             let receiver = Receiver::open(path, format, taken)?;
             return Ok(Self { destination: Destination::Receiver(receiver), format: &Otlp });
         }
-        let known = || {
-            let endings = formats().iter().map(|format| format.ending());
-            endings.chain([raw::ENDING]).collect::<Vec<_>>().join(", ")
-        };
-        let stdout = path.as_os_str() == "-";
-        let format = match format {
-            Some(name) => by_name(name).ok_or_else(|| {
-                Usage(format!("unknown format `{name}`: `collector list formats` lists them"))
-            })?,
-            None if stdout => return Err(Usage("writing to stdout needs --format".to_owned()).into()),
-            None => for_path(path).ok_or_else(|| {
-                Usage(format!("the ending of {} is no format: use one of {}", path.display(), known()))
-            })?,
-        };
+        let format = chosen(path, format, &[raw::ENDING])?;
         Ok(Self { destination: Destination::Target(Target::open(path, taken)?), format })
     }
 

@@ -1,0 +1,70 @@
+//! Where PDBs are: in the folders of `_NT_SYMBOL_PATH`, as Windows' debuggers look for them. Servers are not asked; what they gave before lies
+//! in a folder as `NAME.pdb/GUIDAGE/NAME.pdb`, which is what `symstore` makes, too.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use collector_common::record::{ExportMachine, ModuleId};
+use export::symbolize::PdbId;
+
+/// The variable that has the list of folders, such as `/symbols;srv*/cache*https://server`.
+pub(crate) const VARIABLE: &str = "_NT_SYMBOL_PATH";
+
+/// Where a PDB may be, in the order in which it is looked for.
+#[derive(Debug)]
+pub(crate) struct PdbPlaces {
+    /// The file's name.
+    pub(crate) name: OsString,
+    /// In folders of servers and stores, where it is the right one.
+    pub(crate) stored: Vec<PathBuf>,
+    /// In the folders themselves, where any of that name may be.
+    pub(crate) plain: Vec<PathBuf>,
+}
+
+impl PdbPlaces {
+    /// Of a list of folders; none for a name that leads out of a folder.
+    pub(crate) fn of(id: &PdbId, symbol_path: &OsStr) -> Option<Self> {
+        let name = text(id.name());
+        Path::new(&name).file_name().filter(|it| *it == name.as_os_str())?;
+        let folders: Vec<PathBuf> = parts(symbol_path).filter(|part| part.is_absolute()).collect();
+        let stored = folders.iter().flat_map(|folder| {
+            let of_name = folder.join(&name);
+            [id.key(), id.key().to_lowercase()].map(|key| of_name.join(key).join(&name))
+        });
+        let stored = stored.collect();
+        let plain = folders.iter().map(|folder| folder.join(&name)).collect();
+        Some(Self { name, stored, plain })
+    }
+}
+
+/// Which PDB a recording tells to be a module's.
+pub(crate) fn pdb_of(machine: &ExportMachine, module: ModuleId) -> Option<PdbId> {
+    let pdb = machine.details(module)?.pdb.as_ref()?;
+    Some(PdbId { guid: pdb.signature.0, age: pdb.age, path: pdb.path.clone().into_bytes() })
+}
+
+/// Bytes as a file's name has them.
+#[cfg(unix)]
+fn text(bytes: &[u8]) -> OsString {
+    use std::os::unix::ffi::OsStrExt as _;
+    OsStr::from_bytes(bytes).to_owned()
+}
+
+#[cfg(not(unix))]
+fn text(bytes: &[u8]) -> OsString {
+    String::from_utf8_lossy(bytes).into_owned().into()
+}
+
+#[cfg(unix)]
+fn parts(symbol_path: &OsStr) -> impl Iterator<Item = PathBuf> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let parts = symbol_path.as_bytes().split(|byte| matches!(byte, b';' | b'*'));
+    parts.map(|part| PathBuf::from(OsStr::from_bytes(part)))
+}
+
+#[cfg(not(unix))]
+fn parts(symbol_path: &OsStr) -> impl Iterator<Item = PathBuf> {
+    let text = symbol_path.to_string_lossy().into_owned();
+    let parts: Vec<PathBuf> = text.split([';', '*']).map(PathBuf::from).collect();
+    parts.into_iter()
+}
