@@ -11,7 +11,7 @@ use collector_user::modules::name_from_files;
 use collector_user::output::Places;
 use collector_user::replay::{Replay, open_recording};
 use collector_user::session::Recording;
-use export::format::{Holds, Profile};
+use export::format::Profile;
 use export::import::{ImportFormat, Imported};
 use export::symbolize::Detail;
 
@@ -219,7 +219,7 @@ fn run<R: Read>(mut replay: Replay<R>, event_bytes: u64) -> Recording {
 
 /// Writes first what waits for nobody, so that it is there when the rest is abandoned.
 fn write_all(outputs: Vec<Output>, profile: Profile<'_>) -> Vec<anyhow::Result<()>> {
-    tell_left_out(&outputs, (&[], Holds::nothing()), profile);
+    tell_left_out(&outputs, profile);
     let (waiting, files): (Vec<_>, Vec<_>) = outputs.into_iter().partition(Output::may_wait);
     files.into_iter().chain(waiting).map(|output| output.write(profile)).collect()
 }

@@ -14,7 +14,7 @@ use anyhow::Context as _;
 use collector_common::record::{EventRecords, ExportMachine};
 use collector_user::output::{Descriptor, OutputFile, Place, Places, is_url};
 use export::format::otlp::Otlp;
-use export::format::{Contents, ExportFormat, Holds, Part, Profile};
+use export::format::{Contents, ExportFormat, Part, Profile};
 use export::symbolize::Symbols;
 use rustix::fs::{Access, OFlags, access, fcntl_getfl};
 use rustix::io::Errno;
@@ -92,18 +92,15 @@ pub(crate) fn tell_failures(machine: &ExportMachine, symbols: &Symbols) {
     }
 }
 
-/// Says what of the recording outputs leave out, a line each: of those with a format, and of files that hold the records themselves, by
-/// their names and what these have of it.
-pub(crate) fn tell_left_out(outputs: &[Output], (kept, captured): (&[String], Holds), profile: Profile<'_>) {
-    if outputs.is_empty() && kept.is_empty() {
+/// Says what of the recording outputs leave out, a line each.
+pub(crate) fn tell_left_out(outputs: &[Output], profile: Profile<'_>) {
+    if outputs.is_empty() {
         return;
     }
     let contents = Contents::of(profile);
-    let of_raw = kept.iter().map(|name| (name.clone(), contents.left_out_by(raw::NAME, captured)));
-    let of_outputs = outputs.iter().map(|output| (output.name(), contents.left_out(output.format)));
-    for (name, left_out) in of_raw.chain(of_outputs) {
-        if let Some(left_out) = left_out {
-            say(&format!("{name}: {left_out}"));
+    for output in outputs {
+        if let Some(left_out) = contents.left_out(output.format) {
+            say(&format!("{}: {left_out}", output.name()));
         }
     }
 }

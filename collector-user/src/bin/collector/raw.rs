@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use collector_user::output::{Places, is_url};
+use export::format::{Contents, Holds, Profile};
 
-use crate::Usage;
 use crate::output::Target;
+use crate::{Usage, say};
 
 /// The format's name on the command line.
 pub(crate) const NAME: &str = "perf.data";
@@ -34,6 +35,16 @@ pub(crate) fn refuse_no_inline(outputs: &[PathBuf], format: Option<&str>) -> Res
     Err(Usage(format!(
         "--no-inline is of outputs with names, and {NAME} has none: give it to `collector convert`, or name one beside"
     )))
+}
+
+/// Says what of the recording outputs of these names leave out, a line each. What they hold is `captured`.
+pub(crate) fn tell_left_out(names: &[String], captured: Holds, profile: Profile<'_>) {
+    if names.is_empty() {
+        return;
+    }
+    if let Some(left_out) = Contents::of(profile).left_out_by(NAME, captured) {
+        names.iter().for_each(|name| say(&format!("{name}: {left_out}")));
+    }
 }
 
 /// An output of this format.

@@ -30,7 +30,7 @@ use crate::events;
 use crate::lives::print_lives;
 use crate::output::{Output, Target, event_bytes, tell_all_but_last, tell_failures, tell_left_out};
 use crate::progress::{ProgressLine, summarize};
-use crate::raw::{RawOutput, is_raw, refuse_no_inline};
+use crate::raw::{self, RawOutput, is_raw, refuse_no_inline};
 use crate::report::print_table;
 use crate::{Usage, say};
 
@@ -356,7 +356,8 @@ fn write(recording: &Recording, outputs: Outputs) -> anyhow::Result<()> {
     let symbols = recording.symbolize_to(detail);
     tell_failures(&recording.machine, &symbols);
     let profile = Profile { machine: &recording.machine, symbols: &symbols };
-    tell_left_out(&profiles, (&kept, recording.captured()), profile);
+    raw::tell_left_out(&kept, recording.captured(), profile);
+    tell_left_out(&profiles, profile);
     // The last of their kind, so that they hold what the writing cost.
     let write_stats =
         |stats: Target| stats.fill(|out| writeln!(out, "{:#}", recording.stats_now().to_json()));
