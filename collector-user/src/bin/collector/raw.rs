@@ -43,7 +43,9 @@ pub(crate) fn tell_left_out(names: &[String], captured: Holds, profile: Profile<
         return;
     }
     if let Some(left_out) = Contents::of(profile).left_out_by(NAME, captured) {
-        names.iter().for_each(|name| say(&format!("{name}: {left_out}")));
+        for name in names {
+            say(&format!("{name}: {left_out}"));
+        }
     }
 }
 
