@@ -283,6 +283,17 @@ impl ExportMachine {
         }
     }
 
+    /// Leaves out what is of threads that `keep` refuses: samples, raw events, and spans. Spans of processes that have no thread that is
+    /// kept go, too.
+    pub fn keep_threads(&mut self, keep: impl Fn(&Self, ThreadId) -> bool) {
+        let kept: Vec<bool> = (0..self.threads.len() as u32).map(|at| keep(self, ThreadId(at))).collect();
+        let is_kept = |thread: ThreadId| kept.get(thread.0 as usize) == Some(&true);
+        self.samples.retain(|sample| is_kept(sample.thread));
+        self.event_records.hide(|thread| !is_kept(thread));
+        let owners = self.kept_timelines(&kept);
+        self.spans.retain(|span| owners.get(span.timeline.0 as usize) == Some(&true));
+    }
+
     /// Adds a kind of raw event; `None` where there are more than 65,536.
     pub fn add_event_kind(&mut self, kind: EventKind) -> Option<EventKindId> {
         let id = (self.event_kinds.len() < EventKindId::MOST)
