@@ -4,7 +4,10 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+#[cfg(not(target_os = "linux"))]
+use super::named::Temporary;
 use super::place::{Place, folder_of};
+#[cfg(target_os = "linux")]
 use super::temporary::Temporary;
 
 /// A file that is not there yet. It leaves nothing where it is dropped before it is filled, and where the program is killed: only
@@ -23,9 +26,7 @@ impl OutputFile {
     pub fn open(path: &Path) -> io::Result<Self> {
         match Place::of(path)? {
             Place::File(place) => Self::at(place),
-            Place::Special(_) | Place::Descriptor(_) => {
-                Err(io::Error::new(io::ErrorKind::InvalidInput, "it is there, and is no file"))
-            }
+            _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is there, and is no file")),
         }
     }
 
@@ -71,7 +72,7 @@ impl OutputFile {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;

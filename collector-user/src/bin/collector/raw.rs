@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use collector_user::output::{Places, is_url};
 
 use crate::Usage;
-use crate::output::Target;
+use crate::target::Target;
 
 /// The format's name on the command line.
 pub(crate) const NAME: &str = "perf.data";

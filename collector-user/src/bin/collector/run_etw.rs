@@ -1,0 +1,204 @@
+//! `collector run` on Windows: Windows records into a file, which is read when it is over.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use collector_common::event::Guid;
+use collector_common::ids::Pid;
+use collector_user::etw::{Asked, Asking, Recorded, Request, name_from_pdbs};
+use collector_user::output::Places;
+use export::format::Profile;
+use export::symbolize::Detail;
+use windows_etw::plan::Plan;
+use windows_etw::session::{SessionError, Sessions, Settings, Stopped, Target, console, providers};
+
+use crate::args::{Backend, RunArgs, detail};
+use crate::counted::print_counted;
+use crate::finished::{Outputs, refuse_no_command, summary};
+use crate::lives::print_lives;
+use crate::output::{event_bytes, tell_failures};
+use crate::trace::{TraceFiles, is_trace};
+use crate::{Usage, say};
+
+/// How often it is looked whether the recording is to end.
+const LOOK: Duration = Duration::from_millis(20);
+/// How often Windows is asked whether the sessions are still there.
+const ASK: Duration = Duration::from_secs(1);
+
+pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
+    refuse(&args)?;
+    let pids: Vec<Pid> = args.pids.iter().copied().map(Pid).collect();
+    let plan = plan(&args, &pids)?;
+    let format = args.format.as_deref();
+    let (traces, others): (Vec<&Path>, Vec<&Path>) =
+        args.outputs.iter().map(PathBuf::as_path).partition(|path| is_trace(path, format));
+    let mut taken = Places::default();
+    let mut outputs = Outputs::open(others.iter().copied(), format, args.outputs.is_empty(), &mut taken)?;
+    outputs.open_stats(args.stats.as_deref(), &mut taken)?;
+    let files = TraceFiles::new(&traces, &others, &mut taken)?;
+    let whole_machine = args.pids.is_empty() && args.command.is_empty();
+    if !traces.is_empty() && !whole_machine {
+        say("warning: what Windows writes, the .etl, has all processes in it");
+    }
+    let began_after_ns = started.elapsed().as_nanos() as u64;
+    let Ran { stopped, ended, child } = record(&plan, &files, &args)?;
+    let mut whose: Vec<Asked> = pids.into_iter().map(Asked::Running).collect();
+    whose.extend(child.as_ref().map(|child| Asked::Started(Pid(child.id()))));
+    let asking = Asking {
+        whose,
+        event_bytes: event_bytes(&outputs.profiles),
+        frequency_hz: args.frequency,
+        tells_lives: plan.names.iter().any(|name| name == "processes"),
+        began_after_ns,
+    };
+    let Recorded { machine, symbols, stats, warnings } = Recorded::read(files.open(&stopped)?, &asking)?;
+    say(&summary(&stats, &warnings));
+    print_counted(&machine);
+    print_lives(&machine);
+    if machine.samples().is_empty() && machine.lives().is_empty() {
+        say(
+            "warning: no samples: nothing of what was asked for happened, or -p and the command leave it out",
+        );
+    }
+    match (&ended, &child) {
+        (Ended::Command(status), _) => say(&format!("the command {}", describe(*status))),
+        (_, Some(child)) => say(&format!("the command (pid {}) goes on", child.id())),
+        (Ended::Asked | Ended::Elsewhere, None) => {}
+    }
+    if matches!(ended, Ended::Elsewhere) {
+        say("warning: the recording was ended by another program, which stopped its session");
+    }
+    let symbols = match detail(args.no_inline, args.no_symbols) {
+        Detail::Addresses => symbols,
+        detail => name_from_pdbs(&machine, symbols, detail),
+    };
+    tell_failures(&machine, &symbols);
+    outputs.write(Profile { machine: &machine, symbols: &symbols }, Vec::new(), || stats.clone())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What has no meaning here.
+fn refuse(args: &RunArgs) -> Result<(), Usage> {
+    let backend = match args.backend {
+        Backend::Ebpf => Some("--backend ebpf"),
+        Backend::Perf => Some("--backend perf"),
+        Backend::Auto | Backend::Etw => None,
+    };
+    if let Some(backend) = backend {
+        return Err(Usage(format!(
+            "{backend} is of Linux alone: on Windows leave it out, or use --backend etw"
+        )));
+    }
+    if args.cgroup.is_some() {
+        return Err(Usage(
+            "--cgroup is of Linux alone: name processes by -p, or a command behind `--`".to_owned(),
+        ));
+    }
+    if args.comm.is_some() {
+        return Err(Usage(
+            "--comm is of Linux alone: name processes by -p, or a command behind `--`".to_owned(),
+        ));
+    }
+    refuse_no_command(args.command.is_empty())
+}
+
+/// What Windows is asked for.
+fn plan(args: &RunArgs, pids: &[Pid]) -> anyhow::Result<Plan> {
+    let request =
+        Request { scenarios: &args.scenarios, events: &args.events, frequency_hz: args.frequency, pids };
+    let plan = request.plan(known_providers).map_err(|error| Usage(error.to_string()))?;
+    for note in &plan.notes {
+        say(&format!("warning: {}", note.text()));
+    }
+    Ok(plan)
+}
+
+/// Those that Windows knows by name.
+fn known_providers() -> Vec<(String, Guid)> {
+    providers().unwrap_or_else(|error| {
+        say(&format!("warning: providers are not found by their names: {error}"));
+        Vec::new()
+    })
+}
+
+/// A recording that is over.
+struct Ran {
+    stopped: Stopped,
+    ended: Ended,
+    /// Held, so that no other process has its number before all was read.
+    child: Option<Child>,
+}
+
+/// Why it is.
+enum Ended {
+    /// It was asked to end, or its time was over.
+    Asked,
+    /// What it recorded ended.
+    Command(ExitStatus),
+    /// Its session is not there any more.
+    Elsewhere,
+}
+
+/// Records. What fails stops the sessions, too.
+fn record(plan: &Plan, files: &TraceFiles, args: &RunArgs) -> anyhow::Result<Ran> {
+    console::watch()?;
+    let settings = Settings { target: Target::File(files.path()), ..Settings::default() };
+    let sessions = Sessions::start(plan, &settings, |_| Box::new(|_| {}))?;
+    let began = Instant::now();
+    // Its first events are to be recorded, too.
+    let mut child = start(&args.command)?;
+    let ended = wait(&sessions, began, args.duration, child.as_mut())?;
+    Ok(Ran { stopped: sessions.stop()?, ended, child })
+}
+
+fn start(command: &[OsString]) -> anyhow::Result<Option<Child>> {
+    let Some((program, arguments)) = command.split_first() else { return Ok(None) };
+    let child = Command::new(program).args(arguments).spawn();
+    child.map(Some).map_err(|error| {
+        anyhow::anyhow!(
+            "{} can't be started: {error}; name a program that is in PATH, or its file",
+            program.display()
+        )
+    })
+}
+
+/// Waits for the end.
+fn wait(
+    sessions: &Sessions,
+    began: Instant,
+    duration: Option<Duration>,
+    mut child: Option<&mut Child>,
+) -> anyhow::Result<Ended> {
+    let mut asked = began;
+    loop {
+        if let Some(status) = child.as_mut().map(|child| child.try_wait()).transpose()?.flatten() {
+            return Ok(Ended::Command(status));
+        }
+        if console::is_asked_to_end() || duration.is_some_and(|duration| began.elapsed() >= duration) {
+            return Ok(Ended::Asked);
+        }
+        if asked.elapsed() >= ASK {
+            asked = Instant::now();
+            if is_gone(sessions)? {
+                return Ok(Ended::Elsewhere);
+            }
+        }
+        let left = duration.map_or(LOOK, |duration| duration.saturating_sub(began.elapsed()).min(LOOK));
+        thread::sleep(left);
+    }
+}
+
+/// Whether somebody else has stopped a session.
+fn is_gone(sessions: &Sessions) -> Result<bool, SessionError> {
+    match sessions.losses() {
+        Err(error) if error.is_of_no_session() => Ok(true),
+        asked => asked.map(|_| false),
+    }
+}
+
+fn describe(status: ExitStatus) -> String {
+    status.code().map_or_else(|| "ended".to_owned(), |code| format!("exited with status {code}"))
+}
