@@ -16,6 +16,7 @@ mod command_line;
 mod events;
 mod families;
 mod file;
+mod images;
 mod kinds;
 mod machine;
 mod methods;
@@ -36,6 +37,7 @@ mod times;
 
 pub use families::Asked;
 pub use file::Etl;
+pub use images::name_from_images;
 #[cfg(not(target_os = "linux"))]
 pub use pdbs::name_from_pdbs;
 pub use recording::{Asking, Lost, Recorded, RecordedPart};

@@ -44,6 +44,8 @@ pub struct RecordedPart<R> {
 pub struct Asking {
     /// Whose samples and events are kept, with those of all descendants; empty is all.
     pub whose: Vec<Asked>,
+    /// What paths of the kernel begin with, and what the same begins with for people: Windows does not write it into its files.
+    pub volumes: Vec<(String, String)>,
     /// What raw events may take of memory; 0 keeps samples alone.
     pub event_bytes: u64,
     /// CPU samples a second, for the figures.
@@ -85,6 +87,7 @@ impl Recorded {
             return Err(ImportError::Unsupported("parts of a recording whose clocks differ".to_owned()));
         }
         let mut taker = Taker::new(Trace::from(&header), asking.event_bytes);
+        asking.volumes.iter().for_each(|(nt, dos)| taker.name_volume(nt, dos));
         while let Some(part) = next(&mut parts)? {
             if let Some(record) = part.file.next_record().map_err(unread)? {
                 taker.take(&record);

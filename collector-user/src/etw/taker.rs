@@ -143,6 +143,12 @@ impl Taker {
         }
     }
 
+    /// Says that what begins with `nt` for the kernel, as `\Device\HarddiskVolume3\`, begins with `dos`, as `C:\`. Traces that a tool has merged
+    /// tell so themselves.
+    pub fn name_volume(&mut self, nt: &str, dos: &str) {
+        self.paths.add(nt, dos);
+    }
+
     /// Takes a record.
     pub fn take(&mut self, record: &EtwRecord<'_>) {
         self.not_understood += u64::from(self.schemas.learn(record).is_err());

@@ -25,6 +25,7 @@ fn part(bytes: &[u8], lost: Lost) -> RecordedPart<Cursor<Vec<u8>>> {
 fn read(bytes: &[u8], whose: &[Asked]) -> Recorded {
     let asking = Asking {
         whose: whose.to_vec(),
+        volumes: vec![(r"\Device\Mup\DfsClient\;Z:0000000000020d40\clrmain\".to_owned(), r"X:\".to_owned())],
         event_bytes: EventRecords::LIMIT,
         frequency_hz: 997,
         tells_lives: true,
@@ -133,6 +134,10 @@ fn a_started_process_is_all_that_is_kept() {
     assert_eq!(stats.ledger.delivered(), machine.samples().len() as u64);
     assert!(warnings.iter().all(|line| !line.contains("no process")), "{warnings:?}");
     assert_eq!(machine.lives().len(), 1);
+    // It is on another machine, which the trace has no drive for.
+    let test = machine.modules().iter().map(|module| machine.string(module.path));
+    let test: Vec<&str> = test.filter(|path| path.ends_with(r"\Test.x64.exe")).collect();
+    assert!(test.contains(&r"X:\public\PerfInvestigations\20-07-28.TestTraces\Test.x64.exe"), "{test:?}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `collector run` on Windows: Windows records into a file, which is read when it is over.
 
+use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus};
@@ -8,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use collector_common::event::Guid;
 use collector_common::ids::Pid;
-use collector_user::etw::{Asked, Asking, Recorded, Request, name_from_pdbs};
+use collector_user::etw::{Asked, Asking, Recorded, Request, name_from_images};
 use collector_user::output::Places;
 use export::format::Profile;
 use export::symbolize::Detail;
 use windows_etw::plan::Plan;
-use windows_etw::session::{SessionError, Sessions, Settings, Stopped, Target, console, providers};
+use windows_etw::session::{SessionError, Sessions, Settings, Stopped, Target, console, drives, providers};
 
 use crate::args::{Backend, RunArgs, detail};
 use crate::counted::print_counted;
@@ -49,6 +50,7 @@ pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
     whose.extend(child.as_ref().map(|child| Asked::Started(Pid(child.id()))));
     let asking = Asking {
         whose,
+        volumes: volumes(),
         event_bytes: event_bytes(&outputs.profiles),
         frequency_hz: args.frequency,
         tells_lives: plan.names.iter().any(|name| name == "processes"),
@@ -73,11 +75,19 @@ pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
     }
     let symbols = match detail(args.no_inline, args.no_symbols) {
         Detail::Addresses => symbols,
-        detail => name_from_pdbs(&machine, symbols, detail),
+        detail => name_from_images(&machine, symbols, detail),
     };
     tell_failures(&machine, &symbols);
     outputs.write(Profile { machine: &machine, symbols: &symbols }, Vec::new(), || stats.clone())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the kernel calls drives, and the folder of Windows.
+fn volumes() -> Vec<(String, String)> {
+    let windows = env::var("SystemRoot").ok();
+    let windows =
+        windows.map(|folder| (r"\SystemRoot\".to_owned(), format!(r"{}\", folder.trim_end_matches('\\'))));
+    drives().into_iter().chain(windows).collect()
 }
 
 /// What has no meaning here.

@@ -10,6 +10,7 @@ mod console;
 mod consume;
 mod control;
 mod describe;
+mod drives;
 mod enable;
 mod item;
 mod live;
@@ -21,6 +22,7 @@ mod tuning;
 
 pub use clock::Clock;
 pub use describe::providers;
+pub use drives::drives;
 pub use live::{Live, Sink};
 
 pub(super) use console::{Signal, on_console};
