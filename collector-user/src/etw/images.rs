@@ -51,7 +51,8 @@ impl ModuleFiles for Images<'_> {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod tests {
     use std::fs;
     use std::process::Command;

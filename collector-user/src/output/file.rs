@@ -72,7 +72,8 @@ impl OutputFile {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;

@@ -199,6 +199,7 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
 mod tests {
     use super::*;
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn bytes() {
         for (text, bytes) in [("1", 1), ("64KiB", 65536), ("3MiB", 3 << 20), ("1024GiB", 1 << 40), ("7B", 7)]

@@ -11,10 +11,13 @@ use collector_common::event::Guid;
 use collector_common::ids::Pid;
 use collector_user::etw::{Asked, Asking, Recorded, Request, name_from_images};
 use collector_user::output::Places;
+use collector_user::stats::{self, Stats};
 use export::format::Profile;
 use export::symbolize::Detail;
 use windows_etw::plan::Plan;
-use windows_etw::session::{SessionError, Sessions, Settings, Stopped, Target, console, drives, providers};
+use windows_etw::session::{
+    OwnUsage, SessionError, Sessions, Settings, Stopped, Target, console, drives, own_usage, providers,
+};
 
 use crate::args::{Backend, RunArgs, detail};
 use crate::counted::print_counted;
@@ -78,8 +81,14 @@ pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
         detail => name_from_images(&machine, symbols, detail),
     };
     tell_failures(&machine, &symbols);
-    outputs.write(Profile { machine: &machine, symbols: &symbols }, Vec::new(), || stats.clone())?;
+    outputs.write(Profile { machine: &machine, symbols: &symbols }, Vec::new(), || with_usage(&stats))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The figures with what the process has used up to now.
+fn with_usage(stats: &Stats) -> Stats {
+    let OwnUsage { user, system, peak_rss } = own_usage();
+    Stats { usage: stats::Usage { user, system, peak_rss }, ..stats.clone() }
 }
 
 /// What the kernel calls drives, and the folder of Windows.
@@ -160,7 +169,7 @@ fn record(plan: &Plan, files: &TraceFiles, args: &RunArgs) -> anyhow::Result<Ran
     let began = Instant::now();
     // Its first events are to be recorded, too.
     let mut child = start(&args.command)?;
-    let ended = wait(&sessions, began, args.duration, child.as_mut())?;
+    let ended = wait(began, args.duration, child.as_mut(), || is_gone(&sessions))?;
     Ok(Ran { stopped: sessions.stop()?, ended, child })
 }
 
@@ -175,12 +184,12 @@ fn start(command: &[OsString]) -> anyhow::Result<Option<Child>> {
     })
 }
 
-/// Waits for the end.
+/// Waits for the end, or until the sessions are gone.
 fn wait(
-    sessions: &Sessions,
     began: Instant,
     duration: Option<Duration>,
     mut child: Option<&mut Child>,
+    mut is_gone: impl FnMut() -> Result<bool, SessionError>,
 ) -> anyhow::Result<Ended> {
     let mut asked = began;
     loop {
@@ -192,7 +201,7 @@ fn wait(
         }
         if asked.elapsed() >= ASK {
             asked = Instant::now();
-            if is_gone(sessions)? {
+            if is_gone()? {
                 return Ok(Ended::Elsewhere);
             }
         }
@@ -211,4 +220,48 @@ fn is_gone(sessions: &Sessions) -> Result<bool, SessionError> {
 
 fn describe(status: ExitStatus) -> String {
     status.code().map_or_else(|| "ended".to_owned(), |code| format!("exited with status {code}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(line: &[&str]) -> Option<Child> {
+        start(&line.iter().map(OsString::from).collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn it_ends_with_the_command_with_its_time_and_with_its_session() {
+        let now = Instant::now;
+        let mut child = command(&["cmd.exe", "/c", "exit", "3"]);
+        let ended = wait(now(), Some(Duration::from_mins(1)), child.as_mut(), || Ok(false)).unwrap();
+        assert!(matches!(ended, Ended::Command(status) if describe(status) == "exited with status 3"));
+
+        let begun = now();
+        let ended = wait(begun, Some(Duration::from_millis(50)), None, || Ok(false)).unwrap();
+        assert!(matches!(ended, Ended::Asked) && begun.elapsed() >= Duration::from_millis(50));
+
+        let mut asked = 0;
+        let ended = wait(now(), Some(Duration::from_mins(1)), None, || {
+            asked += 1;
+            Ok(true)
+        });
+        assert!(matches!(ended, Ok(Ended::Elsewhere)));
+        assert_eq!(asked, 1);
+    }
+
+    #[test]
+    fn a_command_that_is_not_there_is_told() {
+        assert!(command(&[]).is_none());
+        let error = start(&["no-such-program.exe".into()]).unwrap_err().to_string();
+        assert!(error.contains("no-such-program.exe can't be started"), "{error}");
+    }
+
+    #[test]
+    fn drives_and_windows_have_names_of_the_kernel() {
+        let volumes = volumes();
+        let (_, windows) = volumes.iter().find(|(nt, _)| nt == r"\SystemRoot\").unwrap();
+        assert!(Path::new(windows).is_dir() && windows.ends_with('\\'), "{windows}");
+        assert!(volumes.len() > 1);
+    }
 }

@@ -155,7 +155,8 @@ pub(crate) fn unwritable(path: &Path, error: &io::Error) -> anyhow::Error {
     )
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod tests {
     use std::fs;
     use std::os::fd::AsRawFd as _;

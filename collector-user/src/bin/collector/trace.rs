@@ -99,3 +99,82 @@ impl TraceFiles {
         Ok(parts)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use windows_etw::session::Losses;
+
+    use super::*;
+
+    /// A trace of Windows; none, which is said, where it is not there.
+    fn bytes() -> Option<Vec<u8>> {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/etl/Process.etl");
+        let bytes = fs::read(&path).ok();
+        if bytes.is_none() {
+            eprintln!("SKIPPED a trace: {} is not there", path.display());
+        }
+        bytes
+    }
+
+    fn stopped() -> Stopped {
+        let losses = |events| Losses { events, file_buffers: events + 1, live_buffers: 0 };
+        Stopped { losses: vec![(Part::Heap, losses(7)), (Part::Main, losses(3))], events: 0 }
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn the_files_are_put_into_place_the_one_with_the_clock_first() {
+        let Some(bytes) = bytes() else { return };
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("x.etl");
+        fs::write(&place, "old").unwrap();
+        let files = TraceFiles::new(&[&place], &[], &mut Places::default()).unwrap();
+        assert_eq!(fs::read(&place).unwrap(), b"old");
+        for part in [Part::Main, Part::Heap] {
+            fs::write(part.file(&files.path()), &bytes).unwrap();
+        }
+        let parts = files.open(&stopped()).unwrap();
+        let lost = parts.iter().map(|part| (part.lost.events, part.lost.buffers));
+        assert_eq!(lost.collect::<Vec<_>>(), [(3, 4), (7, 8)]);
+        drop((parts, files));
+        assert_eq!(names(folder.path()), ["x.etl", "x.heap.etl"]);
+        assert_eq!(fs::read(&place).unwrap(), bytes);
+    }
+
+    #[test]
+    fn without_an_output_nothing_is_left() {
+        let Some(bytes) = bytes() else { return };
+        let folder = tempfile::tempdir().unwrap();
+        let other = folder.path().join("x.html");
+        let files = TraceFiles::new(&[], &[Path::new("-"), &other], &mut Places::default()).unwrap();
+        assert!(files.path().starts_with(folder.path()));
+        fs::write(files.path(), &bytes).unwrap();
+        let error = files.open(&stopped()).err().unwrap().to_string();
+        assert!(error.starts_with("Windows wrote no trace"), "{error}");
+        fs::write(Part::Heap.file(&files.path()), b"no trace").unwrap();
+        assert!(files.open(&stopped()).is_err());
+        drop(files);
+        assert!(names(folder.path()).is_empty());
+    }
+
+    #[test]
+    fn traces_are_told_by_their_ending_and_are_one() {
+        let is = |path: &str, format| is_trace(Path::new(path), format);
+        assert!(is("a.ETL", None) && is("a", Some("etl")) && !is("a.etl", Some("html")) && !is(".etl", None));
+        let folder = tempfile::tempdir().unwrap();
+        let [one, other] = ["a.etl", "b.etl"].map(|name| folder.path().join(name));
+        let mut taken = Places::default();
+        assert!(TraceFiles::new(&[&one, &other], &[], &mut taken).err().unwrap().is::<Usage>());
+        assert!(TraceFiles::new(&[Path::new("-")], &[], &mut taken).err().unwrap().is::<Usage>());
+        let absent = folder.path().join("absent").join("x.html");
+        assert!(TraceFiles::new(&[], &[&absent], &mut taken).is_err());
+    }
+}

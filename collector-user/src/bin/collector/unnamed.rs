@@ -88,6 +88,7 @@ fn remedy(error: &SymbolError, path: &str) -> String {
     }
 }
 
+#[cfg(target_os = "linux")]
 #[cfg(test)]
 mod tests {
     use std::io::Cursor;
