@@ -3,7 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::process::{self, Child, ExitCode, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -33,42 +33,75 @@ const LOOK: Duration = Duration::from_millis(20);
 const ASK: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
-    refuse(&args)?;
-    let pids: Vec<Pid> = args.pids.iter().copied().map(Pid).collect();
-    let plan = plan(&args, &pids)?;
-    let format = args.format.as_deref();
-    let (traces, others): (Vec<&Path>, Vec<&Path>) =
-        args.outputs.iter().map(PathBuf::as_path).partition(|path| is_trace(path, format));
-    let mut taken = Places::default();
-    let mut outputs = Outputs::open(others.iter().copied(), format, args.outputs.is_empty(), &mut taken)?;
-    outputs.open_stats(args.stats.as_deref(), &mut taken)?;
-    let files = TraceFiles::new(&traces, &others, &mut taken)?;
-    let whole_machine = args.pids.is_empty() && args.command.is_empty();
-    if !traces.is_empty() && !whole_machine {
-        say("warning: what Windows writes, the .etl, has all processes in it");
+    let prepared = Prepared::of(&args)?;
+    let began_after = started.elapsed();
+    let ran = record(&prepared.plan, &prepared.files, &args)?;
+    prepared.finish(ran, &args, began_after)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A checked command line.
+struct Prepared {
+    plan: Plan,
+    pids: Vec<Pid>,
+    outputs: Outputs,
+    files: TraceFiles,
+}
+
+impl Prepared {
+    fn of(args: &RunArgs) -> anyhow::Result<Self> {
+        refuse(args)?;
+        let pids: Vec<Pid> = args.pids.iter().copied().map(Pid).collect();
+        let plan = plan(args, &pids)?;
+        let format = args.format.as_deref();
+        let (traces, others): (Vec<&Path>, Vec<&Path>) =
+            args.outputs.iter().map(PathBuf::as_path).partition(|path| is_trace(path, format));
+        let mut taken = Places::default();
+        let mut outputs = Outputs::open(others.iter().copied(), format, args.outputs.is_empty(), &mut taken)?;
+        outputs.open_stats(args.stats.as_deref(), &mut taken)?;
+        let files = TraceFiles::new(&traces, &others, &mut taken)?;
+        if !traces.is_empty() && !(args.pids.is_empty() && args.command.is_empty()) {
+            say("warning: what Windows writes, the .etl, has all processes in it");
+        }
+        Ok(Self { plan, pids, outputs, files })
     }
-    let began_after_ns = started.elapsed().as_nanos() as u64;
-    let Ran { stopped, ended, child } = record(&plan, &files, &args)?;
-    let mut whose: Vec<Asked> = pids.into_iter().map(Asked::Running).collect();
-    whose.extend(child.as_ref().map(|child| Asked::Started(Pid(child.id()))));
-    let asking = Asking {
-        whose,
-        volumes: volumes(),
-        event_bytes: event_bytes(&outputs.profiles),
-        frequency_hz: args.frequency,
-        tells_lives: plan.names.iter().any(|name| name == "processes"),
-        began_after_ns,
-    };
-    let Recorded { machine, symbols, stats, warnings } = Recorded::read(files.open(&stopped)?, &asking)?;
-    say(&summary(&stats, &warnings));
-    print_counted(&machine);
-    print_lives(&machine);
-    if machine.samples().is_empty() && machine.lives().is_empty() {
-        say(
-            "warning: no samples: nothing of what was asked for happened, or -p and the command leave it out",
-        );
+
+    /// Reads what was recorded, tells of it, and writes the outputs.
+    fn finish(self, ran: Ran, args: &RunArgs, began_after: Duration) -> anyhow::Result<()> {
+        let Self { plan, pids, outputs, files } = self;
+        let Ran { stopped, ended, child } = ran;
+        let mut whose: Vec<Asked> = pids.into_iter().map(Asked::Running).collect();
+        whose.extend(child.as_ref().map(|child| Asked::Started(Pid(child.id()))));
+        let asking = Asking {
+            whose,
+            volumes: volumes(),
+            event_bytes: event_bytes(&outputs.profiles),
+            frequency_hz: args.frequency,
+            tells_lives: plan.names.iter().any(|name| name == "processes"),
+            began_after_ns: began_after.as_nanos() as u64,
+        };
+        let Recorded { machine, symbols, stats, warnings } = Recorded::read(files.open(&stopped)?, &asking)?;
+        say(&summary(&stats, &warnings));
+        print_counted(&machine);
+        print_lives(&machine);
+        if machine.samples().is_empty() && machine.lives().is_empty() {
+            say(
+                "warning: no samples: nothing of what was asked for happened, or -p and the command leave it out",
+            );
+        }
+        tell_end(&ended, child.as_ref());
+        let symbols = match detail(args.no_inline, args.no_symbols) {
+            Detail::Addresses => symbols,
+            detail => name_from_images(&machine, symbols, detail),
+        };
+        tell_failures(&machine, &symbols);
+        outputs.write(Profile { machine: &machine, symbols: &symbols }, Vec::new(), || with_usage(&stats))
     }
-    match (&ended, &child) {
+}
+
+/// Why the recording is over, and what goes on.
+fn tell_end(ended: &Ended, child: Option<&Child>) {
+    match (ended, child) {
         (Ended::Command(status), _) => say(&format!("the command {}", describe(*status))),
         (_, Some(child)) => say(&format!("the command (pid {}) goes on", child.id())),
         (Ended::Asked | Ended::Elsewhere, None) => {}
@@ -76,13 +109,6 @@ pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
     if matches!(ended, Ended::Elsewhere) {
         say("warning: the recording was ended by another program, which stopped its session");
     }
-    let symbols = match detail(args.no_inline, args.no_symbols) {
-        Detail::Addresses => symbols,
-        detail => name_from_images(&machine, symbols, detail),
-    };
-    tell_failures(&machine, &symbols);
-    outputs.write(Profile { machine: &machine, symbols: &symbols }, Vec::new(), || with_usage(&stats))?;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// The figures with what the process has used up to now.
@@ -175,7 +201,7 @@ fn record(plan: &Plan, files: &TraceFiles, args: &RunArgs) -> anyhow::Result<Ran
 
 fn start(command: &[OsString]) -> anyhow::Result<Option<Child>> {
     let Some((program, arguments)) = command.split_first() else { return Ok(None) };
-    let child = Command::new(program).args(arguments).spawn();
+    let child = process::Command::new(program).args(arguments).spawn();
     child.map(Some).map_err(|error| {
         anyhow::anyhow!(
             "{} can't be started: {error}; name a program that is in PATH, or its file",
@@ -224,7 +250,13 @@ fn describe(status: ExitStatus) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use clap::Parser as _;
+    use windows_etw::session::{Losses, Part};
+
     use super::*;
+    use crate::args::{Cli, Command};
 
     fn command(line: &[&str]) -> Option<Child> {
         start(&line.iter().map(OsString::from).collect::<Vec<_>>()).unwrap()
@@ -248,6 +280,43 @@ mod tests {
         });
         assert!(matches!(ended, Ok(Ended::Elsewhere)));
         assert_eq!(asked, 1);
+    }
+
+    /// As it is but for the sessions: what they would have written is a trace that is there.
+    #[test]
+    fn what_windows_wrote_becomes_the_outputs() {
+        const EVENTS: usize = 10_344;
+        let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/etl/Process.etl");
+        let Ok(trace) = fs::read(&trace) else {
+            eprintln!("SKIPPED a recording: {} is not there", trace.display());
+            return;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let outputs = ["x.jsonl", "x.html", "x.etl"].map(at);
+        let mut line: Vec<OsString> =
+            ["collector", "run", "-s", "processes", "--stats"].map(Into::into).into();
+        line.push(at("x.json").into());
+        line.extend(outputs.iter().flat_map(|output| ["-o".into(), output.into()]));
+        let Command::Run(args) = Cli::parse_from(line).command else { panic!("another command") };
+        let prepared = Prepared::of(&args).unwrap();
+        fs::write(prepared.files.path(), &trace).unwrap();
+        let losses = Losses { events: 5, ..Losses::default() };
+        let stopped = Stopped { losses: vec![(Part::Main, losses)], events: 0 };
+        let ran = Ran { stopped, ended: Ended::Asked, child: None };
+        prepared.finish(ran, &args, Duration::from_millis(1)).unwrap();
+
+        assert_eq!(fs::read(at("x.etl")).unwrap(), trace);
+        assert!(fs::read_to_string(at("x.html")).unwrap().contains("<html"));
+        // The first line is of the recording.
+        assert_eq!(fs::read_to_string(at("x.jsonl")).unwrap().lines().count(), EVENTS + 1);
+        let stats: serde_json::Value = serde_json::from_slice(&fs::read(at("x.json")).unwrap()).unwrap();
+        assert_eq!((&stats["backend"], &stats["lost"]["ring_full"]), (&"etw".into(), &5.into()));
+        let [produced, delivered] =
+            ["produced", "delivered"].map(|key| stats["samples"][key].as_u64().unwrap());
+        assert_eq!(produced, delivered + 5);
+        assert!(stats["peak_rss_bytes"].as_u64().unwrap() > 1 << 20, "{stats}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
     }
 
     #[test]
