@@ -58,9 +58,21 @@ pub(crate) fn windows(workspace: &Workspace, totals: &mut Totals) -> Result<()> 
     wine.runner(&mut tests, &CrossTarget::WINDOWS);
     test::stream::run(tests.args(["--package", &etw, "--lib", "--tests"]), totals)?;
 
+    let package = workspace.package(USER)?;
+    let mut lint = here(toolchain.cargo_clippy(STANDARD_LIBRARY));
+    command::run(lint.args([
+        "--package",
+        &package,
+        "--bin",
+        "collector",
+        "--tests",
+        "--",
+        "-D",
+        "warnings",
+    ]))?;
+
     let mut tests = here(toolchain.cargo("test", STANDARD_LIBRARY));
     wine.runner(&mut tests, &CrossTarget::WINDOWS);
-    let package = workspace.package(USER)?;
     test::stream::run(tests.args(["--package", &package, "--bin", "collector"]), totals)?;
 
     checks::run(workspace, &wine, &folder.join(CrossTarget::WINDOWS.triple).join("debug"), totals)

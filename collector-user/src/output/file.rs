@@ -24,10 +24,10 @@ impl OutputFile {
     /// # Errors
     /// When it can't: the folder is not there, or not the caller's, or what is there is no file.
     pub fn open(path: &Path) -> io::Result<Self> {
-        match Place::of(path)? {
-            Place::File(place) => Self::at(place),
-            _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is there, and is no file")),
+        if let Place::File(place) = Place::of(path)? {
+            return Self::at(place);
         }
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is there, and is no file"))
     }
 
     /// The same of what is known to be [`Place::File`].

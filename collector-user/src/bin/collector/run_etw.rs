@@ -33,15 +33,16 @@ const LOOK: Duration = Duration::from_millis(20);
 const ASK: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
-    let prepared = Prepared::of(&args)?;
+    let prepared = Prepared::of(args)?;
     let began_after = started.elapsed();
-    let ran = record(&prepared.plan, &prepared.files, &args)?;
-    prepared.finish(ran, &args, began_after)?;
+    let ran = record(&prepared.plan, &prepared.files, &prepared.args)?;
+    prepared.finish(ran, began_after)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// A checked command line.
 struct Prepared {
+    args: RunArgs,
     plan: Plan,
     pids: Vec<Pid>,
     outputs: Outputs,
@@ -49,10 +50,10 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn of(args: &RunArgs) -> anyhow::Result<Self> {
-        refuse(args)?;
+    fn of(args: RunArgs) -> anyhow::Result<Self> {
+        refuse(&args)?;
         let pids: Vec<Pid> = args.pids.iter().copied().map(Pid).collect();
-        let plan = plan(args, &pids)?;
+        let plan = plan(&args, &pids)?;
         let format = args.format.as_deref();
         let (traces, others): (Vec<&Path>, Vec<&Path>) =
             args.outputs.iter().map(PathBuf::as_path).partition(|path| is_trace(path, format));
@@ -60,15 +61,16 @@ impl Prepared {
         let mut outputs = Outputs::open(others.iter().copied(), format, args.outputs.is_empty(), &mut taken)?;
         outputs.open_stats(args.stats.as_deref(), &mut taken)?;
         let files = TraceFiles::new(&traces, &others, &mut taken)?;
-        if !traces.is_empty() && !(args.pids.is_empty() && args.command.is_empty()) {
+        let is_of_some = !args.pids.is_empty() || !args.command.is_empty();
+        if is_of_some && !traces.is_empty() {
             say("warning: what Windows writes, the .etl, has all processes in it");
         }
-        Ok(Self { plan, pids, outputs, files })
+        Ok(Self { args, plan, pids, outputs, files })
     }
 
     /// Reads what was recorded, tells of it, and writes the outputs.
-    fn finish(self, ran: Ran, args: &RunArgs, began_after: Duration) -> anyhow::Result<()> {
-        let Self { plan, pids, outputs, files } = self;
+    fn finish(self, ran: Ran, began_after: Duration) -> anyhow::Result<()> {
+        let Self { args, plan, pids, outputs, files } = self;
         let Ran { stopped, ended, child } = ran;
         let mut whose: Vec<Asked> = pids.into_iter().map(Asked::Running).collect();
         whose.extend(child.as_ref().map(|child| Asked::Started(Pid(child.id()))));
@@ -299,12 +301,12 @@ mod tests {
         line.push(at("x.json").into());
         line.extend(outputs.iter().flat_map(|output| ["-o".into(), output.into()]));
         let Command::Run(args) = Cli::parse_from(line).command else { panic!("another command") };
-        let prepared = Prepared::of(&args).unwrap();
+        let prepared = Prepared::of(*args).unwrap();
         fs::write(prepared.files.path(), &trace).unwrap();
         let losses = Losses { events: 5, ..Losses::default() };
         let stopped = Stopped { losses: vec![(Part::Main, losses)], events: 0 };
         let ran = Ran { stopped, ended: Ended::Asked, child: None };
-        prepared.finish(ran, &args, Duration::from_millis(1)).unwrap();
+        prepared.finish(ran, Duration::from_millis(1)).unwrap();
 
         assert_eq!(fs::read(at("x.etl")).unwrap(), trace);
         assert!(fs::read_to_string(at("x.html")).unwrap().contains("<html"));

@@ -41,15 +41,15 @@ impl TraceFiles {
     pub(crate) fn new(traces: &[&Path], others: &[&Path], taken: &mut Places) -> anyhow::Result<Self> {
         let into = match traces {
             [] => None,
-            [path] => match Target::open(path, taken)? {
-                Target::File(file) => Some(file.place().to_owned()),
-                _ => {
+            [path] => {
+                let Target::File(file) = Target::open(path, taken)? else {
                     let shown = path.display();
                     return Err(
                         Usage(format!("{shown}: Windows writes .etl files itself: name a file")).into()
                     );
-                }
-            },
+                };
+                Some(file.place().to_owned())
+            }
             [_, second, ..] => {
                 let shown = second.display();
                 return Err(Usage(format!(
