@@ -17,7 +17,7 @@ use super::events::Events;
 use super::kinds::Kinds;
 use super::methods::Methods;
 use super::modules::Modules;
-use super::pending::{Pending, Row, Whose};
+use super::pending::{Pending, Row};
 use super::places::{Lying, Places, Space, Stay, What};
 use super::processes::{self, Processes};
 use super::stacks::RawStacks;
@@ -25,6 +25,7 @@ use super::system::Facts;
 use super::taker::{Trace, Waiting};
 use super::threads::Threads;
 use super::times::Times;
+use super::whose::Whose;
 
 /// Frames that are gone through for all stacks together, and how many more for each of what happened.
 const FRAMES: [u64; 2] = [1 << 26, 1 << 10];

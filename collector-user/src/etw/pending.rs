@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use collector_common::ids::{Nanos, Pid, Tid};
+use collector_common::ids::Nanos;
 use collector_common::intern::{Seeded, StackId};
 use collector_common::record::{
     AttributeListId, EventKindId, EventRecord, EventRecordId, EventRecords, Sample, SampleKindId, Samples,
@@ -11,13 +11,7 @@ use collector_common::record::{
 };
 
 use super::kinds;
-
-/// A thread as an event tells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Whose {
-    pub(super) pid: Option<Pid>,
-    pub(super) tid: Option<Tid>,
-}
+use super::whose::Whose;
 
 /// One thing that happened.
 #[derive(Clone, Copy, Debug)]

@@ -20,12 +20,13 @@ use super::kinds::{self, Kinds};
 use super::machine::Build;
 use super::methods::Methods;
 use super::modules::Modules;
-use super::pending::{Pending, Row, Whose};
+use super::pending::{Pending, Row};
 use super::stacks::RawStacks;
 use super::switches::{Blocked, Switches};
 use super::system::Facts;
 use super::threads::Threads;
 use super::times::Times;
+use super::whose::Whose;
 
 /// Flags of a sample: in a deferred procedure call, or in an interrupt's routine.
 const INTERRUPTED: u8 = 3;
@@ -301,8 +302,8 @@ impl Taker {
                 Waiting { event, ..waiting(whose, What::Switch(blocked)) }
             }
             _ => {
-                let tid = record.tid.or_else(|| self.switches.running(record.cpu));
-                let whose = Whose { pid: record.pid, tid };
+                let running = || Whose { pid: None, tid: self.switches.running(record.cpu) };
+                let whose = Whose::of(record, kernel).unwrap_or_else(running);
                 let Some((kind, event)) = self.event(record) else {
                     return Some(waiting(whose, What::Lost));
                 };

@@ -6,8 +6,11 @@ use std::process::Command;
 use collector_common::record::EventRecords;
 use collector_user::etw::Etl;
 use export::import::{Begin, ImportFormat as _, Imported};
+use proptest::prelude::*;
+use windows_etw::decode::{EventKey, specs};
 
 use crate::data::bytes;
+use crate::made::{Made, Odd};
 
 fn import(bytes: Vec<u8>) -> Option<Imported> {
     Etl.import_with_events(&mut Cursor::new(bytes), EventRecords::LIMIT).ok()
@@ -80,4 +83,40 @@ fn what_is_no_etl_is_told_apart() {
     let told = String::from_utf8(convert.stderr).unwrap();
     assert_eq!(convert.status.code(), Some(1), "{told}");
     assert!(told.contains("x.etl can't be converted: ") && told.contains("Windows' .etl"), "{told}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Any event with any bytes, at any time.
+    #[test]
+    fn any_records_are_survived(
+        records in proptest::collection::vec(
+            (any::<prop::sample::Index>(), 0_u8..6, any::<i64>(), 0_u32..6, proptest::collection::vec(any::<u8>(), 0..160)),
+            0..200,
+        ),
+        are_late in any::<bool>(),
+    ) {
+        let all: Vec<_> = specs().collect();
+        let mut made = Made::new();
+        for (index, version, ticks, number, payload) in &records {
+            let spec = index.get(&all);
+            let (id, opcode) = match spec.key {
+                EventKey::Opcode(opcode) => (None, opcode),
+                EventKey::Id(id) => (Some(id), 0),
+            };
+            let at = if are_late { *ticks } else { ticks.rem_euclid(1 << 20) };
+            made.odd(&Odd { at, provider: spec.provider, id, opcode, version: *version, number: *number }, payload);
+        }
+        let Imported { machine, .. } = made.finish();
+        prop_assert!(machine.event_records().len() <= records.len());
+        for sample in machine.samples().iter() {
+            prop_assert!((sample.thread.0 as usize) < machine.threads().len());
+            prop_assert!((sample.stack.0 as usize) < machine.stacks().len());
+            prop_assert!(usize::from(sample.kind.0) < machine.kinds().len());
+        }
+        for process in machine.processes() {
+            prop_assert!(process.parent.is_none_or(|parent| (parent.0 as usize) < machine.processes().len()));
+        }
+    }
 }

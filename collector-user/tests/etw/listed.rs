@@ -246,3 +246,41 @@ fn a_manifest_tells_of_processes_where_the_kernel_does_not() {
     assert_eq!(loads, 1115);
     assert_eq!(machine.event_records().len(), 10_344);
 }
+
+/// Of events that come when a device is done, and of lists at the beginning and the end, the fields tell whose they are.
+#[test]
+fn events_are_of_the_processes_that_are_listed() {
+    const KINDS: [&str; 6] = [
+        "Memory/HardFault",
+        "DiskIO/ReadInit",
+        "DiskIO/Read",
+        "TcpIp/SendIPV6",
+        "UdpIp/RecvIPV6",
+        "Process/DCStart",
+    ];
+    let Some(imported) = import(NET) else { return };
+    let (machine, baseline) = (&imported.machine, baseline(NET));
+    let start = machine.system().start.0;
+    let events: Vec<(f64, &str, u64)> = machine
+        .event_records()
+        .iter()
+        .map(|(_, record, _)| {
+            let name = machine.string(machine.event_kinds()[usize::from(record.kind.0)].name);
+            let pid = machine.process(machine.thread(record.thread).process).pid.0;
+            ((record.time.0 as f64 - start as f64) / 1e6, name, u64::from(pid))
+        })
+        .collect();
+    let mut listed = 0;
+    for kind in KINDS {
+        let name = format!("Windows Kernel/{kind}");
+        for line in baseline.lines().filter(|line| line.contains(&format!(" {name} PID="))) {
+            let millis: f64 = line[6..].split_once(": ").unwrap().0.replace(',', "").parse().unwrap();
+            let pid = number(value(line, "PID"));
+            let is_it =
+                |(at, own, of): &&(f64, &str, u64)| (at - millis).abs() < 0.001 && *own == name && *of == pid;
+            assert!(events.iter().any(|event| is_it(&event)), "{line}");
+            listed += 1;
+        }
+    }
+    assert!(listed >= 25, "{listed}");
+}

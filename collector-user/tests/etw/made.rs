@@ -15,6 +15,18 @@ pub(crate) struct Made {
     taker: Taker,
 }
 
+/// An event of any kind.
+pub(crate) struct Odd {
+    pub(crate) at: i64,
+    pub(crate) provider: Guid,
+    /// None of classic events.
+    pub(crate) id: Option<u16>,
+    pub(crate) opcode: u8,
+    pub(crate) version: u8,
+    /// Of its process, its thread and its CPU; 0 is none.
+    pub(crate) number: u32,
+}
+
 /// A payload that is made.
 #[derive(Default)]
 struct Payload(Vec<u8>);
@@ -140,6 +152,26 @@ impl Made {
             activity: Guid([0; 16]),
             extended: Extended::default(),
             payload: &payload.0,
+        });
+    }
+
+    /// Any event with any payload.
+    pub(crate) fn odd(&mut self, odd: &Odd, payload: &[u8]) {
+        let &Odd { at, provider, id, opcode, version, number } = odd;
+        let descriptor = Descriptor { id: id.unwrap_or(0), opcode, version, ..Descriptor::default() };
+        let number = Some(number).filter(|number| *number > 0);
+        self.taker.take(&EtwRecord {
+            provider,
+            descriptor,
+            schema: if id.is_some() { Schema::Manifest } else { Schema::Classic },
+            pointer_size: PointerSize::Bits64,
+            pid: number.map(Pid),
+            tid: number.map(Tid),
+            cpu: number.unwrap_or(0) as u16,
+            ticks: at,
+            activity: Guid([0; 16]),
+            extended: Extended::default(),
+            payload,
         });
     }
 }

@@ -53,7 +53,9 @@ fn a_trace_is_the_same_in_all_formats() {
     assert!(main > 3000, "{main}");
 
     // Back from nettrace.
-    collector(folder, &["convert", "net.nettrace", "-o", "back.folded"]);
+    let told = collector(folder, &["convert", "net.nettrace", "-o", "back.folded"]).stderr;
+    let told = String::from_utf8(told).unwrap();
+    assert!(!told.contains("could not be understood"), "{told}");
     let back = folded(&folder.join("back.folded"));
     assert_eq!(back.values().sum::<i64>(), SAMPLES);
     assert_eq!(with(&back, "Test.Program.Main"), main);

@@ -99,7 +99,11 @@ impl Code {
             }
             return;
         }
-        match runtime::told(&of.provider, of.id, event.payload) {
+        let told = match of.field_names().next() {
+            Some(_) => runtime::told_by_fields(&of.provider, of.id, event),
+            None => runtime::told(&of.provider, of.id, event.payload),
+        };
+        match told {
             Ok(Some(told)) => self.runtime(pid, told),
             Ok(None) => {}
             Err(runtime::TooShort) => self.not_understood += 1,

@@ -1,6 +1,8 @@
 //! Events of .NET's runtime in, what they say of code and of their own values out. Their types are not told in traces: they are
 //! those of the runtime's manifest (`src/coreclr/vm/ClrEtwAll.man` of dotnet/runtime).
 
+use crate::format::nettrace::{Event, Value};
+
 /// The runtime's own events, as it goes on.
 pub(super) const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
@@ -44,11 +46,48 @@ pub(super) fn told(provider: &str, id: u32, payload: &[u8]) -> Result<Option<Tol
     }
 }
 
+/// The same of an event whose fields the trace describes, as traces do that were made of Windows' own.
+pub(super) fn told_by_fields(provider: &str, id: u32, event: &Event<'_>) -> Result<Option<Told>, TooShort> {
+    use Value::{Text, Unsigned};
+    let is_method = matches!((provider, id), (RUNTIME | RUNDOWN, 143) | (RUNDOWN, 144));
+    let is_module = matches!((provider, id), (RUNTIME, 152) | (RUNDOWN, 153 | 154));
+    if !is_method && !is_module {
+        return Ok(None);
+    }
+    let values = event.values().map_err(|_| TooShort)?;
+    match &*values {
+        [
+            _,
+            Unsigned(module),
+            Unsigned(start),
+            Unsigned(size),
+            _,
+            _,
+            Text(class),
+            Text(method),
+            Text(signature),
+            ..,
+        ] if is_method => {
+            let size = u32::try_from(*size).map_err(|_| TooShort)?;
+            let (name, signature) = (full_name(class, method), signature.clone());
+            Ok(Some(Told::Method(Method { module: *module, start: *start, size, name, signature })))
+        }
+        [Unsigned(number), _, _, _, Text(path), ..] if is_module => {
+            Ok(Some(Told::Module(*number, path.clone())))
+        }
+        _ => Err(TooShort),
+    }
+}
+
+fn full_name(class: &str, method: &str) -> String {
+    if class.is_empty() { method.to_owned() } else { format!("{class}.{method}") }
+}
+
 fn method(fields: &mut Fields<'_>) -> Result<Told, TooShort> {
     let (_number, module, start) = (fields.u64()?, fields.u64()?, fields.u64()?);
     let (size, _token, _flags) = (fields.u32()?, fields.u32()?, fields.u32()?);
     let (class, method, signature) = (fields.text()?, fields.text()?, fields.text()?);
-    let name = if class.is_empty() { method } else { format!("{class}.{method}") };
+    let name = full_name(&class, &method);
     Ok(Told::Method(Method { module, start, size, name, signature }))
 }
 

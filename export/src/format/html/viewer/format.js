@@ -78,7 +78,9 @@ export class Measure {
   }
 }
 
-/// The part of a path after the last slash.
+/// The part of a path after the last slash; of one of Windows, after the last backslash, too.
 export function baseName(path) {
-  return path.slice(path.lastIndexOf("/") + 1);
+  const ofWindows = /^([A-Za-z]:[\\/]|\\)/.test(path);
+  const last = path.lastIndexOf("/");
+  return path.slice((ofWindows ? Math.max(last, path.lastIndexOf("\\")) : last) + 1);
 }

@@ -1,0 +1,66 @@
+//! An event in, the process and thread that it is of out: as its header tells, else as its fields do. Those that come when a device is done,
+//! or of lists at a trace's beginning and end, have nobody in their header.
+
+use collector_common::ids::{Pid, Tid};
+use windows_etw::decode::kernel::KernelEvent;
+use windows_etw::record::EtwRecord;
+
+/// A thread as an event tells it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Whose {
+    pub(super) pid: Option<Pid>,
+    pub(super) tid: Option<Tid>,
+}
+
+impl Whose {
+    /// None where neither header nor fields tell.
+    pub(super) fn of(record: &EtwRecord<'_>, event: Option<&KernelEvent<'_>>) -> Option<Self> {
+        if record.pid.is_some() || record.tid.is_some() {
+            return Some(Self { pid: record.pid, tid: record.tid });
+        }
+        let whose = event.map(by_fields).unwrap_or_default();
+        (whose != Self::default()).then_some(whose)
+    }
+}
+
+fn by_fields(event: &KernelEvent<'_>) -> Whose {
+    use KernelEvent as E;
+    let of_process = |pid| Whose { pid: Some(pid), tid: None };
+    let of_thread = |tid| Whose { pid: None, tid };
+    match event {
+        E::DiskRead(it) | E::DiskWrite(it) => of_thread(it.tid),
+        E::DiskFlush(it) => of_thread(it.tid),
+        E::DiskReadInit(it) | E::DiskWriteInit(it) | E::DiskFlushInit(it) => of_thread(it.tid),
+        E::HardFault(it) => of_thread(Some(it.tid)),
+        E::ThreadStart(it) | E::ThreadStop(it) | E::ThreadDcStart(it) | E::ThreadDcStop(it) => {
+            Whose { pid: Some(it.pid), tid: Some(it.tid) }
+        }
+        E::ThreadName(it) => Whose { pid: Some(it.pid), tid: Some(it.tid) },
+        // One that is defunct has ended before.
+        E::ProcessStart(it) | E::ProcessStop(it) | E::ProcessDcStart(it) | E::ProcessDcStop(it) => {
+            of_process(it.pid.0)
+        }
+        E::ProcessCounters(it) | E::ProcessCountersRundown(it) => of_process(it.pid),
+        E::ImageLoad(it) | E::ImageUnload(it) | E::ImageDcStart(it) | E::ImageDcStop(it) => {
+            of_process(it.pid)
+        }
+        E::VirtualAlloc(it) | E::VirtualFree(it) => of_process(it.pid),
+        E::TcpSend(it) => of_process(it.pid),
+        E::TcpConnect(it) | E::TcpAccept(it) => of_process(it.pid),
+        E::TcpReceive(it)
+        | E::TcpDisconnect(it)
+        | E::TcpRetransmit(it)
+        | E::TcpReconnect(it)
+        | E::TcpCopy(it) => of_process(it.pid),
+        E::TcpSendV6(it) => of_process(it.pid),
+        E::TcpConnectV6(it) | E::TcpAcceptV6(it) => of_process(it.pid),
+        E::TcpReceiveV6(it)
+        | E::TcpDisconnectV6(it)
+        | E::TcpRetransmitV6(it)
+        | E::TcpReconnectV6(it)
+        | E::TcpCopyV6(it) => of_process(it.pid),
+        E::UdpSend(it) | E::UdpReceive(it) => of_process(it.pid),
+        E::UdpSendV6(it) | E::UdpReceiveV6(it) => of_process(it.pid),
+        _ => Whose::default(),
+    }
+}
