@@ -55,7 +55,7 @@ const COLLECTOR: [Check; 28] = [
     fails(&["run", "-s", "off_cpu:min=1ms"], 2, &["off_cpu has no options on Windows"]),
     fails(&["run", "-e", "sched:sched_switch"], 2, &["-e `sched:sched_switch` is no event of ETW"]),
     fails(&["run", "-o", "x.etl", "-o", "y.etl"], 2, &["y.etl is a second .etl"]),
-    fails(&["run", "-o", "x.etl", "-o", "x.nothing"], 2, &["the ending of x.nothing", ".etl"]),
+    fails(&["run", "-o", "x.etl", "-o", "x.nothing"], 2, &["the ending of x.nothing", ".pb.gz"]),
     fails(&["run", "-s", "processes", "-o", "absent/x.etl"], 1, &["absent/x.etl can't be written"]),
     // Wine starts a session, and refuses to tell it what the kernel is to tell.
     fails(&["run", "--backend", "etw", "-s", "processes", "-o", "x.etl"], 1, &["TraceSetInformation"]),
@@ -67,7 +67,7 @@ const COLLECTOR: [Check; 28] = [
     fails(&["run", "--backend", "nothing"], 2, &["invalid value 'nothing'"]),
     fails(&["run", "-F", "0"], 2, &["invalid value '0'"]),
     fails(&["convert", "absent.etl", "-o", "x.html"], 1, &["collector: absent.etl can't be converted: "]),
-    says(&["convert", "input.folded", "-o", "x.svg", "-o", "x.pb.gz"], &["wrote x.svg", "wrote x.pb.gz"]),
+    says(&["convert", "input.folded", "-o", "x.svg", "-o", "x.pb.gz"], &["wrote ", "x.svg", "x.pb.gz"]),
     fails(&["convert", "input.folded", "-o", "input.folded"], 2, &["would be replaced"]),
     fails(&["convert"], 2, &["<INPUT>"]),
     fails(&["nonsense"], 2, &["unrecognized subcommand"]),

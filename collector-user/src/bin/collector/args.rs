@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-#[cfg(any(target_os = "linux", windows))]
 use export::symbolize::Detail;
 
 /// Records what a machine is doing.
@@ -119,7 +118,6 @@ pub(crate) struct ReportArgs {
 }
 
 /// How much is looked up for each frame.
-#[cfg(any(target_os = "linux", windows))]
 pub(crate) fn detail(no_inline: bool, no_symbols: bool) -> Detail {
     match (no_symbols, no_inline) {
         (true, _) => Detail::Addresses,

@@ -18,26 +18,22 @@ mod imported_only;
 mod list;
 #[cfg(any(target_os = "linux", windows))]
 mod lives;
-#[cfg(any(target_os = "linux", windows))]
 mod output;
 #[cfg(target_os = "linux")]
 mod progress;
 #[cfg(target_os = "linux")]
 mod raw;
-#[cfg(any(target_os = "linux", windows))]
 mod receiver;
 mod report;
 #[cfg(target_os = "linux")]
 mod run;
 #[cfg(windows)]
 mod run_etw;
-#[cfg(any(target_os = "linux", windows))]
 mod target;
 #[cfg(windows)]
 mod trace;
 #[cfg(not(target_os = "linux"))]
 mod unable;
-#[cfg(any(target_os = "linux", windows))]
 mod unnamed;
 
 use std::io::Write as _;

@@ -16,8 +16,8 @@ use crate::{say, tell, unnamed};
 /// Endings of outputs that are written elsewhere.
 #[cfg(target_os = "linux")]
 const OTHER_ENDINGS: [&str; 1] = [crate::raw::ENDING];
-#[cfg(windows)]
-const OTHER_ENDINGS: [&str; 1] = [crate::trace::ENDING];
+#[cfg(not(target_os = "linux"))]
+const OTHER_ENDINGS: [&str; 0] = [];
 
 /// An output with its format.
 pub(crate) struct Output {
