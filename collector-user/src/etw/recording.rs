@@ -48,7 +48,9 @@ pub struct Asking {
     pub volumes: Vec<(String, String)>,
     /// What raw events may take of memory; 0 keeps samples alone.
     pub event_bytes: u64,
-    /// CPU samples a second, for the figures.
+    /// How often CPUs were sampled, in units of 100 ns, for files that do not tell it.
+    pub interval_100ns: Option<u32>,
+    /// CPU samples a second that were asked for, for the figures.
     pub frequency_hz: u32,
     /// Whether processes that were made meanwhile are told from beginning to end.
     pub tells_lives: bool,
@@ -93,6 +95,7 @@ impl Recorded {
                 taker.take(&record);
             }
         }
+        asking.interval_100ns.into_iter().for_each(|units| taker.tell_interval(units));
         let mut imported = taker.finish();
         let mut ledger = Ledger::default();
         ledger.lose(LossCause::EventsFull, imported.machine.system().lost);

@@ -3,12 +3,14 @@
 use std::collections::{BTreeSet, HashMap};
 use std::io::Cursor;
 
+use collector_common::event::{FileTime, Guid};
 use collector_common::ids::{Pid, Tid};
 use collector_common::loss::LossCause;
 use collector_common::record::{EventRecords, ExportMachine};
-use collector_user::etw::{Asked, Asking, Lost, Recorded, RecordedPart};
-use windows_etw::decode::kernel::KernelEvent;
-use windows_etw::etl::EtlFile;
+use collector_user::etw::{Asked, Asking, Lost, Recorded, RecordedPart, Taker, Trace};
+use windows_etw::decode::kernel::{KernelEvent, PERF_INFO};
+use windows_etw::etl::{Clock, ClockKind, EtlFile, TraceVersion};
+use windows_etw::record::{Descriptor, EtwRecord, Extended, PointerSize, Schema};
 
 use crate::data::{baseline, bytes, counts, number, value};
 
@@ -30,6 +32,7 @@ fn read(bytes: &[u8], whose: &[Asked]) -> Recorded {
         frequency_hz: 997,
         tells_lives: true,
         began_after_ns: 1000,
+        ..Asking::default()
     };
     Recorded::read(vec![part(bytes, Lost::default())], &asking).unwrap()
 }
@@ -233,6 +236,49 @@ fn what_a_session_and_its_file_lost_is_in_the_ledger_once() {
     assert_eq!(json["samples"]["produced"].as_u64(), Some(stats.ledger.delivered() + 10));
     let told = ledger(Lost { events: 9, buffers: 2 }).ledger;
     assert_eq!([LossCause::RingFull, LossCause::BufferLost].map(|cause| told.lost(cause)), [9, 3]);
+}
+
+/// Nanoseconds between CPU samples.
+fn periods(machine: &ExportMachine) -> Vec<u64> {
+    let kinds = machine.kinds().iter().filter(|kind| machine.string(kind.name).starts_with("cpu"));
+    kinds.map(|kind| kind.period).collect()
+}
+
+#[test]
+fn the_interval_is_the_traces_own_or_else_what_the_session_told() {
+    // One sample by hand: its address, its thread, a count and flags.
+    let payload: Vec<u8> = [0x1000_u64.to_le_bytes(), [9, 0, 0, 0, 1, 0, 0, 0]].concat();
+    let sampled = |told: Option<u32>| {
+        let clock = Clock {
+            kind: ClockKind::PerformanceCounter,
+            frequency: 1_000_000_000,
+            start_ticks: 0,
+            start: FileTime(132_223_104_000_000_000),
+        };
+        let (windows, pointer_size) = (TraceVersion::default(), PointerSize::Bits64);
+        let mut taker = Taker::new(Trace { clock, boot: None, end: None, cpus: 1, windows, pointer_size }, 0);
+        taker.take(&EtwRecord {
+            provider: PERF_INFO,
+            descriptor: Descriptor { opcode: 46, version: 2, ..Descriptor::default() },
+            schema: Schema::Classic,
+            pointer_size,
+            pid: None,
+            tid: None,
+            cpu: 0,
+            ticks: 5,
+            activity: Guid([0; 16]),
+            extended: Extended::default(),
+            payload: &payload,
+        });
+        told.into_iter().for_each(|units| taker.tell_interval(units));
+        periods(&taker.finish().machine)
+    };
+    assert_eq!([sampled(Some(2500)), sampled(None)], [[250_000], [1_000_000]]);
+
+    let Some(bytes) = bytes(FILE) else { return };
+    let asking = Asking { interval_100ns: Some(2500), ..Asking::default() };
+    let own = Recorded::read(vec![part(&bytes, Lost::default())], &asking).unwrap();
+    assert_eq!(periods(&own.machine), [1_000_000]);
 }
 
 #[test]

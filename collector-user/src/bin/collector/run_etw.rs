@@ -14,7 +14,7 @@ use collector_user::output::Places;
 use collector_user::stats::{self, Stats};
 use export::format::Profile;
 use export::symbolize::Detail;
-use windows_etw::plan::Plan;
+use windows_etw::plan::{Plan, SampleInterval};
 use windows_etw::session::{
     OwnUsage, SessionError, Sessions, Settings, Stopped, Target, console, drives, own_usage, providers,
 };
@@ -71,13 +71,14 @@ impl Prepared {
     /// Reads what was recorded, tells of it, and writes the outputs.
     fn finish(self, ran: Ran, began_after: Duration) -> anyhow::Result<()> {
         let Self { args, plan, pids, outputs, files } = self;
-        let Ran { stopped, ended, child } = ran;
+        let Ran { stopped, interval, ended, child } = ran;
         let mut whose: Vec<Asked> = pids.into_iter().map(Asked::Running).collect();
         whose.extend(child.as_ref().map(|child| Asked::Started(Pid(child.id()))));
         let asking = Asking {
             whose,
             volumes: volumes(),
             event_bytes: event_bytes(&outputs.profiles),
+            interval_100ns: interval.map(SampleInterval::units),
             frequency_hz: args.frequency,
             tells_lives: plan.names.iter().any(|name| name == "processes"),
             began_after_ns: began_after.as_nanos() as u64,
@@ -174,6 +175,8 @@ fn known_providers() -> Vec<(String, Guid)> {
 /// A recording that is over.
 struct Ran {
     stopped: Stopped,
+    /// Between CPU samples, as Windows tells.
+    interval: Option<SampleInterval>,
     ended: Ended,
     /// Held, so that no other process has its number before all was read.
     child: Option<Child>,
@@ -198,7 +201,8 @@ fn record(plan: &Plan, files: &TraceFiles, args: &RunArgs) -> anyhow::Result<Ran
     // Its first events are to be recorded, too.
     let mut child = start(&args.command)?;
     let ended = wait(began, args.duration, child.as_mut(), || is_gone(&sessions))?;
-    Ok(Ran { stopped: sessions.stop()?, ended, child })
+    let interval = sessions.interval();
+    Ok(Ran { stopped: sessions.stop()?, interval, ended, child })
 }
 
 fn start(command: &[OsString]) -> anyhow::Result<Option<Child>> {
@@ -305,7 +309,7 @@ mod tests {
         fs::write(prepared.files.path(), &trace).unwrap();
         let losses = Losses { events: 5, ..Losses::default() };
         let stopped = Stopped { losses: vec![(Part::Main, losses)], events: 0 };
-        let ran = Ran { stopped, ended: Ended::Asked, child: None };
+        let ran = Ran { stopped, interval: None, ended: Ended::Asked, child: None };
         prepared.finish(ran, Duration::from_millis(1)).unwrap();
 
         assert_eq!(fs::read(at("x.etl")).unwrap(), trace);

@@ -55,7 +55,7 @@ mod tests {
         let after = own_usage();
         assert!(sum > 0 && after.peak_rss >= 64 << 20, "{after:?}");
         let cpu = (after.user + after.system).saturating_sub(before.user + before.system);
-        assert!(cpu > Duration::from_millis(20) && cpu < Duration::from_secs(60), "{cpu:?}");
+        assert!(cpu > Duration::from_millis(20) && cpu < Duration::from_mins(1), "{cpu:?}");
     }
 
     #[test]
