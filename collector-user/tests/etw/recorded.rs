@@ -270,7 +270,9 @@ fn the_interval_is_the_traces_own_or_else_what_the_session_told() {
             extended: Extended::default(),
             payload: &payload,
         });
-        told.into_iter().for_each(|units| taker.tell_interval(units));
+        if let Some(units) = told {
+            taker.tell_interval(units);
+        }
         periods(&taker.finish().machine)
     };
     assert_eq!([sampled(Some(2500)), sampled(None)], [[250_000], [1_000_000]]);
