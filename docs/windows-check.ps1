@@ -182,6 +182,45 @@ try {
             & tracerpt $etl -summary $xml -o (Join-Path $work 'dump.csv') -of CSV -y | Out-Null
             Need ((Get-Content -Raw $xml) -match 'PerfInfo') 'tracerpt finds no samples in it'
         }
+        Check 'collector run: the whole machine, in several formats' {
+            $burner = Burner
+            try {
+                $ran = Run $collector @('run', '-d', '4s', '-o', "$work\run.folded", '-o', "$work\run.pb.gz", '-o', "$work\run.html",
+                                        '-o', "$work\run.etl", '--stats', "$work\run.json")
+            } finally { Stop-Process $burner }
+            Need ($ran.Status -eq 0) "status $($ran.Status): $($ran.Err)"
+            foreach ($name in 'run.folded', 'run.pb.gz', 'run.html', 'run.etl') {
+                Need ((Get-Item (Join-Path $work $name)).Length -gt 1000) "$name is small`n$($ran.Err)"
+            }
+            $stats = Get-Content -Raw (Join-Path $work 'run.json') | ConvertFrom-Json
+            Need ($stats.backend -eq 'etw' -and $stats.kernel -match '^Windows ') "$($stats.backend), $($stats.kernel)"
+            Need ($stats.samples.delivered -gt 2000) "$($stats.samples.delivered) samples in 4 s"
+            $lost = ($stats.lost.PSObject.Properties | ForEach-Object { $_.Value } | Measure-Object -Sum).Sum
+            Need ($stats.samples.produced -eq $stats.samples.delivered + $lost) 'samples are not accounted for'
+            Need ((Run $collector @('report', "$work\run.etl")).Out -match 'powershell|ntoskrnl|\.exe|\.dll') 'its .etl is not reported'
+            Need (-not (Get-ChildItem -Force $work -Filter '.collector-*')) 'its files were left behind'
+        }
+        Check 'collector run: a command and what it makes, and nothing else' {
+            $burner = Burner
+            try {
+                $ran = Run $collector @('run', '-o', "$work\command.folded", '-o', "$work\command.jsonl", '--', 'cmd.exe', '/c', 'powershell', '-NoProfile', '-Command',
+                                        '$end=(Get-Date).AddSeconds(2);while((Get-Date)-lt$end){}')
+            } finally { Stop-Process $burner }
+            Need ($ran.Status -eq 0 -and $ran.Err -match 'the command exited with status 0') "status $($ran.Status): $($ran.Err)"
+            $roots = Get-Content (Join-Path $work 'command.folded') | ForEach-Object { ($_ -split ';')[0] } | Sort-Object -Unique
+            Need (($roots -join ' ') -match 'powershell') "no samples of the command's child: $roots"
+            $lines = Get-Content -Raw (Join-Path $work 'command.jsonl')
+            Need ($lines -match '"pid": ?\d') 'no numbers of processes'
+            Need (-not ($lines -match ('"pid": ?' + $burner.Id + '\b'))) 'samples of the burner'
+            Need (-not ($roots | Where-Object { $_ -notmatch 'cmd|powershell|conhost' })) "samples of others: $roots"
+        }
+        Check 'collector run: processes that were made' {
+            $ran = Run $collector @('run', '-s', 'processes', '-o', "$work\lives.jsonl", '--', 'cmd.exe', '/c', 'exit 3')
+            Need ($ran.Status -eq 0 -and $ran.Err -match 'code 3') "status $($ran.Status): $($ran.Err)"
+        }
+        Check 'collector list providers' {
+            Need ((Run $collector @('list', 'providers')).Out -match 'Microsoft-Windows-Kernel-Process') 'not among them'
+        }
         Check 'a second one of the same name is told that there is one' {
             $first = Start-Process $record -ArgumentList 'processes', '8' -PassThru -WindowStyle Hidden
             Start-Sleep -Seconds 3

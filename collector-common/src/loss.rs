@@ -25,13 +25,15 @@ pub enum LossCause {
     NoRoom,
     /// What is set aside for raw events was full: neither the event nor its sample is kept.
     EventsFull,
+    /// A whole buffer of the kernel's was lost before it was written: each counts as one, whatever was in it.
+    BufferLost,
     /// The kernel counts more runs than the program itself: neither delivered nor counted by a cause above.
     Unaccounted,
 }
 
 impl LossCause {
     /// All causes, in the order they are printed.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::RingFull,
         Self::NoRing,
         Self::NotRun,
@@ -40,6 +42,7 @@ impl LossCause {
         Self::NoProcess,
         Self::NoRoom,
         Self::EventsFull,
+        Self::BufferLost,
         Self::Unaccounted,
     ];
 
@@ -59,6 +62,7 @@ impl LossCause {
             Self::NoProcess => "no_process",
             Self::NoRoom => "no_room",
             Self::EventsFull => "events_full",
+            Self::BufferLost => "buffer_lost",
             Self::Unaccounted => "unaccounted",
         }
     }

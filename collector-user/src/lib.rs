@@ -14,7 +14,7 @@
 //! [`session::Session`] is the way in: it opens the sources, runs the rounds and gives a [`session::Recording`], and so does
 //! [`replay::Replay`] with what was recorded before. [`scenario`] has what to record by names. [`universal::UniversalExporter`]
 //! goes all the way, from settings to files, on a thread of its own.
-//! [`etw`] makes a recording of Windows' own traces. Everything but that, [`stats`] and `otlp` is Linux alone; recording through programs in the kernel needs the feature `ebpf`.
+//! [`etw`] makes a recording of Windows' own traces. Everything but that, [`output`], [`stats`] and `otlp` is Linux alone; recording through programs in the kernel needs the feature `ebpf`.
 
 pub mod stats;
 
@@ -35,7 +35,6 @@ pub mod kernel;
 pub mod modules;
 #[cfg(feature = "otlp")]
 pub mod otlp;
-#[cfg(target_os = "linux")]
 pub mod output;
 #[cfg(target_os = "linux")]
 pub mod probe;

@@ -1,7 +1,7 @@
 //! `cargo xtask windows`: the cross-platform crates and the `collector` binary for `x86_64-pc-windows-gnu`, tried under Wine.
 //!
 //! Out: `target/windows/x86_64-pc-windows-gnu/debug/collector.exe`. That it links is the proof that no crate
-//! which claims to be cross-platform leans on Linux. The tests of `windows-etw` and the binaries run under Wine, which has no ETW:
+//! which claims to be cross-platform leans on Linux. The tests of `windows-etw` and of the binary, and the binaries, run under Wine, which has no ETW:
 //! what needs that is in `docs/windows.md`.
 
 mod checks;
@@ -21,6 +21,8 @@ pub(crate) use wine::{DEBIAN_WINE, program as wine_program};
 
 /// The crate whose code is for Windows alone, in part.
 const ETW: &str = "windows-etw";
+/// The crate of the binary.
+const USER: &str = "collector-user";
 /// The same for all, so that the standard library is built once.
 const STANDARD_LIBRARY: &str = "std,panic_unwind,test";
 
@@ -55,6 +57,23 @@ pub(crate) fn windows(workspace: &Workspace, totals: &mut Totals) -> Result<()> 
     let mut tests = here(toolchain.cargo("test", STANDARD_LIBRARY));
     wine.runner(&mut tests, &CrossTarget::WINDOWS);
     test::stream::run(tests.args(["--package", &etw, "--lib", "--tests"]), totals)?;
+
+    let package = workspace.package(USER)?;
+    let mut lint = here(toolchain.cargo_clippy(STANDARD_LIBRARY));
+    command::run(lint.args([
+        "--package",
+        &package,
+        "--bin",
+        "collector",
+        "--tests",
+        "--",
+        "-D",
+        "warnings",
+    ]))?;
+
+    let mut tests = here(toolchain.cargo("test", STANDARD_LIBRARY));
+    wine.runner(&mut tests, &CrossTarget::WINDOWS);
+    test::stream::run(tests.args(["--package", &package, "--bin", "collector"]), totals)?;
 
     checks::run(workspace, &wine, &folder.join(CrossTarget::WINDOWS.triple).join("debug"), totals)
 }

@@ -283,6 +283,17 @@ impl ExportMachine {
         }
     }
 
+    /// Leaves out what is of threads that `keep` refuses: samples, raw events, and spans. Spans of processes that have no thread that is
+    /// kept go, too.
+    pub fn keep_threads(&mut self, keep: impl Fn(&Self, ThreadId) -> bool) {
+        let kept: Vec<bool> = (0..self.threads.len() as u32).map(|at| keep(self, ThreadId(at))).collect();
+        let is_kept = |thread: ThreadId| kept.get(thread.0 as usize) == Some(&true);
+        let owners = self.kept_timelines(&kept, &self.processes_of(&kept));
+        self.samples.retain(|sample| is_kept(sample.thread));
+        self.event_records.hide(|thread| !is_kept(thread));
+        self.spans.retain(|span| owners.get(span.timeline.0 as usize) == Some(&true));
+    }
+
     /// Adds a kind of raw event; `None` where there are more than 65,536.
     pub fn add_event_kind(&mut self, kind: EventKind) -> Option<EventKindId> {
         let id = (self.event_kinds.len() < EventKindId::MOST)
@@ -321,10 +332,7 @@ impl ExportMachine {
         work: impl FnOnce(&Self) -> T,
     ) -> T {
         let kept: Vec<bool> = (0..self.threads.len() as u32).map(|at| keep(self, ThreadId(at))).collect();
-        let mut processes = vec![false; self.processes.len()];
-        for (thread, _) in self.threads.iter().zip(&kept).filter(|(_, kept)| **kept) {
-            processes.get_mut(thread.process.0 as usize).into_iter().for_each(|process| *process = true);
-        }
+        let processes = self.processes_of(&kept);
         self.with_kept(&kept, &processes, work)
     }
 
@@ -348,21 +356,32 @@ impl ExportMachine {
         let all = std::mem::replace(&mut self.samples, part);
         let removed = self.event_records.hide(|thread| !is_kept(thread));
         let spans = self.spans.clone();
-        let owners: Vec<bool> = self
-            .timelines
-            .iter()
-            .map(|timeline| match timeline.owner {
-                TimelineOwner::Recording => true,
-                TimelineOwner::Process(process) => processes.get(process.0 as usize) == Some(&true),
-                TimelineOwner::Thread(thread) => is_kept(thread),
-            })
-            .collect();
+        let owners = self.kept_timelines(threads, processes);
         self.spans.retain(|span| owners.get(span.timeline.0 as usize) == Some(&true));
         let brought = work(self);
         self.spans = spans;
         self.event_records.show_all_but(removed);
         self.samples = all;
         brought
+    }
+
+    /// Of each process, whether it has one of these threads.
+    fn processes_of(&self, threads: &[bool]) -> Vec<bool> {
+        let mut processes = vec![false; self.processes.len()];
+        for (thread, _) in self.threads.iter().zip(threads).filter(|(_, kept)| **kept) {
+            processes.get_mut(thread.process.0 as usize).into_iter().for_each(|process| *process = true);
+        }
+        processes
+    }
+
+    /// Of each timeline, whether it is one of these threads and processes, or nobody's in particular.
+    fn kept_timelines(&self, threads: &[bool], processes: &[bool]) -> Vec<bool> {
+        let is_kept = |timeline: &Timeline| match timeline.owner {
+            TimelineOwner::Recording => true,
+            TimelineOwner::Process(process) => processes.get(process.0 as usize) == Some(&true),
+            TimelineOwner::Thread(thread) => threads.get(thread.0 as usize) == Some(&true),
+        };
+        self.timelines.iter().map(is_kept).collect()
     }
 
     /// The samples, to change them, or to have them written into a file beyond a limit.

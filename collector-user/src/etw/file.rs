@@ -41,7 +41,7 @@ impl ImportFormat for Etl {
     }
 }
 
-fn unread(error: EtlError) -> ImportError {
+pub(super) fn unread(error: EtlError) -> ImportError {
     match error {
         EtlError::Io { source, .. } => ImportError::Read(source),
         EtlError::NotEtl { .. } => {
@@ -52,7 +52,7 @@ fn unread(error: EtlError) -> ImportError {
 }
 
 /// Says what of the trace is not there: what ETW lost, and what of the file can't be read.
-fn tell(losses: &Losses, imported: &mut Imported) {
+pub(super) fn tell(losses: &Losses, imported: &mut Imported) {
     let Losses { events, buffers, missing_buffers, flagged_buffers, unread_records, .. } = *losses;
     let Losses { late_records, damaged_bytes, damages, ref places, .. } = *losses;
     let system = imported.machine.system_mut();

@@ -7,12 +7,16 @@
 //! all records taken ─► machine: `processes`, `modules`, then each of `pending` by what lay where then (`places`) ─► ExportMachine
 //! ```
 //!
+//! What was recorded on this machine ([`Recorded`]) is read from files, too: Windows writes them while it is recorded, by the plan of a [`Request`].
+//!
 //! A trace is taken once, from its beginning to its end. What names its parts may stand at the end, as .NET's runtime tells of its methods when
 //! it is asked to stop, and as keys stand for stacks until then; so what happened is kept with its addresses, packed, until all is known.
 
 mod command_line;
 mod events;
+mod families;
 mod file;
+mod images;
 mod kinds;
 mod machine;
 mod methods;
@@ -22,6 +26,8 @@ mod pdbs;
 mod pending;
 mod places;
 mod processes;
+mod recording;
+mod request;
 mod stacks;
 mod switches;
 mod system;
@@ -30,9 +36,13 @@ mod threads;
 mod times;
 mod whose;
 
+pub use families::Asked;
 pub use file::Etl;
+pub use images::name_from_images;
 #[cfg(not(target_os = "linux"))]
 pub use pdbs::name_from_pdbs;
+pub use recording::{Asking, Lost, Recorded, RecordedPart};
+pub use request::{Request, RequestError};
 pub use taker::{Taker, Trace};
 
 /// The longest name of a process, a thread, a file or a method: each may be written again and again.

@@ -144,6 +144,19 @@ impl Taker {
         }
     }
 
+    /// Says that what begins with `nt` for the kernel, as `\Device\HarddiskVolume3\`, begins with `dos`, as `C:\`. Traces that a tool has merged
+    /// tell so themselves.
+    pub fn name_volume(&mut self, nt: &str, dos: &str) {
+        self.paths.add(nt, dos);
+    }
+
+    /// Says how often CPUs were sampled, in units of 100 ns, for samples of which the trace has not told it up to now.
+    pub fn tell_interval(&mut self, units: u32) {
+        if self.kinds.has_guessed() {
+            self.kinds.tell_interval(units);
+        }
+    }
+
     /// Takes a record.
     pub fn take(&mut self, record: &EtwRecord<'_>) {
         self.not_understood += u64::from(self.schemas.learn(record).is_err());

@@ -4,7 +4,10 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+#[cfg(not(target_os = "linux"))]
+use super::named::Temporary;
 use super::place::{Place, folder_of};
+#[cfg(target_os = "linux")]
 use super::temporary::Temporary;
 
 /// A file that is not there yet. It leaves nothing where it is dropped before it is filled, and where the program is killed: only
@@ -21,12 +24,10 @@ impl OutputFile {
     /// # Errors
     /// When it can't: the folder is not there, or not the caller's, or what is there is no file.
     pub fn open(path: &Path) -> io::Result<Self> {
-        match Place::of(path)? {
-            Place::File(place) => Self::at(place),
-            Place::Special(_) | Place::Descriptor(_) => {
-                Err(io::Error::new(io::ErrorKind::InvalidInput, "it is there, and is no file"))
-            }
+        if let Place::File(place) = Place::of(path)? {
+            return Self::at(place);
         }
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is there, and is no file"))
     }
 
     /// The same of what is known to be [`Place::File`].
@@ -71,6 +72,7 @@ impl OutputFile {
     }
 }
 
+#[cfg(target_os = "linux")]
 #[cfg(test)]
 mod tests {
     use std::fs;

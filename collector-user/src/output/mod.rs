@@ -14,10 +14,15 @@
 //! ```
 
 mod file;
+#[cfg(not(target_os = "linux"))]
+mod named;
 mod place;
+#[cfg(target_os = "linux")]
 mod temporary;
 mod url;
 
 pub use file::OutputFile;
-pub use place::{Descriptor, Place, Places};
+#[cfg(target_os = "linux")]
+pub use place::Descriptor;
+pub use place::{Place, Places};
 pub use url::is_url;

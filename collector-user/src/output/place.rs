@@ -1,14 +1,18 @@
 //! What the path of an output leads to. In: a path. Out: where the bytes have to go, with links followed (`path_resolution(7)`).
 
 use std::collections::BTreeSet;
+#[cfg(target_os = "linux")]
 use std::fs;
 use std::io;
+#[cfg(target_os = "linux")]
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 
+#[cfg(target_os = "linux")]
 use rustix::io::Errno;
 
 /// As many links as the kernel follows.
+#[cfg(target_os = "linux")]
 const MAX_LINKS: usize = 40;
 
 /// What a path leads to.
@@ -19,10 +23,12 @@ pub enum Place {
     /// Something that is there and is no file, as a device or a pipe.
     Special(PathBuf),
     /// Something that is open.
+    #[cfg(target_os = "linux")]
     Descriptor(Descriptor),
 }
 
 /// A descriptor of a process.
+#[cfg(target_os = "linux")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor {
     /// The process.
@@ -36,6 +42,7 @@ impl Place {
     ///
     /// # Errors
     /// For a folder ([`io::ErrorKind::IsADirectory`]), and where the way there does not exist or is not allowed.
+    #[cfg(target_os = "linux")]
     pub fn of(path: &Path) -> io::Result<Self> {
         // The kernel does not follow somebody else's link in a folder like /tmp, which `canonicalize` would.
         let is_special = match path.metadata() {
@@ -56,8 +63,27 @@ impl Place {
         }
         Err(Errno::LOOP.into())
     }
+
+    /// Where to write so that `path` leads to it. A link is replaced.
+    ///
+    /// # Errors
+    /// For a folder ([`io::ErrorKind::IsADirectory`]), and where the way there does not exist or is not allowed.
+    #[cfg(not(target_os = "linux"))]
+    pub fn of(path: &Path) -> io::Result<Self> {
+        match path.metadata() {
+            Ok(data) if data.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+            Ok(data) if !data.is_file() => Ok(Self::Special(path.to_owned())),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(_) | Err(_) => {
+                let place = std::path::absolute(path)?;
+                folder_of(&place).metadata()?;
+                Ok(Self::File(place))
+            }
+        }
+    }
 }
 
+#[cfg(target_os = "linux")]
 impl Descriptor {
     /// `/proc/4711/fd/5`, or that of a thread, `/proc/4711/task/4712/fd/5`.
     fn of_link(link: &Path) -> Option<Self> {
@@ -87,6 +113,7 @@ impl Places {
     }
 }
 
+#[cfg(target_os = "linux")]
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;

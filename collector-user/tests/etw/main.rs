@@ -4,6 +4,7 @@
 //! - `data`: the real files, in `shared/data/etl` beside the checkout; a test that finds none says so.
 //! - `listed`: counts, processes, images, times and names. `written`: pprof, nettrace and others, by the program.
 //! - `made`: records by hand; `switches`, `code`: what becomes of them.
+//! - `recorded`: files as a recording on this machine leaves them: of whom, in parts, with losses.
 //! - `damaged`: files that are cut or spoilt.
 
 #![allow(clippy::unwrap_used, reason = "a failed step of a test should stop it")]
@@ -13,5 +14,6 @@ mod damaged;
 mod data;
 mod listed;
 mod made;
+mod recorded;
 mod switches;
 mod written;

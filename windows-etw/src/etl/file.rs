@@ -7,7 +7,7 @@ use super::error::EtlError;
 use super::header::TraceHeader;
 use super::index::{entry, index};
 use super::kernel_groups::EVENT_TRACE;
-use super::loaded::Loaded;
+use super::loaded::{Loaded, Record};
 use super::losses::Losses;
 use super::merge::Merge;
 use super::parse::{Around, parse};
@@ -24,6 +24,8 @@ pub struct EtlFile<R> {
     header: TraceHeader,
     merge: Merge,
     losses: Losses,
+    /// What comes next, where that was looked at: the place of its buffer, and it.
+    next: Option<(usize, Record)>,
     /// Time of the last record.
     last: i64,
     has_failed: bool,
@@ -51,7 +53,7 @@ impl<R: Read + Seek> EtlFile<R> {
             losses.missing_buffers = u64::from(header.buffers_written).saturating_sub(index.buffers);
         }
         let merge = Merge::new(index.entries, most_memory);
-        Ok(Self { source, header, merge, losses, last: i64::MIN, has_failed: false })
+        Ok(Self { source, header, merge, losses, next: None, last: i64::MIN, has_failed: false })
     }
 
     /// What the trace says of itself.
@@ -73,9 +75,8 @@ impl<R: Read + Seek> EtlFile<R> {
         if self.has_failed {
             return Ok(None);
         }
-        let next = self.merge.advance(&mut self.source, &mut self.losses);
-        self.has_failed = next.is_err();
-        let Some((place, record)) = next? else { return Ok(None) };
+        self.look_ahead()?;
+        let Some((place, record)) = self.next.take() else { return Ok(None) };
         if record.ticks < self.last {
             self.losses.late_records += 1;
         } else {
@@ -88,6 +89,26 @@ impl<R: Read + Seek> EtlFile<R> {
         });
         self.has_failed = found.is_none();
         found.map(Some).ok_or(EtlError::Changed)
+    }
+
+    /// When the next record came, in ticks, for who reads several files at once; none behind the last one.
+    ///
+    /// # Errors
+    /// As [`Self::next_record`].
+    pub fn next_ticks(&mut self) -> Result<Option<i64>, EtlError> {
+        if !self.has_failed {
+            self.look_ahead()?;
+        }
+        Ok(self.next.map(|(_, record)| record.ticks))
+    }
+
+    fn look_ahead(&mut self) -> Result<(), EtlError> {
+        if self.next.is_none() {
+            let next = self.merge.advance(&mut self.source, &mut self.losses);
+            self.has_failed = next.is_err();
+            self.next = next?;
+        }
+        Ok(())
     }
 }
 

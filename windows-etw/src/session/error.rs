@@ -108,6 +108,11 @@ pub enum SessionError {
 }
 
 impl SessionError {
+    /// Whether there is no session of that name any more: somebody else has stopped it.
+    pub fn is_of_no_session(&self) -> bool {
+        matches!(self, Self::Call { cause: Win32Error::WMI_INSTANCE_NOT_FOUND, .. })
+    }
+
     /// What `call` says of `of`.
     pub(super) fn of(call: &'static str, of: &str, cause: Win32Error) -> Self {
         match cause {

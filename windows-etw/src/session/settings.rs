@@ -49,7 +49,8 @@ impl Part {
         }
     }
 
-    fn file(self, path: &Path) -> PathBuf {
+    /// Its file, where that of [`Self::Main`] is `path`.
+    pub fn file(self, path: &Path) -> PathBuf {
         if self == Self::Main {
             return path.to_path_buf();
         }

@@ -37,18 +37,37 @@ const fn fails(args: &'static [&'static str], status: i32, says: &'static [&'sta
 const FOLDED: &str = "main;spin 30\nmain;rest 10\n";
 
 /// The binary. What it does not do on Windows, it must say.
-const COLLECTOR: [Check; 14] = [
+const COLLECTOR: [Check; 28] = [
     prints(&["--help"], &["Records what a machine is doing", "collector.exe <COMMAND>"]),
     prints(&["--version"], &["collector "]),
     prints(&["run", "--help"], &["--backend", "etw", "--scenario"]),
     prints(&["list", "formats"], &["pprof", "nettrace", "html", ".folded", "parquet"]),
     prints(&["report", "input.folded"], &["30  75.0%", "spin", "rest", "of 40 samples"]),
     fails(&["report", "absent.pb.gz"], 1, &["absent.pb.gz"]),
-    fails(&["run", "-d", "1s"], 1, &["collector: "]),
+    prints(&["list", "scenarios"], &["cpu_profiling", "off_cpu", "dotnet_exceptions"]),
+    prints(&["list", "events"], &["etw:PROVIDER:KEYWORDS:LEVEL"]),
+    prints(&["list", "formats"], &[".etl"]),
+    fails(&["run", "--cgroup", "x"], 2, &["--cgroup is of Linux alone"]),
+    fails(&["run", "--comm", "x"], 2, &["--comm is of Linux alone"]),
+    fails(&["run", "--backend", "ebpf"], 2, &["--backend ebpf is of Linux alone"]),
+    fails(&["run", "--backend", "perf"], 2, &["--backend perf is of Linux alone"]),
+    fails(&["run", "-s", "of_cpu"], 2, &["no scenario is called `of_cpu`: did you mean off_cpu"]),
+    fails(&["run", "-s", "off_cpu:min=1ms"], 2, &["off_cpu has no options on Windows"]),
+    fails(&["run", "-e", "sched:sched_switch"], 2, &["-e `sched:sched_switch` is no event of ETW"]),
+    fails(&["run", "-o", "x.etl", "-o", "y.etl"], 2, &["y.etl is a second .etl"]),
+    fails(&["run", "-o", "x.etl", "-o", "x.nothing"], 2, &["the ending of x.nothing", ".pb.gz"]),
+    fails(&["run", "-s", "processes", "-o", "absent/x.etl"], 1, &["absent/x.etl can't be written"]),
+    // Wine starts a session, and refuses to tell it what the kernel is to tell.
+    fails(&["run", "--backend", "etw", "-s", "processes", "-o", "x.etl"], 1, &["TraceSetInformation"]),
+    fails(
+        &["run", "-s", "memory", "-s", "processes", "-d", "1s", "-o", "x.html"],
+        1,
+        &["by -p only", "TraceSetInformation"],
+    ),
     fails(&["run", "--backend", "nothing"], 2, &["invalid value 'nothing'"]),
     fails(&["run", "-F", "0"], 2, &["invalid value '0'"]),
     fails(&["convert", "absent.etl", "-o", "x.html"], 1, &["collector: absent.etl can't be converted: "]),
-    says(&["convert", "input.folded", "-o", "x.svg", "-o", "x.pb.gz"], &["wrote x.svg", "wrote x.pb.gz"]),
+    says(&["convert", "input.folded", "-o", "x.svg", "-o", "x.pb.gz"], &["wrote ", "x.svg", "x.pb.gz"]),
     fails(&["convert", "input.folded", "-o", "input.folded"], 2, &["would be replaced"]),
     fails(&["convert"], 2, &["<INPUT>"]),
     fails(&["nonsense"], 2, &["unrecognized subcommand"]),
@@ -78,10 +97,11 @@ pub(super) fn run(workspace: &Workspace, wine: &Wine, built: &Path, totals: &mut
     }
     wrong.extend(plan_failure(workspace, wine, &record)?);
     wrong.extend(trace_failure(workspace, wine, &built.join("collector.exe"))?);
+    wrong.extend(left_behind(wine)?);
     for wrong in &wrong {
         eprintln!("{wrong}");
     }
-    let passed = COLLECTOR.len() + RECORD.len() + 2 - wrong.len();
+    let passed = COLLECTOR.len() + RECORD.len() + 3 - wrong.len();
     let line = format!("{passed} passed, {} failed", wrong.len());
     println!("{line}");
     totals.read(&line);
@@ -108,6 +128,18 @@ fn plan_failure(workspace: &Workspace, wine: &Wine, program: &Path) -> Result<Op
     let expected = fs::read_to_string(&file).with_context(|| format!("{} can't be read", file.display()))?;
     let told = ran(wine, program, &["plan", "wall_clock"])?.stdout.replace('\r', "");
     Ok((told != expected).then(|| format!("the plan of wall_clock is told as\n{told}")))
+}
+
+/// What recordings that failed have left where they ran: nothing of theirs is to be there.
+fn left_behind(wine: &Wine) -> Result<Option<String>> {
+    let mut left = Vec::new();
+    for entry in fs::read_dir(wine.folder())? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.starts_with(".collector-") || ["x.etl", "x.html"].contains(&name.as_str()) {
+            left.push(name);
+        }
+    }
+    Ok((!left.is_empty()).then(|| format!("recordings that failed have left {}", left.join(", "))))
 }
 
 /// A trace of Windows, where it is there: its events are as many as on Linux.

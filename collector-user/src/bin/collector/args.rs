@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-#[cfg(target_os = "linux")]
 use export::symbolize::Detail;
 
 /// Records what a machine is doing.
@@ -119,7 +118,6 @@ pub(crate) struct ReportArgs {
 }
 
 /// How much is looked up for each frame.
-#[cfg(target_os = "linux")]
 pub(crate) fn detail(no_inline: bool, no_symbols: bool) -> Detail {
     match (no_symbols, no_inline) {
         (true, _) => Detail::Addresses,
@@ -199,6 +197,7 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
 mod tests {
     use super::*;
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn bytes() {
         for (text, bytes) in [("1", 1), ("64KiB", 65536), ("3MiB", 3 << 20), ("1024GiB", 1 << 40), ("7B", 7)]

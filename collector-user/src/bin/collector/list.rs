@@ -7,11 +7,26 @@ use anyhow::Context as _;
 #[cfg(target_os = "linux")]
 use collector_user::scenario::{SCENARIOS, Scenario};
 use export::format::{Holds, Part, formats};
+#[cfg(windows)]
+use windows_etw::plan::{SCENARIOS, Scenario};
+#[cfg(windows)]
+use windows_etw::session::providers;
 
 use crate::args::ListWhat;
 #[cfg(target_os = "linux")]
 use crate::raw;
 use crate::report::print_text;
+#[cfg(windows)]
+use crate::trace;
+
+/// Forms of events, for people.
+#[cfg(windows)]
+const EVENTS: &str = "\
+etw:PROVIDER                  all events of a provider, with their stacks: by its name, as `collector list providers` lists them, or its GUID
+etw:*PROVIDER                 the same of TraceLogging and of .NET's EventSource, whose GUID follows from the name
+etw:PROVIDER:KEYWORDS         those with one of these keywords, a number as 0x10
+etw:PROVIDER:KEYWORDS:LEVEL   up to a level: 1 to 5, or critical, error, warning, informational, verbose
+";
 
 pub(crate) fn list(what: ListWhat) -> anyhow::Result<ExitCode> {
     let mut text = String::new();
@@ -22,19 +37,35 @@ pub(crate) fn list(what: ListWhat) -> anyhow::Result<ExitCode> {
                 let _ = writeln!(text, "{name:<14} {alias:<7} {description}");
             }
         }
-        #[cfg(not(target_os = "linux"))]
+        #[cfg(windows)]
         ListWhat::Scenarios => {
-            anyhow::bail!("scenarios are recorded on Linux; here `collector report` reads profiles")
+            for Scenario { name, alias, description, .. } in &SCENARIOS {
+                let _ = writeln!(text, "{name:<18} {alias:<8} {description}");
+            }
+        }
+        #[cfg(not(any(target_os = "linux", windows)))]
+        ListWhat::Scenarios => {
+            anyhow::bail!(
+                "scenarios are recorded on Linux and Windows; here `collector report` reads profiles"
+            )
         }
         #[cfg(target_os = "linux")]
         ListWhat::Events => text = crate::events::list(),
-        #[cfg(not(target_os = "linux"))]
+        #[cfg(windows)]
+        ListWhat::Events => text.push_str(EVENTS),
+        #[cfg(not(any(target_os = "linux", windows)))]
         ListWhat::Events => {
-            anyhow::bail!("events are recorded on Linux; here `collector report` reads profiles")
+            anyhow::bail!("events are recorded on Linux and Windows; here `collector report` reads profiles")
         }
+        #[cfg(windows)]
+        ListWhat::Providers => {
+            for (name, guid) in providers()? {
+                let _ = writeln!(text, "{guid} {name}");
+            }
+        }
+        #[cfg(not(windows))]
         ListWhat::Providers => anyhow::bail!(
-            "providers are of Event Tracing for Windows, which this version does not record: `collector list scenarios` \
-             lists what it does"
+            "providers are of Event Tracing for Windows, and are listed there: `collector list scenarios` lists what is recorded here"
         ),
         ListWhat::Formats => {
             for format in formats() {
@@ -42,6 +73,8 @@ pub(crate) fn list(what: ListWhat) -> anyhow::Result<ExitCode> {
                     writeln!(text, "{:<12} {:<10} {}", format.name(), format.ending(), format.description());
                 write_left_out(&mut text, format.holds());
             }
+            #[cfg(windows)]
+            let _ = writeln!(text, "{:<12} {:<10} {}", trace::NAME, trace::ENDING, trace::DESCRIPTION);
             #[cfg(target_os = "linux")]
             {
                 let _ = writeln!(text, "{:<12} {:<10} {}", raw::NAME, raw::ENDING, raw::DESCRIPTION);

@@ -4,32 +4,36 @@ mod args;
 mod chosen;
 #[cfg(target_os = "linux")]
 mod convert;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 mod counted;
 #[cfg(target_os = "linux")]
 mod doctor;
 #[cfg(target_os = "linux")]
 mod events;
+#[cfg(any(target_os = "linux", windows))]
+mod finished;
 mod imported;
 #[cfg(not(target_os = "linux"))]
 mod imported_only;
 mod list;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 mod lives;
-#[cfg(target_os = "linux")]
 mod output;
 #[cfg(target_os = "linux")]
 mod progress;
 #[cfg(target_os = "linux")]
 mod raw;
-#[cfg(target_os = "linux")]
 mod receiver;
 mod report;
 #[cfg(target_os = "linux")]
 mod run;
+#[cfg(windows)]
+mod run_etw;
+mod target;
+#[cfg(windows)]
+mod trace;
 #[cfg(not(target_os = "linux"))]
 mod unable;
-#[cfg(target_os = "linux")]
 mod unnamed;
 
 use std::io::Write as _;
@@ -47,8 +51,12 @@ use doctor::doctor;
 use imported_only::convert;
 #[cfg(target_os = "linux")]
 use run::run;
+#[cfg(windows)]
+use run_etw::run;
 #[cfg(not(target_os = "linux"))]
-use unable::{doctor, run};
+use unable::doctor;
+#[cfg(not(any(target_os = "linux", windows)))]
+use unable::run;
 
 fn main() -> ExitCode {
     let started = Instant::now();

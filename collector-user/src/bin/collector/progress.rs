@@ -1,11 +1,11 @@
 //! Progress on stderr: one line that is written over, on a terminal only; a summary at the end, always.
 
-use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 use collector_user::session::{Progress, Recording};
 
+use crate::finished::summary;
 use crate::say;
 
 /// How often the line is renewed.
@@ -86,13 +86,7 @@ impl ProgressLine {
 
 /// What was recorded and lost, in a few lines.
 pub(crate) fn summarize(recording: &Recording) -> String {
-    let seconds = Duration::from_nanos(recording.stats.duration_ns).as_secs_f64();
-    let mut text = format!("{} samples in {seconds:.1} s; ", recording.ledger.delivered());
-    text.push_str(&recording.stats.account().join("\n"));
-    for warning in &recording.warnings {
-        let _ = write!(text, "\nwarning: {warning}");
-    }
-    text
+    summary(&recording.stats, &recording.warnings)
 }
 
 #[cfg(test)]

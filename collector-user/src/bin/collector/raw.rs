@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use collector_user::output::{Places, is_url};
 use export::format::{Contents, Holds, Profile};
 
-use crate::output::Target;
+use crate::target::Target;
 use crate::{Usage, say};
 
 /// The format's name on the command line.

@@ -1,12 +1,11 @@
 //! `collector run`: records, writes, and tells how it went.
 
 use std::collections::BTreeSet;
-use std::env;
 use std::io::{self, Read as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{self, ExitCode, ExitStatus};
 use std::sync::Arc;
 use std::thread;
@@ -20,22 +19,18 @@ use collector_user::scenario::{self, SCENARIOS, Scenario, ScenarioOption};
 use collector_user::session::{self, Command, Ended, Recording, Session, SessionError, SessionSettings};
 use collector_user::source::{Hook, Named, Settings, Targets};
 use export::format::Profile;
-use export::hottest::Hottest;
 use export::symbolize::Detail;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
 use crate::args::{Backend, RunArgs, detail, parse_bytes, parse_duration};
 use crate::counted::print_counted;
 use crate::events;
+use crate::finished::{self, refuse_no_command};
 use crate::lives::print_lives;
-use crate::output::{Output, Target, event_bytes, tell_all_but_last, tell_failures, tell_left_out};
+use crate::output::{event_bytes, tell_failures};
 use crate::progress::{ProgressLine, summarize};
 use crate::raw::{self, RawOutput, is_raw, refuse_no_inline};
-use crate::report::print_table;
 use crate::{Usage, say};
-
-/// Functions printed when no output is named.
-const HOTTEST: usize = 10;
 
 /// A checked command line.
 struct Plan {
@@ -46,10 +41,8 @@ struct Plan {
 
 /// Where everything goes.
 struct Outputs {
-    profiles: Vec<Output>,
+    finished: finished::Outputs,
     raw: Vec<RawOutput>,
-    stats: Option<Target>,
-    print_hottest: bool,
     detail: Detail,
 }
 
@@ -107,33 +100,21 @@ fn is_ignored(signal: i32) -> bool {
 impl Plan {
     fn of(args: RunArgs, started: Instant) -> anyhow::Result<Self> {
         let backend = backend(args.backend)?;
-        let print_hottest = args.outputs.is_empty();
         let detail = detail(args.no_inline, args.no_symbols);
-        if print_hottest && args.format.is_some() {
-            return Err(Usage("--format needs -o FILE, or `-o -` for stdout".to_owned()).into());
-        }
         if args.no_inline {
             refuse_no_inline(&args.outputs, args.format.as_deref())?;
         }
-        if args.command.is_empty() && env::args_os().next_back().is_some_and(|last| last == "--") {
-            return Err(Usage("no command follows `--`".to_owned()).into());
-        }
+        refuse_no_command(args.command.is_empty())?;
         let mut taken = Places::default();
-        let mut open = |path: &Path| Output::open(path, args.format.as_deref(), &mut taken);
         let (raw, others): (Vec<_>, Vec<_>) =
             args.outputs.iter().partition(|path| is_raw(path, args.format.as_deref()));
-        let profiles: Vec<_> = if print_hottest {
-            let outputs = default_outputs()
-                .into_iter()
-                .map(|[name, other]| Ok(open(Path::new(&name))?.or_named(&other)));
-            outputs.collect::<anyhow::Result<_>>()?
-        } else {
-            others.into_iter().map(|path| open(path)).collect::<anyhow::Result<_>>()?
-        };
+        let others = others.into_iter().map(PathBuf::as_path);
+        let mut finished =
+            finished::Outputs::open(others, args.format.as_deref(), args.outputs.is_empty(), &mut taken)?;
         let raw: Vec<_> =
             raw.into_iter().map(|path| RawOutput::open(path, &mut taken)).collect::<anyhow::Result<_>>()?;
         let capture = raw.first().map(RawOutput::file).transpose()?;
-        let stats = args.stats.map(|path| Target::open(&path, &mut taken)).transpose()?;
+        finished.open_stats(args.stats.as_deref(), &mut taken)?;
         if args.comm.as_deref() == Some("") {
             return Err(Usage("--comm is empty: name a program as `ps -o comm` does".to_owned()).into());
         }
@@ -150,7 +131,7 @@ impl Plan {
             events,
             duration: args.duration,
             backend,
-            event_bytes: event_bytes(&profiles),
+            event_bytes: event_bytes(&finished.profiles),
             capture,
             started: Some(started),
             ..SessionSettings::default()
@@ -165,7 +146,7 @@ impl Plan {
         for scenario in scenarios {
             scenario.register(&mut settings);
         }
-        Ok(Self { settings, outputs: Outputs { profiles, raw, stats, print_hottest, detail }, command })
+        Ok(Self { settings, outputs: Outputs { finished, raw, detail }, command })
     }
 }
 
@@ -295,14 +276,6 @@ fn why_nothing(sampling: &Settings, command: bool) -> &'static str {
     }
 }
 
-/// `collector-20260131T235959Z.html` and the pprof beside it, each with what it is called if another recording of that
-/// second has taken its name.
-fn default_outputs() -> [[String; 2]; 2] {
-    let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
-    let stems = [format!("collector-{now}"), format!("collector-{now}-{}", process::id())];
-    [".html", ".pb.gz"].map(|ending| stems.each_ref().map(|stem| format!("{stem}{ending}")))
-}
-
 /// From here on a first signal is answered, and a second one ends the program: an output may be slow, or wait for a
 /// reader for ever. Signals that came before have ended the recording.
 fn abandon_when_told_twice(mut signals: UnixStream) -> io::Result<()> {
@@ -347,32 +320,14 @@ fn write_raw(recording: &Recording, outputs: Vec<RawOutput>) -> Vec<anyhow::Resu
     filled.collect()
 }
 
-/// Writes everything that can be written, first what waits for nobody, so that it is there when the rest is abandoned; the
-/// last failure is given, the others are told.
+/// Writes everything that can be written; the last failure is given, the others are told.
 fn write(recording: &Recording, outputs: Outputs) -> anyhow::Result<()> {
-    let Outputs { profiles, raw, stats, print_hottest, detail } = outputs;
+    let Outputs { finished, raw, detail } = outputs;
     let kept: Vec<_> = raw.iter().map(RawOutput::name).collect();
-    let mut results = write_raw(recording, raw);
+    let results = write_raw(recording, raw);
     let symbols = recording.symbolize_to(detail);
     tell_failures(&recording.machine, &symbols);
     let profile = Profile { machine: &recording.machine, symbols: &symbols };
     raw::tell_left_out(&kept, recording.captured(), profile);
-    tell_left_out(&profiles, profile);
-    // The last of their kind, so that they hold what the writing cost.
-    let write_stats =
-        |stats: Target| stats.fill(|out| writeln!(out, "{:#}", recording.stats_now().to_json()));
-    let (waiting, files): (Vec<_>, Vec<_>) = profiles.into_iter().partition(Output::may_wait);
-    let (waiting_stats, stats) = match stats {
-        Some(stats) if stats.may_wait() => (Some(stats), None),
-        stats => (None, stats),
-    };
-    results.extend(files.into_iter().map(|output| output.write(profile)));
-    results.extend(stats.map(write_stats));
-    results.extend(waiting.into_iter().map(|output| output.write(profile)));
-    results.extend(waiting_stats.map(write_stats));
-    if print_hottest {
-        let hottest = Hottest::of(profile, recording.machine.shown_kind().unwrap_or_default());
-        results.push(print_table(&hottest.table(HOTTEST)));
-    }
-    tell_all_but_last(results)
+    finished.write(profile, results, || recording.stats_now())
 }

@@ -1,9 +1,11 @@
 //! What names were looked up for, in; which files could not be read for them, why, and what helps, a line each, out.
 
+use std::io;
+
 use collector_common::record::{ExportMachine, ModuleId, ModuleKind, Pdb};
 use export::symbolize::{LineError, SymbolError, Symbols, Unreadable};
+#[cfg(target_os = "linux")]
 use rustix::fs::{Access, access};
-use rustix::io::Errno;
 
 /// Files that are named; of more it is told how many they are.
 const MOST_LINES: usize = 5;
@@ -45,12 +47,24 @@ fn remedy_of_image(pdb: &Pdb) -> String {
     format!("put its PDB into a folder of _NT_SYMBOL_PATH, as {name}/{}{:X}/{name}", pdb.signature, pdb.age)
 }
 
+/// Whether a file is there, and may be read.
+#[cfg(target_os = "linux")]
+fn look(path: &str) -> io::Result<()> {
+    Ok(access(path, Access::READ_OK)?)
+}
+
+/// Whether a file is there.
+#[cfg(not(target_os = "linux"))]
+fn look(path: &str) -> io::Result<()> {
+    std::fs::metadata(path).map(drop)
+}
+
 /// What can be done.
 fn remedy(error: &SymbolError, path: &str) -> String {
     match error {
         // It is not opened: it may be anything by now.
-        SymbolError::Missing => match access(path, Access::READ_OK) {
-            Err(Errno::ACCESS) => "run as root to read it".to_owned(),
+        SymbolError::Missing => match look(path) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => "run as root to read it".to_owned(),
             Ok(()) => "what is there now is another file, or nothing tells that it is the same: install that one again".to_owned(),
             Err(_) => {
                 "it is not there any more: keep it until the end of the recording, or install its debug file".to_owned()
@@ -74,6 +88,7 @@ fn remedy(error: &SymbolError, path: &str) -> String {
     }
 }
 
+#[cfg(target_os = "linux")]
 #[cfg(test)]
 mod tests {
     use std::io::Cursor;

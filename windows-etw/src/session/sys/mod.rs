@@ -10,6 +10,7 @@ mod console;
 mod consume;
 mod control;
 mod describe;
+mod drives;
 mod enable;
 mod item;
 mod live;
@@ -18,10 +19,13 @@ mod privilege;
 mod properties;
 mod record;
 mod tuning;
+mod usage;
 
 pub use clock::Clock;
 pub use describe::providers;
+pub use drives::drives;
 pub use live::{Live, Sink};
+pub use usage::{OwnUsage, own_usage};
 
 pub(super) use console::{Signal, on_console};
 pub(super) use consume::{Ended, Reader};

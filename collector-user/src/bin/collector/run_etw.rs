@@ -1,0 +1,342 @@
+//! `collector run` on Windows: Windows records into a file, which is read when it is over.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{self, Child, ExitCode, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use collector_common::event::Guid;
+use collector_common::ids::Pid;
+use collector_user::etw::{Asked, Asking, Recorded, Request, name_from_images};
+use collector_user::output::Places;
+use collector_user::stats::{self, Stats};
+use export::format::Profile;
+use export::symbolize::Detail;
+use windows_etw::plan::{Plan, SampleInterval};
+use windows_etw::session::{
+    OwnUsage, SessionError, Sessions, Settings, Stopped, Target, console, drives, own_usage, providers,
+};
+
+use crate::args::{Backend, RunArgs, detail};
+use crate::counted::print_counted;
+use crate::finished::{Outputs, refuse_no_command, summary};
+use crate::lives::print_lives;
+use crate::output::{event_bytes, tell_failures};
+use crate::trace::{TraceFiles, is_trace};
+use crate::{Usage, say};
+
+/// How often it is looked whether the recording is to end.
+const LOOK: Duration = Duration::from_millis(20);
+/// How often Windows is asked whether the sessions are still there.
+const ASK: Duration = Duration::from_secs(1);
+
+pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
+    let prepared = Prepared::of(args)?;
+    let began_after = started.elapsed();
+    let ran = record(&prepared.plan, &prepared.files, &prepared.args)?;
+    prepared.finish(ran, began_after)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A checked command line.
+struct Prepared {
+    args: RunArgs,
+    plan: Plan,
+    pids: Vec<Pid>,
+    outputs: Outputs,
+    files: TraceFiles,
+}
+
+impl Prepared {
+    fn of(args: RunArgs) -> anyhow::Result<Self> {
+        refuse(&args)?;
+        let pids: Vec<Pid> = args.pids.iter().copied().map(Pid).collect();
+        let plan = plan(&args, &pids)?;
+        let format = args.format.as_deref();
+        let (traces, others): (Vec<&Path>, Vec<&Path>) =
+            args.outputs.iter().map(PathBuf::as_path).partition(|path| is_trace(path, format));
+        let mut taken = Places::default();
+        let mut outputs = Outputs::open(others.iter().copied(), format, args.outputs.is_empty(), &mut taken)?;
+        outputs.open_stats(args.stats.as_deref(), &mut taken)?;
+        let files = TraceFiles::new(&traces, &others, &mut taken)?;
+        let is_of_some = !args.pids.is_empty() || !args.command.is_empty();
+        if is_of_some && !traces.is_empty() {
+            say("warning: what Windows writes, the .etl, has all processes in it");
+        }
+        Ok(Self { args, plan, pids, outputs, files })
+    }
+
+    /// Reads what was recorded, tells of it, and writes the outputs.
+    fn finish(self, ran: Ran, began_after: Duration) -> anyhow::Result<()> {
+        let Self { args, plan, pids, outputs, files } = self;
+        let Ran { stopped, interval, ended, child } = ran;
+        let mut whose: Vec<Asked> = pids.into_iter().map(Asked::Running).collect();
+        whose.extend(child.as_ref().map(|child| Asked::Started(Pid(child.id()))));
+        let asking = Asking {
+            whose,
+            volumes: volumes(),
+            event_bytes: event_bytes(&outputs.profiles),
+            interval_100ns: interval.map(SampleInterval::units),
+            frequency_hz: args.frequency,
+            tells_lives: plan.names.iter().any(|name| name == "processes"),
+            began_after_ns: began_after.as_nanos() as u64,
+        };
+        let Recorded { machine, symbols, stats, warnings } = Recorded::read(files.open(&stopped)?, &asking)?;
+        say(&summary(&stats, &warnings));
+        print_counted(&machine);
+        print_lives(&machine);
+        if machine.samples().is_empty() && machine.lives().is_empty() {
+            say(
+                "warning: no samples: nothing of what was asked for happened, or -p and the command leave it out",
+            );
+        }
+        tell_end(&ended, child.as_ref());
+        let symbols = match detail(args.no_inline, args.no_symbols) {
+            Detail::Addresses => symbols,
+            detail => name_from_images(&machine, symbols, detail),
+        };
+        tell_failures(&machine, &symbols);
+        outputs.write(Profile { machine: &machine, symbols: &symbols }, Vec::new(), || with_usage(&stats))
+    }
+}
+
+/// Why the recording is over, and what goes on.
+fn tell_end(ended: &Ended, child: Option<&Child>) {
+    match (ended, child) {
+        (Ended::Command(status), _) => say(&format!("the command {}", describe(*status))),
+        (_, Some(child)) => say(&format!("the command (pid {}) goes on", child.id())),
+        (Ended::Asked | Ended::Elsewhere, None) => {}
+    }
+    if matches!(ended, Ended::Elsewhere) {
+        say("warning: the recording was ended by another program, which stopped its session");
+    }
+}
+
+/// The figures with what the process has used up to now.
+fn with_usage(stats: &Stats) -> Stats {
+    let OwnUsage { user, system, peak_rss } = own_usage();
+    Stats { usage: stats::Usage { user, system, peak_rss }, ..stats.clone() }
+}
+
+/// What the kernel calls drives, and the folder of Windows.
+fn volumes() -> Vec<(String, String)> {
+    let windows = env::var("SystemRoot").ok();
+    let windows =
+        windows.map(|folder| (r"\SystemRoot\".to_owned(), format!(r"{}\", folder.trim_end_matches('\\'))));
+    drives().into_iter().chain(windows).collect()
+}
+
+/// What has no meaning here.
+fn refuse(args: &RunArgs) -> Result<(), Usage> {
+    let backend = match args.backend {
+        Backend::Ebpf => Some("--backend ebpf"),
+        Backend::Perf => Some("--backend perf"),
+        Backend::Auto | Backend::Etw => None,
+    };
+    if let Some(backend) = backend {
+        return Err(Usage(format!(
+            "{backend} is of Linux alone: on Windows leave it out, or use --backend etw"
+        )));
+    }
+    if args.cgroup.is_some() {
+        return Err(Usage(
+            "--cgroup is of Linux alone: name processes by -p, or a command behind `--`".to_owned(),
+        ));
+    }
+    if args.comm.is_some() {
+        return Err(Usage(
+            "--comm is of Linux alone: name processes by -p, or a command behind `--`".to_owned(),
+        ));
+    }
+    refuse_no_command(args.command.is_empty())
+}
+
+/// What Windows is asked for.
+fn plan(args: &RunArgs, pids: &[Pid]) -> anyhow::Result<Plan> {
+    let request =
+        Request { scenarios: &args.scenarios, events: &args.events, frequency_hz: args.frequency, pids };
+    let plan = request.plan(known_providers).map_err(|error| Usage(error.to_string()))?;
+    for note in &plan.notes {
+        say(&format!("warning: {}", note.text()));
+    }
+    Ok(plan)
+}
+
+/// Those that Windows knows by name.
+fn known_providers() -> Vec<(String, Guid)> {
+    providers().unwrap_or_else(|error| {
+        say(&format!("warning: providers are not found by their names: {error}"));
+        Vec::new()
+    })
+}
+
+/// A recording that is over.
+struct Ran {
+    stopped: Stopped,
+    /// Between CPU samples, as Windows tells.
+    interval: Option<SampleInterval>,
+    ended: Ended,
+    /// Held, so that no other process has its number before all was read.
+    child: Option<Child>,
+}
+
+/// Why it is.
+enum Ended {
+    /// It was asked to end, or its time was over.
+    Asked,
+    /// What it recorded ended.
+    Command(ExitStatus),
+    /// Its session is not there any more.
+    Elsewhere,
+}
+
+/// Records. What fails stops the sessions, too.
+fn record(plan: &Plan, files: &TraceFiles, args: &RunArgs) -> anyhow::Result<Ran> {
+    console::watch()?;
+    let settings = Settings { target: Target::File(files.path()), ..Settings::default() };
+    let sessions = Sessions::start(plan, &settings, |_| Box::new(|_| {}))?;
+    let began = Instant::now();
+    // Its first events are to be recorded, too.
+    let mut child = start(&args.command)?;
+    let ended = wait(began, args.duration, child.as_mut(), || is_gone(&sessions))?;
+    let interval = sessions.interval();
+    Ok(Ran { stopped: sessions.stop()?, interval, ended, child })
+}
+
+fn start(command: &[OsString]) -> anyhow::Result<Option<Child>> {
+    let Some((program, arguments)) = command.split_first() else { return Ok(None) };
+    let child = process::Command::new(program).args(arguments).spawn();
+    child.map(Some).map_err(|error| {
+        anyhow::anyhow!(
+            "{} can't be started: {error}; name a program that is in PATH, or its file",
+            program.display()
+        )
+    })
+}
+
+/// Waits for the end, or until the sessions are gone.
+fn wait(
+    began: Instant,
+    duration: Option<Duration>,
+    mut child: Option<&mut Child>,
+    mut is_gone: impl FnMut() -> Result<bool, SessionError>,
+) -> anyhow::Result<Ended> {
+    let mut asked = began;
+    loop {
+        if let Some(status) = child.as_mut().map(|child| child.try_wait()).transpose()?.flatten() {
+            return Ok(Ended::Command(status));
+        }
+        if console::is_asked_to_end() || duration.is_some_and(|duration| began.elapsed() >= duration) {
+            return Ok(Ended::Asked);
+        }
+        if asked.elapsed() >= ASK {
+            asked = Instant::now();
+            if is_gone()? {
+                return Ok(Ended::Elsewhere);
+            }
+        }
+        let left = duration.map_or(LOOK, |duration| duration.saturating_sub(began.elapsed()).min(LOOK));
+        thread::sleep(left);
+    }
+}
+
+/// Whether somebody else has stopped a session.
+fn is_gone(sessions: &Sessions) -> Result<bool, SessionError> {
+    match sessions.losses() {
+        Err(error) if error.is_of_no_session() => Ok(true),
+        asked => asked.map(|_| false),
+    }
+}
+
+fn describe(status: ExitStatus) -> String {
+    status.code().map_or_else(|| "ended".to_owned(), |code| format!("exited with status {code}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use clap::Parser as _;
+    use windows_etw::session::{Losses, Part};
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    fn command(line: &[&str]) -> Option<Child> {
+        start(&line.iter().map(OsString::from).collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn it_ends_with_the_command_with_its_time_and_with_its_session() {
+        let now = Instant::now;
+        let mut child = command(&["cmd.exe", "/c", "exit", "3"]);
+        let ended = wait(now(), Some(Duration::from_mins(1)), child.as_mut(), || Ok(false)).unwrap();
+        assert!(matches!(ended, Ended::Command(status) if describe(status) == "exited with status 3"));
+
+        let begun = now();
+        let ended = wait(begun, Some(Duration::from_millis(50)), None, || Ok(false)).unwrap();
+        assert!(matches!(ended, Ended::Asked) && begun.elapsed() >= Duration::from_millis(50));
+
+        let mut asked = 0;
+        let ended = wait(now(), Some(Duration::from_mins(1)), None, || {
+            asked += 1;
+            Ok(true)
+        });
+        assert!(matches!(ended, Ok(Ended::Elsewhere)));
+        assert_eq!(asked, 1);
+    }
+
+    /// As it is but for the sessions: what they would have written is a trace that is there.
+    #[test]
+    fn what_windows_wrote_becomes_the_outputs() {
+        const EVENTS: usize = 10_344;
+        let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/etl/Process.etl");
+        let Ok(trace) = fs::read(&trace) else {
+            eprintln!("SKIPPED a recording: {} is not there", trace.display());
+            return;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let outputs = ["x.jsonl", "x.html", "x.etl"].map(at);
+        let mut line: Vec<OsString> =
+            ["collector", "run", "-s", "processes", "--stats"].map(Into::into).into();
+        line.push(at("x.json").into());
+        line.extend(outputs.iter().flat_map(|output| ["-o".into(), output.into()]));
+        let Command::Run(args) = Cli::parse_from(line).command else { panic!("another command") };
+        let prepared = Prepared::of(*args).unwrap();
+        fs::write(prepared.files.path(), &trace).unwrap();
+        let losses = Losses { events: 5, ..Losses::default() };
+        let stopped = Stopped { losses: vec![(Part::Main, losses)], events: 0 };
+        let ran = Ran { stopped, interval: None, ended: Ended::Asked, child: None };
+        prepared.finish(ran, Duration::from_millis(1)).unwrap();
+
+        assert_eq!(fs::read(at("x.etl")).unwrap(), trace);
+        assert!(fs::read_to_string(at("x.html")).unwrap().contains("<html"));
+        // The first line is of the recording.
+        assert_eq!(fs::read_to_string(at("x.jsonl")).unwrap().lines().count(), EVENTS + 1);
+        let stats: serde_json::Value = serde_json::from_slice(&fs::read(at("x.json")).unwrap()).unwrap();
+        assert_eq!((&stats["backend"], &stats["lost"]["ring_full"]), (&"etw".into(), &5.into()));
+        let [produced, delivered] =
+            ["produced", "delivered"].map(|key| stats["samples"][key].as_u64().unwrap());
+        assert_eq!(produced, delivered + 5);
+        assert!(stats["peak_rss_bytes"].as_u64().unwrap() > 1 << 20, "{stats}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
+    }
+
+    #[test]
+    fn a_command_that_is_not_there_is_told() {
+        assert!(command(&[]).is_none());
+        let error = start(&["no-such-program.exe".into()]).unwrap_err().to_string();
+        assert!(error.contains("no-such-program.exe can't be started"), "{error}");
+    }
+
+    #[test]
+    fn drives_and_windows_have_names_of_the_kernel() {
+        let volumes = volumes();
+        let (_, windows) = volumes.iter().find(|(nt, _)| nt == r"\SystemRoot\").unwrap();
+        assert!(Path::new(windows).is_dir() && windows.ends_with('\\'), "{windows}");
+        assert!(volumes.len() > 1);
+    }
+}

@@ -1,0 +1,180 @@
+//! The files that Windows itself writes while it records: in a folder of their own beside the outputs, until they are read. Then they are
+//! removed, or are what an output `x.etl` is.
+
+use std::env;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use collector_user::etw::{Lost, RecordedPart};
+use collector_user::output::Places;
+use tempfile::{Builder, TempDir};
+use windows_etw::etl::EtlFile;
+use windows_etw::session::{Part, Stopped};
+
+use crate::target::{Target, unwritable};
+use crate::{Usage, say};
+
+/// The format's name on the command line.
+pub(crate) const NAME: &str = "etl";
+/// The ending of its files.
+pub(crate) const ENDING: &str = ".etl";
+/// What it is, for people.
+pub(crate) const DESCRIPTION: &str =
+    "events as Windows writes them, for `collector convert`, PerfView and Windows Performance Analyzer";
+
+/// Whether an output is what Windows writes.
+pub(crate) fn is_trace(path: &Path, format: Option<&str>) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    format.map_or(name.len() > ENDING.len() && name.ends_with(ENDING), |format| format == NAME)
+}
+
+/// The files of a recording. Those that are not put into place are removed when it is dropped.
+pub(crate) struct TraceFiles {
+    folder: TempDir,
+    /// Where they are to be; that of the first part.
+    into: Option<PathBuf>,
+}
+
+impl TraceFiles {
+    /// Makes the folder: beside the `.etl` that is asked for, else beside the first of `others` that is a file.
+    pub(crate) fn new(traces: &[&Path], others: &[&Path], taken: &mut Places) -> anyhow::Result<Self> {
+        let into = match traces {
+            [] => None,
+            [path] => {
+                let Target::File(file) = Target::open(path, taken)? else {
+                    let shown = path.display();
+                    return Err(
+                        Usage(format!("{shown}: Windows writes .etl files itself: name a file")).into()
+                    );
+                };
+                Some(file.place().to_owned())
+            }
+            [_, second, ..] => {
+                let shown = second.display();
+                return Err(Usage(format!(
+                    "{shown} is a second .etl: Windows writes one, which can be copied"
+                ))
+                .into());
+            }
+        };
+        let beside = into.as_deref().or_else(|| others.iter().copied().find(|path| path.as_os_str() != "-"));
+        let folder = match beside.map(Path::parent) {
+            Some(Some(folder)) if !folder.as_os_str().is_empty() => folder.to_owned(),
+            Some(_) => PathBuf::from("."),
+            None => env::temp_dir(),
+        };
+        let made = Builder::new().prefix(".collector-").tempdir_in(&folder);
+        let folder = made.map_err(|error| unwritable(&folder.join("x.etl"), &error))?;
+        Ok(Self { folder, into })
+    }
+
+    /// Where the first part is written to.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.path().join("trace.etl")
+    }
+
+    /// Puts those into place that are asked for, and opens them all, that with the clock first.
+    pub(crate) fn open(&self, stopped: &Stopped) -> anyhow::Result<Vec<RecordedPart<File>>> {
+        let mut losses = stopped.losses.clone();
+        losses.sort_by_key(|(part, _)| *part != Part::Main);
+        let mut parts = Vec::new();
+        for (part, told) in losses {
+            let written = part.file(&self.path());
+            let none = "Windows wrote no trace, though it said that it would";
+            if !written.exists() {
+                anyhow::bail!("{none}: is the disk full, or was the session stopped by another program?");
+            }
+            let mut path = written;
+            if let Some(into) = &self.into {
+                let place = part.file(into);
+                fs::rename(&path, &place).with_context(|| format!("{} can't be written", place.display()))?;
+                say(&format!("wrote {}", place.display()));
+                path = place;
+            }
+            let failed = || format!("what Windows wrote, {}, can't be read", path.display());
+            let file = EtlFile::open(File::open(&path).with_context(failed)?).with_context(failed)?;
+            parts.push(RecordedPart { file, lost: Lost { events: told.events, buffers: told.file_buffers } });
+        }
+        Ok(parts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windows_etw::session::Losses;
+
+    use super::*;
+
+    /// A trace of Windows; none, which is said, where it is not there.
+    fn bytes() -> Option<Vec<u8>> {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/etl/Process.etl");
+        let bytes = fs::read(&path).ok();
+        if bytes.is_none() {
+            eprintln!("SKIPPED a trace: {} is not there", path.display());
+        }
+        bytes
+    }
+
+    fn stopped() -> Stopped {
+        let losses = |events| Losses { events, file_buffers: events + 1, live_buffers: 0 };
+        Stopped { losses: vec![(Part::Heap, losses(7)), (Part::Main, losses(3))], events: 0 }
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn the_files_are_put_into_place_the_one_with_the_clock_first() {
+        let Some(bytes) = bytes() else { return };
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("x.etl");
+        fs::write(&place, "old").unwrap();
+        let files = TraceFiles::new(&[&place], &[], &mut Places::default()).unwrap();
+        assert_eq!(fs::read(&place).unwrap(), b"old");
+        for part in [Part::Main, Part::Heap] {
+            fs::write(part.file(&files.path()), &bytes).unwrap();
+        }
+        let parts = files.open(&stopped()).unwrap();
+        let lost = parts.iter().map(|part| (part.lost.events, part.lost.buffers));
+        assert_eq!(lost.collect::<Vec<_>>(), [(3, 4), (7, 8)]);
+        drop((parts, files));
+        assert_eq!(names(folder.path()), ["x.etl", "x.heap.etl"]);
+        assert_eq!(fs::read(&place).unwrap(), bytes);
+    }
+
+    #[test]
+    fn without_an_output_nothing_is_left() {
+        let Some(bytes) = bytes() else { return };
+        let folder = tempfile::tempdir().unwrap();
+        let other = folder.path().join("x.html");
+        let files = TraceFiles::new(&[], &[Path::new("-"), &other], &mut Places::default()).unwrap();
+        assert!(files.path().starts_with(folder.path()));
+        fs::write(files.path(), &bytes).unwrap();
+        let error = files.open(&stopped()).err().unwrap().to_string();
+        assert!(error.starts_with("Windows wrote no trace"), "{error}");
+        fs::write(Part::Heap.file(&files.path()), b"no trace").unwrap();
+        assert!(files.open(&stopped()).is_err());
+        drop(files);
+        assert!(names(folder.path()).is_empty());
+    }
+
+    #[test]
+    fn traces_are_told_by_their_ending_and_are_one() {
+        let is = |path: &str, format| is_trace(Path::new(path), format);
+        assert!(is("a.ETL", None) && is("a", Some("etl")) && !is("a.etl", Some("html")) && !is(".etl", None));
+        let folder = tempfile::tempdir().unwrap();
+        let [one, other] = ["a.etl", "b.etl"].map(|name| folder.path().join(name));
+        let mut taken = Places::default();
+        assert!(TraceFiles::new(&[&one, &other], &[], &mut taken).err().unwrap().is::<Usage>());
+        assert!(TraceFiles::new(&[Path::new("-")], &[], &mut taken).err().unwrap().is::<Usage>());
+        let absent = folder.path().join("absent").join("x.html");
+        assert!(TraceFiles::new(&[], &[&absent], &mut taken).is_err());
+    }
+}

@@ -1,0 +1,98 @@
+//! A recording that was made here a moment ago in, names of its images' functions out: from the images, and from PDBs beside them and in the
+//! folders of `_NT_SYMBOL_PATH`.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::Path;
+
+use collector_common::record::{ExportMachine, ModuleId, ModuleKind};
+use export::symbolize::{ModuleFiles, Naming, PdbId, Symbols, symbolize_rest};
+
+use crate::symbol_path::{PdbPlaces, VARIABLE, pdb_of};
+
+/// Names the frames that have no name in `symbols`. What Windows writes does not tell which PDB is an image's: the images do, which are where
+/// they were when they were recorded. Of recordings of other machines or times that is not so.
+pub fn name_from_images(machine: &ExportMachine, symbols: Symbols, naming: impl Into<Naming>) -> Symbols {
+    let symbol_path = env::var_os(VARIABLE).unwrap_or_default();
+    symbolize_rest(machine, &Images { machine, symbol_path }, naming, symbols)
+}
+
+struct Images<'a> {
+    machine: &'a ExportMachine,
+    symbol_path: OsString,
+}
+
+impl Images<'_> {
+    fn path(&self, module: ModuleId) -> Option<&Path> {
+        let module = self.machine.module(module);
+        let path = Path::new(self.machine.string(module.path));
+        (module.kind == ModuleKind::File && path.is_absolute()).then_some(path)
+    }
+}
+
+impl ModuleFiles for Images<'_> {
+    type File = File;
+
+    fn open(&self, module: ModuleId) -> Option<File> {
+        let path = self.path(module)?;
+        // What a path leads to by now may be a pipe or a device.
+        path.metadata().is_ok_and(|data| data.is_file()).then(|| File::open(path).ok()).flatten()
+    }
+
+    fn pdb_of(&self, module: ModuleId) -> Option<PdbId> {
+        pdb_of(self.machine, module)
+    }
+
+    fn open_pdb(&self, module: ModuleId, id: &PdbId) -> Option<File> {
+        let PdbPlaces { name, stored, plain } = PdbPlaces::of(id, &self.symbol_path)?;
+        let beside = self.path(module).and_then(Path::parent).map(|folder| folder.join(name));
+        stored.into_iter().chain(beside).chain(plain).find_map(|path| File::open(path).ok())
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::process::Command;
+
+    use collector_common::ids::Svma;
+    use collector_common::record::{Frame, FrameFlags, Module};
+    use export::symbolize::Detail;
+    use object::{Object as _, ObjectSymbol as _};
+
+    use super::*;
+
+    #[test]
+    fn functions_are_named_by_the_images_that_are_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let source = "__declspec(dllexport) int twice(int x) { return x + x; }";
+        fs::write(folder.join("source.c"), source).unwrap();
+        let built = Command::new("x86_64-w64-mingw32-gcc")
+            .args(["-shared", "-o", "twice.dll", "source.c"])
+            .current_dir(folder)
+            .status();
+        assert!(built.unwrap().success());
+        let path = folder.join("twice.dll");
+        // The address as another reader has it.
+        let bytes = fs::read(&path).unwrap();
+        let image = object::File::parse(&*bytes).unwrap();
+        let twice = image.symbols().find(|it| it.name() == Ok("twice")).unwrap();
+        let address = Svma(twice.address() - image.relative_address_base());
+
+        let mut machine = ExportMachine::default();
+        let mut frame = |path: &str| {
+            let path = machine.intern_string(path);
+            let module = machine.add_module(Module { kind: ModuleKind::File, path, build_id: None });
+            machine.intern_frame(Frame { module, address, flags: FrameFlags::default() })
+        };
+        let here = frame(path.to_str().unwrap());
+        let gone = frame(folder.join("gone.dll").to_str().unwrap());
+        let relative = frame("twice.dll");
+        let symbols = name_from_images(&machine, Symbols::unresolved(&machine), Detail::Names);
+        let name = |frame| symbols.is_resolved(frame).then(|| symbols.function(symbols.name_id(frame)));
+        assert_eq!([here, gone, relative].map(name), [Some("twice"), None, None]);
+    }
+}

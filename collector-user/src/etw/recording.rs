@@ -1,0 +1,177 @@
+//! The `.etl` files of a recording that was made on this machine in, what a live recording gives on other systems out: records, figures,
+//! warnings.
+//!
+//! ```text
+//! x.etl ──────┐ by time
+//! x.heap.etl ─┴───────► Taker ─► of whom it was asked for ─► ledger, figures
+//! ```
+
+use std::collections::BTreeMap;
+use std::io::{Read, Seek};
+
+use collector_common::ids::Nanos;
+use collector_common::loss::{Ledger, LossCause};
+use collector_common::record::{ExportMachine, ProcessId, ProcessLife};
+use export::import::{ImportError, Imported, checked};
+use export::symbolize::Symbols;
+use windows_etw::etl::{EtlFile, TraceHeader};
+
+use super::families::{Asked, Families};
+use super::file::{tell, unread};
+use super::taker::{Taker, Trace};
+use crate::stats::{GIVEN, Stats};
+
+/// What a session lost, as it told when it was stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// Events that found no buffer.
+    pub events: u64,
+    /// Buffers that were not written.
+    pub buffers: u64,
+}
+
+/// A file of a recording.
+#[derive(Debug)]
+pub struct RecordedPart<R> {
+    /// The file.
+    pub file: EtlFile<R>,
+    /// What its session lost. The file tells that, too, if it was closed; the larger number counts.
+    pub lost: Lost,
+}
+
+/// What was asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Asking {
+    /// Whose samples and events are kept, with those of all descendants; empty is all.
+    pub whose: Vec<Asked>,
+    /// What paths of the kernel begin with, and what the same begins with for people: Windows does not write it into its files.
+    pub volumes: Vec<(String, String)>,
+    /// What raw events may take of memory; 0 keeps samples alone.
+    pub event_bytes: u64,
+    /// How often CPUs were sampled, in units of 100 ns, for files that do not tell it.
+    pub interval_100ns: Option<u32>,
+    /// CPU samples a second that were asked for, for the figures.
+    pub frequency_hz: u32,
+    /// Whether processes that were made meanwhile are told from beginning to end.
+    pub tells_lives: bool,
+    /// Nanoseconds that the program had run for when the recording began.
+    pub began_after_ns: u64,
+}
+
+/// A recording by ETW that is over.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The records.
+    pub machine: ExportMachine,
+    /// Names of code that was made at run time.
+    pub symbols: Symbols,
+    /// The figures for `--stats`, but for what the process has used.
+    pub stats: Stats,
+    /// Things a user should know, a line each.
+    pub warnings: Vec<String>,
+}
+
+impl Recorded {
+    /// Reads the files of one recording. The first is that of the session with the kernel's events or, without such, the providers': the clock
+    /// and the times of the recording are its.
+    ///
+    /// # Errors
+    /// When a file can't be read, is none of the same clock as the first, or has more in it than any machine records.
+    pub fn read<R: Read + Seek>(
+        mut parts: Vec<RecordedPart<R>>,
+        asking: &Asking,
+    ) -> Result<Self, ImportError> {
+        let Some(first) = parts.first() else {
+            return Err(ImportError::Unsupported("a recording without a file".to_owned()));
+        };
+        let header = first.file.header().clone();
+        if parts.iter().any(|part| !is_one_clock(part.file.header(), &header)) {
+            return Err(ImportError::Unsupported("parts of a recording whose clocks differ".to_owned()));
+        }
+        let mut taker = Taker::new(Trace::from(&header), asking.event_bytes);
+        asking.volumes.iter().for_each(|(nt, dos)| taker.name_volume(nt, dos));
+        while let Some(part) = next(&mut parts)? {
+            if let Some(record) = part.file.next_record().map_err(unread)? {
+                taker.take(&record);
+            }
+        }
+        asking.interval_100ns.into_iter().for_each(|units| taker.tell_interval(units));
+        let mut imported = taker.finish();
+        let mut ledger = Ledger::default();
+        ledger.lose(LossCause::EventsFull, imported.machine.system().lost);
+        for part in &parts {
+            let told = part.file.losses();
+            tell(told, &mut imported);
+            ledger.lose(LossCause::RingFull, part.lost.events.max(told.events.into()));
+            let buffers = part.lost.buffers.max(told.buffers.into());
+            ledger.lose(LossCause::BufferLost, buffers.saturating_add(told.missing_buffers));
+        }
+        Ok(Self::of(checked(imported)?, ledger, asking))
+    }
+
+    fn of(imported: Imported, mut ledger: Ledger, asking: &Asking) -> Self {
+        let Imported { mut machine, symbols, left_out: mut warnings } = imported;
+        let families = Families::of(&machine, &asking.whose);
+        if !asking.whose.is_empty() {
+            let absent = families.absent().iter();
+            warnings.extend(absent.map(|pid| format!("no process {pid} was there when the recording began")));
+            machine.keep_threads(|machine, thread| families.has(machine.thread(thread).process));
+        }
+        if asking.tells_lives {
+            add_lives(&mut machine, &families);
+        }
+        let mut stacks = BTreeMap::new();
+        let (mut frames, mut earliest) = (0, None);
+        for sample in machine.samples().iter() {
+            let depth = machine.stacks().get(sample.stack).len() as u64;
+            frames += depth;
+            *stacks.entry(GIVEN).or_default() += u64::from(depth > 0);
+            earliest = Some(earliest.map_or(sample.time, |earliest| sample.time.min(earliest)));
+        }
+        ledger.deliver(machine.samples().len() as u64);
+        let system = machine.system_mut();
+        let since_start = |at: Nanos| at.0.saturating_sub(system.start.0);
+        let stats = Stats {
+            backend: "etw",
+            kernel: system.kernel.clone(),
+            duration_ns: since_start(system.end),
+            frequency_hz: asking.frequency_hz,
+            ledger,
+            stacks,
+            frames,
+            start_to_first_sample_ns: earliest
+                .map(|at| since_start(at).saturating_add(asking.began_after_ns)),
+            ..Stats::default()
+        };
+        system.lost = stats.ledger.total_lost();
+        system.account.splice(0..0, stats.account());
+        Self { machine, symbols, stats, warnings }
+    }
+}
+
+/// Tells of the processes that were made since the recording began.
+fn add_lives(machine: &mut ExportMachine, families: &Families) {
+    let start = machine.system().start;
+    let lives = machine.processes().iter().zip((0..).map(ProcessId));
+    let lives = lives.map(|(it, process)| ProcessLife { process, made: it.start });
+    let made: Vec<_> = lives.filter(|life| life.made > start && families.has(life.process)).collect();
+    for life in made {
+        machine.add_life(life);
+    }
+}
+
+/// The part that has the oldest record; none where all were read. Of one time the first part's is taken first.
+fn next<R: Read + Seek>(parts: &mut [RecordedPart<R>]) -> Result<Option<&mut RecordedPart<R>>, ImportError> {
+    let mut oldest = None;
+    for (part, index) in parts.iter_mut().zip(0..) {
+        let Some(ticks) = part.file.next_ticks().map_err(unread)? else { continue };
+        if oldest.is_none_or(|(oldest, _)| ticks < oldest) {
+            oldest = Some((ticks, index));
+        }
+    }
+    Ok(oldest.and_then(|(_, index): (i64, usize)| parts.get_mut(index)))
+}
+
+fn is_one_clock(one: &TraceHeader, other: &TraceHeader) -> bool {
+    (one.clock.kind, one.clock.frequency) == (other.clock.kind, other.clock.frequency)
+}
