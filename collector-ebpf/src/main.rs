@@ -6,6 +6,7 @@
 //! - [`block`]: programs at the block layer's tracepoints: how long requests take.
 //! - [`fault`]: programs at the counters of page faults.
 //! - [`function`]: programs at many functions of the kernel at once.
+//! - [`probe`]: a program that says whose hits of probes perf records.
 //! - [`growth`]: a program at the exit of system calls that give memory.
 //! - [`kernel_lock`]: programs at the tracepoints of locks of the kernel that are waited for.
 //! - [`lives`]: programs at the tracepoints of processes: who makes whom, what they execute, how they end.
@@ -36,6 +37,7 @@ mod kernel_lock;
 mod lives;
 mod maps;
 mod owner;
+mod probe;
 mod record;
 mod registers;
 mod returns;

@@ -1,17 +1,20 @@
 //! Opens what a session records with.
 
+#[cfg(feature = "ebpf")]
+use std::collections::BTreeSet;
+
 use super::SessionError;
 use crate::clock;
 #[cfg(feature = "ebpf")]
 use crate::kernel::Release;
 use crate::recorder::Recorder;
 #[cfg(feature = "ebpf")]
-use crate::source::Copied;
-#[cfg(feature = "ebpf")]
 use crate::source::ebpf::Sampler;
 use crate::source::perf::{PerfError, PerfEvents};
 use crate::source::scope::{Scope, forbids_all};
 use crate::source::sideband::{Mappings, Sideband};
+#[cfg(feature = "ebpf")]
+use crate::source::{Copied, Targets};
 use crate::source::{EventRequest, Program, Rights, Settings, Source};
 
 /// What records.
@@ -69,6 +72,8 @@ pub(super) struct Opened {
     pub(super) sources: Vec<Box<dyn Source>>,
     /// Why it is not the best there could be.
     pub(super) note: Option<String>,
+    /// Whether a program says whose hits of probes are recorded, where processes are chosen.
+    pub(super) chooses_hits: bool,
 }
 
 /// Opens the backend that the settings name, and takes in what runs already.
@@ -78,7 +83,8 @@ pub(super) fn open(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
     let wanted = &Wanted { requests: &requests, ..*wanted };
     let program = requests.iter().find_map(EventRequest::needed_program);
     let does_better = wanted.settings.clock || requests.iter().any(|request| request.program().is_some());
-    if !does_better && requests.iter().all(|request| request.copied.is_none()) {
+    let does_anything = |request: &EventRequest| request.copied.is_some() || request.is_in_programs;
+    if !does_better && !requests.iter().any(does_anything) {
         // No program does anything for other events.
         return open_perf(wanted);
     }
@@ -117,14 +123,20 @@ pub(super) fn open(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
     }
 }
 
-/// The requests, of which programs are to copy those of tracepoints that they can here.
+/// The requests, of which programs are to copy those of tracepoints that they can here, and to choose hits of probes where processes are chosen.
 #[cfg(feature = "ebpf")]
 fn with_copies(wanted: &Wanted<'_>) -> Vec<EventRequest> {
     let targets = &wanted.settings.targets;
     let copies = targets.cpus.is_empty() && Release::of_this_kernel() >= Release::WITH_TRACEPOINT_MISSES;
     let is_copied = |copied: &Copied| copies && !(copied.is_of_others && targets.follows_processes());
     let requests = wanted.requests.iter().cloned();
-    requests.map(|request| EventRequest { copied: request.copied.filter(is_copied), ..request }).collect()
+    let chooses = targets.follows_processes();
+    let of_this = |request: EventRequest| EventRequest {
+        copied: request.copied.filter(is_copied),
+        is_in_programs: request.is_in_programs && chooses,
+        ..request
+    };
+    requests.map(of_this).collect()
 }
 
 #[cfg(feature = "ebpf")]
@@ -148,18 +160,29 @@ fn open_ebpf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
     scanned.map_err(SessionError::system("/proc can't be read"))?;
     let others =
         requests.iter().filter(|request| request.program().is_none() && !sampler.copies(request.index));
-    let others: Vec<_> = others.cloned().collect();
+    let (probes, others): (Vec<_>, Vec<_>) = others.cloned().partition(|request| request.is_in_programs);
+    let chooser = (!probes.is_empty()).then(|| sampler.chooser_of_hits()).transpose();
+    let chooser = chooser.map_err(SessionError::system("a program can't be used"))?;
     let mut sources: Vec<Box<dyn Source>> = vec![Box::new(sampler)];
     if !others.is_empty() {
         let threads = PerfEvents::scope(settings, Rights::of_this_process())?.events_by_cpu();
         PerfError::check_open_files(threads, cpus.len(), others.len())?;
         sources.push(Box::new(PerfEvents::open(settings, false, &others, cpus)?));
     }
-    if !others.is_empty() || wanted.has_maps {
+    if let Some(chooser) = chooser {
+        // In all processes: the program chooses.
+        let targets = Targets { pids: BTreeSet::new(), command: None, ..settings.targets.clone() };
+        let settings = Settings { targets, ..settings.clone() };
+        PerfError::check_open_files(1, cpus.len(), probes.len())?;
+        let mut events = PerfEvents::open(&settings, false, &probes, cpus)?;
+        events.choose_by(chooser).map_err(SessionError::system("processes can't be chosen at probes"))?;
+        sources.push(Box::new(events));
+    }
+    if !others.is_empty() || !probes.is_empty() || wanted.has_maps {
         recorder.name_threads(settings.targets.comm.as_deref());
     }
     let note = kernel_locks_note(requests, Release::of_this_kernel());
-    Ok(Opened { recorder, sideband, sources, note })
+    Ok(Opened { recorder, sideband, sources, note, chooses_hits: true })
 }
 
 /// What of locks this kernel does not tell.
@@ -207,7 +230,7 @@ fn open_perf(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
     recorder.name_threads(settings.targets.comm.as_deref());
     recorder.scan(clock::now).map_err(SessionError::system("/proc can't be read"))?;
     let note = (!rights.kernel).then(|| WITHOUT_KERNEL.to_owned());
-    Ok(Opened { recorder, sideband, sources, note })
+    Ok(Opened { recorder, sideband, sources, note, chooses_hits: false })
 }
 
 #[cfg(all(test, feature = "ebpf"))]

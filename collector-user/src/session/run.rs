@@ -92,6 +92,8 @@ pub struct Session {
     capture: Option<Capture>,
     /// Why what records is not the best there could be.
     notes: Vec<String>,
+    /// Whether a program says whose hits of probes are recorded.
+    chooses_hits: bool,
     recorder: Recorder,
     waker: Waker,
     command: Option<Command>,
@@ -187,7 +189,7 @@ impl Session {
             captures: settings.capture.is_some(),
         };
         let opened = open(&wanted).map_err(|error| named(error, &events));
-        let Opened { mut recorder, sideband, mut sources, note } = opened?;
+        let Opened { mut recorder, sideband, mut sources, note, chooses_hits } = opened?;
         let is_partial =
             settings.sampling.targets.follows_processes() && events.iter().any(Hook::is_of_others);
         let notes = is_partial.then(|| OF_OTHERS.to_owned()).into_iter().chain(note);
@@ -208,6 +210,7 @@ impl Session {
             dispatch,
             capture,
             notes,
+            chooses_hits,
             recorder,
             waker,
             command: None,

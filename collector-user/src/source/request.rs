@@ -222,6 +222,7 @@ impl Hook {
             filter,
             functions: self.functions.clone(),
             copied: self.copied(),
+            is_in_programs: self.probe.as_ref().is_some_and(Registered::is_of_programs),
         })
     }
 
@@ -273,6 +274,8 @@ pub struct EventRequest {
     pub functions: Option<Arc<KernelFunctions>>,
     /// Of a tracepoint whose records a program can copy.
     pub copied: Option<Copied>,
+    /// Whether it is a probe of functions of programs. Where processes are chosen, a program says whose hits are recorded.
+    pub is_in_programs: bool,
 }
 
 /// What a program that copies a tracepoint's records needs to know.
@@ -287,12 +290,13 @@ pub struct Copied {
 impl EventRequest {
     /// Of each occurrence, without stacks, by plain perf events.
     pub fn new(index: EventIndex, trigger: Trigger) -> Self {
-        Self { index, trigger, stack: false, filter: None, functions: None, copied: None }
+        let (filter, functions, copied) = (None, None, None);
+        Self { index, trigger, stack: false, filter, functions, copied, is_in_programs: false }
     }
 
     /// The same, told by a plain perf event where that can.
     pub(crate) fn plain(self) -> Self {
-        Self { trigger: self.trigger.plain(), copied: None, ..self }
+        Self { trigger: self.trigger.plain(), copied: None, is_in_programs: false, ..self }
     }
 
     /// The program of ours that it is for, and that nothing else can do.

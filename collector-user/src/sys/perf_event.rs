@@ -60,8 +60,7 @@ impl PerfEvent {
         check(unsafe { ioctls::DISABLE(self.fd.as_raw_fd(), 0) })
     }
 
-    /// Runs a BPF program at each overflow, for as long as the event is open.
-    #[cfg(feature = "ebpf")]
+    /// Runs a BPF program at each overflow, or when a probe is hit, for as long as the event is open.
     pub(crate) fn set_bpf(&self, program: BorrowedFd<'_>) -> io::Result<()> {
         let program = program.as_raw_fd().cast_unsigned();
         // SAFETY: as above; the argument is a descriptor number, checked by the kernel.

@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 
 use collector_common::event::{EventData, EventFieldRef, EventFlags};
 use collector_user::probe::Probe;
-use collector_user::session::Backend;
+use collector_user::session::{Backend, Session, SessionSettings};
+use collector_user::source::{Settings, Targets};
 use collector_user::tracefs::Tracefs;
 
 use crate::prerequisites::{find, live, live_with};
 use crate::probe_values::{self, OF_PROGRAMS, OF_THE_KERNEL, TIMES, attach, command, of_events};
-use crate::programs::{compile, folder};
+use crate::programs::{Running, compile, folder};
 use crate::recording::{collector, record, run};
 use crate::scenarios;
 
@@ -190,6 +191,47 @@ fn stacks_and_a_filter_by_the_command_line() {
     assert_eq!(registered(), before);
 }
 
+/// Processes that `forks` makes, and calls of each and of itself.
+const CHILDREN: usize = 40;
+const CALLS: usize = 50;
+
+#[test]
+fn calls_of_processes_that_are_made_are_all_recorded() {
+    let test = "calls_of_processes_that_are_made_are_all_recorded";
+    let Some(_live) = live(test) else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "forks", "forks.c", &[]);
+    let before = registered();
+    let probe = format!("uprobe:{}:work(number:i32)", program.display());
+    let [children, calls] = [CHILDREN, CALLS].map(|number| number.to_string());
+    let args = ["-e", &probe, "--", program.to_str().unwrap(), &children, &calls];
+    let recorded = record(folder.path(), args);
+    let expected = ((CHILDREN + 1) * CALLS) as u64;
+    assert_eq!(recorded.figure("/samples/delivered"), expected, "{}", recorded.stderr);
+    // Of a process that runs, and of no other one.
+    let waiting = [(); 2].map(|()| {
+        let mut shell = Command::new("sh");
+        let script = r#"read line; exec "$0" "$1" "$2""#;
+        let shell = shell.args(["-c", script]).arg(&program).args([&children, &calls]);
+        Running::of(shell.stdin(Stdio::piped()))
+    });
+    let targets = Targets { pids: [waiting[0].0.id()].into(), ..Targets::default() };
+    let events = Probe::parse(&probe).unwrap().attach(&Tracefs::open().unwrap()).unwrap();
+    let sampling = Settings { clock: false, targets, ..Settings::default() };
+    let settings = SessionSettings { sampling, events, ..SessionSettings::default() };
+    let mut session = Session::start(settings, None).unwrap();
+    for mut running in waiting {
+        drop(running.0.stdin.take());
+        assert!(running.0.wait().unwrap().success());
+    }
+    session.parse_for(Duration::from_millis(1)).unwrap();
+    let recording = session.finish().unwrap();
+    let ledger = &recording.ledger;
+    assert_eq!([ledger.delivered(), ledger.total_lost()], [expected, 0], "{ledger:?}");
+    drop(recording);
+    assert_eq!(registered(), before);
+}
+
 #[test]
 fn that_forks_may_have_calls_untold_is_told() {
     let test = "that_forks_may_have_calls_untold_is_told";
@@ -198,8 +240,8 @@ fn that_forks_may_have_calls_untold_is_told() {
     let program = probed(folder.path(), "probed", &[]);
     let probe = format!("uprobe:{}:work", program.display());
     let told = |script: &str| {
-        let command = ["--", "sh", "-c", script, program.to_str().unwrap()].map(OsStr::new);
-        let recorded = record(folder.path(), ["-e".as_ref(), OsStr::new(&probe)].into_iter().chain(command));
+        let args = ["--backend", "perf", "-e", &probe, "--", "sh", "-c", script, program.to_str().unwrap()];
+        let recorded = record(folder.path(), args);
         recorded.stderr.contains("processes were made by those that were chosen")
     };
     assert!(told(r#""$0"; "$0""#));

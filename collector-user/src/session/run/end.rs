@@ -96,7 +96,7 @@ impl Session {
     /// that its event was opened for (`uprobe_perf_filter`): so some calls are told by none.
     fn forked_under_probes(&self) -> u64 {
         let targets = &self.settings.sampling.targets;
-        if !targets.follows_processes() || !self.dispatch.probes_programs() {
+        if !targets.follows_processes() || self.chooses_hits || !self.dispatch.probes_programs() {
             return 0;
         }
         let named = targets.pids.iter().copied().chain(targets.command).collect();
@@ -124,8 +124,8 @@ impl Session {
         warn(self.not_followed, "child processes could not be followed");
         warn(
             self.forked_under_probes(),
-            "processes were made by those that were chosen: the kernel may not have told of all calls of probed functions there, nor in \
-             those that made them; without -p and a command all are told, and --comm or --cgroup choose",
+            "processes were made by those that were chosen: the kernel may not have told plain perf events of all calls of probed functions \
+             there, nor in those that made them; a recording through eBPF has all",
         );
         warn(self.cpus_added, "CPU(s) came online: what ran there in their first second is missing");
         warn(

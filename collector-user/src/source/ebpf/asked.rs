@@ -35,6 +35,8 @@ pub(super) struct Asked {
     functions: Vec<(EventIndex, Arc<KernelFunctions>)>,
     /// Tracepoints whose records are copied.
     tracepoints: Vec<CopiedTracepoint>,
+    /// Whether it is to be said whose hits of probes are recorded.
+    pub(super) chooses_hits: bool,
 }
 
 impl Asked {
@@ -63,6 +65,7 @@ impl Asked {
                 .filter_map(|request| Some((request.index, request.functions.clone()?)))
                 .collect(),
             tracepoints: requests.iter().filter_map(CopiedTracepoint::of).collect(),
+            chooses_hits: requests.iter().any(|request| request.is_in_programs),
         }
     }
 
@@ -70,6 +73,11 @@ impl Asked {
     pub(super) fn shortest_off_cpu(&self, shortest: &Shortest) -> u64 {
         let others = self.programs.iter().filter(|(program, _)| *program != Program::Locks);
         others.filter_map(|(program, _)| shortest.of(*program)).min().map_or(u64::MAX, |shortest| shortest.0)
+    }
+
+    /// Whether programs write records into rings.
+    pub(super) fn has_records(&self) -> bool {
+        self.clock || !self.programs.is_empty() || !self.functions.is_empty() || !self.tracepoints.is_empty()
     }
 
     /// Whether records of tracepoints are copied.

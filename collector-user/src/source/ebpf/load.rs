@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use aya::programs::{PerfEvent, ProgramError, RawTracePoint};
+use aya::programs::{PerfEvent, ProgramError, RawTracePoint, UProbe};
 use aya::{Ebpf, EbpfLoader};
 use collector_common::wire::{BlockOffsets, COMM_LEN, Config, ReturnOffsets, Target};
 use thiserror::Error;
@@ -147,6 +147,9 @@ impl Level {
     }
 }
 
+/// The program that says whose hits of probes are recorded.
+pub(super) const HITS: &str = "probe_is_wanted";
+
 /// Whether the programs can be expected to run, by what can be told without loading them.
 ///
 /// # Errors
@@ -212,6 +215,9 @@ pub(super) fn load(
     if asked.clock {
         let sample = program::<PerfEvent>(&mut ebpf, level.program)?;
         sample.load().map_err(|error| refused(level.program, error))?;
+    }
+    if asked.chooses_hits {
+        program::<UProbe>(&mut ebpf, HITS)?.load().map_err(|error| refused(HITS, error))?;
     }
     for part in &mut parts {
         part.programs().load(&mut ebpf)?;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use aya::Ebpf;
 use aya::maps::{CgroupArray, HashMap, MapData, PerCpuArray, RingBuf};
-use aya::programs::PerfEvent as PerfEventProgram;
+use aya::programs::{PerfEvent as PerfEventProgram, UProbe};
 use aya::sys::Stats;
 use aya_log::EbpfLogger;
 use collector_common::ids::{Nanos, Tid};
@@ -99,7 +99,11 @@ impl Sampler {
     /// When they do not run here.
     pub fn load(settings: &Settings, requests: &[EventRequest], cpus: &[u32]) -> Result<Self, LoadError> {
         let asked = Asked::of(settings, requests);
-        let ring_bytes = ring_bytes(settings, cpus.len(), asked.copies_tracepoints());
+        let ring_bytes = if asked.has_records() {
+            ring_bytes(settings, cpus.len(), asked.copies_tracepoints())
+        } else {
+            rustix::param::page_size() as u32
+        };
         let rings = possible_cpus().unwrap_or_default().iter().chain(cpus).max().map_or(1, |last| last + 1);
         let Loaded { mut ebpf, program, parts } =
             load::load(settings, &asked, rings, u64::from(ring_bytes / 4))?;
@@ -132,6 +136,16 @@ impl Sampler {
     /// Whether programs copy the records of a tracepoint; else plain perf events are to tell of it.
     pub fn copies(&self, event: EventIndex) -> bool {
         self.parts.iter().any(|part| part.copies(event))
+    }
+
+    /// The program that says whose hits of probes are recorded, where it was asked for.
+    ///
+    /// # Errors
+    /// When there are no descriptors left.
+    pub(crate) fn chooser_of_hits(&self) -> io::Result<OwnedFd> {
+        let program = self.ebpf.program(load::HITS).and_then(|program| <&UProbe>::try_from(program).ok());
+        let program = program.ok_or(io::ErrorKind::NotFound)?;
+        program.fd().map_err(io::Error::other)?.as_fd().try_clone_to_owned()
     }
 
     /// Makes a CPU's ring, and opens its clock.

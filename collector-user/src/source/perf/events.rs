@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::io;
 use std::ops::RangeInclusive;
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use collector_common::ids::Nanos;
@@ -55,6 +55,8 @@ pub struct PerfEvents {
     /// By the number in the records.
     known: FxHashMap<u64, Known>,
     cpus: Vec<Cpu>,
+    /// A program that says whose occurrences are recorded.
+    chooser: Option<OwnedFd>,
     /// When all events were open.
     opened: Nanos,
     reader: Reader,
@@ -137,6 +139,7 @@ impl PerfEvents {
             kinds,
             known: FxHashMap::default(),
             cpus: Vec::new(),
+            chooser: None,
             opened: Nanos(0),
             reader: Reader::new(),
             idle_before: BTreeMap::new(),
@@ -193,6 +196,25 @@ impl PerfEvents {
             let counts = Counts::of(self.kinds.len());
             let (taken, throttled) = (Taken::default(), Throttled::default());
             self.cpus.push(Cpu { shared, counts, taken, throttled, life });
+        }
+        self.choose()
+    }
+
+    /// Has a program say whose occurrences of probes are recorded.
+    #[cfg(feature = "ebpf")]
+    pub(crate) fn choose_by(&mut self, program: OwnedFd) -> io::Result<()> {
+        self.chooser = Some(program);
+        self.choose()
+    }
+
+    /// The program goes with an event, and holds for the events of all CPUs at that probe.
+    fn choose(&self) -> io::Result<()> {
+        let Some(program) = &self.chooser else { return Ok(()) };
+        for opened in self.cpus.iter().flat_map(|cpu| &cpu.shared.events) {
+            match opened.event.set_bpf(program.as_fd()) {
+                Err(error) if error.raw_os_error() == Some(libc::EEXIST) => {}
+                done => done?,
+            }
         }
         Ok(())
     }
