@@ -47,7 +47,7 @@ pub struct Config {
     pub targets: u32,
     /// Largest copy of a user stack in pages, 1 to [`super::MAX_STACK_PAGES`].
     pub max_stack_pages: u32,
-    /// Wake the reader when this many bytes wait in a ring.
+    /// Wake the reader when this many bytes wait in a ring: a quarter of it, by which programs know how full it is.
     pub high_water: u64,
     /// The sampling clock's period in nanoseconds.
     pub clock_period: u64,

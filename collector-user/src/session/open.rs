@@ -79,7 +79,7 @@ pub(super) struct Opened {
 /// Opens the backend that the settings name, and takes in what runs already.
 #[cfg(feature = "ebpf")]
 pub(super) fn open(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
-    let requests = with_copies(wanted);
+    let requests = for_programs(wanted);
     let wanted = &Wanted { requests: &requests, ..*wanted };
     let program = requests.iter().find_map(EventRequest::needed_program);
     let does_better = wanted.settings.clock || requests.iter().any(|request| request.program().is_some());
@@ -125,7 +125,7 @@ pub(super) fn open(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
 
 /// The requests, of which programs are to copy those of tracepoints that they can here, and to choose hits of probes where processes are chosen.
 #[cfg(feature = "ebpf")]
-fn with_copies(wanted: &Wanted<'_>) -> Vec<EventRequest> {
+fn for_programs(wanted: &Wanted<'_>) -> Vec<EventRequest> {
     let targets = &wanted.settings.targets;
     let copies = targets.cpus.is_empty() && Release::of_this_kernel() >= Release::WITH_TRACEPOINT_MISSES;
     let is_copied = |copied: &Copied| copies && !(copied.is_of_others && targets.follows_processes());
