@@ -80,10 +80,3 @@ pub(crate) unsafe fn copy(data: *mut [u64; SampleHeader::DATA], context: *const 
         bpf_probe_read_kernel(to.cast(), size as u32, context.byte_add(COMMON));
     }
 }
-
-/// Where this can be attached to, so can the program above. Minimum kernel: 4.7.
-#[unsafe(no_mangle)]
-#[unsafe(link_section = "tracepoint")]
-pub(crate) extern "C" fn tracepoint_takes_programs(_: *mut c_void) -> u32 {
-    FOR_OTHERS
-}

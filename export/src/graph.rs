@@ -2,7 +2,7 @@
 //!
 //! Below the root are groups, as the caller wants them: one for each process, for each name of processes, or a single one. Below a group
 //! are the functions that its threads called, callers above callees, each with what was counted while it ran itself (exclusive) and
-//! while it was on the stack there (total), by kind of sample. A function stands in the tree as often as there are ways to it.
+//! while it was on the stack there (total), by kind of sample ([`Counts`]). A function stands in the tree as often as there are ways to it.
 
 use collector_common::intern::StackId;
 use collector_common::record::{ModuleId, SampleKindId, ThreadId};
@@ -45,8 +45,15 @@ pub struct ExportGraph {
     tree: PrefixTree,
     parents: Vec<u32>,
     functions: Vec<(NameId, ModuleId)>,
-    kinds: usize,
-    /// By node, and in that by kind.
+    /// By kind and node what was counted in the node itself, where anything was: few nodes have many of the kinds.
+    exclusive: Vec<(SampleKindId, NodeId, i64)>,
+}
+
+/// What was counted of one kind in an [`ExportGraph`].
+#[derive(Debug)]
+pub struct Counts<'a> {
+    graph: &'a ExportGraph,
+    /// By node.
     exclusive: Vec<i64>,
     total: Vec<i64>,
 }
@@ -60,7 +67,7 @@ impl ExportGraph {
         let mut paths = Lists::default();
         paths.push([0]);
         let mut known: Table<(u32, StackId), u32> = Table::default();
-        let mut counted = Vec::new();
+        let mut counted: Table<(u32, SampleKindId), i64> = Table::default();
         for sample in machine.samples().iter() {
             let Some(group) = group(sample.thread) else { continue };
             let path = *known.entry((group, sample.stack)).or_insert_with(|| {
@@ -68,27 +75,14 @@ impl ExportGraph {
                 let calls = frames.flat_map(|frame| labels.0.get(frame.0 as usize)).copied();
                 paths.push([0, group].into_iter().chain(calls)) as u32
             });
-            counted.push((path, sample.kind, sample.value));
+            let sum = counted.entry((path, sample.kind)).or_default();
+            *sum = sum.saturating_add(sample.value);
         }
         let tree = PrefixTree::new(&paths);
-        let kinds = machine.kinds().len().max(1);
-        let mut exclusive = vec![0_i64; tree.frames.len() * kinds];
-        for (path, kind, value) in counted {
-            let node = tree.ends[path as usize] as usize;
-            if let Some(sum) = exclusive.get_mut(node * kinds + usize::from(kind.0)) {
-                *sum = sum.saturating_add(value);
-            }
-        }
-        let parents = parents(&tree.depths);
-        let mut total = exclusive.clone();
-        for node in (1..parents.len()).rev() {
-            let (before, own) = total.split_at_mut(node * kinds);
-            let parent = parents[node] as usize * kinds;
-            for (sum, value) in before[parent..].iter_mut().zip(&own[..kinds]).take(kinds) {
-                *sum = sum.saturating_add(*value);
-            }
-        }
-        Self { tree, parents, functions: functions.list().to_vec(), kinds, exclusive, total }
+        let of_node = |((path, kind), value)| (kind, NodeId(tree.ends[path as usize]), value);
+        let mut exclusive: Vec<_> = counted.into_iter().map(of_node).collect();
+        exclusive.sort_unstable();
+        Self { parents: parents(&tree.depths), tree, functions: functions.list().to_vec(), exclusive }
     }
 
     /// All nodes, the root first, each before those below it.
@@ -124,38 +118,56 @@ impl ExportGraph {
         (node != NodeId::ROOT).then(|| NodeId(self.parents[node.0 as usize]))
     }
 
+    /// What was counted of a kind of sample; nothing for one that there is none of.
+    pub fn counts(&self, kind: SampleKindId) -> Counts<'_> {
+        let first = self.exclusive.partition_point(|&(other, ..)| other < kind);
+        let of_kind = self.exclusive[first..].iter().take_while(|&&(other, ..)| other == kind);
+        let mut exclusive = vec![0_i64; self.parents.len()];
+        for &(_, node, value) in of_kind {
+            let sum = &mut exclusive[node.0 as usize];
+            *sum = sum.saturating_add(value);
+        }
+        let mut total = exclusive.clone();
+        for node in (1..total.len()).rev() {
+            let parent = self.parents[node] as usize;
+            total[parent] = total[parent].saturating_add(total[node]);
+        }
+        Counts { graph: self, exclusive, total }
+    }
+}
+
+impl Counts<'_> {
     /// What was counted in a node itself.
-    pub fn exclusive(&self, node: NodeId, kind: SampleKindId) -> i64 {
-        self.value(&self.exclusive, node, kind)
+    ///
+    /// # Panics
+    /// For a node of another graph, as do all that ask for one.
+    pub fn exclusive(&self, node: NodeId) -> i64 {
+        self.exclusive[node.0 as usize]
     }
 
     /// What was counted in a node and in all below it.
-    pub fn total(&self, node: NodeId, kind: SampleKindId) -> i64 {
-        self.value(&self.total, node, kind)
-    }
-
-    fn value(&self, values: &[i64], node: NodeId, kind: SampleKindId) -> i64 {
-        let of_node = &values[node.0 as usize * self.kinds..][..self.kinds];
-        of_node.get(usize::from(kind.0)).copied().unwrap_or_default()
+    pub fn total(&self, node: NodeId) -> i64 {
+        self.total[node.0 as usize]
     }
 
     /// By function: what was counted while it ran itself, and while it was on the stack, once however often it was there.
-    pub fn by_function(&self, kind: SampleKindId) -> Vec<(i64, i64)> {
-        let mut sums = vec![(0_i64, 0_i64); self.functions.len()];
+    pub fn by_function(&self) -> Vec<(i64, i64)> {
+        let graph = self.graph;
+        let mut sums = vec![(0_i64, 0_i64); graph.functions.len()];
         // How often each function is on the way to the node in hand, and the functions of that way.
-        let mut open = vec![0_u32; self.functions.len()];
+        let mut open = vec![0_u32; graph.functions.len()];
         let mut way: Vec<usize> = Vec::new();
-        for node in self.nodes() {
-            let Label::Function { function, .. } = self.label(node) else { continue };
+        for node in graph.nodes() {
+            let Label::Function { function, .. } = graph.label(node) else { continue };
             let function = function as usize;
             // The first function is below a group, which is below the root.
-            for left in way.drain((self.depth(node) as usize - 2).min(way.len())..) {
+            for left in way.drain((graph.depth(node) as usize - 2).min(way.len())..) {
                 open[left] -= 1;
             }
             let (own, total) = &mut sums[function];
-            *own = own.saturating_add(self.exclusive(node, kind));
+            *own = own.saturating_add(self.exclusive(node));
             if open[function] == 0 {
-                *total = total.saturating_add(self.total(node, kind));
+                *total = total.saturating_add(self.total(node));
             }
             open[function] += 1;
             way.push(function);

@@ -44,14 +44,15 @@ impl Hottest {
     pub fn of(profile: Profile<'_>, kind: SampleKindId) -> Self {
         let machine = profile.machine;
         let graph = ExportGraph::of(profile, |_| Some(0));
-        let functions = graph.functions().iter().zip(graph.by_function(kind));
+        let counts = graph.counts(kind);
+        let functions = graph.functions().iter().zip(counts.by_function());
         let named = functions.map(|(&(name, module), counted)| {
             let path = machine.string(machine.module(module).path);
             ((profile.symbols.function(name), path), counted)
         });
         // The mark is above all that is known of a stack, so that nothing is missing below it.
         let rows = rows(named.filter(|((name, _), _)| *name != STACK_CUT));
-        let total = graph.total(NodeId::ROOT, kind);
+        let total = counts.total(NodeId::ROOT);
         let kind = machine.kinds().get(usize::from(kind.0));
         let name = kind.map_or("samples", |kind| machine.string(kind.name)).to_owned();
         let unit = kind.map_or(Unit::Count, |kind| kind.unit).name().to_owned();

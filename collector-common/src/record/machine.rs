@@ -126,6 +126,9 @@ impl Default for ExportMachine {
 
 /// Recording.
 impl ExportMachine {
+    /// The most kinds of sample that a recording has: more than a kernel has tracepoints.
+    pub const MOST_KINDS: usize = 4096;
+
     /// The system's description, to be filled in.
     pub fn system_mut(&mut self) -> &mut SystemInfo {
         &mut self.system
@@ -228,12 +231,12 @@ impl ExportMachine {
     /// Adds a kind of sample.
     ///
     /// # Panics
-    /// For more than 256 kinds.
+    /// For more than [`Self::MOST_KINDS`] kinds.
     pub fn add_kind(&mut self, name: &str, unit: Unit, period: u64) -> SampleKindId {
-        assert!(self.kinds.len() < 256, "more than 256 kinds of sample");
+        assert!(self.kinds.len() < Self::MOST_KINDS, "more than {} kinds of sample", Self::MOST_KINDS);
         let name = self.strings.intern(name);
         self.kinds.push(SampleKind { name, unit, period, is_sum: false });
-        SampleKindId(self.kinds.len() as u8 - 1)
+        SampleKindId(self.kinds.len() as u16 - 1)
     }
 
     /// Adds a kind whose samples are sums of several, as a file has them that was written of a recording.

@@ -32,7 +32,7 @@ impl Unit {
 
 /// Names a kind of sample of one [`super::ExportMachine`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SampleKindId(pub u8);
+pub struct SampleKindId(pub u16);
 
 /// A kind of sample, as `cpu`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

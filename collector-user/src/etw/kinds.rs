@@ -6,10 +6,10 @@ use collector_common::ids::Nanos;
 use collector_common::record::{EventKindId, ExportMachine, SampleKindId, Unit};
 
 /// In place of a kind: it is no sample.
-pub(super) const NONE: SampleKindId = SampleKindId(u8::MAX);
+pub(super) const NONE: SampleKindId = SampleKindId(u16::MAX);
 
-/// The most kinds; the last number stands for none.
-const MOST: usize = 255;
+/// The most kinds.
+const MOST: usize = ExportMachine::MOST_KINDS;
 
 /// Windows' own interval between samples, where a trace tells none: 1 ms.
 const DEFAULT: Nanos = Nanos(1_000_000);
@@ -59,7 +59,7 @@ impl Kinds {
         };
         let known = self.all.iter().position(|kind| kind.name == name && kind.period == period);
         let kind = match known {
-            Some(known) => SampleKindId(known as u8),
+            Some(known) => SampleKindId(known as u16),
             None => self.add(name, Unit::Count, period),
         };
         self.main = self.main.or(Some(kind).filter(|kind| *kind != NONE));
@@ -130,7 +130,7 @@ impl Kinds {
         // Versions of an event are one kind.
         let known = self.all.iter().position(|kind| kind.name == name && kind.unit == unit);
         let kind = match known {
-            Some(known) => SampleKindId(known as u8),
+            Some(known) => SampleKindId(known as u16),
             None => self.add(name.to_owned(), unit, Nanos(1)),
         };
         self.of_events.insert(event, kind);
@@ -172,7 +172,7 @@ impl Kinds {
             return NONE;
         }
         self.all.push(Kind { name, unit, period });
-        SampleKindId(self.all.len() as u8 - 1)
+        SampleKindId(self.all.len() as u16 - 1)
     }
 }
 

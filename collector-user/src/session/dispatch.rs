@@ -4,7 +4,9 @@ use collector_common::event::{Context, EventErrors, EventFlags};
 use collector_common::ids::{Nanos, Tid};
 use collector_common::intern::StringId;
 use collector_common::loss::LossCause;
-use collector_common::record::{AttributeListId, AttributeValue, ESTIMATED, EventKindId, SampleKindId, Unit};
+use collector_common::record::{
+    AttributeListId, AttributeValue, ESTIMATED, EventKindId, ExportMachine, SampleKindId, Unit,
+};
 use collector_common::wire::SampleHeader;
 
 use super::lock_owners::LockOwners;
@@ -17,8 +19,10 @@ use crate::probe::Registered;
 use crate::recorder::{Recorder, Taken};
 use crate::source::{EventIndex, EventRequest, Hook, Program, RELEASED, Settings, SourceRecord, Trigger};
 
-/// Events that a session may have: as many kinds of sample as a recording may have, beside the clock's.
-pub(crate) const MOST_EVENTS: usize = 255;
+/// Events that a session may have: each may be a kind of sample, and there is room for the clock's and for what programs add to theirs.
+pub(crate) const MOST_EVENTS: usize = 4000;
+
+const _: () = assert!(MOST_EVENTS + 96 <= ExportMachine::MOST_KINDS);
 
 /// An event of the session.
 struct Hooked {

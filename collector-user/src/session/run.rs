@@ -168,11 +168,11 @@ impl Session {
         if cpus.is_empty() {
             return Err(SessionError::NoCpu(targets.cpus.iter().copied().collect()));
         }
-        raise_open_file_limit(online.len(), settings.events.len())?;
         let mut events = std::mem::take(&mut settings.events);
         if events.len() > MOST_EVENTS {
             return Err(SessionError::Events { named: events.len(), most: MOST_EVENTS });
         }
+        raise_open_file_limit(online.len(), events.len())?;
         let mut requests = requests(&events);
         if settings.capture.is_some() {
             // Such a file has records of perf events.

@@ -17,7 +17,7 @@ const NET: &str = "net.4.5.2.x64.etl";
 
 fn kind(machine: &ExportMachine, name: &str) -> SampleKindId {
     let place = machine.kinds().iter().position(|kind| machine.string(kind.name) == name).unwrap();
-    SampleKindId(place as u8)
+    SampleKindId(place as u16)
 }
 
 fn samples(machine: &ExportMachine, name: &str) -> Vec<Sample> {

@@ -68,7 +68,7 @@ fn samples_of(bytes: &[u8], of: Pid) -> u64 {
 /// Samples of a kind called `cpu`.
 fn cpu(machine: &ExportMachine) -> u64 {
     let kinds = machine.kinds();
-    let is_cpu = |kind: u8| machine.string(kinds[usize::from(kind)].name) == "cpu";
+    let is_cpu = |kind: u16| machine.string(kinds[usize::from(kind)].name) == "cpu";
     machine.samples().iter().filter(|sample| is_cpu(sample.kind.0)).count() as u64
 }
 

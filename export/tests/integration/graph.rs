@@ -38,16 +38,17 @@ fn what_is_counted_is_what_folded_stacks_count() {
     let Made { machine, symbols } = Made::new();
     let profile = Profile { machine: &machine, symbols: &symbols };
     let graph = ExportGraph::of(profile, |thread| Some(machine.thread(thread).name.0));
+    let counts = graph.counts(KIND);
     let mut counted: BTreeMap<String, i64> = BTreeMap::new();
     let mut group = "";
     for node in graph.nodes() {
         if let Label::Group(id) = graph.label(node) {
             group = machine.string(collector_common::intern::StringId(id));
         }
-        if graph.exclusive(node, KIND) != 0 {
+        if counts.exclusive(node) != 0 {
             let way = way(profile, &graph, node);
             let line = [vec![group.to_owned()], way].concat().join(";");
-            *counted.entry(line).or_default() += graph.exclusive(node, KIND);
+            *counted.entry(line).or_default() += counts.exclusive(node);
         }
     }
     let mut folded = Vec::new();
@@ -59,7 +60,7 @@ fn what_is_counted_is_what_folded_stacks_count() {
         .map(|(stack, count)| (stack.to_owned(), count.parse().unwrap()))
         .collect();
     assert_eq!(counted, folded);
-    assert_eq!(graph.total(NodeId::ROOT, KIND), folded.values().sum::<i64>());
+    assert_eq!(counts.total(NodeId::ROOT), folded.values().sum::<i64>());
 }
 
 #[test]
@@ -67,10 +68,11 @@ fn each_node_has_what_is_below_it() {
     let Made { machine, symbols } = Made::new();
     let profile = Profile { machine: &machine, symbols: &symbols };
     let graph = ExportGraph::of(profile, |thread: ThreadId| Some(machine.thread(thread).process.0));
+    let counts = graph.counts(KIND);
     for node in graph.nodes() {
         let below = graph.nodes().filter(|&other| graph.parent(other) == Some(node));
-        let sum: i64 = below.map(|other| graph.total(other, KIND)).sum();
-        assert_eq!(graph.total(node, KIND), graph.exclusive(node, KIND) + sum, "{node:?}");
+        let sum: i64 = below.map(|other| counts.total(other)).sum();
+        assert_eq!(counts.total(node), counts.exclusive(node) + sum, "{node:?}");
         assert!(
             graph
                 .parent(node)
@@ -81,12 +83,12 @@ fn each_node_has_what_is_below_it() {
     let groups: Vec<_> = graph.nodes().filter(|&node| graph.depth(node) == 1).collect();
     let groups: Vec<_> = groups
         .into_iter()
-        .map(|node| (graph.label(node), graph.total(node, KIND), graph.exclusive(node, KIND)))
+        .map(|node| (graph.label(node), counts.total(node), counts.exclusive(node)))
         .collect();
     assert_eq!(groups, [(Label::Group(0), 71, 1), (Label::Group(1), 14, 0)]);
     let of_first = ExportGraph::of(profile, |thread| (machine.thread(thread).process.0 == 0).then_some(0));
-    assert_eq!(of_first.total(NodeId::ROOT, KIND), 71);
-    assert_eq!(of_first.total(NodeId::ROOT, SampleKindId(7)), 0, "there is no such kind");
+    assert_eq!(of_first.counts(KIND).total(NodeId::ROOT), 71);
+    assert_eq!(of_first.counts(SampleKindId(7)).total(NodeId::ROOT), 0, "there is no such kind");
 }
 
 #[test]

@@ -231,7 +231,7 @@ proptest! {
         let after = tell(&again.machine, &again.symbols);
         prop_assert_eq!(tell(&machine, &symbols), after);
         let counted = |kind: &str| -> i64 {
-            let of = |machine: &ExportMachine, at: u8| machine.string(machine.kinds()[usize::from(at)].name).to_owned();
+            let of = |machine: &ExportMachine, at: u16| machine.string(machine.kinds()[usize::from(at)].name).to_owned();
             let samples = again.machine.samples().iter();
             samples.filter(|sample| of(&again.machine, sample.kind.0) == kind).map(|sample| sample.value).sum()
         };

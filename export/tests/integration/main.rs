@@ -21,6 +21,7 @@ mod jfr_made;
 mod jsonl;
 mod lines;
 mod made;
+mod many_kinds;
 mod nettrace;
 mod nettrace_events;
 mod nettrace_old;

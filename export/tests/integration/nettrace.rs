@@ -518,7 +518,7 @@ impl Plan {
             let list: &[_] = if label == 0 { &[] } else { &[(name, text)] };
             let attributes = machine.attributes_mut().intern(list);
             let thread = threads[process % threads.len()];
-            let kind = SampleKindId(kind as u8);
+            let kind = SampleKindId(kind as u16);
             machine.add_sample(&Sample { time: Nanos(time), thread, stack, cpu, kind, value, attributes });
         }
         machine

@@ -24,7 +24,7 @@ fn long(samples: u64) -> Several {
             thread: ThreadId(of(threads, 7) as u32),
             stack: StackId(of(stacks, 5) as u32),
             cpu: number as u16 % 3,
-            kind: SampleKindId(of(kinds, 11) as u8),
+            kind: SampleKindId(of(kinds, 11) as u16),
             value: if number % 4 > 0 { 1 } else { number.cast_signed() % 5_000 + 1 },
             ..Sample::default()
         });

@@ -178,7 +178,7 @@ impl Chunk {
             thread: ThreadId(self.number(1, row) as u32),
             stack: StackId(self.number(2, row) as u32),
             cpu: self.number(3, row) as u16,
-            kind: SampleKindId(self.number(4, row) as u8),
+            kind: SampleKindId(self.number(4, row) as u16),
             value: from_zigzag(self.number(VALUE, row)),
             attributes: AttributeListId(self.number(6, row) as u32),
         }
@@ -250,7 +250,7 @@ mod tests {
                         thread: ThreadId(thread as u32),
                         stack: StackId(stack as u32),
                         cpu: cpu as u16,
-                        kind: SampleKindId(kind as u8),
+                        kind: SampleKindId(kind as u16),
                         value: value.cast_signed(),
                         attributes: AttributeListId(attributes as u32),
                     },

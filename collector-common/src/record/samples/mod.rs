@@ -62,17 +62,31 @@ enum Where {
 }
 
 /// The kinds that there are samples of, a bit each.
-#[derive(Clone, Copy, Debug, Default)]
-struct Kinds([u64; 4]);
+#[derive(Clone, Debug, Default)]
+struct Kinds(Vec<u64>);
 
 impl Kinds {
     #[inline]
     fn add(&mut self, kind: SampleKindId) {
-        self.0[usize::from(kind.0 / 64)] |= 1 << (kind.0 % 64);
+        let (word, bit) = (usize::from(kind.0 / 64), 1 << (kind.0 % 64));
+        match self.0.get_mut(word) {
+            Some(bits) => *bits |= bit,
+            None => self.grow(word, bit),
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, word: usize, bit: u64) {
+        self.0.resize(word + 1, 0);
+        self.0[word] = bit;
     }
 
     fn has(&self, kind: SampleKindId) -> bool {
-        self.0[usize::from(kind.0 / 64)] >> (kind.0 % 64) & 1 != 0
+        self.0.get(usize::from(kind.0 / 64)).is_some_and(|bits| bits >> (kind.0 % 64) & 1 != 0)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = SampleKindId> + '_ {
+        (0..64 * self.0.len()).map(|kind| SampleKindId(kind as u16)).filter(|&kind| self.has(kind))
     }
 }
 
@@ -422,7 +436,7 @@ impl Samples {
 
     /// The kinds that there are samples of, in order.
     pub fn kinds(&self) -> impl Iterator<Item = SampleKindId> + '_ {
-        (0..=u8::MAX).map(SampleKindId).filter(|&kind| self.kinds.has(kind))
+        self.kinds.iter()
     }
 
     /// Whether there are samples of a kind.

@@ -59,7 +59,7 @@ fn sample(number: u64) -> Sample {
         thread: ThreadId(number as u32 % 50),
         stack: StackId((number * 7_919 % 10_000) as u32),
         cpu: number as u16 % 4,
-        kind: SampleKindId((number / 30_000) as u8),
+        kind: SampleKindId((number / 30_000) as u16),
         value: if number < 10_000 { 1 } else { number as i64 % 1_000 - 10 },
         attributes: AttributeListId(number as u32 / 20_000),
     }

@@ -23,9 +23,6 @@ const PROGRAM: &str = "tracepoint_is_passed";
 /// The map that says whether it records.
 const GATE: &str = "TRACEPOINTS_OPEN";
 
-/// Name of one that does nothing, by which it is found out whether the kernel takes programs there.
-const TRIAL: &str = "tracepoint_takes_programs";
-
 /// Of occurrences that the program was left out for.
 const MAY_BE_MISSING: &str = "occurrences of tracepoints in all processes met another program on their CPU and were not recorded: some of \
      them may be of those that were chosen";
@@ -67,15 +64,16 @@ impl CopiedTracepoint {
 /// The program.
 pub(super) struct Tracepoints {
     asked: Vec<CopiedTracepoint>,
-    /// Those that take programs, each with an event to attach it by.
-    open: Vec<(CopiedTracepoint, PerfEvent)>,
+    /// Those that take programs.
+    open: Vec<CopiedTracepoint>,
     /// There are none at tracepoints that it attaches itself to.
     others: Attached,
     program: Option<OwnedFd>,
     /// Whether occurrences are recorded.
     gate: Option<Array<MapData, u32>>,
-    /// To let go of one takes the kernel milliseconds.
-    links: Vec<OwnedFd>,
+    links: Links,
+    /// How often the program was left out before occurrences were recorded, and while they were.
+    left_out: [u64; 2],
     /// Records taken out of the rings.
     taken: u64,
     /// Whether what only some threads do is recorded.
@@ -92,7 +90,8 @@ impl Tracepoints {
             others,
             program: None,
             gate: None,
-            links: Vec::new(),
+            links: Links::default(),
+            left_out: [0; 2],
             taken: 0,
             are_chosen,
         }
@@ -101,7 +100,15 @@ impl Tracepoints {
     /// All tracepoints together begin and end to be recorded, however long it takes to attach the program to each.
     fn record(&mut self, is_on: bool) -> io::Result<()> {
         let gate = self.gate.as_mut().ok_or(io::ErrorKind::NotFound)?;
-        gate.set(0, u32::from(is_on), 0).map_err(io::Error::other)
+        gate.set(0, u32::from(is_on), 0).map_err(io::Error::other)?;
+        let [.., left_out] = self.told_of_program();
+        let [before, during] = &mut self.left_out;
+        if is_on {
+            *before = left_out;
+        } else {
+            *during = left_out.saturating_sub(*before);
+        }
+        Ok(())
     }
 
     /// Time in the program in nanoseconds, its runs, and how often it was left out.
@@ -116,19 +123,22 @@ impl Part for Tracepoints {
         &mut self.others
     }
 
-    /// Events that tracefs was told of (probes, those of user space) look like tracepoints, and take no programs for those: such a
-    /// one, and one that is there twice, is left to plain perf events.
+    /// Attaches the program, which records nothing yet: whether a tracepoint takes it shows in no other way. Events that tracefs was told
+    /// of (probes, those of user space) look like tracepoints, and take no programs for those: such a one, and one that is there
+    /// twice, is left to plain perf events.
     fn loaded(&mut self, ebpf: &mut Ebpf) -> Result<(), LoadError> {
-        let trial = loaded_program(ebpf, TRIAL)?;
+        let program = loaded_program(ebpf, PROGRAM)?;
         for &tracepoint in &self.asked {
-            let is_there = self.open.iter().any(|(open, _)| open.id == tracepoint.id);
+            let is_there = self.open.iter().any(|open| open.id == tracepoint.id);
             // A CPU that is always there; where it is not, plain perf events say what is wrong.
             let Some(event) = tracepoint.open(0).ok().filter(|_| !is_there) else { continue };
-            if link_to_event(trial.as_fd(), event.as_fd(), 0).is_ok() {
-                self.open.push((tracepoint, event));
+            // The link keeps the event.
+            if let Ok(link) = link_to_event(program.as_fd(), event.as_fd(), tracepoint.cookie.pack()) {
+                self.links.0.push(link);
+                self.open.push(tracepoint);
             }
         }
-        self.program = Some(loaded_program(ebpf, PROGRAM)?);
+        self.program = Some(program);
         let map =
             ebpf.take_map(GATE).ok_or_else(|| LoadError::step(format!("map {GATE}"), "not in the object"))?;
         let gate = Array::try_from(map).map_err(|error| LoadError::step(format!("map {GATE}"), error))?;
@@ -137,14 +147,10 @@ impl Part for Tracepoints {
     }
 
     fn copies(&self, event: EventIndex) -> bool {
-        self.open.iter().any(|(open, _)| open.cookie.event == event.0)
+        self.open.iter().any(|open| open.cookie.event == event.0)
     }
 
     fn started(&mut self) -> io::Result<()> {
-        let program = self.program.as_ref().ok_or(io::ErrorKind::NotFound)?;
-        for (tracepoint, event) in &self.open {
-            self.links.push(link_to_event(program.as_fd(), event.as_fd(), tracepoint.cookie.pack())?);
-        }
         self.record(true)
     }
 
@@ -178,7 +184,7 @@ impl Part for Tracepoints {
         ledger.lose(LossCause::RingFull, ended.counted.counter(Counter::TracepointsLost));
         let recorded = ended.counted.counter(Counter::TracepointsRecorded);
         ledger.lose(LossCause::Unaccounted, recorded.saturating_sub(self.taken));
-        let [.., left_out] = self.told_of_program();
+        let [.., left_out] = self.left_out;
         // The kernel counts them for all threads together.
         if self.are_chosen {
             account.warnings.push((left_out, MAY_BE_MISSING));
@@ -186,6 +192,27 @@ impl Part for Tracepoints {
             ledger.lose(LossCause::NotRun, left_out);
         }
         Ok(())
+    }
+}
+
+/// What keeps the program attached. To let go of one takes the kernel tens of milliseconds, most of which several share.
+#[derive(Default)]
+struct Links(Vec<OwnedFd>);
+
+impl Drop for Links {
+    fn drop(&mut self) {
+        const AT_ONCE: usize = 16;
+        let share = self.0.len().div_ceil(AT_ONCE).max(1);
+        let mut links = std::mem::take(&mut self.0).into_iter();
+        std::thread::scope(|scope| {
+            for _ in 0..AT_ONCE {
+                let shared: Vec<OwnedFd> = links.by_ref().take(share).collect();
+                if !shared.is_empty() {
+                    // Where there is no room for a thread, they are let go of here.
+                    let _ = std::thread::Builder::new().spawn_scoped(scope, || drop(shared));
+                }
+            }
+        });
     }
 }
 

@@ -85,7 +85,7 @@ pub(crate) const NAME: &str = "Collector.Name";
 pub(super) const FIRST_KIND: u32 = SystemEvent::ALL.len() as u32 + 1;
 
 /// The number of a kind of sample's type in this file.
-pub(super) fn metadata_of_kind(kind: u8) -> u32 {
+pub(super) fn metadata_of_kind(kind: u16) -> u32 {
     FIRST_KIND + u32::from(kind)
 }
 
@@ -139,7 +139,7 @@ pub(super) fn metadata(machine: &ExportMachine, signed: &[bool]) -> Vec<u8> {
     for event in SystemEvent::ALL {
         row(&mut out, &SYSTEM, (event.metadata(), event as u32), event.name(), event.fields());
     }
-    for (kind, at) in machine.kinds().iter().zip(0..=u8::MAX) {
+    for (kind, at) in machine.kinds().iter().zip(0..) {
         let is_signed = signed.get(usize::from(at)).copied().unwrap_or_default();
         let value = if is_signed { Type::Signed } else { Type::Number };
         let ids = (metadata_of_kind(at), u32::from(at) + 1);

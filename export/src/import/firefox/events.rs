@@ -12,9 +12,6 @@ use super::columns::Strings;
 use super::json::{Data, Schema};
 use crate::import::room;
 
-/// The most kinds.
-const MOST_KINDS: usize = 200;
-
 /// What a marker tells.
 pub(super) struct Marked {
     pub(super) kind: SampleKindId,
@@ -68,7 +65,7 @@ impl<'a> Events<'a> {
         if let Some(&kind) = self.kinds.get(&key) {
             return Some(kind);
         }
-        if machine.kinds().len() >= MOST_KINDS {
+        if machine.kinds().len() >= ExportMachine::MOST_KINDS {
             self.no_room += 1;
             return None;
         }

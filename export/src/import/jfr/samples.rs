@@ -17,9 +17,6 @@ use super::roles::Role;
 use crate::import::room::{DEEPEST, MOST_ATTRIBUTES, name};
 use crate::import::{ImportError, Imported};
 
-/// The most kinds of sample that a machine has.
-const MOST_KINDS: usize = 255;
-
 /// The most spans: an event of one is smaller than what it becomes.
 const MOST_SPANS: usize = 1 << 22;
 
@@ -144,7 +141,7 @@ impl Samples {
         let known = self.kinds.get(&key).copied();
         let kind_id = match known {
             Some(known) => known,
-            None if self.machine.kinds().len() >= MOST_KINDS => {
+            None if self.machine.kinds().len() >= ExportMachine::MOST_KINDS => {
                 return None;
             }
             None => {

@@ -24,9 +24,6 @@ use crate::symbolize::Symbols;
 /// The first address of the kernel's half.
 const KERNEL: u64 = 1 << 63;
 
-/// The most kinds of sample that a machine has.
-const MOST_KINDS: usize = 255;
-
 const SECOND: u128 = 1_000_000_000;
 
 /// Reads the samples of a trace of which the code is known, and its events into so many bytes.
@@ -191,7 +188,7 @@ impl Samples {
         if let Some(&kind) = self.kinds.get(&of.provider).and_then(|kinds| kinds.get(&of.id)) {
             return Some(kind);
         }
-        if self.machine.kinds().len() >= MOST_KINDS {
+        if self.machine.kinds().len() >= ExportMachine::MOST_KINDS {
             return None;
         }
         let is_allocation = runtime::allocated(&of.provider, of.id, event.payload).is_some();

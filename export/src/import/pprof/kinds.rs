@@ -130,7 +130,7 @@ mod tests {
     /// Name, unit, period, and whether its samples are sums.
     type Known = (String, Unit, u64, bool);
 
-    fn kinds(columns: &[Column], are_multiples: &[bool]) -> (Vec<Known>, Vec<(u8, i64)>) {
+    fn kinds(columns: &[Column], are_multiples: &[bool]) -> (Vec<Known>, Vec<(u16, i64)>) {
         let mut machine = ExportMachine::default();
         let told = Told {
             columns,

@@ -25,7 +25,7 @@ const MAX_PART: usize = 16 << 20;
 const MAX_ENTRIES: usize = 1 << 23;
 
 /// The most sample types.
-const MAX_TYPES: usize = 64;
+const MAX_TYPES: usize = ExportMachine::MOST_KINDS;
 
 /// The longest name of a sample type or of its unit.
 const LONGEST_TYPE: usize = 4 << 10;
