@@ -64,12 +64,12 @@ pub struct ExportMachine {
     pub(super) processes: Vec<Process>,
     pub(super) programs: Vec<Program>,
     users: BTreeMap<Uid, StringId>,
-    threads: Vec<Thread>,
+    pub(super) threads: Vec<Thread>,
     /// Names and numbers of threads are chosen by the recorded programs.
-    thread_index: HashMap<Thread, ThreadId, Seeded>,
-    modules: Vec<Module>,
+    pub(super) thread_index: HashMap<Thread, ThreadId, Seeded>,
+    pub(super) modules: Vec<Module>,
     details: BTreeMap<ModuleId, ModuleDetails>,
-    mappings: Vec<ModuleMapping>,
+    pub(super) mappings: Vec<ModuleMapping>,
     removed_codes: RemovedCodes,
     frames: InternedFrames,
     stacks: InternedCallstacks,
@@ -86,7 +86,7 @@ pub struct ExportMachine {
     tables: Vec<Table>,
     histograms: Vec<Histogram>,
     metrics: Vec<Metric>,
-    lives: Vec<ProcessLife>,
+    pub(super) lives: Vec<ProcessLife>,
 }
 
 impl Default for ExportMachine {

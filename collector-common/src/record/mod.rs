@@ -2,6 +2,7 @@
 //!
 //! A source fills an [`ExportMachine`] while recording; symbols and formats only read it.
 
+mod chosen;
 mod clocks;
 mod container;
 mod event_kind;
@@ -19,6 +20,7 @@ mod samples;
 mod span;
 mod table;
 
+pub use chosen::Renumbered;
 pub use clocks::{ClockAnchor, Clocks};
 pub use event_kind::{EventFacts, EventKind, EventKindId};
 pub use event_records::{EventRecord, EventRecordId, EventRecords};

@@ -8,7 +8,7 @@ use crate::ids::Nanos;
 use crate::intern::StringId;
 
 /// Generations that are looked through for the program of a process that executed none.
-const MOST_GENERATIONS: usize = 64;
+pub(super) const MOST_GENERATIONS: usize = 64;
 
 /// Names a program that a process executed in one [`ExportMachine`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,11 +24,11 @@ pub struct Program {
     /// What the process was called then (`comm`), up to 15 bytes.
     pub name: StringId,
     /// Its arguments: see [`ExportMachine::arguments`].
-    arguments: StringId,
+    pub(super) arguments: StringId,
     /// Whether there were more arguments than are kept.
     pub are_cut: bool,
     /// What the process executed before.
-    previous: Option<ProgramId>,
+    pub(super) previous: Option<ProgramId>,
 }
 
 /// Recording.

@@ -15,7 +15,7 @@ use collector_user::session::{Backend, Ended, Session, SessionError, SessionSett
 use collector_user::source::{Settings, Targets};
 
 use crate::prerequisites::{live, skip};
-use crate::programs::{compile, folder};
+use crate::programs::{Running, compile, folder};
 use crate::recording::{FREQUENCY, Stack, collector, files, read, record, run};
 
 fn settings(pid: u32) -> SessionSettings {
@@ -255,6 +255,29 @@ fn a_thread_is_not_a_process() {
     let process = std::process::id();
     let expected = format!("{tid} is a thread, not a process: record its process with `-p {process}`");
     assert!(String::from_utf8_lossy(&output.stderr).contains(&expected), "{output:?}");
+}
+
+#[test]
+fn command_lines_of_others_are_not_told() {
+    let Some(_live) = live("command_lines_of_others_are_not_told") else { return };
+    let folder = folder();
+    let other = Running::of(Command::new("sh").args(["-c", ": of-another; read line"]).stdin(Stdio::piped()));
+    for backend in ["ebpf", "perf"] {
+        let file = |ending: &str| folder.path().join(format!("{backend}.{ending}"));
+        let files = ["jfr", "pftrace", "jsonl", "nettrace", "otlp"].map(file);
+        let outputs = files.iter().flat_map(|file| [OsStr::new("-o"), file.as_os_str()]);
+        let args = ["--backend", backend].map(OsStr::new).into_iter().chain(outputs);
+        let output = run(args.chain(["--", "sh", "-c", ": of-its-own; ls / >/dev/null; :"].map(OsStr::new)));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{stderr}");
+        for file in &files {
+            let bytes = fs::read(file).unwrap();
+            let has = |text: &str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
+            assert!(!has("of-another"), "{}", file.display());
+            assert!(has("of-its-own"), "{}", file.display());
+        }
+    }
+    drop(other);
 }
 
 #[test]

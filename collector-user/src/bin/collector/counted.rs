@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use collector_common::record::{ExportMachine, Histogram, Table, Unit};
 
-use crate::say;
+use crate::{printable, say};
 
 /// Cells of the longest bar.
 const BAR: u64 = 40;
@@ -25,7 +25,7 @@ pub(crate) fn print_counted(machine: &ExportMachine) {
 fn table(table: &Table) -> String {
     let mut text = format!("{}:\n", table.name);
     for (label, numbers) in &table.rows {
-        let _ = write!(text, "  {label:<36}");
+        let _ = write!(text, "  {:<36}", printable(label));
         for (column, number) in table.columns.iter().zip(numbers) {
             let _ = write!(text, "  {} {}", amount(*number, column.unit), column.name);
         }
@@ -35,7 +35,7 @@ fn table(table: &Table) -> String {
 }
 
 fn histogram(histogram: &Histogram) -> String {
-    let mut text = format!("{} of {}:\n", histogram.name, histogram.label);
+    let mut text = format!("{} of {}:\n", histogram.name, printable(&histogram.label));
     let largest = histogram.buckets.iter().max().copied().unwrap_or(0).max(1);
     for (start, end, count) in histogram.filled() {
         let bar = "#".repeat((count.saturating_mul(BAR) / largest) as usize);
@@ -50,7 +50,7 @@ fn line(histogram: &Histogram) -> String {
     let mean = amount(histogram.sum / count.max(1), histogram.unit);
     let most = histogram.filled().last().map_or(0, |(_, end, _)| end);
     let most = amount(most, histogram.unit);
-    format!("  {:<16} {count:>9} times, {mean} on average, less than {most}", histogram.label)
+    format!("  {:<16} {count:>9} times, {mean} on average, less than {most}", printable(&histogram.label))
 }
 
 /// With a unit that a person would use.

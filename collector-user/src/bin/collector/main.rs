@@ -86,9 +86,17 @@ pub(crate) fn tell(error: &anyhow::Error) {
     say(&format!("collector: {}", one_line(error)));
 }
 
-/// Writes a line to stderr. A stderr that is closed or full must not end a recording.
-pub(crate) fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+/// Writes lines to stderr. A stderr that is closed or full must not end a recording. Names in them are those of recorded programs, which
+/// may have chosen some that would drive a terminal.
+pub(crate) fn say(lines: &str) {
+    for line in lines.split('\n') {
+        let _ = writeln!(std::io::stderr(), "{}", printable(line));
+    }
+}
+
+/// A text in one line, without what could drive a terminal.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 /// A command line that parses but means nothing.

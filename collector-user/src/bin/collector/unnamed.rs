@@ -7,6 +7,8 @@ use export::symbolize::{LineError, SymbolError, Symbols, Unreadable};
 #[cfg(target_os = "linux")]
 use rustix::fs::{Access, access};
 
+use crate::printable;
+
 /// Files that are named; of more it is told how many they are.
 const MOST_LINES: usize = 5;
 
@@ -30,7 +32,7 @@ pub(crate) fn lines(machine: &ExportMachine, symbols: &Symbols) -> Vec<String> {
             (SymbolError::Missing, Some(pdb)) => remedy_of_image(pdb),
             (error, _) => remedy(error, path),
         };
-        format!("{}; {remedy}", it.message(machine))
+        printable(&format!("{}; {remedy}", it.message(machine)))
     };
     let lines = unreadable.iter().take(MOST_LINES).map(line);
     lines.chain((more > 0).then(|| format!("so it is with {more} more files"))).collect()
@@ -126,7 +128,15 @@ mod tests {
         // Its section headers, which are at its end.
         bytes.truncate(bytes.len() - 64);
         let changed = program.to_str().unwrap();
-        let machine = machine(&["/gone/a", "/gone/b", "/gone/c", "/gone/d", changed, "/gone/f", "/damaged"]);
+        let machine = machine(&[
+            "/gone/a",
+            "/gone/b",
+            "/gone/c",
+            "/gone/d",
+            changed,
+            "/gone/f\x1b]0;f\x07\n",
+            "/damaged",
+        ]);
         let files = Files(machine.modules().len() - 1, bytes);
         let told = lines(&machine, &symbolize(&machine, &files, Detail::Lines));
         let [damaged, gone, another, .., last] = &told[..] else { panic!("{told:?}") };
@@ -136,7 +146,9 @@ mod tests {
             "{damaged}"
         );
         assert!(
-            gone.starts_with("no names for /gone/f: its file could not be opened; it is not there"),
+            gone.starts_with(
+                "no names for /gone/f\u{fffd}]0;f\u{fffd}\u{fffd}: its file could not be opened; it is not there"
+            ),
             "{gone}"
         );
         assert!(another.contains("; what is there now is another file"), "{another}");

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use collector_common::ids::{Nanos, Pid, Tid};
 use collector_common::intern::StackId;
-use collector_common::record::{ExportMachine, ModuleId, ModuleKind, ProcessId};
+use collector_common::record::{ExportMachine, ModuleId, ModuleKind, ProcessId, Renumbered};
 use export::symbolize::{JitDump, JitNames, PerfMap};
 use rustc_hash::{FxHashMap, FxHashSet};
 use rustix::fs::CWD;
@@ -198,6 +198,13 @@ impl JitFiles {
                 self.names.extend(settle(machine, modules, !self.is_of_other_clock, open));
             }
         }
+    }
+
+    /// Processes have other numbers, and of those that were left out no code has a name.
+    pub(crate) fn renumber(&mut self, renumbered: &Renumbered) {
+        let processes = std::mem::take(&mut self.processes).into_iter();
+        self.processes =
+            processes.filter_map(|(process, runtime)| Some((renumbered.of(process)?, runtime))).collect();
     }
 
     /// What to tell of code that was made at run time and sampled, and that nobody tells the names of.

@@ -1,8 +1,10 @@
 //! The end of a recording: what is left in the rings, the account, and what a user should know.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use collector_common::ids::Nanos;
+use collector_common::ids::{Nanos, Pid};
+use collector_common::record::ExportMachine;
+use rustc_hash::FxHashSet;
 
 use super::{Session, Upto};
 use crate::capture::Capture;
@@ -50,12 +52,21 @@ impl Session {
         }
         let mut warnings = self.warnings(&account);
         let mut stats = self.stats(&account, end);
-        let (mut machine, modules, ledger, tally) = self.recorder.into_parts();
+        let family = self.family();
+        let (mut machine, mut modules, ledger, tally) = self.recorder.into_parts();
         warnings.extend(modules.jit().warning(&machine));
         warnings.extend(spill::warnings(&machine));
         lives::enter(&mut machine, account.lives);
         let not_captured = self.capture.as_ref().map_or(0, Capture::left_out);
         let capture = self.capture.map(|capture| capture.finish(&machine, &modules, &ledger));
+        if let Some(family) = family {
+            // What else runs on the machine, and by which command lines, is nobody's business then.
+            let is_of_family = |machine: &ExportMachine, id| {
+                let process = machine.process(id);
+                family.contains(&(process.pid, process.start))
+            };
+            modules.jit_mut().renumber(&machine.leave_out_processes(is_of_family));
+        }
         stats.ledger = ledger;
         stats.stacks = tally.ends().collect::<BTreeMap<_, _>>();
         stats.frames = tally.frames();
@@ -72,6 +83,19 @@ impl Session {
             not_captured,
             modules,
             kernel_symbols,
+        })
+    }
+
+    /// Where what is recorded was chosen: the processes that were named, with all that they made.
+    fn family(&self) -> Option<FxHashSet<(Pid, Nanos)>> {
+        let targets = &self.settings.sampling.targets;
+        let is_chosen = targets.follows_processes() || targets.cgroup.is_some() || targets.comm.is_some();
+        let named: BTreeSet<u32> = targets.pids.iter().copied().chain(targets.command).collect();
+        is_chosen.then(|| {
+            let processes = self.recorder.machine().processes().iter();
+            let own = processes.filter(|process| named.contains(&process.pid.0));
+            let own = own.map(|process| (process.pid, process.start));
+            own.chain(self.recorder.descendants(&named)).collect()
         })
     }
 
