@@ -48,7 +48,7 @@ pub(super) enum Outcome {
 }
 
 /// What makes requests.
-pub(super) trait Fetch {
+pub(super) trait Fetch: Send {
     /// Writes what is at `address`.
     ///
     /// # Errors
@@ -88,9 +88,9 @@ impl Client {
         }
     }
 
-    /// What went wrong up to now, a line each.
-    pub(super) fn told(&self) -> Vec<String> {
-        self.told.borrow().clone()
+    /// What went wrong since it was asked last, a line each.
+    pub(super) fn take_told(&self) -> Vec<String> {
+        self.told.take()
     }
 
     /// A file of the build with this id.
@@ -183,7 +183,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
     use std::process::Command;
-    use std::rc::Rc;
+    use std::sync::{Arc, Mutex};
 
     use super::*;
 
@@ -192,13 +192,13 @@ mod tests {
     /// What is asked, in order, and what is answered by the beginning of the address.
     #[derive(Default)]
     struct Told {
-        asked: RefCell<Vec<String>>,
+        asked: Mutex<Vec<String>>,
         answers: Vec<(&'static str, Result<Outcome, String>, Vec<u8>)>,
     }
 
-    impl Fetch for Rc<Told> {
+    impl Fetch for Arc<Told> {
         fn fetch(&self, address: &str, _: Limits, out: &mut dyn Write) -> Result<Outcome, String> {
-            self.asked.borrow_mut().push(address.to_owned());
+            self.asked.lock().unwrap().push(address.to_owned());
             let (_, outcome, bytes) =
                 self.answers.iter().find(|(server, ..)| address.starts_with(server)).unwrap();
             out.write_all(bytes).unwrap();
@@ -215,7 +215,7 @@ mod tests {
         fs::read(path).unwrap()
     }
 
-    fn client(cache: &Path, servers: &[&str], told: &Rc<Told>) -> Client {
+    fn client(cache: &Path, servers: &[&str], told: &Arc<Told>) -> Client {
         let settings = Settings {
             servers: servers.iter().map(|server| (*server).to_owned()).collect(),
             cache: Some(cache.to_owned()),
@@ -223,7 +223,7 @@ mod tests {
             longest: None,
             largest: None,
         };
-        Client::new(settings, Box::new(Rc::clone(told)))
+        Client::new(settings, Box::new(Arc::clone(told)))
     }
 
     #[test]
@@ -233,44 +233,44 @@ mod tests {
             ("http://none", Ok(Outcome::Absent), Vec::new()),
             ("http://has", Ok(Outcome::Whole), program(folder.path())),
         ];
-        let told = Rc::new(Told { answers, ..Told::default() });
+        let told = Arc::new(Told { answers, ..Told::default() });
         let id = BuildId::new(&ID).unwrap();
         let cache = folder.path().join("cache");
         for _ in 0..2 {
             let client = client(&cache, &["http://none", "http://has"], &told);
             assert_eq!(build_id_of(&client.find(id, Artifact::DebugInfo).unwrap()), Some(id));
-            assert!(client.told().is_empty());
+            assert!(client.take_told().is_empty());
         }
         let asked = ["http://none/buildid/abcdef01/debuginfo", "http://has/buildid/abcdef01/debuginfo"];
-        assert_eq!(*told.asked.borrow(), asked, "the second time, it was in the cache");
+        assert_eq!(*told.asked.lock().unwrap(), asked, "the second time, it was in the cache");
     }
 
     #[test]
     fn what_no_server_has_is_asked_once() {
         let folder = tempfile::tempdir().unwrap();
         let answers = vec![("http://", Ok(Outcome::Absent), Vec::new())];
-        let told = Rc::new(Told { answers, ..Told::default() });
+        let told = Arc::new(Told { answers, ..Told::default() });
         let id = BuildId::new(&ID).unwrap();
         for _ in 0..2 {
             let client = client(folder.path(), &["http://a", "http://b"], &told);
-            assert!(client.find(id, Artifact::Executable).is_none() && client.told().is_empty());
+            assert!(client.find(id, Artifact::Executable).is_none() && client.take_told().is_empty());
         }
-        assert_eq!(told.asked.borrow().len(), 2);
+        assert_eq!(told.asked.lock().unwrap().len(), 2);
     }
 
     #[test]
     fn a_server_that_fails_is_told_of_once() {
         let folder = tempfile::tempdir().unwrap();
         let answers = vec![("http://broken", Err("no route".to_owned()), b"half".to_vec())];
-        let told = Rc::new(Told { answers, ..Told::default() });
+        let told = Arc::new(Told { answers, ..Told::default() });
         let client = client(folder.path(), &["http://broken"], &told);
         for id in [&ID, &[1, 2, 3, 4]] {
             for _ in 0..2 {
                 assert!(client.find(BuildId::new(id).unwrap(), Artifact::DebugInfo).is_none());
             }
         }
-        assert_eq!(client.told(), ["http://broken is not asked for debug files any more: no route"]);
-        assert_eq!(told.asked.borrow().len(), 1);
+        assert_eq!(client.take_told(), ["http://broken is not asked for debug files any more: no route"]);
+        assert_eq!(told.asked.lock().unwrap().len(), 1);
         let left: Vec<_> = fs::read_dir(folder.path().join("abcdef01")).unwrap().collect();
         assert!(left.is_empty(), "neither half of a file nor a note that nobody has it: {left:?}");
     }
@@ -281,10 +281,10 @@ mod tests {
         let whole = program(folder.path());
         for bytes in [whole.clone(), whole[..whole.len() / 2].to_vec(), b"<html>".to_vec(), Vec::new()] {
             let answers = vec![("http://", Ok(Outcome::Whole), bytes)];
-            let told = Rc::new(Told { answers, ..Told::default() });
+            let told = Arc::new(Told { answers, ..Told::default() });
             let client = client(&folder.path().join("cache"), &["http://wrong"], &told);
             assert!(client.find(BuildId::new(&[9, 9]).unwrap(), Artifact::DebugInfo).is_none());
-            let says = client.told().concat();
+            let says = client.take_told().concat();
             assert!(says.contains("its debuginfo of 0909 has another build id"), "{says}");
         }
     }
@@ -293,7 +293,7 @@ mod tests {
     fn without_a_place_for_a_cache_it_is_asked_all_the_same() {
         let folder = tempfile::tempdir().unwrap();
         let answers = vec![("http://", Ok(Outcome::Whole), program(folder.path()))];
-        let told = Rc::new(Told { answers, ..Told::default() });
+        let told = Arc::new(Told { answers, ..Told::default() });
         let file = folder.path().join("main");
         let client = client(&file.join("below a file"), &["http://has"], &told);
         assert!(client.find(BuildId::new(&ID).unwrap(), Artifact::DebugInfo).is_some());

@@ -1,5 +1,6 @@
 //! Files of modules: those that are here, else those that a server has.
 
+use std::fmt;
 use std::fs::File;
 use std::io::BufRead;
 
@@ -10,17 +11,61 @@ use export::symbolize::{JitNames, KernelModule, ModuleFiles, PdbId, PerfMap};
 use super::cache::Artifact;
 use super::client::Client;
 
+/// Servers that are asked for what was executed while a recording is read, since nothing else unwinds it, and for names after that.
+pub(crate) struct Servers(Client);
+
+impl Servers {
+    /// Those that the environment names, if it names any.
+    pub(crate) fn of_environment() -> Option<Self> {
+        Client::of_environment().map(Self)
+    }
+
+    /// The executed file of a build.
+    pub(crate) fn executable(&self, id: BuildId) -> Option<File> {
+        self.0.find(id, Artifact::Executable)
+    }
+
+    /// What went wrong since it was asked last, a line each.
+    pub(crate) fn take_told(&self) -> Vec<String> {
+        self.0.take_told()
+    }
+}
+
+impl fmt::Debug for Servers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Servers").finish_non_exhaustive()
+    }
+}
+
+/// A client of one recording's names, or one that was asked before.
+enum Asked<'a> {
+    Own(Box<Client>),
+    Before(&'a Client),
+}
+
 /// Files from elsewhere, and from servers what is not there.
 pub(crate) struct WithServers<'a, F> {
     here: F,
     machine: &'a ExportMachine,
-    client: Option<Client>,
+    client: Option<Asked<'a>>,
 }
 
 impl<'a, F: ModuleFiles<File = File>> WithServers<'a, F> {
-    /// Asks the servers that the environment names, if it names any.
-    pub(crate) fn new(here: F, machine: &'a ExportMachine) -> Self {
-        Self { here, machine, client: Client::of_environment() }
+    /// Asks the servers that were asked before, else those that the environment names, if it names any.
+    pub(crate) fn new(here: F, machine: &'a ExportMachine, before: Option<&'a Servers>) -> Self {
+        let before = before.map(|servers| Asked::Before(&servers.0));
+        Self {
+            here,
+            machine,
+            client: before.or_else(|| Client::of_environment().map(|own| Asked::Own(Box::new(own)))),
+        }
+    }
+
+    fn client(&self) -> Option<&Client> {
+        match self.client.as_ref()? {
+            Asked::Own(client) => Some(client),
+            Asked::Before(client) => Some(client),
+        }
     }
 
     fn build_id(&self, module: ModuleId) -> Option<BuildId> {
@@ -29,7 +74,7 @@ impl<'a, F: ModuleFiles<File = File>> WithServers<'a, F> {
     }
 
     fn find(&self, id: BuildId, artifact: Artifact) -> Option<File> {
-        self.client.as_ref()?.find(id, artifact)
+        self.client()?.find(id, artifact)
     }
 }
 
@@ -100,6 +145,6 @@ impl<F: ModuleFiles<File = File>> ModuleFiles for WithServers<'_, F> {
     }
 
     fn failures(&self) -> Vec<String> {
-        self.client.as_ref().map(Client::told).unwrap_or_default()
+        self.client().map(Client::take_told).unwrap_or_default()
     }
 }

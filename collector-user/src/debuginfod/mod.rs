@@ -13,4 +13,4 @@ mod fetched;
 mod http;
 mod settings;
 
-pub(crate) use fetched::WithServers;
+pub(crate) use fetched::{Servers, WithServers};

@@ -28,7 +28,7 @@ use crate::symbol_path::{VARIABLE, pdb_of};
 pub fn name_from_files(machine: &ExportMachine, symbols: Symbols, naming: impl Into<Naming>) -> Symbols {
     let files = LocalFiles::of(machine);
     #[cfg(feature = "debuginfod")]
-    let files = WithServers::new(files, machine);
+    let files = WithServers::new(files, machine, None);
     symbolize_rest(machine, &files, naming, symbols)
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A file is taken where it was mapped from, or from the folder where `perf record` and `perf buildid-cache` keep copies
 //! (`PERF_BUILDID_DIR`, else `~/.debug`), if it has the build id that the recording tells. For a file without one the only sign is its date:
-//! it is not taken if it was written to after the recording. Layout of the folder: `tools/perf/util/build-id.c`.
+//! it is not taken if it was written to after the recording. Layout of the folder: `tools/perf/util/build-id.c`. Of a file that is in
+//! neither place servers are asked, where there are any.
 
 use std::cell::RefCell;
 use std::env;
@@ -19,6 +20,8 @@ use super::jit::{Believed, JitFiles};
 use super::layout::Layout;
 use super::open::open_regular;
 use super::store::MappedFile;
+#[cfg(feature = "debuginfod")]
+use crate::debuginfod::Servers;
 
 /// Where the files of a recording are.
 #[derive(Debug)]
@@ -33,6 +36,8 @@ pub struct RecordedFiles {
     /// Paths where another file is than that of the recording.
     changed: RefCell<FxHashSet<Box<[u8]>>>,
     jit: JitFiles,
+    #[cfg(feature = "debuginfod")]
+    servers: Option<Servers>,
 }
 
 impl RecordedFiles {
@@ -41,7 +46,28 @@ impl RecordedFiles {
         let copies = env::var_os("PERF_BUILDID_DIR").map(PathBuf::from);
         let copies = copies.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".debug")));
         let (build_ids, changed, jit) = (FxHashMap::default(), RefCell::default(), JitFiles::gone());
-        Self { build_ids, ended, copies, of_this_kernel, changed, jit }
+        Self {
+            build_ids,
+            ended,
+            copies,
+            of_this_kernel,
+            changed,
+            jit,
+            #[cfg(feature = "debuginfod")]
+            servers: None,
+        }
+    }
+
+    /// From now on, files that are not here are asked for.
+    #[cfg(feature = "debuginfod")]
+    pub(crate) fn ask_servers(&mut self, servers: Option<Servers>) {
+        self.servers = servers;
+    }
+
+    /// The servers that are asked.
+    #[cfg(feature = "debuginfod")]
+    pub(crate) fn servers(&self) -> Option<&Servers> {
+        self.servers.as_ref()
     }
 
     /// The recording was made on this machine: what its processes wrote of their code may be there. `has_system_clock`: its times
@@ -77,6 +103,8 @@ impl RecordedFiles {
         let copy = || open_regular(&self.copy(&expected?, "elf")?);
         let same = |file: &File| self.is_same(file, expected);
         let found = original.filter(same).or_else(|| copy().filter(same));
+        #[cfg(feature = "debuginfod")]
+        let found = found.or_else(|| self.servers()?.executable(expected?));
         if found.is_none() && is_there {
             self.changed.borrow_mut().insert(recorded.into());
         }

@@ -20,6 +20,8 @@ use super::recorded::RecordedFiles;
 use super::root::{Root, Roots};
 use super::table::{Recorded, Table};
 use super::{details, open, probes, vdso};
+#[cfg(feature = "debuginfod")]
+use crate::debuginfod::Servers;
 use crate::procfs::Identity;
 
 /// Files that are kept open at most; further ones are not read and count as unreadable.
@@ -158,6 +160,12 @@ impl Modules {
     /// Files with code that were mapped for the first time, copies of others among them.
     pub(crate) fn take_opened(&mut self) -> Vec<File> {
         self.opened.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Servers that are asked for files of a recording that was made earlier.
+    #[cfg(feature = "debuginfod")]
+    pub(crate) fn servers(&self) -> Option<&Servers> {
+        self.recorded.as_ref()?.servers()
     }
 
     /// Where the files of a recording that was made earlier are looked for.

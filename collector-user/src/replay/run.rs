@@ -20,6 +20,8 @@ use super::ReplayError;
 use super::events::Events;
 use super::folder::{open_first, open_recording};
 use super::taking::Taking;
+#[cfg(feature = "debuginfod")]
+use crate::debuginfod::Servers;
 use crate::modules::{Believed, RecordedFiles};
 use crate::recorder::{Recorder, SampleHook};
 use crate::session::Recording;
@@ -188,6 +190,8 @@ fn recorded_files(features: &Features, events: &[FileEvent], origin: Origin) -> 
         let has_system_clock = !events.is_empty() && events.iter().all(is_monotonic);
         files.believe(Believed { users, started: None }, has_system_clock);
     }
+    #[cfg(feature = "debuginfod")]
+    files.ask_servers(Servers::of_environment());
     for BuildIdOfFile { build_id, path, .. } in features.build_ids().unwrap_or_default() {
         if let Some(id) = build_id {
             files.set_build_id(path.as_bytes(), id);

@@ -15,6 +15,8 @@ use rustc_hash::FxHashMap;
 use super::events::{Events, Role};
 use super::kernel::KernelPlace;
 use super::put_off::{Held, PutOff};
+#[cfg(feature = "debuginfod")]
+use crate::debuginfod::Servers;
 use crate::kernel::KALLSYMS;
 use crate::recorder::Recorder;
 use crate::session::Recording;
@@ -260,6 +262,8 @@ impl Taking {
         ledger.lose(LossCause::Malformed, self.malformed);
         self.describe(features, written, start);
         let mut warnings = self.warnings(features, cut_off, kernel_symbols.is_some());
+        #[cfg(feature = "debuginfod")]
+        warnings.extend(self.recorder.modules().servers().map(Servers::take_told).unwrap_or_default());
         let (mut machine, modules, ledger, tally) = self.recorder.into_parts();
         warnings.extend(modules.jit().warning(&machine));
         warnings.extend(spill::warnings(&machine));

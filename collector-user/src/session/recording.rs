@@ -73,7 +73,7 @@ impl Recording {
     pub fn symbolize_to(&self, naming: impl Into<Naming>) -> Symbols {
         let files = Files(self);
         #[cfg(feature = "debuginfod")]
-        let files = WithServers::new(files, &self.machine);
+        let files = WithServers::new(files, &self.machine, self.modules.servers());
         symbolize(&self.machine, &files, naming)
     }
 }

@@ -165,3 +165,49 @@ fn names_are_found_when_a_recording_is_converted() {
     assert!(output.status.success(), "{stderr}");
     assert!(is_named(folder.path(), &read(folder.path(), stderr)));
 }
+
+/// On a machine that does not have the program, its stacks can't be unwound by anything else than what a server has.
+#[test]
+fn programs_that_are_not_here_are_unwound_by_those_of_a_server() {
+    let test = "programs_that_are_not_here_are_unwound_by_those_of_a_server";
+    let Some(_live) = live_with(test, &["debuginfod", "objcopy"]) else { return };
+    let folder = folder();
+    let (program, served) = stripped(folder.path());
+    let kept = folder.path().join("x.perf.data");
+    let args = ["--no-symbols".as_ref(), "-o".as_ref(), kept.as_os_str(), "--".as_ref(), program.as_os_str()];
+    record_in(folder.path(), args, |_| {});
+    fs::rename(&program, served.join("dispatch")).unwrap();
+    let server = Server::of(&served);
+    let cache = folder.path().join("cache");
+    let converted = |servers: &str| {
+        let mut converter = crate::recording::collector();
+        converter.arg("convert").arg(&kept).arg("-o").arg(files(folder.path()).0);
+        converter.arg("-o").arg(folder.path().join("x.pb.gz"));
+        converter.env("DEBUGINFOD_URLS", servers).env("DEBUGINFOD_CACHE_PATH", &cache);
+        let output = converter.output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{stderr}");
+        read(folder.path(), stderr)
+    };
+    let roots = |recorded: &Recorded| {
+        let own = recorded.stacks.iter().filter(|stack| stack.comm == "dispatch");
+        let (whole, all) = own.fold((0, 0), |(whole, all), stack| {
+            let is_whole = stack.frames.iter().any(|frame| frame == "main");
+            (whole + if is_whole { stack.count } else { 0 }, all + stack.count)
+        });
+        assert!(all > 100, "{all}");
+        100 * whole / all
+    };
+    assert_eq!(roots(&converted("")), 0);
+    let with_server = converted(&server.address);
+    assert!(is_named(folder.path(), &with_server));
+    assert!(roots(&with_server) > 95, "{}", with_server.stderr);
+    fs::remove_dir_all(&cache).unwrap();
+    let failed = converted(NOBODY);
+    assert_eq!(
+        failed.stderr.matches("is not asked for debug files any more").count(),
+        1,
+        "{}",
+        failed.stderr
+    );
+}

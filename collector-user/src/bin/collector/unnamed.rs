@@ -69,7 +69,9 @@ fn remedy(error: &SymbolError, path: &str) -> String {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => "run as root to read it".to_owned(),
             Ok(()) => "what is there now is another file, or nothing tells that it is the same: install that one again".to_owned(),
             Err(_) => {
-                "it is not there any more: keep it until the end of the recording, or install its debug file".to_owned()
+                "it is not there: keep it until the end of a recording; later, install it or its debug file, or name a server that has it \
+                 (DEBUGINFOD_URLS)"
+                    .to_owned()
             }
         },
         SymbolError::Lines(LineError::SplitMissing { .. }) => {
