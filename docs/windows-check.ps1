@@ -75,6 +75,38 @@ function Record([string[]] $arguments) {
 
 function Sessions { (& logman query -ets) -join "`n" }
 
+# `collector run`, which must succeed.
+function Collect([string[]] $arguments) {
+    $ran = Run $collector (@('run') + $arguments)
+    Need ($ran.Status -eq 0) "status $($ran.Status): $($ran.Err)"
+    $ran.Err
+}
+
+# The lines of a file of JSON lines that are samples or events.
+function Happened([string] $file) {
+    Get-Content -Encoding UTF8 $file | ForEach-Object { ConvertFrom-Json $_ } | Where-Object { $_.type -in 'sample', 'event' }
+}
+
+# Presses Ctrl-C in the console of a process, from a process of its own: one that is attached to another console has lost its own.
+function Interrupt([int] $id) {
+    $source = @"
+[System.Runtime.InteropServices.DllImport("kernel32.dll")] public static extern bool FreeConsole();
+[System.Runtime.InteropServices.DllImport("kernel32.dll")] public static extern bool AttachConsole(uint id);
+[System.Runtime.InteropServices.DllImport("kernel32.dll")] public static extern bool SetConsoleCtrlHandler(System.IntPtr handler, bool add);
+[System.Runtime.InteropServices.DllImport("kernel32.dll")] public static extern bool GenerateConsoleCtrlEvent(uint what, uint group);
+"@
+    $script = Join-Path $work 'interrupt.ps1'
+    $lines = "`$source = @'", $source, "'@",
+        'Add-Type -Namespace Checks -Name Console -MemberDefinition $source',
+        '[void][Checks.Console]::FreeConsole()',
+        "if (-not [Checks.Console]::AttachConsole($id)) { exit 1 }",
+        '[void][Checks.Console]::SetConsoleCtrlHandler([IntPtr]::Zero, $true)',
+        'if (-not [Checks.Console]::GenerateConsoleCtrlEvent(0, 0)) { exit 1 }'
+    Set-Content -Path $script -Value $lines
+    $sender = Start-Process powershell -PassThru -Wait -WindowStyle Hidden -ArgumentList '-NoProfile', '-ExecutionPolicy', 'Bypass', '-File', $script
+    Need ($sender.ExitCode -eq 0) 'Ctrl-C could not be sent'
+}
+
 # Burns CPU until it is stopped.
 function Burner { Start-Process powershell -ArgumentList '-NoProfile', '-Command', 'while ($true) { }' -PassThru -WindowStyle Hidden }
 
@@ -207,16 +239,86 @@ try {
                                         '$end=(Get-Date).AddSeconds(2);while((Get-Date)-lt$end){}')
             } finally { Stop-Process $burner }
             Need ($ran.Status -eq 0 -and $ran.Err -match 'the command exited with status 0') "status $($ran.Status): $($ran.Err)"
-            $roots = Get-Content (Join-Path $work 'command.folded') | ForEach-Object { ($_ -split ';')[0] } | Sort-Object -Unique
-            Need (($roots -join ' ') -match 'powershell') "no samples of the command's child: $roots"
-            $lines = Get-Content -Raw (Join-Path $work 'command.jsonl')
-            Need ($lines -match '"pid": ?\d') 'no numbers of processes'
-            Need (-not ($lines -match ('"pid": ?' + $burner.Id + '\b'))) 'samples of the burner'
-            Need (-not ($roots | Where-Object { $_ -notmatch 'cmd|powershell|conhost' })) "samples of others: $roots"
+            Need ((Get-Item (Join-Path $work 'command.folded')).Length -gt 0) 'no stacks'
+            $happened = @(Happened (Join-Path $work 'command.jsonl'))
+            $names = $happened | ForEach-Object { $_.process } | Sort-Object -Unique
+            Need (($names -join ' ') -match 'powershell') "no samples of the command's child: $names"
+            Need (-not ($happened | Where-Object { $_.pid -eq $burner.Id })) 'samples of the burner'
+            Need (-not ($names | Where-Object { $_ -notmatch 'cmd|powershell|conhost' })) "samples of others: $names"
         }
         Check 'collector run: processes that were made' {
             $ran = Run $collector @('run', '-s', 'processes', '-o', "$work\lives.jsonl", '--', 'cmd.exe', '/c', 'exit 3')
             Need ($ran.Status -eq 0 -and $ran.Err -match 'code 3') "status $($ran.Status): $($ran.Err)"
+        }
+        Check 'collector run -p: a process that was there, until it ends' {
+            $burner = Burner
+            $other = Burner
+            try {
+                $null = Collect @('-p', "$($burner.Id)", '-d', '3s', '-o', "$work\pid.jsonl")
+            } finally { Stop-Process $burner, $other }
+            $happened = @(Happened (Join-Path $work 'pid.jsonl'))
+            Need ($happened.Count -gt 1000) "$($happened.Count) samples in 3 s"
+            Need (-not ($happened | Where-Object { $_.pid -ne $burner.Id })) 'samples of others'
+        }
+        Check 'collector run -p: a process that is not there' {
+            $ran = Run $collector @('run', '-p', '4294967292', '-d', '1s', '-o', "$work\absent.folded") 30
+            Need ($ran.Status -ne 0) "status 0: $($ran.Err)"
+        }
+        Check 'collector run: times off the CPU, as long as they were' {
+            $sleeper = Start-Process powershell -PassThru -WindowStyle Hidden -ArgumentList '-NoProfile', '-Command', `
+                'while ($true) { [Threading.Thread]::Sleep(100) }'
+            Start-Sleep -Seconds 2
+            try {
+                $null = Collect @('-s', 'off_cpu', '-p', "$($sleeper.Id)", '-d', '4s', '-o', "$work\off.jsonl")
+            } finally { Stop-Process $sleeper }
+            $times = Happened (Join-Path $work 'off.jsonl') | Where-Object { $_.event -eq 'off_cpu' -and $_.value -gt 9e7 -and $_.value -lt 1.3e8 }
+            # A sleep of 100 ms takes up to 116 ms by the clock that Windows has without being asked.
+            Need (@($times).Count -gt 20) "$(@($times).Count) sleeps of about 100 ms in 4 s"
+        }
+        Check 'collector run: a heap, whose file lies beside the other' {
+            $eater = Start-Process powershell -PassThru -WindowStyle Hidden -ArgumentList '-NoProfile', '-Command', `
+                'while ($true) { $null = [Runtime.InteropServices.Marshal]::AllocHGlobal(100) }'
+            try {
+                $null = Collect @('-s', 'memory_tracking', '-p', "$($eater.Id)", '-d', '3s', '-o', "$work\memory.etl", '-o', "$work\memory.folded")
+            } finally { Stop-Process $eater }
+            Need ((Get-Item "$work\memory.heap.etl").Length -gt 10000) 'no blocks of a heap'
+        }
+        Check 'collector run: an event of a provider' {
+            $starter = Start-Process powershell -PassThru -WindowStyle Hidden -ArgumentList '-NoProfile', '-Command', `
+                'while ($true) { & cmd.exe /c exit }'
+            try {
+                $null = Collect @('-e', 'etw:Microsoft-Windows-Kernel-Process:0x10', '-d', '4s', '-o', "$work\event.jsonl")
+            } finally { Stop-Process $starter }
+            Need (@(Happened (Join-Path $work 'event.jsonl')).Count -gt 3) 'few processes were started'
+        }
+        Check 'collector run: .NET' {
+            $net = Start-Process powershell -PassThru -WindowStyle Hidden -ArgumentList '-NoProfile', '-Command', `
+                'while ($true) { [GC]::Collect(); Start-Sleep -Milliseconds 20 }'
+            Start-Sleep -Seconds 2
+            try {
+                $null = Collect @('-s', 'dotnet_gc_analysis', '-d', '4s', '-o', "$work\net.jsonl", '-o', "$work\net.etl")
+            } finally { Stop-Process $net }
+            Need (@(Happened (Join-Path $work 'net.jsonl')).Count -gt 10) 'few collections'
+        }
+        Check 'collector convert: what Windows wrote' {
+            foreach ($name in 'y.pb.gz', 'y.html', 'y.nettrace') {
+                $ran = Run $collector @('convert', "$work\run.etl", '-o', "$work\$name")
+                Need ($ran.Status -eq 0) "status $($ran.Status): $($ran.Err)"
+                Need ((Get-Item (Join-Path $work $name)).Length -gt 1000) "$name is small"
+            }
+        }
+        Check 'collector run: Ctrl-C ends it, and nothing is lost' {
+            $running = Start-Process $collector -PassThru -WindowStyle Hidden -ArgumentList 'run', '-o', "`"$work\interrupted.pb.gz`""
+            $null = $running.Handle
+            Start-Sleep -Seconds 5
+            Interrupt $running.Id
+            if (-not $running.WaitForExit(60000)) {
+                Stop-Process $running
+                throw 'it went on for a minute'
+            }
+            Need ($running.ExitCode -eq 0) "status $($running.ExitCode)"
+            Need ((Get-Item "$work\interrupted.pb.gz").Length -gt 1000) 'no profile'
+            Need (-not ((Sessions) -match '(?m)^Collector')) (Sessions)
         }
         Check 'collector list providers' {
             Need ((Run $collector @('list', 'providers')).Out -match 'Microsoft-Windows-Kernel-Process') 'not among them'
@@ -250,4 +352,4 @@ try {
     Remove-Item -Recurse -Force $work -ErrorAction SilentlyContinue
 }
 Write-Output "$passed passed, $failed failed"
-if ($failed -gt 0) { exit 1 }
+exit [int]($failed -gt 0)
