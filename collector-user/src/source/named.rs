@@ -55,6 +55,11 @@ pub enum NamedError {
         "no event is called `{0}`: of a processor's caches, name what is counted by its number in the processor's manual, as rNNN"
     )]
     Cache(String),
+    /// An event of Windows.
+    #[error(
+        "{0} is an event of Windows, which `collector.exe run` records there; `collector list events` lists those of this system"
+    )]
+    Windows(String),
     /// There is none of the name.
     #[error("no event is called `{name}`{}; `collector list events` lists them", hint(name, near))]
     Unknown {
@@ -140,6 +145,8 @@ fn hooks_of(
     } else if let Some((counter, modifiers)) = name.split_once(':').filter(|(name, _)| is_counter(name)) {
         let [name, counter, modifiers] = [name, counter, modifiers].map(str::to_owned);
         return Err(NamedError::Modifiers { name, counter, modifiers });
+    } else if name.starts_with("etw:") {
+        return Err(NamedError::Windows(name.to_owned()));
     } else if name.contains(':') {
         tracepoints(name, opened(tracefs)?)?
     } else {

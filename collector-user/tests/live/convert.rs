@@ -400,6 +400,33 @@ fn what_can_not_be_converted_is_told_in_a_line() {
     assert_eq!(fs::read_to_string(&own).unwrap(), "main;work 1\n");
 }
 
+/// A pipe can be read once, and not from any place in it.
+#[test]
+fn what_comes_through_a_pipe_is_read() {
+    let folder = folder();
+    let [own, pipe, out] = ["own.folded", "pipe", "out.folded"].map(|name| folder.path().join(name));
+    fs::write(&own, "main;work 1\n").unwrap();
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for from in [pipe.to_str().unwrap(), "-"] {
+        for args in [vec!["report", from], vec!["convert", from, "-o", out.to_str().unwrap()]] {
+            let mut reader = collector();
+            reader.args(&args).stdin(File::open(&own).unwrap()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let reader = reader.spawn().unwrap();
+            if from != "-" {
+                fs::write(&pipe, "main;work 1\n").unwrap();
+            }
+            let output = reader.wait_with_output().unwrap();
+            assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+            let told = if args[0] == "report" { output.stdout } else { fs::read(&out).unwrap() };
+            assert!(String::from_utf8(told).unwrap().contains("work"), "{args:?}");
+        }
+    }
+    let mut converter = collector();
+    let output = converter.arg("convert").arg(&own).args(["-o", "x.etl"]).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && stderr.contains("is what Windows itself writes"), "{stderr}");
+}
+
 /// Of one line for each output: what it has no place for, and nothing that the recording does not have.
 #[test]
 fn what_an_output_leaves_out_is_told_in_a_line() {

@@ -357,6 +357,7 @@ fn a_wrong_event_is_told_in_a_line() {
         ("page-fault", 2, "did you mean page-faults?"),
         ("sched_switch", 2, "did you mean sched:sched_switch?"),
         ("nonsense", 2, "`collector list events` lists them"),
+        ("etw:Microsoft-Windows-Kernel-Process", 2, "is an event of Windows"),
         ("sched:nothing*", 2, "no tracepoint matches `sched:nothing*`"),
         ("page-faults:u", 2, "modifiers such as `:u` are not known here; `page-faults`"),
         ("L1-dcache-load-misses", 2, "as rNNN"),

@@ -110,7 +110,7 @@ pub(crate) struct ConvertArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     /// A profile (.pb.gz), or what else `collector convert` reads that has its stacks already (.nettrace, .etl, .jfr, folded stacks, a
-    /// profile of Firefox Profiler)
+    /// profile of Firefox Profiler); `-` is stdin
     pub(crate) input: PathBuf,
     /// How many functions
     #[arg(long, value_name = "N", default_value_t = 10, allow_negative_numbers = true)]

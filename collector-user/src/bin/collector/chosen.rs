@@ -22,7 +22,13 @@ pub(crate) fn chosen(
             .ok_or_else(|| Usage(format!("unknown format `{name}`: `collector list formats` lists them"))),
         None if stdout => Err(Usage("writing to stdout needs --format".to_owned())),
         None => for_path(path).ok_or_else(|| {
-            Usage(format!("the ending of {} is no format: use one of {}", path.display(), known()))
+            let is_trace = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("etl"));
+            let why = if is_trace {
+                "is what Windows itself writes, by `collector.exe run`, and is read here"
+            } else {
+                "is no format"
+            };
+            Usage(format!("the ending of {} {why}: use one of {}", path.display(), known()))
         }),
     }
 }

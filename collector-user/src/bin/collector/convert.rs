@@ -16,7 +16,7 @@ use export::import::{ImportFormat, Imported};
 use export::symbolize::Detail;
 
 use crate::args::{ConvertArgs, detail};
-use crate::imported::{readable, reader_of, summary};
+use crate::imported::{readable, reader_of, summary, whole};
 use crate::output::{Output, event_bytes, tell_all_but_last, tell_failures, tell_left_out};
 use crate::progress::summarize;
 use crate::raw::{RawOutput, is_raw, refuse_no_inline};
@@ -64,8 +64,8 @@ fn is_same(one: &Path, other: &Path) -> bool {
 enum Input<'a> {
     /// A stream, of which the beginning has been read.
     Stream(Vec<u8>),
-    /// A file that came through stdin, as it is now.
-    Stored(File),
+    /// What came through stdin or another pipe, as it is now.
+    Stored(File, String),
     /// A file, or a folder of files.
     File(&'a Path),
 }
@@ -74,6 +74,10 @@ impl<'a> Input<'a> {
     fn of(path: &'a Path) -> anyhow::Result<Self> {
         if path.as_os_str() == "-" {
             Self::of_stdin().context("stdin can't be read")
+        } else if path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+            let name = path.display().to_string();
+            let file = whole(path).with_context(|| format!("{name} can't be read"))?;
+            Ok(Self::Stored(file, name))
         } else {
             Ok(Self::File(path))
         }
@@ -85,13 +89,14 @@ impl<'a> Input<'a> {
         let mut first = Vec::new();
         io::stdin().take(HEADER).read_to_end(&mut first)?;
         let is_file = |error: &FileError| matches!(error, FileError::NotAStream(_) | FileError::Magic(_));
-        if !FileReader::stream(first.as_slice()).is_err_and(|error| is_file(&error)) {
+        let is_whole = first.len() as u64 == HEADER;
+        if is_whole && !FileReader::stream(first.as_slice()).is_err_and(|error| is_file(&error)) {
             return Ok(Self::Stream(first));
         }
         let mut file = tempfile::tempfile()?;
         file.write_all(&first)?;
         io::copy(&mut io::stdin().lock(), &mut file)?;
-        Ok(Self::Stored(file))
+        Ok(Self::Stored(file, "stdin".to_owned()))
     }
 
     fn is_stream(&self) -> bool {
@@ -103,7 +108,7 @@ impl<'a> Input<'a> {
         first.chain(BufReader::new(io::stdin()))
     }
 
-    /// The whole of a file that came through stdin.
+    /// The whole of what came through a pipe.
     fn stored(file: &File) -> io::Result<File> {
         let mut file = file.try_clone()?;
         file.rewind()?;
@@ -112,7 +117,8 @@ impl<'a> Input<'a> {
 
     fn name(&self) -> String {
         match self {
-            Self::Stream(_) | Self::Stored(_) => "stdin".to_owned(),
+            Self::Stream(_) => "stdin".to_owned(),
+            Self::Stored(_, name) => name.clone(),
             Self::File(path) => path.display().to_string(),
         }
     }
@@ -134,7 +140,7 @@ impl<'a> Input<'a> {
         let failed = || format!("{} can't be copied", self.name());
         match self {
             Self::Stream(first) => self.copy_from(FileReader::stream(Self::stream(first))?, output),
-            Self::Stored(file) => {
+            Self::Stored(file, _) => {
                 self.copy_from(FileReader::open(BufReader::new(Self::stored(file)?))?, output)
             }
             Self::File(path) => {
@@ -157,7 +163,7 @@ impl<'a> Input<'a> {
     fn imported(&self) -> anyhow::Result<Option<(&'static dyn ImportFormat, File)>> {
         let mut file = match self {
             Self::Stream(_) => return Ok(None),
-            Self::Stored(file) => Self::stored(file)?,
+            Self::Stored(file, _) => Self::stored(file)?,
             Self::File(path) if path.is_dir() => return Ok(None),
             Self::File(path) => File::open(path)?,
         };
@@ -191,7 +197,7 @@ impl<'a> Input<'a> {
         let bytes = event_bytes(&outputs);
         let recording = match self {
             Self::Stream(first) => run(Replay::stream(Self::stream(first)).with_context(failed)?, bytes),
-            Self::Stored(file) => run(Replay::open(Self::stored(file)?).with_context(failed)?, bytes),
+            Self::Stored(file, _) => run(Replay::open(Self::stored(file)?).with_context(failed)?, bytes),
             Self::File(path) => run(Replay::open_path(path).with_context(failed)?, bytes),
         };
         say(&summarize(&recording));

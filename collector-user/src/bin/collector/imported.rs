@@ -2,10 +2,28 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
+use std::path::Path;
 
 use collector_common::record::ExportMachine;
 use collector_user::etw::Etl;
 use export::import::{self, BEGIN, Begin, ImportFormat};
+
+/// A file that can be read from any place in it; `-` is stdin. What comes through a pipe is stored first.
+pub(crate) fn whole(path: &Path) -> io::Result<File> {
+    if path.as_os_str() == "-" {
+        return stored(&mut io::stdin().lock());
+    }
+    let mut file = File::open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { stored(&mut file) }
+}
+
+/// A temporary file with all that a stream has.
+fn stored(stream: &mut impl io::Read) -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    io::copy(stream, &mut file)?;
+    file.rewind()?;
+    Ok(file)
+}
 
 /// The reader of a file, which is at its start then; `None` where nothing is known to begin so.
 pub(crate) fn reader_of(file: &mut File) -> io::Result<Option<&'static dyn ImportFormat>> {

@@ -1,8 +1,6 @@
 //! `collector convert` of builds that record nothing: what has its stacks already, in other formats.
 
-use std::fs::File;
-use std::io::{self, Seek as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -13,7 +11,7 @@ use export::import::Imported;
 use export::symbolize::Detail;
 
 use crate::args::{ConvertArgs, detail};
-use crate::imported::{readable, reader_of, summary};
+use crate::imported::{readable, reader_of, summary, whole};
 use crate::output::{Output, event_bytes, tell_all_but_last, tell_left_out};
 use crate::{Usage, say};
 
@@ -30,7 +28,7 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
     let outputs = outputs?;
     let name = if args.input.as_os_str() == "-" { "stdin".into() } else { args.input.display().to_string() };
     let failed = || format!("{name} can't be converted");
-    let mut file = input(&args.input).with_context(failed)?;
+    let mut file = whole(&args.input).with_context(failed)?;
     let reader = reader_of(&mut file).with_context(failed)?.with_context(|| {
         format!(
             "{name} is nothing that can be read here, which is: {}; perf.data is read on Linux",
@@ -51,15 +49,4 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
     tell_left_out(&outputs, profile);
     tell_all_but_last(outputs.into_iter().map(|output| output.write(profile)).collect())?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// What is read; what comes through stdin is stored first.
-fn input(path: &Path) -> io::Result<File> {
-    if path.as_os_str() != "-" {
-        return File::open(path);
-    }
-    let mut file = tempfile::tempfile()?;
-    io::copy(&mut io::stdin().lock(), &mut file)?;
-    file.rewind()?;
-    Ok(file)
 }

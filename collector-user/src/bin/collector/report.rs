@@ -1,7 +1,6 @@
 //! `collector report`: the hottest functions of a recorded profile.
 
 use std::fmt::Display;
-use std::fs::File;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
@@ -11,11 +10,11 @@ use export::hottest::{Hottest, Table};
 use export::import::Imported;
 
 use crate::args::ReportArgs;
-use crate::imported::{readable, reader_of};
+use crate::imported::{readable, reader_of, whole};
 
 pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let name = args.input.display();
-    let mut file = File::open(&args.input).map_err(|error| {
+    let mut file = whole(&args.input).map_err(|error| {
         anyhow::anyhow!(
             "{name} can't be read: {error}; name a profile that `collector run -o FILE.pb.gz` has written"
         )
