@@ -17,6 +17,7 @@ mod import_nettrace;
 mod import_pprof;
 mod jfr;
 mod jfr_events;
+mod jfr_facts;
 mod jfr_made;
 mod jsonl;
 mod lines;

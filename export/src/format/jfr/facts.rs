@@ -123,7 +123,7 @@ pub(super) fn process(
     })
 }
 
-/// Tells of a program that a process executed.
+/// Tells of a program that a process executed. Its arguments are one text, an array of strings as JSON has it.
 pub(super) fn program(
     machine: &ExportMachine,
     program: ProgramId,
@@ -134,10 +134,8 @@ pub(super) fn program(
     chunks.event(id::PROGRAM, time, |out, _| {
         long(out, machine.process(program.process).pid.0.into());
         text(out, machine.string(program.name));
-        int(out, machine.arguments(program).count() as i32);
-        for argument in machine.arguments(program) {
-            text(out, argument);
-        }
+        let arguments: Vec<&str> = machine.arguments(program).collect();
+        text(out, &serde_json::Value::from(arguments).to_string());
         out.push(u8::from(program.are_cut));
     })
 }

@@ -390,7 +390,8 @@ fn own_events() -> Vec<Class> {
             &[
                 Field::long("processId", "Process Id", Content::Plain),
                 Field::text("name", "Name"),
-                Field { shape: Shape::List, ..Field::text("arguments", "Arguments") },
+                // One text: a list of anything but frames stops `jfr print` of JDK 17 and 25.
+                Field::text("arguments", "Arguments"),
                 Field::new("argumentsCut", "There Were More Arguments", id::BOOLEAN),
             ],
         ),

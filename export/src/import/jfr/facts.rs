@@ -165,22 +165,47 @@ impl Process {
     }
 }
 
-/// The arguments of a program, as far as there is room for them, and whether there were more.
+/// The arguments of a program, each with a NUL behind it, as far as there is room for them, and whether there were more. They are a text,
+/// an array of strings as JSON has it, as we write them; or a list, as we did before.
 fn arguments(event: &Event<'_>, room: &mut usize) -> (String, bool) {
-    let mut are_cut = event.get("argumentsCut").integer() == Some(1);
+    let are_cut = event.get("argumentsCut").integer() == Some(1);
     let mut all = String::new();
-    let Value::List(list) = event.get("arguments") else { return (all, are_cut) };
-    for argument in list {
-        let Some(argument) = argument.text() else { break };
-        let Some(left) = room.checked_sub(argument.len() + 1) else {
-            are_cut = true;
-            break;
-        };
-        *room = left;
-        all.push_str(&argument);
-        all.push('\0');
+    // Not even looked at: it takes long where one text is that of many.
+    if *room == 0 {
+        return (all, true);
+    }
+    match event.get("arguments") {
+        // Each argument takes more bytes in it than with a NUL behind it.
+        Value::Text(text) => {
+            let Some(left) = room.checked_sub(text.len()) else {
+                *room = 0;
+                return (all, true);
+            };
+            *room = left;
+            for argument in serde_json::from_str::<Vec<String>>(&text).unwrap_or_default() {
+                add_argument(&mut all, &argument);
+            }
+        }
+        Value::List(list) => {
+            for argument in list {
+                let Some(argument) = argument.text() else { break };
+                let Some(left) = room.checked_sub(argument.len() + 1) else {
+                    *room = 0;
+                    return (all, true);
+                };
+                *room = left;
+                add_argument(&mut all, &argument);
+            }
+        }
+        _ => {}
     }
     (all, are_cut)
+}
+
+/// No argument has a NUL; of one that says so, what is before it is one.
+fn add_argument(all: &mut String, argument: &str) {
+    all.push_str(argument.split('\0').next().unwrap_or_default());
+    all.push('\0');
 }
 
 /// The JDK gives several lines, one of which is what `uname` says.
