@@ -1,14 +1,19 @@
 //! What JFR tells beside samples, as the JDK's own `jfr print` shows it for people, and as it is read back: arguments of programs, where
 //! files are mapped.
 
+use std::io::Cursor;
 use std::time::{Duration, Instant};
 
-use collector_common::ids::{Nanos, Pid};
-use collector_common::record::ExportMachine;
+use collector_common::ids::{Avma, FileOffset, Nanos, Pid};
+use collector_common::record::{ExportMachine, Frame, FrameFlags, ModuleMapping};
+use export::format::nettrace::Nettrace;
+use export::format::pprof::Pprof;
+use export::format::{ExportFormat, Profile};
 use export::import::jfr::import;
+use export::import::{ImportFormat, Imported};
 use export::symbolize::Symbols;
 
-use crate::jfr::{every_kind, written};
+use crate::jfr::{every_kind, printed, written};
 use crate::jfr_made::Bytes;
 use crate::made::Made;
 use crate::tools::{file, output, tool};
@@ -138,4 +143,119 @@ fn arguments_are_not_made_without_end() {
     assert!(programs[0].0[0].len() <= 1 << 20 && !programs[0].1);
     let cut = programs.iter().filter(|(arguments, are_cut)| arguments.is_empty() && *are_cut).count();
     assert!(cut > 49_900, "{cut}");
+}
+
+/// The first sample's time in the made recording.
+const FIRST: u64 = 500;
+
+/// Pid, path, build id, range, offset, bias and time of all mappings. What was there at the first sample may have been there before.
+fn mappings(machine: &ExportMachine) -> Vec<(u32, &str, String, [u64; 5])> {
+    let of = |mapping: &ModuleMapping| {
+        let module = machine.module(mapping.module);
+        let build_id = module.build_id.map(|id| id.to_string()).unwrap_or_default();
+        let numbers = [
+            mapping.start.0,
+            mapping.end.0,
+            mapping.file_offset.0,
+            mapping.bias,
+            if mapping.since.0 > FIRST { mapping.since.0 } else { 0 },
+        ];
+        (machine.process(mapping.process).pid.0, machine.string(module.path), build_id, numbers)
+    };
+    let mut all: Vec<_> = machine.mappings().iter().map(of).collect();
+    all.sort();
+    all
+}
+
+/// The made recording, the first process of which maps its file once more later, and a bias below 0.
+fn mapped() -> Made {
+    let mut made = every_kind();
+    let [first, ..] = *made.machine.mappings() else { panic!() };
+    made.machine.add_mapping(ModuleMapping {
+        start: Avma(0x1000),
+        end: Avma(0x3000),
+        file_offset: FileOffset(0x7_0000_0000),
+        bias: 0_u64.wrapping_sub(0x5000),
+        since: Nanos(7_777),
+        ..first
+    });
+    made
+}
+
+#[test]
+fn mappings_are_shown_and_read_as_they_were() {
+    let Made { machine, symbols } = mapped();
+    let bytes = written(&machine, &symbols);
+    let Imported { machine: read, left_out, .. } = import(&*bytes).unwrap();
+    assert_eq!(mappings(&read), mappings(&machine));
+    assert!(left_out.is_empty(), "{left_out:?}");
+
+    let Some(mut jfr) = tool("jfr") else { return };
+    let events = printed(&mut jfr, &file(&bytes, ".jfr"));
+    let libraries = events.iter().filter(|event| event["type"] == "jdk.NativeLibrary");
+    let mut shown: Vec<_> = libraries
+        .map(|event| {
+            let of = |name: &str| event["values"][name].as_i64().unwrap().cast_unsigned();
+            let text = |name: &str| event["values"][name].as_str().unwrap().to_owned();
+            let numbers = ["processId", "baseAddress", "topAddress", "fileOffset", "loadBias"].map(of);
+            (numbers, text("name"), text("buildId"))
+        })
+        .collect();
+    shown.sort();
+    let recorded =
+        mappings(&machine).into_iter().map(|(pid, path, build_id, [start, end, offset, bias, _])| {
+            ([pid.into(), start, end, offset, bias], path.to_owned(), build_id)
+        });
+    assert_eq!(shown, recorded.collect::<Vec<_>>());
+}
+
+/// What was read has files at places and functions without addresses, and so have others then.
+#[test]
+fn what_was_read_is_written_with_mappings_and_without_addresses() {
+    let Made { machine, symbols } = mapped();
+    let Imported { machine: read, symbols, .. } = import(&*written(&machine, &symbols)).unwrap();
+    let profile = Profile { machine: &read, symbols: &symbols };
+    let mut bytes = Vec::new();
+    Nettrace.write(profile, &mut bytes).unwrap();
+    let again = export::import::nettrace::import(Cursor::new(&bytes)).unwrap().machine;
+    assert_eq!(mappings(&again), mappings(&read));
+
+    bytes.clear();
+    Pprof.write(profile, &mut bytes).unwrap();
+    let again = export::import::pprof::Pprof.import(&mut Cursor::new(&bytes)).unwrap().machine;
+    let linked = mappings(&again);
+    let linked =
+        linked.iter().map(|(_, path, id, [start, end, offset, ..])| (*path, &**id, [*start, *end, *offset]));
+    assert!(linked.clone().any(|it| it == ("/opt/prog", "abcd01", [0x4000, 0x9000, 0x3000])), "{linked:x?}");
+    let has_address = |frame: &&Frame| frame.has_address() && !frame.flags.has(FrameFlags::CUT);
+    assert_eq!(again.frames().iter().filter(has_address).count(), 0);
+}
+
+/// A file of ours with a process, and one with libraries as they were told of before their offsets were, or as the JDK tells of them.
+#[test]
+fn libraries_of_other_writers() {
+    let fields = ["startTime:7", "name:10", "baseAddress:7", "topAddress:7"];
+    for own in [&["processId:7", "buildId:10"][..], &[]] {
+        let mut bytes = Bytes::new(true);
+        bytes.types(&[
+            (7, "long", false, &[]),
+            (10, "java.lang.String", false, &[]),
+            (20, "collector.Process", true, &["startTime:7", "processId:7", "name:10"]),
+            (21, "jdk.NativeLibrary", true, &[&fields[..], own].concat()),
+        ]);
+        bytes.event(20, |out| out.long(100).long(7).text("p"));
+        bytes.event(21, |out| {
+            out.long(104).text("/lib/x").long(0x7000).long(0x9000);
+            if own.is_empty() { out } else { out.long(7).text("abcd01") }
+        });
+        let Imported { machine, left_out, .. } = import(&*bytes.chunk()).unwrap();
+        let [told, expected] = if own.is_empty() {
+            let line = "1 mappings of libraries are left out: which process has them is not told";
+            [format!("{:?} {left_out:?}", mappings(&machine)), format!("[] [{line:?}]")]
+        } else {
+            let mapping = (7, "/lib/x", "abcd01".to_owned(), [0x7000, 0x9000, 0, 0x7000, 0]);
+            [format!("{:?} {left_out:?}", mappings(&machine)), format!("{:?} []", [mapping])]
+        };
+        assert_eq!(told, expected);
+    }
 }

@@ -188,5 +188,7 @@ pub(super) fn library(
             Some(build_id) => text(out, &build_id.to_string()),
             None => out.push(NULL),
         }
+        long(out, mapping.file_offset.0);
+        long(out, mapping.bias);
     })
 }

@@ -335,6 +335,9 @@ fn known_events() -> Vec<Class> {
                 Field::long("topAddress", "Top Address", Content::Address),
                 Field::long("processId", "Process Id", Content::Plain),
                 Field::text("buildId", "Build Id"),
+                Field::long("fileOffset", "Offset in the File", Content::Plain),
+                // An address in the process, less the one that the file is linked for.
+                Field::long("loadBias", "Load Bias", Content::Address),
             ],
         ),
     ]

@@ -12,6 +12,9 @@ use crate::import::digits::build_id;
 /// The most lines of the account of a recording.
 const MOST_NOTES: usize = 1000;
 
+/// The most mappings: an event of one is smaller than what it becomes.
+const MOST_MAPPINGS: u64 = 1 << 22;
+
 /// A process, as our own files tell of it. Times are in ticks.
 #[derive(Clone, Debug)]
 pub(super) struct Process {
@@ -40,6 +43,21 @@ pub(super) struct Program {
     pub(super) are_cut: bool,
 }
 
+/// Where a file was mapped, as our own files tell it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mapping {
+    /// Position among the processes.
+    pub(super) process: usize,
+    /// In ticks.
+    pub(super) since: u64,
+    pub(super) path: StringId,
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) file_offset: u64,
+    /// Address in the process minus address as linked, wrapping.
+    pub(super) bias: u64,
+}
+
 /// What our own files tell of the host.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recording {
@@ -65,6 +83,13 @@ pub(super) struct Facts {
     pub(super) processes: Vec<Process>,
     /// Those that were not taken yet.
     pub(super) programs: Vec<Program>,
+    /// The same of mappings.
+    pub(super) mappings: Vec<Mapping>,
+    /// All that there were, and those that there was no room for.
+    mapped: u64,
+    pub(super) mappings_left_out: u64,
+    /// Libraries of which it is not said in which process they are, as the JDK tells of them.
+    pub(super) libraries: u64,
     /// Positions of processes, by pid: of one that was given again the last.
     last: HashMap<u32, usize>,
     /// Bytes of arguments that there is room for: as many as the file has, as those are not constants in it.
@@ -109,6 +134,7 @@ impl Facts {
                 "jdk.NativeLibrary" => {
                     let [name, digits] = ["name", "buildId"].map(text);
                     self.build_ids.extend(build_id(texts.get(digits)).map(|build_id| (name, build_id)));
+                    self.library(&event, name);
                 }
                 "collector.Note" if self.notes.len() < MOST_NOTES => self.notes.push(text("text")),
                 "collector.Process" => {
@@ -140,6 +166,28 @@ impl Facts {
                 _ => self.events = before,
             }
         }
+    }
+}
+
+impl Facts {
+    /// Keeps a library's mapping if it says in which process, as ours do. Those that were written before the offset and the bias were told
+    /// are taken to begin with their file.
+    fn library(&mut self, event: &Event<'_>, path: StringId) {
+        let number = |name| event.get(name).unsigned();
+        let process = number("processId").and_then(|pid| self.last.get(&u32::try_from(pid).ok()?));
+        let (Some(&process), Some(start), Some(end)) = (process, number("baseAddress"), number("topAddress"))
+        else {
+            self.libraries += 1;
+            return;
+        };
+        if self.mapped >= MOST_MAPPINGS {
+            self.mappings_left_out += 1;
+            return;
+        }
+        self.mapped += 1;
+        let file_offset = number("fileOffset").unwrap_or_default();
+        let bias = event.get("loadBias").integer().map_or(start, i64::cast_unsigned);
+        self.mappings.push(Mapping { process, since: event.ticks(), path, start, end, file_offset, bias });
     }
 }
 
