@@ -259,3 +259,13 @@ fn libraries_of_other_writers() {
         assert_eq!(told, expected);
     }
 }
+
+#[test]
+fn lines_of_the_account_beyond_the_limit_are_called_so() {
+    let mut machine = program();
+    machine.system_mut().account = (0..1003).map(|line| format!("line {line}")).collect();
+    let Imported { machine, left_out, .. } =
+        import(&*written(&machine, &Symbols::unresolved(&machine))).unwrap();
+    assert_eq!(machine.system().account.len(), 1000);
+    assert_eq!(left_out, ["3 lines of the account are left out: there are too many"]);
+}

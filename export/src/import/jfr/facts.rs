@@ -80,6 +80,7 @@ pub(super) struct Facts {
     pub(super) wall_period: Option<u64>,
     pub(super) recording: Option<Recording>,
     pub(super) notes: Vec<StringId>,
+    pub(super) notes_left_out: u64,
     pub(super) processes: Vec<Process>,
     /// Those that were not taken yet.
     pub(super) programs: Vec<Program>,
@@ -137,6 +138,7 @@ impl Facts {
                     self.library(&event, name);
                 }
                 "collector.Note" if self.notes.len() < MOST_NOTES => self.notes.push(text("text")),
+                "collector.Note" => self.notes_left_out += 1,
                 "collector.Process" => {
                     let process = Process::of(&event, texts);
                     self.last.insert(process.pid, self.processes.len());

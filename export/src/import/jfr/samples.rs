@@ -346,6 +346,7 @@ impl Samples {
         let counted = [
             (self.without_stack, "events that could have a stack and have none are left out"),
             (others, "events of types that have no stacks are left out"),
+            (facts.notes_left_out, "lines of the account are left out: there are too many"),
             (facts.libraries, "mappings of libraries are left out: which process has them is not told"),
             (facts.mappings_left_out, "mappings are left out: there are too many"),
             (self.spans_left_out, "spans are left out: there are too many"),
