@@ -5,6 +5,7 @@ use collector_common::record::{
 };
 
 use super::account::account;
+use super::facts::other_pid;
 use super::{ExportFormat, Held, Holds, Part, Profile};
 use crate::table::{KeySet, Table};
 
@@ -130,6 +131,8 @@ impl Contents {
             self.add_if(Part::Containers, !machine.string(process.container).is_empty());
             self.add_if(Part::Lives, process.start.0 > 0 || process.end.is_some());
             self.add_if(Part::Parents, process.parent.is_some());
+            self.add_if(Part::ExitStatuses, process.exit.is_some());
+            self.add_if(Part::NamespacePids, other_pid(process).is_some());
         }
         let mut names = Table::default();
         for thread in machine.threads() {

@@ -26,7 +26,7 @@ fn program() -> ExportMachine {
     let mut machine = ExportMachine::default();
     let process = machine.add_process(Pid(7), "p", None, Nanos(0));
     let program = machine.add_program(process, Nanos(0), "p");
-    let arguments: String = ARGUMENTS.iter().map(|argument| format!("{argument}\0")).collect();
+    let arguments = ARGUMENTS.join("\0") + "\0";
     machine.set_arguments(program, arguments.as_bytes(), true);
     machine
 }

@@ -34,6 +34,7 @@ mod parquet_made;
 mod perfetto;
 mod perfview;
 mod pprof;
+mod process_ends;
 mod random;
 mod raw_events;
 mod several;

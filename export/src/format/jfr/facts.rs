@@ -4,7 +4,7 @@ use std::io;
 
 use collector_common::ids::Nanos;
 use collector_common::record::{
-    ClockAnchor, ExportMachine, ModuleKind, ModuleMapping, ProcessId, ProgramId, Span, TimelineOwner,
+    ClockAnchor, Exit, ExportMachine, ModuleKind, ModuleMapping, ProcessId, ProgramId, Span, TimelineOwner,
 };
 
 use super::chunk::Chunks;
@@ -120,6 +120,13 @@ pub(super) fn process(
         long(out, process.namespace_pid.map_or(0, |pid| pid.0.into()));
         known(out, machine.string(process.container));
         known(out, machine.string(process.cgroup));
+        let (status, signal) = match process.exit {
+            None => (-1, -1),
+            Some(Exit::Code(status)) => (i64::from(status), -1),
+            Some(Exit::Signal(signal)) => (-1, i64::from(signal)),
+        };
+        long(out, status.cast_unsigned());
+        long(out, signal.cast_unsigned());
     })
 }
 

@@ -383,6 +383,9 @@ fn own_events() -> Vec<Class> {
                 Field::long("namespaceProcessId", "Process Id in Its Namespace", Content::Plain),
                 Field::text("container", "Container"),
                 Field::text("cgroup", "Control Group"),
+                // Below 0 where it is not known, or did not end so.
+                Field::long("exitStatus", "Exit Status", Content::Plain),
+                Field::long("exitSignal", "Ended by Signal", Content::Plain),
             ],
         ),
         event(

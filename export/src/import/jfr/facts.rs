@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use collector_common::ids::BuildId;
 use collector_common::intern::StringId;
+use collector_common::record::Exit;
 
 use super::events::{Chunk, Event, Value};
 use super::texts::Texts;
@@ -28,6 +29,7 @@ pub(super) struct Process {
     pub(super) user_name: StringId,
     pub(super) namespace_pid: Option<u32>,
     pub(super) cgroup: StringId,
+    pub(super) exit: Option<Exit>,
 }
 
 /// A program that a process executed.
@@ -199,6 +201,7 @@ impl Process {
         let number = |name| event.get(name).unsigned().unwrap_or_default();
         let is = |name| event.get(name).integer() == Some(1);
         let id = |name| event.get(name).unsigned().and_then(|number| u32::try_from(number).ok());
+        let byte = |name| event.get(name).integer().and_then(|number| u8::try_from(number).ok());
         let start = event.ticks();
         Self {
             pid: number("processId") as u32,
@@ -211,6 +214,7 @@ impl Process {
             user_name: text("userName"),
             namespace_pid: id("namespaceProcessId").filter(|pid| *pid > 0),
             cgroup: text("cgroup"),
+            exit: byte("exitStatus").map(Exit::Code).or(byte("exitSignal").map(Exit::Signal)),
         }
     }
 }

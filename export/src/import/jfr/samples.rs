@@ -110,6 +110,7 @@ impl Samples {
             }
             if let Some(known) = self.machine.process_mut(process) {
                 (known.user, known.namespace_pid) = (told.user.map(Uid), told.namespace_pid.map(Pid));
+                known.exit = told.exit;
             }
             let [user, cgroup] = [told.user_name, told.cgroup].map(|text| self.code.texts.name(text));
             if let Some(id) = told.user.filter(|_| !user.is_empty()) {
