@@ -12,7 +12,7 @@ use crate::tools::{file, tool};
 use crate::{jfr, otlp, parquet, perfetto};
 
 /// The first process of the made recording ends with a status, the second one by a signal; both are 1 in their namespaces.
-fn ended() -> Made {
+pub(crate) fn ended() -> Made {
     let mut made = Made::new();
     for (id, exit) in [(0, Exit::Code(3)), (1, Exit::Signal(9))] {
         made.machine.end_process(ProcessId(id), Nanos(1_000_000_000 + u64::from(id)));
