@@ -27,6 +27,8 @@ pub const CAPTURED: Holds = Holds::everything()
         Part::Estimates,
         Part::Owners,
         Part::Containers,
+        Part::ExitStatuses,
+        Part::NamespacePids,
         Part::System,
         Part::Spans,
         Part::Tables,

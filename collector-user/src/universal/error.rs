@@ -15,6 +15,9 @@ pub enum ExportError {
     /// No scenario has the name.
     #[error("no scenario is called `{0}`: `scenario::SCENARIOS` lists them")]
     Scenario(String),
+    /// The name of threads is empty.
+    #[error("the name given to `with_comm` is empty: name threads as `ps -o comm` does")]
+    EmptyComm,
     /// An event is not there, or can't be recorded.
     #[error(transparent)]
     Event(#[from] NamedError),

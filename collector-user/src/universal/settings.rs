@@ -54,6 +54,14 @@ impl ExportSettings {
         self
     }
 
+    /// Of threads of this name alone, as the kernel keeps it: what is beyond 15 bytes does not count. An empty one is refused when the
+    /// collection starts.
+    #[must_use]
+    pub fn with_comm(mut self, name: &str) -> Self {
+        self.sampling.targets.comm = Some(name.to_owned());
+        self
+    }
+
     /// Samples of the clock in a second on each CPU.
     #[must_use]
     pub fn with_frequency(mut self, hz: u32) -> Self {
@@ -115,8 +123,11 @@ impl ExportSettings {
         self
     }
 
-    /// Whether all scenarios are known.
+    /// Whether all scenarios are known, and the name of threads is one.
     pub(super) fn check(&self) -> Result<(), ExportError> {
+        if self.sampling.targets.comm.as_deref() == Some("") {
+            return Err(ExportError::EmptyComm);
+        }
         self.scenarios.iter().try_for_each(|name| scenario_of(name).map(drop))
     }
 

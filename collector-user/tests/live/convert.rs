@@ -392,6 +392,19 @@ fn what_can_not_be_converted_is_told_in_a_line() {
     assert!(!files(folder.path()).0.exists(), "nothing is left behind");
     let own = folder.path().join("x.folded");
     fs::write(&own, "main;work 1\n").unwrap();
+    let stored = Stdio::from(File::open(&own).unwrap());
+    for (path, stdin) in [(own.as_path(), Stdio::null()), (Path::new("-"), stored)] {
+        let copy = folder.path().join("x.perf.data");
+        let output = collector().arg("convert").arg(path).arg("-o").arg(&copy).stdin(stdin).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), stderr.lines().count()), (Some(1), 1), "{stderr}");
+        assert!(
+            stderr.contains("it is folded stacks, and perf.data is of the kernel's own records"),
+            "{stderr}"
+        );
+        assert!(stderr.contains("name another format: `collector list formats`"), "{stderr}");
+        assert!(!copy.exists(), "nothing is left behind");
+    }
     let link = folder.path().join("link.folded");
     std::os::unix::fs::symlink(&own, &link).unwrap();
     let output = collector().arg("convert").arg(&own).arg("-o").arg(&link).output().unwrap();

@@ -242,3 +242,21 @@ fn recorders() -> usize {
     let names = threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("comm")).ok());
     names.filter(|name| name.trim_end() == RECORDER).count()
 }
+
+/// One thread of that name, and one of another.
+#[test]
+fn threads_of_a_name_alone() {
+    let Some(_live) = live("threads_of_a_name_alone") else { return };
+    let mut exporter = UniversalExporter::new(own().with_comm("wanted"));
+    exporter.start_collection().unwrap();
+    let busy = |name: &str| thread::Builder::new().name(name.to_owned()).spawn(burn).unwrap();
+    for thread in ["wanted", "unwanted"].map(busy) {
+        thread.join().unwrap();
+    }
+    let machine = exporter.stop_and_export().unwrap().recording.machine;
+    let name = |sample: collector_common::record::Sample| machine.string(machine.thread(sample.thread).name);
+    assert!(machine.samples().len() > 50, "{}", machine.samples().len());
+    assert!(machine.samples().iter().all(|sample| name(sample) == "wanted"));
+    let mut exporter = UniversalExporter::new(own().with_comm(""));
+    assert!(matches!(exporter.start_collection(), Err(ExportError::EmptyComm)));
+}

@@ -1,10 +1,11 @@
 //! A [`Profile`] in, what there is of each [`Part`] out, and with that what is left out by a format, in one line.
 
 use collector_common::record::{
-    ESTIMATED, ExportMachine, FrameFlags, FrameId, ModuleId, ModuleKind, SampleKindId, Unit,
+    ESTIMATED, ExportMachine, FrameFlags, FrameId, ModuleDetails, ModuleId, ModuleKind, SampleKindId, Unit,
 };
 
 use super::account::account;
+use super::facts::other_pid;
 use super::{ExportFormat, Held, Holds, Part, Profile};
 use crate::table::{KeySet, Table};
 
@@ -15,6 +16,22 @@ pub struct Contents {
     amounts: [u64; Part::ALL.len()],
     /// The name of the kind that is shown where there is room for one.
     shown_kind: String,
+    /// What there is of [`Part::FileDetails`], by [`DETAILS`].
+    details: [bool; DETAILS.len()],
+}
+
+/// What files say of themselves, for people: of those of Linux, and of images of Windows and .NET.
+const DETAILS: [&str; 4] = [
+    Part::FileDetails.text(),
+    "versions of images",
+    "names and signatures of PDBs",
+    "names and signatures of perf maps",
+];
+
+/// Which of [`DETAILS`] a file says.
+fn said(details: &ModuleDetails) -> [bool; DETAILS.len()] {
+    let ModuleDetails { debug_link, package, version, pdb, perf_map } = details;
+    [debug_link.is_some() || package.is_some(), version.is_some(), pdb.is_some(), perf_map.is_some()]
 }
 
 impl Contents {
@@ -23,7 +40,8 @@ impl Contents {
         let machine = profile.machine;
         let kind = machine.shown_kind().and_then(|kind| machine.kinds().get(usize::from(kind.0)));
         let shown_kind = kind.map_or(String::new(), |kind| machine.string(kind.name).to_owned());
-        let mut contents = Self { amounts: [0; Part::ALL.len()], shown_kind };
+        let amounts = [0; Part::ALL.len()];
+        let mut contents = Self { amounts, shown_kind, details: [false; DETAILS.len()] };
         contents.add_samples(machine);
         contents.add_processes(machine);
         contents.add_code(profile);
@@ -68,6 +86,10 @@ impl Contents {
         match part {
             Part::Kinds => {
                 format!("{} beside {}", counted("kind of samples", "kinds of samples"), self.shown_kind)
+            }
+            Part::FileDetails => {
+                let said = DETAILS.iter().zip(self.details).filter(|(_, is_said)| *is_said);
+                said.map(|(text, _)| *text).collect::<Vec<_>>().join(", ")
             }
             Part::NotPositive => counted("sample of 0 or less", "samples of 0 and less"),
             Part::Programs => counted("executed program", "executed programs"),
@@ -130,6 +152,8 @@ impl Contents {
             self.add_if(Part::Containers, !machine.string(process.container).is_empty());
             self.add_if(Part::Lives, process.start.0 > 0 || process.end.is_some());
             self.add_if(Part::Parents, process.parent.is_some());
+            self.add_if(Part::ExitStatuses, process.exit.is_some());
+            self.add_if(Part::NamespacePids, other_pid(process).is_some());
         }
         let mut names = Table::default();
         for thread in machine.threads() {
@@ -146,8 +170,11 @@ impl Contents {
         for (module, id) in machine.modules().iter().zip(0..) {
             self.add_if(Part::Files, module.kind == ModuleKind::File);
             self.add_if(Part::BuildIds, module.build_id.is_some());
-            self.add_if(Part::FileDetails, machine.details(ModuleId(id)).is_some());
+            for (at, is_said) in machine.details(ModuleId(id)).map(said).into_iter().flatten().enumerate() {
+                self.details[at] |= is_said;
+            }
         }
+        self.add_if(Part::FileDetails, self.details.contains(&true));
         self.add_if(Part::Mappings, !machine.mappings().is_empty());
         for (frame, id) in machine.frames().iter().zip(0..) {
             self.add_if(Part::Guesses, frame.flags.has(FrameFlags::HEURISTIC));
@@ -170,5 +197,39 @@ impl Contents {
         self.add(Part::Spans, machine.spans().len());
         let lives = usize::from(!machine.lives().is_empty());
         self.add(Part::Tables, machine.tables().len() + machine.histograms().len() + lives);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use collector_common::record::{DebugLink, Module, Pdb, PerfMap, Signature};
+
+    use super::*;
+    use crate::symbolize::Symbols;
+
+    #[test]
+    fn details_of_files_are_called_what_they_are() {
+        let told = |details: ModuleDetails| {
+            let mut machine = ExportMachine::default();
+            let path = machine.intern_string("app.dll");
+            let module = machine.add_module(Module { kind: ModuleKind::Kernel, path, build_id: None });
+            machine.set_details(module, details);
+            let symbols = Symbols::unresolved(&machine);
+            Contents::of(Profile { machine: &machine, symbols: &symbols }).left_out_by("x", Holds::nothing())
+        };
+        let debug_link = Some(DebugLink { name: "app.debug".to_owned(), checksum: 7 });
+        let pdb = Some(Pdb { path: "app.pdb".to_owned(), signature: Signature([7; 16]), age: 1 });
+        let perf_map = Some(PerfMap { path: "app.ni.r2rmap".to_owned(), signature: [7; 16], version: 1 });
+        let version = Some("1.0.0.0".to_owned());
+        let none = ModuleDetails::default;
+        for (details, text) in [
+            (ModuleDetails { debug_link, ..none() }, "debug links, packages of files"),
+            (ModuleDetails { package: Some("{}".to_owned()), ..none() }, "debug links, packages of files"),
+            (ModuleDetails { version, pdb, ..none() }, "versions of images, names and signatures of PDBs"),
+            (ModuleDetails { perf_map, ..none() }, "names and signatures of perf maps"),
+        ] {
+            assert_eq!(told(details), Some(format!("x leaves out {text}")));
+        }
+        assert_eq!(told(none()), None);
     }
 }

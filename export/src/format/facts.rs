@@ -1,7 +1,7 @@
 //! What is told of a process beside its name, for people.
 
-use collector_common::ids::Nanos;
-use collector_common::record::{ExportMachine, ProcessId};
+use collector_common::ids::{Nanos, Pid};
+use collector_common::record::{Exit, ExportMachine, Process, ProcessId};
 
 /// Lines of text; none where nothing is known.
 pub(super) fn facts(machine: &ExportMachine, id: ProcessId) -> Vec<String> {
@@ -13,14 +13,20 @@ pub(super) fn facts(machine: &ExportMachine, id: ProcessId) -> Vec<String> {
         Some(name) => format!("{name} ({user})"),
         None => user.to_string(),
     });
-    let other_pid = process.namespace_pid.filter(|pid| *pid != process.pid);
+    let (code, signal) = match process.exit {
+        None => (None, None),
+        Some(Exit::Code(code)) => (Some(code), None),
+        Some(Exit::Signal(signal)) => (None, Some(signal)),
+    };
     let text = |id| Some(machine.string(id).to_owned());
     [
         ("command", command),
         ("user", user),
-        ("pid in its namespace", other_pid.map(|pid| pid.to_string())),
+        ("pid in its namespace", other_pid(process).map(|pid| pid.to_string())),
         ("container", text(process.container)),
         ("cgroup", text(process.cgroup)),
+        ("exit status", code.map(|code| code.to_string())),
+        ("ended by signal", signal.map(|signal| signal.to_string())),
     ]
     .into_iter()
     .filter_map(|(name, value)| Some((name, value.filter(|value| !value.is_empty())?)))
@@ -28,9 +34,14 @@ pub(super) fn facts(machine: &ExportMachine, id: ProcessId) -> Vec<String> {
     .collect()
 }
 
+/// The pid of a process in its pid namespace, where it is another one there.
+pub(super) fn other_pid(process: &Process) -> Option<Pid> {
+    process.namespace_pid.filter(|pid| *pid != process.pid)
+}
+
 #[cfg(test)]
 mod tests {
-    use collector_common::ids::{Pid, Uid};
+    use collector_common::ids::Uid;
 
     use super::*;
 
@@ -54,5 +65,9 @@ mod tests {
         let told = facts(&machine, child);
         assert_eq!(told[1], "user: 1", "who that is in a container nobody says");
         assert_eq!(told[3], format!("container: {id}"));
+        for (exit, line) in [(Exit::Code(3), "exit status: 3"), (Exit::Signal(9), "ended by signal: 9")] {
+            machine.process_mut(child).unwrap().exit = Some(exit);
+            assert_eq!(facts(&machine, child).last().unwrap(), line);
+        }
     }
 }

@@ -35,6 +35,10 @@ pub enum Part {
     Lives,
     /// Which process made another.
     Parents,
+    /// How processes ended: by themselves with a status, or by a signal.
+    ExitStatuses,
+    /// Pids of processes in the pid namespaces that they live in, where these are others.
+    NamespacePids,
     /// Files that functions are in.
     Files,
     /// Build ids of files.
@@ -73,7 +77,7 @@ pub enum Part {
 
 impl Part {
     /// All of them.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 33] = [
         Self::Kinds,
         Self::NotPositive,
         Self::Times,
@@ -88,6 +92,8 @@ impl Part {
         Self::Programs,
         Self::Lives,
         Self::Parents,
+        Self::ExitStatuses,
+        Self::NamespacePids,
         Self::Files,
         Self::BuildIds,
         Self::FileDetails,
@@ -124,6 +130,8 @@ impl Part {
             Self::Programs => "executed programs",
             Self::Lives => "starts and ends of processes",
             Self::Parents => "parents of processes",
+            Self::ExitStatuses => "exit statuses",
+            Self::NamespacePids => "pids in their namespaces",
             Self::Files => "files",
             Self::BuildIds => "build ids",
             Self::FileDetails => "debug links, packages of files",
@@ -144,7 +152,7 @@ impl Part {
         }
     }
 
-    const fn bit(self) -> u32 {
+    const fn bit(self) -> u64 {
         1 << self as u32
     }
 }
@@ -172,8 +180,8 @@ pub enum Held {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holds {
-    wholly: u32,
-    partly: u32,
+    wholly: u64,
+    partly: u64,
 }
 
 impl Holds {

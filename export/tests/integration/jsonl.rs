@@ -1,5 +1,6 @@
 //! JSON lines, read by Python and `jq`, of raw events that were put down byte by byte.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
 
@@ -9,10 +10,12 @@ use collector_common::record::{EventRecord, ExportMachine, Sample};
 use export::format::jsonl::JsonLines;
 use export::format::{ExportFormat as _, Profile};
 use export::symbolize::Symbols;
+use serde_json::Value;
 
 use crate::made::Made;
 use crate::raw_events::{Recorded, event_kind, small};
 use crate::tools::{output, tool};
+use crate::{process_ends, spans};
 
 fn written(machine: &ExportMachine, symbols: &Symbols) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -95,6 +98,47 @@ fn jq_counts_samples_by_function() {
     let told = output(jq.args(["-s", "-c", filter]).arg(&path));
     // 40 and 20 of work, 10 of recurse, 8 in the kernel, 4 cut, 2 stray and 1 without a stack.
     assert_eq!(told, "[85,8,78,1,10,21,14,true,true]\n");
+}
+
+/// Types of lines and members of them that the documentation tells of.
+fn documented() -> [BTreeSet<String>; 2] {
+    let page = include_str!("../../../docs/formats.md");
+    let rows =
+        page.lines().skip_while(|line| *line != "## JSON lines").skip_while(|line| !line.starts_with("| `"));
+    let quoted =
+        |text: &str| -> Vec<String> { text.split('`').skip(1).step_by(2).map(str::to_owned).collect() };
+    let [mut types, mut members] = [(); 2].map(|()| BTreeSet::new());
+    for row in rows.take_while(|line| line.starts_with('|')) {
+        let cells: Vec<_> = row.split('|').collect();
+        members.extend(quoted(cells[1]));
+        if quoted(cells[1]) == ["type"] {
+            types.extend(quoted(cells[3]));
+        }
+    }
+    [types, members]
+}
+
+/// Recordings with all types of lines.
+#[test]
+fn each_type_and_each_member_is_documented() {
+    let recorded = Recorded::new();
+    let ended = process_ends::ended();
+    let spans = spans::recording();
+    let nothing = Symbols::default();
+    let files = [
+        written(&recorded.machine, &recorded.symbols),
+        written(&ended.machine, &ended.symbols),
+        written(&spans, &nothing),
+    ];
+    let [mut types, mut members] = [(); 2].map(|()| BTreeSet::new());
+    for line in
+        files.iter().flat_map(|bytes| bytes.split(|&byte| byte == b'\n')).filter(|line| !line.is_empty())
+    {
+        let line: serde_json::Map<String, Value> = serde_json::from_slice(line).unwrap();
+        types.insert(line["type"].as_str().unwrap().to_owned());
+        members.extend(line.into_iter().map(|(name, _)| name));
+    }
+    assert_eq!([types, members], documented());
 }
 
 /// Counts what is written, and keeps nothing.

@@ -73,8 +73,8 @@ pub(crate) struct RunArgs {
     /// less time at the end
     #[arg(long)]
     pub(crate) no_inline: bool,
-    /// Read no file for names: outputs have addresses in files, which `collector convert` names later from .pb.gz and
-    /// .perf.data, on another machine, too
+    /// Read no file for names: outputs have addresses in files, which `collector convert` names later from .perf.data, .pb.gz,
+    /// .nettrace and .firefox.json.gz, on another machine, too
     #[arg(long, conflicts_with = "no_inline")]
     pub(crate) no_symbols: bool,
     /// Write figures of the recording itself, as JSON; `-` is stdout
@@ -101,8 +101,8 @@ pub(crate) struct ConvertArgs {
     /// less time at the end
     #[arg(long)]
     pub(crate) no_inline: bool,
-    /// Read no file for names: outputs have addresses in files, which `collector convert` names later from .pb.gz and
-    /// .perf.data, on another machine, too
+    /// Read no file for names: outputs have addresses in files, which `collector convert` names later from .perf.data, .pb.gz,
+    /// .nettrace and .firefox.json.gz, on another machine, too
     #[arg(long, conflicts_with = "no_inline")]
     pub(crate) no_symbols: bool,
 }

@@ -19,7 +19,7 @@ use crate::args::{ConvertArgs, detail};
 use crate::imported::{readable, reader_of, summary, whole};
 use crate::output::{Output, event_bytes, tell_all_but_last, tell_failures, tell_left_out};
 use crate::progress::summarize;
-use crate::raw::{RawOutput, is_raw, refuse_no_inline};
+use crate::raw::{NAME, RawOutput, is_raw, refuse_no_inline};
 use crate::{Usage, say};
 
 pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
@@ -124,7 +124,7 @@ impl<'a> Input<'a> {
     }
 
     /// What the path names, as long as there is something.
-    fn exists(path: &Path) -> anyhow::Result<&Path> {
+    fn exists(path: &Path) -> anyhow::Result<()> {
         path.metadata().map_err(|error| {
             anyhow::anyhow!(
                 "{} can't be read: {error}; name a recording that `collector run -o FILE.perf.data` or `perf record` has \
@@ -132,20 +132,29 @@ impl<'a> Input<'a> {
                 path.display()
             )
         })?;
-        Ok(path)
+        Ok(())
     }
 
     /// Writes the records as they are.
     fn copy(&self, output: RawOutput) -> anyhow::Result<()> {
         let failed = || format!("{} can't be copied", self.name());
+        if let Self::File(path) = self {
+            Self::exists(path)?;
+        }
+        if let Some((reader, _)) = self.imported().with_context(failed)? {
+            let other = reader.description();
+            anyhow::bail!(
+                "{} can't be copied: it is {other}, and {NAME} is of the kernel's own records, with registers and bytes of stacks; \
+                 name another format: `collector list formats` lists them",
+                self.name()
+            );
+        }
         match self {
             Self::Stream(first) => self.copy_from(FileReader::stream(Self::stream(first))?, output),
             Self::Stored(file, _) => {
                 self.copy_from(FileReader::open(BufReader::new(Self::stored(file)?))?, output)
             }
-            Self::File(path) => {
-                self.copy_from(open_recording(Self::exists(path)?).with_context(failed)?, output)
-            }
+            Self::File(path) => self.copy_from(open_recording(path).with_context(failed)?, output),
         }
     }
 

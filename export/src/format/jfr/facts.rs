@@ -4,7 +4,7 @@ use std::io;
 
 use collector_common::ids::Nanos;
 use collector_common::record::{
-    ClockAnchor, ExportMachine, ModuleKind, ModuleMapping, ProcessId, ProgramId, Span, TimelineOwner,
+    ClockAnchor, Exit, ExportMachine, ModuleKind, ModuleMapping, ProcessId, ProgramId, Span, TimelineOwner,
 };
 
 use super::chunk::Chunks;
@@ -120,10 +120,17 @@ pub(super) fn process(
         long(out, process.namespace_pid.map_or(0, |pid| pid.0.into()));
         known(out, machine.string(process.container));
         known(out, machine.string(process.cgroup));
+        let (status, signal) = match process.exit {
+            None => (-1, -1),
+            Some(Exit::Code(status)) => (i64::from(status), -1),
+            Some(Exit::Signal(signal)) => (-1, i64::from(signal)),
+        };
+        long(out, status.cast_unsigned());
+        long(out, signal.cast_unsigned());
     })
 }
 
-/// Tells of a program that a process executed.
+/// Tells of a program that a process executed. Its arguments are one text, an array of strings as JSON has it.
 pub(super) fn program(
     machine: &ExportMachine,
     program: ProgramId,
@@ -134,10 +141,8 @@ pub(super) fn program(
     chunks.event(id::PROGRAM, time, |out, _| {
         long(out, machine.process(program.process).pid.0.into());
         text(out, machine.string(program.name));
-        int(out, machine.arguments(program).count() as i32);
-        for argument in machine.arguments(program) {
-            text(out, argument);
-        }
+        let arguments: Vec<&str> = machine.arguments(program).collect();
+        text(out, &serde_json::Value::from(arguments).to_string());
         out.push(u8::from(program.are_cut));
     })
 }
@@ -190,5 +195,7 @@ pub(super) fn library(
             Some(build_id) => text(out, &build_id.to_string()),
             None => out.push(NULL),
         }
+        long(out, mapping.file_offset.0);
+        long(out, mapping.bias);
     })
 }

@@ -335,6 +335,9 @@ fn known_events() -> Vec<Class> {
                 Field::long("topAddress", "Top Address", Content::Address),
                 Field::long("processId", "Process Id", Content::Plain),
                 Field::text("buildId", "Build Id"),
+                Field::long("fileOffset", "Offset in the File", Content::Plain),
+                // An address in the process, less the one that the file is linked for.
+                Field::long("loadBias", "Load Bias", Content::Address),
             ],
         ),
     ]
@@ -380,6 +383,9 @@ fn own_events() -> Vec<Class> {
                 Field::long("namespaceProcessId", "Process Id in Its Namespace", Content::Plain),
                 Field::text("container", "Container"),
                 Field::text("cgroup", "Control Group"),
+                // Below 0 where it is not known, or did not end so.
+                Field::long("exitStatus", "Exit Status", Content::Plain),
+                Field::long("exitSignal", "Ended by Signal", Content::Plain),
             ],
         ),
         event(
@@ -390,7 +396,8 @@ fn own_events() -> Vec<Class> {
             &[
                 Field::long("processId", "Process Id", Content::Plain),
                 Field::text("name", "Name"),
-                Field { shape: Shape::List, ..Field::text("arguments", "Arguments") },
+                // One text: a list of anything but frames stops `jfr print` of JDK 17 and 25.
+                Field::text("arguments", "Arguments"),
                 Field::new("argumentsCut", "There Were More Arguments", id::BOOLEAN),
             ],
         ),

@@ -9,8 +9,8 @@ use collector_common::event::EventData;
 use collector_common::ids::Nanos;
 use collector_common::intern::StackId;
 use collector_common::record::{
-    AttributeListId, AttributeValue, EventKind, EventRecord, ExportMachine, FrameFlags, Happened, Sample,
-    Span, ThreadId, TimelineOwner,
+    AttributeListId, AttributeValue, EventKind, EventRecord, Exit, ExportMachine, FrameFlags, Happened,
+    Process, ProcessId, Sample, Span, ThreadId, TimelineOwner,
 };
 
 use super::fields::Names;
@@ -18,6 +18,7 @@ use super::frames::Frames;
 use super::text::{hex, key, string};
 use crate::format::account::account;
 use crate::format::calendar::UnixTime;
+use crate::format::facts::other_pid;
 use crate::format::{ExportFormat, Holds, Part, Profile};
 
 /// The JSON lines format.
@@ -79,10 +80,11 @@ impl ExportFormat for JsonLines {
                     None => continue,
                 },
                 Happened::SpanBegan(_, span) => writer.span(span),
-                Happened::ProcessStarted(_)
-                | Happened::Executed(_)
-                | Happened::Mapped(..)
-                | Happened::ProcessEnded(_) => continue,
+                Happened::ProcessEnded(id) => match machine.process(id).exit {
+                    Some(exit) => writer.exit(id, exit),
+                    None => continue,
+                },
+                Happened::ProcessStarted(_) | Happened::Executed(_) | Happened::Mapped(..) => continue,
             }
             writer.end_line(out)?;
         }
@@ -189,11 +191,35 @@ impl Writer<'_> {
         self.time("time", of.time);
         self.number("time_ns", of.time.0);
         self.text("event", name);
-        self.number("pid", process.pid.0);
+        self.pid(process);
         self.number("tid", thread.tid.0);
         self.text("comm", machine.string(thread.name));
         self.text("process", machine.string(process.name));
         self.number("cpu", of.cpu);
+    }
+
+    /// The pid, and that in the process's namespace where it is another one there.
+    fn pid(&mut self, process: &Process) {
+        self.number("pid", process.pid.0);
+        if let Some(pid) = other_pid(process) {
+            self.number("namespace_pid", pid.0);
+        }
+    }
+
+    /// How a process ended.
+    fn exit(&mut self, id: ProcessId, exit: Exit) {
+        let machine = self.machine;
+        let process = machine.process(id);
+        let time = process.end.unwrap_or(machine.system().end);
+        self.begin_line("exit");
+        self.time("time", time);
+        self.number("time_ns", time.0);
+        self.pid(process);
+        self.text("process", machine.string(process.name));
+        match exit {
+            Exit::Code(status) => self.number("status", status),
+            Exit::Signal(signal) => self.number("signal", signal),
+        }
     }
 
     fn value(&mut self, sample: &Sample) {
@@ -227,7 +253,7 @@ impl Writer<'_> {
             TimelineOwner::Thread(thread) => (machine.thread(thread).process, Some(machine.thread(thread))),
         };
         let process = machine.process(process);
-        self.number("pid", process.pid.0);
+        self.pid(process);
         if let Some(thread) = thread {
             self.number("tid", thread.tid.0);
             self.text("comm", machine.string(thread.name));

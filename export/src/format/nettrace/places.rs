@@ -148,7 +148,9 @@ impl<'a> Places<'a> {
         if process.is_new(id) {
             self.known.push((id, process.search(machine, frame, time)));
         }
-        frame.address.0.wrapping_add(process.biases.get(&frame.module).copied().unwrap_or(0))
+        // A number that stands for an address is the same everywhere.
+        let bias = if frame.has_address() { process.biases.get(&frame.module) } else { None };
+        frame.address.0.wrapping_add(bias.copied().unwrap_or(0))
     }
 
     /// All that was asked for, each once for each process and each place that its module was at.
@@ -182,7 +184,7 @@ impl Process {
         match found {
             None => Place { mapping: None, address: own },
             Some(at) => {
-                let bias = if is_linked { mappings[at as usize].bias } else { 0 };
+                let bias = if is_linked && frame.has_address() { mappings[at as usize].bias } else { 0 };
                 Place { mapping: Some(MappingNumber::at(at)), address: own.wrapping_add(bias) }
             }
         }

@@ -56,6 +56,8 @@ impl ExportFormat for Nettrace {
             Part::Containers,
             Part::Programs,
             Part::Parents,
+            Part::ExitStatuses,
+            Part::NamespacePids,
             Part::Lines,
             Part::Sources,
             Part::Inlined,

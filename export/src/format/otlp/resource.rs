@@ -45,9 +45,10 @@ fn of_process(machine: &ExportMachine, id: ProcessId) -> Vec<(&'static str, AnyV
     let arguments: Vec<AnyValue> = arguments.chain(more).map(AnyValue::from).collect();
     let text = |id| Some(machine.string(id)).filter(|text| !text.is_empty()).map(AnyValue::from);
     let number = |number: u32| AnyValue::from(i64::from(number));
-    let exit_code = match process.exit {
-        Some(Exit::Code(code)) => Some(number(code.into())),
-        _ => None,
+    let (exit_code, signal) = match process.exit {
+        None => (None, None),
+        Some(Exit::Code(code)) => (Some(number(code.into())), None),
+        Some(Exit::Signal(signal)) => (None, Some(number(signal.into()))),
     };
     let attributes = [
         ("process.executable.name", text(process.name)),
@@ -61,6 +62,8 @@ fn of_process(machine: &ExportMachine, id: ProcessId) -> Vec<(&'static str, AnyV
         ),
         ("process.exit.time", process.end.and_then(time).map(|time| time.as_str().into())),
         ("process.exit.code", exit_code),
+        // The conventions have no name for it.
+        ("collector.process.exit.signal", signal),
         ("process.command_args", (!arguments.is_empty()).then_some(AnyValue::from(arguments))),
         ("process.owner", machine.user_name(process).map(AnyValue::from)),
         ("process.user.id", process.user.map(|user| number(user.0))),

@@ -72,6 +72,8 @@ columns! {
     end_ns: Number,
     parent_id: Number,
     namespace_pid: Number,
+    exit_status: Number,
+    exit_signal: Number,
     uid: Number,
     user: Text,
     command: Text,

@@ -10,8 +10,8 @@ use crate::table::Table;
 use collector_common::ids::{BuildId, Nanos};
 use collector_common::intern::{InternedStrings, StackId, StringId};
 use collector_common::record::{
-    AttributeListId, AttributeValue, ExportMachine, Frame, FrameFlags, FrameId, ProcessId, Program, Sample,
-    ThreadId, TimelineOwner,
+    AttributeListId, AttributeValue, Exit, ExportMachine, Frame, FrameFlags, FrameId, ProcessId, Program,
+    Sample, ThreadId, TimelineOwner,
 };
 
 use super::columns::Columns;
@@ -277,6 +277,11 @@ impl<'a> Rows<'a> {
         }
         if let Some(pid) = process.namespace_pid {
             number(&mut columns.namespace_pid, row, pid.0);
+        }
+        match process.exit {
+            None => {}
+            Some(Exit::Code(status)) => number(&mut columns.exit_status, row, u32::from(status)),
+            Some(Exit::Signal(signal)) => number(&mut columns.exit_signal, row, u32::from(signal)),
         }
         if let Some(user) = process.user {
             number(&mut columns.uid, row, user.0);

@@ -54,6 +54,8 @@ impl ExportFormat for Pprof {
                 Part::Programs,
                 Part::Lives,
                 Part::Parents,
+                Part::ExitStatuses,
+                Part::NamespacePids,
                 Part::FileDetails,
                 Part::Events,
                 Part::Spans,

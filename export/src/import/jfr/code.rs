@@ -1,14 +1,15 @@
 //! Stacks of methods in, frames and what they are called out.
 //!
 //! A frame of a machine is where code was compiled to. Methods that were inlined stand before the one that they were inlined into, and
-//! are one frame with it. Where that lies is not told: frames have numbers for addresses.
+//! are one frame with it. Where that lies is not told: frames have numbers for addresses ([`WITHOUT_ADDRESS`]), those of the kernel in the
+//! upper half of what these are, where formats look for it.
 
 use std::collections::HashMap;
 
 use collector_common::ids::{BuildId, Svma};
 use collector_common::intern::{StackId, StringId};
 use collector_common::record::{
-    ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind, ProcessId,
+    ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind, ProcessId, WITHOUT_ADDRESS,
 };
 
 use super::events::{Constant, Struct, Value};
@@ -20,6 +21,10 @@ use crate::symbolize::{Function, Symbols};
 /// Bytes of names that may be made of any chunk, and more for each of its bytes.
 const LEAST_BUDGET: usize = 1 << 16;
 const BUDGET_PER_BYTE: usize = 32;
+
+/// Where numbers of the kernel's frames begin, and how far these are from each other.
+const KERNEL: u64 = 1 << 63;
+const STEP: u64 = 16;
 
 /// A function that a frame is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -142,8 +147,12 @@ impl Code {
         let place = Place { module, lines: lines.iter().map(|(_, line)| *line).collect() };
         let next = self.frames.len() as u64 + 1;
         *self.frames.entry(place).or_insert_with(|| {
-            let flags = if module == ModuleId::KERNEL { FrameFlags::KERNEL } else { 0 };
-            machine.intern_frame(Frame { module, address: Svma(next), flags: FrameFlags(flags) })
+            let (first, flags) = match module {
+                ModuleId::KERNEL => (KERNEL, FrameFlags::KERNEL),
+                _ => (WITHOUT_ADDRESS.start, 0),
+            };
+            let address = Svma(first + next * STEP);
+            machine.intern_frame(Frame { module, address, flags: FrameFlags(flags) })
         })
     }
 
@@ -190,7 +199,8 @@ impl Code {
         [class, folder, self.texts.of(method, "name"), self.texts.of(method, "descriptor")]
     }
 
-    fn module(
+    /// The file of a path, or what a name in brackets says.
+    pub(super) fn module(
         &mut self,
         machine: &mut ExportMachine,
         process: ProcessId,

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use collector_common::ids::BuildId;
 use collector_common::intern::StringId;
+use collector_common::record::Exit;
 
 use super::events::{Chunk, Event, Value};
 use super::texts::Texts;
@@ -11,6 +12,9 @@ use crate::import::digits::build_id;
 
 /// The most lines of the account of a recording.
 const MOST_NOTES: usize = 1000;
+
+/// The most mappings: an event of one is smaller than what it becomes.
+const MOST_MAPPINGS: u64 = 1 << 22;
 
 /// A process, as our own files tell of it. Times are in ticks.
 #[derive(Clone, Debug)]
@@ -25,6 +29,7 @@ pub(super) struct Process {
     pub(super) user_name: StringId,
     pub(super) namespace_pid: Option<u32>,
     pub(super) cgroup: StringId,
+    pub(super) exit: Option<Exit>,
 }
 
 /// A program that a process executed.
@@ -38,6 +43,21 @@ pub(super) struct Program {
     /// Each with a NUL behind it.
     pub(super) arguments: String,
     pub(super) are_cut: bool,
+}
+
+/// Where a file was mapped, as our own files tell it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mapping {
+    /// Position among the processes.
+    pub(super) process: usize,
+    /// In ticks.
+    pub(super) since: u64,
+    pub(super) path: StringId,
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) file_offset: u64,
+    /// Address in the process minus address as linked, wrapping.
+    pub(super) bias: u64,
 }
 
 /// What our own files tell of the host.
@@ -62,9 +82,17 @@ pub(super) struct Facts {
     pub(super) wall_period: Option<u64>,
     pub(super) recording: Option<Recording>,
     pub(super) notes: Vec<StringId>,
+    pub(super) notes_left_out: u64,
     pub(super) processes: Vec<Process>,
     /// Those that were not taken yet.
     pub(super) programs: Vec<Program>,
+    /// The same of mappings.
+    pub(super) mappings: Vec<Mapping>,
+    /// All that there were, and those that there was no room for.
+    mapped: u64,
+    pub(super) mappings_left_out: u64,
+    /// Libraries of which it is not said in which process they are, as the JDK tells of them.
+    pub(super) libraries: u64,
     /// Positions of processes, by pid: of one that was given again the last.
     last: HashMap<u32, usize>,
     /// Bytes of arguments that there is room for: as many as the file has, as those are not constants in it.
@@ -109,8 +137,10 @@ impl Facts {
                 "jdk.NativeLibrary" => {
                     let [name, digits] = ["name", "buildId"].map(text);
                     self.build_ids.extend(build_id(texts.get(digits)).map(|build_id| (name, build_id)));
+                    self.library(&event, name);
                 }
                 "collector.Note" if self.notes.len() < MOST_NOTES => self.notes.push(text("text")),
+                "collector.Note" => self.notes_left_out += 1,
                 "collector.Process" => {
                     let process = Process::of(&event, texts);
                     self.last.insert(process.pid, self.processes.len());
@@ -143,12 +173,35 @@ impl Facts {
     }
 }
 
+impl Facts {
+    /// Keeps a library's mapping if it says in which process, as ours do. Those that were written before the offset and the bias were told
+    /// are taken to begin with their file.
+    fn library(&mut self, event: &Event<'_>, path: StringId) {
+        let number = |name| event.get(name).unsigned();
+        let process = number("processId").and_then(|pid| self.last.get(&u32::try_from(pid).ok()?));
+        let (Some(&process), Some(start), Some(end)) = (process, number("baseAddress"), number("topAddress"))
+        else {
+            self.libraries += 1;
+            return;
+        };
+        if self.mapped >= MOST_MAPPINGS {
+            self.mappings_left_out += 1;
+            return;
+        }
+        self.mapped += 1;
+        let file_offset = number("fileOffset").unwrap_or_default();
+        let bias = event.get("loadBias").integer().map_or(start, i64::cast_unsigned);
+        self.mappings.push(Mapping { process, since: event.ticks(), path, start, end, file_offset, bias });
+    }
+}
+
 impl Process {
     fn of(event: &Event<'_>, texts: &mut Texts) -> Self {
         let mut text = |name| texts.of(&event.fields(), name);
         let number = |name| event.get(name).unsigned().unwrap_or_default();
         let is = |name| event.get(name).integer() == Some(1);
         let id = |name| event.get(name).unsigned().and_then(|number| u32::try_from(number).ok());
+        let byte = |name| event.get(name).integer().and_then(|number| u8::try_from(number).ok());
         let start = event.ticks();
         Self {
             pid: number("processId") as u32,
@@ -161,26 +214,52 @@ impl Process {
             user_name: text("userName"),
             namespace_pid: id("namespaceProcessId").filter(|pid| *pid > 0),
             cgroup: text("cgroup"),
+            exit: byte("exitStatus").map(Exit::Code).or(byte("exitSignal").map(Exit::Signal)),
         }
     }
 }
 
-/// The arguments of a program, as far as there is room for them, and whether there were more.
+/// The arguments of a program, each with a NUL behind it, as far as there is room for them, and whether there were more. They are a text,
+/// an array of strings as JSON has it, as we write them; or a list, as we did before.
 fn arguments(event: &Event<'_>, room: &mut usize) -> (String, bool) {
-    let mut are_cut = event.get("argumentsCut").integer() == Some(1);
+    let are_cut = event.get("argumentsCut").integer() == Some(1);
     let mut all = String::new();
-    let Value::List(list) = event.get("arguments") else { return (all, are_cut) };
-    for argument in list {
-        let Some(argument) = argument.text() else { break };
-        let Some(left) = room.checked_sub(argument.len() + 1) else {
-            are_cut = true;
-            break;
-        };
-        *room = left;
-        all.push_str(&argument);
-        all.push('\0');
+    // Not even looked at: it takes long where one text is that of many.
+    if *room == 0 {
+        return (all, true);
+    }
+    match event.get("arguments") {
+        // Each argument takes more bytes in it than with a NUL behind it.
+        Value::Text(text) => {
+            let Some(left) = room.checked_sub(text.len()) else {
+                *room = 0;
+                return (all, true);
+            };
+            *room = left;
+            for argument in serde_json::from_str::<Vec<String>>(&text).unwrap_or_default() {
+                add_argument(&mut all, &argument);
+            }
+        }
+        Value::List(list) => {
+            for argument in list {
+                let Some(argument) = argument.text() else { break };
+                let Some(left) = room.checked_sub(argument.len() + 1) else {
+                    *room = 0;
+                    return (all, true);
+                };
+                *room = left;
+                add_argument(&mut all, &argument);
+            }
+        }
+        _ => {}
     }
     (all, are_cut)
+}
+
+/// No argument has a NUL; of one that says so, what is before it is one.
+fn add_argument(all: &mut String, argument: &str) {
+    all.push_str(argument.split('\0').next().unwrap_or_default());
+    all.push('\0');
 }
 
 /// The JDK gives several lines, one of which is what `uname` says.

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use collector_common::ids::{Nanos, Pid, Tid, Uid};
+use collector_common::ids::{Avma, FileOffset, Nanos, Pid, Tid, Uid};
 use collector_common::intern::StringId;
 use collector_common::record::{
-    AttributeListId, ClockAnchor, ExportMachine, ProcessId, Sample, SampleKindId, ThreadId, TimelineOwner,
-    Unit,
+    AttributeListId, ClockAnchor, ExportMachine, ModuleMapping, ProcessId, Sample, SampleKindId, ThreadId,
+    TimelineOwner, Unit,
 };
 
 use super::attributes::pairs;
@@ -71,6 +71,7 @@ impl Samples {
         self.add_processes(told, clock);
         self.add_programs(clock);
         self.code.build_ids.extend(self.facts.build_ids.drain());
+        self.add_mappings(clock);
         let ended = self.time(clock, clock.start_ticks).0.saturating_add(clock.duration);
         self.end = self.end.max(Nanos(ended));
         let known = self.known_types(chunk);
@@ -109,6 +110,7 @@ impl Samples {
             }
             if let Some(known) = self.machine.process_mut(process) {
                 (known.user, known.namespace_pid) = (told.user.map(Uid), told.namespace_pid.map(Pid));
+                known.exit = told.exit;
             }
             let [user, cgroup] = [told.user_name, told.cgroup].map(|text| self.code.texts.name(text));
             if let Some(id) = told.user.filter(|_| !user.is_empty()) {
@@ -125,13 +127,33 @@ impl Samples {
     fn add_programs(&mut self, clock: Clock) {
         for told in std::mem::take(&mut self.facts.programs) {
             let Some(&process) = self.told.get(told.process) else { continue };
-            // What a process ran before the recording is told with it.
-            let was_there = self.facts.processes.get(told.process);
-            let was_there = was_there.is_some_and(|of| of.start.is_none() && of.first_seen == told.since);
-            let since = if was_there { Nanos(0) } else { self.time(clock, told.since) };
+            let since = self.since(clock, told.process, told.since);
             let id = self.machine.add_program(process, since, self.code.texts.name(told.name));
             self.machine.set_arguments(id, told.arguments.as_bytes(), told.are_cut);
         }
+    }
+
+    fn add_mappings(&mut self, clock: Clock) {
+        for told in std::mem::take(&mut self.facts.mappings) {
+            let Some(&process) = self.told.get(told.process) else { continue };
+            let mapping = ModuleMapping {
+                process,
+                module: self.code.module(&mut self.machine, process, told.path, false),
+                start: Avma(told.start),
+                end: Avma(told.end),
+                file_offset: FileOffset(told.file_offset),
+                bias: told.bias,
+                since: self.since(clock, told.process, told.since),
+            };
+            self.machine.add_mapping(mapping);
+        }
+    }
+
+    /// When something of a process was: 0 for what is told with one that was there before the recording.
+    fn since(&self, clock: Clock, process: usize, ticks: u64) -> Nanos {
+        let process = self.facts.processes.get(process);
+        let was_there = process.is_some_and(|of| of.start.is_none() && of.first_seen == ticks);
+        if was_there { Nanos(0) } else { self.time(clock, ticks) }
     }
 
     /// What the events of a type become; `None` where they are no samples, or there are too many kinds.
@@ -310,14 +332,14 @@ impl Samples {
         system.clocks.start = Some(ClockAnchor { monotonic: start, realtime: clock.start, boottime: None });
         system.kernel = kernel(&text(facts.system));
         (system.cpus, system.command) = (facts.cpus, text(facts.command));
-        if let Some(recording) = facts.recording {
+        if let Some(recording) = &facts.recording {
             system.start = Nanos(recording.start);
             system.end = Nanos(recording.start.saturating_add(recording.duration));
             (system.host, system.kernel) = (text(recording.host), text(recording.kernel));
             (system.architecture, system.command) = (text(recording.architecture), text(recording.command));
             (system.cpus, system.lost) = (recording.cpus, recording.lost);
         }
-        system.account = facts.notes.into_iter().map(text).collect();
+        system.account = facts.notes.iter().copied().map(text).collect();
         let symbols = self.code.symbols(&self.machine);
         let spans = self.machine.spans().len() as u64 + self.spans_left_out;
         let others =
@@ -325,6 +347,9 @@ impl Samples {
         let counted = [
             (self.without_stack, "events that could have a stack and have none are left out"),
             (others, "events of types that have no stacks are left out"),
+            (facts.notes_left_out, "lines of the account are left out: there are too many"),
+            (facts.libraries, "mappings of libraries are left out: which process has them is not told"),
+            (facts.mappings_left_out, "mappings are left out: there are too many"),
             (self.spans_left_out, "spans are left out: there are too many"),
             (self.without_room, "events are left out: there are too many kinds"),
             (self.code.names_left_out, "names of methods are left out: there is too much of them"),

@@ -118,8 +118,14 @@ export class Viewer {
     select.hidden = this.profile.kinds.length < 2;
     for (const { id, name } of this.profile.kinds) select.add(new Option(name, id));
     select.value = String(this.filter.kind);
+    // A long name is cut.
+    const tell = () => {
+      select.title = this.profile.kinds[this.filter.kind]?.name ?? "";
+    };
+    tell();
     select.addEventListener("change", () => {
       this.filter.kind = Number(select.value);
+      tell();
       this.measure = new Measure(this.profile.kinds[this.filter.kind]);
       this.strip.setFilter(this.filter, this.measure);
       this.timeline.order();
