@@ -9,7 +9,7 @@ use std::path::Path;
 use collector_common::record::{ExportMachine, ModuleId, ModuleKind};
 use export::symbolize::{ModuleFiles, Naming, PdbId, Symbols, symbolize_rest};
 
-use crate::symbol_path::{PdbPlaces, VARIABLE, pdb_of};
+use crate::symbol_path::{SymbolPlaces, VARIABLE, pdb_of};
 
 /// Names the frames that have no name in `symbols`. What Windows writes does not tell which PDB is an image's: the images do, which are where
 /// they were when they were recorded. Of recordings of other machines or times that is not so.
@@ -45,7 +45,7 @@ impl ModuleFiles for Images<'_> {
     }
 
     fn open_pdb(&self, module: ModuleId, id: &PdbId) -> Option<File> {
-        let PdbPlaces { name, stored, plain } = PdbPlaces::of(id, &self.symbol_path)?;
+        let SymbolPlaces { name, stored, plain } = SymbolPlaces::of(id, &self.symbol_path)?;
         let beside = self.path(module).and_then(Path::parent).map(|folder| folder.join(name));
         stored.into_iter().chain(beside).chain(plain).find_map(|path| File::open(path).ok())
     }

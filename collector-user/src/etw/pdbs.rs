@@ -8,7 +8,7 @@ use std::path::Path;
 use collector_common::record::{ExportMachine, ModuleId};
 use export::symbolize::{ModuleFiles, Naming, PdbId, Symbols, symbolize_rest};
 
-use crate::symbol_path::{PdbPlaces, VARIABLE, pdb_of};
+use crate::symbol_path::{SymbolPlaces, VARIABLE, pdb_of};
 
 /// Names the frames that have no name in `symbols`, as far as their PDBs are in the folders of `_NT_SYMBOL_PATH`, or beside
 /// the images.
@@ -35,7 +35,7 @@ impl ModuleFiles for Pdbs<'_> {
     }
 
     fn open_pdb(&self, module: ModuleId, id: &PdbId) -> Option<File> {
-        let PdbPlaces { name, stored, plain } = PdbPlaces::of(id, &self.symbol_path)?;
+        let SymbolPlaces { name, stored, plain } = SymbolPlaces::of(id, &self.symbol_path)?;
         let image = Path::new(self.machine.string(self.machine.module(module).path));
         let beside = image.parent().filter(|folder| folder.is_absolute()).map(|folder| folder.join(name));
         stored.into_iter().chain(beside).chain(plain).find_map(|path| File::open(path).ok())
