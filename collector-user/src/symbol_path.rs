@@ -3,6 +3,7 @@
 //! `NAME.ni.r2rmap/r2rmap-v1-SIGNATURE/NAME.ni.r2rmap`, which is what `dotnet-symbol` makes with small letters.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use collector_common::record::{ExportMachine, ModuleId};
@@ -36,6 +37,12 @@ impl SymbolPlaces {
         let small = text(&id.name().to_ascii_lowercase());
         let stored = [&name, &small].map(|name| Path::new(name).join(id.key()).join(name));
         Self::in_folders(name, &stored, symbol_path)
+    }
+
+    /// The first one that is there; beside the image, if its folder is known, before what is in the folders themselves.
+    pub(crate) fn open_beside(self, folder: Option<&Path>) -> Option<File> {
+        let beside = folder.map(|folder| folder.join(&self.name));
+        self.stored.into_iter().chain(beside).chain(self.plain).find_map(|path| File::open(path).ok())
     }
 
     /// Of its name, and where it is in a folder of a server or a store.
