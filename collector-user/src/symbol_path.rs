@@ -1,18 +1,20 @@
-//! Where PDBs are: in the folders of `_NT_SYMBOL_PATH`, as Windows' debuggers look for them. Servers are not asked; what they gave before lies
-//! in a folder as `NAME.pdb/GUIDAGE/NAME.pdb`, which is what `symstore` makes, too.
+//! Where PDBs and maps of what .NET compiled ahead are: in the folders of `_NT_SYMBOL_PATH`, as Windows' debuggers look for them. Servers
+//! are not asked; what they gave before lies in a folder as `NAME.pdb/GUIDAGE/NAME.pdb`, which is what `symstore` makes, too, and
+//! `NAME.ni.r2rmap/r2rmap-v1-SIGNATURE/NAME.ni.r2rmap`, which is what `dotnet-symbol` makes with small letters.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use collector_common::record::{ExportMachine, ModuleId};
-use export::symbolize::PdbId;
+use export::symbolize::{AheadMapId, PdbId};
 
 /// The variable that has the list of folders, such as `/symbols;srv*/cache*https://server`.
 pub(crate) const VARIABLE: &str = "_NT_SYMBOL_PATH";
 
-/// Where a PDB may be, in the order in which it is looked for.
+/// Where a file of symbols may be, in the order in which it is looked for.
 #[derive(Debug)]
-pub(crate) struct PdbPlaces {
+pub(crate) struct SymbolPlaces {
     /// The file's name.
     pub(crate) name: OsString,
     /// In folders of servers and stores, where it is the right one.
@@ -21,16 +23,33 @@ pub(crate) struct PdbPlaces {
     pub(crate) plain: Vec<PathBuf>,
 }
 
-impl PdbPlaces {
-    /// Of a list of folders; none for a name that leads out of a folder.
+impl SymbolPlaces {
+    /// A PDB's, in a list of folders; none for a name that leads out of a folder.
     pub(crate) fn of(id: &PdbId, symbol_path: &OsStr) -> Option<Self> {
         let name = text(id.name());
+        let stored = [id.key(), id.key().to_lowercase()].map(|key| Path::new(&name).join(key).join(&name));
+        Self::in_folders(name, &stored, symbol_path)
+    }
+
+    /// The same of a map of what .NET compiled ahead.
+    pub(crate) fn of_map(id: &AheadMapId, symbol_path: &OsStr) -> Option<Self> {
+        let name = text(id.name());
+        let small = text(&id.name().to_ascii_lowercase());
+        let stored = [&name, &small].map(|name| Path::new(name).join(id.key()).join(name));
+        Self::in_folders(name, &stored, symbol_path)
+    }
+
+    /// The first one that is there; beside the image, if its folder is known, before what is in the folders themselves.
+    pub(crate) fn open_beside(self, folder: Option<&Path>) -> Option<File> {
+        let beside = folder.map(|folder| folder.join(&self.name));
+        self.stored.into_iter().chain(beside).chain(self.plain).find_map(|path| File::open(path).ok())
+    }
+
+    /// Of its name, and where it is in a folder of a server or a store.
+    fn in_folders(name: OsString, stored: &[PathBuf], symbol_path: &OsStr) -> Option<Self> {
         Path::new(&name).file_name().filter(|it| *it == name.as_os_str())?;
         let folders: Vec<PathBuf> = parts(symbol_path).filter(|part| part.is_absolute()).collect();
-        let stored = folders.iter().flat_map(|folder| {
-            let of_name = folder.join(&name);
-            [id.key(), id.key().to_lowercase()].map(|key| of_name.join(key).join(&name))
-        });
+        let stored = folders.iter().flat_map(|folder| stored.iter().map(|path| folder.join(path)));
         let stored = stored.collect();
         let plain = folders.iter().map(|folder| folder.join(&name)).collect();
         Some(Self { name, stored, plain })
@@ -41,6 +60,12 @@ impl PdbPlaces {
 pub(crate) fn pdb_of(machine: &ExportMachine, module: ModuleId) -> Option<PdbId> {
     let pdb = machine.details(module)?.pdb.as_ref()?;
     Some(PdbId { guid: pdb.signature.0, age: pdb.age, path: pdb.path.clone().into_bytes() })
+}
+
+/// Which map of what .NET compiled ahead a recording tells to be a module's.
+pub(crate) fn ahead_map_of(machine: &ExportMachine, module: ModuleId) -> Option<AheadMapId> {
+    let map = machine.details(module)?.perf_map.as_ref()?;
+    Some(AheadMapId { signature: map.signature, version: map.version, path: map.path.clone().into_bytes() })
 }
 
 /// Bytes as a file's name has them.

@@ -7,6 +7,7 @@
 mod bench;
 mod build_ebpf;
 mod command;
+mod dotnet;
 mod fixtures;
 mod fuzz;
 mod install;

@@ -7,6 +7,7 @@ mod bpf_linker;
 mod by_hand;
 mod cargo_tool;
 mod components;
+pub(crate) mod dotnet;
 mod node;
 mod packages;
 mod python;
@@ -68,6 +69,8 @@ enum Need {
     Fixtures,
     /// Other kernels, and a machine for them.
     Vm,
+    /// A compiler of programs for .NET, which `test --all` alone needs.
+    DotNet,
 }
 
 /// All of them, those of [`Verb::Test`] first.
@@ -108,20 +111,7 @@ pub(crate) fn setup(workspace: &Workspace, verb: Verb) -> Result<()> {
     let needs = verb.needs();
     let missing = missing(workspace, verb);
     let lacks_linker = bpf_linker::is_missing(workspace, needs);
-    if !missing.is_empty() {
-        let names: Vec<&str> = missing.iter().map(|requirement| requirement.name).collect();
-        eprintln!("missing on this machine: {}", names.join(", "));
-        if !packages::can_install() {
-            let linker = lacks_linker.then(|| bpf_linker::BPF_LINKER.by_hand(workspace));
-            let commands = by_hand::commands(&missing, by_hand::Manager::detect()).into_iter().chain(linker);
-            let commands: Vec<String> = commands.collect();
-            bail!(
-                "this system is not Debian 12, so nothing was installed; run:\n    {}",
-                commands.join("\n    ")
-            );
-        }
-        packages::install(&missing)?;
-    }
+    install(&missing, lacks_linker.then(|| bpf_linker::BPF_LINKER.by_hand(workspace)))?;
     if lacks_linker {
         bpf_linker::BPF_LINKER.install(workspace)?;
     }
@@ -135,6 +125,32 @@ pub(crate) fn setup(workspace: &Workspace, verb: Verb) -> Result<()> {
         python::install(workspace)?;
     }
     Ok(())
+}
+
+/// Installs Debian's packages, or says how it is done by hand, with what else is to be done.
+fn install(missing: &[Requirement], also: Option<String>) -> Result<()> {
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = missing.iter().map(|requirement| requirement.name).collect();
+    eprintln!("missing on this machine: {}", names.join(", "));
+    if !packages::can_install() {
+        let commands = by_hand::commands(missing, by_hand::Manager::detect()).into_iter().chain(also);
+        let commands: Vec<String> = commands.collect();
+        bail!(
+            "this system is not Debian 12, so nothing was installed; run:\n    {}",
+            commands.join("\n    ")
+        );
+    }
+    packages::install(missing)
+}
+
+/// Installs .NET's runtimes and a compiler for them.
+pub(crate) fn dotnet_runtimes(workspace: &Workspace) -> Result<()> {
+    let needed = requirement::of(Need::DotNet).into_iter();
+    let missing: Vec<Requirement> = needed.filter(|requirement| !requirement.is_met()).collect();
+    install(&missing, None)?;
+    dotnet::install(workspace)
 }
 
 /// Installs cargo-deny, which `test --all` alone needs.
@@ -165,7 +181,13 @@ fn is_met_otherwise(workspace: &Workspace, need: Need) -> bool {
         Need::Lints => matches!(BpfToolchain::detect(workspace), Some(BpfToolchain::Nightly { .. })),
         Need::Windows => CrossToolchain::detect(CrossTarget::WINDOWS).is_some(),
         Need::Wine => windows::wine_program().is_some(),
-        Need::Aarch64 | Need::Tests | Need::Browser | Need::Readers | Need::Fixtures | Need::Vm => false,
+        Need::Aarch64
+        | Need::Tests
+        | Need::Browser
+        | Need::Readers
+        | Need::Fixtures
+        | Need::Vm
+        | Need::DotNet => false,
     }
 }
 

@@ -20,6 +20,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::build_ebpf::{self, Arch};
 use crate::command;
+use crate::dotnet;
 use crate::package;
 use crate::setup::{self, Verb};
 use crate::tidy;
@@ -46,7 +47,8 @@ const STEPS: [Step; 11] = [
 ];
 
 /// What takes longer than it tells on every change.
-const SLOW_STEPS: [Step; 4] = [
+const SLOW_STEPS: [Step; 5] = [
+    (".NET's runtimes", |workspace, totals| dotnet::test(workspace, totals, live_is_required()?)),
     ("licences, bans, sources and advisories", |workspace, _| deny(workspace)),
     ("benches compile", |workspace, _| benches_compile(workspace)),
     ("fuzz targets compile", |workspace, _| fuzz_targets_compile(workspace)),

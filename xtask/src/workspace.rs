@@ -74,6 +74,11 @@ impl Workspace {
         self.join("target/node")
     }
 
+    /// Folder with .NET's runtimes and what runs in them.
+    pub(crate) fn dotnet(&self) -> PathBuf {
+        self.join("target/dotnet")
+    }
+
     /// Folder with the Python packages that tests import.
     pub(crate) fn python(&self) -> PathBuf {
         self.join("target/python")

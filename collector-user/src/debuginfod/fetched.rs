@@ -6,7 +6,7 @@ use std::io::BufRead;
 
 use collector_common::ids::{BuildId, Svma};
 use collector_common::record::{ExportMachine, ModuleId, ModuleKind, ProcessId};
-use export::symbolize::{JitNames, KernelModule, ModuleFiles, PdbId, PerfMap};
+use export::symbolize::{AheadMapId, JitNames, KernelModule, ModuleFiles, PdbId, PerfMap};
 
 use super::cache::Artifact;
 use super::client::Client;
@@ -105,6 +105,14 @@ impl<F: ModuleFiles<File = File>> ModuleFiles for WithServers<'_, F> {
 
     fn pdb_of(&self, module: ModuleId) -> Option<PdbId> {
         self.here.pdb_of(module)
+    }
+
+    fn open_ahead_map(&self, module: ModuleId, id: &AheadMapId) -> Option<File> {
+        self.here.open_ahead_map(module, id)
+    }
+
+    fn ahead_map_of(&self, module: ModuleId) -> Option<AheadMapId> {
+        self.here.ahead_map_of(module)
     }
 
     fn open_shared(&self, module: ModuleId, path: &[u8], build_id: &[u8]) -> Option<File> {

@@ -1,5 +1,5 @@
-//! A recording that was made here a moment ago in, names of its images' functions out: from the images, and from PDBs beside them and in the
-//! folders of `_NT_SYMBOL_PATH`.
+//! A recording that was made here a moment ago in, names of its images' functions out: from the images, and from PDBs and maps of what .NET
+//! compiled ahead, beside them and in the folders of `_NT_SYMBOL_PATH`.
 
 use std::env;
 use std::ffi::OsString;
@@ -7,9 +7,9 @@ use std::fs::File;
 use std::path::Path;
 
 use collector_common::record::{ExportMachine, ModuleId, ModuleKind};
-use export::symbolize::{ModuleFiles, Naming, PdbId, Symbols, symbolize_rest};
+use export::symbolize::{AheadMapId, ModuleFiles, Naming, PdbId, Symbols, symbolize_rest};
 
-use crate::symbol_path::{PdbPlaces, VARIABLE, pdb_of};
+use crate::symbol_path::{SymbolPlaces, VARIABLE, ahead_map_of, pdb_of};
 
 /// Names the frames that have no name in `symbols`. What Windows writes does not tell which PDB is an image's: the images do, which are where
 /// they were when they were recorded. Of recordings of other machines or times that is not so.
@@ -45,9 +45,15 @@ impl ModuleFiles for Images<'_> {
     }
 
     fn open_pdb(&self, module: ModuleId, id: &PdbId) -> Option<File> {
-        let PdbPlaces { name, stored, plain } = PdbPlaces::of(id, &self.symbol_path)?;
-        let beside = self.path(module).and_then(Path::parent).map(|folder| folder.join(name));
-        stored.into_iter().chain(beside).chain(plain).find_map(|path| File::open(path).ok())
+        SymbolPlaces::of(id, &self.symbol_path)?.open_beside(self.path(module).and_then(Path::parent))
+    }
+
+    fn ahead_map_of(&self, module: ModuleId) -> Option<AheadMapId> {
+        ahead_map_of(self.machine, module)
+    }
+
+    fn open_ahead_map(&self, module: ModuleId, id: &AheadMapId) -> Option<File> {
+        SymbolPlaces::of_map(id, &self.symbol_path)?.open_beside(self.path(module).and_then(Path::parent))
     }
 }
 

@@ -1,4 +1,5 @@
-//! A recording in, names of its images' functions out, from PDBs that are here. On Linux all other files have names, too: `modules::name_from_files`.
+//! A recording in, names of its images' functions out, from PDBs and maps of what .NET compiled ahead that are here. On Linux all
+//! other files have names, too: `modules::name_from_files`.
 
 use std::env;
 use std::ffi::OsString;
@@ -6,11 +7,11 @@ use std::fs::File;
 use std::path::Path;
 
 use collector_common::record::{ExportMachine, ModuleId};
-use export::symbolize::{ModuleFiles, Naming, PdbId, Symbols, symbolize_rest};
+use export::symbolize::{AheadMapId, ModuleFiles, Naming, PdbId, Symbols, symbolize_rest};
 
-use crate::symbol_path::{PdbPlaces, VARIABLE, pdb_of};
+use crate::symbol_path::{SymbolPlaces, VARIABLE, ahead_map_of, pdb_of};
 
-/// Names the frames that have no name in `symbols`, as far as their PDBs are in the folders of `_NT_SYMBOL_PATH`, or beside
+/// Names the frames that have no name in `symbols`, as far as their PDBs or maps are in the folders of `_NT_SYMBOL_PATH`, or beside
 /// the images.
 pub fn name_from_pdbs(machine: &ExportMachine, symbols: Symbols, naming: impl Into<Naming>) -> Symbols {
     let symbol_path = env::var_os(VARIABLE).unwrap_or_default();
@@ -20,6 +21,13 @@ pub fn name_from_pdbs(machine: &ExportMachine, symbols: Symbols, naming: impl In
 struct Pdbs<'a> {
     machine: &'a ExportMachine,
     symbol_path: OsString,
+}
+
+impl Pdbs<'_> {
+    fn find(&self, module: ModuleId, places: SymbolPlaces) -> Option<File> {
+        let image = Path::new(self.machine.string(self.machine.module(module).path));
+        places.open_beside(image.parent().filter(|folder| folder.is_absolute()))
+    }
 }
 
 impl ModuleFiles for Pdbs<'_> {
@@ -35,9 +43,14 @@ impl ModuleFiles for Pdbs<'_> {
     }
 
     fn open_pdb(&self, module: ModuleId, id: &PdbId) -> Option<File> {
-        let PdbPlaces { name, stored, plain } = PdbPlaces::of(id, &self.symbol_path)?;
-        let image = Path::new(self.machine.string(self.machine.module(module).path));
-        let beside = image.parent().filter(|folder| folder.is_absolute()).map(|folder| folder.join(name));
-        stored.into_iter().chain(beside).chain(plain).find_map(|path| File::open(path).ok())
+        self.find(module, SymbolPlaces::of(id, &self.symbol_path)?)
+    }
+
+    fn ahead_map_of(&self, module: ModuleId) -> Option<AheadMapId> {
+        ahead_map_of(self.machine, module)
+    }
+
+    fn open_ahead_map(&self, module: ModuleId, id: &AheadMapId) -> Option<File> {
+        self.find(module, SymbolPlaces::of_map(id, &self.symbol_path)?)
     }
 }

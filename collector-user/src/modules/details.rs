@@ -9,7 +9,7 @@ use std::fs::File;
 use collector_common::record::{ModuleDetails, Pdb, PerfMap, Signature};
 use object::pe::{self, ImageNtHeaders32, ImageNtHeaders64};
 use object::read::FileKind;
-use object::read::pe::{ImageNtHeaders, PeFile};
+use object::read::pe::{ImageNtHeaders, PeFile, ResourceDirectory};
 use object::{Bytes, LittleEndian as LE, ReadRef, elf, pod};
 
 use super::bounded::{BoundedFile, HEADERS};
@@ -51,9 +51,7 @@ fn of_image<'d, R: ReadRef<'d>>(data: R) -> Option<ModuleDetails> {
 
 fn parse<'d, Image: ImageNtHeaders, R: ReadRef<'d>>(file: &PeFile<'d, Image, R>, data: R) -> ModuleDetails {
     let mut details = ModuleDetails { version: version(file, data), ..ModuleDetails::default() };
-    let sections = file.section_table();
-    let directory = file.data_directory(pe::IMAGE_DIRECTORY_ENTRY_DEBUG);
-    let directory = directory.and_then(|directory| directory.data(data, &sections).ok());
+    let directory = directory(file, data, pe::IMAGE_DIRECTORY_ENTRY_DEBUG);
     let entries =
         directory.and_then(|bytes| pod::slice_from_all_bytes::<pe::ImageDebugDirectory>(bytes).ok());
     for entry in entries.unwrap_or_default().iter().take(MOST_ENTRIES) {
@@ -68,6 +66,16 @@ fn parse<'d, Image: ImageNtHeaders, R: ReadRef<'d>>(file: &PeFile<'d, Image, R>,
         }
     }
     details
+}
+
+/// The bytes of one of an image's tables, and no more: in images of .NET's they are in one section with its code.
+fn directory<'d, Image: ImageNtHeaders, R: ReadRef<'d>>(
+    file: &PeFile<'d, Image, R>,
+    data: R,
+    index: usize,
+) -> Option<&'d [u8]> {
+    let (offset, size) = file.data_directory(index)?.file_range(&file.section_table()).ok()?;
+    data.read_bytes_at(offset.into(), size.into()).ok()
 }
 
 /// `RSDS`, the signature, the age, and the path.
@@ -95,13 +103,13 @@ fn version<'d, Image: ImageNtHeaders, R: ReadRef<'d>>(
     file: &PeFile<'d, Image, R>,
     data: R,
 ) -> Option<String> {
-    let sections = file.section_table();
-    let resources = file.data_directories().resource_directory(data, &sections).ok()??;
+    let resources = ResourceDirectory::new(directory(file, data, pe::IMAGE_DIRECTORY_ENTRY_RESOURCE)?);
     let kinds = resources.root().ok()?;
     let versions = kinds.entries.iter().find(|entry| entry.name_or_id().id() == Some(RT_VERSION))?;
     let languages = versions.data(resources).ok()?.table()?.entries.first()?.data(resources).ok()?.table()?;
     let place = languages.entries.first()?.data(resources).ok()?.data()?;
-    let info = sections.pe_data_at(data, place.offset_to_data.get(LE))?;
+    let (offset, most) = file.section_table().pe_file_range_at(place.offset_to_data.get(LE))?;
+    let info = data.read_bytes_at(offset.into(), place.size.get(LE).min(most).into()).ok()?;
     let word = |at: usize| -> Option<u32> {
         let word = info.get(FIXED_INFO + at..)?.first_chunk()?;
         Some(u32::from_le_bytes(*word))
@@ -208,6 +216,41 @@ mod tests {
             (&image[mark + 20..mark + 24], "main.pdb")
         );
         assert_eq!(details.pdb, None);
+    }
+
+    /// As images of .NET's are, whose code is in one section with all else.
+    #[test]
+    fn a_table_in_a_section_larger_than_what_is_read_is_found() {
+        const LARGE: u32 = 2 * HEADERS as u32;
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        fs::write(folder.join("source.c"), "int main(void) { return 0; }").unwrap();
+        fs::write(folder.join("version.rc"), "1 VERSIONINFO\nFILEVERSION 1,2,3,4\nBEGIN\nEND\n").unwrap();
+        tool(folder, "x86_64-w64-mingw32-windres", &["version.rc", "version.o"]);
+        let args = ["-s", "-Wl,--pdb=main.pdb", "-o", "main.exe", "source.c", "version.o"];
+        tool(folder, "x86_64-w64-mingw32-gcc", &args);
+        let whole = fs::read(folder.join("main.exe")).unwrap();
+        let file = PeFile::<ImageNtHeaders64, _>::parse(&*whole).unwrap();
+        for table in [pe::IMAGE_DIRECTORY_ENTRY_DEBUG, pe::IMAGE_DIRECTORY_ENTRY_RESOURCE] {
+            let address = file.data_directory(table).unwrap().virtual_address.get(LE);
+            let sections = file.section_table();
+            let section = sections.iter().find(|section| section.contains_rva(address)).unwrap();
+            let name = whole.windows(8).position(|bytes| bytes == section.name).unwrap();
+            let mut image = whole.clone();
+            // `VirtualSize` and `SizeOfRawData`.
+            for at in [8, 16] {
+                image[name + at..name + at + 4].copy_from_slice(&LARGE.to_le_bytes());
+            }
+            image.resize(whole.len() + LARGE as usize, 1);
+            let path = folder.join("large.exe");
+            fs::write(&path, image).unwrap();
+            let details = of_path(&path).unwrap();
+            if table == pe::IMAGE_DIRECTORY_ENTRY_DEBUG {
+                assert_eq!(details.pdb.unwrap().path, "main.pdb");
+            } else {
+                assert_eq!(details.version.as_deref(), Some("1.2.3.4"));
+            }
+        }
     }
 
     #[test]

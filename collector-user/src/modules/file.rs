@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use collector_common::ids::{Avma, BuildId, FileOffset};
-use export::symbolize::PdbId;
+use export::symbolize::{AheadMapId, PdbId};
 use object::elf;
 use unwinder::TableError;
 
@@ -117,6 +117,13 @@ impl ModuleFile {
         let symbol_path = env::var_os(VARIABLE);
         let beside = self.root.is_other().then(|| pdb::find(&self.root, &self.path, id, None)).flatten();
         beside.or_else(|| pdb::find(&Root::default(), &self.path, id, symbol_path.as_deref()))
+    }
+
+    /// The same of its map of what .NET compiled ahead.
+    pub(super) fn open_ahead_map(&self, id: &AheadMapId) -> Option<File> {
+        let symbol_path = env::var_os(VARIABLE);
+        let beside = self.root.is_other().then(|| pdb::find_map(&self.root, &self.path, id, None)).flatten();
+        beside.or_else(|| pdb::find_map(&Root::default(), &self.path, id, symbol_path.as_deref()))
     }
 
     /// Address in the process minus address as linked, wrapping, of a mapping of this file. A file without

@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use collector_common::ids::{Avma, FileOffset, Svma};
 use collector_common::record::{ExportMachine, Module, ModuleId, ModuleKind};
-use export::symbolize::{ModuleFiles, Naming, PdbId, Symbols, symbolize_rest};
+use export::symbolize::{AheadMapId, ModuleFiles, Naming, PdbId, Symbols, symbolize_rest};
 
 use super::file::ModuleFile;
 use super::layout::Layout;
@@ -21,7 +21,7 @@ use super::recorded::RecordedFiles;
 use super::root::Root;
 #[cfg(feature = "debuginfod")]
 use crate::debuginfod::WithServers;
-use crate::symbol_path::{VARIABLE, pdb_of};
+use crate::symbol_path::{VARIABLE, ahead_map_of, pdb_of};
 
 /// Names the frames of a profile that have no name in it, as far as their files are here, or with the servers that
 /// `DEBUGINFOD_URLS` names.
@@ -124,6 +124,18 @@ impl ModuleFiles for LocalFiles<'_> {
     /// Recordings of Windows tell the PDBs of images that are there.
     fn pdb_of(&self, module: ModuleId) -> Option<PdbId> {
         pdb_of(self.machine, module)
+    }
+
+    fn open_ahead_map(&self, module: ModuleId, id: &AheadMapId) -> Option<File> {
+        if let Some(file) = self.file(module) {
+            return file.open_ahead_map(id);
+        }
+        let path = self.machine.string(self.machine.module(module).path);
+        pdb::find_map(&Root::default(), Path::new(path), id, self.symbol_path.as_deref())
+    }
+
+    fn ahead_map_of(&self, module: ModuleId) -> Option<AheadMapId> {
+        ahead_map_of(self.machine, module)
     }
 
     fn open_shared(&self, module: ModuleId, path: &[u8], build_id: &[u8]) -> Option<File> {

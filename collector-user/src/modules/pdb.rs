@@ -1,18 +1,32 @@
-//! PDBs of PE images: beside the image, and where `_NT_SYMBOL_PATH` says.
+//! PDBs of PE images, and maps of what .NET compiled ahead: beside the image, and where `_NT_SYMBOL_PATH` says.
 
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::Path;
 
-use export::symbolize::PdbId;
+use export::symbolize::{AheadMapId, PdbId};
 
 use super::root::Root;
-use crate::symbol_path::PdbPlaces;
+use crate::symbol_path::SymbolPlaces;
 
 /// The PDB of the image of this path below a root. Whether it is the right one is seen when it is read, so that one in a server's folder is
 /// taken before others.
 pub(super) fn find(root: &Root, image: &Path, id: &PdbId, symbol_path: Option<&OsStr>) -> Option<File> {
-    let PdbPlaces { name, stored, plain } = PdbPlaces::of(id, symbol_path.unwrap_or_default())?;
+    open(root, image, SymbolPlaces::of(id, symbol_path.unwrap_or_default())?)
+}
+
+/// The same of a map.
+pub(super) fn find_map(
+    root: &Root,
+    image: &Path,
+    id: &AheadMapId,
+    symbol_path: Option<&OsStr>,
+) -> Option<File> {
+    open(root, image, SymbolPlaces::of_map(id, symbol_path.unwrap_or_default())?)
+}
+
+fn open(root: &Root, image: &Path, places: SymbolPlaces) -> Option<File> {
+    let SymbolPlaces { name, stored, plain } = places;
     let beside = image.parent().filter(|folder| folder.is_absolute()).map(|folder| folder.join(name));
     stored.into_iter().chain(beside).chain(plain).find_map(|path| root.open(&path))
 }
@@ -49,6 +63,32 @@ mod tests {
         assert_eq!(found("/build/x.pdb", &list).as_deref(), Some("plain"));
         for nothing in ["", "..", r"a\..", "none.pdb"] {
             assert_eq!(found(nothing, &list), None, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn a_map_is_where_symbol_servers_and_compilers_put_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |path: &str| folder.path().join(path);
+        let name = "App.ni.r2rmap";
+        let id = AheadMapId { signature: [0xa1; 16], version: 1, path: name.as_bytes().to_vec() };
+        let list = at("cache").into_os_string();
+        let found = || {
+            let mut text = String::new();
+            let file = find_map(&Root::default(), &at("App.dll"), &id, Some(&list));
+            file.map(|mut file| file.read_to_string(&mut text).unwrap())?;
+            Some(text)
+        };
+        assert_eq!(found(), None);
+        fs::write(at(name), "beside").unwrap();
+        assert_eq!(found().as_deref(), Some("beside"));
+        let key = format!("r2rmap-v1-{}", "a1".repeat(16));
+        let small = name.to_lowercase();
+        for name in [&*small, name] {
+            let stored = at("cache").join(name).join(&key);
+            fs::create_dir_all(&stored).unwrap();
+            fs::write(stored.join(name), name).unwrap();
+            assert_eq!(found().as_deref(), Some(name));
         }
     }
 }

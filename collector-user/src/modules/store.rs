@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Tid};
 use collector_common::record::{ExportMachine, Module, ModuleId, ModuleKind, ProcessId};
-use export::symbolize::PdbId;
+use export::symbolize::{AheadMapId, PdbId};
 use object::elf;
 use rustc_hash::{FxHashMap, FxHashSet};
 use unwinder::UnwindTable;
@@ -422,6 +422,11 @@ impl Modules {
     /// The PDB of a module that is a PE image, where there is one.
     pub fn open_pdb(&self, module: ModuleId, id: &PdbId) -> Option<File> {
         self.files.get(module.0 as usize)?.open_pdb(id)
+    }
+
+    /// The map of what .NET compiled ahead of a module that is a PE image, where there is one.
+    pub fn open_ahead_map(&self, module: ModuleId, id: &AheadMapId) -> Option<File> {
+        self.files.get(module.0 as usize)?.open_ahead_map(id)
     }
 
     /// The file that a module's debug information is shared with, by the path and the build id that it tells.

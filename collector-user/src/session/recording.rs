@@ -9,7 +9,7 @@ use collector_common::perf::file::FileWriteError;
 use collector_common::record::{ExportMachine, ModuleId, ProcessId};
 use export::format::{Holds, Part};
 use export::symbolize::{
-    Detail, JitNames, KernelModule, ModuleFiles, Naming, PdbId, PerfMap, Symbols, symbolize,
+    AheadMapId, Detail, JitNames, KernelModule, ModuleFiles, Naming, PdbId, PerfMap, Symbols, symbolize,
 };
 
 #[cfg(feature = "debuginfod")]
@@ -96,6 +96,10 @@ impl ModuleFiles for Files<'_> {
 
     fn open_pdb(&self, module: ModuleId, id: &PdbId) -> Option<File> {
         self.0.modules.open_pdb(module, id)
+    }
+
+    fn open_ahead_map(&self, module: ModuleId, id: &AheadMapId) -> Option<File> {
+        self.0.modules.open_ahead_map(module, id)
     }
 
     fn open_shared(&self, module: ModuleId, path: &[u8], build_id: &[u8]) -> Option<File> {

@@ -23,6 +23,8 @@ pub(super) struct Answer<'a> {
     /// By wanted address: a position in `names`.
     found: Vec<Option<u32>>,
     names: Vec<String>,
+    /// Positions among the names that are written as .NET's compiler does.
+    of_dot_net: Range<usize>,
     sources: Vec<String>,
     /// By wanted address: which of the distinct lists of functions it has; none at all where no lines were found.
     lists: Vec<Option<u32>>,
@@ -40,6 +42,7 @@ impl<'a> Answer<'a> {
             wanted,
             found: vec![None; wanted.len()],
             names: Vec::new(),
+            of_dot_net: 0..0,
             sources: Vec::new(),
             lists: Vec::new(),
             list_index: HashMap::new(),
@@ -67,6 +70,21 @@ impl<'a> Answer<'a> {
     pub(super) fn add_name(&mut self, name: String) -> u32 {
         self.names.push(name);
         self.names.len() as u32 - 1
+    }
+
+    /// How many names there are, for [`Self::mark_dot_net`].
+    pub(super) fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Says that all names that were added since there were so many are of .NET's methods.
+    pub(super) fn mark_dot_net(&mut self, since: usize) {
+        self.of_dot_net = since..self.names.len();
+    }
+
+    /// Whether the name at a position is of one of .NET's methods.
+    pub(super) fn is_dot_net(&self, name: usize) -> bool {
+        self.of_dot_net.contains(&name)
     }
 
     /// Names the address at a position.

@@ -6,7 +6,7 @@ use collector_common::ids::Svma;
 use collector_common::record::{ModuleId, ProcessId};
 
 use super::jit::{JitNames, PerfMap};
-use super::pe::PdbId;
+use super::pe::{AheadMapId, PdbId};
 
 /// A module that is loaded into the kernel.
 #[derive(Debug)]
@@ -62,6 +62,17 @@ pub trait ModuleFiles {
 
     /// Which PDB is that of a module whose image is not here, where the recording tells it.
     fn pdb_of(&self, _module: ModuleId) -> Option<PdbId> {
+        None
+    }
+
+    /// The map of what .NET compiled ahead of a module that is a PE image, by what the image says of it. What its path leads to need not
+    /// be the same.
+    fn open_ahead_map(&self, _module: ModuleId, _id: &AheadMapId) -> Option<Self::File> {
+        None
+    }
+
+    /// Which such map is that of a module whose image is not here, where the recording tells it.
+    fn ahead_map_of(&self, _module: ModuleId) -> Option<AheadMapId> {
         None
     }
 

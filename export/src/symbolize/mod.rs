@@ -6,7 +6,7 @@
 //! - `dwarf`: source lines and inlined functions for the addresses of one file.
 //! - `jit`: names for code that was made at run time.
 //! - `pe`, `pdb`: names of a PE image by its exports, and names, source lines and inlined functions by its PDB; `words`: how
-//!   their numbers are read.
+//!   their numbers are read. `map_lines`: lines that tell where functions are, as perf maps and maps of what .NET compiled ahead have.
 //! - `choice`, `demangle`, `msvc`, `short`: which of several names, and how it reads.
 //! - `answer`, `symbols`: what was found, for one module and for the machine.
 
@@ -18,6 +18,7 @@ mod elf;
 mod files;
 mod jit;
 mod kernel;
+mod map_lines;
 mod msvc;
 mod pdb;
 mod pe;
@@ -34,6 +35,6 @@ pub use elf::SymbolError;
 pub use files::{KernelModule, ModuleFiles};
 pub use jit::{JitCode, JitDump, JitDumpError, JitLine, JitNames, JitPlace, Language, PerfMap};
 pub use pdb::PdbError;
-pub use pe::{CodeSection, PdbId, code_of_image};
+pub use pe::{AheadMapError, AheadMapId, CodeSection, PdbId, code_of_image};
 pub use resolve::{Detail, Naming, symbolize, symbolize_rest};
 pub use symbols::{Function, Name, NameId, STACK_CUT, Symbols, Unreadable};

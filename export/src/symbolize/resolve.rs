@@ -13,7 +13,7 @@ use collector_common::record::{ExportMachine, FrameFlags, FrameId, ModuleId, Mod
 use super::demangle::{NameForm, demangle};
 use super::elf::SymbolError;
 use super::files::ModuleFiles;
-use super::jit;
+use super::jit::{self, Language};
 use super::symbols::{Function, Symbols, Unreadable};
 use super::task::{Found, Source, Task, Wanted};
 use super::workers::look_up_all;
@@ -164,7 +164,10 @@ fn add(found: Found<'_>, places: &[Place], symbols: &mut Symbols) -> Result<(), 
         .names()
         .zip(&readable)
         .map(|(linkage, readable)| (readable.as_deref().unwrap_or(linkage), linkage));
-    let names = symbols.intern_all(names);
+    let mut names = symbols.intern_all(names);
+    for (_, name) in names.iter_mut().enumerate().filter(|(position, _)| answer.is_dot_net(*position)) {
+        name.set_language(Language::DotNet);
+    }
     let sources: Vec<_> = answer.sources().map(|path| symbols.intern(path)).collect();
     let unnamed = symbols.intern(UNNAMED);
     let mut lists = Vec::new();

@@ -80,6 +80,11 @@ impl Entry {
     pub(super) fn of_symbol(function: NameId, linkage: NameId, language: Option<Language>) -> Self {
         Self { function, linkage, from_symbol: true, language, functions: 0 }
     }
+
+    /// Says what the function was written in.
+    pub(super) fn set_language(&mut self, language: Language) {
+        self.language = Some(language);
+    }
 }
 
 /// Names of the frames of one machine. A frame without a symbol is called `module+0xoffset`.

@@ -1,7 +1,7 @@
 //! The addresses that are wanted of one module in, with what says more about them; what its files tell of these out.
 
 use std::collections::BTreeMap;
-use std::io::Cursor;
+use std::io::{Cursor, Read, Seek};
 use std::time::Instant;
 
 use collector_common::record::ModuleId;
@@ -13,7 +13,7 @@ use super::elf::{self, SymbolError};
 use super::files::{KernelModule, ModuleFiles};
 use super::kernel::kernel_names;
 use super::pdb;
-use super::pe;
+use super::pe::{self, AheadMapId, ahead};
 use super::resolve::Detail;
 
 /// What is looked up, and until when.
@@ -63,7 +63,10 @@ impl Task {
             }),
             Source::File => file(files, self.module, wanted, &mut answer),
         };
-        let readable = answer.names().map(|linkage| {
+        let readable = answer.names().enumerate().map(|(position, linkage)| {
+            if answer.is_dot_net(position) {
+                return Some(ahead::readable(linkage));
+            }
             let name = demangle_to(linkage, wanted.form);
             (name != linkage).then(|| name.into_owned())
         });
@@ -160,6 +163,12 @@ fn file<M: ModuleFiles>(
         return pe_image(files, module, image, wanted.detail == Detail::Lines, answer);
     }
     if own.is_none()
+        && let Some(id) = files.ahead_map_of(module)
+        && let Some(mut map) = files.open_ahead_map(module, &id)
+    {
+        return compiled_ahead(&mut map, &id, answer);
+    }
+    if own.is_none()
         && let Some(id) = files.pdb_of(module)
     {
         let mut pdb = files.open_pdb(module, &id).ok_or(SymbolError::Missing)?;
@@ -183,7 +192,19 @@ fn file<M: ModuleFiles>(
     named.and(lines.map_err(SymbolError::from))
 }
 
-/// A PE image has its exports in it, and all else in its PDB.
+/// Names methods that .NET compiled ahead.
+fn compiled_ahead(
+    map: &mut (impl Read + Seek),
+    id: &AheadMapId,
+    answer: &mut Answer<'_>,
+) -> Result<(), SymbolError> {
+    let before = answer.len();
+    let outcome = ahead::look_up(map, id, answer);
+    answer.mark_dot_net(before);
+    Ok(outcome?)
+}
+
+/// A PE image has its exports in it, and all else in its PDB; what .NET compiled ahead has its names in a map.
 fn pe_image<M: ModuleFiles>(
     files: &M,
     module: ModuleId,
@@ -191,7 +212,9 @@ fn pe_image<M: ModuleFiles>(
     lines: bool,
     answer: &mut Answer<'_>,
 ) -> Result<(), SymbolError> {
-    let exported = pe::look_up(image, answer);
+    let map = pe::ahead_map_of(image)?.and_then(|id| Some((files.open_ahead_map(module, &id)?, id)));
+    let mapped = map.map_or(Ok(()), |(mut map, id)| compiled_ahead(&mut map, &id, answer));
+    let exported = mapped.and(pe::look_up(image, answer));
     let Some(id) = pe::pdb_of(image)? else { return exported };
     let of_pdb = files.open_pdb(module, &id).map(|mut file| pdb::look_up(&mut file, &id, lines, answer));
     exported.and(of_pdb.transpose().map(drop).map_err(SymbolError::from))

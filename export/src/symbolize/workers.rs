@@ -19,7 +19,7 @@ use collector_common::record::{ModuleId, ProcessId};
 
 use super::files::{KernelModule, ModuleFiles};
 use super::jit::PerfMap;
-use super::pe::PdbId;
+use super::pe::{AheadMapId, PdbId};
 use super::task::{Found, Task, Wanted};
 
 /// The most threads, since each holds what it reads of a module.
@@ -147,6 +147,15 @@ impl<M: ModuleFiles> ModuleFiles for Asking<'_, M> {
 
     fn pdb_of(&self, module: ModuleId) -> Option<PdbId> {
         self.ask(move |files| files.pdb_of(module))
+    }
+
+    fn open_ahead_map(&self, module: ModuleId, id: &AheadMapId) -> Option<M::File> {
+        let id = id.clone();
+        self.ask(move |files| files.open_ahead_map(module, &id))
+    }
+
+    fn ahead_map_of(&self, module: ModuleId) -> Option<AheadMapId> {
+        self.ask(move |files| files.ahead_map_of(module))
     }
 
     fn kernel_symbols(&self) -> Option<Box<dyn BufRead + Send>> {

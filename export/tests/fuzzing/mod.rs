@@ -3,6 +3,7 @@
 //! noise, over the inputs of `regressions/`, which once broke a promise, and over those of `seeds/`, with which fuzzing
 //! begins.
 
+pub(crate) mod ahead;
 pub(crate) mod bounded;
 pub(crate) mod dwarf;
 pub(crate) mod firefox;

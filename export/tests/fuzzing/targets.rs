@@ -5,7 +5,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::{dwarf, firefox, folded, jfr, jitdump, nettrace, pdb, perf_map, pprof};
+use super::{ahead, dwarf, firefox, folded, jfr, jitdump, nettrace, pdb, perf_map, pprof};
 
 /// What is tried.
 struct Target {
@@ -19,7 +19,13 @@ struct Target {
     seeds: usize,
 }
 
-const TARGETS: [Target; 9] = [
+const TARGETS: [Target; 10] = [
+    Target {
+        name: "ahead",
+        run: |input| ahead::run(input) > 50,
+        begin: b"FFFFFFFF 00 11111111111111111111111111111111\nFFFFFFFE 00 1\n",
+        seeds: 1,
+    },
     Target { name: "dwarf", run: |input| dwarf::run(input) > 10, begin: b"\x7fELF\x02\x01\x01", seeds: 3 },
     Target { name: "firefox", run: firefox::run, begin: b"{\"meta\":{", seeds: 5 },
     Target { name: "folded", run: folded::run, begin: b"main;", seeds: 2 },

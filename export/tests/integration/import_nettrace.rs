@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::io::{self, Cursor};
 
-use collector_common::ids::{Avma, FileOffset, Nanos, Tid};
+use collector_common::ids::{Avma, FileOffset, Nanos, Pid, Svma, Tid};
 use collector_common::record::{
-    ExportMachine, FrameFlags, FrameId, Module, ModuleDetails, ModuleId, ModuleKind, ModuleMapping, Pdb,
-    PerfMap, ProcessId, Sample, Signature, Unit,
+    ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleDetails, ModuleId, ModuleKind, ModuleMapping,
+    Pdb, PerfMap, ProcessId, Sample, Signature, Unit,
 };
 use export::format::jsonl::JsonLines;
 use export::format::nettrace::Nettrace;
@@ -158,6 +158,56 @@ fn images_of_windows_and_dotnet_have_their_versions_and_symbols() {
     let program = again.modules().iter().position(|module| again.string(module.path) == "/opt/prog").unwrap();
     let details = again.details(ModuleId(program as u32)).unwrap();
     assert_eq!(details.package.as_deref(), Some(PACKAGE));
+}
+
+/// Two pieces of code without a file, each with a function at the same distance from its start.
+#[test]
+fn code_without_a_file_is_not_mixed_up() {
+    let mut machine = ExportMachine::default();
+    machine.system_mut().end = Nanos(100);
+    let process = machine.add_process(Pid(7), "prog", None, Nanos(0));
+    let name = machine.intern_string("prog");
+    let thread = machine.intern_thread(process, Tid(7), name);
+    let kind = machine.add_kind("cpu", Unit::Count, 1);
+    let mut names = Vec::new();
+    for (path, base, function) in [
+        ("[anon]", 0x7000_0000, "one"),
+        ("[anon]", 0x7100_0000, "other"),
+        ("/app/a.dll", 0x7200_0000, "third"),
+    ] {
+        let path = machine.intern_string(path);
+        let module =
+            machine.add_module(Module { kind: ModuleKind::Anonymous(process), path, build_id: None });
+        // Where memory has no file, the kernel may tell any offset.
+        let file_offset = FileOffset(if function == "third" { base } else { 0 });
+        let (start, end) = (Avma(base), Avma(base + 0x1000));
+        machine.add_mapping(ModuleMapping {
+            process,
+            module,
+            start,
+            end,
+            file_offset,
+            bias: 0,
+            since: Nanos(0),
+        });
+        let flags = FrameFlags(0);
+        let frame = machine.intern_frame(Frame { module, address: Svma(base + 0x10), flags });
+        names.push((frame, function));
+        let stack = machine.intern_stack(&[frame]);
+        machine.add_sample(&Sample { time: Nanos(50), thread, stack, kind, value: 1, ..Sample::default() });
+    }
+    let mut symbols = Symbols::unresolved(&machine);
+    for (frame, name) in names {
+        symbols.set(frame, name, name);
+    }
+    let again = imported(&written(&Nettrace, &machine, &symbols)).unwrap();
+    let told = told(&again.machine, &again.symbols);
+    let frames: Vec<&str> = told.iter().flat_map(|told| &told.frames).map(String::as_str).collect();
+    assert_eq!(frames, ["one", "other", "third"]);
+    let machine = &again.machine;
+    let modules = machine.modules().iter().filter(|of| matches!(of.kind, ModuleKind::Anonymous(_)));
+    let paths: Vec<&str> = modules.map(|module| machine.string(module.path)).collect();
+    assert_eq!(paths, ["[anon]", "/app/a.dll"]);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "what a test can't do is its failure")]
 
 mod damaged;
+mod dotnet;
 mod firefox;
 mod flamegraph;
 mod folded;

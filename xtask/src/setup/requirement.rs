@@ -110,6 +110,7 @@ pub(super) fn of(need: Need) -> Vec<Requirement> {
                 .chain([gdb_multiarch(), aarch64_c(), aarch64_cxx(), aarch64_emulator()])
                 .collect()
         }
+        Need::DotNet => vec![mono_mcs()],
         Need::Vm => vec![apt(), archive_keys(), busybox(), machine_emulator(), xz()],
     }
 }
@@ -493,6 +494,15 @@ fn allocators() -> Requirement {
             dnf: "jemalloc gperftools-libs mimalloc",
             pacman: "jemalloc gperftools mimalloc",
         },
+    }
+}
+
+fn mono_mcs() -> Requirement {
+    Requirement {
+        name: "a C# compiler",
+        check: Check::Program("mcs"),
+        debian: &["mono-mcs"],
+        elsewhere: Elsewhere::Package { dnf: "mono-devel", pacman: "mono" },
     }
 }
 

@@ -19,6 +19,8 @@ const MOST: u64 = 1 << 22;
 #[derive(Debug, Default)]
 pub(super) struct Process {
     pub(super) name: Option<StringId>,
+    /// Its program and the program's arguments, as .NET's runtime tells them.
+    pub(super) command: Option<StringId>,
     /// In ticks; `None` where it was there before.
     pub(super) start: Option<u64>,
     pub(super) end: Option<u64>,
@@ -55,10 +57,20 @@ struct Method {
 pub(super) enum Place {
     /// The mapping at this position.
     Mapping(u32),
-    /// A method of a module of .NET's, which may not have been told of.
-    Method(Option<StringId>),
+    /// A method of .NET's.
+    Method(MethodPlace),
     /// Nothing that was told of.
     Unknown,
+}
+
+/// Where a method is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MethodPlace {
+    /// The file of its module, which may not have been told of.
+    pub(super) file: Option<StringId>,
+    pub(super) first: u64,
+    /// The last address, not the one after it.
+    pub(super) last: u64,
 }
 
 /// What a place is called.
@@ -164,6 +176,7 @@ impl Code {
         }
         let process = self.processes.entry(pid).or_default();
         match told {
+            runtime::Told::Process(command) => process.command = Some(self.strings.intern(&command)),
             runtime::Told::Module(number, path) => {
                 process.modules.insert(number, self.strings.intern(&path));
             }
@@ -179,9 +192,10 @@ impl Code {
     /// What lies at an address, and what it is called. `lookup` is an address of the instruction that `address` stands for.
     pub(super) fn at(&self, pid: u64, address: u64, lookup: u64) -> (Place, Option<Called>) {
         let Some(process) = self.processes.get(&pid) else { return (Place::Unknown, None) };
-        if let Some(Method { module, name, signature }) = process.methods.at(lookup) {
+        if let Some((first, last, Method { module, name, signature })) = process.methods.range_at(lookup) {
             let called = Called { name, signature: Some(signature) };
-            return (Place::Method(process.modules.get(&module).copied()), Some(called));
+            let file = process.modules.get(&module).copied();
+            return (Place::Method(MethodPlace { file, first, last }), Some(called));
         }
         let Some(position) = process.mappings.at(lookup) else { return (Place::Unknown, None) };
         let names = self.mappings.get(position as usize).and_then(|mapping| self.names.get(&mapping.id));
@@ -205,6 +219,12 @@ impl Code {
 }
 
 impl Mapping {
+    /// Whether it is code that was made at run time: what is mapped has no path, or is where it would be in the file.
+    pub(super) fn is_made(&self, path: &str) -> bool {
+        self.metadata == 0
+            && (!path.contains(['/', '\\']) || path.starts_with("//") || self.offset == self.first)
+    }
+
     /// An address in the process minus the address as linked, wrapping; minus the place in the file, where it is not known for
     /// which address that is linked.
     pub(super) fn bias(&self, file: Option<&File>) -> u64 {

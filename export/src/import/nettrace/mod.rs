@@ -5,11 +5,14 @@
 //! addresses that held one thing after another, what is told last counts.
 //!
 //! - `universal`: what events of `Universal.System` say; `runtime`: what those of .NET's runtime do.
-//! - `files`: what is known of files; `ranges`: what lies where; `event_kinds`: what is kept of types of events.
+//! - `files`: what is known of files; `ranges`: what lies where; `methods`: where .NET's code lies; `programs`: what processes run;
+//!   `event_kinds`: what is kept of types of events.
 
 mod code;
 mod event_kinds;
 mod files;
+mod methods;
+mod programs;
 mod ranges;
 mod runtime;
 mod samples;

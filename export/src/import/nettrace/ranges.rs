@@ -34,8 +34,13 @@ impl<T: Copy> Ranges<T> {
 
     /// What lies at an address.
     pub(super) fn at(&self, address: u64) -> Option<T> {
-        let (_, &(last, value)) = self.by_first.range(..=address).next_back()?;
-        (address <= last).then_some(value)
+        self.range_at(address).map(|(.., value)| value)
+    }
+
+    /// The same, with its first address and its last.
+    pub(super) fn range_at(&self, address: u64) -> Option<(u64, u64, T)> {
+        let (&first, &(last, value)) = self.by_first.range(..=address).next_back()?;
+        (address <= last).then_some((first, last, value))
     }
 }
 
@@ -54,6 +59,7 @@ mod tests {
         ranges.insert(u64::MAX, u64::MAX, 'f');
         let at = |address| ranges.at(address).unwrap_or('-');
         let found = [9, 10, 14, 15, 16, 17, 18, 34, 35, 39, 40, u64::MAX].map(at);
+        assert_eq!(ranges.range_at(33), Some((18, 34, 'd')));
         assert_eq!(found, ['-', 'a', 'a', 'd', 'd', 'e', 'd', 'd', 'b', 'b', '-', 'f']);
         ranges.insert(0, u64::MAX, 'g');
         assert_eq!(ranges.by_first.len(), 1);

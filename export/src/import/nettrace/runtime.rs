@@ -12,6 +12,9 @@ pub(super) const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
 /// The stacks of all threads in managed code, again and again.
 pub(super) const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
 
+/// What writes the traces.
+const WRITER: &str = "Microsoft-DotNETCore-EventPipe";
+
 /// What one of these events says of code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Told {
@@ -19,6 +22,8 @@ pub(super) enum Told {
     Method(Method),
     /// A module, by the runtime's number, and the path of its file.
     Module(u64, String),
+    /// The process's program with its arguments, as they are separated by spaces.
+    Process(String),
 }
 
 /// Code of a method.
@@ -51,7 +56,9 @@ pub(super) fn told_by_fields(provider: &str, id: u32, event: &Event<'_>) -> Resu
     use Value::{Text, Unsigned};
     let is_method = matches!((provider, id), (RUNTIME | RUNDOWN, 143) | (RUNDOWN, 144));
     let is_module = matches!((provider, id), (RUNTIME, 152) | (RUNDOWN, 153 | 154));
-    if !is_method && !is_module {
+    // `ProcessInfo`, since .NET Core 3.1.
+    let is_process = (provider, id) == (WRITER, 1);
+    if !is_method && !is_module && !is_process {
         return Ok(None);
     }
     let values = event.values().map_err(|_| TooShort)?;
@@ -75,6 +82,7 @@ pub(super) fn told_by_fields(provider: &str, id: u32, event: &Event<'_>) -> Resu
         [Unsigned(number), _, _, _, Text(path), ..] if is_module => {
             Ok(Some(Told::Module(*number, path.clone())))
         }
+        [Text(command), ..] if is_process => Ok(Some(Told::Process(command.clone()))),
         _ => Err(TooShort),
     }
 }

@@ -13,9 +13,10 @@ use collector_common::record::{
     Unit,
 };
 
-use super::code::{Called, Code, Place};
+use super::code::{Called, Code, Mapping, Place};
 use super::event_kinds::{EventKinds, Kept, name_of};
-use super::{runtime, universal};
+use super::methods::Methods;
+use super::{programs, runtime, universal};
 use crate::format::nettrace::{Event, Label, LabelValue, Summary, Trace, read};
 use crate::import::room::{FramesOfSamples, MOST_ATTRIBUTES, name};
 use crate::import::{ImportError, Imported};
@@ -42,7 +43,7 @@ enum ModuleKey {
     /// A file, with where its addresses are linked for.
     File(StringId, Option<BuildId>),
     /// Code that was made at run time, from this file where that is known.
-    Method(ProcessId, Option<StringId>),
+    Made(ProcessId, Option<StringId>),
     Unknown(ProcessId),
 }
 
@@ -59,6 +60,7 @@ struct Samples {
     /// By process id, address, and whether the address is that of an instruction and none that is returned to.
     frames: HashMap<(u64, u64, bool), FrameId>,
     called: Vec<(FrameId, Called)>,
+    methods: Methods,
     stack: Vec<FrameId>,
     /// How much of stacks was gone through.
     gone_through: FramesOfSamples,
@@ -86,6 +88,7 @@ impl Samples {
             modules: HashMap::new(),
             frames: HashMap::new(),
             called: Vec::new(),
+            methods: Methods::default(),
             stack: Vec::new(),
             gone_through: FramesOfSamples::default(),
             refused: None,
@@ -132,10 +135,16 @@ impl Samples {
 
     fn add_processes(&mut self) {
         for (&pid, process) in &self.code.processes {
-            let called = process.name.map(|called| name(self.code.strings.get(called)).to_owned());
-            let called = called.unwrap_or_else(|| unnamed_process(pid));
+            let text = |id| self.code.strings.get(id);
+            let arguments = process.command.map_or_else(Vec::new, |line| programs::arguments(text(line)));
+            let called = process.name.map(text).or_else(|| programs::name(&arguments));
+            let called = called.map_or_else(|| unnamed_process(pid), |called| name(called).to_owned());
             let start = process.start.map_or(Nanos(0), |ticks| self.time(ticks));
             let id = self.machine.add_process(Pid(pid as u32), &called, None, start);
+            if !arguments.is_empty() {
+                let program = self.machine.add_program(id, start, &called);
+                self.machine.set_arguments(program, arguments.join("\0").as_bytes(), false);
+            }
             if let Some(end) = process.end {
                 self.machine.end_process(id, self.time(end).max(start));
             }
@@ -150,8 +159,7 @@ impl Samples {
                 continue;
             }
             let process = self.process(mapping.process);
-            let bias = mapping.bias(self.code.file(&mapping));
-            let module = self.file(position as u32);
+            let (module, bias) = self.mapped(position as u32);
             self.machine.add_mapping(ModuleMapping {
                 process,
                 module,
@@ -204,6 +212,10 @@ impl Samples {
             _ => (Unit::Count, 1),
         };
         let kind = self.machine.add_kind(name(&called), unit, period);
+        if of.provider == runtime::SAMPLER {
+            // Not whatever happened first.
+            self.machine.set_main_kind(kind);
+        }
         self.kinds.entry(of.provider.clone()).or_default().insert(of.id, kind);
         Some(kind)
     }
@@ -260,7 +272,7 @@ impl Samples {
         }
         let stack = self.machine.intern_stack(&self.stack);
         let attributes = self.attributes(event.labels);
-        let cpu = event.processor as u16;
+        let cpu = cpu(event);
         let sample = Sample { time, thread, stack, cpu, kind, value, attributes };
         if self.keeps_events && !has_value {
             self.event(event, time, Some(&sample));
@@ -293,7 +305,7 @@ impl Samples {
             }
             Some(_) => {}
             None => {
-                let (thread, cpu) = (self.thread(event), event.processor as u16);
+                let (thread, cpu) = (self.thread(event), cpu(event));
                 let attributes = self.attributes(event.labels);
                 let record = EventRecord { time, thread, stack: StackId::EMPTY, cpu, kind, attributes };
                 self.machine.add_event_record(&record, &bytes);
@@ -324,36 +336,49 @@ impl Samples {
     /// The module of a place, and the address in it.
     fn place(&mut self, pid: u64, place: Place, address: u64) -> (ModuleId, u64) {
         let process = self.process(pid);
-        let (key, path) = match place {
+        match place {
             Place::Mapping(position) => {
-                let mapping = self.code.mappings[position as usize];
-                let bias = mapping.bias(self.code.file(&mapping));
-                return (self.file(position), address.wrapping_sub(bias));
+                let (module, bias) = self.mapped(position);
+                (module, address.wrapping_sub(bias))
             }
-            Place::Method(Some(path)) => {
-                (ModuleKey::Method(process, Some(path)), self.code.strings.get(path).to_owned())
+            Place::Method(method) => {
+                let module = self.made(process, method.file);
+                self.methods.add(process, method, module);
+                (module, address)
             }
-            Place::Method(None) => (ModuleKey::Method(process, None), "[managed]".to_owned()),
-            Place::Unknown => (ModuleKey::Unknown(process), "[unmapped]".to_owned()),
-        };
-        let kind = match key {
-            ModuleKey::Unknown(_) => ModuleKind::Unmapped(process),
-            _ => ModuleKind::Anonymous(process),
-        };
-        (self.module(key, kind, &path, None), address)
+            Place::Unknown => {
+                let (key, kind) = (ModuleKey::Unknown(process), ModuleKind::Unmapped(process));
+                (self.module(key, kind, "[unmapped]", None), address)
+            }
+        }
     }
 
-    /// The module of a mapping.
-    fn file(&mut self, position: u32) -> ModuleId {
+    /// The module of code that was made at run time, by its file where that is known.
+    fn made(&mut self, process: ProcessId, file: Option<StringId>) -> ModuleId {
+        let path = file.map_or("[managed]", |file| self.code.strings.get(file)).to_owned();
+        self.module(ModuleKey::Made(process, file), ModuleKind::Anonymous(process), &path, None)
+    }
+
+    /// The module of a mapping, and what lies between addresses in the process and those of the module.
+    fn mapped(&mut self, position: u32) -> (ModuleId, u64) {
         let mapping = self.code.mappings[position as usize];
-        let build_id = self.code.file(&mapping).and_then(|file| file.build_id);
+        if mapping.is_made(self.code.strings.get(mapping.file)) {
+            let process = self.process(mapping.process);
+            return (self.made(process, Some(mapping.file)), 0);
+        }
+        (self.file(&mapping), mapping.bias(self.code.file(&mapping)))
+    }
+
+    /// The module of a mapped file.
+    fn file(&mut self, mapping: &Mapping) -> ModuleId {
+        let build_id = self.code.file(mapping).and_then(|file| file.build_id);
         let key = ModuleKey::File(mapping.file, build_id);
         if let Some(&known) = self.modules.get(&key) {
             return known;
         }
         let path = self.code.strings.get(mapping.file).to_owned();
         let module = self.module(key, ModuleKind::File, &path, build_id);
-        let details = self.code.take_details(&mapping);
+        let details = self.code.take_details(mapping);
         if details != ModuleDetails::default() {
             self.machine.set_details(module, details);
         }
@@ -398,6 +423,7 @@ impl Samples {
     }
 
     fn finish(mut self, summary: &Summary) -> Imported {
+        self.methods.map(&mut self.machine);
         let no_room = self.machine.event_records().lost();
         let system = self.machine.system_mut();
         (system.end, system.lost) = (self.last.max(system.start), summary.lost.saturating_add(no_room));
@@ -424,6 +450,11 @@ impl Samples {
 /// A fact that a trace tells by name; empty where it does not.
 fn fact<'a>(trace: &'a Trace, name: &str) -> &'a str {
     trace.pairs.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
+}
+
+/// The processor; 0, as of all that tells none, where it is not told: .NET's runtime knows it on Windows alone.
+fn cpu(event: &Event<'_>) -> u16 {
+    if event.processor == u32::MAX { 0 } else { event.processor as u16 }
 }
 
 /// As `PerfView` calls a process of which no name is told.

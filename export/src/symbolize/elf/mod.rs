@@ -30,6 +30,7 @@ pub(super) use stream::each_entry;
 use super::answer::Answer;
 use super::dwarf::LineError;
 use super::pdb::PdbError;
+use super::pe::AheadMapError;
 
 /// Why symbols of a module could not be read, or not all of them.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +50,9 @@ pub enum SymbolError {
     /// Its PDB could not be read, or not all of it.
     #[error("its PDB can't be read: {0}")]
     Pdb(#[from] PdbError),
+    /// The map of what .NET compiled ahead could not be read, or not all of it.
+    #[error("its map of what was compiled ahead can't be read: {0}")]
+    AheadMap(#[from] AheadMapError),
     /// The symbols that are packed in the file can't be unpacked.
     #[error("its .gnu_debugdata can't be unpacked: {0}")]
     Packed(io::Error),

@@ -7,15 +7,12 @@
 //! the file is read from its end, piece by piece, until all addresses have a name.
 
 use std::io::{self, Read, Seek, SeekFrom};
-use std::ops::Range;
 
 use super::super::answer::Answer;
+use super::super::map_lines::{Entry, MOST_OF_LINE, Unnamed};
 
 /// Bytes that are read at once.
 const PIECE: u64 = 256 << 10;
-
-/// Longer lines are left out: names of this length tell nobody anything.
-const MOST_OF_LINE: usize = 16 << 10;
 
 /// Bytes from the end that are looked at: some million functions.
 const MOST: u64 = 1 << 30;
@@ -50,8 +47,8 @@ impl<F: Read + Seek> PerfMap<F> {
                 rest = &rest[..at];
                 let tail = begun.replace(Vec::new()).filter(|tail| tail.len() + head.len() <= MOST_OF_LINE);
                 match tail.filter(|_| !is_last) {
-                    Some(tail) if tail.is_empty() => take(head, answer, &mut unnamed),
-                    Some(tail) => take(&[head, &tail].concat(), answer, &mut unnamed),
+                    Some(tail) if tail.is_empty() => unnamed.name(Entry::parse(head), answer),
+                    Some(tail) => unnamed.name(Entry::parse(&[head, &tail].concat()), answer),
                     None => {}
                 }
                 is_last = false;
@@ -61,96 +58,9 @@ impl<F: Read + Seek> PerfMap<F> {
         }
         // What is before the first of all ends of lines, unless that is not where the file begins.
         if let Some(line) = begun.filter(|_| first == 0 && end == 0 && !is_last) {
-            take(&line, answer, &mut unnamed);
+            unnamed.name(Entry::parse(&line), answer);
         }
         Ok(())
-    }
-}
-
-/// Names what a line holds and no later one did.
-fn take(line: &[u8], answer: &mut Answer<'_>, unnamed: &mut Unnamed) {
-    let Some(Entry { code, name }) = Entry::parse(line) else { return };
-    let wanted = answer.wanted();
-    let positions = wanted.partition_point(|&address| address < code.start)
-        ..wanted.partition_point(|&address| address < code.end);
-    let mut added = None;
-    while let Some(position) = unnamed.take_from(&positions) {
-        let name = *added.get_or_insert_with(|| answer.add_name(String::from_utf8_lossy(name).into_owned()));
-        answer.set(position, name);
-    }
-}
-
-/// What a line says.
-#[derive(Debug, PartialEq, Eq)]
-struct Entry<'a> {
-    /// Addresses.
-    code: Range<u64>,
-    name: &'a [u8],
-}
-
-impl<'a> Entry<'a> {
-    /// `None` for a line of another form, or one that names nothing.
-    fn parse(line: &'a [u8]) -> Option<Self> {
-        let mut rest = line.trim_ascii();
-        let mut number = || {
-            let len = rest.iter().position(u8::is_ascii_whitespace)?;
-            let (text, after) = rest.split_at(len);
-            rest = after.trim_ascii_start();
-            hexadecimal(text)
-        };
-        let (start, size) = (number()?, number()?);
-        let code = start..start.saturating_add(size);
-        (!code.is_empty() && !rest.is_empty()).then_some(Self { code, name: rest })
-    }
-}
-
-fn hexadecimal(text: &[u8]) -> Option<u64> {
-    let digits = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")).unwrap_or(text);
-    // The standard library would take a sign, too.
-    let is_number = digits.first().is_some_and(u8::is_ascii_hexdigit);
-    u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok().filter(|_| is_number)
-}
-
-/// Positions of addresses without a name. Each is passed over once after it has one, however many lines hold it.
-struct Unnamed {
-    /// By position: a position from which on the next one is looked for; itself where it has no name.
-    next: Vec<u32>,
-    left: usize,
-}
-
-impl Unnamed {
-    fn of(answer: &Answer<'_>) -> Self {
-        let len = answer.wanted().len();
-        // One more, which is always there.
-        let mut this = Self { next: (0..=len as u32).collect(), left: len };
-        for position in (0..len).filter(|&position| !answer.lacks(position)) {
-            this.remove(position);
-        }
-        this
-    }
-
-    fn is_empty(&self) -> bool {
-        self.left == 0
-    }
-
-    fn remove(&mut self, position: usize) {
-        self.next[position] = position as u32 + 1;
-        self.left -= 1;
-    }
-
-    /// The first of some positions that has no name, which counts as having one from now on.
-    fn take_from(&mut self, positions: &Range<usize>) -> Option<usize> {
-        let mut at = positions.start;
-        while self.next[at] as usize != at {
-            let next = self.next[at] as usize;
-            self.next[at] = self.next[next];
-            at = next;
-        }
-        if !positions.contains(&at) {
-            return None;
-        }
-        self.remove(at);
-        Some(at)
     }
 }
 

@@ -1,7 +1,10 @@
-//! A PE image in; the names that it exports, and which PDB is its, out ("PE Format" of Microsoft).
+//! A PE image in; the names that it exports, and which PDB and which map of what .NET compiled ahead are its, out ("PE Format" of
+//! Microsoft, and type 21 of `docs/design/specs/PE-COFF.md` of dotnet/runtime).
 //!
 //! Addresses are relative to where the image is loaded (RVA), in its frames as here. Headers and tables are read in pieces, and a
 //! table is read only as far as any real file has one.
+
+pub(super) mod ahead;
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -9,6 +12,7 @@ use super::answer::Answer;
 use super::choice::reads_better;
 use super::elf::SymbolError;
 use super::words::{text_at, u16_at, u32_at};
+pub use ahead::{AheadMapError, AheadMapId};
 
 /// Headers are in the first pages.
 const MOST_HEADERS: u64 = 64 << 10;
@@ -114,6 +118,17 @@ pub fn code_of_image<R: Read + Seek>(file: &mut R) -> Option<Vec<CodeSection>> {
 /// Which PDB is an image's.
 pub(super) fn pdb_of<R: Read + Seek>(file: &mut R) -> Result<Option<PdbId>, SymbolError> {
     Image::read(file)?.pdb()
+}
+
+/// Which map of what .NET compiled ahead is an image's.
+pub(super) fn ahead_map_of<R: Read + Seek>(file: &mut R) -> Result<Option<AheadMapId>, SymbolError> {
+    const PERF_MAP: u32 = 21;
+    let of_record = |record: &[u8]| {
+        let (signature, rest) = record.strip_prefix(b"R2RM")?.split_first_chunk()?;
+        let (version, path) = (u32_at(rest, 0)?, text_at(rest, 4)?.to_vec());
+        Some(AheadMapId { signature: *signature, version, path })
+    };
+    Image::read(file)?.debug_record(|entry| u32_at(entry, 12) == Some(PERF_MAP), of_record)
 }
 
 const DAMAGED: SymbolError = SymbolError::Image;
@@ -240,26 +255,35 @@ impl<'a, R: Read + Seek> Image<'a, R> {
         const CODE_VIEW: u32 = 2;
         /// Of .NET's own format (ECMA-335 metadata, "Portable PDB"), which has no addresses.
         const PORTABLE: u16 = 0x504d;
+        let is_pdb =
+            |entry: &[u8]| u32_at(entry, 12) == Some(CODE_VIEW) && u16_at(entry, 10) != Some(PORTABLE);
+        // Ready-to-run images of .NET have two, the first of their native code.
+        self.debug_record(is_pdb, |record| {
+            let rest = record.strip_prefix(b"RSDS")?;
+            let path = text_at(rest, 20)?.to_vec();
+            Some(PdbId { guid: *rest.first_chunk()?, age: u32_at(rest, 16)?, path })
+        })
+    }
+
+    /// What is made of the first record of the debug directory that something can be made of.
+    fn debug_record<T>(
+        &mut self,
+        is_meant: impl Fn(&[u8]) -> bool,
+        make: impl Fn(&[u8]) -> Option<T>,
+    ) -> Result<Option<T>, SymbolError> {
         let (start, size) = self.debug;
         if size == 0 {
             return Ok(None);
         }
         let directory = self.bytes(start, u64::from(size).min(28 * MOST_DEBUG as u64))?;
-        for entry in directory.chunks_exact(28) {
-            if u32_at(entry, 12) != Some(CODE_VIEW) || u16_at(entry, 10) == Some(PORTABLE) {
-                continue;
-            }
+        for entry in directory.chunks_exact(28).filter(|entry| is_meant(entry)) {
             let (Some(size), Some(offset)) = (u32_at(entry, 16), u32_at(entry, 24)) else { continue };
             self.file.seek(SeekFrom::Start(offset.into()))?;
             let mut record = Vec::new();
             Read::take(&mut *self.file, u64::from(size).min(MOST_NAME)).read_to_end(&mut record)?;
-            let id = record.strip_prefix(b"RSDS").and_then(|rest| {
-                let path = text_at(rest, 20)?.to_vec();
-                Some(PdbId { guid: *rest.first_chunk()?, age: u32_at(rest, 16)?, path })
-            });
-            // Ready-to-run images of .NET have two, the first of their native code.
-            if id.is_some() {
-                return Ok(id);
+            let made = make(&record);
+            if made.is_some() {
+                return Ok(made);
             }
         }
         Ok(None)
