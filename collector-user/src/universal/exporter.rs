@@ -335,6 +335,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     use std::os::unix::fs::symlink;
 
+    #[cfg(target_os = "linux")]
     use export::format::Holds;
 
     use super::*;
@@ -371,8 +372,10 @@ mod tests {
     }
 
     /// A format of the embedding program's own that is another one.
+    #[cfg(target_os = "linux")]
     struct Same(&'static dyn ExportFormat);
 
+    #[cfg(target_os = "linux")]
     impl ExportFormat for Same {
         fn name(&self) -> &'static str {
             self.0.name()
