@@ -29,6 +29,8 @@ mod devices;
 #[cfg(target_os = "linux")]
 pub mod doctor;
 pub mod etw;
+#[cfg(any(target_os = "linux", windows))]
+mod hooks;
 #[cfg(target_os = "linux")]
 pub mod kernel;
 #[cfg(target_os = "linux")]
@@ -61,7 +63,7 @@ mod tls;
 pub mod tracefs;
 #[cfg(target_os = "linux")]
 mod transfers;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 pub mod universal;
 
 /// The README's example compiles.

@@ -23,6 +23,8 @@ pub(crate) use wine::{DEBIAN_WINE, program as wine_program};
 const ETW: &str = "windows-etw";
 /// The crate of the binary.
 const USER: &str = "collector-user";
+/// The example that embeds the library, the same on Linux.
+const EMBEDDING: &str = "own_work";
 /// The same for all, so that the standard library is built once.
 const STANDARD_LIBRARY: &str = "std,panic_unwind,test";
 
@@ -45,7 +47,7 @@ pub(crate) fn windows(workspace: &Workspace, totals: &mut Totals) -> Result<()> 
     let etw = workspace.package(ETW)?;
 
     let mut build = here(toolchain.cargo("build", STANDARD_LIBRARY));
-    build.args(["--lib", "--bin", "collector", "--example", "etw_record"]);
+    build.args(["--lib", "--bin", "collector", "--example", "etw_record", "--example", EMBEDDING]);
     for crate_folder in CRATES {
         build.args(["--package", &workspace.package(crate_folder)?]);
     }
@@ -73,7 +75,7 @@ pub(crate) fn windows(workspace: &Workspace, totals: &mut Totals) -> Result<()> 
 
     let mut tests = here(toolchain.cargo("test", STANDARD_LIBRARY));
     wine.runner(&mut tests, &CrossTarget::WINDOWS);
-    test::stream::run(tests.args(["--package", &package, "--bin", "collector"]), totals)?;
+    test::stream::run(tests.args(["--package", &package, "--lib", "--bin", "collector"]), totals)?;
 
     checks::run(workspace, &wine, &folder.join(CrossTarget::WINDOWS.triple).join("debug"), totals)
 }

@@ -277,9 +277,14 @@ impl ExportMachine {
     /// Leaves out samples of what was recorded: those that `keep` refuses, with the raw events that they are of. The machine that it
     /// sees has no samples meanwhile.
     pub fn apply_custom_filter(&mut self, mut keep: impl FnMut(&Self, &Sample) -> bool) {
+        self.change_samples(|machine, sample| keep(machine, sample));
+    }
+
+    /// The same, where `keep` may change the samples that it takes, and add to the machine what they refer to then.
+    pub fn change_samples(&mut self, mut keep: impl FnMut(&mut Self, &mut Sample) -> bool) {
         let none = self.samples.none_like();
         let mut samples = std::mem::replace(&mut self.samples, none);
-        let left_out = samples.retain(|sample| keep(self, sample));
+        let left_out = samples.retain_mut(|sample| keep(self, sample));
         self.samples = samples;
         for record in left_out {
             self.event_records.remove(record);

@@ -16,6 +16,7 @@ mod command_line;
 mod events;
 mod families;
 mod file;
+mod folder;
 mod images;
 mod kinds;
 mod machine;
@@ -35,15 +36,20 @@ mod taker;
 mod threads;
 mod times;
 mod whose;
+#[cfg(windows)]
+mod written;
 
 pub use families::Asked;
 pub use file::Etl;
+pub use folder::TraceFolder;
 pub use images::name_from_images;
 #[cfg(not(target_os = "linux"))]
 pub use pdbs::name_from_pdbs;
 pub use recording::{Asking, Lost, Recorded, RecordedPart};
 pub use request::{Request, RequestError};
 pub use taker::{Taker, Trace};
+#[cfg(windows)]
+pub use written::{WrittenError, is_gone, open_written, volumes};
 
 /// The longest name of a process, a thread, a file or a method: each may be written again and again.
 const LONGEST_NAME: usize = 4 << 10;

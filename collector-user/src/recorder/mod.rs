@@ -4,7 +4,6 @@
 
 mod birth;
 mod found;
-mod hooks;
 mod kernel_code;
 mod late;
 mod looks;
@@ -17,8 +16,8 @@ mod tally;
 mod thread_names;
 mod view;
 
+pub use crate::hooks::{SampleHook, SampleView, Verdict};
 pub(crate) use found::Found;
-pub use hooks::{SampleHook, SampleView, Verdict};
 pub(crate) use sampling::Taken;
 pub use state::Recorder;
 pub use tally::StackTally;

@@ -17,13 +17,13 @@ use unwinder::aarch64::Aarch64;
 use unwinder::x86::X86;
 
 use super::found::Found;
-use super::hooks::{SampleHook, SampleHooks};
 use super::kernel_code::AddedCodes;
 use super::late::LateMemory;
 use super::looks::{Looks, name_users};
 use super::reread::Rereads;
 use super::tally::StackTally;
 use super::thread_names::{Name, ThreadNames, kept_name};
+use crate::hooks::{SampleHook, SampleHooks};
 use crate::modules::{MappedFile, Modules, RecordedFiles};
 use crate::procfs::{self, Identity};
 

@@ -6,21 +6,21 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use super::Exported;
-use crate::session::SessionError;
-use crate::source::NamedError;
+use super::system::{EventError, SessionError};
 
 /// Why a recording could not be made or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// No scenario has the name.
-    #[error("no scenario is called `{0}`: `scenario::SCENARIOS` lists them")]
+    #[error("no scenario is called `{0}`: `collector list scenarios` lists them")]
     Scenario(String),
     /// The name of threads is empty.
+    #[cfg(target_os = "linux")]
     #[error("the name given to `with_comm` is empty: name threads as `ps -o comm` does")]
     EmptyComm,
     /// An event is not there, or can't be recorded.
     #[error(transparent)]
-    Event(#[from] NamedError),
+    Event(#[from] EventError),
     /// No format has the file's ending.
     #[error("the ending of {} is no format: `format::formats()` lists them, and `with_format` adds others", .0.display())]
     Format(PathBuf),

@@ -3,8 +3,6 @@
 use std::any::Any;
 use std::fmt;
 use std::io;
-use std::os::fd::AsFd as _;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
@@ -16,10 +14,10 @@ use export::symbolize::Symbols;
 use super::error::Incomplete;
 use super::output::{Output, format_of};
 use super::split::{Part, parts};
+use super::system::{self, Recording, Stop};
 use super::{ExportError, ExportSettings};
+use crate::hooks::{SampleView, Verdict};
 use crate::output::{OutputFile, Places};
-use crate::recorder::{SampleHook, SampleView, Verdict};
-use crate::session::{Recording, Session, SessionSettings};
 
 /// What the thread is called that records.
 pub const RECORDER: &str = "collector";
@@ -42,7 +40,7 @@ pub struct UniversalExporter {
 /// A recording that goes on.
 struct Collection {
     /// Closing it ends the recording.
-    stop: UnixStream,
+    stop: Stop,
     thread: JoinHandle<Result<Recording, ExportError>>,
     /// Gives the hooks on samples back when the thread is done with them.
     hooks: mpsc::Receiver<Vec<SentHook>>,
@@ -142,11 +140,12 @@ impl UniversalExporter {
         self.settings.check()?;
         let outputs = self.open_outputs()?;
         let (settings, event_bytes) = (self.settings.clone(), self.event_bytes());
-        let (stop, stopped) = UnixStream::pair().map_err(ExportError::Thread)?;
+        let (stop, stopped) = system::stop().map_err(ExportError::Thread)?;
         let (ready, started) = mpsc::channel();
         let (back, hooks) = mpsc::channel();
-        let lent = Lent { hooks: std::mem::take(&mut self.sample_hooks), back };
-        let record = move || record(&settings, event_bytes, lent, &stopped, ready);
+        let mut lent = Lent { hooks: std::mem::take(&mut self.sample_hooks), back };
+        let hook = Box::new(move |view: &mut SampleView<'_>, sample: &mut Sample| lent.see(view, sample));
+        let record = move || system::record(&settings, event_bytes, hook, &stopped, ready);
         let thread = thread::Builder::new().name(RECORDER.to_owned()).spawn(record);
         let thread = match thread {
             Ok(thread) => thread,
@@ -322,25 +321,6 @@ impl Drop for Lent {
     }
 }
 
-/// Records until the other end of `stopped` is closed; `ready` is told when all is being recorded.
-fn record(
-    settings: &ExportSettings,
-    event_bytes: u64,
-    mut lent: Lent,
-    stopped: &UnixStream,
-    ready: mpsc::Sender<()>,
-) -> Result<Recording, ExportError> {
-    let hook: SampleHook = Box::new(move |view, sample| lent.see(view, sample));
-    let sample_hooks = vec![hook];
-    let mut session =
-        Session::start(SessionSettings { sample_hooks, ..settings.session(event_bytes)? }, None)?;
-    // Nobody listens where the exporter is dropped meanwhile.
-    let _ = ready.send(());
-    drop(ready);
-    session.run(stopped.as_fd(), |_progress| {})?;
-    Ok(session.finish()?)
-}
-
 /// What a panic said.
 fn told(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
@@ -350,9 +330,12 @@ fn told(panic: &(dyn Any + Send)) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(target_os = "linux")]
     use std::fs;
+    #[cfg(target_os = "linux")]
     use std::os::unix::fs::symlink;
 
+    #[cfg(target_os = "linux")]
     use export::format::Holds;
 
     use super::*;
@@ -373,6 +356,7 @@ mod tests {
         assert!(matches!(none, Err(ExportError::NotStarted)));
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn one_file_is_one_output() {
         let folder = tempfile::tempdir().unwrap();
@@ -388,8 +372,10 @@ mod tests {
     }
 
     /// A format of the embedding program's own that is another one.
+    #[cfg(target_os = "linux")]
     struct Same(&'static dyn ExportFormat);
 
+    #[cfg(target_os = "linux")]
     impl ExportFormat for Same {
         fn name(&self) -> &'static str {
             self.0.name()
@@ -412,6 +398,7 @@ mod tests {
         }
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn a_start_that_fails_keeps_the_hooks() {
         // Above the largest pid that Linux gives.
@@ -424,7 +411,7 @@ mod tests {
     #[test]
     fn a_panic_is_an_error_and_gives_hooks_back() {
         let mut exporter = UniversalExporter::new(ExportSettings::default());
-        let (stop, _) = UnixStream::pair().unwrap();
+        let (stop, _) = system::stop().unwrap();
         let (back, hooks) = mpsc::channel();
         let lent = Lent { hooks: vec![Box::new(|_, _| Verdict::Drop)], back };
         let thread = thread::spawn(move || {

@@ -1,8 +1,7 @@
 //! Recording a part of what a program does: settings in, files out, and hooks on the way.
 //!
 //! ```
-//! use collector_user::recorder::Verdict;
-//! use collector_user::universal::{ExportError, ExportSettings, RECORDER, UniversalExporter};
+//! use collector_user::universal::{ExportError, ExportSettings, RECORDER, UniversalExporter, Verdict};
 //! # use std::time::{Duration, Instant};
 //! # fn work() {
 //! #     let started = Instant::now();
@@ -36,6 +35,11 @@
 //! # }
 //! ```
 //!
+//! The same program is compiled for Linux and for Windows, without a `cfg` in it; what is of Linux alone among [`ExportSettings`]' methods
+//! says so. On Windows a file is written while it is recorded, beside the first output, and read when it is stopped: so hooks on samples are
+//! called then, all samples are in memory, and the sessions are called after the program's file (`Collector.work` of `work.exe`). It takes an
+//! administrator's rights, as on Linux it takes root's.
+//!
 //! The recording has a thread of its own, [`RECORDER`], from when all of it is recorded until it is stopped. Whoever records the own
 //! process records that thread, too: what it takes to record is in the profile, unless a hook leaves it out, as here.
 //! Outputs are opened before anything is recorded, as [`crate::output`] does it: they appear when they are whole. An output may be a URL,
@@ -44,11 +48,23 @@
 
 mod error;
 mod exporter;
+#[cfg(target_os = "linux")]
+mod linux;
 mod output;
 mod receiver;
 mod settings;
 mod split;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(target_os = "linux")]
+use linux as system;
+#[cfg(windows)]
+use windows as system;
 
 pub use error::{ExportError, Incomplete};
 pub use exporter::{Exported, RECORDER, UniversalExporter};
 pub use settings::ExportSettings;
+pub use system::{EventError, Recording, SessionError};
+
+pub use crate::hooks::{SampleHook, SampleView, Verdict};

@@ -108,8 +108,13 @@ fn own_work() {
     let folder = folder();
     let file = folder.path().join("x.pb.gz");
     let text = output("own_work", [&file]);
-    let samples: u64 = text.split(' ').next().and_then(|count| count.parse().ok()).unwrap();
+    let samples = text.lines().find_map(|line| line.split_once(" samples, "));
+    let samples: u64 = samples.and_then(|(count, _)| count.parse().ok()).unwrap();
     assert!(samples > 50, "{text}");
+    let deepest = text.lines().find_map(|line| line.strip_prefix("the deepest stack has "));
+    let deepest = deepest.and_then(|line| line.strip_suffix(" functions")?.parse::<usize>().ok());
+    // Below `main` are its callers in the standard library.
+    assert!(deepest.is_some_and(|deepest| deepest > 3), "{text}");
     let go = |mode: &str| {
         let top =
             Command::new("go").args(["tool", "pprof", mode, "-nodecount=1000"]).arg(&file).output().unwrap();

@@ -25,8 +25,8 @@ pub(super) fn parse(bytes: &[u8]) -> Option<(Extended<'_>, usize)> {
     }
 }
 
-/// Those that have too few bytes, and of which there is no use (PEBS index, PSM key, control GUID, QPC delta), are left out.
-fn keep<'a>(extended: &mut Extended<'a>, kind: u16, data: &'a [u8]) {
+/// Keeps an item by its type, from a file or from memory. Those that have too few bytes, and of which there is no use (PEBS index, PSM key, control GUID, QPC delta), are left out.
+pub(crate) fn keep<'a>(extended: &mut Extended<'a>, kind: u16, data: &'a [u8]) {
     match kind {
         0x1 => extended.related_activity = guid_at(data, 0),
         0x2 => extended.sid = Some(data),

@@ -25,7 +25,7 @@ mod buffer;
 mod bytes;
 mod clock;
 mod error;
-mod extended;
+pub(crate) mod extended;
 mod file;
 mod frame;
 mod header;

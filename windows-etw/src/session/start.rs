@@ -87,8 +87,8 @@ impl Sessions {
         }
         match Session::start(&of(Part::Main, Kind::System), sink) {
             Ok(session) => {
-                self.set_interval(plan)?;
                 session.set_stacks(&plan.system.stacks)?;
+                self.set_interval(plan)?;
                 session.set_flags(flags)?;
                 self.running.push(session);
             }

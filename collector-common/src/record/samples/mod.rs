@@ -316,11 +316,16 @@ impl Samples {
 
     /// Leaves out the samples that `keep` refuses. Out: the raw events that those were of.
     pub fn retain(&mut self, mut keep: impl FnMut(&Sample) -> bool) -> Vec<EventRecordId> {
+        self.retain_mut(|sample| keep(sample))
+    }
+
+    /// The same, where `keep` may change those that it takes, too.
+    pub fn retain_mut(&mut self, mut keep: impl FnMut(&mut Sample) -> bool) -> Vec<EventRecordId> {
         let none = self.none_like();
         let Self { chunks, open, spill, .. } = mem::replace(self, none);
         let mut left_out = Vec::new();
-        let mut look = |row: Row| {
-            if keep(&row.sample) {
+        let mut look = |mut row: Row| {
+            if keep(&mut row.sample) {
                 self.push_row(row);
             } else {
                 left_out.extend(row.record());

@@ -1,6 +1,5 @@
 //! `collector run` on Windows: Windows records into a file, which is read when it is over.
 
-use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{self, Child, ExitCode, ExitStatus};
@@ -9,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use collector_common::event::Guid;
 use collector_common::ids::Pid;
-use collector_user::etw::{Asked, Asking, Recorded, Request, name_from_images};
+use collector_user::etw::{Asked, Asking, Recorded, Request, is_gone, name_from_images, volumes};
 use collector_user::output::Places;
 use collector_user::stats::{self, Stats};
 use export::format::Profile;
 use export::symbolize::Detail;
 use windows_etw::plan::{Plan, SampleInterval};
 use windows_etw::session::{
-    OwnUsage, SessionError, Sessions, Settings, Stopped, Target, console, drives, own_usage, providers,
+    OwnUsage, SessionError, Sessions, Settings, Stopped, Target, console, own_usage, providers,
 };
 
 use crate::args::{Backend, RunArgs, detail};
@@ -120,14 +119,6 @@ fn with_usage(stats: &Stats) -> Stats {
     Stats { usage: stats::Usage { user, system, peak_rss }, ..stats.clone() }
 }
 
-/// What the kernel calls drives, and the folder of Windows.
-fn volumes() -> Vec<(String, String)> {
-    let windows = env::var("SystemRoot").ok();
-    let windows =
-        windows.map(|folder| (r"\SystemRoot\".to_owned(), format!(r"{}\", folder.trim_end_matches('\\'))));
-    drives().into_iter().chain(windows).collect()
-}
-
 /// What has no meaning here.
 fn refuse(args: &RunArgs) -> Result<(), Usage> {
     let backend = match args.backend {
@@ -197,6 +188,7 @@ fn record(plan: &Plan, files: &TraceFiles, args: &RunArgs) -> anyhow::Result<Ran
     console::watch()?;
     let settings = Settings { target: Target::File(files.path()), ..Settings::default() };
     let sessions = Sessions::start(plan, &settings, |_| Box::new(|_| {}))?;
+    files.remove_abandoned();
     let began = Instant::now();
     // Its first events are to be recorded, too.
     let mut child = start(&args.command)?;
@@ -239,14 +231,6 @@ fn wait(
         }
         let left = duration.map_or(LOOK, |duration| duration.saturating_sub(began.elapsed()).min(LOOK));
         thread::sleep(left);
-    }
-}
-
-/// Whether somebody else has stopped a session.
-fn is_gone(sessions: &Sessions) -> Result<bool, SessionError> {
-    match sessions.losses() {
-        Err(error) if error.is_of_no_session() => Ok(true),
-        asked => asked.map(|_| false),
     }
 }
 
@@ -330,13 +314,5 @@ mod tests {
         assert!(command(&[]).is_none());
         let error = start(&["no-such-program.exe".into()]).unwrap_err().to_string();
         assert!(error.contains("no-such-program.exe can't be started"), "{error}");
-    }
-
-    #[test]
-    fn drives_and_windows_have_names_of_the_kernel() {
-        let volumes = volumes();
-        let (_, windows) = volumes.iter().find(|(nt, _)| nt == r"\SystemRoot\").unwrap();
-        assert!(Path::new(windows).is_dir() && windows.ends_with('\\'), "{windows}");
-        assert!(volumes.len() > 1);
     }
 }

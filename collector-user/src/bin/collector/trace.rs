@@ -6,11 +6,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use collector_user::etw::{Lost, RecordedPart};
+use collector_user::etw::{RecordedPart, TraceFolder, WrittenError, open_written};
 use collector_user::output::Places;
-use tempfile::{Builder, TempDir};
-use windows_etw::etl::EtlFile;
-use windows_etw::session::{Part, Stopped};
+use windows_etw::session::Stopped;
 
 use crate::target::{Target, unwritable};
 use crate::{Usage, say};
@@ -31,7 +29,7 @@ pub(crate) fn is_trace(path: &Path, format: Option<&str>) -> bool {
 
 /// The files of a recording. Those that are not put into place are removed when it is dropped.
 pub(crate) struct TraceFiles {
-    folder: TempDir,
+    folder: TraceFolder,
     /// Where they are to be; that of the first part.
     into: Option<PathBuf>,
 }
@@ -64,45 +62,43 @@ impl TraceFiles {
             Some(_) => PathBuf::from("."),
             None => env::temp_dir(),
         };
-        let made = Builder::new().prefix(".collector-").tempdir_in(&folder);
-        let folder = made.map_err(|error| unwritable(&folder.join("x.etl"), &error))?;
+        let folder =
+            TraceFolder::make_in(&folder).map_err(|error| unwritable(&folder.join("x.etl"), &error))?;
         Ok(Self { folder, into })
     }
 
     /// Where the first part is written to.
     pub(crate) fn path(&self) -> PathBuf {
-        self.folder.path().join("trace.etl")
+        self.folder.path()
+    }
+
+    /// Removes what recordings that were killed have left in the same folder. When their sessions were taken over, and no sooner: Windows writes
+    /// into it until then.
+    pub(crate) fn remove_abandoned(&self) {
+        for folder in self.folder.remove_abandoned() {
+            say(&format!("removed {}, which a recording that was killed has left", folder.display()));
+        }
     }
 
     /// Puts those into place that are asked for, and opens them all, that with the clock first.
     pub(crate) fn open(&self, stopped: &Stopped) -> anyhow::Result<Vec<RecordedPart<File>>> {
-        let mut losses = stopped.losses.clone();
-        losses.sort_by_key(|(part, _)| *part != Part::Main);
-        let mut parts = Vec::new();
-        for (part, told) in losses {
-            let written = part.file(&self.path());
-            let none = "Windows wrote no trace, though it said that it would";
+        let Some(into) = &self.into else { return Ok(open_written(stopped, &self.path())?) };
+        for (part, _) in &stopped.losses {
+            let (written, place) = (part.file(&self.path()), part.file(into));
+            // What is at the place from before is none of this recording.
             if !written.exists() {
-                anyhow::bail!("{none}: is the disk full, or was the session stopped by another program?");
+                return Err(WrittenError::Absent.into());
             }
-            let mut path = written;
-            if let Some(into) = &self.into {
-                let place = part.file(into);
-                fs::rename(&path, &place).with_context(|| format!("{} can't be written", place.display()))?;
-                say(&format!("wrote {}", place.display()));
-                path = place;
-            }
-            let failed = || format!("what Windows wrote, {}, can't be read", path.display());
-            let file = EtlFile::open(File::open(&path).with_context(failed)?).with_context(failed)?;
-            parts.push(RecordedPart { file, lost: Lost { events: told.events, buffers: told.file_buffers } });
+            fs::rename(&written, &place).with_context(|| format!("{} can't be written", place.display()))?;
+            say(&format!("wrote {}", place.display()));
         }
-        Ok(parts)
+        Ok(open_written(stopped, into)?)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use windows_etw::session::Losses;
+    use windows_etw::session::{Losses, Part};
 
     use super::*;
 

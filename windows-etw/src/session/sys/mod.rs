@@ -12,7 +12,6 @@ mod control;
 mod describe;
 mod drives;
 mod enable;
-mod item;
 mod live;
 mod mutex;
 mod privilege;

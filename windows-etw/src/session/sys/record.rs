@@ -9,7 +9,8 @@ use windows_sys::Win32::System::Diagnostics::Etw::{
     EVENT_RECORD,
 };
 
-use super::{from_windows, item};
+use super::from_windows;
+use crate::etl::extended;
 use crate::record::{Descriptor, EtwRecord, Extended, PointerSize, Schema};
 
 /// Whether this machine's programs are, which events do not say that have nothing to do with one.
@@ -33,7 +34,7 @@ pub(super) unsafe fn record_of<'a>(event: &'a EVENT_RECORD) -> EtwRecord<'a> {
             let data = std::ptr::with_exposed_provenance(item.DataPtr as usize);
             // SAFETY: the caller answers for the bytes of each item.
             let data: &'a [u8] = unsafe { bytes(data, usize::from(item.DataSize)) };
-            item::keep(&mut extended, item.ExtType, data);
+            extended::keep(&mut extended, item.ExtType, data);
         }
     }
     // SAFETY: the caller answers for the payload.

@@ -1,6 +1,7 @@
 //! Hooks of the embedding program on samples, before they are kept.
 
 use std::borrow::Cow;
+#[cfg(target_os = "linux")]
 use std::fmt;
 
 use collector_common::intern::{StackId, StringId};
@@ -24,7 +25,7 @@ pub enum Verdict {
 /// are chosen with a probability where they are short, it is weighted, the time of one divided by its probability. Such samples have the
 /// attribute [`ESTIMATED`](collector_common::record::ESTIMATED). When their thread has ended, they are scaled to its exact sum, which comes after. What
 /// one occurrence took is a field of its event (`blocked_ns`), which a filter of the event is asked about: see
-/// [`SessionSettings::events`](crate::session::SessionSettings::events).
+/// `SessionSettings::events` of `session`.
 pub type SampleHook = Box<dyn FnMut(&mut SampleView<'_>, &mut Sample) -> Verdict>;
 
 /// What a hook sees beside the sample: what its ids stand for, and how to have ids for what is to stand in it instead. Samples that
@@ -97,20 +98,29 @@ impl SampleView<'_> {
 }
 
 /// Hooks in the order in which they were added; one that drops a sample is the last to see it.
+#[cfg(target_os = "linux")]
 #[derive(Default)]
-pub(super) struct SampleHooks(Vec<SampleHook>);
+pub(crate) struct SampleHooks(Vec<SampleHook>);
 
+#[cfg(target_os = "linux")]
 impl SampleHooks {
-    pub(super) fn add(&mut self, hooks: Vec<SampleHook>) {
+    pub(crate) fn add(&mut self, hooks: Vec<SampleHook>) {
         self.0.extend(hooks);
     }
 
-    pub(super) fn keep(&mut self, machine: &mut ExportMachine, sample: &mut Sample) -> bool {
+    pub(crate) fn keep(&mut self, machine: &mut ExportMachine, sample: &mut Sample) -> bool {
         let mut view = SampleView(machine);
         self.0.iter_mut().all(|hook| hook(&mut view, sample) == Verdict::Keep)
     }
 }
 
+/// Shows the samples of a recording that is over to a hook, which may change or drop them.
+#[cfg(windows)]
+pub(crate) fn show_samples(machine: &mut ExportMachine, hook: &mut SampleHook) {
+    machine.change_samples(|machine, sample| hook(&mut SampleView(machine), sample) == Verdict::Keep);
+}
+
+#[cfg(target_os = "linux")]
 impl fmt::Debug for SampleHooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} hooks", self.0.len())

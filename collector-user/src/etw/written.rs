@@ -1,0 +1,103 @@
+//! What sessions of this machine wrote in, the parts of a recording out.
+
+use std::env;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use windows_etw::etl::{EtlError, EtlFile};
+use windows_etw::session::{Part, SessionError, Sessions, Stopped, drives};
+
+use super::recording::{Lost, RecordedPart};
+
+/// What Windows was to write can't be read.
+#[derive(Debug, Error)]
+pub enum WrittenError {
+    /// There is nothing.
+    #[error(
+        "Windows wrote no trace, though it said that it would: is the disk full, or was the session stopped by another program?"
+    )]
+    Absent,
+    /// The file can't be opened.
+    #[error("what Windows wrote, {}, can't be read: {source}", path.display())]
+    Unopened {
+        /// Its place.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It is no trace.
+    #[error("what Windows wrote, {}, can't be read: {source}", path.display())]
+    Unread {
+        /// Its place.
+        path: PathBuf,
+        /// Why.
+        source: EtlError,
+    },
+}
+
+/// Opens the files of sessions that were stopped, that with the clock first. `path` is that of [`Part::Main`].
+///
+/// # Errors
+/// When one is not there, or is none that Windows writes.
+pub fn open_written(stopped: &Stopped, path: &Path) -> Result<Vec<RecordedPart<File>>, WrittenError> {
+    let mut losses = stopped.losses.clone();
+    losses.sort_by_key(|(part, _)| *part != Part::Main);
+    let open = |(part, told): (Part, windows_etw::session::Losses)| {
+        let path = part.file(path);
+        if !path.exists() {
+            return Err(WrittenError::Absent);
+        }
+        let file =
+            File::open(&path).map_err(|source| WrittenError::Unopened { path: path.clone(), source })?;
+        let file = EtlFile::open(file).map_err(|source| WrittenError::Unread { path, source })?;
+        Ok(RecordedPart { file, lost: Lost { events: told.events, buffers: told.file_buffers } })
+    };
+    losses.into_iter().map(open).collect()
+}
+
+/// What the kernel calls drives, and the folder of Windows, with what people call them: for [`Asking::volumes`].
+///
+/// [`Asking::volumes`]: super::Asking::volumes
+pub fn volumes() -> Vec<(String, String)> {
+    let windows = env::var("SystemRoot").ok();
+    let windows =
+        windows.map(|folder| (r"\SystemRoot\".to_owned(), format!(r"{}\", folder.trim_end_matches('\\'))));
+    drives().into_iter().chain(windows).collect()
+}
+
+/// Whether somebody else has stopped a session.
+///
+/// # Errors
+/// When Windows does not tell.
+pub fn is_gone(sessions: &Sessions) -> Result<bool, SessionError> {
+    match sessions.losses() {
+        Err(error) if error.is_of_no_session() => Ok(true),
+        asked => asked.map(|_| false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drives_and_windows_have_names_of_the_kernel() {
+        let volumes = volumes();
+        let (_, windows) = volumes.iter().find(|(nt, _)| nt == r"\SystemRoot\").unwrap();
+        assert!(Path::new(windows).is_dir() && windows.ends_with('\\'), "{windows}");
+        assert!(volumes.len() > 1);
+    }
+
+    #[test]
+    fn what_is_not_there_and_what_is_no_trace_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.etl");
+        let stopped = Stopped { losses: vec![(Part::Main, Default::default())], events: 0 };
+        assert!(matches!(open_written(&stopped, &path), Err(WrittenError::Absent)));
+        std::fs::write(&path, "no trace").unwrap();
+        let told = open_written(&stopped, &path).unwrap_err();
+        assert!(matches!(told, WrittenError::Unread { .. }) && told.to_string().contains("x.etl"), "{told}");
+    }
+}
