@@ -170,6 +170,9 @@ mod tests {
 
     use super::*;
 
+    /// A sample's time, position and value.
+    type Plain = (u64, u32, i64);
+
     /// Kinds, threads, and samples of these with times that repeat, not in order.
     fn recording() -> ExportMachine {
         let mut machine = ExportMachine::default();
@@ -199,7 +202,7 @@ mod tests {
     #[test]
     fn series_are_the_same_however_many_are_held() {
         let machine = recording();
-        let mut expected: BTreeMap<(SampleKindId, u32), Vec<(u64, u32, i64)>> = BTreeMap::new();
+        let mut expected: BTreeMap<(SampleKindId, u32), Vec<Plain>> = BTreeMap::new();
         for (sample, at) in machine.samples().iter().zip(0..).filter(|(sample, _)| sample.value > 0) {
             let tid = machine.thread(sample.thread).tid.0;
             expected.entry((sample.kind, tid)).or_default().push((sample.time.0, at, sample.value));
@@ -219,7 +222,10 @@ mod tests {
             let mut found = Vec::new();
             let Ok(()) = all.each(at_once, |series, samples| {
                 let mut values = Vec::new();
-                samples.each(|sample| Ok::<_, Infallible>(values.push((sample.time.0, sample.value))))?;
+                samples.each(|sample| {
+                    values.push((sample.time.0, sample.value));
+                    Ok::<_, Infallible>(())
+                })?;
                 found.push((series.kind, -series.total, machine.thread(series.thread).tid.0, values));
                 Ok::<_, Infallible>(())
             });
