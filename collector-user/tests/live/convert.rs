@@ -392,7 +392,9 @@ fn what_can_not_be_converted_is_told_in_a_line() {
     assert!(!files(folder.path()).0.exists(), "nothing is left behind");
     let own = folder.path().join("x.folded");
     fs::write(&own, "main;work 1\n").unwrap();
-    let stored = Stdio::from(File::open(&own).unwrap());
+    let other = folder.path().join("other.folded");
+    fs::write(&other, "main;work;more 1\n").unwrap();
+    let stored = Stdio::from(File::open(&other).unwrap());
     for (path, stdin) in [(own.as_path(), Stdio::null()), (Path::new("-"), stored)] {
         let copy = folder.path().join("x.perf.data");
         let output = collector().arg("convert").arg(path).arg("-o").arg(&copy).stdin(stdin).output().unwrap();

@@ -1,6 +1,8 @@
 //! speedscope, as far as its own schema and page (see `tests/browser`) do not tell: threads that change their names, inlined
 //! functions, and what was lost.
 
+use std::io::{self, Write};
+
 use collector_common::ids::{Nanos, Tid};
 use collector_common::record::{FrameId, ProcessId, Sample, SampleKindId};
 use export::format::speedscope::Speedscope;
@@ -25,6 +27,46 @@ fn profile<'a>(file: &'a Value, part_of_name: &str) -> &'a Value {
     let first = found.next().unwrap();
     assert!(found.next().is_none());
     first
+}
+
+/// Counts what is written, and keeps nothing.
+struct Counted(u64);
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What is held while it is written is no more than 16 bytes for each of 1,048,576 samples, of one thread or of many.
+#[test]
+fn memory_does_not_grow_with_samples() {
+    let held = |count: u64, threads: u64| {
+        let Made { mut machine, symbols } = Made::new();
+        let sample = machine.samples().at(0);
+        let name = machine.intern_string("one");
+        let tids = 1000..1000 + threads as u32;
+        let threads: Vec<_> = tids.map(|tid| machine.intern_thread(ProcessId(0), Tid(tid), name)).collect();
+        for at in 0..count {
+            let thread = threads[(at % threads.len() as u64) as usize];
+            machine.add_sample(&Sample { time: Nanos(at * 7_919 % 1_000_003), thread, ..sample });
+        }
+        let mut out = Counted(0);
+        let used = allocation_counter::measure(|| {
+            Speedscope.write(Profile { machine: &machine, symbols: &symbols }, &mut out).unwrap();
+        });
+        assert!(out.0 > count * 8);
+        used.bytes_max
+    };
+    for threads in [1, 50] {
+        let held = held(1_200_000, threads);
+        assert!(held < 24 << 20, "{threads} threads: {held} bytes");
+    }
 }
 
 #[test]

@@ -1,18 +1,12 @@
-//! speedscope: JSON with a sampled profile for each thread and kind of sample, hottest first. A thread is one under all of its
-//! names, and is called by the last of them. The account of losses is with the program that wrote the file; that samples were
-//! lost is said behind the file's name, which speedscope shows.
-//!
-//! Source of the format: speedscope's `file-format-schema.json` (npm package `speedscope`). A profile's axis is the sum of its
-//! samples' weights in time order, not the clock: what speedscope calls "time order" has no gaps where a thread did not run.
-//! A weight is a sample's value in the kind's unit; of a sampling clock, whose samples count periods, it is in nanoseconds.
-//! A frame is a function, inlined or not, of which speedscope adds up what it has; its file is the module that it lies in.
+//! A [`Profile`] in, the file out, as it is made.
 
 use std::io::{self, Write};
 
-use collector_common::record::{ExportMachine, SampleKind, SampleKindId, ThreadId, Unit};
+use collector_common::record::{ExportMachine, SampleKind, Unit};
 use serde::ser::SerializeSeq as _;
 use serde::{Serialize, Serializer};
 
+use super::series::{AT_ONCE, AllSeries, Samples, Series};
 use crate::format::account::account;
 use crate::format::{ExportFormat, Holds, Part, Profile};
 use crate::functions::Functions;
@@ -48,7 +42,7 @@ impl ExportFormat for Speedscope {
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let series = Series::all(profile.machine);
+        let series = AllSeries::of(profile.machine);
         let functions = Functions::of(profile, |_| true);
         let file = File {
             schema: "https://www.speedscope.app/file-format-schema.json",
@@ -56,7 +50,7 @@ impl ExportFormat for Speedscope {
             name: name(profile.machine),
             active_profile_index: 0,
             shared: Shared { frames: Frames { functions: &functions, profile } },
-            profiles: series.iter().map(|series| Sampled::of(series, &functions, profile.machine)).collect(),
+            profiles: Profiles { series, functions: &functions, machine: profile.machine },
         };
         serde_json::to_writer(&mut *out, &file)?;
         out.flush()
@@ -72,44 +66,6 @@ fn name(machine: &ExportMachine) -> String {
     let system = machine.system();
     let lost = if system.lost > 0 { format!("({} samples lost)", system.lost) } else { String::new() };
     [system.command.as_str(), &lost].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
-}
-
-/// Samples of one kind and thread.
-struct Series {
-    kind: SampleKindId,
-    /// The thread, under its last name.
-    thread: ThreadId,
-    /// Positions of samples, by time.
-    samples: Vec<u32>,
-    total: i64,
-}
-
-impl Series {
-    /// Those with the largest sums first; of kinds in their own order.
-    fn all(machine: &ExportMachine) -> Vec<Self> {
-        let mut order: Vec<_> = machine
-            .samples()
-            .iter()
-            .zip(0..)
-            // A weight is what an axis is made of.
-            .filter(|(sample, _)| sample.value > 0)
-            .map(|(sample, at)| {
-                let thread = machine.thread(sample.thread);
-                ((sample.kind, thread.process, thread.tid.0), sample.time.0, at, sample.thread)
-            })
-            .collect();
-        order.sort_unstable();
-        let series = order.chunk_by(|a, b| a.0 == b.0).map(|chunk| {
-            let samples: Vec<u32> = chunk.iter().map(|&(_, _, at, _)| at).collect();
-            let ((kind, ..), .., thread) = chunk[chunk.len() - 1];
-            let values = samples.iter().filter_map(|&at| machine.samples().get(at as usize));
-            let total = values.fold(0_i64, |sum, sample| sum.saturating_add(sample.value));
-            Self { kind, thread, samples, total }
-        });
-        let mut series: Vec<Self> = series.collect();
-        series.sort_by_key(|series| (series.kind, -series.total));
-        series
-    }
 }
 
 /// What one unit of a value weighs, and in what.
@@ -131,7 +87,7 @@ struct File<'a> {
     name: String,
     active_profile_index: u32,
     shared: Shared<'a>,
-    profiles: Vec<Sampled<'a>>,
+    profiles: Profiles<'a>,
 }
 
 #[derive(Serialize)]
@@ -160,6 +116,22 @@ impl Serialize for Frames<'_> {
     }
 }
 
+struct Profiles<'a> {
+    series: AllSeries<'a>,
+    functions: &'a Functions,
+    machine: &'a ExportMachine,
+}
+
+impl Serialize for Profiles<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(None)?;
+        self.series.each(AT_ONCE, |series, samples| {
+            list.serialize_element(&Sampled::of(series, samples, self.functions, self.machine))
+        })?;
+        list.end()
+    }
+}
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Sampled<'a> {
@@ -174,7 +146,12 @@ struct Sampled<'a> {
 }
 
 impl<'a> Sampled<'a> {
-    fn of(series: &'a Series, functions: &'a Functions, machine: &'a ExportMachine) -> Self {
+    fn of(
+        series: &Series,
+        samples: &'a Samples<'a>,
+        functions: &'a Functions,
+        machine: &'a ExportMachine,
+    ) -> Self {
         let kind = &machine.kinds()[usize::from(series.kind.0)];
         let (factor, unit) = weight(kind);
         let thread = machine.thread(series.thread);
@@ -193,44 +170,45 @@ impl<'a> Sampled<'a> {
             unit,
             start_value: 0,
             end_value: series.total.unsigned_abs().saturating_mul(factor),
-            samples: Stacks { series, functions, machine },
-            weights: Weights { series, machine, factor },
+            samples: Stacks { samples, functions, machine },
+            weights: Weights { samples, factor },
         }
     }
 }
 
 /// Stacks of samples, root first.
 struct Stacks<'a> {
-    series: &'a Series,
+    samples: &'a Samples<'a>,
     functions: &'a Functions,
     machine: &'a ExportMachine,
 }
 
 impl Serialize for Stacks<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(Some(self.series.samples.len()))?;
+        let mut list = serializer.serialize_seq(None)?;
         let mut stack: Vec<u32> = Vec::new();
-        for &at in &self.series.samples {
-            let Some(sample) = self.machine.samples().get(at as usize) else { continue };
+        self.samples.each(|sample| {
             stack.clear();
             let frames = self.machine.stacks().get(sample.stack).iter().rev();
             stack.extend(frames.flat_map(|&frame| self.functions.of_frame(frame).rev()));
-            list.serialize_element(&stack)?;
-        }
+            list.serialize_element(&stack)
+        })?;
         list.end()
     }
 }
 
 /// Weights of samples.
 struct Weights<'a> {
-    series: &'a Series,
-    machine: &'a ExportMachine,
+    samples: &'a Samples<'a>,
     factor: u64,
 }
 
 impl Serialize for Weights<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let samples = self.series.samples.iter().filter_map(|&at| self.machine.samples().get(at as usize));
-        serializer.collect_seq(samples.map(|sample| sample.value.unsigned_abs().saturating_mul(self.factor)))
+        let mut list = serializer.serialize_seq(None)?;
+        self.samples.each(|sample| {
+            list.serialize_element(&sample.value.unsigned_abs().saturating_mul(self.factor))
+        })?;
+        list.end()
     }
 }
