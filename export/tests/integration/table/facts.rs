@@ -55,6 +55,10 @@ pub(super) enum Fact {
     End,
     /// Process, pid of the one that made it.
     Parent,
+    /// Process, status that it ended with.
+    ExitStatus,
+    /// Process, its pid in its namespace.
+    NamespacePid,
     /// Pid, tid, later name of a thread that changes it: of formats whose samples have one name of it.
     Renamed,
     /// Function, path of its file.
@@ -108,6 +112,8 @@ impl Fact {
             Self::Program => Part::Programs,
             Self::Start | Self::End => Part::Lives,
             Self::Parent => Part::Parents,
+            Self::ExitStatus => Part::ExitStatuses,
+            Self::NamespacePid => Part::NamespacePids,
             Self::Path => Part::Files,
             Self::BuildId => Part::BuildIds,
             Self::DebugLink => Part::FileDetails,
@@ -168,6 +174,8 @@ impl Told {
             "user" => Fact::User,
             "container" => Fact::Container,
             "cgroup" => Fact::Cgroup,
+            "exit status" => Fact::ExitStatus,
+            "pid in its namespace" => Fact::NamespacePid,
             other => panic!("{other}"),
         };
         self.add(fact, format!("{pid} {name}: {text}"));

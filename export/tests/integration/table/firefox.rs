@@ -30,6 +30,8 @@ pub(super) const READER: Reader = Reader {
         Fact::User,
         Fact::Container,
         Fact::Cgroup,
+        Fact::ExitStatus,
+        Fact::NamespacePid,
         Fact::Start,
         Fact::End,
         Fact::Renamed,

@@ -21,6 +21,8 @@ pub(super) const READER: Reader = Reader {
         Fact::User,
         Fact::Container,
         Fact::Cgroup,
+        Fact::ExitStatus,
+        Fact::NamespacePid,
         Fact::Path,
         Fact::PathOfInlined,
         Fact::Line,

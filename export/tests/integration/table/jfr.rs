@@ -17,6 +17,8 @@ pub(super) const READER: Reader = Reader {
         Fact::User,
         Fact::Container,
         Fact::Cgroup,
+        Fact::ExitStatus,
+        Fact::NamespacePid,
         Fact::Program,
         Fact::Start,
         Fact::End,
@@ -81,13 +83,19 @@ fn add(event: &Value, told: &mut Told) {
                     told.of_process(pid, &name, &format!("{what}: {value}"));
                 }
             }
+            if of["exitStatus"] != -1 {
+                told.of_process(pid, &name, &format!("exit status: {}", of["exitStatus"]));
+            }
+            if of["namespaceProcessId"] != 0 {
+                told.of_process(pid, &name, &format!("pid in its namespace: {}", of["namespaceProcessId"]));
+            }
             if let Some(user) = of["userName"].as_str() {
                 told.of_process(pid, &name, &format!("user: {user} ({})", of["userId"]));
             }
         }
         "collector.Program" => {
-            let arguments = of["arguments"].as_array().unwrap();
-            let line = command_line(arguments.iter().map(|argument| argument.as_str().unwrap()));
+            let arguments: Vec<String> = serde_json::from_str(of["arguments"].as_str().unwrap()).unwrap();
+            let line = command_line(arguments.iter().map(String::as_str));
             assert_eq!(of["argumentsCut"], false);
             told.add(Fact::Program, format!("{} {} {time}: {line}", of["processId"], text(&of["name"])));
         }

@@ -11,6 +11,8 @@ pub(super) const READER: Reader = Reader {
     holds: Some,
     has_single_samples: true,
     facts: &[
+        Fact::ExitStatus,
+        Fact::NamespacePid,
         Fact::Inlined,
         Fact::Guessed,
         Fact::Unit,
@@ -27,6 +29,10 @@ pub(super) const READER: Reader = Reader {
         let mut told = Told::default();
         for line in str::from_utf8(bytes).unwrap().lines() {
             let line: Value = serde_json::from_str(line).unwrap();
+            if let Some(inner) = line.get("namespace_pid") {
+                let pid = line["pid"].as_u64().unwrap() as u32;
+                told.of_process(pid, text(&line["process"]), &format!("pid in its namespace: {inner}"));
+            }
             match line["type"].as_str().unwrap() {
                 "recording" => recording(&line, &mut told),
                 "sample" => sample(&line, &mut told),
@@ -42,6 +48,10 @@ pub(super) const READER: Reader = Reader {
                     let [timeline, name] = [&line["timeline"], &line["span"]].map(text);
                     let span = format!("{} {time} {timeline}: {name} {}", line["pid"], line["duration_ns"]);
                     told.add(Fact::Span, span);
+                }
+                "exit" => {
+                    let (pid, name) = (line["pid"].as_u64().unwrap() as u32, text(&line["process"]));
+                    told.of_process(pid, name, &format!("exit status: {}", line["status"]));
                 }
                 other => panic!("{other}"),
             }

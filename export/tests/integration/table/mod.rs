@@ -143,6 +143,8 @@ fn documented_row(part: Part) -> &'static str {
         Part::Programs => "programs that a process executed, with times",
         Part::ThreadIds | Part::Renames => "thread of a sample",
         Part::Lives | Part::Parents => "starts, ends and parents of processes",
+        Part::ExitStatuses => "how a process ended: its exit status, or a signal",
+        Part::NamespacePids => "pid of a process in its pid namespace, where it is another one",
         Part::Files | Part::BuildIds | Part::FileDetails => "files",
         Part::Mappings => "mappings",
         Part::Lines | Part::Sources => "source lines",
@@ -305,7 +307,7 @@ fn what_is_left_out_is_one_line() {
     assert_eq!(
         left_out("folded").unwrap(),
         "folded leaves out 3 kinds of samples beside cpu, times, CPUs, attributes, which values are estimates, processes, threads' ids, \
-         command lines, users, cgroups, containers, 2 executed programs, starts and ends of processes, parents of processes, files, \
+         command lines, users, cgroups, containers, 2 executed programs, starts and ends of processes, parents of processes, exit statuses, pids in their namespaces, files, \
          build ids, debug links, packages of files, mappings, source lines, source files, which frames are guessed, which frames to drop, periods, \
          distribution, processor, memory, host, kernel, the command, the account of losses, 2 raw events, 1 span and 1 table or \
          histogram"

@@ -17,6 +17,8 @@ pub(super) const READER: Reader = Reader {
         Fact::User,
         Fact::Container,
         Fact::Cgroup,
+        Fact::ExitStatus,
+        Fact::NamespacePid,
         Fact::Start,
         Fact::End,
         Fact::Parent,
@@ -74,6 +76,12 @@ fn process(resource: &Value, told: &mut Told) {
     for (what, attribute) in [("cgroup", "process.linux.cgroup"), ("container", "container.id")] {
         if let Some(value) = of.get(attribute) {
             told.of_process(pid, &name, &format!("{what}: {}", text(value)));
+        }
+    }
+    for (what, attribute) in [("exit status", "process.exit.code"), ("pid in its namespace", "process.vpid")]
+    {
+        if let Some(value) = of.get(attribute) {
+            told.of_process(pid, &name, &format!("{what}: {value}"));
         }
     }
     told.add(Fact::Host, text(&of["host.name"]));

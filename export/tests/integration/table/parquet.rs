@@ -18,6 +18,8 @@ pub(super) const READER: Reader = Reader {
         Fact::User,
         Fact::Container,
         Fact::Cgroup,
+        Fact::ExitStatus,
+        Fact::NamespacePid,
         Fact::Program,
         Fact::Start,
         Fact::End,
@@ -180,6 +182,11 @@ fn process(row: &Value, pids: &BTreeMap<u64, u64>, told: &mut Told) {
     for (fact, column) in texts {
         if let Some(value) = row.get(column) {
             told.add(fact, format!("{who}: {}", text(value)));
+        }
+    }
+    for (fact, column) in [(Fact::ExitStatus, "exit_status"), (Fact::NamespacePid, "namespace_pid")] {
+        if let Some(value) = row.get(column) {
+            told.add(fact, format!("{who}: {value}"));
         }
     }
     if let Some(user) = row.get("user") {

@@ -23,6 +23,8 @@ pub(super) const READER: Reader = Reader {
         Fact::User,
         Fact::Container,
         Fact::Cgroup,
+        Fact::ExitStatus,
+        Fact::NamespacePid,
         Fact::Program,
         Fact::Start,
         Fact::End,

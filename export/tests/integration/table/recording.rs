@@ -10,7 +10,7 @@ use std::sync::Arc;
 use collector_common::event::{ByteOrder, EventField, EventFormat, Extent, FieldKind, Place, Width};
 use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Svma, Tid, Uid};
 use collector_common::record::{
-    AttributeListId, ClockAnchor, Column, DebugLink, ESTIMATED, EventFacts, EventKind, EventRecord,
+    AttributeListId, ClockAnchor, Column, DebugLink, ESTIMATED, EventFacts, EventKind, EventRecord, Exit,
     ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleDetails, ModuleId, ModuleKind, ModuleMapping,
     ProcessId, Sample, SampleKindId, Table, ThreadId, TimelineOwner, Unit,
 };
@@ -130,6 +130,8 @@ pub(super) fn facts() -> BTreeSet<(Fact, String)> {
         (Start, "400 other 30000000"),
         (End, "400 app 20000000"),
         (Parent, "400 app 300"),
+        (ExitStatus, "400 app: 3"),
+        (NamespacePid, "400 app: 7"),
         (Renamed, "300 300 app: ready"),
         (Path, "main /opt/app"),
         (Path, "run /opt/app"),
@@ -267,6 +269,8 @@ fn people(machine: &mut ExportMachine) -> [ProcessId; 3] {
     let app = machine.add_process(Pid(first), app, None, Nanos(0));
     let child = machine.add_process(Pid(second), child, Some(app), at(10_000_000));
     machine.end_process(child, at(20_000_000));
+    let ended = machine.process_mut(child).unwrap();
+    (ended.exit, ended.namespace_pid) = (Some(Exit::Code(3)), Some(Pid(7)));
     let other = machine.add_process(Pid(third), other, None, at(30_000_000));
     let program = machine.add_program(app, Nanos(0), "app");
     machine.set_arguments(program, b"app\0--all\0two words\0", false);
