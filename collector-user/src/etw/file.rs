@@ -56,7 +56,7 @@ pub(super) fn tell(losses: &Losses, imported: &mut Imported) {
     let Losses { events, buffers, missing_buffers, flagged_buffers, unread_records, .. } = *losses;
     let Losses { late_records, damaged_bytes, damages, ref places, .. } = *losses;
     let system = imported.machine.system_mut();
-    system.lost = system.lost.saturating_add(events.into());
+    system.lost = Some(system.lost.unwrap_or_default().saturating_add(events.into()));
     let counted = [
         (events.into(), "events were lost while it was recorded: there was no room for them"),
         (buffers.into(), "buffers of events were lost while it was recorded: they were not written in time"),

@@ -237,6 +237,8 @@ fn what_is_told_of_the_whole_comes_back() {
     let system = again.machine.system();
     assert_eq!((&*system.command, &*system.kernel), ("prog --fast on build-07", "Linux 6.18.0 x86_64"));
     assert!(system.account.contains(&"3 lost (ring_full 3)".to_owned()), "{:?}", system.account);
+    assert_eq!(system.lost, Some(3));
+    assert_eq!(imported(profile(55).to_string().as_bytes()).unwrap().machine.system().lost, None);
 }
 
 fn error(value: &Value) -> String {

@@ -7,6 +7,8 @@ use collector_common::record::{ExportMachine, Sample, Unit};
 use export::format::ExportFormat;
 use export::format::firefox::Firefox;
 use export::format::folded::Folded;
+use export::format::jfr::Jfr;
+use export::format::jsonl::JsonLines;
 use export::format::nettrace::Nettrace;
 use export::format::pprof::Pprof;
 use export::import::{ImportFormat as _, Imported};
@@ -63,6 +65,18 @@ fn lines_of_others_scripts_are_read() {
         let expected =
             "idle 3\njava-12/13;start_thread;Foo::bar_[j];do_syscall_64_[k];inl_[i] 7\nperf;a b 1\n";
         assert_eq!(lines, expected);
+    }
+}
+
+#[test]
+fn how_many_were_lost_is_not_known_here_and_where_it_goes() {
+    let Imported { machine, symbols, .. } = imported(b"main;f 3\n").unwrap();
+    assert_eq!(machine.system().lost, None);
+    let lines = written(&JsonLines, &machine, &symbols);
+    assert!(String::from_utf8(lines).unwrap().contains("\"lost\":null,"));
+    for format in [&Jfr as &dyn ExportFormat, &Pprof, &Firefox] {
+        let again = imported(&written(format, &machine, &symbols)).unwrap();
+        assert_eq!(again.machine.system().lost, None, "{}", format.name());
     }
 }
 

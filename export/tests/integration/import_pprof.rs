@@ -41,6 +41,7 @@ fn what_is_told_of_the_whole_comes_back() {
         assert_eq!(system.end.0, 2_000_000_000);
         assert_eq!(system.clocks.unix_at(system.start), Some(1_750_000_000_123_456_789));
         assert!(system.account.contains(&"prog --fast".to_owned()), "{:?}", system.account);
+        assert_eq!(system.lost, Some(3));
         let before = Hottest::of(Profile { machine: &made.machine, symbols: &made.symbols }, SampleKindId(0));
         let profile = Profile { machine: &machine, symbols: &symbols };
         let after = Hottest::of(profile, SampleKindId(0));

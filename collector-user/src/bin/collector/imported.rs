@@ -25,11 +25,25 @@ pub(crate) fn readable() -> String {
     all.join(", ")
 }
 
-/// How much there is, and what was lost.
+/// How much there is, and what was lost where that is known.
 pub(crate) fn summary(machine: &ExportMachine) -> String {
     let events = match machine.event_records().len() {
         0 => String::new(),
         events => format!("{events} events, "),
     };
-    format!("{events}{} samples, {} lost", machine.samples().len(), machine.system().lost)
+    let lost = machine.system().lost.map(|lost| format!(", {lost} lost")).unwrap_or_default();
+    format!("{events}{} samples{lost}", machine.samples().len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_that_nobody_tells_are_not_none() {
+        let mut machine = ExportMachine::default();
+        assert_eq!(summary(&machine), "0 samples");
+        machine.system_mut().lost = Some(0);
+        assert_eq!(summary(&machine), "0 samples, 0 lost");
+    }
 }

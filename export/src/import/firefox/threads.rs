@@ -10,6 +10,7 @@ use collector_common::record::{ClockAnchor, ExportMachine, ProcessId, Sample, Sa
 use super::code::{Code, Known, Tables};
 use super::events::Events;
 use super::json::{File, Samples, Thread};
+use crate::format::lost_in;
 use crate::import::room::{checked, name};
 use crate::import::{ImportError, Imported};
 
@@ -243,7 +244,9 @@ impl<'a> Reader<'a> {
         ];
         let left_out = counted.into_iter().filter(|(count, _)| *count > 0);
         let left_out = left_out.map(|(count, what)| format!("{count} {what}")).collect();
-        self.machine.system_mut().end = self.last;
+        let system = self.machine.system_mut();
+        system.lost = lost_in(&system.account);
+        system.end = self.last;
         let symbols = self.code.frames.finish(&mut self.machine);
         Imported { machine: self.machine, symbols, left_out }
     }

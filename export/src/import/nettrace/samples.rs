@@ -400,7 +400,7 @@ impl Samples {
     fn finish(mut self, summary: &Summary) -> Imported {
         let no_room = self.machine.event_records().lost();
         let system = self.machine.system_mut();
-        (system.end, system.lost) = (self.last.max(system.start), summary.lost.saturating_add(no_room));
+        (system.end, system.lost) = (self.last.max(system.start), Some(summary.lost.saturating_add(no_room)));
         let mut symbols = Symbols::unresolved(&self.machine);
         for (frame, Called { name, signature }) in &self.called {
             let name = self.code.strings.get(*name);

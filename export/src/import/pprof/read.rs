@@ -10,6 +10,7 @@ use super::kinds::{Column, Kinds, Told};
 use super::labels::Labels;
 use super::tables::Tables;
 use super::wire::{Fields, Value};
+use crate::format::lost_in;
 use crate::format::pprof::proto::{self, field};
 use crate::import::room::{Room, checked, name};
 use crate::import::unpack::unpacked;
@@ -272,6 +273,7 @@ impl Reader {
         let system = machine.system_mut();
         names(self.drop_frames)?.clone_into(&mut system.drop_frames);
         names(self.keep_frames)?.clone_into(&mut system.keep_frames);
+        system.lost = lost_in(&account);
         system.account = account;
         system.end = Nanos(u64::try_from(self.duration_nanos).unwrap_or_default());
         if self.time_nanos > 0 {
