@@ -287,5 +287,5 @@ fn stacks_are_limited() {
     let prefix = (0..COUNT).map(|stack| stack.checked_sub(1));
     thread["stackTable"] = json!({"frame": vec![0; COUNT as usize], "prefix": prefix.collect::<Vec<_>>()});
     thread["samples"]["stack"] = json!((0..COUNT).collect::<Vec<_>>());
-    assert!(error(&file).contains("16777216 frames on its stacks"), "{}", error(&file));
+    assert!(error(&file).contains("17097216 frames on its stacks"), "{}", error(&file));
 }

@@ -10,7 +10,7 @@ use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visi
 
 use super::columns::{Column, Loose, Strings};
 
-/// The most threads, libraries and counters: one that tells nothing has few bytes, but takes as many as any.
+/// The most libraries and counters: one that tells nothing has few bytes, but takes as many as any.
 const MANY: usize = 1 << 16;
 
 /// The most categories, types of markers, and fields of one: a browser has some hundred.
@@ -18,30 +18,23 @@ const FEW: usize = 1 << 10;
 
 /// What tells the version, and nothing of the rest.
 #[derive(Debug, Deserialize)]
-pub(super) struct Head {
-    pub(super) meta: HeadMeta,
-}
-
-#[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct HeadMeta {
     pub(super) preprocessed_profile_version: Option<u32>,
 }
 
-#[derive(Debug, Deserialize)]
+/// All that is no thread's.
+#[derive(Debug, Default)]
 pub(super) struct File {
     pub(super) meta: Meta,
-    #[serde(default)]
     pub(super) libs: Limited<Lib, MANY>,
-    #[serde(default)]
     pub(super) shared: Shared,
-    #[serde(default)]
-    pub(super) threads: Limited<Thread, MANY>,
-    #[serde(default)]
-    pub(super) counters: Option<Limited<Counter, MANY>>,
+    pub(super) counters: Limited<Counter, MANY>,
+    /// Whether each thread ran whenever a sample was taken of it.
+    pub(super) is_on_cpu: bool,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Meta {
     /// In milliseconds.
@@ -126,6 +119,36 @@ pub(super) struct Thread {
     pub(super) frame_table: Option<FrameTable>,
     pub(super) func_table: Option<FuncTable>,
     pub(super) resource_table: Option<ResourceTable>,
+}
+
+/// What a thread tells of when its samples were taken.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ThreadClock {
+    pub(super) samples: Ticks,
+}
+
+/// What is told there of samples.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Ticks {
+    pub(super) stack: Column<u32>,
+    pub(super) weight: Column<f64>,
+    #[serde(rename = "threadCPUDelta")]
+    pub(super) cpu: Column<f64>,
+}
+
+impl Ticks {
+    /// What a row counts: 1 where nothing is said.
+    pub(super) fn weight_of(&self, row: u32) -> f64 {
+        weight_of(&self.weight, row)
+    }
+}
+
+/// What a row counts: 1 where nothing is said.
+pub(super) fn weight_of(weights: &Column<f64>, row: u32) -> f64 {
+    let weight = weights.get(row);
+    if weight.is_nan() { 1.0 } else { weight }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -244,7 +267,6 @@ macro_rules! listed {
 }
 
 listed!(
-    Thread: "threads",
     Lib: "libraries",
     Counter: "counters",
     Category: "categories",

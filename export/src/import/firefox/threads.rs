@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
+use std::io::Read;
 
 use collector_common::ids::{Nanos, Pid, Tid};
 use collector_common::intern::Seeded;
@@ -9,9 +10,10 @@ use collector_common::record::{ClockAnchor, ExportMachine, ProcessId, Sample, Sa
 
 use super::code::{Code, Known, Tables};
 use super::events::Events;
-use super::json::{File, Samples, Thread};
+use super::json::{File, Samples, Thread, weight_of};
+use super::text;
 use crate::format::lost_in;
-use crate::import::room::{checked, name};
+use crate::import::room::{MOST_SAMPLES, checked, name};
 use crate::import::{ImportError, Imported};
 
 /// The most bytes of what markers tell of the recording as a whole.
@@ -20,7 +22,8 @@ const MOST_TOLD: usize = 1 << 20;
 /// What the counter of our allocations is described as.
 const ALLOCATED: &str = "Bytes that were allocated until then";
 
-pub(super) fn read(file: &File) -> Result<Imported, ImportError> {
+/// Reads the threads of a file of which all else is known.
+pub(super) fn read(file: &File, input: impl Read) -> Result<Imported, ImportError> {
     let mut machine = ExportMachine::default();
     let code = Code::of(file, &mut machine);
     let events = Events::of(file.meta.marker_schema.iter().flat_map(|list| &list.0));
@@ -38,9 +41,8 @@ pub(super) fn read(file: &File) -> Result<Imported, ImportError> {
         last: Nanos(0),
     };
     reader.describe();
-    for thread in &file.threads.0 {
-        reader.thread(thread)?;
-    }
+    reader.code.add_rows(file.shared.stack_table.as_ref());
+    text::threads(input, |thread: Thread| reader.thread(&thread))?;
     checked(reader.finish())
 }
 
@@ -52,7 +54,7 @@ struct Reader<'a> {
     shared: Known,
     events: Events<'a>,
     /// By pid, as the file has it.
-    processes: HashMap<&'a str, ProcessId, Seeded>,
+    processes: HashMap<String, ProcessId, Seeded>,
     /// What samples of the call tree are of, once it was asked for; none where there are too many kinds.
     clock: OnceCell<Option<SampleKindId>>,
     /// What allocations are called.
@@ -90,13 +92,7 @@ impl<'a> Reader<'a> {
             }
             return known;
         }
-        let tables = self.file.threads.0.iter().map(|thread| &thread.samples);
-        let is_on_cpu = |samples: &Samples| {
-            let mut rows = (0..samples.stack.len() as u32).filter(|&row| weight(samples, row) != 0.0);
-            rows.all(|row| samples.cpu.get(row) > 0.0)
-        };
-        let mut used = tables.filter(|samples| samples.stack.len() > 0);
-        let name = if used.all(is_on_cpu) { "cpu" } else { "samples" };
+        let name = if self.file.is_on_cpu { "cpu" } else { "samples" };
         let period = nanoseconds(self.file.meta.interval.0).0.max(1);
         let kind = self.events.kind(&mut self.machine, name, Unit::Count, period);
         if let Some(kind) = kind {
@@ -105,7 +101,7 @@ impl<'a> Reader<'a> {
         *self.clock.get_or_init(|| kind)
     }
 
-    fn process(&mut self, thread: &'a Thread) -> ProcessId {
+    fn process(&mut self, thread: &Thread) -> ProcessId {
         let pid = &*thread.pid.0;
         if let Some(&known) = self.processes.get(pid) {
             if thread.is_main && self.machine.string(self.machine.process(known).name).is_empty() {
@@ -123,12 +119,13 @@ impl<'a> Reader<'a> {
         if let Some(end) = thread.process_shutdown_time.filter(|end| end.0 >= 0.0) {
             self.machine.end_process(id, nanoseconds(end.0).max(start));
         }
-        self.processes.insert(pid, id);
+        self.processes.insert(pid.to_owned(), id);
         id
     }
 
-    fn thread(&mut self, thread: &'a Thread) -> Result<(), ImportError> {
+    fn thread(&mut self, thread: &Thread) -> Result<(), ImportError> {
         let tables = Tables::of(thread, &self.file.shared)?;
+        self.code.add_rows(thread.stack_table.as_ref());
         let process = self.process(thread);
         let called = self.machine.intern_string(name(&thread.name.0));
         let id = self.machine.intern_thread(process, Tid(number(&thread.tid.0)), called);
@@ -157,7 +154,7 @@ impl<'a> Reader<'a> {
         let mut time = Times::default();
         for row in 0..samples.stack.len() as u32 {
             let time = time.next(samples, row);
-            let (weight, stack) = (weight(samples, row), samples.stack.get(row));
+            let (weight, stack) = (weight_of(&samples.weight, row), samples.stack.get(row));
             // The first thread's edges of ours.
             if weight == 0.0 && stack == u32::MAX {
                 continue;
@@ -179,7 +176,7 @@ impl<'a> Reader<'a> {
         for row in 0..samples.stack.len() as u32 {
             let time = time.next(samples, row);
             let Some(kind) = self.events.kind(&mut self.machine, name, Unit::Bytes, 1) else { continue };
-            let value = weight(samples, row).round() as i64;
+            let value = weight_of(&samples.weight, row).round() as i64;
             self.add(open, samples.stack.get(row), Sample { time, kind, value, ..Sample::default() })?;
         }
         Ok(())
@@ -230,12 +227,15 @@ impl<'a> Reader<'a> {
     fn add(&mut self, open: &mut Open<'_, '_>, stack: u32, sample: Sample) -> Result<(), ImportError> {
         let stack = self.code.stack(&mut self.machine, &open.tables, open.known, stack)?;
         self.last = self.last.max(sample.time);
+        if self.machine.samples().len() >= MOST_SAMPLES {
+            return Err(ImportError::TooMuch { what: "samples", limit: MOST_SAMPLES as u64 });
+        }
         self.machine.add_sample(&Sample { thread: open.id, stack, ..sample });
         Ok(())
     }
 
     fn finish(mut self) -> Imported {
-        let counters = self.file.counters.iter().flat_map(|list| &list.0);
+        let counters = self.file.counters.0.iter();
         let counters = counters.filter(|counter| counter.description.0 != ALLOCATED).count() as u64;
         let counted = [
             (self.without_stack, "markers without a stack are left out"),
@@ -254,7 +254,7 @@ impl<'a> Reader<'a> {
 
 /// What the counter of our allocations is called.
 fn allocations(file: &File) -> &str {
-    let mut counters = file.counters.iter().flat_map(|list| &list.0);
+    let mut counters = file.counters.0.iter();
     let ours = counters.find(|counter| counter.description.0 == ALLOCATED);
     ours.map_or("allocations", |counter| &*counter.name.0)
 }
@@ -274,12 +274,6 @@ impl Times {
         self.milliseconds += if delta.is_nan() { 0.0 } else { delta };
         nanoseconds(self.milliseconds)
     }
-}
-
-/// What a row counts: 1 where nothing is said.
-fn weight(samples: &Samples, row: u32) -> f64 {
-    let weight = samples.weight.get(row);
-    if weight.is_nan() { 1.0 } else { weight }
 }
 
 /// Of milliseconds; what is none is 0.

@@ -1,0 +1,110 @@
+//! Profiles that are larger than what is held of them: more than 256 MiB uncompressed, of which a piece is made at a time.
+
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
+
+use allocation_counter::measure;
+use collector_common::record::ExportMachine;
+use export::import::firefox::Firefox;
+use export::import::{ImportFormat, Imported};
+
+/// As large as files could be that were read as a whole.
+const LARGE: u64 = 256 << 20;
+
+/// A file of several pieces, of which one is there at a time.
+struct Pieces<F> {
+    make: F,
+    next: u32,
+    piece: Cursor<Vec<u8>>,
+    read: u64,
+}
+
+impl<F: FnMut(u32) -> Option<Vec<u8>>> Pieces<F> {
+    fn new(make: F) -> Self {
+        Self { make, next: 0, piece: Cursor::default(), read: 0 }
+    }
+}
+
+impl<F: FnMut(u32) -> Option<Vec<u8>>> Read for Pieces<F> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let read = self.piece.read(buffer)?;
+            self.read += read as u64;
+            if read > 0 {
+                return Ok(read);
+            }
+            let Some(piece) = (self.make)(self.next) else { return Ok(0) };
+            (self.piece, self.next) = (Cursor::new(piece), self.next + 1);
+        }
+    }
+}
+
+/// To its start alone, which is where readers go.
+impl<F> Seek for Pieces<F> {
+    fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
+        match position {
+            SeekFrom::Start(0) => (self.next, self.piece, self.read) = (0, Cursor::default(), 0),
+            SeekFrom::Current(0) => {}
+            _ => return Err(io::ErrorKind::Unsupported.into()),
+        }
+        Ok(self.read)
+    }
+}
+
+/// Reads a file, which has to be large, with so many bytes of memory at most.
+fn read(
+    format: &dyn ImportFormat,
+    make: impl FnMut(u32) -> Option<Vec<u8>>,
+    most: u64,
+) -> (ExportMachine, export::symbolize::Symbols) {
+    let mut file = Pieces::new(make);
+    let mut imported = None;
+    let used = measure(|| imported = Some(format.import(&mut file).unwrap()));
+    let Imported { machine, symbols, .. } = imported.unwrap();
+    assert!(file.read > LARGE, "{} bytes", file.read);
+    assert!(used.bytes_max < most, "{} bytes were held of {}", used.bytes_max, file.read);
+    (machine, symbols)
+}
+
+/// Names as long as those of generic functions, which each thread has again, as each has tables of its own.
+#[test]
+fn a_profile_of_many_threads_is_held_thread_by_thread() {
+    const NAMES: u32 = 6_000;
+    const THREADS: u32 = 170;
+    const SAMPLES: u32 = 500;
+    let list = |each: &dyn Fn(u32) -> String, count| (0..count).map(each).collect::<Vec<_>>().join(",");
+    let name = |at: u32| format!("core::iter::{}::function_{at}", "adapters::map::Map<I, F>".repeat(10));
+    let names = list(&|at| format!("\"{}\"", name(at)), NAMES);
+    let numbers = list(&|at| at.to_string(), NAMES);
+    // Each stack is a function that is called from the root.
+    let prefix = list(&|at| if at == 0 { "null".to_owned() } else { "0".to_owned() }, NAMES);
+    let stacks = list(&|at| (at * 7 % NAMES).to_string(), SAMPLES);
+    let times = list(&|at| format!("{at}.25"), SAMPLES);
+    let tables = format!(
+        "\"stringArray\":[{names}],\"stackTable\":{{\"frame\":[{numbers}],\"prefix\":[{prefix}]}},\
+         \"frameTable\":{{\"func\":[{numbers}],\"line\":[{numbers}]}},\"funcTable\":{{\"name\":[{numbers}]}},\
+         \"samples\":{{\"stack\":[{stacks}],\"time\":[{times}]}}"
+    );
+    let head = r#"{"meta":{"preprocessedProfileVersion":55,"interval":1,"startTime":0},"threads":["#;
+    let piece = |at: u32| match at {
+        0 => Some(head.as_bytes().to_vec()),
+        at if at <= THREADS => {
+            let separator = if at > 1 { "," } else { "" };
+            Some(format!("{separator}{{\"tid\":{at},\"pid\":1,{tables}}}").into_bytes())
+        }
+        at if at == THREADS + 1 => Some(b"]}".to_vec()),
+        _ => None,
+    };
+    let (machine, symbols) = read(&Firefox, piece, 32 << 20);
+    assert_eq!(machine.threads().len(), THREADS as usize);
+    assert_eq!(machine.samples().len(), (THREADS * SAMPLES) as usize);
+    for (sample, at) in machine.samples().iter().skip(SAMPLES as usize).zip(0..SAMPLES) {
+        let stack = machine.stacks().get(sample.stack);
+        let function = symbols.functions(stack[0]).next().unwrap();
+        let expected = at * 7 % NAMES;
+        assert_eq!((symbols.function(function.name), function.line), (&*name(expected), expected));
+        assert_eq!(
+            (sample.time.0, machine.thread(sample.thread).tid.0),
+            (u64::from(at) * 1_000_000 + 250_000, 2)
+        );
+    }
+}
