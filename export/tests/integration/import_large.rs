@@ -5,6 +5,7 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use allocation_counter::measure;
 use collector_common::record::ExportMachine;
 use export::import::firefox::Firefox;
+use export::import::pprof::Pprof;
 use export::import::{ImportFormat, Imported};
 
 /// As large as files could be that were read as a whole.
@@ -107,4 +108,42 @@ fn a_profile_of_many_threads_is_held_thread_by_thread() {
             (u64::from(at) * 1_000_000 + 250_000, 2)
         );
     }
+}
+
+/// Rows of one of few stacks each, which are most of a profile with many labels or much time.
+#[test]
+fn a_profile_of_many_samples_is_held_field_by_field() {
+    const ROWS: u32 = 100;
+    const PIECES: u32 = 900;
+    // 1,000 of 10,000 locations on its stack, 3 bytes each, and one value.
+    let row = |at: u32| {
+        let locations = (0..1_000_u32).flat_map(|of| {
+            let id = (of * 7 + at) % 10_000 + 1;
+            [id as u8 | 0x80, (id >> 7) as u8 | 0x80, 0]
+        });
+        let locations: Vec<u8> = locations.collect();
+        let length = locations.len() as u32;
+        let mut row = vec![0x0a, length as u8 | 0x80, (length >> 7) as u8];
+        row.extend(locations);
+        row.extend([0x12, 1, 1]);
+        let length = row.len() as u32;
+        [&[0x12, length as u8 | 0x80, (length >> 7) as u8][..], &row].concat()
+    };
+    let rows: Vec<u8> = (0..ROWS).flat_map(row).collect();
+    let piece = |at: u32| match at {
+        // An empty string, a type of samples, and locations of which an address is told.
+        0 => {
+            let mut head = vec![0x32, 0, 0x0a, 0];
+            for id in 1..=10_000_u32 {
+                let id = [id as u8 | 0x80, (id >> 7) as u8 | 0x80, 0];
+                head.extend([0x22, 8, 0x08, id[0], id[1], id[2], 0x18, id[0], id[1], id[2]]);
+            }
+            Some(head)
+        }
+        at if at <= PIECES => Some(rows.clone()),
+        _ => None,
+    };
+    let (machine, _) = read(&Pprof, piece, 32 << 20);
+    assert_eq!((machine.samples().len() as u32, machine.stacks().len() as u32), (ROWS * PIECES, ROWS + 1));
+    assert!(machine.samples().iter().all(|sample| machine.stacks().get(sample.stack).len() == 1_000));
 }

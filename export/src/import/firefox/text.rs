@@ -47,12 +47,8 @@ struct Weighed<R> {
 impl<R: Read> Read for Weighed<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(buffer)?;
-        let weight = |byte: &u8| match byte {
-            b',' => CELL,
-            b'{' => OBJECT,
-            _ => 1,
-        };
-        let held = self.held.0.get() + buffer[..read].iter().map(weight).sum::<u64>();
+        let count = |byte: u8| memchr::memchr_iter(byte, &buffer[..read]).count() as u64;
+        let held = self.held.0.get() + read as u64 + CELL * count(b',') + OBJECT * count(b'{');
         self.held.0.set(held);
         if held > MOST_HELD {
             return Err(io::Error::other(format!(

@@ -56,9 +56,11 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    pub(super) fn add_string(&mut self, string: &[u8]) {
+    /// Adds a string. Out: how many bytes all have.
+    pub(super) fn add_string(&mut self, string: &[u8]) -> usize {
         self.text.push_str(&String::from_utf8_lossy(string));
         self.ends.push(self.text.len());
+        self.text.len()
     }
 
     pub(super) fn string(&self, index: i64) -> Result<&str, ImportError> {
