@@ -43,7 +43,8 @@ fn facts(machine: &ExportMachine, symbols: &Symbols, allocations: &str) -> BTree
         let is_unnamed = !symbols.is_resolved(id);
         let name = |id| symbols.function(id).to_owned();
         let kernel = if frame.flags.has(FrameFlags::KERNEL) { "_[k]" } else { "" };
-        let named = functions.iter().rev().map(|of| name(of.name) + kernel);
+        let mark = |is_inlined| if is_inlined { "_[i]" } else { "" };
+        let named = functions.iter().rev().map(|of| name(of.name) + kernel + mark(of.is_inlined));
         // Where it is in its file, which what was inlined there does not have.
         let module = machine.module(frame.module);
         let place = if frame.has_address() && !frame.is_kernel() {

@@ -18,4 +18,5 @@ mod threads;
 mod tracks;
 mod write;
 
+pub(crate) use frames::INLINED;
 pub use write::Firefox;

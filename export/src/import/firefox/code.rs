@@ -1,6 +1,6 @@
 //! Tables of frames and stacks in, frames and stacks of a machine out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use collector_common::ids::BuildId;
 use collector_common::intern::{Seeded, StackId, StringId};
@@ -9,6 +9,7 @@ use collector_common::record::{ExportMachine, FrameFlags, FrameId, Module, Modul
 use super::columns::Strings;
 use super::json::{File, FrameTable, FuncTable, ResourceTable, Shared, Sources, StackTable, Thread};
 use super::malformed;
+use crate::format::firefox::INLINED;
 use crate::import::ImportError;
 use crate::import::digits::build_id;
 use crate::import::frames::{Frames, Named, Place};
@@ -91,7 +92,13 @@ impl<'a> Tables<'a> {
         self.frames.flags.len() == 0 || self.frames.flags.get(frame) & flag != 0
     }
 
-    fn is_inlined(&self, frame: u32) -> bool {
+    /// Whether a frame says so itself, or in ours by its category, of which these pairs do.
+    fn is_inlined(&self, frame: u32, of_ours: &HashSet<(u32, u32), Seeded>) -> bool {
+        if self.has(frame, HAS_CATEGORY)
+            && of_ours.contains(&(self.frames.category.get(frame), self.frames.subcategory.get(frame)))
+        {
+            return true;
+        }
         match self.frames.flags.len() {
             0 => !matches!(self.frames.inline_depth.get(frame), 0 | NONE),
             _ => self.has(frame, IS_INLINED),
@@ -169,6 +176,8 @@ pub(super) struct Known {
 pub(super) struct Code {
     pub(super) frames: Frames,
     roles: Vec<Role>,
+    /// Categories with those subcategories of them that are of what was inlined.
+    inlined_categories: HashSet<(u32, u32), Seeded>,
     libs: Vec<ModuleId>,
     named: ModuleId,
     jit: ModuleId,
@@ -193,6 +202,13 @@ impl Code {
             "JIT" => Role::Jit,
             _ => Role::Code,
         });
+        let pairs = file.meta.categories.iter().flat_map(|list| list.0.iter().zip(0..));
+        let pairs =
+            pairs.flat_map(|(category, at)| category.subcategories.0.iter().zip(0..).map(move |it| (at, it)));
+        let inlined_categories = pairs
+            .filter(|(_, (name, _))| name.0 == INLINED)
+            .map(|(category, (_, at))| (category, at))
+            .collect();
         let mut modules: HashMap<(StringId, Option<BuildId>), ModuleId, Seeded> = HashMap::default();
         let libs = file.libs.0.iter().map(|lib| {
             let path = if lib.path.0.is_empty() { &lib.name.0 } else { &lib.path.0 };
@@ -209,6 +225,7 @@ impl Code {
         Self {
             frames: Frames::default(),
             roles,
+            inlined_categories,
             libs,
             named: module("", ModuleKind::File),
             jit: module("[jit]", ModuleKind::Anonymous(ProcessId(0))),
@@ -272,7 +289,7 @@ impl Code {
             }
             next = tables.prefix(at)?;
             self.group.push(frame);
-            if tables.is_inlined(frame) && next.is_some() {
+            if tables.is_inlined(frame, &self.inlined_categories) && next.is_some() {
                 continue;
             }
             let role = self.roles.get(tables.category(at, frame) as usize).copied().unwrap_or_default();

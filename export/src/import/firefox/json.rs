@@ -54,6 +54,8 @@ pub(super) struct Meta {
 #[derive(Debug, Deserialize)]
 pub(super) struct Category {
     pub(super) name: Text,
+    #[serde(default)]
+    pub(super) subcategories: Limited<Text, FEW>,
 }
 
 /// What markers of one type have.
@@ -168,6 +170,7 @@ pub(super) struct FrameTable {
     pub(super) address: Column<f64>,
     pub(super) func: Column<u32>,
     pub(super) category: Column<u32>,
+    pub(super) subcategory: Column<u32>,
     pub(super) line: Column<u32>,
     pub(super) column: Column<u32>,
     /// Until version 70.
@@ -270,6 +273,7 @@ listed!(
     Lib: "libraries",
     Counter: "counters",
     Category: "categories",
+    Text: "subcategories",
     Schema: "types of markers",
     Field: "fields of markers"
 );
