@@ -3,9 +3,10 @@
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 
-use collector_common::record::ExportMachine;
+use collector_common::record::{ExportMachine, Samples};
 use collector_user::etw::Etl;
-use export::import::{self, BEGIN, Begin, ImportFormat};
+use collector_user::spill::{spill_samples, warnings};
+use export::import::{self, BEGIN, Begin, ImportError, ImportFormat, Imported};
 
 /// The reader of a file, which is at its start then; `None` where nothing is known to begin so.
 pub(crate) fn reader_of(file: &mut File) -> io::Result<Option<&'static dyn ImportFormat>> {
@@ -23,6 +24,19 @@ pub(crate) fn readable() -> String {
     let all = import::importers().iter().copied().chain([&Etl as &dyn ImportFormat]);
     let all: Vec<&str> = all.map(ImportFormat::description).collect();
     all.join(", ")
+}
+
+/// Reads a file, with samples that are too many for memory in a temporary file.
+pub(crate) fn import(
+    reader: &dyn ImportFormat,
+    file: &mut File,
+    event_bytes: u64,
+) -> Result<Imported, ImportError> {
+    let mut machine = ExportMachine::default();
+    spill_samples(&mut machine, Samples::LIMIT);
+    let mut imported = reader.import_into(machine, file, event_bytes)?;
+    imported.left_out.extend(warnings(&imported.machine));
+    Ok(imported)
 }
 
 /// How much there is, and what was lost where that is known.

@@ -19,6 +19,8 @@ mod threads;
 
 use std::io::SeekFrom;
 
+use collector_common::record::ExportMachine;
+
 use super::{Begin, ImportError, ImportFormat, Imported, Input};
 use json::HeadMeta;
 
@@ -43,13 +45,18 @@ impl ImportFormat for Firefox {
             && (has(b"\"meta\"") || has(b"\"shared\"") || has(b"\"libs\""))
     }
 
-    fn import(&self, input: &mut dyn Input) -> Result<Imported, ImportError> {
+    fn import_into(
+        &self,
+        machine: ExportMachine,
+        input: &mut dyn Input,
+        _: u64,
+    ) -> Result<Imported, ImportError> {
         let start = input.stream_position()?;
         check(&text::head(&mut *input)?)?;
         input.seek(SeekFrom::Start(start))?;
         let file = text::whole(&mut *input)?;
         input.seek(SeekFrom::Start(start))?;
-        threads::read(&file, input)
+        threads::read(machine, &file, input)
     }
 }
 

@@ -23,8 +23,11 @@ const MOST_TOLD: usize = 1 << 20;
 const ALLOCATED: &str = "Bytes that were allocated until then";
 
 /// Reads the threads of a file of which all else is known.
-pub(super) fn read(file: &File, input: impl Read) -> Result<Imported, ImportError> {
-    let mut machine = ExportMachine::default();
+pub(super) fn read(
+    mut machine: ExportMachine,
+    file: &File,
+    input: impl Read,
+) -> Result<Imported, ImportError> {
     let code = Code::of(file, &mut machine);
     let events = Events::of(file.meta.marker_schema.iter().flat_map(|list| &list.0));
     let mut reader = Reader {
@@ -72,7 +75,7 @@ struct Open<'a, 'k> {
     known: &'k mut Known,
 }
 
-impl<'a> Reader<'a> {
+impl Reader<'_> {
     fn describe(&mut self) {
         let meta = &self.file.meta;
         let system = self.machine.system_mut();

@@ -27,8 +27,13 @@ const KERNEL: u64 = 1 << 63;
 const SECOND: u128 = 1_000_000_000;
 
 /// Reads the samples of a trace of which the code is known, and its events into so many bytes.
-pub(super) fn read_with(input: impl Read, code: Code, event_bytes: u64) -> Result<Imported, ImportError> {
-    let samples = RefCell::new(Samples::of(code, event_bytes));
+pub(super) fn read_with(
+    machine: ExportMachine,
+    input: impl Read,
+    code: Code,
+    event_bytes: u64,
+) -> Result<Imported, ImportError> {
+    let samples = RefCell::new(Samples::of(machine, code, event_bytes));
     let summary =
         read(input, |trace| samples.borrow_mut().begin(trace), |event| samples.borrow_mut().take(event))?;
     let mut samples = samples.into_inner();
@@ -73,8 +78,7 @@ struct Samples {
 }
 
 impl Samples {
-    fn of(code: Code, event_bytes: u64) -> Self {
-        let mut machine = ExportMachine::default();
+    fn of(mut machine: ExportMachine, code: Code, event_bytes: u64) -> Self {
         machine.event_records_mut().set_limit(event_bytes);
         Self {
             code,

@@ -89,11 +89,11 @@ impl Labels {
             self.attributes += self.list.len();
         }
         let thread = self.thread(&told, tables, machine)?;
-        let (what, count, limit) = match self.attributes > MOST_ATTRIBUTES {
-            true => ("attributes", self.attributes, MOST_ATTRIBUTES),
-            false => ("threads", machine.threads().len(), MOST_THREADS),
-        };
-        if count > limit {
+        let counted = [
+            ("attributes", self.attributes, MOST_ATTRIBUTES),
+            ("threads", machine.threads().len(), MOST_THREADS),
+        ];
+        if let Some((what, _, limit)) = counted.into_iter().find(|(_, count, limit)| count > limit) {
             return Err(ImportError::TooMuch { what, limit: limit as u64 });
         }
         Ok((thread, attributes))

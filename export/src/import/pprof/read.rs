@@ -25,9 +25,6 @@ const PIECE: usize = 64 << 10;
 /// The most frames on all distinct stacks.
 const MOST_FRAMES: usize = 1 << 27;
 
-/// The most bytes of strings.
-const MOST_TEXT: usize = 512 << 20;
-
 /// The largest part of it, as one sample.
 const MAX_PART: usize = 16 << 20;
 
@@ -83,9 +80,14 @@ impl ImportFormat for Pprof {
         types > 0
     }
 
-    fn import(&self, input: &mut dyn Input) -> Result<Imported, ImportError> {
+    fn import_into(
+        &self,
+        mut machine: ExportMachine,
+        input: &mut dyn Input,
+        _: u64,
+    ) -> Result<Imported, ImportError> {
         let start = input.stream_position()?;
-        let (mut reader, mut machine) = (Reader::default(), ExportMachine::default());
+        let mut reader = Reader::default();
         fields(input, start, |tag, value| reader.take(tag, value))?;
         let process = reader.begin(&mut machine)?;
         fields(input, start, |tag, value| reader.place(&mut machine, process, tag, value))?;
@@ -254,11 +256,7 @@ impl Reader {
     fn take(&mut self, tag: u32, value: Value<'_>) -> Result<(), ImportError> {
         self.count(tag)?;
         match (tag, value) {
-            (field::STRING_TABLE, Value::Bytes(string)) => {
-                if self.tables.add_string(string) > MOST_TEXT {
-                    return Err(ImportError::TooMuch { what: "bytes of strings", limit: MOST_TEXT as u64 });
-                }
-            }
+            (field::STRING_TABLE, Value::Bytes(string)) => self.tables.add_string(string)?,
             (field::MAPPING, Value::Bytes(part)) => self.tables.add_mapping(proto::Mapping::decode(part)?),
             (field::FUNCTION, Value::Bytes(part)) => {
                 self.tables.add_function(&proto::Function::decode(part)?);
