@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::columns::{Column, Loose, Strings};
+use crate::format::firefox::SPAN;
 
 /// The most libraries and counters: one that tells nothing has few bytes, but takes as many as any.
 const MANY: usize = 1 << 16;
@@ -228,6 +229,8 @@ pub(super) struct Markers {
     pub(super) name: Column<u32>,
     pub(super) start_time: Column<f64>,
     pub(super) end_time: Column<f64>,
+    /// Whether it is a moment (0), lasts (1), or began (2) or ended (3) while nothing tells of the rest.
+    pub(super) phase: Column<u32>,
     pub(super) data: Vec<Option<Data>>,
 }
 
@@ -363,6 +366,8 @@ pub(super) struct Data {
     /// Numbers of strings, by the attribute's.
     pub(super) attributes: Vec<(u32, u32)>,
     pub(super) text: Option<u32>,
+    /// What went on.
+    pub(super) span: Option<u32>,
 }
 
 #[derive(Deserialize)]
@@ -396,6 +401,7 @@ impl<'de> Visitor<'de> for DataVisitor {
                 }
                 "value" => data.value = Some(map.next_value::<Loose<f64>>()?.0),
                 "cpu" => data.cpu = Some(map.next_value::<Loose<f64>>()?.0),
+                SPAN => data.span = Some(map.next_value::<Loose<u32>>()?.0),
                 "text" => data.text = Some(map.next_value::<Loose<u32>>()?.0),
                 key => match key.strip_prefix("attribute").and_then(|number| number.parse().ok()) {
                     Some(number) => data.attributes.push((number, map.next_value::<Loose<u32>>()?.0)),

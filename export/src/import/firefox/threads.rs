@@ -6,11 +6,13 @@ use std::io::Read;
 
 use collector_common::ids::{Nanos, Pid, Tid};
 use collector_common::intern::Seeded;
-use collector_common::record::{ClockAnchor, ExportMachine, ProcessId, Sample, SampleKindId, ThreadId, Unit};
+use collector_common::record::{
+    ClockAnchor, ExportMachine, ProcessId, Sample, SampleKindId, ThreadId, TimelineOwner, Unit,
+};
 
 use super::code::{Code, Known, Tables};
-use super::events::Events;
-use super::json::{File, Samples, Thread, weight_of};
+use super::events::{Events, SpanOf};
+use super::json::{Data, File, Samples, Thread, weight_of};
 use super::text;
 use crate::format::lost_in;
 use crate::import::room::{MOST_SAMPLES, checked, name};
@@ -18,6 +20,12 @@ use crate::import::{ImportError, Imported};
 
 /// The most bytes of what markers tell of the recording as a whole.
 const MOST_TOLD: usize = 1 << 20;
+
+/// The most spans: a marker of one is smaller than what it becomes.
+const MOST_SPANS: usize = 1 << 22;
+
+/// The phase of a marker that began and did not end.
+const BEGAN: u32 = 2;
 
 /// What the counter of our allocations is described as.
 const ALLOCATED: &str = "Bytes that were allocated until then";
@@ -41,6 +49,7 @@ pub(super) fn read(
         allocations: allocations(file),
         told: 0,
         without_stack: 0,
+        spans_left_out: 0,
         last: Nanos(0),
     };
     reader.describe();
@@ -65,6 +74,7 @@ struct Reader<'a> {
     /// Bytes of what was told of the recording.
     told: usize,
     without_stack: u64,
+    spans_left_out: u64,
     last: Nanos,
 }
 
@@ -191,6 +201,7 @@ impl Reader<'_> {
             let name = open.tables.strings.get(markers.name.get(row)).unwrap_or_default();
             let data = markers.data.get(row as usize).and_then(Option::as_ref);
             let (start, end) = (markers.start_time.get(row), markers.end_time.get(row));
+            let ended = (markers.phase.get(row) != BEGAN && !end.is_nan()).then_some(end);
             match data {
                 Some(data) if data.marker_type.0 == "recording" && data.text.is_some() => {
                     let text = data.text.and_then(|text| open.tables.strings.get(text)).unwrap_or_default();
@@ -199,6 +210,7 @@ impl Reader<'_> {
                         self.machine.system_mut().account.push(text.to_owned());
                     }
                 }
+                Some(data) if self.span(open, name, data, (start, ended)) => {}
                 // A thread has the last of its names.
                 Some(data) if data.marker_type.0 == "renamed" => {}
                 Some(data) if data.stack.is_some() || data.marker_type.0.starts_with("sample: ") => {
@@ -227,6 +239,39 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Takes a marker that is a span of ours. Out: whether it is one.
+    fn span(
+        &mut self,
+        open: &Open<'_, '_>,
+        timeline: &str,
+        data: &Data,
+        (start, end): (f64, Option<f64>),
+    ) -> bool {
+        let strings = open.tables.strings;
+        let called = data.span.and_then(|called| strings.get(called)).filter(|_| !start.is_nan());
+        let Some(called) = called else { return false };
+        let Some((of, attributes)) = self.events.span(&mut self.machine, strings, data) else { return false };
+        if self.machine.spans().len() >= MOST_SPANS {
+            self.spans_left_out += 1;
+            return true;
+        }
+        let owner = match of {
+            SpanOf::Thread => TimelineOwner::Thread(open.id),
+            SpanOf::Process => TimelineOwner::Process(self.machine.thread(open.id).process),
+            SpanOf::Recording => TimelineOwner::Recording,
+        };
+        let timeline = self.machine.add_timeline(name(timeline), owner);
+        let start = nanoseconds(start);
+        let span = self.machine.begin_span(timeline, name(called), start, attributes);
+        self.last = self.last.max(start);
+        if let Some(end) = end {
+            let end = nanoseconds(end).max(start);
+            self.machine.end_span(span, end);
+            self.last = self.last.max(end);
+        }
+        true
+    }
+
     fn add(&mut self, open: &mut Open<'_, '_>, stack: u32, sample: Sample) -> Result<(), ImportError> {
         let stack = self.code.stack(&mut self.machine, &open.tables, open.known, stack)?;
         self.last = self.last.max(sample.time);
@@ -242,6 +287,7 @@ impl Reader<'_> {
         let counters = counters.filter(|counter| counter.description.0 != ALLOCATED).count() as u64;
         let counted = [
             (self.without_stack, "markers without a stack are left out"),
+            (self.spans_left_out, "spans are left out: there are too many"),
             (self.events.no_room, "samples are left out: there are too many kinds of markers"),
             (counters, "counters are left out"),
         ];

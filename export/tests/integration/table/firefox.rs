@@ -198,7 +198,7 @@ impl<'a> Thread<'a> {
                     let (tid, name) = (self.row.tid.unwrap(), self.string(&data["name"]));
                     told.add(Fact::Renamed, format!("{} {tid} {name}", self.pid));
                 }
-                "span" => {
+                "span of a process" => {
                     let [start, end] =
                         ["startTime", "endTime"].map(|column| nanoseconds(&markers[column][at]));
                     let span = self.string(&data["span"]);
