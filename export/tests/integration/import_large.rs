@@ -115,11 +115,14 @@ fn a_profile_of_many_threads_is_held_thread_by_thread() {
 fn a_profile_of_many_samples_is_held_field_by_field() {
     const ROWS: u32 = 100;
     const PIECES: u32 = 900;
-    // 1,000 of 10,000 locations on its stack, 3 bytes each, and one value.
+    // A number of 64 bits.
+    let long =
+        |id: u32| [id as u8 | 0x80, (id >> 7) as u8 | 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1];
+    // 300 of 10,000 locations on its stack, whose ids have 10 bytes each, and one value.
     let row = |at: u32| {
-        let locations = (0..1_000_u32).flat_map(|of| {
+        let locations = (0..300_u32).flat_map(|of| {
             let id = (of * 7 + at) % 10_000 + 1;
-            [id as u8 | 0x80, (id >> 7) as u8 | 0x80, 0]
+            long(id)
         });
         let locations: Vec<u8> = locations.collect();
         let length = locations.len() as u32;
@@ -134,9 +137,9 @@ fn a_profile_of_many_samples_is_held_field_by_field() {
         // An empty string, a type of samples, and locations of which an address is told.
         0 => {
             let mut head = vec![0x32, 0, 0x0a, 0];
-            for id in 1..=10_000_u32 {
-                let id = [id as u8 | 0x80, (id >> 7) as u8 | 0x80, 0];
-                head.extend([0x22, 8, 0x08, id[0], id[1], id[2], 0x18, id[0], id[1], id[2]]);
+            for number in 1..=10_000_u32 {
+                let id = [number as u8 | 0x80, (number >> 7) as u8 | 0x80, 0];
+                head.extend([&[0x22, 15, 0x08][..], &long(number), &[0x18], &id].concat());
             }
             Some(head)
         }
@@ -145,5 +148,5 @@ fn a_profile_of_many_samples_is_held_field_by_field() {
     };
     let (machine, _) = read(&Pprof, piece, 32 << 20);
     assert_eq!((machine.samples().len() as u32, machine.stacks().len() as u32), (ROWS * PIECES, ROWS + 1));
-    assert!(machine.samples().iter().all(|sample| machine.stacks().get(sample.stack).len() == 1_000));
+    assert!(machine.samples().iter().all(|sample| machine.stacks().get(sample.stack).len() == 300));
 }
