@@ -74,6 +74,9 @@ impl fmt::Display for LossCause {
     }
 }
 
+/// What a ledger without losses is as text.
+const NONE_LOST: &str = "none lost";
+
 /// Delivered samples and lost ones by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
@@ -113,8 +116,57 @@ impl Ledger {
         self.delivered.saturating_add(self.total_lost())
     }
 
+    /// What the line says of how many were lost that a ledger is as text; none where it is no such line. The causes have to be known ones,
+    /// and to be as many together.
+    pub fn lost_in(line: &str) -> Option<u64> {
+        if line == NONE_LOST {
+            return Some(0);
+        }
+        let (total, causes) = line.strip_suffix(')')?.split_once(" lost (")?;
+        let mut told = Self::default();
+        for cause in causes.split(", ") {
+            let (name, count) = cause.split_once(' ')?;
+            told.lose(LossCause::ALL.into_iter().find(|cause| cause.name() == name)?, count.parse().ok()?);
+        }
+        total.parse().ok().filter(|total| *total == told.total_lost())
+    }
+
     /// Causes with their counts, in the order of [`LossCause::ALL`].
     pub fn causes(&self) -> impl ExactSizeIterator<Item = (LossCause, u64)> + '_ {
         LossCause::ALL.into_iter().zip(self.lost)
+    }
+}
+
+/// How many are lost, and why, in a line for people: `none lost`, or `3 lost (ring_full 1, not_run 2)`.
+impl fmt::Display for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lost = self.causes().filter(|(_, count)| *count > 0);
+        for (at, (cause, count)) in lost.enumerate() {
+            match at {
+                0 => write!(f, "{} lost ({cause} {count}", self.total_lost())?,
+                _ => write!(f, ", {cause} {count}")?,
+            }
+        }
+        f.write_str(if self.total_lost() > 0 { ")" } else { NONE_LOST })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_tells_what_was_lost() {
+        let mut ledger = Ledger::default();
+        assert_eq!((ledger.to_string(), Ledger::lost_in("none lost")), ("none lost".to_owned(), Some(0)));
+        ledger.lose(LossCause::NotRun, 2);
+        ledger.lose(LossCause::RingFull, 1);
+        assert_eq!(ledger.to_string(), "3 lost (ring_full 1, not_run 2)");
+        assert_eq!(Ledger::lost_in(&ledger.to_string()), Some(3));
+        for other in
+            ["", "3 lost", "3 lost ()", "3 lost (ring_full 1)", "3 lost (keys 3)", "-1 lost (not_run -1)"]
+        {
+            assert_eq!(Ledger::lost_in(other), None, "{other}");
+        }
     }
 }

@@ -17,7 +17,7 @@ pub fn spill_samples(machine: &mut ExportMachine, bytes: u64) {
 }
 
 /// What a user should know of it, a line each.
-pub(crate) fn warnings(machine: &ExportMachine) -> impl Iterator<Item = String> {
+pub fn warnings(machine: &ExportMachine) -> impl Iterator<Item = String> {
     let samples = machine.samples();
     let unwritten = samples.unwritten().map(|(_, cause)| {
         format!("samples could not be put into a temporary file and stayed in memory: {cause}; TMPDIR names another folder for it")

@@ -70,7 +70,7 @@ pub const NOT_WALKED: &str = "not_walked";
 impl Stats {
     /// What was lost and how user stacks ended, a line each, for people.
     pub fn account(&self) -> Vec<String> {
-        let mut lines = vec![self.account_of_samples()];
+        let mut lines = vec![self.ledger.to_string()];
         lines.extend(self.account_of_stacks());
         lines
     }
@@ -87,16 +87,6 @@ impl Stats {
         let faults = faults.into_iter().filter(|(count, _)| *count > 0);
         let faults: Vec<String> = faults.map(|(count, what)| format!("{count} {what}")).collect();
         (!faults.is_empty()).then(|| format!("in the kernel: {}", faults.join(", ")))
-    }
-
-    fn account_of_samples(&self) -> String {
-        let causes = self.ledger.causes().filter(|(_, count)| *count > 0);
-        let causes: Vec<String> = causes.map(|(cause, count)| format!("{cause} {count}")).collect();
-        if causes.is_empty() {
-            "none lost".to_owned()
-        } else {
-            format!("{} lost ({})", self.ledger.total_lost(), causes.join(", "))
-        }
     }
 
     /// `None` where no user stack was recorded.

@@ -41,8 +41,8 @@ pub struct SystemInfo {
     pub clocks: Clocks,
     /// The command that was recorded, where there was one.
     pub command: String,
-    /// Samples lost, for any cause; 0 where that is not known.
-    pub lost: u64,
+    /// Samples lost, for any cause; none where nobody tells how many.
+    pub lost: Option<u64>,
     /// Samples lost by cause and how stacks ended, a line each, for people; empty where that is not known.
     pub account: Vec<String>,
     /// A regular expression (RE2), as profiles of pprof have it: whoever shows the recording leaves out each function whose whole name it

@@ -2,6 +2,7 @@
 
 use std::io::Cursor;
 
+use collector_common::record::ExportMachine;
 use export::import::{Begin, ImportError, ImportFormat, Imported, Input, checked};
 use windows_etw::etl::{EtlError, EtlFile, Losses};
 
@@ -25,13 +26,14 @@ impl ImportFormat for Etl {
         EtlFile::open(Cursor::new(begin.bytes)).is_ok()
     }
 
-    fn import(&self, input: &mut dyn Input) -> Result<Imported, ImportError> {
-        self.import_with_events(input, 0)
-    }
-
-    fn import_with_events(&self, input: &mut dyn Input, event_bytes: u64) -> Result<Imported, ImportError> {
+    fn import_into(
+        &self,
+        machine: ExportMachine,
+        input: &mut dyn Input,
+        event_bytes: u64,
+    ) -> Result<Imported, ImportError> {
         let mut file = EtlFile::open(input).map_err(unread)?;
-        let mut taker = Taker::new(Trace::from(file.header()), event_bytes);
+        let mut taker = Taker::into(machine, Trace::from(file.header()), event_bytes);
         while let Some(record) = file.next_record().map_err(unread)? {
             taker.take(&record);
         }
@@ -56,7 +58,7 @@ pub(super) fn tell(losses: &Losses, imported: &mut Imported) {
     let Losses { events, buffers, missing_buffers, flagged_buffers, unread_records, .. } = *losses;
     let Losses { late_records, damaged_bytes, damages, ref places, .. } = *losses;
     let system = imported.machine.system_mut();
-    system.lost = system.lost.saturating_add(events.into());
+    system.lost = Some(system.lost.unwrap_or_default().saturating_add(events.into()));
     let counted = [
         (events.into(), "events were lost while it was recorded: there was no room for them"),
         (buffers.into(), "buffers of events were lost while it was recorded: they were not written in time"),

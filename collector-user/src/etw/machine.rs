@@ -105,7 +105,7 @@ impl Build {
         system.start = self.times.start();
         system.end = self.trace.end.map_or(self.last, |end| self.times.of(end)).max(self.last);
         system.clocks.start = self.times.anchor();
-        system.lost = lost;
+        system.lost = Some(lost);
         let mut symbols = Symbols::unresolved(&self.machine);
         for (frame, method) in &world.called {
             let Some(method) = self.methods.all().get(*method as usize) else { continue };

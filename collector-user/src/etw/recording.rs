@@ -98,7 +98,7 @@ impl Recorded {
         asking.interval_100ns.into_iter().for_each(|units| taker.tell_interval(units));
         let mut imported = taker.finish();
         let mut ledger = Ledger::default();
-        ledger.lose(LossCause::EventsFull, imported.machine.system().lost);
+        ledger.lose(LossCause::EventsFull, imported.machine.system().lost.unwrap_or_default());
         for part in &parts {
             let told = part.file.losses();
             tell(told, &mut imported);
@@ -143,7 +143,7 @@ impl Recorded {
                 .map(|at| since_start(at).saturating_add(asking.began_after_ns)),
             ..Stats::default()
         };
-        system.lost = stats.ledger.total_lost();
+        system.lost = Some(stats.ledger.total_lost());
         system.account.splice(0..0, stats.account());
         Self { machine, symbols, stats, warnings }
     }

@@ -117,8 +117,12 @@ pub struct Taker {
 impl Taker {
     /// Nothing yet. Events are kept with their fields in so many bytes of memory, and, until [`Self::finish`] returns, in as many again.
     pub fn new(trace: Trace, event_bytes: u64) -> Self {
+        Self::into(ExportMachine::default(), trace, event_bytes)
+    }
+
+    /// The same, for a machine that has nothing yet but perhaps a limit of what samples take of memory.
+    pub fn into(mut machine: ExportMachine, trace: Trace, event_bytes: u64) -> Self {
         let times = Times::new(trace.clock, trace.boot);
-        let mut machine = ExportMachine::default();
         machine.event_records_mut().set_limit(event_bytes);
         Self {
             times,

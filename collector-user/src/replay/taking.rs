@@ -277,7 +277,7 @@ impl Taking {
             frames: tally.frames(),
             ..Stats::default()
         };
-        machine.system_mut().lost = ledger.total_lost();
+        machine.system_mut().lost = Some(ledger.total_lost());
         machine.system_mut().account = stats.account();
         Recording {
             machine,

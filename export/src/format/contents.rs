@@ -1,7 +1,8 @@
 //! A [`Profile`] in, what there is of each [`Part`] out, and with that what is left out by a format, in one line.
 
 use collector_common::record::{
-    ESTIMATED, ExportMachine, FrameFlags, FrameId, ModuleDetails, ModuleId, ModuleKind, SampleKindId, Unit,
+    ESTIMATED, ExportMachine, FrameFlags, FrameId, ModuleDetails, ModuleId, ModuleKind, ModuleMapping,
+    SampleKindId, Unit, WITHOUT_ADDRESS,
 };
 
 use super::account::account;
@@ -168,14 +169,19 @@ impl Contents {
     fn add_code(&mut self, profile: Profile<'_>) {
         let Profile { machine, symbols } = profile;
         for (module, id) in machine.modules().iter().zip(0..) {
-            self.add_if(Part::Files, module.kind == ModuleKind::File);
+            // What has no file, or one that nobody tells of, is called so in brackets by readers of other tools' files.
+            let path = machine.string(module.path);
+            let is_told = !path.is_empty() && !path.starts_with('[');
+            self.add_if(Part::Files, module.kind == ModuleKind::File && is_told);
             self.add_if(Part::BuildIds, module.build_id.is_some());
             for (at, is_said) in machine.details(ModuleId(id)).map(said).into_iter().flatten().enumerate() {
                 self.details[at] |= is_said;
             }
         }
         self.add_if(Part::FileDetails, self.details.contains(&true));
-        self.add_if(Part::Mappings, !machine.mappings().is_empty());
+        // Such readers make places up, too, where a file has none.
+        let is_made_up = |mapping: &ModuleMapping| WITHOUT_ADDRESS.contains(&mapping.start.0);
+        self.add_if(Part::Mappings, !machine.mappings().iter().all(is_made_up));
         for (frame, id) in machine.frames().iter().zip(0..) {
             self.add_if(Part::Guesses, frame.flags.has(FrameFlags::HEURISTIC));
             for function in symbols.functions(FrameId(id)) {

@@ -38,6 +38,7 @@ pub mod speedscope;
 mod stacks;
 mod start;
 
+pub(crate) use account::lost_in;
 pub use contents::Contents;
 pub use holds::{Held, Holds, Part};
 pub use profile::{ExportFormat, Profile};

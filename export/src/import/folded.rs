@@ -5,7 +5,7 @@
 //! Lines that begin with `#` tell nothing.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read};
 
 use collector_common::ids::{Nanos, Pid, Tid};
 use collector_common::intern::Seeded;
@@ -24,6 +24,9 @@ const MOST_BYTES: u64 = 4 << 30;
 
 /// The longest line.
 const LONGEST: usize = 1 << 20;
+
+/// The most lines: more of what is compressed well would be read for long.
+const MOST_LINES: u64 = 1 << 27;
 
 /// What is read.
 const FORMAT: &str = "folded profile";
@@ -50,30 +53,44 @@ impl ImportFormat for Folded {
         })
     }
 
-    fn import(&self, input: &mut dyn Input) -> Result<Imported, ImportError> {
-        let mut reader = Reader::default();
-        let mut input = BufReader::new(unpacked(input, MOST_BYTES)?);
-        let mut line = Vec::new();
-        for number in 1_u64.. {
-            line.clear();
-            if input.by_ref().take(LONGEST as u64 + 1).read_until(b'\n', &mut line)? == 0 {
-                break;
-            }
-            if line.len() > LONGEST {
-                return Err(ImportError::TooMuch { what: "bytes in a line", limit: LONGEST as u64 });
-            }
-            if is_empty(&line) {
-                continue;
-            }
-            let text = String::from_utf8_lossy(&line);
-            let Some((stack, count)) = split(&text) else {
-                let what = format!("line {number} has no count behind its last space");
-                return Err(ImportError::Malformed { format: FORMAT, what });
-            };
-            reader.line(stack, count, number)?;
-        }
-        checked(reader.finish())
+    fn import_into(
+        &self,
+        machine: ExportMachine,
+        input: &mut dyn Input,
+        _: u64,
+    ) -> Result<Imported, ImportError> {
+        checked(read(machine, input, MOST_LINES)?)
     }
+}
+
+/// Reads a file of so many lines at most.
+fn read(machine: ExportMachine, input: impl Read, most: u64) -> Result<Imported, ImportError> {
+    let mut reader = Reader::of(machine);
+    let mut input = BufReader::new(unpacked(input, MOST_BYTES)?);
+    let (mut line, mut last) = (Vec::new(), Vec::new());
+    for number in 1_u64.. {
+        line.clear();
+        if input.by_ref().take(LONGEST as u64 + 1).read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        if number > most {
+            return Err(ImportError::TooMuch { what: "lines", limit: most });
+        }
+        if line.len() > LONGEST {
+            return Err(ImportError::TooMuch { what: "bytes in a line", limit: LONGEST as u64 });
+        }
+        if is_empty(&line) || (line == last && reader.again()) {
+            continue;
+        }
+        let text = String::from_utf8_lossy(&line);
+        let Some((stack, count)) = split(&text) else {
+            let what = format!("line {number} has no count behind its last space");
+            return Err(ImportError::Malformed { format: FORMAT, what });
+        };
+        reader.line(stack, count, number)?;
+        std::mem::swap(&mut line, &mut last);
+    }
+    Ok(reader.finish())
 }
 
 fn is_empty(line: &[u8]) -> bool {
@@ -96,11 +113,12 @@ struct Reader {
     /// A frame's functions, outermost first.
     functions: Vec<Named>,
     stack: Vec<FrameId>,
+    /// What the last line is, and the ones before it that are the same; and what one of them counts.
+    last: Option<(Sample, i64)>,
 }
 
-impl Default for Reader {
-    fn default() -> Self {
-        let mut machine = ExportMachine::default();
+impl Reader {
+    fn of(mut machine: ExportMachine) -> Self {
         let kind = machine.add_kind_of_sums("samples", Unit::Count);
         let process = machine.add_process(Pid(0), "", None, Nanos(0));
         let path = machine.intern_string("[unknown]");
@@ -114,11 +132,24 @@ impl Default for Reader {
             threads: HashMap::default(),
             functions: Vec::new(),
             stack: Vec::new(),
+            last: None,
         }
     }
-}
 
-impl Reader {
+    /// Takes the last line once more, if the sum has room for it.
+    fn again(&mut self) -> bool {
+        let Some((sample, count)) = &mut self.last else { return false };
+        let Some(sum) = sample.value.checked_add(*count) else { return false };
+        sample.value = sum;
+        true
+    }
+
+    fn add_last(&mut self) {
+        if let Some((sample, _)) = self.last.take() {
+            self.machine.add_sample(&sample);
+        }
+    }
+
     fn line(&mut self, stack: &str, count: i64, number: u64) -> Result<(), ImportError> {
         let mut names = stack.split(';');
         let thread = self.thread(names.next().unwrap_or_default());
@@ -146,15 +177,11 @@ impl Reader {
         self.push(is_kernel);
         self.stack.reverse();
         let stack = self.machine.intern_stack(&self.stack);
-        self.machine.add_sample(&Sample {
-            time: Nanos(0),
-            thread,
-            stack,
-            cpu: 0,
-            kind: self.kind,
-            value: count,
-            attributes: AttributeListId::NONE,
-        });
+        self.add_last();
+        let attributes = AttributeListId::NONE;
+        let sample =
+            Sample { time: Nanos(0), thread, stack, cpu: 0, kind: self.kind, value: count, attributes };
+        self.last = Some((sample, count));
         Ok(())
     }
 
@@ -184,7 +211,27 @@ impl Reader {
     }
 
     fn finish(mut self) -> Imported {
+        self.add_last();
         let symbols = self.frames.finish(&mut self.machine);
         Imported { machine: self.machine, symbols, left_out: Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_lines_are_a_sum_and_lines_are_limited() {
+        let lines = "a;f 2\n".repeat(50) + &"a;f 3\n".repeat(49) + "\n";
+        let machine = read(ExportMachine::default(), lines.as_bytes(), 100).unwrap().machine;
+        let values: Vec<i64> = machine.samples().iter().map(|sample| sample.value).collect();
+        assert_eq!(values, [100, 147]);
+        let error = read(ExportMachine::default(), lines.as_bytes(), 99).unwrap_err();
+        assert!(error.to_string().contains("more than 99 lines"), "{error}");
+        // What has no room in a sum is another sample.
+        let lines = format!("a;f {}\n", i64::MAX).repeat(3);
+        let machine = read(ExportMachine::default(), lines.as_bytes(), 3).unwrap().machine;
+        assert_eq!(machine.samples().len(), 3);
     }
 }

@@ -49,17 +49,31 @@ pub trait ImportFormat: Sync {
     fn description(&self) -> &'static str;
     /// Whether a file that begins so is one.
     fn begins(&self, begin: &Begin<'_>) -> bool;
-    /// Reads the whole file.
+    /// Reads the whole file into a machine that has nothing yet but perhaps a limit of what samples take of memory
+    /// ([`Samples::spill_beyond`](collector_common::record::Samples::spill_beyond)), and keeps its raw events with their fields in so many
+    /// bytes of memory, if it is of a format with such.
     ///
     /// # Errors
     /// When it can't be read, or is no such recording.
-    fn import(&self, input: &mut dyn Input) -> Result<Imported, ImportError>;
-    /// Reads the whole file, and keeps its raw events with their fields in so many bytes of memory, if it is of a format with such.
+    fn import_into(
+        &self,
+        machine: ExportMachine,
+        input: &mut dyn Input,
+        event_bytes: u64,
+    ) -> Result<Imported, ImportError>;
+    /// Reads the whole file, with all samples in memory.
     ///
     /// # Errors
-    /// As [`Self::import`].
-    fn import_with_events(&self, input: &mut dyn Input, _event_bytes: u64) -> Result<Imported, ImportError> {
-        self.import(input)
+    /// As [`Self::import_into`].
+    fn import(&self, input: &mut dyn Input) -> Result<Imported, ImportError> {
+        self.import_with_events(input, 0)
+    }
+    /// The same, and keeps its raw events with their fields in so many bytes of memory, if it is of a format with such.
+    ///
+    /// # Errors
+    /// As [`Self::import_into`].
+    fn import_with_events(&self, input: &mut dyn Input, event_bytes: u64) -> Result<Imported, ImportError> {
+        self.import_into(ExportMachine::default(), input, event_bytes)
     }
 }
 

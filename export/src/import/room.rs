@@ -29,6 +29,9 @@ const OF_SAMPLES: [u64; 2] = [1 << 26, 1 << 10];
 /// The same of the bytes of their names.
 const BYTES_OF_SAMPLES: [u64; 2] = [1 << 30, 1 << 15];
 
+/// The most samples.
+pub(super) const MOST_SAMPLES: usize = 1 << 28;
+
 /// The longest name of a process, a thread, a module, a kind or an attribute: each may be written again and again.
 const LONGEST_NAME: usize = 4 << 10;
 

@@ -9,7 +9,7 @@ use flate2::bufread::MultiGzDecoder;
 /// What gzip's files begin with. What is compressed may be any number of times as large, up to the limit of its reader.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// No reader of what may be compressed and is held as a whole takes more.
+/// As far as the bytes of what is compressed are counted: what is larger may hold no more than what has so many.
 const MOST: u64 = 256 << 20;
 
 /// How many bytes there are to read.

@@ -411,7 +411,7 @@ fn the_account_is_told() {
 #[test]
 fn kinds_and_what_is_no_kind_are_told_apart() {
     let mut made = Recording::new();
-    made.machine.system_mut().lost = 1;
+    made.machine.system_mut().lost = Some(1);
     let cpu = made.machine.add_kind("cpu", Unit::Count, 1_000_000);
     let kinds = ["renamed", "recording"].map(|name| made.machine.add_kind(name, Unit::Count, 1));
     let threads = ["spawned", "worker"].map(|name| made.thread(7, 8, name));

@@ -43,7 +43,8 @@ fn facts(machine: &ExportMachine, symbols: &Symbols, allocations: &str) -> BTree
         let is_unnamed = !symbols.is_resolved(id);
         let name = |id| symbols.function(id).to_owned();
         let kernel = if frame.flags.has(FrameFlags::KERNEL) { "_[k]" } else { "" };
-        let named = functions.iter().rev().map(|of| name(of.name) + kernel);
+        let mark = |is_inlined| if is_inlined { "_[i]" } else { "" };
+        let named = functions.iter().rev().map(|of| name(of.name) + kernel + mark(of.is_inlined));
         // Where it is in its file, which what was inlined there does not have.
         let module = machine.module(frame.module);
         let place = if frame.has_address() && !frame.is_kernel() {
@@ -237,6 +238,8 @@ fn what_is_told_of_the_whole_comes_back() {
     let system = again.machine.system();
     assert_eq!((&*system.command, &*system.kernel), ("prog --fast on build-07", "Linux 6.18.0 x86_64"));
     assert!(system.account.contains(&"3 lost (ring_full 3)".to_owned()), "{:?}", system.account);
+    assert_eq!(system.lost, Some(3));
+    assert_eq!(imported(profile(55).to_string().as_bytes()).unwrap().machine.system().lost, None);
 }
 
 fn error(value: &Value) -> String {
@@ -285,5 +288,5 @@ fn stacks_are_limited() {
     let prefix = (0..COUNT).map(|stack| stack.checked_sub(1));
     thread["stackTable"] = json!({"frame": vec![0; COUNT as usize], "prefix": prefix.collect::<Vec<_>>()});
     thread["samples"]["stack"] = json!((0..COUNT).collect::<Vec<_>>());
-    assert!(error(&file).contains("16777216 frames on its stacks"), "{}", error(&file));
+    assert!(error(&file).contains("17097216 frames on its stacks"), "{}", error(&file));
 }

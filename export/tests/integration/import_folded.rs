@@ -4,17 +4,20 @@ use std::collections::BTreeMap;
 use std::io::{Cursor, Write as _};
 
 use collector_common::record::{ExportMachine, Sample, Unit};
-use export::format::ExportFormat;
 use export::format::firefox::Firefox;
 use export::format::folded::Folded;
+use export::format::jfr::Jfr;
+use export::format::jsonl::JsonLines;
 use export::format::nettrace::Nettrace;
 use export::format::pprof::Pprof;
+use export::format::{Contents, ExportFormat, Profile};
 use export::import::{ImportFormat as _, Imported};
 use export::symbolize::Symbols;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
 
+use crate::made::Made;
 use crate::random::{imported, recording, rows, told, written};
 
 /// Names alone, with what tells the kernel's and inlined ones apart.
@@ -64,6 +67,32 @@ fn lines_of_others_scripts_are_read() {
             "idle 3\njava-12/13;start_thread;Foo::bar_[j];do_syscall_64_[k];inl_[i] 7\nperf;a b 1\n";
         assert_eq!(lines, expected);
     }
+}
+
+#[test]
+fn how_many_were_lost_is_not_known_here_and_where_it_goes() {
+    let Imported { machine, symbols, .. } = imported(b"main;f 3\n").unwrap();
+    assert_eq!(machine.system().lost, None);
+    let lines = written(&JsonLines, &machine, &symbols);
+    assert!(String::from_utf8(lines).unwrap().contains("\"lost\":null,"));
+    for format in [&Jfr as &dyn ExportFormat, &Pprof, &Firefox] {
+        let again = imported(&written(format, &machine, &symbols)).unwrap();
+        assert_eq!(again.machine.system().lost, None, "{}", format.name());
+    }
+}
+
+/// What readers make up so that formats have something to tell names by is not what a file has.
+#[test]
+fn what_is_not_there_is_not_left_out() {
+    let Imported { machine, symbols, .. } = imported(b"main;f;g_[k] 3\n").unwrap();
+    let left_out = |format, machine, symbols| Contents::of(Profile { machine, symbols }).left_out(format);
+    assert_eq!(left_out(&Folded, &machine, &symbols), None);
+    let made = Made::new();
+    let told = left_out(&JsonLines, &made.machine, &made.symbols).unwrap();
+    assert!(told.contains("files") && told.contains("mappings"), "{told}");
+    let again = imported(&written(&Firefox, &made.machine, &made.symbols)).unwrap();
+    let told = left_out(&JsonLines, &again.machine, &again.symbols).unwrap();
+    assert!(told.contains("files") && !told.contains("mappings"), "{told}");
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn what_we_write_is_read_as_it_was() {
     assert_eq!(told(&machine, &symbols), told(&imported.machine, &imported.symbols));
     let [before, after] = [&machine, &imported.machine].map(ExportMachine::system);
     assert_eq!((&after.host, &after.kernel, &after.command), (&before.host, &before.kernel, &before.command));
-    assert_eq!((after.architecture.as_str(), after.cpus, after.lost), ("x86_64", 2, 3));
+    assert_eq!((after.architecture.as_str(), after.cpus, after.lost), ("x86_64", 2, Some(3)));
     assert_eq!(after.account, before.account);
     // It begins with the sample that was taken before it.
     assert_eq!((after.start, after.end), (Nanos(500), before.end));

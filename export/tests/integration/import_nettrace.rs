@@ -77,7 +77,7 @@ fn what_we_write_is_read_as_it_was() {
         .map(|(machine, symbols)| told(machine, symbols));
     assert_eq!(before, after);
     let system = imported.machine.system();
-    assert_eq!((&*system.host, system.cpus, system.lost), ("build-07", 2, 3));
+    assert_eq!((&*system.host, system.cpus, system.lost), ("build-07", 2, Some(3)));
     assert_eq!(system.account, machine.system().account);
     let of_machine = |machine: &ExportMachine| {
         let system = machine.system();

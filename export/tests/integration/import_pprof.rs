@@ -41,6 +41,7 @@ fn what_is_told_of_the_whole_comes_back() {
         assert_eq!(system.end.0, 2_000_000_000);
         assert_eq!(system.clocks.unix_at(system.start), Some(1_750_000_000_123_456_789));
         assert!(system.account.contains(&"prog --fast".to_owned()), "{:?}", system.account);
+        assert_eq!(system.lost, Some(3));
         let before = Hottest::of(Profile { machine: &made.machine, symbols: &made.symbols }, SampleKindId(0));
         let profile = Profile { machine: &machine, symbols: &symbols };
         let after = Hottest::of(profile, SampleKindId(0));
@@ -187,16 +188,19 @@ fn what_go_writes_is_kept() {
 
 #[test]
 fn a_bomb_is_refused() {
-    let mut bomb = GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    // A sample type, and field 15, which means nothing, of no bytes, without end.
-    bomb.write_all(&[0x0a, 0]).unwrap();
-    let piece = [0x7a, 0].repeat(1 << 19);
-    for _ in 0..257 {
-        bomb.write_all(&piece).unwrap();
-    }
-    let error = Pprof.import(&mut Cursor::new(bomb.finish().unwrap()));
-    let error = error.unwrap_err().to_string();
-    assert!(error.contains("larger than 268435456 bytes"), "{error}");
+    let packed = |plain: &[u8]| {
+        let mut packed = GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packed.write_all(plain).unwrap();
+        packed.finish().unwrap()
+    };
+    // A sample type, and field 15, which means nothing, of 8 MiB, without end.
+    let piece = [&[0x7a, 0x80, 0x80, 0x80, 0x04][..], &vec![0; 8 << 20]].concat();
+    let bomb = [packed(&[0x0a, 0]), packed(&piece).repeat(512)].concat();
+    let error = Pprof.import(&mut Cursor::new(bomb)).unwrap_err().to_string();
+    assert!(error.contains("larger than 4294967296 bytes"), "{error}");
+    let bomb = [packed(&[0x0a, 0]), packed(&[0x7a, 0x81, 0x80, 0x80, 0x08])].concat();
+    let error = Pprof.import(&mut Cursor::new(bomb)).unwrap_err().to_string();
+    assert!(error.contains("more than 16777216 bytes in a part"), "{error}");
 }
 
 #[test]

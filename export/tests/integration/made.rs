@@ -48,7 +48,7 @@ impl Made {
         let realtime = 1_750_000_000_123_456_789;
         system.clocks.start =
             Some(ClockAnchor { monotonic: system.start, realtime, boottime: Some(Nanos(500_000_000)) });
-        system.lost = 3;
+        system.lost = Some(3);
         system.account = vec!["3 lost (ring_full 3)".to_owned(), "100.00 % are complete".to_owned()];
         let kind = machine.add_kind("cpu", Unit::Count, PERIOD);
         let first = machine.add_process(Pid(100), "prog", None, Nanos(0));

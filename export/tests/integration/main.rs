@@ -14,6 +14,7 @@ mod hostile;
 mod import_firefox;
 mod import_folded;
 mod import_jfr;
+mod import_large;
 mod import_nettrace;
 mod import_pprof;
 mod jfr;

@@ -482,7 +482,7 @@ fn module_of(mapping: usize) -> usize {
 impl Plan {
     fn machine(&self) -> ExportMachine {
         let mut machine = ExportMachine::default();
-        machine.system_mut().lost = self.lost;
+        machine.system_mut().lost = Some(self.lost);
         for kind in KINDS {
             machine.add_kind(kind, Unit::Count, 1);
         }

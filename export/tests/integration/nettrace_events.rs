@@ -154,7 +154,7 @@ fn events_that_we_write_are_imported_as_they_were() {
     let few = import_with_events(Cursor::new(&bytes), 300).unwrap();
     let records = few.machine.event_records();
     assert!(records.len() < 6 && records.len() as u64 + records.lost() == 6);
-    assert_eq!(few.machine.system().lost, 3 + records.lost());
+    assert_eq!(few.machine.system().lost, Some(3 + records.lost()));
 }
 
 fn text(text: &str) -> Vec<u8> {

@@ -21,7 +21,7 @@ fn odd(values: &[i64], times: &[u64]) -> (ExportMachine, Symbols) {
     let mut machine = ExportMachine::default();
     let names = names();
     let system = machine.system_mut();
-    (system.start, system.end, system.lost) = (Nanos(u64::MAX), Nanos(0), u64::MAX);
+    (system.start, system.end, system.lost) = (Nanos(u64::MAX), Nanos(0), Some(u64::MAX));
     system.clocks.start =
         Some(ClockAnchor { monotonic: Nanos(u64::MAX), realtime: u64::MAX, boottime: Some(Nanos(0)) });
     names[3].clone_into(&mut system.command);

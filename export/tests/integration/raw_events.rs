@@ -99,7 +99,7 @@ impl Recorded {
         let mut machine = ExportMachine::default();
         let system = machine.system_mut();
         "build-07".clone_into(&mut system.host);
-        (system.start, system.end, system.lost) = (Nanos(1_000), Nanos(9_000), 3);
+        (system.start, system.end, system.lost) = (Nanos(1_000), Nanos(9_000), Some(3));
         system.account = vec!["3 lost (ring_full 3)".to_owned()];
         let realtime = 1_750_000_000_000_000_789;
         system.clocks.start = Some(ClockAnchor { monotonic: Nanos(1_000), realtime, boottime: None });

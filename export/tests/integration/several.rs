@@ -94,7 +94,7 @@ fn describe(machine: &mut ExportMachine) {
         boottime: Some(Nanos(BOOTTIME + ms * MS)),
     };
     (system.clocks.start, system.clocks.end) = (Some(anchor(0)), Some(anchor(40)));
-    system.lost = 5;
+    system.lost = Some(5);
     system.account = vec!["5 lost (ring_full 5)".to_owned()];
     machine.add_custom_metric("queue", 7.5, "requests");
 }

@@ -8,6 +8,7 @@ use collector_common::intern::StackId;
 use collector_common::record::{ExportMachine, Sample, SampleKindId, SpillFile, ThreadId, Unit};
 use export::format::{ExportFormat, Profile, by_name, formats};
 use export::graph::ExportGraph;
+use export::import::importers;
 use export::symbolize::Symbols;
 
 use crate::several::Several;
@@ -78,6 +79,27 @@ fn samples_go_into_the_file_as_they_come() {
         let took = measure(|| format.export(profile, &mut is_equal).unwrap());
         assert!(is_equal.expected.is_empty(), "{name}");
         assert!(took.bytes_max < 24 << 20, "{name}: {} bytes", took.bytes_max);
+    }
+}
+
+/// What readers read goes into a file, too.
+#[test]
+fn imported_samples_go_into_the_file() {
+    let Several { machine, symbols } = long(60_000);
+    for importer in importers() {
+        let file = written(by_name(importer.name()).unwrap(), &machine, &symbols);
+        let of_memory = importer.import(&mut io::Cursor::new(&file)).unwrap();
+        let mut empty = ExportMachine::default();
+        spill(&mut empty, 0);
+        let of_file = importer.import_into(empty, &mut io::Cursor::new(&file), 0).unwrap();
+        let name = importer.name();
+        // One chunk is in memory always. Profiles without times have fewer samples than that.
+        let is_in_file = of_file.machine.samples().bytes_in_file() > 0;
+        assert_eq!(is_in_file, of_memory.machine.samples().len() > 4096, "{name}");
+        for format in ["jsonl", "folded"].map(|format| by_name(format).unwrap()) {
+            let expected = written(format, &of_memory.machine, &of_memory.symbols);
+            assert!(written(format, &of_file.machine, &of_file.symbols) == expected, "{name}");
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use export::import::{ImportFormat, Imported};
 use export::symbolize::Detail;
 
 use crate::args::{ConvertArgs, detail};
-use crate::imported::{readable, reader_of, summary, whole};
+use crate::imported::{import, readable, reader_of, summary, whole};
 use crate::output::{Output, event_bytes, tell_all_but_last, tell_failures, tell_left_out};
 use crate::progress::summarize;
 use crate::raw::{NAME, RawOutput, is_raw, refuse_no_inline};
@@ -190,7 +190,7 @@ impl<'a> Input<'a> {
             Self::exists(path)?;
         }
         if let Some((reader, mut file)) = self.imported().with_context(failed)? {
-            let imported = reader.import_with_events(&mut file, event_bytes(&outputs));
+            let imported = import(reader, &mut file, event_bytes(&outputs));
             let Imported { machine, symbols, left_out } = imported.with_context(failed)?;
             say(&summary(&machine));
             for left_out in left_out {

@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 use std::path::Path;
 
-use collector_common::record::ExportMachine;
+use collector_common::record::{ExportMachine, Samples};
 use collector_user::etw::Etl;
-use export::import::{self, BEGIN, Begin, ImportFormat};
+use collector_user::spill::{spill_samples, warnings};
+use export::import::{self, BEGIN, Begin, ImportError, ImportFormat, Imported};
 
 /// A file that can be read from any place in it; `-` is stdin. What comes through a pipe is stored first.
 pub(crate) fn whole(path: &Path) -> io::Result<File> {
@@ -43,11 +44,38 @@ pub(crate) fn readable() -> String {
     all.join(", ")
 }
 
-/// How much there is, and what was lost.
+/// Reads a file, with samples that are too many for memory in a temporary file.
+pub(crate) fn import(
+    reader: &dyn ImportFormat,
+    file: &mut File,
+    event_bytes: u64,
+) -> Result<Imported, ImportError> {
+    let mut machine = ExportMachine::default();
+    spill_samples(&mut machine, Samples::LIMIT);
+    let mut imported = reader.import_into(machine, file, event_bytes)?;
+    imported.left_out.extend(warnings(&imported.machine));
+    Ok(imported)
+}
+
+/// How much there is, and what was lost where that is known.
 pub(crate) fn summary(machine: &ExportMachine) -> String {
     let events = match machine.event_records().len() {
         0 => String::new(),
         events => format!("{events} events, "),
     };
-    format!("{events}{} samples, {} lost", machine.samples().len(), machine.system().lost)
+    let lost = machine.system().lost.map(|lost| format!(", {lost} lost")).unwrap_or_default();
+    format!("{events}{} samples{lost}", machine.samples().len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_that_nobody_tells_are_not_none() {
+        let mut machine = ExportMachine::default();
+        assert_eq!(summary(&machine), "0 samples");
+        machine.system_mut().lost = Some(0);
+        assert_eq!(summary(&machine), "0 samples, 0 lost");
+    }
 }

@@ -11,7 +11,7 @@ use export::import::Imported;
 use export::symbolize::Detail;
 
 use crate::args::{ConvertArgs, detail};
-use crate::imported::{readable, reader_of, summary, whole};
+use crate::imported::{import, readable, reader_of, summary, whole};
 use crate::output::{Output, event_bytes, tell_all_but_last, tell_left_out};
 use crate::{Usage, say};
 
@@ -35,7 +35,7 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
             readable()
         )
     })?;
-    let imported = reader.import_with_events(&mut file, event_bytes(&outputs)).with_context(failed)?;
+    let imported = import(reader, &mut file, event_bytes(&outputs)).with_context(failed)?;
     let Imported { machine, symbols, left_out } = imported;
     say(&summary(&machine));
     for line in left_out {

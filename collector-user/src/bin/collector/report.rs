@@ -10,7 +10,7 @@ use export::hottest::{Hottest, Table};
 use export::import::Imported;
 
 use crate::args::ReportArgs;
-use crate::imported::{readable, reader_of, whole};
+use crate::imported::{import, readable, reader_of, whole};
 
 pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let name = args.input.display();
@@ -26,7 +26,7 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
             readable()
         )
     };
-    let Imported { machine, symbols, .. } = reader.import(&mut file).with_context(failed)?;
+    let Imported { machine, symbols, .. } = import(reader, &mut file, 0).with_context(failed)?;
     let hottest = Hottest::of_main(Profile { machine: &machine, symbols: &symbols });
     print_table(&hottest.table(args.top))?;
     Ok(ExitCode::SUCCESS)

@@ -70,7 +70,7 @@ impl Session {
         stats.ledger = ledger;
         stats.stacks = tally.ends().collect::<BTreeMap<_, _>>();
         stats.frames = tally.frames();
-        machine.system_mut().lost = ledger.total_lost();
+        machine.system_mut().lost = Some(ledger.total_lost());
         machine.system_mut().account = stats.account().into_iter().chain(stats.faults()).collect();
         let kernel_symbols = Some(KALLSYMS.into());
         let capture_failure = capture.transpose().err();

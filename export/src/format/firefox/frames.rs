@@ -4,6 +4,8 @@
 //! calling. Its name, where one is known, is a symbol of the library, so that the name can be looked up again by address and by
 //! build id. Other code has a name alone: what a JIT compiled is gone, the kernel's addresses are too far apart, and a function that
 //! was inlined has no symbol.
+//!
+//! What was inlined is of a subcategory that says so: the crate writes that no frame is (`inlineDepth`).
 
 use std::sync::Arc;
 
@@ -13,7 +15,8 @@ use collector_common::record::{
 };
 use fxprof_processed_profile::debugid::DebugId;
 use fxprof_processed_profile::{
-    self as fxprof, CategoryColor, CategoryHandle, FrameInfo, LibraryHandle, LibraryInfo, Symbol, SymbolTable,
+    self as fxprof, CategoryColor, CategoryHandle, CategoryPairHandle, FrameInfo, LibraryHandle, LibraryInfo,
+    Symbol, SymbolTable,
 };
 
 use crate::file_name::file_name;
@@ -24,6 +27,9 @@ use crate::table::{KeySet, Table};
 
 /// Where linkers put programs that can't be moved: at a multiple of this, and the code of the first segments not far behind.
 const IMAGE_ALIGNMENT: u64 = 1 << 20;
+
+/// The subcategory of functions that were inlined, which a reader may go by.
+pub(crate) const INLINED: &str = "Inlined";
 
 /// What the frames of a recording are in a profile.
 #[derive(Default)]
@@ -40,14 +46,16 @@ impl Frames {
         let handles = libraries.add_to(out);
         let mut this = Self::default();
         for (frame, id) in machine.frames().iter().zip((0..).map(FrameId)) {
-            let category_pair = categories.of(machine, frame).into();
+            let category = categories.of(machine, frame);
             let mut label = |name| fxprof::Frame::Label(out.intern_string(symbols.function(name)));
             let outermost = libraries.address(frame, &handles).unwrap_or_else(|| label(symbols.name_id(id)));
             let inlined = symbols.functions(id).rev().filter(|function| function.is_inlined);
-            let frames = [outermost].into_iter().chain(inlined.map(|function| label(function.name)));
+            let frames = [(outermost, category.own)]
+                .into_iter()
+                .chain(inlined.map(|function| (label(function.name), category.inlined)));
             let flags =
                 if is_script(profile, id) { fxprof::FrameFlags::IS_JS } else { fxprof::FrameFlags::empty() };
-            this.lists.push(frames.map(|frame| FrameInfo { frame, category_pair, flags }));
+            this.lists.push(frames.map(|(frame, category_pair)| FrameInfo { frame, category_pair, flags }));
         }
         this
     }
@@ -70,27 +78,41 @@ pub(super) fn is_script(profile: Profile<'_>, frame: FrameId) -> bool {
     profile.symbols.language(frame) == Some(Language::JavaScript)
 }
 
-/// What frames are coloured by.
+/// What frames are coloured by: those of functions that were called, and of inlined ones.
+#[derive(Clone, Copy)]
+struct Category {
+    own: CategoryPairHandle,
+    inlined: CategoryPairHandle,
+}
+
+impl Category {
+    fn new(out: &mut fxprof::Profile, name: &str, color: CategoryColor) -> Self {
+        let own = out.add_category(name, color);
+        Self { own: own.into(), inlined: out.add_subcategory(own, INLINED) }
+    }
+}
+
 struct Categories {
-    user: CategoryHandle,
-    kernel: CategoryHandle,
-    jit: CategoryHandle,
-    guessed: CategoryHandle,
+    user: Category,
+    kernel: Category,
+    jit: Category,
+    guessed: Category,
 }
 
 impl Categories {
     fn new(out: &mut fxprof::Profile) -> Self {
         Self {
-            user: out.add_category("User", CategoryColor::Yellow),
-            kernel: out.add_category("Kernel", CategoryColor::Orange),
-            jit: out.add_category("JIT", CategoryColor::Green),
-            guessed: out.add_category("Guessed", CategoryColor::LightBlue),
+            user: Category::new(out, "User", CategoryColor::Yellow),
+            kernel: Category::new(out, "Kernel", CategoryColor::Orange),
+            jit: Category::new(out, "JIT", CategoryColor::Green),
+            guessed: Category::new(out, "Guessed", CategoryColor::LightBlue),
         }
     }
 
-    fn of(&self, machine: &ExportMachine, frame: &Frame) -> CategoryHandle {
+    fn of(&self, machine: &ExportMachine, frame: &Frame) -> Category {
+        let other = CategoryHandle::OTHER.into();
         match machine.module(frame.module).kind {
-            _ if frame.flags.has(FrameFlags::CUT) => CategoryHandle::OTHER,
+            _ if frame.flags.has(FrameFlags::CUT) => Category { own: other, inlined: other },
             _ if frame.is_kernel() => self.kernel,
             _ if frame.flags.has(FrameFlags::HEURISTIC) => self.guessed,
             ModuleKind::Anonymous(_) => self.jit,

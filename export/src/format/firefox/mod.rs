@@ -18,4 +18,6 @@ mod threads;
 mod tracks;
 mod write;
 
+pub(crate) use frames::INLINED;
+pub(crate) use spans::{NAME as SPAN, OF_PROCESSES, OF_RECORDINGS, OF_THREADS};
 pub use write::Firefox;

@@ -1,10 +1,10 @@
 //! Spans that become markers, in the row of their timeline: each with its name and its attributes.
 //!
 //! As of samples, there is a type for each list of attributes' names that occurs. A span that went on when the recording ended is the
-//! start of a marker without an end, which readers show as unfinished.
+//! start of a marker without an end, which readers show as unfinished. Whose timeline it is is told by the type's name.
 
 use collector_common::intern::StringId;
-use collector_common::record::{AttributeListId, ExportMachine, Span};
+use collector_common::record::{AttributeListId, ExportMachine, Span, TimelineOwner};
 use fxprof_processed_profile::{
     CategoryHandle, Marker, MarkerFieldFlags, MarkerFieldFormat, MarkerLocations, MarkerTypeHandle, Profile,
     RuntimeSchemaMarkerField, RuntimeSchemaMarkerSchema, StringHandle,
@@ -14,17 +14,19 @@ use super::markers::{attribute_fields, type_name};
 use crate::table::Table;
 
 /// What names of types begin with. That of a kind of samples begins with something else.
-const OF_SPANS: &str = "span";
+pub(crate) const OF_THREADS: &str = "span";
+pub(crate) const OF_PROCESSES: &str = "span of a process";
+pub(crate) const OF_RECORDINGS: &str = "span of the recording";
 
 /// The field of the span's name, which is before those of attributes.
-const NAME: &str = "span";
+pub(crate) const NAME: &str = "span";
 const FIRST_ATTRIBUTE: u32 = 1;
 
 /// All that was made for spans so far.
 #[derive(Debug, Default)]
 pub(super) struct Spans {
-    types: Table<Vec<StringId>, MarkerTypeHandle>,
-    by_list: Table<AttributeListId, Prepared>,
+    types: Table<(&'static str, Vec<StringId>), MarkerTypeHandle>,
+    by_list: Table<(&'static str, AttributeListId), Prepared>,
 }
 
 /// What markers with one list of attributes have in common.
@@ -42,15 +44,21 @@ impl Spans {
         span: &Span,
         out: &mut Profile,
     ) -> SpanMarker<'_> {
-        let timeline = machine.timeline_of(span).map_or(StringId::EMPTY, |timeline| timeline.name);
+        let timeline = machine.timeline_of(span);
+        let of = match timeline.map(|timeline| timeline.owner) {
+            Some(TimelineOwner::Thread(_)) => OF_THREADS,
+            Some(TimelineOwner::Process(_)) => OF_PROCESSES,
+            Some(TimelineOwner::Recording) | None => OF_RECORDINGS,
+        };
+        let timeline = timeline.map_or(StringId::EMPTY, |timeline| timeline.name);
         let [timeline, name] = [timeline, span.name].map(|text| out.intern_string(machine.string(text)));
         let Self { types, by_list } = self;
-        let prepared = by_list.entry(span.attributes).or_insert_with(|| {
+        let prepared = by_list.entry((of, span.attributes)).or_insert_with(|| {
             let list = machine.attributes().get(span.attributes);
             let names = list.iter().map(|&(name, _)| name).collect();
-            let marker_type = *types.entry(names).or_insert_with_key(|names| {
+            let marker_type = *types.entry((of, names)).or_insert_with_key(|(_, names)| {
                 let names: Vec<&str> = names.iter().map(|&name| machine.string(name)).collect();
-                out.register_marker_type(schema(&names))
+                out.register_marker_type(schema(of, &names))
             });
             let values = list.iter().map(|&(_, value)| machine.attribute_text(value));
             Prepared { marker_type, attributes: values.map(|value| out.intern_string(&value)).collect() }
@@ -59,7 +67,7 @@ impl Spans {
     }
 }
 
-fn schema(attributes: &[&str]) -> RuntimeSchemaMarkerSchema {
+fn schema(of: &str, attributes: &[&str]) -> RuntimeSchemaMarkerSchema {
     let name = RuntimeSchemaMarkerField {
         key: NAME.to_owned(),
         label: "Span".to_owned(),
@@ -70,7 +78,7 @@ fn schema(attributes: &[&str]) -> RuntimeSchemaMarkerSchema {
     let label = format!("{{marker.data.{NAME}}}");
     let in_table = if shown.is_empty() { label.clone() } else { format!("{label} ({shown})") };
     RuntimeSchemaMarkerSchema {
-        type_name: type_name(OF_SPANS, attributes),
+        type_name: type_name(of, attributes),
         description: None,
         locations: MarkerLocations::MARKER_CHART
             | MarkerLocations::MARKER_TABLE

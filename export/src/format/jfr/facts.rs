@@ -34,7 +34,8 @@ pub(super) fn recording(
         }
         int(out, system.cpus.cast_signed());
         text(out, &system.command);
-        long(out, system.lost);
+        // -1 where it is not known, as readers see it.
+        long(out, system.lost.unwrap_or(u64::MAX));
     })?;
     for line in account(machine) {
         chunks.event(id::NOTE, start, |out, _| text(out, &line))?;

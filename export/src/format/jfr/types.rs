@@ -360,7 +360,7 @@ fn own_events() -> Vec<Class> {
                 Field::text("architecture", "Architecture"),
                 Field::int("cpus", "CPUs"),
                 Field::text("command", "Command"),
-                Field::long("lostSamples", "Lost Samples", Content::Plain),
+                Field::long("lostSamples", "Lost Samples, or -1 Where Not Known", Content::Plain),
             ],
         ),
         event(id::NOTE, "collector.Note", "Account of the Recording", OWN, &[Field::text("text", "Text")]),

@@ -157,7 +157,10 @@ impl Writer<'_> {
         self.time("end", system.end);
         self.number("start_ns", system.start.0);
         self.number("end_ns", system.end.0);
-        self.number("lost", system.lost);
+        match system.lost {
+            Some(lost) => self.number("lost", lost),
+            None => self.number("lost", "null"),
+        }
         self.list("account", &account(self.machine));
         key(&mut self.line, "kinds");
         self.line.push('[');

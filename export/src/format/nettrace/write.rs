@@ -231,7 +231,7 @@ impl Writer<'_> {
             }
         }
         self.names(end)?;
-        self.stream.end(end, machine.system().lost)
+        self.stream.end(end, machine.system().lost.unwrap_or_default())
     }
 
     fn sample(&mut self, sample: &Sample) -> io::Result<()> {

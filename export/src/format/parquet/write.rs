@@ -74,7 +74,7 @@ fn facts(machine: &ExportMachine) -> Vec<(&'static str, String)> {
         ("collector.end", time(system.end)),
         ("collector.start_ns", system.start.0.to_string()),
         ("collector.end_ns", system.end.0.to_string()),
-        ("collector.lost", system.lost.to_string()),
+        ("collector.lost", system.lost.map(|lost| lost.to_string()).unwrap_or_default()),
         ("collector.account", account(machine).join("\n")),
     ];
     facts.into_iter().filter(|(_, value)| !value.is_empty()).collect()

@@ -371,8 +371,9 @@ impl<'a> Writer<'a> {
     /// On which CPUs it was is not known.
     fn losses(&mut self) -> io::Result<()> {
         let system = self.machine.system();
-        let (Some(sequence), true) = (self.kinds.first_mut(), system.lost > 0) else { return Ok(()) };
-        let lost = PerfSample { kernel_records_lost: system.lost, ..PerfSample::default() };
+        let lost = system.lost.filter(|lost| *lost > 0);
+        let (Some(sequence), Some(lost)) = (self.kinds.first_mut(), lost) else { return Ok(()) };
+        let lost = PerfSample { kernel_records_lost: lost, ..PerfSample::default() };
         self.packets.write(sequence, Some(tick(system.end).max(self.start)), Data::PerfSample(lost))
     }
 

@@ -20,6 +20,7 @@ use prost::encoding::{WireType, encode_key, encode_varint};
 use super::columns::Columns;
 use super::proto::{Function, Label, Line, Location, Mapping, Sample, ValueType, field};
 use super::rows::Rows;
+use crate::format::account::account;
 use crate::format::mappings::Mappings;
 use crate::format::{ExportFormat, Holds, Part, Profile};
 use crate::symbolize::{self, NameId};
@@ -218,8 +219,7 @@ impl<'a> Writer<'a> {
             &memory,
             &system.command,
         ];
-        let metrics: Vec<String> = self.profile.machine.metrics().iter().map(ToString::to_string).collect();
-        for comment in described.into_iter().chain(&system.account).chain(&metrics) {
+        for comment in described.into_iter().chain(&account(self.profile.machine)) {
             if !comment.is_empty() {
                 let comment = self.string(comment);
                 fields.number(field::COMMENT, comment);

@@ -64,7 +64,8 @@ fn exporter(machine: &ExportMachine) -> String {
 
 fn name(machine: &ExportMachine) -> String {
     let system = machine.system();
-    let lost = if system.lost > 0 { format!("({} samples lost)", system.lost) } else { String::new() };
+    let lost = system.lost.filter(|lost| *lost > 0);
+    let lost = lost.map(|lost| format!("({lost} samples lost)")).unwrap_or_default();
     [system.command.as_str(), &lost].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 

@@ -1,6 +1,6 @@
 //! Tables of frames and stacks in, frames and stacks of a machine out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use collector_common::ids::BuildId;
 use collector_common::intern::{Seeded, StackId, StringId};
@@ -9,17 +9,24 @@ use collector_common::record::{ExportMachine, FrameFlags, FrameId, Module, Modul
 use super::columns::Strings;
 use super::json::{File, FrameTable, FuncTable, ResourceTable, Shared, Sources, StackTable, Thread};
 use super::malformed;
+use crate::format::firefox::INLINED;
 use crate::import::ImportError;
 use crate::import::digits::build_id;
 use crate::import::frames::{Frames, Named, Place};
 use crate::import::room::{DEEPEST, name};
 
-/// The most frames on all distinct stacks, inlined ones included: each has all of its own, where the file has its last one and what
-/// that was called from.
-const MOST_FRAMES: u64 = 1 << 24;
+/// The most frames on all distinct stacks, inlined ones included, and how many more for each row of a table of stacks: each stack has
+/// all of its own, where the file has its last one and what that was called from.
+const MOST_FRAMES: [u64; 2] = [1 << 24, 16];
 
-/// The most functions that are one frame with others, of all such frames: each has all of its own, too.
-const MOST_INLINED: u64 = 1 << 21;
+/// The same of the stacks of each thread together, which may be the same ones as another's, and are gone through again.
+const MOST_STEPS: [u64; 2] = [1 << 26, 16];
+
+/// The most functions that are one frame with others, of all such frames of each thread: each has all of its own, too.
+const MOST_INLINED: [u64; 2] = [1 << 21, 4];
+
+/// The most bytes of names.
+const MOST_NAMES: u64 = 1 << 30;
 
 /// Bits of a frame's flags, and of a function's.
 const IS_INLINED: u32 = 1;
@@ -85,7 +92,13 @@ impl<'a> Tables<'a> {
         self.frames.flags.len() == 0 || self.frames.flags.get(frame) & flag != 0
     }
 
-    fn is_inlined(&self, frame: u32) -> bool {
+    /// Whether a frame says so itself, or in ours by its category, of which these pairs do.
+    fn is_inlined(&self, frame: u32, of_ours: &HashSet<(u32, u32), Seeded>) -> bool {
+        if self.has(frame, HAS_CATEGORY)
+            && of_ours.contains(&(self.frames.category.get(frame), self.frames.subcategory.get(frame)))
+        {
+            return true;
+        }
         match self.frames.flags.len() {
             0 => !matches!(self.frames.inline_depth.get(frame), 0 | NONE),
             _ => self.has(frame, IS_INLINED),
@@ -163,12 +176,18 @@ pub(super) struct Known {
 pub(super) struct Code {
     pub(super) frames: Frames,
     roles: Vec<Role>,
+    /// Categories with those subcategories of them that are of what was inlined.
+    inlined_categories: HashSet<(u32, u32), Seeded>,
     libs: Vec<ModuleId>,
     named: ModuleId,
     jit: ModuleId,
-    /// Frames, and functions of several at one place, that there may be yet.
-    room: u64,
-    room_inlined: u64,
+    /// Rows of tables of stacks so far.
+    rows: u64,
+    /// Frames of distinct stacks, of each thread's stacks, functions of several at one place, and bytes of names so far.
+    taken: u64,
+    steps: u64,
+    inlined: u64,
+    names: u64,
     stack: Vec<FrameId>,
     group: Vec<u32>,
     functions: Vec<Named>,
@@ -183,6 +202,13 @@ impl Code {
             "JIT" => Role::Jit,
             _ => Role::Code,
         });
+        let pairs = file.meta.categories.iter().flat_map(|list| list.0.iter().zip(0..));
+        let pairs =
+            pairs.flat_map(|(category, at)| category.subcategories.0.iter().zip(0..).map(move |it| (at, it)));
+        let inlined_categories = pairs
+            .filter(|(_, (name, _))| name.0 == INLINED)
+            .map(|(category, (_, at))| (category, at))
+            .collect();
         let mut modules: HashMap<(StringId, Option<BuildId>), ModuleId, Seeded> = HashMap::default();
         let libs = file.libs.0.iter().map(|lib| {
             let path = if lib.path.0.is_empty() { &lib.name.0 } else { &lib.path.0 };
@@ -199,15 +225,39 @@ impl Code {
         Self {
             frames: Frames::default(),
             roles,
+            inlined_categories,
             libs,
             named: module("", ModuleKind::File),
             jit: module("[jit]", ModuleKind::Anonymous(ProcessId(0))),
-            room: MOST_FRAMES,
-            room_inlined: MOST_INLINED,
+            rows: 0,
+            taken: 0,
+            steps: 0,
+            inlined: 0,
+            names: 0,
             stack: Vec::new(),
             group: Vec::new(),
             functions: Vec::new(),
         }
+    }
+
+    /// Adds a table that stacks will be of.
+    pub(super) fn add_rows(&mut self, table: Option<&StackTable>) {
+        self.rows += table.map_or(0, |table| table.frame.len() as u64);
+    }
+
+    /// Whether there is room for so much, where there may be `fixed` and `more` for each row.
+    fn check(
+        &self,
+        count: u64,
+        [fixed, more]: [u64; 2],
+        stack: u32,
+        what: &'static str,
+    ) -> Result<(), ImportError> {
+        let limit = more.saturating_mul(self.rows).saturating_add(fixed);
+        if count > limit {
+            return Err(ImportError::TooLarge { place: format!("up to stack {stack} it"), what, limit });
+        }
+        Ok(())
     }
 
     /// A stack of a thread; the empty one where there is none.
@@ -239,21 +289,22 @@ impl Code {
             }
             next = tables.prefix(at)?;
             self.group.push(frame);
-            if tables.is_inlined(frame) && next.is_some() {
+            if tables.is_inlined(frame, &self.inlined_categories) && next.is_some() {
                 continue;
             }
             let role = self.roles.get(tables.category(at, frame) as usize).copied().unwrap_or_default();
-            let frame = self.frame(machine, tables, known, role)?;
+            let frame = self.frame(machine, tables, known, role, stack)?;
             self.stack.push(frame);
             self.group.clear();
         }
-        let left = self.room.checked_sub(depth);
-        self.room = left.ok_or_else(|| ImportError::TooLarge {
-            place: format!("up to stack {stack} it"),
-            what: "frames on its stacks",
-            limit: MOST_FRAMES,
-        })?;
+        self.steps += depth;
+        self.check(self.steps, MOST_STEPS, stack, "frames on its threads' stacks")?;
+        let before = machine.stacks().len();
         let id = machine.intern_stack(&self.stack);
+        if machine.stacks().len() > before {
+            self.taken += depth;
+            self.check(self.taken, MOST_FRAMES, stack, "frames on its stacks")?;
+        }
         known.stacks.insert(stack, id);
         Ok(id)
     }
@@ -265,6 +316,7 @@ impl Code {
         tables: &Tables<'_>,
         known: &mut Known,
         role: Role,
+        stack: u32,
     ) -> Result<FrameId, ImportError> {
         if let [only] = *self.group {
             if let Some(&known) = known.single.get(&(only, role)) {
@@ -278,12 +330,8 @@ impl Code {
         if let Some(&known) = known.frames.get(&key) {
             return Ok(known);
         }
-        let left = self.room_inlined.checked_sub(key.0.len() as u64);
-        self.room_inlined = left.ok_or_else(|| ImportError::TooLarge {
-            place: format!("up to frame {} it", key.0.first().copied().unwrap_or_default()),
-            what: "functions inlined together",
-            limit: MOST_INLINED,
-        })?;
+        self.inlined += key.0.len() as u64;
+        self.check(self.inlined, MOST_INLINED, stack, "functions inlined together")?;
         let frame = self.new_frame(machine, tables, known, role)?;
         known.frames.insert(key, frame);
         Ok(frame)
@@ -304,8 +352,14 @@ impl Code {
         for &frame in &self.group {
             let [name, file] = tables.names(frame)?.map(|string| {
                 let text = tables.strings.get(string).unwrap_or_default();
-                *known.strings.entry(string).or_insert_with(|| self.frames.strings.intern(text))
+                let before = self.frames.strings.len();
+                let id = *known.strings.entry(string).or_insert_with(|| self.frames.strings.intern(text));
+                self.names += if self.frames.strings.len() > before { text.len() as u64 } else { 0 };
+                id
             });
+            if self.names > MOST_NAMES {
+                return Err(ImportError::TooMuch { what: "bytes of names", limit: MOST_NAMES });
+            }
             let number =
                 |column: u32, flag| if column == NONE || !tables.has(frame, flag) { 0 } else { column };
             self.functions.push(Named {

@@ -31,7 +31,7 @@ impl Cell for u32 {
 }
 
 /// Anything, of which a number counts.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Loose<T>(pub(super) T);
 
 impl<'de, T: Cell> Deserialize<'de> for Loose<T> {

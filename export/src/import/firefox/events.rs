@@ -1,4 +1,4 @@
-//! Kinds of samples by their names, and what markers are samples of.
+//! Kinds of samples by their names, and what markers are samples or spans of.
 //!
 //! Ours have a type that begins with `sample: `, whose schema tells the value's unit and the attributes' names. Of others those that have
 //! a stack are samples of a kind that is called after the marker: of the time that it lasts, or of one occurrence.
@@ -9,7 +9,8 @@ use collector_common::intern::Seeded;
 use collector_common::record::{AttributeListId, ExportMachine, SampleKindId, Unit};
 
 use super::columns::Strings;
-use super::json::{Data, Schema};
+use super::json::{Data, Field, Schema};
+use crate::format::firefox::{OF_PROCESSES, OF_RECORDINGS, OF_THREADS, SPAN};
 use crate::import::room;
 
 /// What a marker tells.
@@ -20,31 +21,80 @@ pub(super) struct Marked {
     pub(super) attributes: AttributeListId,
 }
 
+/// Whose timeline a span is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SpanOf {
+    Thread,
+    Process,
+    Recording,
+}
+
+impl SpanOf {
+    fn of(type_name: &str) -> Option<Self> {
+        match type_name.split(':').next()? {
+            OF_THREADS => Some(Self::Thread),
+            OF_PROCESSES => Some(Self::Process),
+            OF_RECORDINGS => Some(Self::Recording),
+            _ => None,
+        }
+    }
+}
+
+fn fields(schema: &Schema) -> impl Iterator<Item = &Field> {
+    schema.fields.0.iter().chain(&schema.data.0)
+}
+
+/// Names of attributes.
+fn labels(schema: &Schema) -> Vec<&str> {
+    fields(schema).filter(|field| field.key.0.starts_with("attribute")).map(|field| &*field.label.0).collect()
+}
+
+fn attributes(
+    machine: &mut ExportMachine,
+    strings: &Strings,
+    labels: &[&str],
+    data: &Data,
+) -> AttributeListId {
+    let attributes = data.attributes.iter().take(room::MOST_ATTRIBUTES);
+    let attributes: Vec<_> = attributes
+        .filter_map(|&(number, text)| {
+            let label = machine.intern_string(room::name(labels.get(number as usize)?));
+            Some((label, machine.intern_string(room::name(strings.get(text)?))))
+        })
+        .collect();
+    machine.attributes_mut().intern(&attributes)
+}
+
 /// Kinds and types of markers.
 #[derive(Default)]
 pub(super) struct Events<'a> {
     kinds: HashMap<(String, Unit, u64), SampleKindId, Seeded>,
     /// By type: the value's unit, and the names of attributes.
     types: HashMap<&'a str, (Unit, Vec<&'a str>), Seeded>,
+    /// By type of a span's marker: whose its timeline is, and the names of attributes.
+    spans: HashMap<&'a str, (SpanOf, Vec<&'a str>), Seeded>,
     /// What there was no room for.
     pub(super) no_room: u64,
 }
 
 impl<'a> Events<'a> {
-    pub(super) fn of(schemas: impl Iterator<Item = &'a Schema>) -> Self {
+    pub(super) fn of(schemas: impl Iterator<Item = &'a Schema> + Clone) -> Self {
+        let spans = schemas.clone().filter_map(|schema| {
+            let own = fields(schema).any(|field| field.key.0 == SPAN && field.label.0 == "Span");
+            Some((&*schema.name.0, (SpanOf::of(&schema.name.0).filter(|_| own)?, labels(schema))))
+        });
+        let spans = spans.collect();
         let ours = schemas.filter(|schema| schema.name.0.starts_with("sample: "));
         let types = ours.map(|schema| {
-            let fields = || schema.fields.0.iter().chain(&schema.data.0);
-            let value = fields().find(|field| field.key.0 == "value");
+            let value = fields(schema).find(|field| field.key.0 == "value");
             let unit = match value.map(|field| &*field.format.0) {
                 Some("nanoseconds") => Unit::Nanoseconds,
                 Some("bytes") => Unit::Bytes,
                 _ => Unit::Count,
             };
-            let attributes = fields().filter(|field| field.key.0.starts_with("attribute"));
-            (&*schema.name.0, (unit, attributes.map(|field| &*field.label.0).collect()))
+            (&*schema.name.0, (unit, labels(schema)))
         });
-        Self { types: types.collect(), ..Self::default() }
+        Self { types: types.collect(), spans, ..Self::default() }
     }
 
     /// Whether the profile has markers of ours.
@@ -74,6 +124,17 @@ impl<'a> Events<'a> {
         Some(kind)
     }
 
+    /// Whose span a marker is, and what it says of it; none where it is of something else.
+    pub(super) fn span(
+        &self,
+        machine: &mut ExportMachine,
+        strings: &Strings,
+        data: &Data,
+    ) -> Option<(SpanOf, AttributeListId)> {
+        let (of, labels) = self.spans.get(&*data.marker_type.0)?;
+        Some((*of, attributes(machine, strings, labels, data)))
+    }
+
     /// What a marker is a sample of. `lasts` is in nanoseconds, where it does last.
     pub(super) fn marked(
         &mut self,
@@ -89,15 +150,8 @@ impl<'a> Events<'a> {
             let attributes = AttributeListId::NONE;
             return Some(Marked { kind, value: lasts.unwrap_or(1), cpu: 0, attributes });
         };
-        let attributes = data.attributes.iter().take(room::MOST_ATTRIBUTES);
-        let attributes: Vec<_> = attributes
-            .filter_map(|&(number, text)| {
-                let label = machine.intern_string(room::name(labels.get(number as usize)?));
-                Some((label, machine.intern_string(room::name(strings.get(text)?))))
-            })
-            .collect();
+        let attributes = attributes(machine, strings, labels, data);
         let unit = *unit;
-        let attributes = machine.attributes_mut().intern(&attributes);
         let kind = self.kind(machine, name, unit, 1)?;
         let value = data.value.unwrap_or(1.0).round() as i64;
         Some(Marked { kind, value, cpu: data.cpu.unwrap_or_default() as u16, attributes })

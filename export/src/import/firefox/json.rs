@@ -9,8 +9,9 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::columns::{Column, Loose, Strings};
+use crate::format::firefox::SPAN;
 
-/// The most threads, libraries and counters: one that tells nothing has few bytes, but takes as many as any.
+/// The most libraries and counters: one that tells nothing has few bytes, but takes as many as any.
 const MANY: usize = 1 << 16;
 
 /// The most categories, types of markers, and fields of one: a browser has some hundred.
@@ -18,30 +19,23 @@ const FEW: usize = 1 << 10;
 
 /// What tells the version, and nothing of the rest.
 #[derive(Debug, Deserialize)]
-pub(super) struct Head {
-    pub(super) meta: HeadMeta,
-}
-
-#[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct HeadMeta {
     pub(super) preprocessed_profile_version: Option<u32>,
 }
 
-#[derive(Debug, Deserialize)]
+/// All that is no thread's.
+#[derive(Debug, Default)]
 pub(super) struct File {
     pub(super) meta: Meta,
-    #[serde(default)]
     pub(super) libs: Limited<Lib, MANY>,
-    #[serde(default)]
     pub(super) shared: Shared,
-    #[serde(default)]
-    pub(super) threads: Limited<Thread, MANY>,
-    #[serde(default)]
-    pub(super) counters: Option<Limited<Counter, MANY>>,
+    pub(super) counters: Limited<Counter, MANY>,
+    /// Whether each thread ran whenever a sample was taken of it.
+    pub(super) is_on_cpu: bool,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Meta {
     /// In milliseconds.
@@ -61,6 +55,8 @@ pub(super) struct Meta {
 #[derive(Debug, Deserialize)]
 pub(super) struct Category {
     pub(super) name: Text,
+    #[serde(default)]
+    pub(super) subcategories: Limited<Text, FEW>,
 }
 
 /// What markers of one type have.
@@ -128,6 +124,36 @@ pub(super) struct Thread {
     pub(super) resource_table: Option<ResourceTable>,
 }
 
+/// What a thread tells of when its samples were taken.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ThreadClock {
+    pub(super) samples: Ticks,
+}
+
+/// What is told there of samples.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Ticks {
+    pub(super) stack: Column<u32>,
+    pub(super) weight: Column<f64>,
+    #[serde(rename = "threadCPUDelta")]
+    pub(super) cpu: Column<f64>,
+}
+
+impl Ticks {
+    /// What a row counts: 1 where nothing is said.
+    pub(super) fn weight_of(&self, row: u32) -> f64 {
+        weight_of(&self.weight, row)
+    }
+}
+
+/// What a row counts: 1 where nothing is said.
+pub(super) fn weight_of(weights: &Column<f64>, row: u32) -> f64 {
+    let weight = weights.get(row);
+    if weight.is_nan() { 1.0 } else { weight }
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct StackTable {
@@ -145,6 +171,7 @@ pub(super) struct FrameTable {
     pub(super) address: Column<f64>,
     pub(super) func: Column<u32>,
     pub(super) category: Column<u32>,
+    pub(super) subcategory: Column<u32>,
     pub(super) line: Column<u32>,
     pub(super) column: Column<u32>,
     /// Until version 70.
@@ -202,6 +229,8 @@ pub(super) struct Markers {
     pub(super) name: Column<u32>,
     pub(super) start_time: Column<f64>,
     pub(super) end_time: Column<f64>,
+    /// Whether it is a moment (0), lasts (1), or began (2) or ended (3) while nothing tells of the rest.
+    pub(super) phase: Column<u32>,
     pub(super) data: Vec<Option<Data>>,
 }
 
@@ -244,10 +273,10 @@ macro_rules! listed {
 }
 
 listed!(
-    Thread: "threads",
     Lib: "libraries",
     Counter: "counters",
     Category: "categories",
+    Text: "subcategories",
     Schema: "types of markers",
     Field: "fields of markers"
 );
@@ -337,6 +366,8 @@ pub(super) struct Data {
     /// Numbers of strings, by the attribute's.
     pub(super) attributes: Vec<(u32, u32)>,
     pub(super) text: Option<u32>,
+    /// What went on.
+    pub(super) span: Option<u32>,
 }
 
 #[derive(Deserialize)]
@@ -370,6 +401,7 @@ impl<'de> Visitor<'de> for DataVisitor {
                 }
                 "value" => data.value = Some(map.next_value::<Loose<f64>>()?.0),
                 "cpu" => data.cpu = Some(map.next_value::<Loose<f64>>()?.0),
+                SPAN => data.span = Some(map.next_value::<Loose<u32>>()?.0),
                 "text" => data.text = Some(map.next_value::<Loose<u32>>()?.0),
                 key => match key.strip_prefix("attribute").and_then(|number| number.parse().ok()) {
                     Some(number) => data.attributes.push((number, map.next_value::<Loose<u32>>()?.0)),

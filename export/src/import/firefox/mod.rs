@@ -1,28 +1,28 @@
 //! A profile of Firefox Profiler in (its processed format, which samply writes too), a machine out.
 //!
-//! - `json`: what is read of the text; `columns`: its tables' columns, of numbers and strings.
+//! - `text`: the text, thread by thread. `json`: what is read of it; `columns`: its tables' columns, of numbers and strings.
 //! - `code`: frames and stacks. `events`: markers that become samples. `threads`: the whole, thread by thread.
 //!
 //! Versions 47 to 75 are read: of the tables, those that were a thread's became all threads' with 56 to 60, and their columns changed
 //! with 58, 66, 70, 71 and 75 (the web application's `processed-profile-versioning`). What a browser itself hands over is another
 //! format, which the web application makes this one of.
 //!
-//! A profile is read as a stream: what is held are columns of numbers, and the strings.
+//! A profile is read as a stream: first what is no thread's, and then each thread. What is held are columns of numbers, and the strings, of
+//! one thread and of what is all threads'.
 
 mod code;
 mod columns;
 mod events;
 mod json;
+mod text;
 mod threads;
 
 use std::io::SeekFrom;
 
-use super::unpack::unpacked;
-use super::{Begin, ImportError, ImportFormat, Imported, Input};
-use json::{File, Head};
+use collector_common::record::ExportMachine;
 
-/// The most bytes, uncompressed.
-const MOST_BYTES: u64 = 256 << 20;
+use super::{Begin, ImportError, ImportFormat, Imported, Input};
+use json::HeadMeta;
 
 const VERSIONS: std::ops::RangeInclusive<u32> = 47..=75;
 
@@ -45,18 +45,23 @@ impl ImportFormat for Firefox {
             && (has(b"\"meta\"") || has(b"\"shared\"") || has(b"\"libs\""))
     }
 
-    fn import(&self, input: &mut dyn Input) -> Result<Imported, ImportError> {
+    fn import_into(
+        &self,
+        machine: ExportMachine,
+        input: &mut dyn Input,
+        _: u64,
+    ) -> Result<Imported, ImportError> {
         let start = input.stream_position()?;
-        let head: Head = serde_json::from_reader(unpacked(&mut *input, MOST_BYTES)?)?;
-        check(&head)?;
+        check(&text::head(&mut *input)?)?;
         input.seek(SeekFrom::Start(start))?;
-        let file: File = serde_json::from_reader(unpacked(input, MOST_BYTES)?)?;
-        threads::read(&file)
+        let file = text::whole(&mut *input)?;
+        input.seek(SeekFrom::Start(start))?;
+        threads::read(machine, &file, input)
     }
 }
 
-fn check(head: &Head) -> Result<(), ImportError> {
-    match head.meta.preprocessed_profile_version {
+fn check(meta: &HeadMeta) -> Result<(), ImportError> {
+    match meta.preprocessed_profile_version {
         Some(version) if VERSIONS.contains(&version) => Ok(()),
         Some(version) => Err(ImportError::Unsupported(format!(
             "it is of version {version} of Firefox Profiler's format, of which {} to {} are read; open it in \

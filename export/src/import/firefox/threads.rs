@@ -2,25 +2,40 @@
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
+use std::io::Read;
 
 use collector_common::ids::{Nanos, Pid, Tid};
 use collector_common::intern::Seeded;
-use collector_common::record::{ClockAnchor, ExportMachine, ProcessId, Sample, SampleKindId, ThreadId, Unit};
+use collector_common::record::{
+    ClockAnchor, ExportMachine, ProcessId, Sample, SampleKindId, ThreadId, TimelineOwner, Unit,
+};
 
 use super::code::{Code, Known, Tables};
-use super::events::Events;
-use super::json::{File, Samples, Thread};
-use crate::import::room::{checked, name};
+use super::events::{Events, SpanOf};
+use super::json::{Data, File, Samples, Thread, weight_of};
+use super::text;
+use crate::format::lost_in;
+use crate::import::room::{MOST_SAMPLES, checked, name};
 use crate::import::{ImportError, Imported};
 
 /// The most bytes of what markers tell of the recording as a whole.
 const MOST_TOLD: usize = 1 << 20;
 
+/// The most spans: a marker of one is smaller than what it becomes.
+const MOST_SPANS: usize = 1 << 22;
+
+/// The phase of a marker that began and did not end.
+const BEGAN: u32 = 2;
+
 /// What the counter of our allocations is described as.
 const ALLOCATED: &str = "Bytes that were allocated until then";
 
-pub(super) fn read(file: &File) -> Result<Imported, ImportError> {
-    let mut machine = ExportMachine::default();
+/// Reads the threads of a file of which all else is known.
+pub(super) fn read(
+    mut machine: ExportMachine,
+    file: &File,
+    input: impl Read,
+) -> Result<Imported, ImportError> {
     let code = Code::of(file, &mut machine);
     let events = Events::of(file.meta.marker_schema.iter().flat_map(|list| &list.0));
     let mut reader = Reader {
@@ -34,12 +49,12 @@ pub(super) fn read(file: &File) -> Result<Imported, ImportError> {
         allocations: allocations(file),
         told: 0,
         without_stack: 0,
+        spans_left_out: 0,
         last: Nanos(0),
     };
     reader.describe();
-    for thread in &file.threads.0 {
-        reader.thread(thread)?;
-    }
+    reader.code.add_rows(file.shared.stack_table.as_ref());
+    text::threads(input, |thread: Thread| reader.thread(&thread))?;
     checked(reader.finish())
 }
 
@@ -51,7 +66,7 @@ struct Reader<'a> {
     shared: Known,
     events: Events<'a>,
     /// By pid, as the file has it.
-    processes: HashMap<&'a str, ProcessId, Seeded>,
+    processes: HashMap<String, ProcessId, Seeded>,
     /// What samples of the call tree are of, once it was asked for; none where there are too many kinds.
     clock: OnceCell<Option<SampleKindId>>,
     /// What allocations are called.
@@ -59,6 +74,7 @@ struct Reader<'a> {
     /// Bytes of what was told of the recording.
     told: usize,
     without_stack: u64,
+    spans_left_out: u64,
     last: Nanos,
 }
 
@@ -69,7 +85,7 @@ struct Open<'a, 'k> {
     known: &'k mut Known,
 }
 
-impl<'a> Reader<'a> {
+impl Reader<'_> {
     fn describe(&mut self) {
         let meta = &self.file.meta;
         let system = self.machine.system_mut();
@@ -89,13 +105,7 @@ impl<'a> Reader<'a> {
             }
             return known;
         }
-        let tables = self.file.threads.0.iter().map(|thread| &thread.samples);
-        let is_on_cpu = |samples: &Samples| {
-            let mut rows = (0..samples.stack.len() as u32).filter(|&row| weight(samples, row) != 0.0);
-            rows.all(|row| samples.cpu.get(row) > 0.0)
-        };
-        let mut used = tables.filter(|samples| samples.stack.len() > 0);
-        let name = if used.all(is_on_cpu) { "cpu" } else { "samples" };
+        let name = if self.file.is_on_cpu { "cpu" } else { "samples" };
         let period = nanoseconds(self.file.meta.interval.0).0.max(1);
         let kind = self.events.kind(&mut self.machine, name, Unit::Count, period);
         if let Some(kind) = kind {
@@ -104,7 +114,7 @@ impl<'a> Reader<'a> {
         *self.clock.get_or_init(|| kind)
     }
 
-    fn process(&mut self, thread: &'a Thread) -> ProcessId {
+    fn process(&mut self, thread: &Thread) -> ProcessId {
         let pid = &*thread.pid.0;
         if let Some(&known) = self.processes.get(pid) {
             if thread.is_main && self.machine.string(self.machine.process(known).name).is_empty() {
@@ -122,12 +132,13 @@ impl<'a> Reader<'a> {
         if let Some(end) = thread.process_shutdown_time.filter(|end| end.0 >= 0.0) {
             self.machine.end_process(id, nanoseconds(end.0).max(start));
         }
-        self.processes.insert(pid, id);
+        self.processes.insert(pid.to_owned(), id);
         id
     }
 
-    fn thread(&mut self, thread: &'a Thread) -> Result<(), ImportError> {
+    fn thread(&mut self, thread: &Thread) -> Result<(), ImportError> {
         let tables = Tables::of(thread, &self.file.shared)?;
+        self.code.add_rows(thread.stack_table.as_ref());
         let process = self.process(thread);
         let called = self.machine.intern_string(name(&thread.name.0));
         let id = self.machine.intern_thread(process, Tid(number(&thread.tid.0)), called);
@@ -156,7 +167,7 @@ impl<'a> Reader<'a> {
         let mut time = Times::default();
         for row in 0..samples.stack.len() as u32 {
             let time = time.next(samples, row);
-            let (weight, stack) = (weight(samples, row), samples.stack.get(row));
+            let (weight, stack) = (weight_of(&samples.weight, row), samples.stack.get(row));
             // The first thread's edges of ours.
             if weight == 0.0 && stack == u32::MAX {
                 continue;
@@ -178,7 +189,7 @@ impl<'a> Reader<'a> {
         for row in 0..samples.stack.len() as u32 {
             let time = time.next(samples, row);
             let Some(kind) = self.events.kind(&mut self.machine, name, Unit::Bytes, 1) else { continue };
-            let value = weight(samples, row).round() as i64;
+            let value = weight_of(&samples.weight, row).round() as i64;
             self.add(open, samples.stack.get(row), Sample { time, kind, value, ..Sample::default() })?;
         }
         Ok(())
@@ -190,6 +201,7 @@ impl<'a> Reader<'a> {
             let name = open.tables.strings.get(markers.name.get(row)).unwrap_or_default();
             let data = markers.data.get(row as usize).and_then(Option::as_ref);
             let (start, end) = (markers.start_time.get(row), markers.end_time.get(row));
+            let ended = (markers.phase.get(row) != BEGAN && !end.is_nan()).then_some(end);
             match data {
                 Some(data) if data.marker_type.0 == "recording" && data.text.is_some() => {
                     let text = data.text.and_then(|text| open.tables.strings.get(text)).unwrap_or_default();
@@ -198,6 +210,7 @@ impl<'a> Reader<'a> {
                         self.machine.system_mut().account.push(text.to_owned());
                     }
                 }
+                Some(data) if self.span(open, name, data, (start, ended)) => {}
                 // A thread has the last of its names.
                 Some(data) if data.marker_type.0 == "renamed" => {}
                 Some(data) if data.stack.is_some() || data.marker_type.0.starts_with("sample: ") => {
@@ -226,24 +239,63 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// Takes a marker that is a span of ours. Out: whether it is one.
+    fn span(
+        &mut self,
+        open: &Open<'_, '_>,
+        timeline: &str,
+        data: &Data,
+        (start, end): (f64, Option<f64>),
+    ) -> bool {
+        let strings = open.tables.strings;
+        let called = data.span.and_then(|called| strings.get(called)).filter(|_| !start.is_nan());
+        let Some(called) = called else { return false };
+        let Some((of, attributes)) = self.events.span(&mut self.machine, strings, data) else { return false };
+        if self.machine.spans().len() >= MOST_SPANS {
+            self.spans_left_out += 1;
+            return true;
+        }
+        let owner = match of {
+            SpanOf::Thread => TimelineOwner::Thread(open.id),
+            SpanOf::Process => TimelineOwner::Process(self.machine.thread(open.id).process),
+            SpanOf::Recording => TimelineOwner::Recording,
+        };
+        let timeline = self.machine.add_timeline(name(timeline), owner);
+        let start = nanoseconds(start);
+        let span = self.machine.begin_span(timeline, name(called), start, attributes);
+        self.last = self.last.max(start);
+        if let Some(end) = end {
+            let end = nanoseconds(end).max(start);
+            self.machine.end_span(span, end);
+            self.last = self.last.max(end);
+        }
+        true
+    }
+
     fn add(&mut self, open: &mut Open<'_, '_>, stack: u32, sample: Sample) -> Result<(), ImportError> {
         let stack = self.code.stack(&mut self.machine, &open.tables, open.known, stack)?;
         self.last = self.last.max(sample.time);
+        if self.machine.samples().len() >= MOST_SAMPLES {
+            return Err(ImportError::TooMuch { what: "samples", limit: MOST_SAMPLES as u64 });
+        }
         self.machine.add_sample(&Sample { thread: open.id, stack, ..sample });
         Ok(())
     }
 
     fn finish(mut self) -> Imported {
-        let counters = self.file.counters.iter().flat_map(|list| &list.0);
+        let counters = self.file.counters.0.iter();
         let counters = counters.filter(|counter| counter.description.0 != ALLOCATED).count() as u64;
         let counted = [
             (self.without_stack, "markers without a stack are left out"),
+            (self.spans_left_out, "spans are left out: there are too many"),
             (self.events.no_room, "samples are left out: there are too many kinds of markers"),
             (counters, "counters are left out"),
         ];
         let left_out = counted.into_iter().filter(|(count, _)| *count > 0);
         let left_out = left_out.map(|(count, what)| format!("{count} {what}")).collect();
-        self.machine.system_mut().end = self.last;
+        let system = self.machine.system_mut();
+        system.lost = lost_in(&system.account);
+        system.end = self.last;
         let symbols = self.code.frames.finish(&mut self.machine);
         Imported { machine: self.machine, symbols, left_out }
     }
@@ -251,7 +303,7 @@ impl<'a> Reader<'a> {
 
 /// What the counter of our allocations is called.
 fn allocations(file: &File) -> &str {
-    let mut counters = file.counters.iter().flat_map(|list| &list.0);
+    let mut counters = file.counters.0.iter();
     let ours = counters.find(|counter| counter.description.0 == ALLOCATED);
     ours.map_or("allocations", |counter| &*counter.name.0)
 }
@@ -271,12 +323,6 @@ impl Times {
         self.milliseconds += if delta.is_nan() { 0.0 } else { delta };
         nanoseconds(self.milliseconds)
     }
-}
-
-/// What a row counts: 1 where nothing is said.
-fn weight(samples: &Samples, row: u32) -> f64 {
-    let weight = samples.weight.get(row);
-    if weight.is_nan() { 1.0 } else { weight }
 }
 
 /// Of milliseconds; what is none is 0.

@@ -70,7 +70,7 @@ pub(super) struct Recording {
     pub(super) architecture: StringId,
     pub(super) cpus: u32,
     pub(super) command: StringId,
-    pub(super) lost: u64,
+    pub(super) lost: Option<u64>,
 }
 
 /// What is told.
@@ -163,7 +163,7 @@ impl Facts {
                         architecture: text("architecture"),
                         cpus: number("cpus") as u32,
                         command: text("command"),
-                        lost: number("lostSamples"),
+                        lost: event.get("lostSamples").unsigned(),
                     });
                 }
                 "jdk.ActiveRecording" => {}

@@ -15,6 +15,8 @@ mod texts;
 
 use std::io::{BufReader, Read};
 
+use collector_common::record::ExportMachine;
+
 use super::room::checked;
 use super::{Begin, ImportError, ImportFormat, Imported, Input};
 use events::Chunks;
@@ -25,7 +27,11 @@ use samples::Samples;
 /// # Errors
 /// When it can't be read, is not one, or has a deeper stack than any.
 pub fn import(input: impl Read) -> Result<Imported, ImportError> {
-    let mut samples = Samples::default();
+    import_into(ExportMachine::default(), input)
+}
+
+fn import_into(machine: ExportMachine, input: impl Read) -> Result<Imported, ImportError> {
+    let mut samples = Samples::of(machine);
     let mut events = 0;
     for chunk in Chunks::of(input) {
         let chunk = chunk?;
@@ -52,7 +58,12 @@ impl ImportFormat for Jfr {
         begin.bytes.starts_with(events::MAGIC)
     }
 
-    fn import(&self, input: &mut dyn Input) -> Result<Imported, ImportError> {
-        checked(import(BufReader::new(input))?)
+    fn import_into(
+        &self,
+        machine: ExportMachine,
+        input: &mut dyn Input,
+        _: u64,
+    ) -> Result<Imported, ImportError> {
+        checked(import_into(machine, BufReader::new(input))?)
     }
 }

@@ -54,6 +54,11 @@ pub(super) struct Samples {
 }
 
 impl Samples {
+    /// None yet, for a machine that is filled with them.
+    pub(super) fn of(machine: ExportMachine) -> Self {
+        Self { machine, ..Self::default() }
+    }
+
     /// The time of a chunk's tick, as the first chunk's clock goes.
     fn time(&self, clock: Clock, ticks: u64) -> Nanos {
         let first = self.clock.unwrap_or(clock);

@@ -20,6 +20,8 @@ mod universal;
 
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
+use collector_common::record::ExportMachine;
+
 use super::room::checked;
 use super::{Begin, ImportError, ImportFormat, Imported, Input};
 use crate::format::nettrace::read;
@@ -38,12 +40,20 @@ pub fn import(input: impl Read + Seek) -> Result<Imported, ImportError> {
 ///
 /// # Errors
 /// When it can't be read, is not a trace, or its stacks are larger than any.
-pub fn import_with_events(mut input: impl Read + Seek, event_bytes: u64) -> Result<Imported, ImportError> {
+pub fn import_with_events(input: impl Read + Seek, event_bytes: u64) -> Result<Imported, ImportError> {
+    import_into(ExportMachine::default(), input, event_bytes)
+}
+
+fn import_into(
+    machine: ExportMachine,
+    mut input: impl Read + Seek,
+    event_bytes: u64,
+) -> Result<Imported, ImportError> {
     let start = input.stream_position()?;
     let mut code = Code::default();
     read(BufReader::new(&mut input), |_| (), |event| code.take(event))?;
     input.seek(SeekFrom::Start(start))?;
-    samples::read_with(BufReader::new(input), code, event_bytes)
+    samples::read_with(machine, BufReader::new(input), code, event_bytes)
 }
 
 /// The reader of traces.
@@ -63,11 +73,12 @@ impl ImportFormat for Nettrace {
         begin.bytes.starts_with(b"Nettrace")
     }
 
-    fn import(&self, input: &mut dyn Input) -> Result<Imported, ImportError> {
-        checked(import(input)?)
-    }
-
-    fn import_with_events(&self, input: &mut dyn Input, event_bytes: u64) -> Result<Imported, ImportError> {
-        checked(import_with_events(input, event_bytes)?)
+    fn import_into(
+        &self,
+        machine: ExportMachine,
+        input: &mut dyn Input,
+        event_bytes: u64,
+    ) -> Result<Imported, ImportError> {
+        checked(import_into(machine, input, event_bytes)?)
     }
 }

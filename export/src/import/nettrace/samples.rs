@@ -28,8 +28,13 @@ const KERNEL: u64 = 1 << 63;
 const SECOND: u128 = 1_000_000_000;
 
 /// Reads the samples of a trace of which the code is known, and its events into so many bytes.
-pub(super) fn read_with(input: impl Read, code: Code, event_bytes: u64) -> Result<Imported, ImportError> {
-    let samples = RefCell::new(Samples::of(code, event_bytes));
+pub(super) fn read_with(
+    machine: ExportMachine,
+    input: impl Read,
+    code: Code,
+    event_bytes: u64,
+) -> Result<Imported, ImportError> {
+    let samples = RefCell::new(Samples::of(machine, code, event_bytes));
     let summary =
         read(input, |trace| samples.borrow_mut().begin(trace), |event| samples.borrow_mut().take(event))?;
     let mut samples = samples.into_inner();
@@ -75,8 +80,7 @@ struct Samples {
 }
 
 impl Samples {
-    fn of(code: Code, event_bytes: u64) -> Self {
-        let mut machine = ExportMachine::default();
+    fn of(mut machine: ExportMachine, code: Code, event_bytes: u64) -> Self {
         machine.event_records_mut().set_limit(event_bytes);
         Self {
             code,
@@ -426,7 +430,7 @@ impl Samples {
         self.methods.map(&mut self.machine);
         let no_room = self.machine.event_records().lost();
         let system = self.machine.system_mut();
-        (system.end, system.lost) = (self.last.max(system.start), summary.lost.saturating_add(no_room));
+        (system.end, system.lost) = (self.last.max(system.start), Some(summary.lost.saturating_add(no_room)));
         let mut symbols = Symbols::unresolved(&self.machine);
         for (frame, Called { name, signature }) in &self.called {
             let name = self.code.strings.get(*name);

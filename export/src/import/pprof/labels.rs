@@ -24,7 +24,14 @@ const PROCESS: &[&str] = &["process", "process_name", "process name", "process.e
 pub(super) struct Labels {
     processes: HashMap<(u32, StringId), ProcessId, Seeded>,
     list: Vec<(StringId, AttributeValue)>,
+    /// The last of all distinct lists, and how many attributes these have.
+    last: AttributeListId,
+    attributes: usize,
 }
+
+/// The most attributes of all distinct lists of them, and the most threads.
+const MOST_ATTRIBUTES: usize = 1 << 25;
+const MOST_THREADS: usize = 1 << 22;
 
 /// The longest name of what a number counts that is kept.
 const LONGEST_UNIT: usize = 64;
@@ -46,7 +53,8 @@ impl Labels {
     /// The first process of a machine is that of samples without any such label.
     pub(super) fn new(machine: &ExportMachine, first: ProcessId) -> Self {
         let name = machine.process(first).name;
-        Self { processes: [((0, name), first)].into_iter().collect(), list: Vec::new() }
+        let processes = [((0, name), first)].into_iter().collect();
+        Self { processes, list: Vec::new(), last: AttributeListId::NONE, attributes: 0 }
     }
 
     /// The thread and the attributes of a sample.
@@ -76,7 +84,19 @@ impl Labels {
             self.list.push((tables.machine_string(machine, label.key)?, value));
         }
         let attributes = machine.attributes_mut().intern(&self.list);
-        Ok((self.thread(&told, tables, machine)?, attributes))
+        if attributes > self.last {
+            self.last = attributes;
+            self.attributes += self.list.len();
+        }
+        let thread = self.thread(&told, tables, machine)?;
+        let counted = [
+            ("attributes", self.attributes, MOST_ATTRIBUTES),
+            ("threads", machine.threads().len(), MOST_THREADS),
+        ];
+        if let Some((what, _, limit)) = counted.into_iter().find(|(_, count, limit)| count > limit) {
+            return Err(ImportError::TooMuch { what, limit: limit as u64 });
+        }
+        Ok((thread, attributes))
     }
 
     fn thread(

@@ -1,22 +1,29 @@
 //! The reader: the message in, a machine out.
 
-use std::io::Read as _;
+use std::io::{BufReader, SeekFrom};
 
 use collector_common::ids::{Nanos, Pid};
-use collector_common::record::{ClockAnchor, ExportMachine, Sample};
+use collector_common::record::{ClockAnchor, ExportMachine, FrameId, ProcessId, Sample};
 use prost::Message as _;
 
 use super::kinds::{Column, Kinds, Told};
 use super::labels::Labels;
 use super::tables::Tables;
-use super::wire::{Fields, Value};
+use super::wire::{Fields, Stream, Value};
+use crate::format::lost_in;
 use crate::format::pprof::proto::{self, field};
-use crate::import::room::{Room, checked, name};
+use crate::import::room::{MOST_SAMPLES, Room, checked, name};
 use crate::import::unpack::unpacked;
 use crate::import::{Begin, ImportError, ImportFormat, Imported, Input};
 
-/// The largest profile, uncompressed.
-const MAX_PROFILE: u64 = 256 << 20;
+/// The most bytes, uncompressed: what is compressed well would be read for long.
+const MOST_BYTES: u64 = 4 << 30;
+
+/// Bytes that are read at once.
+const PIECE: usize = 64 << 10;
+
+/// The most frames on all distinct stacks.
+const MOST_FRAMES: usize = 1 << 27;
 
 /// The largest part of it, as one sample.
 const MAX_PART: usize = 16 << 20;
@@ -73,11 +80,42 @@ impl ImportFormat for Pprof {
         types > 0
     }
 
-    fn import(&self, input: &mut dyn Input) -> Result<Imported, ImportError> {
-        let mut bytes = Vec::new();
-        unpacked(input, MAX_PROFILE)?.read_to_end(&mut bytes)?;
-        Reader::default().read(&bytes)
+    fn import_into(
+        &self,
+        mut machine: ExportMachine,
+        input: &mut dyn Input,
+        _: u64,
+    ) -> Result<Imported, ImportError> {
+        let start = input.stream_position()?;
+        let mut reader = Reader::default();
+        fields(input, start, |tag, value| reader.take(tag, value))?;
+        let process = reader.begin(&mut machine)?;
+        fields(input, start, |tag, value| reader.place(&mut machine, process, tag, value))?;
+        let kinds = reader.kinds(&mut machine)?;
+        let mut labels = Labels::new(&machine, process);
+        fields(input, start, |tag, value| match (tag, value) {
+            (field::SAMPLE, Value::Bytes(part)) => {
+                let sample = proto::Sample::decode(part)?;
+                reader.sample(&mut machine, &kinds, &mut labels, &sample)
+            }
+            _ => Ok(()),
+        })?;
+        reader.finish(machine, kinds)
     }
+}
+
+/// All fields of the profile that begins there.
+fn fields(
+    input: &mut dyn Input,
+    start: u64,
+    mut take: impl FnMut(u32, Value<'_>) -> Result<(), ImportError>,
+) -> Result<(), ImportError> {
+    input.seek(SeekFrom::Start(start))?;
+    let mut fields = Stream::of(BufReader::with_capacity(PIECE, unpacked(input, MOST_BYTES)?));
+    while let Some((tag, value)) = fields.next(MAX_PART)? {
+        take(tag, value)?;
+    }
+    Ok(())
 }
 
 pub(super) fn malformed(what: &str) -> ImportError {
@@ -105,67 +143,106 @@ struct Reader {
     keep_frames: i64,
     /// Entries by field.
     counts: [usize; 16],
+    columns: Vec<Column>,
+    /// By column: whether each of its values is the period times that of the column before.
+    are_multiples: Vec<bool>,
+    stack: Vec<FrameId>,
+    room: Room,
+    /// Samples, and frames on distinct stacks, so far.
+    samples: u64,
+    frames: usize,
 }
 
 impl Reader {
-    fn read(mut self, bytes: &[u8]) -> Result<Imported, ImportError> {
-        for field in Fields::of(bytes) {
-            let (tag, value) = field?;
-            self.count(tag, &value)?;
-            self.take(tag, value)?;
+    /// What samples refer to: its columns and modules, and the process that is made first.
+    fn begin(&mut self, machine: &mut ExportMachine) -> Result<ProcessId, ImportError> {
+        if self.types.is_empty() {
+            return Err(malformed("it has no sample type"));
         }
-        let columns = self.columns()?;
-        let are_multiples = self.multiples(bytes, columns.len())?;
-        let mut machine = ExportMachine::default();
+        self.columns = self.types.iter().map(|of| self.column(*of)).collect::<Result<_, _>>()?;
+        self.are_multiples = vec![true; self.columns.len()];
         let program = self.tables.program_path();
         let program = name(program.rsplit('/').next().unwrap_or_default()).to_owned();
         let process = machine.add_process(Pid(0), &program, None, Nanos(0));
-        self.tables.map(&mut machine, process)?;
-        for field in Fields::of(bytes) {
-            if let (field::LOCATION, Value::Bytes(part)) = field? {
-                self.tables.add_location(&mut machine, process, &proto::Location::decode(part)?)?;
+        self.tables.map(machine, process)?;
+        Ok(process)
+    }
+
+    /// Takes a location, which refers to modules and functions, or looks at a sample's values.
+    fn place(
+        &mut self,
+        machine: &mut ExportMachine,
+        process: ProcessId,
+        tag: u32,
+        value: Value<'_>,
+    ) -> Result<(), ImportError> {
+        match (tag, value) {
+            (field::LOCATION, Value::Bytes(part)) => {
+                self.tables.add_location(machine, process, &proto::Location::decode(part)?)
             }
+            (field::SAMPLE, Value::Bytes(part)) => self.compare(&proto::Sample::decode(part)?.value),
+            _ => Ok(()),
         }
+    }
+
+    /// Looks whether values are the period times those before. Checks the row's width.
+    fn compare(&mut self, row: &[i64]) -> Result<(), ImportError> {
+        if row.len() != self.columns.len() {
+            return Err(malformed("a sample has more or fewer values than there are sample types"));
+        }
+        for (pair, is_multiple) in row.windows(2).zip(self.are_multiples.iter_mut().skip(1)) {
+            *is_multiple &= pair[0].saturating_mul(self.period) == pair[1];
+        }
+        Ok(())
+    }
+
+    fn kinds(&self, machine: &mut ExportMachine) -> Result<Kinds, ImportError> {
         let default = self.types.iter().position(|of| of.kind == self.default_type && of.kind != 0);
         let told = Told {
-            columns: &columns,
-            default: default.unwrap_or(columns.len() - 1),
+            columns: &self.columns,
+            default: default.unwrap_or(self.columns.len() - 1),
             period_type: self.period_type.map(|of| self.column(of)).transpose()?,
             period: self.period,
-            are_multiples: &are_multiples,
+            are_multiples: &self.are_multiples,
         };
-        let kinds = Kinds::of(&told, &mut machine);
-        let mut labels = Labels::new(&machine, process);
-        let (mut stack, mut room, mut number) = (Vec::new(), Room::default(), 0_u64);
-        for field in Fields::of(bytes) {
-            let (field::SAMPLE, Value::Bytes(part)) = field? else { continue };
-            let sample = proto::Sample::decode(part)?;
-            number += 1;
-            stack.clear();
-            for id in &sample.location_id {
-                stack.push(self.tables.location(*id)?);
-            }
-            let known = machine.stacks().len();
-            let id = machine.intern_stack(&stack);
-            if machine.stacks().len() > known {
-                room.stack(stack.len(), self.tables.frames.size(&stack), || format!("sample {number}"))?;
-            }
-            let (thread, attributes) = labels.take(&sample.label, &mut self.tables, &mut machine)?;
-            for (kind, value) in kinds.values(&sample.value) {
-                let time = Nanos(0);
-                machine.add_sample(&Sample { time, thread, stack: id, cpu: 0, kind, value, attributes });
-            }
+        Ok(Kinds::of(&told, machine))
+    }
+
+    fn sample(
+        &mut self,
+        machine: &mut ExportMachine,
+        kinds: &Kinds,
+        labels: &mut Labels,
+        sample: &proto::Sample,
+    ) -> Result<(), ImportError> {
+        self.samples += 1;
+        self.stack.clear();
+        for id in &sample.location_id {
+            self.stack.push(self.tables.location(*id)?);
         }
-        self.finish(machine, kinds)
+        let known = machine.stacks().len();
+        let stack = machine.intern_stack(&self.stack);
+        if machine.stacks().len() > known {
+            self.frames += self.stack.len();
+            if self.frames > MOST_FRAMES {
+                return Err(ImportError::TooMuch { what: "frames on all stacks", limit: MOST_FRAMES as u64 });
+            }
+            let place = || format!("sample {}", self.samples);
+            self.room.stack(self.stack.len(), self.tables.frames.size(&self.stack), place)?;
+        }
+        let (thread, attributes) = labels.take(&sample.label, &mut self.tables, machine)?;
+        for (kind, value) in kinds.values(&sample.value) {
+            let time = Nanos(0);
+            machine.add_sample(&Sample { time, thread, stack, cpu: 0, kind, value, attributes });
+        }
+        if machine.samples().len() > MOST_SAMPLES {
+            return Err(ImportError::TooMuch { what: "samples", limit: MOST_SAMPLES as u64 });
+        }
+        Ok(())
     }
 
     /// Counts entries, so that what is kept of many tiny ones is limited.
-    fn count(&mut self, tag: u32, value: &Value<'_>) -> Result<(), ImportError> {
-        if let Value::Bytes(part) = value
-            && part.len() > MAX_PART
-        {
-            return Err(ImportError::TooMuch { what: "bytes in a part", limit: MAX_PART as u64 });
-        }
+    fn count(&mut self, tag: u32) -> Result<(), ImportError> {
         let (what, limit) = match tag {
             field::SAMPLE_TYPE => ("sample types", MAX_TYPES),
             field::MAPPING..=field::STRING_TABLE | field::COMMENT => ("entries of a table", MAX_ENTRIES),
@@ -177,8 +254,9 @@ impl Reader {
     }
 
     fn take(&mut self, tag: u32, value: Value<'_>) -> Result<(), ImportError> {
+        self.count(tag)?;
         match (tag, value) {
-            (field::STRING_TABLE, Value::Bytes(string)) => self.tables.add_string(string),
+            (field::STRING_TABLE, Value::Bytes(string)) => self.tables.add_string(string)?,
             (field::MAPPING, Value::Bytes(part)) => self.tables.add_mapping(proto::Mapping::decode(part)?),
             (field::FUNCTION, Value::Bytes(part)) => {
                 self.tables.add_function(&proto::Function::decode(part)?);
@@ -242,29 +320,6 @@ impl Reader {
         Ok(account)
     }
 
-    fn columns(&self) -> Result<Vec<Column>, ImportError> {
-        if self.types.is_empty() {
-            return Err(malformed("it has no sample type"));
-        }
-        self.types.iter().map(|of| self.column(*of)).collect()
-    }
-
-    /// By column: whether each of its values is the period times that of the column before. Checks the rows' widths.
-    fn multiples(&self, bytes: &[u8], width: usize) -> Result<Vec<bool>, ImportError> {
-        let mut are_multiples = vec![true; width];
-        for field in Fields::of(bytes) {
-            let (field::SAMPLE, Value::Bytes(part)) = field? else { continue };
-            let sample = proto::Sample::decode(part)?;
-            if sample.value.len() != width {
-                return Err(malformed("a sample has more or fewer values than there are sample types"));
-            }
-            for (pair, is_multiple) in sample.value.windows(2).zip(are_multiples.iter_mut().skip(1)) {
-                *is_multiple &= pair[0].saturating_mul(self.period) == pair[1];
-            }
-        }
-        Ok(are_multiples)
-    }
-
     fn finish(self, mut machine: ExportMachine, kinds: Kinds) -> Result<Imported, ImportError> {
         let mut left_out = vec!["it has no times of samples: each is at the beginning".to_owned()];
         let account = self.account(&mut left_out)?;
@@ -272,6 +327,7 @@ impl Reader {
         let system = machine.system_mut();
         names(self.drop_frames)?.clone_into(&mut system.drop_frames);
         names(self.keep_frames)?.clone_into(&mut system.keep_frames);
+        system.lost = lost_in(&account);
         system.account = account;
         system.end = Nanos(u64::try_from(self.duration_nanos).unwrap_or_default());
         if self.time_nanos > 0 {

@@ -18,6 +18,9 @@ use crate::import::room::name;
 /// The most functions that are inlined at one place.
 const MAX_LINES: usize = 1 << 12;
 
+/// The most bytes of strings.
+const MOST_TEXT: usize = 512 << 20;
+
 /// A table of the profile, by the ids that its writer chose.
 type Table<T> = HashMap<u64, T, Seeded>;
 
@@ -56,9 +59,14 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    pub(super) fn add_string(&mut self, string: &[u8]) {
+    /// Adds a string, as far as there is room.
+    pub(super) fn add_string(&mut self, string: &[u8]) -> Result<(), ImportError> {
         self.text.push_str(&String::from_utf8_lossy(string));
         self.ends.push(self.text.len());
+        if self.text.len() > MOST_TEXT {
+            return Err(ImportError::TooMuch { what: "bytes of strings", limit: MOST_TEXT as u64 });
+        }
+        Ok(())
     }
 
     pub(super) fn string(&self, index: i64) -> Result<&str, ImportError> {

@@ -1,9 +1,14 @@
 //! The bytes of a protobuf message, taken apart into fields without a copy
 //! (protobuf.dev/programming-guides/encoding).
 
+use std::io::{BufRead, Read as _};
+
 use super::read::malformed;
 use crate::import::ImportError;
 use crate::leb128;
+
+/// The most bytes of a number.
+const LONGEST: usize = 10;
 
 /// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +19,58 @@ pub(super) enum Value<'a> {
     Bytes(&'a [u8]),
     /// A value of fixed size, which this format does not use.
     Fixed,
+}
+
+/// The fields of a message that is read as it comes, of which one is there at a time.
+pub(super) struct Stream<R> {
+    input: R,
+    part: Vec<u8>,
+}
+
+impl<R: BufRead> Stream<R> {
+    pub(super) const fn of(input: R) -> Self {
+        Self { input, part: Vec::new() }
+    }
+
+    /// The next one; none at the message's end. One of more than `most` bytes is an error.
+    pub(super) fn next(&mut self, most: usize) -> Result<Option<(u32, Value<'_>)>, ImportError> {
+        if self.input.fill_buf()?.is_empty() {
+            return Ok(None);
+        }
+        let outside = || malformed("a field ends outside of it");
+        let key = self.varint()?;
+        let tag = u32::try_from(key >> 3).ok().filter(|&tag| tag != 0).ok_or_else(outside)?;
+        let length = match key & 7 {
+            0 => return Ok(Some((tag, Value::Number(self.varint()?)))),
+            1 => 8,
+            2 => self.varint()?,
+            5 => 4,
+            _ => return Err(outside()),
+        };
+        if length > most as u64 {
+            return Err(ImportError::TooMuch { what: "bytes in a part", limit: most as u64 });
+        }
+        self.part.clear();
+        self.input.by_ref().take(length).read_to_end(&mut self.part)?;
+        if (self.part.len() as u64) < length {
+            return Err(outside());
+        }
+        Ok(Some((tag, if key & 7 == 2 { Value::Bytes(&self.part) } else { Value::Fixed })))
+    }
+
+    fn varint(&mut self) -> Result<u64, ImportError> {
+        let mut bytes = [0; LONGEST];
+        for length in 1..=LONGEST {
+            let byte = self.input.fill_buf()?.first().copied();
+            bytes[length - 1] = byte.ok_or_else(|| malformed("a field ends outside of it"))?;
+            self.input.consume(1);
+            if bytes[length - 1] < 0x80 {
+                let number = leb128::read(&bytes[..length]).ok();
+                return number.map(|(number, _)| number).ok_or_else(|| malformed("a number is too large"));
+            }
+        }
+        Err(malformed("a number is too large"))
+    }
 }
 
 /// The fields of a message, in the order of its bytes. It ends after an error.

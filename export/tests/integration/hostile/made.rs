@@ -274,7 +274,7 @@ fn firefox() -> Vec<(&'static str, Vec<u8>, Expected)> {
         (
             "stacks of inlined functions",
             sampled(chain(5_000, true), (0..5_000).collect()),
-            Refused("up to frame 0 it has more than 2097152 functions inlined together"),
+            Refused("up to stack 2057 it has more than 2117152 functions inlined together"),
         ),
         (
             "a stack that is too deep",

@@ -37,6 +37,7 @@ pub(super) const READER: Reader = Reader {
         Fact::Renamed,
         Fact::Path,
         Fact::BuildId,
+        Fact::Inlined,
         Fact::Guessed,
         Fact::Period,
         Fact::Host,
@@ -135,6 +136,10 @@ impl<'a> Thread<'a> {
             let function = at("frameTable", "func", frame);
             let name = self.string(at("funcTable", "name", function)).to_owned();
             let category = at("frameTable", "category", frame).as_u64().unwrap() as usize;
+            let subcategory = at("frameTable", "subcategory", frame).as_u64().unwrap() as usize;
+            if self.file["meta"]["categories"][category]["subcategories"][subcategory] == "Inlined" {
+                told.add(Fact::Inlined, &name);
+            }
             is_guessed |= self.file["meta"]["categories"][category]["name"] == "Guessed";
             let resource = at("funcTable", "resource", function);
             if resource.as_i64().is_some_and(|resource| resource >= 0) {
@@ -195,7 +200,7 @@ impl<'a> Thread<'a> {
                     let (tid, name) = (self.row.tid.unwrap(), self.string(&data["name"]));
                     told.add(Fact::Renamed, format!("{} {tid} {name}", self.pid));
                 }
-                "span" => {
+                "span of a process" => {
                     let [start, end] =
                         ["startTime", "endTime"].map(|column| nanoseconds(&markers[column][at]));
                     let span = self.string(&data["span"]);

@@ -259,7 +259,7 @@ fn describe(machine: &mut ExportMachine) {
     // What the first one matches is to be dropped, unless the second one does.
     "vfs_.*|run".clone_into(&mut system.drop_frames);
     "r.n".clone_into(&mut system.keep_frames);
-    system.lost = 5;
+    system.lost = Some(5);
     system.account = vec!["5 lost (ring_full 5)".to_owned()];
     machine.add_custom_metric("queue", 7.5, "requests");
 }

@@ -1,0 +1,258 @@
+//! A profile's text in, which is taken piece by piece, each thread being one; an error where a piece would take more memory than any may.
+//!
+//! What text becomes is told by its bytes: a cell of a column ends at a comma, a marker's facts begin with a brace, and what else there is
+//! is kept as it is, or is nothing that is kept. So what is held of it is limited before it is there, whatever it says.
+
+use std::cell::Cell;
+use std::fmt::Display;
+use std::io::{self, BufReader, Read};
+use std::marker::PhantomData;
+use std::rc::Rc;
+
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::json::{File, HeadMeta, Limited, ThreadClock};
+use super::malformed;
+use crate::import::ImportError;
+use crate::import::unpack::unpacked;
+
+/// The most bytes, uncompressed: what is compressed well would be read for long.
+const MOST_BYTES: u64 = 4 << 30;
+
+/// The most bytes that are held of a thread, or of all that is no thread's.
+const MOST_HELD: u64 = 2 << 30;
+
+/// What a comma may stand for: a number of a column, whose memory is doubled as it grows.
+const CELL: u64 = 24;
+
+/// What a brace may: what a marker tells, in a list that grows so.
+const OBJECT: u64 = 320;
+
+/// The most threads.
+const MOST_THREADS: usize = 1 << 16;
+
+/// Bytes that are read at once.
+const PIECE: usize = 64 << 10;
+
+/// What is held of the piece that is read, at most.
+#[derive(Clone, Debug, Default)]
+struct Held(Rc<Cell<u64>>);
+
+struct Weighed<R> {
+    input: R,
+    held: Held,
+}
+
+impl<R: Read> Read for Weighed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        let count = |byte: u8| memchr::memchr_iter(byte, &buffer[..read]).count() as u64;
+        let held = self.held.0.get() + read as u64 + CELL * count(b',') + OBJECT * count(b'{');
+        self.held.0.set(held);
+        if held > MOST_HELD {
+            return Err(io::Error::other(format!(
+                "a thread, or what is no thread's, would take more than {MOST_HELD} bytes of memory, which is the most that is read"
+            )));
+        }
+        Ok(read)
+    }
+}
+
+type Json<'a> = serde_json::Deserializer<serde_json::de::IoRead<BufReader<Weighed<Box<dyn Read + 'a>>>>>;
+
+/// The text, uncompressed.
+fn json<'a>(input: impl Read + 'a) -> Result<(Json<'a>, Held), ImportError> {
+    let held = Held::default();
+    let input = Weighed { input: unpacked(input, MOST_BYTES)?, held: held.clone() };
+    Ok((serde_json::Deserializer::from_reader(BufReader::with_capacity(PIECE, input)), held))
+}
+
+/// What tells the version: it is read no further than to there.
+pub(super) fn head(input: impl Read) -> Result<HeadMeta, ImportError> {
+    let mut found = None;
+    let (mut json, _) = json(input)?;
+    let read = FindMeta(&mut found).deserialize(&mut json);
+    match (found, read) {
+        (Some(meta), _) => Ok(meta),
+        (None, Ok(())) => Err(malformed("missing field `meta`".to_owned())),
+        (None, Err(error)) => Err(error.into()),
+    }
+}
+
+/// All that is no thread's, and of threads what they tell of the clock.
+pub(super) fn whole(input: impl Read) -> Result<File, ImportError> {
+    let mut file = File::default();
+    let mut clock = Clock::default();
+    let (mut json, held) = json(input)?;
+    let each = |thread: ThreadClock| {
+        clock.add(&thread);
+        Ok::<(), ImportError>(())
+    };
+    let whole = Whole { file: Some(&mut file), threads: Threads { held, each, of: PhantomData } };
+    whole.deserialize(&mut json)?;
+    json.end()?;
+    file.is_on_cpu = !clock.has_waited;
+    Ok(file)
+}
+
+/// Each thread, one after the other.
+pub(super) fn threads<T: for<'de> Deserialize<'de>>(
+    input: impl Read,
+    mut each: impl FnMut(T) -> Result<(), ImportError>,
+) -> Result<(), ImportError> {
+    let mut failed = None;
+    let (mut json, held) = json(input)?;
+    let each = |thread| {
+        each(thread).map_err(|error| {
+            let text = error.to_string();
+            failed = Some(error);
+            text
+        })
+    };
+    let read = Whole { file: None, threads: Threads { held, each, of: PhantomData } }.deserialize(&mut json);
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(read?),
+    }
+}
+
+/// Whether a thread was asked for its stack while it did not run.
+#[derive(Default)]
+struct Clock {
+    has_waited: bool,
+}
+
+impl Clock {
+    fn add(&mut self, thread: &ThreadClock) {
+        let samples = &thread.samples;
+        let waited = |row| {
+            samples.weight_of(row) != 0.0
+                && samples.cpu.get(row).partial_cmp(&0.0).is_none_or(std::cmp::Ordering::is_le)
+        };
+        self.has_waited |= (0..samples.stack.len() as u32).any(waited);
+    }
+}
+
+struct FindMeta<'a>(&'a mut Option<HeadMeta>);
+
+impl<'de> DeserializeSeed<'de> for FindMeta<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for FindMeta<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a profile")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<Key>()? {
+            if key == Key::Meta {
+                *self.0 = Some(map.next_value()?);
+                return Ok(());
+            }
+            map.next_value::<IgnoredAny>()?;
+        }
+        Ok(())
+    }
+}
+
+/// What is read of the whole.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Key {
+    Meta,
+    Libs,
+    Shared,
+    Threads,
+    Counters,
+    #[serde(other)]
+    Other,
+}
+
+/// All of it, into a file if there is one, and the threads to whoever takes them.
+struct Whole<'a, T, F> {
+    file: Option<&'a mut File>,
+    threads: Threads<T, F>,
+}
+
+impl<'de, T: Deserialize<'de>, E: Display, F: FnMut(T) -> Result<(), E>> DeserializeSeed<'de>
+    for Whole<'_, T, F>
+{
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de, T: Deserialize<'de>, E: Display, F: FnMut(T) -> Result<(), E>> Visitor<'de> for Whole<'_, T, F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a profile")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<Key>()? {
+            match (key, self.file.as_deref_mut()) {
+                (Key::Threads, _) => map.next_value_seed(&mut self.threads)?,
+                (Key::Meta, Some(file)) => file.meta = map.next_value()?,
+                (Key::Libs, Some(file)) => file.libs = map.next_value()?,
+                (Key::Shared, Some(file)) => file.shared = map.next_value()?,
+                (Key::Counters, Some(file)) => {
+                    file.counters = map.next_value::<Option<Limited<_, _>>>()?.unwrap_or_default();
+                }
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A list of threads, of which each goes to `each` and is forgotten then.
+struct Threads<T, F> {
+    held: Held,
+    each: F,
+    of: PhantomData<T>,
+}
+
+impl<'de, T: Deserialize<'de>, E: Display, F: FnMut(T) -> Result<(), E>> DeserializeSeed<'de>
+    for &mut Threads<T, F>
+{
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de, T: Deserialize<'de>, E: Display, F: FnMut(T) -> Result<(), E>> Visitor<'de> for &mut Threads<T, F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("threads")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        let before = self.held.0.get();
+        let mut count = 0;
+        while let Some(thread) = seq.next_element()? {
+            count += 1;
+            if count > MOST_THREADS {
+                return Err(A::Error::custom(format_args!("there are more than {MOST_THREADS} threads")));
+            }
+            (self.each)(thread).map_err(A::Error::custom)?;
+            self.held.0.set(before);
+        }
+        Ok(())
+    }
+}
