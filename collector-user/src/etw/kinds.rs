@@ -162,9 +162,6 @@ impl Kinds {
             let period = if kind.period.0 == 0 { DEFAULT } else { kind.period };
             machine.add_kind(&kind.name, kind.unit, period.0);
         }
-        if let Some(main) = self.main {
-            machine.set_main_kind(main);
-        }
     }
 
     fn add(&mut self, name: String, unit: Unit, period: Nanos) -> SampleKindId {

@@ -34,6 +34,7 @@ mod system;
 mod taker;
 mod threads;
 mod times;
+mod wanted;
 mod whose;
 
 pub use families::Asked;

@@ -26,6 +26,7 @@ use super::switches::{Blocked, Switches};
 use super::system::Facts;
 use super::threads::Threads;
 use super::times::Times;
+use super::wanted::{Wanted, choose_main_kind};
 use super::whose::Whose;
 
 /// Flags of a sample: in a deferred procedure call, or in an interrupt's routine.
@@ -93,6 +94,8 @@ enum What {
 pub struct Taker {
     times: Times,
     trace: Trace,
+    scenarios: Vec<String>,
+    wanted: Wanted,
     schemas: Schemas,
     paths: NtPaths,
     lives: Lives,
@@ -123,6 +126,8 @@ impl Taker {
         Self {
             times,
             trace,
+            scenarios: Vec::new(),
+            wanted: Wanted::ALL,
             schemas: Schemas::default(),
             paths: NtPaths::default(),
             lives: Lives::default(),
@@ -148,6 +153,13 @@ impl Taker {
     /// tell so themselves.
     pub fn name_volume(&mut self, nt: &str, dos: &str) {
         self.paths.add(nt, dos);
+    }
+
+    /// Says what the trace was recorded for: scenarios by their full names. Without that, or for none of them, all is made of it that can be made.
+    /// To be said before any record is taken.
+    pub fn want(&mut self, scenarios: &[String]) {
+        scenarios.clone_into(&mut self.scenarios);
+        self.wanted = Wanted::of(scenarios);
     }
 
     /// Says how often CPUs were sampled, in units of 100 ns, for samples of which the trace has not told it up to now.
@@ -195,6 +207,7 @@ impl Taker {
         for joined in rest {
             self.settle(&joined);
         }
+        let scenarios = std::mem::take(&mut self.scenarios);
         let no_room = [
             self.lives.left_out(),
             self.threads.left_out(),
@@ -205,7 +218,7 @@ impl Taker {
             self.pending.refused(),
             self.schemas.left_out(),
         ];
-        Build {
+        let mut imported = Build {
             machine: self.machine,
             times: self.times,
             trace: self.trace,
@@ -225,7 +238,9 @@ impl Taker {
             not_understood: self.not_understood,
             no_room: no_room.into_iter().fold(0, u64::saturating_add),
         }
-        .build()
+        .build();
+        choose_main_kind(&mut imported.machine, &scenarios);
+        imported
     }
 
     fn understood<T>(&mut self, decoded: Result<Option<T>, DecodeError>) -> Option<T> {
@@ -288,7 +303,7 @@ impl Taker {
         let of_thread = |tid: Tid| Whose { pid: record.pid, tid: Some(tid) };
         let waiting = |whose, what| Waiting { at, whose, cpu: record.cpu, what, event: None };
         Some(match kernel {
-            Some(KernelEvent::Sample(sample)) if is_idle(sample) => return None,
+            Some(KernelEvent::Sample(sample)) if is_idle(sample) || !self.wanted.cpu => return None,
             Some(KernelEvent::Sample(sample)) => {
                 let (kind, instruction) = (self.kinds.cpu(), sample.instruction.0);
                 let what = What::Sample { kind, value: sample.count.max(1).into(), instruction };
@@ -302,7 +317,7 @@ impl Taker {
                 )
             }
             Some(KernelEvent::ContextSwitch(switch)) => {
-                let blocked = self.switches.take(switch, record.cpu, at);
+                let blocked = self.switches.take(switch, record.cpu, at).filter(|_| self.wanted.off_cpu);
                 let blocked = blocked.map(|blocked| self.blocked(blocked));
                 let event = self.keep(record);
                 let whose = Whose { pid: None, tid: Some(switch.new_tid) };

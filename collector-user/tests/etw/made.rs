@@ -71,6 +71,13 @@ impl Made {
         Self { taker: Taker::new(trace, EventRecords::LIMIT) }
     }
 
+    /// One that was recorded for these scenarios.
+    pub(crate) fn of(scenarios: &[&str]) -> Self {
+        let mut made = Self::new();
+        made.taker.want(&scenarios.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        made
+    }
+
     pub(crate) fn finish(self) -> Imported {
         self.taker.finish()
     }

@@ -89,3 +89,20 @@ fn idle_cpus_are_no_samples_but_for_interrupts() {
     let names = machine.processes().iter().map(|process| machine.string(process.name));
     assert_eq!(names.collect::<BTreeSet<_>>(), ["Idle", "[unknown]"].into());
 }
+
+/// The kind that is looked at first, of a trace that has a blocked time before its first sample.
+fn shown(scenarios: &[&str]) -> String {
+    let mut made = Made::of(scenarios);
+    made.switch(1000, 0, 71, WAITS, 0);
+    made.switch(1500, 0, 0, 2, 71);
+    made.sample(1600, 0, 71, 0x10_0000, 0);
+    let machine = made.finish().machine;
+    machine.string(machine.kinds()[usize::from(machine.shown_kind().unwrap().0)].name).to_owned()
+}
+
+#[test]
+fn what_was_asked_for_is_looked_at_first_and_not_what_came_first() {
+    assert_eq!(shown(&[]), "cpu");
+    assert_eq!(shown(&["off_cpu"]), "off_cpu");
+    assert_eq!(shown(&["off_cpu", "cpu_profiling"]), "cpu");
+}

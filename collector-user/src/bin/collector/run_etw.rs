@@ -75,6 +75,7 @@ impl Prepared {
         let mut whose: Vec<Asked> = pids.into_iter().map(Asked::Running).collect();
         whose.extend(child.as_ref().map(|child| Asked::Started(Pid(child.id()))));
         let asking = Asking {
+            scenarios: plan.names.clone(),
             whose,
             volumes: volumes(),
             event_bytes: event_bytes(&outputs.profiles),
