@@ -41,6 +41,7 @@ pub(super) struct Kinds {
     main: Option<SampleKindId>,
     off_cpu: Option<SampleKindId>,
     of_events: HashMap<EventKindId, SampleKindId>,
+    measured: HashMap<&'static str, SampleKindId>,
     counters: HashMap<u32, Counter>,
     of_counters: HashMap<u32, SampleKindId>,
     left_out: u64,
@@ -128,13 +129,26 @@ impl Kinds {
             return *kind;
         }
         // Versions of an event are one kind.
-        let known = self.all.iter().position(|kind| kind.name == name && kind.unit == unit);
-        let kind = match known {
-            Some(known) => SampleKindId(known as u16),
-            None => self.add(name.to_owned(), unit, Nanos(1)),
-        };
+        let kind = self.named(name, unit);
         self.of_events.insert(event, kind);
         kind
+    }
+
+    /// The kind of something that is measured, which has a unit of its own.
+    pub(super) fn measured(&mut self, name: &'static str, unit: Unit) -> SampleKindId {
+        if let Some(kind) = self.measured.get(name) {
+            return *kind;
+        }
+        let kind = self.named(name, unit);
+        self.measured.insert(name, kind);
+        kind
+    }
+
+    fn named(&mut self, name: &str, unit: Unit) -> SampleKindId {
+        match self.all.iter().position(|kind| kind.name == name && kind.unit == unit) {
+            Some(known) => SampleKindId(known as u16),
+            None => self.add(name.to_owned(), unit, Nanos(1)),
+        }
     }
 
     /// The kind that was made for an event.
@@ -215,11 +229,11 @@ mod tests {
     #[test]
     fn what_there_is_no_room_for_is_none() {
         let mut kinds = Kinds::default();
-        for event in 0..400 {
+        for event in 0..MOST as u16 + 100 {
             let kind = kinds.of_event(EventKindId(event), &event.to_string(), Unit::Count);
-            assert_eq!(kind == NONE, event >= 255);
+            assert_eq!(kind == NONE, usize::from(event) >= MOST);
         }
-        assert_eq!(kinds.of_event(EventKindId(500), "7", Unit::Count), SampleKindId(7));
+        assert_eq!(kinds.of_event(EventKindId(u16::MAX), "7", Unit::Count), SampleKindId(7));
     }
 
     #[test]

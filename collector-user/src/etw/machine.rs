@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use collector_common::ids::{Avma, FileOffset, Nanos, Pid, Svma, Tid};
 use collector_common::intern::StackId;
 use collector_common::record::{
-    EventRecord, ExportMachine, Frame, FrameFlags, FrameId, ModuleId, ModuleMapping, ProcessId, Sample,
-    ThreadId, Unit,
+    AttributeListId, AttributeValue, EventRecord, ExportMachine, Frame, FrameFlags, FrameId, ModuleId,
+    ModuleMapping, ProcessId, Sample, ThreadId, Unit,
 };
 use export::import::Imported;
 use export::symbolize::Symbols;
@@ -14,7 +14,9 @@ use windows_etw::decode::state::{Lives, NtPaths, Stacks};
 use windows_etw::record::PointerSize;
 
 use super::events::Events;
+use super::files::{FileUse, Files};
 use super::kinds::Kinds;
+use super::measured;
 use super::methods::Methods;
 use super::modules::Modules;
 use super::pending::{Pending, Row};
@@ -45,6 +47,7 @@ pub(super) struct Build {
     pub(super) times: Times,
     pub(super) trace: Trace,
     pub(super) paths: NtPaths,
+    pub(super) files: Files,
     pub(super) lives: Lives,
     pub(super) threads: Threads,
     pub(super) methods: Methods,
@@ -82,6 +85,7 @@ impl Build {
             stacks: HashMap::new(),
             called: HashMap::new(),
             mapped: HashSet::new(),
+            said: HashMap::new(),
             made: BTreeMap::new(),
             room: FRAMES[1].saturating_mul(self.pending.len() as u64).saturating_add(FRAMES[0]),
             cut: 0,
@@ -165,6 +169,8 @@ struct World {
     called: HashMap<FrameId, u32>,
     /// The kernel's images in processes.
     mapped: HashSet<(ProcessId, u32)>,
+    /// Attributes that had numbers in place of what they stand for.
+    said: HashMap<AttributeListId, AttributeListId>,
     /// Code that was made at run time and is on stacks: by where it begins its end, and since when it is there.
     made: BTreeMap<(ProcessId, u64, ModuleId), (u64, Nanos)>,
     /// Frames that may still be gone through.
@@ -207,7 +213,8 @@ impl World {
         self.places.advance(row.at);
         let KnownThread { thread, process, .. } = self.thread(all, row.whose, row.at);
         let stack = self.stack(all, process, row.stack);
-        let Row { at, cpu, kind, value, attributes, .. } = *row;
+        let Row { at, cpu, kind, value, .. } = *row;
+        let attributes = self.attributes(all, row.attributes);
         let event = row.event.and_then(|event| all.pending.event(event));
         if !row.is_sample() {
             if let Some((kind, bytes)) = event {
@@ -230,6 +237,28 @@ impl World {
             // An occurrence has one fate.
             Some(_) => {}
         }
+    }
+
+    /// Attributes with the paths of files in place of their numbers, and without those of which none was told.
+    fn attributes(&mut self, all: &mut Build, list: AttributeListId) -> AttributeListId {
+        if list == AttributeListId::NONE {
+            return list;
+        }
+        if let Some(known) = self.said.get(&list) {
+            return *known;
+        }
+        let mut said = all.machine.attributes().get(list).to_vec();
+        said.retain_mut(|(key, value)| match value {
+            AttributeValue::Number(number) if all.machine.string(*key) == measured::PATH => {
+                let path = u32::try_from(*number).ok().and_then(|id| all.files.path(FileUse(id)));
+                let path = path.map(|path| all.machine.intern_string(&all.paths.to_dos(path)));
+                path.map(|path| *value = path.into()).is_some()
+            }
+            _ => true,
+        });
+        let known = all.machine.attributes_mut().intern(&said);
+        self.said.insert(list, known);
+        known
     }
 
     fn thread(&mut self, all: &mut Build, whose: Whose, at: Nanos) -> KnownThread {

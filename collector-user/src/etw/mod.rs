@@ -13,12 +13,15 @@
 //! it is asked to stop, and as keys stand for stacks until then; so what happened is kept with its addresses, packed, until all is known.
 
 mod command_line;
+mod counted;
 mod events;
 mod families;
 mod file;
+mod files;
 mod images;
 mod kinds;
 mod machine;
+mod measured;
 mod methods;
 mod modules;
 #[cfg(not(target_os = "linux"))]

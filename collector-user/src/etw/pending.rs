@@ -61,7 +61,8 @@ impl Pending {
         self.events.lost()
     }
 
-    pub(super) fn push(&mut self, row: &Row) {
+    /// Adds one. Out: its position; none where there was no room for it.
+    pub(super) fn push(&mut self, row: &Row) -> Option<usize> {
         let next = ThreadId(self.whose.len() as u32);
         let thread = *self.numbers.entry(row.whose).or_insert(next);
         if thread == next {
@@ -72,6 +73,7 @@ impl Pending {
         if let (Some(_), Some(event)) = (pushed, row.event) {
             self.rows.set_record(event);
         }
+        pushed
     }
 
     pub(super) fn len(&self) -> usize {

@@ -16,6 +16,7 @@ use export::import::{ImportError, Imported, checked};
 use export::symbolize::Symbols;
 use windows_etw::etl::{EtlFile, TraceHeader};
 
+use super::counted::add_counted;
 use super::families::{Asked, Families};
 use super::file::{tell, unread};
 use super::taker::{Taker, Trace};
@@ -100,7 +101,7 @@ impl Recorded {
             }
         }
         asking.interval_100ns.into_iter().for_each(|units| taker.tell_interval(units));
-        let mut imported = taker.finish();
+        let mut imported = taker.finish_uncounted();
         let mut ledger = Ledger::default();
         ledger.lose(LossCause::EventsFull, imported.machine.system().lost);
         for part in &parts {
@@ -122,6 +123,7 @@ impl Recorded {
             machine.keep_threads(|machine, thread| families.has(machine.thread(thread).process));
         }
         choose_main_kind(&mut machine, &asking.scenarios);
+        add_counted(&mut machine);
         if asking.tells_lives {
             add_lives(&mut machine, &families);
         }

@@ -15,9 +15,12 @@ use windows_etw::decode::{Addresses, DecodeError};
 use windows_etw::etl::{Clock, TraceHeader, TraceVersion};
 use windows_etw::record::{EtwRecord, PointerSize};
 
+use super::counted::add_counted;
 use super::events::Events;
+use super::files::Files;
 use super::kinds::{self, Kinds};
 use super::machine::Build;
+use super::measured::{Fact, Measured, Sink};
 use super::methods::Methods;
 use super::modules::Modules;
 use super::pending::{Pending, Row};
@@ -82,6 +85,8 @@ enum What {
     Switch(Option<(SampleKindId, i64, AttributeListId)>),
     /// Another event, which is a sample if it has a stack, with this value in bytes, or of 1.
     Event(EventKindId, Option<i64>),
+    /// An event of something that is measured.
+    Measured(Fact),
     /// An event that is kept nowhere.
     Lost,
 }
@@ -98,6 +103,8 @@ pub struct Taker {
     wanted: Wanted,
     schemas: Schemas,
     paths: NtPaths,
+    files: Files,
+    measured: Measured,
     lives: Lives,
     /// Whether the kernel's own events tell of processes, so that those of its manifest are not needed.
     has_lives: bool,
@@ -130,6 +137,8 @@ impl Taker {
             wanted: Wanted::ALL,
             schemas: Schemas::default(),
             paths: NtPaths::default(),
+            files: Files::default(),
+            measured: Measured::default(),
             lives: Lives::default(),
             has_lives: false,
             threads: Threads::default(),
@@ -202,27 +211,38 @@ impl Taker {
     }
 
     /// All records have been taken. Out: what was recorded, with names for code that .NET's runtime made.
-    pub fn finish(mut self) -> Imported {
+    pub fn finish(self) -> Imported {
+        let scenarios = self.scenarios.clone();
+        let mut imported = self.finish_uncounted();
+        choose_main_kind(&mut imported.machine, &scenarios);
+        add_counted(&mut imported.machine);
+        imported
+    }
+
+    /// The same without what follows from the samples, of which some may be left out first.
+    pub(super) fn finish_uncounted(mut self) -> Imported {
         let rest: Vec<_> = self.stacks.finish().collect();
         for joined in rest {
             self.settle(&joined);
         }
-        let scenarios = std::mem::take(&mut self.scenarios);
         let no_room = [
             self.lives.left_out(),
             self.threads.left_out(),
             self.methods.left_out(),
             self.kinds.left_out(),
+            self.files.left_out(),
+            self.measured.left_out(),
             self.switches.left_out(),
             self.raw.left_out(),
             self.pending.refused(),
             self.schemas.left_out(),
         ];
-        let mut imported = Build {
+        Build {
             machine: self.machine,
             times: self.times,
             trace: self.trace,
             paths: self.paths,
+            files: self.files,
             lives: self.lives,
             threads: self.threads,
             methods: self.methods,
@@ -238,9 +258,7 @@ impl Taker {
             not_understood: self.not_understood,
             no_room: no_room.into_iter().fold(0, u64::saturating_add),
         }
-        .build();
-        choose_main_kind(&mut imported.machine, &scenarios);
-        imported
+        .build()
     }
 
     fn understood<T>(&mut self, decoded: Result<Option<T>, DecodeError>) -> Option<T> {
@@ -251,6 +269,7 @@ impl Taker {
     /// Takes what an event of the kernel's says of all others.
     fn learn(&mut self, record: &EtwRecord<'_>, event: &KernelEvent<'_>, at: Nanos) {
         self.paths.learn(event);
+        self.files.take(event);
         self.lives.take(record, event, &self.paths);
         self.threads.take(event, at);
         self.modules.take(event);
@@ -326,6 +345,11 @@ impl Taker {
             _ => {
                 let running = || Whose { pid: None, tid: self.switches.running(record.cpu) };
                 let whose = Whose::of(record, kernel).unwrap_or_else(running);
+                let (files, times) = (&mut self.files, &self.times);
+                if let Some(fact) = kernel.and_then(|event| Fact::of(event, files, times)) {
+                    let event = self.keep(record);
+                    return Some(Waiting { event, ..waiting(whose, What::Measured(fact)) });
+                }
                 let Some((kind, event)) = self.event(record) else {
                     return Some(waiting(whose, What::Lost));
                 };
@@ -420,6 +444,14 @@ impl Taker {
                     self.sample(&Row { kind, value, attributes, ..row });
                 }
             }
+            What::Measured(fact) => {
+                let row = Row { event: *event, ..row };
+                if event.is_some() {
+                    self.pending.push(&row);
+                }
+                let (kinds, pending, machine) = (&mut self.kinds, &mut self.pending, &mut self.machine);
+                self.measured.take(&fact, &row, &mut Sink { kinds, pending, machine });
+            }
             What::Event(kind, bytes) if has_stack => {
                 let named = match bytes {
                     Some(_) => self.kinds.of_event(kind, "alloc_space", Unit::Bytes),
@@ -433,7 +465,9 @@ impl Taker {
                     self.kinds.count_left_out();
                 }
             }
-            What::Event(..) if event.is_some() => self.pending.push(&Row { event: *event, ..row }),
+            What::Event(..) if event.is_some() => {
+                self.pending.push(&Row { event: *event, ..row });
+            }
             What::Event(..) | What::Lost => {}
         }
     }

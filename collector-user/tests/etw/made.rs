@@ -29,30 +29,30 @@ pub(crate) struct Odd {
 
 /// A payload that is made.
 #[derive(Default)]
-struct Payload(Vec<u8>);
+pub(crate) struct Payload(Vec<u8>);
 
 impl Payload {
-    fn u8(mut self, values: &[u8]) -> Self {
+    pub(crate) fn u8(mut self, values: &[u8]) -> Self {
         self.0.extend_from_slice(values);
         self
     }
 
-    fn u16(mut self, value: u16) -> Self {
+    pub(crate) fn u16(mut self, value: u16) -> Self {
         self.0.extend_from_slice(&value.to_le_bytes());
         self
     }
 
-    fn u32(mut self, values: &[u32]) -> Self {
+    pub(crate) fn u32(mut self, values: &[u32]) -> Self {
         self.0.extend(values.iter().flat_map(|value| value.to_le_bytes()));
         self
     }
 
-    fn u64(mut self, values: &[u64]) -> Self {
+    pub(crate) fn u64(mut self, values: &[u64]) -> Self {
         self.0.extend(values.iter().flat_map(|value| value.to_le_bytes()));
         self
     }
 
-    fn wide(self, text: &str) -> Self {
+    pub(crate) fn wide(self, text: &str) -> Self {
         text.encode_utf16().chain([0]).fold(self, Self::u16)
     }
 }
@@ -83,7 +83,13 @@ impl Made {
     }
 
     /// An event of a class, by its opcode and version.
-    fn classic(&mut self, at: i64, (class, opcode, version): (Guid, u8, u8), cpu: u16, payload: &Payload) {
+    pub(crate) fn classic(
+        &mut self,
+        at: i64,
+        (class, opcode, version): (Guid, u8, u8),
+        cpu: u16,
+        payload: &Payload,
+    ) {
         let descriptor = Descriptor { opcode, version, ..Descriptor::default() };
         self.taker.take(&EtwRecord {
             provider: class,
