@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use collector_common::record::{AttributeValue, Column, ExportMachine, Histogram, Sample, Table, Unit};
 
+use super::by_process;
+
 /// Buckets of a histogram: the last one begins at 2^38 of the first one's end.
 const BUCKETS: usize = 40;
 
@@ -184,6 +186,7 @@ pub(super) fn add_counted(machine: &mut ExportMachine) {
     for (group, counts) in counted {
         add(machine, group, counts);
     }
+    by_process::add_tables(machine);
 }
 
 fn add(machine: &mut ExportMachine, group: Group, counts: HashMap<String, Count>) {

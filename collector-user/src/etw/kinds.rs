@@ -30,6 +30,16 @@ struct Counter {
     interval: u32,
 }
 
+/// What a block of memory is a sample of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BlockKinds {
+    pub(super) alloc_space: SampleKindId,
+    pub(super) alloc_objects: SampleKindId,
+    /// That under which it is kept until all is known.
+    pub(super) inuse_space: SampleKindId,
+    pub(super) inuse_objects: SampleKindId,
+}
+
 /// All kinds of a trace.
 #[derive(Debug, Default)]
 pub(super) struct Kinds {
@@ -42,6 +52,7 @@ pub(super) struct Kinds {
     off_cpu: Option<SampleKindId>,
     of_events: HashMap<EventKindId, SampleKindId>,
     measured: HashMap<&'static str, SampleKindId>,
+    blocks: Option<BlockKinds>,
     counters: HashMap<u32, Counter>,
     of_counters: HashMap<u32, SampleKindId>,
     left_out: u64,
@@ -142,6 +153,23 @@ impl Kinds {
         let kind = self.named(name, unit);
         self.measured.insert(name, kind);
         kind
+    }
+
+    /// Has the kinds of blocks be there.
+    pub(super) fn make_kinds_of_blocks(&mut self) {
+        if self.blocks.is_none() {
+            self.blocks = Some(BlockKinds {
+                alloc_space: self.measured("alloc_space", Unit::Bytes),
+                alloc_objects: self.measured("alloc_objects", Unit::Count),
+                inuse_space: self.measured("inuse_space", Unit::Bytes),
+                inuse_objects: self.measured("inuse_objects", Unit::Count),
+            });
+        }
+    }
+
+    /// Those of blocks, where there are any.
+    pub(super) const fn blocks(&self) -> Option<BlockKinds> {
+        self.blocks
     }
 
     fn named(&mut self, name: &str, unit: Unit) -> SampleKindId {

@@ -15,7 +15,7 @@ use windows_etw::record::PointerSize;
 
 use super::events::Events;
 use super::files::{FileUse, Files};
-use super::kinds::Kinds;
+use super::kinds::{BlockKinds, Kinds};
 use super::measured;
 use super::methods::Methods;
 use super::modules::Modules;
@@ -95,7 +95,7 @@ impl Build {
         world.place(&mut self);
         for index in 0..self.pending.len() {
             if let Some(row) = self.pending.row(index) {
-                world.take(&mut self, &row);
+                world.take(&mut self, &row, index);
             }
         }
         world.map_made(&mut self.machine);
@@ -209,7 +209,7 @@ impl World {
     }
 
     /// Adds what happened.
-    fn take(&mut self, all: &mut Build, row: &Row) {
+    fn take(&mut self, all: &mut Build, row: &Row, index: usize) {
         self.places.advance(row.at);
         let KnownThread { thread, process, .. } = self.thread(all, row.whose, row.at);
         let stack = self.stack(all, process, row.stack);
@@ -229,6 +229,10 @@ impl World {
         let took = if is_time { value.unsigned_abs() } else { 0 };
         let time = Nanos(at.0.saturating_sub(took));
         let sample = Sample { time, thread, stack, cpu, kind, value, attributes };
+        if let Some(kinds) = all.kinds.blocks().filter(|kinds| kinds.inuse_space == kind) {
+            add_block(&mut all.machine, &sample, kinds, all.pending.is_freed(index));
+            return;
+        }
         match event {
             None => all.machine.add_sample(&sample),
             Some((kind, bytes)) if all.machine.event_records_mut().has_room(bytes.len()) => {
@@ -424,6 +428,20 @@ impl World {
                 all.machine.add_mapping(mapping(process, *of, None));
             }
         }
+    }
+}
+
+/// Adds what a block of memory is a sample of.
+fn add_block(machine: &mut ExportMachine, sample: &Sample, kinds: BlockKinds, is_freed: bool) {
+    machine.add_sample(&Sample { kind: kinds.alloc_space, ..*sample });
+    machine.add_sample(&Sample { kind: kinds.alloc_objects, value: 1, ..*sample });
+    if !is_freed {
+        let has_ended = machine.process(machine.thread(sample.thread).process).end.is_some();
+        let until = if has_ended { "exit" } else { "end of the recording" };
+        let until = [(machine.intern_string("until"), machine.intern_string(until))];
+        let attributes = machine.attributes_mut().intern(&until);
+        machine.add_sample(&Sample { attributes, ..*sample });
+        machine.add_sample(&Sample { kind: kinds.inuse_objects, value: 1, attributes, ..*sample });
     }
 }
 

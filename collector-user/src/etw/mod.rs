@@ -12,6 +12,7 @@
 //! A trace is taken once, from its beginning to its end. What names its parts may stand at the end, as .NET's runtime tells of its methods when
 //! it is asked to stop, and as keys stand for stacks until then; so what happened is kept with its addresses, packed, until all is known.
 
+mod by_process;
 mod command_line;
 mod counted;
 mod events;

@@ -36,6 +36,8 @@ pub(super) struct Pending {
     whose: Vec<Whose>,
     numbers: HashMap<Whose, ThreadId, Seeded>,
     events: EventRecords,
+    /// Blocks that were given back: a bit for each position.
+    freed: Vec<u64>,
 }
 
 impl Pending {
@@ -74,6 +76,22 @@ impl Pending {
             self.rows.set_record(event);
         }
         pushed
+    }
+
+    /// The block at a position was given back.
+    pub(super) fn free(&mut self, index: usize) {
+        let word = index / 64;
+        if self.freed.len() <= word {
+            self.freed.resize(word + 1, 0);
+        }
+        if let Some(word) = self.freed.get_mut(word) {
+            *word |= 1 << (index % 64);
+        }
+    }
+
+    /// Whether the block at a position was given back.
+    pub(super) fn is_freed(&self, index: usize) -> bool {
+        self.freed.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
     }
 
     pub(super) fn len(&self) -> usize {

@@ -205,6 +205,10 @@ impl Taker {
         if record.provider == META_DATA || record.provider == STACK_WALK {
             return;
         }
+        if let Some(fact) = kernel.as_ref().and_then(Fact::of_ends) {
+            let (whose, what) = (Whose::default(), What::Measured(fact));
+            self.wait_alone(Waiting { at, whose, cpu: record.cpu, what, event: None });
+        }
         if let Some(waiting) = self.waiting(record, kernel.as_ref(), runtime.as_ref(), at) {
             self.wait(record, kernel.as_ref(), runtime.is_some(), waiting);
         }
@@ -413,22 +417,25 @@ impl Taker {
         }
     }
 
+    /// Has something without a stack keep its place among all that wait.
+    fn wait_alone(&mut self, waiting: Waiting) {
+        if let Some(joined) = self.stacks.event(None, None, waiting) {
+            self.settle(&joined);
+        }
+    }
+
     /// Keeps what has its stack, or will have none.
     fn settle(&mut self, joined: &Joined<Waiting>) {
-        let Joined { event: Waiting { at, whose, cpu, what, event }, kernel, user } = joined;
+        let Joined { event: Waiting { at, whose, cpu, what, event }, kernel, user, of } = joined;
+        // Some events name no thread, but their stacks do.
+        let told = of.map(|(pid, tid)| Whose { pid: Some(pid), tid: Some(tid) });
+        let told = told.filter(|told| whose.tid.is_none() && (whose.pid.is_none() || whose.pid == told.pid));
+        let whose = told.unwrap_or(*whose);
         let mut stack = self.raw.intern(kernel.as_ref(), user.as_ref());
         let has_stack = kernel.is_some() || user.is_some();
         let attributes = AttributeListId::NONE;
-        let row = Row {
-            at: *at,
-            whose: *whose,
-            stack,
-            cpu: *cpu,
-            kind: kinds::NONE,
-            value: 1,
-            attributes,
-            event: None,
-        };
+        let row =
+            Row { at: *at, whose, stack, cpu: *cpu, kind: kinds::NONE, value: 1, attributes, event: None };
         match *what {
             What::Sample { kind, value, instruction } => {
                 if !has_stack {

@@ -90,14 +90,36 @@ impl Made {
         cpu: u16,
         payload: &Payload,
     ) {
+        self.take((None, None), at, (class, opcode, version), cpu, payload);
+    }
+
+    /// The same of a process and a thread, which its header tells.
+    pub(crate) fn classic_of(
+        &mut self,
+        (pid, tid): (Pid, Tid),
+        at: i64,
+        event: (Guid, u8, u8),
+        payload: &Payload,
+    ) {
+        self.take((Some(pid), Some(tid)), at, event, 0, payload);
+    }
+
+    fn take(
+        &mut self,
+        (pid, tid): (Option<Pid>, Option<Tid>),
+        at: i64,
+        (class, opcode, version): (Guid, u8, u8),
+        cpu: u16,
+        payload: &Payload,
+    ) {
         let descriptor = Descriptor { opcode, version, ..Descriptor::default() };
         self.taker.take(&EtwRecord {
             provider: class,
             descriptor,
             schema: Schema::Classic,
             pointer_size: PointerSize::Bits64,
-            pid: None,
-            tid: None,
+            pid,
+            tid,
             cpu,
             ticks: at,
             activity: Guid([0; 16]),

@@ -3,7 +3,7 @@
 //!
 //! - `data`: the real files, in `shared/data/etl` beside the checkout; a test that finds none says so.
 //! - `listed`: counts, processes, images, times and names. `written`: pprof, nettrace and others, by the program.
-//! - `made`: records by hand; `switches`, `transfers`, `code`: what becomes of them. `shown`: samples and tables as text.
+//! - `made`: records by hand; `switches`, `transfers`, `memory`, `code`: what becomes of them. `shown`: samples and tables as text.
 //! - `recorded`: files as a recording on this machine leaves them: of whom, in parts, with losses.
 //! - `damaged`: files that are cut or spoilt.
 
@@ -14,6 +14,7 @@ mod damaged;
 mod data;
 mod listed;
 mod made;
+mod memory;
 mod recorded;
 mod shown;
 mod switches;

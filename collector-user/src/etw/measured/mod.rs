@@ -9,6 +9,7 @@
 //! Facts are taken in the order of their events, so what begins has its stack before what ends is met. Tables and histograms follow from
 //! the samples, for none are left out.
 
+mod memory;
 mod transfers;
 
 use collector_common::ids::Nanos;
@@ -20,6 +21,7 @@ use super::kinds::Kinds;
 use super::pending::{Pending, Row};
 use super::times::Times;
 
+use memory::{Blocks, Memory};
 use transfers::{Transfer, Transfers};
 
 /// Attributes that are numbers until all is known: of a file.
@@ -30,12 +32,23 @@ pub(super) const PATH: &str = "path";
 pub(super) enum Fact {
     /// Of disks, files and networks.
     Transfer(Transfer),
+    /// Of heaps and of memory that comes from the system.
+    Memory(Memory),
 }
 
 impl Fact {
     /// What an event tells; none of those that tell nothing that is measured.
     pub(super) fn of(event: &KernelEvent<'_>, files: &mut Files, times: &Times) -> Option<Self> {
-        Transfer::of(event, files, times).map(Self::Transfer)
+        let memory = || Memory::of(event).map(Self::Memory);
+        Transfer::of(event, files, times).map(Self::Transfer).or_else(memory)
+    }
+
+    /// What an event tells that is something else, too: that a process ends.
+    pub(super) const fn of_ends(event: &KernelEvent<'_>) -> Option<Self> {
+        match event {
+            KernelEvent::ProcessStop(process) => Some(Self::Memory(Memory::End(process.pid.0))),
+            _ => None,
+        }
     }
 }
 
@@ -82,6 +95,7 @@ impl Sink<'_> {
 #[derive(Debug, Default)]
 pub(super) struct Measured {
     transfers: Transfers,
+    blocks: Blocks,
 }
 
 impl Measured {
@@ -89,12 +103,13 @@ impl Measured {
     pub(super) fn take(&mut self, fact: &Fact, row: &Row, sink: &mut Sink<'_>) {
         match fact {
             Fact::Transfer(transfer) => self.transfers.take(transfer, row, sink),
+            Fact::Memory(memory) => self.blocks.take(memory, row, sink),
         }
     }
 
     /// What there was no room for.
     pub(super) const fn left_out(&self) -> u64 {
-        self.transfers.left_out()
+        self.transfers.left_out() + self.blocks.left_out()
     }
 }
 
