@@ -49,7 +49,6 @@ pub(super) struct Kinds {
     /// What is between two of those; none where it was not told yet.
     period: Option<Nanos>,
     main: Option<SampleKindId>,
-    off_cpu: Option<SampleKindId>,
     of_events: HashMap<EventKindId, SampleKindId>,
     measured: HashMap<&'static str, SampleKindId>,
     blocks: Option<BlockKinds>,
@@ -124,16 +123,6 @@ impl Kinds {
         (kind, value)
     }
 
-    /// The kind of times that threads were blocked for.
-    pub(super) fn off_cpu(&mut self) -> SampleKindId {
-        if let Some(kind) = self.off_cpu {
-            return kind;
-        }
-        let kind = self.add("off_cpu".to_owned(), Unit::Nanoseconds, Nanos(1));
-        self.off_cpu = Some(kind);
-        kind
-    }
-
     /// The kind of an event's samples.
     pub(super) fn of_event(&mut self, event: EventKindId, name: &str, unit: Unit) -> SampleKindId {
         if let Some(kind) = self.of_events.get(&event) {
@@ -153,6 +142,11 @@ impl Kinds {
         let kind = self.named(name, unit);
         self.measured.insert(name, kind);
         kind
+    }
+
+    /// Whether a kind is called so.
+    pub(super) fn is_called(&self, kind: SampleKindId, name: &str) -> bool {
+        self.all.get(usize::from(kind.0)).is_some_and(|kind| kind.name == name)
     }
 
     /// Has the kinds of blocks be there.

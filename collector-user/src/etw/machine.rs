@@ -24,9 +24,10 @@ use super::places::{Lying, Places, Space, Stay, What};
 use super::processes::{self, Processes};
 use super::stacks::RawStacks;
 use super::system::Facts;
-use super::taker::{Trace, Waiting};
+use super::taker::Waiting;
 use super::threads::Threads;
 use super::times::Times;
+use super::trace::Trace;
 use super::whose::Whose;
 
 /// Frames that are gone through for all stacks together, and how many more for each of what happened.
@@ -58,6 +59,8 @@ pub(super) struct Build {
     pub(super) raw: RawStacks,
     pub(super) stacks: Stacks<Waiting>,
     pub(super) pending: Pending,
+    /// A kind of which no samples are made.
+    pub(super) left_out_kind: Option<&'static str>,
     pub(super) keeps_events: bool,
     pub(super) last: Nanos,
     pub(super) not_understood: u64,
@@ -229,6 +232,9 @@ impl World {
         let took = if is_time { value.unsigned_abs() } else { 0 };
         let time = Nanos(at.0.saturating_sub(took));
         let sample = Sample { time, thread, stack, cpu, kind, value, attributes };
+        if all.left_out_kind.is_some_and(|name| all.kinds.is_called(kind, name)) {
+            return;
+        }
         if let Some(kinds) = all.kinds.blocks().filter(|kinds| kinds.inuse_space == kind) {
             add_block(&mut all.machine, &sample, kinds, all.pending.is_freed(index));
             return;

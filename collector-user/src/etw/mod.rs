@@ -38,6 +38,7 @@ mod system;
 mod taker;
 mod threads;
 mod times;
+mod trace;
 mod wanted;
 mod whose;
 
@@ -48,7 +49,8 @@ pub use images::name_from_images;
 pub use pdbs::name_from_pdbs;
 pub use recording::{Asking, Lost, Recorded, RecordedPart};
 pub use request::{Request, RequestError};
-pub use taker::{Taker, Trace};
+pub use taker::Taker;
+pub use trace::Trace;
 
 /// The longest name of a process, a thread, a file or a method: each may be written again and again.
 const LONGEST_NAME: usize = 4 << 10;

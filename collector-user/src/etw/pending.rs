@@ -112,6 +112,12 @@ impl Pending {
 }
 
 impl Row {
+    /// Of nobody, and no sample.
+    pub(super) fn at(at: Nanos) -> Self {
+        let (whose, stack, attributes) = (Whose::default(), StackId::EMPTY, AttributeListId::NONE);
+        Self { at, whose, stack, cpu: 0, kind: kinds::NONE, value: 1, attributes, event: None }
+    }
+
     /// Whether it is a sample, and no event alone.
     pub(super) fn is_sample(&self) -> bool {
         self.kind != kinds::NONE

@@ -19,7 +19,8 @@ use windows_etw::etl::{EtlFile, TraceHeader};
 use super::counted::add_counted;
 use super::families::{Asked, Families};
 use super::file::{tell, unread};
-use super::taker::{Taker, Trace};
+use super::taker::Taker;
+use super::trace::Trace;
 use super::wanted::choose_main_kind;
 use crate::stats::{GIVEN, Stats};
 

@@ -41,16 +41,21 @@ const KINDS: [&str; 12] = [
 
 /// What is made of events that serve several scenarios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "any of them go together")]
 pub(super) struct Wanted {
     /// CPU samples, for themselves.
     pub(super) cpu: bool,
     /// Times that threads are blocked for.
     pub(super) off_cpu: bool,
+    /// All time of threads.
+    pub(super) wall_clock: bool,
+    /// Times that threads wait for a CPU.
+    pub(super) run_queue: bool,
 }
 
 impl Wanted {
     /// Where nobody says what a trace was recorded for, all of it.
-    pub(super) const ALL: Self = Self { cpu: true, off_cpu: true };
+    pub(super) const ALL: Self = Self { cpu: true, off_cpu: true, wall_clock: true, run_queue: true };
 
     /// What scenarios ask for, by their names; all for none.
     pub(super) fn of(scenarios: &[String]) -> Self {
@@ -58,8 +63,12 @@ impl Wanted {
             return Self::ALL;
         }
         let has = |name: &str| scenarios.iter().any(|scenario| scenario == name);
-        let all_time = has("wall_clock");
-        Self { cpu: all_time || has("cpu_profiling"), off_cpu: all_time || has("off_cpu") }
+        Self {
+            cpu: has("cpu_profiling"),
+            off_cpu: has("off_cpu"),
+            wall_clock: has("wall_clock"),
+            run_queue: has("scheduling"),
+        }
     }
 }
 

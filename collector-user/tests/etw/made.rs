@@ -153,6 +153,11 @@ impl Made {
         self.classic(at, (THREAD, 36, 2), cpu, &payload);
     }
 
+    /// `Thread/ReadyThread`.
+    pub(crate) fn ready(&mut self, at: i64, tid: u32) {
+        self.classic(at, (THREAD, 50, 2), 0, &Payload::default().u32(&[tid]).u8(&[1, 0, 1, 0]));
+    }
+
     /// `PerfInfo/Sample`.
     pub(crate) fn sample(&mut self, at: i64, cpu: u16, tid: u32, instruction: u64, flags: u8) {
         let payload = Payload::default().u64(&[instruction]).u32(&[tid]).u16(1).u8(&[flags, 0]);

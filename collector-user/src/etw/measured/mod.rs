@@ -10,6 +10,7 @@
 //! the samples, for none are left out.
 
 mod memory;
+mod times;
 mod transfers;
 
 use collector_common::ids::Nanos;
@@ -20,8 +21,10 @@ use super::files::Files;
 use super::kinds::Kinds;
 use super::pending::{Pending, Row};
 use super::times::Times;
+use super::wanted::Wanted;
 
 use memory::{Blocks, Memory};
+pub(super) use times::Time;
 use transfers::{Transfer, Transfers};
 
 /// Attributes that are numbers until all is known: of a file.
@@ -34,6 +37,8 @@ pub(super) enum Fact {
     Transfer(Transfer),
     /// Of heaps and of memory that comes from the system.
     Memory(Memory),
+    /// Of threads.
+    Time(Time),
 }
 
 impl Fact {
@@ -57,6 +62,7 @@ pub(super) struct Sink<'a> {
     pub(super) kinds: &'a mut Kinds,
     pub(super) pending: &'a mut Pending,
     pub(super) machine: &'a mut ExportMachine,
+    pub(super) wanted: Wanted,
 }
 
 /// What an attribute says.
@@ -103,6 +109,7 @@ impl Measured {
     pub(super) fn take(&mut self, fact: &Fact, row: &Row, sink: &mut Sink<'_>) {
         match fact {
             Fact::Transfer(transfer) => self.transfers.take(transfer, row, sink),
+            Fact::Time(time) => times::take(time, row, sink),
             Fact::Memory(memory) => self.blocks.take(memory, row, sink),
         }
     }
