@@ -18,6 +18,7 @@ enum Group {
     Network,
     Queue,
     Call,
+    Fault,
 }
 
 impl Group {
@@ -28,6 +29,7 @@ impl Group {
             "network_io" => Self::Network,
             "run_queue" => Self::Queue,
             "syscalls" => Self::Call,
+            "fault_wait" => Self::Fault,
             _ => return None,
         })
     }
@@ -39,6 +41,7 @@ impl Group {
             Self::File => Some(("times of reads, writes and calls on sockets", "all calls", 128)),
             Self::Queue => Some(("waits for a CPU", "all threads", 1000)),
             Self::Call => Some(("times of system calls", "all calls", 128)),
+            Self::Fault => Some(("times of major faults", "all processes", 1000)),
             Self::Network => None,
         }
     }
@@ -49,7 +52,7 @@ impl Group {
             Self::Disk => Some(("sizes of block requests", "all devices", 1024)),
             Self::File => Some(("sizes of reads, writes and calls on sockets", "all calls", 64)),
             Self::Network => Some(("sizes of sends and receives", "all of them", 64)),
-            Self::Queue | Self::Call => None,
+            Self::Queue | Self::Call | Self::Fault => None,
         }
     }
 
@@ -57,7 +60,7 @@ impl Group {
     const fn table(self) -> Option<(&'static str, &'static [Number])> {
         use Number::{Average, Bytes, Calls, Failed, Longest, Sum, Transfers};
         match self {
-            Self::Disk | Self::Queue => None,
+            Self::Disk | Self::Queue | Self::Fault => None,
             Self::Call => Some(("system calls", &[Calls, Failed, Sum, Average, Longest])),
             Self::File => {
                 Some(("reads, writes and calls on sockets", &[Calls, Failed, Bytes, Sum, Average, Longest]))
@@ -239,6 +242,7 @@ fn describe(machine: &ExportMachine, group: Group, sample: &Sample, label: &mut 
         Group::Disk => [device, " ", operation],
         Group::File => [operation, "", ""],
         Group::Call => [call, "", ""],
+        Group::Fault => [machine.string(machine.process(machine.thread(sample.thread).process).name), "", ""],
         Group::Queue => [machine.string(machine.thread(sample.thread).name), "", ""],
         Group::Network => [operation, " ", address.split(' ').next().unwrap_or_default()],
     };

@@ -161,6 +161,11 @@ impl Kinds {
         }
     }
 
+    /// That of system calls, where there are any.
+    pub(super) fn of_calls(&self) -> Option<SampleKindId> {
+        self.measured.get("syscalls").copied()
+    }
+
     /// Those of blocks, where there are any.
     pub(super) const fn blocks(&self) -> Option<BlockKinds> {
         self.blocks

@@ -215,7 +215,10 @@ impl World {
     fn take(&mut self, all: &mut Build, row: &Row, index: usize) {
         self.places.advance(row.at);
         let KnownThread { thread, process, .. } = self.thread(all, row.whose, row.at);
-        let stack = self.stack(all, process, row.stack);
+        let mut stack = self.stack(all, process, row.stack);
+        if row.is_sample() && all.kinds.of_calls() == Some(row.kind) {
+            stack = self.within_call(all, process, stack, row.attributes);
+        }
         let Row { at, cpu, kind, value, .. } = *row;
         let attributes = self.attributes(all, row.attributes);
         let event = row.event.and_then(|event| all.pending.event(event));
@@ -249,7 +252,8 @@ impl World {
         }
     }
 
-    /// Attributes with the paths of files in place of their numbers, and without those of which none was told.
+    /// Attributes with the paths of files and the places of system calls in place of their numbers, and without those of files of which none was
+    /// told.
     fn attributes(&mut self, all: &mut Build, list: AttributeListId) -> AttributeListId {
         if list == AttributeListId::NONE {
             return list;
@@ -258,17 +262,50 @@ impl World {
             return *known;
         }
         let mut said = all.machine.attributes().get(list).to_vec();
-        said.retain_mut(|(key, value)| match value {
-            AttributeValue::Number(number) if all.machine.string(*key) == measured::PATH => {
-                let path = u32::try_from(*number).ok().and_then(|id| all.files.path(FileUse(id)));
-                let path = path.map(|path| all.machine.intern_string(&all.paths.to_dos(path)));
-                path.map(|path| *value = path.into()).is_some()
-            }
-            _ => true,
+        said.retain_mut(|(key, value)| {
+            let AttributeValue::Number(number) = *value else { return true };
+            let text = match all.machine.string(*key) {
+                measured::PATH => {
+                    let path = u32::try_from(number).ok().and_then(|id| all.files.path(FileUse(id)));
+                    path.map(|path| all.paths.to_dos(path).into_owned())
+                }
+                measured::CALL => Some(self.called_at(all, number.cast_unsigned())),
+                _ => return true,
+            };
+            text.map(|text| *value = all.machine.intern_string(&text).into()).is_some()
         });
         let known = all.machine.attributes_mut().intern(&said);
         self.said.insert(list, known);
         known
+    }
+
+    /// What is at an address of the kernel, as `ntoskrnl.exe+0x1230`; the address itself where no image is there.
+    fn called_at(&self, all: &Build, address: u64) -> String {
+        let image = self.places.at(None, address).image.and_then(|image| self.images.get(image as usize));
+        let Some((module, base, _)) = image else { return format!("{address:#x}") };
+        let path = all.machine.string(all.machine.module(*module).path);
+        let name = path.rsplit(['\\', '/']).next().unwrap_or(path);
+        format!("{name}+{:#x}", address.wrapping_sub(*base))
+    }
+
+    /// The stack of a system call: its routine has run on top of what the thread was in when it ended.
+    fn within_call(
+        &mut self,
+        all: &mut Build,
+        process: ProcessId,
+        stack: StackId,
+        list: AttributeListId,
+    ) -> StackId {
+        let list = all.machine.attributes().get(list);
+        let call = list.iter().find_map(|(key, value)| match value {
+            AttributeValue::Number(number) if all.machine.string(*key) == measured::CALL => Some(*number),
+            _ => None,
+        });
+        let Some(call) = call else { return stack };
+        let routine = self.frame(all, process, call.cast_unsigned(), true);
+        let mut frames = vec![routine];
+        frames.extend_from_slice(all.machine.stacks().get(stack));
+        all.machine.intern_stack(&frames)
     }
 
     fn thread(&mut self, all: &mut Build, whose: Whose, at: Nanos) -> KnownThread {

@@ -204,8 +204,11 @@ impl Switches {
     }
 
     /// What goes on when the trace ends, by thread: the time off a CPU of those that are off theirs, and what was not told of what
-    /// others ran for.
+    /// others ran for. Nothing where no switch was seen.
     pub(super) fn open(&mut self, at: Nanos) -> Vec<(Tid, Option<Came>, Option<Ran>)> {
+        if self.running.is_empty() {
+            return Vec::new();
+        }
         for on in self.running.values().copied().collect::<Vec<_>>() {
             if on.tid != Tid(0) {
                 self.count_ran(on.tid, on.since, at);

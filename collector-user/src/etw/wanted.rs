@@ -24,7 +24,7 @@ const OF_SCENARIOS: [(&str, &[&str]); 13] = [
 ];
 
 /// The order where nothing is said, or what was asked for did not happen; others are behind these, by name.
-const KINDS: [&str; 12] = [
+const KINDS: [&str; 13] = [
     "cpu",
     "wall_clock",
     "off_cpu",
@@ -36,6 +36,7 @@ const KINDS: [&str; 12] = [
     "syscalls",
     "minor-faults",
     "major-faults",
+    "fault_wait",
     "run_queue",
 ];
 

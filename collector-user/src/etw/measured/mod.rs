@@ -9,6 +9,7 @@
 //! Facts are taken in the order of their events, so what begins has its stack before what ends is met. Tables and histograms follow from
 //! the samples, for none are left out.
 
+mod calls;
 mod memory;
 mod times;
 mod transfers;
@@ -23,12 +24,15 @@ use super::pending::{Pending, Row};
 use super::times::Times;
 use super::wanted::Wanted;
 
+use calls::{Call, Calls};
 use memory::{Blocks, Memory};
 pub(super) use times::Time;
 use transfers::{Transfer, Transfers};
 
-/// Attributes that are numbers until all is known: of a file.
+/// An attribute that is a number until all is known: of a file.
 pub(super) const PATH: &str = "path";
+/// The same: the address of a system call's routine in the kernel.
+pub(super) const CALL: &str = "call";
 
 /// What an event tells of something that is measured.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +41,8 @@ pub(super) enum Fact {
     Transfer(Transfer),
     /// Of heaps and of memory that comes from the system.
     Memory(Memory),
+    /// Of system calls and page faults.
+    Call(Call),
     /// Of threads.
     Time(Time),
 }
@@ -44,14 +50,18 @@ pub(super) enum Fact {
 impl Fact {
     /// What an event tells; none of those that tell nothing that is measured.
     pub(super) fn of(event: &KernelEvent<'_>, files: &mut Files, times: &Times) -> Option<Self> {
-        let memory = || Memory::of(event).map(Self::Memory);
-        Transfer::of(event, files, times).map(Self::Transfer).or_else(memory)
+        if let Some(transfer) = Transfer::of(event, files, times) {
+            return Some(Self::Transfer(transfer));
+        }
+        let call = || Call::of(event, files, times).map(Self::Call);
+        Memory::of(event).map(Self::Memory).or_else(call)
     }
 
-    /// What an event tells that is something else, too: that a process ends.
+    /// What an event tells that is something else, too: that a process ends, or a thread begins.
     pub(super) const fn of_ends(event: &KernelEvent<'_>) -> Option<Self> {
         match event {
             KernelEvent::ProcessStop(process) => Some(Self::Memory(Memory::End(process.pid.0))),
+            KernelEvent::ThreadStart(thread) => Some(Self::Call(Call::Begin(thread.tid))),
             _ => None,
         }
     }
@@ -69,7 +79,7 @@ pub(super) struct Sink<'a> {
 #[derive(Clone, Copy, Debug)]
 enum Said<'a> {
     Text(&'a str),
-    Number(u64),
+    Number(i64),
 }
 
 impl Sink<'_> {
@@ -89,7 +99,7 @@ impl Sink<'_> {
             let value = match said {
                 Said::Text("") => continue,
                 Said::Text(text) => self.machine.intern_string(text).into(),
-                Said::Number(number) => AttributeValue::Number(i64::try_from(*number).unwrap_or(i64::MAX)),
+                Said::Number(number) => AttributeValue::Number(*number),
             };
             known.push((self.machine.intern_string(key), value));
         }
@@ -102,6 +112,7 @@ impl Sink<'_> {
 pub(super) struct Measured {
     transfers: Transfers,
     blocks: Blocks,
+    calls: Calls,
 }
 
 impl Measured {
@@ -109,6 +120,7 @@ impl Measured {
     pub(super) fn take(&mut self, fact: &Fact, row: &Row, sink: &mut Sink<'_>) {
         match fact {
             Fact::Transfer(transfer) => self.transfers.take(transfer, row, sink),
+            Fact::Call(call) => self.calls.take(call, row, sink),
             Fact::Time(time) => times::take(time, row, sink),
             Fact::Memory(memory) => self.blocks.take(memory, row, sink),
         }
@@ -116,7 +128,7 @@ impl Measured {
 
     /// What there was no room for.
     pub(super) const fn left_out(&self) -> u64 {
-        self.transfers.left_out() + self.blocks.left_out()
+        self.transfers.left_out() + self.blocks.left_out() + self.calls.left_out()
     }
 }
 

@@ -193,7 +193,7 @@ impl Transfers {
                 let mut list =
                     vec![("device", Said::Text(&device)), ("operation", Said::Text(operation.name()))];
                 list.extend(path(file));
-                list.push(("bytes", Said::Number(bytes)));
+                list.push(("bytes", Said::Number(i64::try_from(bytes).unwrap_or(i64::MAX))));
                 let attributes = sink.attributes(&list);
                 // A disk is done in a thread that has nothing to do with it.
                 let made = begun.unwrap_or(*row);
@@ -212,7 +212,7 @@ impl Transfers {
                 let mut list = vec![("operation", Said::Text(operation.name()))];
                 list.extend(path(file));
                 list.push(("error", Said::Text(&failed)));
-                list.push(("bytes", Said::Number(bytes)));
+                list.push(("bytes", Said::Number(i64::try_from(bytes).unwrap_or(i64::MAX))));
                 let attributes = sink.attributes(&list);
                 let took = Nanos(row.at.0.saturating_sub(begun.at.0));
                 let row = Row { at: row.at, value: value(took), attributes, ..begun };
