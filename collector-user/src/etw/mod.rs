@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! EtwRecord ─► taker ─┬─ what there was, from when to when: processes and images (`windows_etw::decode::state`), `threads`, `methods`
-//!                     └─ what happened: `kinds` of samples, `switches`, `events` ─► joined with its `stacks` ─► `pending`
+//!                     └─ what happened: `kinds` of samples, `switches`, `events` ─► joined with its `stacks` ─► `measured` ─► `pending`
 //!
 //! all records taken ─► machine: `processes`, `modules`, then each of `pending` by what lay where then (`places`) ─► ExportMachine
+//! ─► which kind is looked at first (`wanted`), tables and histograms of the samples (`counted`, `by_process`)
 //! ```
 //!
 //! What was recorded on this machine ([`Recorded`]) is read from files, too: Windows writes them while it is recorded, by the plan of a [`Request`].

@@ -170,7 +170,8 @@ impl<T> Stacks<T> {
     /// Takes an event that may have a stack, with the return addresses that it brings. Out: one that has waited long enough.
     pub fn event(&mut self, at: Option<StackAt>, own: Option<Addresses<'_>>, event: T) -> Option<Joined<T>> {
         let number = self.first + self.waiting.len() as u64;
-        let mut waiting = Waiting { at, joined: Joined { event, kernel: None, user: None, of: None }, next: None };
+        let mut waiting =
+            Waiting { at, joined: Joined { event, kernel: None, user: None, of: None }, next: None };
         if let Some(own) = own {
             put(&mut waiting.joined, own);
         }
