@@ -10,6 +10,10 @@ use super::by_process;
 /// Buckets of a histogram: the last one begins at 2^38 of the first one's end.
 const BUCKETS: usize = 40;
 
+/// Labels of a table, as many as Linux has thread names of; what is more is together.
+const MOST_LABELS: usize = 1024;
+const OTHERS: &str = "[others]";
+
 /// What is counted by the same columns and sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Group {
@@ -179,6 +183,9 @@ pub(super) fn add_counted(machine: &mut ExportMachine) {
         let Some(group) = groups.get(usize::from(sample.kind.0)).copied().flatten() else { continue };
         let facts = describe(machine, group, &sample, &mut label);
         let counts = counted.entry(group).or_default();
+        if counts.len() >= MOST_LABELS && !counts.contains_key(&label) {
+            OTHERS.clone_into(&mut label);
+        }
         if !counts.contains_key(&label) {
             counts.insert(label.clone(), Count::default());
         }
@@ -248,4 +255,35 @@ fn describe(machine: &ExportMachine, group: Group, sample: &Sample, label: &mut 
     };
     label.extend(parts);
     facts
+}
+
+#[cfg(test)]
+mod tests {
+    use collector_common::ids::{Nanos, Pid, Tid};
+
+    use super::*;
+
+    #[test]
+    fn buckets_double_and_the_last_takes_the_rest() {
+        let mut buckets = [0; BUCKETS];
+        for size in [0, 127, 128, 255, 256, u64::MAX] {
+            put(&mut buckets, 128, size);
+        }
+        assert_eq!((&buckets[..3], buckets[BUCKETS - 1]), (&[2, 2, 1][..], 1));
+    }
+
+    #[test]
+    fn more_names_than_there_is_room_for_are_together() {
+        let mut machine = ExportMachine::default();
+        let kind = machine.add_kind("run_queue", Unit::Nanoseconds, 1);
+        let process = machine.add_process(Pid(1), "many", None, Nanos(0));
+        for number in 0..MOST_LABELS as u32 + 10 {
+            let name = machine.intern_string(&format!("thread {number}"));
+            let thread = machine.intern_thread(process, Tid(number), name);
+            machine.add_sample(&Sample { thread, kind, value: 5, ..Sample::default() });
+        }
+        add_counted(&mut machine);
+        let of = |label: &str| machine.histograms().iter().find(|it| it.label == label).map(Histogram::count);
+        assert_eq!((of("all threads"), of(OTHERS), of("thread 7")), (Some(1034), Some(10), Some(1)));
+    }
 }

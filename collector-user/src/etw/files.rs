@@ -5,6 +5,7 @@
 //! `FileIo_Name`, `FileIo_Create` and `FileIo_ReadWrite`). A key is used again after its file is deleted: a [`FileUse`] is one use of it.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use windows_etw::decode::kernel::{FileName, KernelEvent};
 
@@ -19,7 +20,8 @@ pub(super) struct FileUse(pub(super) u32);
 
 #[derive(Debug, Default)]
 struct Known {
-    path: Box<str>,
+    /// One file may be opened as often as it likes, and its path is there once.
+    path: Arc<str>,
     /// Whether the key itself was told of, not only what it was opened by.
     is_told: bool,
 }
@@ -30,7 +32,7 @@ pub(super) struct Files {
     keys: HashMap<u64, FileUse>,
     uses: Vec<Known>,
     /// What file objects were opened by.
-    opened: HashMap<u64, Box<str>>,
+    opened: HashMap<u64, Arc<str>>,
     left_out: u64,
 }
 

@@ -39,6 +39,9 @@ const MOST_USES: u32 = 64;
 /// What Windows reserves memory by.
 const SIDE_BY_SIDE: u64 = 64 << 10;
 
+/// As much of an image's name as stands before the place of each system call.
+const LONGEST_IMAGE: usize = 64;
+
 /// Places of the kernel's images in processes.
 const MOST_MAPPINGS: usize = 1 << 20;
 
@@ -285,6 +288,7 @@ impl World {
         let Some((module, base, _)) = image else { return format!("{address:#x}") };
         let path = all.machine.string(all.machine.module(*module).path);
         let name = path.rsplit(['\\', '/']).next().unwrap_or(path);
+        let name = &name[..name.floor_char_boundary(LONGEST_IMAGE)];
         format!("{name}+{:#x}", address.wrapping_sub(*base))
     }
 
