@@ -6,7 +6,8 @@ use collector_common::record::ExportMachine;
 use export::import::{Begin, ImportError, ImportFormat, Imported, Input, checked};
 use windows_etw::etl::{EtlError, EtlFile, Losses};
 
-use super::taker::{Taker, Trace};
+use super::taker::Taker;
+use super::trace::Trace;
 
 /// The reader of `.etl` files.
 #[derive(Clone, Copy, Debug)]

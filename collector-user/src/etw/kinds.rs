@@ -30,6 +30,16 @@ struct Counter {
     interval: u32,
 }
 
+/// What a block of memory is a sample of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BlockKinds {
+    pub(super) alloc_space: SampleKindId,
+    pub(super) alloc_objects: SampleKindId,
+    /// That under which it is kept until all is known.
+    pub(super) inuse_space: SampleKindId,
+    pub(super) inuse_objects: SampleKindId,
+}
+
 /// All kinds of a trace.
 #[derive(Debug, Default)]
 pub(super) struct Kinds {
@@ -39,8 +49,9 @@ pub(super) struct Kinds {
     /// What is between two of those; none where it was not told yet.
     period: Option<Nanos>,
     main: Option<SampleKindId>,
-    off_cpu: Option<SampleKindId>,
     of_events: HashMap<EventKindId, SampleKindId>,
+    measured: HashMap<&'static str, SampleKindId>,
+    blocks: Option<BlockKinds>,
     counters: HashMap<u32, Counter>,
     of_counters: HashMap<u32, SampleKindId>,
     left_out: u64,
@@ -112,29 +123,59 @@ impl Kinds {
         (kind, value)
     }
 
-    /// The kind of times that threads were blocked for.
-    pub(super) fn off_cpu(&mut self) -> SampleKindId {
-        if let Some(kind) = self.off_cpu {
-            return kind;
-        }
-        let kind = self.add("off_cpu".to_owned(), Unit::Nanoseconds, Nanos(1));
-        self.off_cpu = Some(kind);
-        kind
-    }
-
     /// The kind of an event's samples.
     pub(super) fn of_event(&mut self, event: EventKindId, name: &str, unit: Unit) -> SampleKindId {
         if let Some(kind) = self.of_events.get(&event) {
             return *kind;
         }
         // Versions of an event are one kind.
-        let known = self.all.iter().position(|kind| kind.name == name && kind.unit == unit);
-        let kind = match known {
-            Some(known) => SampleKindId(known as u16),
-            None => self.add(name.to_owned(), unit, Nanos(1)),
-        };
+        let kind = self.named(name, unit);
         self.of_events.insert(event, kind);
         kind
+    }
+
+    /// The kind of something that is measured, which has a unit of its own.
+    pub(super) fn measured(&mut self, name: &'static str, unit: Unit) -> SampleKindId {
+        if let Some(kind) = self.measured.get(name) {
+            return *kind;
+        }
+        let kind = self.named(name, unit);
+        self.measured.insert(name, kind);
+        kind
+    }
+
+    /// Whether a kind is called so.
+    pub(super) fn is_called(&self, kind: SampleKindId, name: &str) -> bool {
+        self.all.get(usize::from(kind.0)).is_some_and(|kind| kind.name == name)
+    }
+
+    /// Has the kinds of blocks be there.
+    pub(super) fn make_kinds_of_blocks(&mut self) {
+        if self.blocks.is_none() {
+            self.blocks = Some(BlockKinds {
+                alloc_space: self.measured("alloc_space", Unit::Bytes),
+                alloc_objects: self.measured("alloc_objects", Unit::Count),
+                inuse_space: self.measured("inuse_space", Unit::Bytes),
+                inuse_objects: self.measured("inuse_objects", Unit::Count),
+            });
+        }
+    }
+
+    /// That of system calls, where there are any.
+    pub(super) fn of_calls(&self) -> Option<SampleKindId> {
+        self.measured.get("syscalls").copied()
+    }
+
+    /// Those of blocks, where there are any.
+    pub(super) const fn blocks(&self) -> Option<BlockKinds> {
+        self.blocks
+    }
+
+    fn named(&mut self, name: &str, unit: Unit) -> SampleKindId {
+        match self.all.iter().position(|kind| kind.name == name && kind.unit == unit) {
+            Some(known) => SampleKindId(known as u16),
+            None => self.add(name.to_owned(), unit, Nanos(1)),
+        }
     }
 
     /// The kind that was made for an event.
@@ -161,9 +202,6 @@ impl Kinds {
         for kind in &self.all {
             let period = if kind.period.0 == 0 { DEFAULT } else { kind.period };
             machine.add_kind(&kind.name, kind.unit, period.0);
-        }
-        if let Some(main) = self.main {
-            machine.set_main_kind(main);
         }
     }
 
@@ -218,11 +256,11 @@ mod tests {
     #[test]
     fn what_there_is_no_room_for_is_none() {
         let mut kinds = Kinds::default();
-        for event in 0..400 {
+        for event in 0..MOST as u16 + 100 {
             let kind = kinds.of_event(EventKindId(event), &event.to_string(), Unit::Count);
-            assert_eq!(kind == NONE, event >= 255);
+            assert_eq!(kind == NONE, usize::from(event) >= MOST);
         }
-        assert_eq!(kinds.of_event(EventKindId(500), "7", Unit::Count), SampleKindId(7));
+        assert_eq!(kinds.of_event(EventKindId(u16::MAX), "7", Unit::Count), SampleKindId(7));
     }
 
     #[test]

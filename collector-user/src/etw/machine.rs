@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use collector_common::ids::{Avma, FileOffset, Nanos, Pid, Svma, Tid};
 use collector_common::intern::StackId;
 use collector_common::record::{
-    EventRecord, ExportMachine, Frame, FrameFlags, FrameId, ModuleId, ModuleMapping, ProcessId, Sample,
-    ThreadId, Unit,
+    AttributeListId, AttributeValue, EventRecord, ExportMachine, Frame, FrameFlags, FrameId, ModuleId,
+    ModuleMapping, ProcessId, Sample, ThreadId, Unit,
 };
 use export::import::Imported;
 use export::symbolize::Symbols;
@@ -14,7 +14,9 @@ use windows_etw::decode::state::{Lives, NtPaths, Stacks};
 use windows_etw::record::PointerSize;
 
 use super::events::Events;
-use super::kinds::Kinds;
+use super::files::{FileUse, Files};
+use super::kinds::{BlockKinds, Kinds};
+use super::measured;
 use super::methods::Methods;
 use super::modules::Modules;
 use super::pending::{Pending, Row};
@@ -22,9 +24,10 @@ use super::places::{Lying, Places, Space, Stay, What};
 use super::processes::{self, Processes};
 use super::stacks::RawStacks;
 use super::system::Facts;
-use super::taker::{Trace, Waiting};
+use super::taker::Waiting;
 use super::threads::Threads;
 use super::times::Times;
+use super::trace::Trace;
 use super::whose::Whose;
 
 /// Frames that are gone through for all stacks together, and how many more for each of what happened.
@@ -36,6 +39,9 @@ const MOST_USES: u32 = 64;
 /// What Windows reserves memory by.
 const SIDE_BY_SIDE: u64 = 64 << 10;
 
+/// As much of an image's name as stands before the place of each system call.
+const LONGEST_IMAGE: usize = 64;
+
 /// Places of the kernel's images in processes.
 const MOST_MAPPINGS: usize = 1 << 20;
 
@@ -45,6 +51,7 @@ pub(super) struct Build {
     pub(super) times: Times,
     pub(super) trace: Trace,
     pub(super) paths: NtPaths,
+    pub(super) files: Files,
     pub(super) lives: Lives,
     pub(super) threads: Threads,
     pub(super) methods: Methods,
@@ -55,6 +62,8 @@ pub(super) struct Build {
     pub(super) raw: RawStacks,
     pub(super) stacks: Stacks<Waiting>,
     pub(super) pending: Pending,
+    /// A kind of which no samples are made.
+    pub(super) left_out_kind: Option<&'static str>,
     pub(super) keeps_events: bool,
     pub(super) last: Nanos,
     pub(super) not_understood: u64,
@@ -82,6 +91,7 @@ impl Build {
             stacks: HashMap::new(),
             called: HashMap::new(),
             mapped: HashSet::new(),
+            said: HashMap::new(),
             made: BTreeMap::new(),
             room: FRAMES[1].saturating_mul(self.pending.len() as u64).saturating_add(FRAMES[0]),
             cut: 0,
@@ -91,7 +101,7 @@ impl Build {
         world.place(&mut self);
         for index in 0..self.pending.len() {
             if let Some(row) = self.pending.row(index) {
-                world.take(&mut self, &row);
+                world.take(&mut self, &row, index);
             }
         }
         world.map_made(&mut self.machine);
@@ -165,6 +175,8 @@ struct World {
     called: HashMap<FrameId, u32>,
     /// The kernel's images in processes.
     mapped: HashSet<(ProcessId, u32)>,
+    /// Attributes that had numbers in place of what they stand for.
+    said: HashMap<AttributeListId, AttributeListId>,
     /// Code that was made at run time and is on stacks: by where it begins its end, and since when it is there.
     made: BTreeMap<(ProcessId, u64, ModuleId), (u64, Nanos)>,
     /// Frames that may still be gone through.
@@ -203,11 +215,15 @@ impl World {
     }
 
     /// Adds what happened.
-    fn take(&mut self, all: &mut Build, row: &Row) {
+    fn take(&mut self, all: &mut Build, row: &Row, index: usize) {
         self.places.advance(row.at);
         let KnownThread { thread, process, .. } = self.thread(all, row.whose, row.at);
-        let stack = self.stack(all, process, row.stack);
-        let Row { at, cpu, kind, value, attributes, .. } = *row;
+        let mut stack = self.stack(all, process, row.stack);
+        if row.is_sample() && all.kinds.of_calls() == Some(row.kind) {
+            stack = self.within_call(all, process, stack, row.attributes);
+        }
+        let Row { at, cpu, kind, value, .. } = *row;
+        let attributes = self.attributes(all, row.attributes);
         let event = row.event.and_then(|event| all.pending.event(event));
         if !row.is_sample() {
             if let Some((kind, bytes)) = event {
@@ -222,6 +238,13 @@ impl World {
         let took = if is_time { value.unsigned_abs() } else { 0 };
         let time = Nanos(at.0.saturating_sub(took));
         let sample = Sample { time, thread, stack, cpu, kind, value, attributes };
+        if all.left_out_kind.is_some_and(|name| all.kinds.is_called(kind, name)) {
+            return;
+        }
+        if let Some(kinds) = all.kinds.blocks().filter(|kinds| kinds.inuse_space == kind) {
+            add_block(&mut all.machine, &sample, kinds, all.pending.is_freed(index));
+            return;
+        }
         match event {
             None => all.machine.add_sample(&sample),
             Some((kind, bytes)) if all.machine.event_records_mut().has_room(bytes.len()) => {
@@ -230,6 +253,63 @@ impl World {
             // An occurrence has one fate.
             Some(_) => {}
         }
+    }
+
+    /// Attributes with the paths of files and the places of system calls in place of their numbers, and without those of files of which none was
+    /// told.
+    fn attributes(&mut self, all: &mut Build, list: AttributeListId) -> AttributeListId {
+        if list == AttributeListId::NONE {
+            return list;
+        }
+        if let Some(known) = self.said.get(&list) {
+            return *known;
+        }
+        let mut said = all.machine.attributes().get(list).to_vec();
+        said.retain_mut(|(key, value)| {
+            let AttributeValue::Number(number) = *value else { return true };
+            let text = match all.machine.string(*key) {
+                measured::PATH => {
+                    let path = u32::try_from(number).ok().and_then(|id| all.files.path(FileUse(id)));
+                    path.map(|path| all.paths.to_dos(path).into_owned())
+                }
+                measured::CALL => Some(self.called_at(all, number.cast_unsigned())),
+                _ => return true,
+            };
+            text.map(|text| *value = all.machine.intern_string(&text).into()).is_some()
+        });
+        let known = all.machine.attributes_mut().intern(&said);
+        self.said.insert(list, known);
+        known
+    }
+
+    /// What is at an address of the kernel, as `ntoskrnl.exe+0x1230`; the address itself where no image is there.
+    fn called_at(&self, all: &Build, address: u64) -> String {
+        let image = self.places.at(None, address).image.and_then(|image| self.images.get(image as usize));
+        let Some((module, base, _)) = image else { return format!("{address:#x}") };
+        let path = all.machine.string(all.machine.module(*module).path);
+        let name = path.rsplit(['\\', '/']).next().unwrap_or(path);
+        let name = &name[..name.floor_char_boundary(LONGEST_IMAGE)];
+        format!("{name}+{:#x}", address.wrapping_sub(*base))
+    }
+
+    /// The stack of a system call: its routine has run on top of what the thread was in when it ended.
+    fn within_call(
+        &mut self,
+        all: &mut Build,
+        process: ProcessId,
+        stack: StackId,
+        list: AttributeListId,
+    ) -> StackId {
+        let list = all.machine.attributes().get(list);
+        let call = list.iter().find_map(|(key, value)| match value {
+            AttributeValue::Number(number) if all.machine.string(*key) == measured::CALL => Some(*number),
+            _ => None,
+        });
+        let Some(call) = call else { return stack };
+        let routine = self.frame(all, process, call.cast_unsigned(), true);
+        let mut frames = vec![routine];
+        frames.extend_from_slice(all.machine.stacks().get(stack));
+        all.machine.intern_stack(&frames)
     }
 
     fn thread(&mut self, all: &mut Build, whose: Whose, at: Nanos) -> KnownThread {
@@ -395,6 +475,20 @@ impl World {
                 all.machine.add_mapping(mapping(process, *of, None));
             }
         }
+    }
+}
+
+/// Adds what a block of memory is a sample of.
+fn add_block(machine: &mut ExportMachine, sample: &Sample, kinds: BlockKinds, is_freed: bool) {
+    machine.add_sample(&Sample { kind: kinds.alloc_space, ..*sample });
+    machine.add_sample(&Sample { kind: kinds.alloc_objects, value: 1, ..*sample });
+    if !is_freed {
+        let has_ended = machine.process(machine.thread(sample.thread).process).end.is_some();
+        let until = if has_ended { "exit" } else { "end of the recording" };
+        let until = [(machine.intern_string("until"), machine.intern_string(until))];
+        let attributes = machine.attributes_mut().intern(&until);
+        machine.add_sample(&Sample { attributes, ..*sample });
+        machine.add_sample(&Sample { kind: kinds.inuse_objects, value: 1, attributes, ..*sample });
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! EtwRecord ─► taker ─┬─ what there was, from when to when: processes and images (`windows_etw::decode::state`), `threads`, `methods`
-//!                     └─ what happened: `kinds` of samples, `switches`, `events` ─► joined with its `stacks` ─► `pending`
+//!                     └─ what happened: `kinds` of samples, `switches`, `events` ─► joined with its `stacks` ─► `measured` ─► `pending`
 //!
 //! all records taken ─► machine: `processes`, `modules`, then each of `pending` by what lay where then (`places`) ─► ExportMachine
+//! ─► which kind is looked at first (`wanted`), tables and histograms of the samples (`counted`, `by_process`)
 //! ```
 //!
 //! What was recorded on this machine ([`Recorded`]) is read from files, too: Windows writes them while it is recorded, by the plan of a [`Request`].
@@ -12,14 +13,18 @@
 //! A trace is taken once, from its beginning to its end. What names its parts may stand at the end, as .NET's runtime tells of its methods when
 //! it is asked to stop, and as keys stand for stacks until then; so what happened is kept with its addresses, packed, until all is known.
 
+mod by_process;
 mod command_line;
+mod counted;
 mod events;
 mod families;
 mod file;
+mod files;
 mod folder;
 mod images;
 mod kinds;
 mod machine;
+mod measured;
 mod methods;
 mod modules;
 #[cfg(not(target_os = "linux"))]
@@ -35,6 +40,8 @@ mod system;
 mod taker;
 mod threads;
 mod times;
+mod trace;
+mod wanted;
 mod whose;
 #[cfg(windows)]
 mod written;
@@ -47,7 +54,8 @@ pub use images::name_from_images;
 pub use pdbs::name_from_pdbs;
 pub use recording::{Asking, Lost, Recorded, RecordedPart};
 pub use request::{Request, RequestError};
-pub use taker::{Taker, Trace};
+pub use taker::Taker;
+pub use trace::Trace;
 #[cfg(windows)]
 pub use written::{WrittenError, is_gone, open_written, volumes};
 

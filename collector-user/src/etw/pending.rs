@@ -36,6 +36,8 @@ pub(super) struct Pending {
     whose: Vec<Whose>,
     numbers: HashMap<Whose, ThreadId, Seeded>,
     events: EventRecords,
+    /// Blocks that were given back: a bit for each position.
+    freed: Vec<u64>,
 }
 
 impl Pending {
@@ -61,7 +63,8 @@ impl Pending {
         self.events.lost()
     }
 
-    pub(super) fn push(&mut self, row: &Row) {
+    /// Adds one. Out: its position; none where there was no room for it.
+    pub(super) fn push(&mut self, row: &Row) -> Option<usize> {
         let next = ThreadId(self.whose.len() as u32);
         let thread = *self.numbers.entry(row.whose).or_insert(next);
         if thread == next {
@@ -72,6 +75,23 @@ impl Pending {
         if let (Some(_), Some(event)) = (pushed, row.event) {
             self.rows.set_record(event);
         }
+        pushed
+    }
+
+    /// The block at a position was given back.
+    pub(super) fn free(&mut self, index: usize) {
+        let word = index / 64;
+        if self.freed.len() <= word {
+            self.freed.resize(word + 1, 0);
+        }
+        if let Some(word) = self.freed.get_mut(word) {
+            *word |= 1 << (index % 64);
+        }
+    }
+
+    /// Whether the block at a position was given back.
+    pub(super) fn is_freed(&self, index: usize) -> bool {
+        self.freed.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -92,6 +112,12 @@ impl Pending {
 }
 
 impl Row {
+    /// Of nobody, and no sample.
+    pub(super) fn at(at: Nanos) -> Self {
+        let (whose, stack, attributes) = (Whose::default(), StackId::EMPTY, AttributeListId::NONE);
+        Self { at, whose, stack, cpu: 0, kind: kinds::NONE, value: 1, attributes, event: None }
+    }
+
     /// Whether it is a sample, and no event alone.
     pub(super) fn is_sample(&self) -> bool {
         self.kind != kinds::NONE

@@ -16,9 +16,12 @@ use export::import::{ImportError, Imported, checked};
 use export::symbolize::Symbols;
 use windows_etw::etl::{EtlFile, TraceHeader};
 
+use super::counted::add_counted;
 use super::families::{Asked, Families};
 use super::file::{tell, unread};
-use super::taker::{Taker, Trace};
+use super::taker::Taker;
+use super::trace::Trace;
+use super::wanted::choose_main_kind;
 use crate::stats::{GIVEN, Stats};
 
 /// What a session lost, as it told when it was stopped.
@@ -42,6 +45,8 @@ pub struct RecordedPart<R> {
 /// What was asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Asking {
+    /// Scenarios that it was recorded for, by their full names; without any it is made what can be made of its events.
+    pub scenarios: Vec<String>,
     /// Whose samples and events are kept, with those of all descendants; empty is all.
     pub whose: Vec<Asked>,
     /// What paths of the kernel begin with, and what the same begins with for people: Windows does not write it into its files.
@@ -89,6 +94,7 @@ impl Recorded {
             return Err(ImportError::Unsupported("parts of a recording whose clocks differ".to_owned()));
         }
         let mut taker = Taker::new(Trace::from(&header), asking.event_bytes);
+        taker.want(&asking.scenarios);
         asking.volumes.iter().for_each(|(nt, dos)| taker.name_volume(nt, dos));
         while let Some(part) = next(&mut parts)? {
             if let Some(record) = part.file.next_record().map_err(unread)? {
@@ -96,7 +102,7 @@ impl Recorded {
             }
         }
         asking.interval_100ns.into_iter().for_each(|units| taker.tell_interval(units));
-        let mut imported = taker.finish();
+        let mut imported = taker.finish_uncounted();
         let mut ledger = Ledger::default();
         ledger.lose(LossCause::EventsFull, imported.machine.system().lost.unwrap_or_default());
         for part in &parts {
@@ -117,6 +123,8 @@ impl Recorded {
             warnings.extend(absent.map(|pid| format!("no process {pid} was there when the recording began")));
             machine.keep_threads(|machine, thread| families.has(machine.thread(thread).process));
         }
+        choose_main_kind(&mut machine, &asking.scenarios);
+        add_counted(&mut machine);
         if asking.tells_lives {
             add_lives(&mut machine, &families);
         }

@@ -1,7 +1,8 @@
-//! Switches of threads in, times that threads were blocked out: from when one gave up its CPU to wait until it has one again.
+//! Switches of threads in, what threads did with their time out: blocked from when one gave up its CPU to wait until it was made ready
+//! (`ReadyThread`) or, where nothing tells that, until it has a CPU again; waiting for a CPU from then on, or from when it lost its own to
+//! another one, or was made; and on a CPU.
 //!
-//! What it waits for a CPU after it was woken is a part of that. A thread that lost its CPU to another one was not blocked. ETW walks
-//! the stack of the thread that comes, which is where it waited.
+//! ETW walks the stack of the thread that comes, which is where it waited.
 
 use std::collections::HashMap;
 
@@ -11,8 +12,12 @@ use windows_etw::decode::kernel::ContextSwitch;
 /// Threads that are off a CPU at once.
 const MOST: usize = 1 << 20;
 
-/// `KTHREAD_STATE` of a thread that waits.
+/// `OldThreadState` of a thread that has ended (Microsoft's page on `CSwitch`, as the two that follow).
+const TERMINATED: i8 = 4;
+/// That of one that waits.
 const WAITING: i8 = 5;
+/// That of one that waits for its stack to be read from a disk.
+const TRANSITION: i8 = 6;
 
 /// Names of `KWAIT_REASON`, by number.
 const REASONS: [&str; 40] = [
@@ -61,53 +66,187 @@ const REASONS: [&str; 40] = [
 /// A time that a thread was blocked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Blocked {
-    pub(super) since: Nanos,
+    /// When it could go on: when it was made ready or, where nothing tells that, when it had a CPU.
+    pub(super) until: Nanos,
     pub(super) took: Nanos,
     /// What it waited for, as Windows' headers call it, where that is known.
     pub(super) reason: Option<&'static str>,
 }
 
+/// The time that a thread was off its CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Came {
+    pub(super) blocked: Option<Blocked>,
+    /// How long it then waited for a CPU.
+    pub(super) queued: Option<Nanos>,
+    /// Whether the trace ended before that did.
+    pub(super) is_open: bool,
+}
+
+/// Why a thread is off its CPU.
+#[derive(Clone, Copy, Debug)]
+enum Why {
+    /// It waits for something; by number.
+    Waits(i8),
+    /// It lost its CPU.
+    Lost,
+    /// It was made, and did not run yet.
+    Made,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Off {
+    since: Nanos,
+    why: Why,
+    /// When it was made ready to run.
+    ready: Option<Nanos>,
+}
+
+impl Off {
+    fn until(self, at: Nanos, is_open: bool) -> Came {
+        let span = |since: Nanos, until: Nanos| Nanos(until.0.saturating_sub(since.0));
+        let Self { since, why, ready } = self;
+        match why {
+            Why::Waits(reason) => {
+                let reason = usize::try_from(reason).ok().and_then(|reason| REASONS.get(reason)).copied();
+                let until = ready.unwrap_or(at);
+                let blocked = Blocked { until, took: span(since, until), reason };
+                Came { blocked: Some(blocked), queued: ready.map(|ready| span(ready, at)), is_open }
+            }
+            Why::Lost => Came { blocked: None, queued: Some(span(since, at)), is_open },
+            Why::Made => Came { blocked: None, queued: Some(span(ready.unwrap_or(since), at)), is_open },
+        }
+    }
+}
+
+/// A thread on a CPU.
+#[derive(Clone, Copy, Debug)]
+struct On {
+    tid: Tid,
+    /// From when on its time was not told of.
+    since: Nanos,
+}
+
+/// What a thread ran for, in one piece or several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ran {
+    pub(super) took: Nanos,
+    /// When the last piece ended.
+    pub(super) until: Nanos,
+}
+
 /// Threads that are off their CPU, and those that are on one.
 #[derive(Debug, Default)]
 pub(super) struct Switches {
-    blocked: HashMap<Tid, (Nanos, i8)>,
+    off: HashMap<Tid, Off>,
     /// By CPU.
-    running: HashMap<u16, Tid>,
+    running: HashMap<u16, On>,
+    /// What threads ran for before they lost their CPU, and was not told of.
+    ran: HashMap<Tid, Ran>,
     left_out: u64,
 }
 
 impl Switches {
-    /// Takes a switch. Out: for how long the thread that comes was blocked, if it was, and when that began was seen.
-    pub(super) fn take(&mut self, switch: &ContextSwitch, cpu: u16, at: Nanos) -> Option<Blocked> {
-        self.running.insert(cpu, switch.new_tid);
-        if switch.old_state == WAITING && switch.old_tid != Tid(0) {
-            if self.blocked.len() < MOST || self.blocked.contains_key(&switch.old_tid) {
-                self.blocked.insert(switch.old_tid, (at, switch.old_wait_reason));
-            } else {
-                self.left_out += 1;
-            }
-        } else {
-            self.blocked.remove(&switch.old_tid);
+    /// Takes a switch. Out: the time that the thread that comes was off its CPU, if its beginning was seen; and, if the one that goes has
+    /// ended, what it ran for without being told of.
+    pub(super) fn take(
+        &mut self,
+        switch: &ContextSwitch,
+        cpu: u16,
+        at: Nanos,
+    ) -> (Option<Came>, Option<(Tid, Ran)>) {
+        let (old, new) = (switch.old_tid, switch.new_tid);
+        let on = self.running.insert(cpu, On { tid: new, since: at });
+        if let Some(on) = on.filter(|on| on.tid == old && old != Tid(0)) {
+            self.count_ran(old, on.since, at);
         }
-        let (since, reason) = self.blocked.remove(&switch.new_tid)?;
-        let took = Nanos(at.0.saturating_sub(since.0));
-        let reason = usize::try_from(reason).ok().and_then(|reason| REASONS.get(reason)).copied();
-        Some(Blocked { since, took, reason })
+        let why = match switch.old_state {
+            TERMINATED => None,
+            WAITING | TRANSITION => Some(Why::Waits(switch.old_wait_reason)),
+            _ => Some(Why::Lost),
+        };
+        match why.filter(|_| old != Tid(0)) {
+            Some(why) => self.insert(old, Off { since: at, why, ready: None }),
+            None => drop(self.off.remove(&old)),
+        }
+        let ended = if why.is_none() { self.ran.remove(&old).map(|ran| (old, ran)) } else { None };
+        (self.off.remove(&new).map(|off| off.until(at, false)), ended)
     }
 
-    /// A thread begins or ends: the number is another one's.
-    pub(super) fn forget(&mut self, tid: Tid) {
-        self.blocked.remove(&tid);
+    /// A thread is made ready to run. The first time counts.
+    pub(super) fn ready(&mut self, tid: Tid, at: Nanos) {
+        if let Some(off) = self.off.get_mut(&tid) {
+            off.ready = off.ready.or(Some(at));
+        }
+    }
+
+    /// A thread begins: the number is another one's.
+    pub(super) fn begin(&mut self, tid: Tid, at: Nanos) {
+        self.ran.remove(&tid);
+        self.insert(tid, Off { since: at, why: Why::Made, ready: None });
+    }
+
+    /// A thread ends: it comes back no more.
+    pub(super) fn end(&mut self, tid: Tid) {
+        self.off.remove(&tid);
+    }
+
+    /// A CPU is seen to run a thread. Out: what the thread ran for since it was seen the last time; none as long as no switch was seen, for then it
+    /// is not known whether it ran since.
+    pub(super) fn sampled(&mut self, cpu: u16, tid: Tid, at: Nanos) -> Option<Nanos> {
+        if self.running.is_empty() || tid == Tid(0) {
+            return None;
+        }
+        let on = self.running.insert(cpu, On { tid, since: at }).filter(|on| on.tid == tid);
+        let before = self.ran.remove(&tid).map_or(Nanos(0), |ran| ran.took);
+        let now = on.map_or(0, |on| at.0.saturating_sub(on.since.0));
+        Some(Nanos(before.0.saturating_add(now))).filter(|ran| ran.0 > 0)
+    }
+
+    /// What goes on when the trace ends, by thread: the time off a CPU of those that are off theirs, and what was not told of what
+    /// others ran for. Nothing where no switch was seen.
+    pub(super) fn open(&mut self, at: Nanos) -> Vec<(Tid, Option<Came>, Option<Ran>)> {
+        if self.running.is_empty() {
+            return Vec::new();
+        }
+        for on in self.running.values().copied().collect::<Vec<_>>() {
+            if on.tid != Tid(0) {
+                self.count_ran(on.tid, on.since, at);
+            }
+        }
+        let off = self.off.iter().map(|(tid, off)| (*tid, Some(off.until(at, true)), None));
+        let ran = self.ran.iter().map(|(tid, ran)| (*tid, None, Some(*ran)));
+        let mut open: Vec<_> = off.chain(ran).collect();
+        open.sort_unstable_by_key(|(tid, came, _)| (*tid, came.is_some()));
+        open
     }
 
     /// The thread that runs on a CPU, where switches tell.
     pub(super) fn running(&self, cpu: u16) -> Option<Tid> {
-        self.running.get(&cpu).copied()
+        self.running.get(&cpu).map(|on| on.tid)
     }
 
     /// Times that there was no room for.
     pub(super) const fn left_out(&self) -> u64 {
         self.left_out
+    }
+
+    fn insert(&mut self, tid: Tid, off: Off) {
+        if self.off.len() < MOST || self.off.contains_key(&tid) {
+            self.off.insert(tid, off);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    fn count_ran(&mut self, tid: Tid, since: Nanos, until: Nanos) {
+        if self.ran.len() < MOST || self.ran.contains_key(&tid) {
+            let ran = self.ran.entry(tid).or_insert(Ran { took: Nanos(0), until });
+            ran.took.0 = ran.took.0.saturating_add(until.0.saturating_sub(since.0));
+            ran.until = until;
+        } else {
+            self.left_out += 1;
+        }
     }
 }
 
@@ -137,15 +276,26 @@ mod tests {
     #[test]
     fn a_thread_is_blocked_from_when_it_waits_until_it_runs() {
         let mut switches = Switches::default();
-        assert_eq!(switches.take(&switch(7, WAITING, 0), 0, Nanos(10)), None);
-        assert_eq!(switches.take(&switch(8, WAITING, 9), 1, Nanos(20)), None);
-        let came = switches.take(&switch(9, 1, 7), 1, Nanos(35)).unwrap();
-        assert_eq!(came, Blocked { since: Nanos(10), took: Nanos(25), reason: Some("UserRequest") });
-        // It lost its CPU, which is no wait.
-        assert_eq!(switches.take(&switch(7, WAITING, 9), 1, Nanos(40)), None);
+        assert_eq!(switches.take(&switch(7, WAITING, 0), 0, Nanos(10)), (None, None));
+        assert_eq!(switches.take(&switch(8, WAITING, 9), 1, Nanos(20)), (None, None));
+        let (came, _) = switches.take(&switch(9, 1, 7), 1, Nanos(35));
+        let reason = Some("UserRequest");
+        let blocked = Some(Blocked { until: Nanos(35), took: Nanos(25), reason });
+        assert_eq!(came, Some(Came { blocked, ..Came::default() }));
+        // It lost its CPU, which is no wait for anything else.
+        let (came, _) = switches.take(&switch(7, WAITING, 9), 1, Nanos(40));
+        assert_eq!(came, Some(Came { queued: Some(Nanos(5)), ..Came::default() }));
         assert_eq!((switches.running(1), switches.running(0)), (Some(Tid(9)), Some(Tid(0))));
-        switches.forget(Tid(7));
-        assert_eq!(switches.take(&switch(9, 2, 7), 1, Nanos(50)), None);
+        // 7 was ready three before it ran; that it was made so once more changes nothing.
+        switches.ready(Tid(7), Nanos(47));
+        switches.ready(Tid(7), Nanos(49));
+        let (came, ended) = switches.take(&switch(9, TERMINATED, 7), 1, Nanos(50));
+        let blocked = Some(Blocked { until: Nanos(47), took: Nanos(7), reason });
+        assert_eq!(came, Some(Came { blocked, queued: Some(Nanos(3)), is_open: false }));
+        assert_eq!(ended, Some((Tid(9), Ran { took: Nanos(25), until: Nanos(50) })));
+        switches.begin(Tid(7), Nanos(60));
+        let (came, _) = switches.take(&switch(0, 2, 7), 0, Nanos(64));
+        assert_eq!(came, Some(Came { queued: Some(Nanos(4)), ..Came::default() }));
     }
 
     /// `[reason]` is as `KWAIT_REASON` of `wdm.h` counts them.

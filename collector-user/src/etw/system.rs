@@ -5,7 +5,7 @@ use windows_etw::decode::kernel::KernelEvent;
 use windows_etw::record::PointerSize;
 
 use super::name;
-use super::taker::Trace;
+use super::trace::Trace;
 
 /// What is known of the machine.
 #[derive(Debug, Default)]

@@ -1,6 +1,5 @@
 //! Takes the records of a trace one by one, from a file or a live session, and makes a recording of them when there are no more.
 
-use collector_common::event::FileTime;
 use collector_common::ids::{Nanos, Tid};
 use collector_common::record::{
     AttributeListId, EventKindId, EventRecordId, ExportMachine, SampleKindId, Unit,
@@ -12,54 +11,28 @@ use windows_etw::decode::kernel::{KernelEvent, META_DATA, ProfileInterval, STACK
 use windows_etw::decode::state::{Half, Joined, Lives, NtPaths, StackAt, StackLimits, Stacks};
 use windows_etw::decode::windows::WindowsEvent;
 use windows_etw::decode::{Addresses, DecodeError};
-use windows_etw::etl::{Clock, TraceHeader, TraceVersion};
-use windows_etw::record::{EtwRecord, PointerSize};
+use windows_etw::record::EtwRecord;
 
+use super::counted::add_counted;
 use super::events::Events;
+use super::files::Files;
 use super::kinds::{self, Kinds};
 use super::machine::Build;
+use super::measured::{Fact, Measured, Sink, Time};
 use super::methods::Methods;
 use super::modules::Modules;
 use super::pending::{Pending, Row};
 use super::stacks::RawStacks;
-use super::switches::{Blocked, Switches};
+use super::switches::Switches;
 use super::system::Facts;
 use super::threads::Threads;
 use super::times::Times;
+use super::trace::Trace;
+use super::wanted::{Wanted, choose_main_kind};
 use super::whose::Whose;
 
 /// Flags of a sample: in a deferred procedure call, or in an interrupt's routine.
 const INTERRUPTED: u8 = 3;
-
-/// What is known of a trace before its records.
-#[derive(Clone, Copy, Debug)]
-pub struct Trace {
-    /// Its clock.
-    pub clock: Clock,
-    /// When the machine was booted, where that is told.
-    pub boot: Option<FileTime>,
-    /// When the trace ended, where that is told.
-    pub end: Option<FileTime>,
-    /// CPUs of the machine; 0 where that is not told.
-    pub cpus: u32,
-    /// Version of Windows; 0 where that is not told.
-    pub windows: TraceVersion,
-    /// Width of the kernel's pointers.
-    pub pointer_size: PointerSize,
-}
-
-impl From<&TraceHeader> for Trace {
-    fn from(header: &TraceHeader) -> Self {
-        Self {
-            clock: header.clock,
-            boot: Some(header.boot).filter(|boot| boot.0 > 0),
-            end: header.end,
-            cpus: header.cpus,
-            windows: header.version,
-            pointer_size: header.pointer_size,
-        }
-    }
-}
 
 /// What waits for its stack.
 #[derive(Clone, Copy, Debug)]
@@ -76,11 +49,17 @@ pub(super) struct Waiting {
 #[derive(Clone, Copy, Debug)]
 enum What {
     /// A sample of a clock or a counter, and where its CPU was.
-    Sample { kind: SampleKindId, value: i64, instruction: u64 },
-    /// A switch, with the time that the thread was blocked for before it, if it was.
-    Switch(Option<(SampleKindId, i64, AttributeListId)>),
+    Sample {
+        kind: Option<SampleKindId>,
+        value: i64,
+        instruction: u64,
+        /// For how long the thread was on a CPU since the sample before.
+        ran: Option<Nanos>,
+    },
     /// Another event, which is a sample if it has a stack, with this value in bytes, or of 1.
     Event(EventKindId, Option<i64>),
+    /// An event that may be of something that is measured.
+    Measured(Option<Fact>),
     /// An event that is kept nowhere.
     Lost,
 }
@@ -93,8 +72,12 @@ enum What {
 pub struct Taker {
     times: Times,
     trace: Trace,
+    scenarios: Vec<String>,
+    wanted: Wanted,
     schemas: Schemas,
     paths: NtPaths,
+    files: Files,
+    measured: Measured,
     lives: Lives,
     /// Whether the kernel's own events tell of processes, so that those of its manifest are not needed.
     has_lives: bool,
@@ -111,6 +94,7 @@ pub struct Taker {
     machine: ExportMachine,
     event_bytes: u64,
     last: Nanos,
+    has_samples: bool,
     not_understood: u64,
 }
 
@@ -127,8 +111,12 @@ impl Taker {
         Self {
             times,
             trace,
+            scenarios: Vec::new(),
+            wanted: Wanted::ALL,
             schemas: Schemas::default(),
             paths: NtPaths::default(),
+            files: Files::default(),
+            measured: Measured::default(),
             lives: Lives::default(),
             has_lives: false,
             threads: Threads::default(),
@@ -144,6 +132,7 @@ impl Taker {
             machine,
             event_bytes,
             last: times.start(),
+            has_samples: false,
             not_understood: 0,
         }
     }
@@ -152,6 +141,13 @@ impl Taker {
     /// tell so themselves.
     pub fn name_volume(&mut self, nt: &str, dos: &str) {
         self.paths.add(nt, dos);
+    }
+
+    /// Says what the trace was recorded for: scenarios by their full names. Without that, or for none of them, all is made of it that can be made.
+    /// To be said before any record is taken.
+    pub fn want(&mut self, scenarios: &[String]) {
+        scenarios.clone_into(&mut self.scenarios);
+        self.wanted = Wanted::of(scenarios);
     }
 
     /// Says how often CPUs were sampled, in units of 100 ns, for samples of which the trace has not told it up to now.
@@ -188,22 +184,40 @@ impl Taker {
         if record.provider == META_DATA || record.provider == STACK_WALK {
             return;
         }
+        if let Some(fact) = kernel.as_ref().and_then(Fact::of_ends) {
+            let (whose, what) = (Whose::default(), What::Measured(Some(fact)));
+            self.wait_alone(Waiting { at, whose, cpu: record.cpu, what, event: None });
+        }
         if let Some(waiting) = self.waiting(record, kernel.as_ref(), runtime.as_ref(), at) {
             self.wait(record, kernel.as_ref(), runtime.is_some(), waiting);
         }
     }
 
     /// All records have been taken. Out: what was recorded, with names for code that .NET's runtime made.
-    pub fn finish(mut self) -> Imported {
+    pub fn finish(self) -> Imported {
+        let scenarios = self.scenarios.clone();
+        let mut imported = self.finish_uncounted();
+        choose_main_kind(&mut imported.machine, &scenarios);
+        add_counted(&mut imported.machine);
+        imported
+    }
+
+    /// The same without what follows from the samples, of which some may be left out first.
+    pub(super) fn finish_uncounted(mut self) -> Imported {
         let rest: Vec<_> = self.stacks.finish().collect();
         for joined in rest {
             self.settle(&joined);
         }
+        self.measure_open();
+        // Of a trace without samples all time would be times off, which are there for themselves.
+        let left_out_kind = (!self.has_samples && self.scenarios.is_empty()).then_some("wall_clock");
         let no_room = [
             self.lives.left_out(),
             self.threads.left_out(),
             self.methods.left_out(),
             self.kinds.left_out(),
+            self.files.left_out(),
+            self.measured.left_out(),
             self.switches.left_out(),
             self.raw.left_out(),
             self.pending.refused(),
@@ -214,6 +228,7 @@ impl Taker {
             times: self.times,
             trace: self.trace,
             paths: self.paths,
+            files: self.files,
             lives: self.lives,
             threads: self.threads,
             methods: self.methods,
@@ -224,6 +239,7 @@ impl Taker {
             raw: self.raw,
             stacks: self.stacks,
             pending: self.pending,
+            left_out_kind,
             keeps_events: self.event_bytes > 0,
             last: self.last,
             not_understood: self.not_understood,
@@ -240,6 +256,7 @@ impl Taker {
     /// Takes what an event of the kernel's says of all others.
     fn learn(&mut self, record: &EtwRecord<'_>, event: &KernelEvent<'_>, at: Nanos) {
         self.paths.learn(event);
+        self.files.take(event);
         self.lives.take(record, event, &self.paths);
         self.threads.take(event, at);
         self.modules.take(event);
@@ -250,9 +267,9 @@ impl Taker {
                 self.methods.forget(process.pid.0);
             }
             KernelEvent::ProcessDcStart(_) => self.has_lives = true,
-            KernelEvent::ThreadStart(thread) | KernelEvent::ThreadStop(thread) => {
-                self.switches.forget(thread.tid);
-            }
+            KernelEvent::ThreadStart(thread) => self.switches.begin(thread.tid, at),
+            KernelEvent::ThreadStop(thread) => self.switches.end(thread.tid),
+            KernelEvent::ReadyThread(ready) => self.switches.ready(ready.tid, at),
             KernelEvent::SetInterval(interval)
             | KernelEvent::CollectionStart(interval)
             | KernelEvent::CollectionEnd(interval) => self.interval(interval),
@@ -294,27 +311,37 @@ impl Taker {
         Some(match kernel {
             Some(KernelEvent::Sample(sample)) if is_idle(sample) => return None,
             Some(KernelEvent::Sample(sample)) => {
-                let (kind, instruction) = (self.kinds.cpu(), sample.instruction.0);
-                let what = What::Sample { kind, value: sample.count.max(1).into(), instruction };
-                waiting(of_thread(sample.tid), what)
+                self.has_samples = true;
+                let ran = self.switches.sampled(record.cpu, sample.tid, at);
+                let kind = self.wanted.cpu.then(|| self.kinds.cpu());
+                let (value, instruction) = (sample.count.max(1).into(), sample.instruction.0);
+                waiting(of_thread(sample.tid), What::Sample { kind, value, instruction, ran })
             }
             Some(KernelEvent::CounterSample(sample)) => {
                 let (kind, value) = self.kinds.counter(sample.source.into());
-                waiting(
-                    of_thread(sample.tid),
-                    What::Sample { kind, value, instruction: sample.instruction.0 },
-                )
+                let instruction = sample.instruction.0;
+                let what = What::Sample { kind: Some(kind), value, instruction, ran: None };
+                waiting(of_thread(sample.tid), what)
             }
             Some(KernelEvent::ContextSwitch(switch)) => {
-                let blocked = self.switches.take(switch, record.cpu, at);
-                let blocked = blocked.map(|blocked| self.blocked(blocked));
+                let (came, ended) = self.switches.take(switch, record.cpu, at);
+                if let Some((tid, ran)) = ended {
+                    let what = What::Measured(Some(Fact::Time(Time::Ran(ran.took))));
+                    self.wait_alone(waiting(Whose { pid: None, tid: Some(tid) }, what));
+                }
                 let event = self.keep(record);
                 let whose = Whose { pid: None, tid: Some(switch.new_tid) };
-                Waiting { event, ..waiting(whose, What::Switch(blocked)) }
+                let what = What::Measured(came.map(|came| Fact::Time(Time::Came(came))));
+                Waiting { event, ..waiting(whose, what) }
             }
             _ => {
                 let running = || Whose { pid: None, tid: self.switches.running(record.cpu) };
                 let whose = Whose::of(record, kernel).unwrap_or_else(running);
+                let (files, times) = (&mut self.files, &self.times);
+                if let Some(fact) = kernel.and_then(|event| Fact::of(event, files, times)) {
+                    let event = self.keep(record);
+                    return Some(Waiting { event, ..waiting(whose, What::Measured(Some(fact))) });
+                }
                 let Some((kind, event)) = self.event(record) else {
                     return Some(waiting(whose, What::Lost));
                 };
@@ -328,16 +355,6 @@ impl Taker {
                 Waiting { event, ..waiting(whose, What::Event(kind, bytes)) }
             }
         })
-    }
-
-    fn blocked(&mut self, blocked: Blocked) -> (SampleKindId, i64, AttributeListId) {
-        let Blocked { took, reason, .. } = blocked;
-        let attributes = reason.map_or(AttributeListId::NONE, |reason| {
-            let (key, value) = ("wait_reason", self.machine.intern_string(reason));
-            let list = [(self.machine.intern_string(key), value)];
-            self.machine.attributes_mut().intern(&list)
-        });
-        (self.kinds.off_cpu(), i64::try_from(took.0).unwrap_or(i64::MAX), attributes)
     }
 
     /// The kind of an event, and its bytes if they are kept; none if they were to be, and there is no room.
@@ -378,35 +395,44 @@ impl Taker {
         }
     }
 
+    /// Has something without a stack keep its place among all that wait.
+    fn wait_alone(&mut self, waiting: Waiting) {
+        if let Some(joined) = self.stacks.event(None, None, waiting) {
+            self.settle(&joined);
+        }
+    }
+
     /// Keeps what has its stack, or will have none.
     fn settle(&mut self, joined: &Joined<Waiting>) {
-        let Joined { event: Waiting { at, whose, cpu, what, event }, kernel, user } = joined;
+        let Joined { event: Waiting { at, whose, cpu, what, event }, kernel, user, of } = joined;
+        // Some events name no thread, but their stacks do.
+        let told = of.map(|(pid, tid)| Whose { pid: Some(pid), tid: Some(tid) });
+        let told = told.filter(|told| whose.tid.is_none() && (whose.pid.is_none() || whose.pid == told.pid));
+        let whose = told.unwrap_or(*whose);
         let mut stack = self.raw.intern(kernel.as_ref(), user.as_ref());
         let has_stack = kernel.is_some() || user.is_some();
         let attributes = AttributeListId::NONE;
-        let row = Row {
-            at: *at,
-            whose: *whose,
-            stack,
-            cpu: *cpu,
-            kind: kinds::NONE,
-            value: 1,
-            attributes,
-            event: None,
-        };
+        let row =
+            Row { at: *at, whose, stack, cpu: *cpu, kind: kinds::NONE, value: 1, attributes, event: None };
         match *what {
-            What::Sample { kind, value, instruction } => {
+            What::Sample { kind, value, instruction, ran } => {
                 if !has_stack {
                     stack = self.raw.intern(None, Some(&Half::Frames([instruction].into())));
                 }
-                self.sample(&Row { stack, kind, value, ..row });
-            }
-            What::Switch(blocked) => {
-                if event.is_some() {
-                    self.pending.push(&Row { event: *event, ..row });
+                if let Some(kind) = kind {
+                    self.sample(&Row { stack, kind, value, ..row });
                 }
-                if let Some((kind, value, attributes)) = blocked {
-                    self.sample(&Row { kind, value, attributes, ..row });
+                if let Some(ran) = ran {
+                    self.measure(&Fact::Time(Time::Ran(ran)), &Row { stack, ..row });
+                }
+            }
+            What::Measured(fact) => {
+                let row = Row { event: *event, ..row };
+                if event.is_some() {
+                    self.pending.push(&row);
+                }
+                if let Some(fact) = fact {
+                    self.measure(&fact, &row);
                 }
             }
             What::Event(kind, bytes) if has_stack => {
@@ -422,8 +448,27 @@ impl Taker {
                     self.kinds.count_left_out();
                 }
             }
-            What::Event(..) if event.is_some() => self.pending.push(&Row { event: *event, ..row }),
+            What::Event(..) if event.is_some() => {
+                self.pending.push(&Row { event: *event, ..row });
+            }
             What::Event(..) | What::Lost => {}
+        }
+    }
+
+    fn measure(&mut self, fact: &Fact, row: &Row) {
+        let (kinds, pending, machine) = (&mut self.kinds, &mut self.pending, &mut self.machine);
+        self.measured.take(fact, row, &mut Sink { kinds, pending, machine, wanted: self.wanted });
+    }
+
+    /// What threads do when the trace ends is all of their time, too.
+    fn measure_open(&mut self) {
+        for (tid, came, ran) in self.switches.open(self.last) {
+            let at = ran.map_or(self.last, |ran| ran.until);
+            let row = Row { whose: Whose { pid: None, tid: Some(tid) }, ..Row::at(at) };
+            let (came, ran) = (came.map(Time::Came), ran.map(|ran| Time::Ran(ran.took)));
+            for time in came.into_iter().chain(ran) {
+                self.measure(&Fact::Time(time), &row);
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use collector_common::event::FileTime;
 use collector_common::ids::Nanos;
 use collector_common::record::ClockAnchor;
-use windows_etw::etl::Clock;
+use windows_etw::etl::{Clock, ClockKind};
 
 /// A trace's times.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +26,13 @@ impl Times {
         Nanos(self.start.saturating_add_signed(self.clock.nanos(ticks)))
     }
 
+    /// How long so many ticks of the performance counter are; none where the trace has another clock, and does not tell that.
+    pub(super) fn span(&self, ticks: u64) -> Option<Nanos> {
+        let nanos = u128::from(ticks) * 1_000_000_000 / u128::from(self.clock.frequency.max(1));
+        let is_known = self.clock.kind == ClockKind::PerformanceCounter;
+        u64::try_from(nanos).ok().filter(|_| is_known).map(Nanos)
+    }
+
     /// A time of day.
     pub(super) fn of(&self, time: FileTime) -> Nanos {
         let since = time.unix_nanos() - self.clock.start.unix_nanos();
@@ -46,8 +53,6 @@ impl Times {
 
 #[cfg(test)]
 mod tests {
-    use windows_etw::etl::ClockKind;
-
     use super::*;
 
     const CLOCK: Clock = Clock {
@@ -67,6 +72,10 @@ mod tests {
         assert_eq!(times.at(510), Nanos(hour + 1000));
         assert_eq!(times.at(490), Nanos(hour - 1000));
         assert_eq!(times.at(i64::MIN), Nanos(0));
+        assert_eq!(times.span(3), Some(Nanos(300)));
+        assert_eq!(times.span(u64::MAX), None);
+        let cycles = Clock { kind: ClockKind::CpuCycles, ..CLOCK };
+        assert_eq!(Times::new(cycles, None).span(3), None);
         assert_eq!(times.of(FileTime(CLOCK.start.0 + 3)), Nanos(hour + 300));
         let anchor = times.anchor().unwrap();
         assert_eq!((anchor.realtime, anchor.boottime), (1_577_836_800_000_000_000, Some(Nanos(hour))));

@@ -31,6 +31,8 @@ fn by_fields(event: &KernelEvent<'_>) -> Whose {
         E::DiskRead(it) | E::DiskWrite(it) => of_thread(it.tid),
         E::DiskFlush(it) => of_thread(it.tid),
         E::DiskReadInit(it) | E::DiskWriteInit(it) | E::DiskFlushInit(it) => of_thread(it.tid),
+        E::FileRead(it) | E::FileWrite(it) => of_thread(it.tid),
+        E::FileFlush(it) => of_thread(it.tid),
         E::HardFault(it) => of_thread(Some(it.tid)),
         E::ThreadStart(it) | E::ThreadStop(it) | E::ThreadDcStart(it) | E::ThreadDcStop(it) => {
             Whose { pid: Some(it.pid), tid: Some(it.tid) }

@@ -165,6 +165,7 @@ pub(super) fn record(
     let interval = sessions.interval();
     let stopped = sessions.stop().map_err(SessionError::from)?;
     let asking = Asking {
+        scenarios: plan.names.clone(),
         whose: settings.pids.iter().map(|pid| Asked::Running(Pid(*pid))).collect(),
         volumes: volumes(),
         event_bytes,

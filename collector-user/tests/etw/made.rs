@@ -29,30 +29,30 @@ pub(crate) struct Odd {
 
 /// A payload that is made.
 #[derive(Default)]
-struct Payload(Vec<u8>);
+pub(crate) struct Payload(Vec<u8>);
 
 impl Payload {
-    fn u8(mut self, values: &[u8]) -> Self {
+    pub(crate) fn u8(mut self, values: &[u8]) -> Self {
         self.0.extend_from_slice(values);
         self
     }
 
-    fn u16(mut self, value: u16) -> Self {
+    pub(crate) fn u16(mut self, value: u16) -> Self {
         self.0.extend_from_slice(&value.to_le_bytes());
         self
     }
 
-    fn u32(mut self, values: &[u32]) -> Self {
+    pub(crate) fn u32(mut self, values: &[u32]) -> Self {
         self.0.extend(values.iter().flat_map(|value| value.to_le_bytes()));
         self
     }
 
-    fn u64(mut self, values: &[u64]) -> Self {
+    pub(crate) fn u64(mut self, values: &[u64]) -> Self {
         self.0.extend(values.iter().flat_map(|value| value.to_le_bytes()));
         self
     }
 
-    fn wide(self, text: &str) -> Self {
+    pub(crate) fn wide(self, text: &str) -> Self {
         text.encode_utf16().chain([0]).fold(self, Self::u16)
     }
 }
@@ -71,20 +71,55 @@ impl Made {
         Self { taker: Taker::new(trace, EventRecords::LIMIT) }
     }
 
+    /// One that was recorded for these scenarios.
+    pub(crate) fn of(scenarios: &[&str]) -> Self {
+        let mut made = Self::new();
+        made.taker.want(&scenarios.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        made
+    }
+
     pub(crate) fn finish(self) -> Imported {
         self.taker.finish()
     }
 
     /// An event of a class, by its opcode and version.
-    fn classic(&mut self, at: i64, (class, opcode, version): (Guid, u8, u8), cpu: u16, payload: &Payload) {
+    pub(crate) fn classic(
+        &mut self,
+        at: i64,
+        (class, opcode, version): (Guid, u8, u8),
+        cpu: u16,
+        payload: &Payload,
+    ) {
+        self.take((None, None), at, (class, opcode, version), cpu, payload);
+    }
+
+    /// The same of a process and a thread, which its header tells.
+    pub(crate) fn classic_of(
+        &mut self,
+        (pid, tid): (Pid, Tid),
+        at: i64,
+        event: (Guid, u8, u8),
+        payload: &Payload,
+    ) {
+        self.take((Some(pid), Some(tid)), at, event, 0, payload);
+    }
+
+    fn take(
+        &mut self,
+        (pid, tid): (Option<Pid>, Option<Tid>),
+        at: i64,
+        (class, opcode, version): (Guid, u8, u8),
+        cpu: u16,
+        payload: &Payload,
+    ) {
         let descriptor = Descriptor { opcode, version, ..Descriptor::default() };
         self.taker.take(&EtwRecord {
             provider: class,
             descriptor,
             schema: Schema::Classic,
             pointer_size: PointerSize::Bits64,
-            pid: None,
-            tid: None,
+            pid,
+            tid,
             cpu,
             ticks: at,
             activity: Guid([0; 16]),
@@ -116,6 +151,11 @@ impl Made {
     pub(crate) fn switch(&mut self, at: i64, cpu: u16, old: u32, state: u8, new: u32) {
         let payload = Payload::default().u32(&[new, old]).u8(&[8, 8, 0, 0, 4, 1, state, 0]).u32(&[0, 0]);
         self.classic(at, (THREAD, 36, 2), cpu, &payload);
+    }
+
+    /// `Thread/ReadyThread`.
+    pub(crate) fn ready(&mut self, at: i64, tid: u32) {
+        self.classic(at, (THREAD, 50, 2), 0, &Payload::default().u32(&[tid]).u8(&[1, 0, 1, 0]));
     }
 
     /// `PerfInfo/Sample`.

@@ -3,17 +3,21 @@
 //!
 //! - `data`: the real files, in `shared/data/etl` beside the checkout; a test that finds none says so.
 //! - `listed`: counts, processes, images, times and names. `written`: pprof, nettrace and others, by the program.
-//! - `made`: records by hand; `switches`, `code`: what becomes of them.
+//! - `made`: records by hand; `switches`, `transfers`, `memory`, `calls`, `code`: what becomes of them. `shown`: samples and tables as text.
 //! - `recorded`: files as a recording on this machine leaves them: of whom, in parts, with losses.
 //! - `damaged`: files that are cut or spoilt.
 
 #![allow(clippy::unwrap_used, reason = "a failed step of a test should stop it")]
 
+mod calls;
 mod code;
 mod damaged;
 mod data;
 mod listed;
 mod made;
+mod memory;
 mod recorded;
+mod shown;
 mod switches;
+mod transfers;
 mod written;

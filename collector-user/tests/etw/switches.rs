@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use collector_common::record::{ExportMachine, Sample, Unit};
 
 use crate::made::Made;
+use crate::shown::{self, histograms};
 
 const WAITS: u8 = 5;
 const LOST_ITS_CPU: u8 = 1;
+const HAS_ENDED: u8 = 4;
 
 /// Samples of a kind: time, value, thread, addresses.
 fn samples(machine: &ExportMachine, name: &str) -> Vec<(u64, i64, u32, Vec<u64>)> {
@@ -66,7 +68,10 @@ fn a_number_that_is_used_again_was_not_blocked_before() {
     made.switch(1000, 0, 71, WAITS, 0);
     made.thread(2000, 70, 71, "");
     made.switch(4000, 0, 0, 2, 71);
-    assert_eq!(made.finish().machine.samples().len(), 0);
+    let machine = made.finish().machine;
+    assert_eq!(samples(&machine, "off_cpu"), []);
+    // The new one waited for a CPU since it was made.
+    assert_eq!(samples(&machine, "run_queue"), [(2000, 2000, 71, vec![])]);
 }
 
 #[test]
@@ -88,4 +93,113 @@ fn idle_cpus_are_no_samples_but_for_interrupts() {
     assert_eq!(machine.kinds()[0].period, 250_000);
     let names = machine.processes().iter().map(|process| machine.string(process.name));
     assert_eq!(names.collect::<BTreeSet<_>>(), ["Idle", "[unknown]"].into());
+}
+
+/// The kind that is looked at first, of a trace that has a blocked time before its first sample.
+fn shown(scenarios: &[&str]) -> String {
+    let mut made = Made::of(scenarios);
+    made.switch(1000, 0, 71, WAITS, 0);
+    made.switch(1500, 0, 0, 2, 71);
+    made.sample(1600, 0, 71, 0x10_0000, 0);
+    let machine = made.finish().machine;
+    machine.string(machine.kinds()[usize::from(machine.shown_kind().unwrap().0)].name).to_owned()
+}
+
+#[test]
+fn what_was_asked_for_is_looked_at_first_and_not_what_came_first() {
+    assert_eq!(shown(&[]), "cpu");
+    assert_eq!(shown(&["off_cpu"]), "off_cpu");
+    assert_eq!(shown(&["off_cpu", "cpu_profiling"]), "cpu");
+}
+
+/// A thread from when it may run first, at 1100, to its end at 4200: every nanosecond is known.
+fn life(made: &mut Made) {
+    made.process(1, 1, 70, "made.exe");
+    made.switch(900, 0, 50, WAITS, 0);
+    made.thread(1000, 70, 71, "worker");
+    made.ready(1100, 71);
+    made.switch(1300, 0, 0, 2, 71);
+    made.sample(2000, 0, 71, 0x10_0000, 0);
+    made.stack(2001, 2000, 70, 71, &[0x10_0001]);
+    made.switch(2500, 0, 71, LOST_ITS_CPU, 60);
+    // On another CPU.
+    made.switch(2700, 1, 61, WAITS, 71);
+    made.switch(3000, 1, 71, WAITS, 0);
+    made.ready(3600, 71);
+    made.switch(3700, 0, 60, WAITS, 71);
+    made.stack(3701, 3700, 70, 71, &[0x10_0002]);
+    made.sample(4000, 0, 71, 0x10_0000, 0);
+    made.switch(4200, 0, 71, HAS_ENDED, 0);
+}
+
+#[test]
+fn all_time_of_a_thread_is_one_of_three_states() {
+    let mut made = Made::of(&["wall_clock"]);
+    life(&mut made);
+    let machine = made.finish().machine;
+    let all: Vec<_> = shown::samples(&machine, "wall_clock").into_iter().filter(|it| it.tid == 71).collect();
+    let told: Vec<_> =
+        all.iter().map(|it| (it.at, it.value, it.attributes.as_str(), it.addresses.clone())).collect();
+    let expected = [
+        (1100, 200, "state=runnable", vec![]),
+        (1300, 700, "state=running", vec![0x10_0001]),
+        (2500, 200, "state=runnable", vec![]),
+        (3000, 600, "state=blocked wait_reason=DelayExecution", vec![0x10_0002]),
+        (3600, 100, "state=runnable", vec![0x10_0002]),
+        // It ran for 500 before it waited.
+        (2900, 1100, "state=running", vec![0x10_0000]),
+        (4000, 200, "state=running", vec![]),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(all.iter().map(|it| it.value).sum::<i64>(), 4200 - 1100);
+    // What the clock and the waits are for themselves was not asked for.
+    assert!(["cpu", "off_cpu", "run_queue"].iter().all(|kind| shown::samples(&machine, kind).is_empty()));
+}
+
+#[test]
+fn what_goes_on_at_the_end_is_time_of_threads_too() {
+    let mut made = Made::of(&["wall_clock"]);
+    made.process(1, 1, 70, "made.exe");
+    made.switch(1000, 0, 71, WAITS, 72);
+    made.switch(1100, 1, 73, LOST_ITS_CPU, 0);
+    made.switch(1200, 0, 72, WAITS, 74);
+    made.ready(1500, 72);
+    made.interval(2000, 10_000);
+    let machine = made.finish().machine;
+    let told: Vec<_> = shown::samples(&machine, "wall_clock")
+        .into_iter()
+        .map(|it| (it.tid, it.at, it.value, it.attributes))
+        .collect();
+    let of = |tid, at, value, state: &str| (tid, at, value, format!("state={state}"));
+    let expected = [
+        of(71, 1000, 1000, "blocked wait_reason=DelayExecution open=yes"),
+        of(72, 1000, 200, "running"),
+        of(72, 1200, 300, "blocked wait_reason=DelayExecution open=yes"),
+        of(72, 1500, 500, "runnable open=yes"),
+        of(73, 1100, 900, "runnable open=yes"),
+        of(74, 1200, 800, "running"),
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn waits_for_a_cpu_are_counted_by_thread() {
+    let mut made = Made::of(&["scheduling"]);
+    life(&mut made);
+    let machine = made.finish().machine;
+    let waits: Vec<_> =
+        samples(&machine, "run_queue").into_iter().map(|(at, value, tid, _)| (at, value, tid)).collect();
+    assert_eq!(waits, [(1100, 200, 71), (2500, 200, 71), (3600, 100, 71)]);
+    let of = |label: &str| (label.to_owned(), 3, 500);
+    assert_eq!(histograms(&machine, "waits for a CPU"), [of("all threads"), of("worker")]);
+    assert!(machine.kinds().iter().all(|kind| machine.string(kind.name) != "off_cpu"));
+}
+
+#[test]
+fn where_it_is_told_when_a_thread_could_go_on_it_was_blocked_until_then() {
+    let mut made = Made::of(&["off_cpu"]);
+    life(&mut made);
+    let machine = made.finish().machine;
+    let of_it: Vec<_> = samples(&machine, "off_cpu").into_iter().filter(|it| it.2 == 71).collect();
+    assert_eq!(of_it, [(3000, 600, 71, vec![0x10_0002])]);
 }

@@ -67,15 +67,15 @@ macro_rules! scenarios {
 
 scenarios! { 14;
     "cpu_profiling" "cpu" cpu_profiling "samples of what runs on the CPUs";
-    "off_cpu" "offcpu" off_cpu "nanoseconds that threads are blocked, by the stack that they wait with";
-    "wall_clock" "wall" wall_clock "all time of threads: on CPUs, ready to run, and blocked";
-    "scheduling" "sched" scheduling "how long threads that are ready wait for a CPU";
-    "page_faults" "faults" page_faults "page faults by stack, and how long a disk kept them waiting";
+    "off_cpu" "offcpu" off_cpu "nanoseconds that threads are blocked until they are made ready, by the stack that they wait with";
+    "wall_clock" "wall" wall_clock "all time of threads in nanoseconds: running, runnable, blocked";
+    "scheduling" "sched" scheduling "how long threads that are ready wait for a CPU: histograms by thread name";
+    "page_faults" "faults" page_faults "page faults by stack, those that wait for a disk with how long; a table by process";
     "processes" "proc" processes "processes, when they started and ended, and what they used";
-    "syscalls" "sys" syscalls "system calls and how long they took, by stack";
-    "memory_tracking" "memory" memory_tracking "blocks of heaps and memory of VirtualAlloc, by stack";
-    "memory_growth" "growth" memory_growth "memory of VirtualAlloc, and pages that are touched first, by stack";
-    "io_monitoring" "io" io_monitoring "reads, writes and flushes of files and disks, what TCP and UDP transfer";
+    "syscalls" "sys" syscalls "system calls: how often, results that are errors, how long, each with its stack";
+    "memory_tracking" "memory" memory_tracking "blocks of heaps (with -p): allocated, kept; memory of VirtualAlloc: committed, reserved, given back";
+    "memory_growth" "growth" memory_growth "memory of VirtualAlloc in bytes, and pages that are touched first, by stack";
+    "io_monitoring" "io" io_monitoring "reads, writes and flushes of files and disks with times, bytes and paths; bytes of TCP and UDP by address";
     "dotnet_gc_analysis" "gc" dotnet_gc_analysis ".NET: collections, their pauses, heap sizes, and who triggers them";
     "dotnet_allocations" "netalloc" dotnet_allocations ".NET: a sample of allocations, one for about 100 KB, by type and stack";
     "dotnet_exceptions" "netexc" dotnet_exceptions ".NET: exceptions that are thrown, by type and stack";

@@ -65,7 +65,7 @@ fn each_stack_has_its_event() {
     };
     let mut with_stacks: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     let (mut samples, mut joined_samples, mut at_top) = (0, 0, 0);
-    for Joined { event, kernel, user } in &joined {
+    for Joined { event, kernel, user, .. } in &joined {
         let counts = with_stacks.entry(event.name).or_default();
         counts.0 += 1;
         counts.1 += u64::from(kernel.is_some() || user.is_some());

@@ -15,7 +15,7 @@ use export::format::Profile;
 use export::symbolize::Detail;
 use windows_etw::plan::{Plan, SampleInterval};
 use windows_etw::session::{
-    OwnUsage, SessionError, Sessions, Settings, Stopped, Target, console, own_usage, providers,
+    OtherProcess, OwnUsage, SessionError, Sessions, Settings, Stopped, Target, console, own_usage, providers,
 };
 
 use crate::args::{Backend, RunArgs, detail};
@@ -74,6 +74,7 @@ impl Prepared {
         let mut whose: Vec<Asked> = pids.into_iter().map(Asked::Running).collect();
         whose.extend(child.as_ref().map(|child| Asked::Started(Pid(child.id()))));
         let asking = Asking {
+            scenarios: plan.names.clone(),
             whose,
             volumes: volumes(),
             event_bytes: event_bytes(&outputs.profiles),
@@ -105,6 +106,7 @@ impl Prepared {
 fn tell_end(ended: &Ended, child: Option<&Child>) {
     match (ended, child) {
         (Ended::Command(status), _) => say(&format!("the command {}", describe(*status))),
+        (Ended::Processes, _) => say("the recorded processes have ended"),
         (_, Some(child)) => say(&format!("the command (pid {}) goes on", child.id())),
         (Ended::Asked | Ended::Elsewhere, None) => {}
     }
@@ -179,12 +181,24 @@ enum Ended {
     Asked,
     /// What it recorded ended.
     Command(ExitStatus),
+    /// All of the processes that it recorded ended.
+    Processes,
     /// Its session is not there any more.
     Elsewhere,
 }
 
+/// The processes that are named, which have to be there.
+fn find(pids: &[u32]) -> anyhow::Result<Vec<OtherProcess>> {
+    let found = |pid: &u32| {
+        let found = OtherProcess::find(Pid(*pid));
+        found.ok_or_else(|| anyhow::anyhow!("process {pid} does not exist: `tasklist` lists those that do"))
+    };
+    pids.iter().map(found).collect()
+}
+
 /// Records. What fails stops the sessions, too.
 fn record(plan: &Plan, files: &TraceFiles, args: &RunArgs) -> anyhow::Result<Ran> {
+    let processes = find(&args.pids)?;
     console::watch()?;
     let settings = Settings { target: Target::File(files.path()), ..Settings::default() };
     let sessions = Sessions::start(plan, &settings, |_| Box::new(|_| {}))?;
@@ -192,7 +206,7 @@ fn record(plan: &Plan, files: &TraceFiles, args: &RunArgs) -> anyhow::Result<Ran
     let began = Instant::now();
     // Its first events are to be recorded, too.
     let mut child = start(&args.command)?;
-    let ended = wait(began, args.duration, child.as_mut(), || is_gone(&sessions))?;
+    let ended = wait(began, args.duration, child.as_mut(), &processes, || is_gone(&sessions))?;
     let interval = sessions.interval();
     Ok(Ran { stopped: sessions.stop()?, interval, ended, child })
 }
@@ -213,12 +227,17 @@ fn wait(
     began: Instant,
     duration: Option<Duration>,
     mut child: Option<&mut Child>,
+    processes: &[OtherProcess],
     mut is_gone: impl FnMut() -> Result<bool, SessionError>,
 ) -> anyhow::Result<Ended> {
     let mut asked = began;
     loop {
         if let Some(status) = child.as_mut().map(|child| child.try_wait()).transpose()?.flatten() {
             return Ok(Ended::Command(status));
+        }
+        // A command goes on without them.
+        if child.is_none() && !processes.is_empty() && processes.iter().all(OtherProcess::has_ended) {
+            return Ok(Ended::Processes);
         }
         if console::is_asked_to_end() || duration.is_some_and(|duration| began.elapsed() >= duration) {
             return Ok(Ended::Asked);
@@ -256,19 +275,29 @@ mod tests {
     fn it_ends_with_the_command_with_its_time_and_with_its_session() {
         let now = Instant::now;
         let mut child = command(&["cmd.exe", "/c", "exit", "3"]);
-        let ended = wait(now(), Some(Duration::from_mins(1)), child.as_mut(), || Ok(false)).unwrap();
+        let ended = wait(now(), Some(Duration::from_mins(1)), child.as_mut(), &[], || Ok(false)).unwrap();
         assert!(matches!(ended, Ended::Command(status) if describe(status) == "exited with status 3"));
 
         let begun = now();
-        let ended = wait(begun, Some(Duration::from_millis(50)), None, || Ok(false)).unwrap();
+        let ended = wait(begun, Some(Duration::from_millis(50)), None, &[], || Ok(false)).unwrap();
         assert!(matches!(ended, Ended::Asked) && begun.elapsed() >= Duration::from_millis(50));
 
         let mut asked = 0;
-        let ended = wait(now(), Some(Duration::from_mins(1)), None, || {
+        let ended = wait(now(), Some(Duration::from_mins(1)), None, &[], || {
             asked += 1;
             Ok(true)
         });
         assert!(matches!(ended, Ok(Ended::Elsewhere)));
+
+        let mut named = process::Command::new("cmd.exe");
+        let mut named = named.args(["/c", "set /p x="]).stdin(process::Stdio::piped()).spawn().unwrap();
+        let processes = find(&[named.id()]).unwrap();
+        drop(named.stdin.take());
+        named.wait().unwrap();
+        let ended = wait(now(), Some(Duration::from_mins(1)), None, &processes, || Ok(false));
+        assert!(matches!(ended, Ok(Ended::Processes)));
+        let refused = find(&[named.id()]).unwrap_err().to_string();
+        assert!(refused.contains("does not exist"), "{refused}");
         assert_eq!(asked, 1);
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use collector_user::etw::{RecordedPart, TraceFolder, WrittenError, open_written};
-use collector_user::output::Places;
+use collector_user::output::{Places, is_url};
 use windows_etw::session::Stopped;
 
 use crate::target::{Target, unwritable};
@@ -56,7 +56,9 @@ impl TraceFiles {
                 .into());
             }
         };
-        let beside = into.as_deref().or_else(|| others.iter().copied().find(|path| path.as_os_str() != "-"));
+        let beside = into
+            .as_deref()
+            .or_else(|| others.iter().copied().find(|path| path.as_os_str() != "-" && !is_url(path)));
         let folder = match beside.map(Path::parent) {
             Some(Some(folder)) if !folder.as_os_str().is_empty() => folder.to_owned(),
             Some(_) => PathBuf::from("."),

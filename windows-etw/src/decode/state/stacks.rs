@@ -8,7 +8,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use collector_common::ids::Tid;
+use collector_common::ids::{Pid, Tid};
 
 use crate::decode::kernel::{
     IMAGE_ID, KernelEvent, META_DATA, SYS_CONFIG, StackDefinition, StackReference, StackWalk,
@@ -82,6 +82,9 @@ pub struct Joined<T> {
     pub kernel: Option<Half>,
     /// Return addresses of the user.
     pub user: Option<Half>,
+    /// The process and the thread that its stack is told to be of, where that came in an event of its own: page faults and system calls name
+    /// neither themselves.
+    pub of: Option<(Pid, Tid)>,
 }
 
 /// How much is kept.
@@ -167,7 +170,8 @@ impl<T> Stacks<T> {
     /// Takes an event that may have a stack, with the return addresses that it brings. Out: one that has waited long enough.
     pub fn event(&mut self, at: Option<StackAt>, own: Option<Addresses<'_>>, event: T) -> Option<Joined<T>> {
         let number = self.first + self.waiting.len() as u64;
-        let mut waiting = Waiting { at, joined: Joined { event, kernel: None, user: None }, next: None };
+        let mut waiting =
+            Waiting { at, joined: Joined { event, kernel: None, user: None, of: None }, next: None };
         if let Some(own) = own {
             put(&mut waiting.joined, own);
         }
@@ -307,7 +311,14 @@ impl<T> Stacks<T> {
             self.losses.stacks += 1;
             return;
         };
-        self.put_at(StackAt::Thread(ticks, walk.tid), walk.frames);
+        let found = self.find(StackAt::Thread(ticks, walk.tid), |joined| {
+            let is_put = put(joined, walk.frames);
+            if is_put {
+                joined.of = Some((walk.pid, walk.tid));
+            }
+            is_put
+        });
+        self.count(found);
     }
 
     fn put_at(&mut self, at: StackAt, frames: Addresses<'_>) {
@@ -329,6 +340,7 @@ impl<T> Stacks<T> {
             let is_free = half.is_none();
             if is_free {
                 *half = Some(Half::Shared(id));
+                joined.of = Some((reference.pid, reference.tid));
             }
             is_free
         });

@@ -15,6 +15,7 @@ mod enable;
 mod live;
 mod mutex;
 mod privilege;
+mod process;
 mod properties;
 mod record;
 mod tuning;
@@ -24,6 +25,7 @@ pub use clock::Clock;
 pub use describe::providers;
 pub use drives::drives;
 pub use live::{Live, Sink};
+pub use process::OtherProcess;
 pub use usage::{OwnUsage, own_usage};
 
 pub(super) use console::{Signal, on_console};

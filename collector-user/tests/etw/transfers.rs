@@ -1,0 +1,165 @@
+//! What is read, written, sent and received, by records of which all is known, and by `PerfView`'s list of a real trace.
+
+use windows_etw::decode::kernel::{DISK_IO, FILE_IO, TCP_IP, UDP_IP};
+
+use crate::data::{baseline, counts, import, number, value};
+use crate::made::{Made, Payload};
+use crate::shown::{Shown, histograms, samples, table};
+
+const IRP: u64 = 0xffff_8000_0000_1230;
+const KEY: u64 = 0xffff_8000_0000_4560;
+const OBJECT: u64 = 0xffff_8000_0000_7890;
+const PATH: &str = r"\Device\HarddiskVolume3\data.db";
+
+/// `DiskIo/Read` of 4096 bytes, or with opcode 11 `Write`, which took so many ticks.
+fn disk(made: &mut Made, at: i64, opcode: u8, irp: u64, ticks: u64) {
+    let payload = Payload::default().u32(&[1, 0, 4096, 0]).u64(&[0, KEY, irp, ticks]).u32(&[0]);
+    made.classic(at, (DISK_IO, opcode, 3), 1, &payload);
+}
+
+fn disk_begins(made: &mut Made, at: i64, opcode: u8, irp: u64, tid: u32) {
+    made.classic(at, (DISK_IO, opcode, 3), 0, &Payload::default().u64(&[irp]).u32(&[tid]));
+}
+
+/// `FileIo/Read`, or with opcode 68 `Write`.
+fn file_begins(made: &mut Made, at: i64, opcode: u8, irp: u64, tid: u32) {
+    let payload = Payload::default().u64(&[0, irp, OBJECT, KEY]).u32(&[tid, 1000, 0]);
+    made.classic(at, (FILE_IO, opcode, 3), 0, &payload);
+}
+
+fn file_ends(made: &mut Made, at: i64, irp: u64, bytes: u64, status: u32) {
+    made.classic(at, (FILE_IO, 76, 3), 0, &Payload::default().u64(&[irp, bytes]).u32(&[status]));
+}
+
+fn made() -> Made {
+    let mut made = Made::of(&["io_monitoring"]);
+    made.process(1, 1, 70, "made.exe");
+    made.thread(2, 70, 71, "reader");
+    made
+}
+
+#[test]
+fn a_request_to_a_disk_is_of_who_made_it() {
+    let mut made = made();
+    disk_begins(&mut made, 1000, 12, IRP, 71);
+    made.stack(1001, 1000, 70, 71, &[0x10_0010, 0x10_0020]);
+    disk_begins(&mut made, 1500, 13, IRP + 0x100, 71);
+    // Done by whoever ran there, and told of two more nanoseconds later than it was done.
+    disk(&mut made, 9002, 10, IRP, 8000);
+    disk(&mut made, 9500, 11, IRP + 0x100, 7000);
+    // Nobody saw that it was made.
+    disk(&mut made, 9900, 11, IRP + 0x200, 300);
+    // What the file is called is told at the end.
+    made.classic(10_000, (FILE_IO, 36, 2), 0, &Payload::default().u64(&[KEY]).wide(PATH));
+    let machine = made.finish().machine;
+    let all = samples(&machine, "block_io");
+    let attributes = format!("device=PhysicalDrive1 operation=read path={PATH} bytes=4096");
+    let addresses = vec![0x10_0010, 0x10_0020];
+    assert_eq!(all[0], Shown { at: 1002, value: 8000, pid: 70, tid: 71, addresses, attributes });
+    assert_eq!((all[1].value, all[1].tid, all[2].value, all.len()), (7000, 71, 300, 3));
+    let times = histograms(&machine, "times of block requests");
+    let expected =
+        [("all devices", 3, 15_300), ("PhysicalDrive1 read", 1, 8000), ("PhysicalDrive1 write", 2, 7300)];
+    assert_eq!(times, expected.map(|(label, count, sum)| (label.to_owned(), count, sum)));
+    assert_eq!(histograms(&machine, "sizes of block requests")[0].2, 3 * 4096);
+    assert_eq!(
+        machine.string(machine.kinds()[usize::from(machine.shown_kind().unwrap().0)].name),
+        "block_io"
+    );
+    // Each event is there for itself, too.
+    assert_eq!(machine.event_records().iter().count(), 2 + 5 + 1);
+}
+
+#[test]
+fn an_operation_on_a_file_takes_until_its_end() {
+    let mut made = made();
+    let opened = Payload::default().u64(&[1, OBJECT]).u32(&[71, 0, 0, 0]).wide(PATH);
+    made.classic(500, (FILE_IO, 64, 3), 0, &opened);
+    file_begins(&mut made, 1000, 67, IRP, 71);
+    made.stack(1001, 1000, 70, 71, &[0x10_0010]);
+    // Of another request in between.
+    file_begins(&mut made, 1100, 68, IRP + 8, 71);
+    file_ends(&mut made, 1600, IRP, 800, 0);
+    file_ends(&mut made, 2100, IRP + 8, 0, 0xc000_007f);
+    // It is not of what is measured, and one that does not end is no sample.
+    file_ends(&mut made, 2200, IRP, 7, 0);
+    file_begins(&mut made, 2300, 67, IRP, 71);
+    let machine = made.finish().machine;
+    let all = samples(&machine, "file_io");
+    let attributes = format!("operation=read path={PATH} bytes=800");
+    let addresses = vec![0x10_0010];
+    assert_eq!(all[0], Shown { at: 1000, value: 600, pid: 70, tid: 71, addresses, attributes });
+    assert_eq!(all[1].attributes, format!("operation=write path={PATH} error=0xc000007f bytes=0"));
+    assert_eq!((all[1].value, all.len()), (1000, 2));
+    let rows = table(&machine, "reads, writes and calls on sockets");
+    let row = |label: &str, numbers: [u64; 6]| (label.to_owned(), numbers.to_vec());
+    assert_eq!(rows, [row("write", [1, 1, 0, 1000, 1000, 1000]), row("read", [1, 0, 800, 600, 600, 600])]);
+}
+
+#[test]
+fn networks_tell_bytes_and_addresses() {
+    let mut made = made();
+    let v4 = |pid: u32, size: u32, more: &[u32]| {
+        let payload = Payload::default().u32(&[pid, size]).u8(&[10, 0, 0, 9, 10, 0, 0, 1]);
+        payload.u8(&[0x01, 0xbb, 0xc0, 0x00]).u32(more).u64(&[0])
+    };
+    made.classic(1000, (TCP_IP, 10, 2), 0, &v4(70, 500, &[1, 1, 0]));
+    made.classic(2000, (TCP_IP, 11, 2), 0, &v4(70, 900, &[0]));
+    // Who sends a datagram is its `saddr`.
+    made.classic(3000, (UDP_IP, 11, 2), 0, &v4(70, 60, &[0]));
+    let machine = made.finish().machine;
+    let all: Vec<_> =
+        samples(&machine, "network_io").into_iter().map(|it| (it.value, it.pid, it.attributes)).collect();
+    let said = |operation: &str, address: &str, port: u16| {
+        format!("operation={operation} address={address} local_port={port}")
+    };
+    assert_eq!(
+        all,
+        [
+            (500, 70, said("send", "tcp 10.0.0.9:443", 49_152)),
+            (900, 70, said("receive", "tcp 10.0.0.9:443", 49_152)),
+            (60, 70, said("receive", "udp 10.0.0.1:49152", 443)),
+        ]
+    );
+    let row = |label: &str, bytes| (label.to_owned(), vec![1, bytes]);
+    let expected = [row("receive tcp", 900), row("send tcp", 500), row("receive udp", 60)];
+    assert_eq!(table(&machine, "sends and receives"), expected);
+}
+
+/// `PerfView` lists the times of requests, their bytes, files and processes.
+#[test]
+fn requests_to_disks_are_as_they_are_listed() {
+    let Some(imported) = import("net.4.5.2.x64.etl") else { return };
+    let (machine, baseline) = (&imported.machine, baseline("net.4.5.2.x64.etl"));
+    let all = samples(machine, "block_io");
+    let count = |name: &str| {
+        let name = format!("Windows Kernel/DiskIO/{name}");
+        counts(&baseline).find_map(|(own, count)| (own == name).then_some(count)).unwrap() as usize
+    };
+    assert_eq!(all.len(), count("Read") + count("Write") + count("FlushBuffers"));
+    let (start, mut listed) = (machine.system().start.0 as f64, 0);
+    for operation in ["Read", "Write"] {
+        let name = format!(" Windows Kernel/DiskIO/{operation} PID=");
+        for line in baseline.lines().filter(|line| line.contains(&name)) {
+            let millis: f64 = line[6..].split_once(": ").unwrap().0.replace(',', "").parse().unwrap();
+            let took: f64 = value(line, "DiskServiceTimeMSec").replace(',', "").parse().unwrap();
+            let path = value(line, "FileName").trim_end_matches("...");
+            let is_it = |it: &&Shown| {
+                let end = (it.at as f64 + it.value as f64 - start) / 1e6;
+                (end - millis).abs() < 0.001
+                    && (it.value as f64 / 1e6 - took).abs() < 0.001
+                    && it.attributes.contains(&format!("operation={}", operation.to_lowercase()))
+                    && it.attributes.contains(&format!(" path={path}"))
+                    && it.attributes.ends_with(&format!(" bytes={}", number(value(line, "TransferSize"))))
+            };
+            assert_eq!(all.iter().filter(is_it).count(), 1, "{line}");
+            listed += 1;
+        }
+    }
+    assert!(listed >= 8, "{listed}");
+    let sent = samples(machine, "network_io");
+    let of = |name: &str| counts(&baseline).find(|(own, _)| *own == name).map_or(0, |(_, count)| count);
+    let told =
+        ["TcpIp/RecvIPV6", "TcpIp/SendIPV6", "UdpIp/Recv", "UdpIp/RecvIPV6", "UdpIp/Send", "UdpIp/SendIPV6"];
+    assert_eq!(sent.len() as u64, told.iter().map(|name| of(&format!("Windows Kernel/{name}"))).sum::<u64>());
+}
