@@ -26,7 +26,7 @@ pub mod clock;
 mod debuginfod;
 #[cfg(target_os = "linux")]
 mod devices;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 pub mod doctor;
 pub mod etw;
 #[cfg(any(target_os = "linux", windows))]
@@ -52,7 +52,6 @@ pub mod scenario;
 pub mod session;
 #[cfg(target_os = "linux")]
 pub mod source;
-#[cfg(target_os = "linux")]
 pub mod spill;
 mod symbol_path;
 #[cfg(target_os = "linux")]

@@ -1,5 +1,5 @@
-//! Where samples go that are too many for memory: a file without a name, which is gone when nobody has it open any more, however that
-//! comes about. Why it is so is told in `docs/adr/0016-samples-in-a-file.md`.
+//! Where samples go that are too many for memory: a file without a name (on Windows with one), which is gone when nobody has it open any
+//! more, however that comes about. Why it is so is told in `docs/adr/0016-samples-in-a-file.md`.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,7 +11,8 @@ use collector_common::record::{ExportMachine, SpillFile};
 
 /// Has samples written into a temporary file as soon as they take more than so many bytes of memory.
 ///
-/// It is made in `TMPDIR`, where that is set, and else in `/var/tmp`: `/tmp` is memory on many systems.
+/// It is made in `TMPDIR`, where that is set, and else in `/var/tmp`: `/tmp` is memory on many systems. On Windows, which has neither, it is
+/// where `TEMP` says.
 pub fn spill_samples(machine: &mut ExportMachine, bytes: u64) {
     machine.samples_mut().spill_beyond(bytes, || Ok(Box::new(open()?) as Box<dyn SpillFile>));
 }
@@ -46,7 +47,7 @@ fn folder(asked_for: Option<OsString>, on_disk: &Path) -> PathBuf {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::fs;
     use std::io::Write as _;

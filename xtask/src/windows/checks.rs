@@ -37,7 +37,7 @@ const fn fails(args: &'static [&'static str], status: i32, says: &'static [&'sta
 const FOLDED: &str = "main;spin 30\nmain;rest 10\n";
 
 /// The binary. What it does not do on Windows, it must say.
-const COLLECTOR: [Check; 28] = [
+const COLLECTOR: [Check; 30] = [
     prints(&["--help"], &["Records what a machine is doing", "collector.exe <COMMAND>"]),
     prints(&["--version"], &["collector "]),
     prints(&["run", "--help"], &["--backend", "etw", "--scenario"]),
@@ -64,6 +64,23 @@ const COLLECTOR: [Check; 28] = [
         1,
         &["by -p only", "TraceSetInformation"],
     ),
+    fails(
+        &["run", "-p", "4294967292", "-s", "processes", "-o", "x.html"],
+        1,
+        &["process 4294967292 does not exist"],
+    ),
+    Check {
+        args: &["doctor"],
+        status: 1,
+        prints: &[
+            "NO   sessions of ETW: one that samples CPUs can't be started",
+            "failed for Collector.doctor",
+            "providers of events: ",
+            "some _NT_SYMBOL_PATH: not set",
+            "recording does not work here yet",
+        ],
+        says: &[],
+    },
     fails(&["run", "--backend", "nothing"], 2, &["invalid value 'nothing'"]),
     fails(&["run", "-F", "0"], 2, &["invalid value '0'"]),
     fails(&["convert", "absent.etl", "-o", "x.html"], 1, &["collector: absent.etl can't be converted: "]),

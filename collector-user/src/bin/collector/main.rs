@@ -6,7 +6,7 @@ mod chosen;
 mod convert;
 #[cfg(any(target_os = "linux", windows))]
 mod counted;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 mod doctor;
 #[cfg(target_os = "linux")]
 mod events;
@@ -32,7 +32,7 @@ mod run_etw;
 mod target;
 #[cfg(windows)]
 mod trace;
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(target_os = "linux", windows)))]
 mod unable;
 mod unnamed;
 
@@ -45,7 +45,7 @@ use clap::Parser as _;
 use args::{Cli, Command};
 #[cfg(target_os = "linux")]
 use convert::convert;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", windows))]
 use doctor::doctor;
 #[cfg(not(target_os = "linux"))]
 use imported_only::convert;
@@ -53,10 +53,8 @@ use imported_only::convert;
 use run::run;
 #[cfg(windows)]
 use run_etw::run;
-#[cfg(not(target_os = "linux"))]
-use unable::doctor;
 #[cfg(not(any(target_os = "linux", windows)))]
-use unable::run;
+use unable::{doctor, run};
 
 fn main() -> ExitCode {
     let started = Instant::now();

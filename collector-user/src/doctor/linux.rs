@@ -1,4 +1,4 @@
-//! What this machine allows, and for each gap the one command that closes it.
+//! What a Linux machine allows.
 
 use std::env;
 use std::fmt::Write as _;
@@ -8,38 +8,9 @@ use std::path::Path;
 
 use rustix::thread::{CapabilitySet, capabilities};
 
+use super::{Check, bad, good, limited};
 use crate::kernel::Release;
 use crate::tracefs::{Tracefs, TracefsError};
-
-/// How a check went.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// As it should be.
-    Good,
-    /// Recording works, but with less than it could give.
-    Limited {
-        /// What is missing then.
-        effect: &'static str,
-        /// The command that closes the gap, or what must be done where no command does.
-        fix: String,
-    },
-    /// Recording does not work.
-    Bad {
-        /// The command that closes the gap, or what must be done where no command does.
-        fix: String,
-    },
-}
-
-/// One check.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Check {
-    /// What was looked at.
-    pub name: &'static str,
-    /// What was found.
-    pub found: String,
-    /// What that means.
-    pub verdict: Verdict,
-}
 
 /// Runs all checks.
 pub fn examine() -> Vec<Check> {
@@ -56,23 +27,6 @@ pub fn examine() -> Vec<Check> {
         programs(),
         toolchain(),
     ]
-}
-
-fn good(name: &'static str, found: impl Into<String>) -> Check {
-    Check { name, found: found.into(), verdict: Verdict::Good }
-}
-
-fn bad(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Check {
-    Check { name, found: found.into(), verdict: Verdict::Bad { fix: fix.into() } }
-}
-
-fn limited(
-    name: &'static str,
-    found: impl Into<String>,
-    effect: &'static str,
-    fix: impl Into<String>,
-) -> Check {
-    Check { name, found: found.into(), verdict: Verdict::Limited { effect, fix: fix.into() } }
 }
 
 /// What it means that programs can't be loaded.
@@ -373,6 +327,7 @@ fn home() -> std::path::PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::doctor::Verdict;
 
     #[test]
     fn rights_add_up() {
