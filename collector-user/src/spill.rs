@@ -47,7 +47,8 @@ fn folder(asked_for: Option<OsString>, on_disk: &Path) -> PathBuf {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod tests {
     use std::fs;
     use std::io::Write as _;
