@@ -35,8 +35,7 @@ fn sessions() -> Check {
         Ok(plan) => plan,
         Err(error) => return bad(CHECK, "there is no plan for one", error.to_string()),
     };
-    let settings =
-        Settings { name: NAME.to_owned(), target: Target::File(folder.path()), ..Settings::default() };
+    let settings = Settings { name: NAME.to_owned(), target: Target::File(folder.path()) };
     let tried = Sessions::start(&plan, &settings, |_| Box::new(|_| {})).and_then(Sessions::stop);
     match tried {
         Ok(_) => good(CHECK, "one that samples CPUs, with stacks, was started and stopped"),

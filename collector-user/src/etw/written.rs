@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use windows_etw::etl::{EtlError, EtlFile};
-use windows_etw::session::{Part, SessionError, Sessions, Stopped, drives};
+use windows_etw::session::{Losses, Part, SessionError, Sessions, Stopped, drives};
 
 use super::recording::{Lost, RecordedPart};
 
@@ -44,7 +44,7 @@ pub enum WrittenError {
 pub fn open_written(stopped: &Stopped, path: &Path) -> Result<Vec<RecordedPart<File>>, WrittenError> {
     let mut losses = stopped.losses.clone();
     losses.sort_by_key(|(part, _)| *part != Part::Main);
-    let open = |(part, told): (Part, windows_etw::session::Losses)| {
+    let open = |(part, told): (Part, Losses)| {
         let path = part.file(path);
         if !path.exists() {
             return Err(WrittenError::Absent);
@@ -94,7 +94,7 @@ mod tests {
     fn what_is_not_there_and_what_is_no_trace_is_told() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.etl");
-        let stopped = Stopped { losses: vec![(Part::Main, Default::default())], events: 0 };
+        let stopped = Stopped { losses: vec![(Part::Main, Losses::default())], events: 0 };
         assert!(matches!(open_written(&stopped, &path), Err(WrittenError::Absent)));
         std::fs::write(&path, "no trace").unwrap();
         let told = open_written(&stopped, &path).unwrap_err();
