@@ -3,7 +3,7 @@
 use std::env;
 
 use windows_etw::plan::Plan;
-use windows_etw::session::{Sessions, Settings, Target, providers};
+use windows_etw::session::{Sessions, Settings, Target};
 
 use super::{Check, bad, good, limited};
 use crate::etw::{Request, RequestError, TraceFolder};
@@ -17,7 +17,7 @@ const FREQUENCY: u32 = 997;
 
 /// Runs all checks.
 pub fn examine() -> Vec<Check> {
-    vec![sessions(), named_providers(), pdbs()]
+    vec![sessions(), pdbs()]
 }
 
 /// A session is started and stopped: whether Windows lets it is told by nothing else for sure.
@@ -47,19 +47,6 @@ fn plan() -> Result<Plan, RequestError> {
     let (scenarios, events) = (["cpu_profiling".to_owned()], []);
     let request = Request { scenarios: &scenarios, events: &events, frequency_hz: FREQUENCY, pids: &[] };
     request.plan(Vec::new)
-}
-
-fn named_providers() -> Check {
-    const CHECK: &str = "providers of events";
-    match providers() {
-        Ok(providers) => good(CHECK, format!("{} are known by name", providers.len())),
-        Err(error) => limited(
-            CHECK,
-            "Windows does not list them",
-            "`-e etw:PROVIDER` takes GUIDs alone",
-            format!("name them by GUID, as `etw:{{22fb2cd6-0e7b-422b-a0c7-2fad1fd0e716}}` ({error})"),
-        ),
-    }
 }
 
 fn pdbs() -> Check {
