@@ -4,6 +4,7 @@
 //! names has it; for any other a number stands that is no address ([`WITHOUT_ADDRESS`]).
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use collector_common::ids::{Avma, FileOffset, Nanos, Svma};
 use collector_common::intern::{InternedStrings, Seeded, StringId};
@@ -15,10 +16,10 @@ use super::room::{DEEPEST, Size};
 use crate::symbolize::{Function, NameId, STACK_CUT, Symbols};
 
 /// How far numbers of one name are from those of the next.
-const STEP: u64 = 16;
+pub(super) const STEP: u64 = 16;
 
 /// Numbers of one module.
-const WINDOW: u64 = 1 << 32;
+pub(super) const WINDOW: u64 = 1 << 32;
 
 /// Where the kernel's begin.
 const KERNEL: u64 = 1 << 63;
@@ -119,21 +120,9 @@ impl Frames {
 
     /// The names of the machine's frames. Those without an address get places in processes, since some formats tell names by these.
     pub(super) fn finish(self, machine: &mut ExportMachine) -> Symbols {
-        let processes = machine.processes().len();
         let windows = self.windows.iter().filter(|(module, _)| **module != ModuleId::KERNEL);
-        for (&module, &(start, count)) in windows.take(MOST_MAPPINGS / processes.max(1)) {
-            for process in (0..processes as u32).map(ProcessId) {
-                machine.add_mapping(ModuleMapping {
-                    process,
-                    module,
-                    start: Avma(start),
-                    end: Avma(start + (count + 1) * STEP),
-                    file_offset: FileOffset(0),
-                    bias: 0,
-                    since: Nanos(0),
-                });
-            }
-        }
+        let windows = windows.map(|(&module, &(start, count))| (module, start..start + (count + 1) * STEP));
+        map_windows(machine, windows);
         let mut symbols = Symbols::unresolved(machine);
         let names: Vec<NameId> = self.strings.iter().map(|string| symbols.intern(string)).collect();
         let name = |id: StringId| names.get(id.0 as usize).copied().unwrap_or_default();
@@ -152,5 +141,26 @@ impl Frames {
             symbols.set_functions(frame, &functions);
         }
         symbols
+    }
+}
+
+/// Maps modules where their numbers are that stand for addresses, in all processes; of very many the first ones.
+pub(super) fn map_windows(
+    machine: &mut ExportMachine,
+    windows: impl Iterator<Item = (ModuleId, Range<u64>)>,
+) {
+    let processes = machine.processes().len();
+    for (module, window) in windows.take(MOST_MAPPINGS / processes.max(1)) {
+        for process in (0..processes as u32).map(ProcessId) {
+            machine.add_mapping(ModuleMapping {
+                process,
+                module,
+                start: Avma(window.start),
+                end: Avma(window.end),
+                file_offset: FileOffset(0),
+                bias: 0,
+                since: Nanos(0),
+            });
+        }
     }
 }

@@ -1,11 +1,13 @@
 //! What JFR tells beside samples, as the JDK's own `jfr print` shows it for people, and as it is read back: arguments of programs, where
 //! files are mapped.
 
+use std::collections::BTreeSet;
 use std::io::Cursor;
 use std::time::{Duration, Instant};
 
 use collector_common::ids::{Avma, FileOffset, Nanos, Pid};
-use collector_common::record::{ExportMachine, Frame, FrameFlags, ModuleMapping};
+use collector_common::record::{ExportMachine, Frame, FrameFlags, ModuleMapping, WITHOUT_ADDRESS};
+use export::format::folded::Folded;
 use export::format::nettrace::Nettrace;
 use export::format::pprof::Pprof;
 use export::format::{ExportFormat, Profile};
@@ -16,6 +18,7 @@ use export::symbolize::Symbols;
 use crate::jfr::{every_kind, printed, written};
 use crate::jfr_made::Bytes;
 use crate::made::Made;
+use crate::random;
 use crate::tools::{file, output, tool};
 
 /// Such as any quoting has to tell apart.
@@ -162,7 +165,9 @@ fn mappings(machine: &ExportMachine) -> Vec<(u32, &str, String, [u64; 5])> {
         ];
         (machine.process(mapping.process).pid.0, machine.string(module.path), build_id, numbers)
     };
-    let mut all: Vec<_> = machine.mappings().iter().map(of).collect();
+    // Those where numbers are that stand for addresses are the reader's own.
+    let are_told = machine.mappings().iter().filter(|mapping| !WITHOUT_ADDRESS.contains(&mapping.start.0));
+    let mut all: Vec<_> = are_told.map(of).collect();
     all.sort();
     all
 }
@@ -268,4 +273,24 @@ fn lines_of_the_account_beyond_the_limit_are_called_so() {
         import(&*written(&machine, &Symbols::unresolved(&machine))).unwrap();
     assert_eq!(machine.system().account.len(), 1000);
     assert_eq!(left_out, ["3 lines of the account are left out: there are too many"]);
+}
+
+/// nettrace tells names by where code lies, which JFR does not tell.
+#[test]
+fn names_stay_in_formats_that_tell_them_by_places() {
+    let Made { machine, symbols } = Made::new();
+    let of_jfr = import(Cursor::new(written(&machine, &symbols))).unwrap();
+    let folded = |machine: &ExportMachine, symbols: &Symbols| {
+        String::from_utf8(random::written(&Folded, machine, symbols)).unwrap()
+    };
+    let stacks = folded(&of_jfr.machine, &of_jfr.symbols);
+    assert!(stacks.contains("main") && stacks.contains("recurse"), "{stacks}");
+    let trace = random::written(&Nettrace, &of_jfr.machine, &of_jfr.symbols);
+    let Imported { machine, symbols, .. } = random::imported(&trace).unwrap();
+    // Inlined functions are no longer told apart there, nor is told where a stack is cut.
+    let told = |folded: &str| {
+        let plain = folded.replace("_[i]", "").replace("[stack cut];", "");
+        plain.lines().map(str::to_owned).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(told(&folded(&machine, &symbols)), told(&stacks));
 }

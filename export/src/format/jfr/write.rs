@@ -6,7 +6,7 @@
 use std::io::{self, Write};
 
 use collector_common::ids::Nanos;
-use collector_common::record::{ClockAnchor, ExportMachine, Happened, Sample};
+use collector_common::record::{ClockAnchor, ExportMachine, Happened, Sample, WITHOUT_ADDRESS};
 
 use super::chunk::Chunks;
 use super::constants::Constants;
@@ -59,6 +59,8 @@ impl ExportFormat for Jfr {
             let time = time.max(start);
             match happened {
                 Happened::ProcessStarted(process) => facts::process(machine, process, start, &mut chunks)?,
+                // A reader of a file without addresses makes such places up.
+                Happened::Mapped(_, mapping) if WITHOUT_ADDRESS.contains(&mapping.start.0) => {}
                 Happened::Mapped(_, mapping) => facts::library(machine, mapping, time, &mut chunks)?,
                 Happened::Sampled(sample) | Happened::SampledEvent(sample, _) => {
                     if let Some(kind) = kinds.get(usize::from(sample.kind.0)) {

@@ -4,7 +4,7 @@
 //! are one frame with it. Where that lies is not told: frames have numbers for addresses ([`WITHOUT_ADDRESS`]), those of the kernel in the
 //! upper half of what these are, where formats look for it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use collector_common::ids::{BuildId, Svma};
 use collector_common::intern::{StackId, StringId};
@@ -15,6 +15,7 @@ use collector_common::record::{
 use super::events::{Constant, Struct, Value};
 use super::texts::Texts;
 use crate::format::jfr::{JAVA, NO_DESCRIPTOR};
+use crate::import::frames::{STEP, WINDOW, map_windows};
 use crate::import::room::DEEPEST;
 use crate::symbolize::{Function, Symbols};
 
@@ -22,9 +23,13 @@ use crate::symbolize::{Function, Symbols};
 const LEAST_BUDGET: usize = 1 << 16;
 const BUDGET_PER_BYTE: usize = 32;
 
-/// Where numbers of the kernel's frames begin, and how far these are from each other.
+/// Where numbers of the kernel's frames begin.
 const KERNEL: u64 = 1 << 63;
-const STEP: u64 = 16;
+
+/// Where numbers of a module's frames begin.
+fn window(module: ModuleId) -> u64 {
+    WITHOUT_ADDRESS.start + u64::from(module.0) % (WITHOUT_ADDRESS.start / WINDOW) * WINDOW
+}
 
 /// A function that a frame is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -149,9 +154,9 @@ impl Code {
         *self.frames.entry(place).or_insert_with(|| {
             let (first, flags) = match module {
                 ModuleId::KERNEL => (KERNEL, FrameFlags::KERNEL),
-                _ => (WITHOUT_ADDRESS.start, 0),
+                _ => (window(module), 0),
             };
-            let address = Svma(first + next * STEP);
+            let address = Svma(first + next % (WINDOW / STEP) * STEP);
             machine.intern_frame(Frame { module, address, flags: FrameFlags(flags) })
         })
     }
@@ -222,8 +227,11 @@ impl Code {
         })
     }
 
-    /// Names of all frames.
-    pub(super) fn symbols(&self, machine: &ExportMachine) -> Symbols {
+    /// Names of all frames, which get places in processes, since some formats tell names by these.
+    pub(super) fn finish(&self, machine: &mut ExportMachine) -> Symbols {
+        let modules: BTreeSet<ModuleId> = self.frames.keys().map(|place| place.module).collect();
+        let modules = modules.into_iter().filter(|module| *module != ModuleId::KERNEL);
+        map_windows(machine, modules.map(|module| (module, window(module)..window(module) + WINDOW)));
         let mut symbols = Symbols::unresolved(machine);
         let mut functions = Vec::new();
         for (place, frame) in &self.frames {

@@ -345,7 +345,7 @@ impl Samples {
             (system.cpus, system.lost) = (recording.cpus, recording.lost);
         }
         system.account = facts.notes.iter().copied().map(text).collect();
-        let symbols = self.code.symbols(&self.machine);
+        let symbols = self.code.finish(&mut self.machine);
         let spans = self.machine.spans().len() as u64 + self.spans_left_out;
         let others =
             events.saturating_sub(samples + spans + facts.events + self.without_stack + self.without_room);
