@@ -57,9 +57,17 @@ fn a_trace_is_the_same_in_all_formats() {
     let told = String::from_utf8(told).unwrap();
     assert!(!told.contains("could not be understood"), "{told}");
     let back = folded(&folder.join("back.folded"));
-    assert_eq!(back.values().sum::<i64>(), SAMPLES);
-    assert_eq!(with(&back, "Test.Program.Main"), main);
-    assert_eq!(with(&back, "System.DateTime.get_Now"), with(&stacks, "System.DateTime.get_Now"));
+    // A library that was unloaded before that sample: the format has no event that ends a mapping.
+    let elsewhere = "Test.x64.exe;[unmapped]+0x1aef8f80;msvcr120_clr0400.dll+0x11f9";
+    let there = "Test.x64.exe;mscorlib.dll+0xe8f80;msvcr120_clr0400.dll+0x11f9";
+    let mut stacks = stacks;
+    let count = stacks.remove(elsewhere).unwrap();
+    stacks.insert(there.to_owned(), count);
+    let differ: Vec<_> = stacks.iter().filter(|(stack, count)| back.get(*stack) != Some(*count)).collect();
+    assert!(differ.is_empty(), "{} of {} stacks differ: {:?}", differ.len(), stacks.len(), differ[0]);
+    assert_eq!(back.len(), stacks.len());
+    let in_kernel = |stack: &str| stack.contains(";ntoskrnl.exe+0x") && stack.ends_with("_[k]");
+    assert!(back.keys().any(|stack| in_kernel(stack)));
 
     let report = collector(folder, &["report", "net.etl", "--top", "3"]).stdout;
     // A sample each millisecond.

@@ -210,6 +210,81 @@ fn code_without_a_file_is_not_mixed_up() {
     assert_eq!(paths, ["[anon]", "/app/a.dll"]);
 }
 
+/// A process with a driver of Windows, at its place in the kernel's half, with frames in it and others of the kernel.
+fn with_driver(details: &ModuleDetails, others: &[u64], is_named: bool) -> (ExportMachine, Symbols) {
+    const BASE: u64 = 0xffff_f800_0212_6000;
+    let mut machine = ExportMachine::default();
+    machine.system_mut().end = Nanos(100);
+    let process = machine.add_process(Pid(7), "prog", None, Nanos(0));
+    // Its number is used again, and what is told of its kernel is told again.
+    machine.end_process(process, Nanos(60));
+    let next = machine.add_process(Pid(7), "prog", None, Nanos(70));
+    let name = machine.intern_string("prog");
+    let kind = machine.add_kind("cpu", Unit::Count, 1);
+    let path = machine.intern_string(r"C:\Windows\system32\drivers\tcpip.sys");
+    let module = machine.add_module(Module { kind: ModuleKind::File, path, build_id: None });
+    machine.set_details(module, details.clone());
+    machine.add_mapping(ModuleMapping {
+        process,
+        module,
+        start: Avma(BASE),
+        end: Avma(BASE + 0x1000),
+        file_offset: FileOffset(0),
+        bias: BASE,
+        since: Nanos(0),
+    });
+    let flags = [0, FrameFlags::RETURN_ADDRESS, FrameFlags::RETURN_ADDRESS];
+    let own = [0x10, 0x20, 0x1000].into_iter().zip(flags).map(|(address, flags)| (module, address, flags));
+    let others = others.iter().map(|&address| (ModuleId::KERNEL, address, FrameFlags::RETURN_ADDRESS));
+    let stack: Vec<FrameId> = own
+        .chain(others)
+        .map(|(module, address, flags)| {
+            let flags = FrameFlags(flags | FrameFlags::KERNEL);
+            machine.intern_frame(Frame { module, address: Svma(address), flags })
+        })
+        .collect();
+    let frames = machine.intern_stack(&stack);
+    let thread = machine.intern_thread(process, Tid(7), name);
+    machine.add_sample(&Sample {
+        time: Nanos(50),
+        thread,
+        stack: frames,
+        kind,
+        value: 1,
+        ..Sample::default()
+    });
+    machine.intern_thread(next, Tid(7), name);
+    let mut symbols = Symbols::unresolved(&machine);
+    symbols.set(stack[1], "send", "send");
+    if is_named {
+        symbols.set(stack[3], "other", "other");
+    }
+    (machine, symbols)
+}
+
+/// Stacks whole, with what Windows's kernel and its drivers are found by: `vmlinux`, which is all over the kernel's half where anything else there has a
+/// name, hides none of them.
+#[test]
+fn files_in_the_kernel_are_themselves() {
+    let pdb = Pdb { path: "tcpip.pdb".to_owned(), signature: Signature([7; 16]), age: 2 };
+    let known = ModuleDetails { pdb: Some(pdb), ..ModuleDetails::default() };
+    for details in [ModuleDetails::default(), known] {
+        let others = &[0xffff_f800_0212_5000, 1 << 63, u64::MAX - 1][..];
+        for (others, is_named) in [(&[][..], false), (others, false), (others, true)] {
+            let (machine, symbols) = with_driver(&details, others, is_named);
+            let bytes = written(&Nettrace, &machine, &symbols);
+            let again = imported(&bytes).unwrap();
+            assert_eq!(facts(&machine, &symbols), facts(&again.machine, &again.symbols));
+            let [mapping] = again.machine.mappings() else { panic!("{:?}", again.machine.mappings()) };
+            assert_eq!(*mapping, ModuleMapping { module: mapping.module, ..machine.mappings()[0] });
+            assert_eq!(again.machine.details(mapping.module).cloned().unwrap_or_default(), details);
+            let told = File::of(&bytes).mappings;
+            let of_linux = told.iter().filter(|mapping| mapping.path == "vmlinux").count();
+            assert_eq!(of_linux, if is_named { 2 } else { 0 });
+        }
+    }
+}
+
 #[test]
 fn a_thread_has_its_name_of_the_time() {
     let Made { mut machine, symbols } = Made::new();

@@ -1,7 +1,8 @@
 //! A frame in, its address in a process out, and the mapping that it is in.
 //!
 //! A frame has the address that its file is linked for; what lies between that and the process's is the same for all of a
-//! file's mappings until the file is unloaded and loaded anew. The kernel is one mapping, which all processes share.
+//! file's mappings until the file is unloaded and loaded anew. The kernel is one mapping, which all processes share; where its parts
+//! are files, as those of Windows are, these are mapped like any other.
 
 use std::num::NonZeroU64;
 
@@ -191,7 +192,7 @@ impl Process {
     }
 }
 
-fn is_kernel(machine: &ExportMachine, module: ModuleId) -> bool {
+pub(super) fn is_kernel(machine: &ExportMachine, module: ModuleId) -> bool {
     matches!(machine.module(module).kind, ModuleKind::Kernel | ModuleKind::KernelCode)
 }
 

@@ -15,8 +15,8 @@ use collector_common::event::EventData;
 use collector_common::ids::Nanos;
 use collector_common::intern::StackId;
 use collector_common::record::{
-    AttributeListId, EventKindId, EventRecord, ExportMachine, FrameFlags, Happened, ModuleId, ModuleKind,
-    ModuleMapping, ProcessId, Sample, ThreadId,
+    AttributeListId, EventKindId, EventRecord, ExportMachine, FrameFlags, FrameId, Happened, ModuleId,
+    ModuleKind, ModuleMapping, ProcessId, Sample, ThreadId,
 };
 
 use super::blocks::{Blocks, Kind};
@@ -25,7 +25,7 @@ use super::event_fields;
 use super::event_types::{self, EventType};
 use super::labels::{self, Quality};
 use super::names;
-use super::places::{MappingNumber, Places};
+use super::places::{MappingNumber, Places, is_kernel};
 use super::stream::{Event, RECORDER, Stream};
 use super::types::{self, SystemEvent};
 use super::wire::event_text;
@@ -78,10 +78,12 @@ impl ExportFormat for Nettrace {
         rows.iter().try_for_each(|rows| blocks.write(Kind::Metadata, rows))?;
         threads.write(profile.machine, &mut blocks)?;
         let places = Places::of(profile.machine);
+        let has_linux = has_linux(profile);
         let metadata = Table::default();
         let stream = Stream::new(blocks);
         let payload = Vec::new();
-        Writer { profile, start, signed, event_types, threads, places, metadata, stream, payload }.write()
+        Writer { profile, start, signed, event_types, threads, places, has_linux, metadata, stream, payload }
+            .write()
     }
 }
 
@@ -108,6 +110,19 @@ fn signed_kinds(machine: &ExportMachine) -> Vec<bool> {
         *is_signed &= !matches!(machine.string(kind.name), "cpu" | "cswitch");
     }
     signed
+}
+
+/// The first address of the kernel's half.
+const KERNEL: u64 = 1 << 63;
+
+/// Whether there is code of a kernel that is one thing. Where files are mapped in the kernel's half, it is Windows's, and what is in none of
+/// them is told of only if it has a name.
+fn has_linux(Profile { machine, symbols }: Profile<'_>) -> bool {
+    let has_files = machine.mappings().iter().any(|mapping| mapping.start.0 >= KERNEL);
+    machine.frames().iter().zip(0..).any(|(frame, id)| {
+        let is_code = is_kernel(machine, frame.module) && !frame.flags.has(FrameFlags::CUT);
+        is_code && (!has_files || symbols.is_resolved(FrameId(id)))
+    })
 }
 
 /// How threads are referred to: first the one that records, then those of the machine, then one for each process that has
@@ -190,6 +205,8 @@ struct Writer<'a> {
     event_types: Vec<EventType>,
     threads: ThreadIndexes,
     places: Places<'a>,
+    /// Whether processes have a part of Linux's kernel.
+    has_linux: bool,
     /// Numbers of what is told of files: by module, and by where it is linked for and begins in the file.
     metadata: Table<(ModuleId, u64, u64), u64>,
     stream: Stream<'a>,
@@ -307,9 +324,9 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A process, with its part of the kernel.
+    /// A process, with its part of the kernel where that is known as one.
     fn process(&mut self, event: SystemEvent, id: ProcessId, time: Nanos) -> io::Result<()> {
-        const KERNEL: [u64; 3] = [1 << 63, u64::MAX, 0];
+        const RANGE: [u64; 3] = [KERNEL, u64::MAX, 0];
         let machine = self.profile.machine;
         let process = machine.process(id);
         self.payload.clear();
@@ -317,7 +334,10 @@ impl Writer<'_> {
         event_text(&mut self.payload, machine.string(process.name));
         event_text(&mut self.payload, "");
         self.system(event, id, time)?;
-        self.mapped(MappingNumber::KERNEL, KERNEL, "vmlinux", 0);
+        if !self.has_linux {
+            return Ok(());
+        }
+        self.mapped(MappingNumber::KERNEL, RANGE, "vmlinux", 0);
         self.system(SystemEvent::ProcessMapping, id, time)
     }
 

@@ -15,6 +15,12 @@ use crate::format::nettrace::Event;
 /// The most names and mappings that are kept.
 const MOST: u64 = 1 << 22;
 
+/// The first address of the kernel's half.
+pub(super) const KERNEL: u64 = 1 << 63;
+
+/// What the whole of Linux's kernel is called, which may be said to be all over its half.
+const LINUX: &str = "vmlinux";
+
 /// A process, by what was told of it.
 #[derive(Debug, Default)]
 pub(super) struct Process {
@@ -26,6 +32,8 @@ pub(super) struct Process {
     pub(super) end: Option<u64>,
     /// By position in [`Code::mappings`].
     mappings: Ranges<u32>,
+    /// The same of Linux's kernel, which is where nothing else is.
+    linux: Ranges<u32>,
     methods: Ranges<Method>,
     /// .NET's modules by its number of them.
     modules: HashMap<u64, StringId>,
@@ -158,7 +166,10 @@ impl Code {
                     metadata,
                     since: time,
                 });
-                self.processes.entry(pid).or_default().mappings.insert(first, last, position);
+                let is_linux = self.is_linux(first, file);
+                let process = self.processes.entry(pid).or_default();
+                let ranges = if is_linux { &mut process.linux } else { &mut process.mappings };
+                ranges.insert(first, last, position);
             }
             Told::Symbol { mapping, first, last, name } => {
                 let name = self.strings.intern(&name);
@@ -197,11 +208,25 @@ impl Code {
             let file = process.modules.get(&module).copied();
             return (Place::Method(MethodPlace { file, first, last }), Some(called));
         }
-        let Some(position) = process.mappings.at(lookup) else { return (Place::Unknown, None) };
+        let position = process.mappings.at(lookup).or_else(|| process.linux.at(lookup));
+        let Some(position) = position else { return (Place::Unknown, None) };
         let names = self.mappings.get(position as usize).and_then(|mapping| self.names.get(&mapping.id));
         // Those who write such traces name addresses as they are on stacks.
         let name = names.and_then(|names| names.at(address));
         (Place::Mapping(position), name.map(|name| Called { name, signature: None }))
+    }
+
+    fn is_linux(&self, first: u64, file: StringId) -> bool {
+        first >= KERNEL && self.strings.get(file) == LINUX
+    }
+
+    /// Whether the mapping at a position is a file in the kernel's half, as Windows's kernel and its drivers are. Linux's kernel and what was made
+    /// there at run time are none.
+    pub(super) fn is_kernel_file(&self, position: u32) -> bool {
+        let Some(mapping) = self.mappings.get(position as usize) else { return false };
+        let is_own =
+            self.is_linux(mapping.first, mapping.file) || mapping.is_made(self.strings.get(mapping.file));
+        mapping.first >= KERNEL && !is_own
     }
 
     /// Further facts of a mapping's file, for the first one who asks: what many mappings share is long.

@@ -13,7 +13,7 @@ use collector_common::record::{
     Unit,
 };
 
-use super::code::{Called, Code, Mapping, Place};
+use super::code::{Called, Code, KERNEL, Mapping, Place};
 use super::event_kinds::{EventKinds, Kept, name_of};
 use super::methods::Methods;
 use super::{programs, runtime, universal};
@@ -21,9 +21,6 @@ use crate::format::nettrace::{Event, Label, LabelValue, Summary, Trace, read};
 use crate::import::room::{FramesOfSamples, MOST_ATTRIBUTES, name};
 use crate::import::{ImportError, Imported};
 use crate::symbolize::Symbols;
-
-/// The first address of the kernel's half.
-const KERNEL: u64 = 1 << 63;
 
 const SECOND: u128 = 1_000_000_000;
 
@@ -159,7 +156,7 @@ impl Samples {
     fn add_mappings(&mut self) {
         for position in 0..self.code.mappings.len() {
             let mapping = self.code.mappings[position];
-            if mapping.first >= KERNEL {
+            if mapping.first >= KERNEL && !self.code.is_kernel_file(position as u32) {
                 continue;
             }
             let process = self.process(mapping.process);
@@ -324,8 +321,10 @@ impl Samples {
         let mut flags = if is_exact { 0 } else { FrameFlags::RETURN_ADDRESS };
         let lookup = address.saturating_sub(u64::from(!is_exact));
         let (place, called) = self.code.at(pid, address, lookup);
-        let (module, address_there) = if address >= KERNEL {
-            flags |= FrameFlags::KERNEL;
+        let is_kernel = address >= KERNEL;
+        flags |= if is_kernel { FrameFlags::KERNEL } else { 0 };
+        let is_of_file = matches!(place, Place::Mapping(position) if self.code.is_kernel_file(position));
+        let (module, address_there) = if is_kernel && !is_of_file {
             (ModuleId::KERNEL, address)
         } else {
             self.place(pid, place, address)
