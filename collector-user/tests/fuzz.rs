@@ -1,0 +1,8 @@
+//! Any bytes as any input of the crate: what the fuzz targets do, with inputs that are kept and with noise.
+
+#![allow(clippy::unwrap_used, reason = "a failed step of a test should stop it")]
+
+mod fuzzing;
+#[path = "../../windows-etw/tests/etl/written.rs"]
+#[allow(dead_code, reason = "the tests of the reader use all of it")]
+mod written;

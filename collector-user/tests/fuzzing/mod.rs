@@ -1,0 +1,83 @@
+//! What fuzzing does with an input, one file per target, each a `run(&[u8])` that panics where a promise is broken: no
+//! input panics, and memory is in proportion to the input. `fuzz/` wraps each into a libFuzzer binary; here they run over
+//! noise and over the inputs of `seeds/`, with which fuzzing begins.
+
+pub(crate) mod etl_records;
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use proptest::prelude::*;
+
+    use super::etl_records::run;
+    use crate::written::{Buffer, System, Trace, perf_info};
+
+    /// Groups and types of the kernel's hooks.
+    const THREAD_START: (u8, u8) = (5, 1);
+    const SAMPLE: (u8, u8) = (15, 46);
+    const STACK: (u8, u8) = (24, 32);
+
+    fn payload(longs: &[u64], words: &[u32]) -> Vec<u8> {
+        let longs = longs.iter().flat_map(|long| long.to_le_bytes());
+        longs.chain(words.iter().flat_map(|word| word.to_le_bytes())).collect()
+    }
+
+    /// A thread of process 5, and a sample of it with a stack, twice.
+    fn records() -> Vec<Vec<u8>> {
+        let (group, opcode) = THREAD_START;
+        let thread = [payload(&[], &[5, 6]), payload(&[0; 7], &[0]), vec![8, 5, 2, 0, 0, 0]].concat();
+        let mut records =
+            vec![System { version: 3, kind: 4, group, opcode, ..System::default() }.bytes(2000, &thread)];
+        for at in [2001, 2003] {
+            records.push(perf_info(17, 2, SAMPLE, at, &payload(&[0x40_1000], &[6, 1])));
+            let stack = [payload(&[at as u64], &[5, 6]), payload(&[0x40_1000, 0x40_2000], &[])].concat();
+            records.push(perf_info(17, 2, STACK, at + 1, &stack));
+        }
+        records
+    }
+
+    fn file(is_packed: bool) -> Vec<u8> {
+        let buffer = Buffer::default();
+        Trace::default().file(&[if is_packed { buffer.packed(&records()) } else { buffer.bytes(&records()) }])
+    }
+
+    /// Fuzzing begins with these. They are written anew where one is missing.
+    #[test]
+    fn seeds_are_as_they_are_made() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzzing/seeds/etl_records");
+        for (name, is_packed) in [("plain", false), ("packed", true)] {
+            let path = folder.join(name);
+            if !path.exists() {
+                fs::create_dir_all(&folder).unwrap();
+                fs::write(&path, file(is_packed)).unwrap();
+            }
+            let seed = fs::read(path).unwrap();
+            assert_eq!(seed, file(is_packed));
+            assert_eq!(run(&seed), Some(2));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn noise(data in proptest::collection::vec(any::<u8>(), 0..3000)) {
+            run(&data);
+        }
+
+        #[test]
+        fn spoilt_files(
+            places in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+            end: prop::sample::Index,
+            is_packed: bool,
+        ) {
+            let mut data = file(is_packed);
+            for (at, byte) in places {
+                let at = at.index(data.len());
+                data[at] = byte;
+            }
+            run(&data);
+            run(&data[..end.index(data.len())]);
+        }
+    }
+}
