@@ -147,8 +147,8 @@ fn shortened(name: &str, room: usize) -> String {
     start.chain(['…']).chain(name.chars().skip(length - end)).collect()
 }
 
-/// A name without what could drive a terminal.
-fn printable(name: &str) -> String {
+/// A text in one line, without what could drive a terminal.
+pub fn printable(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 

@@ -153,8 +153,8 @@ fn aarch64(workspace: &Workspace, totals: &mut Totals) -> Result<()> {
     cargo.args(["--tests", "--package", &workspace.package("unwinder")?]);
     cargo.arg("--target-dir").arg(workspace.join("target/aarch64")).current_dir(workspace.top());
     cargo.env(TARGET.variable("RUNNER"), "qemu-aarch64-static -cpu max -L /usr/aarch64-linux-gnu");
-    // Glib's allocator of slices has locks that a fork leaves locked in the child where another thread has just ended: tests that
-    // start an assembler stood still for ever, until QEMU 8.1 was changed to do without. Glib's own switch does without, too.
+    // QEMU's user mode can stand still for ever where a program with several threads forks (QEMU's issue 285): the locks of GLib's
+    // allocator of slices are not the fork's. Tests that start an assembler did. GLib's own switch does without these.
     cargo.env("G_SLICE", "always-malloc");
     cargo.env("CARGO_PROFILE_DEV_DEBUG", "false").arg("--");
     for name in NOT_EMULATED.iter().map(|(name, _)| name).chain(&SAVED_HERE) {

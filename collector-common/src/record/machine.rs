@@ -242,7 +242,7 @@ impl ExportMachine {
     /// Adds a kind whose samples are sums of several, as a file has them that was written of a recording.
     ///
     /// # Panics
-    /// For more than 256 kinds.
+    /// For more than [`Self::MOST_KINDS`] kinds.
     pub fn add_kind_of_sums(&mut self, name: &str, unit: Unit) -> SampleKindId {
         let id = self.add_kind(name, unit, 1);
         self.kinds[usize::from(id.0)].is_sum = true;

@@ -1,4 +1,5 @@
-//! Debug files from servers (debuginfod, of elfutils), by build id, when a recording is named and never while it is made.
+//! Files from servers (debuginfod, of elfutils), by build id, and never while a recording is made: debug files when it is named, and when
+//! one of another machine is read the programs that it is unwound by.
 //!
 //! ```text
 //! module without a debug file here ─► cache ─ no ─► servers, in turn ─► build id as asked? ─► cache ─► symbols and DWARF

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use collector_common::record::{ExportMachine, Histogram, Table, Unit};
+use export::hottest::printable;
 
-use crate::{printable, say};
+use crate::say;
 
 /// Cells of the longest bar.
 const BAR: u64 = 40;

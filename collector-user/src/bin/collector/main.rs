@@ -41,6 +41,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Parser as _;
+use export::hottest::printable;
 
 use args::{Cli, Command};
 #[cfg(target_os = "linux")]
@@ -90,11 +91,6 @@ pub(crate) fn say(lines: &str) {
     for line in lines.split('\n') {
         let _ = writeln!(std::io::stderr(), "{}", printable(line));
     }
-}
-
-/// A text in one line, without what could drive a terminal.
-pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 /// A command line that parses but means nothing.

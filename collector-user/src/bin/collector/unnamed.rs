@@ -3,11 +3,10 @@
 use std::io;
 
 use collector_common::record::{ExportMachine, ModuleId, ModuleKind, Pdb};
+use export::hottest::printable;
 use export::symbolize::{LineError, SymbolError, Symbols, Unreadable};
 #[cfg(target_os = "linux")]
 use rustix::fs::{Access, access};
-
-use crate::printable;
 
 /// Files that are named; of more it is told how many they are.
 const MOST_LINES: usize = 5;
