@@ -12,7 +12,7 @@ use collector_common::track::Space;
 use collector_common::wire::{COMM_LEN, SampleFlags};
 use unwinder::{CopiedStack, FrameKind, Registers, StopReason, Unwinder};
 
-use super::birth::is_at_birth;
+use super::birth::{is_at_birth, may_be_at_birth};
 use super::late::{LateStack, Owner};
 use super::registers::{
     aarch64_registers, compat_registers, instruction_pointer, is_in_exec, stack_pointer, user_registers,
@@ -304,7 +304,7 @@ impl Recorder {
         if stack.has_left_mapping() {
             self.left_mappings.push(Tid(header.tid));
         }
-        let has_no_caller = reason == StopReason::NoRule
+        let has_no_caller = may_be_at_birth(reason)
             && walked.len() == 1
             && space
                 .and_then(|space| space.mapping_at(Avma(instruction_pointer(header)), time))

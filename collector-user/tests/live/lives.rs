@@ -222,15 +222,25 @@ fn a_child_of_a_thread_with_a_name() {
     assert!(!processes.contains_key(&("worker", true)), "{processes:?}");
 }
 
-#[test]
-fn threads_that_have_just_been_made() {
-    let Some(_live) = live("threads_that_have_just_been_made") else { return };
+/// The program's stacks of threads that run for the first time are whole.
+fn births_are_whole(test: &str, program: &str, options: &[&str]) {
+    let Some(_live) = live(test) else { return };
     let folder = folder();
-    let program = compile(folder.path(), "births", "births.c", &["-pthread"]);
+    let program = compile(folder.path(), program, &format!("{program}.c"), options);
     let recorded = record(folder.path(), ["--".as_ref(), program.as_os_str()]);
     let of_new = |stack: &&Stack| stack.frames.iter().any(|frame| frame.starts_with("ret_from_fork"));
     let new: Vec<&Stack> = recorded.stacks.iter().filter(of_new).collect();
     assert!(new.iter().map(|stack| stack.count).sum::<u64>() > 10, "{}", recorded.stderr);
     let cut: Vec<_> = new.iter().filter(|stack| stack.is_cut()).collect();
     assert!(cut.is_empty(), "{cut:?}");
+}
+
+#[test]
+fn threads_that_have_just_been_made() {
+    births_are_whole("threads_that_have_just_been_made", "births", &["-pthread"]);
+}
+
+#[test]
+fn processes_whose_stack_is_absent() {
+    births_are_whole("processes_whose_stack_is_absent", "untouched", &[]);
 }
