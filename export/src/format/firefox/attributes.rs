@@ -110,9 +110,13 @@ fn type_name(sort: &str, names: &[(&str, Form)]) -> String {
     if told.is_empty() { sort.to_owned() } else { format!("{sort}: {}", told.join(", ")) }
 }
 
-/// A name; in quotes where it could be taken for more than one.
-fn quoted(name: &str) -> Cow<'_, str> {
-    if name.contains([',', '"', '(']) { format!("{name:?}").into() } else { name.into() }
+/// A name; in quotes where it could be taken for another, or for more than one.
+pub(super) fn quoted(name: &str) -> Cow<'_, str> {
+    if name.contains([',', '"', '(']) || name.contains(": ") {
+        format!("{name:?}").into()
+    } else {
+        name.into()
+    }
 }
 
 #[cfg(test)]
@@ -142,6 +146,7 @@ mod tests {
             (&[("bytes", Text)], "span: bytes"),
             (&[("bytes (number)", Text)], r#"span: "bytes (number)""#),
             (&[("a, b", Text)], r#"span: "a, b""#),
+            (&[("a: b", Text)], r#"span: "a: b""#),
             (&[("\"a\"", Text)], r#"span: "\"a\"""#),
         ] {
             assert_eq!(type_name("span", names), expected);

@@ -2,9 +2,9 @@
 //!
 //! A kind's markers have a type for each list of attributes' names and forms that occurs, since the types' fields are fixed.
 
-use super::attributes::{Names, Schema, Values, names};
+use super::attributes::{Names, Schema, Values, names, quoted};
 use crate::table::Table;
-use collector_common::record::{AttributeListId, ExportMachine, Sample, SampleKindId, Unit};
+use collector_common::record::{AttributeListId, ExportMachine, Sample, SampleKind, SampleKindId, Unit};
 use fxprof_processed_profile::{
     CategoryHandle, Marker, MarkerFieldFlags, MarkerFieldFormat, MarkerLocations, MarkerTypeHandle, Profile,
     RuntimeSchemaMarkerField, RuntimeSchemaMarkerSchema, StaticSchemaMarker, StaticSchemaMarkerField,
@@ -62,12 +62,21 @@ impl Markers {
         let kind_name = machine.string(kind.name);
         let marker_type =
             *self.types.entry((kind_id, names(machine, list))).or_insert_with_key(|(_, names)| {
-                let sort = format!("{OF_SAMPLES}{kind_name}");
+                let sort = sort(machine, kind_id, kind);
                 out.register_marker_type(schema(kind.unit, Schema::of(&sort, names, machine)))
             });
         let attributes = Values::of(machine, list, out);
         Some(Prepared { marker_type, name: out.intern_string(kind_name), attributes })
     }
+}
+
+/// What types of a kind's markers begin with. Of kinds of one name and several units each but the first's has its unit.
+fn sort(machine: &ExportMachine, id: SampleKindId, kind: &SampleKind) -> String {
+    let name = quoted(machine.string(kind.name));
+    let mut before = machine.kinds().iter().take(usize::from(id.0));
+    let is_first = !before.any(|other| other.name == kind.name && other.unit != kind.unit);
+    let unit = if is_first { String::new() } else { format!(" ({})", kind.unit.name()) };
+    format!("{OF_SAMPLES}{name}{unit}")
 }
 
 fn schema(unit: Unit, of_attributes: Schema) -> RuntimeSchemaMarkerSchema {
