@@ -8,10 +8,11 @@ use export::format::jsonl::JsonLines;
 use export::format::perfetto::Perfetto;
 use export::format::{ExportFormat, Profile};
 use export::symbolize::Symbols;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::jfr::{duration, nanoseconds, printed};
-use crate::random::imported;
+use crate::random::{imported, written};
 use crate::tools;
 
 /// A recording from 1,000 to 2,000 ns: two requests that overlap, the first with two parts, of which one begins when the other ends;
@@ -207,6 +208,59 @@ fn files_that_are_read_again_have_them() {
         let imported = imported(&bytes).unwrap();
         assert!(imported.left_out.is_empty(), "{:?}", imported.left_out);
         assert_eq!(told(&imported.machine, started), told(&recording(), 0), "{}", format.name());
+    }
+}
+
+/// A text, or a number that double precision holds.
+#[derive(Clone, Debug)]
+enum Said {
+    Text(String),
+    Number(i64),
+}
+
+fn attributes() -> impl Strategy<Value = Vec<(String, Said)>> {
+    const LARGEST: i64 = 1 << 53;
+    let said = prop_oneof![
+        "[a-c,= ]{0,3}|-?[0-9]".prop_map(Said::Text),
+        (-9..9_i64).prop_map(Said::Number),
+        (-LARGEST..=LARGEST).prop_map(Said::Number),
+    ];
+    // A name that is there twice is a field of JFR once.
+    prop::collection::btree_map("[ab]|a, b|name", said, 0..4).prop_map(|list| list.into_iter().collect())
+}
+
+proptest! {
+    #[test]
+    fn any_spans_are_read_as_they_were(
+        spans in prop::collection::vec((0..4_usize, 0..900_u64, prop::option::of(0..99_u64), attributes()), 0..12)
+    ) {
+        let mut machine = ExportMachine::default();
+        (machine.system_mut().start, machine.system_mut().end) = (Nanos(1000), Nanos(2000));
+        let server = machine.add_process(Pid(7), "server", None, Nanos(900));
+        let [worker, main] = [("worker", 8), ("server", 7)].map(|(name, tid)| {
+            let name = machine.intern_string(name);
+            TimelineOwner::Thread(machine.intern_thread(server, Tid(tid), name))
+        });
+        let owners = [TimelineOwner::Recording, TimelineOwner::Process(server), worker, main];
+        for (owner, start, lasts, attributes) in spans {
+            let list: Vec<_> = attributes
+                .iter()
+                .map(|(name, said)| match said {
+                    Said::Text(text) => (machine.intern_string(name), machine.intern_string(text).into()),
+                    Said::Number(number) => (machine.intern_string(name), AttributeValue::Number(*number)),
+                })
+                .collect();
+            let attributes = machine.attributes_mut().intern(&list);
+            let timeline = machine.add_timeline("work", owners[owner]);
+            let span = machine.begin_span(timeline, "a", Nanos(1000 + start), attributes);
+            if let Some(lasts) = lasts {
+                machine.end_span(span, Nanos(1000 + start + lasts));
+            }
+        }
+        for (format, started) in [(&Jfr as &dyn ExportFormat, 0), (&Firefox, 1000)] {
+            let again = imported(&written(format, &machine, &Symbols::default())).unwrap();
+            prop_assert_eq!(told(&again.machine, started), told(&machine, 0), "{}", format.name());
+        }
     }
 }
 
