@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read as _};
 
-use collector_common::record::{ExportMachine, FrameFlags, Sample, SampleKindId, Unit};
+use collector_common::ids::{Nanos, Pid, Tid};
+use collector_common::record::{AttributeValue, ExportMachine, FrameFlags, Sample, SampleKindId, Unit};
 use export::format::firefox::Firefox;
 use export::import::{ImportFormat as _, Imported, firefox};
 use export::symbolize::Symbols;
@@ -83,6 +84,47 @@ proptest! {
         }
         let _ = imported(&plain);
     }
+}
+
+/// Types of markers are told apart by their names.
+#[test]
+fn kinds_of_one_name_keep_their_units_and_attributes() {
+    let mut machine = ExportMachine::default();
+    let kinds =
+        [("cpu", Unit::Count), ("io", Unit::Nanoseconds), ("io", Unit::Count), ("io: size", Unit::Count)];
+    let kinds = kinds.map(|(name, unit)| machine.add_kind(name, unit, 1));
+    let process = machine.add_process(Pid(7), "app", None, Nanos(0));
+    let name = machine.intern_string("app");
+    let thread = machine.intern_thread(process, Tid(7), name);
+    let [size, other] = ["size", "size (number)"].map(|name| machine.intern_string(name));
+    let number = AttributeValue::Number(4);
+    for (kind, list) in [
+        (0, &[][..]),
+        (1, &[(size, number)]),
+        (2, &[(size, number)]),
+        (2, &[(size, other.into())]),
+        (2, &[(other, size.into())]),
+        (3, &[]),
+    ] {
+        let attributes = machine.attributes_mut().intern(list);
+        machine.add_sample(&Sample { kind: kinds[kind], thread, value: 7, attributes, ..Sample::default() });
+    }
+    let symbols = Symbols::unresolved(&machine);
+    let again = imported(&written(&Firefox, &machine, &symbols)).unwrap();
+    let facts = |machine: &ExportMachine| {
+        told(
+            machine,
+            |sample| {
+                let kind = machine.kinds()[usize::from(sample.kind.0)];
+                let of =
+                    format!("{} {:?} {}", machine.string(kind.name), kind.unit, of_thread(machine, sample));
+                machine.string(kind.name).starts_with("io").then_some((of, sample.value))
+            },
+            |_| Vec::new(),
+        )
+    };
+    assert_eq!(facts(&again.machine).len(), 5);
+    assert_eq!(facts(&again.machine), facts(&machine));
 }
 
 /// A thread's tables as versions before 56 have them: `inner` is inlined in `outer`, which `main` calls; the kernel, and a script.

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use collector_common::ids::{BuildId, Nanos, Pid, Svma, Tid};
 use collector_common::record::{
-    ClockAnchor, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind, ProcessId, Sample,
-    Unit,
+    AttributeValue, ClockAnchor, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind,
+    ProcessId, Sample, Unit,
 };
 use export::import::Imported;
 use export::import::jfr::import;
@@ -36,7 +36,14 @@ struct Told {
     /// Innermost first, a list for each frame.
     frames: Vec<Vec<Line>>,
     is_cut: bool,
-    attributes: Vec<(String, String)>,
+    attributes: Vec<(String, Said)>,
+}
+
+/// What an attribute says.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Said {
+    Text(String),
+    Number(i64),
 }
 
 fn told(machine: &ExportMachine, symbols: &Symbols) -> Vec<Told> {
@@ -66,7 +73,10 @@ fn told(machine: &ExportMachine, symbols: &Symbols) -> Vec<Told> {
             frames: stack.iter().filter(|id| !is_cut(id)).map(lines).collect(),
             is_cut: stack.iter().any(is_cut),
             attributes: attributes
-                .map(|&(key, value)| (string(key), machine.attribute_text(value).into_owned()))
+                .map(|&(key, value)| match value {
+                    AttributeValue::Label(text) => (string(key), Said::Text(string(text))),
+                    AttributeValue::Number(number) => (string(key), Said::Number(number)),
+                })
                 .collect(),
         }
     };
@@ -121,7 +131,7 @@ fn what_we_write_is_read_as_it_was() {
 }
 
 /// Time, value, CPU; thread, kind and stack; attributes.
-type PlannedSample = (u64, i64, u16, [prop::sample::Index; 3], Vec<(String, String)>);
+type PlannedSample = (u64, i64, u16, [prop::sample::Index; 3], Vec<(String, Said)>);
 
 /// A recording made of numbers: threads, stacks and samples that are what these say.
 #[derive(Clone, Debug)]
@@ -144,7 +154,16 @@ fn plan() -> impl Strategy<Value = Plan> {
         Just("off_cpu".to_owned()),
         "[a-z:_0-9é]{1,8}",
     ];
-    let attributes = prop::collection::vec(("[a-z=,\\\\]{1,4}", name()), 0..3);
+    // The smallest number is that of an event without the attribute.
+    let said = prop_oneof![
+        name().prop_map(Said::Text),
+        "-?[0-9]{1,2}".prop_map(Said::Text),
+        (-99..100_i64).prop_map(Said::Number),
+        (i64::MIN + 1..=i64::MAX).prop_map(Said::Number),
+    ];
+    // A name that is there twice has a field once.
+    let attributes = prop::collection::btree_map("[ab=,\\\\]{1,2}|value", said, 0..4)
+        .prop_map(|attributes| attributes.into_iter().collect());
     (
         prop::collection::vec((1..5_u32, 1..9_u32, name()), 1..5),
         prop::collection::vec((kind, 0..3_u8, 1..5_u64), 1..6),
@@ -226,7 +245,10 @@ impl Plan {
         for (time, value, cpu, [thread, kind, stack], attributes) in &self.samples {
             let list: Vec<_> = attributes
                 .iter()
-                .map(|(key, value)| (machine.intern_string(key), machine.intern_string(value)))
+                .map(|(key, said)| match said {
+                    Said::Text(text) => (machine.intern_string(key), machine.intern_string(text).into()),
+                    Said::Number(number) => (machine.intern_string(key), AttributeValue::Number(*number)),
+                })
                 .collect();
             let attributes = machine.attributes_mut().intern(&list);
             machine.add_sample(&Sample {

@@ -26,6 +26,8 @@ pub(crate) struct Read {
     pub(crate) value: i64,
     pub(crate) stack: Vec<u64>,
     pub(crate) labels: Vec<(String, String)>,
+    /// Names of labels that are numbers.
+    pub(crate) numbers: Vec<String>,
 }
 
 /// A mapping that was read: its time, process, range, offset, path and what is told of the file.
@@ -78,6 +80,7 @@ impl Read {
             LabelValue::Number(number) => number.to_string(),
             other => panic!("{other:?}"),
         };
+        let numbers = event.labels.iter().filter(|of| matches!(of.value, LabelValue::Number(_)));
         Self {
             time: event.time,
             kind,
@@ -88,6 +91,7 @@ impl Read {
             value,
             stack: event.stack().collect(),
             labels: event.labels.iter().map(|of| (of.key.clone(), label(&of.value))).collect(),
+            numbers: numbers.map(|of| of.key.clone()).collect(),
         }
     }
 }
@@ -253,6 +257,7 @@ fn the_made_recording_is_read_back() {
             value: 1,
             stack: stack.clone(),
             labels: labels.clone(),
+            numbers: Vec::new(),
         }));
     }
     let mut found = file.samples.clone();
@@ -562,6 +567,7 @@ impl Plan {
                     value: if kind == 0 { value.max(0) } else { value },
                     stack: frames.map(|frame| self.address(process, frame, time)).collect(),
                     labels: labels.into_iter().filter(|(_, value)| !value.is_empty()).collect(),
+                    numbers: Vec::new(),
                 }
             })
             .collect();

@@ -229,16 +229,19 @@ fn programs_have_the_time_when_they_were_executed() {
 #[test]
 fn spans_lie_on_timelines_of_their_owners() {
     let Some(told) = read(&spans::recording(), &Symbols::default()) else { return };
-    let names = ["timeline", "span", "time_ns", "end_ns", "pid", "tid", "attributes"];
-    let request = |name: &str, start: u64, end: u64| json!(["requests", name, start, end, 7, null, null]);
+    let names = ["timeline", "span", "time_ns", "end_ns", "pid", "tid", "attributes", "numbers"];
+    let request =
+        |name: &str, start: u64, end: u64| json!(["requests", name, start, end, 7, null, null, null]);
+    let (texts, numbers) =
+        (json!({ "path": "/a", "size": "-5000000000" }), json!({ "size": -5_000_000_000_i64 }));
     let expected = json!([
-        ["requests", "first", 1100, 1500, 7, null, { "path": "/a" }],
+        ["requests", "first", 1100, 1500, 7, null, texts, numbers],
         request("parse", 1100, 1200),
         request("answer", 1200, 1500),
         request("second", 1300, 1600),
         request("third", 1500, 1700),
-        ["phases", "sweep", 1250, 1250, 7, 8, null],
-        ["builds", "all", 1050, null, null, null, null],
+        ["phases", "sweep", 1250, 1250, 7, 8, null, null],
+        ["builds", "all", 1050, null, null, null, null, null],
     ]);
     assert_eq!(columns(&told, "span", &names), expected);
 }

@@ -115,7 +115,7 @@ pub(crate) fn recording(rows: &[Row], kinds: &[(&str, Unit, u64)]) -> (ExportMac
         let mut list = vec![
             (machine.intern_string("lock"), label(&mut machine, "a b")),
             (machine.intern_string("file"), label(&mut machine, "/x;y")),
-            (machine.intern_string("port"), AttributeValue::Number(i64::from(row.time) - 3)),
+            (machine.intern_string("port"), AttributeValue::Number(i64::from(row.time % 7) - 3)),
         ];
         list.truncate(usize::from(row.attribute));
         let attributes = machine.attributes_mut().intern(&list);
@@ -173,7 +173,10 @@ pub(crate) fn of_thread(machine: &ExportMachine, sample: &Sample) -> String {
     let string = |id| machine.string(id);
     let attributes = machine.attributes().get(sample.attributes).iter();
     let attributes: Vec<_> = attributes
-        .map(|&(key, value)| format!("{}={}", string(key), machine.attribute_text(value)))
+        .map(|&(key, value)| match value {
+            AttributeValue::Label(text) => format!("{}={:?}", string(key), string(text)),
+            AttributeValue::Number(number) => format!("{}={number}", string(key)),
+        })
         .collect();
     format!(
         "{} {}/{} {} {attributes:?}",

@@ -1,17 +1,18 @@
 //! Spans of a server and its workers, by the formats that hold them, as others read them.
 
 use collector_common::ids::{Nanos, Pid, Tid};
-use collector_common::record::{AttributeListId, ExportMachine, Sample, TimelineOwner, Unit};
+use collector_common::record::{AttributeListId, AttributeValue, ExportMachine, Sample, TimelineOwner, Unit};
 use export::format::firefox::Firefox;
 use export::format::jfr::Jfr;
 use export::format::jsonl::JsonLines;
 use export::format::perfetto::Perfetto;
 use export::format::{ExportFormat, Profile};
 use export::symbolize::Symbols;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::jfr::{duration, nanoseconds, printed};
-use crate::random::imported;
+use crate::random::{imported, written};
 use crate::tools;
 
 /// A recording from 1,000 to 2,000 ns: two requests that overlap, the first with two parts, of which one begins when the other ends;
@@ -23,7 +24,9 @@ pub(crate) fn recording() -> ExportMachine {
     let name = machine.intern_string("worker");
     let worker = machine.intern_thread(server, Tid(8), name);
     let [key, value] = ["path", "/a"].map(|text| machine.intern_string(text));
-    let path = machine.attributes_mut().intern(&[(key, value)]);
+    let size = machine.intern_string("size");
+    let path = [(key, value.into()), (size, AttributeValue::Number(-5_000_000_000))];
+    let path = machine.attributes_mut().intern(&path);
     let none = AttributeListId::NONE;
     let requests = TimelineOwner::Process(server);
     for (owner, timeline, name, start, end, attributes) in [
@@ -61,7 +64,7 @@ fn perfetto_has_them_as_slices_one_within_another() {
     });
     let expected = json!([
         ["builds", null, "all", null, 1050, null, {}],
-        ["requests", "server", "first", null, 1100, 400, { "path": "/a" }],
+        ["requests", "server", "first", null, 1100, 400, { "path": "/a", "size": -5_000_000_000_i64 }],
         ["requests", "server", "parse", "first", 1100, 100, {}],
         ["requests", "server", "answer", "first", 1200, 300, {}],
         ["phases", "worker", "sweep", null, 1250, 0, {}],
@@ -85,21 +88,21 @@ fn firefox_profiler_shows_them_as_markers_of_their_threads() {
         let markers = thread["markers"].as_array().unwrap().iter();
         let markers = markers.map(|marker| {
             let of = ["name", "label", "start", "lasts"].map(|field| marker[field].clone());
-            let [span, path] = ["span", "attribute0"].map(|field| marker["data"][field].clone());
-            json!([of, span, path])
+            let own = ["span", "attribute0", "attribute1"].map(|field| marker["data"][field].clone());
+            json!([of, own])
         });
         let of = ["pid", "tid", "process", "name"].map(|field| thread[field].clone());
         json!([of, markers.collect::<Vec<_>>()])
     });
-    let request = |span, start, lasts, label| json!([["requests", label, start, lasts], span, null]);
+    let request = |span, start, lasts, label| json!([["requests", label, start, lasts], [span, null, null]]);
     let expected = json!([[
         [7, 8, "server", "worker"],
         [
-            [["builds", "all", 50, 1_000_950], "all", null],
-            [["requests", "first (/a)", 100, 400], "first", "/a"],
+            [["builds", "all", 50, 1_000_950], ["all", null, null]],
+            [["requests", "first (/a, -5,000,000,000)", 100, 400], ["first", "/a", -5_000_000_000_i64]],
             request("parse", 100, 100, "parse"),
             request("answer", 200, 300, "answer"),
-            [["phases", "sweep", 250, 0], "sweep", null],
+            [["phases", "sweep", 250, 0], ["sweep", null, null]],
             request("second", 300, 300, "second"),
             request("third", 500, 200, "third"),
         ]
@@ -149,32 +152,44 @@ fn firefox_profiler_has_those_of_no_thread() {
     );
 }
 
-/// The JDK shows them as events that last, of their thread where they have one.
+/// The JDK shows them as events that last, of their thread where they have one. What an event has no number for is not available.
 #[test]
 fn jfr_has_them_as_events_that_last() {
+    const NOT_THERE: i64 = i64::MIN;
     let Some(mut jfr) = tools::tool("jfr") else { return };
     let mut bytes = Vec::new();
     write(&Jfr, &mut bytes);
-    let events = printed(&mut jfr, &tools::file(&bytes, ".jfr"));
+    let file = tools::file(&bytes, ".jfr");
+    let events = printed(&mut jfr, &file);
+    let Some(mut jfr) = tools::tool("jfr") else { return };
+    let shown = tools::output(jfr.args(["print", "--events", "collector.Span"]).arg(&*file));
+    let sizes = shown.lines().filter_map(|line| line.trim().strip_prefix("size = "));
+    let mut sizes: Vec<_> = sizes.collect();
+    sizes.sort_unstable();
+    assert_eq!(sizes, ["-5000000000", "N/A", "N/A", "N/A", "N/A", "N/A", "N/A"]);
     let spans = events.iter().filter(|event| event["type"] == "collector.Span").map(|event| {
         let of = &event["values"];
         let time = nanoseconds(of["startTime"].as_str().unwrap());
         let lasted = duration(of["duration"].as_str().unwrap());
-        let texts = ["timeline", "name", "process", "processId", "endSeen", "attributes"];
+        let texts = ["timeline", "name", "process", "processId", "endSeen", "attributes", "size"];
         let thread = &of["eventThread"];
         json!([texts.map(|field| of[field].clone()), [thread["osName"], thread["osThreadId"]], time, lasted])
     });
     let none = json!([null, null]);
     let request = |name, start, lasted| {
-        let path = if name == "first" { json!("path=/a") } else { Value::Null };
-        json!([["requests", name, "server", 7, true, path], none, start, lasted])
+        let (all, size) = if name == "first" {
+            (json!("path=/a, size=-5000000000"), -5_000_000_000)
+        } else {
+            (Value::Null, NOT_THERE)
+        };
+        json!([["requests", name, "server", 7, true, all, size], none, start, lasted])
     };
     let expected = json!([
-        [["builds", "all", null, 0, false, null], none, 1050, 950],
+        [["builds", "all", null, 0, false, null, NOT_THERE], none, 1050, 950],
         request("parse", 1100, 100),
         request("first", 1100, 400),
         request("answer", 1200, 300),
-        [["phases", "sweep", "server", 7, true, null], ["worker", 8], 1250, 0],
+        [["phases", "sweep", "server", 7, true, null, NOT_THERE], ["worker", 8], 1250, 0],
         request("second", 1300, 300),
         request("third", 1500, 200),
     ]);
@@ -196,6 +211,59 @@ fn files_that_are_read_again_have_them() {
     }
 }
 
+/// A text, or a number that double precision holds.
+#[derive(Clone, Debug)]
+enum Said {
+    Text(String),
+    Number(i64),
+}
+
+fn attributes() -> impl Strategy<Value = Vec<(String, Said)>> {
+    const LARGEST: i64 = 1 << 53;
+    let said = prop_oneof![
+        "[a-c,= ]{0,3}|-?[0-9]".prop_map(Said::Text),
+        (-9..9_i64).prop_map(Said::Number),
+        (-LARGEST..=LARGEST).prop_map(Said::Number),
+    ];
+    // A name that is there twice is a field of JFR once.
+    prop::collection::btree_map("[ab]|a, b|name", said, 0..4).prop_map(|list| list.into_iter().collect())
+}
+
+proptest! {
+    #[test]
+    fn any_spans_are_read_as_they_were(
+        spans in prop::collection::vec((0..4_usize, 0..900_u64, prop::option::of(0..99_u64), attributes()), 0..12)
+    ) {
+        let mut machine = ExportMachine::default();
+        (machine.system_mut().start, machine.system_mut().end) = (Nanos(1000), Nanos(2000));
+        let server = machine.add_process(Pid(7), "server", None, Nanos(900));
+        let [worker, main] = [("worker", 8), ("server", 7)].map(|(name, tid)| {
+            let name = machine.intern_string(name);
+            TimelineOwner::Thread(machine.intern_thread(server, Tid(tid), name))
+        });
+        let owners = [TimelineOwner::Recording, TimelineOwner::Process(server), worker, main];
+        for (owner, start, lasts, attributes) in spans {
+            let list: Vec<_> = attributes
+                .iter()
+                .map(|(name, said)| match said {
+                    Said::Text(text) => (machine.intern_string(name), machine.intern_string(text).into()),
+                    Said::Number(number) => (machine.intern_string(name), AttributeValue::Number(*number)),
+                })
+                .collect();
+            let attributes = machine.attributes_mut().intern(&list);
+            let timeline = machine.add_timeline("work", owners[owner]);
+            let span = machine.begin_span(timeline, "a", Nanos(1000 + start), attributes);
+            if let Some(lasts) = lasts {
+                machine.end_span(span, Nanos(1000 + start + lasts));
+            }
+        }
+        for (format, started) in [(&Jfr as &dyn ExportFormat, 0), (&Firefox, 1000)] {
+            let again = imported(&written(format, &machine, &Symbols::default())).unwrap();
+            prop_assert_eq!(told(&again.machine, started), told(&machine, 0), "{}", format.name());
+        }
+    }
+}
+
 /// Spans of a recording whose times are so much less than they are.
 fn told(machine: &ExportMachine, started: u64) -> Vec<impl Ord + std::fmt::Debug + use<>> {
     let spans = machine.spans().iter().map(|span| {
@@ -207,10 +275,15 @@ fn told(machine: &ExportMachine, started: u64) -> Vec<impl Ord + std::fmt::Debug
                 format!("{} {}", machine.thread(id).tid.0, machine.string(machine.thread(id).name))
             }
         };
-        let path = machine.attribute(span.attributes, "path").map(|path| path.to_string());
+        let attributes = machine.attributes().get(span.attributes).iter();
+        let attributes = attributes.map(|&(name, value)| match value {
+            AttributeValue::Label(text) => format!("{}={:?}", machine.string(name), machine.string(text)),
+            AttributeValue::Number(number) => format!("{}={number}", machine.string(name)),
+        });
+        let attributes = attributes.collect::<Vec<_>>();
         let [timeline, name] = [timeline.name, span.name].map(|text| machine.string(text).to_owned());
         let since_boot = |time: Nanos| time.0 + started;
-        (since_boot(span.start), span.end.map(since_boot), owner, timeline, name, path)
+        (since_boot(span.start), span.end.map(since_boot), owner, timeline, name, attributes)
     });
     let mut spans: Vec<_> = spans.collect();
     spans.sort();
@@ -253,7 +326,10 @@ fn json_lines_have_one_for_each() {
     let worker = json!({ "timeline": "phases", "span": "sweep", "time_ns": 1250, "duration_ns": 0, "tid": 8, "comm": "worker" });
     let expected = [
         joined(&[&json!({ "timeline": "builds", "span": "all", "time_ns": 1050 })]),
-        joined(&[&requests("first", 1100, 400), &json!({ "attributes": { "path": "/a" } })]),
+        joined(&[
+            &requests("first", 1100, 400),
+            &json!({ "attributes": { "path": "/a", "size": -5_000_000_000_i64 } }),
+        ]),
         requests("parse", 1100, 100),
         requests("answer", 1200, 300),
         joined(&[&worker, &server]),

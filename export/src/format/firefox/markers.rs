@@ -1,10 +1,10 @@
 //! Samples that become markers: each with its value, its CPU, its attributes, and its stack.
 //!
-//! A kind's markers have a type for each list of attributes' names that occurs, since the types' fields are fixed.
+//! A kind's markers have a type for each list of attributes' names and forms that occurs, since the types' fields are fixed.
 
+use super::attributes::{Names, Schema, Values, names, quoted};
 use crate::table::Table;
-use collector_common::intern::StringId;
-use collector_common::record::{AttributeListId, ExportMachine, Sample, SampleKindId, Unit};
+use collector_common::record::{AttributeListId, ExportMachine, Sample, SampleKind, SampleKindId, Unit};
 use fxprof_processed_profile::{
     CategoryHandle, Marker, MarkerFieldFlags, MarkerFieldFormat, MarkerLocations, MarkerTypeHandle, Profile,
     RuntimeSchemaMarkerField, RuntimeSchemaMarkerSchema, StaticSchemaMarker, StaticSchemaMarkerField,
@@ -20,7 +20,7 @@ const FIRST_ATTRIBUTE: u32 = 2;
 /// All that was made for markers so far.
 #[derive(Debug, Default)]
 pub(super) struct Markers {
-    types: Table<(SampleKindId, Vec<StringId>), MarkerTypeHandle>,
+    types: Table<(SampleKindId, Names), MarkerTypeHandle>,
     by_list: Table<(SampleKindId, AttributeListId), Prepared>,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Markers {
 struct Prepared {
     marker_type: MarkerTypeHandle,
     name: StringHandle,
-    attributes: Vec<StringHandle>,
+    attributes: Values,
 }
 
 impl Markers {
@@ -60,24 +60,26 @@ impl Markers {
     ) -> Option<Prepared> {
         let kind = machine.kinds().get(usize::from(kind_id.0))?;
         let kind_name = machine.string(kind.name);
-        let list = machine.attributes().get(list);
-        let names: Vec<StringId> = list.iter().map(|&(name, _)| name).collect();
-        let marker_type = *self.types.entry((kind_id, names)).or_insert_with_key(|(_, names)| {
-            let names: Vec<&str> = names.iter().map(|&name| machine.string(name)).collect();
-            out.register_marker_type(schema(kind_name, kind.unit, &names))
-        });
-        Some(Prepared {
-            marker_type,
-            name: out.intern_string(kind_name),
-            attributes: list
-                .iter()
-                .map(|&(_, value)| out.intern_string(&machine.attribute_text(value)))
-                .collect(),
-        })
+        let marker_type =
+            *self.types.entry((kind_id, names(machine, list))).or_insert_with_key(|(_, names)| {
+                let sort = sort(machine, kind_id, kind);
+                out.register_marker_type(schema(kind.unit, Schema::of(&sort, names, machine)))
+            });
+        let attributes = Values::of(machine, list, out);
+        Some(Prepared { marker_type, name: out.intern_string(kind_name), attributes })
     }
 }
 
-fn schema(kind: &str, unit: Unit, attributes: &[&str]) -> RuntimeSchemaMarkerSchema {
+/// What types of a kind's markers begin with. Of kinds of one name and several units each but the first's has its unit.
+fn sort(machine: &ExportMachine, id: SampleKindId, kind: &SampleKind) -> String {
+    let name = quoted(machine.string(kind.name));
+    let mut before = machine.kinds().iter().take(usize::from(id.0));
+    let is_first = !before.any(|other| other.name == kind.name && other.unit != kind.unit);
+    let unit = if is_first { String::new() } else { format!(" ({})", kind.unit.name()) };
+    format!("{OF_SAMPLES}{name}{unit}")
+}
+
+fn schema(unit: Unit, of_attributes: Schema) -> RuntimeSchemaMarkerSchema {
     let (value, format) = match unit {
         Unit::Count => ("Count", MarkerFieldFormat::Integer),
         Unit::Nanoseconds => ("Time", MarkerFieldFormat::Nanoseconds),
@@ -90,10 +92,10 @@ fn schema(kind: &str, unit: Unit, attributes: &[&str]) -> RuntimeSchemaMarkerSch
         flags: MarkerFieldFlags::empty(),
     };
     let own = [field("value", value, format), field("cpu", "CPU", MarkerFieldFormat::Integer)];
-    let (fields, shown) = attribute_fields(attributes);
+    let Schema { type_name, fields, shown } = of_attributes;
     let label = if shown.is_empty() { "{marker.data.value}".to_owned() } else { shown };
     RuntimeSchemaMarkerSchema {
-        type_name: type_name(&format!("{OF_SAMPLES}{kind}"), attributes),
+        type_name,
         description: None,
         locations: MarkerLocations::MARKER_CHART | MarkerLocations::MARKER_TABLE,
         chart_label: Some(label.clone()),
@@ -102,25 +104,6 @@ fn schema(kind: &str, unit: Unit, attributes: &[&str]) -> RuntimeSchemaMarkerSch
         fields: own.into_iter().chain(fields).collect(),
         graphs: Vec::new(),
     }
-}
-
-/// What a type is called by what it is of, and by its attributes.
-pub(super) fn type_name(of: &str, attributes: &[&str]) -> String {
-    if attributes.is_empty() { of.to_owned() } else { format!("{of}: {}", attributes.join(", ")) }
-}
-
-/// The fields of attributes with these names, and a label that shows all of them.
-pub(super) fn attribute_fields(attributes: &[&str]) -> (Vec<RuntimeSchemaMarkerField>, String) {
-    // Their own names could be those that the format has for other things.
-    let fields = attributes.iter().zip(0..).map(|(name, number)| RuntimeSchemaMarkerField {
-        key: format!("attribute{number}"),
-        label: (*name).to_owned(),
-        format: MarkerFieldFormat::String,
-        flags: MarkerFieldFlags::SEARCHABLE,
-    });
-    let fields: Vec<_> = fields.collect();
-    let shown: Vec<_> = fields.iter().map(|field| format!("{{marker.data.{}}}", field.key)).collect();
-    (fields, shown.join(", "))
 }
 
 /// A sample as a marker.
@@ -145,14 +128,17 @@ impl Marker for SampleMarker<'_> {
     }
 
     fn string_field_value(&self, field: u32) -> StringHandle {
-        let attribute =
-            field.checked_sub(FIRST_ATTRIBUTE).and_then(|at| self.prepared.attributes.get(at as usize));
+        let attribute = field.checked_sub(FIRST_ATTRIBUTE).and_then(|at| self.prepared.attributes.text(at));
         // The type has as many fields as the list has attributes.
-        attribute.copied().unwrap_or(self.prepared.name)
+        attribute.unwrap_or(self.prepared.name)
     }
 
     fn number_field_value(&self, field: u32) -> f64 {
-        if field == 0 { self.value } else { self.cpu }
+        match field.checked_sub(FIRST_ATTRIBUTE) {
+            Some(at) => self.prepared.attributes.number(at).unwrap_or_default(),
+            None if field == 0 => self.value,
+            None => self.cpu,
+        }
     }
 }
 

@@ -4,10 +4,12 @@
 //! - `plan`: which processes, threads and libraries there are; `threads`: what each of a thread's samples becomes.
 //! - `frames`: libraries with their ids and symbols, and what a frame is in them.
 //! - `roles`: what the samples of a kind become; `markers`: those that become markers; `spans`: what went on for a time, as markers.
+//! - `attributes`: fields of markers, which types of them have.
 //! - `tracks`: which threads there are.
 //!
 //! The crate `fxprof-processed-profile` knows the format; the web application's `processed-profile-format.md` describes it.
 
+mod attributes;
 mod frames;
 mod markers;
 mod parts;

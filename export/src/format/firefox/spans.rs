@@ -1,6 +1,6 @@
 //! Spans that become markers, in the row of their timeline: each with its name and its attributes.
 //!
-//! As of samples, there is a type for each list of attributes' names that occurs. A span that went on when the recording ended is the
+//! As of samples, there is a type for each list of attributes' names and forms that occurs. A span that went on when the recording ended is the
 //! start of a marker without an end, which readers show as unfinished. Whose timeline it is is told by the type's name.
 
 use collector_common::intern::StringId;
@@ -10,7 +10,7 @@ use fxprof_processed_profile::{
     RuntimeSchemaMarkerField, RuntimeSchemaMarkerSchema, StringHandle,
 };
 
-use super::markers::{attribute_fields, type_name};
+use super::attributes::{Names, Schema, Values, names};
 use crate::table::Table;
 
 /// What names of types begin with. That of a kind of samples begins with something else.
@@ -25,7 +25,7 @@ const FIRST_ATTRIBUTE: u32 = 1;
 /// All that was made for spans so far.
 #[derive(Debug, Default)]
 pub(super) struct Spans {
-    types: Table<(&'static str, Vec<StringId>), MarkerTypeHandle>,
+    types: Table<(&'static str, Names), MarkerTypeHandle>,
     by_list: Table<(&'static str, AttributeListId), Prepared>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Spans {
 #[derive(Debug)]
 struct Prepared {
     marker_type: MarkerTypeHandle,
-    attributes: Vec<StringHandle>,
+    attributes: Values,
 }
 
 impl Spans {
@@ -54,31 +54,28 @@ impl Spans {
         let [timeline, name] = [timeline, span.name].map(|text| out.intern_string(machine.string(text)));
         let Self { types, by_list } = self;
         let prepared = by_list.entry((of, span.attributes)).or_insert_with(|| {
-            let list = machine.attributes().get(span.attributes);
-            let names = list.iter().map(|&(name, _)| name).collect();
-            let marker_type = *types.entry((of, names)).or_insert_with_key(|(_, names)| {
-                let names: Vec<&str> = names.iter().map(|&name| machine.string(name)).collect();
-                out.register_marker_type(schema(of, &names))
-            });
-            let values = list.iter().map(|&(_, value)| machine.attribute_text(value));
-            Prepared { marker_type, attributes: values.map(|value| out.intern_string(&value)).collect() }
+            let names = names(machine, span.attributes);
+            let marker_type = *types
+                .entry((of, names))
+                .or_insert_with_key(|(_, names)| out.register_marker_type(schema(of, names, machine)));
+            Prepared { marker_type, attributes: Values::of(machine, span.attributes, out) }
         });
         SpanMarker { prepared, timeline, name }
     }
 }
 
-fn schema(of: &str, attributes: &[&str]) -> RuntimeSchemaMarkerSchema {
+fn schema(of: &str, attributes: &Names, machine: &ExportMachine) -> RuntimeSchemaMarkerSchema {
     let name = RuntimeSchemaMarkerField {
         key: NAME.to_owned(),
         label: "Span".to_owned(),
         format: MarkerFieldFormat::String,
         flags: MarkerFieldFlags::SEARCHABLE,
     };
-    let (fields, shown) = attribute_fields(attributes);
+    let Schema { type_name, fields, shown } = Schema::of(of, attributes, machine);
     let label = format!("{{marker.data.{NAME}}}");
     let in_table = if shown.is_empty() { label.clone() } else { format!("{label} ({shown})") };
     RuntimeSchemaMarkerSchema {
-        type_name: type_name(of, attributes),
+        type_name,
         description: None,
         locations: MarkerLocations::MARKER_CHART
             | MarkerLocations::MARKER_TABLE
@@ -113,12 +110,12 @@ impl Marker for SpanMarker<'_> {
     }
 
     fn string_field_value(&self, field: u32) -> StringHandle {
-        let attribute =
-            field.checked_sub(FIRST_ATTRIBUTE).and_then(|at| self.prepared.attributes.get(at as usize));
-        attribute.copied().unwrap_or(self.name)
+        let attribute = field.checked_sub(FIRST_ATTRIBUTE).and_then(|at| self.prepared.attributes.text(at));
+        attribute.unwrap_or(self.name)
     }
 
-    fn number_field_value(&self, _: u32) -> f64 {
-        0.0
+    fn number_field_value(&self, field: u32) -> f64 {
+        let attribute = field.checked_sub(FIRST_ATTRIBUTE).and_then(|at| self.prepared.attributes.number(at));
+        attribute.unwrap_or_default()
     }
 }

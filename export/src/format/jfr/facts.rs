@@ -9,6 +9,7 @@ use collector_common::record::{
 
 use super::chunk::Chunks;
 use super::kinds::Kind;
+use super::numbers::Numbers;
 use super::types::id;
 use super::wire::{NULL, constant_text, int, long, text};
 use crate::format::account::account;
@@ -149,7 +150,12 @@ pub(super) fn program(
 }
 
 /// Tells what went on for a time: until the recording's end where its own was not seen.
-pub(super) fn span(machine: &ExportMachine, span: &Span, chunks: &mut Chunks<'_>) -> io::Result<()> {
+pub(super) fn span(
+    machine: &ExportMachine,
+    span: &Span,
+    numbers: &Numbers,
+    chunks: &mut Chunks<'_>,
+) -> io::Result<()> {
     let Some(timeline) = machine.timeline_of(span) else { return Ok(()) };
     let (process, thread) = match timeline.owner {
         TimelineOwner::Recording => (None, None),
@@ -173,6 +179,7 @@ pub(super) fn span(machine: &ExportMachine, span: &Span, chunks: &mut Chunks<'_>
             0 => out.push(NULL),
             attributes => constant_text(out, attributes),
         }
+        numbers.write(machine, span.attributes, out);
     })
 }
 

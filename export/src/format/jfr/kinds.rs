@@ -11,6 +11,7 @@ use collector_common::record::{
     AttributeListId, AttributeValue, Attributes, ESTIMATED, ExportMachine, Sample, SampleKind, Unit,
 };
 
+use super::numbers::Numbers;
 use super::types::{Class, Content, Field, OWN, event, fixed, id};
 
 /// Which type of events.
@@ -40,6 +41,8 @@ pub(super) struct Kind {
     /// Whether the values do not fit where the form has them, and are a field of their own.
     pub(super) has_value: bool,
     pub(super) has_attributes: bool,
+    /// Fields of their own for those that are numbers.
+    pub(super) numbers: Numbers,
     /// Of a sampling clock, in nanoseconds.
     pub(super) period: Option<u64>,
     name: String,
@@ -55,7 +58,10 @@ pub(super) fn kinds(machine: &ExportMachine) -> Vec<Kind> {
     for sample in machine.samples().iter() {
         if let Some(kind) = kinds.get_mut(usize::from(sample.kind.0)) {
             kind.has_value |= !kind.form.holds(sample.value);
-            kind.has_attributes |= sample.attributes != AttributeListId::NONE;
+            if sample.attributes != AttributeListId::NONE {
+                kind.has_attributes = true;
+                kind.numbers.add(machine, sample.attributes);
+            }
         }
     }
     kinds
@@ -76,11 +82,20 @@ impl Kind {
         let name = name.unwrap_or_default();
         taken.insert(name.clone());
         let period = (kind.unit == Unit::Count && kind.period > 1).then_some(kind.period);
-        Self { type_id, form, has_value: false, has_attributes: false, period, name, label: label.to_owned() }
+        Self {
+            type_id,
+            form,
+            has_value: false,
+            has_attributes: false,
+            numbers: Numbers::default(),
+            period,
+            name,
+            label: label.to_owned(),
+        }
     }
 
     /// The type of the events.
-    pub(super) fn class(&self) -> Class {
+    pub(super) fn class(&self, machine: &ExportMachine) -> Class {
         const PROFILING: &[&str] = &["Java Virtual Machine", "Profiling"];
         const APPLICATION: &[&str] = &["Java Application"];
         const SAMPLED: [Field; 3] = [Field::SAMPLED_THREAD, Field::STACK_TRACE, Field::STATE];
@@ -115,7 +130,9 @@ impl Kind {
         fields.extend(self.has_value.then(|| Field::long("value", "Count", Content::Plain)));
         fields.push(Field::int("cpu", "CPU"));
         fields.extend(self.has_attributes.then(|| Field::text("attributes", "Attributes")));
-        event(self.type_id, self.name.clone(), label.to_owned(), category, &fields)
+        let mut class = event(self.type_id, self.name.clone(), label.to_owned(), category, &fields);
+        self.numbers.add_to(machine, &mut class);
+        class
     }
 }
 

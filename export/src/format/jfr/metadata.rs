@@ -71,7 +71,7 @@ impl Tree {
         let is_content_type = class.super_type == Super::ContentType;
         let annotations = [!class.label.is_empty(), !class.category.is_empty(), is_content_type];
         let annotations = annotations.into_iter().filter(|is_there| *is_there).count();
-        self.element("class", &attributes, annotations + class.fields.len());
+        self.element("class", &attributes, annotations + class.fields.len() + class.numbers.len());
         if is_content_type {
             self.annotation(id::CONTENT_TYPE, &[]);
         }
@@ -83,6 +83,11 @@ impl Tree {
         }
         for field in &class.fields {
             self.field(field);
+        }
+        for (name, label) in &class.numbers {
+            let class = id::LONG.to_string();
+            self.element("field", &[("name", name), ("class", &class)], usize::from(!label.is_empty()));
+            self.label(label);
         }
     }
 

@@ -4,7 +4,7 @@
 //! that these know, the fields are theirs and in their order; what we add stands behind.
 //!
 //! - `write`: the format; `facts`: events of the recording itself.
-//! - `kinds`: which type of events each kind of sample becomes; `types`: all types, and `metadata` the event that tells them.
+//! - `kinds`: which type of events each kind of sample becomes; `numbers`: attributes that are fields of these; `types`: all types, and `metadata` the event that tells them.
 //! - `code`: functions as methods of classes; `constants`: what events refer to, by chunk.
 //! - `chunk`: events on their way into chunks; `wire`: their smallest parts.
 //!
@@ -16,6 +16,7 @@ mod constants;
 mod facts;
 mod kinds;
 mod metadata;
+mod numbers;
 mod types;
 mod wire;
 mod write;

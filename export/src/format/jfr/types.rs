@@ -23,6 +23,8 @@ pub(super) struct Class {
     pub(super) label: Cow<'static, str>,
     pub(super) category: &'static [&'static str],
     pub(super) fields: Vec<Field>,
+    /// Names and labels of further ones, each a number of 64 bits.
+    pub(super) numbers: Vec<(String, String)>,
 }
 
 /// How a field's value is written.
@@ -135,7 +137,7 @@ impl Field {
 
 /// A type that is no event.
 fn plain(id: u64, name: &'static str, super_type: Super, fields: Vec<Field>) -> Class {
-    Class { id, name: name.into(), super_type, label: Cow::default(), category: &[], fields }
+    Class { id, name: name.into(), super_type, label: Cow::default(), category: &[], fields, numbers: vec![] }
 }
 
 /// A type of events.
@@ -147,7 +149,15 @@ pub(super) fn event(
     fields: &[Field],
 ) -> Class {
     let fields = [&[Field::START], fields].concat();
-    Class { id, name: name.into(), super_type: Super::Event, label: label.into(), category, fields }
+    Class {
+        id,
+        name: name.into(),
+        super_type: Super::Event,
+        label: label.into(),
+        category,
+        fields,
+        numbers: vec![],
+    }
 }
 
 /// All types but those of events of samples.

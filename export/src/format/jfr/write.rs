@@ -11,7 +11,8 @@ use collector_common::record::{ClockAnchor, ExportMachine, Happened, Sample, WIT
 use super::chunk::Chunks;
 use super::constants::Constants;
 use super::kinds::{Form, Kind, State, is_estimate, kinds};
-use super::types::fixed;
+use super::numbers::Numbers;
+use super::types::{fixed, id};
 use super::wire::{NULL, constant_text, int, long};
 use super::{facts, metadata};
 use crate::format::start::start;
@@ -49,8 +50,12 @@ impl ExportFormat for Jfr {
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
         let machine = profile.machine;
         let kinds = kinds(machine);
+        let of_spans = Numbers::of_spans(machine);
         let mut classes = fixed();
-        classes.extend(kinds.iter().map(Kind::class));
+        if let Some(class) = classes.iter_mut().find(|class| class.id == id::SPAN) {
+            of_spans.add_to(machine, class);
+        }
+        classes.extend(kinds.iter().map(|kind| kind.class(machine)));
         let start = start(machine);
         let anchor = anchor(machine);
         let mut chunks = Chunks::new(out, anchor, metadata::event(&classes, start.0), Constants::of(profile));
@@ -68,7 +73,7 @@ impl ExportFormat for Jfr {
                     }
                 }
                 Happened::Executed(program) => facts::program(machine, program, time, &mut chunks)?,
-                Happened::SpanBegan(_, span) => facts::span(machine, span, &mut chunks)?,
+                Happened::SpanBegan(_, span) => facts::span(machine, span, &of_spans, &mut chunks)?,
                 Happened::Event(_) | Happened::ProcessEnded(_) => {}
             }
         }
@@ -124,5 +129,6 @@ fn write_sample(
                 attributes => constant_text(out, attributes),
             }
         }
+        kind.numbers.write(machine, sample.attributes, out);
     })
 }

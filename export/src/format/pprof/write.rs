@@ -259,7 +259,7 @@ impl<'a> Writer<'a> {
                 let name = machine.string(name);
                 message.label.extend(match value {
                     AttributeValue::Label(text) => self.text_label(name, machine.string(text)),
-                    AttributeValue::Number(number) => self.number_label(name, number),
+                    AttributeValue::Number(number) => Some(self.number_label(name, number)),
                 });
             }
             fields.message(field::SAMPLE, &message)?;
@@ -297,12 +297,10 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Readers leave out a number that is 0.
-    fn number_label(&mut self, key: &str, number: i64) -> Option<Label> {
-        match number {
-            0 => self.text_label(key, "0"),
-            num => Some(Label { key: self.string(key), str: 0, num, num_unit: 0 }),
-        }
+    /// Readers leave out a number that is 0 without a unit, and take the key for that where none is told.
+    fn number_label(&mut self, key: &str, num: i64) -> Label {
+        let key = self.string(key);
+        Label { key, str: 0, num, num_unit: if num == 0 { key } else { 0 } }
     }
 
     /// The id of a frame's location, which is added if it is new.

@@ -6,9 +6,9 @@
 use std::collections::HashMap;
 
 use collector_common::intern::Seeded;
-use collector_common::record::{AttributeListId, ExportMachine, SampleKindId, Unit};
+use collector_common::record::{AttributeListId, AttributeValue, ExportMachine, SampleKindId, Unit};
 
-use super::columns::Strings;
+use super::columns::{Cell as _, Strings};
 use super::json::{Data, Field, Schema};
 use crate::format::firefox::{OF_PROCESSES, OF_RECORDINGS, OF_THREADS, SPAN};
 use crate::import::room;
@@ -44,22 +44,30 @@ fn fields(schema: &Schema) -> impl Iterator<Item = &Field> {
     schema.fields.0.iter().chain(&schema.data.0)
 }
 
-/// Names of attributes.
-fn labels(schema: &Schema) -> Vec<&str> {
-    fields(schema).filter(|field| field.key.0.starts_with("attribute")).map(|field| &*field.label.0).collect()
+/// Attributes' names, and whether they are numbers.
+type Names<'a> = Vec<(&'a str, bool)>;
+
+fn names(schema: &Schema) -> Names<'_> {
+    let own = fields(schema).filter(|field| field.key.0.starts_with("attribute"));
+    own.map(|field| (&*field.label.0, field.format.0 == "integer")).collect()
 }
 
 fn attributes(
     machine: &mut ExportMachine,
     strings: &Strings,
-    labels: &[&str],
+    names: &Names<'_>,
     data: &Data,
 ) -> AttributeListId {
     let attributes = data.attributes.iter().take(room::MOST_ATTRIBUTES);
     let attributes: Vec<_> = attributes
-        .filter_map(|&(number, text)| {
-            let label = machine.intern_string(room::name(labels.get(number as usize)?));
-            Some((label, machine.intern_string(room::name(strings.get(text)?))))
+        .filter_map(|&(position, number)| {
+            let &(name, is_number) = names.get(position as usize)?;
+            let value = if is_number {
+                AttributeValue::Number(Some(number).filter(|number| !number.is_nan())?.round() as i64)
+            } else {
+                machine.intern_string(room::name(strings.get(u32::of(number))?)).into()
+            };
+            Some((machine.intern_string(room::name(name)), value))
         })
         .collect();
     machine.attributes_mut().intern(&attributes)
@@ -70,9 +78,9 @@ fn attributes(
 pub(super) struct Events<'a> {
     kinds: HashMap<(String, Unit, u64), SampleKindId, Seeded>,
     /// By type: the value's unit, and the names of attributes.
-    types: HashMap<&'a str, (Unit, Vec<&'a str>), Seeded>,
+    types: HashMap<&'a str, (Unit, Names<'a>), Seeded>,
     /// By type of a span's marker: whose its timeline is, and the names of attributes.
-    spans: HashMap<&'a str, (SpanOf, Vec<&'a str>), Seeded>,
+    spans: HashMap<&'a str, (SpanOf, Names<'a>), Seeded>,
     /// What there was no room for.
     pub(super) no_room: u64,
 }
@@ -81,7 +89,7 @@ impl<'a> Events<'a> {
     pub(super) fn of(schemas: impl Iterator<Item = &'a Schema> + Clone) -> Self {
         let spans = schemas.clone().filter_map(|schema| {
             let own = fields(schema).any(|field| field.key.0 == SPAN && field.label.0 == "Span");
-            Some((&*schema.name.0, (SpanOf::of(&schema.name.0).filter(|_| own)?, labels(schema))))
+            Some((&*schema.name.0, (SpanOf::of(&schema.name.0).filter(|_| own)?, names(schema))))
         });
         let spans = spans.collect();
         let ours = schemas.filter(|schema| schema.name.0.starts_with("sample: "));
@@ -92,7 +100,7 @@ impl<'a> Events<'a> {
                 Some("bytes") => Unit::Bytes,
                 _ => Unit::Count,
             };
-            (&*schema.name.0, (unit, labels(schema)))
+            (&*schema.name.0, (unit, names(schema)))
         });
         Self { types: types.collect(), spans, ..Self::default() }
     }
@@ -131,8 +139,8 @@ impl<'a> Events<'a> {
         strings: &Strings,
         data: &Data,
     ) -> Option<(SpanOf, AttributeListId)> {
-        let (of, labels) = self.spans.get(&*data.marker_type.0)?;
-        Some((*of, attributes(machine, strings, labels, data)))
+        let (of, names) = self.spans.get(&*data.marker_type.0)?;
+        Some((*of, attributes(machine, strings, names, data)))
     }
 
     /// What a marker is a sample of. `lasts` is in nanoseconds, where it does last.
@@ -144,13 +152,13 @@ impl<'a> Events<'a> {
         data: &Data,
         lasts: Option<i64>,
     ) -> Option<Marked> {
-        let Some((unit, labels)) = self.types.get(&*data.marker_type.0) else {
+        let Some((unit, names)) = self.types.get(&*data.marker_type.0) else {
             let unit = if lasts.is_some() { Unit::Nanoseconds } else { Unit::Count };
             let kind = self.kind(machine, name, unit, 1)?;
             let attributes = AttributeListId::NONE;
             return Some(Marked { kind, value: lasts.unwrap_or(1), cpu: 0, attributes });
         };
-        let attributes = attributes(machine, strings, labels, data);
+        let attributes = attributes(machine, strings, names, data);
         let unit = *unit;
         let kind = self.kind(machine, name, unit, 1)?;
         let value = data.value.unwrap_or(1.0).round() as i64;

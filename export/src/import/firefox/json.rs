@@ -363,8 +363,8 @@ pub(super) struct Data {
     pub(super) stack: Option<u32>,
     pub(super) value: Option<f64>,
     pub(super) cpu: Option<f64>,
-    /// Numbers of strings, by the attribute's.
-    pub(super) attributes: Vec<(u32, u32)>,
+    /// What attributes have, by their numbers: numbers of strings, or what they say themselves.
+    pub(super) attributes: Vec<(u32, f64)>,
     pub(super) text: Option<u32>,
     /// What went on.
     pub(super) span: Option<u32>,
@@ -404,7 +404,7 @@ impl<'de> Visitor<'de> for DataVisitor {
                 SPAN => data.span = Some(map.next_value::<Loose<u32>>()?.0),
                 "text" => data.text = Some(map.next_value::<Loose<u32>>()?.0),
                 key => match key.strip_prefix("attribute").and_then(|number| number.parse().ok()) {
-                    Some(number) => data.attributes.push((number, map.next_value::<Loose<u32>>()?.0)),
+                    Some(number) => data.attributes.push((number, map.next_value::<Loose<f64>>()?.0)),
                     None => {
                         map.next_value::<IgnoredAny>()?;
                     }

@@ -1,5 +1,7 @@
 //! Attributes as our own files have them in, keys and values out: `key=value` with `, ` between, a `\` before what is one of `\`, `,`
-//! and `=` itself.
+//! and `=` itself. Those that are numbers have a field each, too, which is labelled with the key.
+
+use super::events::{Struct, Type};
 
 /// Takes them apart. What is no pair is left out.
 pub(super) fn pairs(text: &str) -> Vec<(String, String)> {
@@ -21,6 +23,40 @@ pub(super) fn pairs(text: &str) -> Vec<(String, String)> {
     }
     pairs.extend(key.map(|key| (key, part)));
     pairs
+}
+
+/// The most fields that are looked at: ours have fewer.
+const MOST: usize = 64;
+
+/// What a field has where an event has no such attribute.
+const MISSING: i64 = i64::MIN;
+
+/// Fields of a type that are attributes: their positions and keys.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Numbers(Vec<(usize, String)>);
+
+impl Numbers {
+    /// They are behind that of all attributes.
+    pub(super) fn of(kind: &Type) -> Self {
+        let fields = kind.fields().iter().enumerate().skip_while(|(_, field)| field.name() != "attributes");
+        let numbers = fields.skip(1).take(MOST).map(|(position, field)| {
+            let label = field.annotation("jdk.jfr.Label").unwrap_or_default();
+            (position, label.to_owned())
+        });
+        Self(numbers.collect())
+    }
+
+    /// Which of them an event has: a bit for each.
+    pub(super) fn there(&self, event: &Struct<'_>) -> u64 {
+        let number = |position| event.at(position).integer().is_some_and(|number| number != MISSING);
+        self.0.iter().zip(0..).fold(0, |all, (&(position, _), bit)| all | u64::from(number(position)) << bit)
+    }
+
+    /// The number that an attribute is, where it is one.
+    pub(super) fn number(&self, event: &Struct<'_>, key: &str, value: &str) -> Option<i64> {
+        let (position, _) = self.0.iter().find(|(_, label)| label == key)?;
+        event.at(*position).integer().filter(|number| *number != MISSING && number.to_string() == value)
+    }
 }
 
 #[cfg(test)]

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use collector_common::ids::{Avma, FileOffset, Nanos, Pid, Tid, Uid};
 use collector_common::intern::StringId;
 use collector_common::record::{
-    AttributeListId, ClockAnchor, ExportMachine, ModuleMapping, ProcessId, Sample, SampleKindId, ThreadId,
-    TimelineOwner, Unit,
+    AttributeListId, AttributeValue, ClockAnchor, ExportMachine, ModuleMapping, ProcessId, Sample,
+    SampleKindId, ThreadId, TimelineOwner, Unit,
 };
 
-use super::attributes::pairs;
+use super::attributes::{Numbers, pairs};
 use super::code::{Code, TooDeep, java_class};
 use super::events::{Chunk, Clock, Constant, Event, Type, Value};
 use super::facts::{Facts, kernel};
@@ -20,12 +20,16 @@ use crate::import::{ImportError, Imported};
 /// The most spans: an event of one is smaller than what it becomes.
 const MOST_SPANS: usize = 1 << 22;
 
+/// The type of our own spans.
+const SPAN: &str = "collector.Span";
+
 /// What the events of a type become.
 struct Known {
     role: Role,
     kind: SampleKindId,
     /// Fields that have a class: their positions and names.
     classes: Vec<(usize, String)>,
+    numbers: Numbers,
 }
 
 /// A machine that is being filled.
@@ -45,8 +49,8 @@ pub(super) struct Samples {
     /// Of all chunks up to now. Hotspot tells of a thread in the chunk in which it met it, and may write an event of it into the next one,
     /// where it is not told of again.
     met: HashMap<u64, ThreadId>,
-    /// By text: our own attributes.
-    attributes: HashMap<StringId, AttributeListId>,
+    /// Our own attributes, by type of event, text, and which of the fields that are numbers there are: of the chunk that is being read.
+    attributes: HashMap<(u64, StringId, u64), AttributeListId>,
     without_stack: u64,
     without_room: u64,
     spans_left_out: u64,
@@ -71,6 +75,7 @@ impl Samples {
         self.clock.get_or_insert(clock);
         self.code.begin_chunk(chunk.len());
         self.threads.clear();
+        self.attributes.clear();
         let told = self.facts.processes.len();
         self.facts.take(chunk, &mut self.code.texts);
         self.add_processes(told, clock);
@@ -81,9 +86,10 @@ impl Samples {
         self.end = self.end.max(Nanos(ended));
         let known = self.known_types(chunk);
         let is_ours = self.facts.recording.is_some();
+        let of_spans = chunk.type_named(SPAN).map(Numbers::of).unwrap_or_default();
         for event in chunk.events() {
-            if is_ours && event.name() == "collector.Span" {
-                self.span(chunk, &event);
+            if is_ours && event.name() == SPAN {
+                self.span(chunk, &event, &of_spans);
                 continue;
             }
             self.sample(chunk, known.get(&event.kind().id()).and_then(Option::as_ref), &event)?;
@@ -187,11 +193,11 @@ impl Samples {
         let fields = kind.fields().iter().enumerate().filter(|_| !is_ours);
         let classes = fields.filter(|(_, field)| chunk.kind_of(field).name() == "java.lang.Class");
         let classes = classes.map(|(position, field)| (position, name(field.name()).to_owned())).collect();
-        Some(Known { role, kind: kind_id, classes })
+        Some(Known { role, kind: kind_id, classes, numbers: Numbers::of(kind) })
     }
 
     fn sample(&mut self, chunk: &Chunk, known: Option<&Known>, event: &Event<'_>) -> Result<(), ImportError> {
-        let Some(Known { role, kind, classes }) = known else {
+        let Some(Known { role, kind, classes, numbers }) = known else {
             self.without_room += u64::from(Role::of(event.kind()).is_some());
             return Ok(());
         };
@@ -216,14 +222,17 @@ impl Samples {
             cpu: event.get("cpu").unsigned().unwrap_or_default() as u16,
             kind: *kind,
             value: role.value(chunk, event),
-            attributes: self.attributes(event, role, classes),
+            attributes: match self.facts.recording {
+                Some(_) => self.own_attributes(event, numbers),
+                None => self.attributes(event, role, classes),
+            },
         };
         self.end = self.end.max(sample.time);
         self.machine.add_sample(&sample);
         Ok(())
     }
 
-    fn span(&mut self, chunk: &Chunk, event: &Event<'_>) {
+    fn span(&mut self, chunk: &Chunk, event: &Event<'_>, numbers: &Numbers) {
         if self.machine.spans().len() >= MOST_SPANS {
             self.spans_left_out += 1;
             return;
@@ -240,7 +249,7 @@ impl Samples {
         let texts = &mut self.code.texts;
         let [timeline, name] = ["timeline", "name"].map(|field| texts.of(&event.fields(), field));
         let start = self.time(chunk.clock(), event.ticks());
-        let attributes = self.own_attributes(event);
+        let attributes = self.own_attributes(event, numbers);
         let timeline = self.machine.add_timeline(self.code.texts.name(timeline), owner);
         let span = self.machine.begin_span(timeline, self.code.texts.name(name), start, attributes);
         if event.get("endSeen").integer() == Some(1) {
@@ -283,26 +292,27 @@ impl Samples {
         })
     }
 
-    /// Those of an event of ours, which are one text.
-    fn own_attributes(&mut self, event: &Event<'_>) -> AttributeListId {
+    /// Those of an event of ours, which are one text. Fields tell which of them are numbers.
+    fn own_attributes(&mut self, event: &Event<'_>, numbers: &Numbers) -> AttributeListId {
         let texts = &mut self.code.texts;
         let machine = &mut self.machine;
         let told = texts.of(&event.fields(), "attributes");
-        *self.attributes.entry(told).or_insert_with(|| {
-            let list: Vec<_> = pairs(texts.get(told))
-                .iter()
-                .take(MOST_ATTRIBUTES)
-                .map(|(key, value)| [key, value].map(|text| machine.intern_string(name(text))))
-                .map(|[key, value]| (key, value))
-                .collect();
+        let fields = event.fields();
+        *self.attributes.entry((event.kind().id(), told, numbers.there(&fields))).or_insert_with(|| {
+            let pairs = pairs(texts.get(told)).into_iter().take(MOST_ATTRIBUTES);
+            let list = pairs.map(|(key, value)| {
+                let said = match numbers.number(&fields, &key, &value) {
+                    Some(number) => AttributeValue::Number(number),
+                    None => machine.intern_string(name(&value)).into(),
+                };
+                (machine.intern_string(name(&key)), said)
+            });
+            let list: Vec<_> = list.collect();
             machine.attributes_mut().intern(&list)
         })
     }
 
     fn attributes(&mut self, event: &Event<'_>, role: &Role, classes: &[(usize, String)]) -> AttributeListId {
-        if self.facts.recording.is_some() {
-            return self.own_attributes(event);
-        }
         let texts = &mut self.code.texts;
         let machine = &mut self.machine;
         let mut list = Vec::new();

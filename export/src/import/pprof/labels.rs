@@ -71,11 +71,14 @@ impl Labels {
         told.comm_is_one();
         self.list.clear();
         for label in labels {
-            if told.has(tables.string(label.key)?, label) || (label.str, label.num) == (0, 0) {
+            let is_nothing = (label.str, label.num, label.num_unit) == (0, 0, 0);
+            if is_nothing || told.has(tables.string(label.key)?, label) {
                 continue;
             }
+            // Readers take the key for the unit where none is told.
+            let has_unit = tables.string(label.num_unit)? != tables.string(label.key)?;
             let value = match (label.str, tables.string(label.num_unit)?) {
-                (0, unit) if unit.is_empty() || unit.len() > LONGEST_UNIT => {
+                (0, unit) if unit.is_empty() || !has_unit || unit.len() > LONGEST_UNIT => {
                     AttributeValue::Number(label.num)
                 }
                 (0, unit) => machine.intern_string(&format!("{} {unit}", label.num)).into(),

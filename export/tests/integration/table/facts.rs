@@ -1,8 +1,10 @@
 //! What a recording tells, in words that are no format's: its samples, and facts about everything else.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use export::format::Part;
+use serde_json::Value;
 
 use super::recording::INLINED;
 
@@ -17,10 +19,56 @@ pub(super) struct Row {
     pub(super) tid: Option<u32>,
     pub(super) thread: Option<String>,
     pub(super) cpu: Option<u16>,
-    pub(super) attributes: Vec<(String, String)>,
+    pub(super) attributes: Vec<(String, Said)>,
     /// Names of functions, the outermost first.
     pub(super) stack: Vec<String>,
     pub(super) value: i64,
+}
+
+/// What an attribute says: a number is no text, not even one of digits alone.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Said {
+    Text(String),
+    Number(i64),
+}
+
+impl From<&str> for Said {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<&Value> for Said {
+    fn from(value: &Value) -> Self {
+        value.as_i64().map_or_else(|| value.as_str().unwrap().into(), Self::Number)
+    }
+}
+
+impl fmt::Display for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => write!(f, "{text:?}"),
+            Self::Number(number) => write!(f, "{number}"),
+        }
+    }
+}
+
+/// What an object of JSON says of attributes, where there is one.
+pub(super) fn attributes(object: Option<&Value>) -> Vec<(String, Said)> {
+    let members = object.into_iter().flat_map(|object| object.as_object().unwrap());
+    members.map(|(name, value)| (name.clone(), value.into())).collect()
+}
+
+/// Something that went on for a time: of a thread, a process, or the recording.
+pub(super) struct Span {
+    pub(super) pid: Option<u64>,
+    pub(super) tid: Option<u64>,
+    /// Nanoseconds since the recording began.
+    pub(super) begin: u64,
+    pub(super) lasted: u64,
+    pub(super) timeline: String,
+    pub(super) name: String,
+    pub(super) attributes: Vec<(String, Said)>,
 }
 
 /// Rows that differ in nothing but their value: how many there are, and the sum of these.
@@ -99,7 +147,7 @@ pub(super) enum Fact {
     Account,
     /// Time, name, and fields of a raw event.
     Event,
-    /// Pid, time, timeline, name and duration of a span.
+    /// Whose it is, its begin and duration, timeline, name, and attributes.
     Span,
 }
 
@@ -164,6 +212,19 @@ impl Told {
         if !source.is_empty() {
             self.add(Fact::Source, format!("{function} {source}"));
         }
+    }
+
+    pub(super) fn span(&mut self, span: Span) {
+        let Span { pid, tid, begin, lasted, timeline, name, mut attributes } = span;
+        let of = match (pid, tid) {
+            (Some(pid), Some(tid)) => format!("thread {tid} of {pid}"),
+            (Some(pid), None) => format!("process {pid}"),
+            (None, _) => "recording".to_owned(),
+        };
+        attributes.sort();
+        let attributes = attributes.iter().map(|(name, said)| format!(", {name} {said}"));
+        let attributes = attributes.collect::<String>();
+        self.add(Fact::Span, format!("{of} at {begin} for {lasted}: {timeline}: {name}{attributes}"));
     }
 
     /// A line of what is told of a process, as `user: ann (1000)`.

@@ -1,10 +1,14 @@
-//! Firefox Profiler's processed profile, by its tables. Its own command line reads such files in `tests/browser`.
+//! Firefox Profiler's processed profile, by its tables. Its own command line reads such files in `tests/browser`, and shows attributes
+//! and spans here.
 
+use export::format::firefox::Firefox;
 use flate2::read::GzDecoder;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::facts::{Fact, Reader, Row, Told};
-use super::recording::{PERIOD, last_name};
+use super::facts::{Fact, Reader, Row, Said, Span, Told};
+use super::recording::{PERIOD, last_name, recording};
+use crate::random::written;
+use crate::tools::{file, node, output};
 
 pub(super) const READER: Reader = Reader {
     format: "firefox",
@@ -72,6 +76,37 @@ fn read(file: &Value) -> Told {
         thread.markers(&mut told);
     }
     told
+}
+
+/// As the application's own code shows it: markers that are spans or have attributes, with pid, tid, name, start, how long they last, the
+/// span's name, and the values of the attributes.
+#[test]
+fn the_application_shows_attributes_and_spans() {
+    let Some(mut reader) = node("firefox_file.mjs") else { return };
+    let (machine, symbols) = recording();
+    let file = file(&written(&Firefox, &machine, &symbols), ".firefox.json.gz");
+    let threads: Value = serde_json::from_str(&output(reader.arg(&*file))).unwrap();
+    let mut shown = Vec::new();
+    for thread in list(&threads) {
+        for marker in list(&thread["markers"]) {
+            let own = ["span", "attribute0", "attribute1"].map(|field| marker["data"][field].clone());
+            if own.iter().any(|value| !value.is_null()) {
+                let of = ["pid", "tid"].map(|field| thread[field].clone());
+                let at = ["name", "start", "lasts"].map(|field| marker[field].clone());
+                shown.push(json!([of, at, own]));
+            }
+        }
+    }
+    shown.sort_by_key(|marker| marker[1][1].as_u64());
+    let expected = json!([
+        [[300, 300], ["builds", 1_500_000, 30_000_000], ["link", "release", 5_000_000_000_u64]],
+        [[300, 300], ["requests", 4_000_000, 500_000], ["answer", null, null]],
+        [[300, 301], ["tasks", 6_500_000, 700_001], ["poll", "7", 3]],
+        [[300, 301], ["off_cpu", 15_000_000, 10_000_000], [null, "0x7f00", "7"]],
+        [[300, 300], ["off_cpu", 16_000_000, null], [null, "yes", null]],
+        [[300, 301], ["off_cpu", 20_000_000, 10_000_000], [null, 1_099_511_627_776_u64, "/var/log/x"]],
+    ]);
+    assert_eq!(json!(shown), expected);
 }
 
 fn text(value: &Value) -> &str {
@@ -200,11 +235,20 @@ impl<'a> Thread<'a> {
                     let (tid, name) = (self.row.tid.unwrap(), self.string(&data["name"]));
                     told.add(Fact::Renamed, format!("{} {tid} {name}", self.pid));
                 }
-                "span of a process" => {
-                    let [start, end] =
+                of if of.starts_with("span") => {
+                    let [begin, end] =
                         ["startTime", "endTime"].map(|column| nanoseconds(&markers[column][at]));
-                    let span = self.string(&data["span"]);
-                    told.add(Fact::Span, format!("{} {start} {name}: {span} {}", self.pid, end - start));
+                    let is_of = |owner: &str| of.split(": ").next() == Some(owner);
+                    let pid = (!is_of("span of the recording")).then_some(self.pid.into());
+                    told.span(Span {
+                        pid,
+                        tid: self.row.tid.filter(|_| is_of("span")).map(u64::from),
+                        begin,
+                        lasted: end - begin,
+                        timeline: name.to_owned(),
+                        name: self.string(&data["span"]).to_owned(),
+                        attributes: self.attributes(of, data),
+                    });
                 }
                 of_samples => {
                     let value = data["value"].as_f64().unwrap() as i64;
@@ -229,15 +273,19 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// Fields of a marker beside its value and CPU, which are called as its schema says.
-    fn attributes(&self, of_samples: &str, data: &Value) -> Vec<(String, String)> {
+    /// Fields of a marker beside its value and CPU, or its name, which are called as its schema says.
+    fn attributes(&self, marker_type: &str, data: &Value) -> Vec<(String, Said)> {
         let schemas = list(&self.file["meta"]["markerSchema"]);
-        let schema = schemas.iter().find(|schema| schema["name"] == of_samples).unwrap();
-        let fields =
-            list(&schema["fields"]).iter().filter(|field| !matches!(text(&field["key"]), "value" | "cpu"));
-        let named = fields.map(|field| {
-            let value = self.string(&data[text(&field["key"])]);
-            (text(&field["label"]).to_owned(), value.to_owned())
+        let schema = schemas.iter().find(|schema| schema["name"] == marker_type).unwrap();
+        let is_attribute = |field: &&Value| !matches!(text(&field["key"]), "value" | "cpu" | "span");
+        let named = list(&schema["fields"]).iter().filter(is_attribute).map(|field| {
+            let value = &data[text(&field["key"])];
+            let said = match text(&field["format"]) {
+                "unique-string" => self.string(value).into(),
+                "integer" => Said::Number(value.as_f64().unwrap() as i64),
+                other => panic!("{other}"),
+            };
+            (text(&field["label"]).to_owned(), said)
         });
         named.collect()
     }

@@ -3,7 +3,7 @@
 use collector_common::record::ESTIMATED;
 use serde_json::Value;
 
-use super::facts::{Fact, Reader, Row, Told};
+use super::facts::{Fact, Reader, Row, Said, Told};
 use super::recording::PERIOD;
 use crate::tools::{file, node, output};
 
@@ -44,8 +44,8 @@ pub(super) const READER: Reader = Reader {
     },
 };
 
-fn estimated() -> (String, String) {
-    (ESTIMATED.to_owned(), "yes".to_owned())
+fn estimated() -> (String, Said) {
+    (ESTIMATED.to_owned(), "yes".into())
 }
 
 fn told(page: &Value) -> Told {

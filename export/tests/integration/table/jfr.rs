@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::facts::{Fact, Reader, Row, Told, command_line};
+use super::facts::{Fact, Reader, Row, Said, Span, Told, command_line};
 use super::recording::{PERIOD, REALTIME};
 use crate::jfr::{duration, nanoseconds, printed};
 use crate::tools::{file, tool};
@@ -102,8 +102,17 @@ fn add(event: &Value, told: &mut Told) {
         "collector.Span" => {
             assert_eq!(of["endSeen"], true);
             let [timeline, name] = [&of["timeline"], &of["name"]].map(text);
-            let lasted = duration(of["duration"].as_str().unwrap());
-            told.add(Fact::Span, format!("{} {time} {timeline}: {name} {lasted}", of["processId"]));
+            let thread = &of["eventThread"];
+            let is_of_process = of["process"].is_string();
+            told.span(Span {
+                pid: of["processId"].as_u64().filter(|_| is_of_process),
+                tid: thread["osThreadId"].as_u64(),
+                begin: time,
+                lasted: duration(of["duration"].as_str().unwrap()).unsigned_abs(),
+                timeline,
+                name,
+                attributes: attributes(of),
+            });
         }
         "jdk.NativeLibrary" => {
             let path = text(&of["name"]);
@@ -135,6 +144,20 @@ fn add(event: &Value, told: &mut Told) {
     }
 }
 
+/// A text with all of them; those that are numbers are fields, too.
+fn attributes(of: &Value) -> Vec<(String, Said)> {
+    let all = text(&of["attributes"]);
+    let pairs = all.split(", ").filter_map(|pair| pair.split_once('='));
+    let said = pairs.map(|(name, value)| {
+        // Of events without it the smallest number, which `jfr print` shows as `N/A`.
+        let number = of.get(name).and_then(Value::as_i64).filter(|number| *number != i64::MIN);
+        let said = number.map_or_else(|| value.into(), Said::Number);
+        assert!(number.is_none_or(|number| number.to_string() == value), "{name}");
+        (name.to_owned(), said)
+    });
+    said.collect()
+}
+
 fn row(kind: &str, of: &Value, time: u64, told: &mut Told) -> Row {
     let thread = of.get("sampledThread").or(of.get("eventThread")).unwrap();
     // As `app (pid 300)`.
@@ -146,8 +169,6 @@ fn row(kind: &str, of: &Value, time: u64, told: &mut Told) -> Row {
         Some(Value::String(time)) => duration(time),
         Some(number) => number.as_i64().unwrap(),
     };
-    let attributes = text(&of["attributes"]);
-    let attributes = attributes.split(", ").filter_map(|pair| pair.split_once('='));
     let mut stack = Vec::new();
     for frame in of["stackTrace"]["frames"].as_array().into_iter().flatten() {
         let (method, class) = (&frame["method"], &frame["method"]["type"]);
@@ -170,7 +191,7 @@ fn row(kind: &str, of: &Value, time: u64, told: &mut Told) -> Row {
         tid: thread["osThreadId"].as_u64().map(|tid| tid as u32),
         thread: Some(text(&thread["osName"])),
         cpu: of["cpu"].as_u64().map(|cpu| cpu as u16),
-        attributes: attributes.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        attributes: attributes(of),
         stack,
         value,
     }

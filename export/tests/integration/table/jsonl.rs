@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::facts::{Fact, Reader, Row, Told, unmarked};
+use super::facts::{Fact, Reader, Row, Span, Told, attributes, unmarked};
 use super::recording::START;
 
 pub(super) const READER: Reader = Reader {
@@ -44,10 +44,16 @@ pub(super) const READER: Reader = Reader {
                     }
                 }
                 "span" => {
-                    let time = line["time_ns"].as_u64().unwrap() - START;
-                    let [timeline, name] = [&line["timeline"], &line["span"]].map(text);
-                    let span = format!("{} {time} {timeline}: {name} {}", line["pid"], line["duration_ns"]);
-                    told.add(Fact::Span, span);
+                    let [timeline, name] = [&line["timeline"], &line["span"]].map(|of| text(of).to_owned());
+                    told.span(Span {
+                        pid: line["pid"].as_u64(),
+                        tid: line["tid"].as_u64(),
+                        begin: line["time_ns"].as_u64().unwrap() - START,
+                        lasted: line["duration_ns"].as_u64().unwrap(),
+                        timeline,
+                        name,
+                        attributes: attributes(line.get("attributes")),
+                    });
                 }
                 "exit" => {
                     let (pid, name) = (line["pid"].as_u64().unwrap() as u32, text(&line["process"]));
@@ -82,8 +88,6 @@ fn recording(line: &Value, told: &mut Told) {
 
 fn sample(line: &Value, told: &mut Told) {
     let number = |name: &str| line[name].as_u64().unwrap();
-    let attributes = line.get("attributes").map(|list| list.as_object().unwrap());
-    let attributes = attributes.into_iter().flatten();
     let mut stack = Vec::new();
     for name in line.get("stack").map(|stack| stack.as_array().unwrap()).into_iter().flatten().rev() {
         let (name, mark) = unmarked(text(name));
@@ -103,7 +107,7 @@ fn sample(line: &Value, told: &mut Told) {
         tid: Some(number("tid") as u32),
         thread: Some(text(&line["comm"]).to_owned()),
         cpu: Some(number("cpu") as u16),
-        attributes: attributes.map(|(name, value)| (name.clone(), text(value).to_owned())).collect(),
+        attributes: attributes(line.get("attributes")),
         stack,
         value: line["value"].as_i64().unwrap(),
     });

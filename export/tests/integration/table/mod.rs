@@ -273,6 +273,38 @@ fn formats_declare_what_their_readers_find() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The line of what a format leaves out has attributes and spans if, and only if, its reader lacks some.
+#[test]
+fn formats_say_that_attributes_and_spans_are_left_out() {
+    let (machine, symbols) = recording();
+    let profile = Profile { machine: &machine, symbols: &symbols };
+    let contents = Contents::of(profile);
+    let mut wrong = Vec::new();
+    for reader in &READERS {
+        let format = export::format::by_name(reader.format).unwrap();
+        let mut bytes = Vec::new();
+        format.write(profile, &mut bytes).unwrap();
+        let Some(told) = (reader.read)(&bytes) else { continue };
+        let line = contents.left_out(format).unwrap();
+        let (_, left_out) = line.split_once(" leaves out ").unwrap();
+        let left_out: Vec<&str> = left_out.split(", ").flat_map(|part| part.split(" and ")).collect();
+        for (part, [none, some]) in
+            [(Part::Attributes, ["attributes", "some attributes"]), (Part::Spans, ["3 spans", "some spans"])]
+        {
+            let expected = match found(part, format.holds(), &told).unwrap() {
+                Held::Not => Some(none),
+                Held::Partly => Some(some),
+                Held::Wholly => None,
+            };
+            let said = left_out.iter().copied().find(|said| [none, some].contains(said));
+            if said != expected {
+                wrong.push(format!("{} says {said:?}, and not {expected:?}", reader.format));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// What the recording has, told of the format with the fewest parts, of one that lacks some parts of what it holds, and of one from
 /// outside that says it holds everything.
 #[test]
@@ -309,7 +341,7 @@ fn what_is_left_out_is_one_line() {
         "folded leaves out 3 kinds of samples beside cpu, times, CPUs, attributes, which values are estimates, processes, threads' ids, \
          command lines, users, cgroups, containers, 2 executed programs, starts and ends of processes, parents of processes, exit statuses, pids in their namespaces, files, \
          build ids, debug links, packages of files, mappings, source lines, source files, which frames are guessed, which frames to drop, periods, \
-         distribution, processor, memory, host, kernel, the command, the account of losses, 2 raw events, 1 span and 1 table or \
+         distribution, processor, memory, host, kernel, the command, the account of losses, 2 raw events, 3 spans and 1 table or \
          histogram"
     );
     assert_eq!(

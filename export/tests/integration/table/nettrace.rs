@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use export::format::nettrace::Value;
 
-use super::facts::{Fact, Reader, Row, Told};
+use super::facts::{Fact, Reader, Row, Said, Told};
 use super::recording::{INLINED, START};
 use crate::nettrace::{File, Read};
 
@@ -112,8 +112,14 @@ fn row(file: &File, sample: &Read, told: &mut Told) -> Row {
         told.path(&name, &mapping.unwrap().path);
         stack.push(name);
     }
-    let mut attributes = sample.labels.clone();
-    if let Some(at) = attributes.iter().position(|(name, value)| name == "frames" && value == "guessed") {
+    let said = sample.labels.iter().map(|(name, value)| {
+        let is_number = sample.numbers.contains(name);
+        let said = if is_number { Said::Number(value.parse().unwrap()) } else { value.as_str().into() };
+        (name.clone(), said)
+    });
+    let mut attributes: Vec<_> = said.collect();
+    let guessed = ("frames".to_owned(), "guessed".into());
+    if let Some(at) = attributes.iter().position(|attribute| *attribute == guessed) {
         attributes.remove(at);
         told.add(Fact::Guessed, stack.join(";"));
     }

@@ -126,7 +126,7 @@ fn rows(sample: &Value, of: &Row, told: &mut Told) {
             "thread.id" => row.tid = value.as_u64().map(|tid| tid as u32),
             "thread.name" => row.thread = Some(text(value)),
             "cpu.logical_number" => row.cpu = value.as_u64().map(|cpu| cpu as u16),
-            _ => row.attributes.push((name.clone(), text(value))),
+            _ => row.attributes.push((name.clone(), value.into())),
         }
     }
     // No values are as many ones.

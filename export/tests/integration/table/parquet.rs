@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::facts::{Fact, Reader, Row, Told};
+use super::facts::{Fact, Reader, Row, Said, Span, Told};
 use super::recording::{REALTIME, START};
 use crate::parquet::told as decoded;
 
@@ -62,11 +62,10 @@ pub(super) const READER: Reader = Reader {
                 }
                 "span" => {
                     let (begin, end) = (since(&row["time_ns"]), since(&row["end_ns"]));
-                    let [timeline, name] = [&row["timeline"], &row["span"]].map(text);
-                    told.add(
-                        Fact::Span,
-                        format!("{} {begin} {timeline}: {name} {}", row["pid"], end - begin),
-                    );
+                    let [timeline, name] = [&row["timeline"], &row["span"]].map(|of| text(of).to_owned());
+                    let [pid, tid] = ["pid", "tid"].map(|column| row[column].as_u64());
+                    let attributes = attributes(row);
+                    told.span(Span { pid, tid, begin, lasted: end - begin, timeline, name, attributes });
                 }
                 "frame" => {}
                 other => panic!("{other}"),
@@ -141,6 +140,17 @@ fn stacks(rows: &[Value], told: &mut Told) -> BTreeMap<u64, Stack> {
     stacks
 }
 
+/// One column has all of them as texts, another has those that are numbers.
+fn attributes(row: &Value) -> Vec<(String, Said)> {
+    let attributes = row.get("attributes").and_then(Value::as_object).into_iter().flatten();
+    let said = attributes.map(|(name, value)| {
+        let number = row["numbers"].get(name);
+        assert!(number.is_none_or(|number| text(value).parse() == Ok(number.as_i64().unwrap())), "{name}");
+        (name.clone(), number.unwrap_or(value).into())
+    });
+    said.collect()
+}
+
 fn sample(row: &Value, stacks: &BTreeMap<u64, Stack>, told: &mut Told) {
     let kind = text(&row["kind"]).to_owned();
     told.add(Fact::Unit, format!("{kind} {}", text(&row["unit"])));
@@ -153,7 +163,6 @@ fn sample(row: &Value, stacks: &BTreeMap<u64, Stack>, told: &mut Told) {
     }
     let number = |name: &str| row[name].as_u64().unwrap();
     assert_eq!(number("time") - REALTIME, since(&row["time_ns"]), "both clocks");
-    let attributes = row.get("attributes").and_then(Value::as_object).into_iter().flatten();
     told.rows.push(Row {
         kind,
         time: Some(since(&row["time_ns"])),
@@ -162,7 +171,7 @@ fn sample(row: &Value, stacks: &BTreeMap<u64, Stack>, told: &mut Told) {
         tid: Some(number("tid") as u32),
         thread: Some(text(&row["thread"]).to_owned()),
         cpu: Some(number("cpu") as u16),
-        attributes: attributes.map(|(name, value)| (name.clone(), text(value).to_owned())).collect(),
+        attributes: attributes(row),
         stack: stack.map(|stack| stack.functions.clone()).unwrap_or_default(),
         value: row["value"].as_i64().unwrap(),
     });

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::facts::{Fact, Reader, Row, Told, command_line};
+use super::facts::{Fact, Reader, Row, Span, Told, attributes, command_line};
 use super::recording::{START, last_name};
 use crate::perfetto::told as decoded;
 
@@ -127,9 +127,15 @@ fn told(trace: &Value) -> Told {
             continue;
         }
         if event["weight"].is_null() {
-            let (pid, time) = (&event["pid"], number(&event["time"]) - START);
-            let name = text(&event["name"]);
-            told.add(Fact::Span, format!("{pid} {time} {kind}: {name} {}", event["lasted"]));
+            told.span(Span {
+                pid: event["pid"].as_u64(),
+                tid: event["tid"].as_u64(),
+                begin: number(&event["time"]) - START,
+                lasted: number(&event["lasted"]),
+                timeline: kind,
+                name: text(&event["name"]),
+                attributes: attributes(event.get("notes")),
+            });
             continue;
         }
         // Whatever is no estimate lasted for so long.
@@ -138,8 +144,7 @@ fn told(trace: &Value) -> Told {
             told.add(Fact::Unit, format!("{kind} nanoseconds"));
         }
         let thread = Some(text(&event["owner"]));
-        let attributes = event["notes"].as_object().unwrap().iter();
-        let attributes = attributes.map(|(name, value)| (name.clone(), text(value))).collect();
+        let attributes = attributes(event.get("notes"));
         let stack = event["stack"].as_array().unwrap().iter().rev().map(text).collect();
         let own = Row { kind, thread, attributes, stack, value, ..Row::default() };
         told.rows.push(of_thread(event, own));

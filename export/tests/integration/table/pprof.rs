@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::facts::{Fact, Reader, Row, Told};
+use super::facts::{Fact, Reader, Row, Said, Told};
 use super::recording;
 use crate::pprof::Go;
 
@@ -112,8 +112,11 @@ fn raw(text: &str) -> Told {
             at = Some((values, Row { stack, ..Row::default() }));
         } else {
             let (_, row) = at.as_mut().unwrap();
+            // Those of text come first, which each of ours has.
+            let are_numbers = row.thread.is_some();
             for (name, value) in labels(line) {
-                label(row, name, value, &mut told);
+                let said = if are_numbers { number(name, value) } else { value.into() };
+                label(row, name, said, &mut told);
             }
         }
     }
@@ -123,9 +126,10 @@ fn raw(text: &str) -> Told {
         told.add(Fact::FrameRules, "vfs_read, not run");
     }
     for (values, row) in finished {
-        let attribute = row.attributes.iter().position(|(name, _)| name == "container");
         let mut row = row;
-        if let Some(container) = attribute.map(|at| row.attributes.remove(at).1) {
+        row.attributes.sort();
+        let attribute = row.attributes.iter().position(|(name, _)| name == "container");
+        if let Some(Said::Text(container)) = attribute.map(|at| row.attributes.remove(at).1) {
             let (pid, name) = (row.pid.unwrap(), row.process.clone().unwrap());
             told.add(Fact::Container, format!("{pid} {name}: {container}"));
         }
@@ -149,17 +153,24 @@ fn is_numbers(text: &str) -> bool {
     text.split_whitespace().all(|word| word.parse::<i64>().is_ok())
 }
 
-fn label(row: &mut Row, name: &str, value: &str, told: &mut Told) {
-    match name {
-        "pid" => row.pid = value.parse().ok(),
-        "tid" => row.tid = value.parse().ok(),
-        "comm" => row.thread = Some(value.to_owned()),
-        "process" => row.process = Some(value.to_owned()),
-        "frames" => {
-            assert_eq!(value, "guessed");
+/// With the unit where there is one, which here is called as it is without.
+fn number(name: &str, value: &str) -> Said {
+    let (number, unit) = value.split_once(' ').unwrap_or((value, name));
+    assert_eq!(unit, name);
+    Said::Number(number.parse().unwrap())
+}
+
+fn label(row: &mut Row, name: &str, said: Said, told: &mut Told) {
+    match (name, said) {
+        ("pid", Said::Number(pid)) => row.pid = pid.try_into().ok(),
+        ("tid", Said::Number(tid)) => row.tid = tid.try_into().ok(),
+        ("comm", Said::Text(name)) => row.thread = Some(name),
+        ("process", Said::Text(name)) => row.process = Some(name),
+        ("frames", said) => {
+            assert_eq!(said, "guessed".into());
             told.add(Fact::Guessed, row.stack.join(";"));
         }
-        _ => row.attributes.push((name.to_owned(), value.to_owned())),
+        (_, said) => row.attributes.push((name.to_owned(), said)),
     }
 }
 

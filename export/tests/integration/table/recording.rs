@@ -10,13 +10,13 @@ use std::sync::Arc;
 use collector_common::event::{ByteOrder, EventField, EventFormat, Extent, FieldKind, Place, Width};
 use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Svma, Tid, Uid};
 use collector_common::record::{
-    AttributeListId, ClockAnchor, Column, DebugLink, ESTIMATED, EventFacts, EventKind, EventRecord, Exit,
-    ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleDetails, ModuleId, ModuleKind, ModuleMapping,
-    ProcessId, Sample, SampleKindId, Table, ThreadId, TimelineOwner, Unit,
+    AttributeListId, AttributeValue, ClockAnchor, Column, DebugLink, ESTIMATED, EventFacts, EventKind,
+    EventRecord, Exit, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleDetails, ModuleId,
+    ModuleKind, ModuleMapping, ProcessId, Sample, SampleKindId, Table, ThreadId, TimelineOwner, Unit,
 };
 use export::symbolize::{Function, Symbols};
 
-use super::facts::{Fact, Row};
+use super::facts::{Fact, Row, Said};
 use crate::made::CONTAINER;
 
 /// When the recording starts, by its clock, and the time of day.
@@ -75,30 +75,71 @@ const READ: usize = 3;
 const GUESS: usize = 4;
 const NOTHING: usize = 5;
 
-/// Kind, time, thread, CPU, stack, value, and attribute.
-type Planned = (usize, u64, usize, u16, usize, i64, Option<(&'static str, &'static str)>);
+/// A name, and what is said by it.
+type Attribute = (&'static str, Value);
+
+#[derive(Clone, Copy)]
+enum Value {
+    Label(&'static str),
+    Number(i64),
+}
+use Value::{Label, Number};
+
+/// Kind, time, thread, CPU, stack, value, and attributes.
+type Planned = (usize, u64, usize, u16, usize, i64, &'static [Attribute]);
 
 /// Not in the order of their times, as samples of several CPUs are.
 const SAMPLES: [Planned; 17] = [
-    (CPU, 5_000_000, WORKER, 1, RUN, 1, None),
-    (CPU, 6_003_009, WORKER, 1, RUN, 2, None),
-    (CPU, 9_000_777, WORKER, 1, READ, 1, None),
-    (CPU, 13_000_007, ITS_WORKER, 1, GUESS, 1, None),
-    (CPU, 1_000_321, EARLY, 0, RUN, 1, None),
-    (CPU, 8_000_000, LATE, 0, ALLOCATE, 1, None),
-    (CPU, 9_500_000, LATE, 0, NOTHING, 1, None),
-    (CPU, 12_500_000, CHILD, 0, RUN, 1, Some((ESTIMATED, "yes"))),
-    (CPU, 31_000_000, OTHER, 0, RUN, 1, Some(("phase", "end"))),
-    (OFF_CPU, 25_000_000, WORKER, 1, WAIT, 5_000_001, None),
-    (OFF_CPU, 15_000_000, WORKER, 1, WAIT, 10_000_000, Some(("lock", "0x7f00"))),
+    (CPU, 5_000_000, WORKER, 1, RUN, 1, &[]),
+    (CPU, 6_003_009, WORKER, 1, RUN, 2, &[]),
+    (CPU, 9_000_777, WORKER, 1, READ, 1, &[]),
+    (CPU, 13_000_007, ITS_WORKER, 1, GUESS, 1, &[]),
+    (CPU, 1_000_321, EARLY, 0, RUN, 1, &[]),
+    (CPU, 8_000_000, LATE, 0, ALLOCATE, 1, &[]),
+    (CPU, 9_500_000, LATE, 0, NOTHING, 1, &[]),
+    (CPU, 12_500_000, CHILD, 0, RUN, 1, &[(ESTIMATED, Label("yes"))]),
+    (CPU, 31_000_000, OTHER, 0, RUN, 1, &[("phase", Label("end"))]),
+    (OFF_CPU, 25_000_000, WORKER, 1, WAIT, 5_000_001, &[]),
+    (OFF_CPU, 15_000_000, WORKER, 1, WAIT, 10_000_000, &[("lock", Label("0x7f00")), ("queue", Label("7"))]),
     // Begins before the one before it ends.
-    (OFF_CPU, 20_000_000, WORKER, 1, WAIT, 10_000_000, Some(("path", "/var/log/x"))),
-    (OFF_CPU, 16_000_000, LATE, 1, WAIT, 7_000_000, Some((ESTIMATED, "yes"))),
-    (SPACE, 2_000_000, EARLY, 0, ALLOCATE, 4096, None),
-    (SPACE, 3_000_000, WORKER, 0, ALLOCATE, 512, None),
-    (SPACE, 7_000_000, LATE, 0, ALLOCATE, -96, None),
+    (
+        OFF_CPU,
+        20_000_000,
+        WORKER,
+        1,
+        WAIT,
+        10_000_000,
+        &[("bytes", Number(1 << 40)), ("path", Label("/var/log/x"))],
+    ),
+    (OFF_CPU, 16_000_000, LATE, 1, WAIT, 7_000_000, &[(ESTIMATED, Label("yes"))]),
+    (SPACE, 2_000_000, EARLY, 0, ALLOCATE, 4096, &[]),
+    (SPACE, 3_000_000, WORKER, 0, ALLOCATE, 512, &[("count", Number(-2)), ("level", Number(0))]),
+    (SPACE, 7_000_000, LATE, 0, ALLOCATE, -96, &[]),
     // That of an event.
-    (SWITCH, 7_500_000, WORKER, 1, WAIT, 1, None),
+    (SWITCH, 7_500_000, WORKER, 1, WAIT, 1, &[]),
+];
+
+/// Whose a span is.
+enum Of {
+    Recording,
+    Process(usize),
+    Thread(usize),
+}
+
+/// Whose, timeline, name, begin, duration, and attributes.
+type PlannedSpan = (Of, &'static str, &'static str, u64, u64, &'static [Attribute]);
+
+const SPANS: [PlannedSpan; 3] = [
+    (Of::Process(0), "requests", "answer", 4_000_000, 500_000, &[]),
+    (Of::Thread(WORKER), "tasks", "poll", 6_500_000, 700_001, &[("queue", Label("7")), ("depth", Number(3))]),
+    (
+        Of::Recording,
+        "builds",
+        "link",
+        1_500_000,
+        30_000_000,
+        &[("target", Label("release")), ("bytes", Number(5_000_000_000))],
+    ),
 ];
 
 /// File and build id.
@@ -172,17 +213,25 @@ pub(super) fn facts() -> BTreeSet<(Fact, String)> {
         (Account, "queue: 7.5 requests"),
         (Event, "7500000 sched:sched_switch next_comm=worker prev_pid=301"),
         (Event, "14000000 made:alone prev_pid=-2"),
-        (Span, "300 4000000 requests: answer 500000"),
+        (Span, "process 300 at 4000000 for 500000: requests: answer"),
+        (Span, "thread 301 of 300 at 6500000 for 700001: tasks: poll, depth 3, queue \"7\""),
+        (Span, "recording at 1500000 for 30000000: builds: link, bytes 5000000000, target \"release\""),
     ];
     facts.into_iter().map(|(fact, text)| (fact, text.to_owned())).collect()
 }
 
 /// All samples, with all that is true of them.
 pub(super) fn rows() -> Vec<Row> {
-    let row = |(kind, time, thread, cpu, stack, value, attribute): Planned| {
+    let row = |(kind, time, thread, cpu, stack, value, attributes): Planned| {
         let (process, tid, thread) = THREADS[thread];
         let (pid, process) = PROCESSES[process];
-        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        let owned = |(name, value): Attribute| {
+            let said = match value {
+                Label(text) => text.into(),
+                Number(number) => Said::Number(number),
+            };
+            (name.to_owned(), said)
+        };
         Row {
             kind: KINDS[kind].0.to_owned(),
             time: Some(time),
@@ -191,7 +240,7 @@ pub(super) fn rows() -> Vec<Row> {
             tid: Some(tid),
             thread: Some(thread.to_owned()),
             cpu: Some(cpu),
-            attributes: attribute.map(owned).into_iter().collect(),
+            attributes: attributes.iter().copied().map(owned).collect(),
             stack: STACKS[stack].iter().map(|&name| name.to_owned()).collect(),
             value,
         }
@@ -216,12 +265,8 @@ pub(super) fn recording() -> (ExportMachine, Symbols) {
         let name = machine.intern_string(name);
         machine.intern_thread(processes[process], Tid(tid), name)
     });
-    let mut samples = SAMPLES.map(|(kind, time, thread, cpu, stack, value, attribute)| {
-        let list: Vec<_> = attribute
-            .into_iter()
-            .map(|(name, value)| (machine.intern_string(name), machine.intern_string(value)))
-            .collect();
-        let attributes = machine.attributes_mut().intern(&list);
+    let mut samples = SAMPLES.map(|(kind, time, thread, cpu, stack, value, attributes)| {
+        let attributes = interned(&mut machine, attributes);
         // What is inlined has no frame of its own.
         let stack: Vec<FrameId> =
             STACKS[stack].iter().rev().filter_map(|name| frames.get(name).copied()).collect();
@@ -234,12 +279,32 @@ pub(super) fn recording() -> (ExportMachine, Symbols) {
         machine.add_sample(sample);
     }
     events(&mut machine, of_event, threads[CHILD], kinds[SWITCH]);
-    let requests = machine.add_timeline("requests", TimelineOwner::Process(processes[0]));
-    let span = machine.begin_span(requests, "answer", at(4_000_000), AttributeListId::NONE);
-    machine.end_span(span, at(4_500_000));
+    for (owner, timeline, name, begin, lasted, attributes) in SPANS {
+        let owner = match owner {
+            Of::Recording => TimelineOwner::Recording,
+            Of::Process(process) => TimelineOwner::Process(processes[process]),
+            Of::Thread(thread) => TimelineOwner::Thread(threads[thread]),
+        };
+        let timeline = machine.add_timeline(timeline, owner);
+        let attributes = interned(&mut machine, attributes);
+        let span = machine.begin_span(timeline, name, at(begin), attributes);
+        machine.end_span(span, at(begin + lasted));
+    }
     let columns = vec![Column { name: "calls".to_owned(), unit: Unit::Count }];
     machine.add_table(Table { name: "calls".to_owned(), columns, rows: vec![("read".to_owned(), vec![3])] });
     (machine, symbols)
+}
+
+fn interned(machine: &mut ExportMachine, attributes: &[Attribute]) -> AttributeListId {
+    let list = attributes.iter().map(|&(name, value)| {
+        let value = match value {
+            Label(text) => machine.intern_string(text).into(),
+            Number(number) => AttributeValue::Number(number),
+        };
+        (machine.intern_string(name), value)
+    });
+    let list: Vec<_> = list.collect();
+    machine.attributes_mut().intern(&list)
 }
 
 fn at(time: u64) -> Nanos {
