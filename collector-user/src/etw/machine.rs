@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use collector_common::ids::{Avma, FileOffset, Nanos, Pid, Svma, Tid};
-use collector_common::intern::StackId;
+use collector_common::intern::{Seeded, StackId};
 use collector_common::record::{
     AttributeListId, AttributeValue, EventRecord, ExportMachine, Frame, FrameFlags, FrameId, ModuleId,
     ModuleMapping, ProcessId, Sample, ThreadId, Unit,
@@ -86,9 +86,9 @@ impl Build {
             images: Vec::new(),
             places: Places::default(),
             processes,
-            threads: HashMap::new(),
-            frames: HashMap::new(),
-            stacks: HashMap::new(),
+            threads: HashMap::default(),
+            frames: HashMap::default(),
+            stacks: HashMap::default(),
             called: HashMap::new(),
             mapped: HashSet::new(),
             said: HashMap::new(),
@@ -168,9 +168,9 @@ struct World {
     images: Vec<(ModuleId, u64, u64)>,
     places: Places,
     processes: Processes,
-    threads: HashMap<Whose, KnownThread>,
-    frames: HashMap<(Space, u64, bool), KnownFrame>,
-    stacks: HashMap<(ProcessId, StackId), (StackId, [u32; 2])>,
+    threads: HashMap<Whose, KnownThread, Seeded>,
+    frames: HashMap<(Space, u64, bool), KnownFrame, Seeded>,
+    stacks: HashMap<(ProcessId, StackId), (StackId, [u32; 2]), Seeded>,
     /// The method of a frame.
     called: HashMap<FrameId, u32>,
     /// The kernel's images in processes.

@@ -204,8 +204,9 @@ impl Taker {
 
     /// The same without what follows from the samples, of which some may be left out first.
     pub(super) fn finish_uncounted(mut self) -> Imported {
-        let rest: Vec<_> = self.stacks.finish().collect();
-        for joined in rest {
+        loop {
+            let rest = self.stacks.finish().next();
+            let Some(joined) = rest else { break };
             self.settle(&joined);
         }
         self.measure_open();

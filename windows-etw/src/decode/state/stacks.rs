@@ -6,9 +6,11 @@
 //! So an event is kept until so many others have come behind it, and a key stands for its addresses until the end. A key that is given
 //! up may be used for other addresses: a [`StackId`] is one use of it.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
 use collector_common::ids::{Pid, Tid};
+use collector_common::intern::Seeded;
 
 use crate::decode::kernel::{
     IMAGE_ID, KernelEvent, META_DATA, SYS_CONFIG, StackDefinition, StackReference, StackWalk,
@@ -140,11 +142,11 @@ pub struct Stacks<T> {
     /// In the order of their coming; the first has the number `first`.
     waiting: VecDeque<Waiting<T>>,
     first: u64,
-    named: HashMap<StackAt, Chain>,
+    named: HashMap<StackAt, Chain, Seeded>,
     /// The latest event of .NET's runtime in each thread.
-    of_runtime: HashMap<Tid, u64>,
+    of_runtime: HashMap<Tid, u64, Seeded>,
     /// Keys that are in use.
-    used: HashMap<u64, StackId>,
+    used: HashMap<u64, StackId, Seeded>,
     /// Addresses of uses, where they are known.
     shared: Vec<Option<Box<[u64]>>>,
     frames: usize,
@@ -158,9 +160,9 @@ impl<T> Stacks<T> {
             limits,
             waiting: VecDeque::new(),
             first: 0,
-            named: HashMap::new(),
-            of_runtime: HashMap::new(),
-            used: HashMap::new(),
+            named: HashMap::default(),
+            of_runtime: HashMap::default(),
+            used: HashMap::default(),
             shared: Vec::new(),
             frames: 0,
             losses: StackLosses::default(),
@@ -234,6 +236,8 @@ impl<T> Stacks<T> {
 
     /// The events that still wait, the oldest first. When all events have been taken, and no sooner.
     pub fn finish(&mut self) -> impl Iterator<Item = Joined<T>> + '_ {
+        // Nothing is looked for any more.
+        self.named.clear();
         std::iter::from_fn(|| self.oldest())
     }
 
@@ -248,9 +252,12 @@ impl<T> Stacks<T> {
     }
 
     fn name(&mut self, at: StackAt, number: u64) {
-        let Some(chain) = self.named.get_mut(&at) else {
-            self.named.insert(at, Chain { first: number, last: number, length: 1 });
-            return;
+        let chain = match self.named.entry(at) {
+            Entry::Occupied(chain) => chain.into_mut(),
+            Entry::Vacant(place) => {
+                place.insert(Chain { first: number, last: number, length: 1 });
+                return;
+            }
         };
         if chain.length >= MOST_ALIKE {
             self.losses.alike += 1;
