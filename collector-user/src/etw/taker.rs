@@ -270,7 +270,7 @@ impl Taker {
             KernelEvent::ProcessDcStart(_) => self.has_lives = true,
             KernelEvent::ThreadStart(thread) => self.switches.begin(thread.tid, at),
             KernelEvent::ThreadStop(thread) => self.switches.end(thread.tid),
-            KernelEvent::ReadyThread(ready) => self.switches.ready(ready.tid, at),
+            KernelEvent::ReadyThread(ready) => self.switches.ready(*ready, record.tid, record.cpu, at),
             KernelEvent::SetInterval(interval)
             | KernelEvent::CollectionStart(interval)
             | KernelEvent::CollectionEnd(interval) => self.interval(interval),

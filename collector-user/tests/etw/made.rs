@@ -153,9 +153,20 @@ impl Made {
         self.classic(at, (THREAD, 36, 2), cpu, &payload);
     }
 
-    /// `Thread/ReadyThread`.
+    /// `Thread/SetName`.
+    pub(crate) fn rename(&mut self, at: i64, pid: u32, tid: u32, name: &str) {
+        self.classic(at, (THREAD, 72, 2), 0, &Payload::default().u32(&[pid, tid]).wide(name));
+    }
+
+    /// `Dispatcher/ReadyThread`, on the first CPU.
     pub(crate) fn ready(&mut self, at: i64, tid: u32) {
-        self.classic(at, (THREAD, 50, 2), 0, &Payload::default().u32(&[tid]).u8(&[1, 0, 1, 0]));
+        self.ready_by(at, (0, None), 0, tid);
+    }
+
+    /// The same on a CPU, of a thread if its header tells one; the flag is 1 in a deferred procedure call.
+    pub(crate) fn ready_by(&mut self, at: i64, (cpu, of): (u16, Option<u32>), flag: u8, tid: u32) {
+        let payload = Payload::default().u32(&[tid]).u8(&[1, 0, flag, 0]);
+        self.take((None, of.map(Tid)), at, (THREAD, 50, 2), cpu, &payload);
     }
 
     /// `PerfInfo/Sample`.
