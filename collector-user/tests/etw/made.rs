@@ -208,6 +208,11 @@ impl Made {
 
     /// Any event with any payload.
     pub(crate) fn odd(&mut self, odd: &Odd, payload: &[u8]) {
+        self.odd_with(odd, Extended::default(), payload);
+    }
+
+    /// The same with what goes with an event besides.
+    pub(crate) fn odd_with(&mut self, odd: &Odd, extended: Extended<'_>, payload: &[u8]) {
         let &Odd { at, provider, id, opcode, version, number } = odd;
         let descriptor = Descriptor { id: id.unwrap_or(0), opcode, version, ..Descriptor::default() };
         let number = Some(number).filter(|number| *number > 0);
@@ -221,7 +226,7 @@ impl Made {
             cpu: number.unwrap_or(0) as u16,
             ticks: at,
             activity: Guid([0; 16]),
-            extended: Extended::default(),
+            extended,
             payload,
         });
     }
