@@ -64,6 +64,7 @@ pub mod tracefs;
 mod transfers;
 #[cfg(any(target_os = "linux", windows))]
 pub mod universal;
+mod wakers;
 
 /// The README's example compiles.
 #[cfg(all(doctest, target_os = "linux", feature = "ebpf"))]

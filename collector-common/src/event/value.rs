@@ -153,8 +153,18 @@ impl<'a> Utf16Text<'a> {
 }
 
 impl fmt::Display for Utf16Text<'_> {
+    /// In pieces: one character at a time takes several times as long.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.chars().try_for_each(|char| out.write_char(char))
+        let (mut piece, mut len) = ([0; 128], 0);
+        let mut write = |piece: &[u8]| out.write_str(str::from_utf8(piece).map_err(|_| fmt::Error)?);
+        for char in self.chars() {
+            if len + char.len_utf8() > piece.len() {
+                write(&piece[..len])?;
+                len = 0;
+            }
+            len += char.encode_utf8(&mut piece[len..]).len();
+        }
+        write(&piece[..len])
     }
 }
 
@@ -276,5 +286,20 @@ impl fmt::Display for FileTime {
         let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
         let day = days + 1;
         write!(out, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:07}Z")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_text_is_whole_wherever_its_characters_lie() {
+        for before in 0..8 {
+            let text = "x".repeat(before) + &"aü€😀".repeat(50);
+            let bytes: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+            let shown = Utf16Text::new(&bytes, ByteOrder::Big).to_string();
+            assert!(shown == text, "{before}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use collector_common::record::{AttributeValue, Column, ExportMachine, Histogram, Sample, Table, Unit};
 
-use super::by_process;
+use super::{by_process, woken};
 
 /// Buckets of a histogram: the last one begins at 2^38 of the first one's end.
 const BUCKETS: usize = 40;
@@ -197,6 +197,7 @@ pub(super) fn add_counted(machine: &mut ExportMachine) {
         add(machine, group, counts);
     }
     by_process::add_tables(machine);
+    woken::add_table(machine);
 }
 
 fn add(machine: &mut ExportMachine, group: Group, counts: HashMap<String, Count>) {

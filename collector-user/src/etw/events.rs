@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use collector_common::event::{EventFormat, Guid};
+use collector_common::intern::Seeded;
 use collector_common::record::{EventFacts, EventKind, EventKindId, ExportMachine};
 use windows_etw::decode::described::Described;
 use windows_etw::record::{EtwRecord, Schema};
@@ -44,7 +45,7 @@ enum Key {
 #[derive(Debug, Default)]
 pub(super) struct Events {
     kinds: Vec<Known>,
-    known: HashMap<Key, EventKindId>,
+    known: HashMap<Key, EventKindId, Seeded>,
 }
 
 impl Events {

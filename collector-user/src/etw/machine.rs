@@ -1,9 +1,11 @@
 //! All that was taken of a trace in, the recording out: what happened is gone through in its order, by what lay where then.
 
+mod attributes;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use collector_common::ids::{Avma, FileOffset, Nanos, Pid, Svma, Tid};
-use collector_common::intern::StackId;
+use collector_common::intern::{Seeded, StackId};
 use collector_common::record::{
     AttributeListId, AttributeValue, EventRecord, ExportMachine, Frame, FrameFlags, FrameId, ModuleId,
     ModuleMapping, ProcessId, Sample, ThreadId, Unit,
@@ -14,7 +16,7 @@ use windows_etw::decode::state::{Lives, NtPaths, Stacks};
 use windows_etw::record::PointerSize;
 
 use super::events::Events;
-use super::files::{FileUse, Files};
+use super::files::Files;
 use super::kinds::{BlockKinds, Kinds};
 use super::measured;
 use super::methods::Methods;
@@ -29,6 +31,7 @@ use super::threads::Threads;
 use super::times::Times;
 use super::trace::Trace;
 use super::whose::Whose;
+use attributes::Attributes;
 
 /// Frames that are gone through for all stacks together, and how many more for each of what happened.
 const FRAMES: [u64; 2] = [1 << 26, 1 << 10];
@@ -38,9 +41,6 @@ const MOST_USES: u32 = 64;
 
 /// What Windows reserves memory by.
 const SIDE_BY_SIDE: u64 = 64 << 10;
-
-/// As much of an image's name as stands before the place of each system call.
-const LONGEST_IMAGE: usize = 64;
 
 /// Places of the kernel's images in processes.
 const MOST_MAPPINGS: usize = 1 << 20;
@@ -86,12 +86,12 @@ impl Build {
             images: Vec::new(),
             places: Places::default(),
             processes,
-            threads: HashMap::new(),
-            frames: HashMap::new(),
-            stacks: HashMap::new(),
+            threads: HashMap::default(),
+            frames: HashMap::default(),
+            stacks: HashMap::default(),
             called: HashMap::new(),
             mapped: HashSet::new(),
-            said: HashMap::new(),
+            said: Attributes::default(),
             made: BTreeMap::new(),
             room: FRAMES[1].saturating_mul(self.pending.len() as u64).saturating_add(FRAMES[0]),
             cut: 0,
@@ -168,15 +168,15 @@ struct World {
     images: Vec<(ModuleId, u64, u64)>,
     places: Places,
     processes: Processes,
-    threads: HashMap<Whose, KnownThread>,
-    frames: HashMap<(Space, u64, bool), KnownFrame>,
-    stacks: HashMap<(ProcessId, StackId), (StackId, [u32; 2])>,
+    threads: HashMap<Whose, KnownThread, Seeded>,
+    frames: HashMap<(Space, u64, bool), KnownFrame, Seeded>,
+    stacks: HashMap<(ProcessId, StackId), (StackId, [u32; 2]), Seeded>,
     /// The method of a frame.
     called: HashMap<FrameId, u32>,
     /// The kernel's images in processes.
     mapped: HashSet<(ProcessId, u32)>,
     /// Attributes that had numbers in place of what they stand for.
-    said: HashMap<AttributeListId, AttributeListId>,
+    said: Attributes,
     /// Code that was made at run time and is on stacks: by where it begins its end, and since when it is there.
     made: BTreeMap<(ProcessId, u64, ModuleId), (u64, Nanos)>,
     /// Frames that may still be gone through.
@@ -223,7 +223,7 @@ impl World {
             stack = self.within_call(all, process, stack, row.attributes);
         }
         let Row { at, cpu, kind, value, .. } = *row;
-        let attributes = self.attributes(all, row.attributes);
+        let attributes = self.attributes(all, row.attributes, at);
         let event = row.event.and_then(|event| all.pending.event(event));
         if !row.is_sample() {
             if let Some((kind, bytes)) = event {
@@ -253,43 +253,6 @@ impl World {
             // An occurrence has one fate.
             Some(_) => {}
         }
-    }
-
-    /// Attributes with the paths of files and the places of system calls in place of their numbers, and without those of files of which none was
-    /// told.
-    fn attributes(&mut self, all: &mut Build, list: AttributeListId) -> AttributeListId {
-        if list == AttributeListId::NONE {
-            return list;
-        }
-        if let Some(known) = self.said.get(&list) {
-            return *known;
-        }
-        let mut said = all.machine.attributes().get(list).to_vec();
-        said.retain_mut(|(key, value)| {
-            let AttributeValue::Number(number) = *value else { return true };
-            let text = match all.machine.string(*key) {
-                measured::PATH => {
-                    let path = u32::try_from(number).ok().and_then(|id| all.files.path(FileUse(id)));
-                    path.map(|path| all.paths.to_dos(path).into_owned())
-                }
-                measured::CALL => Some(self.called_at(all, number.cast_unsigned())),
-                _ => return true,
-            };
-            text.map(|text| *value = all.machine.intern_string(&text).into()).is_some()
-        });
-        let known = all.machine.attributes_mut().intern(&said);
-        self.said.insert(list, known);
-        known
-    }
-
-    /// What is at an address of the kernel, as `ntoskrnl.exe+0x1230`; the address itself where no image is there.
-    fn called_at(&self, all: &Build, address: u64) -> String {
-        let image = self.places.at(None, address).image.and_then(|image| self.images.get(image as usize));
-        let Some((module, base, _)) = image else { return format!("{address:#x}") };
-        let path = all.machine.string(all.machine.module(*module).path);
-        let name = path.rsplit(['\\', '/']).next().unwrap_or(path);
-        let name = &name[..name.floor_char_boundary(LONGEST_IMAGE)];
-        format!("{name}+{:#x}", address.wrapping_sub(*base))
     }
 
     /// The stack of a system call: its routine has run on top of what the thread was in when it ended.

@@ -1,6 +1,7 @@
 //! What .NET's runtime tells of the code that it has made: which method lies where, from when to when, and of which file.
 
 use std::collections::HashMap;
+use std::fmt::{self, Write as _};
 
 use collector_common::event::Utf16Text;
 use collector_common::ids::{Nanos, Pid};
@@ -40,6 +41,8 @@ pub(super) struct Methods {
     there: HashMap<Pid, HashMap<u64, usize>>,
     /// Paths of modules.
     modules: HashMap<(Pid, u64), StringId>,
+    /// Kept for its memory.
+    text: String,
     left_out: u64,
 }
 
@@ -110,10 +113,9 @@ impl Methods {
             self.left_out += 1;
             return;
         }
-        let (class, called) = (method.namespace.to_string(), method.name.to_string());
-        let full = if class.is_empty() { called } else { format!("{class}.{called}") };
-        let called = self.strings.intern(name(&full));
-        let signature = self.strings.intern(name(&method.signature.to_string()));
+        let (class, dot) = (method.namespace, if method.namespace.as_bytes().is_empty() { "" } else { "." });
+        let called = self.intern(format_args!("{class}{dot}{}", method.name));
+        let signature = self.intern(format_args!("{}", method.signature));
         self.there.entry(pid).or_default().insert(method.start, self.code.len());
         self.code.push(Method {
             pid,
@@ -126,6 +128,13 @@ impl Methods {
             since,
             until: None,
         });
+    }
+
+    fn intern(&mut self, text: fmt::Arguments<'_>) -> StringId {
+        self.text.clear();
+        // Nothing fails that writes to memory.
+        let _ = self.text.write_fmt(text);
+        self.strings.intern(name(&self.text))
     }
 
     fn remove(&mut self, pid: Pid, start: u64, at: Nanos) {

@@ -5,7 +5,7 @@
 //!                     └─ what happened: `kinds` of samples, `switches`, `events` ─► joined with its `stacks` ─► `measured` ─► `pending`
 //!
 //! all records taken ─► machine: `processes`, `modules`, then each of `pending` by what lay where then (`places`) ─► ExportMachine
-//! ─► which kind is looked at first (`wanted`), tables and histograms of the samples (`counted`, `by_process`)
+//! ─► which kind is looked at first (`wanted`), tables and histograms of the samples (`counted`, `by_process`, `woken`)
 //! ```
 //!
 //! What was recorded on this machine ([`Recorded`]) is read from files, too: Windows writes them while it is recorded, by the plan of a [`Request`].
@@ -43,6 +43,7 @@ mod times;
 mod trace;
 mod wanted;
 mod whose;
+mod woken;
 #[cfg(windows)]
 mod written;
 

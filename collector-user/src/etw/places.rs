@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use collector_common::ids::Nanos;
+use collector_common::intern::Seeded;
 use collector_common::record::ProcessId;
 
 /// The kernel's addresses, or a process's.
@@ -77,7 +78,7 @@ pub(super) struct Places {
     /// When which of them begins or ends, in order; what ends comes before what begins.
     changes: Vec<(Nanos, bool, u32)>,
     next: usize,
-    spaces: HashMap<Space, Contents>,
+    spaces: HashMap<Space, Contents, Seeded>,
 }
 
 impl Places {
@@ -93,7 +94,7 @@ impl Places {
             changes.extend(stay.until.map(|until| (until, false, index)));
         }
         changes.sort_by_key(|(at, begins, _)| (*at, *begins));
-        Self { stays, changes, next: 0, spaces: HashMap::new() }
+        Self { stays, changes, next: 0, spaces: HashMap::default() }
     }
 
     /// Goes on to a time; one that is before the last one changes nothing.

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use collector_common::ids::{Nanos, Tid};
-use windows_etw::decode::kernel::ContextSwitch;
+use windows_etw::decode::kernel::{ContextSwitch, ReadyThread};
 
 /// Threads that are off a CPU at once.
 const MOST: usize = 1 << 20;
@@ -63,6 +63,18 @@ const REASONS: [&str; 40] = [
     "WrPhysicalFault",
 ];
 
+/// `Flag` of a thread that was made ready by a deferred procedure call (Microsoft's page on `ReadyThread`).
+const BY_DPC: i8 = 1;
+
+/// Who made a thread ready to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waker {
+    /// This thread.
+    Thread(Tid),
+    /// What an interrupt left to do, on whatever thread had the CPU, or on an idle one.
+    Interrupt,
+}
+
 /// A time that a thread was blocked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Blocked {
@@ -71,6 +83,8 @@ pub(super) struct Blocked {
     pub(super) took: Nanos,
     /// What it waited for, as Windows' headers call it, where that is known.
     pub(super) reason: Option<&'static str>,
+    /// Who ended it, where that is told.
+    pub(super) waker: Option<Waker>,
 }
 
 /// The time that a thread was off its CPU.
@@ -98,19 +112,20 @@ enum Why {
 struct Off {
     since: Nanos,
     why: Why,
-    /// When it was made ready to run.
-    ready: Option<Nanos>,
+    /// When it was made ready to run, and by whom.
+    ready: Option<(Nanos, Option<Waker>)>,
 }
 
 impl Off {
     fn until(self, at: Nanos, is_open: bool) -> Came {
         let span = |since: Nanos, until: Nanos| Nanos(until.0.saturating_sub(since.0));
-        let Self { since, why, ready } = self;
+        let Self { since, why, .. } = self;
+        let (ready, waker) = self.ready.map_or((None, None), |(at, waker)| (Some(at), waker));
         match why {
             Why::Waits(reason) => {
                 let reason = usize::try_from(reason).ok().and_then(|reason| REASONS.get(reason)).copied();
                 let until = ready.unwrap_or(at);
-                let blocked = Blocked { until, took: span(since, until), reason };
+                let blocked = Blocked { until, took: span(since, until), reason, waker };
                 Came { blocked: Some(blocked), queued: ready.map(|ready| span(ready, at)), is_open }
             }
             Why::Lost => Came { blocked: None, queued: Some(span(since, at)), is_open },
@@ -173,10 +188,16 @@ impl Switches {
         (self.off.remove(&new).map(|off| off.until(at, false)), ended)
     }
 
-    /// A thread is made ready to run. The first time counts.
-    pub(super) fn ready(&mut self, tid: Tid, at: Nanos) {
-        if let Some(off) = self.off.get_mut(&tid) {
-            off.ready = off.ready.or(Some(at));
+    /// A thread is made ready to run, by the thread that the event is of or, where it tells none, by that which runs on the event's CPU. The
+    /// first time counts.
+    pub(super) fn ready(&mut self, event: ReadyThread, of: Option<Tid>, cpu: u16, at: Nanos) {
+        let waker = match of.or_else(|| self.running(cpu)) {
+            _ if event.flag & BY_DPC != 0 => Some(Waker::Interrupt),
+            Some(Tid(0)) => Some(Waker::Interrupt),
+            waker => waker.map(Waker::Thread),
+        };
+        if let Some(off) = self.off.get_mut(&event.tid) {
+            off.ready = off.ready.or(Some((at, waker)));
         }
     }
 
@@ -273,6 +294,10 @@ mod tests {
         }
     }
 
+    fn ready(tid: u32, flag: i8) -> ReadyThread {
+        ReadyThread { tid: Tid(tid), adjust_reason: 1, adjust_increment: 0, flag, reserved: 0 }
+    }
+
     #[test]
     fn a_thread_is_blocked_from_when_it_waits_until_it_runs() {
         let mut switches = Switches::default();
@@ -280,22 +305,43 @@ mod tests {
         assert_eq!(switches.take(&switch(8, WAITING, 9), 1, Nanos(20)), (None, None));
         let (came, _) = switches.take(&switch(9, 1, 7), 1, Nanos(35));
         let reason = Some("UserRequest");
-        let blocked = Some(Blocked { until: Nanos(35), took: Nanos(25), reason });
+        let blocked = Some(Blocked { until: Nanos(35), took: Nanos(25), reason, waker: None });
         assert_eq!(came, Some(Came { blocked, ..Came::default() }));
         // It lost its CPU, which is no wait for anything else.
         let (came, _) = switches.take(&switch(7, WAITING, 9), 1, Nanos(40));
         assert_eq!(came, Some(Came { queued: Some(Nanos(5)), ..Came::default() }));
         assert_eq!((switches.running(1), switches.running(0)), (Some(Tid(9)), Some(Tid(0))));
         // 7 was ready three before it ran; that it was made so once more changes nothing.
-        switches.ready(Tid(7), Nanos(47));
-        switches.ready(Tid(7), Nanos(49));
+        switches.ready(ready(7, 0), None, 1, Nanos(47));
+        switches.ready(ready(7, BY_DPC), None, 1, Nanos(49));
         let (came, ended) = switches.take(&switch(9, TERMINATED, 7), 1, Nanos(50));
-        let blocked = Some(Blocked { until: Nanos(47), took: Nanos(7), reason });
+        let waker = Some(Waker::Thread(Tid(9)));
+        let blocked = Some(Blocked { until: Nanos(47), took: Nanos(7), reason, waker });
         assert_eq!(came, Some(Came { blocked, queued: Some(Nanos(3)), is_open: false }));
         assert_eq!(ended, Some((Tid(9), Ran { took: Nanos(25), until: Nanos(50) })));
         switches.begin(Tid(7), Nanos(60));
         let (came, _) = switches.take(&switch(0, 2, 7), 0, Nanos(64));
         assert_eq!(came, Some(Came { queued: Some(Nanos(4)), ..Came::default() }));
+    }
+
+    #[test]
+    fn a_waker_is_who_the_event_is_of_or_who_runs_where_it_was_written() {
+        let mut switches = Switches::default();
+        switches.take(&switch(1, 1, 9), 3, Nanos(5));
+        switches.take(&switch(9, 1, 0), 4, Nanos(5));
+        let mut waker = |of, flag, cpu| {
+            switches.take(&switch(7, WAITING, 0), 0, Nanos(10));
+            switches.ready(ready(7, flag), of, cpu, Nanos(20));
+            let (came, _) = switches.take(&switch(0, 2, 7), 0, Nanos(30));
+            came.and_then(|came| came.blocked).and_then(|blocked| blocked.waker)
+        };
+        assert_eq!(waker(None, 0, 3), Some(Waker::Thread(Tid(9))));
+        assert_eq!(waker(Some(Tid(8)), 0, 3), Some(Waker::Thread(Tid(8))));
+        // 2 and 4 are of what is not in memory.
+        assert_eq!(waker(Some(Tid(8)), 6, 3), Some(Waker::Thread(Tid(8))));
+        assert_eq!(waker(Some(Tid(8)), BY_DPC, 3), Some(Waker::Interrupt));
+        assert_eq!(waker(None, 0, 4), Some(Waker::Interrupt));
+        assert_eq!(waker(None, 0, 5), None);
     }
 
     /// `[reason]` is as `KWAIT_REASON` of `wdm.h` counts them.

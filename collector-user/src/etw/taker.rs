@@ -5,12 +5,12 @@ use collector_common::record::{
     AttributeListId, EventKindId, EventRecordId, ExportMachine, SampleKindId, Unit,
 };
 use export::import::Imported;
+use windows_etw::decode::DecodeError;
 use windows_etw::decode::clr::{self, ClrEvent};
 use windows_etw::decode::described::Schemas;
 use windows_etw::decode::kernel::{KernelEvent, META_DATA, ProfileInterval, STACK_WALK, SampledProfile};
-use windows_etw::decode::state::{Half, Joined, Lives, NtPaths, StackAt, StackLimits, Stacks};
+use windows_etw::decode::state::{Half, Joined, Lives, NtPaths, OwnStack, StackAt, StackLimits, Stacks};
 use windows_etw::decode::windows::WindowsEvent;
-use windows_etw::decode::{Addresses, DecodeError};
 use windows_etw::record::EtwRecord;
 
 use super::counted::add_counted;
@@ -204,8 +204,9 @@ impl Taker {
 
     /// The same without what follows from the samples, of which some may be left out first.
     pub(super) fn finish_uncounted(mut self) -> Imported {
-        let rest: Vec<_> = self.stacks.finish().collect();
-        for joined in rest {
+        loop {
+            let rest = self.stacks.finish().next();
+            let Some(joined) = rest else { break };
             self.settle(&joined);
         }
         self.measure_open();
@@ -269,7 +270,7 @@ impl Taker {
             KernelEvent::ProcessDcStart(_) => self.has_lives = true,
             KernelEvent::ThreadStart(thread) => self.switches.begin(thread.tid, at),
             KernelEvent::ThreadStop(thread) => self.switches.end(thread.tid),
-            KernelEvent::ReadyThread(ready) => self.switches.ready(ready.tid, at),
+            KernelEvent::ReadyThread(ready) => self.switches.ready(*ready, record.tid, record.cpu, at),
             KernelEvent::SetInterval(interval)
             | KernelEvent::CollectionStart(interval)
             | KernelEvent::CollectionEnd(interval) => self.interval(interval),
@@ -384,8 +385,11 @@ impl Taker {
         is_runtime: bool,
         waiting: Waiting,
     ) {
-        let at = StackAt::of(record, kernel);
-        let own = record.extended.stack.map(|own| Addresses { bytes: own.addresses, width: own.width });
+        let (mut at, mut own) = (StackAt::of(record, kernel), OwnStack::of(record));
+        // What brings the rest of another event's stack has none itself.
+        if at.zip(own).is_some_and(|(at, own)| self.stacks.rest(at, own)) {
+            (at, own) = (None, None);
+        }
         let joined = match record.tid.filter(|_| is_runtime) {
             Some(tid) => self.stacks.runtime_event(at, tid, own, waiting),
             None => self.stacks.event(at, own, waiting),

@@ -14,10 +14,11 @@ use super::program_records::{Output, ProgramRecords, context_of, of_program};
 use super::raw_events;
 use super::short_times::{Part, ShortTimes};
 use super::times_off::{Ended, Joined, TimesOff};
-use super::wakers::{Wakers, waker_of};
+use super::wakers::{self, waker_of};
 use crate::probe::Registered;
 use crate::recorder::{Recorder, Taken};
 use crate::source::{EventIndex, EventRequest, Hook, Program, RELEASED, Settings, SourceRecord, Trigger};
+use crate::wakers::Wakers;
 
 /// Events that a session may have: each may be a kind of sample, and there is room for the clock's and for what programs add to theirs.
 pub(crate) const MOST_EVENTS: usize = 4000;
@@ -270,7 +271,7 @@ impl Dispatch {
             }
         }
         times_off.end_round(|joined| {
-            wakers.count(recorder.machine_mut(), &joined);
+            wakers::count(wakers, recorder.machine_mut(), &joined);
             let context = Context {
                 time: joined.taken.time,
                 pid: joined.pid,

@@ -153,9 +153,20 @@ impl Made {
         self.classic(at, (THREAD, 36, 2), cpu, &payload);
     }
 
-    /// `Thread/ReadyThread`.
+    /// `Thread/SetName`.
+    pub(crate) fn rename(&mut self, at: i64, pid: u32, tid: u32, name: &str) {
+        self.classic(at, (THREAD, 72, 2), 0, &Payload::default().u32(&[pid, tid]).wide(name));
+    }
+
+    /// `Dispatcher/ReadyThread`, on the first CPU.
     pub(crate) fn ready(&mut self, at: i64, tid: u32) {
-        self.classic(at, (THREAD, 50, 2), 0, &Payload::default().u32(&[tid]).u8(&[1, 0, 1, 0]));
+        self.ready_by(at, (0, None), 0, tid);
+    }
+
+    /// The same on a CPU, of a thread if its header tells one; the flag is 1 in a deferred procedure call.
+    pub(crate) fn ready_by(&mut self, at: i64, (cpu, of): (u16, Option<u32>), flag: u8, tid: u32) {
+        let payload = Payload::default().u32(&[tid]).u8(&[1, 0, flag, 0]);
+        self.take((None, of.map(Tid)), at, (THREAD, 50, 2), cpu, &payload);
     }
 
     /// `PerfInfo/Sample`.
@@ -197,6 +208,11 @@ impl Made {
 
     /// Any event with any payload.
     pub(crate) fn odd(&mut self, odd: &Odd, payload: &[u8]) {
+        self.odd_with(odd, Extended::default(), payload);
+    }
+
+    /// The same with what goes with an event besides.
+    pub(crate) fn odd_with(&mut self, odd: &Odd, extended: Extended<'_>, payload: &[u8]) {
         let &Odd { at, provider, id, opcode, version, number } = odd;
         let descriptor = Descriptor { id: id.unwrap_or(0), opcode, version, ..Descriptor::default() };
         let number = Some(number).filter(|number| *number > 0);
@@ -210,7 +226,7 @@ impl Made {
             cpu: number.unwrap_or(0) as u16,
             ticks: at,
             activity: Guid([0; 16]),
-            extended: Extended::default(),
+            extended,
             payload,
         });
     }

@@ -3,7 +3,7 @@
 //!
 //! - `data`: the real files, in `shared/data/etl` beside the checkout; a test that finds none says so.
 //! - `listed`: counts, processes, images, times and names. `written`: pprof, nettrace and others, by the program.
-//! - `made`: records by hand; `switches`, `transfers`, `memory`, `calls`, `code`: what becomes of them. `shown`: samples and tables as text.
+//! - `made`: records by hand; `switches`, `transfers`, `memory`, `calls`, `code`, `split` (stacks in pieces): what becomes of them. `shown`: samples and tables as text.
 //! - `recorded`: files as a recording on this machine leaves them: of whom, in parts, with losses.
 //! - `damaged`: files that are cut or spoilt.
 
@@ -18,6 +18,7 @@ mod made;
 mod memory;
 mod recorded;
 mod shown;
+mod split;
 mod switches;
 mod transfers;
 mod written;

@@ -203,3 +203,70 @@ fn where_it_is_told_when_a_thread_could_go_on_it_was_blocked_until_then() {
     let of_it: Vec<_> = samples(&machine, "off_cpu").into_iter().filter(|it| it.2 == 71).collect();
     assert_eq!(of_it, [(3000, 600, 71, vec![0x10_0002])]);
 }
+
+/// 71 waits each 1000 nanoseconds for 600, and is made ready as `ready` does it.
+fn woken(made: &mut Made, ready: impl IntoIterator<Item = (u16, Option<u32>, u8)>) {
+    made.process(1, 1, 70, "made.exe");
+    made.process(1, 1, 80, "other.exe");
+    made.thread(2, 70, 71, "waiter");
+    made.thread(3, 80, 81, "sender");
+    made.thread(4, 80, 82, "");
+    for ((cpu, of, flag), at) in ready.into_iter().zip((1000..).step_by(1000)) {
+        made.switch(at, 0, 71, WAITS, 81);
+        made.switch(at, 1, 61, LOST_ITS_CPU, 0);
+        made.switch(at, 2, 61, LOST_ITS_CPU, 82);
+        made.ready_by(at + 600, (cpu, of), flag, 71);
+        made.switch(at + 700, 0, 81, LOST_ITS_CPU, 71);
+    }
+}
+
+const BY_DPC: u8 = 1;
+
+#[test]
+fn a_blocked_time_has_who_ended_it() {
+    let mut made = Made::of(&["off_cpu"]);
+    let of_header = (0, Some(82), 0);
+    woken(&mut made, [(0, None, 0), (1, None, 0), (2, None, 0), of_header, (0, None, BY_DPC), (9, None, 0)]);
+    // It wakes once more under another name.
+    made.rename(7000, 80, 81, "renamed");
+    made.switch(8000, 0, 71, WAITS, 81);
+    made.ready(8100, 71);
+    made.switch(8200, 0, 81, LOST_ITS_CPU, 71);
+    let machine = made.finish().machine;
+    let of_it = shown::samples(&machine, "off_cpu").into_iter().filter(|it| it.tid == 71);
+    let told: Vec<_> = of_it.map(|it| (it.at, it.value, it.attributes)).collect();
+    let expected = [
+        (1000, 600, " waker=sender"),
+        (2000, 600, " waker=[interrupt]"),
+        (3000, 600, " waker=other.exe"),
+        (4000, 600, " waker=other.exe"),
+        (5000, 600, " waker=[interrupt]"),
+        (6000, 600, ""),
+        (8000, 100, " waker=renamed"),
+    ];
+    let expected = expected.map(|(at, took, waker)| (at, took, format!("wait_reason=DelayExecution{waker}")));
+    assert_eq!(told, expected);
+    let row = |label: &str, numbers: [u64; 2]| (label.to_owned(), numbers.to_vec());
+    let rows = [
+        row("[interrupt] -> waiter", [2, 1200]),
+        row("other.exe -> waiter", [2, 1200]),
+        row("sender -> waiter", [1, 600]),
+        row("renamed -> waiter", [1, 100]),
+    ];
+    assert_eq!(shown::table(&machine, "who woke whom"), rows);
+}
+
+#[test]
+fn a_time_that_is_told_twice_was_ended_once() {
+    let mut made = Made::new();
+    woken(&mut made, [(0, None, 0)]);
+    made.sample(1900, 0, 71, 0x10_0000, 0);
+    let machine = made.finish().machine;
+    let blocked = shown::samples(&machine, "wall_clock").into_iter().find(|it| it.at == 1000 && it.tid == 71);
+    assert_eq!(
+        blocked.map(|it| it.attributes).as_deref(),
+        Some("state=blocked wait_reason=DelayExecution waker=sender")
+    );
+    let rows: Vec<_> = machine.tables().iter().flat_map(|table| &table.rows).cloned().collect();
+    assert_eq!(rows, [("sender -> waiter".to_owned(), vec![1, 600])]);
+}

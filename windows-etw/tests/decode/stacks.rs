@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use collector_common::ids::Tid;
-use windows_etw::decode::Addresses;
 use windows_etw::decode::clr::ClrEvent;
 use windows_etw::decode::kernel::KernelEvent;
-use windows_etw::decode::state::{Half, Joined, StackAt, StackLimits, StackLosses, Stacks};
+use windows_etw::decode::state::{Half, Joined, OwnStack, StackAt, StackLimits, StackLosses, Stacks};
 
 use crate::data::open;
 
@@ -38,7 +37,7 @@ fn join(file: &str) -> Option<(Vec<Joined<Kept>>, Stacks<Kept>)> {
             continue;
         }
         let at = StackAt::of(&record, event.as_ref());
-        let own = record.extended.stack.map(|own| Addresses { bytes: own.addresses, width: own.width });
+        let own = OwnStack::of(&record);
         let instruction = match &event {
             Some(KernelEvent::Sample(sample)) if sample.tid != Tid(0) => Some(sample.instruction.0),
             _ => None,
@@ -97,6 +96,42 @@ fn each_stack_has_its_event() {
     }
     assert!(joined_samples * 1000 > samples * 998, "{joined_samples} of {samples}");
     assert!(at_top * 100 > joined_samples * 99, "{at_top} of {joined_samples}");
+}
+
+/// A user's half is of all that its thread did from the event that it names to when it is told: the thread was in the kernel all that time.
+#[test]
+fn a_stay_in_the_kernel_ends_with_the_users_half() {
+    let file = "net.4.5.2.x64.etl";
+    let (Some(mut etl), Some((joined, _))) = (open(file), join(file)) else { return };
+    let mut samples: BTreeMap<Tid, Vec<(i64, u64)>> = BTreeMap::new();
+    let mut stays = 0;
+    while let Some(record) = etl.next_record().unwrap() {
+        let (tid, since) = match KernelEvent::decode(&record).unwrap() {
+            Some(KernelEvent::Sample(sample)) => {
+                samples.entry(sample.tid).or_default().push((record.ticks, sample.instruction.0));
+                continue;
+            }
+            Some(KernelEvent::StackKeyUser(half)) => (half.tid, half.event_ticks),
+            Some(KernelEvent::Stack(walk)) if walk.frames.iter().all(|address| address >> 63 == 0) => {
+                (walk.tid, walk.event_ticks)
+            }
+            _ => continue,
+        };
+        let of_thread = samples.get(&tid).into_iter().flatten().rev();
+        let mut within = of_thread.take_while(|(ticks, _)| *ticks as u64 > since);
+        stays += 1;
+        assert!(within.all(|(_, instruction)| instruction >> 63 == 1), "{tid:?} at {since}");
+    }
+    // Processes 0 and 4 are the kernel's.
+    let in_kernel = joined.iter().filter(|it| it.kernel.is_some());
+    let in_kernel = in_kernel.filter(|it| it.of.is_some_and(|(pid, _)| ![0, 4].contains(&pid.0)));
+    let (both, alone): (Vec<_>, Vec<_>) = in_kernel.partition(|it| it.user.is_some());
+    eprintln!(
+        "{file}: {stays} user halves; of what began in the kernel {} have one, {} none",
+        both.len(),
+        alone.len()
+    );
+    assert!(alone.len() * 30 < both.len(), "{} of {}", alone.len(), both.len());
 }
 
 /// Events of manifests have theirs with them, which needs no joining.

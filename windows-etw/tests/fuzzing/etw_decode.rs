@@ -6,10 +6,10 @@ use collector_common::ids::{Pid, Tid};
 use windows_etw::decode::clr::{self, ClrEvent};
 use windows_etw::decode::described::Schemas;
 use windows_etw::decode::kernel::{self, KernelEvent};
-use windows_etw::decode::state::{LifeLimits, Lives, NtPaths, StackAt, StackLimits, Stacks};
+use windows_etw::decode::state::{LifeLimits, Lives, NtPaths, OwnStack, StackAt, StackLimits, Stacks};
 use windows_etw::decode::windows::{self, WindowsEvent};
-use windows_etw::decode::{Addresses, EventKey, spec_of, specs};
-use windows_etw::record::{Descriptor, EtwRecord, Extended, PointerSize, Schema, StackItem};
+use windows_etw::decode::{EventKey, spec_of, specs};
+use windows_etw::record::{Descriptor, EtwRecord, Extended, PointerSize, Schema, StackItem, StackKey};
 
 use super::within_memory;
 
@@ -62,6 +62,7 @@ fn next(input: &[u8], ticks: i64) -> Option<(EtwRecord<'_>, &[u8])> {
             self_description: is_own.then_some(payload),
             provider_traits: (how & 0x40 != 0).then_some(payload),
             stack: (how & 0x30 == 0x10).then_some(stack),
+            stack_key: (how & 0x30 == 0x20).then_some(StackKey { match_id: stack.match_id, key: 7 }),
             ..Extended::default()
         },
         payload,
@@ -111,8 +112,11 @@ fn take(input: &[u8]) {
                 continue;
             }
         }
-        let own = record.extended.stack.map(|own| Addresses { bytes: own.addresses, width: own.width });
-        joined += u64::from(stacks.event(StackAt::of(&record, event.as_ref()), own, ()).is_some());
+        let (at, own) = (StackAt::of(&record, event.as_ref()), OwnStack::of(&record));
+        if at.zip(own).is_some_and(|(at, own)| stacks.rest(at, own)) {
+            continue;
+        }
+        joined += u64::from(stacks.event(at, own, ()).is_some());
     }
     assert!(lives.processes().len() <= 64 && lives.images().len() <= 64);
     for life in lives.images() {

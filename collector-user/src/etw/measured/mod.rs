@@ -34,6 +34,9 @@ pub(super) const PATH: &str = "path";
 /// The same: the address of a system call's routine in the kernel.
 pub(super) const CALL: &str = "call";
 
+/// The same: the thread that made another one ready to run.
+pub(super) const WAKER: &str = "waker";
+
 /// What an event tells of something that is measured.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fact {

@@ -3,9 +3,10 @@
 use collector_common::ids::Nanos;
 use collector_common::record::Unit;
 
-use super::{Said, Sink, value};
+use super::{Said, Sink, WAKER, value};
 use crate::etw::pending::Row;
-use crate::etw::switches::{Blocked, Came};
+use crate::etw::switches::{Blocked, Came, Waker};
+use crate::wakers::INTERRUPT;
 
 /// A time that a thread spent.
 #[derive(Clone, Copy, Debug)]
@@ -39,14 +40,20 @@ pub(super) fn take(time: &Time, row: &Row, sink: &mut Sink<'_>) {
     match *time {
         Time::Came(Came { blocked, queued, is_open }) => {
             let open = if is_open { "yes" } else { "" };
-            if let Some(Blocked { until, took, reason }) = blocked {
+            if let Some(Blocked { until, took, reason, waker }) = blocked {
                 let row = Row { at: until, value: value(took), ..*row };
                 let reason = ("wait_reason", Said::Text(reason.unwrap_or_default()));
+                let waker = match waker {
+                    None => Said::Text(""),
+                    Some(Waker::Interrupt) => Said::Text(INTERRUPT),
+                    Some(Waker::Thread(tid)) => Said::Number(tid.0.into()),
+                };
+                let waker = (WAKER, waker);
                 if sink.wanted.off_cpu && !is_open {
-                    let attributes = sink.attributes(&[reason]);
+                    let attributes = sink.attributes(&[reason, waker]);
                     sink.sample(("off_cpu", Unit::Nanoseconds), &Row { attributes, ..row });
                 }
-                spent(State::Blocked, &[reason, ("open", Said::Text(open))], &row, sink);
+                spent(State::Blocked, &[reason, waker, ("open", Said::Text(open))], &row, sink);
             }
             if let Some(took) = queued {
                 let row = Row { value: value(took), ..*row };

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use collector_common::event::{ByteOrder, EventField, EventFormat, Extent, FieldKind, Guid, Place};
+use collector_common::intern::Seeded;
 
 use super::error::DescriptionError;
 use super::event_info::{EventInfo, InfoKey};
@@ -11,7 +12,7 @@ use super::manifest::{self, Manifest, Parts};
 use super::trace_logging::{ProviderTraits, TraceLoggingEvent};
 use crate::decode::clr::{self, ClrEvent};
 use crate::decode::cursor::Layout;
-use crate::decode::kernel::{self, KernelEvent};
+use crate::decode::kernel::{self, KernelEvent, META_DATA};
 use crate::decode::table::EventSpec;
 use crate::decode::windows::{self, WindowsEvent};
 use crate::decode::wire::width_of;
@@ -45,7 +46,7 @@ pub struct Schemas {
     /// Descriptions that the trace holds, unread until an event needs them.
     learnt: HashMap<InfoKey, Box<[u8]>>,
     /// What was looked up.
-    known: HashMap<(InfoKey, PointerSize), Option<Arc<Described>>>,
+    known: HashMap<(InfoKey, PointerSize), Option<Arc<Described>>, Seeded>,
     /// What events said of themselves.
     own: HashMap<(Guid, PointerSize), BySelf>,
     /// Manifests that programs write.
@@ -62,6 +63,9 @@ impl Schemas {
     pub fn learn(&mut self, record: &EtwRecord<'_>) -> Result<(), DescriptionError> {
         if let Some(manifest) = self.parts.take(record) {
             return self.manifest(&manifest, record);
+        }
+        if record.provider != META_DATA {
+            return Ok(());
         }
         let Ok(Some(KernelEvent::EventInfo(info))) = KernelEvent::decode(record) else { return Ok(()) };
         let width = width_of(Layout { version: 0, pointer: record.pointer_size });

@@ -4,12 +4,14 @@
 mod ids;
 mod lives;
 mod paths;
+mod stack_of;
 mod stacks;
 
 pub use ids::{ImageIds, PdbId};
 pub use lives::{ImageLife, LifeLimits, Lives, ProcessLife};
 pub use paths::NtPaths;
-pub use stacks::{Half, Joined, Side, StackAt, StackId, StackLimits, StackLosses, Stacks};
+pub use stack_of::{OwnStack, StackAt};
+pub use stacks::{Half, Joined, Side, StackId, StackLimits, StackLosses, Stacks};
 
 #[cfg(test)]
 mod tests;

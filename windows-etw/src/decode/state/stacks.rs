@@ -1,55 +1,33 @@
 //! Events with their return addresses. ETW tells these in events of their own, which name the event by its time and thread, or by a number
 //! that both have: those in the kernel at once, those of the user when the thread is back there, which may be much later. A
 //! third kind of event has addresses that many events share, by a key; it is written when the key is given up, or when the
-//! trace ends. .NET's runtime has a way of its own: the stack of its event is the next event of the same thread.
+//! trace ends. Events of providers bring their stack, or a key of one, themselves; where the user's part could not be taken with them, it comes
+//! in an event of the same thread with the same number. .NET's runtime has a way of its own: the stack of its event is the next event of
+//! the same thread.
+//!
+//! A thread that comes back to the user tells the user's part once, for the first event since it left: all events of it from then on until that is
+//! told were in the same stay in the kernel, so it is theirs, too.
 //!
 //! So an event is kept until so many others have come behind it, and a key stands for its addresses until the end. A key that is given
 //! up may be used for other addresses: a [`StackId`] is one use of it.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use collector_common::ids::{Pid, Tid};
+use collector_common::intern::Seeded;
 
-use crate::decode::kernel::{
-    IMAGE_ID, KernelEvent, META_DATA, SYS_CONFIG, StackDefinition, StackReference, StackWalk,
-};
+use super::stack_of::{OwnStack, StackAt};
+use crate::decode::kernel::{KernelEvent, StackDefinition, StackReference, StackWalk};
 use crate::decode::wire::Addresses;
-use crate::record::{EtwRecord, PointerSize};
+use crate::record::PointerSize;
 
 /// Events of one time and thread that wait for their stacks; more of them are no real trace's.
 const MOST_ALIKE: u8 = 16;
 
-/// What names an event to the event that has its stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum StackAt {
-    /// Its time, in ticks, and its thread.
-    Thread(i64, Tid),
-    /// Its time alone, where its thread is not told: of interrupts, system calls and page faults.
-    Time(i64),
-    /// A number that both have.
-    Match(u64),
-}
-
-impl StackAt {
-    /// What names an event, by what it is: stacks of samples and of switches are those of the thread in their payload. What is added
-    /// when a trace is merged has no stack, though it has time and thread of an event beside it.
-    pub fn of(record: &EtwRecord<'_>, event: Option<&KernelEvent<'_>>) -> Option<Self> {
-        if [IMAGE_ID, META_DATA, SYS_CONFIG].contains(&record.provider) {
-            return None;
-        }
-        let tid = match event {
-            Some(KernelEvent::Sample(sample)) => Some(sample.tid),
-            Some(KernelEvent::CounterSample(sample)) => Some(sample.tid),
-            Some(KernelEvent::ContextSwitch(switch)) => Some(switch.new_tid),
-            Some(KernelEvent::HardFault(fault)) => Some(fault.tid),
-            _ => match record.extended.stack {
-                Some(stack) if stack.match_id != 0 => return Some(Self::Match(stack.match_id)),
-                _ => record.tid,
-            },
-        };
-        Some(tid.map_or(Self::Time(record.ticks), |tid| Self::Thread(record.ticks, tid)))
-    }
-}
+/// Return addresses that several events have: more than ETW ever walks.
+const MOST_SHARED: usize = 1 << 10;
 
 /// One use of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,7 +37,7 @@ pub struct StackId(pub u32);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Half {
     /// These.
-    Frames(Box<[u64]>),
+    Frames(Arc<[u64]>),
     /// Those that [`Stacks::frames`] has for it when all events have been taken.
     Shared(StackId),
 }
@@ -122,6 +100,8 @@ pub struct StackLosses {
 struct Waiting<T> {
     at: Option<StackAt>,
     joined: Joined<T>,
+    /// Whether the user's half was told of another event of the same stay in the kernel.
+    is_lent: bool,
     /// The next one of the same name.
     next: Option<u64>,
 }
@@ -140,11 +120,13 @@ pub struct Stacks<T> {
     /// In the order of their coming; the first has the number `first`.
     waiting: VecDeque<Waiting<T>>,
     first: u64,
-    named: HashMap<StackAt, Chain>,
+    named: HashMap<StackAt, Chain, Seeded>,
     /// The latest event of .NET's runtime in each thread.
-    of_runtime: HashMap<Tid, u64>,
+    of_runtime: HashMap<Tid, u64, Seeded>,
+    /// Events with the kernel's half alone, in each thread since it was last with the user.
+    in_kernel: HashMap<Tid, Vec<u64>, Seeded>,
     /// Keys that are in use.
-    used: HashMap<u64, StackId>,
+    used: HashMap<u64, StackId, Seeded>,
     /// Addresses of uses, where they are known.
     shared: Vec<Option<Box<[u64]>>>,
     frames: usize,
@@ -158,9 +140,10 @@ impl<T> Stacks<T> {
             limits,
             waiting: VecDeque::new(),
             first: 0,
-            named: HashMap::new(),
-            of_runtime: HashMap::new(),
-            used: HashMap::new(),
+            named: HashMap::default(),
+            of_runtime: HashMap::default(),
+            in_kernel: HashMap::default(),
+            used: HashMap::default(),
             shared: Vec::new(),
             frames: 0,
             losses: StackLosses::default(),
@@ -168,12 +151,14 @@ impl<T> Stacks<T> {
     }
 
     /// Takes an event that may have a stack, with the return addresses that it brings. Out: one that has waited long enough.
-    pub fn event(&mut self, at: Option<StackAt>, own: Option<Addresses<'_>>, event: T) -> Option<Joined<T>> {
+    pub fn event(&mut self, at: Option<StackAt>, own: Option<OwnStack<'_>>, event: T) -> Option<Joined<T>> {
         let number = self.first + self.waiting.len() as u64;
-        let mut waiting =
-            Waiting { at, joined: Joined { event, kernel: None, user: None, of: None }, next: None };
-        if let Some(own) = own {
-            put(&mut waiting.joined, own);
+        let joined = Joined { event, kernel: None, user: None, of: None };
+        let mut waiting = Waiting { at, joined, is_lent: false, next: None };
+        match own {
+            Some(OwnStack::Frames(frames)) => drop(put(&mut waiting, frames)),
+            Some(OwnStack::Key(key)) => waiting.joined.kernel = self.id_of(key).map(Half::Shared),
+            None => {}
         }
         self.waiting.push_back(waiting);
         if let Some(at) = at {
@@ -187,7 +172,7 @@ impl<T> Stacks<T> {
         &mut self,
         at: Option<StackAt>,
         tid: Tid,
-        own: Option<Addresses<'_>>,
+        own: Option<OwnStack<'_>>,
         event: T,
     ) -> Option<Joined<T>> {
         let number = self.first + self.waiting.len() as u64;
@@ -203,7 +188,7 @@ impl<T> Stacks<T> {
     pub fn runtime_stack(&mut self, tid: Tid, frames: Addresses<'_>) {
         let number = self.of_runtime.remove(&tid).and_then(|number| place(number, self.first));
         let found = match number.and_then(|place| self.waiting.get_mut(place)) {
-            Some(waiting) => (true, put(&mut waiting.joined, frames)),
+            Some(waiting) => (true, put(waiting, frames)),
             None => (false, false),
         };
         self.count(found);
@@ -227,13 +212,32 @@ impl<T> Stacks<T> {
         true
     }
 
-    /// Takes the rest of a stack, whose number an event has.
-    pub fn rest(&mut self, match_id: u64, rest: Addresses<'_>) {
-        self.put_at(StackAt::Match(match_id), rest);
+    /// Takes the rest of a stack, if it is one: an event of the same number and thread waits, and lacks it. Out: whether it is.
+    pub fn rest(&mut self, at: StackAt, rest: OwnStack<'_>) -> bool {
+        if !matches!(at, StackAt::Match(..)) || !self.named.contains_key(&at) {
+            return false;
+        }
+        match rest {
+            OwnStack::Frames(frames) => self.find(at, |waiting| put(waiting, frames)).1.is_some(),
+            OwnStack::Key(key) => {
+                let Some(id) = self.id_of(key) else { return false };
+                let put = |waiting: &mut Waiting<T>| {
+                    let joined = &mut waiting.joined;
+                    let is_rest = joined.kernel.is_some() && joined.user.is_none();
+                    if is_rest {
+                        joined.user = Some(Half::Shared(id));
+                    }
+                    is_rest
+                };
+                self.find(at, put).1.is_some()
+            }
+        }
     }
 
     /// The events that still wait, the oldest first. When all events have been taken, and no sooner.
     pub fn finish(&mut self) -> impl Iterator<Item = Joined<T>> + '_ {
+        // Nothing is looked for any more.
+        self.named.clear();
         std::iter::from_fn(|| self.oldest())
     }
 
@@ -248,9 +252,12 @@ impl<T> Stacks<T> {
     }
 
     fn name(&mut self, at: StackAt, number: u64) {
-        let Some(chain) = self.named.get_mut(&at) else {
-            self.named.insert(at, Chain { first: number, last: number, length: 1 });
-            return;
+        let chain = match self.named.entry(at) {
+            Entry::Occupied(chain) => chain.into_mut(),
+            Entry::Vacant(place) => {
+                place.insert(Chain { first: number, last: number, length: 1 });
+                return;
+            }
         };
         if chain.length >= MOST_ALIKE {
             self.losses.alike += 1;
@@ -282,23 +289,23 @@ impl<T> Stacks<T> {
         Some(oldest.joined)
     }
 
-    /// Calls `take` with the events of a name until it has taken one. Out: whether there are any, and whether one was taken.
-    fn find(&mut self, at: StackAt, mut take: impl FnMut(&mut Joined<T>) -> bool) -> (bool, bool) {
+    /// Calls `take` with the events of a name until it has taken one. Out: whether there are any, and the number of that which was taken.
+    fn find(&mut self, at: StackAt, mut take: impl FnMut(&mut Waiting<T>) -> bool) -> (bool, Option<u64>) {
         let by_time = |at| match at {
             StackAt::Thread(ticks, _) => self.named.get(&StackAt::Time(ticks)),
             _ => None,
         };
-        let Some(chain) = self.named.get(&at).or_else(|| by_time(at)) else { return (false, false) };
+        let Some(chain) = self.named.get(&at).or_else(|| by_time(at)) else { return (false, None) };
         let mut next = Some(chain.first);
-        while let Some(waiting) =
-            next.and_then(|number| place(number, self.first)).and_then(|place| self.waiting.get_mut(place))
+        while let Some(number) = next
+            && let Some(waiting) = place(number, self.first).and_then(|place| self.waiting.get_mut(place))
         {
-            if take(&mut waiting.joined) {
-                return (true, true);
+            if take(waiting) {
+                return (true, next);
             }
             next = waiting.next;
         }
-        (true, false)
+        (true, None)
     }
 
     fn count(&mut self, (is_there, is_taken): (bool, bool)) {
@@ -311,19 +318,49 @@ impl<T> Stacks<T> {
             self.losses.stacks += 1;
             return;
         };
-        let found = self.find(StackAt::Thread(ticks, walk.tid), |joined| {
-            let is_put = put(joined, walk.frames);
+        let (is_there, number) = self.find(StackAt::Thread(ticks, walk.tid), |waiting| {
+            let is_put = put(waiting, walk.frames);
             if is_put {
-                joined.of = Some((walk.pid, walk.tid));
+                waiting.joined.of = Some((walk.pid, walk.tid));
             }
             is_put
         });
-        self.count(found);
+        self.count((is_there, number.is_some()));
+        let (in_kernel, all) = (in_kernel(walk.frames), walk.frames.iter().len());
+        if in_kernel > 0 && in_kernel == all {
+            self.enter(walk.tid, number);
+        } else if in_kernel == 0 && (1..=MOST_SHARED).contains(&all) && self.in_kernel.contains_key(&walk.tid)
+        {
+            self.leave(walk.tid, ticks, &Half::Frames(walk.frames.iter().collect()));
+        }
     }
 
-    fn put_at(&mut self, at: StackAt, frames: Addresses<'_>) {
-        let found = self.find(at, |joined| put(joined, frames));
-        self.count(found);
+    /// An event's stack ends in the kernel, in which the thread is.
+    fn enter(&mut self, tid: Tid, number: Option<u64>) {
+        let Some(number) = number else { return };
+        // Of threads whose events have gone nothing is kept.
+        if self.in_kernel.len() > 2 * self.limits.events {
+            self.in_kernel.retain(|_, numbers| numbers.last().is_some_and(|last| *last >= self.first));
+        }
+        let numbers = self.in_kernel.entry(tid).or_default();
+        if numbers.len() == numbers.capacity() {
+            numbers.retain(|number| *number >= self.first);
+        }
+        numbers.push(number);
+    }
+
+    /// A thread is back with the user, which it left at that time or before.
+    fn leave(&mut self, tid: Tid, ticks: i64, user: &Half) {
+        for number in self.in_kernel.remove(&tid).unwrap_or_default() {
+            let waiting = place(number, self.first).and_then(|place| self.waiting.get_mut(place));
+            let Some(waiting) = waiting.filter(|waiting| waiting.joined.user.is_none()) else { continue };
+            if let Some(StackAt::Thread(at, _) | StackAt::Time(at)) = waiting.at
+                && at >= ticks
+            {
+                waiting.joined.user = Some(user.clone());
+                waiting.is_lent = true;
+            }
+        }
     }
 
     fn reference(&mut self, reference: &StackReference, side: Side) {
@@ -332,19 +369,25 @@ impl<T> Stacks<T> {
             return;
         };
         let Some(id) = self.id_of(reference.key.0) else { return };
-        let found = self.find(StackAt::Thread(ticks, reference.tid), |joined| {
+        let (is_there, number) = self.find(StackAt::Thread(ticks, reference.tid), |waiting| {
+            let joined = &mut waiting.joined;
             let half = match side {
                 Side::Kernel => &mut joined.kernel,
                 Side::User => &mut joined.user,
             };
-            let is_free = half.is_none();
+            let is_free = half.is_none() || side == Side::User && waiting.is_lent;
             if is_free {
                 *half = Some(Half::Shared(id));
+                waiting.is_lent &= side == Side::Kernel;
                 joined.of = Some((reference.pid, reference.tid));
             }
             is_free
         });
-        self.count(found);
+        self.count((is_there, number.is_some()));
+        match side {
+            Side::Kernel => self.enter(reference.tid, number),
+            Side::User => self.leave(reference.tid, ticks, &Half::Shared(id)),
+        }
     }
 
     fn id_of(&mut self, key: u64) -> Option<StackId> {
@@ -380,17 +423,24 @@ fn place(number: u64, first: u64) -> Option<usize> {
     usize::try_from(number.checked_sub(first)?).ok()
 }
 
-/// Adds return addresses, those in the kernel first. Out: whether there was room for them.
-fn put<T>(joined: &mut Joined<T>, frames: Addresses<'_>) -> bool {
+/// How many of the first return addresses are in the kernel.
+fn in_kernel(frames: Addresses<'_>) -> usize {
     let is_kernel = |address: u64| match frames.width {
         PointerSize::Bits32 => address >> 31 != 0,
         PointerSize::Bits64 => address >> 63 != 0,
     };
-    let in_kernel = frames.iter().take_while(|address| is_kernel(*address)).count();
+    frames.iter().take_while(|address| is_kernel(*address)).count()
+}
+
+/// Adds return addresses, those in the kernel first. Out: whether there was room for them.
+fn put<T>(waiting: &mut Waiting<T>, frames: Addresses<'_>) -> bool {
+    let in_kernel = in_kernel(frames);
     let has_user = in_kernel < frames.iter().len();
-    if in_kernel > 0 && joined.kernel.is_some() || has_user && joined.user.is_some() {
+    let joined = &mut waiting.joined;
+    if in_kernel > 0 && joined.kernel.is_some() || has_user && joined.user.is_some() && !waiting.is_lent {
         return false;
     }
+    waiting.is_lent &= !has_user;
     if in_kernel > 0 {
         joined.kernel = Some(Half::Frames(frames.iter().take(in_kernel).collect()));
     }

@@ -3,7 +3,7 @@
 use collector_common::event::Guid;
 use collector_common::ids::{Pid, Tid};
 
-use super::{Half, LifeLimits, Lives, NtPaths, StackAt, StackId, StackLimits, StackLosses, Stacks};
+use super::{Half, LifeLimits, Lives, NtPaths, OwnStack, StackAt, StackId, StackLimits, StackLosses, Stacks};
 use crate::decode::Addresses;
 use crate::decode::kernel::{IMAGE, IMAGE_ID, KernelEvent, PROCESS, STACK_WALK, SYS_CONFIG};
 use crate::record::{Descriptor, EtwRecord, Extended, PointerSize, Schema};
@@ -260,7 +260,7 @@ fn halves_come_apart_and_late() {
     feed(&mut stacks, 32, &stack(400, 99, &[0x5000]));
     // This one has its own.
     let own = addresses(&[0x6000]);
-    stacks.event(None, Some(Addresses { bytes: &own, width: PointerSize::Bits64 }), 5);
+    stacks.event(None, Some(OwnStack::Frames(Addresses { bytes: &own, width: PointerSize::Bits64 })), 5);
     let joined: Vec<_> = stacks.finish().map(|joined| (joined.event, joined.kernel, joined.user)).collect();
     assert_eq!(
         joined,
@@ -348,12 +348,57 @@ fn the_runtime_tells_a_stack_behind_its_event() {
 }
 
 #[test]
-fn the_rest_of_a_stack_is_joined_by_its_number() {
+fn the_rest_of_a_stack_is_joined_by_its_number_and_thread() {
     let mut stacks = Stacks::new(StackLimits::default());
     let (first, second) = (addresses(&[KERNEL]), addresses(&[0x1000]));
     let width = PointerSize::Bits64;
-    stacks.event(Some(StackAt::Match(9)), Some(Addresses { bytes: &first, width }), 1);
-    stacks.rest(9, Addresses { bytes: &second, width });
-    let joined = stacks.finish().next().unwrap();
-    assert_eq!((joined.kernel, joined.user), (frames(&[KERNEL]), frames(&[0x1000])));
+    let of = |bytes| OwnStack::Frames(Addresses { bytes, width });
+    let at = |tid| StackAt::Match(9, Some(Tid(tid)));
+    stacks.event(Some(at(7)), Some(of(&first)), 1);
+    stacks.event(Some(StackAt::Match(8, Some(Tid(7)))), Some(OwnStack::Key(0xabc)), 2);
+    assert!(!stacks.rest(at(6), of(&second)), "another thread's");
+    assert!(!stacks.rest(StackAt::Thread(9, Tid(7)), of(&second)), "no number");
+    assert!(stacks.rest(at(7), of(&second)));
+    assert!(!stacks.rest(at(7), of(&second)), "it has all of it");
+    assert!(stacks.rest(StackAt::Match(8, Some(Tid(7))), OwnStack::Key(0xdef)));
+    feed(&mut stacks, 36, &addresses(&[0xabc, KERNEL]));
+    feed(&mut stacks, 36, &addresses(&[0xdef, 0x2000]));
+    let joined: Vec<_> = stacks.finish().map(|joined| (joined.kernel, joined.user)).collect();
+    let shared = |id| Some(Half::Shared(StackId(id)));
+    assert_eq!(joined, [(frames(&[KERNEL]), frames(&[0x1000])), (shared(0), shared(1))]);
+    let known = [0, 1].map(|id| stacks.frames(StackId(id)).map(<[u64]>::to_vec));
+    assert_eq!(known, [Some(vec![KERNEL]), Some(vec![0x2000])]);
+    assert_eq!(stacks.losses(), StackLosses::default());
+}
+
+#[test]
+fn events_of_one_stay_in_the_kernel_have_one_user_half() {
+    let mut stacks = Stacks::new(StackLimits::default());
+    for (event, ticks, tid) in [(1, 90, 7), (2, 100, 7), (3, 150, 7), (4, 160, 8), (5, 170, 7), (6, 180, 7)] {
+        stacks.event(Some(StackAt::Thread(ticks, Tid(tid))), None, event);
+        feed(&mut stacks, 32, &stack(ticks as u64, tid, &[KERNEL]));
+    }
+    // 7 left the user at 100 and is back now.
+    feed(&mut stacks, 32, &stack(100, 7, &[0x1000]));
+    // One has its own all the same, and what comes later is of another stay.
+    feed(&mut stacks, 32, &stack(170, 7, &[0x2000]));
+    stacks.event(Some(StackAt::Thread(300, Tid(7))), None, 7);
+    feed(&mut stacks, 37, &stack(300, 7, &[0xabc]));
+    stacks.event(Some(StackAt::Time(310)), None, 8);
+    feed(&mut stacks, 37, &stack(310, 7, &[0xabc]));
+    feed(&mut stacks, 38, &stack(300, 7, &[0xdef]));
+    let joined: Vec<_> = stacks.finish().map(|joined| (joined.event, joined.user)).collect();
+    let shared = Some(Half::Shared(StackId(1)));
+    let expected = [
+        (1, None),
+        (2, frames(&[0x1000])),
+        (3, frames(&[0x1000])),
+        (4, None),
+        (5, frames(&[0x2000])),
+        (6, frames(&[0x1000])),
+        (7, shared.clone()),
+        (8, shared),
+    ];
+    assert_eq!(joined, expected);
+    assert_eq!(stacks.losses(), StackLosses::default());
 }
