@@ -226,3 +226,15 @@ fn features_that_perf_does_not_write_here() {
     assert_eq!((file.features().bpf_programs(), file.features().bpf_types()), (None, None));
     assert_eq!(file.features().aux_index(), None);
 }
+
+/// The header says how large the list of events is, at byte 32, and an entry of it, at byte 16.
+#[test]
+fn lists_of_events_that_are_not_whole() {
+    let kept = include_bytes!("data/packed.data");
+    for (at, wrong) in [(32, 1_u64), (16, 1 << 40), (16, u64::MAX)] {
+        let mut spoilt = kept.to_vec();
+        spoilt[at..at + 8].copy_from_slice(&wrong.to_le_bytes());
+        let error = FileReader::open(Cursor::new(spoilt.as_slice())).err();
+        assert!(matches!(error, Some(FileError::Entries { .. })), "{wrong} at {at}: {error:?}");
+    }
+}

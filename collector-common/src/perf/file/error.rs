@@ -34,6 +34,14 @@ pub enum FileError {
         /// What there was.
         len: u64,
     },
+    /// The list of events is not one of whole entries.
+    #[error("the list of events in the perf.data has {size} bytes, which are no entries of {entry_size} each")]
+    Entries {
+        /// What it has.
+        size: u64,
+        /// What the header says that each has.
+        entry_size: u64,
+    },
     /// A record's size makes no sense.
     #[error("a record of type {kind} in the perf.data says that it has {size} bytes")]
     RecordSize {

@@ -135,8 +135,12 @@ impl<R: Read + Seek> FileReader<R> {
     fn read_events(&mut self, entry_size: u64, attrs: Section) -> Result<(), FileError> {
         let bytes = attrs.bytes("list of events", &mut self.reader)?;
         let entry_size = usize::try_from(entry_size).unwrap_or(usize::MAX).max(1);
+        let entries = bytes.chunks_exact(entry_size);
+        if !entries.remainder().is_empty() {
+            return Err(FileError::Entries { size: attrs.size, entry_size: entry_size as u64 });
+        }
         let mut apart = Apart::of(&mut self.reader)?;
-        for entry in bytes.chunks_exact(entry_size) {
+        for entry in entries {
             let (attr, ids) = Events::entry(entry, self.order)?;
             let ids = apart.bytes(ids, "ids of an event", &mut self.reader)?;
             let ids = crate::perf::Words::new(Bytes::from(&ids), self.order).iter().collect();
