@@ -1,7 +1,6 @@
 //! Hooks of the embedding program on samples, before they are kept.
 
 use std::borrow::Cow;
-#[cfg(target_os = "linux")]
 use std::fmt;
 
 use collector_common::intern::{StackId, StringId};
@@ -98,11 +97,9 @@ impl SampleView<'_> {
 }
 
 /// Hooks in the order in which they were added; one that drops a sample is the last to see it.
-#[cfg(target_os = "linux")]
 #[derive(Default)]
 pub(crate) struct SampleHooks(Vec<SampleHook>);
 
-#[cfg(target_os = "linux")]
 impl SampleHooks {
     pub(crate) fn add(&mut self, hooks: Vec<SampleHook>) {
         self.0.extend(hooks);
@@ -120,7 +117,6 @@ pub(crate) fn show_samples(machine: &mut ExportMachine, hook: &mut SampleHook) {
     machine.change_samples(|machine, sample| hook(&mut SampleView(machine), sample) == Verdict::Keep);
 }
 
-#[cfg(target_os = "linux")]
 impl fmt::Debug for SampleHooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} hooks", self.0.len())

@@ -14,7 +14,9 @@
 //! [`session::Session`] is the way in: it opens the sources, runs the rounds and gives a [`session::Recording`], and so does
 //! [`replay::Replay`] with what was recorded before. [`scenario`] has what to record by names. [`universal::UniversalExporter`]
 //! goes all the way, from settings to files, on a thread of its own.
-//! [`etw`] makes a recording of Windows' own traces. Everything but that, [`output`], [`stats`] and `otlp` is Linux alone; recording through programs in the kernel needs the feature `ebpf`.
+//! [`etw`] makes a recording of Windows' own traces. What records on Linux is there alone, and recording through programs in the kernel needs the
+//! feature `ebpf`; what was recorded, there or on Windows, is read on every system, with `this_machine` for what a recording may share with the
+//! one that reads it.
 
 pub mod stats;
 
@@ -22,29 +24,35 @@ pub mod stats;
 mod capture;
 #[cfg(target_os = "linux")]
 pub mod clock;
-#[cfg(all(target_os = "linux", feature = "debuginfod"))]
+#[cfg(feature = "debuginfod")]
 mod debuginfod;
 #[cfg(target_os = "linux")]
 mod devices;
 #[cfg(any(target_os = "linux", windows))]
 pub mod doctor;
 pub mod etw;
-#[cfg(any(target_os = "linux", windows))]
 mod hooks;
 #[cfg(target_os = "linux")]
 pub mod kernel;
-#[cfg(target_os = "linux")]
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, unused_imports, reason = "what records on Linux needs it")
+)]
 pub mod modules;
 #[cfg(feature = "otlp")]
 pub mod otlp;
 pub mod output;
 #[cfg(target_os = "linux")]
 pub mod probe;
-#[cfg(target_os = "linux")]
 pub mod procfs;
-#[cfg(target_os = "linux")]
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, unused_imports, reason = "what records on Linux needs it")
+)]
 pub mod recorder;
-#[cfg(target_os = "linux")]
+mod recording;
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "what records on Linux needs it"))]
+pub mod records;
 pub mod replay;
 #[cfg(target_os = "linux")]
 pub mod scenario;
@@ -56,9 +64,9 @@ pub mod spill;
 mod symbol_path;
 #[cfg(target_os = "linux")]
 mod sys;
-#[cfg(any(feature = "otlp", all(target_os = "linux", feature = "debuginfod")))]
+mod this_machine;
+#[cfg(any(feature = "otlp", feature = "debuginfod"))]
 mod tls;
-#[cfg(target_os = "linux")]
 pub mod tracefs;
 #[cfg(target_os = "linux")]
 mod transfers;

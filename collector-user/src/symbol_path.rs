@@ -70,13 +70,14 @@ pub(crate) fn ahead_map_of(machine: &ExportMachine, module: ModuleId) -> Option<
 
 /// Bytes as a file's name has them.
 #[cfg(unix)]
-fn text(bytes: &[u8]) -> OsString {
+pub(crate) fn text(bytes: &[u8]) -> OsString {
     use std::os::unix::ffi::OsStrExt as _;
     OsStr::from_bytes(bytes).to_owned()
 }
 
+/// The same where names are text.
 #[cfg(not(unix))]
-fn text(bytes: &[u8]) -> OsString {
+pub(crate) fn text(bytes: &[u8]) -> OsString {
     String::from_utf8_lossy(bytes).into_owned().into()
 }
 

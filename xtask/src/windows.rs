@@ -5,6 +5,7 @@
 //! what needs that is in `docs/windows.md`.
 
 mod checks;
+mod recordings;
 mod wine;
 
 use std::process::Command;

@@ -7,8 +7,8 @@ use collector_common::perf::{
 };
 use collector_common::wire::{PAGE_SIZE, SampleFlags, TrappedReturns};
 
+use crate::records::machine_registers::{INSTRUCTION_POINTER, STACK_POINTER, WORDS};
 use crate::source::SourceRecord;
-use crate::source::perf::machine_registers::{INSTRUCTION_POINTER, STACK_POINTER, WORDS};
 
 /// Registers in each sample: those of [`WORDS`].
 pub(super) const REGISTERS: u64 = {

@@ -116,6 +116,7 @@ mod tests {
         let path = root.join("ab01/debuginfo");
         let note = File::options().write(true).open(&path).unwrap();
         note.set_modified(SystemTime::now() - Duration::from_secs(500)).unwrap();
+        drop(note);
         assert!(matches!(known(), Known::Nowhere));
         fs::write(root.join("cache_miss_s"), "400\n").unwrap();
         assert!(matches!(known(), Known::Unknown));

@@ -178,6 +178,7 @@ impl Client {
     }
 }
 
+#[cfg(target_os = "linux")]
 #[cfg(test)]
 mod tests {
     use std::fs;

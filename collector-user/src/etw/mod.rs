@@ -27,8 +27,6 @@ mod machine;
 mod measured;
 mod methods;
 mod modules;
-#[cfg(not(target_os = "linux"))]
-mod pdbs;
 mod pending;
 mod places;
 mod processes;
@@ -51,8 +49,6 @@ pub use families::Asked;
 pub use file::Etl;
 pub use folder::TraceFolder;
 pub use images::name_from_images;
-#[cfg(not(target_os = "linux"))]
-pub use pdbs::name_from_pdbs;
 pub use recording::{Asking, Lost, Recorded, RecordedPart};
 pub use request::{Request, RequestError};
 pub use taker::Taker;

@@ -1,13 +1,15 @@
 //! Reads of files that anybody may have made: one whose headers tell of much more than there is on the disk must cost
 //! neither memory nor time.
 
+use std::borrow::Borrow;
 use std::cell::Cell;
+use std::fs::File;
 use std::io::{Read, Seek};
 use std::ops::Range;
-use std::os::fd::AsFd;
 
 use object::{ReadCache, ReadRef};
-use rustix::fs::fstat;
+
+use crate::this_machine::occupied;
 
 /// The most that is read of headers and notes. 100,000 sections have 6 MiB of headers.
 pub(super) const HEADERS: u64 = 8 << 20;
@@ -29,10 +31,10 @@ pub(crate) struct BoundedFile<F: Read + Seek> {
     is_exceeded: Cell<bool>,
 }
 
-impl<F: Read + Seek + AsFd> BoundedFile<F> {
+impl<F: Read + Seek + Borrow<File>> BoundedFile<F> {
     /// A file that gives `limit` bytes, or less if it is mostly holes.
     pub(crate) fn new(file: F, limit: u64) -> Self {
-        let left = limit.min(plausible_size(&file));
+        let left = limit.min(plausible_size(file.borrow()));
         Self { cache: ReadCache::new(file), left: Cell::new(left), is_exceeded: Cell::new(false) }
     }
 }
@@ -68,19 +70,14 @@ impl<'a, F: Read + Seek> ReadRef<'a> for &'a BoundedFile<F> {
 }
 
 /// The most that a file can be said to contain by what it occupies.
-pub(super) fn plausible_size(file: impl AsFd) -> u64 {
-    /// Of `st_blocks`, on every file system.
-    const BLOCK: u64 = 512;
-    match fstat(file).map(|status| u64::try_from(status.st_blocks)) {
-        Ok(Ok(blocks @ 1..)) => blocks.saturating_mul(BLOCK * MAX_RATIO).max(ALWAYS),
-        // Not every file system tells.
-        _ => u64::MAX,
-    }
+pub(super) fn plausible_size(file: &File) -> u64 {
+    occupied(file).map_or(u64::MAX, |bytes| bytes.saturating_mul(MAX_RATIO).max(ALWAYS))
 }
 
+#[cfg(target_os = "linux")]
 #[cfg(test)]
 mod tests {
-    use std::fs::{self, File};
+    use std::fs;
 
     use super::*;
 

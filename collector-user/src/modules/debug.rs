@@ -2,17 +2,16 @@
 //! is told by its build id, or by a name and a checksum in its `.gnu_debuglink` (GDB's manual, "Separate Debug Files"). All paths are
 //! below the root that is given.
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use collector_common::ids::BuildId;
 
 use super::bounded::plausible_size;
 use super::layout::{DebugLink, Layout};
 use super::root::Root;
+use crate::symbol_path::text;
 
 /// Where distributions put debug files.
 const FOLDER: &str = "/usr/lib/debug";
@@ -35,21 +34,21 @@ fn has_id(file: &File, build_id: BuildId) -> bool {
 
 /// The debug file that a link in the file of this path names.
 pub(super) fn by_link(root: &Root, path: &Path, link: &DebugLink) -> Option<File> {
-    linked(root, path, Path::new(OsStr::from_bytes(&link.name)), link.checksum)
+    linked(root, path, Path::new(&text(&link.name)), link.checksum)
 }
 
 /// The file that the debug information of the file of this path is shared with (`dwz -m`), by what `.gnu_debugaltlink` says.
 /// Whatever the path leads to, it is taken only if it has the build id.
 pub(super) fn shared(root: &Root, path: &Path, link: &[u8], build_id: &[u8]) -> Option<File> {
     let build_id = BuildId::new(build_id)?;
-    let link = Path::new(OsStr::from_bytes(link));
+    let link = PathBuf::from(text(link));
     // It is relative to the debug file, which is in any of some folders; there is one for all that are shared.
     let in_common = || {
         let mut folders = link.components();
         folders.by_ref().find(|folder| folder.as_os_str() == ".dwz")?;
         Some(Path::new(FOLDER).join(".dwz").join(folders.as_path()))
     };
-    let beside = path.parent().filter(|folder| folder.is_absolute()).map(|folder| folder.join(link));
+    let beside = path.parent().filter(|folder| folder.is_absolute()).map(|folder| folder.join(&link));
     let is_right = |file: &File| has_id(file, build_id);
     let by_path =
         || [beside, in_common()].into_iter().flatten().find_map(|path| root.open(&path).filter(is_right));
@@ -59,8 +58,8 @@ pub(super) fn shared(root: &Root, path: &Path, link: &[u8], build_id: &[u8]) -> 
 /// The file that debug information of the file of this path was split into, by the compiler's folder and the name it gave:
 /// there, or beside the file.
 pub(super) fn split(root: &Root, path: &Path, folder: &[u8], name: &[u8]) -> Option<File> {
-    let (folder, name) = (Path::new(OsStr::from_bytes(folder)), Path::new(OsStr::from_bytes(name)));
-    let compiled = Some(folder.join(name)).filter(|path| path.is_absolute());
+    let (folder, name) = (PathBuf::from(text(folder)), PathBuf::from(text(name)));
+    let compiled = Some(folder.join(&name)).filter(|path| path.is_absolute());
     let beside = path.parent().filter(|folder| folder.is_absolute()).zip(name.file_name());
     let beside = beside.map(|(folder, name)| folder.join(name));
     [compiled, beside].into_iter().flatten().find_map(|path| root.open(&path))
@@ -107,8 +106,11 @@ fn checksum_of(mut file: &File) -> Option<u32> {
     Some(checksum.finalize())
 }
 
+#[cfg(target_os = "linux")]
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt as _;
+
     use super::*;
 
     #[test]

@@ -121,6 +121,7 @@ fn version<'d, Image: ImageNtHeaders, R: ReadRef<'d>>(
     Some(format!("{}.{}.{}.{}", high >> 16, high & 0xffff, low >> 16, low & 0xffff))
 }
 
+#[cfg(target_os = "linux")]
 #[cfg(test)]
 mod tests {
     use std::fs;

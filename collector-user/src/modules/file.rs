@@ -168,6 +168,7 @@ impl Written {
     }
 }
 
+#[cfg(target_os = "linux")]
 #[cfg(test)]
 mod tests {
     use std::io::Read as _;

@@ -153,6 +153,7 @@ fn debug_link(section: &[u8], endian: Endianness) -> Option<DebugLink> {
     Some(DebugLink { name: section.get(..length)?.to_owned(), checksum: endian.read_u32(*checksum) })
 }
 
+#[cfg(target_os = "linux")]
 #[cfg(test)]
 mod tests {
     use std::fs;

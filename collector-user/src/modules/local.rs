@@ -4,9 +4,8 @@
 
 use std::cell::OnceCell;
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -21,7 +20,7 @@ use super::recorded::RecordedFiles;
 use super::root::Root;
 #[cfg(feature = "debuginfod")]
 use crate::debuginfod::WithServers;
-use crate::symbol_path::{VARIABLE, ahead_map_of, pdb_of};
+use crate::symbol_path::{VARIABLE, ahead_map_of, pdb_of, text};
 
 /// Names the frames of a profile that have no name in it, as far as their files are here, or with the servers that
 /// `DEBUGINFOD_URLS` names.
@@ -88,7 +87,7 @@ impl<'a> LocalFiles<'a> {
             let layout = file.as_ref().and_then(Layout::read).unwrap_or_default();
             // A debug file can be there although the file is not.
             let layout = Layout { build_id: Some(build_id), ..layout };
-            ModuleFile::new(file, PathBuf::from(OsStr::from_bytes(path)), layout)
+            ModuleFile::new(file, PathBuf::from(text(path)), layout)
         };
         Some(self.files.get(module.0 as usize)?.get_or_init(open))
     }
@@ -151,6 +150,7 @@ impl ModuleFiles for LocalFiles<'_> {
     }
 }
 
+#[cfg(target_os = "linux")]
 #[cfg(test)]
 mod tests {
     use std::fs;

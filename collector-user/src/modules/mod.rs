@@ -16,10 +16,12 @@ mod debug;
 mod details;
 mod file;
 mod jit;
+#[cfg(target_os = "linux")]
 pub(crate) mod kernel_modules;
 mod layout;
 mod local;
 mod open;
+#[cfg(target_os = "linux")]
 mod packed;
 mod pdb;
 mod probes;
@@ -28,6 +30,7 @@ mod root;
 mod store;
 mod table;
 mod vdso;
+#[cfg(target_os = "linux")]
 pub(crate) mod vmlinux;
 
 pub(crate) use bounded::{BoundedFile, UNWIND_SECTIONS};

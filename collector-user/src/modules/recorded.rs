@@ -7,10 +7,8 @@
 
 use std::cell::RefCell;
 use std::env;
-use std::ffi::OsStr;
 use std::fs::File;
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use collector_common::ids::BuildId;
@@ -22,6 +20,7 @@ use super::open::open_regular;
 use super::store::MappedFile;
 #[cfg(feature = "debuginfod")]
 use crate::debuginfod::Servers;
+use crate::symbol_path::text;
 
 /// Where the files of a recording are.
 #[derive(Debug)]
@@ -97,8 +96,8 @@ impl RecordedFiles {
 
     /// The file that was at a path, with this build id if one is told.
     pub(super) fn find(&self, recorded: &[u8], expected: Option<BuildId>) -> Option<File> {
-        let path = Path::new(OsStr::from_bytes(recorded));
-        let original = path.is_absolute().then(|| open_regular(path)).flatten();
+        let path = PathBuf::from(text(recorded));
+        let original = path.is_absolute().then(|| open_regular(&path)).flatten();
         let is_there = original.is_some();
         let copy = || open_regular(&self.copy(&expected?, "elf")?);
         let same = |file: &File| self.is_same(file, expected);

@@ -1,9 +1,7 @@
 //! All modules of a recording.
 
 use std::cell::OnceCell;
-use std::ffi::OsStr;
 use std::fs::File;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Tid};
@@ -23,6 +21,7 @@ use super::{details, open, probes, vdso};
 #[cfg(feature = "debuginfod")]
 use crate::debuginfod::Servers;
 use crate::procfs::Identity;
+use crate::symbol_path::text;
 
 /// Files that are kept open at most; further ones are not read and count as unreadable.
 const MAX_OPEN_FILES: usize = 4096;
@@ -90,7 +89,7 @@ impl From<Identity> for Key {
 }
 
 /// All modules, by [`ModuleId`].
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Modules {
     /// Where files are looked for that were mapped when the recording was made, `None` while it is made.
     recorded: Option<RecordedFiles>,
@@ -111,28 +110,6 @@ pub struct Modules {
     opened: Option<Vec<File>>,
     roots: Roots,
     jit: JitFiles,
-}
-
-impl Default for Modules {
-    fn default() -> Self {
-        Self {
-            recorded: None,
-            files: Vec::new(),
-            by_key: FxHashMap::default(),
-            anonymous: FxHashMap::default(),
-            unmapped: FxHashMap::default(),
-            probe_slots: FxHashMap::default(),
-            probe_trampolines: FxHashMap::default(),
-            vdso: None,
-            vdso_image: OnceCell::new(),
-            compat_vdso: None,
-            compat_vdso_image: None,
-            open_files: 0,
-            opened: None,
-            roots: Roots::default(),
-            jit: JitFiles::default(),
-        }
-    }
 }
 
 impl Modules {
@@ -276,7 +253,7 @@ impl Modules {
             Key::BuildId(id) => Some(id),
             _ => None,
         });
-        let path = PathBuf::from(OsStr::from_bytes(mapped.path));
+        let path = PathBuf::from(text(mapped.path));
         let root = match self.recorded {
             None => self.roots.of(pid, mapped.thread),
             Some(_) => Root::default(),
@@ -484,8 +461,10 @@ fn add_vdso(machine: &mut ExportMachine) -> ModuleId {
     machine.add_module(Module { kind: ModuleKind::Vdso, path, build_id: None })
 }
 
+#[cfg(target_os = "linux")]
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt as _;
     use std::os::unix::fs::MetadataExt as _;
     use std::process::Command;
 

@@ -3,19 +3,22 @@
 
 use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::FileExt as _;
 
 use collector_common::ids::{Avma, Pid, Tid};
 use object::read::FileKind;
 
 use super::store::MappedFile;
 use crate::procfs;
+use crate::this_machine::read_exact_at;
 
 /// A few pages: the bound is against a kernel that says otherwise.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The image of 64-bit processes, or `None` where there is none.
+/// The image of 64-bit processes, or `None` where there is none, as on other systems than Linux.
 pub(super) fn image() -> Option<Vec<u8>> {
+    if !cfg!(target_os = "linux") {
+        return None;
+    }
     let mut range = None;
     procfs::executable_mappings(Tid(std::process::id()), |entry| {
         if &*entry.path == b"[vdso]" {
@@ -43,6 +46,6 @@ fn read(memory: &str, range: Range<Avma>) -> Option<Vec<u8>> {
     let len =
         usize::try_from(range.end.0.checked_sub(range.start.0)?).ok().filter(|&len| len <= MOST_BYTES)?;
     let mut image = vec![0; len];
-    File::open(memory).ok()?.read_exact_at(&mut image, range.start.0).ok()?;
+    read_exact_at(&File::open(memory).ok()?, &mut image, range.start.0).ok()?;
     Some(image)
 }

@@ -5,8 +5,10 @@ mod process;
 mod surroundings;
 
 pub use maps::{Identity, MapsEntry, parse_maps_line};
+#[cfg(target_os = "linux")]
+pub use process::started;
 pub use process::{
-    ProcessStatus, ProcessSummary, executable_mappings, folders, mappings, pids, process_of, started, status,
-    summary, threads,
+    ProcessStatus, ProcessSummary, executable_mappings, folders, mappings, pids, process_of, status, summary,
+    threads,
 };
 pub use surroundings::{MOST_ARGUMENTS, Surroundings, arguments, surroundings, users};

@@ -3,7 +3,9 @@
 use std::fs;
 use std::io::{self, BufRead as _, BufReader};
 
-use collector_common::ids::{Nanos, Pid, Tid};
+#[cfg(target_os = "linux")]
+use collector_common::ids::Nanos;
+use collector_common::ids::{Pid, Tid};
 
 use super::maps::{MapsEntry, parse_maps_line};
 
@@ -66,6 +68,7 @@ fn parse_status(text: &str) -> Option<ProcessStatus> {
 }
 
 /// When a process was started, since boot (`CLOCK_BOOTTIME`), to a hundredth of a second.
+#[cfg(target_os = "linux")]
 pub fn started(pid: Pid) -> io::Result<Nanos> {
     let path = format!("/proc/{pid}/stat");
     let malformed = || io::Error::new(io::ErrorKind::InvalidData, format!("{path} is malformed"));
@@ -75,6 +78,7 @@ pub fn started(pid: Pid) -> io::Result<Nanos> {
 }
 
 /// Field 22, in clock ticks.
+#[cfg(target_os = "linux")]
 fn parse_start(stat: &[u8]) -> Option<u64> {
     let close = stat.iter().rposition(|&byte| byte == b')')?;
     std::str::from_utf8(stat.get(close + 1..)?).ok()?.split_ascii_whitespace().nth(19)?.parse().ok()
@@ -133,6 +137,7 @@ pub fn mappings(thread: Tid, mut visit: impl FnMut(&MapsEntry<'_>)) -> io::Resul
     Ok(())
 }
 
+#[cfg(target_os = "linux")]
 #[cfg(test)]
 mod tests {
     use super::*;

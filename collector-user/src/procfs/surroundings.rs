@@ -86,6 +86,7 @@ fn parse_user(line: &str) -> Option<(Uid, &str)> {
     Some((Uid(fields.nth(1)?.parse().ok()?), name))
 }
 
+#[cfg(target_os = "linux")]
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

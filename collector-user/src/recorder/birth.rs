@@ -3,8 +3,6 @@
 //! glibc has no rules for the instructions between the system call and the new thread's first call (`clone.S` and
 //! `clone3.S` in `sysdeps/unix/sysv/linux/x86_64`): there is nothing to unwind, the frame is the outermost one.
 
-use std::os::unix::fs::FileExt as _;
-
 use collector_common::ids::Avma;
 use collector_common::track::MappedModule;
 use collector_common::wire::{SampleFlags, SampleHeader};
@@ -12,6 +10,7 @@ use unwinder::StopReason;
 
 use super::registers::{instruction_pointer, result_of_call};
 use crate::modules::Modules;
+use crate::this_machine::read_exact_at;
 
 /// `mov $NUMBER, %eax; syscall; test %rax, %rax`, as those functions have it, with the numbers of `clone` and `clone3` in
 /// `arch/x86/entry/syscalls/syscall_64.tbl`. `_Fork`, whose child has the callers of its parent, goes on with a `cmp`.
@@ -44,7 +43,7 @@ pub(super) fn is_at_birth(header: &SampleHeader, mapping: &MappedModule, modules
         return false;
     }
     let at = mapping.file_offset.0.wrapping_add(first - mapping.start.0);
-    let read = modules.file(mapping.module).map(|file| file.read_exact_at(&mut code, at));
+    let read = modules.file(mapping.module).map(|file| read_exact_at(file, &mut code, at));
     let mut calls = code.array_windows().map(|window| MAKES_A_THREAD.contains(window));
     matches!(read, Some(Ok(()))) && calls.any(|makes| makes)
 }

@@ -14,7 +14,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::fs::File;
-use std::os::unix::fs::FileExt as _;
 
 use collector_common::ids::{Nanos, Pid, Tid};
 use collector_common::wire::{PAGE_SIZE, SampleFlags, SampleHeader, TrappedReturns};
@@ -23,6 +22,7 @@ use unwinder::{CopiedStack, StackMemory, StackReadError};
 
 use super::stretch::Stretches;
 use crate::procfs;
+use crate::this_machine::read_exact_at;
 
 /// Pages kept in one round.
 const MAX_PAGES: usize = 256;
@@ -117,7 +117,7 @@ impl LateMemory {
         }
         let (_, memory) = self.open.as_ref()?;
         let mut page = Box::new([0; PAGE_SIZE]);
-        memory.read_exact_at(&mut page[..], start).ok()?;
+        read_exact_at(memory, &mut page[..], start).ok()?;
         Some(page)
     }
 }
@@ -271,6 +271,7 @@ impl StackMemory for LateStack<'_> {
     }
 }
 
+#[cfg(target_os = "linux")]
 #[cfg(test)]
 mod tests {
     use super::*;

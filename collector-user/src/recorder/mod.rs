@@ -3,6 +3,7 @@
 //! its own, so recorded bytes can be fed to it as well.
 
 mod birth;
+mod events;
 mod found;
 mod kernel_code;
 mod late;
@@ -17,6 +18,7 @@ mod thread_names;
 mod view;
 
 pub use crate::hooks::{SampleHook, SampleView, Verdict};
+pub(crate) use events::{Kinds, MOST_EVENTS, context_of};
 pub(crate) use found::Found;
 pub(crate) use sampling::Taken;
 pub use state::Recorder;

@@ -21,7 +21,7 @@ use super::state::{KnownThread, Recorder};
 use super::thread_names::{Name, kept_name};
 use super::view::View;
 use crate::modules::{Modules, Recorded};
-use crate::source::SourceRecord;
+use crate::records::SourceRecord;
 use crate::stats::NOT_WALKED;
 
 /// What a record says when it has been unwound.

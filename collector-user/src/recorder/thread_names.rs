@@ -149,6 +149,7 @@ mod tests {
         assert_eq!(names.at(gone, Tid(9), Nanos(50), "process"), kept_name(b"late"));
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn who_makes_a_thread_is_looked_up() {
         let mut names = ThreadNames::default();

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::num::NonZeroU64;
-use std::os::unix::fs::FileExt as _;
 
 use collector_common::ids::{Avma, Nanos};
 use collector_common::track::Space;
@@ -10,6 +9,7 @@ use unwinder::{AddressSpace, Mapping};
 
 use super::late::{LateMemory, Owner};
 use crate::modules::{Modules, Recorded};
+use crate::this_machine::read_at;
 
 /// A process's mappings at the time of a sample, and its code as it is now.
 #[derive(Clone, Copy)]
@@ -28,7 +28,7 @@ impl View<'_> {
         let len =
             usize::try_from(mapping.end.0.checked_sub(address)?).unwrap_or(usize::MAX).min(buffer.len());
         let at = mapping.file_offset.0.checked_add(address.checked_sub(mapping.start.0)?)?;
-        self.modules.file(mapping.module)?.read_at(buffer.get_mut(..len)?, at).ok()
+        read_at(self.modules.file(mapping.module)?, buffer.get_mut(..len)?, at).ok()
     }
 }
 

@@ -6,13 +6,19 @@ use collector_common::event::{ByteOrder, Event, EventFlags, EventFormat, EventId
 use collector_common::ids::Nanos;
 use collector_common::perf::file::{FileEvent, TracepointFormat, tracepoint_formats};
 use collector_common::perf::{Attr, AttrFlags};
-use perf_event_open_sys::bindings::{
-    PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_DUMMY, PERF_COUNT_SW_TASK_CLOCK, PERF_TYPE_SOFTWARE,
-    PERF_TYPE_TRACEPOINT,
-};
 
-use crate::source::{EventIndex, Hook};
+use super::hooked::ReplayedEvent;
+use crate::records::EventIndex;
 use crate::tracefs::parse_format_of;
+
+/// `enum perf_type_id` of `include/uapi/linux/perf_event.h`.
+const PERF_TYPE_SOFTWARE: u32 = 1;
+const PERF_TYPE_TRACEPOINT: u32 = 2;
+
+/// `enum perf_sw_ids`, ibid.
+const PERF_COUNT_SW_CPU_CLOCK: u32 = 0;
+const PERF_COUNT_SW_TASK_CLOCK: u32 = 1;
+const PERF_COUNT_SW_DUMMY: u32 = 9;
 
 /// What the samples of a file's event are here.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +37,7 @@ pub(super) struct Events {
     pub(super) roles: Vec<Option<Role>>,
     /// The sampling clock's period, if there is such an event.
     pub(super) clock: Option<Nanos>,
-    pub(super) hooks: Vec<Hook>,
+    pub(super) hooks: Vec<ReplayedEvent>,
 }
 
 impl Events {
@@ -74,7 +80,7 @@ impl Events {
         if let Some(fields) = fields {
             *hooked.format_mut() = fields;
         }
-        self.hooks.push(Hook::own(hooked));
+        self.hooks.push(ReplayedEvent { event: hooked });
         let has_period = !attr.flags.contains(AttrFlags::FREQ);
         let value = if has_period { attr.sample_period.max(1) } else { 1 };
         Some(Role { index, value, is_tick: false })

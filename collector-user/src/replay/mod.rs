@@ -14,6 +14,7 @@
 mod error;
 mod events;
 mod folder;
+mod hooked;
 mod kernel;
 mod put_off;
 mod run;
@@ -21,4 +22,7 @@ mod taking;
 
 pub use error::ReplayError;
 pub use folder::open_recording;
+pub use hooked::ReplayedEvent;
 pub use run::Replay;
+
+pub use crate::recording::{CAPTURED, Recording};

@@ -1,10 +1,8 @@
 //! The way of a file's records.
 
 use std::env;
-use std::ffi::CStr;
 use std::fs::{File, Metadata};
 use std::io::{self, BufReader, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -13,21 +11,22 @@ use collector_common::perf::file::{
 };
 use collector_common::perf::{AttrFlags, OwnedRecord, ParseConfig, RecordKind};
 use collector_common::record::Samples;
-use rustix::process::geteuid;
-use rustix::time::ClockId;
 
 use super::ReplayError;
 use super::events::Events;
 use super::folder::{open_first, open_recording};
+use super::hooked::ReplayedEvent;
 use super::taking::Taking;
 #[cfg(feature = "debuginfod")]
 use crate::debuginfod::Servers;
 use crate::modules::{Believed, RecordedFiles};
-use crate::recorder::{Recorder, SampleHook};
-use crate::session::Recording;
-use crate::session::dispatch::MOST_EVENTS;
-use crate::source::Hook;
+use crate::recorder::{MOST_EVENTS, Recorder, SampleHook};
+use crate::recording::Recording;
 use crate::spill::spill_samples;
+use crate::this_machine::{has_name, is_kernel, owner, user};
+
+/// `CLOCK_MONOTONIC` of `include/uapi/linux/time.h`.
+const MONOTONIC: i32 = 1;
 
 /// A recording that is replayed.
 pub struct Replay<R> {
@@ -54,7 +53,7 @@ impl Origin {
     fn of(metadata: io::Result<Metadata>) -> Self {
         let metadata = metadata.ok();
         let written = metadata.as_ref().and_then(|metadata| metadata.modified().ok());
-        let user = metadata.as_ref().map(MetadataExt::uid);
+        let user = metadata.as_ref().and_then(owner);
         Self { written: written.unwrap_or_else(SystemTime::now), user }
     }
 }
@@ -125,7 +124,7 @@ impl<R: Read> Replay<R> {
     }
 
     /// The events of the recording beside the sampling clock, in the file's order: they can be given closures and filters.
-    pub fn hooks_mut(&mut self) -> &mut [Hook] {
+    pub fn hooks_mut(&mut self) -> &mut [ReplayedEvent] {
         &mut self.events.hooks
     }
 
@@ -134,7 +133,7 @@ impl<R: Read> Replay<R> {
         self.sample_hooks.push(hook);
     }
 
-    /// Keeps raw events, too, in so many bytes of memory: see [`SessionSettings::event_bytes`](crate::session::SessionSettings::event_bytes).
+    /// Keeps raw events, too, in so many bytes of memory: as `SessionSettings::event_bytes` of `session` does.
     pub fn keep_events(&mut self, bytes: u64) {
         self.event_bytes = bytes;
     }
@@ -175,17 +174,14 @@ impl<R: Read> Replay<R> {
 fn recorded_files(features: &Features, events: &[FileEvent], origin: Origin) -> RecordedFiles {
     let release = features.text(Feature::OSRELEASE);
     let architecture = features.text(Feature::ARCH);
-    let own = rustix::system::uname();
-    let is_own = |told: Option<String>, own: &CStr| told.is_none_or(|told| told.as_bytes() == own.to_bytes());
-    let of_this_kernel = is_own(release, own.release()) && is_own(architecture, own.machine());
+    let of_this_kernel = is_kernel(release.as_deref(), architecture.as_deref());
     let mut files = RecordedFiles::new(origin.written, of_this_kernel);
-    if is_own(features.text(Feature::HOSTNAME), own.nodename()) {
+    if has_name(features.text(Feature::HOSTNAME).as_deref()) {
         // Who converts it, for whom, and who recorded it.
         let caller = env::var("SUDO_UID").ok().and_then(|user| user.parse().ok());
-        let users = [Some(geteuid().as_raw()), caller, origin.user].into_iter().flatten().collect();
+        let users = [user(), caller, origin.user].into_iter().flatten().collect();
         let is_monotonic = |event: &FileEvent| {
-            event.attr.flags.contains(AttrFlags::USE_CLOCKID)
-                && event.attr.clockid == ClockId::Monotonic as i32
+            event.attr.flags.contains(AttrFlags::USE_CLOCKID) && event.attr.clockid == MONOTONIC
         };
         let has_system_clock = !events.is_empty() && events.iter().all(is_monotonic);
         files.believe(Believed { users, started: None }, has_system_clock);

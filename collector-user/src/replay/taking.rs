@@ -1,7 +1,7 @@
 //! Takes in a file's records one after the other, and puts the recording together.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use collector_common::ids::{Nanos, Tid};
 use collector_common::loss::LossCause;
@@ -13,20 +13,18 @@ use collector_common::record::ClockAnchor;
 use rustc_hash::FxHashMap;
 
 use super::events::{Events, Role};
+use super::hooked::Hooked;
 use super::kernel::KernelPlace;
 use super::put_off::{Held, PutOff};
 #[cfg(feature = "debuginfod")]
 use crate::debuginfod::Servers;
-use crate::kernel::KALLSYMS;
 use crate::recorder::Recorder;
-use crate::session::Recording;
-use crate::session::dispatch::Dispatch;
-use crate::source::Settings;
-use crate::source::perf::decode::Decoder;
-use crate::source::perf::machine_registers::Machine;
+use crate::recording::Recording;
+use crate::records::decode::Decoder;
+use crate::records::machine_registers::Machine;
 use crate::spill;
 use crate::stats::{NOT_WALKED, Stats};
-use crate::sys::usage::own_usage;
+use crate::this_machine::{kernel_symbols, own_usage};
 
 /// So much of the recorded time passes, or so many records come, before what only older samples could need is dropped.
 const PRUNE_PERIOD: u64 = 100_000_000;
@@ -40,7 +38,7 @@ pub(super) struct Taking {
     /// By the file's events.
     roles: Vec<Option<Role>>,
     recorder: Recorder,
-    dispatch: Dispatch,
+    hooked: Hooked,
     decoder: Decoder,
     /// `None` until that is known.
     machine: Option<Machine>,
@@ -77,14 +75,14 @@ impl Taking {
         mut recorder: Recorder,
     ) -> Self {
         let Events { clock, hooks, roles } = events;
-        let dispatch = Dispatch::new(clock, &Settings::default(), hooks, event_bytes, &mut recorder);
+        let hooked = Hooked::new(clock, hooks, event_bytes, &mut recorder);
         let machine = features.text(Feature::ARCH).map(|name| Machine::named(&name));
         let mut decoder = Decoder::of_recording(order);
         decoder.set_machine(machine.unwrap_or(Machine::X86_64));
         Self {
             roles,
             recorder,
-            dispatch,
+            hooked,
             decoder,
             machine,
             kernel: None,
@@ -229,7 +227,7 @@ impl Taking {
         } else if sample.period.is_none() {
             record.value = role.value;
         }
-        self.dispatch.take(&mut self.recorder, &record);
+        self.hooked.take(&mut self.recorder, &record);
         if let (Some(path), Some(pid)) = (sample.cgroup.and_then(|id| self.cgroups.get(&id)), sample.pid) {
             self.recorder.set_cgroup(pid, time, path);
         }
@@ -298,17 +296,17 @@ impl Taking {
         let id = ids.iter().find(|file| file.path == "[kernel.kallsyms]").and_then(|file| file.build_id);
         let files = self.recorder.modules_mut().recorded_mut();
         let copy = files.zip(id).and_then(|(files, id)| files.copy(&id, "kallsyms"));
-        place.find([KALLSYMS.into()].into_iter().chain(copy))
+        place.find(kernel_symbols().into_iter().chain(copy))
     }
 
     fn describe(&mut self, features: &Features, written: SystemTime, start: Nanos) {
-        let length = Duration::from_nanos(self.last.0.saturating_sub(start.0));
+        let length = self.last.0.saturating_sub(start.0);
         let unix =
             |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
         let (monotonic, realtime) = match features.clock_data() {
             Some(data) => (data.clock, data.wall_clock),
             // A file is whole a moment after its last sample.
-            None => (start, unix(written.checked_sub(length).unwrap_or(written))),
+            None => (start, unix(written).saturating_sub(length)),
         };
         let text = |feature| features.text(feature).unwrap_or_default();
         let system = self.recorder.machine_mut().system_mut();
@@ -331,7 +329,7 @@ impl Taking {
         cut_off: Option<FileError>,
         has_kernel_symbols: bool,
     ) -> Vec<String> {
-        let errors = self.dispatch.errors();
+        let errors = self.hooked.errors();
         let mut warnings: Vec<String> =
             (!errors.is_empty()).then(|| errors.to_string()).into_iter().collect();
         warnings.extend(cut_off.map(|error| format!("the end is missing: {error}")));

@@ -7,8 +7,8 @@ use collector_common::wire::{Allocation, SampleFlags, SampleHeader};
 use rustc_hash::FxHashMap;
 
 use super::dispatch::attributes;
-use super::program_records::{Output, ProgramRecords, context_of};
-use crate::recorder::{Recorder, Taken};
+use super::program_records::{Output, ProgramRecords};
+use crate::recorder::{Recorder, Taken, context_of};
 use crate::scenario::AllocatedBlock;
 use crate::source::SourceRecord;
 

@@ -3,7 +3,8 @@
 use collector_common::wire::Call;
 
 use super::dispatch::attributes;
-use super::program_records::{Output, ProgramRecords, context_of};
+use super::program_records::{Output, ProgramRecords};
+use crate::recorder::context_of;
 use crate::source::SourceRecord;
 use crate::source::calls::{error_of, name_of_slot};
 

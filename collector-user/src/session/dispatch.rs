@@ -1,39 +1,27 @@
 //! Where a record goes: to the closures of its event, and as a sample into the recording.
 
 use collector_common::event::{Context, EventErrors, EventFlags};
-use collector_common::ids::{Nanos, Tid};
+use collector_common::ids::Nanos;
 use collector_common::intern::StringId;
-use collector_common::loss::LossCause;
-use collector_common::record::{
-    AttributeListId, AttributeValue, ESTIMATED, EventKindId, ExportMachine, SampleKindId, Unit,
-};
-use collector_common::wire::SampleHeader;
+use collector_common::record::{AttributeListId, AttributeValue, ESTIMATED, SampleKindId, Unit};
 
 use super::lock_owners::LockOwners;
-use super::program_records::{Output, ProgramRecords, context_of, of_program};
-use super::raw_events;
+use super::program_records::{Output, ProgramRecords, of_program};
 use super::short_times::{Part, ShortTimes};
 use super::times_off::{Ended, Joined, TimesOff};
 use super::wakers::{self, waker_of};
 use crate::probe::Registered;
-use crate::recorder::{Recorder, Taken};
-use crate::source::{EventIndex, EventRequest, Hook, Program, RELEASED, Settings, SourceRecord, Trigger};
+use crate::recorder::{Kinds, Recorder, Taken, context_of};
+use crate::source::{EventIndex, EventRequest, Hook, Program, Settings, SourceRecord, Trigger};
 use crate::wakers::Wakers;
-
-/// Events that a session may have: each may be a kind of sample, and there is room for the clock's and for what programs add to theirs.
-pub(crate) const MOST_EVENTS: usize = 4000;
-
-const _: () = assert!(MOST_EVENTS + 96 <= ExportMachine::MOST_KINDS);
 
 /// An event of the session.
 struct Hooked {
     hook: Hook,
     /// Of its samples; `None` for one without stacks.
     kind: Option<SampleKindId>,
-    /// Of its raw events, where they are kept.
-    event_kind: Option<EventKindId>,
-    /// Its records are raw events that nothing is kept of but their samples.
-    is_passed_over: bool,
+    /// What becomes of records that are kept as they come.
+    kinds: Kinds,
     /// Where it is one of our programs, what becomes of its records.
     records: Option<Box<dyn ProgramRecords>>,
     /// Positions of later hooks at the same counter of the kernel's, which get its records, too.
@@ -71,6 +59,11 @@ pub(super) fn requests(hooks: &[Hook]) -> Vec<EventRequest> {
         }
     }
     requests
+}
+
+/// Whether a hook's records are events of their own: our programs' tell of times and sizes, which the samples have.
+fn is_raw(hook: &Hook) -> bool {
+    !matches!(hook.trigger, Trigger::Program(_))
 }
 
 fn is_shared(one: Trigger, other: Trigger) -> bool {
@@ -120,11 +113,12 @@ impl Dispatch {
                 Trigger::Program(program) => of_program(program, settings, recorder),
                 _ => None,
             };
-            let is_passed_over = event_bytes == 0 && raw_events::is_raw(&hook);
-            let event_kind = kind
-                .filter(|_| event_bytes > 0)
-                .and_then(|samples| raw_events::kind_of(&hook, samples, recorder));
-            Hooked { hook, kind, event_kind, is_passed_over, records, sharers: Vec::new(), shortest: None }
+            let is_passed_over = event_bytes == 0 && is_raw(&hook);
+            let events = kind
+                .filter(|_| event_bytes > 0 && is_raw(&hook))
+                .and_then(|samples| recorder.add_event_kind(&hook.event, samples));
+            let kinds = Kinds { samples: kind, events, is_passed_over };
+            Hooked { hook, kind, kinds, records, sharers: Vec::new(), shortest: None }
         });
         let mut hooked: Vec<Hooked> = hooked.collect();
         share(&mut hooked);
@@ -152,15 +146,7 @@ impl Dispatch {
     /// Takes one record, and says whether it is in the recording. One of a thread that the kernel has released is of the process
     /// whose end it was.
     pub(crate) fn take(&mut self, recorder: &mut Recorder, record: &SourceRecord<'_>) -> bool {
-        if ![record.header.pid, record.header.tid].contains(&RELEASED) {
-            return self.take_known(recorder, record);
-        }
-        let Some(process) = recorder.process_of_ended(Tid(record.header.tid)) else {
-            recorder.ledger_mut().lose(LossCause::NoProcess, 1);
-            return false;
-        };
-        let header = SampleHeader { pid: process.0, ..*record.header };
-        self.take_known(recorder, &SourceRecord { header: &header, ..*record })
+        recorder.take_of_any(record, |recorder, record| self.take_known(recorder, record))
     }
 
     fn take_known(&mut self, recorder: &mut Recorder, record: &SourceRecord<'_>) -> bool {
@@ -186,25 +172,7 @@ impl Dispatch {
         if !hooked.sharers.is_empty() {
             return self.take_shared(position, recorder, record);
         }
-        let context = context_of(record);
-        let event = &mut hooked.hook.event;
-        let passed = event.process_in(Some(&context), record.data, record.data, &mut self.errors);
-        let has_own = !event.format().fields().is_empty() || !record.data.is_empty();
-        match (hooked.kind, hooked.event_kind.filter(|_| has_own)) {
-            (Some(kind), Some(event_kind)) => {
-                return passed && recorder.sample_event(kind, event_kind, record);
-            }
-            (Some(kind), None) => {
-                let is_taken = passed && recorder.sample(kind, record);
-                if is_taken && has_own && hooked.is_passed_over {
-                    recorder.machine_mut().event_records_mut().pass_over();
-                }
-                return is_taken;
-            }
-            (None, _) => {}
-        }
-        recorder.ledger_mut().deliver(passed.into());
-        passed
+        recorder.take_event(&mut hooked.hook.event, hooked.kinds, record, &mut self.errors)
     }
 
     /// Takes a record of a counter that several hooks are at. Says whether it is in the recording.

@@ -1,6 +1,7 @@
 //! Records of page faults: to the closures of their event, and as samples of as many faults as each stands for.
 
-use super::program_records::{Output, ProgramRecords, context_of};
+use super::program_records::{Output, ProgramRecords};
+use crate::recorder::context_of;
 use crate::source::SourceRecord;
 
 /// Each is a sample at once, whether a program or a plain perf event tells of it.

@@ -6,9 +6,9 @@ use collector_common::wire::{KernelLock, LockFlags};
 
 use super::dispatch::{attributes, estimated, weighted};
 use super::lock_names::LockNames;
-use super::program_records::{Output, ProgramRecords, context_of};
+use super::program_records::{Output, ProgramRecords};
 use super::wakers::name_of;
-use crate::recorder::Taken;
+use crate::recorder::{Taken, context_of};
 use crate::scenario::KernelLockTime;
 use crate::source::SourceRecord;
 

@@ -3,7 +3,8 @@
 use collector_common::record::AttributeListId;
 
 use super::allocations::{data_of, stands_for, values};
-use super::program_records::{Output, ProgramRecords, context_of};
+use super::program_records::{Output, ProgramRecords};
+use crate::recorder::context_of;
 use crate::scenario::AllocatedBlock;
 use crate::source::SourceRecord;
 

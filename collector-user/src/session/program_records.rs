@@ -1,7 +1,7 @@
 //! What the records of our own programs become, beside those of times off, which several events share.
 
 use collector_common::event::{Context, EventErrors};
-use collector_common::ids::{Nanos, Pid, Tid};
+use collector_common::ids::Nanos;
 use collector_common::record::SampleKindId;
 
 use super::allocations::Allocations;
@@ -61,10 +61,4 @@ pub(super) fn of_program(
             None
         }
     }
-}
-
-/// What a record says of itself.
-pub(super) fn context_of(record: &SourceRecord<'_>) -> Context {
-    let header = record.header;
-    Context { time: Nanos(header.time), pid: Pid(header.pid), tid: Tid(header.tid), cpu: header.cpu }
 }

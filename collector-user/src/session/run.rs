@@ -12,7 +12,7 @@ use collector_common::record::Samples;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::command::Command;
-use super::dispatch::{Dispatch, MOST_EVENTS, requests};
+use super::dispatch::{Dispatch, requests};
 use super::error::SessionError;
 use super::open::{Opened, Wanted, open};
 use super::own_process::{Priority, raise_open_file_limit};
@@ -23,7 +23,7 @@ use crate::capture::Capture;
 use crate::clock;
 use crate::kernel::online_cpus;
 use crate::procfs;
-use crate::recorder::Recorder;
+use crate::recorder::{MOST_EVENTS, Recorder};
 use crate::source::perf::PerfError;
 use crate::source::sideband::Sideband;
 use crate::source::{EventRequest, Hook, Settings, Source, SourceRecord, bpf_map};

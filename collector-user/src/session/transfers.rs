@@ -4,7 +4,8 @@ use collector_common::ids::Nanos;
 use collector_common::wire::{SampleFlags, Transfer};
 
 use super::dispatch::{attributes, estimated, weighted};
-use super::program_records::{Output, ProgramRecords, context_of};
+use super::program_records::{Output, ProgramRecords};
+use crate::recorder::context_of;
 use crate::scenario::TransferTime;
 use crate::source::SourceRecord;
 use crate::source::calls::error_of;

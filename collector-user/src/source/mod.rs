@@ -15,7 +15,6 @@ pub mod ebpf;
 mod interface;
 mod named;
 pub mod perf;
-mod record;
 mod request;
 pub(crate) mod scope;
 mod settings;
@@ -23,9 +22,9 @@ mod shared_ring;
 pub mod sideband;
 mod ticks;
 
+pub use crate::records::{EventIndex, RELEASED, SourceRecord};
 pub use interface::{Account, Source, ToldLife, ToldProgram};
 pub use named::{Named, NamedError};
-pub use record::{EventIndex, RELEASED, SourceRecord};
 pub use request::{CLOCK_NAMES, COUNTERS, Copied, Counter, EventRequest, Hook, Program, Trigger};
 pub use scope::Rights;
 pub use settings::{Settings, Shortest, Targets};

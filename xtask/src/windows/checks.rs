@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
+use super::recordings;
 use super::wine::Wine;
 use crate::test::Totals;
 use crate::workspace::Workspace;
@@ -37,7 +38,7 @@ const fn fails(args: &'static [&'static str], status: i32, says: &'static [&'sta
 const FOLDED: &str = "main;spin 30\nmain;rest 10\n";
 
 /// The binary. What it does not do on Windows, it must say.
-const COLLECTOR: [Check; 30] = [
+const COLLECTOR: [Check; 32] = [
     prints(&["--help"], &["Records what a machine is doing", "collector.exe <COMMAND>"]),
     prints(&["--version"], &["collector "]),
     prints(&["run", "--help"], &["--backend", "etw", "--scenario"]),
@@ -46,7 +47,7 @@ const COLLECTOR: [Check; 30] = [
     fails(&["report", "absent.pb.gz"], 1, &["absent.pb.gz"]),
     prints(&["list", "scenarios"], &["cpu_profiling", "off_cpu", "dotnet_exceptions"]),
     prints(&["list", "events"], &["etw:PROVIDER:KEYWORDS:LEVEL"]),
-    prints(&["list", "formats"], &[".etl"]),
+    prints(&["list", "formats"], &[".etl", ".perf.data"]),
     fails(&["run", "--cgroup", "x"], 2, &["--cgroup is of Linux alone"]),
     fails(&["run", "--comm", "x"], 2, &["--comm is of Linux alone"]),
     fails(&["run", "--backend", "ebpf"], 2, &["--backend ebpf is of Linux alone"]),
@@ -82,7 +83,9 @@ const COLLECTOR: [Check; 30] = [
     },
     fails(&["run", "--backend", "nothing"], 2, &["invalid value 'nothing'"]),
     fails(&["run", "-F", "0"], 2, &["invalid value '0'"]),
-    fails(&["convert", "absent.etl", "-o", "x.html"], 1, &["collector: absent.etl can't be converted: "]),
+    fails(&["convert", "absent.etl", "-o", "x.html"], 1, &["collector: absent.etl can't be read: "]),
+    fails(&["convert", "input.folded", "-o", "x.perf.data"], 1, &["input.folded can't be copied: it is "]),
+    fails(&["run", "-s", "processes", "-o", "x.perf.data"], 2, &["the ending of x.perf.data is no format"]),
     says(&["convert", "input.folded", "-o", "x.svg", "-o", "x.pb.gz"], &["wrote ", "x.svg", "x.pb.gz"]),
     fails(&["convert", "input.folded", "-o", "input.folded"], 2, &["would be replaced"]),
     fails(&["convert"], 2, &["<INPUT>"]),
@@ -123,11 +126,12 @@ pub(super) fn run(workspace: &Workspace, wine: &Wine, built: &Path, totals: &mut
     }
     wrong.extend(plan_failure(workspace, wine, &record)?);
     wrong.extend(trace_failure(workspace, wine, &built.join("collector.exe"))?);
+    wrong.extend(recordings::failures(workspace, wine, &built.join("collector.exe"))?);
     wrong.extend(left_behind(wine)?);
     for wrong in &wrong {
         eprintln!("{wrong}");
     }
-    let passed = COLLECTOR.len() + RECORD.len() + EMBEDDING.len() + 3 - wrong.len();
+    let passed = COLLECTOR.len() + RECORD.len() + EMBEDDING.len() + 3 + recordings::CHECKS - wrong.len();
     let line = format!("{passed} passed, {} failed", wrong.len());
     println!("{line}");
     totals.read(&line);

@@ -35,7 +35,9 @@ pub enum FileError {
         len: u64,
     },
     /// The list of events is not one of whole entries.
-    #[error("the list of events in the perf.data has {size} bytes, which are no entries of {entry_size} each")]
+    #[error(
+        "the list of events in the perf.data has {size} bytes, which are no entries of {entry_size} each"
+    )]
     Entries {
         /// What it has.
         size: u64,

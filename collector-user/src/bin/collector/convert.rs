@@ -9,8 +9,7 @@ use anyhow::Context as _;
 use collector_common::perf::file::{FileError, FileReader, copy};
 use collector_user::modules::name_from_files;
 use collector_user::output::Places;
-use collector_user::replay::{Replay, open_recording};
-use collector_user::session::Recording;
+use collector_user::replay::{Recording, Replay, open_recording};
 use export::format::Profile;
 use export::import::{ImportFormat, Imported};
 use export::symbolize::Detail;
@@ -18,9 +17,8 @@ use export::symbolize::Detail;
 use crate::args::{ConvertArgs, detail};
 use crate::imported::{import, readable, reader_of, summary, whole};
 use crate::output::{Output, event_bytes, tell_all_but_last, tell_failures, tell_left_out};
-use crate::progress::summarize;
 use crate::raw::{NAME, RawOutput, is_raw, refuse_no_inline};
-use crate::{Usage, say};
+use crate::{Usage, finished, say};
 
 pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
     let mut taken = Places::default();
@@ -209,7 +207,7 @@ impl<'a> Input<'a> {
             Self::Stored(file, _) => run(Replay::open(Self::stored(file)?).with_context(failed)?, bytes),
             Self::File(path) => run(Replay::open_path(path).with_context(failed)?, bytes),
         };
-        say(&summarize(&recording));
+        say(&finished::summary(&recording.stats, &recording.warnings));
         let symbols = recording.symbolize_to(detail);
         tell_failures(&recording.machine, &symbols);
         Ok(write_all(outputs, Profile { machine: &recording.machine, symbols: &symbols }))

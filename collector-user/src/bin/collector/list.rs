@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use collector_user::replay::CAPTURED;
 #[cfg(target_os = "linux")]
 use collector_user::scenario::{SCENARIOS, Scenario};
 use export::format::{Holds, Part, formats};
@@ -13,7 +14,6 @@ use windows_etw::plan::{SCENARIOS, Scenario};
 use windows_etw::session::providers;
 
 use crate::args::ListWhat;
-#[cfg(target_os = "linux")]
 use crate::raw;
 use crate::report::print_text;
 #[cfg(windows)]
@@ -75,11 +75,8 @@ pub(crate) fn list(what: ListWhat) -> anyhow::Result<ExitCode> {
             }
             #[cfg(windows)]
             let _ = writeln!(text, "{:<12} {:<10} {}", trace::NAME, trace::ENDING, trace::DESCRIPTION);
-            #[cfg(target_os = "linux")]
-            {
-                let _ = writeln!(text, "{:<12} {:<10} {}", raw::NAME, raw::ENDING, raw::DESCRIPTION);
-                write_left_out(&mut text, collector_user::session::CAPTURED);
-            }
+            let _ = writeln!(text, "{:<12} {:<10} {}", raw::NAME, raw::ENDING, raw::DESCRIPTION);
+            write_left_out(&mut text, CAPTURED);
         }
     }
     print_text(&text).context("stdout can't be written")?;

@@ -2,7 +2,6 @@
 
 mod args;
 mod chosen;
-#[cfg(target_os = "linux")]
 mod convert;
 #[cfg(any(target_os = "linux", windows))]
 mod counted;
@@ -10,18 +9,16 @@ mod counted;
 mod doctor;
 #[cfg(target_os = "linux")]
 mod events;
-#[cfg(any(target_os = "linux", windows))]
+#[cfg_attr(not(any(target_os = "linux", windows)), expect(dead_code, reason = "what records needs it"))]
 mod finished;
 mod imported;
-#[cfg(not(target_os = "linux"))]
-mod imported_only;
 mod list;
 #[cfg(any(target_os = "linux", windows))]
 mod lives;
 mod output;
 #[cfg(target_os = "linux")]
 mod progress;
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "what records on Linux needs it"))]
 mod raw;
 mod receiver;
 mod report;
@@ -44,12 +41,9 @@ use clap::Parser as _;
 use export::hottest::printable;
 
 use args::{Cli, Command};
-#[cfg(target_os = "linux")]
 use convert::convert;
 #[cfg(any(target_os = "linux", windows))]
 use doctor::doctor;
-#[cfg(not(target_os = "linux"))]
-use imported_only::convert;
 #[cfg(target_os = "linux")]
 use run::run;
 #[cfg(windows)]

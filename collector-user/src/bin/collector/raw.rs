@@ -61,7 +61,7 @@ impl RawOutput {
         let mut target = Target::open(path, taken)?;
         let file = match &mut target {
             Target::File(output) => output.file().try_clone(),
-            Target::Stdout | Target::Special { .. } | Target::Open { .. } => tempfile::tempfile(),
+            _ => tempfile::tempfile(),
         };
         let file = file.with_context(|| format!("{} can't be written", path.display()))?;
         Ok(Self { target, file })

@@ -54,10 +54,11 @@ fn look(path: &str) -> io::Result<()> {
     Ok(access(path, Access::READ_OK)?)
 }
 
-/// Whether a file is there.
+/// Whether a file is there. A path of another system is nowhere.
 #[cfg(not(target_os = "linux"))]
 fn look(path: &str) -> io::Result<()> {
-    std::fs::metadata(path).map(drop)
+    let path = std::path::Path::new(path);
+    if path.is_absolute() { path.metadata().map(drop) } else { Err(io::ErrorKind::NotFound.into()) }
 }
 
 /// What can be done.

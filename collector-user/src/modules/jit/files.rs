@@ -2,22 +2,20 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use collector_common::ids::{Nanos, Pid, Tid};
 use collector_common::intern::StackId;
 use collector_common::record::{ExportMachine, ModuleId, ModuleKind, ProcessId, Renumbered};
 use export::symbolize::{JitDump, JitNames, PerfMap};
 use rustc_hash::{FxHashMap, FxHashSet};
-use rustix::fs::CWD;
 
-use super::owner::{Believed, open_folder, open_plain};
+use super::owner::{Believed, HERE, identity, open_folder, open_plain, started};
 use super::settle::settle;
 use crate::modules::open;
 use crate::modules::store::MappedFile;
-use crate::{clock, procfs};
+use crate::procfs;
 
 /// Where runtimes write perf maps.
 const FOLDER: &str = "/tmp";
@@ -107,9 +105,8 @@ impl JitFiles {
 
     /// The folder that a process has at [`FOLDER`], unless it is ours, or can't be known.
     fn folder_of(&mut self, of: &str) -> Option<Arc<File>> {
-        let identity = |file: &File| file.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()));
-        let own = open_folder(CWD, FOLDER, true).as_ref().and_then(identity);
-        let root = open_folder(CWD, &format!("{of}/root"), true)?;
+        let own = open_folder(HERE, FOLDER, true).as_ref().and_then(identity);
+        let root = open_folder(HERE, &format!("{of}/root"), true)?;
         // A link in another root can't be followed from here.
         let folder = open_folder(&root, FOLDER.trim_start_matches('/'), false)?;
         let key = identity(&folder).filter(|&key| Some(key) != own)?;
@@ -129,11 +126,10 @@ impl JitFiles {
         self.code_mapped(process, pid, mapped.thread);
         let Some(runtime) = self.processes.get_mut(&process) else { return };
         let file = match self.recorded {
-            Some(_) => std::str::from_utf8(mapped.path).ok().and_then(|path| open_plain(CWD, path)),
+            Some(_) => std::str::from_utf8(mapped.path).ok().and_then(|path| open_plain(HERE, path)),
             None => open::open_growing(pid, mapped),
         };
-        let inode = |file: &File| file.metadata().map(|metadata| (metadata.dev(), metadata.ino())).ok();
-        let is_known = |file: &File| runtime.dumps.iter().any(|known| inode(known) == inode(file));
+        let is_known = |file: &File| runtime.dumps.iter().any(|known| identity(known) == identity(file));
         if let Some(file) = file.filter(|file| !is_known(file)) {
             runtime.dumps.push(file);
             self.held += 1;
@@ -272,7 +268,7 @@ impl Runtime {
     /// Its perf map, if there is one that is believed: in its own folder by its own pid, or where tools outside of a container leave
     /// it, by the pid that it has there.
     fn find_map(&self) -> Option<File> {
-        let own_folder = || open_folder(CWD, FOLDER, true);
+        let own_folder = || open_folder(HERE, FOLDER, true);
         let inside = match &self.folder {
             Some(folder) => open_plain(folder, &name(self.inner)),
             None => open_plain(own_folder()?, &name(self.inner)),
@@ -306,12 +302,4 @@ fn is_dump(path: &[u8]) -> bool {
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
     let number = name.strip_prefix(b"jit-").and_then(|rest| rest.strip_suffix(b".dump"));
     number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
-}
-
-/// When a process was started, by the clock of file systems.
-fn started(pid: Pid) -> Option<SystemTime> {
-    let since_boot = procfs::started(pid).ok()?;
-    let anchor = clock::anchor();
-    let ago = anchor.boottime?.0.checked_sub(since_boot.0)?;
-    Some(UNIX_EPOCH + Duration::from_nanos(anchor.realtime.checked_sub(ago)?))
 }

@@ -7,13 +7,14 @@
 
 mod account;
 mod attributes;
-pub(crate) mod decode;
 mod error;
 mod events;
-pub(crate) mod machine_registers;
 mod reading;
 mod throttled;
 mod twice;
+
+#[cfg(test)]
+mod tests;
 
 pub use error::PerfError;
 pub use events::PerfEvents;

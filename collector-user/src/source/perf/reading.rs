@@ -4,10 +4,10 @@ use collector_common::perf::{Bytes, ParseConfig, RawRecord, Record, RecordKind};
 
 use super::account::Counts;
 use super::attributes::{ALWAYS, Kind};
-use super::decode::Decoder;
 use super::events::Cpu;
 use super::throttled::Throttled;
 use super::twice::{Taken, Told};
+use crate::records::decode::Decoder;
 use crate::source::sideband::LAYOUT;
 use crate::source::{EventIndex, RELEASED, SourceRecord};
 use crate::sys::perf_ring::Waiting;

@@ -14,12 +14,11 @@ use export::symbolize::{
 
 #[cfg(feature = "debuginfod")]
 use crate::debuginfod::WithServers;
-use crate::kernel::KALLSYMS;
-use crate::modules::{Modules, kernel_modules, vmlinux};
+use crate::modules::Modules;
 use crate::stats::Stats;
-use crate::sys::usage::own_usage;
+use crate::this_machine::{kernel_image, kernel_module, kernel_symbols, own_usage};
 
-/// What [`SessionSettings::capture`](super::SessionSettings::capture) holds of a recording without scenarios, which is what a replay on the
+/// What `SessionSettings::capture` of `session` holds of a recording without scenarios, which is what a replay on the
 /// same machine finds: stacks, names and facts of files are as good as held.
 pub const CAPTURED: Holds = Holds::everything()
     .without(&[
@@ -45,9 +44,9 @@ pub struct Recording {
     pub stats: Stats,
     /// Things a user should know, a line each.
     pub warnings: Vec<String>,
-    /// Why [`SessionSettings::capture`](super::SessionSettings::capture) is not whole.
+    /// Why `SessionSettings::capture` of `session` is not whole.
     pub capture_failure: Option<FileWriteError>,
-    /// Records of scenarios that [`SessionSettings::capture`](super::SessionSettings::capture) has no place for.
+    /// Records of scenarios that `SessionSettings::capture` of `session` has no place for.
     pub not_captured: u64,
     pub(crate) modules: Modules,
     /// Names of the kernel's functions; `None` where those of the recorded kernel can't be had.
@@ -60,9 +59,14 @@ impl Recording {
         Stats { usage: own_usage(), ..self.stats.clone() }
     }
 
-    /// What of it [`SessionSettings::capture`](super::SessionSettings::capture) holds.
+    /// What of it `SessionSettings::capture` of `session` holds.
     pub fn captured(&self) -> Holds {
         if self.not_captured > 0 { CAPTURED.with_some(&[Part::Kinds]) } else { CAPTURED }
+    }
+
+    /// Whether its kernel is the one that runs, as it was started when it was recorded.
+    fn is_of_this_kernel(&self) -> bool {
+        self.kernel_symbols.is_some() && self.kernel_symbols == kernel_symbols()
     }
 
     /// Names all frames, with source lines and inlined functions. Where `DEBUGINFOD_URLS` names servers, these are asked for
@@ -120,13 +124,11 @@ impl ModuleFiles for Files<'_> {
     }
 
     fn kernel_image(&self) -> Option<(File, u64)> {
-        self.0.kernel_symbols.as_ref().filter(|list| list.as_os_str() == KALLSYMS)?;
-        vmlinux::find()
+        self.0.is_of_this_kernel().then(kernel_image).flatten()
     }
 
     fn kernel_module(&self, name: &str) -> Option<KernelModule<File>> {
-        self.0.kernel_symbols.as_ref().filter(|list| list.as_os_str() == KALLSYMS)?;
-        kernel_modules::find(name)
+        self.0.is_of_this_kernel().then(|| kernel_module(name)).flatten()
     }
 
     fn vdso(&self, module: ModuleId) -> Option<&[u8]> {

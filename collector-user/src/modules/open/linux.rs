@@ -16,16 +16,16 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use collector_common::ids::Pid;
 
-use super::store::MappedFile;
+use crate::modules::store::MappedFile;
 use crate::{clock, procfs};
 
 /// The file, if it can still be had.
-pub(super) fn open(pid: Pid, mapped: &MappedFile<'_>) -> Option<File> {
+pub(in crate::modules) fn open(pid: Pid, mapped: &MappedFile<'_>) -> Option<File> {
     find(pid, mapped, open_regular)
 }
 
 /// As [`open`], of a file that the process writes and may not have written anything to yet.
-pub(super) fn open_growing(pid: Pid, mapped: &MappedFile<'_>) -> Option<File> {
+pub(in crate::modules) fn open_growing(pid: Pid, mapped: &MappedFile<'_>) -> Option<File> {
     find(pid, mapped, |path| open_regular_of(path, 0))
 }
 
@@ -51,7 +51,7 @@ fn find(pid: Pid, mapped: &MappedFile<'_>, open: fn(&Path) -> Option<File>) -> O
 /// Opens a regular file that has bytes. Nothing else is opened even for a moment, since paths may be chosen by the profiled
 /// program: to open a device may be all that it waits for (`/dev/watchdog`), and files that the kernel makes up as they are read
 /// claim to be empty (`O_PATH` in open(2)).
-pub(super) fn open_regular(path: &Path) -> Option<File> {
+pub(in crate::modules) fn open_regular(path: &Path) -> Option<File> {
     open_regular_of(path, 1)
 }
 
@@ -60,7 +60,7 @@ fn open_regular_of(path: &Path, least: u64) -> Option<File> {
 }
 
 /// Opens for reading what was opened as a place alone, if it is a regular file with so many bytes.
-pub(super) fn open_place(place: &File, least: u64) -> Option<File> {
+pub(in crate::modules) fn open_place(place: &File, least: u64) -> Option<File> {
     place.metadata().ok().filter(|metadata| metadata.is_file() && metadata.len() >= least)?;
     let place = format!("/proc/self/fd/{}", place.as_raw_fd());
     OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(place).ok()

@@ -6,9 +6,13 @@
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd as _};
 use std::os::unix::fs::MetadataExt as _;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use collector_common::ids::Pid;
+pub(in crate::modules::jit) use rustix::fs::CWD as HERE;
 use rustix::fs::{CWD, Mode, OFlags, openat};
+
+use crate::{clock, procfs};
 
 /// By so much a file may seem to be older than it is: file systems take the time of the last timer tick, and of a process it is known
 /// in hundredths of a second when it was started.
@@ -28,7 +32,7 @@ pub(crate) struct Believed {
 
 impl Believed {
     /// Whether a file is believed.
-    pub(super) fn has(&self, file: &File) -> bool {
+    pub(in crate::modules::jit) fn has(&self, file: &File) -> bool {
         let Ok(metadata) = file.metadata() else { return false };
         let is_older = |started: SystemTime| {
             metadata
@@ -41,15 +45,15 @@ impl Believed {
 }
 
 /// A folder as a place to open files in, if it is one and no link.
-pub(super) fn open_folder(at: impl AsFd, name: &str, follow: bool) -> Option<File> {
+pub(in crate::modules::jit) fn open_folder(at: impl AsFd, name: &str, follow: bool) -> Option<File> {
     let link = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC | link;
     openat(at, name, flags, Mode::empty()).ok().map(File::from)
 }
 
 /// Opens a regular file in a folder, which may be empty, for reading. What else is there is not opened even for a moment: see
-/// [`open_regular`](crate::modules::open::open_regular).
-pub(super) fn open_plain(folder: impl AsFd, name: &str) -> Option<File> {
+/// [`open_regular`](crate::modules::open).
+pub(in crate::modules::jit) fn open_plain(folder: impl AsFd, name: &str) -> Option<File> {
     let place =
         openat(folder, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let place = File::from(place);
@@ -57,6 +61,19 @@ pub(super) fn open_plain(folder: impl AsFd, name: &str) -> Option<File> {
     let link = format!("/proc/self/fd/{}", place.as_raw_fd());
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     openat(CWD, link, flags, Mode::empty()).ok().map(File::from)
+}
+
+/// What tells a file or a folder from others, while it is there: device and inode.
+pub(in crate::modules::jit) fn identity(file: &File) -> Option<(u64, u64)> {
+    file.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+/// When a process was started, by the clock of file systems.
+pub(in crate::modules::jit) fn started(pid: Pid) -> Option<SystemTime> {
+    let since_boot = procfs::started(pid).ok()?;
+    let anchor = clock::anchor();
+    let ago = anchor.boottime?.0.checked_sub(since_boot.0)?;
+    Some(UNIX_EPOCH + Duration::from_nanos(anchor.realtime.checked_sub(ago)?))
 }
 
 #[cfg(test)]

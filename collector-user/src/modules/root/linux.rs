@@ -13,7 +13,7 @@ use collector_common::ids::{Pid, Tid};
 use rustc_hash::FxHashMap;
 use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
 
-use super::open::{open_place, open_regular};
+use crate::modules::open::{open_place, open_regular};
 use crate::procfs;
 
 /// Roots that are held at most. Files below others are looked for below ours alone.
@@ -21,11 +21,11 @@ const MOST_HELD: usize = 512;
 
 /// A root of processes; without one, ours.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Root(Option<Arc<File>>);
+pub(in crate::modules) struct Root(Option<Arc<File>>);
 
 impl Root {
     /// Opens a regular file that has bytes, by a path that begins at this root.
-    pub(super) fn open(&self, path: &Path) -> Option<File> {
+    pub(in crate::modules) fn open(&self, path: &Path) -> Option<File> {
         let Some(root) = &self.0 else { return open_regular(path) };
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let stays = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
@@ -33,12 +33,12 @@ impl Root {
     }
 
     /// Whether who writes there may be somebody who has no say elsewhere.
-    pub(super) fn is_other(&self) -> bool {
+    pub(in crate::modules) fn is_other(&self) -> bool {
         self.0.is_some()
     }
 
     /// This one first, and then ours.
-    pub(super) fn and_ours(&self) -> impl Iterator<Item = Self> {
+    pub(in crate::modules) fn and_ours(&self) -> impl Iterator<Item = Self> {
         let ours = self.is_other().then(Self::default);
         [self.clone()].into_iter().chain(ours)
     }
@@ -49,14 +49,14 @@ type Key = (u64, u64, u64);
 
 /// Roots of processes that are held.
 #[derive(Debug, Default)]
-pub(super) struct Roots {
+pub(in crate::modules) struct Roots {
     held: FxHashMap<Key, Root>,
     own: OnceCell<Option<Key>>,
 }
 
 impl Roots {
     /// The root of a process, or of one of its threads that has not ended; ours where it is gone.
-    pub(super) fn of(&mut self, pid: Pid, thread: Tid) -> Root {
+    pub(in crate::modules) fn of(&mut self, pid: Pid, thread: Tid) -> Root {
         procfs::folders(pid, thread).find_map(|folder| self.of_folder(&folder)).unwrap_or_default()
     }
 

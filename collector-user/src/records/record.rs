@@ -12,7 +12,7 @@ impl EventIndex {
     /// The sampling clock, which every session has.
     pub const CLOCK: Self = Self(0);
 
-    /// The event at a position of [`SessionSettings::events`](crate::session::SessionSettings::events).
+    /// The event at a position of `SessionSettings::events` of `session`.
     pub const fn of_hook(position: u16) -> Self {
         Self(Self::CLOCK.0 + 1 + position)
     }

@@ -1,0 +1,99 @@
+//! Events whose records are kept as they come: as samples, and with their bytes where those are wanted.
+
+use std::sync::Arc;
+
+use collector_common::event::{Context, Event, EventErrors, EventFormat};
+use collector_common::ids::{Nanos, Pid, Tid};
+use collector_common::loss::LossCause;
+use collector_common::record::{EventFacts, EventKind, EventKindId, ExportMachine, SampleKindId};
+use collector_common::wire::SampleHeader;
+
+use super::state::Recorder;
+use crate::records::{RELEASED, SourceRecord};
+
+/// Events that a recording may have: each may be a kind of sample, and there is room for the clock's and for what programs add to theirs.
+pub(crate) const MOST_EVENTS: usize = 4000;
+
+const _: () = assert!(MOST_EVENTS + 96 <= ExportMachine::MOST_KINDS);
+
+/// Whose an event is that does not say it.
+const OWN: &str = "Collector";
+
+/// What becomes of an event's records.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kinds {
+    /// Of its samples; `None` for one without stacks.
+    pub(crate) samples: Option<SampleKindId>,
+    /// Of its raw events, where they are kept.
+    pub(crate) events: Option<EventKindId>,
+    /// Its records are raw events that nothing is kept of but their samples.
+    pub(crate) is_passed_over: bool,
+}
+
+/// What a record says of itself.
+pub(crate) fn context_of(record: &SourceRecord<'_>) -> Context {
+    let header = record.header;
+    Context { time: Nanos(header.time), pid: Pid(header.pid), tid: Tid(header.tid), cpu: header.cpu }
+}
+
+impl Recorder {
+    /// Adds the kind of an event's raw events, whose samples are of this kind.
+    pub(crate) fn add_event_kind(&mut self, event: &Event, samples: SampleKindId) -> Option<EventKindId> {
+        let (provider, short_name) = event.name().split_once(':').unwrap_or((OWN, event.name()));
+        let [name, provider, short_name] =
+            [event.name(), provider, short_name].map(|text| self.machine.intern_string(text));
+        self.machine.add_event_kind(EventKind {
+            name,
+            provider,
+            short_name,
+            id: event.id().0,
+            facts: EventFacts::default(),
+            format: Arc::new(EventFormat::duplicate(event.format())),
+            samples: Some(samples),
+        })
+    }
+
+    /// Has `take` take in a record, and says whether it is in the recording. One of a thread that the kernel has released is of the
+    /// process whose end it was.
+    pub(crate) fn take_of_any(
+        &mut self,
+        record: &SourceRecord<'_>,
+        take: impl FnOnce(&mut Self, &SourceRecord<'_>) -> bool,
+    ) -> bool {
+        if ![record.header.pid, record.header.tid].contains(&RELEASED) {
+            return take(self, record);
+        }
+        let Some(process) = self.process_of_ended(Tid(record.header.tid)) else {
+            self.ledger.lose(LossCause::NoProcess, 1);
+            return false;
+        };
+        let header = SampleHeader { pid: process.0, ..*record.header };
+        take(self, &SourceRecord { header: &header, ..*record })
+    }
+
+    /// Hands a record to the closures of its event, and keeps what they let pass. Says whether it is in the recording.
+    pub(crate) fn take_event(
+        &mut self,
+        event: &mut Event,
+        kinds: Kinds,
+        record: &SourceRecord<'_>,
+        errors: &mut EventErrors,
+    ) -> bool {
+        let passed = event.process_in(Some(&context_of(record)), record.data, record.data, errors);
+        let has_own = !event.format().fields().is_empty() || !record.data.is_empty();
+        match (kinds.samples, kinds.events.filter(|_| has_own)) {
+            (Some(kind), Some(event_kind)) => passed && self.sample_event(kind, event_kind, record),
+            (Some(kind), None) => {
+                let is_taken = passed && self.sample(kind, record);
+                if is_taken && has_own && kinds.is_passed_over {
+                    self.machine.event_records_mut().pass_over();
+                }
+                is_taken
+            }
+            (None, _) => {
+                self.ledger.deliver(passed.into());
+                passed
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Where a recording's samples go: to the closures of their event, and into the recording.
+
+use collector_common::event::{Event, EventErrors};
+use collector_common::ids::Nanos;
+use collector_common::record::{SampleKindId, Unit};
+
+use crate::recorder::{Kinds, Recorder};
+use crate::records::SourceRecord;
+
+/// An event of a recording that was made earlier.
+#[derive(Debug)]
+pub struct ReplayedEvent {
+    /// Its format, filter and closures.
+    pub event: Event,
+}
+
+/// All events of a recording.
+pub(super) struct Hooked {
+    /// The sampling clock's, if there is one.
+    clock: Option<SampleKindId>,
+    events: Vec<(ReplayedEvent, Kinds)>,
+    errors: EventErrors,
+}
+
+impl Hooked {
+    /// Adds a kind of sample for the sampling clock, if there is one with its period, and for each event; with `event_bytes`, which is
+    /// what raw events may take, a kind of those, too.
+    pub(super) fn new(
+        clock: Option<Nanos>,
+        events: Vec<ReplayedEvent>,
+        event_bytes: u64,
+        recorder: &mut Recorder,
+    ) -> Self {
+        recorder.machine_mut().event_records_mut().set_limit(event_bytes);
+        let clock = clock.map(|period| recorder.add_kind("cpu", Unit::Count, period.0));
+        let with_kinds = |replayed: ReplayedEvent| {
+            let samples = recorder.add_kind(replayed.event.name(), Unit::Count, 1);
+            let events =
+                (event_bytes > 0).then(|| recorder.add_event_kind(&replayed.event, samples)).flatten();
+            let kinds = Kinds { samples: Some(samples), events, is_passed_over: event_bytes == 0 };
+            (replayed, kinds)
+        };
+        let events = events.into_iter().map(with_kinds).collect();
+        Self { clock, events, errors: EventErrors::new() }
+    }
+
+    /// Takes one record.
+    pub(super) fn take(&mut self, recorder: &mut Recorder, record: &SourceRecord<'_>) {
+        recorder.take_of_any(record, |recorder, record| match record.event.hook() {
+            None => self.clock.is_some_and(|clock| recorder.sample(clock, record)),
+            Some(position) => self.events.get_mut(position).is_some_and(|(replayed, kinds)| {
+                recorder.take_event(&mut replayed.event, *kinds, record, &mut self.errors)
+            }),
+        });
+    }
+
+    /// What went wrong in filters and closures.
+    pub(super) fn errors(&self) -> &EventErrors {
+        &self.errors
+    }
+}

@@ -1,0 +1,123 @@
+//! Recordings of Linux under Wine: what `collector.exe` makes of a `perf.data` is what the binary of this system makes of it.
+//!
+//! In: both binaries, a recording with its program, and recordings of others where those are there. Out: what is not the same.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, Result, bail};
+
+use super::wine::Wine;
+use crate::workspace::Workspace;
+use crate::{command, toolchain};
+
+/// A recording of `calls` beside it, whose calls are in `calls.c`; the stacks are copied (`perf record --call-graph dwarf`).
+const CALLS: &str = "xtask/fixtures/perf_data/calls.data";
+/// The build id that it tells, which the program has.
+const BUILD_ID: (&str, &str) = ("12", "87ec751ac8f75a69cdd7f5b5564470959e762b");
+/// Its stacks, each as its source has it.
+const STACKS: &str = "calls;_start;run;outer;middle;middle;middle;inner 5\n";
+
+/// Recordings of other machines, whose stacks the kernel walked.
+const OTHERS: [&str; 3] = ["sleep.data", "sleep.compressed.data", "sleep.compressed2.pipe.data"];
+
+/// Where copies of programs are, from where both binaries run (`PERF_BUILDID_DIR`).
+const COPIES: &str = "copies";
+
+/// What it is converted to.
+const ENDINGS: [&str; 5] = ["folded", "pb.gz", "jsonl", "html", "perf.data"];
+
+/// How many comparisons there are where all recordings are.
+pub(super) const CHECKS: usize = 2 + OTHERS.len();
+
+/// Both binaries.
+struct Binaries<'a> {
+    wine: &'a Wine,
+    windows: &'a Path,
+    linux: PathBuf,
+}
+
+/// What is not as it should be, of [`CHECKS`].
+pub(super) fn failures(workspace: &Workspace, wine: &Wine, windows: &Path) -> Result<Vec<String>> {
+    let binaries = Binaries { wine, windows, linux: linux(workspace)? };
+    let [program, calls] =
+        [Path::new(CALLS).with_extension(""), CALLS.into()].map(|file| workspace.join(file));
+    let copy = wine.folder().join(COPIES).join(".build-id").join(BUILD_ID.0).join(BUILD_ID.1);
+    fs::create_dir_all(&copy).with_context(|| format!("{} can't be made", copy.display()))?;
+    fs::copy(&program, copy.join("elf")).with_context(|| format!("{} can't be copied", program.display()))?;
+
+    let mut failures = Vec::new();
+    failures.extend(binaries.difference(&calls, &[], &ENDINGS, Some(STACKS))?);
+    failures.extend(binaries.difference(&calls, &["--no-symbols"], &ENDINGS, None)?);
+    for name in OTHERS {
+        let other = workspace.join("../shared/data/perf").join(name);
+        if other.exists() {
+            // By date alone, files of this machine may be taken for those that were recorded: their facts are in other formats.
+            failures.extend(binaries.difference(&other, &["--no-symbols"], &["folded"], None)?);
+        } else {
+            eprintln!("SKIPPED a recording under Wine: {} is not there", other.display());
+        }
+    }
+    Ok(failures)
+}
+
+/// The binary of this system.
+fn linux(workspace: &Workspace) -> Result<PathBuf> {
+    let mut cargo = toolchain::own_cargo(workspace);
+    cargo.args(["build", "--package", "collector-user", "--bin", "collector"]);
+    command::run(&mut cargo)?;
+    Ok(workspace.target().join("debug/collector"))
+}
+
+impl Binaries<'_> {
+    /// What the binaries make of a recording and is not the same, or not what it must be.
+    fn difference(
+        &self,
+        recording: &Path,
+        options: &[&str],
+        endings: &[&str],
+        folded: Option<&str>,
+    ) -> Result<Option<String>> {
+        // Where a recording does not tell when it was made, its file does, whose date has other steps on Windows.
+        const DATE: Duration = Duration::from_secs(1_700_000_000);
+        let input = self.wine.folder().join("input.data");
+        fs::copy(recording, &input).with_context(|| format!("{} can't be copied", recording.display()))?;
+        File::options().write(true).open(&input)?.set_modified(SystemTime::UNIX_EPOCH + DATE)?;
+
+        let mut linux = Command::new(&self.linux);
+        let linux = self.outputs(linux.current_dir(self.wine.folder()), "linux", options, endings)?;
+        let windows = self.outputs(&mut self.wine.command(self.windows), "windows", options, endings)?;
+        let mut outputs = endings.iter().zip(linux.iter().zip(&windows));
+        let other = outputs.find(|(_, (linux, windows))| linux != windows).map(|(ending, _)| *ending);
+        let text = String::from_utf8_lossy(windows.first().map_or(&[], Vec::as_slice));
+        let is_right = other.is_none() && !text.is_empty() && folded.is_none_or(|folded| text == folded);
+        let name = recording.display();
+        Ok((!is_right).then(|| {
+            format!("{name} {options:?} becomes another {other:?} under Wine, and the stacks\n{text}")
+        }))
+    }
+
+    /// What one of them makes, in the order of the endings.
+    fn outputs(
+        &self,
+        collector: &mut Command,
+        stem: &str,
+        options: &[&str],
+        endings: &[&str],
+    ) -> Result<Vec<Vec<u8>>> {
+        let files: Vec<String> = endings.iter().map(|ending| format!("{stem}.{ending}")).collect();
+        for file in &files {
+            let _ = fs::remove_file(self.wine.folder().join(file));
+        }
+        collector.args(["convert", "input.data"]).args(options);
+        collector.args(files.iter().flat_map(|file| ["-o", file])).env("PERF_BUILDID_DIR", COPIES);
+        let output = collector.env_remove("DEBUGINFOD_URLS").output().context("it can't be started")?;
+        if !output.status.success() {
+            bail!("`{}`: {}", command::line(collector), String::from_utf8_lossy(&output.stderr));
+        }
+        let read = |file: &String| fs::read(self.wine.folder().join(file));
+        files.iter().map(read).collect::<Result<_, _>>().context("an output is missing")
+    }
+}
