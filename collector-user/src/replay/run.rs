@@ -241,6 +241,18 @@ mod tests {
         }
     }
 
+    /// The header says how large the list of events is, at byte 32.
+    #[test]
+    fn samples_of_no_event_are_lost() {
+        for whole in FILES {
+            let delivered = replayed(whole).unwrap().ledger.delivered();
+            let mut spoilt = whole.to_vec();
+            spoilt[32..40].fill(0);
+            let ledger = replayed(&spoilt).unwrap().ledger;
+            assert_eq!((ledger.delivered(), ledger.lost(LossCause::Malformed)), (0, delivered));
+        }
+    }
+
     #[test]
     fn any_number_of_lost_samples_can_be_told() {
         let mut bytes = STREAM.to_vec();

@@ -7,7 +7,8 @@ use collector_common::ids::{Nanos, Tid};
 use collector_common::loss::LossCause;
 use collector_common::perf::file::{Feature, Features, FileError, FileRecord};
 use collector_common::perf::{
-    ByteOrder, Callchain, CallchainDeferred, ChainContext, Counters, Misc, Parsed, Record, Sample, Words,
+    ByteOrder, Callchain, CallchainDeferred, ChainContext, Counters, Misc, Parsed, Record, RecordKind,
+    Sample, Words,
 };
 use collector_common::record::ClockAnchor;
 use rustc_hash::FxHashMap;
@@ -106,7 +107,10 @@ impl Taking {
         if !record.raw.kind.is_of_kernel() {
             return;
         }
-        let Ok(parsed) = record.parse() else {
+        let parsed = record.parse().ok();
+        // Without its event nobody can tell what is where in a sample.
+        let is_of_none = record.raw.kind == RecordKind::SAMPLE && record.event.is_none();
+        let Some(parsed) = parsed.filter(|_| !is_of_none) else {
             self.malformed += 1;
             return;
         };
