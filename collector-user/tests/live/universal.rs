@@ -6,12 +6,12 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use collector_common::ids::{Nanos, Pid};
 use collector_common::record::{AttributeListId, TimelineOwner};
 use collector_user::recorder::Verdict;
 use collector_user::universal::{ExportError, ExportSettings, RECORDER, UniversalExporter};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::prerequisites::live;
 use crate::programs::folder;
@@ -21,10 +21,14 @@ fn own() -> ExportSettings {
     ExportSettings::default().with_scenario("cpu_profiling").with_pid(std::process::id())
 }
 
-/// As much CPU time as gives some hundred samples.
+/// As much CPU time as gives some hundred samples, however long this thread waits for a CPU.
 fn burn() {
-    let end = Instant::now() + Duration::from_millis(300);
-    while Instant::now() < end {
+    let own_time = || {
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        time.tv_sec * 1_000_000_000 + time.tv_nsec
+    };
+    let end = own_time() + 300_000_000;
+    while own_time() < end {
         std::hint::black_box(0);
     }
 }
