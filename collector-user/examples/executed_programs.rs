@@ -7,7 +7,6 @@ fn main() -> anyhow::Result<()> {
     use collector_user::session::{Command, Session, SessionSettings};
     use collector_user::source::{Hook, Settings};
     use collector_user::tracefs::Tracefs;
-    use std::{os::fd::AsFd as _, os::unix::net::UnixStream};
 
     let mut event = Tracefs::open()?.event("sched:sched_process_exec")?;
     // Names are looked up once; a getter is a load then.
@@ -22,8 +21,8 @@ fn main() -> anyhow::Result<()> {
         SessionSettings { sampling, events: vec![Hook::tracepoint(event)], ..SessionSettings::default() };
     let line: Vec<_> = std::env::args_os().skip(1).collect();
     let mut session = Session::start(settings, Some(Command::start(&line)?))?;
-    let (stop, _keep) = UnixStream::pair()?;
-    session.run(stop.as_fd(), |_progress| {})?;
+    // Until the command ends.
+    session.parse_until(|_progress| false)?;
     for warning in session.finish()?.warnings {
         eprintln!("{warning}");
     }
