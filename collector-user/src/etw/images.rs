@@ -10,6 +10,7 @@ use collector_common::record::{ExportMachine, ModuleId, ModuleKind};
 use export::symbolize::{AheadMapId, ModuleFiles, Naming, PdbId, Symbols, symbolize_rest};
 
 use crate::symbol_path::{SymbolPlaces, VARIABLE, ahead_map_of, pdb_of};
+use crate::this_machine::is_local;
 
 /// Names the frames that have no name in `symbols`. What Windows writes does not tell which PDB is an image's: the images do, which are where
 /// they were when they were recorded. Of recordings of other machines or times that is not so.
@@ -27,7 +28,7 @@ impl Images<'_> {
     fn path(&self, module: ModuleId) -> Option<&Path> {
         let module = self.machine.module(module);
         let path = Path::new(self.machine.string(module.path));
-        (module.kind == ModuleKind::File && path.is_absolute()).then_some(path)
+        (module.kind == ModuleKind::File && path.is_absolute() && is_local(path)).then_some(path)
     }
 }
 

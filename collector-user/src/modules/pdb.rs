@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use export::symbolize::{AheadMapId, PdbId};
 
@@ -28,7 +28,9 @@ pub(super) fn find_map(
 fn open(root: &Root, image: &Path, places: SymbolPlaces) -> Option<File> {
     let SymbolPlaces { name, stored, plain } = places;
     let beside = image.parent().filter(|folder| folder.is_absolute()).map(|folder| folder.join(name));
-    stored.into_iter().chain(beside).chain(plain).find_map(|path| root.open(&path))
+    let chosen = |path: PathBuf| root.open_chosen(&path);
+    let of_server = stored.into_iter().find_map(chosen);
+    of_server.or_else(|| root.open(&beside?)).or_else(|| plain.into_iter().find_map(chosen))
 }
 
 #[cfg(test)]

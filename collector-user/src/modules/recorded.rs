@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::jit::{Believed, JitFiles};
 use super::layout::Layout;
-use super::open::open_regular;
+use super::open::{open_chosen, open_regular};
 use super::store::MappedFile;
 #[cfg(feature = "debuginfod")]
 use crate::debuginfod::Servers;
@@ -99,7 +99,7 @@ impl RecordedFiles {
         let path = PathBuf::from(text(recorded));
         let original = path.is_absolute().then(|| open_regular(&path)).flatten();
         let is_there = original.is_some();
-        let copy = || open_regular(&self.copy(&expected?, "elf")?);
+        let copy = || open_chosen(&self.copy(&expected?, "elf")?);
         let same = |file: &File| self.is_same(file, expected);
         let found = original.filter(same).or_else(|| copy().filter(same));
         #[cfg(feature = "debuginfod")]

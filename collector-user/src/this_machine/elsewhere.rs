@@ -2,7 +2,7 @@
 
 use std::fs::{File, Metadata};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf, Prefix};
 
 use export::symbolize::KernelModule;
 
@@ -85,7 +85,42 @@ pub(crate) fn read_exact_at(file: &File, mut buffer: &mut [u8], mut at: u64) -> 
     Ok(())
 }
 
+/// Whether a path leads to a disk of this machine. One to another machine would tell that one who asks for the file: who made a recording
+/// may have chosen it for that.
+pub(crate) fn is_local(path: &Path) -> bool {
+    let is_disk = match path.components().next() {
+        Some(Component::Prefix(prefix)) => matches!(prefix.kind(), Prefix::Disk(_) | Prefix::VerbatimDisk(_)),
+        _ => true,
+    };
+    // The system's own name space has all other machines in it.
+    is_disk && !path.as_os_str().as_encoded_bytes().starts_with(br"\??")
+}
+
 /// Bytes that a file occupies on its disk: that is not asked for.
 pub(crate) fn occupied(_file: &File) -> Option<u64> {
     None
+}
+
+#[cfg(windows)]
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_other_machines_are_not_asked_for() {
+        for path in [r"C:\x.dll", r"c:/x.dll", r"\\?\C:\x.dll", "/usr/bin/x", "x.dll"] {
+            assert!(is_local(Path::new(path)), "{path}");
+        }
+        let others = [
+            r"\\server\share\x.dll",
+            "//server/share/x.dll",
+            r"\\?\UNC\server\share\x.dll",
+            r"\\.\UNC\server\share\x.dll",
+            r"\\?\GLOBALROOT\Device\Mup\server\share\x.dll",
+            r"\??\UNC\server\share\x.dll",
+        ];
+        for path in others {
+            assert!(!is_local(Path::new(path)), "{path}");
+        }
+    }
 }

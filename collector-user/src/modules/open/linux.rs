@@ -55,6 +55,11 @@ pub(in crate::modules) fn open_regular(path: &Path) -> Option<File> {
     open_regular_of(path, 1)
 }
 
+/// The same at a path that the user has chosen.
+pub(in crate::modules) fn open_chosen(path: &Path) -> Option<File> {
+    open_regular(path)
+}
+
 fn open_regular_of(path: &Path, least: u64) -> Option<File> {
     open_place(&OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path).ok()?, least)
 }

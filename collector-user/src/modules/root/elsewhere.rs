@@ -5,7 +5,7 @@ use std::path::Path;
 
 use collector_common::ids::{Pid, Tid};
 
-use crate::modules::open::open_regular;
+use crate::modules::open::{open_chosen, open_regular};
 
 /// Ours.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +16,12 @@ impl Root {
     #[expect(clippy::unused_self, reason = "there are several on Linux")]
     pub(in crate::modules) fn open(&self, path: &Path) -> Option<File> {
         open_regular(path)
+    }
+
+    /// The same by a path that the user has chosen.
+    #[expect(clippy::unused_self, reason = "there are several on Linux")]
+    pub(in crate::modules) fn open_chosen(&self, path: &Path) -> Option<File> {
+        open_chosen(path)
     }
 
     /// Whether who writes there may be somebody who has no say elsewhere.

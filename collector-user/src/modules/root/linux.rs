@@ -32,6 +32,11 @@ impl Root {
         open_place(&openat2(root, path, flags, Mode::empty(), stays).ok()?.into(), 1)
     }
 
+    /// The same by a path that the user has chosen.
+    pub(in crate::modules) fn open_chosen(&self, path: &Path) -> Option<File> {
+        self.open(path)
+    }
+
     /// Whether who writes there may be somebody who has no say elsewhere.
     pub(in crate::modules) fn is_other(&self) -> bool {
         self.0.is_some()
