@@ -51,6 +51,7 @@ impl ExportFormat for Pprof {
             .without(&[
                 Part::Times,
                 Part::Cpus,
+                Part::Unsampled,
                 Part::Owners,
                 Part::Programs,
                 Part::Lives,
