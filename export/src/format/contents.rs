@@ -92,9 +92,7 @@ impl Contents {
         let there = Part::ALL.into_iter().filter(|&part| self.has(part));
         let left_out = there.filter_map(|part| match holds.held(part) {
             Held::Wholly => None,
-            Held::Partly if part == Part::Mappings => Some("processes and times of mappings".to_owned()),
-            Held::Partly if part == Part::Estimates => Some(format!("some of {}", part.text())),
-            Held::Partly => Some(format!("some {}", part.text())),
+            Held::Partly => Some(part.text_of_rest()),
             Held::Not => Some(self.text(part)),
         });
         let left_out: Vec<String> = left_out.collect();

@@ -156,6 +156,15 @@ impl Part {
         }
     }
 
+    /// What is left out by a format that holds it in part, for people.
+    pub fn text_of_rest(self) -> String {
+        match self {
+            Self::Mappings => "processes and times of mappings".to_owned(),
+            Self::Estimates => format!("some of {}", self.text()),
+            _ => format!("some {}", self.text()),
+        }
+    }
+
     const fn bit(self) -> u64 {
         1 << self as u32
     }

@@ -23,7 +23,7 @@ pub(crate) enum Command {
     Convert(ConvertArgs),
     /// Print the hottest functions of a recorded profile
     Report(ReportArgs),
-    /// List what can be recorded and written
+    /// List what can be recorded, written and read
     List {
         /// What to list
         what: ListWhat,
@@ -133,7 +133,7 @@ pub(crate) enum ListWhat {
     Scenarios,
     /// What can be sampled
     Events,
-    /// What `run --output` writes
+    /// What `run` and `convert` write, and what `convert` reads
     Formats,
     /// Providers of Event Tracing for Windows
     Providers,

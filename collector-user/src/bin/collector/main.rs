@@ -12,6 +12,7 @@ mod doctor;
 mod events;
 #[cfg(any(target_os = "linux", windows))]
 mod finished;
+mod formats;
 mod imported;
 #[cfg(not(target_os = "linux"))]
 mod imported_only;
