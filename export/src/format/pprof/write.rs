@@ -231,7 +231,7 @@ impl<'a> Writer<'a> {
 
     fn samples<W: Write>(&mut self, columns: &Columns, fields: &mut Fields<W>) -> io::Result<()> {
         let machine = self.profile.machine;
-        let rows = Rows::of(machine, columns);
+        let rows = Rows::of(machine, columns)?;
         let threads: Vec<Vec<Label>> = machine.threads().iter().map(|thread| self.labels(thread)).collect();
         let guessed = self.text_label("frames", "guessed");
         let mut message = Sample::default();
