@@ -29,7 +29,7 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
     let name = if args.input.as_os_str() == "-" { "stdin".into() } else { args.input.display().to_string() };
     let failed = || format!("{name} can't be converted");
     let mut file = whole(&args.input).with_context(failed)?;
-    let reader = reader_of(&mut file).with_context(failed)?.with_context(|| {
+    let reader = reader_of(&mut file, &args.input).with_context(failed)?.with_context(|| {
         format!(
             "{name} is nothing that can be read here, which is: {}; perf.data is read on Linux",
             readable()
