@@ -1,5 +1,6 @@
 //! `collector list`: what can be recorded, written and read.
 
+#[cfg(any(target_os = "linux", windows))]
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
