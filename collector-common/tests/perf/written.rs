@@ -115,6 +115,9 @@ fn build_id() -> BuildIdOfFile {
 
 const TIMES: SampleTimes = SampleTimes { first: Nanos(1_250_000_000), last: Nanos(1_500_000_000) };
 
+/// A section that is not perf's, which passes it over.
+const SPAN: (Nanos, Nanos) = (Nanos(1_000_000_000), Nanos(1_750_000_000));
+
 const CLOCKS: ClockData =
     ClockData { clockid: 1, wall_clock: 1_700_000_000_000_000_000, clock: Nanos(1_000_000_000) };
 
@@ -127,6 +130,7 @@ fn describe(file: &mut FileWriter<Cursor<Vec<u8>>>) {
     features.set_total_memory(1 << 20);
     features.set_command_line(&["perf", "record", "bake"]).unwrap();
     features.set_sample_times(TIMES);
+    features.set_span(SPAN);
     features.set_clock_resolution(Nanos(1));
     features.set_clock_data(CLOCKS);
     features.set_build_ids(&[build_id()]).unwrap();
@@ -170,6 +174,7 @@ fn a_file_is_read_again() {
         assert_eq!(features.total_memory(), Some(1 << 20));
         assert_eq!(features.command_line().unwrap(), ["perf", "record", "bake"]);
         assert_eq!(features.sample_times(), Some(TIMES));
+        assert_eq!(features.span(), Some(SPAN));
         assert_eq!(features.clock_resolution(), Some(Nanos(1)));
         assert_eq!(features.clock_data(), Some(CLOCKS));
         assert_eq!(features.build_ids().unwrap(), [build_id()]);

@@ -207,6 +207,7 @@ impl Capture {
         if let Some(times) = self.times {
             features.set_sample_times(times);
         }
+        features.set_span((system.start, system.end));
         features.set_losses(ledger.causes().map(|(cause, count)| (cause.name(), count)))?;
         features.set_build_ids(&build_ids(machine, modules))?;
         self.writer.finish()?.flush()?;

@@ -284,11 +284,16 @@ mod tests {
         }
         let losses = [("not_run", 7), ("ring_full", 1), ("of_later_versions", 2)];
         writer.features().set_losses(losses.into_iter()).unwrap();
+        writer.features().set_span((Nanos(0), Nanos(2_100_000_000)));
         let bytes = writer.finish().unwrap().into_inner();
         let recording = replayed(&bytes).unwrap();
         let lost: Vec<(LossCause, u64)> = recording.ledger.causes().filter(|(_, count)| *count > 0).collect();
         let told = [(LossCause::RingFull, 1), (LossCause::NotRun, 7), (LossCause::Unaccounted, 2)];
         assert_eq!(lost, told);
+        // Not the time of its only records, which is 1.
+        let system = recording.machine.system();
+        assert_eq!((system.start, system.end), (Nanos(0), Nanos(2_100_000_000)));
+        assert_eq!(recording.stats.duration_ns, 2_100_000_000);
         let of_sideband = "5 records of new mappings and processes were lost";
         assert!(
             recording.warnings.iter().any(|warning| warning.starts_with(of_sideband)),

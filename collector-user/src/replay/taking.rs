@@ -248,7 +248,7 @@ impl Taking {
         while let Some(sample) = self.put_off.oldest() {
             self.abandon(&sample);
         }
-        let start = self.first.unwrap_or(self.last);
+        let (start, end) = self.span(features);
         let kernel_symbols = self.kernel_symbols(features);
         let losses = self.losses.take();
         let ledger = self.recorder.ledger_mut();
@@ -262,7 +262,7 @@ impl Taking {
             None => ledger.lose(LossCause::RingFull, self.lost_records.max(self.lost_samples)),
         }
         ledger.lose(LossCause::Malformed, self.malformed);
-        self.describe(features, written, start);
+        self.describe(features, written, (start, end));
         let mut warnings = self.warnings(features, cut_off, kernel_symbols.is_some());
         #[cfg(feature = "debuginfod")]
         warnings.extend(self.recorder.modules().servers().map(Servers::take_told).unwrap_or_default());
@@ -272,7 +272,7 @@ impl Taking {
         let stats = Stats {
             backend: "replay",
             kernel: features.text(Feature::OSRELEASE).unwrap_or_default(),
-            duration_ns: self.last.0.saturating_sub(start.0),
+            duration_ns: end.0.saturating_sub(start.0),
             usage: own_usage(),
             ledger,
             stacks: tally.ends().collect::<BTreeMap<_, _>>(),
@@ -303,8 +303,16 @@ impl Taking {
         place.find(kernel_symbols().into_iter().chain(copy))
     }
 
-    fn describe(&mut self, features: &Features, written: SystemTime, start: Nanos) {
-        let length = self.last.0.saturating_sub(start.0);
+    /// When the recording began and ended: as a file of ours tells, and with all that is in it.
+    fn span(&self, features: &Features) -> (Nanos, Nanos) {
+        let first = self.first.unwrap_or(self.last);
+        let told = features.span().filter(|(begin, end)| begin <= end).unwrap_or((first, self.last));
+        // Where there is no record, there is nothing before or after.
+        if self.first.is_none() { told } else { (told.0.min(first), told.1.max(self.last)) }
+    }
+
+    fn describe(&mut self, features: &Features, written: SystemTime, (start, end): (Nanos, Nanos)) {
+        let length = end.0.saturating_sub(start.0);
         let unix =
             |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
         let (monotonic, realtime) = match features.clock_data() {
@@ -323,7 +331,7 @@ impl Taking {
         system.memory = features.total_memory().unwrap_or_default().saturating_mul(1 << 10);
         system.cpus = features.cpus().map_or(0, |(_, online)| online);
         system.command = features.command_line().unwrap_or_default().join(" ");
-        (system.start, system.end) = (start, self.last);
+        (system.start, system.end) = (start, end);
         system.clocks.start = Some(ClockAnchor { monotonic, realtime, boottime: None });
     }
 

@@ -2,7 +2,7 @@
 
 use collector_common::record::{
     ESTIMATED, ExportMachine, FrameFlags, FrameId, ModuleDetails, ModuleId, ModuleKind, ModuleMapping,
-    SampleKindId, Unit, WITHOUT_ADDRESS,
+    SampleKindId, TimelineOwner, Unit, WITHOUT_ADDRESS,
 };
 
 use super::account::account;
@@ -19,6 +19,7 @@ pub struct Contents {
     shown_kind: String,
     /// What there is of [`Part::FileDetails`], by [`DETAILS`].
     details: [bool; DETAILS.len()],
+    has_samples: bool,
 }
 
 /// What files say of themselves, for people: of those of Linux, and of images of Windows and .NET.
@@ -35,6 +36,30 @@ fn said(details: &ModuleDetails) -> [bool; DETAILS.len()] {
     [debug_link.is_some() || package.is_some(), version.is_some(), pdb.is_some(), perf_map.is_some()]
 }
 
+/// Of which processes there are samples, spans or raw events.
+fn used(machine: &ExportMachine) -> Vec<bool> {
+    let mut threads = vec![false; machine.threads().len()];
+    let mut used = vec![false; machine.processes().len()];
+    let mark = |list: &mut [bool], at: u32| list.get_mut(at as usize).map(|is_used| *is_used = true);
+    for sample in machine.samples().iter() {
+        mark(&mut threads, sample.thread.0);
+    }
+    for (_, record, _) in machine.event_records().iter() {
+        mark(&mut threads, record.thread.0);
+    }
+    for span in machine.spans() {
+        match machine.timeline_of(span).map(|timeline| timeline.owner) {
+            Some(TimelineOwner::Thread(thread)) => mark(&mut threads, thread.0),
+            Some(TimelineOwner::Process(process)) => mark(&mut used, process.0),
+            Some(TimelineOwner::Recording) | None => None,
+        };
+    }
+    for (thread, _) in machine.threads().iter().zip(threads).filter(|(_, is_used)| *is_used) {
+        mark(&mut used, thread.process.0);
+    }
+    used
+}
+
 impl Contents {
     /// Those of a profile.
     pub fn of(profile: Profile<'_>) -> Self {
@@ -42,7 +67,8 @@ impl Contents {
         let kind = machine.shown_kind().and_then(|kind| machine.kinds().get(usize::from(kind.0)));
         let shown_kind = kind.map_or(String::new(), |kind| machine.string(kind.name).to_owned());
         let amounts = [0; Part::ALL.len()];
-        let mut contents = Self { amounts, shown_kind, details: [false; DETAILS.len()] };
+        let has_samples = !machine.samples().is_empty();
+        let mut contents = Self { amounts, shown_kind, details: [false; DETAILS.len()], has_samples };
         contents.add_samples(machine);
         contents.add_processes(machine);
         contents.add_code(profile);
@@ -57,7 +83,8 @@ impl Contents {
 
     /// What of it a format has no place for, for people: `folded leaves out times, CPUs and 2 spans`. None where it holds all that there is.
     pub fn left_out(&self, format: &dyn ExportFormat) -> Option<String> {
-        self.left_out_by(format.name(), format.holds())
+        let holds = if self.has_samples { format.holds() } else { format.holds_without_samples() };
+        self.left_out_by(format.name(), holds)
     }
 
     /// The same of what is no format, and holds these parts.
@@ -65,9 +92,7 @@ impl Contents {
         let there = Part::ALL.into_iter().filter(|&part| self.has(part));
         let left_out = there.filter_map(|part| match holds.held(part) {
             Held::Wholly => None,
-            Held::Partly if part == Part::Mappings => Some("processes and times of mappings".to_owned()),
-            Held::Partly if part == Part::Estimates => Some(format!("some of {}", part.text())),
-            Held::Partly => Some(format!("some {}", part.text())),
+            Held::Partly => Some(part.text_of_rest()),
             Held::Not => Some(self.text(part)),
         });
         let left_out: Vec<String> = left_out.collect();
@@ -93,6 +118,7 @@ impl Contents {
                 said.map(|(text, _)| *text).collect::<Vec<_>>().join(", ")
             }
             Part::NotPositive => counted("sample of 0 or less", "samples of 0 and less"),
+            Part::Unsampled => counted("process without samples", "processes without samples"),
             Part::Programs => counted("executed program", "executed programs"),
             Part::Events => counted("raw event", "raw events"),
             Part::Spans => counted("span", "spans"),
@@ -143,10 +169,12 @@ impl Contents {
     }
 
     fn add_processes(&mut self, machine: &ExportMachine) {
-        for process in machine.processes() {
+        let used = used(machine);
+        for (process, is_used) in machine.processes().iter().zip(used) {
             // A reader of other tools' files has one without id and name where they tell of none.
             let is_named = process.pid.0 != 0 || !machine.string(process.name).is_empty();
             self.add_if(Part::Processes, is_named);
+            self.add(Part::Unsampled, usize::from(is_named && !is_used));
             self.add_if(Part::ThreadIds, process.pid.0 != 0);
             let has_cgroup = !machine.string(process.cgroup).is_empty();
             self.add_if(Part::Owners, process.user.is_some() || has_cgroup);

@@ -21,6 +21,8 @@ pub enum Part {
     Estimates,
     /// Of which processes samples are.
     Processes,
+    /// Processes that nothing else of the recording is of: no sample, no span and no raw event.
+    Unsampled,
     /// Of which threads, by their ids.
     ThreadIds,
     /// What threads were called before they were renamed.
@@ -77,7 +79,7 @@ pub enum Part {
 
 impl Part {
     /// All of them.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 34] = [
         Self::Kinds,
         Self::NotPositive,
         Self::Times,
@@ -85,6 +87,7 @@ impl Part {
         Self::Attributes,
         Self::Estimates,
         Self::Processes,
+        Self::Unsampled,
         Self::ThreadIds,
         Self::Renames,
         Self::Owners,
@@ -123,6 +126,7 @@ impl Part {
             Self::Attributes => "attributes",
             Self::Estimates => "which values are estimates",
             Self::Processes => "processes",
+            Self::Unsampled => "processes without samples",
             Self::ThreadIds => "threads' ids",
             Self::Renames => "threads' former names",
             Self::Owners => "command lines, users, cgroups",
@@ -149,6 +153,15 @@ impl Part {
             Self::Events => "raw events",
             Self::Spans => "spans",
             Self::Tables => "tables and histograms",
+        }
+    }
+
+    /// What is left out by a format that holds it in part, for people.
+    pub fn text_of_rest(self) -> String {
+        match self {
+            Self::Mappings => "processes and times of mappings".to_owned(),
+            Self::Estimates => format!("some of {}", self.text()),
+            _ => format!("some {}", self.text()),
         }
     }
 

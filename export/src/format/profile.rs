@@ -27,6 +27,10 @@ pub trait ExportFormat: Sync {
     /// Which parts of a recording it holds. What a recording has of others is told to the user, a line for each output
     /// ([`Contents::left_out`](super::Contents::left_out)); raw events are kept only where an output holds them.
     fn holds(&self) -> Holds;
+    /// The same of a recording without samples, where a format has nothing to tell the rest by.
+    fn holds_without_samples(&self) -> Holds {
+        self.holds()
+    }
     /// Writes the whole profile. Who has it written asks for [`Self::export`].
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()>;
     /// Writes the whole profile, and fails where it is not whole: what was put into a temporary file while it was recorded could not be

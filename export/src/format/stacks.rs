@@ -2,7 +2,7 @@
 //!
 //! What is held beside the names is a number for each stack of each thread's name, and each distinct stack once.
 
-use std::iter;
+use std::{iter, mem};
 
 use collector_common::intern::StackId;
 use collector_common::record::{FrameId, SampleKind, Unit};
@@ -27,7 +27,7 @@ pub(super) enum Order {
     Lines,
 }
 
-/// Distinct stacks of names and their counts, sorted.
+/// Distinct stacks of names and their counts, sorted. One whose sum has no room in 63 bits is there several times.
 #[derive(Debug)]
 pub(super) struct Stacks {
     /// Sorted, so that stacks of positions sort as stacks of names.
@@ -70,11 +70,17 @@ impl Stacks {
 
         let kind = machine.shown_kind();
         let mut by_id: Table<(u32, StackId), i64> = Table::default();
+        // Sums that had no room for one sample more.
+        let mut full = Vec::new();
         for sample in machine.samples().iter().filter(|sample| Some(sample.kind) == kind) {
             let is_leaf = machine.stacks().get(sample.stack).is_empty();
             let comm = names.position(functions + sample.thread.0 as usize, is_leaf);
-            let count = by_id.entry((comm, sample.stack)).or_default();
-            *count = count.saturating_add(sample.value);
+            let key = (comm, sample.stack);
+            let count = by_id.entry(key).or_default();
+            match count.checked_add(sample.value) {
+                Some(sum) => *count = sum,
+                None => full.push((key, mem::replace(count, sample.value))),
+            }
         }
         let paths = Paths::of(machine, by_id.keys().map(|&(_, stack)| stack), |frames_of, path| {
             let functions = frames_of.iter().rev().flat_map(|frame| frames.functions.get(frame.0 as usize));
@@ -83,17 +89,16 @@ impl Stacks {
                 path.push(names.position(name as usize, functions.peek().is_none()));
             }
         });
-        let counts = by_id.into_iter();
+        let counts = by_id.into_iter().chain(full);
         let counts =
             counts.map(|((comm, stack), count)| Counted { comm, path: paths.of_stack(stack), count });
         let mut counts: Vec<Counted> = counts.collect();
         counts.sort_unstable();
         counts.dedup_by(|next, kept| {
             let is_same = (next.comm, next.path) == (kept.comm, kept.path);
-            if is_same {
-                kept.count = kept.count.saturating_add(next.count);
-            }
-            is_same
+            let sum = kept.count.checked_add(next.count).filter(|_| is_same);
+            kept.count = sum.unwrap_or(kept.count);
+            sum.is_some()
         });
         let unit = match kind.and_then(|kind| machine.kinds().get(usize::from(kind.0))) {
             Some(SampleKind { unit: unit @ (Unit::Nanoseconds | Unit::Bytes), .. }) => unit.name(),

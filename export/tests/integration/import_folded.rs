@@ -102,6 +102,19 @@ fn what_is_wrong_is_told_with_its_line() {
     assert!(error(&format!("a;b 1\n{} 1\n", "x".repeat(1 << 20))).contains("1048576 bytes in a line"));
 }
 
+/// A stack whose sum has no room in a number is there twice, for tools with wider ones. pprof's readers begin again from below zero.
+#[test]
+fn sums_without_room_are_not_other_numbers() {
+    const MOST: i64 = i64::MAX;
+    let text = format!("a;b {MOST}\na;c 1\na;b {MOST}\n");
+    let Imported { machine, symbols, .. } = imported(text.as_bytes()).unwrap();
+    let lines = String::from_utf8(written(&Folded, &machine, &symbols)).unwrap();
+    assert_eq!(lines, format!("a;b {MOST}\na;b {MOST}\na;c 1\n"));
+    let profile = Profile { machine: &machine, symbols: &symbols };
+    let error = Pprof.write(profile, &mut Vec::new()).unwrap_err().to_string();
+    assert!(error.contains("more than 63 bits hold"), "{error}");
+}
+
 /// Names without addresses, of the kernel too, are not lost by formats that tell names by address.
 #[test]
 fn names_go_through_other_formats() {

@@ -100,7 +100,9 @@ fn each_format_writes(machine: &ExportMachine, symbols: &Symbols) {
                 .map_err(|error| error.to_string())
         };
         let written = write();
-        assert!(written.is_ok(), "{}: {written:?}", format.name());
+        // A sum that has no room is refused, and not written as another number.
+        let is_refused = written.as_ref().is_err_and(|error| error.contains("more than 63 bits hold"));
+        assert!(written.is_ok() || is_refused && format.name() == "pprof", "{}: {written:?}", format.name());
         assert!(written == write(), "{} the same each time", format.name());
     }
 }

@@ -152,6 +152,11 @@ impl Features {
         })
     }
 
+    /// Sets when the recording began and ended, on the samples' clock.
+    pub fn set_span(&mut self, (begin, end): (Nanos, Nanos)) {
+        self.set_numbers(Feature::COLLECTOR_SPAN, &[begin.0, end.0]);
+    }
+
     /// Sets the nodes of memory and their CPUs.
     ///
     /// # Errors

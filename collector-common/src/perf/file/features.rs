@@ -51,6 +51,8 @@ impl Feature {
     pub const PMU_CAPS: Self = Self(31);
     /// Not `perf`'s, which skips it: why samples are missing in a file of ours.
     pub const COLLECTOR_LOSSES: Self = Self(192);
+    /// Not `perf`'s either: when a recording of ours began and ended.
+    pub const COLLECTOR_SPAN: Self = Self(193);
 }
 
 /// An event as the file describes it.
@@ -332,6 +334,11 @@ impl Features {
             let count = fields.u32()?;
             list(fields, u64::from(count), |fields| Some((string(fields)?, fields.u64()?)))
         })
+    }
+
+    /// When the recording began and ended, on the samples' clock.
+    pub fn span(&self) -> Option<(Nanos, Nanos)> {
+        self.decode(Feature::COLLECTOR_SPAN, |fields| Some((fields.nanos()?, fields.nanos()?)))
     }
 
     /// Whether it has what `perf stat` counted. The section is empty.

@@ -23,7 +23,7 @@ pub(crate) enum Command {
     Convert(ConvertArgs),
     /// Print the hottest functions of a recorded profile
     Report(ReportArgs),
-    /// List what can be recorded and written
+    /// List what can be recorded, written and read
     List {
         /// What to list
         what: ListWhat,
@@ -87,8 +87,9 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
-    /// A recording (.perf.data), a folder of `perf record --threads`, a trace (.nettrace, .etl of Windows), or a flight recording (.jfr);
-    /// `-` is a file, or a stream of `perf record -o -`, on stdin
+    /// A recording (.perf.data), a folder of `perf record --threads`, a trace (.nettrace, .etl of Windows), a flight recording (.jfr), or a
+    /// profile (.pb.gz of pprof, folded stacks, or of Firefox Profiler): see `collector list formats`; `-` is a file, or a stream of `perf
+    /// record -o -`, on stdin
     pub(crate) input: PathBuf,
     /// Where to write; the ending says the format; `-` is stdout; `http://host:4318` or `grpc://host:4317` is a receiver of OTLP
     /// profiles, as OpenTelemetry's collector; may be given more than once
@@ -133,7 +134,7 @@ pub(crate) enum ListWhat {
     Scenarios,
     /// What can be sampled
     Events,
-    /// What `run --output` writes
+    /// What `run` and `convert` write, and what `convert` reads
     Formats,
     /// Providers of Event Tracing for Windows
     Providers,
@@ -238,6 +239,27 @@ mod tests {
         use clap::CommandFactory as _;
         let help = Cli::command().render_help().to_string();
         assert!(help.starts_with("Records what a machine is doing\n"), "{help}");
+    }
+
+    /// Each reader has a word in the help of what is converted, and in that of what is reported.
+    #[test]
+    fn help_names_all_that_is_read() {
+        use clap::CommandFactory as _;
+        for command in ["convert", "report"] {
+            let mut cli = Cli::command();
+            let help = cli.find_subcommand_mut(command).unwrap().render_long_help().to_string();
+            let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+            let words = export::import::importers().iter().map(|importer| match importer.name() {
+                "pprof" => ".pb.gz",
+                "folded" => "folded stacks",
+                "firefox" => "Firefox Profiler",
+                other => other,
+            });
+            let input = help.split_once("<INPUT>").unwrap().1.split_once("Options:").unwrap().0;
+            for word in words.chain([".etl"]) {
+                assert!(input.contains(word), "{command}: {word}");
+            }
+        }
     }
 
     #[test]

@@ -174,7 +174,7 @@ impl<'a> Input<'a> {
             Self::File(path) if path.is_dir() => return Ok(None),
             Self::File(path) => File::open(path)?,
         };
-        let reader = reader_of(&mut file)?;
+        let reader = reader_of(&mut file, Path::new(&self.name()))?;
         if reader.is_none() && !is_recording(&mut file)? {
             anyhow::bail!("it is nothing that can be read, which is: perf.data, {}", readable());
         }

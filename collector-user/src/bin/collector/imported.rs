@@ -7,6 +7,8 @@ use std::path::Path;
 use collector_common::record::{ExportMachine, Samples};
 use collector_user::etw::Etl;
 use collector_user::spill::{spill_samples, warnings};
+use export::format::for_path;
+use export::import::folded::Folded;
 use export::import::{self, BEGIN, Begin, ImportError, ImportFormat, Imported};
 
 /// A file that can be read from any place in it; `-` is stdin. What comes through a pipe is stored first.
@@ -26,11 +28,16 @@ fn stored(stream: &mut impl io::Read) -> io::Result<File> {
     Ok(file)
 }
 
-/// The reader of a file, which is at its start then; `None` where nothing is known to begin so.
-pub(crate) fn reader_of(file: &mut File) -> io::Result<Option<&'static dyn ImportFormat>> {
+/// The reader of a file, which is at its start then; `None` where nothing is known to begin so. Of one without any byte the name tells
+/// whether it is folded stacks, of which there are none.
+pub(crate) fn reader_of(file: &mut File, path: &Path) -> io::Result<Option<&'static dyn ImportFormat>> {
     let mut begin = Vec::new();
     file.take(BEGIN as u64).read_to_end(&mut begin)?;
     file.rewind()?;
+    if begin.is_empty() {
+        let is_folded = for_path(path).is_some_and(|format| format.name() == Folded.name());
+        return Ok(is_folded.then_some(&Folded));
+    }
     if Etl.begins(&Begin::of(&begin)) {
         return Ok(Some(&Etl));
     }
@@ -70,6 +77,19 @@ pub(crate) fn summary(machine: &ExportMachine) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn folded_stacks_may_be_none() {
+        let mut file = tempfile::tempfile().unwrap();
+        for name in ["x.folded", "/a/b.c.FOLDED"] {
+            let reader = reader_of(&mut file, Path::new(name)).unwrap().unwrap();
+            let Imported { machine, left_out, .. } = import(reader, &mut file, 0).unwrap();
+            assert!(machine.samples().is_empty() && left_out.is_empty());
+        }
+        for name in ["x.jfr", "x", "-", ".folded"] {
+            assert!(reader_of(&mut file, Path::new(name)).unwrap().is_none(), "{name}");
+        }
+    }
 
     #[test]
     fn losses_that_nobody_tells_are_not_none() {

@@ -1,23 +1,20 @@
-//! `collector list`: what can be recorded and written.
+//! `collector list`: what can be recorded, written and read.
 
+#[cfg(any(target_os = "linux", windows))]
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use collector_user::replay::CAPTURED;
 #[cfg(target_os = "linux")]
 use collector_user::scenario::{SCENARIOS, Scenario};
-use export::format::{Holds, Part, formats};
 #[cfg(windows)]
 use windows_etw::plan::{SCENARIOS, Scenario};
 #[cfg(windows)]
 use windows_etw::session::providers;
 
 use crate::args::ListWhat;
-use crate::raw;
+use crate::formats;
 use crate::report::print_text;
-#[cfg(windows)]
-use crate::trace;
 
 /// Forms of events, for people.
 #[cfg(windows)]
@@ -67,24 +64,8 @@ pub(crate) fn list(what: ListWhat) -> anyhow::Result<ExitCode> {
         ListWhat::Providers => anyhow::bail!(
             "providers are of Event Tracing for Windows, and are listed there: `collector list scenarios` lists what is recorded here"
         ),
-        ListWhat::Formats => {
-            for format in formats() {
-                let _ =
-                    writeln!(text, "{:<12} {:<10} {}", format.name(), format.ending(), format.description());
-                write_left_out(&mut text, format.holds());
-            }
-            #[cfg(windows)]
-            let _ = writeln!(text, "{:<12} {:<10} {}", trace::NAME, trace::ENDING, trace::DESCRIPTION);
-            let _ = writeln!(text, "{:<12} {:<10} {}", raw::NAME, raw::ENDING, raw::DESCRIPTION);
-            write_left_out(&mut text, CAPTURED);
-        }
+        ListWhat::Formats => text = formats::list(),
     }
     print_text(&text).context("stdout can't be written")?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// A line of what there is no place for.
-fn write_left_out(text: &mut String, holds: Holds) {
-    let left_out = Part::ALL.into_iter().filter(|&part| !holds.has(part)).map(Part::text);
-    let _ = writeln!(text, "{:<23} without {}", "", left_out.collect::<Vec<_>>().join(", "));
 }

@@ -11,6 +11,7 @@ mod doctor;
 mod events;
 #[cfg_attr(not(any(target_os = "linux", windows)), expect(dead_code, reason = "what records needs it"))]
 mod finished;
+mod formats;
 mod imported;
 mod list;
 #[cfg(any(target_os = "linux", windows))]

@@ -20,7 +20,7 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
         )
     })?;
     let failed = || format!("{name} can't be reported");
-    let Some(reader) = reader_of(&mut file).with_context(failed)? else {
+    let Some(reader) = reader_of(&mut file, &args.input).with_context(failed)? else {
         anyhow::bail!(
             "{name} is no profile that can be read ({}); `collector convert` makes one of a perf.data",
             readable()

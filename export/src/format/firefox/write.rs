@@ -54,6 +54,7 @@ impl ExportFormat for Firefox {
     fn holds(&self) -> Holds {
         Holds::everything()
             .without(&[
+                Part::Unsampled,
                 Part::Programs,
                 Part::Parents,
                 Part::FileDetails,

@@ -42,6 +42,10 @@ impl ExportFormat for FlameGraph {
         HOLDS
     }
 
+    fn holds_without_samples(&self) -> Holds {
+        Holds::nothing()
+    }
+
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
         draw(profile, Direction::Straight, out)
     }
@@ -66,6 +70,10 @@ impl ExportFormat for Icicle {
 
     fn holds(&self) -> Holds {
         HOLDS
+    }
+
+    fn holds_without_samples(&self) -> Holds {
+        Holds::nothing()
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {

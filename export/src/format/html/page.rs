@@ -47,6 +47,7 @@ impl ExportFormat for Html {
         Holds::everything()
             .without(&[
                 Part::Attributes,
+                Part::Unsampled,
                 Part::Programs,
                 Part::Lives,
                 Part::Parents,

@@ -40,6 +40,7 @@ impl ExportFormat for JsonLines {
 
     fn holds(&self) -> Holds {
         Holds::everything().without(&[
+            Part::Unsampled,
             Part::Owners,
             Part::Containers,
             Part::Programs,

@@ -47,6 +47,7 @@ impl ExportFormat for Otlp {
     fn holds(&self) -> Holds {
         Holds::everything()
             .without(&[
+                Part::Unsampled,
                 Part::Programs,
                 Part::FileDetails,
                 Part::FrameRules,
@@ -56,6 +57,11 @@ impl ExportFormat for Otlp {
                 Part::Tables,
             ])
             .with_some(&[Part::Mappings])
+    }
+
+    /// All is told of a profile, of which there is one for each kind of samples in a process.
+    fn holds_without_samples(&self) -> Holds {
+        Holds::nothing()
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {

@@ -109,9 +109,13 @@ impl Columns {
         self.list.push(Column { name, unit: unit.name() });
     }
 
-    /// Adds a sample's values to a row as long as there are columns.
-    pub(super) fn add_to(&self, row: &mut [i64], sample: &Sample) {
-        let Some(&Kind { first, values }) = self.kinds.get(usize::from(sample.kind.0)) else { return };
+    /// Adds a sample's values to a row as long as there are columns, and tells whether the sum of values has room in 63 bits. The time
+    /// that a clock's samples stand for ends there.
+    #[must_use]
+    pub(super) fn add_to(&self, row: &mut [i64], sample: &Sample) -> bool {
+        let Some(&Kind { first, values }) = self.kinds.get(usize::from(sample.kind.0)) else { return true };
+        let of_value = if matches!(values, Values::Sum) { first + 1 } else { first };
+        let has_room = row.get(of_value).is_none_or(|cell| cell.checked_add(sample.value).is_some());
         let mut add = |column: usize, value: i64| {
             if let Some(cell) = row.get_mut(column) {
                 *cell = cell.saturating_add(value);
@@ -128,5 +132,6 @@ impl Columns {
                 add(first + 1, sample.value);
             }
         }
+        has_room
     }
 }

@@ -1,5 +1,7 @@
 //! Samples added up: one row for each thread, call stack and list of attributes.
 
+use std::io;
+
 use collector_common::intern::StackId;
 use collector_common::record::{AttributeListId, ExportMachine, ThreadId};
 
@@ -24,7 +26,9 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn of(machine: &ExportMachine, columns: &Columns) -> Self {
+    /// # Errors
+    /// When a sum has no room in 63 bits. Readers add up what is there several times, and beyond that begin again from below.
+    pub(super) fn of(machine: &ExportMachine, columns: &Columns) -> io::Result<Self> {
         let width = columns.list.len();
         let mut rows = Self { keys: Vec::new(), values: Vec::new(), width };
         let mut index: Table<Key, u32> = Table::default();
@@ -36,9 +40,13 @@ impl Rows {
                 rows.keys.len() as u32 - 1
             });
             let start = row as usize * width;
-            columns.add_to(&mut rows.values[start..start + width], &sample);
+            if !columns.add_to(&mut rows.values[start..start + width], &sample) {
+                return Err(io::Error::other(
+                    "the values of a stack add up to more than 63 bits hold: name a format with all samples, as .jsonl",
+                ));
+            }
         }
-        rows
+        Ok(rows)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (Key, &[i64])> {

@@ -51,6 +51,7 @@ impl ExportFormat for Pprof {
             .without(&[
                 Part::Times,
                 Part::Cpus,
+                Part::Unsampled,
                 Part::Owners,
                 Part::Programs,
                 Part::Lives,
@@ -230,7 +231,7 @@ impl<'a> Writer<'a> {
 
     fn samples<W: Write>(&mut self, columns: &Columns, fields: &mut Fields<W>) -> io::Result<()> {
         let machine = self.profile.machine;
-        let rows = Rows::of(machine, columns);
+        let rows = Rows::of(machine, columns)?;
         let threads: Vec<Vec<Label>> = machine.threads().iter().map(|thread| self.labels(thread)).collect();
         let guessed = self.text_label("frames", "guessed");
         let mut message = Sample::default();

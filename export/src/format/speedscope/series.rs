@@ -16,7 +16,8 @@ pub(super) struct Series {
     pub(super) kind: SampleKindId,
     /// The thread, under its last name.
     pub(super) thread: ThreadId,
-    pub(super) total: i64,
+    /// The sum of their values, which may have no room in 64 bits.
+    pub(super) total: i128,
     count: usize,
     /// The last sample: its time and position.
     last: (u64, u32),
@@ -52,7 +53,7 @@ impl<'a> AllSeries<'a> {
             }
             let Some(series) = found.get_mut(position as usize) else { continue };
             series.count += 1;
-            series.total = series.total.saturating_add(sample.value);
+            series.total += i128::from(sample.value);
             if series.last <= last {
                 (series.last, series.thread) = (last, thread);
             }
@@ -211,7 +212,7 @@ mod tests {
             .into_iter()
             .map(|((kind, tid), mut samples)| {
                 samples.sort_unstable();
-                let total: i64 = samples.iter().map(|(.., value)| value).sum();
+                let total: i128 = samples.iter().map(|(.., value)| i128::from(*value)).sum();
                 let values: Vec<_> = samples.into_iter().map(|(time, _, value)| (time, value)).collect();
                 (kind, -total, tid, values)
             })

@@ -141,7 +141,7 @@ struct Sampled<'a> {
     name: String,
     unit: &'static str,
     start_value: u64,
-    end_value: u64,
+    end_value: u128,
     samples: Stacks<'a>,
     weights: Weights<'a>,
 }
@@ -170,7 +170,7 @@ impl<'a> Sampled<'a> {
             name,
             unit,
             start_value: 0,
-            end_value: series.total.unsigned_abs().saturating_mul(factor),
+            end_value: series.total.unsigned_abs().saturating_mul(factor.into()),
             samples: Stacks { samples, functions, machine },
             weights: Weights { samples, factor },
         }

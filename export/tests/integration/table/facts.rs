@@ -6,7 +6,7 @@ use std::fmt;
 use export::format::Part;
 use serde_json::Value;
 
-use super::recording::INLINED;
+use super::recording::{INLINED, UNSAMPLED};
 
 /// A sample, or the sum of those that a format does not tell apart. What a format has no place for is `None`, or empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,6 +87,8 @@ pub(super) fn sums(rows: impl IntoIterator<Item = Row>) -> Sums {
 /// A sort of fact. Each comes with a text, which says what it is about first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fact {
+    /// Pid and name of a process without samples.
+    Unsampled,
     /// Process (pid and name), and its last command line.
     CommandLine,
     /// Process, name and number of its user.
@@ -156,6 +158,7 @@ impl Fact {
     pub(super) const fn part(self) -> Option<Part> {
         Some(match self {
             Self::CommandLine | Self::User | Self::Cgroup => Part::Owners,
+            Self::Unsampled => Part::Unsampled,
             Self::Container => Part::Containers,
             Self::Program => Part::Programs,
             Self::Start | Self::End => Part::Lives,
@@ -225,6 +228,13 @@ impl Told {
         let attributes = attributes.iter().map(|(name, said)| format!(", {name} {said}"));
         let attributes = attributes.collect::<String>();
         self.add(Fact::Span, format!("{of} at {begin} for {lasted}: {timeline}: {name}{attributes}"));
+    }
+
+    /// A process that a file tells of, with samples or without.
+    pub(super) fn process(&mut self, pid: u64, name: &str) {
+        if (pid, name) == (UNSAMPLED.0.into(), UNSAMPLED.1) {
+            self.add(Fact::Unsampled, format!("{pid} {name}"));
+        }
     }
 
     /// A line of what is told of a process, as `user: ann (1000)`.

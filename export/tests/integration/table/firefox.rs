@@ -151,6 +151,7 @@ impl<'a> Thread<'a> {
 
     fn process(&self, told: &mut Told) {
         let name = format!("{} {}", self.pid, self.row.process.as_deref().unwrap());
+        told.process(self.pid.into(), self.row.process.as_deref().unwrap());
         let start = nanoseconds(&self.table["processStartupTime"]);
         if start > 0 {
             told.add(Fact::Start, format!("{name} {start}"));

@@ -68,6 +68,7 @@ fn told(page: &Value) -> Told {
     }
     for process in list(&page["processes"]) {
         let (pid, name) = (number(&process["pid"]) as u32, text(&process["name"]));
+        told.process(pid.into(), &name);
         text(&process["facts"]).lines().for_each(|line| told.of_process(pid, &name, line));
     }
     for row in list(&page["rows"]) {

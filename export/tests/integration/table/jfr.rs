@@ -13,6 +13,7 @@ pub(super) const READER: Reader = Reader {
     holds: Some,
     has_single_samples: true,
     facts: &[
+        Fact::Unsampled,
         Fact::CommandLine,
         Fact::User,
         Fact::Container,
@@ -65,6 +66,7 @@ fn add(event: &Value, told: &mut Told) {
         "collector.Note" => told.add(Fact::Account, text(&of["text"])),
         "collector.Process" => {
             let process = format!("{} {}", of["processId"], text(&of["name"]));
+            told.process(of["processId"].as_u64().unwrap(), &text(&of["name"]));
             if of["startSeen"] == true {
                 told.add(Fact::Start, format!("{process} {time}"));
             }

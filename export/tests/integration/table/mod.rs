@@ -28,7 +28,7 @@ use export::format::{Contents, ExportFormat, Held, Holds, Part, Profile, formats
 use export::symbolize::Symbols;
 
 use facts::{Fact, Reader, Row, Sums, Told, sums};
-use recording::{INLINED, recording};
+use recording::{INLINED, recording, without_samples};
 
 /// A reader for each format.
 const READERS: [Reader; 14] = [
@@ -139,6 +139,7 @@ fn documented_row(part: Part) -> &'static str {
             "attributes (lock, file, system call, `estimated`): labels and numbers"
         }
         Part::Processes => "process of a sample",
+        Part::Unsampled => "processes without samples",
         Part::Owners | Part::Containers => "command line, user, container, cgroup of a process",
         Part::Programs => "programs that a process executed, with times",
         Part::ThreadIds | Part::Renames => "thread of a sample",
@@ -305,6 +306,29 @@ fn formats_say_that_attributes_and_spans_are_left_out() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Of a recording without samples a format tells what is of it as a whole, or that it leaves that out.
+#[test]
+fn formats_say_what_is_lost_without_samples() {
+    let (machine, symbols) = without_samples();
+    let profile = Profile { machine: &machine, symbols: &symbols };
+    let contents = Contents::of(profile);
+    let mut wrong = Vec::new();
+    for reader in &READERS {
+        let format = export::format::by_name(reader.format).unwrap();
+        let mut bytes = Vec::new();
+        format.write(profile, &mut bytes).unwrap();
+        let Some(told) = (reader.read)(&bytes) else { continue };
+        let line = contents.left_out(format).unwrap_or_default();
+        for part in [Part::System, Part::Host, Part::Command, Part::Account] {
+            let is_lost = found(part, format.holds(), &told) != Some(Held::Wholly);
+            if line.contains(part.text()) != is_lost {
+                wrong.push(format!("{}: {part:?} is lost is {is_lost}, and {line}", reader.format));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// What the recording has, told of the format with the fewest parts, of one that lacks some parts of what it holds, and of one from
 /// outside that says it holds everything.
 #[test]
@@ -338,7 +362,7 @@ fn what_is_left_out_is_one_line() {
     let left_out = |name| contents.left_out(export::format::by_name(name).unwrap());
     assert_eq!(
         left_out("folded").unwrap(),
-        "folded leaves out 3 kinds of samples beside cpu, times, CPUs, attributes, which values are estimates, processes, threads' ids, \
+        "folded leaves out 3 kinds of samples beside cpu, times, CPUs, attributes, which values are estimates, processes, 1 process without samples, threads' ids, \
          command lines, users, cgroups, containers, 2 executed programs, starts and ends of processes, parents of processes, exit statuses, pids in their namespaces, files, \
          build ids, debug links, packages of files, mappings, source lines, source files, which frames are guessed, which frames to drop, periods, \
          distribution, processor, memory, host, kernel, the command, the account of losses, 2 raw events, 3 spans and 1 table or \

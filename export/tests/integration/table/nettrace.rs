@@ -18,6 +18,7 @@ pub(super) const READER: Reader = Reader {
     },
     has_single_samples: true,
     facts: &[
+        Fact::Unsampled,
         Fact::Start,
         Fact::End,
         Fact::Path,
@@ -64,6 +65,7 @@ fn told(file: &File) -> Told {
     let mut names: BTreeMap<u64, &str> = BTreeMap::new();
     for (time, event, pid, name) in &file.processes {
         let time = time - START;
+        told.process(*pid, name);
         match event.as_str() {
             "ProcessCreate" => told.add(Fact::Start, format!("{pid} {name} {time}")),
             "ProcessExit" => told.add(Fact::End, format!("{pid} {} {time}", names[pid])),

@@ -54,6 +54,7 @@ fn process(resource: &Value, told: &mut Told) {
     let of = &resource["resource"];
     let pid = of["process.pid"].as_u64().unwrap() as u32;
     let name = text(&of["process.executable.name"]);
+    told.process(pid.into(), &name);
     if let Some(parent) = of.get("process.parent_pid") {
         told.add(Fact::Parent, format!("{pid} {name} {parent}"));
     }

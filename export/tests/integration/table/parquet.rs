@@ -14,6 +14,7 @@ pub(super) const READER: Reader = Reader {
     holds: Some,
     has_single_samples: true,
     facts: &[
+        Fact::Unsampled,
         Fact::CommandLine,
         Fact::User,
         Fact::Container,
@@ -178,6 +179,7 @@ fn sample(row: &Value, stacks: &BTreeMap<u64, Stack>, told: &mut Told) {
 }
 
 fn process(row: &Value, pids: &BTreeMap<u64, u64>, told: &mut Told) {
+    told.process(row["pid"].as_u64().unwrap(), text(&row["process"]));
     let who = who(row);
     for (fact, column) in [(Fact::Start, "time_ns"), (Fact::End, "end_ns")] {
         if let Some(time) = row.get(column) {

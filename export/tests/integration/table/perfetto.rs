@@ -19,6 +19,7 @@ pub(super) const READER: Reader = Reader {
     },
     has_single_samples: true,
     facts: &[
+        Fact::Unsampled,
         Fact::CommandLine,
         Fact::User,
         Fact::Container,
@@ -58,9 +59,10 @@ fn number(value: &Value) -> u64 {
 
 fn told(trace: &Value) -> Told {
     let mut told = Told::default();
-    let list = |name: &str| trace[name].as_array().unwrap().iter();
+    let list = |name: &str| trace[name].as_array().into_iter().flatten();
     for process in list("processes") {
         let name = format!("{} {}", process["pid"], text(&process["name"]));
+        told.process(number(&process["pid"]), &text(&process["name"]));
         let arguments = process["cmdline"].as_array().unwrap();
         if !arguments.is_empty() {
             let line = command_line(arguments.iter().map(|argument| argument.as_str().unwrap()));

@@ -51,6 +51,9 @@ pub(super) const READER: Reader = Reader {
             };
             told.add(fact, comment);
         }
+        if told.rows.is_empty() {
+            return Some(told);
+        }
         let top = go.pprof(&["-top", "-sample_index=cpu_samples"]);
         let all: i64 = recording::rows().iter().filter(|row| row.kind == "cpu").map(|row| row.value).sum();
         assert!(top.contains(&format!(" of {all} total")), "{top}");
@@ -74,8 +77,11 @@ fn raw(text: &str) -> Told {
     let (samples, rest) = rest.split_once("Locations\n").unwrap();
     let (locations, mappings) = rest.split_once("Mappings\n").unwrap();
     let period = head.lines().find_map(|line| line.strip_prefix("Period: ")).unwrap();
-    let of = head.lines().find_map(|line| line.strip_prefix("PeriodType: ")).unwrap();
-    told.add(Fact::Period, format!("{} {period}", of.strip_suffix(" nanoseconds").unwrap()));
+    let of = head.lines().find_map(|line| line.strip_prefix("PeriodType: "));
+    // Without samples there is none.
+    if let Some(of) = of.and_then(|of| of.strip_suffix(" nanoseconds")) {
+        told.add(Fact::Period, format!("{of} {period}"));
+    }
     let files = files(mappings, &mut told);
     let locations = places(locations);
     for location in locations.values() {
@@ -88,7 +94,7 @@ fn raw(text: &str) -> Told {
         }
     }
     let mut lines = samples.lines();
-    let columns: Vec<&str> = lines.next().unwrap().split_whitespace().collect();
+    let columns: Vec<&str> = lines.next().unwrap_or_default().split_whitespace().collect();
     for column in &columns {
         let (name, unit) = column.trim_end_matches("[dflt]").split_once('/').unwrap();
         match (name.strip_suffix("_samples"), name) {

@@ -1,7 +1,7 @@
 //! The recording, and all that is true of it.
 //!
 //! `app` (pid 300) makes another `app` (400) in a container, which ends; 400 is given anew to `other`. Both have a thread `worker`, and the
-//! first thread of 300 changes its name. In `/opt/app`, `helper` is inlined into `run`; `guess` is not certain. Waiting and allocating is in
+//! first thread of 300 changes its name. `idle` (500) has no samples. In `/opt/app`, `helper` is inlined into `run`; `guess` is not certain. Waiting and allocating is in
 //! `/usr/lib/libwait.so`. Times are nanoseconds after the start.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,6 +39,9 @@ pub(super) const PERIOD: u64 = 1_003_009;
 
 /// Pid and name.
 const PROCESSES: [(u32, &str); 3] = [(300, "app"), (400, "app"), (400, "other")];
+
+/// Pid and name of one with a thread and nothing else.
+pub(super) const UNSAMPLED: (u32, &str) = (500, "idle");
 
 /// Process, tid and name.
 const THREADS: [(usize, u32, &str); 6] = [
@@ -160,6 +163,7 @@ pub(super) fn facts() -> BTreeSet<(Fact, String)> {
     let container = format!("400 app: {CONTAINER}");
     let cgroup = format!("400 app: /docker/{CONTAINER}");
     let facts = [
+        (Unsampled, "500 idle"),
         (CommandLine, "300 app: app --all \"two words\""),
         (CommandLine, "400 app: child --now"),
         (User, "300 app: ann (1000)"),
@@ -265,6 +269,10 @@ pub(super) fn recording() -> (ExportMachine, Symbols) {
         let name = machine.intern_string(name);
         machine.intern_thread(processes[process], Tid(tid), name)
     });
+    let (pid, name) = UNSAMPLED;
+    let unsampled = machine.add_process(Pid(pid), name, None, Nanos(0));
+    let name = machine.intern_string(name);
+    machine.intern_thread(unsampled, Tid(pid), name);
     let mut samples = SAMPLES.map(|(kind, time, thread, cpu, stack, value, attributes)| {
         let attributes = interned(&mut machine, attributes);
         // What is inlined has no frame of its own.
@@ -292,6 +300,14 @@ pub(super) fn recording() -> (ExportMachine, Symbols) {
     }
     let columns = vec![Column { name: "calls".to_owned(), unit: Unit::Count }];
     machine.add_table(Table { name: "calls".to_owned(), columns, rows: vec![("read".to_owned(), vec![3])] });
+    (machine, symbols)
+}
+
+/// What is told of the recording as a whole, and nothing else.
+pub(super) fn without_samples() -> (ExportMachine, Symbols) {
+    let mut machine = ExportMachine::default();
+    describe(&mut machine);
+    let symbols = Symbols::unresolved(&machine);
     (machine, symbols)
 }
 
