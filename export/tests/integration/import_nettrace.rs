@@ -361,9 +361,6 @@ fn a_damaged_file_is_survived() {
     let Made { machine, symbols } = Made::new();
     let mut bytes = Vec::new();
     Nettrace.write(Profile { machine: &machine, symbols: &symbols }, &mut bytes).unwrap();
-    for length in 0..bytes.len() {
-        assert!(import(Cursor::new(&bytes[..length])).is_err(), "{length}");
-    }
     let mut survived = 0;
     for at in 0..bytes.len() {
         for mask in [1, 0x80, 0xff] {

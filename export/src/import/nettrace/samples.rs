@@ -18,6 +18,7 @@ use super::event_kinds::{EventKinds, Kept, name_of};
 use super::methods::Methods;
 use super::{programs, runtime, universal};
 use crate::format::nettrace::{Event, Label, LabelValue, Summary, Trace, read};
+use crate::import::missing_end::tell_missing_end;
 use crate::import::room::{FramesOfSamples, MOST_ATTRIBUTES, name};
 use crate::import::{ImportError, Imported};
 use crate::symbolize::Symbols;
@@ -446,7 +447,11 @@ impl Samples {
         ];
         let left_out = counted.into_iter().filter(|(count, _)| *count > 0);
         let left_out = left_out.map(|(count, what)| format!("{count} {what}")).collect();
-        Imported { machine: self.machine, symbols, left_out }
+        let mut imported = Imported { machine: self.machine, symbols, left_out };
+        if let Some(position) = summary.cut_at {
+            tell_missing_end(&mut imported, &format!("the file ends at byte {position}"));
+        }
+        imported
     }
 }
 

@@ -27,7 +27,13 @@ pub(super) fn read(
     begin(&trace);
     let mut reader = Reader::new(&trace, file.is_old());
     loop {
-        let kind = file.next(&mut block)?;
+        let kind = match file.next(&mut block) {
+            Err(ReadError::Cut { position }) if reader.summary.events > 0 => {
+                reader.summary.cut_at = Some(position);
+                return Ok(reader.summary);
+            }
+            kind => kind?,
+        };
         reader.summary.blocks += 1;
         let content = Cursor::of(&block);
         match kind {

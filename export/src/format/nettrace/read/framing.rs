@@ -4,7 +4,7 @@
 //! (`NetTraceFormat_v5.md`): tags, the version and name of a type, and bytes that begin where the position in the file
 //! can be divided by 4.
 
-use std::io::Read;
+use std::io::{self, Read};
 
 use super::ReadError;
 
@@ -145,16 +145,31 @@ impl<R: Read> Framing<R> {
     }
 
     fn content(&mut self, size: u32, block: &mut Vec<u8>) -> Result<()> {
-        self.input.by_ref().take(size.into()).read_to_end(block)?;
-        self.position += u64::from(size);
-        if block.len() == size as usize { Ok(()) } else { Err(ReadError::Malformed("no end")) }
+        let read = self.input.by_ref().take(size.into()).read_to_end(block)?;
+        self.position += read as u64;
+        if read == size as usize { Ok(()) } else { Err(self.cut()) }
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let mut bytes = [0; N];
-        self.input.read_exact(&mut bytes)?;
-        self.position += N as u64;
+        let mut left = &mut bytes[..];
+        while !left.is_empty() {
+            match self.input.read(left) {
+                Ok(0) => return Err(self.cut()),
+                Ok(read) => {
+                    self.position += read as u64;
+                    left = left.get_mut(read..).unwrap_or_default();
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
         Ok(bytes)
+    }
+
+    /// The file ends here.
+    const fn cut(&self) -> ReadError {
+        ReadError::Cut { position: self.position }
     }
 
     fn u32(&mut self) -> Result<u32> {

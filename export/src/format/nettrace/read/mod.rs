@@ -44,6 +44,12 @@ pub enum ReadError {
     /// It has more of something than is read.
     #[error("the trace is too large: {0}")]
     TooLarge(&'static str),
+    /// It ends within what is before its first event.
+    #[error("the trace is cut: it ends at byte {position}, before its first event is whole")]
+    Cut {
+        /// Where it ends.
+        position: u64,
+    },
     /// It is not a trace.
     #[error("not a nettrace file: it has {0}")]
     Malformed(&'static str),
@@ -75,6 +81,9 @@ pub struct Summary {
     pub blocks: u64,
     /// Number of sequence points.
     pub sequence_points: u64,
+    /// Where the file ends, if that is not where the trace does: it was cut, or whoever wrote it was killed. Blocks that are whole were
+    /// read.
+    pub cut_at: Option<u64>,
 }
 
 /// A type of events.
@@ -148,7 +157,10 @@ impl Event<'_> {
     }
 }
 
-/// Reads a trace: `begin` is given what is told at its start, `each` its events.
+/// Reads a trace: `begin` is given what is told at its start, `each` its events. Of one that is cut, those of the blocks before the cut.
+///
+/// # Errors
+/// When it can't be read, is not a trace, has more of something than is read, or is cut before its first event.
 pub fn read(
     input: impl Read,
     begin: impl FnOnce(&Trace),
