@@ -665,7 +665,14 @@ pub(crate) fn any_damage_is_survived(mut bytes: Vec<u8>) {
     beginnings_are_read(&bytes, 0..bytes.len());
     for at in 0..bytes.len() * 8 {
         bytes[at / 8] ^= 1 << (at % 8);
-        let _ = read_all(&bytes);
+        if let Err(
+            ReadError::Malformed { position, .. }
+            | ReadError::TooLarge { position, .. }
+            | ReadError::Cut { position },
+        ) = read_all(&bytes)
+        {
+            assert!(position <= bytes.len() as u64, "{at}: {position}");
+        }
         bytes[at / 8] ^= 1 << (at % 8);
     }
 }
@@ -676,6 +683,20 @@ fn a_file_that_is_damaged_is_survived() {
     any_damage_is_survived(written(&made.machine, &made.symbols));
 }
 
+#[test]
+fn text_that_is_none_is_named_by_its_place() {
+    let made = Made::new();
+    let good = written(&made.machine, &made.symbols);
+    for text in ["build-07", "ProcessMapping", "FileName"] {
+        let at = good.windows(text.len()).position(|bytes| bytes == text.as_bytes()).unwrap();
+        let mut bytes = good.clone();
+        bytes[at + 3] = 0xff;
+        let error = read_all(&bytes).unwrap_err().to_string();
+        let expected = format!("it has text that is not UTF-8 at byte {at}");
+        assert!(error.ends_with(&expected), "{error}");
+    }
+}
+
 /// The day of the week is at byte 28: a Sunday.
 #[test]
 fn a_week_that_begins_on_monday_is_refused() {
@@ -683,5 +704,5 @@ fn a_week_that_begins_on_monday_is_refused() {
     let mut bytes = written(&made.machine, &made.symbols);
     assert_eq!(bytes[28], 0);
     bytes[28] = 6;
-    assert!(matches!(read_all(&bytes), Err(ReadError::Malformed(_))));
+    assert!(matches!(read_all(&bytes), Err(ReadError::Malformed { position: 24, .. })));
 }

@@ -30,6 +30,7 @@ use collector_common::record::EventFacts;
 pub use fields::Value;
 pub use tables::{Label, LabelValue, Thread};
 
+use cursor::Cursor;
 use fields::Field;
 
 /// Why a trace could not be read.
@@ -42,8 +43,13 @@ pub enum ReadError {
     #[error("nettrace of version {0} is not read, only versions 4 to 6")]
     Version(u32),
     /// It has more of something than is read.
-    #[error("the trace is too large: {0}")]
-    TooLarge(&'static str),
+    #[error("the trace is too large: {what} at byte {position}")]
+    TooLarge {
+        /// Of what.
+        what: &'static str,
+        /// Where.
+        position: u64,
+    },
     /// It ends within what is before its first event.
     #[error("the trace is cut: it ends at byte {position}, before its first event is whole")]
     Cut {
@@ -51,8 +57,13 @@ pub enum ReadError {
         position: u64,
     },
     /// It is not a trace.
-    #[error("not a nettrace file: it has {0}")]
-    Malformed(&'static str),
+    #[error("not a nettrace file: it has {what} at byte {position}")]
+    Malformed {
+        /// What it has.
+        what: &'static str,
+        /// Where.
+        position: u64,
+    },
 }
 
 /// The trace as a whole.
@@ -137,6 +148,8 @@ pub struct Event<'a> {
     pointer_size: usize,
     /// What the fields are in.
     pub payload: &'a [u8],
+    /// Where that begins in the file.
+    position: u64,
 }
 
 impl Event<'_> {
@@ -148,12 +161,16 @@ impl Event<'_> {
 
     /// The fields' values, in their order.
     pub fn values(&self) -> Result<Vec<Value>, ReadError> {
-        fields::values(&self.event_type.fields, self.payload)
+        fields::values(&self.event_type.fields, self.fields())
     }
 
     /// What the fields are in, as [`EventType::format`] describes it: the payload, with numbers of variable length written out.
     pub fn described(&self) -> Result<Cow<'_, [u8]>, ReadError> {
-        formats::described(&self.event_type.fields, self.payload)
+        formats::described(&self.event_type.fields, self.fields())
+    }
+
+    const fn fields(&self) -> Cursor<'_> {
+        Cursor::of(self.payload, self.position)
     }
 }
 
