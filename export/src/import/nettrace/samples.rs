@@ -290,10 +290,7 @@ impl Samples {
     fn event(&mut self, event: &Event<'_>, time: Nanos, sample: Option<&Sample>) {
         let of = event.event_type;
         let kind = sample.map(|sample| sample.kind);
-        let named = kind.and_then(|kind| self.machine.kinds().get(usize::from(kind.0)));
-        let name = named.map_or_else(|| name_of(of), |kind| self.machine.string(kind.name).to_owned());
-        let Some(Kept { kind, is_described }) = self.event_kinds.of(&mut self.machine, of, &name, kind)
-        else {
+        let Some(Kept { kind, is_described }) = self.event_kinds.of(&mut self.machine, of, kind) else {
             self.code.no_room += 1;
             return;
         };
