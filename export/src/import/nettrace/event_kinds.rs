@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use collector_common::record::{EventKind, EventKindId, ExportMachine, SampleKindId};
 
-use crate::format::nettrace::{EventType, NAME};
+use crate::format::nettrace::{EventType, NAME, NO_SAMPLES, SAMPLES};
 use crate::import::room::name;
 
 /// What a type's events are kept as.
@@ -52,6 +52,11 @@ impl EventKinds {
         self.known.insert(of.position, kept);
         Some(kept)
     }
+}
+
+/// Whether no samples were taken of a type's events before they were written here.
+pub(super) fn is_alone(of: &EventType) -> bool {
+    of.pairs.iter().any(|(key, value)| key == SAMPLES && value == NO_SAMPLES)
 }
 
 /// What a type is called: as it was before it was written here, else by its provider and its name or number.
