@@ -18,7 +18,7 @@ impl EventKindId {
 /// A kind of raw event, as `sched:sched_switch`.
 #[derive(Clone, Debug)]
 pub struct EventKind {
-    /// What people call it, with its provider: as the kind of its samples, where it has some.
+    /// What people call it, with its provider: as a rule as the kind of its samples, where it has some.
     pub name: StringId,
     /// Whose it is, as `sched`.
     pub provider: StringId,

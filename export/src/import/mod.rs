@@ -4,8 +4,8 @@
 //! - [`nettrace`]: what .NET's runtime writes, and whoever writes `Universal` events.
 //! - [`jfr`]: what the JDK's flight recorder and async-profiler write.
 //! - [`pprof`], [`folded`], [`firefox`]: profiles.
-//! - `frames`, `room`, `unpack`, `digits`: what readers have in common: frames that have names and perhaps an address, limits of what
-//!   stacks have together, files that may be compressed, and bytes as digits.
+//! - `frames`, `room`, `unpack`, `digits`, `missing_end`: what readers have in common: frames that have names and perhaps an address,
+//!   limits of what stacks have together, files that may be compressed, bytes as digits, and how a file that is cut is told of.
 
 mod digits;
 pub mod firefox;
@@ -13,6 +13,7 @@ pub mod folded;
 mod frames;
 mod interface;
 pub mod jfr;
+mod missing_end;
 pub mod nettrace;
 pub mod pprof;
 mod registry;

@@ -41,7 +41,7 @@ const CALLERS: [&str; 3] = [
     "Known.Program+<Async>c__async0.MoveNext",
 ];
 
-fn capture(version: &str) -> Vec<u8> {
+pub(crate) fn capture(version: &str) -> Vec<u8> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration/dotnet");
     unzipped(&folder.join(format!("{version}.nettrace.zip")))
 }

@@ -352,7 +352,7 @@ fn read_rows(imported: &Imported) -> Vec<Row> {
 
 /// Compares a file with what the JDK shows of it, whose ticks are rounded otherwise. It takes the first chunk's clock for that of all:
 /// times in later ones differ by what the time of day was read late in them.
-fn compare(path: &Path, imported: &Imported, clock_error: u64) -> Vec<Row> {
+pub(crate) fn compare(path: &Path, imported: &Imported, clock_error: u64) -> Vec<Row> {
     let events = printed(&mut tool("jfr").unwrap(), path);
     let (mut shown, mut read) = (shown(&events), read_rows(imported));
     assert_eq!(read.len(), shown.len());
@@ -416,7 +416,7 @@ fn a_flight_recording_is_what_the_jdk_shows_of_it() {
     assert!(machine.system().command.contains("Recorded.java"), "{}", machine.system().command);
 }
 
-fn captures() -> Vec<PathBuf> {
+pub(crate) fn captures() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/jfr");
     let files = folder.read_dir().into_iter().flatten().map(|entry| entry.unwrap().path());
     let files: Vec<_> = files.filter(|path| path.extension().is_some_and(|ending| ending == "jfr")).collect();

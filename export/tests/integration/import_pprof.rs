@@ -200,7 +200,39 @@ fn a_bomb_is_refused() {
     assert!(error.contains("larger than 4294967296 bytes"), "{error}");
     let bomb = [packed(&[0x0a, 0]), packed(&[0x7a, 0x81, 0x80, 0x80, 0x08])].concat();
     let error = Pprof.import(&mut Cursor::new(bomb)).unwrap_err().to_string();
-    assert!(error.contains("more than 16777216 bytes in a part"), "{error}");
+    assert!(error.contains("up to byte 2 it has more than 16777216 bytes in a part"), "{error}");
+}
+
+/// Fields by hand, of two bytes more than what they have: at which of them it goes wrong.
+#[test]
+fn errors_name_their_place() {
+    let field = |tag: u8, content: &[u8]| [&[tag << 3 | 2, content.len() as u8][..], content].concat();
+    let begin = [field(1, &[0x08, 1]), field(6, b""), field(6, b"samples")].concat();
+    assert_eq!(begin.len(), 4 + 2 + 9);
+    let error = |rest: &[&[u8]]| {
+        let plain = [&[&begin[..]], rest].concat().concat();
+        let mut packed = GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packed.write_all(&plain).unwrap();
+        let [plain, packed] = [plain, packed.finish().unwrap()]
+            .map(|bytes| Pprof.import(&mut Cursor::new(bytes)).unwrap_err().to_string());
+        assert_eq!(plain, packed);
+        plain
+    };
+    let sample = field(2, &[0x10, 7]);
+    let placed = |error: &str, what: &str, position: usize| {
+        assert!(error.contains(what) && error.ends_with(&format!(", at byte {position}")), "{error}");
+    };
+    placed(&error(&[&sample, &[0x12, 9, 1]]), "a field ends outside of it", 15 + 4);
+    placed(&error(&[&sample, &[0x80]]), "a field ends outside of it", 15 + 4);
+    placed(&error(&[&sample, &field(2, &[0x10, 0x80])]), "invalid varint", 15 + 4);
+    placed(&error(&[&sample, &sample, &field(2, &[])]), "more or fewer values", 15 + 8);
+    placed(&error(&[&field(2, &[0x08, 3, 0x10, 7])]), "location 3 is not there", 15);
+    placed(&error(&[&[0xff; 10][..]]), "a number is too large", 15);
+    // The last sample type has no room among kinds.
+    let types = field(1, &[]).repeat(ExportMachine::MOST_KINDS);
+    let last = 15 + 2 * (ExportMachine::MOST_KINDS - 1);
+    let told = error(&[&types]);
+    assert!(told.starts_with(&format!("up to byte {last} it has more than ")), "{told}");
 }
 
 #[test]

@@ -167,9 +167,11 @@ fn a_thread_that_a_chunk_does_not_tell_of_is_that_of_one_before() {
 /// Where the error is, and what it says.
 fn refused(bytes: &[u8]) -> (u64, &'static str) {
     match chunk(bytes) {
-        Err(ReadError::Malformed { what, position } | ReadError::TooLarge { what, position }) => {
-            (position, what)
-        }
+        Err(
+            ReadError::Malformed { what, position }
+            | ReadError::TooLarge { what, position }
+            | ReadError::Cut { what, position },
+        ) => (position, what),
         other => panic!("{other:?}"),
     }
 }

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "what a test can't do is its failure")]
 
+mod cut;
 mod damaged;
 mod dotnet;
 mod firefox;

@@ -174,6 +174,7 @@ impl File {
             },
         )
         .unwrap();
+        assert_eq!(file.summary.cut_at, None);
         file.trace = trace;
         file
     }
@@ -622,15 +623,56 @@ pub(crate) fn read_all(bytes: &[u8]) -> Result<Summary, ReadError> {
     )
 }
 
+/// The time, type, stack and bytes of an event.
+type Told = (u64, String, Vec<u64>, Vec<u8>);
+
+/// Compares what is read of a file's beginnings with what is of all: some have the first events, and say where they end, the others have
+/// none, and say that.
+pub(crate) fn beginnings_are_read(bytes: &[u8], lengths: impl Iterator<Item = usize>) {
+    let told = |bytes: &[u8]| {
+        let mut events: Vec<Told> = Vec::new();
+        let read = read(
+            bytes,
+            |_| (),
+            |event| {
+                let name = event.event_type.name.clone();
+                events.push((event.time, name, event.stack().collect(), event.payload.to_vec()));
+            },
+        );
+        (read, events)
+    };
+    let (whole, all) = told(bytes);
+    assert_eq!(whole.unwrap().cut_at, None);
+    let mut with_events = 0;
+    for length in lengths {
+        match told(&bytes[..length]) {
+            (Ok(summary), events) => {
+                assert_eq!((summary.cut_at, summary.events), (Some(length as u64), events.len() as u64));
+                assert!(!events.is_empty() && all.starts_with(&events), "{length}");
+                with_events += 1;
+            }
+            (Err(ReadError::Cut { position }), events) => {
+                assert!(events.is_empty() && position == length as u64, "{length}: {position}");
+            }
+            (Err(error), _) => panic!("{length}: {error}"),
+        }
+    }
+    assert!(with_events > 0);
+}
+
 /// A file that is cut anywhere says so, and one with any of its bits turned is survived.
 pub(crate) fn any_damage_is_survived(mut bytes: Vec<u8>) {
-    read_all(&bytes).unwrap();
-    for length in 0..bytes.len() {
-        assert!(read_all(&bytes[..length]).is_err(), "{length}");
-    }
+    beginnings_are_read(&bytes, 0..bytes.len());
     for at in 0..bytes.len() * 8 {
         bytes[at / 8] ^= 1 << (at % 8);
-        let _ = read_all(&bytes);
+        if let Err(
+            ReadError::Malformed { position, .. }
+            | ReadError::TooLarge { position, .. }
+            | ReadError::Cut { position },
+        ) = read_all(&bytes)
+        {
+            assert!(position <= bytes.len() as u64, "{at}: {position}");
+        }
         bytes[at / 8] ^= 1 << (at % 8);
     }
 }
@@ -641,6 +683,20 @@ fn a_file_that_is_damaged_is_survived() {
     any_damage_is_survived(written(&made.machine, &made.symbols));
 }
 
+#[test]
+fn text_that_is_none_is_named_by_its_place() {
+    let made = Made::new();
+    let good = written(&made.machine, &made.symbols);
+    for text in ["build-07", "ProcessMapping", "FileName"] {
+        let at = good.windows(text.len()).position(|bytes| bytes == text.as_bytes()).unwrap();
+        let mut bytes = good.clone();
+        bytes[at + 3] = 0xff;
+        let error = read_all(&bytes).unwrap_err().to_string();
+        let expected = format!("it has text that is not UTF-8 at byte {at}");
+        assert!(error.ends_with(&expected), "{error}");
+    }
+}
+
 /// The day of the week is at byte 28: a Sunday.
 #[test]
 fn a_week_that_begins_on_monday_is_refused() {
@@ -648,5 +704,5 @@ fn a_week_that_begins_on_monday_is_refused() {
     let mut bytes = written(&made.machine, &made.symbols);
     assert_eq!(bytes[28], 0);
     bytes[28] = 6;
-    assert!(matches!(read_all(&bytes), Err(ReadError::Malformed(_))));
+    assert!(matches!(read_all(&bytes), Err(ReadError::Malformed { position: 24, .. })));
 }

@@ -290,6 +290,36 @@ fn types_of_other_writers_become_fields() {
     assert!(lines.iter().all(|line| line["pid"] == 7 && line["tid"] == 8 && line.get("stack").is_none()));
 }
 
+/// How often a type of event is there as `PerfView` counts it, which has names for what is told as numbers.
+fn counted(list: &str, name: &str) -> usize {
+    let mut lines = list.trim_start_matches('\u{feff}').lines();
+    let line = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(", ")).unwrap();
+    line.split(',').next().unwrap().parse().unwrap()
+}
+
+/// Events are called by their provider and their name there, and samples of them as those of other recordings.
+#[test]
+fn events_of_a_capture_have_their_own_names_and_samples_those_of_their_kinds() {
+    let names = [
+        ("Microsoft-DotNETCore-SampleProfiler/0", "Microsoft-DotNETCore-SampleProfiler/Thread/Sample"),
+        ("Microsoft-Windows-DotNETRuntime/10", "Microsoft-Windows-DotNETRuntime/GC/AllocationTick"),
+    ];
+    for path in captures().into_iter().filter(|path| path.to_string_lossy().contains("dotnetcore3.0")) {
+        let Imported { machine, symbols, .. } =
+            import_with_events(Cursor::new(unzipped(&path)), 1 << 28).unwrap();
+        let list = fs::read_to_string(path.with_extension("baseline.txt")).unwrap();
+        let lines = lines(&machine, &symbols);
+        let events: Vec<_> = lines.iter().filter(|line| line["type"] == "event").collect();
+        for (name, listed) in names {
+            let count = events.iter().filter(|line| line["event"] == name).count();
+            assert_eq!(count, counted(&list, listed), "{name}");
+        }
+        assert!(events.iter().all(|line| line["event"].as_str().unwrap().contains('/')));
+        let kind = |name| machine.kinds().iter().any(|kind| machine.string(kind.name) == name);
+        assert!(kind("thread_sample") && kind("alloc_space"));
+    }
+}
+
 /// Values as `PerfView` prints them, without the commas between thousands.
 #[test]
 fn captures_have_the_values_that_perfview_prints() {

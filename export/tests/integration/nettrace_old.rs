@@ -9,10 +9,10 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use export::format::nettrace::{LabelValue, Value, read};
+use export::format::nettrace::{LabelValue, ReadError, Value, read};
 use flate2::read::DeflateDecoder;
 
-use crate::nettrace::{any_damage_is_survived, read_all};
+use crate::nettrace::{any_damage_is_survived, beginnings_are_read, read_all};
 
 /// A file that is being made.
 struct Made(Vec<u8>);
@@ -187,6 +187,28 @@ fn an_old_file_that_is_damaged_is_survived() {
     any_damage_is_survived(made());
 }
 
+#[test]
+fn errors_name_their_place() {
+    let good = made();
+    let with = |at: usize, byte: u8| {
+        let mut bytes = good.clone();
+        bytes[at] = byte;
+        match read_all(&bytes) {
+            Err(ReadError::Malformed { what, position }) => (what, position as usize),
+            other => panic!("{other:?}"),
+        }
+    };
+    let of = |bytes: &[u8]| good.windows(bytes.len()).position(|there| there == bytes).unwrap();
+    // Its type is before a field's name, and tags and numbers are before a block's.
+    let [name, block] = [of(&wide("Name")) - 4, of(b"StackBlock") - 15];
+    assert_eq!(with(name, 99), ("a type of field that does not exist", name));
+    assert_eq!(with(block, 9), ("other tags than those of an object", block));
+    // A stack's size is before it, and the flags and the type of the second event are before its activity.
+    let [stack, event] = [of(&0x1234_u64.to_le_bytes()) - 4, of(&[0xab; 16]) - 7];
+    assert_eq!(with(stack, 17), ("a stack that is not made of addresses", stack));
+    assert_eq!(with(event + 1, 9), ("an event of a type, or of a thread, that is not there", event));
+}
+
 /// The only file of a zip archive (APPNOTE.TXT, 4.3.7): what follows its header, its name and what else is known of it.
 pub(crate) fn unzipped(path: &Path) -> Vec<u8> {
     let archive = fs::read(path).unwrap();
@@ -280,8 +302,6 @@ fn captures_have_the_events_that_perfview_counts() {
         let (_, expected) = AGREED.iter().find(|(capture, _)| *capture == name).unwrap();
         assert_eq!(agreed, *expected);
         assert!(frames > 20 && summary.lost == 0);
-        for length in (0..bytes.len()).step_by(bytes.len() / 6) {
-            assert!(read_all(&bytes[..length]).is_err(), "{length}");
-        }
+        beginnings_are_read(&bytes, (0..bytes.len()).step_by(bytes.len() / 6));
     }
 }

@@ -1,9 +1,10 @@
 //! Kinds of raw events as types of the file: under their own provider, with their fields and what else is known of them.
 
+use collector_common::intern::StackId;
 use collector_common::record::{EventFacts, EventKind, ExportMachine};
 
 use super::event_fields::describe;
-use super::types::{FIRST_KIND, NAME, sized};
+use super::types::{FIRST_KIND, NAME, NO_SAMPLES, SAMPLES, sized};
 use super::wire::{cut, text};
 use crate::leb128;
 
@@ -20,6 +21,8 @@ const LARGEST: usize = 48 << 10;
 pub(super) struct EventType {
     /// The number of the type in this file.
     pub(super) number: u32,
+    /// That of the type of those events that have a stack, and no sample was taken of.
+    pub(super) alone: u32,
     /// Whether its events' fields are described, and not their bytes as they are.
     pub(super) is_described: bool,
     /// Whether the file tells more of an event than of its sample: it has fields, or what it has is not known.
@@ -32,15 +35,22 @@ pub(super) fn all(machine: &ExportMachine) -> (Vec<EventType>, Vec<Vec<u8>>) {
     // There is no header.
     let mut block = vec![0, 0];
     let first = FIRST_KIND + machine.kinds().len() as u32;
-    for (kind, number) in machine.event_kinds().iter().zip(first..) {
+    let mut more = first + machine.event_kinds().len() as u32;
+    for ((kind, number), taken) in machine.event_kinds().iter().zip(first..).zip(taken(machine)) {
         let mut fields = Vec::new();
         let fits = describe(&mut fields, &kind.format) && fields.len() <= LARGEST;
         let is_described = fits && fields != [0, 0];
         if !is_described {
             fields = vec![0, 0];
         }
-        row(&mut block, machine, kind, number, &fields);
-        types.push(EventType { number, is_described, is_told: !kind.format.fields().is_empty() });
+        let is_alone = taken.alone > 0 && taken.sampled == 0;
+        row(&mut block, machine, kind, number, &fields, is_alone);
+        let mut alone = number;
+        if taken.alone > 0 && taken.sampled > 0 {
+            (alone, more) = (more, more + 1);
+            row(&mut block, machine, kind, alone, &fields, true);
+        }
+        types.push(EventType { number, alone, is_described, is_told: !kind.format.fields().is_empty() });
         if block.len() >= PIECE {
             blocks.push(std::mem::replace(&mut block, vec![0, 0]));
         }
@@ -51,7 +61,43 @@ pub(super) fn all(machine: &ExportMachine) -> (Vec<EventType>, Vec<Vec<u8>>) {
     (types, blocks)
 }
 
-fn row(out: &mut Vec<u8>, machine: &ExportMachine, kind: &EventKind, number: u32, fields: &[u8]) {
+/// Of how many events of a kind that have a stack samples were taken, and of how many not.
+#[derive(Clone, Copy, Default)]
+struct Taken {
+    sampled: u64,
+    alone: u64,
+}
+
+/// By kind.
+fn taken(machine: &ExportMachine) -> Vec<Taken> {
+    let mut taken = vec![Taken::default(); machine.event_kinds().len()];
+    let records = machine.event_records();
+    if records.is_empty() {
+        return taken;
+    }
+    for (_, record, _) in records.iter().filter(|(_, record, _)| record.stack != StackId::EMPTY) {
+        if let Some(of) = taken.get_mut(usize::from(record.kind.0)) {
+            of.alone += 1;
+        }
+    }
+    let samples = machine.samples();
+    let sampled = (0..samples.len()).filter_map(|at| records.get(samples.record(at)?));
+    for (record, _) in sampled.filter(|(record, _)| record.stack != StackId::EMPTY) {
+        if let Some(of) = taken.get_mut(usize::from(record.kind.0)) {
+            (of.sampled, of.alone) = (of.sampled + 1, of.alone.saturating_sub(1));
+        }
+    }
+    taken
+}
+
+fn row(
+    out: &mut Vec<u8>,
+    machine: &ExportMachine,
+    kind: &EventKind,
+    number: u32,
+    fields: &[u8],
+    is_alone: bool,
+) {
     let [name, provider, short_name] =
         [kind.name, kind.provider, kind.short_name].map(|id| cut(machine.string(id), LONGEST_NAME));
     let mut row = Vec::new();
@@ -65,6 +111,11 @@ fn row(out: &mut Vec<u8>, machine: &ExportMachine, kind: &EventKind, number: u32
         optional.push(6);
         text(&mut optional, NAME);
         text(&mut optional, name);
+    }
+    if is_alone {
+        optional.push(6);
+        text(&mut optional, SAMPLES);
+        text(&mut optional, NO_SAMPLES);
     }
     sized(&mut row, &optional);
     sized(out, &row);

@@ -25,5 +25,5 @@ mod wire;
 mod write;
 
 pub use read::{Event, EventType, Label, LabelValue, ReadError, Summary, Thread, Trace, Value, read};
-pub(crate) use types::NAME;
+pub(crate) use types::{NAME, NO_SAMPLES, SAMPLES};
 pub use write::Nettrace;

@@ -81,6 +81,10 @@ impl SystemEvent {
 /// The fact about a type that tells what it is called here, where that is not its provider and name.
 pub(crate) const NAME: &str = "Collector.Name";
 
+/// The fact about a type, of this value, that tells that no samples were taken of its events, with a stack or without.
+pub(crate) const SAMPLES: &str = "Collector.Samples";
+pub(crate) const NO_SAMPLES: &str = "none";
+
 /// The number of the first kind of sample's type in this file.
 pub(super) const FIRST_KIND: u32 = SystemEvent::ALL.len() as u32 + 1;
 

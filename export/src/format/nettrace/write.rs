@@ -233,12 +233,14 @@ impl Writer<'_> {
                 Happened::Mapped(at, mapping) => self.mapping(at, mapping, time)?,
                 Happened::Sampled(sample) => self.sample(&sample)?,
                 Happened::SampledEvent(sample, id) => match machine.event_records().get(id) {
-                    Some((record, bytes)) if self.is_told(record.kind) => self.event(&record, bytes)?,
+                    Some((record, bytes)) if self.is_told(record.kind) => {
+                        self.event(&record, bytes, true)?;
+                    }
                     _ => self.sample(&sample)?,
                 },
                 Happened::Event(id) => {
                     if let Some((record, bytes)) = machine.event_records().get(id) {
-                        self.event(&record, bytes)?;
+                        self.event(&record, bytes, false)?;
                     }
                 }
                 Happened::ProcessEnded(process) => {
@@ -268,7 +270,7 @@ impl Writer<'_> {
         self.event_types.get(usize::from(kind.0)).is_some_and(|of| of.is_told)
     }
 
-    fn event(&mut self, record: &EventRecord, bytes: &[u8]) -> io::Result<()> {
+    fn event(&mut self, record: &EventRecord, bytes: &[u8], is_sampled: bool) -> io::Result<()> {
         let position = usize::from(record.kind.0);
         let machine = self.profile.machine;
         let (Some(of), Some(kind)) = (self.event_types.get(position), machine.event_kinds().get(position))
@@ -283,7 +285,8 @@ impl Writer<'_> {
             self.payload.extend_from_slice(own);
             own.len() == bytes.len()
         };
-        let number = of.number;
+        let has_stack = record.stack != StackId::EMPTY;
+        let number = if has_stack && !is_sampled { of.alone } else { of.number };
         let &EventRecord { time, thread, stack, cpu, attributes, .. } = record;
         self.occurred(number, &Occurrence { time, thread, stack, cpu, attributes, is_partial: !is_whole })
     }

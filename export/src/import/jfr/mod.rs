@@ -17,28 +17,40 @@ use std::io::{BufReader, Read};
 
 use collector_common::record::ExportMachine;
 
+use super::missing_end::tell_missing_end;
 use super::room::checked;
 use super::{Begin, ImportError, ImportFormat, Imported, Input};
-use events::Chunks;
+use events::{Chunks, ReadError};
 use samples::Samples;
 
-/// Reads a recording.
+/// Reads a recording; of one that is cut, the chunks before that.
 ///
 /// # Errors
-/// When it can't be read, is not one, or has a deeper stack than any.
+/// When it can't be read, is not one, has no chunk that is whole, or has a deeper stack than any.
 pub fn import(input: impl Read) -> Result<Imported, ImportError> {
     import_into(ExportMachine::default(), input)
 }
 
 fn import_into(machine: ExportMachine, input: impl Read) -> Result<Imported, ImportError> {
     let mut samples = Samples::of(machine);
-    let mut events = 0;
+    let (mut events, mut chunks, mut missing) = (0, 0, None);
     for chunk in Chunks::of(input) {
-        let chunk = chunk?;
+        let chunk = match chunk {
+            Err(ReadError::Cut { what, position }) if chunks > 0 => {
+                missing = Some(format!("{what} at byte {position}"));
+                break;
+            }
+            chunk => chunk?,
+        };
         events += chunk.events().count() as u64;
+        chunks += 1;
         samples.take(&chunk)?;
     }
-    Ok(samples.finish(events))
+    let mut imported = samples.finish(events);
+    if let Some(place) = missing {
+        tell_missing_end(&mut imported, &place);
+    }
+    Ok(imported)
 }
 
 /// The reader of JFR files.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use collector_common::record::{EventKind, EventKindId, ExportMachine, SampleKindId};
 
-use crate::format::nettrace::{EventType, NAME};
+use crate::format::nettrace::{EventType, NAME, NO_SAMPLES, SAMPLES};
+use crate::import::room::name;
 
 /// What a type's events are kept as.
 #[derive(Clone, Copy)]
@@ -28,7 +29,6 @@ impl EventKinds {
         &mut self,
         machine: &mut ExportMachine,
         of: &EventType,
-        name: &str,
         samples: Option<SampleKindId>,
     ) -> Option<Kept> {
         if let Some(&kept) = self.known.get(&of.position) {
@@ -36,8 +36,9 @@ impl EventKinds {
         }
         let format = of.format();
         let is_described = format.is_some();
+        let called = name_of(of);
         let [name, provider, short_name] =
-            [name, &of.provider, &of.name].map(|text| machine.intern_string(text));
+            [name(&called), &of.provider, &of.name].map(|text| machine.intern_string(text));
         let kind = machine.add_event_kind(EventKind {
             name,
             provider,
@@ -51,6 +52,11 @@ impl EventKinds {
         self.known.insert(of.position, kept);
         Some(kept)
     }
+}
+
+/// Whether no samples were taken of a type's events before they were written here.
+pub(super) fn is_alone(of: &EventType) -> bool {
+    of.pairs.iter().any(|(key, value)| key == SAMPLES && value == NO_SAMPLES)
 }
 
 /// What a type is called: as it was before it was written here, else by its provider and its name or number.

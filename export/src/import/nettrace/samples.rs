@@ -14,10 +14,11 @@ use collector_common::record::{
 };
 
 use super::code::{Called, Code, KERNEL, Mapping, Place};
-use super::event_kinds::{EventKinds, Kept, name_of};
+use super::event_kinds::{EventKinds, Kept, is_alone, name_of};
 use super::methods::Methods;
 use super::{programs, runtime, universal};
 use crate::format::nettrace::{Event, Label, LabelValue, Summary, Trace, read};
+use crate::import::missing_end::tell_missing_end;
 use crate::import::room::{FramesOfSamples, MOST_ATTRIBUTES, name};
 use crate::import::{ImportError, Imported};
 use crate::symbolize::Symbols;
@@ -71,6 +72,8 @@ struct Samples {
     keeps_events: bool,
     event_kinds: EventKinds,
     without_stack: u64,
+    /// Events that no samples were taken of.
+    alone: u64,
     /// Events whose fields are not those that their type has.
     damaged: u64,
     last: Nanos,
@@ -96,6 +99,7 @@ impl Samples {
             keeps_events: event_bytes > 0,
             event_kinds: EventKinds::default(),
             without_stack: 0,
+            alone: 0,
             damaged: 0,
             last: Nanos(0),
         }
@@ -241,10 +245,15 @@ impl Samples {
             return;
         }
         let has_value = provider == universal::EVENTS;
-        if provider == runtime::RUNDOWN || event.stack().len() == 0 && !has_value {
+        let is_alone = is_alone(event.event_type);
+        if provider == runtime::RUNDOWN || is_alone || event.stack().len() == 0 && !has_value {
             let is_sample = provider != runtime::RUNDOWN;
             if self.keeps_events {
-                self.event(event, time, None);
+                let stack = if is_alone { self.stack(event) } else { Some(StackId::EMPTY) };
+                let Some(stack) = stack else { return };
+                self.event(event, time, stack, None);
+            } else if is_alone {
+                self.alone += 1;
             } else {
                 self.without_stack += u64::from(is_sample);
             }
@@ -260,23 +269,13 @@ impl Samples {
             let bytes = runtime::allocated(provider, event.event_type.id, event.payload);
             bytes.map_or(1, |bytes| bytes.try_into().unwrap_or(i64::MAX))
         };
-        self.refused = self.gone_through.add(event.stack().len()).err();
-        if self.refused.is_some() {
-            return;
-        }
-        let pid = event.thread.pid.unwrap_or_default();
+        let Some(stack) = self.stack(event) else { return };
         let thread = self.thread(event);
-        self.stack.clear();
-        for (address, position) in event.stack().zip(0..) {
-            let frame = self.frame(pid, address, position == 0);
-            self.stack.push(frame);
-        }
-        let stack = self.machine.intern_stack(&self.stack);
         let attributes = self.attributes(event.labels);
         let cpu = cpu(event);
         let sample = Sample { time, thread, stack, cpu, kind, value, attributes };
         if self.keeps_events && !has_value {
-            self.event(event, time, Some(&sample));
+            self.event(event, time, stack, Some(&sample));
         } else {
             self.machine.add_sample(&sample);
             if !has_value && !event.payload.is_empty() {
@@ -285,14 +284,26 @@ impl Samples {
         }
     }
 
+    /// An event's stack; `None` where it is larger than any, or all are together, and nothing more is taken.
+    fn stack(&mut self, event: &Event<'_>) -> Option<StackId> {
+        self.refused = self.gone_through.add(event.stack().len()).err();
+        if self.refused.is_some() {
+            return None;
+        }
+        let pid = event.thread.pid.unwrap_or_default();
+        self.stack.clear();
+        for (address, position) in event.stack().zip(0..) {
+            let frame = self.frame(pid, address, position == 0);
+            self.stack.push(frame);
+        }
+        Some(self.machine.intern_stack(&self.stack))
+    }
+
     /// Keeps an event, with its sample where it has one.
-    fn event(&mut self, event: &Event<'_>, time: Nanos, sample: Option<&Sample>) {
+    fn event(&mut self, event: &Event<'_>, time: Nanos, stack: StackId, sample: Option<&Sample>) {
         let of = event.event_type;
         let kind = sample.map(|sample| sample.kind);
-        let named = kind.and_then(|kind| self.machine.kinds().get(usize::from(kind.0)));
-        let name = named.map_or_else(|| name_of(of), |kind| self.machine.string(kind.name).to_owned());
-        let Some(Kept { kind, is_described }) = self.event_kinds.of(&mut self.machine, of, &name, kind)
-        else {
+        let Some(Kept { kind, is_described }) = self.event_kinds.of(&mut self.machine, of, kind) else {
             self.code.no_room += 1;
             return;
         };
@@ -308,7 +319,7 @@ impl Samples {
             None => {
                 let (thread, cpu) = (self.thread(event), cpu(event));
                 let attributes = self.attributes(event.labels);
-                let record = EventRecord { time, thread, stack: StackId::EMPTY, cpu, kind, attributes };
+                let record = EventRecord { time, thread, stack, cpu, kind, attributes };
                 self.machine.add_event_record(&record, &bytes);
             }
         }
@@ -439,6 +450,7 @@ impl Samples {
         }
         let counted = [
             (self.without_stack, "events without a stack are left out"),
+            (self.alone, "events that no samples were taken of are left out"),
             (self.code.not_understood, "events that tell of code could not be understood"),
             (self.code.no_room, "events are left out: there are too many of their kind"),
             (no_room, "events are lost: there is no more room for them"),
@@ -446,7 +458,11 @@ impl Samples {
         ];
         let left_out = counted.into_iter().filter(|(count, _)| *count > 0);
         let left_out = left_out.map(|(count, what)| format!("{count} {what}")).collect();
-        Imported { machine: self.machine, symbols, left_out }
+        let mut imported = Imported { machine: self.machine, symbols, left_out };
+        if let Some(position) = summary.cut_at {
+            tell_missing_end(&mut imported, &format!("the file ends at byte {position}"));
+        }
+        imported
     }
 }
 

@@ -1,6 +1,6 @@
 //! The reader: the message in, a machine out.
 
-use std::io::{BufReader, SeekFrom};
+use std::io::{self, BufReader, SeekFrom};
 
 use collector_common::ids::{Nanos, Pid};
 use collector_common::record::{ClockAnchor, ExportMachine, FrameId, ProcessId, Sample};
@@ -112,10 +112,29 @@ fn fields(
 ) -> Result<(), ImportError> {
     input.seek(SeekFrom::Start(start))?;
     let mut fields = Stream::of(BufReader::with_capacity(PIECE, unpacked(input, MOST_BYTES)?));
-    while let Some((tag, value)) = fields.next(MAX_PART)? {
-        take(tag, value)?;
+    loop {
+        let position = fields.position();
+        let placed = |error| placed(error, position);
+        let Some((tag, value)) = fields.next(MAX_PART).map_err(placed)? else { return Ok(()) };
+        take(tag, value).map_err(placed)?;
     }
-    Ok(())
+}
+
+/// An error with the place of the field that it is about, in the file as it is uncompressed.
+fn placed(error: ImportError, position: u64) -> ImportError {
+    match error {
+        ImportError::Malformed { format, what } => {
+            ImportError::Malformed { format, what: format!("{what}, at byte {position}") }
+        }
+        ImportError::TooMuch { what, limit } => {
+            ImportError::TooLarge { place: format!("up to byte {position} it"), what, limit }
+        }
+        ImportError::Read(source) => {
+            let what = format!("{source}, behind byte {position}");
+            ImportError::Read(io::Error::new(source.kind(), what))
+        }
+        other => other,
+    }
 }
 
 pub(super) fn malformed(what: &str) -> ImportError {

@@ -25,11 +25,17 @@ pub(super) enum Value<'a> {
 pub(super) struct Stream<R> {
     input: R,
     part: Vec<u8>,
+    position: u64,
 }
 
 impl<R: BufRead> Stream<R> {
     pub(super) const fn of(input: R) -> Self {
-        Self { input, part: Vec::new() }
+        Self { input, part: Vec::new(), position: 0 }
+    }
+
+    /// How many bytes were read.
+    pub(super) const fn position(&self) -> u64 {
+        self.position
     }
 
     /// The next one; none at the message's end. One of more than `most` bytes is an error.
@@ -51,7 +57,7 @@ impl<R: BufRead> Stream<R> {
             return Err(ImportError::TooMuch { what: "bytes in a part", limit: most as u64 });
         }
         self.part.clear();
-        self.input.by_ref().take(length).read_to_end(&mut self.part)?;
+        self.position += self.input.by_ref().take(length).read_to_end(&mut self.part)? as u64;
         if (self.part.len() as u64) < length {
             return Err(outside());
         }
@@ -64,6 +70,7 @@ impl<R: BufRead> Stream<R> {
             let byte = self.input.fill_buf()?.first().copied();
             bytes[length - 1] = byte.ok_or_else(|| malformed("a field ends outside of it"))?;
             self.input.consume(1);
+            self.position += 1;
             if bytes[length - 1] < 0x80 {
                 let number = leb128::read(&bytes[..length]).ok();
                 return number.map(|(number, _)| number).ok_or_else(|| malformed("a number is too large"));

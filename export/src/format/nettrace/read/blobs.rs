@@ -21,21 +21,22 @@ impl<'a> Blobs<'a> {
     pub(super) fn of(mut block: Cursor<'a>, is_old: bool) -> Result<Self> {
         const HEADER: u16 = 20;
         const COMPRESSED: u16 = 1;
-        let size = block.len();
+        let (start, size) = (block, block.len());
         let header_size = block.u16()?;
         let is_compressed = block.u16()? & COMPRESSED != 0;
         let (first_time, last_time) = (block.u64()?, block.u64()?);
-        let rest = header_size.checked_sub(HEADER).ok_or(ReadError::Malformed("a short header of events"))?;
+        let rest =
+            header_size.checked_sub(HEADER).ok_or_else(|| start.malformed("a short header of events"))?;
         block.bytes(rest.into())?;
         if block.is_empty() {
-            return Err(ReadError::Malformed("a block of no events"));
+            return Err(start.malformed("a block of no events"));
         }
         let before = Header::default();
         Ok(Self { block, is_old, is_compressed, first_time, last_time, before, size })
     }
 
     /// The next event.
-    pub(super) fn next(&mut self) -> Result<Option<(Header, &'a [u8])>> {
+    pub(super) fn next(&mut self) -> Result<Option<(Header, Cursor<'a>)>> {
         if self.block.is_empty() {
             return Ok(None);
         }
@@ -44,13 +45,16 @@ impl<'a> Blobs<'a> {
         } else {
             header::whole(&mut self.block, self.is_old)?
         };
-        let payload = self.block.bytes(header.payload as usize)?;
+        let payload = self.block.sized(header.payload as usize)?;
         if self.is_old && !self.is_compressed {
             let position = self.size - self.block.len();
             self.block.bytes(position.next_multiple_of(4) - position)?;
         }
         if !(self.first_time..=self.last_time).contains(&header.time) {
-            return Err(ReadError::Malformed("an event outside of its block's time"));
+            return Err(ReadError::Malformed {
+                what: "an event outside of its block's time",
+                position: header.position,
+            });
         }
         self.before = header;
         Ok(Some((header, payload)))

@@ -21,19 +21,28 @@ pub(super) fn read(
     let mut file = Framing::begin(input)?;
     let mut block = Vec::new();
     if file.next(&mut block)? != Kind::Trace {
-        return Err(ReadError::Malformed("another first block than that of the trace"));
+        return Err(ReadError::Malformed {
+            what: "another first block than that of the trace",
+            position: file.content_start(),
+        });
     }
-    let trace = trace(Cursor::of(&block), file.is_old())?;
+    let trace = trace(Cursor::of(&block, file.content_start()), file.is_old())?;
     begin(&trace);
     let mut reader = Reader::new(&trace, file.is_old());
     loop {
-        let kind = file.next(&mut block)?;
+        let kind = match file.next(&mut block) {
+            Err(ReadError::Cut { position }) if reader.summary.events > 0 => {
+                reader.summary.cut_at = Some(position);
+                return Ok(reader.summary);
+            }
+            kind => kind?,
+        };
         reader.summary.blocks += 1;
-        let content = Cursor::of(&block);
+        let content = Cursor::of(&block, file.content_start());
         match kind {
             Kind::End if content.is_empty() => return Ok(reader.summary),
-            Kind::End => return Err(ReadError::Malformed("an end that is not empty")),
-            Kind::Trace => return Err(ReadError::Malformed("two descriptions of the trace")),
+            Kind::End => return Err(content.malformed("an end that is not empty")),
+            Kind::Trace => return Err(content.malformed("two descriptions of the trace")),
             Kind::Events => reader.events(content, &mut each)?,
             Kind::Types if file.is_old() => reader.old_types(content)?,
             Kind::Types => reader.tables.add_types(content)?,
@@ -50,16 +59,18 @@ pub(super) fn read(
 fn trace(mut block: Cursor<'_>, is_old: bool) -> Result<Trace> {
     /// What old files have, under the names that newer ones have for it.
     const FACTS: [&str; 3] = ["ProcessId", "HardwareThreadCount", "ExpectedCPUSamplingRate"];
+    let start = block;
     let mut date = [0; 8];
     for part in &mut date {
         *part = block.u16()?;
     }
     let unix_milliseconds =
-        milliseconds(date).ok_or(ReadError::Malformed("a time of day that does not exist"))?;
+        milliseconds(date).ok_or_else(|| start.malformed("a time of day that does not exist"))?;
+    let clock = block;
     let (ticks, frequency) = (block.u64()?.cast_signed(), block.u64()?);
     let pointer_size = block.u32()?;
     if frequency == 0 || !matches!(pointer_size, 4 | 8) {
-        return Err(ReadError::Malformed("a clock or addresses that can't be"));
+        return Err(clock.malformed("a clock or addresses that can't be"));
     }
     let mut pairs = Vec::new();
     if is_old {
@@ -72,7 +83,7 @@ fn trace(mut block: Cursor<'_>, is_old: bool) -> Result<Trace> {
         }
     }
     if !block.is_empty() {
-        return Err(ReadError::Malformed("more in a block than it tells of"));
+        return Err(block.malformed("more in a block than it tells of"));
     }
     Ok(Trace { unix_milliseconds, ticks, frequency, pointer_size, pairs })
 }
@@ -141,34 +152,41 @@ impl Reader {
         let mut blobs = Blobs::of(block, true)?;
         while let Some((_, payload)) = blobs.next()? {
             let (number, of) = old_types::event_type(payload)?;
-            self.tables.add_type(number, of)?;
+            self.tables.add_type(number, of, payload.position())?;
         }
         Ok(())
     }
 
-    fn event(&mut self, header: &Header, payload: &[u8], each: &mut impl FnMut(&Event<'_>)) -> Result<()> {
+    fn event(
+        &mut self,
+        header: &Header,
+        payload: Cursor<'_>,
+        each: &mut impl FnMut(&Event<'_>),
+    ) -> Result<()> {
+        let position = header.position;
+        let malformed = |what| ReadError::Malformed { what, position };
         if header.time < self.oldest {
-            return Err(ReadError::Malformed("an event that is older than what is before it may be"));
+            return Err(malformed("an event that is older than what is before it may be"));
         }
         if header.is_sorted {
             self.oldest = header.time;
         }
         self.newest = self.newest.max(header.time);
         if let Some(pid) = self.old {
-            self.tables.old_thread(header.thread, pid)?;
-            self.tables.old_thread(header.recorder, pid)?;
+            self.tables.old_thread(header.thread, pid, position)?;
+            self.tables.old_thread(header.recorder, pid, position)?;
         }
-        let recorder = self.tables.thread(header.recorder)?;
+        let recorder = self.tables.thread(header.recorder, position)?;
         if header.time < recorder.last_time {
-            return Err(ReadError::Malformed("a thread's event that is older than the one before"));
+            return Err(malformed("a thread's event that is older than the one before"));
         }
         recorder.last_time = header.time;
         // The event itself is one of them.
         let missing = recorder.advance(header.sequence).unwrap_or(1).wrapping_sub(1);
-        self.lose(missing)?;
+        self.lose(missing, position)?;
         let activities = activities(header);
         let tables = &self.tables;
-        let missing = ReadError::Malformed("an event of a type, or of a thread, that is not there");
+        let missing = malformed("an event of a type, or of a thread, that is not there");
         let (Some(event_type), Some(recorder)) =
             (tables.types.get(&header.metadata), tables.threads.get(&header.thread))
         else {
@@ -180,22 +198,30 @@ impl Reader {
             time: header.time,
             thread: &recorder.thread,
             processor: header.processor,
-            labels: if activities.is_empty() { tables.label_list(header.labels)? } else { &activities },
-            stack: tables.stack(header.stack)?,
+            labels: if activities.is_empty() {
+                tables.label_list(header.labels, position)?
+            } else {
+                &activities
+            },
+            stack: tables.stack(header.stack, position)?,
             pointer_size: self.pointer_size,
-            payload,
+            payload: payload.rest(),
+            position: payload.position(),
         });
         Ok(())
     }
 
-    /// Counts events by how many numbers are missing.
-    fn lose(&mut self, missing: u32) -> Result<()> {
+    /// Counts events by how many numbers are missing before that place.
+    fn lose(&mut self, missing: u32, position: u64) -> Result<()> {
         if missing > i32::MAX as u32 {
             if self.old.is_some() {
                 // There a new thread may have the id of one that has ended, and begins anew.
                 return Ok(());
             }
-            return Err(ReadError::Malformed("a thread's events with numbers that go back"));
+            return Err(ReadError::Malformed {
+                what: "a thread's events with numbers that go back",
+                position,
+            });
         }
         self.summary.lost += u64::from(missing);
         Ok(())
@@ -203,36 +229,38 @@ impl Reader {
 
     /// Takes account of how many events a thread must have had by now.
     fn check_thread(&mut self, block: &mut Cursor<'_>) -> Result<u64> {
+        let position = block.position();
         let (index, sequence) = match self.old {
             Some(pid) => {
                 let (index, sequence) = (block.u64()?, block.u32()?);
-                self.tables.old_thread(index, pid)?;
+                self.tables.old_thread(index, pid, position)?;
                 (index, sequence)
             }
             None => (block.varuint()?, block.varuint32()?),
         };
-        let missing = self.tables.thread(index)?.advance(sequence).unwrap_or_default();
-        self.lose(missing)?;
+        let missing = self.tables.thread(index, position)?.advance(sequence).unwrap_or_default();
+        self.lose(missing, position)?;
         Ok(index)
     }
 
     fn sequence_point(&mut self, mut block: Cursor<'_>) -> Result<()> {
         const FORGET_THREADS: u32 = 1;
         const FORGET_TYPES: u32 = 2;
+        let start = block;
         let time = block.u64()?;
         let flags = if self.old.is_some() { 0 } else { block.u32()? };
         let count = block.u32()?;
         if time < self.newest || self.last_point.is_some_and(|last| time <= last) {
-            return Err(ReadError::Malformed("a sequence point that is older than what is before it"));
+            return Err(start.malformed("a sequence point that is older than what is before it"));
         }
         if flags & !(FORGET_THREADS | FORGET_TYPES) != 0 {
-            return Err(ReadError::Malformed("a sequence point with a flag that does not exist"));
+            return Err(start.malformed("a sequence point with a flag that does not exist"));
         }
         for _ in 0..count {
             self.check_thread(&mut block)?;
         }
         if !block.is_empty() {
-            return Err(ReadError::Malformed("more in a block than it tells of"));
+            return Err(block.malformed("more in a block than it tells of"));
         }
         (self.oldest, self.newest, self.last_point) = (time, time, Some(time));
         self.summary.sequence_points += 1;

@@ -7,15 +7,42 @@ use crate::leb128::{self, NoNumber};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a> {
     rest: &'a [u8],
+    /// Where that begins in the file.
+    position: u64,
 }
 
 type Result<T> = std::result::Result<T, ReadError>;
 
-const SHORT: ReadError = ReadError::Malformed("something that ends outside of what it is part of");
+const SHORT: &str = "something that ends outside of what it is part of";
 
 impl<'a> Cursor<'a> {
-    pub(super) const fn of(bytes: &'a [u8]) -> Self {
-        Self { rest: bytes }
+    /// Bytes that begin there in the file.
+    pub(super) const fn of(bytes: &'a [u8], position: u64) -> Self {
+        Self { rest: bytes, position }
+    }
+
+    /// Where what is left begins in the file.
+    pub(super) const fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// All that is left.
+    pub(super) const fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    pub(super) const fn malformed(&self, what: &'static str) -> ReadError {
+        ReadError::Malformed { what, position: self.position }
+    }
+
+    pub(super) const fn too_large(&self, what: &'static str) -> ReadError {
+        ReadError::TooLarge { what, position: self.position }
+    }
+
+    /// What is left is this.
+    const fn go_on(&mut self, rest: &'a [u8]) {
+        self.position += (self.rest.len() - rest.len()) as u64;
+        self.rest = rest;
     }
 
     pub(super) const fn is_empty(&self) -> bool {
@@ -27,14 +54,14 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn bytes(&mut self, length: usize) -> Result<&'a [u8]> {
-        let (bytes, rest) = self.rest.split_at_checked(length).ok_or(SHORT)?;
-        self.rest = rest;
+        let (bytes, rest) = self.rest.split_at_checked(length).ok_or_else(|| self.malformed(SHORT))?;
+        self.go_on(rest);
         Ok(bytes)
     }
 
     pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let (bytes, rest) = self.rest.split_first_chunk().ok_or(SHORT)?;
-        self.rest = rest;
+        let (bytes, rest) = self.rest.split_first_chunk().ok_or_else(|| self.malformed(SHORT))?;
+        self.go_on(rest);
         Ok(*bytes)
     }
 
@@ -57,22 +84,29 @@ impl<'a> Cursor<'a> {
     /// A part whose size in 16 bits is before it.
     pub(super) fn part(&mut self) -> Result<Self> {
         let length = self.u16()?;
-        self.bytes(length.into()).map(Self::of)
+        self.sized(length.into())
+    }
+
+    /// A part of a size.
+    pub(super) fn sized(&mut self, length: usize) -> Result<Self> {
+        let position = self.position;
+        self.bytes(length).map(|bytes| Self::of(bytes, position))
     }
 
     /// A number of variable length that fits into 64 bits.
     pub(super) fn varuint(&mut self) -> Result<u64> {
         let (number, rest) = leb128::read(self.rest).map_err(|error| match error {
-            NoNumber::Short => SHORT,
-            NoNumber::TooLarge => ReadError::Malformed("a number of more than 64 bits"),
+            NoNumber::Short => self.malformed(SHORT),
+            NoNumber::TooLarge => self.malformed("a number of more than 64 bits"),
         })?;
-        self.rest = rest;
+        self.go_on(rest);
         Ok(number)
     }
 
     pub(super) fn varuint32(&mut self) -> Result<u32> {
+        let before = *self;
         let number = self.varuint()?;
-        u32::try_from(number).map_err(|_| ReadError::Malformed("a number of more than 32 bits"))
+        u32::try_from(number).map_err(|_| before.malformed("a number of more than 32 bits"))
     }
 
     pub(super) fn varint(&mut self) -> Result<i64> {
@@ -82,13 +116,19 @@ impl<'a> Cursor<'a> {
     /// Text with its length before it.
     pub(super) fn text(&mut self) -> Result<&'a str> {
         let length = self.varuint32()?;
-        utf8(self.bytes(length as usize)?)
+        self.utf8(length as usize)
+    }
+
+    /// So many bytes as text.
+    pub(super) fn utf8(&mut self, length: usize) -> Result<&'a str> {
+        let before = *self;
+        str::from_utf8(self.bytes(length)?).map_err(|_| before.malformed("text that is not UTF-8"))
     }
 
     /// Text of 16-bit units up to one that is 0.
     pub(super) fn wide_text(&mut self) -> Result<String> {
         let units = self.rest.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
-        let length = units.clone().position(|unit| unit == 0).ok_or(SHORT)?;
+        let length = units.clone().position(|unit| unit == 0).ok_or_else(|| self.malformed(SHORT))?;
         let text = char::decode_utf16(units.take(length));
         let text = text.map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
         self.bytes(length * 2 + 2)?;
@@ -96,27 +136,23 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Bytes as text.
-pub(super) fn utf8(bytes: &[u8]) -> Result<&str> {
-    str::from_utf8(bytes).map_err(|_| ReadError::Malformed("text that is not UTF-8"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const fn of(bytes: &[u8]) -> Cursor<'_> {
+        Cursor::of(bytes, 0)
+    }
+
     #[test]
     fn numbers_that_are_too_large_are_refused() {
-        assert_eq!(Cursor::of(&[0xac, 2]).varuint().unwrap(), 300);
-        assert_eq!(
-            Cursor::of(&[255, 255, 255, 255, 255, 255, 255, 255, 255, 1]).varuint().unwrap(),
-            u64::MAX
-        );
-        assert!(Cursor::of(&[255, 255, 255, 255, 255, 255, 255, 255, 255, 2]).varuint().is_err());
-        assert!(Cursor::of(&[128; 10]).varuint().is_err());
-        assert!(Cursor::of(&[128]).varuint().is_err());
-        assert!(Cursor::of(&[255, 255, 255, 255, 0x1f]).varuint32().is_err());
-        assert_eq!(Cursor::of(&[0x7f]).varint().unwrap(), -64);
-        assert_eq!(Cursor::of(&[255, 255, 255, 255, 255, 255, 255, 255, 255, 1]).varint().unwrap(), i64::MIN);
+        assert_eq!(of(&[0xac, 2]).varuint().unwrap(), 300);
+        assert_eq!(of(&[255, 255, 255, 255, 255, 255, 255, 255, 255, 1]).varuint().unwrap(), u64::MAX);
+        assert!(of(&[255, 255, 255, 255, 255, 255, 255, 255, 255, 2]).varuint().is_err());
+        assert!(of(&[128; 10]).varuint().is_err());
+        assert!(of(&[128]).varuint().is_err());
+        assert!(of(&[255, 255, 255, 255, 0x1f]).varuint32().is_err());
+        assert_eq!(of(&[0x7f]).varint().unwrap(), -64);
+        assert_eq!(of(&[255, 255, 255, 255, 255, 255, 255, 255, 255, 1]).varint().unwrap(), i64::MIN);
     }
 }

@@ -1,9 +1,12 @@
 //! Types of fields, and an event's bytes taken apart by them.
 
 use super::ReadError;
-use super::cursor::{Cursor, utf8};
+use super::cursor::Cursor;
 
 type Result<T> = std::result::Result<T, ReadError>;
+
+/// What a type is whose number means none.
+pub(super) const UNKNOWN: &str = "a type of field that does not exist";
 
 /// How deep types may be nested.
 pub(super) const DEEPEST: u32 = 8;
@@ -87,8 +90,9 @@ pub(super) fn fields(cursor: &mut Cursor<'_>, depth: u32) -> Result<Vec<Field>> 
 
 fn read_type(cursor: &mut Cursor<'_>, depth: u32) -> Result<Type> {
     if depth > DEEPEST {
-        return Err(ReadError::TooLarge("the nesting of a type"));
+        return Err(cursor.too_large("the nesting of a type"));
     }
+    let before = *cursor;
     let code = cursor.u8()?;
     let element = |cursor: &mut Cursor<'_>| read_type(cursor, depth + 1).map(Box::new);
     Ok(match code {
@@ -100,16 +104,16 @@ fn read_type(cursor: &mut Cursor<'_>, depth: u32) -> Result<Type> {
         24 | 25 => {
             let element = element(cursor)?;
             if !has_fixed_size(&element) {
-                return Err(ReadError::Malformed("a located array of elements whose size varies"));
+                return Err(before.malformed("a located array of elements whose size varies"));
             }
             Type::Located { element, is_relative: code == 24 }
         }
-        code => simple(code)?,
+        code => simple(code, before)?,
     })
 }
 
-/// Types that all versions have.
-pub(super) fn simple(code: u8) -> Result<Type> {
+/// Types that all versions have, of which this one is told there.
+pub(super) fn simple(code: u8, place: Cursor<'_>) -> Result<Type> {
     Ok(match code {
         6 | 26 => Type::Integer(1, false),
         4 => Type::Utf16,
@@ -127,7 +131,7 @@ pub(super) fn simple(code: u8) -> Result<Type> {
         17 => Type::Guid,
         18 => Type::WideText,
         23 => Type::Utf8,
-        _ => return Err(ReadError::Malformed("a type of field that does not exist")),
+        _ => return Err(place.malformed(UNKNOWN)),
     })
 }
 
@@ -141,24 +145,24 @@ fn has_fixed_size(of: &Type) -> bool {
 }
 
 /// Takes an event apart: the values of its fields, in their order.
-pub(super) fn values(fields: &[Field], payload: &[u8]) -> Result<Vec<Value>> {
+pub(super) fn values(fields: &[Field], mut payload: Cursor<'_>) -> Result<Vec<Value>> {
     if payload.len() > LARGEST {
-        return Err(ReadError::TooLarge("an event"));
+        return Err(payload.too_large("an event"));
     }
-    let mut cursor = Cursor::of(payload);
     // A value has bytes, or is an array or an object around others, which have more than one as a rule.
     let mut left = fields.len() + 2 * payload.len() + MOST_EMPTY;
-    object(fields, &mut cursor, &mut left)
+    object(fields, &mut payload, &mut left)
 }
 
 /// Room for so many values of those that an event may have.
-fn room(count: usize, left: &mut usize) -> Result<Vec<Value>> {
-    *left = left.checked_sub(count).ok_or(ReadError::TooLarge("the number of values of an event"))?;
+fn room(count: usize, left: &mut usize, place: &Cursor<'_>) -> Result<Vec<Value>> {
+    let too_large = || place.too_large("the number of values of an event");
+    *left = left.checked_sub(count).ok_or_else(too_large)?;
     Ok(Vec::with_capacity(count))
 }
 
 fn object(fields: &[Field], cursor: &mut Cursor<'_>, left: &mut usize) -> Result<Vec<Value>> {
-    let mut values = room(fields.len(), left)?;
+    let mut values = room(fields.len(), left, cursor)?;
     for field in fields {
         values.push(value(&field.of, cursor, left)?);
     }
@@ -190,9 +194,9 @@ fn value(of: &Type, cursor: &mut Cursor<'_>, left: &mut usize) -> Result<Value> 
 
 fn elements(element: &Type, count: u16, cursor: &mut Cursor<'_>, left: &mut usize) -> Result<Value> {
     if *element == Type::Utf8 {
-        return Ok(Value::Text(utf8(cursor.bytes(count.into())?)?.to_owned()));
+        return Ok(Value::Text(cursor.utf8(count.into())?.to_owned()));
     }
-    let mut values = room(count.into(), left)?;
+    let mut values = room(count.into(), left, cursor)?;
     for _ in 0..count {
         values.push(value(element, cursor, left)?);
     }
@@ -210,6 +214,10 @@ fn integer(bytes: &[u8], signed: bool) -> Value {
 mod tests {
     use super::*;
 
+    const fn of(bytes: &[u8]) -> Cursor<'_> {
+        Cursor::of(bytes, 0)
+    }
+
     #[test]
     fn integers_are_extended_by_their_sign() {
         assert_eq!(integer(&[0xfe], true), Value::Signed(-2));
@@ -223,7 +231,7 @@ mod tests {
         let nothing = Type::Object(Vec::new());
         let many = Type::Fixed(Box::new(Type::Fixed(Box::new(nothing), u16::MAX)), u16::MAX);
         let fields = [Field { name: String::new(), of: many }];
-        assert!(matches!(values(&fields, &[]), Err(ReadError::TooLarge(_))));
+        assert!(matches!(values(&fields, of(&[])), Err(ReadError::TooLarge { .. })));
     }
 
     /// Arrays of one element around each byte, of which more are nested than an event has room for; and an event that is too large.
@@ -234,17 +242,17 @@ mod tests {
         let byte = || Type::Integer(1, false);
         let payload = vec![7; 20_000];
         let pairs = field(Type::Fixed(Box::new(one(byte())), 9_999));
-        assert!(values(&pairs, &payload).is_ok());
+        assert!(values(&pairs, of(&payload)).is_ok());
         let nested = field(Type::Fixed(Box::new(one(one(one(byte())))), 20_000));
-        assert!(matches!(values(&nested, &payload), Err(ReadError::TooLarge(_))));
+        assert!(matches!(values(&nested, of(&payload)), Err(ReadError::TooLarge { .. })));
         let bytes = field(Type::Fixed(Box::new(byte()), 3));
-        assert_eq!(values(&bytes, &vec![7; LARGEST]).unwrap().len(), 1);
-        assert!(matches!(values(&bytes, &vec![7; LARGEST + 1]), Err(ReadError::TooLarge(_))));
+        assert_eq!(values(&bytes, of(&vec![7; LARGEST])).unwrap().len(), 1);
+        assert!(matches!(values(&bytes, of(&vec![7; LARGEST + 1])), Err(ReadError::TooLarge { .. })));
     }
 
     #[test]
     fn types_that_are_nested_without_end_are_refused() {
         let bytes = [19; 40];
-        assert!(matches!(read_type(&mut Cursor::of(&bytes), 0), Err(ReadError::TooLarge(_))));
+        assert!(matches!(read_type(&mut of(&bytes), 0), Err(ReadError::TooLarge { .. })));
     }
 }

@@ -10,6 +10,7 @@ use collector_common::event::{
 };
 
 use super::ReadError;
+use super::cursor::Cursor;
 use super::fields::{Field, Type, Value, values};
 
 /// What the only field is called of an element that is none by itself, as an array in an array.
@@ -125,9 +126,9 @@ fn has_varints(fields: &[Field]) -> bool {
 }
 
 /// An event's bytes as the format of its fields has them.
-pub(super) fn described<'a>(fields: &[Field], payload: &'a [u8]) -> Result<Cow<'a, [u8]>, ReadError> {
+pub(super) fn described<'a>(fields: &[Field], payload: Cursor<'a>) -> Result<Cow<'a, [u8]>, ReadError> {
     if !has_varints(fields) {
-        return Ok(Cow::Borrowed(payload));
+        return Ok(Cow::Borrowed(payload.rest()));
     }
     let mut out = Vec::new();
     for (field, value) in fields.iter().zip(values(fields, payload)?) {

@@ -4,7 +4,7 @@
 //! (`NetTraceFormat_v5.md`): tags, the version and name of a type, and bytes that begin where the position in the file
 //! can be divided by 4.
 
-use std::io::Read;
+use std::io::{self, Read};
 
 use super::ReadError;
 
@@ -30,6 +30,7 @@ pub(super) enum Kind {
 pub(super) struct Framing<R> {
     input: R,
     position: u64,
+    content_start: u64,
     is_old: bool,
 }
 
@@ -46,9 +47,9 @@ const END: u8 = 6;
 impl<R: Read> Framing<R> {
     /// Reads a file's first bytes.
     pub(super) fn begin(input: R) -> Result<Self> {
-        let mut this = Self { input, position: 0, is_old: false };
+        let mut this = Self { input, position: 0, content_start: 0, is_old: false };
         if this.array::<8>()? != *b"Nettrace" {
-            return Err(ReadError::Malformed("other first bytes"));
+            return Err(malformed("other first bytes", 0));
         }
         // The length of a name, or nothing.
         match this.u32()? {
@@ -59,7 +60,7 @@ impl<R: Read> Framing<R> {
                 }
             }
             20 if this.array::<20>()? == *b"!FastSerialization.1" => this.is_old = true,
-            _ => return Err(ReadError::Malformed("other first bytes")),
+            _ => return Err(malformed("other first bytes", 0)),
         }
         Ok(this)
     }
@@ -67,6 +68,11 @@ impl<R: Read> Framing<R> {
     /// Whether the file is of a version before 6.
     pub(super) const fn is_old(&self) -> bool {
         self.is_old
+    }
+
+    /// Where the content of the block that was read last begins.
+    pub(super) const fn content_start(&self) -> u64 {
+        self.content_start
     }
 
     /// Reads the next block; room for it is made as its bytes come.
@@ -94,7 +100,7 @@ impl<R: Read> Framing<R> {
     fn next_object(&mut self, block: &mut Vec<u8>) -> Result<Kind> {
         const TRACE: &[u8] = b"Trace";
         const LONGEST_NAME: u32 = 64;
-        let tags = ReadError::Malformed("other tags than those of an object");
+        let tags = malformed("other tags than those of an object", self.position);
         match self.array()? {
             [NULL] => return Ok(Kind::End),
             [BEGIN] => {}
@@ -106,7 +112,10 @@ impl<R: Read> Framing<R> {
         let (_version, least_version) = (self.u32()?, self.u32()?);
         let length = self.u32()?;
         if length > LONGEST_NAME {
-            return Err(ReadError::TooLarge("the name of a type of object"));
+            return Err(ReadError::TooLarge {
+                what: "the name of a type of object",
+                position: self.position,
+            });
         }
         let mut name = Vec::new();
         self.content(length, &mut name)?;
@@ -121,13 +130,13 @@ impl<R: Read> Framing<R> {
         } else {
             let size = self.u32()?;
             if size > LARGEST {
-                return Err(ReadError::TooLarge("a block"));
+                return Err(ReadError::TooLarge { what: "a block", position: self.position });
             }
             let padding = self.position.next_multiple_of(4) - self.position;
             let mut zeros = Vec::new();
             self.content(padding as u32, &mut zeros)?;
             if zeros.iter().any(|&zero| zero != 0) {
-                return Err(ReadError::Malformed("padding that is not zero"));
+                return Err(malformed("padding that is not zero", self.position));
             }
             self.content(size, block)?;
         }
@@ -145,19 +154,39 @@ impl<R: Read> Framing<R> {
     }
 
     fn content(&mut self, size: u32, block: &mut Vec<u8>) -> Result<()> {
-        self.input.by_ref().take(size.into()).read_to_end(block)?;
-        self.position += u64::from(size);
-        if block.len() == size as usize { Ok(()) } else { Err(ReadError::Malformed("no end")) }
+        self.content_start = self.position;
+        let read = self.input.by_ref().take(size.into()).read_to_end(block)?;
+        self.position += read as u64;
+        if read == size as usize { Ok(()) } else { Err(self.cut()) }
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let mut bytes = [0; N];
-        self.input.read_exact(&mut bytes)?;
-        self.position += N as u64;
+        let mut left = &mut bytes[..];
+        while !left.is_empty() {
+            match self.input.read(left) {
+                Ok(0) => return Err(self.cut()),
+                Ok(read) => {
+                    self.position += read as u64;
+                    left = left.get_mut(read..).unwrap_or_default();
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
         Ok(bytes)
+    }
+
+    /// The file ends here.
+    const fn cut(&self) -> ReadError {
+        ReadError::Cut { position: self.position }
     }
 
     fn u32(&mut self) -> Result<u32> {
         self.array().map(u32::from_le_bytes)
     }
+}
+
+const fn malformed(what: &'static str, position: u64) -> ReadError {
+    ReadError::Malformed { what, position }
 }

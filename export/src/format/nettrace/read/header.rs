@@ -8,6 +8,8 @@ type Result<T> = std::result::Result<T, ReadError>;
 /// What is told of an event. That of the one before is where what is left out is taken from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Header {
+    /// Where it begins in the file.
+    pub(super) position: u64,
     pub(super) metadata: u32,
     pub(super) sequence: u32,
     pub(super) recorder: u64,
@@ -26,6 +28,7 @@ pub(super) struct Header {
 /// Reads a header with nothing left out.
 pub(super) fn whole(cursor: &mut Cursor<'_>, is_old: bool) -> Result<Header> {
     const SORTED: u32 = 1 << 31;
+    let start = *cursor;
     let size = cursor.u32()?;
     let before = cursor.len();
     let metadata = cursor.u32()?;
@@ -37,9 +40,10 @@ pub(super) fn whole(cursor: &mut Cursor<'_>, is_old: bool) -> Result<Header> {
         if is_old { ([cursor.array()?, cursor.array()?], 0) } else { ([[0; 16]; 2], cursor.u32()?) };
     let payload = cursor.u32()?;
     if u64::from(size) != (before - cursor.len()) as u64 + u64::from(payload) {
-        return Err(ReadError::Malformed("an event of another size than it says"));
+        return Err(start.malformed("an event of another size than it says"));
     }
     Ok(Header {
+        position: start.position(),
         metadata: metadata & !SORTED,
         sequence,
         recorder,
@@ -56,12 +60,13 @@ pub(super) fn whole(cursor: &mut Cursor<'_>, is_old: bool) -> Result<Header> {
 
 /// Reads a header in which much is left out.
 pub(super) fn compressed(cursor: &mut Cursor<'_>, before: &Header, is_old: bool) -> Result<Header> {
+    let start = *cursor;
     let flags = cursor.u8()?;
     if !is_old && flags & 1 << 5 != 0 {
-        return Err(ReadError::Malformed("an event with a flag that does not exist"));
+        return Err(start.malformed("an event with a flag that does not exist"));
     }
     let has = |bit: u32| flags & 1 << bit != 0;
-    let mut now = *before;
+    let mut now = Header { position: start.position(), ..*before };
     if has(0) {
         now.metadata = cursor.varuint32()?;
     }

@@ -30,6 +30,7 @@ use collector_common::record::EventFacts;
 pub use fields::Value;
 pub use tables::{Label, LabelValue, Thread};
 
+use cursor::Cursor;
 use fields::Field;
 
 /// Why a trace could not be read.
@@ -42,11 +43,27 @@ pub enum ReadError {
     #[error("nettrace of version {0} is not read, only versions 4 to 6")]
     Version(u32),
     /// It has more of something than is read.
-    #[error("the trace is too large: {0}")]
-    TooLarge(&'static str),
+    #[error("the trace is too large: {what} at byte {position}")]
+    TooLarge {
+        /// Of what.
+        what: &'static str,
+        /// Where.
+        position: u64,
+    },
+    /// It ends within what is before its first event.
+    #[error("the trace is cut: it ends at byte {position}, before its first event is whole")]
+    Cut {
+        /// Where it ends.
+        position: u64,
+    },
     /// It is not a trace.
-    #[error("not a nettrace file: it has {0}")]
-    Malformed(&'static str),
+    #[error("not a nettrace file: it has {what} at byte {position}")]
+    Malformed {
+        /// What it has.
+        what: &'static str,
+        /// Where.
+        position: u64,
+    },
 }
 
 /// The trace as a whole.
@@ -75,6 +92,9 @@ pub struct Summary {
     pub blocks: u64,
     /// Number of sequence points.
     pub sequence_points: u64,
+    /// Where the file ends, if that is not where the trace does: it was cut, or whoever wrote it was killed. Blocks that are whole were
+    /// read.
+    pub cut_at: Option<u64>,
 }
 
 /// A type of events.
@@ -128,6 +148,8 @@ pub struct Event<'a> {
     pointer_size: usize,
     /// What the fields are in.
     pub payload: &'a [u8],
+    /// Where that begins in the file.
+    position: u64,
 }
 
 impl Event<'_> {
@@ -139,16 +161,23 @@ impl Event<'_> {
 
     /// The fields' values, in their order.
     pub fn values(&self) -> Result<Vec<Value>, ReadError> {
-        fields::values(&self.event_type.fields, self.payload)
+        fields::values(&self.event_type.fields, self.fields())
     }
 
     /// What the fields are in, as [`EventType::format`] describes it: the payload, with numbers of variable length written out.
     pub fn described(&self) -> Result<Cow<'_, [u8]>, ReadError> {
-        formats::described(&self.event_type.fields, self.payload)
+        formats::described(&self.event_type.fields, self.fields())
+    }
+
+    const fn fields(&self) -> Cursor<'_> {
+        Cursor::of(self.payload, self.position)
     }
 }
 
-/// Reads a trace: `begin` is given what is told at its start, `each` its events.
+/// Reads a trace: `begin` is given what is told at its start, `each` its events. Of one that is cut, those of the blocks before the cut.
+///
+/// # Errors
+/// When it can't be read, is not a trace, has more of something than is read, or is cut before its first event.
 pub fn read(
     input: impl Read,
     begin: impl FnOnce(&Trace),

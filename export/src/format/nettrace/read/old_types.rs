@@ -3,7 +3,7 @@
 use collector_common::record::EventFacts;
 
 use super::cursor::Cursor;
-use super::fields::{DEEPEST, Field, Type, simple};
+use super::fields::{DEEPEST, Field, Type, UNKNOWN, simple};
 use super::{EventType, ReadError};
 
 type Result<T> = std::result::Result<T, ReadError>;
@@ -18,10 +18,9 @@ enum Layout {
 }
 
 /// Reads a type of events, and its number.
-pub(super) fn event_type(payload: &[u8]) -> Result<(u32, EventType)> {
+pub(super) fn event_type(mut row: Cursor<'_>) -> Result<(u32, EventType)> {
     const OPCODE: u8 = 1;
     const FIELDS: u8 = 2;
-    let mut row = Cursor::of(payload);
     let number = row.u32()?;
     let provider = row.wide_text()?;
     let id = row.u32()?;
@@ -35,7 +34,7 @@ pub(super) fn event_type(payload: &[u8]) -> Result<(u32, EventType)> {
     while !row.is_empty() {
         let size = row.u32()?;
         let kind = row.u8()?;
-        let mut tag = Cursor::of(row.bytes(size as usize)?);
+        let mut tag = row.sized(size as usize)?;
         match kind {
             OPCODE => of.facts.opcode = tag.u8()?,
             FIELDS => of.fields = fields(&mut tag, Layout::Second, 0)?,
@@ -55,9 +54,10 @@ fn fields(cursor: &mut Cursor<'_>, layout: Layout, depth: u32) -> Result<Vec<Fie
                 Field { name: cursor.wide_text()?, of }
             }
             Layout::Second => {
+                let before = *cursor;
                 let size = cursor.u32()?;
-                let rest = size.checked_sub(4).ok_or(ReadError::Malformed("a field of no size"))?;
-                let mut field = Cursor::of(cursor.bytes(rest as usize)?);
+                let rest = size.checked_sub(4).ok_or_else(|| before.malformed("a field of no size"))?;
+                let mut field = cursor.sized(rest as usize)?;
                 Field { name: field.wide_text()?, of: read_type(&mut field, layout, depth)? }
             }
         });
@@ -69,16 +69,16 @@ fn read_type(cursor: &mut Cursor<'_>, layout: Layout, depth: u32) -> Result<Type
     /// What came with version 6.
     const NEWER: u8 = 20;
     if depth > DEEPEST {
-        return Err(ReadError::TooLarge("the nesting of a type"));
+        return Err(cursor.too_large("the nesting of a type"));
     }
+    let before = *cursor;
     let code = cursor.u32()?;
-    let unknown = ReadError::Malformed("a type of field that does not exist");
     match u8::try_from(code) {
         Ok(1) => Ok(Type::Object(fields(cursor, layout, depth + 1)?)),
         Ok(19) if layout == Layout::Second => {
             Ok(Type::Array(Box::new(read_type(cursor, layout, depth + 1)?)))
         }
-        Ok(code) if code < NEWER => simple(code),
-        _ => Err(unknown),
+        Ok(code) if code < NEWER => simple(code, before),
+        _ => Err(before.malformed(UNKNOWN)),
     }
 }

@@ -11,6 +11,7 @@ type Result<T> = std::result::Result<T, ReadError>;
 
 /// The most rows of one table.
 const MOST_ROWS: usize = 1 << 22;
+const ROWS: &str = "rows of a table";
 
 /// The most bytes of stacks between two sequence points.
 const MOST_STACK_BYTES: usize = 256 << 20;
@@ -54,8 +55,8 @@ pub struct Label {
 }
 
 /// Whether something with a number may be added once more.
-fn room(rows: usize) -> Result<()> {
-    if rows < MOST_ROWS { Ok(()) } else { Err(ReadError::TooLarge("rows of a table")) }
+fn room(rows: usize, position: u64) -> Result<()> {
+    if rows < MOST_ROWS { Ok(()) } else { Err(ReadError::TooLarge { what: ROWS, position }) }
 }
 
 /// A thread, and what is known of the events that it recorded.
@@ -88,26 +89,26 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// The bytes of a stack; none for number 0.
-    pub(super) fn stack(&self, number: u32) -> Result<&[u8]> {
+    /// The bytes of the stack of an event that is there in the file; none for number 0.
+    pub(super) fn stack(&self, number: u32, position: u64) -> Result<&[u8]> {
         match (number, self.stacks.get(&number)) {
             (0, _) => Ok(&[]),
             (_, Some(stack)) => Ok(stack),
-            (_, None) => Err(ReadError::Malformed("an event with a stack that is not there")),
+            (_, None) => Err(malformed("an event with a stack that is not there", position)),
         }
     }
 
     /// A list of labels; an empty one for number 0.
-    pub(super) fn label_list(&self, number: u32) -> Result<&[Label]> {
+    pub(super) fn label_list(&self, number: u32, position: u64) -> Result<&[Label]> {
         match (number, self.label_lists.get(&number)) {
             (0, _) => Ok(&[]),
             (_, Some(list)) => Ok(list),
-            (_, None) => Err(ReadError::Malformed("an event with labels that are not there")),
+            (_, None) => Err(malformed("an event with labels that are not there", position)),
         }
     }
 
-    pub(super) fn thread(&mut self, index: u64) -> Result<&mut Recorder> {
-        self.threads.get_mut(&index).ok_or(ReadError::Malformed("a thread that is not there"))
+    pub(super) fn thread(&mut self, index: u64, position: u64) -> Result<&mut Recorder> {
+        self.threads.get_mut(&index).ok_or_else(|| malformed("a thread that is not there", position))
     }
 
     /// Forgets what numbers begin anew for at a sequence point.
@@ -118,36 +119,39 @@ impl Tables {
     }
 
     pub(super) fn add_stacks(&mut self, mut block: Cursor<'_>, pointer_size: u32) -> Result<()> {
+        let start = block;
         let (first, count) = (block.u32()?, block.u32()?);
-        let numbers = numbers(first, count)?;
-        for number in numbers {
+        for number in numbers(start, first, count)? {
+            let row = block;
             let size = block.u32()?;
             if !size.is_multiple_of(pointer_size) {
-                return Err(ReadError::Malformed("a stack that is not made of addresses"));
+                return Err(row.malformed("a stack that is not made of addresses"));
             }
             let stack = block.bytes(size as usize)?;
             self.stack_bytes += stack.len();
             if self.stack_bytes > MOST_STACK_BYTES {
-                return Err(ReadError::TooLarge("stacks between two sequence points"));
+                return Err(row.too_large("stacks between two sequence points"));
             }
-            room(self.stacks.len())?;
+            room(self.stacks.len(), row.position())?;
             if self.stacks.insert(number, stack.into()).is_some() {
-                return Err(ReadError::Malformed("two stacks of one number"));
+                return Err(row.malformed("two stacks of one number"));
             }
         }
         empty(block)
     }
 
     pub(super) fn add_labels(&mut self, mut block: Cursor<'_>) -> Result<()> {
+        let start = block;
         let (first, count) = (block.u32()?, block.u32()?);
-        for number in numbers(first, count)? {
+        for number in numbers(start, first, count)? {
+            let row = block;
             let list = label_list(&mut block)?;
             self.labels += list.len();
             if self.labels > MOST_LABELS {
-                return Err(ReadError::TooLarge("labels between two sequence points"));
+                return Err(row.too_large("labels between two sequence points"));
             }
             if self.label_lists.insert(number, list).is_some() {
-                return Err(ReadError::Malformed("two lists of labels of one number"));
+                return Err(row.malformed("two lists of labels of one number"));
             }
         }
         empty(block)
@@ -156,21 +160,23 @@ impl Tables {
     pub(super) fn add_threads(&mut self, mut block: Cursor<'_>) -> Result<()> {
         while !block.is_empty() {
             let mut row = block.part()?;
+            let start = row;
             let index = row.varuint()?;
             let mut thread = Thread::default();
             while !row.is_empty() {
+                let fact = row;
                 match row.u8()? {
                     1 => thread.name = Some(row.text()?.to_owned()),
                     2 => thread.pid = Some(row.varuint()?),
                     3 => thread.tid = Some(row.varuint()?),
                     4 => thread.pairs.push((row.text()?.to_owned(), row.text()?.to_owned())),
-                    _ => return Err(ReadError::Malformed("a fact about a thread of an unknown kind")),
+                    _ => return Err(fact.malformed("a fact about a thread of an unknown kind")),
                 }
             }
-            room(self.threads.len())?;
+            room(self.threads.len(), start.position())?;
             let recorder = Recorder { thread, sequence: Some(0), last_time: 0 };
             if self.threads.insert(index, recorder).is_some() {
-                return Err(ReadError::Malformed("two threads of one number"));
+                return Err(start.malformed("two threads of one number"));
             }
         }
         Ok(())
@@ -180,6 +186,7 @@ impl Tables {
         block.part()?;
         while !block.is_empty() {
             let mut row = block.part()?;
+            let start = row.position();
             let number = row.varuint32()?;
             let provider = row.text()?.to_owned();
             let id = row.varuint32()?;
@@ -187,24 +194,25 @@ impl Tables {
             let fields = fields::fields(&mut row, 0)?;
             let mut of = EventType { provider, id, name, fields, ..EventType::default() };
             optional(row.part()?, &mut of)?;
-            self.add_type(number, of)?;
+            self.add_type(number, of, start)?;
         }
         Ok(())
     }
 
-    pub(super) fn add_type(&mut self, number: u32, of: EventType) -> Result<()> {
-        room(self.types.len())?;
+    pub(super) fn add_type(&mut self, number: u32, of: EventType, at: u64) -> Result<()> {
+        room(self.types.len(), at)?;
         let position = self.types_before;
-        self.types_before = position.checked_add(1).ok_or(ReadError::TooLarge("rows of a table"))?;
+        let too_large = ReadError::TooLarge { what: ROWS, position: at };
+        self.types_before = position.checked_add(1).ok_or(too_large)?;
         match self.types.insert(number, EventType { position, ..of }) {
             None if number > 0 => Ok(()),
-            _ => Err(ReadError::Malformed("two types of events of one number, or one of number 0")),
+            _ => Err(malformed("two types of events of one number, or one of number 0", at)),
         }
     }
 
     /// Adds the thread of an id, unless it is there: old files do not tell of threads before they are referred to.
-    pub(super) fn old_thread(&mut self, tid: u64, pid: u64) -> Result<()> {
-        room(self.threads.len())?;
+    pub(super) fn old_thread(&mut self, tid: u64, pid: u64, position: u64) -> Result<()> {
+        room(self.threads.len(), position)?;
         self.threads.entry(tid).or_insert_with(|| {
             let thread = Thread { tid: Some(tid), pid: Some(pid), ..Thread::default() };
             Recorder { thread, ..Recorder::default() }
@@ -213,21 +221,26 @@ impl Tables {
     }
 }
 
-/// Numbers of rows, the first of which is at least 1.
-fn numbers(first: u32, count: u32) -> Result<impl Iterator<Item = u32>> {
+fn malformed(what: &'static str, position: u64) -> ReadError {
+    ReadError::Malformed { what, position }
+}
+
+/// Numbers of rows, the first of which is at least 1, as a block begins with.
+fn numbers(block: Cursor<'_>, first: u32, count: u32) -> Result<impl Iterator<Item = u32> + use<>> {
     match first.checked_add(count) {
         Some(end) if first > 0 => Ok(first..end),
-        _ => Err(ReadError::Malformed("a row of a number that can't be")),
+        _ => Err(block.malformed("a row of a number that can't be")),
     }
 }
 
 fn empty(block: Cursor<'_>) -> Result<()> {
-    if block.is_empty() { Ok(()) } else { Err(ReadError::Malformed("more in a block than it tells of")) }
+    if block.is_empty() { Ok(()) } else { Err(block.malformed("more in a block than it tells of")) }
 }
 
 /// Reads what is known of a type beyond its fields.
 fn optional(mut part: Cursor<'_>, of: &mut EventType) -> Result<()> {
     while !part.is_empty() {
+        let fact = part;
         match part.u8()? {
             1 => of.facts.opcode = part.u8()?,
             3 => of.facts.keywords = part.u64()?,
@@ -238,7 +251,7 @@ fn optional(mut part: Cursor<'_>, of: &mut EventType) -> Result<()> {
             7 => of.provider_guid = Some(part.array()?),
             8 => of.facts.level = part.u8()?,
             9 => of.facts.version = part.u8()?,
-            _ => return Err(ReadError::Malformed("a fact about a type of an unknown kind")),
+            _ => return Err(fact.malformed("a fact about a type of an unknown kind")),
         }
     }
     Ok(())
@@ -247,6 +260,7 @@ fn optional(mut part: Cursor<'_>, of: &mut EventType) -> Result<()> {
 fn label_list(block: &mut Cursor<'_>) -> Result<Vec<Label>> {
     let mut list = Vec::new();
     loop {
+        let label = *block;
         let kind = block.u8()?;
         let named = |name: &str, value| Label { key: name.to_owned(), value };
         list.push(match kind & 0x7f {
@@ -260,7 +274,7 @@ fn label_list(block: &mut Cursor<'_>) -> Result<Vec<Label>> {
             8 => named("Keywords", LabelValue::Known(block.u64()?)),
             9 => named("Level", LabelValue::Known(block.u8()?.into())),
             10 => named("Version", LabelValue::Known(block.u8()?.into())),
-            _ => return Err(ReadError::Malformed("a label of an unknown kind")),
+            _ => return Err(label.malformed("a label of an unknown kind")),
         });
         if kind & 0x80 != 0 {
             return Ok(list);

@@ -16,6 +16,11 @@ pub(super) const HEADER: usize = 68;
 /// The largest chunk: places in it have 32 bits.
 const LARGEST: u64 = u32::MAX as u64;
 
+/// Where a chunk tells whether it was ended: what is not 0 there counts how often it was written to the file up to now.
+const STATE: usize = 64;
+
+const NOT_ENDED: &str = "a chunk that was not ended";
+
 const METADATA: u64 = 0;
 const CONSTANTS: u64 = 1;
 
@@ -63,20 +68,25 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// Reads the next chunk; `None` at the end of the file. `base` is where it begins there.
-    pub(super) fn read(input: &mut impl Read, base: u64) -> Result<Option<Self>> {
+    /// Reads the next chunk; `None` at the end of the file. `base` is where it begins there, behind one that perhaps was not ended.
+    pub(super) fn read(input: &mut impl Read, base: u64, is_behind_open: bool) -> Result<Option<Self>> {
         let at = |position| move |source| ReadError::Read { position, source };
         let mut bytes = Vec::new();
         input.take(HEADER as u64).read_to_end(&mut bytes).map_err(at(base))?;
+        let malformed = |what, offset: u64| ReadError::Malformed { what, position: base + offset };
+        let cut = |what, offset: u64| ReadError::Cut { what, position: base + offset };
+        let begins = bytes.iter().zip(super::MAGIC).all(|(byte, magic)| byte == magic);
+        if is_behind_open && (bytes.is_empty() || !begins) {
+            return Err(cut(NOT_ENDED, 0));
+        }
         if bytes.is_empty() {
             return Ok(None);
         }
-        let malformed = |what, offset: u64| ReadError::Malformed { what, position: base + offset };
-        if !bytes.starts_with(super::MAGIC) {
+        if !begins {
             return Err(malformed("other first bytes than a chunk", 0));
         }
         if bytes.len() < HEADER {
-            return Err(malformed("a chunk that ends before its head does", bytes.len() as u64));
+            return Err(cut("a chunk that ends before its head does", bytes.len() as u64));
         }
         let number = |offset: usize| {
             bytes[offset..offset + 8].iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
@@ -87,8 +97,11 @@ impl Chunk {
         }
         let (size, start, duration, start_ticks, frequency) =
             (number(8), number(32), number(40), number(48), number(56));
+        if size == 0 {
+            return Err(cut(NOT_ENDED, 8));
+        }
         if size < HEADER as u64 {
-            return Err(malformed("a chunk that is smaller than its head: it was not ended", 8));
+            return Err(malformed("a chunk that is smaller than its head", 8));
         }
         if size > LARGEST {
             return Err(ReadError::TooLarge { what: "a chunk", position: base + 8 });
@@ -99,7 +112,7 @@ impl Chunk {
         let is_compressed = bytes[HEADER - 1] & 1 != 0;
         input.take(size - HEADER as u64).read_to_end(&mut bytes).map_err(at(base))?;
         if bytes.len() as u64 != size {
-            return Err(malformed("a chunk that ends before it should", bytes.len() as u64));
+            return Err(cut("a chunk that ends before it should", bytes.len() as u64));
         }
         let clock = Clock { start, start_ticks, frequency, duration };
         let types = Types::default();
@@ -201,6 +214,12 @@ impl Chunk {
     /// Number of its bytes.
     pub const fn len(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// Whether it was not ended: a virtual machine that is killed leaves one that is whole up to the size it had when it was written to
+    /// the file last, with perhaps more behind that.
+    pub(super) fn is_open(&self) -> bool {
+        self.bytes[STATE] != 0
     }
 
     /// Never true: it has a head.

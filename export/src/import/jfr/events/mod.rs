@@ -68,7 +68,15 @@ pub enum ReadError {
         /// Where.
         position: u64,
     },
-    /// It is not a recording, or it is damaged or was not ended.
+    /// It ends within a chunk, or within a chunk's end: it was cut, or whoever wrote it was killed. Chunks before that are whole.
+    #[error("the recording is cut: {what} at byte {position}")]
+    Cut {
+        /// What there is.
+        what: &'static str,
+        /// Where.
+        position: u64,
+    },
+    /// It is not a recording, or it is damaged.
     #[error("not a JFR file, or a damaged one: {what} at byte {position}")]
     Malformed {
         /// What there is.
@@ -83,12 +91,14 @@ pub enum ReadError {
 pub struct Chunks<R> {
     input: Option<R>,
     position: u64,
+    /// Whether the chunk before was not ended.
+    is_open: bool,
 }
 
 impl<R: Read> Chunks<R> {
     /// Those of a file. A chunk is read at once.
     pub const fn of(input: R) -> Self {
-        Self { input: Some(input), position: 0 }
+        Self { input: Some(input), position: 0, is_open: false }
     }
 }
 
@@ -96,9 +106,10 @@ impl<R: Read> Iterator for Chunks<R> {
     type Item = Result<Chunk, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match Chunk::read(self.input.as_mut()?, self.position) {
+        match Chunk::read(self.input.as_mut()?, self.position, self.is_open) {
             Ok(Some(chunk)) => {
                 self.position += chunk.len() as u64;
+                self.is_open = chunk.is_open();
                 Some(Ok(chunk))
             }
             Ok(None) if self.position > 0 => None,
