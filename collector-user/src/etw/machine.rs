@@ -128,7 +128,10 @@ impl Build {
         let counted = [
             (unjoined.stacks, "stacks are of no event that is there"),
             (unjoined.repeated + unjoined.alike, "stacks are of events that can't be told apart"),
-            (unjoined.keys + world.cut, "stacks are left out: they are larger together than any trace's"),
+            (
+                unjoined.keys + unjoined.large + world.cut,
+                "stacks are left out: they are larger together than any trace's",
+            ),
             (self.not_understood, "events, or what describes them, could not be understood"),
             (self.no_room, "facts, samples or events are left out: there are too many of their kind"),
             (lost, "events are lost: there is no more room for them"),

@@ -167,7 +167,7 @@ impl Taker {
             Some(_) => self.understood(ClrEvent::decode(record)),
             None => None,
         };
-        if kernel.as_ref().is_some_and(|event| self.stacks.stack(event)) {
+        if kernel.as_ref().is_some_and(|event| self.stacks.stack(event, record.cpu)) {
             return;
         }
         if let (Some(ClrEvent::Stack(stack) | ClrEvent::RundownStack(stack)), Some(tid)) =
@@ -385,7 +385,8 @@ impl Taker {
         is_runtime: bool,
         waiting: Waiting,
     ) {
-        let (mut at, mut own) = (StackAt::of(record, kernel), OwnStack::of(record));
+        let running = self.switches.running(record.cpu);
+        let (mut at, mut own) = (StackAt::of(record, kernel, running), OwnStack::of(record));
         // What brings the rest of another event's stack has none itself.
         if at.zip(own).is_some_and(|(at, own)| self.stacks.rest(at, own)) {
             (at, own) = (None, None);

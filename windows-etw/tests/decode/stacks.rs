@@ -24,7 +24,7 @@ fn join(file: &str) -> Option<(Vec<Joined<Kept>>, Stacks<Kept>)> {
     let mut joined = Vec::new();
     while let Some(record) = etl.next_record().unwrap() {
         let event = KernelEvent::decode(&record).unwrap();
-        if event.as_ref().is_some_and(|event| stacks.stack(event)) {
+        if event.as_ref().is_some_and(|event| stacks.stack(event, record.cpu)) {
             continue;
         }
         let runtime = ClrEvent::decode(&record).unwrap();
@@ -36,7 +36,7 @@ fn join(file: &str) -> Option<(Vec<Joined<Kept>>, Stacks<Kept>)> {
             stacks.runtime_stack(tid, stack.frames);
             continue;
         }
-        let at = StackAt::of(&record, event.as_ref());
+        let at = StackAt::of(&record, event.as_ref(), None);
         let own = OwnStack::of(&record);
         let instruction = match &event {
             Some(KernelEvent::Sample(sample)) if sample.tid != Tid(0) => Some(sample.instruction.0),

@@ -73,7 +73,7 @@ fn next(input: &[u8], ticks: i64) -> Option<(EtwRecord<'_>, &[u8])> {
 fn take(input: &[u8]) {
     let (mut schemas, mut paths) = (Schemas::default(), NtPaths::default());
     let mut lives = Lives::new(LifeLimits { processes: 64, images: 64 });
-    let mut stacks = Stacks::new(StackLimits { events: 16, frames: 256, keys: 64 });
+    let mut stacks = Stacks::new(StackLimits { events: 16, frames: 256, waiting_frames: 256, keys: 64 });
     let (mut rest, mut events, mut joined) = (input, 0_u64, 0_u64);
     while let Some((record, behind)) = next(rest, i64::try_from(events / 3).unwrap_or(0)) {
         (rest, events) = (behind, events + 1);
@@ -108,11 +108,11 @@ fn take(input: &[u8]) {
         if let Some(event) = &event {
             paths.learn(event);
             lives.take(&record, event, &paths);
-            if stacks.stack(event) {
+            if stacks.stack(event, record.cpu) {
                 continue;
             }
         }
-        let (at, own) = (StackAt::of(&record, event.as_ref()), OwnStack::of(&record));
+        let (at, own) = (StackAt::of(&record, event.as_ref(), None), OwnStack::of(&record));
         if at.zip(own).is_some_and(|(at, own)| stacks.rest(at, own)) {
             continue;
         }

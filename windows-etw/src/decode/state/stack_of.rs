@@ -13,16 +13,23 @@ use crate::record::EtwRecord;
 pub enum StackAt {
     /// Its time, in ticks, and its thread.
     Thread(i64, Tid),
-    /// Its time alone, where its thread is not told: of interrupts, system calls and page faults.
-    Time(i64),
+    /// Its time, where its thread is not told: of interrupts, system calls and page faults.
+    Cpu {
+        /// In ticks. Several CPUs may have an event each at one.
+        ticks: i64,
+        /// Where it was.
+        cpu: u16,
+        /// The thread that ran there, where switches tell it.
+        running: Option<Tid>,
+    },
     /// A number that both have, and their thread.
     Match(u64, Option<Tid>),
 }
 
 impl StackAt {
-    /// What names an event, by what it is: stacks of samples and of switches are those of the thread in their payload. What is added
+    /// What names an event, by what it is and by the thread that runs on its CPU, where that is known: stacks of samples and of switches are those of the thread in their payload. What is added
     /// when a trace is merged has no stack, though it has time and thread of an event beside it.
-    pub fn of(record: &EtwRecord<'_>, event: Option<&KernelEvent<'_>>) -> Option<Self> {
+    pub fn of(record: &EtwRecord<'_>, event: Option<&KernelEvent<'_>>, running: Option<Tid>) -> Option<Self> {
         if [IMAGE_ID, META_DATA, SYS_CONFIG].contains(&record.provider) {
             return None;
         }
@@ -36,7 +43,8 @@ impl StackAt {
                 None => record.tid,
             },
         };
-        Some(tid.map_or(Self::Time(record.ticks), |tid| Self::Thread(record.ticks, tid)))
+        let (ticks, cpu) = (record.ticks, record.cpu);
+        Some(tid.map_or(Self::Cpu { ticks, cpu, running }, |tid| Self::Thread(ticks, tid)))
     }
 }
 

@@ -65,6 +65,44 @@ pub struct Joined<T> {
     pub of: Option<(Pid, Tid)>,
 }
 
+/// What events are looked for by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Name {
+    Thread(i64, Tid),
+    Time(i64),
+    Match(u64, Option<Tid>),
+}
+
+impl From<StackAt> for Name {
+    fn from(at: StackAt) -> Self {
+        match at {
+            StackAt::Thread(ticks, tid) => Self::Thread(ticks, tid),
+            StackAt::Cpu { ticks, .. } => Self::Time(ticks),
+            StackAt::Match(number, tid) => Self::Match(number, tid),
+        }
+    }
+}
+
+/// Which event a stack is told to be of, and where it was told.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    ticks: i64,
+    tid: Tid,
+    cpu: u16,
+}
+
+impl Told {
+    /// Whether it may be of an event that does not tell its thread: that of the thread that ran there; where that is not known, one of this CPU,
+    /// or of any CPU where it is the only one of its time.
+    fn may_be_of(self, at: Option<StackAt>, is_only: bool) -> bool {
+        match at {
+            Some(StackAt::Cpu { running: Some(running), .. }) => running == self.tid,
+            Some(StackAt::Cpu { running: None, cpu, .. }) => is_only || cpu == self.cpu,
+            _ => false,
+        }
+    }
+}
+
 /// How much is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StackLimits {
@@ -72,14 +110,16 @@ pub struct StackLimits {
     pub events: usize,
     /// Addresses of keys.
     pub frames: usize,
+    /// Addresses of events that wait.
+    pub waiting_frames: usize,
     /// Uses of keys.
     pub keys: usize,
 }
 
 impl Default for StackLimits {
-    /// 65,536 events, and 16 million addresses of at most a million keys.
+    /// 65,536 events with 16 million addresses, and as many of at most a million keys.
     fn default() -> Self {
-        Self { events: 1 << 16, frames: 1 << 24, keys: 1 << 20 }
+        Self { events: 1 << 16, frames: 1 << 24, waiting_frames: 1 << 24, keys: 1 << 20 }
     }
 }
 
@@ -88,6 +128,8 @@ impl Default for StackLimits {
 pub struct StackLosses {
     /// Stacks whose event was not there, or no more.
     pub stacks: u64,
+    /// Stacks that there was no room for among those of events that wait.
+    pub large: u64,
     /// Stacks of an event that had one of the same side.
     pub repeated: u64,
     /// Events that more events of the same time and thread came before than can be told apart.
@@ -102,6 +144,8 @@ struct Waiting<T> {
     joined: Joined<T>,
     /// Whether the user's half was told of another event of the same stay in the kernel.
     is_lent: bool,
+    /// Addresses that it keeps in memory.
+    frames: usize,
     /// The next one of the same name.
     next: Option<u64>,
 }
@@ -120,7 +164,7 @@ pub struct Stacks<T> {
     /// In the order of their coming; the first has the number `first`.
     waiting: VecDeque<Waiting<T>>,
     first: u64,
-    named: HashMap<StackAt, Chain, Seeded>,
+    named: HashMap<Name, Chain, Seeded>,
     /// The latest event of .NET's runtime in each thread.
     of_runtime: HashMap<Tid, u64, Seeded>,
     /// Events with the kernel's half alone, in each thread since it was last with the user.
@@ -130,6 +174,8 @@ pub struct Stacks<T> {
     /// Addresses of uses, where they are known.
     shared: Vec<Option<Box<[u64]>>>,
     frames: usize,
+    /// Addresses of those that wait.
+    waiting_frames: usize,
     losses: StackLosses,
 }
 
@@ -146,6 +192,7 @@ impl<T> Stacks<T> {
             used: HashMap::default(),
             shared: Vec::new(),
             frames: 0,
+            waiting_frames: 0,
             losses: StackLosses::default(),
         }
     }
@@ -154,15 +201,17 @@ impl<T> Stacks<T> {
     pub fn event(&mut self, at: Option<StackAt>, own: Option<OwnStack<'_>>, event: T) -> Option<Joined<T>> {
         let number = self.first + self.waiting.len() as u64;
         let joined = Joined { event, kernel: None, user: None, of: None };
-        let mut waiting = Waiting { at, joined, is_lent: false, next: None };
+        let mut waiting = Waiting { at, joined, is_lent: false, frames: 0, next: None };
         match own {
-            Some(OwnStack::Frames(frames)) => drop(put(&mut waiting, frames)),
+            Some(OwnStack::Frames(frames)) if self.has_room(frames) && put(&mut waiting, frames) => {
+                self.waiting_frames += waiting.frames;
+            }
             Some(OwnStack::Key(key)) => waiting.joined.kernel = self.id_of(key).map(Half::Shared),
-            None => {}
+            Some(OwnStack::Frames(_)) | None => {}
         }
         self.waiting.push_back(waiting);
         if let Some(at) = at {
-            self.name(at, number);
+            self.name(at.into(), number);
         }
         if self.waiting.len() > self.limits.events { self.oldest() } else { None }
     }
@@ -187,19 +236,25 @@ impl<T> Stacks<T> {
     /// Takes the return addresses that the runtime tells of the event before them in the thread.
     pub fn runtime_stack(&mut self, tid: Tid, frames: Addresses<'_>) {
         let number = self.of_runtime.remove(&tid).and_then(|number| place(number, self.first));
+        if !self.has_room(frames) {
+            return;
+        }
         let found = match number.and_then(|place| self.waiting.get_mut(place)) {
             Some(waiting) => (true, put(waiting, frames)),
             None => (false, false),
         };
+        if found.1 {
+            self.waiting_frames += frames.iter().len();
+        }
         self.count(found);
     }
 
-    /// Takes an event that has stacks of others, or of keys. Out: whether it is one.
-    pub fn stack(&mut self, event: &KernelEvent<'_>) -> bool {
+    /// Takes an event of a CPU that has stacks of others, or of keys. Out: whether it is one.
+    pub fn stack(&mut self, event: &KernelEvent<'_>, cpu: u16) -> bool {
         match event {
-            KernelEvent::Stack(walk) => self.walk(walk),
-            KernelEvent::StackKeyKernel(reference) => self.reference(reference, Side::Kernel),
-            KernelEvent::StackKeyUser(reference) => self.reference(reference, Side::User),
+            KernelEvent::Stack(walk) => self.walk(walk, cpu),
+            KernelEvent::StackKeyKernel(reference) => self.reference(reference, Side::Kernel, cpu),
+            KernelEvent::StackKeyUser(reference) => self.reference(reference, Side::User, cpu),
             KernelEvent::StackKeyCreate(definition) | KernelEvent::StackKeyRundown(definition) => {
                 self.define(definition);
             }
@@ -214,11 +269,17 @@ impl<T> Stacks<T> {
 
     /// Takes the rest of a stack, if it is one: an event of the same number and thread waits, and lacks it. Out: whether it is.
     pub fn rest(&mut self, at: StackAt, rest: OwnStack<'_>) -> bool {
-        if !matches!(at, StackAt::Match(..)) || !self.named.contains_key(&at) {
+        let name = Name::from(at);
+        if !matches!(at, StackAt::Match(..)) || !self.named.contains_key(&name) {
             return false;
         }
         match rest {
-            OwnStack::Frames(frames) => self.find(at, |waiting| put(waiting, frames)).1.is_some(),
+            OwnStack::Frames(frames) => {
+                let is_put =
+                    self.has_room(frames) && self.find(name, |waiting| put(waiting, frames)).1.is_some();
+                self.waiting_frames += if is_put { frames.iter().len() } else { 0 };
+                is_put
+            }
             OwnStack::Key(key) => {
                 let Some(id) = self.id_of(key) else { return false };
                 let put = |waiting: &mut Waiting<T>| {
@@ -229,7 +290,7 @@ impl<T> Stacks<T> {
                     }
                     is_rest
                 };
-                self.find(at, put).1.is_some()
+                self.find(name, put).1.is_some()
             }
         }
     }
@@ -251,8 +312,8 @@ impl<T> Stacks<T> {
         self.losses
     }
 
-    fn name(&mut self, at: StackAt, number: u64) {
-        let chain = match self.named.entry(at) {
+    fn name(&mut self, name: Name, number: u64) {
+        let chain = match self.named.entry(name) {
             Entry::Occupied(chain) => chain.into_mut(),
             Entry::Vacant(place) => {
                 place.insert(Chain { first: number, last: number, length: 1 });
@@ -274,8 +335,9 @@ impl<T> Stacks<T> {
         let oldest = self.waiting.pop_front()?;
         let number = self.first;
         self.first += 1;
-        if let Some(at) = oldest.at
-            && let Some(chain) = self.named.get_mut(&at)
+        self.waiting_frames -= oldest.frames;
+        if let Some(name) = oldest.at.map(Name::from)
+            && let Some(chain) = self.named.get_mut(&name)
             && chain.first == number
         {
             match oldest.next {
@@ -283,19 +345,15 @@ impl<T> Stacks<T> {
                     chain.first = next;
                     chain.length -= 1;
                 }
-                None => drop(self.named.remove(&at)),
+                None => drop(self.named.remove(&name)),
             }
         }
         Some(oldest.joined)
     }
 
     /// Calls `take` with the events of a name until it has taken one. Out: whether there are any, and the number of that which was taken.
-    fn find(&mut self, at: StackAt, mut take: impl FnMut(&mut Waiting<T>) -> bool) -> (bool, Option<u64>) {
-        let by_time = |at| match at {
-            StackAt::Thread(ticks, _) => self.named.get(&StackAt::Time(ticks)),
-            _ => None,
-        };
-        let Some(chain) = self.named.get(&at).or_else(|| by_time(at)) else { return (false, None) };
+    fn find(&mut self, name: Name, mut take: impl FnMut(&mut Waiting<T>) -> bool) -> (bool, Option<u64>) {
+        let Some(chain) = self.named.get(&name) else { return (false, None) };
         let mut next = Some(chain.first);
         while let Some(number) = next
             && let Some(waiting) = place(number, self.first).and_then(|place| self.waiting.get_mut(place))
@@ -308,17 +366,50 @@ impl<T> Stacks<T> {
         (true, None)
     }
 
+    /// The same with those that a stack may be of: events of its thread, or else of its time that do not tell theirs.
+    fn find_told(
+        &mut self,
+        told: Told,
+        mut take: impl FnMut(&mut Waiting<T>) -> bool,
+    ) -> (bool, Option<u64>) {
+        let Told { ticks, tid, .. } = told;
+        let of_thread = Name::Thread(ticks, tid);
+        if self.named.contains_key(&of_thread) {
+            return self.find(of_thread, take);
+        }
+        let of_time = Name::Time(ticks);
+        let is_only = self.named.get(&of_time).is_some_and(|chain| chain.length == 1);
+        let mut is_there = false;
+        let (_, number) = self.find(of_time, |waiting| {
+            let may_be = told.may_be_of(waiting.at, is_only);
+            is_there |= may_be;
+            may_be && take(waiting)
+        });
+        (is_there, number)
+    }
+
+    /// Whether there is room for a stack's addresses, which is counted where there is none.
+    fn has_room(&mut self, frames: Addresses<'_>) -> bool {
+        let has_room = self.waiting_frames + frames.iter().len() <= self.limits.waiting_frames;
+        self.losses.large += u64::from(!has_room);
+        has_room
+    }
+
     fn count(&mut self, (is_there, is_taken): (bool, bool)) {
         self.losses.stacks += u64::from(!is_there);
         self.losses.repeated += u64::from(is_there && !is_taken);
     }
 
-    fn walk(&mut self, walk: &StackWalk<'_>) {
+    fn walk(&mut self, walk: &StackWalk<'_>, cpu: u16) {
         let Ok(ticks) = i64::try_from(walk.event_ticks) else {
             self.losses.stacks += 1;
             return;
         };
-        let (is_there, number) = self.find(StackAt::Thread(ticks, walk.tid), |waiting| {
+        if !self.has_room(walk.frames) {
+            return;
+        }
+        let told = Told { ticks, tid: walk.tid, cpu };
+        let (is_there, number) = self.find_told(told, |waiting| {
             let is_put = put(waiting, walk.frames);
             if is_put {
                 waiting.joined.of = Some((walk.pid, walk.tid));
@@ -327,11 +418,12 @@ impl<T> Stacks<T> {
         });
         self.count((is_there, number.is_some()));
         let (in_kernel, all) = (in_kernel(walk.frames), walk.frames.iter().len());
+        self.waiting_frames += if number.is_some() { all } else { 0 };
         if in_kernel > 0 && in_kernel == all {
             self.enter(walk.tid, number);
         } else if in_kernel == 0 && (1..=MOST_SHARED).contains(&all) && self.in_kernel.contains_key(&walk.tid)
         {
-            self.leave(walk.tid, ticks, &Half::Frames(walk.frames.iter().collect()));
+            self.leave(walk.tid, ticks, &Half::Frames(walk.frames.iter().collect()), all);
         }
     }
 
@@ -349,27 +441,32 @@ impl<T> Stacks<T> {
         numbers.push(number);
     }
 
-    /// A thread is back with the user, which it left at that time or before.
-    fn leave(&mut self, tid: Tid, ticks: i64, user: &Half) {
+    /// A thread is back with the user, which it left at that time or before; of the user's half so many addresses are in memory.
+    fn leave(&mut self, tid: Tid, ticks: i64, user: &Half, mut frames: usize) {
         for number in self.in_kernel.remove(&tid).unwrap_or_default() {
             let waiting = place(number, self.first).and_then(|place| self.waiting.get_mut(place));
             let Some(waiting) = waiting.filter(|waiting| waiting.joined.user.is_none()) else { continue };
-            if let Some(StackAt::Thread(at, _) | StackAt::Time(at)) = waiting.at
+            if let Some(StackAt::Thread(at, _) | StackAt::Cpu { ticks: at, .. }) = waiting.at
                 && at >= ticks
             {
                 waiting.joined.user = Some(user.clone());
                 waiting.is_lent = true;
+                // They have it in common.
+                let frames = std::mem::take(&mut frames);
+                waiting.frames += frames;
+                self.waiting_frames += frames;
             }
         }
     }
 
-    fn reference(&mut self, reference: &StackReference, side: Side) {
+    fn reference(&mut self, reference: &StackReference, side: Side, cpu: u16) {
         let Ok(ticks) = i64::try_from(reference.event_ticks) else {
             self.losses.stacks += 1;
             return;
         };
         let Some(id) = self.id_of(reference.key.0) else { return };
-        let (is_there, number) = self.find(StackAt::Thread(ticks, reference.tid), |waiting| {
+        let told = Told { ticks, tid: reference.tid, cpu };
+        let (is_there, number) = self.find_told(told, |waiting| {
             let joined = &mut waiting.joined;
             let half = match side {
                 Side::Kernel => &mut joined.kernel,
@@ -386,7 +483,7 @@ impl<T> Stacks<T> {
         self.count((is_there, number.is_some()));
         match side {
             Side::Kernel => self.enter(reference.tid, number),
-            Side::User => self.leave(reference.tid, ticks, &Half::Shared(id)),
+            Side::User => self.leave(reference.tid, ticks, &Half::Shared(id), 0),
         }
     }
 
@@ -441,6 +538,7 @@ fn put<T>(waiting: &mut Waiting<T>, frames: Addresses<'_>) -> bool {
         return false;
     }
     waiting.is_lent &= !has_user;
+    waiting.frames += frames.iter().len();
     if in_kernel > 0 {
         joined.kernel = Some(Half::Frames(frames.iter().take(in_kernel).collect()));
     }

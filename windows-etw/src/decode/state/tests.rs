@@ -231,8 +231,17 @@ fn stack(ticks: u64, tid: u32, rest: &[u64]) -> Vec<u8> {
 }
 
 fn feed(stacks: &mut Stacks<u32>, opcode: u8, payload: &[u8]) {
+    feed_of(0, stacks, opcode, payload);
+}
+
+fn feed_of(cpu: u16, stacks: &mut Stacks<u32>, opcode: u8, payload: &[u8]) {
     let record = record(STACK_WALK, opcode, 2, 0, payload);
-    assert!(stacks.stack(&KernelEvent::decode(&record).unwrap().unwrap()));
+    assert!(stacks.stack(&KernelEvent::decode(&record).unwrap().unwrap(), cpu));
+}
+
+/// Of an event that does not tell its thread.
+fn on(cpu: u16, ticks: i64, running: Option<u32>) -> StackAt {
+    StackAt::Cpu { ticks, cpu, running: running.map(Tid) }
 }
 
 const KERNEL: u64 = 0xffff_f800_0000_1000;
@@ -256,7 +265,7 @@ fn halves_come_apart_and_late() {
     feed(&mut stacks, 32, &stack(200, 7, &[0x3000]));
     feed(&mut stacks, 32, &stack(300, 7, &[0x4000]));
     // The time alone is known of this event.
-    assert_eq!(stacks.event(Some(StackAt::Time(400)), None, 4), None);
+    assert_eq!(stacks.event(Some(on(1, 400, None)), None, 4), None);
     feed(&mut stacks, 32, &stack(400, 99, &[0x5000]));
     // This one has its own.
     let own = addresses(&[0x6000]);
@@ -272,7 +281,30 @@ fn halves_come_apart_and_late() {
             (5, None, frames(&[0x6000])),
         ]
     );
-    assert_eq!(stacks.losses(), StackLosses { stacks: 1, repeated: 1, alike: 0, keys: 0 });
+    assert_eq!(stacks.losses(), StackLosses { stacks: 1, repeated: 1, ..StackLosses::default() });
+}
+
+/// Two CPUs have an event each at one time, neither of which tells its thread; their stacks come the other way round.
+#[test]
+fn events_of_two_cpus_at_one_time_have_their_own_stacks() {
+    let users = |first, second, cpus: [u16; 2]| {
+        let mut stacks = Stacks::new(StackLimits::default());
+        stacks.event(Some(on(0, 100, first)), None, 1);
+        stacks.event(Some(on(1, 100, second)), None, 2);
+        feed_of(cpus[1], &mut stacks, 32, &stack(100, 8, &[0x8000]));
+        feed_of(cpus[0], &mut stacks, 32, &stack(100, 7, &[0x7000]));
+        let losses = stacks.losses().stacks;
+        let users: Vec<_> = stacks.finish().map(|joined| joined.user).collect();
+        (users, losses)
+    };
+    let own = (vec![frames(&[0x7000]), frames(&[0x8000])], 0);
+    // By the threads that ran, wherever these are by now.
+    assert_eq!(users(Some(7), Some(8), [1, 0]), own);
+    // Without these by the CPU; a stack that another CPU tells may be of either.
+    assert_eq!(users(None, None, [0, 1]), own);
+    assert_eq!(users(None, None, [2, 2]), (vec![None, None], 2));
+    // Another thread than that of the stack ran there: it has none.
+    assert_eq!(users(Some(7), Some(9), [0, 1]), (vec![frames(&[0x7000]), None], 1));
 }
 
 #[test]
@@ -314,7 +346,7 @@ fn a_key_stands_for_what_it_is_given_up_with() {
 
 #[test]
 fn stacks_are_bounded() {
-    let mut stacks = Stacks::new(StackLimits { events: 2, frames: 3, keys: 2 });
+    let mut stacks = Stacks::new(StackLimits { events: 2, frames: 3, waiting_frames: 2, keys: 2 });
     let mut out = Vec::new();
     for event in 0..5 {
         let at = Some(StackAt::Thread(event.into(), Tid(1)));
@@ -327,6 +359,15 @@ fn stacks_are_bounded() {
         feed(&mut stacks, 36, &addresses(&[key, 1, 2]));
     }
     assert_eq!(stacks.losses().keys, 2, "one has no room for its addresses, one none for itself");
+    // Events that wait have two addresses at most, together; those that are gone leave room.
+    feed(&mut stacks, 32, &stack(3, 1, &[KERNEL, 0x1000]));
+    feed(&mut stacks, 32, &stack(4, 1, &[0x1000]));
+    assert_eq!(stacks.losses().large, 1);
+    out.extend((5..7).filter_map(|event| stacks.event(None, None, event)).map(|joined| joined.event));
+    assert_eq!(out, [0, 1, 2, 3, 4]);
+    stacks.event(Some(StackAt::Thread(7, Tid(1))), None, 7);
+    feed(&mut stacks, 32, &stack(7, 1, &[KERNEL, 0x1000]));
+    assert_eq!((stacks.losses().large, stacks.losses().stacks), (1, 1));
     assert_eq!(stacks.finish().count(), 2);
 }
 
@@ -384,7 +425,7 @@ fn events_of_one_stay_in_the_kernel_have_one_user_half() {
     feed(&mut stacks, 32, &stack(170, 7, &[0x2000]));
     stacks.event(Some(StackAt::Thread(300, Tid(7))), None, 7);
     feed(&mut stacks, 37, &stack(300, 7, &[0xabc]));
-    stacks.event(Some(StackAt::Time(310)), None, 8);
+    stacks.event(Some(on(0, 310, None)), None, 8);
     feed(&mut stacks, 37, &stack(310, 7, &[0xabc]));
     feed(&mut stacks, 38, &stack(300, 7, &[0xdef]));
     let joined: Vec<_> = stacks.finish().map(|joined| (joined.event, joined.user)).collect();
