@@ -18,6 +18,10 @@ const TERMINATED: i8 = 4;
 const WAITING: i8 = 5;
 /// That of one that waits for its stack to be read from a disk.
 const TRANSITION: i8 = 6;
+/// Those of one that waits for a gate, as up to Windows 7, and of one whose process is brought back into memory (`KTHREAD_STATE` of Windows'
+/// debuggers).
+const GATE_WAIT: i8 = 8;
+const IN_SWAP: i8 = 9;
 
 /// Names of `KWAIT_REASON`, by number.
 const REASONS: [&str; 40] = [
@@ -177,7 +181,7 @@ impl Switches {
         }
         let why = match switch.old_state {
             TERMINATED => None,
-            WAITING | TRANSITION => Some(Why::Waits(switch.old_wait_reason)),
+            WAITING | TRANSITION | GATE_WAIT | IN_SWAP => Some(Why::Waits(switch.old_wait_reason)),
             _ => Some(Why::Lost),
         };
         match why.filter(|_| old != Tid(0)) {
@@ -342,6 +346,17 @@ mod tests {
         assert_eq!(waker(Some(Tid(8)), BY_DPC, 3), Some(Waker::Interrupt));
         assert_eq!(waker(None, 0, 4), Some(Waker::Interrupt));
         assert_eq!(waker(None, 0, 5), None);
+    }
+
+    #[test]
+    fn a_thread_may_wait_in_several_states() {
+        for state in [WAITING, TRANSITION, GATE_WAIT, IN_SWAP] {
+            let mut switches = Switches::default();
+            switches.take(&switch(7, state, 0), 0, Nanos(10));
+            let (came, _) = switches.take(&switch(0, 2, 7), 0, Nanos(30));
+            let took = came.and_then(|came| came.blocked).map(|blocked| blocked.took);
+            assert_eq!(took, Some(Nanos(20)), "{state}");
+        }
     }
 
     /// `[reason]` is as `KWAIT_REASON` of `wdm.h` counts them.
