@@ -373,9 +373,9 @@ impl<T> Stacks<T> {
         mut take: impl FnMut(&mut Waiting<T>) -> bool,
     ) -> (bool, Option<u64>) {
         let Told { ticks, tid, .. } = told;
-        let of_thread = Name::Thread(ticks, tid);
-        if self.named.contains_key(&of_thread) {
-            return self.find(of_thread, take);
+        let of_thread = self.find(Name::Thread(ticks, tid), &mut take);
+        if of_thread.0 {
+            return of_thread;
         }
         let of_time = Name::Time(ticks);
         let is_only = self.named.get(&of_time).is_some_and(|chain| chain.length == 1);
