@@ -48,15 +48,21 @@ const READERS: [Reader; 14] = [
     jsonl::READER,
 ];
 
+/// A profile in the reader's format, and what the reader tells of it; none where that is not here.
+fn written_and_read(reader: &Reader, profile: Profile<'_>) -> (&'static dyn ExportFormat, Option<Told>) {
+    let format = export::format::by_name(reader.format).unwrap();
+    let mut bytes = Vec::new();
+    format.write(profile, &mut bytes).unwrap();
+    (format, (reader.read)(&bytes))
+}
+
 #[test]
 fn each_format_holds_what_its_reader_finds() {
     let (machine, symbols) = recording();
     let mut wrong = Vec::new();
     for reader in &READERS {
-        let format = export::format::by_name(reader.format).unwrap();
-        let mut bytes = Vec::new();
-        format.write(Profile { machine: &machine, symbols: &symbols }, &mut bytes).unwrap();
-        wrong.extend((reader.read)(&bytes).map(|told| differences(reader, told)));
+        let (_, told) = written_and_read(reader, Profile { machine: &machine, symbols: &symbols });
+        wrong.extend(told.map(|told| differences(reader, told)));
     }
     let wrong: Vec<String> = wrong.into_iter().flatten().collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -254,10 +260,7 @@ fn formats_declare_what_their_readers_find() {
     assert!(Part::ALL.into_iter().all(|part| contents.has(part)), "nothing is left to chance");
     let mut wrong = Vec::new();
     for reader in &READERS {
-        let format = export::format::by_name(reader.format).unwrap();
-        let mut bytes = Vec::new();
-        format.write(profile, &mut bytes).unwrap();
-        let Some(told) = (reader.read)(&bytes) else { continue };
+        let (format, Some(told)) = written_and_read(reader, profile) else { continue };
         let holds = format.holds();
         for part in Part::ALL {
             // Nobody reads what no format has.
@@ -282,10 +285,7 @@ fn formats_say_that_attributes_and_spans_are_left_out() {
     let contents = Contents::of(profile);
     let mut wrong = Vec::new();
     for reader in &READERS {
-        let format = export::format::by_name(reader.format).unwrap();
-        let mut bytes = Vec::new();
-        format.write(profile, &mut bytes).unwrap();
-        let Some(told) = (reader.read)(&bytes) else { continue };
+        let (format, Some(told)) = written_and_read(reader, profile) else { continue };
         let line = contents.left_out(format).unwrap();
         let (_, left_out) = line.split_once(" leaves out ").unwrap();
         let left_out: Vec<&str> = left_out.split(", ").flat_map(|part| part.split(" and ")).collect();
@@ -314,10 +314,7 @@ fn formats_say_what_is_lost_without_samples() {
     let contents = Contents::of(profile);
     let mut wrong = Vec::new();
     for reader in &READERS {
-        let format = export::format::by_name(reader.format).unwrap();
-        let mut bytes = Vec::new();
-        format.write(profile, &mut bytes).unwrap();
-        let Some(told) = (reader.read)(&bytes) else { continue };
+        let (format, Some(told)) = written_and_read(reader, profile) else { continue };
         let line = contents.left_out(format).unwrap_or_default();
         for part in [Part::System, Part::Host, Part::Command, Part::Account] {
             let is_lost = found(part, format.holds(), &told) != Some(Held::Wholly);
