@@ -14,7 +14,7 @@ mod totals;
 
 use std::env;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 
@@ -47,7 +47,8 @@ const STEPS: [Step; 11] = [
 ];
 
 /// What takes longer than it tells on every change.
-const SLOW_STEPS: [Step; 5] = [
+const SLOW_STEPS: [Step; 6] = [
+    ("property tests with other values", other_values),
     (".NET's runtimes", |workspace, totals| dotnet::test(workspace, totals, live_is_required()?)),
     ("licences, bans, sources and advisories", |workspace, _| deny(workspace)),
     ("benches compile", |workspace, _| benches_compile(workspace)),
@@ -116,6 +117,21 @@ fn cargo_test(workspace: &Workspace, totals: &mut Totals) -> Result<()> {
         cargo.env("COLLECTOR_LIVE", "require");
     }
     stream::run(&mut cargo, totals)
+}
+
+/// All but the live tests, with values of property tests that no other run had.
+fn other_values(workspace: &Workspace, totals: &mut Totals) -> Result<()> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+    let seed = now.as_secs().to_string();
+    println!("PROPTEST_RNG_SEED={seed}");
+    let recorder = workspace.package("collector-user")?;
+    let of_files = ["--package", &recorder, "--lib", "--test", "etw", "--test", "fuzz"];
+    for chosen in [&["--workspace", "--exclude", &recorder][..], &of_files] {
+        let mut cargo = toolchain::own_cargo(workspace);
+        cargo.args(["test", "--no-fail-fast"]).args(chosen).env("PROPTEST_RNG_SEED", &seed);
+        stream::run(&mut cargo, totals)?;
+    }
+    Ok(())
 }
 
 /// Whether live tests must run: on CI, and wherever they can.

@@ -161,8 +161,8 @@ fn plan() -> impl Strategy<Value = Plan> {
         (-99..100_i64).prop_map(Said::Number),
         (i64::MIN + 1..=i64::MAX).prop_map(Said::Number),
     ];
-    // A name that is there twice has a field once.
-    let attributes = prop::collection::btree_map("[ab=,\\\\]{1,2}|value", said, 0..4)
+    // A name that is there twice has a field once, and numbers of more than 16 names are text.
+    let attributes = prop::collection::btree_map("[ab]?[=,\\\\]|[=,]a|value", said, 0..4)
         .prop_map(|attributes| attributes.into_iter().collect());
     (
         prop::collection::vec((1..5_u32, 1..9_u32, name()), 1..5),
