@@ -139,12 +139,14 @@ impl Looks {
         }
     }
 
-    /// Looks at a process that was there before it was told of.
-    pub(super) fn found(&mut self, machine: &mut ExportMachine, process: ProcessId, name: &str) {
+    /// Looks at a process that was there before it was told of, and at the program of that name that it executes.
+    pub(super) fn found(&mut self, machine: &mut ExportMachine, process: ProcessId, program: Option<&str>) {
         let pid = machine.process(process).pid;
-        let program = machine.add_program(process, Nanos(0), name);
         surround(machine, process, pid);
-        self.read_arguments(machine, program, pid);
+        if let Some(name) = program {
+            let program = machine.add_program(process, Nanos(0), name);
+            self.read_arguments(machine, program, pid);
+        }
     }
 
     /// All that was told up to `watermark` is known.

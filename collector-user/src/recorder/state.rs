@@ -86,6 +86,8 @@ pub struct Recorder {
     pub(super) frames: Vec<FrameId>,
     /// At processes, for what the sideband does not tell of them.
     looks: Looks,
+    /// A command that was forked and waits: its command line is that of who forked it.
+    waiting: Option<Pid>,
     /// What was found in `/proc`, if somebody wants to know.
     found: Option<Vec<Found>>,
     /// When `/proc` had been scanned: the sideband tells of some things before that which the scan saw, too.
@@ -128,6 +130,7 @@ impl Recorder {
             left_mappings: Vec::new(),
             frames: Vec::new(),
             looks: Looks::default(),
+            waiting: None,
             found: None,
             scanned_at: Nanos(0),
             sideband_lost: 0,
@@ -171,6 +174,11 @@ impl Recorder {
     /// What was found since the last call.
     pub(crate) fn take_found(&mut self) -> Vec<Found> {
         self.found.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Says that a process waits to execute its first program.
+    pub(crate) fn set_waiting(&mut self, command: Pid) {
+        self.waiting = Some(command);
     }
 
     /// Takes in all processes that run now. The sideband must be open already, so that nothing falls between.
@@ -230,7 +238,8 @@ impl Recorder {
         let added = self.machine.add_process(pid, name, parent, Nanos(0));
         debug_assert_eq!(process, added);
         if let Some(summary) = &summary {
-            self.looks.found(&mut self.machine, process, &summary.name);
+            let program = Some(summary.name.as_str()).filter(|_| self.waiting != Some(pid));
+            self.looks.found(&mut self.machine, process, program);
         }
         if let Some(thread) = reader {
             self.read_mappings(process, thread, Nanos(0));

@@ -3,6 +3,8 @@
 #[cfg(feature = "ebpf")]
 use std::collections::BTreeSet;
 
+use collector_common::ids::Pid;
+
 use super::SessionError;
 use crate::clock;
 #[cfg(feature = "ebpf")]
@@ -51,6 +53,9 @@ impl Wanted<'_> {
         let mut recorder = Recorder::new();
         if self.captures {
             recorder.keep_found();
+        }
+        if let Some(command) = self.settings.targets.command {
+            recorder.set_waiting(Pid(command));
         }
         if self.requests.iter().any(|request| request.program() == Some(Program::Allocations)) {
             recorder.modules_mut().keep_opened();

@@ -239,6 +239,24 @@ fn a_process_that_executes_has_had_several_programs() {
 }
 
 #[test]
+fn a_command_has_no_program_before_its_own() {
+    let Some(_live) = live("a_command_has_no_program_before_its_own") else { return };
+    let command = ["sleep", "0.3"].map(OsString::from);
+    let recording = record_machine(settings(&["cpu_profiling"]), &command);
+    let machine = &recording.machine;
+    let process = (0..).map(ProcessId).zip(machine.processes()).find(|(_, process)| {
+        let parent = process.parent.map(|parent| machine.process(parent).pid);
+        parent == Some(Pid(std::process::id())) && machine.string(process.name) == "sleep"
+    });
+    let (id, process) = process.unwrap();
+    let programs: Vec<_> =
+        machine.programs_of(id).map(|id| machine.string(machine.program(id).name)).collect();
+    assert_eq!(programs, ["sleep"]);
+    assert_eq!(recorded_arguments(machine, id), ["sleep", "0.3"]);
+    assert_eq!(machine.user_name(process), Some("root"));
+}
+
+#[test]
 fn arguments_are_of_the_program_and_no_other() {
     let Some(_live) = live("arguments_are_of_the_program_and_no_other") else { return };
     let script = r#"
