@@ -293,7 +293,7 @@ fn record_block<const FIND_VMA: bool>(context: &RetProbeContext, block: Block, b
         count(Counter::BlocksFull, 1);
     }
     let allocation = Allocation { address: block.address, bytes, since: now, is_kept: u64::from(is_kept) };
-    let mut sample = Sample::of_current::<FIND_VMA>(context.as_ptr(), now, pid, tid, SampleFlags::ALLOCATION);
+    let mut sample = Sample::whole::<FIND_VMA>(context.as_ptr(), now, pid, tid, SampleFlags::ALLOCATION);
     sample.data = allocation.words();
     // SAFETY: the helper has no preconditions.
     let ring = RINGS.get(unsafe { bpf_get_smp_processor_id() } as u32);

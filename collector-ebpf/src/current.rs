@@ -7,7 +7,7 @@ use collector_common::wire::{Config, Counter, PAGE_SIZE, SampleFlags, SampleHead
 use crate::{
     kernel::{current_task, read_word},
     maps::{config, count, zero},
-    record::StackRoom,
+    record,
     registers::{Place, UserRegisters},
     returns, stack,
 };
@@ -57,19 +57,29 @@ impl Sample {
         sample
     }
 
-    /// Leaves out what there is no room for.
-    #[inline(always)]
-    pub(crate) fn cut(&mut self, room: StackRoom) {
-        let most = room.bytes(self.place.sp);
-        if self.len > most {
-            self.flags |= SampleFlags::STACK_CUT;
-            self.len = most;
-        }
-    }
-
-    /// Of the current thread, which is `tid` of `pid`; `flags` are those that are known already.
+    /// Of the current thread, which is `tid` of `pid`, with as much of its stack as there is room for now; `flags` are those that are
+    /// known already.
     #[inline(always)]
     pub(crate) fn of_current<const FIND_VMA: bool>(
+        context: *mut c_void,
+        time: u64,
+        pid: u32,
+        tid: u32,
+        flags: u32,
+    ) -> Self {
+        let mut sample = Self::whole::<FIND_VMA>(context, time, pid, tid, flags);
+        let most = record::stack_room(sample.place.sp);
+        if sample.len > most {
+            sample.flags |= SampleFlags::STACK_CUT;
+            sample.len = most;
+        }
+        sample
+    }
+
+    /// The same with all of the stack, up to the largest copy: for programs that keep so much else that their own stack, of 512 bytes, has no
+    /// room for what a look at the ring needs.
+    #[inline(always)]
+    pub(crate) fn whole<const FIND_VMA: bool>(
         context: *mut c_void,
         time: u64,
         pid: u32,

@@ -19,7 +19,7 @@ use collector_common::wire::{
 
 use crate::{
     current::Sample,
-    maps::{Ring, config, count},
+    maps::{RINGS, Ring, config, count},
     returns, tracepoint,
 };
 
@@ -211,39 +211,19 @@ pub(crate) fn waiting(ring: &Ring) -> u64 {
     unsafe { bpf_ringbuf_query(ring, u64::from(BPF_RB_AVAIL_DATA)) }
 }
 
-/// How much stack a record may have, for the ring to take a burst of them: the less the fuller it is. A reader that comes when it is
-/// woken, with a quarter of the ring filled, has all; else it takes the rest from the process.
+/// Bytes of stack, from the stack pointer on, that a record of this CPU may have, for the ring to take a burst of them: the fewer the
+/// fuller it is. A reader that comes when it is woken, with a quarter of the ring filled, has all; else it takes the rest from the process.
 #[inline(always)]
-pub(crate) fn stack_room(ring: &Ring) -> StackRoom {
+pub(crate) fn stack_room(sp: u64) -> u64 {
+    const PAGE: u64 = PAGE_SIZE as u64;
+    // SAFETY: the helper has no preconditions.
+    let Some(ring) = RINGS.get(unsafe { bpf_get_smp_processor_id() } as u32) else { return u64::MAX };
     let eighths = 2 * waiting(ring) / config(|c: &Config| &raw const c.high_water).max(1);
     match eighths {
-        0..3 => StackRoom::All,
-        3..5 => StackRoom::TwoPages,
-        _ => StackRoom::QuarterPage,
-    }
-}
-
-/// How much stack a record may have.
-#[derive(Clone, Copy)]
-pub(crate) enum StackRoom {
-    /// All that there is, up to the largest copy.
-    All,
-    /// What fits into two pages, with returns that are trapped.
-    TwoPages,
-    /// 1 KiB.
-    QuarterPage,
-}
-
-impl StackRoom {
-    /// Bytes from a stack pointer on.
-    #[inline(always)]
-    pub(crate) fn bytes(self, sp: u64) -> u64 {
-        const PAGE: u64 = PAGE_SIZE as u64;
-        match self {
-            Self::All => u64::MAX,
-            Self::TwoPages => 2 * PAGE - (sp & (PAGE - 1)) - TrappedReturns::SIZE as u64,
-            Self::QuarterPage => PAGE / 4,
-        }
+        0..3 => u64::MAX,
+        // What fits into two pages, with returns that are trapped.
+        3..5 => 2 * PAGE - (sp & (PAGE - 1)) - TrappedReturns::SIZE as u64,
+        _ => PAGE / 4,
     }
 }
 

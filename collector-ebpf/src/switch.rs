@@ -220,7 +220,7 @@ fn take_stacks<const FIND_VMA: bool>(
     tid: u32,
     ran: u64,
 ) -> bool {
-    let mut sample = Sample::of_current::<FIND_VMA>(context.as_ptr(), off.since, off.pid, tid, flags);
+    let mut sample = Sample::whole::<FIND_VMA>(context.as_ptr(), off.since, off.pid, tid, flags);
     (sample.data, sample.ran) = (off.words(), ran);
     // SAFETY: the helper has no preconditions.
     let ring = RINGS.get(unsafe { bpf_get_smp_processor_id() } as u32);

@@ -40,10 +40,7 @@ pub(crate) extern "C" fn tracepoint_is_passed(context: *mut c_void) -> u32 {
         let flags = SampleFlags::TRACEPOINT | SampleFlags::IN_KERNEL;
         let mut sample = Sample::of_current::<true>(context, now, pid, tid, flags);
         begin(&mut sample.data, cookie, tid);
-        ring.is_some_and(|ring| {
-            sample.cut(record::stack_room(ring));
-            record::emit(ring, &sample)
-        })
+        ring.is_some_and(|ring| record::emit(ring, &sample))
     } else {
         let comm = bpf_get_current_comm().unwrap_or_default();
         let mut data = [0; SampleHeader::DATA];

@@ -22,6 +22,7 @@ use crate::scenarios::{attribute, settings};
 const WRITES: u64 = 100;
 const PIECE: u64 = 1000;
 const LOOPS: u64 = 20_000;
+const FEW: u64 = 60;
 
 /// The calls on files and sockets alone, each for itself.
 fn each() -> SessionSettings {
@@ -309,6 +310,20 @@ fn calls_that_find_no_room_are_counted_all_the_same() {
     let table = tables.clone().find(|table| table.name == "reads, writes and calls on sockets").unwrap();
     let all: u64 = table.rows.iter().map(|(_, numbers)| numbers[0]).sum();
     assert_eq!(ledger.produced(), all, "each call is a record, or was lost");
+}
+
+#[test]
+fn records_of_large_stacks_find_room_when_they_come_at_once() {
+    let Some(_live) = live("records_of_large_stacks_find_room_when_they_come_at_once") else { return };
+    let folder = folder();
+    let mut settings = each();
+    // For 16 of them with all of their stacks.
+    settings.sampling.ring_bytes = Some(1 << 20);
+    let (recording, _) = record(folder.path(), "deep", settings);
+    assert_eq!(recording.ledger.lost(LossCause::RingFull), 0, "{:?}", recording.ledger);
+    assert_eq!(calls(&recording, "read character device"), [FEW, 0, FEW]);
+    let of_zero = [("path", "/dev/zero"), ("kind", "character device"), ("bytes", "1")];
+    assert_eq!(samples(&recording.machine, "file_io", &of_zero).len() as u64, FEW);
 }
 
 #[test]

@@ -14,7 +14,7 @@
 
 #define CHECK(what) do { if (!(what)) { fprintf(stderr, "line %d: %s\n", __LINE__, strerror(errno)); return 1; } } while (0)
 
-enum { NAPS = 10, WRITES = 100, PIECE = 1000, SYNCS = 5, WRONG = 7, LOOPS = 20000 };
+enum { NAPS = 10, WRITES = 100, PIECE = 1000, SYNCS = 5, WRONG = 7, LOOPS = 20000, FEW = 60 };
 
 static char text[256];
 static char buffer[4096];
@@ -171,6 +171,15 @@ static int again_and_again(void) {
   return 0;
 }
 
+static int below_a_large_frame(void) {
+  volatile char frame[60 << 10];
+  for (size_t at = 0; at < sizeof frame; at += 1024) frame[at] = 1;
+  int zero = open("/dev/zero", O_RDONLY);
+  CHECK(zero >= 0);
+  for (int i = 0; i < FEW; i++) CHECK(read(zero, buffer, 1) == 1);
+  return frame[0] != 1;
+}
+
 int main(int count, char **arguments) {
   if (count != 3) return 2;
   int failed = 2;
@@ -181,6 +190,7 @@ int main(int count, char **arguments) {
   if (!strcmp(arguments[1], "messages")) failed = in_messages();
   if (!strcmp(arguments[1], "unanswered")) failed = without_an_answer();
   if (!strcmp(arguments[1], "loop")) failed = again_and_again();
+  if (!strcmp(arguments[1], "deep")) failed = below_a_large_frame();
   FILE *told = fopen(arguments[2], "w");
   if (failed || !told) return 1;
   fputs(text, told);
