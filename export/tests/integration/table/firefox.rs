@@ -40,6 +40,7 @@ pub(super) const READER: Reader = Reader {
         Fact::End,
         Fact::Renamed,
         Fact::Path,
+        Fact::PathBesideSource,
         Fact::BuildId,
         Fact::Inlined,
         Fact::Guessed,

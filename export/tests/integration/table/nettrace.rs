@@ -22,6 +22,7 @@ pub(super) const READER: Reader = Reader {
         Fact::Start,
         Fact::End,
         Fact::Path,
+        Fact::PathBesideSource,
         Fact::BuildId,
         Fact::DebugLink,
         Fact::Mapping,

@@ -19,10 +19,12 @@ pub(super) const READER: Reader = Reader {
     facts: &[
         Fact::Container,
         Fact::Path,
+        Fact::PathBesideSource,
         Fact::PathOfInlined,
         Fact::BuildId,
         Fact::Segment,
         Fact::Line,
+        Fact::LaterLine,
         Fact::Source,
         Fact::Inlined,
         Fact::Guessed,

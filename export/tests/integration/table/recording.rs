@@ -62,6 +62,10 @@ const OTHER: usize = 5;
 /// A function that is inlined into another.
 pub(super) const INLINED: &str = "helper";
 
+/// Functions with source files that are not inlined. Of `main` there are frames at a further line, too.
+pub(super) const SOURCED: [&str; 2] = ["main", "run"];
+pub(super) const LATER: (&str, u64) = ("main", 9);
+
 /// Functions, the outermost first.
 const STACKS: [&[&str]; 6] = [
     &["main", "run", INLINED],
@@ -178,8 +182,8 @@ pub(super) fn facts() -> BTreeSet<(Fact, String)> {
         (ExitStatus, "400 app: 3"),
         (NamespacePid, "400 app: 7"),
         (Renamed, "300 300 app: ready"),
-        (Path, "main /opt/app"),
-        (Path, "run /opt/app"),
+        (PathBesideSource, "main /opt/app"),
+        (PathBesideSource, "run /opt/app"),
         (PathOfInlined, "helper /opt/app"),
         (Path, "guess /opt/app"),
         (Path, "wait /usr/lib/libwait.so"),
@@ -194,6 +198,7 @@ pub(super) fn facts() -> BTreeSet<(Fact, String)> {
         (Segment, "0x4000-0x9000 0x3000 /opt/app"),
         (Segment, "0x4000-0x9000 0x3000 /usr/lib/libwait.so"),
         (Line, "main 7"),
+        (LaterLine, "main 9"),
         (Line, "run 20"),
         (Line, "helper 3"),
         (Source, "main main.c"),
@@ -276,8 +281,10 @@ pub(super) fn recording() -> (ExportMachine, Symbols) {
     let mut samples = SAMPLES.map(|(kind, time, thread, cpu, stack, value, attributes)| {
         let attributes = interned(&mut machine, attributes);
         // What is inlined has no frame of its own.
-        let stack: Vec<FrameId> =
-            STACKS[stack].iter().rev().filter_map(|name| frames.get(name).copied()).collect();
+        let names = STACKS[stack].iter().rev();
+        let called =
+            |name: &'static str| if stack == ALLOCATE && name == LATER.0 { MAIN_LATER } else { name };
+        let stack: Vec<FrameId> = names.filter_map(|name| frames.get(called(name)).copied()).collect();
         let stack = machine.intern_stack(&stack);
         let (time, thread, kind) = (at(time), threads[thread], kinds[kind]);
         Sample { time, thread, stack, cpu, kind, value, attributes }
@@ -363,6 +370,9 @@ fn people(machine: &mut ExportMachine) -> [ProcessId; 3] {
     [app, child, other]
 }
 
+/// What the frame of `main` at a further line goes by here.
+const MAIN_LATER: &str = "main, later";
+
 /// Frames by their function, and what these are called.
 fn code(
     machine: &mut ExportMachine,
@@ -390,6 +400,7 @@ fn code(
     let kernel = 0xffff_ffff_8123_4567;
     let frames = [
         ("main", app, 0x4101, returned),
+        (MAIN_LATER, app, 0x4121, returned),
         ("run", app, 0x4200, 0),
         ("guess", app, 0x4300, guessed),
         ("wait", library, 0x4400, 0),
@@ -413,6 +424,7 @@ fn code(
     };
     let lists = [
         ("main", vec![function("main", "main.c", 7)]),
+        (MAIN_LATER, vec![function("main", "main.c", 9)]),
         ("run", vec![function(INLINED, "helper.h", 3), function("run", "run.c", 20)]),
         ("guess", vec![function("guess", "", 0)]),
         ("wait", vec![function("wait", "", 0)]),
