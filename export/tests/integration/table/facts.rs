@@ -286,6 +286,12 @@ pub(super) fn command_line<'a>(arguments: impl IntoIterator<Item = &'a str>) -> 
     arguments.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
+/// What a reader shows of code without a name that tells of a file and of an address in it, which has hexadecimal digits.
+pub(super) fn unnamed(path: &str, address: &str) -> String {
+    let name = path.rsplit('/').next().unwrap();
+    format!("{name}+0x{address}")
+}
+
 /// A name without the mark that says what code it is, and what the mark is.
 pub(super) fn unmarked(name: &str) -> (&str, &str) {
     let marks = ["_[k]", "_[i]"];

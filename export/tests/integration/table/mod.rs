@@ -28,7 +28,7 @@ use export::format::{Contents, ExportFormat, Held, Holds, Part, Profile, formats
 use export::symbolize::Symbols;
 
 use facts::{Fact, Reader, Row, Sums, Told, sums};
-use recording::{INLINED, recording, without_samples};
+use recording::{INLINED, recording, with_unnamed, without_samples};
 
 /// A reader for each format.
 const READERS: [Reader; 14] = [
@@ -66,6 +66,20 @@ fn each_format_holds_what_its_reader_finds() {
     }
     let wrong: Vec<String> = wrong.into_iter().flatten().collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Code without a name is called by its file and address, and this one is the same in all formats: that of the call, which was looked up.
+#[test]
+fn code_without_a_name_has_one_address_everywhere() {
+    let (machine, symbols) = with_unnamed();
+    for reader in &READERS {
+        let profile = Profile { machine: &machine, symbols: &symbols };
+        let (_, Some(told)) = written_and_read(reader, profile) else { continue };
+        let is_unnamed = |row: &&Row| row.stack.iter().any(|name| name.contains("+0x"));
+        let rows: Vec<&Row> = told.rows.iter().filter(is_unnamed).collect();
+        let [Row { stack, .. }] = &rows[..] else { panic!("{}: {rows:?}", reader.format) };
+        assert_eq!(*stack, ["main", "app+0x470f", "app+0x4620"], "{}", reader.format);
+    }
 }
 
 /// What is in a file and was not recorded, and the other way round.

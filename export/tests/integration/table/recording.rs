@@ -153,6 +153,9 @@ const SPANS: [PlannedSpan; 3] = [
 const FILES: [(&str, [u8; 3]); 2] =
     [("/opt/app", [0xab, 0xcd, 0x01]), ("/usr/lib/libwait.so", [0xef, 0x01, 0x23])];
 
+/// Where code is linked for.
+pub(super) const LINKED: u64 = 0x4000;
+
 /// Both files have 0x5000 bytes of code at 0x3000, which are linked for 0x4000. Process, file, bias and time.
 const MAPPINGS: [(usize, usize, u64, u64); 4] = [
     (0, 0, 0x5555_0000_0000, 0),
@@ -310,6 +313,27 @@ pub(super) fn recording() -> (ExportMachine, Symbols) {
     (machine, symbols)
 }
 
+/// The same with a sample more: `main` calls code that has no name, which returns to 0x4710, and is called by the address before that, and
+/// that calls more of the same.
+pub(super) fn with_unnamed() -> (ExportMachine, Symbols) {
+    let (mut machine, symbols) = recording();
+    let first = machine.samples().at(0);
+    let app = machine.frames().get(machine.stacks().get(first.stack)[0]).module;
+    let [inner, outer] =
+        UNNAMED.map(|(address, flags)| machine.intern_frame(unnamed_frame(app, address, flags)));
+    let main = machine.stacks().get(first.stack).last().copied().unwrap();
+    let stack = machine.intern_stack(&[inner, outer, main]);
+    machine.add_sample(&Sample { time: at(33_000_000), stack, ..first });
+    (machine, symbols)
+}
+
+/// Where on the stack code is that has no name, the innermost first.
+const UNNAMED: [(u64, u8); 2] = [(0x4620, 0), (0x4710, FrameFlags::RETURN_ADDRESS)];
+
+fn unnamed_frame(module: ModuleId, address: u64, flags: u8) -> Frame {
+    Frame { module, address: Svma(address), flags: FrameFlags(flags) }
+}
+
 /// What is told of the recording as a whole, and nothing else.
 pub(super) fn without_samples() -> (ExportMachine, Symbols) {
     let mut machine = ExportMachine::default();
@@ -386,7 +410,7 @@ fn code(
         machine.add_mapping(ModuleMapping {
             process: processes[process],
             module: files[file],
-            start: Avma(bias + 0x4000),
+            start: Avma(bias + LINKED),
             end: Avma(bias + 0x9000),
             file_offset: FileOffset(0x3000),
             bias,
@@ -414,6 +438,9 @@ fn code(
             (name, machine.intern_frame(frame))
         })
         .collect();
+    for (address, flags) in UNNAMED {
+        machine.intern_frame(unnamed_frame(app, address, flags));
+    }
     let mut symbols = Symbols::unresolved(machine);
     let mut function = |name, file, line| Function {
         name: symbols.intern(name),
