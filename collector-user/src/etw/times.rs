@@ -43,11 +43,13 @@ impl Times {
         Nanos(self.start)
     }
 
-    /// What clocks showed at the start; none where the time of day is before 1970.
+    /// What clocks showed at the start; none where no time of day is told, which would be of 1601.
     pub(super) fn anchor(&self) -> Option<ClockAnchor> {
-        let realtime = u64::try_from(self.clock.start.unix_nanos()).ok()?;
-        let boottime = (self.start > 0).then_some(Nanos(self.start));
-        Some(ClockAnchor { monotonic: Nanos(self.start), realtime, boottime })
+        let unix = i64::try_from(self.clock.start.unix_nanos()).ok()?;
+        let anchor = ClockAnchor::at(Nanos(self.start), unix.into())?;
+        // That is of the same moment as the anchor, which is another one if 1970 was to come.
+        let boottime = (self.start > 0).then_some(anchor.monotonic);
+        Some(ClockAnchor { boottime, ..anchor })
     }
 }
 

@@ -7,6 +7,7 @@
 mod cut;
 mod damaged;
 mod dotnet;
+mod early;
 mod firefox;
 mod flamegraph;
 mod folded;

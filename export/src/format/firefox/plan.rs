@@ -148,7 +148,8 @@ impl<'a> Plan<'a> {
     pub(super) fn begin(&self) -> Begun {
         let machine = self.machine();
         let system = machine.system();
-        let since_1970 = Duration::from_nanos(system.clocks.unix_at(self.origin).unwrap_or(0));
+        let unix = system.clocks.unix_at(self.origin).and_then(|unix| u64::try_from(unix).ok());
+        let since_1970 = Duration::from_nanos(unix.unwrap_or(0));
         let period = self.roles.iter().find_map(|role| match role {
             Role::Sampled(Sampling { period, .. }) if *period > 0 => Some(*period),
             _ => None,

@@ -54,6 +54,7 @@ impl ExportFormat for Firefox {
     fn holds(&self) -> Holds {
         Holds::everything()
             .without(&[
+                Part::EarlyTimes,
                 Part::Unsampled,
                 Part::Programs,
                 Part::Parents,

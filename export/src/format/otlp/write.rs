@@ -47,6 +47,7 @@ impl ExportFormat for Otlp {
     fn holds(&self) -> Holds {
         Holds::everything()
             .without(&[
+                Part::EarlyTimes,
                 Part::Unsampled,
                 Part::Programs,
                 Part::FileDetails,
@@ -232,11 +233,12 @@ impl<'a> Writer<'a> {
             (own, own)
         };
         let (first, last) = self.span;
+        let unix = self.machine.system().clocks.unix_at(first);
         let comments =
             (!self.comments.is_empty()).then(|| dictionary.texts("pprof.profile.comment", &self.comments));
         ProfileMessage {
             sample_type: Some(sample_type),
-            time_unix_nano: self.machine.system().clocks.unix_at(first).unwrap_or(0),
+            time_unix_nano: unix.and_then(|unix| unix.try_into().ok()).unwrap_or(0),
             // All times are before its end.
             duration_nano: (last.0 - first.0).saturating_add(1),
             period_type: Some(period_type),
