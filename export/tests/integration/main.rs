@@ -24,6 +24,7 @@ mod jfr_events;
 mod jfr_facts;
 mod jfr_made;
 mod jsonl;
+mod large_sums;
 mod lines;
 mod made;
 mod many_kinds;

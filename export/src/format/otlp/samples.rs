@@ -49,7 +49,24 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// The sample that stands for those at positions of `samples`, which differ in nothing but their time and their value.
+    /// A row in parts that a sample each stands for: one, unless it has no times, and the sum of its values no room in 63 bits.
+    pub(super) fn parts<'r>(&self, row: &'r [u32], samples: &record::Samples) -> Vec<&'r [u32]> {
+        let mut parts = Vec::new();
+        let (mut start, mut sum) = (0, 0_i64);
+        for (at, &position) in row.iter().enumerate().filter(|_| !self.has_times) {
+            let value = samples.at(position as usize).value;
+            sum = sum.checked_add(value).unwrap_or_else(|| {
+                parts.extend(row.get(start..at));
+                start = at;
+                value
+            });
+        }
+        parts.extend(row.get(start..));
+        parts
+    }
+
+    /// The sample that stands for those at positions of `samples`, which differ in nothing but their time and their value, and whose values
+    /// have a sum in 63 bits if they have no times ([`Self::parts`]).
     pub(super) fn of_row(&mut self, row: &[u32], samples: &record::Samples) -> &Sample {
         let machine = self.machine;
         self.sample.clear();
@@ -75,7 +92,7 @@ impl<'a> Samples<'a> {
             self.sample.timestamps_unix_nano.extend(times);
         }
         if self.sample.timestamps_unix_nano.is_empty() {
-            self.sample.values.push(samples.fold(0, |sum: i64, one| sum.saturating_add(one.value)));
+            self.sample.values.push(samples.map(|one| one.value).sum());
         } else if self.has_values[usize::from(first.kind.0)] {
             self.sample.values.extend(samples.map(|one| one.value));
         }

@@ -207,8 +207,10 @@ impl<'a> Writer<'a> {
         let begin = self.begin(group.kind);
         let mut length = begin.encoded_len();
         for row in self.rows.get(&group) {
-            let sample = self.samples.of_row(row, self.rows.samples());
-            length += field_len(field::PROFILE_SAMPLES, sample.encoded_len());
+            for part in self.samples.parts(row, self.rows.samples()) {
+                let sample = self.samples.of_row(part, self.rows.samples());
+                length += field_len(field::PROFILE_SAMPLES, sample.encoded_len());
+            }
             if length > most || self.samples.dictionary.encoded_len() > most {
                 return None;
             }
@@ -273,7 +275,9 @@ impl<'a> Writer<'a> {
             out.begin(field::SCOPE_PROFILES, plan.length);
             out.part(&plan.begin)?;
             for row in self.rows.get(&plan.group) {
-                out.message(field::PROFILE_SAMPLES, self.samples.of_row(row, self.rows.samples()))?;
+                for part in self.samples.parts(row, self.rows.samples()) {
+                    out.message(field::PROFILE_SAMPLES, self.samples.of_row(part, self.rows.samples()))?;
+                }
             }
         }
         Ok(())

@@ -221,7 +221,7 @@ impl Serialize for Weights<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut list = serializer.serialize_seq(None)?;
         self.samples.each(|sample| {
-            list.serialize_element(&sample.value.unsigned_abs().saturating_mul(self.factor))
+            list.serialize_element(&(u128::from(sample.value.unsigned_abs()) * u128::from(self.factor)))
         })?;
         list.end()
     }
