@@ -20,6 +20,7 @@ mod threads;
 mod tracks;
 mod write;
 
+pub(crate) use attributes::MOST_TYPES;
 pub(crate) use frames::INLINED;
 pub(crate) use spans::{NAME as SPAN, OF_PROCESSES, OF_RECORDINGS, OF_THREADS};
 pub use write::Firefox;
