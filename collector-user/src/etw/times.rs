@@ -92,4 +92,17 @@ mod tests {
             assert_eq!(times.anchor().unwrap().boottime, None);
         }
     }
+
+    /// A clock that nobody set: 1969-12-31 23:59:59 UTC; and one that tells nothing, which would be 1601.
+    #[test]
+    fn a_time_of_day_may_be_before_1970() {
+        let early = Clock { start: FileTime(116_444_735_990_000_000), ..CLOCK };
+        for boot in [None, Some(FileTime(early.start.0 - 36_000_000_000))] {
+            let times = Times::new(early, boot);
+            let anchor = times.anchor().unwrap();
+            assert_eq!(anchor.unix_at(times.start()), -1_000_000_000);
+            assert_eq!(anchor.boottime_at(times.start()), boot.map(|_| times.start()));
+        }
+        assert_eq!(Times::new(Clock { start: FileTime(0), ..CLOCK }, None).anchor(), None);
+    }
 }
