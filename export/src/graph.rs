@@ -2,7 +2,7 @@
 //!
 //! Below the root are groups, as the caller wants them: one for each process, for each name of processes, or a single one. Below a group
 //! are the functions that its threads called, callers above callees, each with what was counted while it ran itself (exclusive) and
-//! while it was on the stack there (total), by kind of sample ([`Counts`]). A function stands in the tree as often as there are ways to it.
+//! while it was on the stack there (total), by kind of sample ([`Counts`]). Sums of however many samples have room in 128 bits. A function stands in the tree as often as there are ways to it.
 
 use collector_common::intern::StackId;
 use collector_common::record::{ModuleId, SampleKindId, ThreadId};
@@ -46,7 +46,7 @@ pub struct ExportGraph {
     parents: Vec<u32>,
     functions: Vec<(NameId, ModuleId)>,
     /// By kind and node what was counted in the node itself, where anything was: few nodes have many of the kinds.
-    exclusive: Vec<(SampleKindId, NodeId, i64)>,
+    exclusive: Vec<(SampleKindId, NodeId, i128)>,
 }
 
 /// What was counted of one kind in an [`ExportGraph`].
@@ -54,8 +54,8 @@ pub struct ExportGraph {
 pub struct Counts<'a> {
     graph: &'a ExportGraph,
     /// By node.
-    exclusive: Vec<i64>,
-    total: Vec<i64>,
+    exclusive: Vec<i128>,
+    total: Vec<i128>,
 }
 
 impl ExportGraph {
@@ -67,7 +67,7 @@ impl ExportGraph {
         let mut paths = Lists::default();
         paths.push([0]);
         let mut known: Table<(u32, StackId), u32> = Table::default();
-        let mut counted: Table<(u32, SampleKindId), i64> = Table::default();
+        let mut counted: Table<(u32, SampleKindId), i128> = Table::default();
         for sample in machine.samples().iter() {
             let Some(group) = group(sample.thread) else { continue };
             let path = *known.entry((group, sample.stack)).or_insert_with(|| {
@@ -75,8 +75,7 @@ impl ExportGraph {
                 let calls = frames.flat_map(|frame| labels.0.get(frame.0 as usize)).copied();
                 paths.push([0, group].into_iter().chain(calls)) as u32
             });
-            let sum = counted.entry((path, sample.kind)).or_default();
-            *sum = sum.saturating_add(sample.value);
+            *counted.entry((path, sample.kind)).or_default() += i128::from(sample.value);
         }
         let tree = PrefixTree::new(&paths);
         let of_node = |((path, kind), value)| (kind, NodeId(tree.ends[path as usize]), value);
@@ -122,15 +121,14 @@ impl ExportGraph {
     pub fn counts(&self, kind: SampleKindId) -> Counts<'_> {
         let first = self.exclusive.partition_point(|&(other, ..)| other < kind);
         let of_kind = self.exclusive[first..].iter().take_while(|&&(other, ..)| other == kind);
-        let mut exclusive = vec![0_i64; self.parents.len()];
+        let mut exclusive = vec![0_i128; self.parents.len()];
         for &(_, node, value) in of_kind {
-            let sum = &mut exclusive[node.0 as usize];
-            *sum = sum.saturating_add(value);
+            exclusive[node.0 as usize] += value;
         }
         let mut total = exclusive.clone();
         for node in (1..total.len()).rev() {
             let parent = self.parents[node] as usize;
-            total[parent] = total[parent].saturating_add(total[node]);
+            total[parent] += total[node];
         }
         Counts { graph: self, exclusive, total }
     }
@@ -141,19 +139,19 @@ impl Counts<'_> {
     ///
     /// # Panics
     /// For a node of another graph, as do all that ask for one.
-    pub fn exclusive(&self, node: NodeId) -> i64 {
+    pub fn exclusive(&self, node: NodeId) -> i128 {
         self.exclusive[node.0 as usize]
     }
 
     /// What was counted in a node and in all below it.
-    pub fn total(&self, node: NodeId) -> i64 {
+    pub fn total(&self, node: NodeId) -> i128 {
         self.total[node.0 as usize]
     }
 
     /// By function: what was counted while it ran itself, and while it was on the stack, once however often it was there.
-    pub fn by_function(&self) -> Vec<(i64, i64)> {
+    pub fn by_function(&self) -> Vec<(i128, i128)> {
         let graph = self.graph;
-        let mut sums = vec![(0_i64, 0_i64); graph.functions.len()];
+        let mut sums = vec![(0_i128, 0_i128); graph.functions.len()];
         // How often each function is on the way to the node in hand, and the functions of that way.
         let mut open = vec![0_u32; graph.functions.len()];
         let mut way: Vec<usize> = Vec::new();
@@ -165,9 +163,9 @@ impl Counts<'_> {
                 open[left] -= 1;
             }
             let (own, total) = &mut sums[function];
-            *own = own.saturating_add(self.exclusive(node));
+            *own += self.exclusive(node);
             if open[function] == 0 {
-                *total = total.saturating_add(self.total(node));
+                *total += self.total(node);
             }
             open[function] += 1;
             way.push(function);

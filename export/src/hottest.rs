@@ -21,9 +21,9 @@ pub struct Row {
     /// The file it is in, `[kernel]`, or another name in brackets.
     pub module: String,
     /// Counted while it ran itself.
-    pub own: i64,
+    pub own: i128,
     /// Counted while it was on the stack.
-    pub total: i64,
+    pub total: i128,
 }
 
 /// Functions, the one with the most of its own first.
@@ -34,7 +34,7 @@ pub struct Hottest {
     /// In what unit: `count`, `nanoseconds` or `bytes`.
     pub unit: String,
     /// Counted in all samples.
-    pub total: i64,
+    pub total: i128,
     /// All functions.
     pub rows: Vec<Row>,
 }
@@ -60,16 +60,19 @@ impl Hottest {
     }
 
     /// The functions of a recording, by the kind that is to be looked at first; of a sampling clock by the time that its samples
-    /// stand for.
+    /// stand for, unless that of one has no room in 127 bits.
     pub fn of_main(profile: Profile<'_>) -> Self {
         let kind = profile.machine.shown_kind().unwrap_or_default();
         let mut hottest = Self::of(profile, kind);
         let kind = profile.machine.kinds().get(usize::from(kind.0));
         if let Some(clock) = kind.filter(|kind| kind.unit == Unit::Count && kind.period > 1) {
-            let period = i64::try_from(clock.period).unwrap_or(i64::MAX);
             let counts = hottest.rows.iter_mut().flat_map(|row| [&mut row.own, &mut row.total]);
-            counts.chain([&mut hottest.total]).for_each(|count| *count = count.saturating_mul(period));
-            Unit::Nanoseconds.name().clone_into(&mut hottest.unit);
+            let mut counts: Vec<_> = counts.chain([&mut hottest.total]).collect();
+            let times = counts.iter().map(|count| count.checked_mul(clock.period.into()));
+            if let Some(times) = times.collect::<Option<Vec<_>>>() {
+                counts.iter_mut().zip(times).for_each(|(count, time)| **count = time);
+                Unit::Nanoseconds.name().clone_into(&mut hottest.unit);
+            }
         }
         hottest
     }
@@ -81,7 +84,7 @@ impl Hottest {
 }
 
 /// Functions by name and module, with what was counted in them of their own and in all, the one with the most of its own first.
-fn rows<'a>(counted: impl Iterator<Item = ((&'a str, &'a str), (i64, i64))>) -> Vec<Row> {
+fn rows<'a>(counted: impl Iterator<Item = ((&'a str, &'a str), (i128, i128))>) -> Vec<Row> {
     let mut rows: Vec<Row> = counted
         .filter(|(_, counts)| *counts != (0, 0))
         .map(|((function, module), (own, total))| Row {
@@ -152,11 +155,11 @@ pub fn printable(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
-fn percent(part: i64, whole: i64) -> f64 {
+fn percent(part: i128, whole: i128) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
-fn amount(value: i64, unit: &str) -> String {
+fn amount(value: i128, unit: &str) -> String {
     let (scale, steps) = match unit {
         "nanoseconds" => (1000.0, &["ns", "us", "ms", "s"][..]),
         "bytes" => (1024.0, &["B", "KiB", "MiB", "GiB"][..]),

@@ -19,9 +19,26 @@ pub struct ClockAnchor {
 }
 
 impl ClockAnchor {
-    /// Nanoseconds since 1970 in UTC at a time of the recording.
-    pub fn unix_at(&self, time: Nanos) -> u64 {
-        self.realtime.wrapping_add(time.0).wrapping_sub(self.monotonic.0)
+    /// That of a time of day in nanoseconds since 1970 in UTC, which may be before that: then of when 1970 will have begun. None where one
+    /// of the two has no room in 64 bits.
+    ///
+    /// ```
+    /// use collector_common::ids::Nanos;
+    /// use collector_common::record::ClockAnchor;
+    ///
+    /// let anchor = ClockAnchor::at(Nanos(50), -30).unwrap();
+    /// assert_eq!((anchor.monotonic, anchor.realtime), (Nanos(80), 0));
+    /// assert_eq!(anchor.unix_at(Nanos(50)), -30);
+    /// ```
+    pub fn at(monotonic: Nanos, unix: i128) -> Option<Self> {
+        let until_1970 = u64::try_from(unix.min(0).unsigned_abs()).ok()?;
+        let monotonic = Nanos(monotonic.0.checked_add(until_1970)?);
+        Some(Self { monotonic, realtime: unix.max(0).try_into().ok()?, boottime: None })
+    }
+
+    /// Nanoseconds since 1970 in UTC at a time of the recording, which may be before that.
+    pub fn unix_at(&self, time: Nanos) -> i128 {
+        i128::from(self.realtime) + i128::from(time.0) - i128::from(self.monotonic.0)
     }
 
     /// `CLOCK_BOOTTIME` at a time of the recording.
@@ -40,8 +57,8 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    /// Nanoseconds since 1970 in UTC at a time of the recording, by the anchor that is nearer to it.
-    pub fn unix_at(&self, time: Nanos) -> Option<u64> {
+    /// Nanoseconds since 1970 in UTC at a time of the recording, which may be before that, by the anchor that is nearer to it.
+    pub fn unix_at(&self, time: Nanos) -> Option<i128> {
         self.nearest(time).map(|anchor| anchor.unix_at(time))
     }
 
@@ -60,10 +77,11 @@ impl Clocks {
     /// Time that the machine was suspended is not among them where the anchors tell of it by time since boot.
     pub fn set_forward(&self) -> i64 {
         let (Some(start), Some(end)) = (self.start, self.end) else { return 0 };
-        let went_on = end.realtime.wrapping_sub(start.unix_at(end.monotonic));
+        let went_on = i128::from(end.realtime) - start.unix_at(end.monotonic);
         let slept = start.boottime_at(end.monotonic).zip(end.boottime);
         let slept = slept.map_or(0, |(expected, boottime)| boottime.0.wrapping_sub(expected.0));
-        went_on.wrapping_sub(slept).cast_signed()
+        let set = went_on - i128::from(slept.cast_signed());
+        set.clamp(i64::MIN.into(), i64::MAX.into()) as i64
     }
 
     fn nearest(&self, time: Nanos) -> Option<ClockAnchor> {
@@ -110,6 +128,10 @@ mod tests {
         let clocks = Clocks { start: None, end: Some(START) };
         assert_eq!(clocks.unix_at(Nanos(10)), Some(499_010));
         assert_eq!(clocks.set_forward(), 0);
+        assert_eq!(
+            Clocks { start: Some(ClockAnchor { realtime: 500, ..START }), end: None }.unix_at(Nanos(10)),
+            Some(-490)
+        );
         assert_eq!(Clocks::default().unix_at(Nanos(10)), None);
         let unknown = ClockAnchor { boottime: None, ..START };
         assert_eq!(unknown.boottime_at(Nanos(10)), None);

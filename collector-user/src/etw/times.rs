@@ -43,11 +43,13 @@ impl Times {
         Nanos(self.start)
     }
 
-    /// What clocks showed at the start; none where the time of day is before 1970.
+    /// What clocks showed at the start; none where no time of day is told, which would be of 1601.
     pub(super) fn anchor(&self) -> Option<ClockAnchor> {
-        let realtime = u64::try_from(self.clock.start.unix_nanos()).ok()?;
-        let boottime = (self.start > 0).then_some(Nanos(self.start));
-        Some(ClockAnchor { monotonic: Nanos(self.start), realtime, boottime })
+        let unix = i64::try_from(self.clock.start.unix_nanos()).ok()?;
+        let anchor = ClockAnchor::at(Nanos(self.start), unix.into())?;
+        // That is of the same moment as the anchor, which is another one if 1970 was to come.
+        let boottime = (self.start > 0).then_some(anchor.monotonic);
+        Some(ClockAnchor { boottime, ..anchor })
     }
 }
 
@@ -89,5 +91,18 @@ mod tests {
             assert_eq!((times.at(510), times.at(490)), (Nanos(1000), Nanos(0)));
             assert_eq!(times.anchor().unwrap().boottime, None);
         }
+    }
+
+    /// A clock that nobody set: 1969-12-31 23:59:59 UTC; and one that tells nothing, which would be 1601.
+    #[test]
+    fn a_time_of_day_may_be_before_1970() {
+        let early = Clock { start: FileTime(116_444_735_990_000_000), ..CLOCK };
+        for boot in [None, Some(FileTime(early.start.0 - 36_000_000_000))] {
+            let times = Times::new(early, boot);
+            let anchor = times.anchor().unwrap();
+            assert_eq!(anchor.unix_at(times.start()), -1_000_000_000);
+            assert_eq!(anchor.boottime_at(times.start()), boot.map(|_| times.start()));
+        }
+        assert_eq!(Times::new(Clock { start: FileTime(0), ..CLOCK }, None).anchor(), None);
     }
 }

@@ -49,7 +49,7 @@ fn one_address_is_one_method_after_the_other() {
         // The second one is a return address: the call is the last byte of the method.
         "Made.Type.First Made.Type.First",
         "[unmapped]+0x200008",
-        "Made.Type.Second [unmapped]+0x200000",
+        "Made.Type.Second [unmapped]+0x1fffff",
         "Made.Type.Second",
     ];
     assert_eq!(names, expected);
@@ -72,7 +72,7 @@ fn one_address_is_one_image_after_the_other() {
     let imported = made.finish();
     let names: Vec<_> = stacks(&imported).into_iter().map(|(_, names)| names.join(" ")).collect();
     let expected =
-        ["one.dll+0x8", "[unmapped]+0x200008", "Made.Type.Native", "Made.Type.Native two.dll+0x1000"];
+        ["one.dll+0x8", "[unmapped]+0x200008", "Made.Type.Native", "Made.Type.Native two.dll+0xfff"];
     assert_eq!(names, expected);
     let machine = &imported.machine;
     let paths: Vec<_> = machine.modules().iter().map(|module| machine.string(module.path)).collect();
@@ -115,7 +115,7 @@ fn the_kernels_images_are_every_processs() {
     made.thread(3, 70, 71, "");
     sampled(&mut made, 10, &[DRIVER + 0x20, 0xffff_9000_0000_0000]);
     let imported = made.finish();
-    let expected = ["made.sys+0x20", "[kernel]+0xffff900000000000"];
+    let expected = ["made.sys+0x20", "[kernel]+0xffff8fffffffffff"];
     assert_eq!(stacks(&imported), [("made.exe".to_owned(), expected.map(str::to_owned).to_vec())]);
     let machine = &imported.machine;
     assert!(machine.frames().iter().all(Frame::is_kernel));

@@ -58,8 +58,8 @@ fn a_trace_is_the_same_in_all_formats() {
     assert!(!told.contains("could not be understood"), "{told}");
     let back = folded(&folder.join("back.folded"));
     // A library that was unloaded before that sample: the format has no event that ends a mapping.
-    let elsewhere = "Test.x64.exe;[unmapped]+0x1aef8f80;msvcr120_clr0400.dll+0x11f9";
-    let there = "Test.x64.exe;mscorlib.dll+0xe8f80;msvcr120_clr0400.dll+0x11f9";
+    let elsewhere = "Test.x64.exe;[unmapped]+0x1aef8f7f;msvcr120_clr0400.dll+0x11f9";
+    let there = "Test.x64.exe;mscorlib.dll+0xe8f7f;msvcr120_clr0400.dll+0x11f9";
     let mut stacks = stacks;
     let count = stacks.remove(elsewhere).unwrap();
     stacks.insert(there.to_owned(), count);

@@ -176,12 +176,14 @@ impl Recording {
 
     fn function(&mut self, frame: FrameId) -> usize {
         let Frame { module, address, flags } = *self.machine.frames().get(frame);
+        // The last byte of the call, where that is what a frame is by.
+        let call = address.0 - u64::from(flags.has(FrameFlags::RETURN_ADDRESS));
         let path = self.machine.string(self.machine.module(module).path);
         let base = path.rsplit('/').next().unwrap_or(path);
         let function = match self.names.get(&frame) {
             _ if flags.has(FrameFlags::CUT) => ("[stack cut]".to_owned(), String::new()),
             Some(name) => (name.clone(), path.to_owned()),
-            None => (format!("{base}+{:#x}", address.0), path.to_owned()),
+            None => (format!("{base}+{call:#x}"), path.to_owned()),
         };
         self.add_function(function)
     }

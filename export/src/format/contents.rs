@@ -60,6 +60,16 @@ fn used(machine: &ExportMachine) -> Vec<bool> {
     used
 }
 
+/// Whether anything was before 1970.
+fn is_early(machine: &ExportMachine) -> bool {
+    let clocks = &machine.system().clocks;
+    let is_early = |time| clocks.unix_at(time).is_some_and(|unix| unix < 0);
+    let starts = machine.processes().iter().map(|process| process.start).filter(|start| start.0 > 0);
+    let spans = machine.spans().iter().map(|span| span.start);
+    let edges = machine.samples().span().into_iter().flat_map(|(first, last)| [first, last]);
+    edges.chain([machine.system().start]).chain(starts).chain(spans).any(is_early)
+}
+
 impl Contents {
     /// Those of a profile.
     pub fn of(profile: Profile<'_>) -> Self {
@@ -141,6 +151,7 @@ impl Contents {
         self.add(Part::Kinds, samples.kinds().count().saturating_sub(1));
         // What one time is told of all is that of the recording.
         self.add_if(Part::Times, samples.span().is_some_and(|(first, last)| first < last));
+        self.add_if(Part::EarlyTimes, is_early(machine));
         let mut has_cpus = false;
         let mut not_positive = 0;
         let mut lists = KeySet::default();

@@ -13,6 +13,9 @@ pub enum Part {
     NotPositive,
     /// When samples were.
     Times,
+    /// Times of day before 1970, as a machine has them whose clock nobody set. Where a format has no place for them, its times are those
+    /// of a recording whose time of day is not known.
+    EarlyTimes,
     /// On which CPUs.
     Cpus,
     /// What samples say of themselves beside that, but for [`Self::Estimates`].
@@ -79,10 +82,11 @@ pub enum Part {
 
 impl Part {
     /// All of them.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 35] = [
         Self::Kinds,
         Self::NotPositive,
         Self::Times,
+        Self::EarlyTimes,
         Self::Cpus,
         Self::Attributes,
         Self::Estimates,
@@ -122,6 +126,7 @@ impl Part {
             Self::Kinds => "other kinds of samples",
             Self::NotPositive => "samples of 0 and less",
             Self::Times => "times",
+            Self::EarlyTimes => "times of day before 1970",
             Self::Cpus => "CPUs",
             Self::Attributes => "attributes",
             Self::Estimates => "which values are estimates",

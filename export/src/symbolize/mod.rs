@@ -37,4 +37,5 @@ pub use jit::{JitCode, JitDump, JitDumpError, JitLine, JitNames, JitPlace, Langu
 pub use pdb::PdbError;
 pub use pe::{AheadMapError, AheadMapId, CodeSection, PdbId, code_of_image};
 pub use resolve::{Detail, Naming, symbolize, symbolize_rest};
+pub(crate) use symbols::offset;
 pub use symbols::{Function, Name, NameId, STACK_CUT, Symbols, Unreadable};

@@ -87,7 +87,8 @@ impl Entry {
     }
 }
 
-/// Names of the frames of one machine. A frame without a symbol is called `module+0xoffset`.
+/// Names of the frames of one machine. A frame without a symbol is called `module+0xoffset`: by the address that it was looked up by,
+/// which formats with addresses have, too ([`Frame::lookup_address`]).
 #[derive(Debug, Default)]
 pub struct Symbols {
     strings: InternedStrings,
@@ -254,5 +255,10 @@ fn fallback(machine: &ExportMachine, frame: &Frame) -> String {
     };
     // Many frames may be called after one module.
     let name = &name[..name.floor_char_boundary(LONGEST_FILE_NAME)];
-    format!("{name}+{:#x}", frame.address.0)
+    format!("{name}{}", offset(frame))
+}
+
+/// What the name of a frame without a symbol ends with.
+pub(crate) fn offset(frame: &Frame) -> String {
+    format!("+{:#x}", frame.lookup_address().0)
 }

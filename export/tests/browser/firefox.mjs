@@ -24,13 +24,13 @@ function listed(ask) {
   return handles;
 }
 
-/// What a function is to the reader: one without a symbol is an address, of the call that it returned to.
+/// What a function is to the reader: one without a symbol is an address.
 function shown({ name, module, inlined }) {
   // It has no address of its own.
   if (inlined) return JSON.stringify([name, null]);
   const unnamed = /^(.+)\+0x([0-9a-f]+)$/.exec(name);
   const isAddress = unnamed !== null && unnamed[1] === basename(module);
-  const shownName = isAddress ? `0x${(parseInt(unnamed[2], 16) - 1).toString(16)}` : name;
+  const shownName = isAddress ? `0x${unnamed[2]}` : name;
   return JSON.stringify([shownName, module.startsWith("/") ? basename(module) : null]);
 }
 

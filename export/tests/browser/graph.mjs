@@ -167,7 +167,7 @@ async function coloursTellKinds(browser, { small }) {
     between(hue(await colour("main")), 160, 245);
     between(hue(await colour("vfs_read")), 5, 50);
     between(hue(await colour("LMain;.loop()V")), 270, 325);
-    equal(hue(await colour("libc.so.6+0x10b0")), null);
+    equal(hue(await colour("libc.so.6+0x10af")), null);
     // Highlighted is pink, everything else loses its colour.
     await page.fill("#search", "vfs_read");
     between(hue(await colour("vfs_read")), 320, 345);

@@ -39,7 +39,7 @@ fn what_is_counted_is_what_folded_stacks_count() {
     let profile = Profile { machine: &machine, symbols: &symbols };
     let graph = ExportGraph::of(profile, |thread| Some(machine.thread(thread).name.0));
     let counts = graph.counts(KIND);
-    let mut counted: BTreeMap<String, i64> = BTreeMap::new();
+    let mut counted: BTreeMap<String, i128> = BTreeMap::new();
     let mut group = "";
     for node in graph.nodes() {
         if let Label::Group(id) = graph.label(node) {
@@ -54,13 +54,13 @@ fn what_is_counted_is_what_folded_stacks_count() {
     let mut folded = Vec::new();
     Folded.write(profile, &mut folded).unwrap();
     let folded = String::from_utf8(folded).unwrap();
-    let folded: BTreeMap<String, i64> = folded
+    let folded: BTreeMap<String, i128> = folded
         .lines()
         .map(|line| line.rsplit_once(' ').unwrap())
         .map(|(stack, count)| (stack.to_owned(), count.parse().unwrap()))
         .collect();
     assert_eq!(counted, folded);
-    assert_eq!(counts.total(NodeId::ROOT), folded.values().sum::<i64>());
+    assert_eq!(counts.total(NodeId::ROOT), folded.values().sum::<i128>());
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn each_node_has_what_is_below_it() {
     let counts = graph.counts(KIND);
     for node in graph.nodes() {
         let below = graph.nodes().filter(|&other| graph.parent(other) == Some(node));
-        let sum: i64 = below.map(|other| counts.total(other)).sum();
+        let sum: i128 = below.map(|other| counts.total(other)).sum();
         assert_eq!(counts.total(node), counts.exclusive(node) + sum, "{node:?}");
         assert!(
             graph

@@ -338,7 +338,7 @@ fn read_rows(imported: &Imported) -> Vec<Row> {
         let top = top.and_then(|frame| symbols.functions(*frame).next());
         (
             machine.string(machine.kinds()[usize::from(sample.kind.0)].name).to_owned(),
-            machine.system().clocks.unix_at(sample.time).unwrap(),
+            machine.system().clocks.unix_at(sample.time).unwrap().try_into().unwrap(),
             sample.value,
             machine.string(thread.name).to_owned(),
             u64::from(thread.tid.0),

@@ -46,12 +46,12 @@ fn what_is_told_of_the_whole_comes_back() {
         let profile = Profile { machine: &machine, symbols: &symbols };
         let after = Hottest::of(profile, SampleKindId(0));
         assert_eq!(after.total, before.total);
-        let rows = |hottest: &Hottest| -> Vec<(String, i64, i64)> {
+        let rows = |hottest: &Hottest| -> Vec<(String, i128, i128)> {
             hottest.rows.iter().map(|row| (row.function.clone(), row.own, row.total)).collect()
         };
         assert_eq!(rows(&after), rows(&before));
         let times = Hottest::of_main(profile);
-        assert_eq!(times.total, 85 * PERIOD as i64);
+        assert_eq!(times.total, 85 * i128::from(PERIOD));
         assert!(times.table(1).to_string().contains("60.18 ms"), "{}", times.table(1));
     }
 }

@@ -7,6 +7,7 @@
 mod cut;
 mod damaged;
 mod dotnet;
+mod early;
 mod firefox;
 mod flamegraph;
 mod folded;
@@ -23,6 +24,7 @@ mod jfr_events;
 mod jfr_facts;
 mod jfr_made;
 mod jsonl;
+mod large_sums;
 mod lines;
 mod made;
 mod many_kinds;

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use collector_common::ids::{Nanos, Pid, Tid};
-use collector_common::record::{ExportMachine, Sample, Unit};
-use export::format::by_name;
+use collector_common::record::{AttributeValue, ExportMachine, Sample, SampleKindId, Unit};
+use export::format::{Profile, by_name};
 use export::symbolize::Symbols;
+use flate2::read::GzDecoder;
+use serde_json::Value;
 
 use crate::random::{imported, written};
 
@@ -26,6 +28,50 @@ fn recording() -> ExportMachine {
         }
     }
     machine
+}
+
+/// The first kind is a clock's, whose samples are no markers: each other one has two types, with an attribute and without.
+#[test]
+fn firefox_profilers_files_have_more_types_of_markers_than_a_browser() {
+    let mut machine = recording();
+    let name = machine.intern_string("argument");
+    let attributes = machine.attributes_mut().intern(&[(name, AttributeValue::Number(7))]);
+    for sample in machine.samples().iter().collect::<Vec<_>>() {
+        machine.add_sample(&Sample { attributes, ..sample });
+    }
+    let bytes = written(by_name("firefox").unwrap(), &machine, &Symbols::default());
+    let file: Value = serde_json::from_reader(GzDecoder::new(&*bytes)).unwrap();
+    assert_eq!(file["meta"]["markerSchema"].as_array().unwrap().len(), 2 * usize::from(KINDS - 1));
+    let again = imported(&bytes).unwrap();
+    assert!(again.left_out.is_empty(), "{:?}", again.left_out);
+    let counted = counted(&again.machine);
+    for number in 1..KINDS {
+        let count = counted.get(&format!("syscalls:call_{number}"));
+        assert_eq!(count, Some(&(2 * (i64::from(number % 7) + 1))), "{number}");
+    }
+    let is_told = |sample: &Sample| !again.machine.attributes().get(sample.attributes).is_empty();
+    let told = again.machine.samples().iter().filter(is_told).count();
+    let of_first = 1;
+    assert_eq!(told, machine.samples().len() / 2 - of_first);
+}
+
+/// There are 256 names, and 256 lists of two of these for each of 257 kinds, which are more than are read.
+#[test]
+fn more_types_of_markers_than_are_read_are_not_written() {
+    let mut machine = recording();
+    let names: Vec<_> = (0..256).map(|number| machine.intern_string(&format!("name {number}"))).collect();
+    let first = machine.samples().at(0);
+    for &name in &names {
+        let list = [names[0], name].map(|name| (name, AttributeValue::Number(7)));
+        let attributes = machine.attributes_mut().intern(&list);
+        for kind in (0..258).map(SampleKindId) {
+            machine.add_sample(&Sample { kind, attributes, ..first });
+        }
+    }
+    let symbols = Symbols::default();
+    let profile = Profile { machine: &machine, symbols: &symbols };
+    let error = by_name("firefox").unwrap().write(profile, &mut Vec::new()).unwrap_err().to_string();
+    assert!(error.contains("more than the 65536 that are read"), "{error}");
 }
 
 /// How much was counted of each kind.

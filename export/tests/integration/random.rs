@@ -85,6 +85,10 @@ pub(crate) fn recording(rows: &[Row], kinds: &[(&str, Unit, u64)]) -> (ExportMac
             machine.intern_frame(Frame { module, address: Svma(address), flags: FrameFlags(flags) })
         })
         .collect();
+    // Above others on the stack the code without a name is by where a call returns to.
+    let calling =
+        Frame { module: program, address: Svma(0x1101), flags: FrameFlags(FrameFlags::RETURN_ADDRESS) };
+    let calling = machine.intern_frame(calling);
     let mut symbols = Symbols::unresolved(&machine);
     for (&frame, number) in frames.iter().zip(0_u32..) {
         let mut function = |name: String, line| Function {
@@ -109,7 +113,9 @@ pub(crate) fn recording(rows: &[Row], kinds: &[(&str, Unit, u64)]) -> (ExportMac
         symbols.set_functions(frame, &functions);
     }
     for row in rows {
-        let stack: Vec<FrameId> = row.stack.iter().map(|&at| frames[usize::from(at)]).collect();
+        let frame =
+            |(depth, &at): (usize, &u8)| if depth > 0 && at == 0 { calling } else { frames[usize::from(at)] };
+        let stack: Vec<FrameId> = row.stack.iter().enumerate().map(frame).collect();
         let stack = machine.intern_stack(&stack);
         let label = |machine: &mut ExportMachine, text: &str| machine.intern_string(text).into();
         let mut list = vec![

@@ -7,8 +7,8 @@ use collector_common::ids::{Nanos, Tid};
 use collector_common::record::{FrameId, ProcessId, Sample, SampleKindId};
 use export::format::speedscope::Speedscope;
 use export::format::{ExportFormat, Profile};
-use export::symbolize::Function;
-use serde_json::Value;
+use export::symbolize::{Function, Symbols};
+use serde_json::{Value, json};
 
 use crate::made::Made;
 
@@ -113,4 +113,34 @@ fn inlined_functions_are_called_by_what_they_are_inlined_into() {
     let name = |at: &Value| file["shared"]["frames"][at.as_u64().unwrap() as usize]["name"].as_str().unwrap();
     let names: Vec<&str> = stack.iter().map(name).collect();
     assert_eq!(names, ["main", "work(int; char)", "small", "tiny"]);
+}
+
+/// A function is a frame, whichever of its lines frames are at: it has the file of the first of these that has one, and the first line.
+#[test]
+fn a_function_has_its_source_file_and_its_first_line() {
+    let mut made = Made::new();
+    let at = |symbols: &mut Symbols, name, file, line, column| {
+        let name = symbols.intern(name);
+        Function { name, linkage: name, file: symbols.intern(file), line, column, ..Function::default() }
+    };
+    let symbols = &mut made.symbols;
+    let work = at(symbols, "work(int; char)", "work.c", 20, 4);
+    let lists = [
+        (FrameId(1), vec![at(symbols, "tiny", "tiny.h", 9, 0), work]),
+        (FrameId(2), vec![at(symbols, "tiny", "", 3, 1), Function { column: 3, ..work }]),
+        (FrameId(3), vec![at(symbols, "tiny", "tiny.h", 7, 2), Function { line: 21, column: 1, ..work }]),
+        (FrameId(4), vec![at(symbols, "tiny", "other.h", 1, 1), Function { line: 0, column: 0, ..work }]),
+    ];
+    for (frame, list) in lists {
+        made.symbols.set_functions(frame, &list);
+    }
+    let file = written(&made);
+    let frames = file["shared"]["frames"].as_array().unwrap();
+    let named = |name: &str| -> Vec<&Value> { frames.iter().filter(|frame| frame["name"] == name).collect() };
+    assert_eq!(
+        named("work(int; char)"),
+        [&json!({"name": "work(int; char)", "file": "work.c", "line": 20, "col": 3})]
+    );
+    assert_eq!(named("tiny")[0], &json!({"name": "tiny", "file": "tiny.h", "line": 7, "col": 2}));
+    assert_eq!(named("main"), [&json!({"name": "main", "file": "/opt/prog"})]);
 }

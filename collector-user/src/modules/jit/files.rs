@@ -178,11 +178,11 @@ impl JitFiles {
             let Some(runtime) = self.processes.get_mut(&process) else { continue };
             let started = machine.process(process).start;
             if runtime.believed.started.is_none() && started > Nanos(0) {
-                let unix = machine.system().clocks.unix_at(started);
+                let unix = machine.system().clocks.unix_at(started).and_then(|unix| u64::try_from(unix).ok());
                 runtime.believed.started = unix.map(|unix| UNIX_EPOCH + Duration::from_nanos(unix));
             }
-            runtime
-                .look_again(machine.system().clocks.unix_at(machine.system().end), self.recorded.is_some());
+            let end = machine.system().clocks.unix_at(machine.system().end);
+            runtime.look_again(end.and_then(|unix| u64::try_from(unix).ok()), self.recorded.is_some());
             let dumps = std::mem::take(&mut runtime.dumps);
             let believed = dumps.into_iter().filter(|dump| runtime.believed.has(dump));
             let dumps: Vec<File> = believed.collect();

@@ -74,7 +74,8 @@ pub(in crate::modules) fn open_place(place: &File, least: u64) -> Option<File> {
 /// Whether an opened file is the one that was mapped. Device numbers are not compared: overlay file systems
 /// show another one in mappings than in `stat`. Not every file system tells when a file was made.
 fn is_same(file: &File, mapped: &MappedFile<'_>) -> bool {
-    let mapped_at = UNIX_EPOCH + Duration::from_nanos(clock::anchor().unix_at(mapped.since));
+    let mapped_at = clock::anchor().unix_at(mapped.since).try_into().unwrap_or(0);
+    let mapped_at = UNIX_EPOCH + Duration::from_nanos(mapped_at);
     let is_newer = |made| mapped.since.0 > 0 && made > mapped_at;
     file.metadata().is_ok_and(|metadata| {
         mapped.identity.is_some_and(|identity| identity.inode == metadata.ino())

@@ -8,6 +8,10 @@ use fxprof_processed_profile::{
     MarkerFieldFlags, MarkerFieldFormat, Profile, RuntimeSchemaMarkerField, StringHandle,
 };
 
+/// The most types of markers that are written and read. Each kind of samples, of which there are up to 4,096, has one for each list of names
+/// and forms of attributes that its samples have, and programs have few of these. They are as many as libraries may be, and cost as much.
+pub(crate) const MOST_TYPES: usize = 1 << 16;
+
 /// The largest number up to which all are there: the format's have double precision. Others are text.
 const LARGEST: u64 = 1 << 53;
 

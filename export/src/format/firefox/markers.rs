@@ -33,6 +33,11 @@ struct Prepared {
 }
 
 impl Markers {
+    /// How many types there are.
+    pub(super) fn types(&self) -> usize {
+        self.types.len()
+    }
+
     /// The marker of a sample; `None` if its kind is unknown.
     pub(super) fn marker(
         &mut self,

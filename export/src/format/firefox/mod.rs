@@ -7,7 +7,9 @@
 //! - `attributes`: fields of markers, which types of them have.
 //! - `tracks`: which threads there are.
 //!
-//! The crate `fxprof-processed-profile` knows the format; the web application's `processed-profile-format.md` describes it.
+//! The crate `fxprof-processed-profile` knows the format; the web application's `processed-profile-format.md` describes it. The
+//! crate's newest release, 0.8.1, writes `null` for all source files (`funcTable.fileName`), lines and columns (`frameTable.line`), and has no
+//! way to be told of any: they are left out. A frame of it is an address or a name, so that an inlined function at several lines is one.
 
 mod attributes;
 mod frames;
@@ -20,6 +22,7 @@ mod threads;
 mod tracks;
 mod write;
 
+pub(crate) use attributes::MOST_TYPES;
 pub(crate) use frames::INLINED;
 pub(crate) use spans::{NAME as SPAN, OF_PROCESSES, OF_RECORDINGS, OF_THREADS};
 pub use write::Firefox;

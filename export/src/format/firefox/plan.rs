@@ -1,6 +1,7 @@
 //! A [`Profile`] in, out of it what all profiles of the crate have in common that it is written by: processes, threads, libraries, names
 //! and types of markers.
 
+use std::io;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use fxprof_processed_profile::{
     self as fxprof, ProcessHandle, ReferenceTimestamp, SamplingInterval, ThreadHandle, Timestamp,
 };
 
+use super::attributes::MOST_TYPES;
 use super::frames::{Frames, Libraries};
 use super::markers::{Markers, Renamed, Told};
 use super::roles::{Role, Sampling};
@@ -148,7 +150,8 @@ impl<'a> Plan<'a> {
     pub(super) fn begin(&self) -> Begun {
         let machine = self.machine();
         let system = machine.system();
-        let since_1970 = Duration::from_nanos(system.clocks.unix_at(self.origin).unwrap_or(0));
+        let unix = system.clocks.unix_at(self.origin).and_then(|unix| u64::try_from(unix).ok());
+        let since_1970 = Duration::from_nanos(unix.unwrap_or(0));
         let period = self.roles.iter().find_map(|role| match role {
             Role::Sampled(Sampling { period, .. }) if *period > 0 => Some(*period),
             _ => None,
@@ -206,7 +209,10 @@ impl<'a> Plan<'a> {
     }
 
     /// All of a profile but what threads have: of these it knows which libraries they use and which types of markers they have.
-    pub(super) fn whole(&self) -> fxprof::Profile {
+    ///
+    /// # Errors
+    /// When these are more than are read.
+    pub(super) fn whole(&self) -> io::Result<fxprof::Profile> {
         let Begun { mut out, frames, mut markers, mut spans, threads } = self.begin();
         if let Some(&(_, first)) = threads.first() {
             self.tell_libraries(&mut out, &frames, first);
@@ -220,6 +226,12 @@ impl<'a> Plan<'a> {
         for span in machine.spans() {
             spans.marker(machine, span, &mut out);
         }
+        // There are two more, of what is no sample and no span.
+        if markers.types() + spans.types() + 2 > MOST_TYPES {
+            return Err(io::Error::other(format!(
+                "the lists of attributes of samples and spans are more than the {MOST_TYPES} that are read: name a format with all of them, as .jsonl"
+            )));
+        }
         if self.is_renamed {
             out.static_schema_marker_type::<Renamed>();
         }
@@ -231,7 +243,7 @@ impl<'a> Plan<'a> {
         for (planned, &(process, _)) in self.threads.iter().zip(&threads) {
             self.add_counter(&mut out, process, planned);
         }
-        out
+        Ok(out)
     }
 
     /// Counts what a process allocates, all of which is of its first thread.

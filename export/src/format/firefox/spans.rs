@@ -37,6 +37,11 @@ struct Prepared {
 }
 
 impl Spans {
+    /// How many types there are.
+    pub(super) fn types(&self) -> usize {
+        self.types.len()
+    }
+
     /// The marker of a span.
     pub(super) fn marker(
         &mut self,

@@ -54,6 +54,7 @@ impl ExportFormat for Firefox {
     fn holds(&self) -> Holds {
         Holds::everything()
             .without(&[
+                Part::EarlyTimes,
                 Part::Unsampled,
                 Part::Programs,
                 Part::Parents,
@@ -85,7 +86,7 @@ const LEVEL: u32 = 2;
 
 /// Writes profiles of threads until their stacks have so many steps.
 fn write(plan: &Plan<'_>, steps: usize, out: &mut impl Write) -> io::Result<()> {
-    let whole = plan.whole();
+    let whole = plan.whole()?;
     parts::write_before_threads(&whole, out)?;
     let order = order(plan)?;
     let mut next = 0;

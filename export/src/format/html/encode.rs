@@ -198,7 +198,11 @@ impl Span {
         let end = time(order.last()).unwrap_or(start).max(system.end).max(start);
         Self {
             start,
-            start_unix_ms: system.clocks.unix_at(start).map_or(0, |unix| unix / 1_000_000),
+            // What is before 1970 has no place.
+            start_unix_ms: system
+                .clocks
+                .unix_at(start)
+                .map_or(0, |unix| (unix / 1_000_000).try_into().unwrap_or(0)),
             duration_us: (end.0 - start.0) / 1_000,
         }
     }

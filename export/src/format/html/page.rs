@@ -46,6 +46,7 @@ impl ExportFormat for Html {
     fn holds(&self) -> Holds {
         Holds::everything()
             .without(&[
+                Part::EarlyTimes,
                 Part::Attributes,
                 Part::Unsampled,
                 Part::Programs,

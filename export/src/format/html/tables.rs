@@ -11,6 +11,7 @@ use collector_common::intern::{InternedStrings, StringId};
 use collector_common::record::{ExportMachine, Frame, FrameFlags, FrameId, ModuleKind};
 
 use crate::format::Profile;
+use crate::symbolize::offset;
 
 /// What kind of code a function is; the viewer colours by it. The numbers are part of the layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -220,7 +221,7 @@ fn category(machine: &ExportMachine, frame: &Frame, name: &str) -> Category {
     if frame.is_kernel() {
         return Category::Kernel;
     }
-    if name.is_empty() || name.ends_with(&format!("+{:#x}", frame.address.0)) {
+    if name.is_empty() || name.ends_with(&offset(frame)) {
         return Category::Unknown;
     }
     match machine.module(frame.module).kind {

@@ -83,7 +83,8 @@ impl<'a> Chunks<'a> {
             at_constants + constants_size as u64,
             at_constants,
             HEADER,
-            self.anchor.unix_at(first),
+            // Times have a sign there.
+            i64::try_from(self.anchor.unix_at(first)).unwrap_or(0).cast_unsigned(),
             last.0 - first.0,
             first.0,
             FREQUENCY,

@@ -27,7 +27,7 @@ pub(super) fn recording(
     const MILLISECOND: u64 = 1_000_000;
     let system = machine.system();
     let duration = system.end.0.saturating_sub(start.0);
-    let unix_milliseconds = anchor.unix_at(start) / MILLISECOND;
+    let unix_milliseconds = anchor.unix_at(start).div_euclid(MILLISECOND.into()) as i64;
     chunks.event(id::RECORDING, start, |out, _| {
         long(out, duration);
         for name in [&system.host, &system.kernel, &system.architecture] {
@@ -48,7 +48,7 @@ pub(super) fn recording(
         out.push(NULL);
         long(out, 0);
         long(out, 0);
-        long(out, unix_milliseconds);
+        long(out, unix_milliseconds.cast_unsigned());
         long(out, duration / MILLISECOND);
     })?;
     settings(kinds, start, chunks)?;
@@ -67,7 +67,7 @@ pub(super) fn recording(
         out.push(NULL);
         out.push(NULL);
         text(out, &system.command);
-        long(out, unix_milliseconds);
+        long(out, unix_milliseconds.cast_unsigned());
         // Only where there is no doubt.
         let [process] = machine.processes() else { return long(out, 0) };
         long(out, process.pid.0.into());

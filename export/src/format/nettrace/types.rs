@@ -204,7 +204,7 @@ pub(super) fn ids_of(machine: &ExportMachine, thread: &Thread) -> (u32, u32) {
     (machine.process(thread.process).pid.0, thread.tid.0)
 }
 
-const MILLISECOND: u64 = 1_000_000;
+const MILLISECOND: i128 = 1_000_000;
 
 /// Makes the content of the trace block. Ticks are nanoseconds of `CLOCK_MONOTONIC`. The time of day has milliseconds, so what
 /// is told is that of the last whole one before the start.
@@ -212,9 +212,9 @@ pub(super) fn trace(machine: &ExportMachine, start: Nanos) -> Vec<u8> {
     const FREQUENCY: u64 = 1_000_000_000;
     const POINTER_SIZE: u32 = 8;
     let unix = machine.system().clocks.unix_at(start).unwrap_or_default();
-    let ticks = start.0.wrapping_sub(unix % MILLISECOND);
+    let ticks = start.0.wrapping_sub(unix.rem_euclid(MILLISECOND) as u64);
     let mut out = Vec::new();
-    for part in time_of_day(unix / MILLISECOND) {
+    for part in time_of_day(unix.div_euclid(MILLISECOND)) {
         out.extend_from_slice(&part.to_le_bytes());
     }
     out.extend_from_slice(&ticks.to_le_bytes());

@@ -15,6 +15,8 @@ pub(super) struct Samples<'a> {
     /// Attributes by thread and by CPU, once they are used.
     threads: Vec<Option<[i32; 2]>>,
     cpus: Table<u16, i32>,
+    /// Whether samples have times of day, all of them: that these are known, and not before 1970.
+    has_times: bool,
     /// By kind: whether a value is other than 1.
     has_values: Vec<bool>,
     /// The last one that was made.
@@ -26,13 +28,19 @@ impl<'a> Samples<'a> {
     pub(super) fn new(profile: Profile<'a>, samples: &record::Samples) -> Self {
         let machine = profile.machine;
         let mut has_values = vec![false; machine.kinds().len()];
-        for sample in samples.iter().filter(|sample| sample.value != 1) {
-            if let Some(has_values) = has_values.get_mut(usize::from(sample.kind.0)) {
+        let mut has_times = true;
+        for sample in samples.iter() {
+            has_times &=
+                machine.system().clocks.unix_at(sample.time).is_some_and(|unix| u64::try_from(unix).is_ok());
+            if sample.value != 1
+                && let Some(has_values) = has_values.get_mut(usize::from(sample.kind.0))
+            {
                 *has_values = true;
             }
         }
         Self {
             machine,
+            has_times,
             dictionary: Dictionary::new(profile),
             threads: vec![None; machine.threads().len()],
             cpus: Table::default(),
@@ -41,7 +49,24 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// The sample that stands for those at positions of `samples`, which differ in nothing but their time and their value.
+    /// A row in parts that a sample each stands for: one, unless it has no times, and the sum of its values no room in 63 bits.
+    pub(super) fn parts<'r>(&self, row: &'r [u32], samples: &record::Samples) -> Vec<&'r [u32]> {
+        let mut parts = Vec::new();
+        let (mut start, mut sum) = (0, 0_i64);
+        for (at, &position) in row.iter().enumerate().filter(|_| !self.has_times) {
+            let value = samples.at(position as usize).value;
+            sum = sum.checked_add(value).unwrap_or_else(|| {
+                parts.extend(row.get(start..at));
+                start = at;
+                value
+            });
+        }
+        parts.extend(row.get(start..));
+        parts
+    }
+
+    /// The sample that stands for those at positions of `samples`, which differ in nothing but their time and their value, and whose values
+    /// have a sum in 63 bits if they have no times ([`Self::parts`]).
     pub(super) fn of_row(&mut self, row: &[u32], samples: &record::Samples) -> &Sample {
         let machine = self.machine;
         self.sample.clear();
@@ -62,10 +87,12 @@ impl<'a> Samples<'a> {
         }
         let clocks = &machine.system().clocks;
         let samples = row.iter().map(|&position| samples.at(position as usize));
-        let times = samples.clone().filter_map(|one| clocks.unix_at(one.time));
-        self.sample.timestamps_unix_nano.extend(times);
+        if self.has_times {
+            let times = samples.clone().filter_map(|one| u64::try_from(clocks.unix_at(one.time)?).ok());
+            self.sample.timestamps_unix_nano.extend(times);
+        }
         if self.sample.timestamps_unix_nano.is_empty() {
-            self.sample.values.push(samples.fold(0, |sum: i64, one| sum.saturating_add(one.value)));
+            self.sample.values.push(samples.map(|one| one.value).sum());
         } else if self.has_values[usize::from(first.kind.0)] {
             self.sample.values.extend(samples.map(|one| one.value));
         }

@@ -47,6 +47,7 @@ impl ExportFormat for Otlp {
     fn holds(&self) -> Holds {
         Holds::everything()
             .without(&[
+                Part::EarlyTimes,
                 Part::Unsampled,
                 Part::Programs,
                 Part::FileDetails,
@@ -206,8 +207,10 @@ impl<'a> Writer<'a> {
         let begin = self.begin(group.kind);
         let mut length = begin.encoded_len();
         for row in self.rows.get(&group) {
-            let sample = self.samples.of_row(row, self.rows.samples());
-            length += field_len(field::PROFILE_SAMPLES, sample.encoded_len());
+            for part in self.samples.parts(row, self.rows.samples()) {
+                let sample = self.samples.of_row(part, self.rows.samples());
+                length += field_len(field::PROFILE_SAMPLES, sample.encoded_len());
+            }
             if length > most || self.samples.dictionary.encoded_len() > most {
                 return None;
             }
@@ -232,11 +235,12 @@ impl<'a> Writer<'a> {
             (own, own)
         };
         let (first, last) = self.span;
+        let unix = self.machine.system().clocks.unix_at(first);
         let comments =
             (!self.comments.is_empty()).then(|| dictionary.texts("pprof.profile.comment", &self.comments));
         ProfileMessage {
             sample_type: Some(sample_type),
-            time_unix_nano: self.machine.system().clocks.unix_at(first).unwrap_or(0),
+            time_unix_nano: unix.and_then(|unix| unix.try_into().ok()).unwrap_or(0),
             // All times are before its end.
             duration_nano: (last.0 - first.0).saturating_add(1),
             period_type: Some(period_type),
@@ -271,7 +275,9 @@ impl<'a> Writer<'a> {
             out.begin(field::SCOPE_PROFILES, plan.length);
             out.part(&plan.begin)?;
             for row in self.rows.get(&plan.group) {
-                out.message(field::PROFILE_SAMPLES, self.samples.of_row(row, self.rows.samples()))?;
+                for part in self.samples.parts(row, self.rows.samples()) {
+                    out.message(field::PROFILE_SAMPLES, self.samples.of_row(part, self.rows.samples()))?;
+                }
             }
         }
         Ok(())

@@ -221,7 +221,8 @@ impl Added {
         (uuid, Some(TrackDescriptor { uuid, name, parent_uuid, ..TrackDescriptor::default() }))
     }
 
-    /// Adds to what a process has of a kind: the track, the sum, and what tells of the track if it is new.
+    /// Adds to what a process has of a kind: the track, the sum, and what tells of the track if it is new. Where the sum has no room, there is
+    /// another track, which goes on from 0.
     pub(super) fn count(
         &mut self,
         process: ProcessId,
@@ -231,7 +232,10 @@ impl Added {
     ) -> (u64, i64, Option<TrackDescriptor>) {
         let next = uuid(4, self.count);
         let counter = self.counters.entry((process, kind)).or_insert(Counter { uuid: next, value: 0 });
-        counter.value = counter.value.saturating_add(value);
+        *counter = match counter.value.checked_add(value) {
+            Some(value) => Counter { value, ..*counter },
+            None => Counter { uuid: next, value },
+        };
         let descriptor = (counter.uuid == next).then(|| {
             self.count += 1;
             TrackDescriptor {

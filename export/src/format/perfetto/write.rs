@@ -278,8 +278,13 @@ impl<'a> Writer<'a> {
         let flags = |frame: &FrameId| machine.frames().get(*frame).flags;
         let thread = machine.thread(sample.thread);
         let count = self.counts.entry((sample.kind, sample.cpu)).or_default();
-        *count = count.saturating_add(sample.value.max(0).unsigned_abs().saturating_mul(kind.period));
-        let timebase_count = *count;
+        let grown = sample.value.max(0).unsigned_abs().checked_mul(kind.period);
+        let Some(timebase_count) = grown.and_then(|grown| count.checked_add(grown)) else {
+            return Err(io::Error::other(
+                "the values of a CPU add up to more than 64 bits hold: name a format with all samples, as .jsonl",
+            ));
+        };
+        *count = timebase_count;
         let sequence = &mut self.kinds[usize::from(sample.kind.0)];
         let data = PerfSample {
             cpu: sample.cpu.into(),

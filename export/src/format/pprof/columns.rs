@@ -47,7 +47,7 @@ enum Values {
     /// One column: the value.
     Value,
     /// Two: the value, and the value times the period.
-    Clock(i64),
+    Clock(u64),
     /// Two: 1, and the value.
     Sum,
 }
@@ -80,7 +80,7 @@ impl Columns {
             Unit::Count if kind.period > 1 => {
                 self.push(samples, Unit::Count);
                 self.push(name.to_owned(), Unit::Nanoseconds);
-                Values::Clock(i64::try_from(kind.period).unwrap_or(i64::MAX))
+                Values::Clock(kind.period)
             }
             Unit::Count => {
                 self.push(name.to_owned(), Unit::Count);
@@ -100,7 +100,7 @@ impl Columns {
         if let Values::Clock(period) = values
             && self.period.1 == 1
         {
-            self.period = (last, period);
+            self.period = (last, period.try_into().unwrap_or(i64::MAX));
         }
         self.kinds.push(Kind { first, values });
     }
@@ -109,29 +109,23 @@ impl Columns {
         self.list.push(Column { name, unit: unit.name() });
     }
 
-    /// Adds a sample's values to a row as long as there are columns, and tells whether the sum of values has room in 63 bits. The time
-    /// that a clock's samples stand for ends there.
+    /// Adds a sample's values to a row as long as there are columns, and tells whether the sums have room in 63 bits.
     #[must_use]
     pub(super) fn add_to(&self, row: &mut [i64], sample: &Sample) -> bool {
         let Some(&Kind { first, values }) = self.kinds.get(usize::from(sample.kind.0)) else { return true };
-        let of_value = if matches!(values, Values::Sum) { first + 1 } else { first };
-        let has_room = row.get(of_value).is_none_or(|cell| cell.checked_add(sample.value).is_some());
-        let mut add = |column: usize, value: i64| {
-            if let Some(cell) = row.get_mut(column) {
-                *cell = cell.saturating_add(value);
-            }
+        let value = i128::from(sample.value);
+        let [of_first, of_second] = match values {
+            Values::Value => [value, 0],
+            Values::Clock(period) => [value, value * i128::from(period)],
+            Values::Sum => [1, value],
         };
-        match values {
-            Values::Value => add(first, sample.value),
-            Values::Clock(period) => {
-                add(first, sample.value);
-                add(first + 1, sample.value.saturating_mul(period));
-            }
-            Values::Sum => {
-                add(first, 1);
-                add(first + 1, sample.value);
-            }
-        }
-        has_room
+        let mut add = |column: usize, value: i128| {
+            let Some(cell) = row.get_mut(column) else { return true };
+            let sum = i128::from(*cell) + value;
+            *cell = sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+            sum == i128::from(*cell)
+        };
+        // What has one column has the next kind's behind it, to which nothing is added.
+        add(first, of_first) & (matches!(values, Values::Value) || add(first + 1, of_second))
     }
 }

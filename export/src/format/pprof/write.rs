@@ -206,7 +206,9 @@ impl<'a> Writer<'a> {
                 fields.number(tag, names);
             }
         }
-        fields.number(field::TIME_NANOS, system.clocks.unix_at(system.start).unwrap_or(0) as i64);
+        let unix = system.clocks.unix_at(system.start);
+        let time = unix.and_then(|unix| i64::try_from(unix).ok()).unwrap_or(0);
+        fields.number(field::TIME_NANOS, time);
         fields.number(field::DURATION_NANOS, system.end.0.saturating_sub(system.start.0) as i64);
         let cpus = if system.cpus == 0 { String::new() } else { format!("{} CPUs", system.cpus) };
         let memory = if system.memory == 0 { String::new() } else { format!("{} MiB", system.memory >> 20) };

@@ -5,10 +5,13 @@
 //! Source of the format: speedscope's `file-format-schema.json` (npm package `speedscope`). A profile's axis is the sum of its
 //! samples' weights in time order, not the clock: what speedscope calls "time order" has no gaps where a thread did not run.
 //! A weight is a sample's value in the kind's unit; of a sampling clock, whose samples count periods, it is in nanoseconds.
-//! A frame is a function, inlined or not, of which speedscope adds up what it has; its file is the module that it lies in.
+//! A frame is a function, inlined or not, of which speedscope adds up what it has. Its file is the source's, with the first line of it that
+//! was seen; where no source is known, the module that it lies in.
 //!
-//! - `series`: which samples are a profile, and these by time, of a few profiles at once; `write`: the file.
+//! - `series`: which samples are a profile, and these by time, of a few profiles at once; `places`: where functions are in their source;
+//!   `write`: the file.
 
+mod places;
 mod series;
 mod write;
 

@@ -6,6 +6,7 @@ use collector_common::record::{ExportMachine, SampleKind, Unit};
 use serde::ser::SerializeSeq as _;
 use serde::{Serialize, Serializer};
 
+use super::places::{SourcePlace, places};
 use super::series::{AT_ONCE, AllSeries, Samples, Series};
 use crate::format::account::account;
 use crate::format::{ExportFormat, Holds, Part, Profile};
@@ -29,16 +30,18 @@ impl ExportFormat for Speedscope {
     }
 
     fn holds(&self) -> Holds {
-        Holds::nothing().with(&[
-            Part::Kinds,
-            Part::Processes,
-            Part::ThreadIds,
-            Part::Files,
-            Part::Inlined,
-            Part::Periods,
-            Part::Command,
-            Part::Account,
-        ])
+        Holds::nothing()
+            .with(&[
+                Part::Kinds,
+                Part::Processes,
+                Part::ThreadIds,
+                Part::Sources,
+                Part::Inlined,
+                Part::Periods,
+                Part::Command,
+                Part::Account,
+            ])
+            .with_some(&[Part::Files, Part::Lines])
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -49,7 +52,9 @@ impl ExportFormat for Speedscope {
             exporter: exporter(profile.machine),
             name: name(profile.machine),
             active_profile_index: 0,
-            shared: Shared { frames: Frames { functions: &functions, profile } },
+            shared: Shared {
+                frames: Frames { functions: &functions, places: places(profile, &functions), profile },
+            },
             profiles: Profiles { series, functions: &functions, machine: profile.machine },
         };
         serde_json::to_writer(&mut *out, &file)?;
@@ -98,6 +103,8 @@ struct Shared<'a> {
 
 struct Frames<'a> {
     functions: &'a Functions,
+    /// By function.
+    places: Vec<SourcePlace>,
     profile: Profile<'a>,
 }
 
@@ -105,14 +112,20 @@ struct Frames<'a> {
 struct Frame<'a> {
     name: &'a str,
     file: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    col: Option<u32>,
 }
 
 impl Serialize for Frames<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let functions = (0..).take(self.functions.list().len());
-        serializer.collect_seq(functions.map(|function| {
-            let (name, file) = self.functions.named(self.profile, function);
-            Frame { name, file }
+        let places = (0..).zip(&self.places);
+        serializer.collect_seq(places.map(|(function, place)| {
+            let (name, module) = self.functions.named(self.profile, function);
+            let source = self.profile.symbols.function(place.file);
+            let file = if source.is_empty() { module } else { source };
+            Frame { name, file, line: place.line(), col: place.column() }
         }))
     }
 }
@@ -208,7 +221,7 @@ impl Serialize for Weights<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut list = serializer.serialize_seq(None)?;
         self.samples.each(|sample| {
-            list.serialize_element(&sample.value.unsigned_abs().saturating_mul(self.factor))
+            list.serialize_element(&(u128::from(sample.value.unsigned_abs()) * u128::from(self.factor)))
         })?;
         list.end()
     }

@@ -9,12 +9,12 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::columns::{Column, Loose, Strings};
-use crate::format::firefox::SPAN;
+use crate::format::firefox::{MOST_TYPES, SPAN};
 
 /// The most libraries and counters: one that tells nothing has few bytes, but takes as many as any.
 const MANY: usize = 1 << 16;
 
-/// The most categories, types of markers, and fields of one: a browser has some hundred.
+/// The most categories, and fields of a type of markers: a browser has some hundred.
 const FEW: usize = 1 << 10;
 
 /// What tells the version, and nothing of the rest.
@@ -49,7 +49,7 @@ pub(super) struct Meta {
     #[serde(default)]
     pub(super) categories: Option<Limited<Category, FEW>>,
     #[serde(default)]
-    pub(super) marker_schema: Option<Limited<Schema, FEW>>,
+    pub(super) marker_schema: Option<Limited<Schema, MOST_TYPES>>,
 }
 
 #[derive(Debug, Deserialize)]

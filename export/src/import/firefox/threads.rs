@@ -50,6 +50,7 @@ pub(super) fn read(
         told: 0,
         without_stack: 0,
         spans_left_out: 0,
+        early: 0,
         last: Nanos(0),
     };
     reader.describe();
@@ -75,6 +76,8 @@ struct Reader<'a> {
     told: usize,
     without_stack: u64,
     spans_left_out: u64,
+    /// How many samples and spans were before the profile began.
+    early: u64,
     last: Nanos,
 }
 
@@ -91,9 +94,9 @@ impl Reader<'_> {
         let system = self.machine.system_mut();
         system.kernel.clone_from(&meta.oscpu.0);
         system.command.clone_from(&meta.product.0);
-        if meta.start_time.0 > 0.0 {
-            let realtime = nanoseconds(meta.start_time.0).0;
-            system.clocks.start = Some(ClockAnchor { monotonic: Nanos(0), realtime, boottime: None });
+        let start = meta.start_time.0;
+        if start != 0.0 && !start.is_nan() {
+            system.clocks.start = ClockAnchor::at(Nanos(0), (start * 1e6).round() as i128);
         }
     }
 
@@ -222,7 +225,9 @@ impl Reader<'_> {
                     else {
                         continue;
                     };
-                    let time = nanoseconds(if start.is_nan() { end } else { start });
+                    let began = if start.is_nan() { end } else { start };
+                    self.early += u64::from(began < 0.0);
+                    let time = nanoseconds(began);
                     let sample = Sample {
                         time,
                         kind: marked.kind,
@@ -261,6 +266,7 @@ impl Reader<'_> {
             SpanOf::Recording => TimelineOwner::Recording,
         };
         let timeline = self.machine.add_timeline(name(timeline), owner);
+        self.early += u64::from(start < 0.0);
         let start = nanoseconds(start);
         let span = self.machine.begin_span(timeline, name(called), start, attributes);
         self.last = self.last.max(start);
@@ -288,6 +294,7 @@ impl Reader<'_> {
         let counted = [
             (self.without_stack, "markers without a stack are left out"),
             (self.spans_left_out, "spans are left out: there are too many"),
+            (self.early, "times before the profile's beginning are taken for that"),
             (self.events.no_room, "samples are left out: there are too many kinds of markers"),
             (counters, "counters are left out"),
         ];

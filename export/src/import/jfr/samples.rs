@@ -66,7 +66,7 @@ impl Samples {
     /// The time of a chunk's tick, as the first chunk's clock goes.
     fn time(&self, clock: Clock, ticks: u64) -> Nanos {
         let first = self.clock.unwrap_or(clock);
-        let since = clock.unix(ticks).wrapping_sub(first.start);
+        let since = clock.unix(ticks).wrapping_sub(first.start).cast_unsigned();
         Nanos(first.nanoseconds(first.start_ticks).wrapping_add(since))
     }
 
@@ -344,7 +344,7 @@ impl Samples {
         let text = |id| self.code.texts.name(id).to_owned();
         let system = self.machine.system_mut();
         (system.start, system.end) = (start, self.end.max(start));
-        system.clocks.start = Some(ClockAnchor { monotonic: start, realtime: clock.start, boottime: None });
+        system.clocks.start = ClockAnchor::at(start, clock.start.into());
         system.kernel = kernel(&text(facts.system));
         (system.cpus, system.command) = (facts.cpus, text(facts.command));
         if let Some(recording) = &facts.recording {

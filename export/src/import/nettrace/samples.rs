@@ -117,11 +117,7 @@ impl Samples {
         let fact = |name: &str| fact(trace, name).to_owned();
         let system = self.machine.system_mut();
         (system.start, system.end) = (start, start);
-        system.clocks.start = Some(ClockAnchor {
-            monotonic: start,
-            realtime: trace.unix_milliseconds.saturating_mul(1_000_000),
-            boottime: None,
-        });
+        system.clocks.start = ClockAnchor::at(start, i128::from(trace.unix_milliseconds) * 1_000_000);
         let booted: Option<u64> = fact("BootedUnixNanoseconds").parse().ok();
         if let (Some(anchor), Some(booted)) = (&mut system.clocks.start, booted) {
             anchor.boottime = anchor.realtime.checked_sub(booted).map(Nanos);

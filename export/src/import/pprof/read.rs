@@ -349,9 +349,8 @@ impl Reader {
         system.lost = lost_in(&account);
         system.account = account;
         system.end = Nanos(u64::try_from(self.duration_nanos).unwrap_or_default());
-        if self.time_nanos > 0 {
-            let realtime = self.time_nanos.unsigned_abs();
-            system.clocks.start = Some(ClockAnchor { monotonic: Nanos(0), realtime, boottime: None });
+        if self.time_nanos != 0 {
+            system.clocks.start = ClockAnchor::at(Nanos(0), self.time_nanos.into());
         }
         left_out.extend(kinds.left_out);
         let counted = [

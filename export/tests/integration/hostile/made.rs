@@ -293,7 +293,7 @@ fn firefox() -> Vec<(&'static str, Vec<u8>, Expected)> {
         ("libs", 1 << 16, "there are more than 65536 libraries at line 1 column"),
         ("counters", 1 << 16, "there are more than 65536 counters at line 1 column"),
         ("categories", 1 << 10, "there are more than 1024 categories at line 1 column"),
-        ("markerSchema", 1 << 10, "there are more than 1024 types of markers at line 1 column"),
+        ("markerSchema", 1 << 16, "there are more than 65536 types of markers at line 1 column"),
         ("fields", 1 << 10, "there are more than 1024 fields of markers at line 1 column"),
     ] {
         let mut file = chain(1, false);

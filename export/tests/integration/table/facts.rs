@@ -6,7 +6,7 @@ use std::fmt;
 use export::format::Part;
 use serde_json::Value;
 
-use super::recording::{INLINED, UNSAMPLED};
+use super::recording::{INLINED, LATER, SOURCED, UNSAMPLED};
 
 /// A sample, or the sum of those that a format does not tell apart. What a format has no place for is `None`, or empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,8 +111,10 @@ pub(super) enum Fact {
     NamespacePid,
     /// Pid, tid, later name of a thread that changes it: of formats whose samples have one name of it.
     Renamed,
-    /// Function, path of its file.
+    /// Function, path of its file, where no source file is known.
     Path,
+    /// The same where one is.
+    PathBesideSource,
     /// The same of one that was inlined.
     PathOfInlined,
     /// Path, build id.
@@ -123,8 +125,10 @@ pub(super) enum Fact {
     Mapping,
     /// Range as linked, where in the file, path.
     Segment,
-    /// Function, number of the line.
+    /// Function, number of the first line that frames are at.
     Line,
+    /// The same of a further line.
+    LaterLine,
     /// Function, source file.
     Source,
     /// Name of a function that was inlined.
@@ -165,11 +169,11 @@ impl Fact {
             Self::Parent => Part::Parents,
             Self::ExitStatus => Part::ExitStatuses,
             Self::NamespacePid => Part::NamespacePids,
-            Self::Path => Part::Files,
+            Self::Path | Self::PathBesideSource => Part::Files,
             Self::BuildId => Part::BuildIds,
             Self::DebugLink => Part::FileDetails,
             Self::Mapping => Part::Mappings,
-            Self::Line => Part::Lines,
+            Self::Line | Self::LaterLine => Part::Lines,
             Self::Source => Part::Sources,
             Self::Guessed => Part::Guesses,
             Self::FrameRules => Part::FrameRules,
@@ -203,14 +207,19 @@ impl Told {
     /// What files are is told by their paths; what has none is the kernel, or a mark.
     pub(super) fn path(&mut self, function: &str, path: &str) {
         if path.starts_with('/') {
-            let fact = if function == INLINED { Fact::PathOfInlined } else { Fact::Path };
+            let fact = match function {
+                INLINED => Fact::PathOfInlined,
+                function if SOURCED.contains(&function) => Fact::PathBesideSource,
+                _ => Fact::Path,
+            };
             self.add(fact, format!("{function} {path}"));
         }
     }
 
     pub(super) fn line(&mut self, function: &str, source: &str, line: u64) {
         if line > 0 {
-            self.add(Fact::Line, format!("{function} {line}"));
+            let fact = if (function, line) == LATER { Fact::LaterLine } else { Fact::Line };
+            self.add(fact, format!("{function} {line}"));
         }
         if !source.is_empty() {
             self.add(Fact::Source, format!("{function} {source}"));
@@ -275,6 +284,12 @@ pub(super) fn command_line<'a>(arguments: impl IntoIterator<Item = &'a str>) -> 
         if argument.contains(' ') { format!("\"{argument}\"") } else { argument.to_owned() }
     };
     arguments.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// What a reader shows of code without a name that tells of a file and of an address in it, which has hexadecimal digits.
+pub(super) fn unnamed(path: &str, address: &str) -> String {
+    let name = path.rsplit('/').next().unwrap();
+    format!("{name}+0x{address}")
 }
 
 /// A name without the mark that says what code it is, and what the mark is.

@@ -5,7 +5,7 @@ use export::format::firefox::Firefox;
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 
-use super::facts::{Fact, Reader, Row, Said, Span, Told};
+use super::facts::{Fact, Reader, Row, Said, Span, Told, unnamed};
 use super::recording::{PERIOD, last_name, recording};
 use crate::random::written;
 use crate::tools::{file, node, output};
@@ -40,6 +40,7 @@ pub(super) const READER: Reader = Reader {
         Fact::End,
         Fact::Renamed,
         Fact::Path,
+        Fact::PathBesideSource,
         Fact::BuildId,
         Fact::Inlined,
         Fact::Guessed,
@@ -170,7 +171,7 @@ impl<'a> Thread<'a> {
         while !stack.is_null() {
             let frame = at("stackTable", "frame", stack);
             let function = at("frameTable", "func", frame);
-            let name = self.string(at("funcTable", "name", function)).to_owned();
+            let mut name = self.string(at("funcTable", "name", function)).to_owned();
             let category = at("frameTable", "category", frame).as_u64().unwrap() as usize;
             let subcategory = at("frameTable", "subcategory", frame).as_u64().unwrap() as usize;
             if self.file["meta"]["categories"][category]["subcategories"][subcategory] == "Inlined" {
@@ -180,7 +181,15 @@ impl<'a> Thread<'a> {
             let resource = at("funcTable", "resource", function);
             if resource.as_i64().is_some_and(|resource| resource >= 0) {
                 let library = at("resourceTable", "lib", resource).as_u64().unwrap() as usize;
-                told.path(&name, text(&self.file["libs"][library]["path"]));
+                let path = text(&self.file["libs"][library]["path"]);
+                if let Some(address) = name.strip_prefix("0x") {
+                    assert_eq!(
+                        u64::from_str_radix(address, 16).ok(),
+                        at("frameTable", "address", frame).as_u64()
+                    );
+                    name = unnamed(path, address);
+                }
+                told.path(&name, path);
             }
             names.push(name);
             stack = at("stackTable", "prefix", stack);

@@ -24,8 +24,10 @@ pub(super) const READER: Reader = Reader {
         Fact::ExitStatus,
         Fact::NamespacePid,
         Fact::Path,
+        Fact::PathBesideSource,
         Fact::PathOfInlined,
         Fact::Line,
+        Fact::LaterLine,
         Fact::Source,
         Fact::Inlined,
         Fact::Guessed,
@@ -77,8 +79,9 @@ fn told(page: &Value) -> Told {
         for (frame, name) in frames.iter().zip(&stack) {
             let function = &frame["function"];
             told.path(name, &text(&function["module"]));
-            assert_eq!(function["firstLine"], function["lastLine"]);
-            told.line(name, &text(&function["source"]), number(&function["firstLine"]));
+            for line in ["firstLine", "lastLine"] {
+                told.line(name, &text(&function["source"]), number(&function[line]));
+            }
             if frame["inlined"] == true {
                 told.add(Fact::Inlined, name);
             }

@@ -28,7 +28,7 @@ use export::format::{Contents, ExportFormat, Held, Holds, Part, Profile, formats
 use export::symbolize::Symbols;
 
 use facts::{Fact, Reader, Row, Sums, Told, sums};
-use recording::{INLINED, recording, without_samples};
+use recording::{INLINED, recording, with_unnamed, without_samples};
 
 /// A reader for each format.
 const READERS: [Reader; 14] = [
@@ -66,6 +66,20 @@ fn each_format_holds_what_its_reader_finds() {
     }
     let wrong: Vec<String> = wrong.into_iter().flatten().collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Code without a name is called by its file and address, and this one is the same in all formats: that of the call, which was looked up.
+#[test]
+fn code_without_a_name_has_one_address_everywhere() {
+    let (machine, symbols) = with_unnamed();
+    for reader in &READERS {
+        let profile = Profile { machine: &machine, symbols: &symbols };
+        let (_, Some(told)) = written_and_read(reader, profile) else { continue };
+        let is_unnamed = |row: &&Row| row.stack.iter().any(|name| name.contains("+0x"));
+        let rows: Vec<&Row> = told.rows.iter().filter(is_unnamed).collect();
+        let [Row { stack, .. }] = &rows[..] else { panic!("{}: {rows:?}", reader.format) };
+        assert_eq!(*stack, ["main", "app+0x470f", "app+0x4620"], "{}", reader.format);
+    }
 }
 
 /// What is in a file and was not recorded, and the other way round.
@@ -140,6 +154,7 @@ fn documented_row(part: Part) -> &'static str {
         Part::Kinds => "kinds of samples",
         Part::NotPositive => "samples of 0 and less",
         Part::Times => "time of a sample",
+        Part::EarlyTimes => "times of day before 1970",
         Part::Cpus => "CPU",
         Part::Attributes | Part::Estimates => {
             "attributes (lock, file, system call, `estimated`): labels and numbers"
@@ -257,7 +272,9 @@ fn formats_declare_what_their_readers_find() {
     let (machine, symbols) = recording();
     let profile = Profile { machine: &machine, symbols: &symbols };
     let contents = Contents::of(profile);
-    assert!(Part::ALL.into_iter().all(|part| contents.has(part)), "nothing is left to chance");
+    // What is early has a test of its own.
+    let mut others = Part::ALL.into_iter().filter(|part| *part != Part::EarlyTimes);
+    assert!(others.all(|part| contents.has(part)), "nothing is left to chance");
     let mut wrong = Vec::new();
     for reader in &READERS {
         let (format, Some(told)) = written_and_read(reader, profile) else { continue };

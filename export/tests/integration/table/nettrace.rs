@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use export::format::nettrace::Value;
 
-use super::facts::{Fact, Reader, Row, Said, Told};
-use super::recording::{INLINED, START};
+use super::facts::{Fact, Reader, Row, Said, Told, unnamed};
+use super::recording::{INLINED, LINKED, START};
 use crate::nettrace::{File, Read};
 
 pub(super) const READER: Reader = Reader {
@@ -22,6 +22,7 @@ pub(super) const READER: Reader = Reader {
         Fact::Start,
         Fact::End,
         Fact::Path,
+        Fact::PathBesideSource,
         Fact::BuildId,
         Fact::DebugLink,
         Fact::Mapping,
@@ -107,11 +108,15 @@ fn told(file: &File) -> Told {
 
 fn row(file: &File, sample: &Read, told: &mut Told) -> Row {
     let mut stack = Vec::new();
-    for &address in sample.stack.iter().rev() {
-        let name = file.name(sample.pid, address).unwrap().to_owned();
+    for (depth, &address) in sample.stack.iter().enumerate().rev() {
         let is_in = |start, end| (start..end).contains(&address);
         let mapping = file.mappings.iter().find(|of| of.pid == sample.pid && is_in(of.start, of.end));
-        told.path(&name, &mapping.unwrap().path);
+        let mapping = mapping.unwrap();
+        // An address is as it was on the stack: whoever looks it up has the call before it.
+        let call = address - u64::from(depth > 0);
+        let linked = || unnamed(&mapping.path, &format!("{:x}", call - mapping.start + LINKED));
+        let name = file.name(sample.pid, address).map_or_else(linked, str::to_owned);
+        told.path(&name, &mapping.path);
         stack.push(name);
     }
     let said = sample.labels.iter().map(|(name, value)| {

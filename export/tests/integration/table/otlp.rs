@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::facts::{Fact, Reader, Row, Told, command_line};
+use super::facts::{Fact, Reader, Row, Told, command_line, unnamed};
 use super::recording::REALTIME;
 use crate::jfr::nanoseconds;
 use crate::otlp::told as decoded;
@@ -23,10 +23,12 @@ pub(super) const READER: Reader = Reader {
         Fact::End,
         Fact::Parent,
         Fact::Path,
+        Fact::PathBesideSource,
         Fact::PathOfInlined,
         Fact::BuildId,
         Fact::Segment,
         Fact::Line,
+        Fact::LaterLine,
         Fact::Source,
         Fact::Inlined,
         Fact::Guessed,
@@ -149,6 +151,9 @@ fn functions(frame: &Value, told: &mut Told) -> Vec<String> {
     }
     let lines: Vec<String> = frame["lines"].as_array().unwrap().iter().map(text).collect();
     let mut names = Vec::new();
+    if lines.is_empty() {
+        names.push(unnamed(&path, &format!("{:x}", frame["address"].as_u64().unwrap())));
+    }
     for (line, at) in lines.iter().zip(1..) {
         // As `helper helper.h:3`.
         let (name, place) = line.split_once(' ').unwrap_or((line, ""));

@@ -12,7 +12,7 @@ pub(super) const READER: Reader = Reader {
         (row.kind == "cpu").then_some(row)
     },
     has_single_samples: true,
-    facts: &[Fact::Path, Fact::PathOfInlined, Fact::Period],
+    facts: &[Fact::Path, Fact::PathBesideSource, Fact::PathOfInlined, Fact::Period],
     read: |bytes| {
         let mut told = Told::default();
         let nanoseconds = |ms: f64| (ms * 1e6).round() as u64;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::facts::{Fact, Reader, Row, Said, Told};
+use super::facts::{Fact, Reader, Row, Said, Told, unnamed};
 use super::recording;
 use crate::pprof::Go;
 
@@ -19,10 +19,12 @@ pub(super) const READER: Reader = Reader {
     facts: &[
         Fact::Container,
         Fact::Path,
+        Fact::PathBesideSource,
         Fact::PathOfInlined,
         Fact::BuildId,
         Fact::Segment,
         Fact::Line,
+        Fact::LaterLine,
         Fact::Source,
         Fact::Inlined,
         Fact::Guessed,
@@ -55,7 +57,10 @@ pub(super) const READER: Reader = Reader {
             return Some(told);
         }
         let top = go.pprof(&["-top", "-sample_index=cpu_samples"]);
-        let all: i64 = recording::rows().iter().filter(|row| row.kind == "cpu").map(|row| row.value).sum();
+        // Those without a stack are left out of the other answer.
+        let without_stack = recording::rows().into_iter().filter(|row| row.stack.is_empty());
+        let all = told.rows.iter().cloned().chain(without_stack).filter(|row| row.kind == "cpu");
+        let all: i64 = all.map(|row| row.value).sum();
         assert!(top.contains(&format!(" of {all} total")), "{top}");
         Some(told)
     },
@@ -68,6 +73,7 @@ type Line = (String, String, u64);
 #[derive(Default)]
 struct Location {
     mapping: String,
+    address: String,
     lines: Vec<Line>,
 }
 
@@ -112,8 +118,12 @@ fn raw(text: &str) -> Told {
         if let Some((values, stack)) = line.split_once(':').filter(|(values, _)| is_numbers(values)) {
             finished.extend(at.take());
             let values = values.split_whitespace().map(|value| value.parse().unwrap()).collect();
-            let stack = stack.split_whitespace().flat_map(|id| &locations[id].lines);
-            let mut stack: Vec<String> = stack.map(|(name, ..)| name.clone()).collect();
+            let names = |id| {
+                let Location { mapping, address, lines }: &Location = &locations[id];
+                let names: Vec<String> = lines.iter().map(|(name, ..)| name.clone()).collect();
+                if names.is_empty() { vec![unnamed(&files[mapping], address)] } else { names }
+            };
+            let mut stack: Vec<String> = stack.split_whitespace().flat_map(names).collect();
             stack.reverse();
             at = Some((values, Row { stack, ..Row::default() }));
         } else {
@@ -196,18 +206,22 @@ fn places(text: &str) -> HashMap<&str, Location> {
     let mut all = HashMap::new();
     let mut last = "";
     for line in text.lines() {
-        let words = line.trim();
+        let words = line.trim_start();
         let function = match words.split_once(": 0x") {
             Some((id, rest)) if id.parse::<u64>().is_ok() => {
-                let (_, rest) = rest.split_once(" M=").unwrap();
+                let (address, rest) = rest.split_once(" M=").unwrap();
                 let (mapping, function) = rest.split_once(' ').unwrap();
-                all.insert(id, Location { mapping: mapping.to_owned(), lines: Vec::new() });
+                let [mapping, address] = [mapping, address].map(str::to_owned);
+                all.insert(id, Location { mapping, address, lines: Vec::new() });
                 last = id;
+                if function.trim().is_empty() {
+                    continue;
+                }
                 function
             }
             _ => words,
         };
-        let (function, _) = function.rsplit_once(" s=").unwrap();
+        let (function, _) = function.trim_end().rsplit_once(" s=").unwrap();
         let (name, place) = function.rsplit_once(' ').unwrap();
         // Of some releases of Go with the column behind it.
         let (file, line) = place.split_once(':').unwrap();

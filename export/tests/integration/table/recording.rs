@@ -62,6 +62,10 @@ const OTHER: usize = 5;
 /// A function that is inlined into another.
 pub(super) const INLINED: &str = "helper";
 
+/// Functions with source files that are not inlined. Of `main` there are frames at a further line, too.
+pub(super) const SOURCED: [&str; 2] = ["main", "run"];
+pub(super) const LATER: (&str, u64) = ("main", 9);
+
 /// Functions, the outermost first.
 const STACKS: [&[&str]; 6] = [
     &["main", "run", INLINED],
@@ -149,6 +153,9 @@ const SPANS: [PlannedSpan; 3] = [
 const FILES: [(&str, [u8; 3]); 2] =
     [("/opt/app", [0xab, 0xcd, 0x01]), ("/usr/lib/libwait.so", [0xef, 0x01, 0x23])];
 
+/// Where code is linked for.
+pub(super) const LINKED: u64 = 0x4000;
+
 /// Both files have 0x5000 bytes of code at 0x3000, which are linked for 0x4000. Process, file, bias and time.
 const MAPPINGS: [(usize, usize, u64, u64); 4] = [
     (0, 0, 0x5555_0000_0000, 0),
@@ -178,8 +185,8 @@ pub(super) fn facts() -> BTreeSet<(Fact, String)> {
         (ExitStatus, "400 app: 3"),
         (NamespacePid, "400 app: 7"),
         (Renamed, "300 300 app: ready"),
-        (Path, "main /opt/app"),
-        (Path, "run /opt/app"),
+        (PathBesideSource, "main /opt/app"),
+        (PathBesideSource, "run /opt/app"),
         (PathOfInlined, "helper /opt/app"),
         (Path, "guess /opt/app"),
         (Path, "wait /usr/lib/libwait.so"),
@@ -194,6 +201,7 @@ pub(super) fn facts() -> BTreeSet<(Fact, String)> {
         (Segment, "0x4000-0x9000 0x3000 /opt/app"),
         (Segment, "0x4000-0x9000 0x3000 /usr/lib/libwait.so"),
         (Line, "main 7"),
+        (LaterLine, "main 9"),
         (Line, "run 20"),
         (Line, "helper 3"),
         (Source, "main main.c"),
@@ -276,8 +284,10 @@ pub(super) fn recording() -> (ExportMachine, Symbols) {
     let mut samples = SAMPLES.map(|(kind, time, thread, cpu, stack, value, attributes)| {
         let attributes = interned(&mut machine, attributes);
         // What is inlined has no frame of its own.
-        let stack: Vec<FrameId> =
-            STACKS[stack].iter().rev().filter_map(|name| frames.get(name).copied()).collect();
+        let names = STACKS[stack].iter().rev();
+        let called =
+            |name: &'static str| if stack == ALLOCATE && name == LATER.0 { MAIN_LATER } else { name };
+        let stack: Vec<FrameId> = names.filter_map(|name| frames.get(called(name)).copied()).collect();
         let stack = machine.intern_stack(&stack);
         let (time, thread, kind) = (at(time), threads[thread], kinds[kind]);
         Sample { time, thread, stack, cpu, kind, value, attributes }
@@ -301,6 +311,27 @@ pub(super) fn recording() -> (ExportMachine, Symbols) {
     let columns = vec![Column { name: "calls".to_owned(), unit: Unit::Count }];
     machine.add_table(Table { name: "calls".to_owned(), columns, rows: vec![("read".to_owned(), vec![3])] });
     (machine, symbols)
+}
+
+/// The same with a sample more: `main` calls code that has no name, which returns to 0x4710, and is called by the address before that, and
+/// that calls more of the same.
+pub(super) fn with_unnamed() -> (ExportMachine, Symbols) {
+    let (mut machine, symbols) = recording();
+    let first = machine.samples().at(0);
+    let app = machine.frames().get(machine.stacks().get(first.stack)[0]).module;
+    let [inner, outer] =
+        UNNAMED.map(|(address, flags)| machine.intern_frame(unnamed_frame(app, address, flags)));
+    let main = machine.stacks().get(first.stack).last().copied().unwrap();
+    let stack = machine.intern_stack(&[inner, outer, main]);
+    machine.add_sample(&Sample { time: at(33_000_000), stack, ..first });
+    (machine, symbols)
+}
+
+/// Where on the stack code is that has no name, the innermost first.
+const UNNAMED: [(u64, u8); 2] = [(0x4620, 0), (0x4710, FrameFlags::RETURN_ADDRESS)];
+
+fn unnamed_frame(module: ModuleId, address: u64, flags: u8) -> Frame {
+    Frame { module, address: Svma(address), flags: FrameFlags(flags) }
 }
 
 /// What is told of the recording as a whole, and nothing else.
@@ -363,6 +394,9 @@ fn people(machine: &mut ExportMachine) -> [ProcessId; 3] {
     [app, child, other]
 }
 
+/// What the frame of `main` at a further line goes by here.
+const MAIN_LATER: &str = "main, later";
+
 /// Frames by their function, and what these are called.
 fn code(
     machine: &mut ExportMachine,
@@ -376,7 +410,7 @@ fn code(
         machine.add_mapping(ModuleMapping {
             process: processes[process],
             module: files[file],
-            start: Avma(bias + 0x4000),
+            start: Avma(bias + LINKED),
             end: Avma(bias + 0x9000),
             file_offset: FileOffset(0x3000),
             bias,
@@ -390,6 +424,7 @@ fn code(
     let kernel = 0xffff_ffff_8123_4567;
     let frames = [
         ("main", app, 0x4101, returned),
+        (MAIN_LATER, app, 0x4121, returned),
         ("run", app, 0x4200, 0),
         ("guess", app, 0x4300, guessed),
         ("wait", library, 0x4400, 0),
@@ -403,6 +438,9 @@ fn code(
             (name, machine.intern_frame(frame))
         })
         .collect();
+    for (address, flags) in UNNAMED {
+        machine.intern_frame(unnamed_frame(app, address, flags));
+    }
     let mut symbols = Symbols::unresolved(machine);
     let mut function = |name, file, line| Function {
         name: symbols.intern(name),
@@ -413,6 +451,7 @@ fn code(
     };
     let lists = [
         ("main", vec![function("main", "main.c", 7)]),
+        (MAIN_LATER, vec![function("main", "main.c", 9)]),
         ("run", vec![function(INLINED, "helper.h", 3), function("run", "run.c", 20)]),
         ("guess", vec![function("guess", "", 0)]),
         ("wait", vec![function("wait", "", 0)]),

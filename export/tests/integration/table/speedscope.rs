@@ -18,7 +18,7 @@ pub(super) const READER: Reader = Reader {
         Some(Row { kind, pid, process, tid, thread, stack, value, ..Row::default() })
     },
     has_single_samples: true,
-    facts: &[Fact::Path, Fact::PathOfInlined, Fact::Period, Fact::Command, Fact::Lost, Fact::Account],
+    facts: &[Fact::Path, Fact::Line, Fact::Source, Fact::Period, Fact::Command, Fact::Lost, Fact::Account],
     read: |bytes| {
         let mut reader = node("speedscope_file.mjs")?;
         let file = file(bytes, ".speedscope.json");
@@ -52,7 +52,12 @@ fn told(file: &Value) -> Told {
         for sample in list(&profile["samples"]) {
             let frames = list(&sample["stack"]);
             for frame in &frames {
-                told.path(&text(&frame["name"]), &text(&frame["file"]));
+                // A source file has a line.
+                let (name, file) = (text(&frame["name"]), text(&frame["file"]));
+                match frame["line"].as_u64() {
+                    Some(line) => told.line(&name, &file, line),
+                    None => told.path(&name, &file),
+                }
             }
             let weight = sample["weight"].as_i64().unwrap();
             // One of the clock is its time.

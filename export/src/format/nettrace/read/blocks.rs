@@ -89,22 +89,27 @@ fn trace(mut block: Cursor<'_>, is_old: bool) -> Result<Trace> {
 }
 
 /// Milliseconds since 1970 of a date that exists, whose day of the week is counted from Sunday.
-fn milliseconds([year, month, weekday, day, hour, minute, second, millisecond]: [u16; 8]) -> Option<u64> {
+/// Of a `SYSTEMTIME`, and how many days it is from there to 1970.
+const FIRST_YEAR: u16 = 1601;
+const UNTIL_1970: i64 = 134_774;
+
+fn milliseconds([year, month, weekday, day, hour, minute, second, millisecond]: [u16; 8]) -> Option<i64> {
     let is_leap =
         |year: u16| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let february = if is_leap(year) { 29 } else { 28 };
     let months = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
     let index = usize::from(month.checked_sub(1)?);
-    let is_day = (1970..=9999).contains(&year) && day >= 1 && day <= *months.get(index)?;
+    let is_day = (FIRST_YEAR..=9999).contains(&year) && day >= 1 && day <= *months.get(index)?;
     let before = months.get(..index)?;
     let is_time = hour < 24 && minute < 60 && second < 60 && millisecond < 1000;
-    let years: u64 = (1970..year).map(|year| 365 + u64::from(is_leap(year))).sum();
+    let years: i64 = (FIRST_YEAR..year).map(|year| 365 + i64::from(is_leap(year))).sum();
     let days =
-        years + before.iter().map(|&days| u64::from(days)).sum::<u64>() + u64::from(day.checked_sub(1)?);
-    // The first day was a Thursday.
-    let is_weekday = u64::from(weekday) == (days + 4) % 7;
-    let seconds = (days * 24 + u64::from(hour)) * 3600 + u64::from(minute) * 60 + u64::from(second);
-    (is_day && is_time && is_weekday).then_some(seconds * 1000 + u64::from(millisecond))
+        years + before.iter().map(|&days| i64::from(days)).sum::<i64>() + i64::from(day.checked_sub(1)?);
+    // The first day was a Monday.
+    let is_weekday = i64::from(weekday) == (days + 1) % 7;
+    let days = days - UNTIL_1970;
+    let seconds = (days * 24 + i64::from(hour)) * 3600 + i64::from(minute) * 60 + i64::from(second);
+    (is_day && is_time && is_weekday).then_some(seconds * 1000 + i64::from(millisecond))
 }
 
 /// What old files tell instead of labels.

@@ -70,7 +70,7 @@ pub enum ReadError {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
     /// The time of day that was at `ticks`, in milliseconds since 1970 in UTC.
-    pub unix_milliseconds: u64,
+    pub unix_milliseconds: i64,
     /// The trace's clock at that time.
     pub ticks: i64,
     /// Ticks of that clock in a second.

@@ -27,8 +27,8 @@ const CONSTANTS: u64 = 1;
 /// A chunk's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clock {
-    /// The time of day at `start_ticks`: nanoseconds since 1970 in UTC.
-    pub start: u64,
+    /// The time of day at `start_ticks`: nanoseconds since 1970 in UTC, which may be before that.
+    pub start: i64,
     /// What the clock of events showed then.
     pub start_ticks: u64,
     /// Ticks of that clock in a second.
@@ -45,11 +45,11 @@ impl Clock {
         nanoseconds.try_into().unwrap_or(u64::MAX)
     }
 
-    /// Nanoseconds since 1970 in UTC when the clock showed this.
-    pub fn unix(&self, ticks: u64) -> u64 {
+    /// Nanoseconds since 1970 in UTC when the clock showed this, which may be before that.
+    pub fn unix(&self, ticks: u64) -> i64 {
         match ticks.checked_sub(self.start_ticks) {
-            Some(after) => self.start.saturating_add(self.nanoseconds(after)),
-            None => self.start.saturating_sub(self.nanoseconds(self.start_ticks - ticks)),
+            Some(after) => self.start.saturating_add_unsigned(self.nanoseconds(after)),
+            None => self.start.saturating_sub_unsigned(self.nanoseconds(self.start_ticks - ticks)),
         }
     }
 }
@@ -114,7 +114,7 @@ impl Chunk {
         if bytes.len() as u64 != size {
             return Err(cut("a chunk that ends before it should", bytes.len() as u64));
         }
-        let clock = Clock { start, start_ticks, frequency, duration };
+        let clock = Clock { start: start.cast_signed(), start_ticks, frequency, duration };
         let types = Types::default();
         let mut chunk = Self { bytes, base, is_compressed, clock, types, constants: HashMap::new() };
         chunk.index()?;
