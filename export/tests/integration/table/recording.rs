@@ -22,7 +22,7 @@ use crate::made::CONTAINER;
 /// When the recording starts, by its clock, and the time of day.
 pub(super) const START: u64 = 1_000_000;
 pub(super) const REALTIME: u64 = 1_750_000_000_000_000_000;
-const END: u64 = 40_000_000;
+pub(super) const END: u64 = 40_000_000;
 
 /// Name, unit and period.
 pub(super) const KINDS: [(&str, Unit, u64); 4] = [
