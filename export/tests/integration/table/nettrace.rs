@@ -31,6 +31,8 @@ pub(super) const READER: Reader = Reader {
         Fact::Period,
         Fact::Distribution,
         Fact::Processor,
+        Fact::Memory,
+        Fact::Booted,
         Fact::Host,
         Fact::Kernel,
         Fact::Command,
@@ -77,6 +79,8 @@ fn told(trace: &Value) -> Told {
             "Command" => Fact::Command,
             "Distribution" => Fact::Distribution,
             "Processor" => Fact::Processor,
+            "MemoryBytes" => Fact::Memory,
+            "BootedUnixNanoseconds" => Fact::Booted,
             "Account" | "Metrics" => Fact::Account,
             "HardwareThreadCount" | "ExpectedCPUSamplingRate" | "Architecture" => continue,
             of_kind => {
