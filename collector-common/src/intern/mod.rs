@@ -18,8 +18,8 @@
 //!
 //! 10 million inserts, one by one (`cargo xtask bench intern`, three rounds, a load of 5 to 20 on the same two CPUs): the longest that no other
 //! thread interrupted took 0.5, 0.5 and 0.6 ms of strings, and 0.5, 0.6 and 0.6 ms of call stacks of 5 frames; 99.99 % took up to 0.04 ms.
-//! As many hits of one string, which grow nothing, had one of 2.0 ms on that machine, and longest ones of 0.1 and 0.3 ms. In the longest
-//! the kernel makes a page of memory, or two to six where a piece becomes two; by the wall inserts wait for the CPU as long as others have it.
+//! As many hits of one string, which grow nothing, had one of 2.0 ms on that machine, and longest ones of 0.1 and 0.3 ms. In most of the longest
+//! the kernel makes a page of memory, or four to six where a piece becomes two; by the wall inserts wait for the CPU as long as others have it.
 
 mod arena;
 mod callstacks;
