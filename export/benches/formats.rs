@@ -1,5 +1,6 @@
-//! A recording of a million samples on 10,000 stacks, and one of ten million, to each format: how long it takes, how much is written,
-//! and how much more memory than the recording's own it takes at its peak.
+//! A recording of a million samples on 10,000 stacks, and one of ten million, to each format: how long it takes, by the clock and of
+//! processors (which others on the machine do not make longer), how much is written, and how much more memory than the recording's own it
+//! takes at its peak.
 //!
 //! `cargo xtask bench formats [-- [--in-a-file] FORMAT...]`. With samples in a file all but a MB of them are in a temporary one. Each is
 //! written by a process of its own, whose peak the kernel is told to forget before
@@ -42,8 +43,8 @@ fn main() -> anyhow::Result<()> {
         return one(format, samples.parse()?, is_in_a_file);
     }
     println!(
-        "{:<13} {:>10} {:>9} {:>12} {:>14}",
-        "format", "samples", "seconds", "MB written", "MB of memory"
+        "{:<13} {:>10} {:>9} {:>9} {:>12} {:>14}",
+        "format", "samples", "seconds", "of CPUs", "MB written", "MB of memory"
     );
     for format in formats().iter().map(|format| format.name()).chain([REQUESTS]) {
         if !args.is_empty() && !args.iter().any(|arg| arg == format) {
@@ -83,13 +84,15 @@ fn one(name: &str, samples: u64, is_in_a_file: bool) -> anyhow::Result<()> {
     let forgets = fs::write("/proc/self/clear_refs", "5").is_ok();
     let before = if forgets { memory("VmRSS:").unwrap_or(0) } else { 0 };
     let mut written = Counted::default();
-    let began = Instant::now();
+    let (began, used) = (Instant::now(), processor_time());
     write(name, Profile { machine: &machine, symbols: &symbols }, &mut written)?;
     let took = began.elapsed().as_secs_f64();
+    let used = processor_time().zip(used).map(|(after, before)| after - before);
+    let used = used.map_or_else(|| "?".to_owned(), |seconds| format!("{seconds:.2}"));
     let megabytes = |bytes: u64| bytes as f64 / 1e6;
     let peak = memory("VmHWM:")
         .map_or_else(|| "?".to_owned(), |peak| format!("{:.1}", megabytes(peak.saturating_sub(before))));
-    println!("{name:<13} {samples:>10} {took:>9.2} {:>12.1} {peak:>14}", megabytes(written.0));
+    println!("{name:<13} {samples:>10} {took:>9.2} {used:>9} {:>12.1} {peak:>14}", megabytes(written.0));
     Ok(())
 }
 
@@ -108,4 +111,13 @@ fn memory(line: &str) -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let rest = status.lines().find_map(|text| text.strip_prefix(line))?;
     Some(rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
+/// Seconds that this process has used of processors: `proc_pid_stat(5)`, whose clock has 100 ticks a second.
+fn processor_time() -> Option<f64> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    // Behind the name in brackets, which may have blanks, come the state and ten numbers before these two.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut numbers = rest.split_whitespace().skip(11).map(str::parse::<f64>);
+    Some((numbers.next()?.ok()? + numbers.next()?.ok()?) / 100.0)
 }

@@ -7,18 +7,19 @@
 //!
 //! An item takes 12 bytes for its place and 10 to 21 in the table (15 on average), beside its own.
 //!
-//! What a hit takes, as a part of what it takes `one_collect`: `cargo xtask bench one_collect`, the middle of three turns of both on a
-//! machine with a load of 5 on two cores, and all three.
+//! What a hit takes beside `one_collect`, in ns that the thread was on a CPU (`cargo xtask bench one_collect`, three turns of both, two
+//! x86-64 CPUs of a virtual machine with a load of 8 to 11):
 //!
-//! | hit | middle | turns |
+//! | hit | ours | `one_collect`'s |
 //! |---|---|---|
-//! | of one string of 4 bytes | 0.77 | 0.56, 0.77, 1.00 |
-//! | of one call stack of 5 frames | 0.58 | 0.53, 0.58, 0.71 |
-//! | of each of 1024 strings in turn | 0.45 | 0.29, 0.45, 0.47 |
+//! | of one string of 4 bytes | 6.5, 6.5, 6.9 | 9.0, 9.2, 9.5 |
+//! | of one call stack of 5 frames | 8.0, 7.8, 8.0 | 13.2, 13.5, 14.0 |
+//! | of each of 1024 strings in turn | 7.1, 7.0, 7.0 | 17.3, 16.2, 16.2 |
 //!
-//! The longest single insert on the way to 10 million strings took 0.5 ms, and to as many call stacks of 5 frames 0.7 ms, on a CPU with
-//! a load of 18 from other work on two cores: `cargo xtask bench intern`, which gives the smallest of three rounds' longest, since what
-//! growth takes is in each of them.
+//! 10 million inserts, one by one (`cargo xtask bench intern`, three rounds, a load of 5 to 20 on the same two CPUs): the longest that no other
+//! thread interrupted took 0.5, 0.5 and 0.6 ms of strings, and 0.5, 0.6 and 0.6 ms of call stacks of 5 frames; 99.99 % took up to 0.04 ms.
+//! As many hits of one string, which grow nothing, had one of 2.0 ms on that machine, and longest ones of 0.1 and 0.3 ms. In most of the longest
+//! the kernel makes a page of memory, or four to six where a piece becomes two; by the wall inserts wait for the CPU as long as others have it.
 
 mod arena;
 mod callstacks;

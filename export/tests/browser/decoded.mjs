@@ -1,10 +1,13 @@
-// What the page's own decoder makes of a page: `node decoded.mjs PAGE`. Out: JSON, with the path of each sample.
+// What the decoder that is in a page makes of it: `node decoded.mjs PAGE`. Out: JSON, with the path of each sample.
 
 import { readFileSync } from "node:fs";
-import { FORM, decodeProfile } from "../../src/format/html/viewer/decode.js";
 
 const page = readFileSync(process.argv[2], "utf8");
 const [, text] = /<script[^>]*id="profile"[^>]*>([^<]*)<\/script>/.exec(page);
+// The first module of the page's script, up to where the next one begins.
+const [, decoder] = /<script type="module">\s*\/\/ decode\.js\n([^]*?)\n\/\/ format\.js\n/.exec(page);
+const source = `${decoder}\nexport { FORM, decodeProfile };`;
+const { FORM, decodeProfile } = await import(`data:text/javascript,${encodeURIComponent(source)}`);
 const { system, kinds, functions, frames, nodes, processes, threads, samples } = await decodeProfile(text);
 
 /// Functions from the root on; the first two nodes are above all, and the process.

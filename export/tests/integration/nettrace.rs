@@ -13,6 +13,7 @@ use export::symbolize::Symbols;
 use proptest::prelude::*;
 
 use crate::made::{Made, PACKAGE, PERIOD};
+use crate::tools::{self, output, python};
 
 /// A sample that was read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -371,6 +372,14 @@ fn many_stacks_are_numbered_anew() {
         assert_eq!((sample.time, sample.stack.len()), (10 + at, 41));
         assert_eq!((sample.stack[0], sample.stack[40]), (1 << 63 | 0x10_0000 | at, (1 << 63) + 39));
     }
+    // References reach back to the last sequence point by the other reader's rules, too.
+    let Some(mut reader) = python("nettrace_trace.py") else { return };
+    let written = tools::file(&bytes, ".nettrace");
+    let trace: serde_json::Value = serde_json::from_str(&output(reader.arg(&*written))).unwrap();
+    let events = trace["events"].as_array().unwrap();
+    let times: Vec<_> = events.iter().map(|event| event["time"].as_u64().unwrap()).collect();
+    assert!(times.into_iter().eq(10..10 + COUNT));
+    assert!(events.iter().all(|event| event["stack"].as_array().unwrap().len() == 41));
 }
 
 /// One file is loaded again and again, at another place each time, and all stacks are the kernel's.

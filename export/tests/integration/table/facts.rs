@@ -143,6 +143,10 @@ pub(super) enum Fact {
     Period,
     Distribution,
     Processor,
+    /// Bytes that the machine has.
+    Memory,
+    /// When it was booted, in nanoseconds since 1970.
+    Booted,
     Host,
     Kernel,
     /// What was recorded.
@@ -178,16 +182,20 @@ impl Fact {
             Self::Guessed => Part::Guesses,
             Self::FrameRules => Part::FrameRules,
             Self::Period => Part::Periods,
-            Self::Distribution | Self::Processor => Part::System,
+            Self::Distribution | Self::Processor | Self::Memory => Part::System,
             Self::Host | Self::Kernel => Part::Host,
             Self::Command => Part::Command,
             Self::Account => Part::Account,
             Self::Event => Part::Events,
             Self::Span => Part::Spans,
-            // A mapping in part; names that are on stacks; what is told beside the period and the account.
-            Self::Segment | Self::PathOfInlined | Self::Inlined | Self::Renamed | Self::Unit | Self::Lost => {
-                return None;
-            }
+            // A mapping in part; names that are on stacks; what is told beside the period, the system and the account.
+            Self::Segment
+            | Self::PathOfInlined
+            | Self::Inlined
+            | Self::Renamed
+            | Self::Unit
+            | Self::Booted
+            | Self::Lost => return None,
         })
     }
 }

@@ -1,11 +1,16 @@
-//! The HTML page, by its own decoder under Node (`tests/browser/decoded.mjs`).
+//! The HTML page, by the decoder that is in it under Node (`tests/browser/decoded.mjs`); and what it shows in a real Chromium
+//! (`tests/browser/shown.mjs`).
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use collector_common::record::ESTIMATED;
+use export::format::Profile;
 use serde_json::Value;
 
 use super::facts::{Fact, Reader, Row, Said, Told};
-use super::recording::PERIOD;
-use crate::tools::{file, node, output};
+use super::recording::{END, KINDS, PERIOD, recording, rows};
+use super::written;
+use crate::tools::{file, node, output, tool};
 
 pub(super) const READER: Reader = Reader {
     format: "html",
@@ -103,4 +108,69 @@ fn told(page: &Value) -> Told {
         });
     }
     told
+}
+
+/// A value for each that has one other than 0.
+fn sums<K: Ord>(all: impl IntoIterator<Item = (K, i64)>) -> BTreeMap<K, i64> {
+    let mut sums = BTreeMap::new();
+    all.into_iter().for_each(|(key, value)| *sums.entry(key).or_default() += value);
+    sums.retain(|_, sum| *sum != 0);
+    sums
+}
+
+/// The functions of the table, the boxes of the graph and the lanes of the timeline, each with its sum, for each kind of sample.
+#[test]
+fn the_page_shows_what_was_recorded() {
+    let (machine, symbols) = recording();
+    let page = file(&written("html", Profile { machine: &machine, symbols: &symbols }), ".html");
+    let Some(mut reader) = node("shown.mjs") else { return };
+    if tool("chromium").is_none() {
+        return;
+    }
+    let shown: Vec<Value> = serde_json::from_str(&output(reader.arg(&*page))).unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let number = |value: &Value| value.as_i64().unwrap();
+    let list = |value: &Value| value.as_array().unwrap().clone();
+    let names: Vec<String> = shown.iter().map(|kind| text(&kind["name"])).collect();
+    assert_eq!(names, KINDS.map(|(name, ..)| name));
+    for kind in &shown {
+        let name = text(&kind["name"]);
+        let rows: Vec<Row> = rows().into_iter().filter(|row| row.kind == name).collect();
+        let found = [&kind["samples"], &kind["total"], &kind["duration"]].map(number);
+        let total = rows.iter().map(|row| row.value).sum();
+        assert_eq!(found, [rows.len() as i64, total, END as i64 / 1000], "{name}");
+
+        let of_functions = |what: &str| {
+            sums(list(&kind["functions"]).iter().map(|of| (text(&of["name"]), number(&of[what]))))
+        };
+        let running = rows.iter().filter_map(|row| Some((row.stack.last()?.clone(), row.value)));
+        assert_eq!(of_functions("self"), sums(running), "{name}");
+        let on_stacks = rows.iter().flat_map(|row| {
+            let distinct: BTreeSet<String> = row.stack.iter().cloned().collect();
+            distinct.into_iter().map(|function| (function, row.value))
+        });
+        assert_eq!(of_functions("total"), sums(on_stacks), "{name}");
+
+        let boxes = list(&kind["boxes"]);
+        let paths =
+            boxes.iter().map(|of| (list(&of["path"]).iter().map(text).collect(), number(&of["total"])));
+        let expected = rows.iter().flat_map(|row| {
+            let path: Vec<String> =
+                ["all".to_owned()].into_iter().chain(row.process.clone()).chain(row.stack.clone()).collect();
+            (1..=path.len()).map(move |end| (path[..end].to_vec(), row.value))
+        });
+        assert_eq!(sums(paths), sums(expected), "{name}");
+
+        let lanes = list(&kind["lanes"]);
+        let of_lane = |lane: &Value| {
+            ((number(&lane["pid"]), lane["tid"].as_i64(), text(&lane["name"])), number(&lane["weight"]))
+        };
+        let expected = rows.iter().flat_map(|row| {
+            let pid = row.pid.unwrap().into();
+            let process = (pid, None, row.process.clone().unwrap());
+            let thread = (pid, row.tid.map(i64::from), row.thread.clone().unwrap());
+            [(process, row.value), (thread, row.value)]
+        });
+        assert_eq!(sums(lanes.iter().map(of_lane)), sums(expected), "{name}");
+    }
 }

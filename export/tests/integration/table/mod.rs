@@ -1,6 +1,6 @@
-//! One recording of known truth in every format, each read back by a reader that is not ours, but for the HTML page, whose own decoder
-//! reads it, and nettrace, which our strict reader does: the same samples, threads, times, functions and totals as far as the format has a
-//! place for them, and nothing else.
+//! One recording of known truth in every format, each read back by a reader that is not ours, but for the HTML page, which has a layout of its
+//! own: the decoder in it reads it, and a browser shows it. There are the same samples, threads, times, functions and totals as far as the
+//! format has a place for them, and nothing else.
 //!
 //! - `recording`: what is recorded, and all that is true of it; `facts`: the words for it.
 //! - A file for each format, or for two that are alike, with its `READER`.
@@ -48,12 +48,17 @@ const READERS: [Reader; 14] = [
     jsonl::READER,
 ];
 
-/// A profile in the reader's format, and what the reader tells of it; none where that is not here.
+/// A profile in a format.
+fn written(format: &str, profile: Profile<'_>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    export::format::by_name(format).unwrap().write(profile, &mut bytes).unwrap();
+    bytes
+}
+
+/// A reader's format, and what the reader tells of a profile in it; none where that is not here.
 fn written_and_read(reader: &Reader, profile: Profile<'_>) -> (&'static dyn ExportFormat, Option<Told>) {
     let format = export::format::by_name(reader.format).unwrap();
-    let mut bytes = Vec::new();
-    format.write(profile, &mut bytes).unwrap();
-    (format, (reader.read)(&bytes))
+    (format, (reader.read)(&written(reader.format, profile)))
 }
 
 #[test]

@@ -38,6 +38,7 @@ pub(super) const READER: Reader = Reader {
         Fact::Period,
         Fact::Distribution,
         Fact::Processor,
+        Fact::Memory,
         Fact::Host,
         Fact::Kernel,
         Fact::Command,
@@ -99,6 +100,7 @@ fn recording(facts: &Value, told: &mut Told) {
     for (fact, name) in [
         (Fact::Distribution, "distribution"),
         (Fact::Processor, "processor"),
+        (Fact::Memory, "memory"),
         (Fact::Host, "host"),
         (Fact::Kernel, "kernel"),
         (Fact::Command, "command"),

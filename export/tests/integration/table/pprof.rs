@@ -33,6 +33,7 @@ pub(super) const READER: Reader = Reader {
         Fact::Period,
         Fact::Distribution,
         Fact::Processor,
+        Fact::Memory,
         Fact::Host,
         Fact::Kernel,
         Fact::Command,
@@ -48,6 +49,10 @@ pub(super) const READER: Reader = Reader {
                 "app --all" => Fact::Command,
                 "Debian GNU/Linux 12 (bookworm)" => Fact::Distribution,
                 "A B @ 2 GHz" => Fact::Processor,
+                "8192 MiB" => {
+                    told.add(Fact::Memory, (8192_u64 << 20).to_string());
+                    continue;
+                }
                 "x86_64" | "2 CPUs" | "" => continue,
                 _ => Fact::Account,
             };

@@ -22,7 +22,7 @@ use crate::made::CONTAINER;
 /// When the recording starts, by its clock, and the time of day.
 pub(super) const START: u64 = 1_000_000;
 pub(super) const REALTIME: u64 = 1_750_000_000_000_000_000;
-const END: u64 = 40_000_000;
+pub(super) const END: u64 = 40_000_000;
 
 /// Name, unit and period.
 pub(super) const KINDS: [(&str, Unit, u64); 4] = [
@@ -217,6 +217,8 @@ pub(super) fn facts() -> BTreeSet<(Fact, String)> {
         (Period, "cpu 1003009"),
         (Distribution, "Debian GNU/Linux 12 (bookworm)"),
         (Processor, "A B @ 2 GHz"),
+        (Memory, "8589934592"),
+        (Booted, "1749999000000000000"),
         (Host, "build-07"),
         (Kernel, "Linux 6.18.0"),
         (Command, "app --all"),
@@ -365,9 +367,11 @@ fn describe(machine: &mut ExportMachine) {
     "x86_64".clone_into(&mut system.architecture);
     "Debian GNU/Linux 12 (bookworm)".clone_into(&mut system.distribution);
     "A B @ 2 GHz".clone_into(&mut system.processor);
+    system.memory = 8 << 30;
     "app --all".clone_into(&mut system.command);
     (system.cpus, system.start, system.end) = (2, at(0), at(END));
-    system.clocks.start = Some(ClockAnchor { monotonic: at(0), realtime: REALTIME, boottime: None });
+    let boottime = Some(Nanos(1_000_000_000_000));
+    system.clocks.start = Some(ClockAnchor { monotonic: at(0), realtime: REALTIME, boottime });
     // What the first one matches is to be dropped, unless the second one does.
     "vfs_.*|run".clone_into(&mut system.drop_frames);
     "r.n".clone_into(&mut system.keep_frames);
