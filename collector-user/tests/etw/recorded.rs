@@ -12,7 +12,7 @@ use windows_etw::decode::kernel::{KernelEvent, PERF_INFO};
 use windows_etw::etl::{Clock, ClockKind, EtlFile, TraceVersion};
 use windows_etw::record::{Descriptor, EtwRecord, Extended, PointerSize, Schema};
 
-use crate::data::{baseline, bytes, counts, number, value};
+use crate::data::{baseline, bytes, counts, number, split, value};
 
 const FILE: &str = "net.4.5.2.x64.etl";
 /// `Test.x64.exe`, which `cmd.exe` makes in the middle of the trace.
@@ -169,23 +169,6 @@ fn who_was_not_there_at_the_beginning_is_not_meant() {
     assert_eq!(stats.start_to_first_sample_ns, None);
     let told = format!("no process {TEST} was there when the recording began");
     assert!(warnings.contains(&told), "{warnings:?}");
-}
-
-/// Buffers by turns into two files, each with the first, which has the file's header. A buffer begins with its size.
-fn split(bytes: &[u8]) -> [Vec<u8>; 2] {
-    let mut buffers = Vec::new();
-    let mut rest = bytes;
-    while let Some(size) = rest.first_chunk() {
-        let (buffer, others) = rest.split_at(u32::from_le_bytes(*size) as usize);
-        buffers.push(buffer);
-        rest = others;
-    }
-    assert!(buffers.len() > 100, "{}", buffers.len());
-    let mut files = [buffers[0].to_vec(), buffers[0].to_vec()];
-    for (buffer, index) in buffers[1..].iter().zip(0..) {
-        files[index % 2].extend_from_slice(buffer);
-    }
-    files
 }
 
 #[test]

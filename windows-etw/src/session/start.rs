@@ -4,13 +4,14 @@
 //! anything is told into it; stacks are asked for before the events that they belong to; what was there before (rundown) is asked
 //! for last, when what is new is told already.
 
+use crate::part::Part;
 use crate::plan::{Plan, SampleInterval, When};
 
 use super::claim::Claim;
 use super::error::{SessionError, Win32Error};
 use super::losses::Losses;
 use super::running::{Session, Wanted};
-use super::settings::{Part, Settings};
+use super::settings::Settings;
 use super::sys::{self, Clock, Enable, Kind, Sink};
 
 /// What `NT Kernel Logger` is called, the one session for the kernel that has a name of its own.

@@ -262,7 +262,8 @@ mod tests {
     use std::fs;
 
     use clap::Parser as _;
-    use windows_etw::session::{Losses, Part};
+    use windows_etw::part::Part;
+    use windows_etw::session::Losses;
 
     use super::*;
     use crate::args::{Cli, Command};

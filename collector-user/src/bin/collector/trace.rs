@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use collector_user::etw::{RecordedPart, TraceFolder, WrittenError, open_written};
 use collector_user::output::{Places, is_url};
+use windows_etw::part::Part;
 use windows_etw::session::Stopped;
 
 use crate::target::{Target, unwritable};
@@ -46,6 +47,7 @@ impl TraceFiles {
                         Usage(format!("{shown}: Windows writes .etl files itself: name a file")).into()
                     );
                 };
+                refuse_parts(file.place())?;
                 Some(file.place().to_owned())
             }
             [_, second, ..] => {
@@ -98,9 +100,19 @@ impl TraceFiles {
     }
 }
 
+/// Parts of an older recording were named by nobody, so they are not replaced, and would be taken for those of the new one.
+fn refuse_parts(place: &Path) -> Result<(), Usage> {
+    Part::beside(place).first().map_or(Ok(()), |part| {
+        let (part, place) = (part.display(), place.display());
+        Err(Usage(format!(
+            "{part} is there already, and would be a part of {place}: move it elsewhere, or name another file"
+        )))
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use windows_etw::session::{Losses, Part};
+    use windows_etw::session::Losses;
 
     use super::*;
 
@@ -145,6 +157,16 @@ mod tests {
         drop((parts, files));
         assert_eq!(names(folder.path()), ["x.etl", "x.heap.etl"]);
         assert_eq!(fs::read(&place).unwrap(), bytes);
+    }
+
+    #[test]
+    fn parts_that_nobody_named_are_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let [place, part] = ["x.etl", "x.kernel.etl"].map(|name| folder.path().join(name));
+        fs::write(&part, "old").unwrap();
+        let refused = TraceFiles::new(&[&place], &[], &mut Places::default()).err().unwrap();
+        assert!(refused.is::<Usage>() && refused.to_string().contains("x.kernel.etl"), "{refused}");
+        assert_eq!(names(folder.path()), ["x.kernel.etl"]);
     }
 
     #[test]
