@@ -48,7 +48,7 @@ mod written;
 
 pub use families::Asked;
 pub use file::Etl;
-pub use folder::TraceFolder;
+pub use folder::{TraceFolder, UnplacedError};
 pub use images::name_from_images;
 pub use parts::{Difference, PartsError};
 pub use recording::{Asking, Lost, Recorded, RecordedPart};
