@@ -27,6 +27,7 @@ mod machine;
 mod measured;
 mod methods;
 mod modules;
+mod others;
 mod parts;
 mod pending;
 mod places;

@@ -94,6 +94,7 @@ impl Recorded {
         }
         let mut taker = Taker::new(Trace::from(&header), asking.event_bytes);
         taker.want(&asking.scenarios);
+        taker.keep_events_of(&asking.whose);
         asking.volumes.iter().for_each(|(nt, dos)| taker.name_volume(nt, dos));
         take_all(&mut files, &mut taker).map_err(|(_, error)| error)?;
         asking.interval_100ns.into_iter().for_each(|units| taker.tell_interval(units));

@@ -143,6 +143,29 @@ fn a_started_process_is_all_that_is_kept() {
     assert!(test.contains(&r"X:\public\PerfInvestigations\20-07-28.TestTraces\Test.x64.exe"), "{test:?}");
 }
 
+/// Those of others come before and between, and are many times as many.
+#[test]
+fn events_of_others_take_no_room() {
+    let Some(bytes) = bytes(FILE) else { return };
+    let read = |whose: &[Asked], event_bytes| {
+        let asking = Asking { whose: whose.to_vec(), event_bytes, ..Asking::default() };
+        let Recorded { machine, stats, .. } =
+            Recorded::read(vec![part(&bytes, Lost::default())], &asking).unwrap();
+        let records = machine.event_records();
+        let own = records.iter().map(|(_, record, bytes)| (record.time, bytes.to_vec())).collect::<Vec<_>>();
+        (own, stats.ledger.lost(LossCause::EventsFull))
+    };
+    let (all, lost) = read(&[], EventRecords::LIMIT);
+    let (own, _) = read(&[Asked::Started(TEST)], EventRecords::LIMIT);
+    assert!(lost == 0 && own.len() > 10_000 && all.len() > 2 * own.len(), "{}, {}", own.len(), all.len());
+    // Each takes its bytes and, with all that is told of it, less than 100 more.
+    let room = own.iter().map(|(_, bytes)| bytes.len() as u64 + 100).sum();
+    assert!(read(&[], room).1 > 0);
+    let (kept, lost) = read(&[Asked::Started(TEST)], room);
+    assert_eq!((kept.len(), lost), (own.len(), 0));
+    assert!(kept == own);
+}
+
 #[test]
 fn children_are_kept_with_their_parents() {
     let Some(bytes) = bytes(FILE) else { return };
