@@ -5,7 +5,7 @@
 //! for last, when what is new is told already.
 
 use crate::part::Part;
-use crate::plan::{Plan, SampleInterval, When};
+use crate::plan::{Plan, ProviderPlan, SampleInterval, When};
 
 use super::claim::Claim;
 use super::error::{SessionError, Win32Error};
@@ -25,6 +25,8 @@ pub struct Sessions {
     interval: Option<SampleInterval>,
     /// What was set before, to be set again.
     interval_before: Option<u32>,
+    /// What is asked for before it is over.
+    at_end: Vec<ProviderPlan>,
     _claim: Claim,
 }
 
@@ -55,6 +57,7 @@ impl Sessions {
             clock: Clock::now(),
             interval: None,
             interval_before: None,
+            at_end: plan.providers.iter().filter_map(ProviderPlan::at_end).collect(),
             _claim: Claim::of(&settings.name)?,
         };
         whole.start_main(plan, settings, &mut sink)?;
@@ -144,6 +147,10 @@ impl Sessions {
 
     /// Stops the sessions and returns when sinks were given their last events.
     pub fn stop(mut self) -> Result<Stopped, SessionError> {
+        for provider in std::mem::take(&mut self.at_end) {
+            // What is recorded by now is worth more than what it may still tell.
+            let _: Result<(), SessionError> = self.main().and_then(|main| main.enable(&provider, Enable::On));
+        }
         let mut stopped = Stopped::default();
         let mut failed = None;
         for session in std::mem::take(&mut self.running) {
