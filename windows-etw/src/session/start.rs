@@ -8,6 +8,7 @@ use crate::part::Part;
 use crate::plan::{Plan, ProviderPlan, SampleInterval, When};
 
 use super::claim::Claim;
+use super::console;
 use super::error::{SessionError, Win32Error};
 use super::losses::Losses;
 use super::running::{Session, Wanted};
@@ -118,6 +119,7 @@ impl Sessions {
         let Some(interval) = plan.system.interval else { return Ok(()) };
         sys::turn_on_profile_privilege()?;
         self.interval_before = sys::interval().ok();
+        self.interval_before.into_iter().for_each(console::interval_changes);
         let of = |call, cause| SessionError::of(call, "the interval of CPU samples", cause);
         sys::set_interval(interval.units()).map_err(|cause| of("TraceSetInformation", cause))?;
         let told = sys::interval().map_err(|cause| of("TraceQueryInformation", cause))?;
@@ -174,6 +176,7 @@ impl Drop for Sessions {
         if let Some(units) = self.interval_before {
             // There is nobody to tell an error to.
             let _: Result<(), Win32Error> = sys::set_interval(units);
+            console::interval_is_back(units);
         }
     }
 }
