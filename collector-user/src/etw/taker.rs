@@ -117,7 +117,7 @@ impl Taker {
             trace,
             scenarios: Vec::new(),
             wanted: Wanted::ALL,
-            schemas: Schemas::default(),
+            schemas: schemas(),
             paths: NtPaths::default(),
             files: Files::default(),
             measured: Measured::default(),
@@ -505,6 +505,15 @@ impl Taker {
             self.kinds.count_left_out();
         }
     }
+}
+
+/// What a trace tells of its events, and on Windows what that knows of providers' manifests.
+fn schemas() -> Schemas {
+    #[cfg(windows)]
+    let schemas = Schemas::asking(|record| windows_etw::session::description(record).ok());
+    #[cfg(not(windows))]
+    let schemas = Schemas::default();
+    schemas
 }
 
 /// Whether a sample is of a CPU that has nothing to do.
