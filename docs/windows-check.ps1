@@ -3,7 +3,8 @@
 #     powershell -ExecutionPolicy Bypass -File docs\windows-check.ps1
 #
 # In an elevated PowerShell, at the top of the repository, with Rust installed. Out: `pass NAME` or `fail NAME: why` for each
-# check, then `N passed, N failed`; status 1 if one failed. PowerShell 5.1 and later.
+# check, then `N passed, N failed`; status 1 if one failed. PowerShell 5.1 and later. In one that is not elevated it checks what
+# is said then, and fails for all else.
 
 Set-StrictMode -Version 2
 $ErrorActionPreference = 'Stop'
@@ -87,23 +88,44 @@ function Happened([string] $file) {
     Get-Content -Encoding UTF8 $file | ForEach-Object { ConvertFrom-Json $_ } | Where-Object { $_.type -in 'sample', 'event' }
 }
 
-# Presses Ctrl-C in the console of a process, from a process of its own: one that is attached to another console has lost its own.
-function Interrupt([int] $id) {
+# Units of 100 ns between samples of a CPU, as the whole machine has it: TraceQueryInformation of evntrace.h, class
+# TraceSampledProfileIntervalInfo (5), of TRACE_PROFILE_INTERVAL, which is a source and the interval.
+function Interval {
+    if (-not ('Checks.Etw' -as [type])) {
+        Add-Type -Namespace Checks -Name Etw -MemberDefinition @"
+[System.Runtime.InteropServices.DllImport("advapi32.dll")] public static extern uint TraceQueryInformation(ulong session, int kind, byte[] told, uint size, out uint length);
+"@
+    }
+    $told = New-Object byte[] 8
+    $length = [uint32] 0
+    $code = [Checks.Etw]::TraceQueryInformation(0, 5, $told, 8, [ref] $length)
+    Need ($code -eq 0) "TraceQueryInformation: $code"
+    [BitConverter]::ToUInt32($told, 4)
+}
+
+# What was lost of a recording, by the file of --stats.
+function Lost([string] $file) {
+    $stats = Get-Content -Raw $file | ConvertFrom-Json
+    ($stats.lost.PSObject.Properties | ForEach-Object { $_.Value } | Measure-Object -Sum).Sum
+}
+
+# Presses Ctrl-C so many times in the console of a process, from a process of its own: one that is attached to another console has lost its own.
+function Interrupt([int] $id, [int] $times = 1) {
     $source = @"
 [System.Runtime.InteropServices.DllImport("kernel32.dll")] public static extern bool FreeConsole();
 [System.Runtime.InteropServices.DllImport("kernel32.dll")] public static extern bool AttachConsole(uint id);
 [System.Runtime.InteropServices.DllImport("kernel32.dll")] public static extern bool SetConsoleCtrlHandler(System.IntPtr handler, bool add);
 [System.Runtime.InteropServices.DllImport("kernel32.dll")] public static extern bool GenerateConsoleCtrlEvent(uint what, uint group);
 "@
-    $script = Join-Path $work 'interrupt.ps1'
+    $file = Join-Path $work 'interrupt.ps1'
     $lines = "`$source = @'", $source, "'@",
         'Add-Type -Namespace Checks -Name Console -MemberDefinition $source',
         '[void][Checks.Console]::FreeConsole()',
         "if (-not [Checks.Console]::AttachConsole($id)) { exit 1 }",
         '[void][Checks.Console]::SetConsoleCtrlHandler([IntPtr]::Zero, $true)',
-        'if (-not [Checks.Console]::GenerateConsoleCtrlEvent(0, 0)) { exit 1 }'
-    Set-Content -Path $script -Value $lines
-    $sender = Start-Process powershell -PassThru -Wait -WindowStyle Hidden -ArgumentList '-NoProfile', '-ExecutionPolicy', 'Bypass', '-File', $script
+        "foreach (`$time in 1..$times) { if (-not [Checks.Console]::GenerateConsoleCtrlEvent(0, 0)) { exit 1 } }"
+    Set-Content -Path $file -Value $lines
+    $sender = Start-Process powershell -PassThru -Wait -WindowStyle Hidden -ArgumentList '-NoProfile', '-ExecutionPolicy', 'Bypass', '-File', "`"$file`""
     Need ($sender.ExitCode -eq 0) 'Ctrl-C could not be sent'
 }
 
@@ -128,6 +150,8 @@ try {
         & cargo build --lib --bin collector --example etw_record -p collector-common -p collector-unwinder `
             -p collector-export -p collector-windows-etw -p collector-user
         Need ($LASTEXITCODE -eq 0) 'cargo build failed'
+        & cargo build --example own_work -p collector-user
+        Need ($LASTEXITCODE -eq 0) 'cargo build failed'
     }
     Check 'the tests of windows-etw pass' {
         & cargo test -p collector-windows-etw --lib --tests
@@ -137,6 +161,7 @@ try {
     if ($env:CARGO_TARGET_DIR) { $built = Join-Path $env:CARGO_TARGET_DIR 'debug' }
     $collector = Join-Path $built 'collector.exe'
     $record = Join-Path $built 'examples\etw_record.exe'
+    $ownWork = Join-Path $built 'examples\own_work.exe'
 
     Check 'the command line' {
         Need ((Run $collector @('--help')).Out -match 'Records what a machine is doing') 'no help'
@@ -147,7 +172,21 @@ try {
     }
     Check 'this PowerShell is elevated' { Need $elevated 'open PowerShell by "Run as administrator"; the rest needs it' }
 
+    if (-not $elevated) {
+        Check 'without the rights of an administrator the remedy is named' {
+            $ran = Run $collector @('run', '-d', '1s', '-o', "$work\refused.folded")
+            Need ($ran.Status -eq 1 -and $ran.Err -match 'Run as administrator') "status $($ran.Status): $($ran.Err)"
+            Need (-not (Test-Path "$work\refused.folded")) 'an output is there'
+            Need (-not (Get-ChildItem -Force $work -Filter '.collector-*')) 'its files were left behind'
+        }
+    }
+
     if ($elevated) {
+        $interval = [uint32] 0
+        Check 'Windows tells how often CPUs are sampled' {
+            $script:interval = Interval
+            Need ($interval -gt 0) 'never'
+        }
         Check 'samples of CPUs, in order, with stacks of their times' {
             $burner = Burner
             try { $out = Record @('cpu_profiling', '5') } finally { Stop-Process $burner }
@@ -192,6 +231,8 @@ try {
                 'while ($true) { & cmd.exe /c exit }'
             try { $out = Record @('etw:Microsoft-Windows-Kernel-Process:0x10', '4') } finally { Stop-Process $starter }
             Need ((Events $out $kernelProcess 1 1) -gt 3) "few processes were started`n$out"
+            # ProcessRundown, which it tells when it is asked for its state.
+            Need ((Events $out $kernelProcess 15 '\d+') -gt 10) "few processes from before`n$out"
             Need ((Total $out 'described') -gt 0) 'TDH describes none of the events'
             Need ((Total $out 'extended_stacks') -gt 0) 'no stacks'
         }
@@ -205,6 +246,7 @@ try {
             try { $out = Record @('dotnet_gc_analysis', '5') } finally { Stop-Process $net }
             Need ((Events $out 'e13c0d23-ccbc-4e12-931b-d9cc2eee27e4' 1 1) -gt 10) "few collections`n$out"
             Need ((Events $out 'a669021c-c450-4609-a035-5af59af4df18' 143 '\d+') -gt 100) 'few methods from before'
+            Need ((Events $out 'a669021c-c450-4609-a035-5af59af4df18' 144 '\d+') -gt 100) 'few methods at the end'
         }
         Check 'a file that Windows writes' {
             $etl = Join-Path $work 'x.etl'
@@ -227,8 +269,10 @@ try {
             $stats = Get-Content -Raw (Join-Path $work 'run.json') | ConvertFrom-Json
             Need ($stats.backend -eq 'etw' -and $stats.kernel -match '^Windows ') "$($stats.backend), $($stats.kernel)"
             Need ($stats.samples.delivered -gt 2000) "$($stats.samples.delivered) samples in 4 s"
-            $lost = ($stats.lost.PSObject.Properties | ForEach-Object { $_.Value } | Measure-Object -Sum).Sum
-            Need ($stats.samples.produced -eq $stats.samples.delivered + $lost) 'samples are not accounted for'
+            Need ($stats.samples.produced -eq $stats.samples.delivered + (Lost "$work\run.json")) 'samples are not accounted for'
+            # Exports of kernel32 and ntdll, on which user's stacks stand.
+            $stacks = Get-Content -Raw (Join-Path $work 'run.folded')
+            Need ($stacks -match 'BaseThreadInitThunk' -and $stacks -match 'RtlUserThreadStart') 'functions have no names'
             Need ((Run $collector @('report', "$work\run.etl")).Out -match 'powershell|ntoskrnl|\.exe|\.dll') 'its .etl is not reported'
             Need (-not (Get-ChildItem -Force $work -Filter '.collector-*')) 'its files were left behind'
         }
@@ -258,7 +302,11 @@ try {
             } finally { Stop-Process $burner, $other }
             $happened = @(Happened (Join-Path $work 'pid.jsonl'))
             Need ($happened.Count -gt 1000) "$($happened.Count) samples in 3 s"
-            Need (-not ($happened | Where-Object { $_.pid -ne $burner.Id })) 'samples of others'
+            Need (-not ($happened | Where-Object { $_.pid -eq $other.Id })) 'samples of the other burner'
+            # A console has a process of its own, which the one that has the console makes.
+            $others = $happened | Where-Object { $_.pid -ne $burner.Id -and $_.process -notmatch 'conhost' }
+            $names = @($others | Where-Object { $_ } | ForEach-Object { $_.process } | Sort-Object -Unique)
+            Need ($names.Count -eq 0) "samples of others: $names"
         }
         Check 'collector run -p: a process that is not there' {
             $ran = Run $collector @('run', '-p', '4294967292', '-d', '1s', '-o', "$work\absent.folded") 30
@@ -282,6 +330,10 @@ try {
                 $null = Collect @('-s', 'memory_tracking', '-p', "$($eater.Id)", '-d', '3s', '-o', "$work\memory.etl", '-o', "$work\memory.folded")
             } finally { Stop-Process $eater }
             Need ((Get-Item "$work\memory.heap.etl").Length -gt 10000) 'no blocks of a heap'
+            $ran = Run $collector @('convert', "$work\memory.etl", '-o', "$work\again.folded")
+            Need ($ran.Status -eq 0 -and $ran.Err -match 'read with .*memory\.heap\.etl') "status $($ran.Status): $($ran.Err)"
+            $ran = Run $collector @('run', '-d', '1s', '-o', "$work\memory.etl")
+            Need ($ran.Status -eq 2 -and $ran.Err -match 'memory\.heap\.etl is there already') "status $($ran.Status): $($ran.Err)"
         }
         Check 'collector run: an event of a provider' {
             $starter = Start-Process powershell -PassThru -WindowStyle Hidden -ArgumentList '-NoProfile', '-Command', `
@@ -290,6 +342,16 @@ try {
                 $null = Collect @('-e', 'etw:Microsoft-Windows-Kernel-Process:0x10', '-d', '4s', '-o', "$work\event.jsonl")
             } finally { Stop-Process $starter }
             Need (@(Happened (Join-Path $work 'event.jsonl')).Count -gt 3) 'few processes were started'
+        }
+        Check 'collector run: events of a manifest that Windows alone knows have names' {
+            $writer = Start-Process powershell -PassThru -WindowStyle Hidden -ArgumentList '-NoProfile', '-Command', `
+                "1..400 | ForEach-Object { Set-Content -Path '$work\written.txt' -Value `$_; Start-Sleep -Milliseconds 10 }"
+            try {
+                $null = Collect @('-e', 'etw:Microsoft-Windows-Kernel-File:0x90', '-d', '3s', '-o', "$work\named.jsonl")
+            } finally { Stop-Process $writer -ErrorAction SilentlyContinue }
+            $names = @(Happened (Join-Path $work 'named.jsonl')) | ForEach-Object { $_.event } | Sort-Object -Unique
+            Need ([bool] ($names -match '^Microsoft-Windows-Kernel-File/')) "no event of it has a name: $names"
+            Need (-not ($names -match '^edd08927-')) "events have no names: $names"
         }
         Check 'collector run: .NET' {
             $net = Start-Process powershell -PassThru -WindowStyle Hidden -ArgumentList '-NoProfile', '-Command', `
@@ -308,7 +370,8 @@ try {
             }
         }
         Check 'collector run: Ctrl-C ends it, and nothing is lost' {
-            $running = Start-Process $collector -PassThru -WindowStyle Hidden -ArgumentList 'run', '-o', "`"$work\interrupted.pb.gz`""
+            $running = Start-Process $collector -PassThru -WindowStyle Hidden -ArgumentList 'run', '-o', "`"$work\interrupted.pb.gz`"", `
+                '--stats', "`"$work\interrupted.json`""
             $null = $running.Handle
             Start-Sleep -Seconds 5
             Interrupt $running.Id
@@ -318,7 +381,29 @@ try {
             }
             Need ($running.ExitCode -eq 0) "status $($running.ExitCode)"
             Need ((Get-Item "$work\interrupted.pb.gz").Length -gt 1000) 'no profile'
+            Need ((Lost "$work\interrupted.json") -eq 0) "lost: $(Get-Content -Raw "$work\interrupted.json")"
             Need (-not ((Sessions) -match '(?m)^Collector')) (Sessions)
+        }
+        Check 'collector run: two of Ctrl-C end it at once, and all is as it was' {
+            $running = Start-Process $collector -PassThru -WindowStyle Hidden -ArgumentList 'run', '-F', '2000', '-o', "`"$work\abandoned.folded`""
+            $null = $running.Handle
+            Start-Sleep -Seconds 5
+            $during = Interval
+            Interrupt $running.Id 2
+            if (-not $running.WaitForExit(60000)) {
+                Stop-Process $running
+                throw 'it went on for a minute'
+            }
+            Need ($during -ne $interval) "the interval was $during x 100 ns as before, so this checks nothing"
+            Need ($running.ExitCode -ne 0) 'status 0: it was no second one'
+            Need (-not (Test-Path "$work\abandoned.folded")) 'an output is there'
+            Need (-not ((Sessions) -match '(?m)^Collector')) (Sessions)
+            Need ((Interval) -eq $interval) "the interval is $(Interval) x 100 ns, and was $interval"
+        }
+        Check 'a program that embeds the library' {
+            $ran = Run $ownWork @("$work\own.pb.gz")
+            Need ($ran.Status -eq 0 -and $ran.Out -match '(?m)^[1-9]\d* samples') "status $($ran.Status): $($ran.Out)$($ran.Err)"
+            Need ((Get-Item "$work\own.pb.gz").Length -gt 1000) 'no profile'
         }
         Check 'collector list providers' {
             Need ((Run $collector @('list', 'providers')).Out -match 'Microsoft-Windows-Kernel-Process') 'not among them'
@@ -338,8 +423,9 @@ try {
             Need ((Sessions) -match '(?m)^Collector\s') 'the killed process left no session, so this checks nothing'
             $null = Record @('processes', '1')
         }
-        Check 'no session is left' {
+        Check 'no session is left, and the interval of samples is as it was' {
             Need (-not ((Sessions) -match '(?m)^Collector')) (Sessions)
+            Need ((Interval) -eq $interval) "the interval is $(Interval) x 100 ns, and was $interval"
         }
     }
 } finally {

@@ -80,8 +80,9 @@ mod platform {
     use std::time::{Duration, Instant};
 
     use collector_common::event::Guid;
+    use windows_etw::part::Part;
     use windows_etw::plan::Plan;
-    use windows_etw::session::{Live, Part, Sessions, Settings, Target, console, providers};
+    use windows_etw::session::{Live, Sessions, Settings, Target, console, providers};
 
     use super::Failure;
 

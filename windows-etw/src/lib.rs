@@ -3,12 +3,14 @@
 //! - [`record`]: an event as ETW tells it, from a live session or a file.
 //! - [`plan`]: what ETW is asked for, for each scenario, as data.
 //! - [`etl`]: the records of an `.etl` file.
+//! - [`part`]: the sessions of a recording, and what their files are called.
 //! - `session`: on Windows, sessions that carry a plan out, and their records as they come.
 //! - [`decode`]: what events mean, from bytes alone; the same on every system, so that a trace taken on Windows can be read
 //!   elsewhere.
 
 pub mod decode;
 pub mod etl;
+pub mod part;
 pub mod plan;
 pub mod record;
 #[cfg(windows)]

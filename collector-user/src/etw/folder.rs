@@ -7,6 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::{Builder, TempDir};
+use thiserror::Error;
+use windows_etw::part::Part;
+
+use crate::output::OutputFile;
 
 /// What such folders' names begin with.
 const PREFIX: &str = ".collector-";
@@ -16,6 +20,18 @@ const LOCK: &str = "recording.lock";
 const MADE_BY_THEN: Duration = Duration::from_mins(1);
 /// How often one is made that somebody takes for one that was left.
 const TRIES: u32 = 8;
+
+/// A recording that is there, and not where it was to be.
+#[derive(Debug, Error)]
+#[error("{} can't be written: {source}; what was recorded is kept as {}, which `collector convert` reads", place.display(), kept.display())]
+pub struct UnplacedError {
+    /// Where the file was to be.
+    pub place: PathBuf,
+    /// Where it is.
+    pub kept: PathBuf,
+    /// Why.
+    pub source: io::Error,
+}
 
 /// A folder for a recording's files, which goes with them when it is dropped.
 #[derive(Debug)]
@@ -47,6 +63,44 @@ impl TraceFolder {
         self.folder.path().join("trace.etl")
     }
 
+    /// Puts the files of these parts where they are to be: that of [`Part::Main`] at `into`, in place of what is there, and those of others beside it,
+    /// where nothing may be. Those that are not there are left out. Out: their places.
+    ///
+    /// # Errors
+    /// When one can't be moved: it stays, and what else is in the folder, which goes with nobody then.
+    pub fn put(
+        &mut self,
+        parts: impl IntoIterator<Item = Part>,
+        into: &Path,
+    ) -> Result<Vec<PathBuf>, UnplacedError> {
+        let mut places = Vec::new();
+        for part in parts {
+            let (written, place) = (part.file(&self.path()), part.file(into));
+            if !written.exists() {
+                continue;
+            }
+            let is_taken = part != Part::Main && place.symlink_metadata().is_ok();
+            let put = if is_taken {
+                Err(io::ErrorKind::AlreadyExists.into())
+            } else {
+                moved(&written, &place, rename)
+            };
+            if let Err(source) = put {
+                self.keep();
+                return Err(UnplacedError { place, kept: written, source });
+            }
+            places.push(place);
+        }
+        Ok(places)
+    }
+
+    /// Has the folder stay, without the lock by which it would be known as one that was left.
+    fn keep(&mut self) {
+        self.folder.disable_cleanup(true);
+        // Where the lock stays, the next recording here takes the folder for one that was left; it can't be helped.
+        let _ = fs::remove_file(self.folder.path().join(LOCK));
+    }
+
     /// Removes what recordings that were killed have left beside this one. Out: the folders that are gone. One that Windows still writes
     /// into stays: whoever takes its session over is to do so first.
     pub fn remove_abandoned(&self) -> Vec<PathBuf> {
@@ -58,6 +112,24 @@ impl TraceFolder {
             is_named && entry.file_type().is_ok_and(|kind| kind.is_dir())
         });
         folders.map(|entry| entry.path()).filter(|folder| remove_if_abandoned(folder).is_ok()).collect()
+    }
+}
+
+fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)
+}
+
+/// Renames a file, or copies it where the other place is on another drive.
+fn moved(from: &Path, to: &Path, rename: impl Fn(&Path, &Path) -> io::Result<()>) -> io::Result<()> {
+    match rename(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            let mut file = File::open(from)?;
+            OutputFile::open(to)?.fill(|out| io::copy(&mut file, out).map(drop))?;
+            // It goes with its folder, if not now.
+            let _ = fs::remove_file(from);
+            Ok(())
+        }
+        renamed => renamed,
     }
 }
 
@@ -130,5 +202,59 @@ mod tests {
         drop(other);
         assert!(!gone.exists());
         assert!(recording.remove_abandoned().is_empty());
+    }
+
+    #[test]
+    fn files_are_put_into_place_under_the_names_of_their_parts() {
+        let parent = tempfile::tempdir().unwrap();
+        let mut folder = TraceFolder::make_in(parent.path()).unwrap();
+        let into = parent.path().join("x.etl");
+        fs::write(&into, "old").unwrap();
+        for part in [Part::Main, Part::Heap] {
+            fs::write(part.file(&folder.path()), part.suffix()).unwrap();
+        }
+        let places = folder.put([Part::Main, Part::Kernel, Part::Heap], &into).unwrap();
+        assert_eq!(places, ["x.etl", "x.heap.etl"].map(|name| parent.path().join(name)));
+        drop(folder);
+        let read = |path: &PathBuf| fs::read_to_string(path).unwrap();
+        assert_eq!(places.iter().map(read).collect::<Vec<_>>(), ["", "heap"]);
+        assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn what_cant_be_put_into_place_is_kept() {
+        let parent = tempfile::tempdir().unwrap();
+        let (place, heap) = (parent.path().join("x.etl"), parent.path().join("x.heap.etl"));
+        // A folder with something in it is at the place, or a part's place is taken.
+        for taken in [place.join("in it"), heap] {
+            fs::create_dir_all(taken.parent().unwrap()).unwrap();
+            fs::write(&taken, "of others").unwrap();
+            let mut folder = TraceFolder::make_in(parent.path()).unwrap();
+            fs::write(folder.path(), "events").unwrap();
+            fs::write(Part::Heap.file(&folder.path()), "blocks").unwrap();
+            let error = folder.put([Part::Main, Part::Heap], &place).unwrap_err();
+            drop(folder);
+            assert!(matches!(fs::read_to_string(&error.kept).unwrap().as_str(), "events" | "blocks"));
+            assert!(error.to_string().contains(&*error.kept.to_string_lossy()), "{error}");
+            assert_eq!(fs::read_to_string(&taken).unwrap(), "of others");
+            // The next recording there leaves it alone.
+            assert!(TraceFolder::make_in(parent.path()).unwrap().remove_abandoned().is_empty());
+            assert!(error.kept.exists());
+            let _ = fs::remove_dir_all(&place);
+        }
+    }
+
+    #[test]
+    fn onto_another_drive_a_file_is_copied() {
+        let parent = tempfile::tempdir().unwrap();
+        let [from, to] = ["from", "to"].map(|name| parent.path().join(name));
+        fs::write(&from, "events").unwrap();
+        fs::write(&to, "old").unwrap();
+        let refused = |kind: io::ErrorKind| move |_: &Path, _: &Path| Err(kind.into());
+        assert!(moved(&from, &to, refused(io::ErrorKind::PermissionDenied)).is_err());
+        assert_eq!(fs::read_to_string(&to).unwrap(), "old");
+        moved(&from, &to, refused(io::ErrorKind::CrossesDevices)).unwrap();
+        assert_eq!(fs::read_to_string(&to).unwrap(), "events");
+        assert!(!from.exists());
     }
 }

@@ -14,11 +14,12 @@ use collector_common::loss::{Ledger, LossCause};
 use collector_common::record::{ExportMachine, ProcessId, ProcessLife};
 use export::import::{ImportError, Imported, checked};
 use export::symbolize::Symbols;
-use windows_etw::etl::{EtlFile, TraceHeader};
+use windows_etw::etl::EtlFile;
 
 use super::counted::add_counted;
 use super::families::{Asked, Families};
-use super::file::{tell, unread};
+use super::file::tell;
+use super::parts::{is_one_clock, take_all};
 use super::taker::Taker;
 use super::trace::Trace;
 use super::wanted::choose_main_kind;
@@ -82,34 +83,29 @@ impl Recorded {
     ///
     /// # Errors
     /// When a file can't be read, is none of the same clock as the first, or has more in it than any machine records.
-    pub fn read<R: Read + Seek>(
-        mut parts: Vec<RecordedPart<R>>,
-        asking: &Asking,
-    ) -> Result<Self, ImportError> {
-        let Some(first) = parts.first() else {
+    pub fn read<R: Read + Seek>(parts: Vec<RecordedPart<R>>, asking: &Asking) -> Result<Self, ImportError> {
+        let (mut files, lost): (Vec<_>, Vec<_>) =
+            parts.into_iter().map(|RecordedPart { file, lost }| (file, lost)).unzip();
+        let Some(header) = files.first().map(|file| file.header().clone()) else {
             return Err(ImportError::Unsupported("a recording without a file".to_owned()));
         };
-        let header = first.file.header().clone();
-        if parts.iter().any(|part| !is_one_clock(part.file.header(), &header)) {
+        if files.iter().any(|file| !is_one_clock(&file.header().clock, &header.clock)) {
             return Err(ImportError::Unsupported("parts of a recording whose clocks differ".to_owned()));
         }
         let mut taker = Taker::new(Trace::from(&header), asking.event_bytes);
         taker.want(&asking.scenarios);
+        taker.keep_events_of(&asking.whose);
         asking.volumes.iter().for_each(|(nt, dos)| taker.name_volume(nt, dos));
-        while let Some(part) = next(&mut parts)? {
-            if let Some(record) = part.file.next_record().map_err(unread)? {
-                taker.take(&record);
-            }
-        }
+        take_all(&mut files, &mut taker).map_err(|(_, error)| error)?;
         asking.interval_100ns.into_iter().for_each(|units| taker.tell_interval(units));
         let mut imported = taker.finish_uncounted();
         let mut ledger = Ledger::default();
         ledger.lose(LossCause::EventsFull, imported.machine.system().lost.unwrap_or_default());
-        for part in &parts {
-            let told = part.file.losses();
+        for (file, lost) in files.iter().zip(lost) {
+            let told = file.losses();
             tell(told, &mut imported);
-            ledger.lose(LossCause::RingFull, part.lost.events.max(told.events.into()));
-            let buffers = part.lost.buffers.max(told.buffers.into());
+            ledger.lose(LossCause::RingFull, lost.events.max(told.events.into()));
+            let buffers = lost.buffers.max(told.buffers.into());
             ledger.lose(LossCause::BufferLost, buffers.saturating_add(told.missing_buffers));
         }
         Ok(Self::of(checked(imported)?, ledger, asking))
@@ -166,20 +162,4 @@ fn add_lives(machine: &mut ExportMachine, families: &Families) {
     for life in made {
         machine.add_life(life);
     }
-}
-
-/// The part that has the oldest record; none where all were read. Of one time the first part's is taken first.
-fn next<R: Read + Seek>(parts: &mut [RecordedPart<R>]) -> Result<Option<&mut RecordedPart<R>>, ImportError> {
-    let mut oldest = None;
-    for (part, index) in parts.iter_mut().zip(0..) {
-        let Some(ticks) = part.file.next_ticks().map_err(unread)? else { continue };
-        if oldest.is_none_or(|(oldest, _)| ticks < oldest) {
-            oldest = Some((ticks, index));
-        }
-    }
-    Ok(oldest.and_then(|(_, index): (i64, usize)| parts.get_mut(index)))
-}
-
-fn is_one_clock(one: &TraceHeader, other: &TraceHeader) -> bool {
-    (one.clock.kind, one.clock.frequency) == (other.clock.kind, other.clock.frequency)
 }

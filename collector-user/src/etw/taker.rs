@@ -15,12 +15,14 @@ use windows_etw::record::EtwRecord;
 
 use super::counted::add_counted;
 use super::events::Events;
+use super::families::Asked;
 use super::files::Files;
 use super::kinds::{self, Kinds};
 use super::machine::Build;
 use super::measured::{Fact, Measured, Sink, Time};
 use super::methods::Methods;
 use super::modules::Modules;
+use super::others::Others;
 use super::pending::{Pending, Row};
 use super::stacks::RawStacks;
 use super::switches::Switches;
@@ -92,6 +94,8 @@ pub struct Taker {
     stacks: Stacks<Waiting>,
     pending: Pending,
     machine: ExportMachine,
+    /// Whose events are not kept.
+    others: Option<Others>,
     event_bytes: u64,
     last: Nanos,
     has_samples: bool,
@@ -113,7 +117,7 @@ impl Taker {
             trace,
             scenarios: Vec::new(),
             wanted: Wanted::ALL,
-            schemas: Schemas::default(),
+            schemas: schemas(),
             paths: NtPaths::default(),
             files: Files::default(),
             measured: Measured::default(),
@@ -130,6 +134,7 @@ impl Taker {
             stacks: Stacks::new(StackLimits::default()),
             pending: Pending::new(event_bytes),
             machine,
+            others: None,
             event_bytes,
             last: times.start(),
             has_samples: false,
@@ -148,6 +153,12 @@ impl Taker {
     pub fn want(&mut self, scenarios: &[String]) {
         scenarios.clone_into(&mut self.scenarios);
         self.wanted = Wanted::of(scenarios);
+    }
+
+    /// Says whose events are wanted: of processes that are known not to be meant none is kept with its fields, so that they take no room from those of
+    /// others. To be said before any record is taken.
+    pub fn keep_events_of(&mut self, asked: &[Asked]) {
+        self.others = Others::than(asked);
     }
 
     /// Says how often CPUs were sampled, in units of 100 ns, for samples of which the trace has not told it up to now.
@@ -262,6 +273,9 @@ impl Taker {
         self.threads.take(event, at);
         self.modules.take(event);
         self.facts.take(event);
+        if let Some(others) = &mut self.others {
+            others.take(event);
+        }
         match event {
             KernelEvent::ProcessStart(process) => {
                 self.has_lives = true;
@@ -330,8 +344,8 @@ impl Taker {
                     let what = What::Measured(Some(Fact::Time(Time::Ran(ran.took))));
                     self.wait_alone(waiting(Whose { pid: None, tid: Some(tid) }, what));
                 }
-                let event = self.keep(record);
                 let whose = Whose { pid: None, tid: Some(switch.new_tid) };
+                let event = self.keep(record, whose);
                 let what = What::Measured(came.map(|came| Fact::Time(Time::Came(came))));
                 Waiting { event, ..waiting(whose, what) }
             }
@@ -340,10 +354,10 @@ impl Taker {
                 let whose = Whose::of(record, kernel).unwrap_or_else(running);
                 let (files, times) = (&mut self.files, &self.times);
                 if let Some(fact) = kernel.and_then(|event| Fact::of(event, files, times)) {
-                    let event = self.keep(record);
+                    let event = self.keep(record, whose);
                     return Some(Waiting { event, ..waiting(whose, What::Measured(Some(fact))) });
                 }
-                let Some((kind, event)) = self.event(record) else {
+                let Some((kind, event)) = self.event(record, whose) else {
                     return Some(waiting(whose, What::Lost));
                 };
                 let bytes = match runtime {
@@ -359,7 +373,11 @@ impl Taker {
     }
 
     /// The kind of an event, and its bytes if they are kept; none if they were to be, and there is no room.
-    fn event(&mut self, record: &EtwRecord<'_>) -> Option<(EventKindId, Option<EventRecordId>)> {
+    fn event(
+        &mut self,
+        record: &EtwRecord<'_>,
+        whose: Whose,
+    ) -> Option<(EventKindId, Option<EventRecordId>)> {
         let described = self.schemas.describe(record);
         self.not_understood += u64::from(described.is_err());
         let Some(kind) = self.events.of(record, described.ok().flatten()) else {
@@ -370,11 +388,14 @@ impl Taker {
             self.machine.event_records_mut().pass_over();
             return Some((kind, None));
         }
+        if self.others.as_ref().is_some_and(|others| others.has(whose)) {
+            return Some((kind, None));
+        }
         Some((kind, Some(self.pending.keep(kind, record.payload)?)))
     }
 
-    fn keep(&mut self, record: &EtwRecord<'_>) -> Option<EventRecordId> {
-        self.event(record).and_then(|(_, event)| event)
+    fn keep(&mut self, record: &EtwRecord<'_>, whose: Whose) -> Option<EventRecordId> {
+        self.event(record, whose).and_then(|(_, event)| event)
     }
 
     /// Lets it wait for its stack, with what it brings of that.
@@ -484,6 +505,15 @@ impl Taker {
             self.kinds.count_left_out();
         }
     }
+}
+
+/// What a trace tells of its events, and on Windows what that knows of providers' manifests.
+fn schemas() -> Schemas {
+    #[cfg(windows)]
+    let schemas = Schemas::asking(|record| windows_etw::session::description(record).ok());
+    #[cfg(not(windows))]
+    let schemas = Schemas::default();
+    schemas
 }
 
 /// Whether a sample is of a CPU that has nothing to do.

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use windows_etw::etl::{EtlError, EtlFile};
-use windows_etw::session::{Losses, Part, SessionError, Sessions, Stopped, drives};
+use windows_etw::part::Part;
+use windows_etw::session::{Losses, SessionError, Sessions, Stopped, drives};
 
 use super::recording::{Lost, RecordedPart};
 

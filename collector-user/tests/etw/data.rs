@@ -65,3 +65,20 @@ pub(crate) fn number(text: &str) -> u64 {
         None => text.parse().unwrap(),
     }
 }
+
+/// Buffers by turns into two files, each with the first, which has the file's header. A buffer begins with its size.
+pub(crate) fn split(bytes: &[u8]) -> [Vec<u8>; 2] {
+    let mut buffers = Vec::new();
+    let mut rest = bytes;
+    while let Some(size) = rest.first_chunk() {
+        let (buffer, others) = rest.split_at(u32::from_le_bytes(*size) as usize);
+        buffers.push(buffer);
+        rest = others;
+    }
+    assert!(buffers.len() > 100, "{}", buffers.len());
+    let mut files = [buffers[0].to_vec(), buffers[0].to_vec()];
+    for (buffer, index) in buffers[1..].iter().zip(0..) {
+        files[index % 2].extend_from_slice(buffer);
+    }
+    files
+}

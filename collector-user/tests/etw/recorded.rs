@@ -12,7 +12,7 @@ use windows_etw::decode::kernel::{KernelEvent, PERF_INFO};
 use windows_etw::etl::{Clock, ClockKind, EtlFile, TraceVersion};
 use windows_etw::record::{Descriptor, EtwRecord, Extended, PointerSize, Schema};
 
-use crate::data::{baseline, bytes, counts, number, value};
+use crate::data::{baseline, bytes, counts, number, split, value};
 
 const FILE: &str = "net.4.5.2.x64.etl";
 /// `Test.x64.exe`, which `cmd.exe` makes in the middle of the trace.
@@ -143,6 +143,29 @@ fn a_started_process_is_all_that_is_kept() {
     assert!(test.contains(&r"X:\public\PerfInvestigations\20-07-28.TestTraces\Test.x64.exe"), "{test:?}");
 }
 
+/// Those of others come before and between, and are many times as many.
+#[test]
+fn events_of_others_take_no_room() {
+    let Some(bytes) = bytes(FILE) else { return };
+    let read = |whose: &[Asked], event_bytes| {
+        let asking = Asking { whose: whose.to_vec(), event_bytes, ..Asking::default() };
+        let Recorded { machine, stats, .. } =
+            Recorded::read(vec![part(&bytes, Lost::default())], &asking).unwrap();
+        let records = machine.event_records();
+        let own = records.iter().map(|(_, record, bytes)| (record.time, bytes.to_vec())).collect::<Vec<_>>();
+        (own, stats.ledger.lost(LossCause::EventsFull))
+    };
+    let (all, lost) = read(&[], EventRecords::LIMIT);
+    let (own, _) = read(&[Asked::Started(TEST)], EventRecords::LIMIT);
+    assert!(lost == 0 && own.len() > 10_000 && all.len() > 2 * own.len(), "{}, {}", own.len(), all.len());
+    // Each takes its bytes and, with all that is told of it, less than 100 more.
+    let room = own.iter().map(|(_, bytes)| bytes.len() as u64 + 100).sum();
+    assert!(read(&[], room).1 > 0);
+    let (kept, lost) = read(&[Asked::Started(TEST)], room);
+    assert_eq!((kept.len(), lost), (own.len(), 0));
+    assert!(kept == own);
+}
+
 #[test]
 fn children_are_kept_with_their_parents() {
     let Some(bytes) = bytes(FILE) else { return };
@@ -169,23 +192,6 @@ fn who_was_not_there_at_the_beginning_is_not_meant() {
     assert_eq!(stats.start_to_first_sample_ns, None);
     let told = format!("no process {TEST} was there when the recording began");
     assert!(warnings.contains(&told), "{warnings:?}");
-}
-
-/// Buffers by turns into two files, each with the first, which has the file's header. A buffer begins with its size.
-fn split(bytes: &[u8]) -> [Vec<u8>; 2] {
-    let mut buffers = Vec::new();
-    let mut rest = bytes;
-    while let Some(size) = rest.first_chunk() {
-        let (buffer, others) = rest.split_at(u32::from_le_bytes(*size) as usize);
-        buffers.push(buffer);
-        rest = others;
-    }
-    assert!(buffers.len() > 100, "{}", buffers.len());
-    let mut files = [buffers[0].to_vec(), buffers[0].to_vec()];
-    for (buffer, index) in buffers[1..].iter().zip(0..) {
-        files[index % 2].extend_from_slice(buffer);
-    }
-    files
 }
 
 #[test]

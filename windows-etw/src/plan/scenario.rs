@@ -92,6 +92,8 @@ mod clr {
     pub(super) const EXCEPTION: u64 = 0x8000;
     /// Of the rundown's provider: when a session enables it, what there is is told once.
     pub(super) const START: u64 = 0x40;
+    /// The same when it is enabled once more at the end: of what was compiled ahead there are the methods then that were called meanwhile.
+    pub(super) const END: u64 = 0x100;
     /// Methods and modules that come and go, and which runtime it is.
     pub(super) const NAMES: [u16; 12] = [141, 142, 143, 144, 151, 152, 153, 154, 155, 156, 157, 187];
 }
@@ -118,7 +120,8 @@ fn kernel(scope: &Scope, flags: Flags, stacks: &[KernelEvent]) -> Plan {
 }
 
 /// Stacks of the kernel's events and of providers', and what names their frames: images, and compiled methods of .NET, those from
-/// before the session, too. Precompiled ones are told as they are loaded, for their names are in no file that is at hand elsewhere.
+/// before the session, too. Precompiled ones are told as they are loaded, for their names are in no file that is at hand elsewhere; those of
+/// `ReadyToRun` images are there once they were called, so that what there is is told at the end again.
 pub(super) fn with_names(scope: &Scope, stacks: Vec<KernelEvent>, providers: Vec<ProviderPlan>) -> Plan {
     let mut plan = empty();
     plan.system.flags = LIVES;
@@ -130,6 +133,7 @@ pub(super) fn with_names(scope: &Scope, stacks: Vec<KernelEvent>, providers: Vec
             guid: KnownProvider::CLR_RUNDOWN.guid,
             name: KnownProvider::CLR_RUNDOWN.name.to_owned(),
             when: When::Rundown,
+            any_at_end: keywords | clr::END,
             ids: EventIds::All,
             ..clr(scope, keywords | clr::START, Level::Informational, &[], &[])
         },
@@ -149,6 +153,7 @@ fn clr(scope: &Scope, any: u64, level: Level, ids: &[u16], stacks: &[u16]) -> Pr
         when: When::Always,
         level,
         any,
+        any_at_end: 0,
         all: 0,
         ids: EventIds::only(ids.iter().copied()),
         stacks: if stacks.is_empty() { Stacks::None } else { Stacks::only(stacks.iter().copied()) },

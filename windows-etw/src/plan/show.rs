@@ -60,6 +60,9 @@ impl fmt::Display for ProviderPlan {
             0 => writeln!(out)?,
             all => writeln!(out, " and all of {all:#x}")?,
         }
+        if let Some(again) = self.at_end() {
+            writeln!(out, "  before the end again, one keyword of {:#x}", again.any)?;
+        }
         if let EventIds::Only(ids) = &self.ids {
             writeln!(out, "  events {}", list(ids))?;
         }

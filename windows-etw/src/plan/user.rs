@@ -123,6 +123,8 @@ pub struct ProviderPlan {
     pub level: Level,
     /// Events with one of these keywords, or without any, are told; 0 is all of them.
     pub any: u64,
+    /// With one of these it is enabled once more before the session stops, and tells again what there is; 0 is not at all.
+    pub any_at_end: u64,
     /// Events must have all of these keywords, too.
     pub all: u64,
     /// Which of those.
@@ -136,6 +138,12 @@ pub struct ProviderPlan {
 }
 
 impl ProviderPlan {
+    /// What it is asked for before the session stops, if anything.
+    pub fn at_end(&self) -> Option<Self> {
+        let again = || Self { any: self.any_at_end, any_at_end: 0, ..self.clone() };
+        (self.any_at_end != 0).then(again)
+    }
+
     /// What both ask for, of one provider.
     ///
     /// # Errors
@@ -148,6 +156,7 @@ impl ProviderPlan {
         self.when = self.when.min(other.when);
         self.level = self.level.max(other.level);
         self.any = if self.any == 0 || other.any == 0 { 0 } else { self.any | other.any };
+        self.any_at_end |= other.any_at_end;
         self.ids = self.ids.clone().union(other.ids);
         self.stacks = self.stacks.clone().union(other.stacks);
         let everywhere = self.pids.is_empty() || other.pids.is_empty();

@@ -1,15 +1,36 @@
 //! Ctrl-C, Ctrl-Break, and a console or user's session that is closed. The first Ctrl-C asks the program to end; a second one, and
-//! the closing of the console, leave no time for that: then all sessions are stopped here and now.
+//! the closing of the console, leave no time for that: then all sessions are stopped here and now, and CPUs are sampled as often as before.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::error::{SessionError, Win32Error};
 use super::sys::{self, Signal};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
-/// Names of the sessions that run.
-static RUNNING: Mutex<Vec<String>> = Mutex::new(Vec::new());
+static LEFT: Mutex<Left> = Mutex::new(Left { running: Vec::new(), intervals: Vec::new() });
+
+/// What is left behind if nothing is done about it.
+#[derive(Debug, Default)]
+struct Left {
+    /// Names of the sessions that run.
+    running: Vec<String>,
+    /// Intervals of CPU samples that were set before sessions of this process set theirs, the oldest first.
+    intervals: Vec<u32>,
+}
+
+impl Left {
+    /// Has nothing left: each session is stopped, and then the interval is that which was set before the first of them.
+    fn undo(&mut self, mut stop: impl FnMut(&str), set_interval: impl FnOnce(u32)) {
+        let Self { running, intervals } = std::mem::take(self);
+        for name in &running {
+            stop(name);
+        }
+        if let Some(before_all) = intervals.first() {
+            set_interval(*before_all);
+        }
+    }
+}
 
 /// Has this process take notice from now on.
 pub fn watch() -> Result<(), SessionError> {
@@ -28,31 +49,48 @@ fn on_signal(signal: Signal) -> bool {
     if signal == Signal::Interrupt && first {
         return true;
     }
-    for name in std::mem::take(&mut *running()) {
-        // There is nobody to tell an error to: the process ends.
-        let _: Result<_, Win32Error> = sys::stop_by_name(&name);
-    }
+    // There is nobody to tell an error to: the process ends.
+    let stop = |name: &str| {
+        let _: Result<_, Win32Error> = sys::stop_by_name(name);
+    };
+    let set_interval = |units| {
+        let _: Result<_, Win32Error> = sys::set_interval(units);
+    };
+    left().undo(stop, set_interval);
     false
 }
 
-fn running() -> std::sync::MutexGuard<'static, Vec<String>> {
-    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+fn left() -> MutexGuard<'static, Left> {
+    LEFT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A session is there.
 pub(super) fn started(name: &str) {
-    running().push(name.to_owned());
+    left().running.push(name.to_owned());
 }
 
 /// It is there no more.
 pub(super) fn stopped(name: &str) {
-    running().retain(|running| running != name);
+    left().running.retain(|running| running != name);
+}
+
+/// The interval of CPU samples is about to be another than this one.
+pub(super) fn interval_changes(before: u32) {
+    left().intervals.push(before);
+}
+
+/// It is set back.
+pub(super) fn interval_is_back(before: u32) {
+    let intervals = &mut left().intervals;
+    if let Some(index) = intervals.iter().rposition(|known| *known == before) {
+        intervals.remove(index);
+    }
 }
 
 /// Whether a session of this name is there.
 #[cfg(test)]
 pub(super) fn is_running(name: &str) -> bool {
-    running().iter().any(|running| running == name)
+    left().running.iter().any(|running| running == name)
 }
 
 #[cfg(test)]
@@ -69,5 +107,17 @@ mod tests {
         assert!(is_running("console-test"));
         assert!(!on_signal(Signal::Interrupt));
         assert!(!is_running("console-test"));
+    }
+
+    #[test]
+    fn the_interval_is_set_to_what_it_was_before_all_when_sessions_are_stopped() {
+        let mut left = Left { running: vec!["one".into(), "two".into()], intervals: vec![10_000, 2500] };
+        let done = std::cell::RefCell::new(Vec::new());
+        left.undo(
+            |name| done.borrow_mut().push(name.to_owned()),
+            |units| done.borrow_mut().push(units.to_string()),
+        );
+        assert_eq!(*done.borrow(), ["one", "two", "10000"]);
+        left.undo(|_| panic!("there is none"), |_| panic!("it is back"));
     }
 }

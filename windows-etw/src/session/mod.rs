@@ -18,6 +18,6 @@ mod sys;
 
 pub use error::{SessionError, Win32Error};
 pub use losses::Losses;
-pub use settings::{Part, Settings, Target};
+pub use settings::{Settings, Target};
 pub use start::{Sessions, Stopped};
-pub use sys::{Clock, Live, OtherProcess, OwnUsage, Sink, drives, own_usage, providers};
+pub use sys::{Clock, Live, OtherProcess, OwnUsage, Sink, description, drives, own_usage, providers};

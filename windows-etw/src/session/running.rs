@@ -5,12 +5,13 @@ use std::path::absolute;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::part::Part;
 use crate::plan::{Flags, KernelEvent, Plan, ProviderPlan};
 
 use super::console;
 use super::error::{SessionError, Win32Error};
 use super::losses::Losses;
-use super::settings::{Part, Settings};
+use super::settings::Settings;
 use super::start;
 use super::sys::{self, Control, Enable, Ended, Handle, Kind, Properties, Reader, Sink};
 

@@ -4,13 +4,15 @@
 //! anything is told into it; stacks are asked for before the events that they belong to; what was there before (rundown) is asked
 //! for last, when what is new is told already.
 
-use crate::plan::{Plan, SampleInterval, When};
+use crate::part::Part;
+use crate::plan::{Plan, ProviderPlan, SampleInterval, When};
 
 use super::claim::Claim;
+use super::console;
 use super::error::{SessionError, Win32Error};
 use super::losses::Losses;
 use super::running::{Session, Wanted};
-use super::settings::{Part, Settings};
+use super::settings::Settings;
 use super::sys::{self, Clock, Enable, Kind, Sink};
 
 /// What `NT Kernel Logger` is called, the one session for the kernel that has a name of its own.
@@ -24,6 +26,8 @@ pub struct Sessions {
     interval: Option<SampleInterval>,
     /// What was set before, to be set again.
     interval_before: Option<u32>,
+    /// What is asked for before it is over.
+    at_end: Vec<ProviderPlan>,
     _claim: Claim,
 }
 
@@ -54,6 +58,7 @@ impl Sessions {
             clock: Clock::now(),
             interval: None,
             interval_before: None,
+            at_end: plan.providers.iter().filter_map(ProviderPlan::at_end).collect(),
             _claim: Claim::of(&settings.name)?,
         };
         whole.start_main(plan, settings, &mut sink)?;
@@ -114,6 +119,7 @@ impl Sessions {
         let Some(interval) = plan.system.interval else { return Ok(()) };
         sys::turn_on_profile_privilege()?;
         self.interval_before = sys::interval().ok();
+        self.interval_before.into_iter().for_each(console::interval_changes);
         let of = |call, cause| SessionError::of(call, "the interval of CPU samples", cause);
         sys::set_interval(interval.units()).map_err(|cause| of("TraceSetInformation", cause))?;
         let told = sys::interval().map_err(|cause| of("TraceQueryInformation", cause))?;
@@ -143,6 +149,10 @@ impl Sessions {
 
     /// Stops the sessions and returns when sinks were given their last events.
     pub fn stop(mut self) -> Result<Stopped, SessionError> {
+        for provider in std::mem::take(&mut self.at_end) {
+            // What is recorded by now is worth more than what it may still tell.
+            let _: Result<(), SessionError> = self.main().and_then(|main| main.enable(&provider, Enable::On));
+        }
         let mut stopped = Stopped::default();
         let mut failed = None;
         for session in std::mem::take(&mut self.running) {
@@ -166,6 +176,7 @@ impl Drop for Sessions {
         if let Some(units) = self.interval_before {
             // There is nobody to tell an error to.
             let _: Result<(), Win32Error> = sys::set_interval(units);
+            console::interval_is_back(units);
         }
     }
 }

@@ -121,6 +121,14 @@ impl<'a> Input<'a> {
         }
     }
 
+    /// Of what is beside other files.
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Stream(_) | Self::Stored(..) => None,
+        }
+    }
+
     /// What the path names, as long as there is something.
     fn exists(path: &Path) -> anyhow::Result<()> {
         path.metadata().map_err(|error| {
@@ -187,8 +195,8 @@ impl<'a> Input<'a> {
         if let Self::File(path) = self {
             Self::exists(path)?;
         }
-        if let Some((reader, mut file)) = self.imported().with_context(failed)? {
-            let imported = import(reader, &mut file, event_bytes(&outputs));
+        if let Some((reader, file)) = self.imported().with_context(failed)? {
+            let imported = import(reader, file, self.path(), event_bytes(&outputs));
             let Imported { machine, symbols, left_out } = imported.with_context(failed)?;
             say(&summary(&machine));
             for left_out in left_out {

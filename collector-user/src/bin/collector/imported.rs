@@ -5,11 +5,14 @@ use std::io::{self, Read as _, Seek as _};
 use std::path::Path;
 
 use collector_common::record::{ExportMachine, Samples};
-use collector_user::etw::Etl;
+use collector_user::etw::{Etl, PartsError};
 use collector_user::spill::{spill_samples, warnings};
 use export::format::for_path;
 use export::import::folded::Folded;
-use export::import::{self, BEGIN, Begin, ImportError, ImportFormat, Imported};
+use export::import::{self, BEGIN, Begin, ImportFormat, Imported};
+use windows_etw::part::Part;
+
+use crate::say;
 
 /// A file that can be read from any place in it; `-` is stdin. What comes through a pipe is stored first.
 pub(crate) fn whole(path: &Path) -> io::Result<File> {
@@ -51,15 +54,30 @@ pub(crate) fn readable() -> String {
     all.join(", ")
 }
 
-/// Reads a file, with samples that are too many for memory in a temporary file.
+/// Reads a file, with samples that are too many for memory in a temporary file. What Windows has written into several files is read from all of them:
+/// `path` is
+/// that of the first, where it has one.
 pub(crate) fn import(
     reader: &dyn ImportFormat,
-    file: &mut File,
+    mut file: File,
+    path: Option<&Path>,
     event_bytes: u64,
-) -> Result<Imported, ImportError> {
+) -> anyhow::Result<Imported> {
     let mut machine = ExportMachine::default();
     spill_samples(&mut machine, Samples::LIMIT);
-    let mut imported = reader.import_into(machine, file, event_bytes)?;
+    let path = path.filter(|path| reader.name() == Etl.name() && path.is_file());
+    let parts = path.map(Part::beside).unwrap_or_default();
+    let mut imported = if parts.is_empty() {
+        reader.import_into(machine, &mut file, event_bytes)?
+    } else {
+        let shown: Vec<String> = parts.iter().map(|part| part.display().to_string()).collect();
+        say(&format!("read with {}, of the same recording by name", shown.join(" and ")));
+        let opened = parts.into_iter().map(|path| match File::open(&path) {
+            Ok(part) => Ok((path, part)),
+            Err(error) => Err(PartsError::Part { path, source: error.into() }),
+        });
+        Etl.import_with_parts(machine, file, opened.collect::<Result<_, _>>()?, event_bytes)?
+    };
     imported.left_out.extend(warnings(&imported.machine));
     Ok(imported)
 }
@@ -83,7 +101,8 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         for name in ["x.folded", "/a/b.c.FOLDED"] {
             let reader = reader_of(&mut file, Path::new(name)).unwrap().unwrap();
-            let Imported { machine, left_out, .. } = import(reader, &mut file, 0).unwrap();
+            let Imported { machine, left_out, .. } =
+                import(reader, file.try_clone().unwrap(), None, 0).unwrap();
             assert!(machine.samples().is_empty() && left_out.is_empty());
         }
         for name in ["x.jfr", "x", "-", ".folded"] {

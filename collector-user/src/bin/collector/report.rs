@@ -26,7 +26,8 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
             readable()
         )
     };
-    let Imported { machine, symbols, .. } = import(reader, &mut file, 0).with_context(failed)?;
+    let path = Some(args.input.as_path()).filter(|path| path.as_os_str() != "-");
+    let Imported { machine, symbols, .. } = import(reader, file, path, 0).with_context(failed)?;
     let hottest = Hottest::of_main(Profile { machine: &machine, symbols: &symbols });
     print_table(&hottest.table(args.top))?;
     Ok(ExitCode::SUCCESS)

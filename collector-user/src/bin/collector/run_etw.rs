@@ -69,7 +69,7 @@ impl Prepared {
 
     /// Reads what was recorded, tells of it, and writes the outputs.
     fn finish(self, ran: Ran, began_after: Duration) -> anyhow::Result<()> {
-        let Self { args, plan, pids, outputs, files } = self;
+        let Self { args, plan, pids, outputs, mut files } = self;
         let Ran { stopped, interval, ended, child } = ran;
         let mut whose: Vec<Asked> = pids.into_iter().map(Asked::Running).collect();
         whose.extend(child.as_ref().map(|child| Asked::Started(Pid(child.id()))));
@@ -262,7 +262,8 @@ mod tests {
     use std::fs;
 
     use clap::Parser as _;
-    use windows_etw::session::{Losses, Part};
+    use windows_etw::part::Part;
+    use windows_etw::session::Losses;
 
     use super::*;
     use crate::args::{Cli, Command};

@@ -2,12 +2,12 @@
 //! removed, or are what an output `x.etl` is.
 
 use std::env;
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use collector_user::etw::{RecordedPart, TraceFolder, WrittenError, open_written};
 use collector_user::output::{Places, is_url};
+use windows_etw::part::Part;
 use windows_etw::session::Stopped;
 
 use crate::target::{Target, unwritable};
@@ -46,6 +46,7 @@ impl TraceFiles {
                         Usage(format!("{shown}: Windows writes .etl files itself: name a file")).into()
                     );
                 };
+                refuse_parts(file.place())?;
                 Some(file.place().to_owned())
             }
             [_, second, ..] => {
@@ -83,24 +84,35 @@ impl TraceFiles {
     }
 
     /// Puts those into place that are asked for, and opens them all, that with the clock first.
-    pub(crate) fn open(&self, stopped: &Stopped) -> anyhow::Result<Vec<RecordedPart<File>>> {
+    pub(crate) fn open(&mut self, stopped: &Stopped) -> anyhow::Result<Vec<RecordedPart<File>>> {
         let Some(into) = &self.into else { return Ok(open_written(stopped, &self.path())?) };
-        for (part, _) in &stopped.losses {
-            let (written, place) = (part.file(&self.path()), part.file(into));
-            // What is at the place from before is none of this recording.
-            if !written.exists() {
-                return Err(WrittenError::Absent.into());
-            }
-            fs::rename(&written, &place).with_context(|| format!("{} can't be written", place.display()))?;
+        let places = self.folder.put(stopped.losses.iter().map(|(part, _)| *part), into)?;
+        for place in &places {
             say(&format!("wrote {}", place.display()));
+        }
+        // What is at the place from before is none of this recording.
+        if places.len() < stopped.losses.len() {
+            return Err(WrittenError::Absent.into());
         }
         Ok(open_written(stopped, into)?)
     }
 }
 
+/// Parts of an older recording were named by nobody, so they are not replaced, and would be taken for those of the new one.
+fn refuse_parts(place: &Path) -> Result<(), Usage> {
+    Part::beside(place).first().map_or(Ok(()), |part| {
+        let (part, place) = (part.display(), place.display());
+        Err(Usage(format!(
+            "{part} is there already, and would be a part of {place}: move it elsewhere, or name another file"
+        )))
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use windows_etw::session::{Losses, Part};
+    use std::fs;
+
+    use windows_etw::session::Losses;
 
     use super::*;
 
@@ -134,7 +146,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("x.etl");
         fs::write(&place, "old").unwrap();
-        let files = TraceFiles::new(&[&place], &[], &mut Places::default()).unwrap();
+        let mut files = TraceFiles::new(&[&place], &[], &mut Places::default()).unwrap();
         assert_eq!(fs::read(&place).unwrap(), b"old");
         for part in [Part::Main, Part::Heap] {
             fs::write(part.file(&files.path()), &bytes).unwrap();
@@ -148,11 +160,21 @@ mod tests {
     }
 
     #[test]
+    fn parts_that_nobody_named_are_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let [place, part] = ["x.etl", "x.kernel.etl"].map(|name| folder.path().join(name));
+        fs::write(&part, "old").unwrap();
+        let refused = TraceFiles::new(&[&place], &[], &mut Places::default()).err().unwrap();
+        assert!(refused.is::<Usage>() && refused.to_string().contains("x.kernel.etl"), "{refused}");
+        assert_eq!(names(folder.path()), ["x.kernel.etl"]);
+    }
+
+    #[test]
     fn without_an_output_nothing_is_left() {
         let Some(bytes) = bytes() else { return };
         let folder = tempfile::tempdir().unwrap();
         let other = folder.path().join("x.html");
-        let files = TraceFiles::new(&[], &[Path::new("-"), &other], &mut Places::default()).unwrap();
+        let mut files = TraceFiles::new(&[], &[Path::new("-"), &other], &mut Places::default()).unwrap();
         assert!(files.path().starts_with(folder.path()));
         fs::write(files.path(), &bytes).unwrap();
         let error = files.open(&stopped()).err().unwrap().to_string();

@@ -12,7 +12,7 @@ mod types;
 
 pub use error::{DescriptionError, DescriptionProblem};
 pub use event_info::{EventInfo, InfoKey};
-pub use schemas::{Described, Schemas};
+pub use schemas::{Ask, Described, Schemas};
 pub use trace_logging::{ProviderTraits, TraceLoggingEvent};
 
 #[cfg(test)]

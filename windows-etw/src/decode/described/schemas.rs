@@ -34,6 +34,9 @@ pub struct Described {
     pub format: Arc<EventFormat>,
 }
 
+/// Somebody who may know what a trace does not hold. In: an event of a manifest. Out: the bytes of its `TRACE_EVENT_INFO`.
+pub type Ask = fn(&EtwRecord<'_>) -> Option<Vec<u8>>;
+
 /// Kinds of events by what they say of themselves.
 type BySelf = HashMap<Box<[u8]>, Arc<Described>>;
 
@@ -51,11 +54,18 @@ pub struct Schemas {
     own: HashMap<(Guid, PointerSize), BySelf>,
     /// Manifests that programs write.
     parts: Parts,
+    /// Who is asked last.
+    ask: Option<Ask>,
     bytes: usize,
     left_out: u64,
 }
 
 impl Schemas {
+    /// `ask` is asked once for each kind of event of a manifest of which nothing else is known.
+    pub fn asking(ask: Ask) -> Self {
+        Self { ask: Some(ask), ..Self::default() }
+    }
+
     /// Takes an event that describes others; all others are passed over. A later description of the same event counts.
     ///
     /// # Errors
@@ -162,10 +172,23 @@ impl Schemas {
                 format: Arc::new(format),
             });
         }
-        let info = EventInfo::parse(self.learnt.get(&key)?, width_of(layout)).ok()?;
+        let asked;
+        let info = if let Some(learnt) = self.learnt.get(&key) {
+            learnt
+        } else {
+            asked = self.asked(record, key)?;
+            &asked[..]
+        };
+        let info = EventInfo::parse(info, width_of(layout)).ok().filter(|info| info.key == key)?;
         let name = info.name().into();
         let provider = info.provider.unwrap_or_else(|| record.provider.to_string().into());
         Some(Described { provider, name, format: Arc::new(info.format) })
+    }
+
+    fn asked(&self, record: &EtwRecord<'_>, key: InfoKey) -> Option<Vec<u8>> {
+        // What it says is not kept where there are too many kinds, and is not to be asked for each event.
+        let is_asked = matches!(key, InfoKey::Manifest(..)) && self.known.len() < MOST;
+        self.ask.filter(|_| is_asked).and_then(|ask| ask(record))
     }
 
     /// An event that is one text.

@@ -1,5 +1,7 @@
 //! Descriptions written by hand after `TraceLoggingProvider.h` and `tdh.h`, and what their payloads then are.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use collector_common::event::{ByteOrder, EventData, Guid, PointerWidth};
 
 use super::{DescriptionProblem, EventInfo, InfoKey, ProviderTraits, Schemas, TraceLoggingEvent};
@@ -367,6 +369,38 @@ fn manifests_that_can_not_be() {
     }
     let not_text = [1, 1, 0, 0x5b, 1, 0, 0, 0, 0xff];
     assert!(Schemas::default().learn(&manifest_part(&not_text)).is_err());
+}
+
+#[test]
+fn who_is_asked_is_asked_once_for_each_kind_that_nothing_else_describes() {
+    static ASKED: AtomicU32 = AtomicU32::new(0);
+    // Number 7 and version 2, whatever is asked for.
+    let ask = |_: &EtwRecord<'_>| {
+        ASKED.fetch_add(1, Ordering::Relaxed);
+        Some(Info::new(0, [1, 2], 1, 1).property(0, "X", [8, 8], 1, 4).done())
+    };
+    let mut schemas = Schemas::asking(ask);
+    let mut event = record(Schema::Manifest, Guid([1; 16]), &[9, 0, 0, 0]);
+    event.descriptor = Descriptor { id: 7, version: 2, ..Descriptor::default() };
+    for _ in 0..2 {
+        let described = schemas.describe(&event).unwrap().unwrap();
+        assert_eq!((&*described.provider, &*described.name), ("Provider", "Task/Start"));
+        let data = EventData::new(event.payload, event.payload, &described.format);
+        assert_eq!((data.as_text().to_string(), ASKED.load(Ordering::Relaxed)), ("X=9".to_owned(), 1));
+    }
+    // Of another version nothing was told.
+    event.descriptor.version = 3;
+    for _ in 0..2 {
+        assert!(schemas.describe(&event).unwrap().is_none());
+        assert_eq!(ASKED.load(Ordering::Relaxed), 2);
+    }
+    // Classes and what is known are not asked for.
+    let sample = record(Schema::Classic, Guid([1; 16]), &[]);
+    assert!(schemas.describe(&sample).unwrap().is_none());
+    let mut method = record(Schema::Manifest, crate::decode::clr::RUNTIME, &[]);
+    method.descriptor = Descriptor { id: 143, version: 1, ..Descriptor::default() };
+    assert!(schemas.describe(&method).unwrap().is_some());
+    assert_eq!(ASKED.load(Ordering::Relaxed), 2);
 }
 
 #[test]

@@ -2,9 +2,12 @@
 
 use collector_common::event::{ByteOrder, Guid};
 use windows_sys::Win32::System::Diagnostics::Etw::{
-    EVENT_RECORD, TdhEnumerateProviders, TdhGetEventInformation,
+    EVENT_DESCRIPTOR, EVENT_HEADER_FLAG_32_BIT_HEADER, EVENT_HEADER_FLAG_64_BIT_HEADER, EVENT_RECORD,
+    TdhEnumerateProviders, TdhGetEventInformation,
 };
 
+use super::to_windows;
+use crate::record::{Descriptor, EtwRecord, PointerSize};
 use crate::session::{SessionError, Win32Error};
 
 /// More than any description has.
@@ -12,10 +15,41 @@ const MOST_BYTES: u32 = 16 << 20;
 /// Tries to get a list that grows in between.
 const TRIES: usize = 8;
 
+/// What this machine knows of the fields of an event of a manifest, wherever the event is from: the bytes of a `TRACE_EVENT_INFO`. It takes some
+/// microseconds: ask once for each kind of event.
+///
+/// # Errors
+/// Where Windows knows nothing (`ERROR_NOT_FOUND`, 1168), for instance.
+pub fn description(record: &EtwRecord<'_>) -> Result<Vec<u8>, Win32Error> {
+    event(&raw(record))
+}
+
+/// As much of an event as tells which it is: its payload is none.
+fn raw(record: &EtwRecord<'_>) -> EVENT_RECORD {
+    let mut raw = EVENT_RECORD::default();
+    let Descriptor { id, version, channel, level, opcode, task, keyword } = record.descriptor;
+    raw.EventHeader.ProviderId = to_windows(record.provider);
+    raw.EventHeader.EventDescriptor = EVENT_DESCRIPTOR {
+        Id: id,
+        Version: version,
+        Channel: channel,
+        Level: level,
+        Opcode: opcode,
+        Task: task,
+        Keyword: keyword,
+    };
+    raw.EventHeader.Size = size_of_val(&raw.EventHeader) as u16;
+    raw.EventHeader.Flags = match record.pointer_size {
+        PointerSize::Bits32 => EVENT_HEADER_FLAG_32_BIT_HEADER as u16,
+        PointerSize::Bits64 => EVENT_HEADER_FLAG_64_BIT_HEADER as u16,
+    };
+    raw
+}
+
 /// The bytes of a `TRACE_EVENT_INFO`.
 pub(super) fn event(event: &EVENT_RECORD) -> Result<Vec<u8>, Win32Error> {
     filled(|buffer, size| {
-        // SAFETY: the event is one that ETW's callback got and that still runs; the buffer has as many bytes as are given, and both
+        // SAFETY: the event is one that ETW's callback got and that still runs, or has neither payload nor items; the buffer has as many bytes as are given, and both
         // outlive the call. It is aligned to 8 bytes.
         unsafe { TdhGetEventInformation(event, 0, std::ptr::null(), buffer.cast(), size) }
     })
@@ -67,6 +101,35 @@ fn filled(mut call: impl FnMut(*mut u64, *mut u32) -> u32) -> Result<Vec<u8>, Wi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::{Extended, Schema};
+    use crate::session::sys::record::record_of;
+
+    #[test]
+    fn an_event_of_a_file_is_asked_for_as_one_that_comes() {
+        let descriptor =
+            Descriptor { id: 1, version: 2, channel: 3, level: 4, opcode: 5, task: 6, keyword: 7 << 40 };
+        for pointer_size in [PointerSize::Bits32, PointerSize::Bits64] {
+            let record = EtwRecord {
+                provider: Guid([8; 16]),
+                descriptor,
+                schema: Schema::Manifest,
+                pointer_size,
+                pid: None,
+                tid: None,
+                cpu: 0,
+                ticks: 9,
+                activity: Guid([0; 16]),
+                extended: Extended::default(),
+                payload: b"payload",
+            };
+            let raw = raw(&record);
+            // SAFETY: it has neither payload nor items.
+            let same = unsafe { record_of(&raw) };
+            assert_eq!((same.provider, same.descriptor), (record.provider, descriptor));
+            assert_eq!((same.schema, same.pointer_size), (Schema::Manifest, pointer_size));
+            assert!(same.payload.is_empty() && raw.EventHeader.Size == 80);
+        }
+    }
 
     #[test]
     fn a_buffer_grows_until_it_is_enough() {

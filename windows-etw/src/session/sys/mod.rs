@@ -22,7 +22,7 @@ mod tuning;
 mod usage;
 
 pub use clock::Clock;
-pub use describe::providers;
+pub use describe::{description, providers};
 pub use drives::drives;
 pub use live::{Live, Sink};
 pub use process::OtherProcess;

@@ -79,7 +79,7 @@ impl Properties {
         head.Wnode.ClientContext = CLOCK_QPC;
         head.BufferSize = buffers.kib;
         (head.MinimumBuffers, head.MaximumBuffers) = buffers.counts(cpus());
-        head.FlushTimer = buffers.flush_seconds;
+        head.FlushTimer = buffers.flush_timer(live);
         // Without it, an event that another session has no room for is in none.
         head.LogFileMode = EVENT_TRACE_INDEPENDENT_SESSION_MODE;
         if live {
@@ -143,7 +143,7 @@ mod tests {
         // evntrace.h: sequential file 1, system logger 0x2000000, independent session 0x8000000; 120 bytes on 64-bit machines.
         assert_eq!(head.LogFileMode, 0x0a00_0001);
         assert_eq!((head.LoggerNameOffset, head.LogFileNameOffset), (120, 120 + 2048));
-        assert_eq!((head.BufferSize, head.FlushTimer, head.Wnode.ClientContext), (256, 1, 1));
+        assert_eq!((head.BufferSize, head.FlushTimer, head.Wnode.ClientContext), (256, 0, 1));
         assert!(head.MinimumBuffers >= 4 && head.MaximumBuffers == head.MinimumBuffers * 4);
         let name: Vec<u16> = "C:\\x.etl".encode_utf16().chain([0]).collect();
         assert_eq!(properties.0.file[..name.len()], name);
@@ -157,6 +157,7 @@ mod tests {
     fn live_sessions_have_no_file() {
         let properties = Properties::of(Kind::Providers, Buffers::USUAL, true, None).unwrap();
         assert_eq!((properties.0.head.LogFileMode, properties.0.head.LogFileNameOffset), (0x0800_0100, 0));
+        assert_eq!(properties.0.head.FlushTimer, 1);
         let kernel = Properties::of(Kind::NtKernel(Flags::PROFILE), Buffers::USUAL, true, None).unwrap();
         assert_eq!(kernel.0.head.EnableFlags, 0x0100_0000);
         assert_eq!(kernel.0.head.Wnode.Guid.data1, 0x9e81_4aad);
