@@ -23,8 +23,8 @@ const TRANSITION: i8 = 6;
 const GATE_WAIT: i8 = 8;
 const IN_SWAP: i8 = 9;
 
-/// Names of `KWAIT_REASON`, by number.
-const REASONS: [&str; 40] = [
+/// Names of `KWAIT_REASON`, by number: `wdm.h`, and behind 39 what Windows 11 adds, as `ntkeapi.h` of System Informer's `phnt` lists it.
+const REASONS: [&str; 43] = [
     "Executive",
     "FreePage",
     "PageIn",
@@ -65,6 +65,9 @@ const REASONS: [&str; 40] = [
     "WrAlertByThreadId",
     "WrDeferredPreempt",
     "WrPhysicalFault",
+    "WrIoRing",
+    "WrMdlCache",
+    "WrRcu",
 ];
 
 /// `Flag` of a thread that was made ready by a deferred procedure call (Microsoft's page on `ReadyThread`).
@@ -362,8 +365,18 @@ mod tests {
     /// `[reason]` is as `KWAIT_REASON` of `wdm.h` counts them.
     #[test]
     fn reasons_have_their_numbers() {
-        for (number, name) in [(0, "Executive"), (4, "DelayExecution"), (15, "WrQueue"), (32, "WrPreempted")]
-        {
+        let told = [
+            (0, "Executive"),
+            (4, "DelayExecution"),
+            (15, "WrQueue"),
+            (30, "WrQuantumEnd"),
+            (32, "WrPreempted"),
+            (37, "WrAlertByThreadId"),
+            (39, "WrPhysicalFault"),
+            (40, "WrIoRing"),
+            (42, "WrRcu"),
+        ];
+        for (number, name) in told {
             assert_eq!(REASONS[number], name);
         }
     }
