@@ -119,9 +119,11 @@ enum Why {
 struct Off {
     since: Nanos,
     why: Why,
-    /// When it was made ready to run, and by whom.
-    ready: Option<(Nanos, Option<Waker>)>,
+    ready: Option<Ready>,
 }
+
+/// When a thread was made ready to run, and by whom.
+type Ready = (Nanos, Option<Waker>);
 
 impl Off {
     fn until(self, at: Nanos, is_open: bool) -> Came {
@@ -165,6 +167,9 @@ pub(super) struct Switches {
     running: HashMap<u16, On>,
     /// What threads ran for before they lost their CPU, and was not told of.
     ran: HashMap<Tid, Ran>,
+    /// Threads that were made ready while no switch had told yet that they wait: another CPU can end a wait before the switch that it begins with
+    /// is over.
+    early: HashMap<Tid, Ready>,
     left_out: u64,
 }
 
@@ -187,8 +192,11 @@ impl Switches {
             WAITING | TRANSITION | GATE_WAIT | IN_SWAP => Some(Why::Waits(switch.old_wait_reason)),
             _ => Some(Why::Lost),
         };
+        // What made the thread that comes ready ended a wait that is over.
+        self.early.remove(&new);
+        let early = self.early.remove(&old).map(|(_, waker)| (at, waker));
         match why.filter(|_| old != Tid(0)) {
-            Some(why) => self.insert(old, Off { since: at, why, ready: None }),
+            Some(why) => self.insert(old, Off { since: at, why, ready: early }),
             None => drop(self.off.remove(&old)),
         }
         let ended = if why.is_none() { self.ran.remove(&old).map(|ran| (old, ran)) } else { None };
@@ -196,7 +204,7 @@ impl Switches {
     }
 
     /// A thread is made ready to run, by the thread that the event is of or, where it tells none, by that which runs on the event's CPU. The
-    /// first time counts.
+    /// first time counts. Of one that is not off its CPU it ends the wait that the next switch begins, if it is not seen to run before.
     pub(super) fn ready(&mut self, event: ReadyThread, of: Option<Tid>, cpu: u16, at: Nanos) {
         let waker = match of.or_else(|| self.running(cpu)) {
             _ if event.flag & BY_DPC != 0 => Some(Waker::Interrupt),
@@ -205,18 +213,24 @@ impl Switches {
         };
         if let Some(off) = self.off.get_mut(&event.tid) {
             off.ready = off.ready.or(Some((at, waker)));
+        } else if self.early.len() < MOST || self.early.contains_key(&event.tid) {
+            self.early.insert(event.tid, (at, waker));
+        } else {
+            self.left_out += 1;
         }
     }
 
     /// A thread begins: the number is another one's.
     pub(super) fn begin(&mut self, tid: Tid, at: Nanos) {
         self.ran.remove(&tid);
+        self.early.remove(&tid);
         self.insert(tid, Off { since: at, why: Why::Made, ready: None });
     }
 
     /// A thread ends: it comes back no more.
     pub(super) fn end(&mut self, tid: Tid) {
         self.off.remove(&tid);
+        self.early.remove(&tid);
     }
 
     /// A CPU is seen to run a thread. Out: what the thread ran for since it was seen the last time; none as long as no switch was seen, for then it
@@ -225,6 +239,7 @@ impl Switches {
         if self.running.is_empty() || tid == Tid(0) {
             return None;
         }
+        self.early.remove(&tid);
         let on = self.running.insert(cpu, On { tid, since: at }).filter(|on| on.tid == tid);
         let before = self.ran.remove(&tid).map_or(Nanos(0), |ran| ran.took);
         let now = on.map_or(0, |on| at.0.saturating_sub(on.since.0));
@@ -360,6 +375,40 @@ mod tests {
             let took = came.and_then(|came| came.blocked).map(|blocked| blocked.took);
             assert_eq!(took, Some(Nanos(20)), "{state}");
         }
+    }
+
+    #[test]
+    fn a_wait_may_be_ended_before_the_switch_that_it_begins_with() {
+        let mut switches = Switches::default();
+        let mut wait = |early: &[(u64, u32)], is_seen: bool| {
+            switches.take(&switch(0, 2, 7), 0, Nanos(10));
+            for (at, by) in early {
+                switches.ready(ready(7, 0), Some(Tid(*by)), 1, Nanos(*at));
+            }
+            if is_seen {
+                switches.sampled(0, Tid(7), Nanos(19));
+            }
+            switches.take(&switch(7, WAITING, 0), 0, Nanos(20));
+            let (came, _) = switches.take(&switch(0, 2, 7), 1, Nanos(50));
+            let came = came.expect("it was off");
+            let blocked = came.blocked.expect("it waited");
+            switches.take(&switch(7, TERMINATED, 0), 1, Nanos(60));
+            (blocked.took.0, blocked.until.0, blocked.waker, came.queued)
+        };
+        let by = |tid| Some(Waker::Thread(Tid(tid)));
+        assert_eq!(wait(&[(20, 9)], false), (0, 20, by(9), Some(Nanos(30))));
+        assert_eq!(wait(&[(18, 9)], false), (0, 20, by(9), Some(Nanos(30))));
+        // Of a thread that runs on it is of a wait that no switch tells of; and so is what is left of the rounds before.
+        assert_eq!(wait(&[(18, 9)], true), (30, 50, None, None));
+        assert_eq!(wait(&[], false), (30, 50, None, None));
+        // The later one is of the wait that begins.
+        assert_eq!(wait(&[(12, 8), (19, 9)], false), (0, 20, by(9), Some(Nanos(30))));
+        // Before it came it was made ready for that.
+        switches.ready(ready(7, 0), Some(Tid(9)), 1, Nanos(70));
+        switches.take(&switch(0, 2, 7), 0, Nanos(75));
+        switches.take(&switch(7, WAITING, 0), 0, Nanos(80));
+        let (came, _) = switches.take(&switch(0, 2, 7), 0, Nanos(90));
+        assert_eq!(came.and_then(|came| came.blocked).map(|blocked| blocked.took), Some(Nanos(10)));
     }
 
     /// `[reason]` is as `KWAIT_REASON` of `wdm.h` counts them.
