@@ -67,6 +67,8 @@ pub(super) struct Build {
     pub(super) keeps_events: bool,
     pub(super) last: Nanos,
     pub(super) not_understood: u64,
+    /// Times off a CPU that are not known to their end.
+    pub(super) cut_times: u64,
     pub(super) no_room: u64,
 }
 
@@ -133,6 +135,10 @@ impl Build {
                 "stacks are left out: they are larger together than any trace's",
             ),
             (self.not_understood, "events, or what describes them, could not be understood"),
+            (
+                self.cut_times,
+                "times off a CPU are cut where switches of threads were lost: what came behind is not known",
+            ),
             (self.no_room, "facts, samples or events are left out: there are too many of their kind"),
             (lost, "events are lost: there is no more room for them"),
             (

@@ -162,6 +162,9 @@ impl Taker {
         self.not_understood += u64::from(self.schemas.learn(record).is_err());
         let at = self.times.at(record.ticks);
         self.last = self.last.max(at);
+        if record.extended.is_after_loss {
+            self.switches.lose(record.cpu, at);
+        }
         let kernel = self.understood(KernelEvent::decode(record));
         let runtime = match clr::provider_name(record.provider) {
             Some(_) => self.understood(ClrEvent::decode(record)),
@@ -244,6 +247,7 @@ impl Taker {
             keeps_events: self.event_bytes > 0,
             last: self.last,
             not_understood: self.not_understood,
+            cut_times: self.switches.cut(),
             no_room: no_room.into_iter().fold(0, u64::saturating_add),
         }
         .build()
@@ -270,6 +274,9 @@ impl Taker {
             KernelEvent::ProcessDcStart(_) => self.has_lives = true,
             KernelEvent::ThreadStart(thread) => self.switches.begin(thread.tid, at),
             KernelEvent::ThreadStop(thread) => self.switches.end(thread.tid),
+            KernelEvent::LostEvent(_) | KernelEvent::LostBuffer(_) | KernelEvent::LostFile(_) => {
+                self.switches.lose_any(at);
+            }
             KernelEvent::ReadyThread(ready) => self.switches.ready(*ready, record.tid, record.cpu, at),
             KernelEvent::SetInterval(interval)
             | KernelEvent::CollectionStart(interval)
