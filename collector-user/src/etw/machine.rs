@@ -25,7 +25,7 @@ use super::pending::{Pending, Row};
 use super::places::{Lying, Places, Space, Stay, What};
 use super::processes::{self, Processes};
 use super::stacks::RawStacks;
-use super::system::Facts;
+use super::system::{Code, Facts};
 use super::taker::Waiting;
 use super::threads::Threads;
 use super::times::Times;
@@ -113,7 +113,10 @@ impl Build {
     fn finish(mut self, world: &World) -> Imported {
         let lost = self.pending.lost().saturating_add(self.machine.event_records().lost());
         let system = self.machine.system_mut();
-        self.facts.describe(&self.trace, system);
+        let kernel = world.frames.keys().filter(|(space, ..)| space.is_none());
+        let kernel: HashSet<u64> = kernel.map(|(_, address, _)| *address).collect();
+        let code = Code::of(kernel.into_iter(), self.trace.pointer_size);
+        self.facts.describe(&self.trace, code, system);
         system.start = self.times.start();
         system.end = self.trace.end.map_or(self.last, |end| self.times.of(end)).max(self.last);
         system.clocks.start = self.times.anchor();

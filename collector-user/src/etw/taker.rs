@@ -265,7 +265,7 @@ impl Taker {
         self.lives.take(record, event, &self.paths);
         self.threads.take(event, at);
         self.modules.take(event);
-        self.facts.take(event);
+        self.facts.take(event, record);
         match event {
             KernelEvent::ProcessStart(process) => {
                 self.has_lives = true;
