@@ -21,3 +21,5 @@ mod lists;
 mod prefix_tree;
 pub mod symbolize;
 mod table;
+
+pub use file_name::is_of_windows;

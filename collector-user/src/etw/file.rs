@@ -2,6 +2,7 @@
 
 use std::io::Cursor;
 
+use collector_common::loss::{Ledger, LossCause};
 use collector_common::record::ExportMachine;
 use export::import::{Begin, ImportError, ImportFormat, Imported, Input, checked};
 use windows_etw::etl::{EtlError, EtlFile, Losses};
@@ -39,6 +40,10 @@ impl ImportFormat for Etl {
             taker.take(&record);
         }
         let mut imported = taker.finish();
+        let system = imported.machine.system_mut();
+        let ledger = ledger(file.losses(), system.lost.unwrap_or_default());
+        system.lost = Some(ledger.total_lost());
+        system.account.insert(0, ledger.to_string());
         tell(file.losses(), &mut imported);
         checked(imported)
     }
@@ -54,15 +59,34 @@ pub(super) fn unread(error: EtlError) -> ImportError {
     }
 }
 
+/// What of a file is not there, by cause; of `no_room` there was no more room here. A buffer, and a place that can't be read, count as one,
+/// whatever was in them: nobody knows.
+fn ledger(losses: &Losses, no_room: u64) -> Ledger {
+    let Losses { events, buffers, missing_buffers, flagged_buffers, unread_records, damages, .. } = *losses;
+    let mut ledger = Ledger::default();
+    ledger.lose(LossCause::EventsFull, no_room);
+    // The header's counts are written when the session ends; without them there was at least one before each buffer that says so.
+    let flagged = if events == 0 && buffers == 0 { flagged_buffers } else { 0 };
+    ledger.lose(LossCause::RingFull, u64::from(events).saturating_add(flagged));
+    ledger.lose(LossCause::BufferLost, u64::from(buffers).saturating_add(missing_buffers));
+    ledger.lose(LossCause::Malformed, unread_records.saturating_add(damages));
+    ledger
+}
+
 /// Says what of the trace is not there: what ETW lost, and what of the file can't be read.
 pub(super) fn tell(losses: &Losses, imported: &mut Imported) {
     let Losses { events, buffers, missing_buffers, flagged_buffers, unread_records, .. } = *losses;
     let Losses { late_records, damaged_bytes, damages, ref places, .. } = *losses;
     let system = imported.machine.system_mut();
-    system.lost = Some(system.lost.unwrap_or_default().saturating_add(events.into()));
     let counted = [
-        (events.into(), "events were lost while it was recorded: there was no room for them"),
-        (buffers.into(), "buffers of events were lost while it was recorded: they were not written in time"),
+        (
+            events.into(),
+            "events were lost while it was recorded: there was no room for them; record fewer kinds of events, or with larger buffers",
+        ),
+        (
+            buffers.into(),
+            "buffers of events were lost while it was recorded: they were not written in time; record to a faster disk, or with more buffers",
+        ),
         (missing_buffers, "buffers that were written are not in the file: it is cut, or was not closed"),
         (flagged_buffers, "buffers say that events were lost before them"),
         (unread_records, "records have headers that are not known"),

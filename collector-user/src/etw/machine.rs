@@ -25,7 +25,7 @@ use super::pending::{Pending, Row};
 use super::places::{Lying, Places, Space, Stay, What};
 use super::processes::{self, Processes};
 use super::stacks::RawStacks;
-use super::system::Facts;
+use super::system::{Code, Facts};
 use super::taker::Waiting;
 use super::threads::Threads;
 use super::times::Times;
@@ -67,6 +67,8 @@ pub(super) struct Build {
     pub(super) keeps_events: bool,
     pub(super) last: Nanos,
     pub(super) not_understood: u64,
+    /// Times off a CPU that are not known to their end.
+    pub(super) cut_times: u64,
     pub(super) no_room: u64,
 }
 
@@ -111,7 +113,10 @@ impl Build {
     fn finish(mut self, world: &World) -> Imported {
         let lost = self.pending.lost().saturating_add(self.machine.event_records().lost());
         let system = self.machine.system_mut();
-        self.facts.describe(&self.trace, system);
+        let kernel = world.frames.keys().filter(|(space, ..)| space.is_none());
+        let kernel: HashSet<u64> = kernel.map(|(_, address, _)| *address).collect();
+        let code = Code::of(kernel.into_iter(), self.trace.pointer_size);
+        self.facts.describe(&self.trace, code, system);
         system.start = self.times.start();
         system.end = self.trace.end.map_or(self.last, |end| self.times.of(end)).max(self.last);
         system.clocks.start = self.times.anchor();
@@ -133,6 +138,10 @@ impl Build {
                 "stacks are left out: they are larger together than any trace's",
             ),
             (self.not_understood, "events, or what describes them, could not be understood"),
+            (
+                self.cut_times,
+                "times off a CPU are cut where switches of threads were lost: what came behind is not known",
+            ),
             (self.no_room, "facts, samples or events are left out: there are too many of their kind"),
             (lost, "events are lost: there is no more room for them"),
             (

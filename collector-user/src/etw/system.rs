@@ -1,11 +1,49 @@
 //! What events say of the machine in, its description out.
 
 use collector_common::record::SystemInfo;
-use windows_etw::decode::kernel::KernelEvent;
-use windows_etw::record::PointerSize;
+use windows_etw::decode::kernel::{KernelEvent, processor_architecture};
+use windows_etw::record::{EtwRecord, PointerSize};
 
 use super::name;
 use super::trace::Trace;
+
+/// Addresses of code that is all at places where each instruction of ARM begins: as many of x86 are so by chance once in 4^32 traces.
+const ENOUGH_ALIGNED: u64 = 32;
+
+/// Where code of the kernel was met.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Code {
+    /// Distinct addresses.
+    pub(super) all: u64,
+    /// Those at which no instruction of ARM can begin: of 64 bits they are multiples of 4, of 32 bits of 2.
+    pub(super) odd: u64,
+}
+
+impl Code {
+    pub(super) fn of(addresses: impl Iterator<Item = u64>, width: PointerSize) -> Self {
+        let unit = match width {
+            PointerSize::Bits32 => 2,
+            PointerSize::Bits64 => 4,
+        };
+        let add = |code: Self, address: u64| Self {
+            all: code.all + 1,
+            odd: code.odd + u64::from(!address.is_multiple_of(unit)),
+        };
+        addresses.fold(Self::default(), add)
+    }
+
+    /// Whose code it is; none where it is too little to tell. Some addresses may be none of code.
+    fn architecture(self, width: PointerSize) -> Option<&'static str> {
+        let (arm, x86) = match width {
+            PointerSize::Bits32 => ("arm", "x86"),
+            PointerSize::Bits64 => ("aarch64", "x86_64"),
+        };
+        match self {
+            Self { all, odd: 0 } => (all >= ENOUGH_ALIGNED).then_some(arm),
+            Self { all, odd } => (odd.saturating_mul(4) >= all).then_some(x86),
+        }
+    }
+}
 
 /// What is known of the machine.
 #[derive(Debug, Default)]
@@ -14,6 +52,8 @@ pub(super) struct Facts {
     /// MiB.
     memory: u32,
     cpus: u32,
+    /// `PROCESSOR_ARCHITECTURE_*`.
+    processor: Option<u16>,
     /// As `Windows 8 Pro`.
     product: String,
     /// As `9200.16384.amd64fre.win8_rtm.120725-1247`.
@@ -22,11 +62,12 @@ pub(super) struct Facts {
 
 impl Facts {
     /// Takes an event; those that tell nothing of the machine are passed over.
-    pub(super) fn take(&mut self, event: &KernelEvent<'_>) {
+    pub(super) fn take(&mut self, event: &KernelEvent<'_>, record: &EtwRecord<'_>) {
         match event {
             KernelEvent::Cpu(cpu) => {
                 name(&cpu.computer.0.to_string()).clone_into(&mut self.host);
                 (self.memory, self.cpus) = (cpu.memory, cpu.processors);
+                self.processor = processor_architecture(record);
             }
             KernelEvent::Build(build) => {
                 name(&build.product.to_string()).clone_into(&mut self.product);
@@ -37,7 +78,7 @@ impl Facts {
     }
 
     /// Fills in what is known.
-    pub(super) fn describe(&self, trace: &Trace, system: &mut SystemInfo) {
+    pub(super) fn describe(&self, trace: &Trace, code: Code, system: &mut SystemInfo) {
         self.host.clone_into(&mut system.host);
         self.product.clone_into(&mut system.distribution);
         system.memory = u64::from(self.memory) << 20;
@@ -46,12 +87,21 @@ impl Facts {
         if version.major > 0 {
             system.kernel = format!("Windows {}.{}.{}", version.major, version.minor, version.build);
         }
-        let told = ["amd64", "arm64", "x86"].into_iter().find(|known| self.lab.contains(known));
-        let architecture = match (told, trace.pointer_size) {
-            (Some("arm64"), _) => "aarch64",
-            (Some("amd64"), _) | (None, PointerSize::Bits64) => "x86_64",
-            _ => "x86",
+        let told = self.architecture().or_else(|| code.architecture(trace.pointer_size));
+        told.unwrap_or_default().clone_into(&mut system.architecture);
+    }
+
+    /// By what the trace says of it: the processor and, where a tool has merged it, the edition of Windows.
+    fn architecture(&self) -> Option<&'static str> {
+        let by_processor = match self.processor {
+            Some(0) => Some("x86"),
+            Some(5) => Some("arm"),
+            Some(9) => Some("x86_64"),
+            Some(12) => Some("aarch64"),
+            _ => None,
         };
-        architecture.clone_into(&mut system.architecture);
+        let labs = [("amd64", "x86_64"), ("arm64", "aarch64"), ("x86", "x86")];
+        let by_lab = || labs.into_iter().find(|(lab, _)| self.lab.contains(lab)).map(|(_, name)| name);
+        by_processor.or_else(by_lab)
     }
 }

@@ -173,6 +173,9 @@ impl Taker {
         self.not_understood += u64::from(self.schemas.learn(record).is_err());
         let at = self.times.at(record.ticks);
         self.last = self.last.max(at);
+        if record.extended.is_after_loss {
+            self.switches.lose(record.cpu, at);
+        }
         let kernel = self.understood(KernelEvent::decode(record));
         let runtime = match clr::provider_name(record.provider) {
             Some(_) => self.understood(ClrEvent::decode(record)),
@@ -255,6 +258,7 @@ impl Taker {
             keeps_events: self.event_bytes > 0,
             last: self.last,
             not_understood: self.not_understood,
+            cut_times: self.switches.cut(),
             no_room: no_room.into_iter().fold(0, u64::saturating_add),
         }
         .build()
@@ -272,7 +276,7 @@ impl Taker {
         self.lives.take(record, event, &self.paths);
         self.threads.take(event, at);
         self.modules.take(event);
-        self.facts.take(event);
+        self.facts.take(event, record);
         if let Some(others) = &mut self.others {
             others.take(event);
         }
@@ -284,6 +288,9 @@ impl Taker {
             KernelEvent::ProcessDcStart(_) => self.has_lives = true,
             KernelEvent::ThreadStart(thread) => self.switches.begin(thread.tid, at),
             KernelEvent::ThreadStop(thread) => self.switches.end(thread.tid),
+            KernelEvent::LostEvent(_) | KernelEvent::LostBuffer(_) | KernelEvent::LostFile(_) => {
+                self.switches.lose_any(at);
+            }
             KernelEvent::ReadyThread(ready) => self.switches.ready(*ready, record.tid, record.cpu, at),
             KernelEvent::SetInterval(interval)
             | KernelEvent::CollectionStart(interval)

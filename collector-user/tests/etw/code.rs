@@ -123,3 +123,24 @@ fn the_kernels_images_are_every_processs() {
     assert_eq!(mapped.len(), 2, "{mapped:?}");
     assert!(mapped.iter().all(|(_, start, bias)| (*start, *bias) == (DRIVER, DRIVER)));
 }
+
+/// Instructions of ARM64 begin at multiples of 4, those of x86 anywhere. Code of a process may be emulated.
+#[test]
+fn a_processor_is_known_by_its_kernels_code() {
+    const KERNEL: u64 = 0xffff_8000_0010_0000;
+    let architecture = |addresses: &[u64]| {
+        let mut made = Made::new();
+        sampled(&mut made, 10, addresses);
+        made.finish().machine.system().architecture.clone()
+    };
+    let aligned: Vec<u64> = (0..40).map(|number| KERNEL + number * 36).collect();
+    assert_eq!(architecture(&aligned), "aarch64");
+    assert_eq!(architecture(&[&[0x40_1001, 0x40_2003][..], &aligned].concat()), "aarch64");
+    // Too few to tell.
+    assert_eq!(architecture(&aligned[..31]), "");
+    assert_eq!(architecture(&[0x40_1001, 0x40_2003]), "");
+    // One is no code.
+    assert_eq!(architecture(&[&[u64::MAX][..], &aligned].concat()), "");
+    let unaligned: Vec<u64> = (0..8).map(|number| KERNEL + number * 37).collect();
+    assert_eq!(architecture(&unaligned), "x86_64");
+}

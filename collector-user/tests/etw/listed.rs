@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;
 
+use collector_common::event::Guid;
 use collector_common::ids::Tid;
 use collector_common::record::{
     ExportMachine, FrameId, ModuleId, ModuleKind, Pdb, Process, Sample, SampleKindId,
 };
+use collector_user::etw::{Taker, Trace};
 use windows_etw::decode::clr::ClrEvent;
-use windows_etw::decode::kernel::KernelEvent;
+use windows_etw::decode::kernel::{KernelEvent, PERF_INFO, STACK_WALK, SYS_CONFIG, SYSTEM_CONFIG};
 use windows_etw::etl::EtlFile;
 
 use crate::data::{baseline, bytes, counts, import, number, value};
@@ -171,6 +173,25 @@ fn processes_and_images_are_those_that_are_listed() {
     let system = machine.system();
     assert_eq!((&*system.host, system.cpus, &*system.architecture), ("BRIANROB-W8", 8, "x86_64"));
     assert!(system.kernel.starts_with("Windows 6.2.") && system.distribution == "Windows 8 Pro");
+}
+
+/// The file's name says what the machine was, and so do each of these: the processor, Windows' edition, and code of the kernel alone.
+#[test]
+fn the_processor_is_known_by_what_a_trace_has() {
+    let Some(bytes) = bytes(NET) else { return };
+    let without = |left_out: &[Guid]| {
+        let mut etl = EtlFile::open(Cursor::new(&bytes)).unwrap();
+        let mut taker = Taker::new(Trace::from(etl.header()), 0);
+        while let Some(record) = etl.next_record().unwrap() {
+            if !left_out.contains(&record.provider) {
+                taker.take(&record);
+            }
+        }
+        taker.finish().machine.system().architecture.clone()
+    };
+    assert_eq!(without(&[SYS_CONFIG]), "x86_64");
+    assert_eq!(without(&[SYSTEM_CONFIG, PERF_INFO, STACK_WALK]), "x86_64");
+    assert_eq!(without(&[SYSTEM_CONFIG, SYS_CONFIG]), "x86_64");
 }
 
 /// Which samples are in which method, by looking at all methods that were ever told of.

@@ -5,7 +5,7 @@
 //! - `listed`: counts, processes, images, times and names. `written`: pprof, nettrace and others, by the program.
 //! - `made`: records by hand; `switches`, `transfers`, `memory`, `calls`, `code`, `split` (stacks in pieces): what becomes of them. `shown`: samples and tables as text.
 //! - `recorded`: files as a recording on this machine leaves them: of whom, in parts, with losses. `parts`: files that lie beside the one that is named.
-//! - `damaged`: files that are cut or spoilt.
+//! - `lost`: files by bytes (`file`), of which ETW lost a part. `damaged`: files that are cut or spoilt.
 
 #![allow(clippy::unwrap_used, reason = "a failed step of a test should stop it")]
 
@@ -13,7 +13,11 @@ mod calls;
 mod code;
 mod damaged;
 mod data;
+#[path = "../../../windows-etw/tests/etl/written.rs"]
+#[allow(dead_code, reason = "the tests of the reader use all of it")]
+mod file;
 mod listed;
+mod lost;
 mod made;
 mod memory;
 mod parts;

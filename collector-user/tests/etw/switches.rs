@@ -270,3 +270,67 @@ fn a_time_that_is_told_twice_was_ended_once() {
     let rows: Vec<_> = machine.tables().iter().flat_map(|table| &table.rows).cloned().collect();
     assert_eq!(rows, [("sender -> waiter".to_owned(), vec![1, 600])]);
 }
+
+#[test]
+fn where_switches_were_lost_a_thread_did_what_nobody_knows() {
+    let mut made = Made::of(&["off_cpu", "wall_clock"]);
+    made.process(1, 1, 70, "made.exe");
+    made.switch(100, 1, 71, WAITS, 0);
+    made.switch(200, 0, 72, WAITS, 73);
+    // 73 went, and 74 came.
+    made.switch(500, 0, 74, WAITS, 0);
+    made.ready(800, 71);
+    made.switch(1000, 0, 0, 2, 71);
+    made.stack(1001, 1000, 70, 71, &[0x10_0010]);
+    // 72 has a CPU again, as nothing told that it could.
+    made.switch(1100, 1, 0, 2, 72);
+    let imported = made.finish();
+    let machine = &imported.machine;
+    let told = |kind, tid| {
+        let of_it = shown::samples(machine, kind).into_iter().filter(|it| it.tid == tid);
+        of_it.map(|it| (it.at, it.value, it.attributes, it.addresses.len())).collect::<Vec<_>>()
+    };
+    let line = |at, took, text: &str, depth| (at, took, text.to_owned(), depth);
+    let of_71 = [
+        line(100, 100, "state=blocked wait_reason=DelayExecution cut=yes", 0),
+        line(200, 600, "state=unknown", 0),
+        line(800, 200, "state=runnable", 1),
+    ];
+    assert_eq!(told("wall_clock", 71)[..3], of_71);
+    assert_eq!(told("off_cpu", 71), [line(100, 100, "wait_reason=DelayExecution cut=yes", 0)]);
+    assert_eq!(told("wall_clock", 72)[..1], [line(200, 900, "state=unknown", 0)]);
+    assert_eq!(told("off_cpu", 72), []);
+    let left_out = imported.left_out.join("\n");
+    assert!(left_out.contains("2 times off a CPU are cut where switches of threads were lost"), "{left_out}");
+}
+
+#[test]
+fn a_wait_that_another_cpu_ends_at_once_has_its_waker() {
+    let mut made = Made::of(&["off_cpu"]);
+    made.process(1, 1, 70, "made.exe");
+    made.thread(2, 70, 71, "waiter");
+    made.thread(3, 70, 72, "sender");
+    made.switch(100, 1, 0, 2, 72);
+    made.switch(200, 0, 0, 2, 71);
+    // 72 makes it ready at the tick of the switch, and once more a tick before it.
+    made.ready_by(1000, (1, Some(72)), 0, 71);
+    made.switch(1000, 0, 71, WAITS, 0);
+    made.switch(1300, 0, 0, 2, 71);
+    made.ready_by(1999, (1, None), 0, 71);
+    made.switch(2000, 0, 71, WAITS, 0);
+    made.switch(2700, 0, 0, 2, 71);
+    made.switch(3000, 0, 71, WAITS, 0);
+    made.switch(3600, 0, 0, 2, 71);
+    let machine = made.finish().machine;
+    let told = |kind| {
+        let of_it = shown::samples(&machine, kind).into_iter().filter(|it| it.tid == 71);
+        of_it.map(|it| (it.at, it.value, it.attributes)).collect::<Vec<_>>()
+    };
+    let expected = [
+        (1000, 0, "wait_reason=DelayExecution waker=sender"),
+        (2000, 0, "wait_reason=DelayExecution waker=sender"),
+        (3000, 600, "wait_reason=DelayExecution"),
+    ];
+    assert_eq!(told("off_cpu"), expected.map(|(at, took, text)| (at, took, text.to_owned())));
+    assert_eq!(shown::table(&machine, "who woke whom"), [("sender -> waiter".to_owned(), vec![2, 0])]);
+}

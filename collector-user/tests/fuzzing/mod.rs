@@ -1,6 +1,7 @@
 //! What fuzzing does with an input, one file per target, each a `run(&[u8])` that panics where a promise is broken: no
 //! input panics, and memory is in proportion to the input. `fuzz/` wraps each into a libFuzzer binary; here they run over
-//! noise and over the inputs of `seeds/`, with which fuzzing begins.
+//! noise, over the inputs of `regressions/`, which once broke a promise, and over those of `seeds/`, with which fuzzing
+//! begins.
 
 pub(crate) mod etl_records;
 
@@ -13,6 +14,44 @@ mod tests {
 
     use super::etl_records::run;
     use crate::written::{Buffer, System, Trace, perf_info};
+
+    type Target = (&'static str, fn(&[u8]) -> Option<usize>);
+
+    const TARGETS: [Target; 1] = [("etl_records", run)];
+
+    /// Runs the inputs that are kept in a folder with a folder for each target. Out: how many there are.
+    fn run_those_of(folder: &Path) -> usize {
+        let mut count = 0;
+        for of_target in folder.read_dir().into_iter().flatten() {
+            let of_target = of_target.unwrap();
+            let name = of_target.file_name();
+            let (_, run) = TARGETS.into_iter().find(|(target, _)| **target == *name).unwrap();
+            for entry in of_target.path().read_dir().unwrap() {
+                let path = entry.unwrap().path();
+                // Shown by a failed test alone: it names the input.
+                eprintln!("{}", path.display());
+                run(&fs::read(path).unwrap());
+                count += 1;
+            }
+        }
+        count
+    }
+
+    #[test]
+    fn regressions() {
+        run_those_of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzzing/regressions"));
+    }
+
+    #[test]
+    fn all_inputs_that_are_kept_are_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let of_target = folder.path().join("etl_records");
+        fs::create_dir(&of_target).unwrap();
+        for (name, input) in [("one", &b"no trace"[..]), ("other", &file(false))] {
+            fs::write(of_target.join(name), input).unwrap();
+        }
+        assert_eq!(run_those_of(folder.path()), 2);
+    }
 
     /// Groups and types of the kernel's hooks.
     const THREAD_START: (u8, u8) = (5, 1);

@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read as _};
 
-use collector_common::ids::{Nanos, Pid, Tid};
-use collector_common::record::{AttributeValue, ExportMachine, FrameFlags, Sample, SampleKindId, Unit};
+use collector_common::ids::{Nanos, Pid, Svma, Tid};
+use collector_common::record::{
+    AttributeValue, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleKind, Sample, SampleKindId, Unit,
+};
 use export::format::firefox::Firefox;
 use export::import::{ImportFormat as _, Imported, firefox};
 use export::symbolize::Symbols;
@@ -84,6 +86,46 @@ proptest! {
         }
         let _ = imported(&plain);
     }
+}
+
+/// Windows' kernel and its drivers are files; Linux's kernel is none, wherever it is a library.
+#[test]
+fn images_of_the_kernel_stay_apart() {
+    let mut machine = ExportMachine::default();
+    let kind = machine.add_kind("cpu", Unit::Count, 1_000_000);
+    let process = machine.add_process(Pid(4), "System", None, Nanos(0));
+    let name = machine.intern_string("System");
+    let thread = machine.intern_thread(process, Tid(8), name);
+    let paths = [r"C:\Windows\system32\drivers\one.sys", r"C:\Windows\system32\drivers\other.sys"];
+    let flags = FrameFlags(FrameFlags::KERNEL);
+    let frames = paths.map(|path| {
+        let path = machine.intern_string(path);
+        let module = machine.add_module(Module { kind: ModuleKind::File, path, build_id: None });
+        machine.intern_frame(Frame { module, address: Svma(0x1230), flags })
+    });
+    let stack = machine.intern_stack(&frames);
+    machine.add_sample(&Sample { kind, thread, stack, value: 1, ..Sample::default() });
+    let symbols = Symbols::unresolved(&machine);
+    let file = plain(&written(&Firefox, &machine, &symbols));
+    let places = |file: &[u8]| {
+        let machine = imported(file).unwrap().machine;
+        let stack = machine.stacks().get(machine.samples().at(0).stack);
+        let place = |id: &FrameId| {
+            let frame = machine.frames().get(*id);
+            (machine.string(machine.module(frame.module).path).to_owned(), frame.is_kernel(), frame.address.0)
+        };
+        stack.iter().map(place).collect::<Vec<_>>()
+    };
+    let told = places(&file);
+    let modules: Vec<_> = told.iter().map(|(path, is_kernel, _)| (path.as_str(), *is_kernel)).collect();
+    assert_eq!(modules, paths.map(|path| (path, true)));
+    assert_eq!([told[0].2, told[1].2], [0x1230; 2]);
+
+    // As samply calls the kernel.
+    let file = String::from_utf8(file).unwrap();
+    let file = file.replace(r"C:\\Windows\\system32\\drivers\\one.sys", "[kernel.kallsyms]");
+    let told = places(file.as_bytes());
+    assert_eq!((told[0].0.as_str(), told[0].1, told[1].0.as_str()), ("[kernel]", true, paths[1]));
 }
 
 /// Types of markers are told apart by their names.

@@ -84,8 +84,10 @@ impl<R: Read + Seek> EtlFile<R> {
         }
         // Each record was read before, when its buffer was loaded.
         let pointer_size = self.header.pointer_size;
-        let found = self.merge.bytes_of(place, record).and_then(|(bytes, entry)| {
-            parse(bytes, Around { cpu: entry.cpu, ticks: record.ticks, pointer_size })
+        let found = self.merge.last(place, record).and_then(|(bytes, cpu, is_after_loss)| {
+            let mut found = parse(bytes, Around { cpu, ticks: record.ticks, pointer_size })?;
+            found.extended.is_after_loss = is_after_loss;
+            Some(found)
         });
         self.has_failed = found.is_none();
         found.map(Some).ok_or(EtlError::Changed)

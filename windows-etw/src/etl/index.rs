@@ -37,6 +37,8 @@ pub(super) struct Entry {
     pub(super) is_packed: bool,
     /// The file ends in it.
     pub(super) is_cut: bool,
+    /// Events or buffers were lost before it.
+    pub(super) has_lost: bool,
 }
 
 impl Entry {
@@ -117,6 +119,7 @@ pub(super) fn entry(at: u64, header: &BufferHeader, there: u64, first: i64) -> E
         cpu: header.cpu,
         is_packed: header.is_packed,
         is_cut: there < header.size - HEADER as u32,
+        has_lost: header.has_lost,
     }
 }
 

@@ -29,6 +29,8 @@ pub(super) struct Loaded {
     stored: Vec<u8>,
     unpacked: Vec<u8>,
     is_packed: bool,
+    /// Whether records of the kernel's are among those below.
+    pub(super) has_kernel: bool,
     pub(super) records: Vec<Record>,
 }
 
@@ -84,6 +86,7 @@ impl Loaded {
     fn find_records(&mut self, entry: &Entry, losses: &mut Losses) {
         let mut records: Vec<Record> = mem::take(&mut self.records);
         records.clear();
+        let mut has_kernel = false;
         let bytes = self.bytes();
         let (mut at, mut is_sorted) = (0, true);
         // Records without a time came with the one before them, or the first of the buffer's with one.
@@ -113,6 +116,7 @@ impl Loaded {
                         record.ticks = ticks;
                     }
                 }
+                has_kernel |= matches!(frame.kind, Kind::System(_) | Kind::Compact(_) | Kind::PerfInfo(_));
                 last = frame.ticks.or(last);
                 records.push(Record { ticks, at: at as u32, size: frame.size as u32 });
             }
@@ -121,7 +125,7 @@ impl Loaded {
         if !is_sorted {
             records.sort_by_key(|record| record.ticks);
         }
-        self.records = records;
+        (self.has_kernel, self.records) = (has_kernel, records);
     }
 }
 

@@ -120,10 +120,12 @@ impl Merge {
         }
     }
 
-    /// The bytes of a record that was just given, and its buffer.
-    pub(super) fn bytes_of(&self, place: usize, record: Record) -> Option<(&[u8], &Entry)> {
-        let run = self.runs.get(place)?.as_ref()?;
-        Some((run.loaded.as_ref()?.bytes_of(record), &run.entry))
+    /// The bytes of the record that was given last, its CPU, and whether events of the kernel may have been lost just before it.
+    pub(super) fn last(&self, place: usize, record: Record) -> Option<(&[u8], u16, bool)> {
+        let Run { entry, loaded, given, .. } = self.runs.get(place)?.as_ref()?;
+        let loaded = loaded.as_ref()?;
+        let is_after_loss = *given == 1 && entry.has_lost && loaded.has_kernel;
+        Some((loaded.bytes_of(record), entry.cpu, is_after_loss))
     }
 
     /// The next record of the current run, if none is older.

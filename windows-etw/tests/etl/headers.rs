@@ -199,6 +199,7 @@ fn extended_items() {
                 counters: Some(b"counter1counter2"),
                 event_key: Some(5),
                 container: Some(b"container"),
+                is_after_loss: false,
             };
             assert_eq!(found.extended, expected);
         }

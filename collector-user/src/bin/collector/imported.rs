@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 use std::path::Path;
 
+use collector_common::loss::Ledger;
 use collector_common::record::{ExportMachine, Samples};
 use collector_user::etw::{Etl, PartsError};
 use collector_user::spill::{spill_samples, warnings};
@@ -82,13 +83,19 @@ pub(crate) fn import(
     Ok(imported)
 }
 
-/// How much there is, and what was lost where that is known.
+/// How much there is, and what was lost where that is known, by cause if that is told.
 pub(crate) fn summary(machine: &ExportMachine) -> String {
     let events = match machine.event_records().len() {
         0 => String::new(),
         events => format!("{events} events, "),
     };
-    let lost = machine.system().lost.map(|lost| format!(", {lost} lost")).unwrap_or_default();
+    let system = machine.system();
+    let lost = system.lost.map(|lost| {
+        let by_cause = |line: &&String| lost > 0 && Ledger::lost_in(line) == Some(lost);
+        let told = system.account.iter().find(by_cause).cloned();
+        format!(", {}", told.unwrap_or_else(|| format!("{lost} lost")))
+    });
+    let lost = lost.unwrap_or_default();
     format!("{events}{} samples{lost}", machine.samples().len())
 }
 
@@ -116,5 +123,9 @@ mod tests {
         assert_eq!(summary(&machine), "0 samples");
         machine.system_mut().lost = Some(0);
         assert_eq!(summary(&machine), "0 samples, 0 lost");
+        machine.system_mut().account = vec!["none lost".to_owned(), "3 lost (ring_full 3)".to_owned()];
+        assert_eq!(summary(&machine), "0 samples, 0 lost");
+        machine.system_mut().lost = Some(3);
+        assert_eq!(summary(&machine), "0 samples, 3 lost (ring_full 3)");
     }
 }

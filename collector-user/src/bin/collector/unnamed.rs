@@ -4,12 +4,17 @@ use std::io;
 
 use collector_common::record::{ExportMachine, ModuleId, ModuleKind, Pdb};
 use export::hottest::printable;
+use export::is_of_windows;
 use export::symbolize::{LineError, SymbolError, Symbols, Unreadable};
 #[cfg(target_os = "linux")]
 use rustix::fs::{Access, access};
 
 /// Files that are named; of more it is told how many they are.
 const MOST_LINES: usize = 5;
+
+/// What can be done about an image of Windows that is not here, of which the recording does not tell which PDB is its.
+const IMAGE_WITHOUT_PDB: &str = "it is not there, and nothing tells which PDB is its: convert it on the machine that was recorded, or convert an .etl that a \
+                                 tool has merged (`xperf -merge`), with the PDBs in folders of _NT_SYMBOL_PATH";
 
 /// The lines, those first that most addresses were recorded in.
 pub(crate) fn lines(machine: &ExportMachine, symbols: &Symbols) -> Vec<String> {
@@ -29,6 +34,7 @@ pub(crate) fn lines(machine: &ExportMachine, symbols: &Symbols) -> Vec<String> {
         let pdb = machine.details(it.module).and_then(|details| details.pdb.as_ref());
         let remedy = match (&it.error, pdb) {
             (SymbolError::Missing, Some(pdb)) => remedy_of_image(pdb),
+            (SymbolError::Missing, None) if is_of_windows(path) => IMAGE_WITHOUT_PDB.to_owned(),
             (error, _) => remedy(error, path),
         };
         printable(&format!("{}; {remedy}", it.message(machine)))
@@ -99,7 +105,7 @@ mod tests {
     use std::process::Command;
 
     use collector_common::ids::Svma;
-    use collector_common::record::{Frame, FrameFlags, Module};
+    use collector_common::record::{Frame, FrameFlags, Module, ModuleDetails, Signature};
     use export::symbolize::{Detail, ModuleFiles, symbolize};
 
     use super::*;
@@ -155,6 +161,24 @@ mod tests {
         );
         assert!(another.contains("; what is there now is another file"), "{another}");
         assert_eq!((told.len(), last.as_str()), (MOST_LINES + 1, "so it is with 2 more files"));
+    }
+
+    #[test]
+    fn images_of_windows_have_other_remedies() {
+        let mut machine = machine(&[r"C:\Windows\system32\ntdll.dll", r"C:\app\x.exe"]);
+        let guid =
+            [0x33, 0x22, 0x11, 0, 0x55, 0x44, 0x77, 0x66, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff];
+        let (signature, module) = (Signature(guid), machine.frames().iter().last().unwrap().module);
+        let pdb = Some(Pdb { path: r"D:\build\x.pdb".into(), signature, age: 10 });
+        machine.set_details(module, ModuleDetails { pdb, ..ModuleDetails::default() });
+        let told = lines(&machine, &symbolize(&machine, &Files(usize::MAX, Vec::new()), Detail::Lines));
+        let [known, unknown] = &told[..] else { panic!("{told:?}") };
+        let place = "x.pdb/00112233445566778899AABBCCDDEEFFA/x.pdb";
+        assert!(known.contains(r"C:\app\x.exe") && known.contains("_NT_SYMBOL_PATH"), "{known}");
+        assert!(known.ends_with(place), "{known}");
+        assert!(unknown.contains(r"\ntdll.dll: its file could not be opened; it is not there"), "{unknown}");
+        assert!(unknown.contains("_NT_SYMBOL_PATH") && unknown.contains("merged"), "{unknown}");
+        assert!(told.iter().all(|line| !line.contains("DEBUGINFOD_URLS")), "{told:?}");
     }
 
     /// As many addresses in each file as its place says.

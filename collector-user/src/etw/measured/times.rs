@@ -1,11 +1,12 @@
 //! What threads did with their time, as switches and CPU samples tell it: blocked, waiting for a CPU, or on one.
 
 use collector_common::ids::Nanos;
+use collector_common::intern::StackId;
 use collector_common::record::Unit;
 
 use super::{Said, Sink, WAKER, value};
 use crate::etw::pending::Row;
-use crate::etw::switches::{Blocked, Came, Waker};
+use crate::etw::switches::{Blocked, Came, Cut, Waker};
 use crate::wakers::INTERRUPT;
 
 /// A time that a thread spent.
@@ -23,6 +24,8 @@ enum State {
     Running,
     Blocked,
     Runnable,
+    /// Switches were lost.
+    Unknown,
 }
 
 impl State {
@@ -31,6 +34,7 @@ impl State {
             Self::Running => "running",
             Self::Blocked => "blocked",
             Self::Runnable => "runnable",
+            Self::Unknown => "unknown",
         }
     }
 }
@@ -38,10 +42,15 @@ impl State {
 /// Adds samples of those kinds that are wanted.
 pub(super) fn take(time: &Time, row: &Row, sink: &mut Sink<'_>) {
     match *time {
-        Time::Came(Came { blocked, queued, is_open }) => {
-            let open = if is_open { "yes" } else { "" };
+        Time::Came(Came { blocked, cut, queued, is_open }) => {
+            let open = ("open", Said::Text(if is_open { "yes" } else { "" }));
+            // Where it is now is where it waited last, which may be elsewhere than before the cut.
+            let before = Row { stack: if cut.is_some() { StackId::EMPTY } else { row.stack }, ..*row };
+            // What was cut is over, whatever came then.
+            let is_last = !is_open || cut.is_some();
+            let and_open = if cut.is_some() { ("cut", Said::Text("yes")) } else { open };
             if let Some(Blocked { until, took, reason, waker }) = blocked {
-                let row = Row { at: until, value: value(took), ..*row };
+                let row = Row { at: until, value: value(took), ..before };
                 let reason = ("wait_reason", Said::Text(reason.unwrap_or_default()));
                 let waker = match waker {
                     None => Said::Text(""),
@@ -49,18 +58,25 @@ pub(super) fn take(time: &Time, row: &Row, sink: &mut Sink<'_>) {
                     Some(Waker::Thread(tid)) => Said::Number(tid.0.into()),
                 };
                 let waker = (WAKER, waker);
-                if sink.wanted.off_cpu && !is_open {
-                    let attributes = sink.attributes(&[reason, waker]);
+                if sink.wanted.off_cpu && is_last {
+                    let cut = ("cut", Said::Text(if cut.is_some() { "yes" } else { "" }));
+                    let attributes = sink.attributes(&[reason, waker, cut]);
                     sink.sample(("off_cpu", Unit::Nanoseconds), &Row { attributes, ..row });
                 }
-                spent(State::Blocked, &[reason, waker, ("open", Said::Text(open))], &row, sink);
+                spent(State::Blocked, &[reason, waker, and_open], &row, sink);
+            }
+            if let Some(Cut { since, until, queued }) = cut {
+                let row = Row { at: since, value: value(queued), ..before };
+                spent(State::Runnable, &[and_open], &row, sink);
+                let took = value(Nanos(until.0.saturating_sub(since.0)));
+                spent(State::Unknown, &[open], &Row { at: until, value: took, ..before }, sink);
             }
             if let Some(took) = queued {
                 let row = Row { value: value(took), ..*row };
                 if sink.wanted.run_queue && !is_open {
                     sink.sample(("run_queue", Unit::Nanoseconds), &row);
                 }
-                spent(State::Runnable, &[("open", Said::Text(open))], &row, sink);
+                spent(State::Runnable, &[open], &row, sink);
             }
         }
         Time::Ran(took) => spent(State::Running, &[], &Row { value: value(took), ..*row }, sink),

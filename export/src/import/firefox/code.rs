@@ -377,7 +377,10 @@ impl Code {
             self.functions.clear();
         }
         let lib = tables.lib(outermost).and_then(|lib| self.libs.get(lib as usize).copied());
+        // Linux's kernel is no file, as `[kernel.kallsyms]`; that of Windows, and its drivers, are.
+        let is_file = |lib: &ModuleId| !machine.string(machine.module(*lib).path).starts_with('[');
         let (module, address, flags) = match (role, lib) {
+            (Role::Kernel, Some(lib)) if is_file(&lib) => (lib, address, FrameFlags::KERNEL),
             (Role::Kernel, _) => (ModuleId::KERNEL, None, FrameFlags::KERNEL),
             (Role::Jit, None) => (self.jit, None, 0),
             (Role::Guessed, None) => (self.named, None, FrameFlags::HEURISTIC),

@@ -7,6 +7,9 @@ use collector_common::ids::Pid;
 
 use crate::decode::table::layout;
 use crate::decode::wire::{Fixed, Last, Pointer};
+use crate::record::{EtwRecord, Schema};
+
+use super::SYSTEM_CONFIG;
 
 layout! {
     /// The first event of a trace: `TRACE_LOGFILE_HEADER`.
@@ -231,4 +234,20 @@ layout! {
         nt_path: Utf16Text<'a> = "NtPath";
         dos_path: Utf16Text<'a> = "DosPath";
     }
+}
+
+/// What kind of processor a machine has, as its `SystemConfig/CPU` tells: `PROCESSOR_ARCHITECTURE_*` of `winnt.h`. None of other events, and
+/// of versions before 3.
+///
+/// Behind the fields of the MOF class such an event goes on with `HighestUserAddress`, a pointer, and this, a u16, as `CPU_CONFIG_RECORD` of
+/// `ntwmi.h` in System Informer's `phnt` has it.
+pub fn processor_architecture(record: &EtwRecord<'_>) -> Option<u16> {
+    const NUMBERS_AND_NAMES: usize = 5 * 4 + (256 + 134) * 2;
+    const OPCODE: u8 = 10;
+    let is_cpu = record.provider == SYSTEM_CONFIG && record.descriptor.opcode == OPCODE;
+    if !is_cpu || record.schema != Schema::Classic || record.descriptor.version < 3 {
+        return None;
+    }
+    let at = NUMBERS_AND_NAMES + 2 * record.pointer_size.bytes();
+    record.payload.get(at..)?.first_chunk().map(|bytes| u16::from_le_bytes(*bytes))
 }

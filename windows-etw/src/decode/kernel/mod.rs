@@ -10,7 +10,7 @@ mod process;
 pub use config::{
     Build, Cpu, Device, IdeChannel, InterruptLine, LogicalDisk, Network, NetworkCard, NetworkCardV1,
     PhysicalDisk, Platform, Power, Service, ServiceV1, SystemPaths, TraceExtension, TraceHeader, Video,
-    VolumeMapping,
+    VolumeMapping, processor_architecture,
 };
 pub use control::{DebugId, FileVersion, ImageId, NoDebugId};
 pub use io::{

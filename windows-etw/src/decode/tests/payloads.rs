@@ -5,7 +5,9 @@ use std::net::Ipv4Addr;
 use collector_common::event::Guid;
 use collector_common::ids::{Avma, Pid, Tid};
 
-use crate::decode::kernel::{KernelEvent, PERF_INFO, PROCESS, STACK_WALK, TCP_IP};
+use crate::decode::kernel::{
+    KernelEvent, PERF_INFO, PROCESS, STACK_WALK, SYSTEM_CONFIG, TCP_IP, processor_architecture,
+};
 use crate::decode::{Pointer, Port};
 use crate::record::{Descriptor, EtwRecord, Extended, PointerSize, Schema};
 
@@ -185,6 +187,23 @@ fn connections_of_all_versions() {
         let KernelEvent::TcpReceive(tcp) = payload.decode(TCP_IP, 11, 2) else { panic!() };
         assert_eq!((tcp.connection_v1, tcp.sequence, tcp.connection), (None, 8, Some(Pointer(7))));
         assert_eq!((tcp.local, tcp.local_port, tcp.size), (Ipv4Addr::new(10, 0, 0, 2), Port(0xc001), 100));
+    }
+}
+
+/// `CPU_CONFIG_RECORD` of an ARM64 machine, in Windows' own alignment.
+#[test]
+fn the_processor_is_told_behind_what_is_documented() {
+    for (width, size) in [(PointerSize::Bits32, 820), (PointerSize::Bits64, 828)] {
+        let numbers = [2400, 8, 16_384, 4096, 65_536].into_iter().fold(Written::new(width), Written::u32);
+        let names = numbers.raw(&[0; 2 * 256]).raw(&[0; 2 * 134]);
+        let whole = names.pointer(0).pointer(0x7fff_fffe_ffff).raw(&[12, 0, 8, 0, 3, 0, 1, 0]).u32(2133);
+        assert_eq!(whole.bytes.len(), size);
+        assert!(matches!(whole.decode(SYSTEM_CONFIG, 10, 3), KernelEvent::Cpu(cpu) if cpu.processors == 8));
+        assert_eq!(processor_architecture(&whole.record(SYSTEM_CONFIG, 10, 3)), Some(12));
+        assert_eq!(processor_architecture(&whole.record(SYSTEM_CONFIG, 10, 2)), None);
+        assert_eq!(processor_architecture(&whole.record(SYSTEM_CONFIG, 11, 3)), None);
+        let cut = Written { bytes: whole.bytes[..size - 11].to_vec(), pointer: width };
+        assert_eq!(processor_architecture(&cut.record(SYSTEM_CONFIG, 10, 3)), None);
     }
 }
 

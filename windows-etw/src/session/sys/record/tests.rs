@@ -131,6 +131,7 @@ fn all_that_goes_with_an_event() {
                 counters: Some(&key),
                 event_key: Some(8),
                 container: Some(b"container"),
+                is_after_loss: false,
             };
             assert_eq!(record.extended, expected);
             assert_eq!((record.schema, record.payload), (Schema::SelfDescribing, &[][..]));
