@@ -186,7 +186,8 @@ fn the_file_of_a_killed_virtual_machine_is_read() {
     let imported = jfr::import(fs::File::open(path).unwrap()).unwrap();
     assert!(missing(&imported).starts_with("the end is missing: a chunk that was not ended at byte "));
     let rows = compare(path, &imported, 1);
-    assert!(rows.iter().filter(|row| row.0 == "cpu" && row.5 == "Killed.compute").count() > 20);
+    // How many depends on how busy the machine was.
+    assert!(rows.iter().any(|row| row.0 == "cpu" && row.5 == "Killed.compute"));
 }
 
 #[test]
