@@ -76,8 +76,8 @@ impl Sample {
         sample
     }
 
-    /// The same with all of the stack, up to the largest copy: for programs that keep so much else that their own stack, of 512 bytes, has no
-    /// room for what a look at the ring needs.
+    /// The same with all of the stack, up to the largest copy: for programs that write fewer records instead where their ring fills, and for
+    /// those that keep so much else that their own stack, of 512 bytes, has no room for what a look at the ring needs.
     #[inline(always)]
     pub(crate) fn whole<const FIND_VMA: bool>(
         context: *mut c_void,
