@@ -5,8 +5,8 @@
 use collector_common::event::{FileTime, Guid, Utf16Text};
 use collector_common::ids::Pid;
 
-use crate::decode::table::layout;
-use crate::decode::wire::{Fixed, Last, Pointer};
+use collector_common::layout;
+use collector_common::payload::{Fixed, Last, Pointer};
 
 layout! {
     /// The first event of a trace: `TRACE_LOGFILE_HEADER`.

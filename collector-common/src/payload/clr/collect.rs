@@ -1,11 +1,11 @@
 //! The garbage collector, threads and exceptions: layouts of `GC*`, `ThreadCreated`, `ExceptionThrown*`, `Contention*` and
 //! `RuntimeInformationStart` in `ClrEtwAll.man`.
 
-use collector_common::event::{Guid, Utf16Text};
-use collector_common::ids::Tid;
+use crate::event::{Guid, Utf16Text};
+use crate::ids::Tid;
 
-use crate::decode::table::layout;
-use crate::decode::wire::{Addresses, Bool32, Pointer};
+use crate::layout;
+use crate::payload::{Addresses, Bool32, Pointer};
 
 layout! {
     /// Which runtime of the process it is, and nothing else.

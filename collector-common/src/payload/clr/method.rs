@@ -1,10 +1,10 @@
 //! Methods, and what is loaded: layouts of `MethodLoad*`, `MethodJit*`, `ModuleLoad*`, `AssemblyLoad*`, `AppDomainLoad*` and of the
 //! rundown, which are the same, in `ClrEtwAll.man`.
 
-use collector_common::event::{Guid, Utf16Text};
+use crate::event::{Guid, Utf16Text};
 
-use crate::decode::table::layout;
-use crate::decode::wire::Bool32;
+use crate::layout;
+use crate::payload::Bool32;
 
 layout! {
     /// Code of a method is made, given up, or there when a session begins or ends.
