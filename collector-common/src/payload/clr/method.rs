@@ -129,4 +129,36 @@ layout! {
         reason: u32 = "ReasonCode";
         name: Utf16Text<'a> = "AssemblyName";
     }
+
+    /// An assembly is about to be found.
+    AssemblyLoadStart<'a> {
+        runtime: u16 = "ClrInstanceID";
+        name: Utf16Text<'a> = "AssemblyName";
+        path: Utf16Text<'a> = "AssemblyPath";
+        requesting: Utf16Text<'a> = "RequestingAssembly";
+        context: Utf16Text<'a> = "AssemblyLoadContext";
+        requesting_context: Utf16Text<'a> = "RequestingAssemblyLoadContext";
+    }
+
+    /// An assembly was found, or not.
+    AssemblyLoadStop<'a> {
+        runtime: u16 = "ClrInstanceID";
+        name: Utf16Text<'a> = "AssemblyName";
+        path: Utf16Text<'a> = "AssemblyPath";
+        requesting: Utf16Text<'a> = "RequestingAssembly";
+        context: Utf16Text<'a> = "AssemblyLoadContext";
+        requesting_context: Utf16Text<'a> = "RequestingAssemblyLoadContext";
+        is_found: Bool32 = "Success";
+        found_name: Utf16Text<'a> = "ResultAssemblyName";
+        found_path: Utf16Text<'a> = "ResultAssemblyPath";
+        is_cached: Bool32 = "Cached";
+    }
+
+    /// A path was tried.
+    KnownPathProbed<'a> {
+        runtime: u16 = "ClrInstanceID";
+        path: Utf16Text<'a> = "FilePath";
+        source: u16 = "Source";
+        result: i32 = "Result";
+    }
 }

@@ -2,24 +2,35 @@
 //! as PerfView prints it, the second as the manifest has it.
 
 mod collect;
+mod compile;
 mod method;
+mod names;
+mod pool;
 
 pub use collect::{
-    Bulk, ClrStack, ContentionStart, ContentionStop, Exception, GcAllocationTick, GcCreateSegment,
-    GcDestroyHandle, GcFinalizeObject, GcFinalizersStop, GcFreeSegment, GcGenerationRange, GcHeapStats,
-    GcMark, GcMarkWithType, GcPinObject, GcSampledAllocation, GcSetHandle, GcSettings, GcStart, GcStop,
-    GcSuspend, GcSuspendV0, GcTriggered, IndexedBulk, Instance, MemoryPressure, PoolThreads, RuntimeStart,
-    RuntimeThread, ThreadCreated, ThreadInDomain,
+    Bulk, ClrStack, ContentionStart, ContentionStop, Exception, ExceptionHandling, GcAllocationTick,
+    GcCreateSegment, GcDestroyHandle, GcFinalizeObject, GcFinalizersStop, GcFreeSegment, GcGenerationRange,
+    GcHeapHistory, GcHeapStats, GcHistory, GcJoin, GcMark, GcMarkWithType, GcPinObject, GcSampledAllocation,
+    GcSetHandle, GcSettings, GcStart, GcStaticRoots, GcStop, GcSuspend, GcSuspendV0, GcTriggered,
+    IndexedBulk, Instance, MemoryPressure, MemoryPressureGone, NoFields, RuntimeStart, RuntimeThread,
+    ThreadCreated, ThreadInDomain,
+};
+pub use compile::{
+    InliningSucceeded, JitMemory, MethodDetails, ReadyToRunEntry, ReadyToRunLookup, TieredJitStart,
+    TieredJitStop, TieredResume, TieredSettings, TypeLoadStart, TypeLoadStop,
 };
 pub use method::{
-    AppDomain, Assembly, Binding, DomainModule, FusionMessage, IlToNativeMap, JittingStarted, Method, Module,
-    NamedMethod, NgenBind,
+    AppDomain, Assembly, AssemblyLoadStart, AssemblyLoadStop, Binding, DomainModule, FusionMessage,
+    IlToNativeMap, JittingStarted, KnownPathProbed, Method, Module, NamedMethod, NgenBind,
 };
-
-use crate::event::Guid;
+pub use names::name_without_layout;
+pub use pool::{
+    PoolAdjustment, PoolCount, PoolIo, PoolIoEnqueue, PoolStatistics, PoolThreads, PoolThroughput, PoolWork,
+};
 
 use super::opaque::Opaque;
 use super::table::guid;
+use crate::event::Guid;
 use crate::events;
 
 /// `Microsoft-Windows-DotNETRuntime`.
@@ -69,13 +80,26 @@ events! {
             35 => "GC/Triggered" ("GCTriggered") GcTriggered(GcTriggered);
             36 => "GC/BulkRootCCW" ("GCBulkRootCCW") GcBulkRootCcw(Bulk<'a>);
             37 => "GC/BulkRCW" ("GCBulkRCW") GcBulkRcw(Bulk<'a>);
+            38 => "GC/BulkRootStaticVar" ("GCBulkRootStaticVar") GcBulkStaticRoots(GcStaticRoots<'a>);
             50 => "ThreadPoolWorkerThread/Start" ("ThreadPoolWorkerThreadStart") PoolThreadStart(PoolThreads);
             51 => "ThreadPoolWorkerThread/Stop" ("ThreadPoolWorkerThreadStop") PoolThreadStop(PoolThreads);
             52 => "ThreadPoolWorkerThreadRetirement/Start" ("ThreadPoolWorkerThreadRetirementStart") PoolRetirementStart(PoolThreads);
             53 => "ThreadPoolWorkerThreadRetirement/Stop" ("ThreadPoolWorkerThreadRetirementStop") PoolRetirementStop(PoolThreads);
+            54 => "ThreadPoolWorkerThreadAdjustment/Sample" ("ThreadPoolWorkerThreadAdjustmentSample") PoolThroughput(PoolThroughput);
+            55 => "ThreadPoolWorkerThreadAdjustment/Adjustment" ("ThreadPoolWorkerThreadAdjustmentAdjustment") PoolAdjustment(PoolAdjustment);
+            56 => "ThreadPoolWorkerThreadAdjustment/Stats" ("ThreadPoolWorkerThreadAdjustmentStats") PoolStatistics(PoolStatistics);
             57 => "ThreadPoolWorkerThread/Wait" ("ThreadPoolWorkerThreadWait") PoolThreadWait(PoolThreads);
+            60 => "ThreadPoolWorkingThreadCount/Start" ("ThreadPoolWorkingThreadCount") PoolCount(PoolCount);
+            61 => "ThreadPool/Enqueue" ("ThreadPoolEnqueue") PoolEnqueue(PoolWork);
+            62 => "ThreadPool/Dequeue" ("ThreadPoolDequeue") PoolDequeue(PoolWork);
+            63 => "ThreadPool/IOEnqueue" ("ThreadPoolIOEnqueue") PoolIoEnqueue(PoolIoEnqueue);
+            64 => "ThreadPool/IODequeue" ("ThreadPoolIODequeue") PoolIoDequeue(PoolIo);
+            65 => "ThreadPool/IOPack" ("ThreadPoolIOPack") PoolIoPack(PoolIo);
             70 => "Thread/Creating" ("ThreadCreating") ThreadCreating(RuntimeThread);
             71 => "Thread/Running" ("ThreadRunning") ThreadRunning(RuntimeThread);
+            72 => "Method/MethodDetails" ("MethodDetails") MethodDetails(MethodDetails<'a>);
+            73 => "TypeLoad/Start" ("TypeLoadStart") TypeLoadStart(TypeLoadStart);
+            74 => "TypeLoad/Stop" ("TypeLoadStop") TypeLoadStop(TypeLoadStop<'a>);
             80 => "Exception/Start" ("ExceptionThrown") Exception(Exception<'a>);
             81 => "Contention/Start" ("ContentionStart") ContentionStart(ContentionStart);
             82 => "ClrStack/Walk" ("CLRStackWalk") Stack(ClrStack<'a>);
@@ -88,6 +112,7 @@ events! {
             143 => "Method/LoadVerbose" ("MethodLoadVerbose") NamedMethodLoad(NamedMethod<'a>);
             144 => "Method/UnloadVerbose" ("MethodUnloadVerbose") NamedMethodUnload(NamedMethod<'a>);
             145 => "Method/JittingStarted" ("MethodJittingStarted") JittingStarted(JittingStarted<'a>);
+            146 => "Method/MemoryAllocatedForJitCode" ("MethodJitMemoryAllocatedForCode") JitMemory(JitMemory);
             151 => "Loader/DomainModuleLoad" ("DomainModuleLoad") DomainModuleLoad(DomainModule<'a>);
             152 => "Loader/ModuleLoad" ("ModuleLoad") ModuleLoad(Module<'a>);
             153 => "Loader/ModuleUnload" ("ModuleUnload") ModuleUnload(Module<'a>);
@@ -95,15 +120,36 @@ events! {
             155 => "Loader/AssemblyUnload" ("AssemblyUnload") AssemblyUnload(Assembly<'a>);
             156 => "Loader/AppDomainLoad" ("AppDomainLoad") AppDomainLoad(AppDomain<'a>);
             157 => "Loader/AppDomainUnload" ("AppDomainUnload") AppDomainUnload(AppDomain<'a>);
+            159 => "Method/R2RGetEntryPoint" ("R2RGetEntryPoint") ReadyToRunEntry(ReadyToRunEntry<'a>);
+            160 => "Method/R2RGetEntryPointStart" ("R2RGetEntryPointStart") ReadyToRunLookup(ReadyToRunLookup);
+            185 => "Method/InliningSucceeded" ("MethodJitInliningSucceeded") InliningSucceeded(InliningSucceeded<'a>);
             187 => "Runtime/Start" ("RuntimeInformationStart") RuntimeStart(RuntimeStart<'a>);
             190 => "Method/ILToNativeMap" ("MethodILToNativeMap") IlToNativeMap(IlToNativeMap<'a>);
             200 => "GarbageCollection/IncreaseMemoryPressure" ("IncreaseMemoryPressure") IncreaseMemoryPressure(MemoryPressure);
-            201 => "GarbageCollection/DecreaseMemoryPressure" ("DecreaseMemoryPressure") DecreaseMemoryPressure(MemoryPressure);
+            201 => "GarbageCollection/DecreaseMemoryPressure" ("DecreaseMemoryPressure") DecreaseMemoryPressure(MemoryPressureGone);
             202 => "GC/MarkWithType" ("GCMarkWithType") GcMarkWithType(GcMarkWithType);
-            204 => "GC/PerHeapHistory" ("GCPerHeapHistory") GcPerHeapHistory(Opaque<'a>);
-            205 => "GC/GlobalHeapHistory" ("GCGlobalHeapHistory") GcGlobalHeapHistory(Opaque<'a>);
+            203 [2..=255] => "GC/Join" ("GCJoin") GcJoin(GcJoin);
+            204 [0..=2] => "GC/PerHeapHistory" ("GCPerHeapHistory") GcPerHeapHistoryV0(Opaque<'a>);
+            204 [3..=255] => "GC/PerHeapHistory" ("GCPerHeapHistory") GcPerHeapHistory(GcHeapHistory<'a>);
+            205 [0..=1] => "GC/GlobalHeapHistory" ("GCGlobalHeapHistory") GcGlobalHeapHistoryV0(Opaque<'a>);
+            205 [2..=255] => "GC/GlobalHeapHistory" ("GCGlobalHeapHistory") GcGlobalHeapHistory(GcHistory);
             208 => "GC/LOHCompact" ("GCLOHCompact") GcLargeHeapCompact(Opaque<'a>);
             209 => "GC/FitBucketInfo" ("GCFitBucketInfo") GcFitBuckets(Opaque<'a>);
+            250 => "ExceptionCatch/Start" ("ExceptionCatchStart") ExceptionCatchStart(ExceptionHandling<'a>);
+            251 => "ExceptionCatch/Stop" ("ExceptionCatchStop") ExceptionCatchStop(NoFields);
+            252 => "ExceptionFinally/Start" ("ExceptionFinallyStart") ExceptionFinallyStart(ExceptionHandling<'a>);
+            253 => "ExceptionFinally/Stop" ("ExceptionFinallyStop") ExceptionFinallyStop(NoFields);
+            254 => "ExceptionFilter/Start" ("ExceptionFilterStart") ExceptionFilterStart(ExceptionHandling<'a>);
+            255 => "ExceptionFilter/Stop" ("ExceptionFilterStop") ExceptionFilterStop(NoFields);
+            256 => "Exception/Stop" ("ExceptionThrownStop") ExceptionStop(NoFields);
+            280 => "TieredCompilation/Settings" ("TieredCompilationSettings") TieredSettings(TieredSettings);
+            281 => "TieredCompilation/Pause" ("TieredCompilationPause") TieredPause(Instance);
+            282 => "TieredCompilation/Resume" ("TieredCompilationResume") TieredResume(TieredResume);
+            283 => "TieredCompilation/BackgroundJitStart" ("TieredCompilationBackgroundJitStart") TieredJitStart(TieredJitStart);
+            284 => "TieredCompilation/BackgroundJitStop" ("TieredCompilationBackgroundJitStop") TieredJitStop(TieredJitStop);
+            290 => "AssemblyLoader/Start" ("AssemblyLoadStart") AssemblyLoadStart(AssemblyLoadStart<'a>);
+            291 => "AssemblyLoader/Stop" ("AssemblyLoadStop") AssemblyLoadStop(AssemblyLoadStop<'a>);
+            296 => "AssemblyLoader/KnownPathProbed" ("KnownPathProbed") KnownPathProbed(KnownPathProbed<'a>);
         }
         RUNDOWN {
             0 => "ClrStack/Walk" ("CLRStackWalkDCStart") RundownStack(ClrStack<'a>);
@@ -127,6 +173,7 @@ events! {
             158 => "Loader/AppDomainDCStop" ("AppDomainDCEnd") AppDomainDcStop(AppDomain<'a>);
             159 => "Loader/ThreadDCStop" ("ThreadDC") ThreadDcStop(ThreadCreated);
             187 => "Runtime/Start" ("RuntimeInformationDCStart") RuntimeDcStart(RuntimeStart<'a>);
+            280 => "TieredCompilation/SettingsDCStart" ("TieredCompilationSettingsDCStart") TieredSettingsDcStart(TieredSettings);
         }
         PRIVATE {
             2 => "GC/Settings" GcSettings(GcSettings);
@@ -168,4 +215,9 @@ pub fn provider_name(provider: Guid) -> Option<&'static str> {
         PRIVATE => "Microsoft-Windows-DotNETRuntimePrivate",
         _ => return None,
     })
+}
+
+/// The provider of a name; none where it is none of the three.
+pub fn provider_of(name: &str) -> Option<Guid> {
+    [RUNTIME, RUNDOWN, PRIVATE].into_iter().find(|provider| provider_name(*provider) == Some(name))
 }
