@@ -9,9 +9,6 @@ pub(super) const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 /// What it tells when it is asked to stop: all that there is by then.
 pub(super) const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
 
-/// The stacks of all threads in managed code, again and again.
-pub(super) const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
-
 /// What writes the traces.
 const WRITER: &str = "Microsoft-DotNETCore-EventPipe";
 

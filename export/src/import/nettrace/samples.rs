@@ -17,7 +17,7 @@ use super::code::{Called, Code, KERNEL, Mapping, Place};
 use super::event_kinds::{EventKinds, Kept, is_alone, name_of};
 use super::methods::Methods;
 use super::{programs, runtime, universal};
-use crate::format::nettrace::{Event, Label, LabelValue, Summary, Trace, read};
+use crate::format::nettrace::{Event, Label, LabelValue, SAMPLER, Summary, Trace, read};
 use crate::import::missing_end::tell_missing_end;
 use crate::import::room::{FramesOfSamples, MOST_ATTRIBUTES, name};
 use crate::import::{ImportError, Imported};
@@ -207,7 +207,7 @@ impl Samples {
         let is_allocation = runtime::allocated(&of.provider, of.id, event.payload).is_some();
         let called = match &*of.provider {
             universal::EVENTS => of.name.clone(),
-            runtime::SAMPLER => "thread_sample".to_owned(),
+            SAMPLER => "thread_sample".to_owned(),
             runtime::RUNTIME if is_allocation => "alloc_space".to_owned(),
             _ => name_of(of),
         };
@@ -217,7 +217,7 @@ impl Samples {
             _ => (Unit::Count, 1),
         };
         let kind = self.machine.add_kind(name(&called), unit, period);
-        if of.provider == runtime::SAMPLER {
+        if of.provider == SAMPLER {
             // Not whatever happened first.
             self.machine.set_main_kind(kind);
         }
@@ -301,9 +301,9 @@ impl Samples {
 
     /// Keeps an event, with its sample where it has one.
     fn event(&mut self, event: &Event<'_>, time: Nanos, stack: StackId, sample: Option<&Sample>) {
-        let of = event.event_type;
         let kind = sample.map(|sample| sample.kind);
-        let Some(Kept { kind, is_described }) = self.event_kinds.of(&mut self.machine, of, kind) else {
+        let kept = self.event_kinds.of(&mut self.machine, event, self.trace.pointer_size, kind);
+        let Some(Kept { kind, is_described }) = kept else {
             self.code.no_room += 1;
             return;
         };
