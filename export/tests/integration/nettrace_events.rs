@@ -258,6 +258,46 @@ fn a_deep_stack_of_many_events_is_refused_while_it_is_read() {
     assert!(deep.starts_with("sample 1 has more than 65536 frames on its stack"), "{deep}");
 }
 
+/// How many samples there are of each kind, in the order of the kinds.
+fn samples_by_kind(imported: &Imported) -> Vec<(&str, usize)> {
+    let machine = &imported.machine;
+    let count = |at| machine.samples().iter().filter(|sample| usize::from(sample.kind.0) == at).count();
+    let kinds = machine.kinds().iter().enumerate();
+    kinds.map(|(at, kind)| (machine.string(kind.name), count(at))).collect()
+}
+
+/// A provider's number may be that of several events, and an event may have several versions, or numbers.
+#[test]
+fn samples_are_of_the_kind_of_their_events_name() {
+    const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
+    let row =
+        |provider, id, name, version| Row { provider, id, name, version, fields: &[], payload: &[0; 4] };
+    let rows = [
+        row("Its", 1, "First", 0),
+        row("Its", 1, "Second", 0),
+        row("Its", 1, "First", 2),
+        row("Its", 2, "First", 0),
+        row("Its", 3, "", 0),
+        row("Other", 1, "First", 0),
+        row(RUNTIME, 35, "", 0),
+        row(RUNTIME, 35, "GCTriggered", 0),
+        row("Universal.Events", 7, "Its/Second", 0),
+    ];
+    let file = by_hand_of(&rows, &[0x1234, 0x5678], 3, 8);
+    let known = [
+        ("Its/First", 9),
+        ("Its/Second", 6),
+        ("Its/3", 3),
+        ("Other/First", 3),
+        ("Microsoft-Windows-DotNETRuntime/GCTriggered", 6),
+    ];
+    assert_eq!(samples_by_kind(&import(Cursor::new(&file)).unwrap()), known);
+    let with_events = import_with_events(Cursor::new(&file), 1 << 20).unwrap();
+    assert_eq!(samples_by_kind(&with_events), known);
+    let again = written(&with_events.machine, &with_events.symbols);
+    assert_eq!(samples_by_kind(&import(Cursor::new(&again)).unwrap()), known);
+}
+
 #[test]
 fn types_of_other_writers_become_fields() {
     let wide =

@@ -9,8 +9,8 @@ use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Svma, Tid};
 use collector_common::intern::{StackId, StringId};
 use collector_common::record::{
     AttributeListId, AttributeValue, ClockAnchor, EventRecord, ExportMachine, Frame, FrameFlags, FrameId,
-    Module, ModuleDetails, ModuleId, ModuleKind, ModuleMapping, ProcessId, Sample, SampleKindId, ThreadId,
-    Unit,
+    Module, ModuleDetails, ModuleId, ModuleKind, ModuleMapping, ProcessId, Sample, SampleKind, SampleKindId,
+    ThreadId, Unit,
 };
 
 use super::code::{Called, Code, KERNEL, Mapping, Place};
@@ -57,8 +57,8 @@ struct Samples {
     processes: HashMap<u64, ProcessId>,
     /// By process's and own id, and by name: a thread may have one after another.
     threads: HashMap<(ProcessId, u64, StringId), ThreadId>,
-    /// By provider and the event's number there.
-    kinds: HashMap<String, HashMap<u32, SampleKindId>>,
+    /// By the position of the event's type in the trace.
+    kinds: HashMap<u32, SampleKindId>,
     modules: HashMap<ModuleKey, ModuleId>,
     /// By process id, address, and whether the address is that of an instruction and none that is returned to.
     frames: HashMap<(u64, u64, bool), FrameId>,
@@ -198,11 +198,8 @@ impl Samples {
     /// The kind of an event's samples; `None` where there are too many.
     fn kind(&mut self, event: &Event<'_>) -> Option<SampleKindId> {
         let of = event.event_type;
-        if let Some(&kind) = self.kinds.get(&of.provider).and_then(|kinds| kinds.get(&of.id)) {
+        if let Some(&kind) = self.kinds.get(&of.position) {
             return Some(kind);
-        }
-        if self.machine.kinds().len() >= ExportMachine::MOST_KINDS {
-            return None;
         }
         let is_allocation = runtime::allocated(&of.provider, of.id, event.payload).is_some();
         let called = match &*of.provider {
@@ -216,13 +213,25 @@ impl Samples {
             _ if is_allocation => (Unit::Bytes, 1),
             _ => (Unit::Count, 1),
         };
-        let kind = self.machine.add_kind(name(&called), unit, period);
+        let kind = self.kind_of_name(name(&called), unit, period)?;
         if of.provider == SAMPLER {
             // Not whatever happened first.
             self.machine.set_main_kind(kind);
         }
-        self.kinds.entry(of.provider.clone()).or_default().insert(of.id, kind);
+        self.kinds.insert(of.position, kind);
         Some(kind)
+    }
+
+    /// The kind of this name; versions of an event are one. `None` where there are too many.
+    fn kind_of_name(&mut self, called: &str, unit: Unit, period: u64) -> Option<SampleKindId> {
+        let name = self.machine.intern_string(called);
+        let kinds = self.machine.kinds();
+        let is_it = |kind: &SampleKind| (kind.name, kind.unit, kind.period) == (name, unit, period);
+        if let Some(at) = kinds.iter().position(is_it) {
+            // There are at most so many.
+            return Some(SampleKindId(at as u16));
+        }
+        (kinds.len() < ExportMachine::MOST_KINDS).then(|| self.machine.add_kind(called, unit, period))
     }
 
     /// What our own files tell of a kind.
