@@ -7,7 +7,7 @@ use std::io::Cursor;
 
 use collector_common::payload::clr::{ClrEvent, provider_of};
 use export::format::nettrace::read;
-use export::import::nettrace::import_with_events;
+use export::import::nettrace::{import, import_with_events};
 use serde_json::{Value, json};
 
 use crate::dotnet::capture;
@@ -339,4 +339,52 @@ fn damaged_payloads_stay_bytes() {
     // A sampler's too.
     let told = imported(&by_hand_of(&[row(SAMPLER, 0, 0, &[1, 2, 3])], &[], 1, 8));
     assert_eq!((told[0].get("fields"), &told[0]["payload"]), (None, &json!("010203")));
+}
+
+/// What is told of a file's addresses that have no name.
+fn told_of_names(file: &[u8]) -> Vec<String> {
+    let mut left_out = import(Cursor::new(file)).unwrap().left_out;
+    left_out.retain(|line| line.contains("have no name"));
+    left_out
+}
+
+#[test]
+fn an_absent_rundown_is_told_with_its_remedy() {
+    let absent = "2 addresses on stacks have no name: the trace has no rundown, in which .NET's runtime tells of methods that were \
+                  compiled before; record with one (dotnet-trace: without `--rundown false`)";
+    let cut = "2 addresses on stacks have no name: the trace is cut before its rundown, in which .NET's runtime tells of methods that \
+               were compiled before; stop what records instead of killing it, and wait for its end";
+    let file = |rows: &[Row<'_>], stack: &[u64]| by_hand_of(rows, stack, 2, 8);
+    let stack = [0x1234, 0x5678];
+    let (triggered, sampled) = (row(RUNTIME, 35, 0, &[0; 6]), row(SAMPLER, 0, 0, &[0; 4]));
+    for of in [triggered, sampled] {
+        let bytes = file(&[of], &stack);
+        assert_eq!(told_of_names(&bytes), [absent]);
+        // Without what says that this is the end.
+        assert_eq!(told_of_names(&bytes[..bytes.len() - 4]), [cut]);
+        assert_eq!(told_of_names(&file(&[of], &[])), [""; 0]);
+        let end = row(RUNDOWN, 146, 1, &[6, 0]);
+        assert_eq!(told_of_names(&file(&[of, end], &stack)), [""; 0]);
+        // The rundown's beginning is none.
+        assert_eq!(told_of_names(&file(&[of, Row { id: 148, ..end }], &stack)), [absent]);
+    }
+    assert_eq!(told_of_names(&file(&[row("Its", 35, 0, &[0; 6])], &stack)), [""; 0]);
+}
+
+/// One of `PerfView`'s has none: it has no events of the provider in its list.
+#[test]
+fn captures_without_a_rundown_are_told() {
+    for path in captures() {
+        let list = fs::read_to_string(path.with_extension("baseline.txt")).unwrap();
+        let told = told_of_names(&unzipped(&path));
+        assert_eq!(told.len(), usize::from(!list.contains(RUNDOWN)), "{told:?}");
+        assert!(told.iter().all(|line| line.contains("has no rundown")), "{told:?}");
+    }
+    for version in ["3.1", "9", "10"] {
+        let whole = capture(version);
+        assert_eq!(told_of_names(&whole), [""; 0], "{version}");
+        let told = told_of_names(&whole[..whole.len() / 2]);
+        println!("{version}: {told:?}");
+        assert!(told.iter().all(|line| line.contains("is cut before its rundown")), "{told:?}");
+    }
 }

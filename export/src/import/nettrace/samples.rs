@@ -76,6 +76,8 @@ struct Samples {
     alone: u64,
     /// Events whose fields are not those that their type has.
     damaged: u64,
+    /// Addresses in nothing that was told of.
+    unknown: u64,
     last: Nanos,
 }
 
@@ -101,6 +103,7 @@ impl Samples {
             without_stack: 0,
             alone: 0,
             damaged: 0,
+            unknown: 0,
             last: Nanos(0),
         }
     }
@@ -342,6 +345,7 @@ impl Samples {
         let lookup = address.saturating_sub(u64::from(!is_exact));
         let (place, called) = self.code.at(pid, address, lookup);
         let is_kernel = address >= KERNEL;
+        self.unknown += u64::from(place == Place::Unknown && !is_kernel);
         flags |= if is_kernel { FrameFlags::KERNEL } else { 0 };
         let is_of_file = matches!(place, Place::Mapping(position) if self.code.is_kernel_file(position));
         let (module, address_there) = if is_kernel && !is_of_file {
@@ -457,6 +461,8 @@ impl Samples {
             let linkage = if signature.is_empty() { name.to_owned() } else { format!("{name} {signature}") };
             symbols.set(*frame, name, &linkage);
         }
+        // Where files are mapped, others tell of methods.
+        let lacks_rundown = self.code.heard.lacks_rundown() && self.code.mappings.is_empty();
         let counted = [
             (self.without_stack, "events without a stack are left out"),
             (self.alone, "events that no samples were taken of are left out"),
@@ -464,6 +470,7 @@ impl Samples {
             (self.code.no_room, "events are left out: there are too many of their kind"),
             (no_room, "events are lost: there is no more room for them"),
             (self.damaged, "events have no fields: their bytes are not those of their type"),
+            (if lacks_rundown { self.unknown } else { 0 }, no_rundown(summary.cut_at.is_some())),
         ];
         let left_out = counted.into_iter().filter(|(count, _)| *count > 0);
         let left_out = left_out.map(|(count, what)| format!("{count} {what}")).collect();
@@ -472,6 +479,17 @@ impl Samples {
             tell_missing_end(&mut imported, &format!("the file ends at byte {position}"));
         }
         imported
+    }
+}
+
+/// Why addresses of .NET's methods have no name, of a trace that is cut or not, and what to do.
+const fn no_rundown(is_cut: bool) -> &'static str {
+    if is_cut {
+        "addresses on stacks have no name: the trace is cut before its rundown, in which .NET's runtime tells of methods that were \
+         compiled before; stop what records instead of killing it, and wait for its end"
+    } else {
+        "addresses on stacks have no name: the trace has no rundown, in which .NET's runtime tells of methods that were compiled \
+         before; record with one (dotnet-trace: without `--rundown false`)"
     }
 }
 
