@@ -5,6 +5,7 @@
 //! - [`ids`]: newtypes for process ids, times and addresses.
 //! - [`event`]: events of any source: formats, fields, data, closures and filters.
 //! - [`glob`]: names with wildcards.
+//! - [`payload`]: payloads of events whose layouts are known beforehand, as those of .NET's runtime.
 //! - [`perf`]: the records of `perf_event_open`, read and written.
 //! - [`intern`]: strings and call stacks stored once.
 //! - [`track`]: which process, and which mapping of it, was behind an address at a time.
@@ -29,6 +30,8 @@ pub mod ids;
 pub mod intern;
 #[cfg(feature = "std")]
 pub mod loss;
+#[cfg(feature = "std")]
+pub mod payload;
 #[cfg(feature = "std")]
 pub mod perf;
 #[cfg(feature = "std")]

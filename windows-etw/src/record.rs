@@ -3,25 +3,8 @@
 
 use collector_common::event::Guid;
 use collector_common::ids::{Pid, Tid};
-
-/// Width of a pointer on the traced machine or in the traced process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PointerSize {
-    /// 4 bytes.
-    Bits32,
-    /// 8 bytes.
-    Bits64,
-}
-
-impl PointerSize {
-    /// In bytes.
-    pub const fn bytes(self) -> usize {
-        match self {
-            Self::Bits32 => 4,
-            Self::Bits64 => 8,
-        }
-    }
-}
+use collector_common::payload::Encoded;
+pub use collector_common::payload::PointerSize;
 
 /// What kind of event it is (`EVENT_DESCRIPTOR`). Classic events have a version, a level and an opcode alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -145,4 +128,18 @@ pub struct EtwRecord<'a> {
     pub extended: Extended<'a>,
     /// Its own bytes.
     pub payload: &'a [u8],
+}
+
+impl<'a> From<&EtwRecord<'a>> for Encoded<'a> {
+    fn from(record: &EtwRecord<'a>) -> Self {
+        let &EtwRecord { provider, descriptor, pointer_size, payload: bytes, .. } = record;
+        Self {
+            provider,
+            id: descriptor.id,
+            opcode: descriptor.opcode,
+            version: descriptor.version,
+            pointer_size,
+            bytes,
+        }
+    }
 }

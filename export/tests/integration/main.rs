@@ -31,6 +31,7 @@ mod many_kinds;
 mod nettrace;
 mod nettrace_events;
 mod nettrace_old;
+mod nettrace_runtime;
 mod odd;
 mod otlp;
 mod parallel;

@@ -17,7 +17,7 @@ use export::symbolize::Symbols;
 use crate::nettrace_old::{captures, unzipped};
 use crate::raw_events::Recorded;
 
-fn written(machine: &ExportMachine, symbols: &Symbols) -> Vec<u8> {
+pub(crate) fn written(machine: &ExportMachine, symbols: &Symbols) -> Vec<u8> {
     let mut bytes = Vec::new();
     Nettrace.write(Profile { machine, symbols }, &mut bytes).unwrap();
     bytes
@@ -113,7 +113,7 @@ fn a_type_is_a_row_of_the_specification() {
     assert!(bytes.windows(row.len()).any(|window| window == row), "{row:x?}");
 }
 
-fn lines(machine: &ExportMachine, symbols: &Symbols) -> Vec<serde_json::Value> {
+pub(crate) fn lines(machine: &ExportMachine, symbols: &Symbols) -> Vec<serde_json::Value> {
     let mut bytes = Vec::new();
     JsonLines.write(Profile { machine, symbols }, &mut bytes).unwrap();
     let text = String::from_utf8(bytes).unwrap();
@@ -170,7 +170,18 @@ fn block(kind: u8, bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Names and types of fields, as the specification has them in bytes.
-type Fields<'a> = &'a [(&'a str, &'a [u8])];
+pub(crate) type Fields<'a> = &'a [(&'a str, &'a [u8])];
+
+/// A type as it is told, and the payload of its events.
+#[derive(Clone, Copy)]
+pub(crate) struct Row<'a> {
+    pub(crate) provider: &'a str,
+    pub(crate) id: u16,
+    pub(crate) name: &'a str,
+    pub(crate) version: u8,
+    pub(crate) fields: Fields<'a>,
+    pub(crate) payload: &'a [u8],
+}
 
 /// A file of version 6 with an event of each of some types.
 fn by_hand(types: &[(Fields<'_>, &[u8])]) -> Vec<u8> {
@@ -179,18 +190,29 @@ fn by_hand(types: &[(Fields<'_>, &[u8])]) -> Vec<u8> {
 
 /// The same with so many events of each type, all of one stack.
 fn by_hand_with(types: &[(Fields<'_>, &[u8])], stack: &[u64], count: usize) -> Vec<u8> {
+    let row = |(&(fields, payload), id)| Row { provider: "Its", id, name: "E", version: 0, fields, payload };
+    let rows: Vec<Row<'_>> = types.iter().zip(1..).map(row).collect();
+    by_hand_of(&rows, stack, count, 8)
+}
+
+/// The same of types that have names and versions, and of addresses of so many bytes.
+pub(crate) fn by_hand_of(rows: &[Row<'_>], stack: &[u64], count: usize, pointer_size: u32) -> Vec<u8> {
     let mut trace: Vec<u8> =
         [2025_u16, 6, 0, 15, 15, 6, 40, 0].into_iter().flat_map(u16::to_le_bytes).collect();
     trace.extend([1_000_u64, 1_000_000_000].into_iter().flat_map(u64::to_le_bytes));
-    trace.extend([8_u32, 0].into_iter().flat_map(u32::to_le_bytes));
+    trace.extend([pointer_size, 0].into_iter().flat_map(u32::to_le_bytes));
     let mut metadata = vec![0, 0];
     let mut sequence = 0_u32;
     let mut events = [20_u16, 0].map(u16::to_le_bytes).concat();
     events.extend([1_000_u64, 2_000].into_iter().flat_map(u64::to_le_bytes));
-    for ((fields, payload), number) in types.iter().zip(1_u8..) {
-        let mut row = [&[number][..], &text("Its"), &[number], &text("E"), &[fields.len() as u8, 0]].concat();
-        fields.iter().for_each(|(name, of)| row.extend(sized(&[&text(name)[..], of].concat())));
-        row.extend([0, 0]);
+    for (&Row { provider, id, name, version, fields, payload }, number) in rows.iter().zip(1_u8..) {
+        // Both bytes of a number of variable length.
+        let id = [id as u8 | 0x80, (id >> 7) as u8];
+        let mut row = [&[number][..], &text(provider), &id, &text(name), &[fields.len() as u8, 0]].concat();
+        for (name, of) in fields {
+            row.extend(sized(&[&text(name)[..], of].concat()));
+        }
+        row.extend(sized(&[9, version]));
         metadata.extend(sized(&row));
         for _ in 0..count {
             sequence += 1;
@@ -234,6 +256,46 @@ fn a_deep_stack_of_many_events_is_refused_while_it_is_read() {
     assert_eq!(of(1 << 16, 2), Ok(2));
     let deep = of((1 << 16) + 1, 200_000).unwrap_err();
     assert!(deep.starts_with("sample 1 has more than 65536 frames on its stack"), "{deep}");
+}
+
+/// How many samples there are of each kind, in the order of the kinds.
+fn samples_by_kind(imported: &Imported) -> Vec<(&str, usize)> {
+    let machine = &imported.machine;
+    let count = |at| machine.samples().iter().filter(|sample| usize::from(sample.kind.0) == at).count();
+    let kinds = machine.kinds().iter().enumerate();
+    kinds.map(|(at, kind)| (machine.string(kind.name), count(at))).collect()
+}
+
+/// A provider's number may be that of several events, and an event may have several versions, or numbers.
+#[test]
+fn samples_are_of_the_kind_of_their_events_name() {
+    const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
+    let row =
+        |provider, id, name, version| Row { provider, id, name, version, fields: &[], payload: &[0; 4] };
+    let rows = [
+        row("Its", 1, "First", 0),
+        row("Its", 1, "Second", 0),
+        row("Its", 1, "First", 2),
+        row("Its", 2, "First", 0),
+        row("Its", 3, "", 0),
+        row("Other", 1, "First", 0),
+        row(RUNTIME, 35, "", 0),
+        row(RUNTIME, 35, "GCTriggered", 0),
+        row("Universal.Events", 7, "Its/Second", 0),
+    ];
+    let file = by_hand_of(&rows, &[0x1234, 0x5678], 3, 8);
+    let known = [
+        ("Its/First", 9),
+        ("Its/Second", 6),
+        ("Its/3", 3),
+        ("Other/First", 3),
+        ("Microsoft-Windows-DotNETRuntime/GCTriggered", 6),
+    ];
+    assert_eq!(samples_by_kind(&import(Cursor::new(&file)).unwrap()), known);
+    let with_events = import_with_events(Cursor::new(&file), 1 << 20).unwrap();
+    assert_eq!(samples_by_kind(&with_events), known);
+    let again = written(&with_events.machine, &with_events.symbols);
+    assert_eq!(samples_by_kind(&import(Cursor::new(&again)).unwrap()), known);
 }
 
 #[test]
@@ -301,8 +363,14 @@ fn counted(list: &str, name: &str) -> usize {
 #[test]
 fn events_of_a_capture_have_their_own_names_and_samples_those_of_their_kinds() {
     let names = [
-        ("Microsoft-DotNETCore-SampleProfiler/0", "Microsoft-DotNETCore-SampleProfiler/Thread/Sample"),
-        ("Microsoft-Windows-DotNETRuntime/10", "Microsoft-Windows-DotNETRuntime/GC/AllocationTick"),
+        (
+            "Microsoft-DotNETCore-SampleProfiler/ThreadSample",
+            "Microsoft-DotNETCore-SampleProfiler/Thread/Sample",
+        ),
+        (
+            "Microsoft-Windows-DotNETRuntime/GCAllocationTick",
+            "Microsoft-Windows-DotNETRuntime/GC/AllocationTick",
+        ),
     ];
     for path in captures().into_iter().filter(|path| path.to_string_lossy().contains("dotnetcore3.0")) {
         let Imported { machine, symbols, .. } =

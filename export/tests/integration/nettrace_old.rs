@@ -234,7 +234,7 @@ pub(crate) fn captures() -> Vec<PathBuf> {
 const NAMES: [(&str, u32, &str); 8] = [
     ("Microsoft-DotNETCore-SampleProfiler", 0, "Thread/Sample"),
     ("Microsoft-Windows-DotNETRuntime", 10, "GC/AllocationTick"),
-    ("Microsoft-Windows-DotNETRuntime", 7, "GC/RestartEEStop"),
+    ("Microsoft-Windows-DotNETRuntime", 7, "GC/RestartEEStart"),
     ("Microsoft-Windows-DotNETRuntime", 9, "GC/SuspendEEStart"),
     ("Microsoft-Windows-DotNETRuntime", 145, "Method/JittingStarted"),
     ("Microsoft-Windows-DotNETRuntime", 159, "Method/R2RGetEntryPoint"),
@@ -249,7 +249,7 @@ const AGREED: [(&str, &[&str]); 2] = [
         &[
             "Microsoft-DotNETCore-SampleProfiler/Thread/Sample",
             "Microsoft-Windows-DotNETRuntime/GC/AllocationTick",
-            "Microsoft-Windows-DotNETRuntime/GC/RestartEEStop",
+            "Microsoft-Windows-DotNETRuntime/GC/RestartEEStart",
             "Microsoft-Windows-DotNETRuntime/GC/SuspendEEStart",
             "Microsoft-Windows-DotNETRuntime/Method/JittingStarted",
             "Microsoft-Windows-DotNETRuntime/Method/R2RGetEntryPoint",

@@ -6,21 +6,16 @@
 //! - [`described`]: events that come with what their payload means.
 //! - [`state`]: what several events tell together.
 
-pub mod clr;
-mod cursor;
 pub mod described;
-mod error;
 pub mod kernel;
 mod registry;
 pub mod state;
-mod table;
 #[cfg(test)]
 mod tests;
 pub mod windows;
-mod wire;
 
-pub use cursor::Layout;
-pub use error::{DecodeError, Problem};
+pub use collector_common::payload::{
+    Addresses, Bool32, DecodeError, EventKey, EventSpec, FieldSpec, Fixed, Last, Layout, Pointer, Port,
+    Problem, ProcessNumber, clr,
+};
 pub use registry::{spec_of, specs};
-pub use table::{EventKey, EventSpec, FieldSpec};
-pub use wire::{Addresses, Bool32, Fixed, Last, Pointer, Port, ProcessNumber};

@@ -225,7 +225,8 @@ fn each_event_is_told_by_one_row() {
     for spec in specs() {
         for layout in layouts(spec) {
             let record = record(spec, layout, &[]);
-            let rows = specs().filter(|other| other.is_of(record.provider, &record.descriptor));
+            let event = (&record).into();
+            let rows = specs().filter(|other| other.is_of(&event));
             assert_eq!(rows.count(), 1, "{} {layout:?}", spec.name);
             assert!(std::ptr::eq(spec_of(&record).unwrap(), spec));
         }

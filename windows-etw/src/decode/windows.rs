@@ -4,8 +4,9 @@
 use collector_common::event::{FileTime, Guid, Text, Utf16Text};
 use collector_common::ids::{Avma, Pid, Tid};
 
-use super::table::{events, guid, layout};
-use super::wire::Pointer;
+use collector_common::payload::Pointer;
+use collector_common::payload::guid;
+use collector_common::{events, layout};
 
 /// `Microsoft-Windows-Kernel-Process`.
 pub const KERNEL_PROCESS: Guid = guid(0x22fb_2cd6_0e7b_422b_a0c7_2fad_1fd0_e716);

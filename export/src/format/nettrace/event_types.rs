@@ -4,7 +4,8 @@ use collector_common::intern::StackId;
 use collector_common::record::{EventFacts, EventKind, ExportMachine};
 
 use super::event_fields::describe;
-use super::types::{FIRST_KIND, NAME, NO_SAMPLES, SAMPLES, sized};
+use super::known_types::{KnownType, is_same};
+use super::types::{FIRST_KIND, NAME, NO_SAMPLES, POINTER_SIZE, SAMPLES, sized};
 use super::wire::{cut, text};
 use crate::leb128;
 
@@ -23,7 +24,7 @@ pub(super) struct EventType {
     pub(super) number: u32,
     /// That of the type of those events that have a stack, and no sample was taken of.
     pub(super) alone: u32,
-    /// Whether its events' fields are described, and not their bytes as they are.
+    /// Whether its events' fields are described and written, and not their bytes as they are.
     pub(super) is_described: bool,
     /// Whether the file tells more of an event than of its sample: it has fields, or what it has is not known.
     pub(super) is_told: bool,
@@ -39,7 +40,7 @@ pub(super) fn all(machine: &ExportMachine) -> (Vec<EventType>, Vec<Vec<u8>>) {
     for ((kind, number), taken) in machine.event_kinds().iter().zip(first..).zip(taken(machine)) {
         let mut fields = Vec::new();
         let fits = describe(&mut fields, &kind.format) && fields.len() <= LARGEST;
-        let is_described = fits && fields != [0, 0];
+        let is_described = fits && fields != [0, 0] && !is_known(machine, kind);
         if !is_described {
             fields = vec![0, 0];
         }
@@ -59,6 +60,16 @@ pub(super) fn all(machine: &ExportMachine) -> (Vec<EventType>, Vec<Vec<u8>>) {
         blocks.push(block);
     }
     (types, blocks)
+}
+
+/// Whether who reads knows the fields of a kind by its number. `PerfView` does, and takes no others of .NET's runtime, whose text is UTF-16.
+fn is_known(machine: &ExportMachine, kind: &EventKind) -> bool {
+    let Ok(id) = u32::try_from(kind.id) else { return false };
+    let known = KnownType::of(machine.string(kind.provider), id, kind.facts.version, POINTER_SIZE);
+    known.is_some_and(|known| {
+        known.name() == machine.string(kind.short_name)
+            && known.format().is_some_and(|format| is_same(&format, &kind.format))
+    })
 }
 
 /// Of how many events of a kind that have a stack samples were taken, and of how many not.

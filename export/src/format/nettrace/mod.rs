@@ -4,7 +4,7 @@
 //!
 //! - `write`: the format; `blocks` are what a file is made of, `wire` their smallest parts.
 //! - `types`: the types of events, and the trace's own description.
-//! - `event_types`: types of raw events; `event_fields`: their fields.
+//! - `event_types`: types of raw events; `event_fields`: their fields; `known_types`: those that are told by number alone.
 //! - `descriptions`: what is known of files.
 //! - `places`: where code lies in which process, by `ranges` of addresses.
 //! - `stream`: events with their stacks and labels on their way into blocks; `names`: what frames are called.
@@ -14,6 +14,7 @@ mod blocks;
 mod descriptions;
 mod event_fields;
 mod event_types;
+mod known_types;
 mod labels;
 mod names;
 mod places;
@@ -24,6 +25,7 @@ mod types;
 mod wire;
 mod write;
 
+pub(crate) use known_types::{KnownType, SAMPLER};
 pub use read::{Event, EventType, Label, LabelValue, ReadError, Summary, Thread, Trace, Value, read};
 pub(crate) use types::{NAME, NO_SAMPLES, SAMPLES};
 pub use write::Nettrace;

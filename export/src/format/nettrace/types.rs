@@ -206,11 +206,13 @@ pub(super) fn ids_of(machine: &ExportMachine, thread: &Thread) -> (u32, u32) {
 
 const MILLISECOND: i128 = 1_000_000;
 
+/// Bytes of an address.
+pub(super) const POINTER_SIZE: u32 = 8;
+
 /// Makes the content of the trace block. Ticks are nanoseconds of `CLOCK_MONOTONIC`. The time of day has milliseconds, so what
 /// is told is that of the last whole one before the start.
 pub(super) fn trace(machine: &ExportMachine, start: Nanos) -> Vec<u8> {
     const FREQUENCY: u64 = 1_000_000_000;
-    const POINTER_SIZE: u32 = 8;
     let unix = machine.system().clocks.unix_at(start).unwrap_or_default();
     let ticks = start.0.wrapping_sub(unix.rem_euclid(MILLISECOND) as u64);
     let mut out = Vec::new();

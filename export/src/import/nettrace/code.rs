@@ -105,6 +105,8 @@ pub(super) struct Code {
     pub(super) not_understood: u64,
     /// What there was no room for.
     pub(super) no_room: u64,
+    /// What there is of .NET's runtime.
+    pub(super) heard: runtime::Heard,
 }
 
 impl Code {
@@ -119,6 +121,7 @@ impl Code {
             }
             return;
         }
+        self.heard.take(&of.provider, of.id);
         let told = match of.field_names().next() {
             Some(_) => runtime::told_by_fields(&of.provider, of.id, event),
             None => runtime::told(&of.provider, of.id, event.payload),

@@ -1,7 +1,7 @@
 //! Events of .NET's runtime in, what they say of code and of their own values out. Their types are not told in traces: they are
 //! those of the runtime's manifest (`src/coreclr/vm/ClrEtwAll.man` of dotnet/runtime).
 
-use crate::format::nettrace::{Event, Value};
+use crate::format::nettrace::{Event, SAMPLER, Value};
 
 /// The runtime's own events, as it goes on.
 pub(super) const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
@@ -9,11 +9,29 @@ pub(super) const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 /// What it tells when it is asked to stop: all that there is by then.
 pub(super) const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
 
-/// The stacks of all threads in managed code, again and again.
-pub(super) const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
-
 /// What writes the traces.
 const WRITER: &str = "Microsoft-DotNETCore-EventPipe";
+
+/// Which of its events a trace has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Heard {
+    is_runtime: bool,
+    is_rundown: bool,
+}
+
+impl Heard {
+    /// Takes an event of a provider, by its number there.
+    pub(super) fn take(&mut self, provider: &str, id: u32) {
+        self.is_runtime |= matches!(provider, RUNTIME | SAMPLER);
+        // `MethodDCStartVerbose`, `MethodDCEndVerbose`, `DCEndComplete`
+        self.is_rundown |= provider == RUNDOWN && matches!(id, 143 | 144 | 146);
+    }
+
+    /// Whether nothing tells of methods that were compiled before the recording, as the runtime does when it is asked to stop.
+    pub(super) fn lacks_rundown(self) -> bool {
+        self.is_runtime && !self.is_rundown
+    }
+}
 
 /// What one of these events says of code.
 #[derive(Clone, Debug, PartialEq, Eq)]

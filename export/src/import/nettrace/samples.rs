@@ -9,15 +9,15 @@ use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Svma, Tid};
 use collector_common::intern::{StackId, StringId};
 use collector_common::record::{
     AttributeListId, AttributeValue, ClockAnchor, EventRecord, ExportMachine, Frame, FrameFlags, FrameId,
-    Module, ModuleDetails, ModuleId, ModuleKind, ModuleMapping, ProcessId, Sample, SampleKindId, ThreadId,
-    Unit,
+    Module, ModuleDetails, ModuleId, ModuleKind, ModuleMapping, ProcessId, Sample, SampleKind, SampleKindId,
+    ThreadId, Unit,
 };
 
 use super::code::{Called, Code, KERNEL, Mapping, Place};
 use super::event_kinds::{EventKinds, Kept, is_alone, name_of};
 use super::methods::Methods;
 use super::{programs, runtime, universal};
-use crate::format::nettrace::{Event, Label, LabelValue, Summary, Trace, read};
+use crate::format::nettrace::{Event, Label, LabelValue, SAMPLER, Summary, Trace, read};
 use crate::import::missing_end::tell_missing_end;
 use crate::import::room::{FramesOfSamples, MOST_ATTRIBUTES, name};
 use crate::import::{ImportError, Imported};
@@ -57,8 +57,8 @@ struct Samples {
     processes: HashMap<u64, ProcessId>,
     /// By process's and own id, and by name: a thread may have one after another.
     threads: HashMap<(ProcessId, u64, StringId), ThreadId>,
-    /// By provider and the event's number there.
-    kinds: HashMap<String, HashMap<u32, SampleKindId>>,
+    /// By the position of the event's type in the trace.
+    kinds: HashMap<u32, SampleKindId>,
     modules: HashMap<ModuleKey, ModuleId>,
     /// By process id, address, and whether the address is that of an instruction and none that is returned to.
     frames: HashMap<(u64, u64, bool), FrameId>,
@@ -76,6 +76,8 @@ struct Samples {
     alone: u64,
     /// Events whose fields are not those that their type has.
     damaged: u64,
+    /// Addresses in nothing that was told of.
+    unknown: u64,
     last: Nanos,
 }
 
@@ -101,6 +103,7 @@ impl Samples {
             without_stack: 0,
             alone: 0,
             damaged: 0,
+            unknown: 0,
             last: Nanos(0),
         }
     }
@@ -194,16 +197,13 @@ impl Samples {
     /// The kind of an event's samples; `None` where there are too many.
     fn kind(&mut self, event: &Event<'_>) -> Option<SampleKindId> {
         let of = event.event_type;
-        if let Some(&kind) = self.kinds.get(&of.provider).and_then(|kinds| kinds.get(&of.id)) {
+        if let Some(&kind) = self.kinds.get(&of.position) {
             return Some(kind);
-        }
-        if self.machine.kinds().len() >= ExportMachine::MOST_KINDS {
-            return None;
         }
         let is_allocation = runtime::allocated(&of.provider, of.id, event.payload).is_some();
         let called = match &*of.provider {
             universal::EVENTS => of.name.clone(),
-            runtime::SAMPLER => "thread_sample".to_owned(),
+            SAMPLER => "thread_sample".to_owned(),
             runtime::RUNTIME if is_allocation => "alloc_space".to_owned(),
             _ => name_of(of),
         };
@@ -212,13 +212,25 @@ impl Samples {
             _ if is_allocation => (Unit::Bytes, 1),
             _ => (Unit::Count, 1),
         };
-        let kind = self.machine.add_kind(name(&called), unit, period);
-        if of.provider == runtime::SAMPLER {
+        let kind = self.kind_of_name(name(&called), unit, period)?;
+        if of.provider == SAMPLER {
             // Not whatever happened first.
             self.machine.set_main_kind(kind);
         }
-        self.kinds.entry(of.provider.clone()).or_default().insert(of.id, kind);
+        self.kinds.insert(of.position, kind);
         Some(kind)
+    }
+
+    /// The kind of this name; versions of an event are one. `None` where there are too many.
+    fn kind_of_name(&mut self, called: &str, unit: Unit, period: u64) -> Option<SampleKindId> {
+        let name = self.machine.intern_string(called);
+        let kinds = self.machine.kinds();
+        let is_it = |kind: &SampleKind| (kind.name, kind.unit, kind.period) == (name, unit, period);
+        if let Some(at) = kinds.iter().position(is_it) {
+            // There are at most so many.
+            return Some(SampleKindId(at as u16));
+        }
+        (kinds.len() < ExportMachine::MOST_KINDS).then(|| self.machine.add_kind(called, unit, period))
     }
 
     /// What our own files tell of a kind.
@@ -297,9 +309,9 @@ impl Samples {
 
     /// Keeps an event, with its sample where it has one.
     fn event(&mut self, event: &Event<'_>, time: Nanos, stack: StackId, sample: Option<&Sample>) {
-        let of = event.event_type;
         let kind = sample.map(|sample| sample.kind);
-        let Some(Kept { kind, is_described }) = self.event_kinds.of(&mut self.machine, of, kind) else {
+        let kept = self.event_kinds.of(&mut self.machine, event, self.trace.pointer_size, kind);
+        let Some(Kept { kind, is_described }) = kept else {
             self.code.no_room += 1;
             return;
         };
@@ -329,6 +341,7 @@ impl Samples {
         let lookup = address.saturating_sub(u64::from(!is_exact));
         let (place, called) = self.code.at(pid, address, lookup);
         let is_kernel = address >= KERNEL;
+        self.unknown += u64::from(place == Place::Unknown && !is_kernel);
         flags |= if is_kernel { FrameFlags::KERNEL } else { 0 };
         let is_of_file = matches!(place, Place::Mapping(position) if self.code.is_kernel_file(position));
         let (module, address_there) = if is_kernel && !is_of_file {
@@ -444,6 +457,8 @@ impl Samples {
             let linkage = if signature.is_empty() { name.to_owned() } else { format!("{name} {signature}") };
             symbols.set(*frame, name, &linkage);
         }
+        // Where files are mapped, others tell of methods.
+        let lacks_rundown = self.code.heard.lacks_rundown() && self.code.mappings.is_empty();
         let counted = [
             (self.without_stack, "events without a stack are left out"),
             (self.alone, "events that no samples were taken of are left out"),
@@ -451,6 +466,7 @@ impl Samples {
             (self.code.no_room, "events are left out: there are too many of their kind"),
             (no_room, "events are lost: there is no more room for them"),
             (self.damaged, "events have no fields: their bytes are not those of their type"),
+            (if lacks_rundown { self.unknown } else { 0 }, no_rundown(summary.cut_at.is_some())),
         ];
         let left_out = counted.into_iter().filter(|(count, _)| *count > 0);
         let left_out = left_out.map(|(count, what)| format!("{count} {what}")).collect();
@@ -459,6 +475,17 @@ impl Samples {
             tell_missing_end(&mut imported, &format!("the file ends at byte {position}"));
         }
         imported
+    }
+}
+
+/// Why addresses of .NET's methods have no name, of a trace that is cut or not, and what to do.
+const fn no_rundown(is_cut: bool) -> &'static str {
+    if is_cut {
+        "addresses on stacks have no name: the trace is cut before its rundown, in which .NET's runtime tells of methods that were \
+         compiled before; stop what records instead of killing it, and wait for its end"
+    } else {
+        "addresses on stacks have no name: the trace has no rundown, in which .NET's runtime tells of methods that were compiled \
+         before; record with one (dotnet-trace: without `--rundown false`)"
     }
 }
 

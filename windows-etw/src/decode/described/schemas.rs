@@ -5,17 +5,15 @@ use std::sync::Arc;
 
 use collector_common::event::{ByteOrder, EventField, EventFormat, Extent, FieldKind, Guid, Place};
 use collector_common::intern::Seeded;
+use collector_common::payload::clr::{self, ClrEvent};
+use collector_common::payload::{EventSpec, Layout, width_of};
 
 use super::error::DescriptionError;
 use super::event_info::{EventInfo, InfoKey};
 use super::manifest::{self, Manifest, Parts};
 use super::trace_logging::{ProviderTraits, TraceLoggingEvent};
-use crate::decode::clr::{self, ClrEvent};
-use crate::decode::cursor::Layout;
 use crate::decode::kernel::{self, KernelEvent, META_DATA};
-use crate::decode::table::EventSpec;
 use crate::decode::windows::{self, WindowsEvent};
-use crate::decode::wire::width_of;
 use crate::record::{EtwRecord, PointerSize, Schema};
 
 /// Descriptions that are kept: more kinds of events than any trace has.
@@ -152,9 +150,8 @@ impl Schemas {
 
     fn look_up(&self, record: &EtwRecord<'_>, key: InfoKey) -> Option<Described> {
         let layout = Layout { version: record.descriptor.version, pointer: record.pointer_size };
-        let of = |specs: &'static [EventSpec]| {
-            specs.iter().find(|spec| spec.is_of(record.provider, &record.descriptor))
-        };
+        let event = record.into();
+        let of = |specs: &'static [EventSpec]| specs.iter().find(|spec| spec.is_of(&event));
         let (provider, spec) = match key {
             InfoKey::Classic(..) => (kernel::provider_name(record.provider), of(KernelEvent::SPECS)),
             InfoKey::Manifest(provider, ..) => match clr::provider_name(provider) {

@@ -4,12 +4,11 @@
 
 use collector_common::event::{FileTime, Guid, Utf16Text};
 use collector_common::ids::Pid;
-
-use crate::decode::table::layout;
-use crate::decode::wire::{Fixed, Last, Pointer};
-use crate::record::{EtwRecord, Schema};
+use collector_common::layout;
+use collector_common::payload::{Fixed, Last, Pointer};
 
 use super::SYSTEM_CONFIG;
+use crate::record::{EtwRecord, Schema};
 
 layout! {
     /// The first event of a trace: `TRACE_LOGFILE_HEADER`.

@@ -4,8 +4,8 @@
 use collector_common::event::{Guid, Text, Utf16Text};
 use collector_common::ids::Pid;
 
-use crate::decode::table::layout;
-use crate::decode::wire::Pointer;
+use collector_common::layout;
+use collector_common::payload::Pointer;
 
 layout! {
     /// An image by size and time, as symbol servers know it.

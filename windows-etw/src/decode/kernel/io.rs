@@ -6,8 +6,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use collector_common::event::Utf16Text;
 use collector_common::ids::{Avma, Pid, Tid};
 
-use crate::decode::table::layout;
-use crate::decode::wire::{Pointer, Port};
+use collector_common::layout;
+use collector_common::payload::{Pointer, Port};
 
 layout! {
     /// A disk has read or written.

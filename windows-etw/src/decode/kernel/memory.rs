@@ -4,8 +4,8 @@
 
 use collector_common::ids::{Avma, Pid, Tid};
 
-use crate::decode::table::layout;
-use crate::decode::wire::Pointer;
+use collector_common::layout;
+use collector_common::payload::Pointer;
 
 layout! {
     /// A page fault that needed no disk.

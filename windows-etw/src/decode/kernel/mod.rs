@@ -7,6 +7,7 @@ mod memory;
 mod perf;
 mod process;
 
+pub use collector_common::payload::Opaque;
 pub use config::{
     Build, Cpu, Device, IdeChannel, InterruptLine, LogicalDisk, Network, NetworkCard, NetworkCardV1,
     PhysicalDisk, Platform, Power, Service, ServiceV1, SystemPaths, TraceExtension, TraceHeader, Video,
@@ -23,8 +24,8 @@ pub use memory::{
     HeapRanges, HeapRealloc, HeapSnapshot, ImageLoadBacked, PageFault, VirtualMemory,
 };
 pub use perf::{
-    CounterProfile, DeferredCall, Empty, Interrupt, InterruptV1, Line, Mark, Opaque, ProfileInterval,
-    SampledProfile, StackDefinition, StackReference, StackWalk, SystemCallEnter, SystemCallExit,
+    CounterProfile, DeferredCall, Empty, Interrupt, InterruptV1, Line, Mark, ProfileInterval, SampledProfile,
+    StackDefinition, StackReference, StackWalk, SystemCallEnter, SystemCallExit,
 };
 pub use process::{
     ContextSwitch, Image, ImageV0, KernelBase, Process, ProcessCounters, ReadyThread, Thread, ThreadName,
@@ -33,7 +34,8 @@ pub use process::{
 
 use collector_common::event::Guid;
 
-use super::table::{events, guid};
+use collector_common::events;
+use collector_common::payload::guid;
 
 /// The trace itself: `EventTrace`.
 pub const EVENT_TRACE: Guid = guid(0x68fd_d900_4a3e_11d1_84f4_0000_f804_64e3);

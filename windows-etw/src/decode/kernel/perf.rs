@@ -5,8 +5,8 @@
 use collector_common::event::Utf16Text;
 use collector_common::ids::{Avma, Pid, Tid};
 
-use crate::decode::table::layout;
-use crate::decode::wire::{Addresses, Last, Pointer};
+use collector_common::layout;
+use collector_common::payload::{Addresses, Last, Pointer};
 
 layout! {
     /// A CPU sample: where a thread was when the sampling clock ticked. Thread 0 is an idle CPU. The lowest bits of the flags are
@@ -96,11 +96,6 @@ layout! {
 
     /// An event without fields.
     Empty {}
-
-    /// An event whose fields are not known here.
-    Opaque<'a> {
-        data: &'a [u8] = "Data";
-    }
 
     /// An event that is one text.
     Line<'a> {

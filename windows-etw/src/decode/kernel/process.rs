@@ -5,8 +5,8 @@
 use collector_common::event::{Sid, Text, Utf16Text};
 use collector_common::ids::{Avma, Pid, Tid};
 
-use crate::decode::table::layout;
-use crate::decode::wire::{Last, Pointer, ProcessNumber};
+use collector_common::layout;
+use collector_common::payload::{Last, Pointer, ProcessNumber};
 
 layout! {
     /// A process begins, ends, or runs when the trace begins or ends.

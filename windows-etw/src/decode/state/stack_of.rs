@@ -4,8 +4,8 @@
 
 use collector_common::ids::Tid;
 
+use crate::decode::Addresses;
 use crate::decode::kernel::{IMAGE_ID, KernelEvent, META_DATA, SYS_CONFIG};
-use crate::decode::wire::Addresses;
 use crate::record::EtwRecord;
 
 /// What names an event to the event that has its stack.

@@ -19,8 +19,8 @@ use collector_common::ids::{Pid, Tid};
 use collector_common::intern::Seeded;
 
 use super::stack_of::{OwnStack, StackAt};
+use crate::decode::Addresses;
 use crate::decode::kernel::{KernelEvent, StackDefinition, StackReference, StackWalk};
-use crate::decode::wire::Addresses;
 use crate::record::PointerSize;
 
 /// Events of one time and thread that wait for their stacks; more of them are no real trace's.

@@ -1,14 +1,14 @@
 //! How tables of events are written: the fields of a payload once, from which come the type that it is decoded into, what reads it,
 //! and its format; and the events once, from which come what tells them apart, their names and the enum of all.
 
-use collector_common::event::{
-    ByteOrder, EventField, EventFormat, Extent, FieldKind, FormatError, Guid, Place,
+use crate::event::{
+    ByteOrder, Event, EventField, EventFormat, EventId, Extent, FieldKind, FormatError, Guid, Place,
 };
 
 use super::cursor::{Cursor, Layout};
+use super::encoded::Encoded;
 use super::error::DecodeError;
 use super::wire::Wire;
-use crate::record::{Descriptor, EtwRecord};
 
 /// One field of a payload.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,8 @@ pub struct FieldSpec {
     pub since: u8,
     /// The last version that has it.
     pub until: u8,
-    pub(crate) kind: fn(Layout) -> (FieldKind, Extent),
+    /// What it is, and how many.
+    pub kind: fn(Layout) -> (FieldKind, Extent),
 }
 
 /// What tells an event from others of its provider or class.
@@ -44,18 +45,20 @@ pub struct EventSpec {
     pub until: u8,
     /// Task and name, as PerfView prints them: `Process/Start`.
     pub name: &'static str,
+    /// The name in the provider's manifest, without the version that it may end with: `GCStart`. Empty where there is no manifest.
+    pub manifest_name: &'static str,
     /// The fields of all versions, in their order.
     pub fields: &'static [FieldSpec],
 }
 
 impl EventSpec {
-    /// Whether it describes an event of this provider and descriptor.
-    pub fn is_of(&self, provider: Guid, descriptor: &Descriptor) -> bool {
+    /// Whether it describes this event.
+    pub fn is_of(&self, event: &Encoded<'_>) -> bool {
         let key = match self.key {
-            EventKey::Opcode(opcode) => opcode == descriptor.opcode,
-            EventKey::Id(id) => id == descriptor.id,
+            EventKey::Opcode(opcode) => opcode == event.opcode,
+            EventKey::Id(id) => id == event.id,
         };
-        key && self.provider == provider && (self.since..=self.until).contains(&descriptor.version)
+        key && self.provider == event.provider && (self.since..=self.until).contains(&event.version)
     }
 
     /// The fields that a version has. Later versions have at least those of the last one that is known.
@@ -76,62 +79,107 @@ impl EventSpec {
         }
         Ok(format)
     }
+
+    /// An event of this kind, to which closures and filters can be added.
+    ///
+    /// ```
+    /// # use std::{cell::Cell, rc::Rc};
+    /// use collector_common::event::{EventErrors, EventId};
+    /// use collector_common::payload::clr::ClrEvent;
+    /// use collector_common::payload::{Layout, PointerSize};
+    ///
+    /// let spec = ClrEvent::SPECS.iter().find(|spec| spec.manifest_name == "GCEnd").unwrap();
+    /// let layout = Layout { version: 1, pointer: PointerSize::Bits64 };
+    /// let mut end = spec.event(EventId(1), layout)?;
+    /// let count = end.format().field_ref("Count").unwrap();
+    /// # let seen = Rc::new(Cell::new(0));
+    /// # let sum = seen.clone();
+    /// end.add_closure(move |data| {
+    ///     println!("collection {}", data.try_get_u32(count)?);
+    /// #   sum.set(data.try_get_u32(count)?);
+    ///     Ok(())
+    /// });
+    /// // The payload of a record.
+    /// let payload = [0xd2, 4, 0, 0, 2, 0, 0, 0, 3, 0];
+    /// end.process(&payload, &payload, &mut EventErrors::new());
+    /// # assert_eq!(seen.get(), 1234);
+    /// # Ok::<(), collector_common::event::FormatError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`EventSpec::format`].
+    pub fn event(&self, id: EventId, layout: Layout) -> Result<Event, FormatError> {
+        let mut event = Event::new(id, self.name);
+        *event.format_mut() = self.format(layout)?;
+        Ok(event)
+    }
 }
 
-/// A payload that is made by [`layout!`].
-pub(crate) trait Payload<'a>: Sized {
+/// A payload that is made by [`layout!`](crate::layout).
+pub trait Payload<'a>: Sized {
+    /// The fields of all versions, in their order.
     const FIELDS: &'static [FieldSpec];
 
+    /// Reads one.
+    ///
+    /// # Errors
+    /// When the payload ends before the fields of its version do.
     fn read(event: &'static str, cursor: &mut Cursor<'a>) -> Result<Self, DecodeError>;
 
     /// Each field that the version has, as text.
-    #[cfg(test)]
     fn shown(&self) -> Vec<(&'static str, String)>;
 }
 
 /// The next field.
+///
+/// # Errors
+/// When it is not whole.
 #[inline]
-pub(crate) fn field<'a, T: Wire<'a>>(
+pub fn field<'a, T: Wire<'a>>(
     event: &'static str,
     field: &'static str,
     cursor: &mut Cursor<'a>,
 ) -> Result<T, DecodeError> {
     let position = cursor.position();
     T::read(cursor).map_err(|problem| {
-        let (version, len) = (cursor.layout().version, cursor.len());
+        let (version, len) = (cursor.layout().version, cursor.total());
         DecodeError { event, version, field, position, len, problem }
     })
 }
 
-/// The payload of a record.
+/// The payload of an event.
+///
+/// # Errors
+/// When it ends before the fields of its version do.
 #[inline]
-pub(crate) fn payload<'a, T: Payload<'a>>(
-    event: &'static str,
-    record: &EtwRecord<'a>,
-) -> Result<T, DecodeError> {
-    let layout = Layout { version: record.descriptor.version, pointer: record.pointer_size };
-    T::read(event, &mut Cursor::new(record.payload, layout))
+pub fn payload<'a, T: Payload<'a>>(event: &'static str, of: &Encoded<'a>) -> Result<T, DecodeError> {
+    let layout = Layout { version: of.version, pointer: of.pointer_size };
+    T::read(event, &mut Cursor::new(of.bytes, layout))
 }
 
 /// The number of a GUID as it is printed.
-pub(crate) const fn guid(printed: u128) -> Guid {
+pub const fn guid(printed: u128) -> Guid {
     Guid(printed.to_be_bytes())
 }
 
 /// The type of a field: optional where not all versions have it.
-macro_rules! field_type {
+#[doc(hidden)]
+#[macro_export]
+macro_rules! payload_field_type {
     ($type:ty) => { $type };
     ($type:ty, $since:literal) => { Option<$type> };
 }
 
 /// Reads a field, where the version has it.
-macro_rules! field_value {
+#[doc(hidden)]
+#[macro_export]
+macro_rules! payload_field_value {
     ($event:ident, $cursor:ident, $name:literal) => {
-        $crate::decode::table::field($event, $name, $cursor)?
+        $crate::payload::field($event, $name, $cursor)?
     };
     ($event:ident, $cursor:ident, $name:literal, $since:literal, $until:literal) => {
         if ($since..=$until).contains(&$cursor.layout().version) {
-            Some($crate::decode::table::field($event, $name, $cursor)?)
+            Some($crate::payload::field($event, $name, $cursor)?)
         } else {
             None
         }
@@ -139,8 +187,9 @@ macro_rules! field_value {
 }
 
 /// What is there of a field.
-#[cfg(test)]
-macro_rules! field_shown {
+#[doc(hidden)]
+#[macro_export]
+macro_rules! payload_field_shown {
     ($value:expr) => {
         Some(&$value)
     };
@@ -150,9 +199,11 @@ macro_rules! field_shown {
 }
 
 /// Versions of a field; all of them where nothing is said.
-macro_rules! versions {
+#[doc(hidden)]
+#[macro_export]
+macro_rules! payload_versions {
     () => {
-        (0, u8::MAX)
+        (0_u8, u8::MAX)
     };
     ($since:literal, $until:literal) => {
         ($since, $until)
@@ -160,6 +211,7 @@ macro_rules! versions {
 }
 
 /// Types of payloads, each a list of fields `name: Type = "NameOfTheProvider" [first version..=last version];`.
+#[macro_export]
 macro_rules! layout {
     ($($(#[$doc:meta])* $name:ident $(<$lifetime:lifetime>)? {
         $($field:ident: $type:ty = $wire:literal $([$since:literal..=$until:literal])?;)*
@@ -168,36 +220,35 @@ macro_rules! layout {
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub struct $name $(<$lifetime>)? {
             $(#[doc = concat!("`", $wire, "`", $(" of versions ", $since, " to ", $until,)? ".")]
-            pub $field: $crate::decode::table::field_type!($type $(, $since)?),)*
+            pub $field: $crate::payload_field_type!($type $(, $since)?),)*
         }
 
         #[allow(unused_variables, clippy::redundant_pub_crate, reason = "there are payloads without fields")]
-        impl<'a> $crate::decode::table::Payload<'a> for $name $(<$lifetime>)? {
-            const FIELDS: &'static [$crate::decode::table::FieldSpec] = &[
-                $($crate::decode::table::FieldSpec {
+        impl<'a> $crate::payload::Payload<'a> for $name $(<$lifetime>)? {
+            const FIELDS: &'static [$crate::payload::FieldSpec] = &[
+                $($crate::payload::FieldSpec {
                     name: $wire,
-                    since: $crate::decode::table::versions!($($since, $until)?).0,
-                    until: $crate::decode::table::versions!($($since, $until)?).1,
-                    kind: <$type as $crate::decode::wire::Wire<'a>>::kind,
+                    since: $crate::payload_versions!($($since, $until)?).0,
+                    until: $crate::payload_versions!($($since, $until)?).1,
+                    kind: <$type as $crate::payload::Wire<'a>>::kind,
                 },)*
             ];
 
             #[inline]
             fn read(
                 event: &'static str,
-                cursor: &mut $crate::decode::cursor::Cursor<'a>,
-            ) -> Result<Self, $crate::decode::DecodeError> {
+                cursor: &mut $crate::payload::Cursor<'a>,
+            ) -> Result<Self, $crate::payload::DecodeError> {
                 Ok(Self {
-                    $($field: $crate::decode::table::field_value!(event, cursor, $wire $(, $since, $until)?),)*
+                    $($field: $crate::payload_field_value!(event, cursor, $wire $(, $since, $until)?),)*
                 })
             }
 
-            #[cfg(test)]
             fn shown(&self) -> Vec<(&'static str, String)> {
                 #[allow(unused_mut, reason = "there are payloads without fields")]
                 let mut shown = Vec::new();
-                $(if let Some(value) = $crate::decode::table::field_shown!(self.$field $(, $since)?) {
-                    shown.push(($wire, <$type as $crate::decode::wire::Wire<'a>>::shown(value)));
+                $(if let Some(value) = $crate::payload_field_shown!(self.$field $(, $since)?) {
+                    shown.push(($wire, <$type as $crate::payload::Wire<'a>>::shown(value)));
                 })*
                 shown
             }
@@ -205,11 +256,12 @@ macro_rules! layout {
     };
 }
 
-/// The enum of all events of a table: `key [first version..=last version] => "Name" Variant(Payload);`, by class.
+/// The enum of all events of a table: `key [first version..=last version] => "Name" ("NameInTheManifest") Variant(Payload);`, by class.
+#[macro_export]
 macro_rules! events {
     ($(#[$doc:meta])* $enum:ident by $by:ident($by_type:ident) {
         $($class:ident {
-            $($key:literal $([$since:literal..=$until:literal])? => $name:literal $variant:ident($payload:ty);)+
+            $($key:literal $([$since:literal..=$until:literal])? => $name:literal $(($manifest_name:literal))? $variant:ident($payload:ty);)+
         })+
     }) => {
         $(#[$doc])*
@@ -221,14 +273,15 @@ macro_rules! events {
 
         impl<'a> $enum<'a> {
             /// All that it knows.
-            pub const SPECS: &'static [$crate::decode::table::EventSpec] = &[
-                $($($crate::decode::table::EventSpec {
+            pub const SPECS: &'static [$crate::payload::EventSpec] = &[
+                $($($crate::payload::EventSpec {
                     provider: $class,
-                    key: $crate::decode::table::EventKey::$by_type($key),
-                    since: $crate::decode::table::versions!($($since, $until)?).0,
-                    until: $crate::decode::table::versions!($($since, $until)?).1,
+                    key: $crate::payload::EventKey::$by_type($key),
+                    since: $crate::payload_versions!($($since, $until)?).0,
+                    until: $crate::payload_versions!($($since, $until)?).1,
                     name: $name,
-                    fields: <$payload as $crate::decode::table::Payload<'a>>::FIELDS,
+                    manifest_name: concat!($($manifest_name)?),
+                    fields: <$payload as $crate::payload::Payload<'a>>::FIELDS,
                 },)+)+
             ];
 
@@ -237,13 +290,14 @@ macro_rules! events {
             /// # Errors
             /// When the payload ends before the fields of its version do. What is behind them is passed over.
             pub fn decode(
-                record: &$crate::record::EtwRecord<'a>,
-            ) -> Result<Option<Self>, $crate::decode::DecodeError> {
-                let _version = record.descriptor.version;
-                $(if record.provider == $class {
-                    return match record.descriptor.$by {
+                event: impl Into<$crate::payload::Encoded<'a>>,
+            ) -> Result<Option<Self>, $crate::payload::DecodeError> {
+                let event = event.into();
+                let _version = event.version;
+                $(if event.provider == $class {
+                    return match event.$by {
                         $($key $(if ($since..=$until).contains(&_version))? => {
-                            $crate::decode::table::payload($name, record).map(|payload| Some(Self::$variant(payload)))
+                            $crate::payload::payload($name, &event).map(|payload| Some(Self::$variant(payload)))
                         })+
                         _ => Ok(None),
                     };
@@ -259,16 +313,11 @@ macro_rules! events {
             }
 
             /// Each field that the version has, as text.
-            #[cfg(test)]
-            pub(crate) fn shown(&self) -> Vec<(&'static str, String)> {
+            pub fn shown(&self) -> Vec<(&'static str, String)> {
                 match self {
-                    $($(Self::$variant(payload) => $crate::decode::table::Payload::shown(payload),)+)+
+                    $($(Self::$variant(payload) => $crate::payload::Payload::shown(payload),)+)+
                 }
             }
         }
     };
 }
-
-#[cfg(test)]
-pub(crate) use field_shown;
-pub(crate) use {events, field_type, field_value, layout, versions};

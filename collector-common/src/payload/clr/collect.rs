@@ -1,11 +1,11 @@
 //! The garbage collector, threads and exceptions: layouts of `GC*`, `ThreadCreated`, `ExceptionThrown*`, `Contention*` and
 //! `RuntimeInformationStart` in `ClrEtwAll.man`.
 
-use collector_common::event::{Guid, Utf16Text};
-use collector_common::ids::Tid;
+use crate::event::{Guid, Utf16Text};
+use crate::ids::Tid;
 
-use crate::decode::table::layout;
-use crate::decode::wire::{Addresses, Bool32, Pointer};
+use crate::layout;
+use crate::payload::{Addresses, Bool32, Pointer};
 
 layout! {
     /// Which runtime of the process it is, and nothing else.
@@ -181,10 +181,68 @@ layout! {
         runtime: u16 = "ClrInstanceID";
     }
 
-    /// Memory that the collector does not know of.
+    /// There is more memory that the collector does not know of.
     MemoryPressure {
         bytes: u64 = "BytesAllocated";
         runtime: u16 = "ClrInstanceID";
+    }
+
+    /// There is less memory that the collector does not know of.
+    MemoryPressureGone {
+        bytes: u64 = "BytesFreed";
+        runtime: u16 = "ClrInstanceID";
+    }
+
+    /// What a collection did with a heap. Behind the count are so many structures, one for each generation.
+    GcHeapHistory<'a> {
+        runtime: u16 = "ClrInstanceID";
+        free_list_allocated: Pointer = "FreeListAllocated";
+        free_list_rejected: Pointer = "FreeListRejected";
+        segment_end_allocated: Pointer = "EndOfSegAllocated";
+        condemned_allocated: Pointer = "CondemnedAllocated";
+        pinned_allocated: Pointer = "PinnedAllocated";
+        pinned_allocated_advance: Pointer = "PinnedAllocatedAdvance";
+        efficiency: u32 = "RunningFreeListEfficiency";
+        reasons0: u32 = "CondemnReasons0";
+        reasons1: u32 = "CondemnReasons1";
+        compact: u32 = "CompactMechanisms";
+        expand: u32 = "ExpandMechanisms";
+        heap: u32 = "HeapIndex";
+        extra_commit: Pointer = "ExtraGen0Commit";
+        count: u32 = "Count";
+        values: &'a [u8] = "Values";
+    }
+
+    /// What a collection did with all heaps.
+    GcHistory {
+        youngest_desired: u64 = "FinalYoungestDesired";
+        heaps: i32 = "NumHeaps";
+        generation: u32 = "CondemnedGeneration";
+        reductions: u32 = "Gen0ReductionCount";
+        reason: u32 = "Reason";
+        mechanisms: u32 = "GlobalMechanisms";
+        runtime: u16 = "ClrInstanceID";
+        pause_mode: u32 = "PauseMode";
+        memory_pressure: u32 = "MemoryPressure";
+        reasons0: u32 = "CondemnReasons0" [3..=255];
+        reasons1: u32 = "CondemnReasons1" [3..=255];
+    }
+
+    /// Threads of a collection wait for each other.
+    GcJoin {
+        heap: u32 = "Heap";
+        time: u32 = "JoinTime";
+        kind: u32 = "JoinType";
+        runtime: u16 = "ClrInstanceID";
+        join: u32 = "JoinID";
+    }
+
+    /// Static fields that hold objects. Behind the runtime's number are so many structures.
+    GcStaticRoots<'a> {
+        count: u32 = "Count";
+        domain: u64 = "AppDomainID";
+        runtime: u16 = "ClrInstanceID";
+        values: &'a [u8] = "Values";
     }
 
     /// How large a heap is made, of the private provider.
@@ -193,13 +251,6 @@ layout! {
         large_segment: u64 = "LargeObjectSegmentSize";
         server: Bool32 = "ServerGC";
         runtime: u16 = "ClrInstanceID" [1..=255];
-    }
-
-    /// Threads of a pool.
-    PoolThreads {
-        active: u32 = "ActiveWorkerThreadCount";
-        retired: u32 = "RetiredWorkerThreadCount";
-        runtime: u16 = "ClrInstanceID";
     }
 
     /// A thread of the runtime.
@@ -234,6 +285,17 @@ layout! {
         flags: u16 = "ExceptionFlags" [1..=255];
         runtime: u16 = "ClrInstanceID" [1..=255];
     }
+
+    /// An exception is about to be handled by code of a method.
+    ExceptionHandling<'a> {
+        entry: u64 = "EntryEIP";
+        method: u64 = "MethodID";
+        name: Utf16Text<'a> = "MethodName";
+        runtime: u16 = "ClrInstanceID";
+    }
+
+    /// Nothing that has fields.
+    NoFields {}
 
     /// A thread waits for a monitor.
     ContentionStart {

@@ -3,14 +3,14 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use collector_common::event::{
+use crate::event::{
     ByteOrder, Extent, FieldKind, FileTime, FloatWidth, Guid, PointerWidth, Sid, Text, Utf16Text, Width,
 };
-use collector_common::ids::{Avma, Pid, Tid};
+use crate::ids::{Avma, Pid, Tid};
 
 use super::cursor::{Cursor, Layout};
+use super::encoded::PointerSize;
 use super::error::Problem;
-use crate::record::PointerSize;
 
 /// A number as wide as a pointer: an address of data, a handle, a key or a size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,15 +59,14 @@ impl<'a> Addresses<'a> {
 }
 
 /// A type of field.
-pub(crate) trait Wire<'a>: Sized {
+pub trait Wire<'a>: Sized {
     /// What it is in a format.
     fn kind(layout: Layout) -> (FieldKind, Extent);
 
     /// Reads one.
     fn read(cursor: &mut Cursor<'a>) -> Result<Self, Problem>;
 
-    /// What a getter of a format would give, for tests that compare the two.
-    #[cfg(test)]
+    /// As text, as a getter of a format would give it.
     fn shown(&self) -> String;
 }
 
@@ -85,7 +84,6 @@ macro_rules! wire {
                 $read
             }
 
-            #[cfg(test)]
             fn shown(&self) -> String {
                 let $value = self;
                 $shown
@@ -95,7 +93,7 @@ macro_rules! wire {
 }
 
 /// Width of pointers, as formats know it.
-pub(crate) const fn width_of(layout: Layout) -> PointerWidth {
+pub const fn width_of(layout: Layout) -> PointerWidth {
     match layout.pointer {
         PointerSize::Bits32 => PointerWidth::W32,
         PointerSize::Bits64 => PointerWidth::W64,
@@ -153,7 +151,6 @@ impl<'a> Wire<'a> for ProcessNumber {
         u32::try_from(cursor.pointer()?).map(|pid| Self(Pid(pid))).map_err(|_| Problem::TooLarge)
     }
 
-    #[cfg(test)]
     fn shown(&self) -> String {
         self.0.0.to_string()
     }
@@ -169,7 +166,6 @@ impl<'a, const N: usize> Wire<'a> for Fixed<'a, N> {
         cursor.fixed_utf16(N).map(Self)
     }
 
-    #[cfg(test)]
     fn shown(&self) -> String {
         quoted(&self.0.to_string())
     }
@@ -184,7 +180,6 @@ impl<'a, const N: usize> Wire<'a> for [u8; N] {
         cursor.array()
     }
 
-    #[cfg(test)]
     fn shown(&self) -> String {
         format!("{self:?}")
     }
@@ -199,13 +194,11 @@ impl<'a, const N: usize> Wire<'a> for &'a [u8; N] {
         cursor.bytes(N)?.first_chunk().ok_or(Problem::TooShort)
     }
 
-    #[cfg(test)]
     fn shown(&self) -> String {
         format!("{self:?}")
     }
 }
 
-#[cfg(test)]
 fn quoted(text: &str) -> String {
     let escaped: String = text
         .chars()

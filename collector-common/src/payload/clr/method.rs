@@ -1,10 +1,10 @@
 //! Methods, and what is loaded: layouts of `MethodLoad*`, `MethodJit*`, `ModuleLoad*`, `AssemblyLoad*`, `AppDomainLoad*` and of the
 //! rundown, which are the same, in `ClrEtwAll.man`.
 
-use collector_common::event::{Guid, Utf16Text};
+use crate::event::{Guid, Utf16Text};
 
-use crate::decode::table::layout;
-use crate::decode::wire::Bool32;
+use crate::layout;
+use crate::payload::Bool32;
 
 layout! {
     /// Code of a method is made, given up, or there when a session begins or ends.
@@ -128,5 +128,37 @@ layout! {
         binding: u64 = "BindingID";
         reason: u32 = "ReasonCode";
         name: Utf16Text<'a> = "AssemblyName";
+    }
+
+    /// An assembly is about to be found.
+    AssemblyLoadStart<'a> {
+        runtime: u16 = "ClrInstanceID";
+        name: Utf16Text<'a> = "AssemblyName";
+        path: Utf16Text<'a> = "AssemblyPath";
+        requesting: Utf16Text<'a> = "RequestingAssembly";
+        context: Utf16Text<'a> = "AssemblyLoadContext";
+        requesting_context: Utf16Text<'a> = "RequestingAssemblyLoadContext";
+    }
+
+    /// An assembly was found, or not.
+    AssemblyLoadStop<'a> {
+        runtime: u16 = "ClrInstanceID";
+        name: Utf16Text<'a> = "AssemblyName";
+        path: Utf16Text<'a> = "AssemblyPath";
+        requesting: Utf16Text<'a> = "RequestingAssembly";
+        context: Utf16Text<'a> = "AssemblyLoadContext";
+        requesting_context: Utf16Text<'a> = "RequestingAssemblyLoadContext";
+        is_found: Bool32 = "Success";
+        found_name: Utf16Text<'a> = "ResultAssemblyName";
+        found_path: Utf16Text<'a> = "ResultAssemblyPath";
+        is_cached: Bool32 = "Cached";
+    }
+
+    /// A path was tried.
+    KnownPathProbed<'a> {
+        runtime: u16 = "ClrInstanceID";
+        path: Utf16Text<'a> = "FilePath";
+        source: u16 = "Source";
+        result: i32 = "Result";
     }
 }
