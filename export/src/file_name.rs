@@ -14,8 +14,8 @@ pub(crate) fn file_name(path: &str) -> &str {
     split(path).1
 }
 
-/// Whether a path is one of Windows: it begins with a drive (`C:\`), another machine (`\\host`), or a device (`\Device\HarddiskVolume1`). A file of Unix may have backslashes in its name, but
-/// its path begins otherwise.
+/// Whether a path is one of Windows: it begins with a drive (`C:\`), another machine (`\\host`), or a device
+/// (`\Device\HarddiskVolume1`). A file of Unix may have backslashes in its name, but its path begins otherwise.
 pub fn is_of_windows(path: &str) -> bool {
     match path.as_bytes() {
         [b'\\', ..] => true,

@@ -2,7 +2,8 @@
 //!
 //! Below the root are groups, as the caller wants them: one for each process, for each name of processes, or a single one. Below a group
 //! are the functions that its threads called, callers above callees, each with what was counted while it ran itself (exclusive) and
-//! while it was on the stack there (total), by kind of sample ([`Counts`]). Sums of however many samples have room in 128 bits. A function stands in the tree as often as there are ways to it.
+//! while it was on the stack there (total), by kind of sample ([`Counts`]). Sums of however many samples have room in 128 bits. A
+//! function stands in the tree as often as there are ways to it.
 
 use collector_common::intern::StackId;
 use collector_common::record::{ModuleId, SampleKindId, ThreadId};

@@ -55,9 +55,8 @@ pub(crate) fn readable() -> String {
     all.join(", ")
 }
 
-/// Reads a file, with samples that are too many for memory in a temporary file. What Windows has written into several files is read from all of them:
-/// `path` is
-/// that of the first, where it has one.
+/// Reads a file, with samples that are too many for memory in a temporary file. What Windows has written into several files is read from all
+/// of them: `path` is that of the first, where it has one.
 pub(crate) fn import(
     reader: &dyn ImportFormat,
     mut file: File,
