@@ -128,7 +128,10 @@ fn serve(listener: &TcpListener, answers: &[Answer], is_ended: &mpsc::Receiver<(
             match answer {
                 Answer::Bytes(head, body) => {
                     let head = format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\n\r\n", body.len());
-                    reader.get_mut().write_all(&[head.as_bytes(), body].concat()).unwrap();
+                    // A client that has enough of it may have gone.
+                    if reader.get_mut().write_all(&[head.as_bytes(), body].concat()).is_err() {
+                        break;
+                    }
                 }
                 // The client ends the connection.
                 Answer::Nothing => drop(reader.read_to_end(&mut Vec::new())),
