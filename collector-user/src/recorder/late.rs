@@ -1,6 +1,6 @@
 //! Memory of a process that was not copied with the sample, read when that is unwound, up to a round later: the part of a
 //! large stack beyond the copy, that of a stack beyond the mapping where the copy ended, pages that were absent from it, and
-//! code that has no unwind information.
+//! code that has no unwind information, as it is then or was when it was last read.
 //!
 //! A function whose frame lies more than the largest copy (64 KiB) above the stack pointer has long been running and
 //! will mostly run on, so its frame is the same a few milliseconds later. It need not be: before the first late word is
@@ -14,6 +14,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::fs::File;
+use std::sync::Arc;
 
 use collector_common::ids::{Nanos, Pid, Tid};
 use collector_common::wire::{PAGE_SIZE, SampleFlags, SampleHeader, TrappedReturns};
@@ -26,6 +27,9 @@ use crate::this_machine::read_exact_at;
 
 /// Pages kept in one round.
 const MAX_PAGES: usize = 256;
+
+/// Pages of code kept for when their processes have ended: 4 MiB.
+const MAX_CODE_PAGES: usize = 1024;
 
 /// Words that one walk may read late: two for each frame of the deepest stack.
 const MAX_READS: u32 = 2048;
@@ -44,9 +48,9 @@ impl Owner {
     }
 }
 
-type Page = Box<[u8; PAGE_SIZE]>;
+type Page = Arc<[u8; PAGE_SIZE]>;
 
-/// Pages of other processes' memory as they were in this round.
+/// Pages of other processes' memory as they were in this round, and their code as it was last.
 #[derive(Debug, Default)]
 pub(super) struct LateMemory {
     /// Whether the processes are gone, as those of a recording that was made earlier.
@@ -55,6 +59,9 @@ pub(super) struct LateMemory {
     open: Option<(Owner, File)>,
     /// By pid and address; `None` for a page that could not be read.
     pages: FxHashMap<(Pid, u64), Option<Page>>,
+    /// Code as it was when it was last read: a process's last samples are unwound when it may have ended, and code that a JIT compiler
+    /// has made is in no file. Another process with its pid has other code at other addresses, and is asked itself while it runs.
+    code: FxHashMap<(Pid, u64), Page>,
     stretches: Stretches,
 }
 
@@ -77,14 +84,17 @@ impl LateMemory {
     }
 
     fn word<const N: usize>(&mut self, owner: Owner, address: u64) -> Option<[u8; N]> {
-        self.from(owner, address)?.first_chunk().copied()
+        let (start, offset) = page_and_offset(address);
+        self.page(owner, start)?.get(offset..)?.first_chunk().copied()
     }
 
-    /// Fills `buffer` with what lies at `address`, and says how many bytes could be had.
-    pub(super) fn bytes(&mut self, owner: Owner, address: u64, buffer: &mut [u8]) -> usize {
+    /// Fills `buffer` with the code that lies at `address`, or lay there before the process ended, and says how many bytes could be had.
+    pub(super) fn code(&mut self, owner: Owner, address: u64, buffer: &mut [u8]) -> usize {
         let mut filled = 0;
         while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-            let Some(bytes) = self.from(owner, address.wrapping_add(filled as u64)) else { break };
+            let (start, offset) = page_and_offset(address.wrapping_add(filled as u64));
+            let Some(page) = self.code_page(owner, start) else { break };
+            let bytes = &page[offset..];
             let len = bytes.len().min(rest.len());
             rest[..len].copy_from_slice(&bytes[..len]);
             filled += len;
@@ -92,10 +102,18 @@ impl LateMemory {
         filled
     }
 
-    /// What lies at `address` and behind it on its page; never empty.
-    fn from(&mut self, owner: Owner, address: u64) -> Option<&[u8]> {
-        let offset = (address % PAGE_SIZE as u64) as usize;
-        let start = address - offset as u64;
+    fn code_page(&mut self, owner: Owner, start: u64) -> Option<Page> {
+        let key = (owner.pid, start);
+        let Some(page) = self.page(owner, start).cloned() else { return self.code.get(&key).cloned() };
+        if self.code.len() >= MAX_CODE_PAGES {
+            self.code.clear();
+        }
+        self.code.insert(key, Page::clone(&page));
+        Some(page)
+    }
+
+    /// The page that starts there, as it is in this round.
+    fn page(&mut self, owner: Owner, start: u64) -> Option<&Page> {
         if !self.pages.contains_key(&(owner.pid, start)) {
             if self.pages.len() >= MAX_PAGES {
                 self.pages.clear();
@@ -103,7 +121,7 @@ impl LateMemory {
             let page = self.read(owner, start);
             self.pages.insert((owner.pid, start), page);
         }
-        self.pages.get(&(owner.pid, start))?.as_ref()?.get(offset..)
+        self.pages.get(&(owner.pid, start))?.as_ref()
     }
 
     fn read(&mut self, owner: Owner, start: u64) -> Option<Page> {
@@ -116,10 +134,15 @@ impl LateMemory {
             self.open = Some((owner, memory));
         }
         let (_, memory) = self.open.as_ref()?;
-        let mut page = Box::new([0; PAGE_SIZE]);
-        read_exact_at(memory, &mut page[..], start).ok()?;
-        Some(page)
+        let mut page = [0; PAGE_SIZE];
+        read_exact_at(memory, &mut page, start).ok()?;
+        Some(Arc::new(page))
     }
+}
+
+fn page_and_offset(address: u64) -> (u64, usize) {
+    let offset = address % PAGE_SIZE as u64;
+    (address - offset, offset as usize)
 }
 
 /// A word that was read from a copy; of address 0 where there is none.
@@ -274,6 +297,9 @@ impl StackMemory for LateStack<'_> {
 #[cfg(target_os = "linux")]
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::process::{Command, Stdio};
+
     use super::*;
 
     #[test]
@@ -359,6 +385,27 @@ mod tests {
         assert_eq!(stack.read_u64(start + 1001 * 8), Ok(6), "the call has returned since");
         assert_eq!(stack.read_u64(start + 1002 * 8), Ok(TRAMPOLINE), "trapped since");
         assert!(stack.was_read_late());
+    }
+
+    #[test]
+    fn code_is_kept_when_its_process_has_ended() {
+        let mut child = Command::new("sleep").arg("1000").stdout(Stdio::null()).spawn().unwrap();
+        let pid = Pid(child.id());
+        let owner = Owner { pid, thread: Tid(child.id()) };
+        let maps = fs::read_to_string(format!("/proc/{}/maps", child.id())).unwrap();
+        let code = maps.lines().find(|line| line.contains(" r-xp ")).unwrap();
+        let start = u64::from_str_radix(code.split_once('-').unwrap().0, 16).unwrap();
+        let mut memory = LateMemory::default();
+        let (mut running, mut ended) = ([0; 64], [0; 64]);
+        let read = memory.code(owner, start + 0x20, &mut running);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        memory.end_round(Nanos(1));
+        assert_eq!((read, memory.code(owner, start + 0x20, &mut ended)), (64, 64));
+        assert_eq!(running, ended);
+        assert_ne!(running, [0; 64]);
+        assert_eq!(memory.code(owner, start + PAGE_SIZE as u64, &mut ended), 0, "never read");
+        assert_eq!(memory.word::<8>(owner, start + 0x20), None, "no data");
     }
 
     #[test]

@@ -48,7 +48,7 @@ impl<A: Recorded> AddressSpace<A> for View<'_> {
     }
 
     fn code(&self, address: u64, buffer: &mut [u8]) -> usize {
-        match self.late.borrow_mut().bytes(self.owner, address, buffer) {
+        match self.late.borrow_mut().code(self.owner, address, buffer) {
             0 => self.code_in_file(address, buffer).unwrap_or(0),
             read => read,
         }

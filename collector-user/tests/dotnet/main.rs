@@ -55,10 +55,14 @@ fn a_recording_has_the_names_of_a_perf_map() {
         let runtime = Runtime::of(version);
         runtime.record(&output, &[("PerfMapEnabled", "1")], &[]);
         let folded = fs::read_to_string(output).unwrap();
+        let all = samples(&folded, "Known.Hot.Spin(int64)");
+        let mut named = 0;
         for caller in RECORDED_CALLERS {
             let spun = samples(&folded, &format!("{caller};Known.Hot.Outer(int64);Known.Hot.Spin(int64)"));
-            // Of 200 ms of a machine that may be busy.
-            assert!(spun >= 30, "{version}: {spun} of {caller}");
+            // Of 200 ms: as many as it had of a processor.
+            assert!(spun >= 5, "{version}: {spun} of {caller}");
+            named += spun;
         }
+        assert!(named * 100 >= all * 98, "{version}: {named} of {all}");
     }
 }
