@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use collector_common::ids::{Nanos, Pid, Tid};
-use collector_common::record::{ExportMachine, Sample, Unit};
+use collector_common::record::{ExportMachine, ModuleKind, ModuleMapping, Sample, Unit};
 use collector_common::sharing::Writable;
 use collector_user::replay::Replay;
 use export::format::Profile;
@@ -151,6 +151,58 @@ fn a_nettrace_file_has_the_stacks_that_it_was_written_with() {
     };
     let written = stacks(&folded);
     assert!(written.len() >= 2 && written == stacks(&files(folder.path()).0), "{written:#?}");
+}
+
+/// Samples of the child that `family` forks, which executes nothing, within its functions.
+fn of_child(stacks: &[Stack]) -> u64 {
+    let own = stacks.iter().filter(|stack| stack.comm == "family-child");
+    with(own.map(|stack| (stack.frames.as_slice(), stack.count)), &["main", "child_main", "work"])
+}
+
+#[test]
+fn a_process_that_was_forked_has_what_its_parent_had_mapped() {
+    let test = "a_process_that_was_forked_has_what_its_parent_had_mapped";
+    let Some(_live) = live_with(test, &["perf"]) else { return };
+    let folder = folder();
+    let family = compile(folder.path(), "family", "family.c", &["-pthread"]);
+    let [trace, kept] = ["a.nettrace", "a.perf.data"].map(|name| folder.path().join(name));
+    let outputs = ["-o".as_ref(), trace.as_os_str(), "-o".as_ref(), kept.as_os_str()];
+    let args = outputs.into_iter().chain(["--".as_ref(), family.as_os_str()]);
+    let written = of_child(&record(folder.path(), args).stacks);
+    assert!(written > 500, "{written}");
+    let read = convert(&trace, folder.path());
+    assert_eq!(of_child(&read.stacks), written, "{}", read.stderr);
+    let of_perf = perf_script(&kept);
+    let of_perf = with(
+        of_perf.iter().map(|(frames, count)| (frames.as_slice(), *count)),
+        &["main", "child_main", "work"],
+    );
+    assert!(of_perf * 100 >= written * 98, "{of_perf} of {written}");
+
+    // Each frame in a file is where that was mapped by then in its own process, and not before that was made.
+    let machine = &Replay::open_path(&kept).unwrap().run().machine;
+    let is_child = |sample: &Sample| machine.string(machine.thread(sample.thread).name) == "family-child";
+    let mut looked_at = 0;
+    for sample in machine.samples().iter().filter(is_child) {
+        let id = machine.thread(sample.thread).process;
+        let process = machine.process(id);
+        assert!(process.start > Nanos(0));
+        for frame in machine.stacks().get(sample.stack).iter().map(|&frame| machine.frames().get(frame)) {
+            if machine.module(frame.module).kind != ModuleKind::File {
+                continue;
+            }
+            let address = frame.lookup_address().0;
+            let holds = |mapping: &&ModuleMapping| {
+                let [start, end] = [mapping.start, mapping.end].map(|end| end.0.wrapping_sub(mapping.bias));
+                (mapping.process, mapping.module) == (id, frame.module) && (start..end).contains(&address)
+            };
+            let mappings: Vec<_> = machine.mappings().iter().filter(holds).collect();
+            let [mapping] = mappings[..] else { panic!("{frame:?}: {mappings:?}") };
+            assert!((process.start..=sample.time).contains(&mapping.since), "{mapping:?}, {process:?}");
+            looked_at += 1;
+        }
+    }
+    assert!(looked_at > 1000, "{looked_at}");
 }
 
 #[test]
