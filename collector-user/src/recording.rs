@@ -19,7 +19,8 @@ use crate::stats::Stats;
 use crate::this_machine::{kernel_image, kernel_module, kernel_symbols, own_usage};
 
 /// What `SessionSettings::capture` of `session` holds of a recording without scenarios, which is what a replay on the
-/// same machine finds: stacks, names and facts of files are as good as held.
+/// same machine finds: stacks, names and facts of files are as good as held. Of frames that are guessed those are that it guesses, too, and
+/// not those that were read from memory after the sample.
 pub const CAPTURED: Holds = Holds::everything()
     .without(&[
         Part::Attributes,
@@ -32,7 +33,7 @@ pub const CAPTURED: Holds = Holds::everything()
         Part::Spans,
         Part::Tables,
     ])
-    .with_some(&[Part::Parents]);
+    .with_some(&[Part::Parents, Part::Guesses]);
 
 /// A finished recording.
 pub struct Recording {

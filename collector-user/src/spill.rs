@@ -29,7 +29,20 @@ pub fn warnings(machine: &ExportMachine) -> impl Iterator<Item = String> {
 }
 
 fn open() -> io::Result<File> {
-    open_in(&folder(env::var_os("TMPDIR"), Path::new("/var/tmp")))
+    open_in(&temporary_folder())
+}
+
+/// A file as samples go into.
+///
+/// # Errors
+/// When it can't be made.
+pub fn temporary_file() -> io::Result<File> {
+    tempfile::tempfile_in(temporary_folder())
+}
+
+/// Where such files are.
+pub fn temporary_folder() -> PathBuf {
+    folder(env::var_os("TMPDIR"), Path::new("/var/tmp"))
 }
 
 fn open_in(folder: &Path) -> io::Result<File> {

@@ -45,7 +45,10 @@ pub struct Module {
     pub build_id: Option<BuildId>,
 }
 
-/// A module at its place in a process, for the time it was there.
+/// A module at its place in a process, until another is mapped there, the process executes a program, or it ends.
+///
+/// Of a process that was forked while it was recorded there are those that it inherited as far as its stacks lead through them, since it was
+/// forked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModuleMapping {
     /// The process.
@@ -60,7 +63,7 @@ pub struct ModuleMapping {
     pub file_offset: FileOffset,
     /// Address in the process minus address as linked, wrapping.
     pub bias: u64,
-    /// When it was first seen; 0 for what was there before the recording.
+    /// When it was first seen, or inherited; 0 for what was there before the recording.
     pub since: Nanos,
 }
 

@@ -5,6 +5,7 @@
 mod birth;
 mod events;
 mod found;
+mod inherited;
 mod kernel_code;
 mod late;
 mod looks;

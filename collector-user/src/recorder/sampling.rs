@@ -13,6 +13,7 @@ use collector_common::wire::{COMM_LEN, SampleFlags};
 use unwinder::{CopiedStack, FrameKind, Registers, StopReason, Unwinder};
 
 use super::birth::{is_at_birth, may_be_at_birth};
+use super::inherited::Inherited;
 use super::late::{LateStack, Owner};
 use super::registers::{
     aarch64_registers, compat_registers, instruction_pointer, is_in_exec, stack_pointer, user_registers,
@@ -222,9 +223,9 @@ impl Recorder {
         } else {
             self.tally.end_of(walk.reason, header.flags(), walk.read_late, &self.walked)
         };
-        let Self { tracker, modules, machine, frames, walked, .. } = self;
+        let Self { tracker, inherited, modules, machine, frames, walked, .. } = self;
         let space = tracker.space_at(process, time);
-        let mut user = UserFrames { process, space, time, modules, machine, frames };
+        let mut user = UserFrames { process, space, time, inherited, modules, machine, frames };
         for frame in walked.iter() {
             let returned =
                 if frame.kind == FrameKind::ReturnAddress { FrameFlags::RETURN_ADDRESS } else { 0 };
@@ -240,9 +241,9 @@ impl Recorder {
 
     /// The user's part as whoever recorded it has walked it: the interrupted address, then return addresses.
     fn add_given_frames(&mut self, process: ProcessId, addresses: &[u64], time: Nanos) -> &'static str {
-        let Self { tracker, modules, machine, frames, .. } = self;
+        let Self { tracker, inherited, modules, machine, frames, .. } = self;
         let space = tracker.space_at(process, time);
-        let mut user = UserFrames { process, space, time, modules, machine, frames };
+        let mut user = UserFrames { process, space, time, inherited, modules, machine, frames };
         for (index, &address) in addresses.iter().enumerate() {
             let (lookup, flags) =
                 if index == 0 { (address, 0) } else { (address.wrapping_sub(1), FrameFlags::RETURN_ADDRESS) };
@@ -319,6 +320,7 @@ struct UserFrames<'a> {
     process: ProcessId,
     space: Option<&'a Space>,
     time: Nanos,
+    inherited: &'a mut Inherited,
     modules: &'a mut Modules,
     machine: &'a mut ExportMachine,
     frames: &'a mut Vec<FrameId>,
@@ -328,7 +330,10 @@ impl UserFrames<'_> {
     /// Adds a frame; at `lookup` is a part of its instruction.
     fn push(&mut self, address: u64, lookup: u64, flags: FrameFlags) {
         let (module, bias) = match self.space.and_then(|space| space.mapping_at(Avma(lookup), self.time)) {
-            Some(mapping) => (mapping.module, mapping.bias),
+            Some(mapping) => {
+                self.inherited.enter(self.machine, self.process, mapping);
+                (mapping.module, mapping.bias)
+            }
             None => (self.modules.unmapped(self.machine, self.process), 0),
         };
         let address = Svma(address.wrapping_sub(bias));

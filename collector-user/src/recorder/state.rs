@@ -17,6 +17,7 @@ use unwinder::aarch64::Aarch64;
 use unwinder::x86::X86;
 
 use super::found::Found;
+use super::inherited::Inherited;
 use super::kernel_code::AddedCodes;
 use super::late::LateMemory;
 use super::looks::{Looks, name_users};
@@ -54,6 +55,7 @@ pub struct Recorder {
     pub(super) machine: ExportMachine,
     pub(super) hooks: SampleHooks,
     pub(super) tracker: Tracker,
+    pub(super) inherited: Inherited,
     pub(super) modules: Modules,
     pub(super) unwinder: Unwinder,
     /// Since when the unwinder remembers what code it has looked at says.
@@ -111,6 +113,7 @@ impl Recorder {
             machine: ExportMachine::default(),
             hooks: SampleHooks::default(),
             tracker: Tracker::default(),
+            inherited: Inherited::default(),
             modules: Modules::default(),
             unwinder: Unwinder::new(),
             code_known_since: Nanos(0),

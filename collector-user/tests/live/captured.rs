@@ -38,7 +38,9 @@ fn a_file_of_records_has_the_parts_that_are_told() {
         let replayed = contents(&Replay::open_path(&path).unwrap().run());
         let captured = recorded.captured();
         let there = contents(&recorded);
-        for part in Part::ALL.into_iter().filter(|&part| there.has(part)) {
+        // Whether a replay guesses any frame is the stacks' business. Under load many are read after the sample, and none is in the file.
+        let compared = Part::ALL.into_iter().filter(|&part| there.has(part) && part != Part::Guesses);
+        for part in compared {
             let is_held = captured.held(part) != Held::Not;
             assert_eq!(replayed.has(part), is_held, "{part:?} with {scenarios:?}");
         }
@@ -46,6 +48,8 @@ fn a_file_of_records_has_the_parts_that_are_told() {
         assert_eq!(of_scenarios, [!scenarios.is_empty(); 3]);
         assert!(there.has(Part::Owners) && there.has(Part::Events) && there.has(Part::System));
         let line = there.left_out_by("perf.data", captured).unwrap();
+        let says_late = line.contains("frames that were read after their samples");
+        assert_eq!(says_late, there.has(Part::Guesses), "{line}");
         assert_eq!(line.contains("some other kinds of samples, "), !scenarios.is_empty(), "{line}");
     }
 }

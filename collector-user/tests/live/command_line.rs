@@ -196,6 +196,19 @@ fn figures_have_the_keys_that_scripts_depend_on() {
     }
 }
 
+/// `getrusage` tells a program no less than what the process had that executed it.
+#[test]
+fn memory_of_who_starts_the_collector_is_not_its_own() {
+    const BYTES: usize = 400 << 20;
+    let Some(_live) = live("memory_of_who_starts_the_collector_is_not_its_own") else { return };
+    let folder = folder();
+    let held = std::hint::black_box(vec![1_u8; BYTES]);
+    let recorded = record(folder.path(), ["-d", "200ms"]);
+    drop(held);
+    let peak = recorded.figure("/peak_rss_bytes");
+    assert!((1 << 20..BYTES as u64).contains(&peak), "{peak}");
+}
+
 #[test]
 fn what_this_version_does_not_have_is_told() {
     let Some(_live) = live("what_this_version_does_not_have_is_told") else { return };

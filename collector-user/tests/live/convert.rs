@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use collector_common::ids::{Nanos, Pid, Tid};
-use collector_common::record::{ExportMachine, Sample, Unit};
+use collector_common::record::{ExportMachine, ModuleKind, ModuleMapping, Sample, Unit};
 use collector_common::sharing::Writable;
 use collector_user::replay::Replay;
 use export::format::Profile;
@@ -151,6 +153,58 @@ fn a_nettrace_file_has_the_stacks_that_it_was_written_with() {
     };
     let written = stacks(&folded);
     assert!(written.len() >= 2 && written == stacks(&files(folder.path()).0), "{written:#?}");
+}
+
+/// Samples of the child that `family` forks, which executes nothing, within its functions.
+fn of_child(stacks: &[Stack]) -> u64 {
+    let own = stacks.iter().filter(|stack| stack.comm == "family-child");
+    with(own.map(|stack| (stack.frames.as_slice(), stack.count)), &["main", "child_main", "work"])
+}
+
+#[test]
+fn a_process_that_was_forked_has_what_its_parent_had_mapped() {
+    let test = "a_process_that_was_forked_has_what_its_parent_had_mapped";
+    let Some(_live) = live_with(test, &["perf"]) else { return };
+    let folder = folder();
+    let family = compile(folder.path(), "family", "family.c", &["-pthread"]);
+    let [trace, kept] = ["a.nettrace", "a.perf.data"].map(|name| folder.path().join(name));
+    let outputs = ["-o".as_ref(), trace.as_os_str(), "-o".as_ref(), kept.as_os_str()];
+    let args = outputs.into_iter().chain(["--".as_ref(), family.as_os_str()]);
+    let written = of_child(&record(folder.path(), args).stacks);
+    assert!(written > 500, "{written}");
+    let read = convert(&trace, folder.path());
+    assert_eq!(of_child(&read.stacks), written, "{}", read.stderr);
+    let of_perf = perf_script(&kept);
+    let of_perf = with(
+        of_perf.iter().map(|(frames, count)| (frames.as_slice(), *count)),
+        &["main", "child_main", "work"],
+    );
+    assert!(of_perf * 100 >= written * 98, "{of_perf} of {written}");
+
+    // Each frame in a file is where that was mapped by then in its own process, and not before that was made.
+    let machine = &Replay::open_path(&kept).unwrap().run().machine;
+    let is_child = |sample: &Sample| machine.string(machine.thread(sample.thread).name) == "family-child";
+    let mut looked_at = 0;
+    for sample in machine.samples().iter().filter(is_child) {
+        let id = machine.thread(sample.thread).process;
+        let process = machine.process(id);
+        assert!(process.start > Nanos(0));
+        for frame in machine.stacks().get(sample.stack).iter().map(|&frame| machine.frames().get(frame)) {
+            if machine.module(frame.module).kind != ModuleKind::File {
+                continue;
+            }
+            let address = frame.lookup_address().0;
+            let holds = |mapping: &&ModuleMapping| {
+                let [start, end] = [mapping.start, mapping.end].map(|end| end.0.wrapping_sub(mapping.bias));
+                (mapping.process, mapping.module) == (id, frame.module) && (start..end).contains(&address)
+            };
+            let mappings: Vec<_> = machine.mappings().iter().filter(holds).collect();
+            let [mapping] = mappings[..] else { panic!("{frame:?}: {mappings:?}") };
+            assert!((process.start..=sample.time).contains(&mapping.since), "{mapping:?}, {process:?}");
+            looked_at += 1;
+        }
+    }
+    assert!(looked_at > 1000, "{looked_at}");
 }
 
 #[test]
@@ -440,6 +494,103 @@ fn what_comes_through_a_pipe_is_read() {
     let output = converter.arg("convert").arg(&own).args(["-o", "x.etl"]).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.code() == Some(2) && stderr.contains("is what Windows itself writes"), "{stderr}");
+}
+
+/// A pipe may have no end, or much that is nothing: no more of it is taken than tells what it is.
+#[test]
+fn what_a_pipe_brings_is_looked_at_before_it_is_stored() {
+    const MOST_OFFERED: usize = 16 << 20;
+    let folder = folder();
+    let [pipe, out, copy] = ["pipe", "x.folded", "x.perf.data"].map(|name| folder.path().join(name));
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let [pipe, out, copy] = [&pipe, &out, &copy].map(|path| path.to_str().unwrap());
+    for from in [pipe, "-"] {
+        for args in [&["report", from][..], &["convert", from, "-o", out], &["convert", from, "-o", copy]] {
+            let mut reader = collector();
+            reader.args(args).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+            let mut reader = reader.spawn().unwrap();
+            let stdin = reader.stdin.take().unwrap();
+            let mut writer =
+                if from == "-" { File::from(OwnedFd::from(stdin)) } else { File::create(pipe).unwrap() };
+            let mut taken = 0;
+            while taken < MOST_OFFERED
+                && let Ok(written) = writer.write(&[0; 4096])
+            {
+                taken += written;
+            }
+            drop(writer);
+            let output = reader.wait_with_output().unwrap();
+            let stderr = String::from_utf8(output.stderr).unwrap();
+            assert_eq!((output.status.code(), stderr.lines().count()), (Some(1), 1), "{args:?}: {stderr}");
+            assert!(stderr.contains(" that can be read"), "{stderr}");
+            assert!(taken < 1 << 20, "{args:?}: {taken}");
+        }
+    }
+    // A device; with a limit on what may be written into a file, so that a mistake does not fill the disk.
+    let mut limited = Command::new("sh");
+    limited.args([
+        "-c",
+        "ulimit -f 2048; exec \"$0\" convert /dev/zero -o \"$1\"",
+        env!("CARGO_BIN_EXE_collector"),
+        out,
+    ]);
+    let output = limited.output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("/dev/zero can't be converted: it is nothing that can be read"), "{stderr}");
+    let mut names: Vec<_> =
+        fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["pipe"], "nothing is left behind");
+}
+
+/// More than what is looked at first, and than a pipe holds.
+#[test]
+fn all_that_a_pipe_brings_is_read() {
+    const LINES: u64 = 40_000;
+    let folder = folder();
+    let [out, parts] = ["x.folded", "parts"].map(|name| folder.path().join(name));
+    let mut reader = collector();
+    reader.args(["convert", "-", "-o"]).arg(&out).stdin(Stdio::piped()).stderr(Stdio::null());
+    let mut reader = reader.spawn().unwrap();
+    let mut stdin = reader.stdin.take().unwrap();
+    let mut lines = Vec::new();
+    for line in 0..LINES {
+        writeln!(lines, "main;work_{};part {}", line % 7, line + 1).unwrap();
+    }
+    stdin.write_all(&lines).unwrap();
+    drop(stdin);
+    assert!(reader.wait().unwrap().success());
+    let stacks: Vec<Stack> = fs::read_to_string(&out).unwrap().lines().map(Stack::parse).collect();
+    assert_eq!(stacks.len(), 7);
+    assert_eq!(stacks.iter().map(|stack| stack.count).sum::<u64>(), LINES * (LINES + 1) / 2);
+    // Where there is no folder to store it in, that is said.
+    let mut nowhere = collector();
+    nowhere.args(["convert", "-", "-o"]).arg(&out).stdin(File::open(&out).unwrap()).env("TMPDIR", &parts);
+    let output = nowhere.output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), stderr.lines().count()), (Some(1), 1), "{stderr}");
+    assert!(stderr.contains("/parts, as it has to be to be read: ") && stderr.contains("TMPDIR"), "{stderr}");
+}
+
+/// Folded stacks without end, on a disk of 8 MiB.
+#[test]
+fn a_stream_without_end_leaves_half_of_the_disk() {
+    const SCRIPT: &str = r#"
+        mount -t tmpfs -o size=8m none "$1"
+        yes 'main;work 1' | TMPDIR="$1" "$2" convert - -o "$3"
+    "#;
+    let Some(_live) = live_with("a_stream_without_end_leaves_half_of_the_disk", &["unshare"]) else { return };
+    let folder = folder();
+    let disk = folder.path().join("disk");
+    fs::create_dir(&disk).unwrap();
+    let mut unshare = Command::new("unshare");
+    unshare.args(["-m", "sh", "-ec", SCRIPT, "sh"]).arg(&disk).arg(env!("CARGO_BIN_EXE_collector"));
+    let output = unshare.arg(folder.path().join("x.folded")).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), stderr.lines().count()), (Some(1), 1), "{stderr}");
+    let told = format!("more than 4194304 bytes, which is half of what is free in {}", disk.display());
+    assert!(stderr.contains(&told) && stderr.contains("name a file in place of a stream"), "{stderr}");
 }
 
 /// Of one line for each output: what it has no place for, and nothing that the recording does not have.

@@ -26,8 +26,8 @@ struct Server {
 }
 
 impl Server {
-    /// One that has looked through the folder, in which there is a debug file with [`ID`].
-    fn of(folder: &Path) -> Self {
+    /// One that has come upon all files in the folder with [`ID`], which are of these kinds: it looks at one after the other.
+    fn of(folder: &Path, kinds: &[&str]) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut server = Command::new("debuginfod");
         server
@@ -36,17 +36,17 @@ impl Server {
             .env_remove("DEBUGINFOD_URLS");
         let process = Running::of(server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()));
         let deadline = Instant::now() + Duration::from_mins(1);
-        while !has(port, ID) {
-            assert!(Instant::now() < deadline, "the server does not come to have the file");
+        while !kinds.iter().all(|kind| has(port, kind)) {
+            assert!(Instant::now() < deadline, "the server does not come to have the files");
             std::thread::yield_now();
         }
         Self { _process: process, address: format!("http://127.0.0.1:{port}") }
     }
 }
 
-fn has(port: u16, id: &str) -> bool {
+fn has(port: u16, kind: &str) -> bool {
     let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { return false };
-    let request = format!("GET /buildid/{id}/debuginfo HTTP/1.0\r\n\r\n");
+    let request = format!("GET /buildid/{ID}/{kind} HTTP/1.0\r\n\r\n");
     let mut answer = [0; 12];
     stream.write_all(request.as_bytes()).and_then(|()| stream.read_exact(&mut answer)).is_ok()
         && answer.ends_with(b" 200")
@@ -114,7 +114,7 @@ fn a_server_names_a_stripped_program_and_elfutils_shares_the_cache() {
     let told = |recorded: &Recorded| recorded.stderr.matches("is not asked for debug files any more").count();
     assert_eq!(told(&none), 1, "{}", none.stderr);
 
-    let server = Server::of(&served);
+    let server = Server::of(&served, &["debuginfo"]);
     let named = recorded(folder.path(), &program, &server.address, &ours);
     assert!(is_named(folder.path(), &named));
     assert_eq!(told(&named), 0, "{}", named.stderr);
@@ -151,7 +151,7 @@ fn names_are_found_when_a_recording_is_converted() {
     let kept = folder.path().join("x.perf.data");
     let args = ["--no-symbols".as_ref(), "-o".as_ref(), kept.as_os_str(), "--".as_ref(), program.as_os_str()];
     let cache = folder.path().join("cache");
-    let server = Server::of(&served);
+    let server = Server::of(&served, &["debuginfo"]);
     let left = record_in(folder.path(), args, |recorder| {
         recorder.env("DEBUGINFOD_URLS", &server.address).env("DEBUGINFOD_CACHE_PATH", &cache);
     });
@@ -177,7 +177,7 @@ fn programs_that_are_not_here_are_unwound_by_those_of_a_server() {
     let args = ["--no-symbols".as_ref(), "-o".as_ref(), kept.as_os_str(), "--".as_ref(), program.as_os_str()];
     record_in(folder.path(), args, |_| {});
     fs::rename(&program, served.join("dispatch")).unwrap();
-    let server = Server::of(&served);
+    let server = Server::of(&served, &["debuginfo", "executable"]);
     let cache = folder.path().join("cache");
     let converted = |servers: &str| {
         let mut converter = crate::recording::collector();

@@ -166,6 +166,7 @@ impl Part {
         match self {
             Self::Mappings => "processes and times of mappings".to_owned(),
             Self::Estimates => format!("some of {}", self.text()),
+            Self::Guesses => "frames that were read after their samples".to_owned(),
             _ => format!("some {}", self.text()),
         }
     }

@@ -53,6 +53,10 @@ impl ImportFormat for Folded {
         })
     }
 
+    fn most_bytes(&self) -> u64 {
+        MOST_BYTES
+    }
+
     fn import_into(
         &self,
         machine: ExportMachine,

@@ -49,6 +49,10 @@ pub trait ImportFormat: Sync {
     fn description(&self) -> &'static str;
     /// Whether a file that begins so is one.
     fn begins(&self, begin: &Begin<'_>) -> bool;
+    /// How many bytes one has at most: a larger one is not read. Most formats have no such limit.
+    fn most_bytes(&self) -> u64 {
+        u64::MAX
+    }
     /// Reads the whole file into a machine that has nothing yet but perhaps a limit of what samples take of memory
     /// ([`Samples::spill_beyond`](collector_common::record::Samples::spill_beyond)), and keeps its raw events with their fields in so many
     /// bytes of memory, if it is of a format with such.

@@ -8,7 +8,7 @@ use export::symbolize::Symbols;
 use serde_json::{Value, json};
 
 use crate::made::Made;
-use crate::tools::{file, tool};
+use crate::tools::{file, python, tool};
 use crate::{jfr, otlp, parquet, perfetto};
 
 /// The first process of the made recording ends with a status, the second one by a signal; both are 1 in their namespaces.
@@ -74,6 +74,30 @@ fn perfetto_has_moments_of_them() {
     assert!([100, 200].iter().all(|&pid| has(pid, "pid in its namespace: 1")));
     assert!(has(100, "exit status: 3") && has(200, "ended by signal: 9"), "{}", told["events"]);
     assert!(!has(200, "exit status: 3"));
+}
+
+/// A process's pid in its namespace; how it ended has no place.
+#[test]
+fn nettrace_has_the_pids() {
+    let Made { mut machine, symbols } = ended();
+    // One of which that is not known.
+    machine.process_mut(ProcessId(1)).unwrap().namespace_pid = None;
+    let bytes = written("nettrace", &machine, &symbols);
+    let read = export::import::nettrace::import(std::io::Cursor::new(&bytes)).unwrap().machine;
+    let mut inner: Vec<_> = read
+        .processes()
+        .iter()
+        .map(|process| (process.pid.0, process.namespace_pid.map(|pid| pid.0)))
+        .collect();
+    inner.sort_unstable();
+    assert_eq!(inner, [(100, Some(1)), (200, Some(200))]);
+    let Some(mut reader) = python("nettrace_trace.py") else { return };
+    let lines = file(&bytes, ".nettrace");
+    let told: Value = serde_json::from_str(&crate::tools::output(reader.arg(&*lines))).unwrap();
+    let begun = told["processes"].as_array().unwrap().iter().filter(|of| of["event"] != "ProcessExit");
+    let mut told: Vec<Value> = begun.map(|of| json!([of["pid"], of["namespace_pid"]])).collect();
+    told.sort_by_key(|row| row[0].as_u64());
+    assert_eq!(told, [json!([100, 1]), json!([200, 200])]);
 }
 
 #[test]

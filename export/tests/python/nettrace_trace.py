@@ -381,7 +381,8 @@ class System:
             self.files[number] = [json.loads(text) if text else None for text in texts]
         else:
             self.lives[of["pid"]] += name != "ProcessExit"
-            self.processes.append({**of, "event": name, "name": fields.get("Name")})
+            inner = fields.get("NamespaceId")
+            self.processes.append({**of, "event": name, "name": fields.get("Name"), "namespace_pid": inner})
 
     # A name and a path, of what was mapped by then, and bytes from the beginning of that. A symbol's last address belongs to it, as PerfView
     # takes it; code that no symbol covers has no name.

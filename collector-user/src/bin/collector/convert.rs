@@ -15,7 +15,7 @@ use export::import::{ImportFormat, Imported};
 use export::symbolize::Detail;
 
 use crate::args::{ConvertArgs, detail};
-use crate::imported::{import, readable, reader_of, summary, whole};
+use crate::imported::{Opened, import, readable, reader_for, reader_of, summary};
 use crate::output::{Output, event_bytes, tell_all_but_last, tell_failures, tell_left_out};
 use crate::raw::{NAME, RawOutput, is_raw, refuse_no_inline};
 use crate::{Usage, finished, say};
@@ -69,32 +69,28 @@ enum Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    fn of(path: &'a Path) -> anyhow::Result<Self> {
-        if path.as_os_str() == "-" {
-            Self::of_stdin().context("stdin can't be read")
-        } else if path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
-            let name = path.display().to_string();
-            let file = whole(path).with_context(|| format!("{name} can't be read"))?;
-            Ok(Self::Stored(file, name))
-        } else {
-            Ok(Self::File(path))
-        }
-    }
-
     /// A file has to be whole before it can be read: what is known last stands first in it.
-    fn of_stdin() -> io::Result<Self> {
-        const HEADER: u64 = 16;
-        let mut first = Vec::new();
-        io::stdin().take(HEADER).read_to_end(&mut first)?;
-        let is_file = |error: &FileError| matches!(error, FileError::NotAStream(_) | FileError::Magic(_));
-        let is_whole = first.len() as u64 == HEADER;
-        if is_whole && !FileReader::stream(first.as_slice()).is_err_and(|error| is_file(&error)) {
-            return Ok(Self::Stream(first));
+    fn of(path: &'a Path) -> anyhow::Result<Self> {
+        let is_stdin = path.as_os_str() == "-";
+        if !is_stdin && path.metadata().map_or(true, |found| found.is_file() || found.is_dir()) {
+            return Ok(Self::File(path));
         }
-        let mut file = tempfile::tempfile()?;
-        file.write_all(&first)?;
-        io::copy(&mut io::stdin().lock(), &mut file)?;
-        Ok(Self::Stored(file, "stdin".to_owned()))
+        let name = if is_stdin { "stdin".to_owned() } else { path.display().to_string() };
+        let stream = match Opened::of(path).with_context(|| format!("{name} can't be read"))? {
+            Opened::File(file) => return Ok(Self::Stored(file, name)),
+            Opened::Stream(stream) => stream,
+        };
+        if is_stdin && is_stream(stream.begin()) {
+            return Ok(Self::Stream(stream.begin().to_vec()));
+        }
+        let failed = || format!("{name} can't be converted");
+        let most = match reader_for(stream.begin(), Path::new(&name)) {
+            Some(reader) => reader.most_bytes(),
+            None if is_recording(stream.begin()) => u64::MAX,
+            None => return Err(unreadable()).with_context(failed),
+        };
+        let file = stream.store(most).with_context(failed)?;
+        Ok(Self::Stored(file, name))
     }
 
     fn is_stream(&self) -> bool {
@@ -183,8 +179,8 @@ impl<'a> Input<'a> {
             Self::File(path) => File::open(path)?,
         };
         let reader = reader_of(&mut file, Path::new(&self.name()))?;
-        if reader.is_none() && !is_recording(&mut file)? {
-            anyhow::bail!("it is nothing that can be read, which is: perf.data, {}", readable());
+        if reader.is_none() && !is_recording(&first_bytes(&mut file)?) {
+            return Err(unreadable());
         }
         Ok(reader.map(|reader| (reader, file)))
     }
@@ -222,14 +218,31 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Whether a file begins as a perf.data, in either byte order.
-fn is_recording(file: &mut File) -> io::Result<bool> {
-    const HEADER: u64 = 16;
+/// Bytes that tell a perf.data.
+const HEADER: usize = 16;
+
+/// Those of a file, which is at its start then.
+fn first_bytes(file: &mut File) -> io::Result<Vec<u8>> {
     let mut begin = Vec::new();
-    file.take(HEADER).read_to_end(&mut begin)?;
+    file.take(HEADER as u64).read_to_end(&mut begin)?;
     file.rewind()?;
-    let is_other = matches!(FileReader::stream(begin.as_slice()), Err(FileError::Magic(_)));
-    Ok(begin.len() as u64 == HEADER && !is_other)
+    Ok(begin)
+}
+
+/// Whether what begins so is a perf.data, in either byte order: a file or a stream.
+fn is_recording(begin: &[u8]) -> bool {
+    let header = begin.get(..HEADER);
+    header.is_some_and(|header| !matches!(FileReader::stream(header), Err(FileError::Magic(_))))
+}
+
+/// Whether it is one that was written to be read as a stream.
+fn is_stream(begin: &[u8]) -> bool {
+    let is_file = |error: &FileError| matches!(error, FileError::NotAStream(_) | FileError::Magic(_));
+    begin.get(..HEADER).is_some_and(|header| !FileReader::stream(header).is_err_and(|error| is_file(&error)))
+}
+
+fn unreadable() -> anyhow::Error {
+    anyhow::anyhow!("it is nothing that can be read, which is: perf.data, {}", readable())
 }
 
 /// Takes in a recording, with its raw events in so many bytes of memory.

@@ -1,7 +1,7 @@
 //! Files of other tools: which of the readers is for one, by its first bytes.
 
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _};
+use std::io::{self, Read, Seek as _};
 use std::path::Path;
 
 use collector_common::loss::Ledger;
@@ -14,38 +14,49 @@ use export::import::{self, BEGIN, Begin, ImportFormat, Imported};
 use windows_etw::part::Part;
 
 use crate::say;
+use crate::stored::Stream;
 
-/// A file that can be read from any place in it; `-` is stdin. What comes through a pipe is stored first.
-pub(crate) fn whole(path: &Path) -> io::Result<File> {
-    if path.as_os_str() == "-" {
-        return stored(&mut io::stdin().lock());
+/// What is to be read.
+pub(crate) enum Opened {
+    /// A file, which can be read from any place in it.
+    File(File),
+    /// What comes through a pipe, or of a device.
+    Stream(Stream<Box<dyn Read>>),
+}
+
+impl Opened {
+    /// What a path names; `-` is stdin.
+    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+        if path.as_os_str() == "-" {
+            return Self::of_stream(Box::new(io::stdin()));
+        }
+        let file = File::open(path)?;
+        if file.metadata()?.is_file() { Ok(Self::File(file)) } else { Self::of_stream(Box::new(file)) }
     }
-    let mut file = File::open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { stored(&mut file) }
+
+    fn of_stream(stream: Box<dyn Read>) -> io::Result<Self> {
+        Ok(Self::Stream(Stream::of(stream)?))
+    }
 }
 
-/// A temporary file with all that a stream has.
-fn stored(stream: &mut impl io::Read) -> io::Result<File> {
-    let mut file = tempfile::tempfile()?;
-    io::copy(stream, &mut file)?;
-    file.rewind()?;
-    Ok(file)
-}
-
-/// The reader of a file, which is at its start then; `None` where nothing is known to begin so. Of one without any byte the name tells
-/// whether it is folded stacks, of which there are none.
+/// The reader of a file, which is at its start then; `None` where nothing is known to begin so.
 pub(crate) fn reader_of(file: &mut File, path: &Path) -> io::Result<Option<&'static dyn ImportFormat>> {
     let mut begin = Vec::new();
     file.take(BEGIN as u64).read_to_end(&mut begin)?;
     file.rewind()?;
+    Ok(reader_for(&begin, path))
+}
+
+/// The same by its first bytes. Of one without any byte the name tells whether it is folded stacks, of which there are none.
+pub(crate) fn reader_for(begin: &[u8], path: &Path) -> Option<&'static dyn ImportFormat> {
     if begin.is_empty() {
         let is_folded = for_path(path).is_some_and(|format| format.name() == Folded.name());
-        return Ok(is_folded.then_some(&Folded));
+        return is_folded.then_some(&Folded);
     }
-    if Etl.begins(&Begin::of(&begin)) {
-        return Ok(Some(&Etl));
+    if Etl.begins(&Begin::of(begin)) {
+        return Some(&Etl);
     }
-    Ok(import::of(&begin))
+    import::of(begin)
 }
 
 /// What there are readers of.

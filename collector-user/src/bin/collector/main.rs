@@ -27,6 +27,7 @@ mod report;
 mod run;
 #[cfg(windows)]
 mod run_etw;
+mod stored;
 mod target;
 #[cfg(windows)]
 mod trace;

@@ -10,21 +10,29 @@ use export::hottest::{Hottest, Table};
 use export::import::Imported;
 
 use crate::args::ReportArgs;
-use crate::imported::{import, readable, reader_of, whole};
+use crate::imported::{Opened, import, readable, reader_for, reader_of};
 
 pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let name = args.input.display();
-    let mut file = whole(&args.input).map_err(|error| {
+    let mut opened = Opened::of(&args.input).map_err(|error| {
         anyhow::anyhow!(
             "{name} can't be read: {error}; name a profile that `collector run -o FILE.pb.gz` has written"
         )
     })?;
     let failed = || format!("{name} can't be reported");
-    let Some(reader) = reader_of(&mut file, &args.input).with_context(failed)? else {
+    let reader = match &mut opened {
+        Opened::File(file) => reader_of(file, &args.input).with_context(failed)?,
+        Opened::Stream(stream) => reader_for(stream.begin(), &args.input),
+    };
+    let Some(reader) = reader else {
         anyhow::bail!(
             "{name} is no profile that can be read ({}); `collector convert` makes one of a perf.data",
             readable()
         )
+    };
+    let file = match opened {
+        Opened::File(file) => file,
+        Opened::Stream(stream) => stream.store(reader.most_bytes()).with_context(failed)?,
     };
     let path = Some(args.input.as_path()).filter(|path| path.as_os_str() != "-");
     let Imported { machine, symbols, .. } = import(reader, file, path, 0).with_context(failed)?;

@@ -57,7 +57,6 @@ impl ExportFormat for Nettrace {
             Part::Programs,
             Part::Parents,
             Part::ExitStatuses,
-            Part::NamespacePids,
             Part::Lines,
             Part::Sources,
             Part::Inlined,
@@ -333,7 +332,8 @@ impl Writer<'_> {
         let machine = self.profile.machine;
         let process = machine.process(id);
         self.payload.clear();
-        leb128::write(&mut self.payload, process.pid.0.into());
+        // Not the namespace's: it is the process's pid there.
+        leb128::write(&mut self.payload, process.namespace_pid.unwrap_or(process.pid).0.into());
         event_text(&mut self.payload, machine.string(process.name));
         event_text(&mut self.payload, "");
         self.system(event, id, time)?;

@@ -45,6 +45,10 @@ impl ImportFormat for Firefox {
             && (has(b"\"meta\"") || has(b"\"shared\"") || has(b"\"libs\""))
     }
 
+    fn most_bytes(&self) -> u64 {
+        text::MOST_BYTES
+    }
+
     fn import_into(
         &self,
         machine: ExportMachine,

@@ -18,7 +18,7 @@ use crate::import::ImportError;
 use crate::import::unpack::unpacked;
 
 /// The most bytes, uncompressed: what is compressed well would be read for long.
-const MOST_BYTES: u64 = 4 << 30;
+pub(super) const MOST_BYTES: u64 = 4 << 30;
 
 /// The most bytes that are held of a thread, or of all that is no thread's.
 const MOST_HELD: u64 = 2 << 30;

@@ -25,6 +25,7 @@ const LINUX: &str = "vmlinux";
 #[derive(Debug, Default)]
 pub(super) struct Process {
     pub(super) name: Option<StringId>,
+    pub(super) namespace_pid: Option<u32>,
     /// Its program and the program's arguments, as .NET's runtime tells them.
     pub(super) command: Option<StringId>,
     /// In ticks; `None` where it was there before.
@@ -146,10 +147,11 @@ impl Code {
             return;
         }
         match told {
-            Told::Process { name, is_new } => {
+            Told::Process { name, namespace_pid, is_new } => {
                 let name = self.strings.intern(&name);
                 let process = self.processes.entry(pid).or_default();
                 (process.name, process.start) = (Some(name), is_new.then_some(time));
+                process.namespace_pid = namespace_pid;
             }
             Told::Exit => self.processes.entry(pid).or_default().end = Some(time),
             Told::Mapping { id, first, end, offset, file, metadata } => {

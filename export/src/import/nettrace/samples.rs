@@ -152,6 +152,9 @@ impl Samples {
             if let Some(end) = process.end {
                 self.machine.end_process(id, self.time(end).max(start));
             }
+            if let Some(added) = self.machine.process_mut(id) {
+                added.namespace_pid = process.namespace_pid.map(Pid);
+            }
             self.processes.insert(pid, id);
         }
     }

@@ -11,8 +11,8 @@ pub(super) const EVENTS: &str = "Universal.Events";
 /// What one of these events says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Told {
-    /// A process's name, and whether it began then.
-    Process { name: String, is_new: bool },
+    /// A process's name, its pid in its pid namespace, if that is told, and whether it began then.
+    Process { name: String, namespace_pid: Option<u32>, is_new: bool },
     /// The process ended.
     Exit,
     /// A file is mapped, from its `offset` on.
@@ -28,7 +28,14 @@ pub(super) fn told(event: &Event<'_>) -> Option<Told> {
     use Value::{Text, Unsigned};
     let values = event.values().ok()?;
     let told = match (event.event_type.id, &*values) {
-        (id @ (0 | 1), [_, Text(name), ..]) => Told::Process { name: name.clone(), is_new: id == 1 },
+        (id @ (0 | 1), [inner, Text(name), ..]) => {
+            // It is 0 where other tools do not know it.
+            let namespace_pid = match inner {
+                &Unsigned(pid) => u32::try_from(pid).ok().filter(|pid| *pid > 0),
+                _ => None,
+            };
+            Told::Process { name: name.clone(), namespace_pid, is_new: id == 1 }
+        }
         (2, _) => Told::Exit,
         (
             3,

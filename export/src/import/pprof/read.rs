@@ -80,6 +80,10 @@ impl ImportFormat for Pprof {
         types > 0
     }
 
+    fn most_bytes(&self) -> u64 {
+        MOST_BYTES
+    }
+
     fn import_into(
         &self,
         mut machine: ExportMachine,

@@ -22,6 +22,7 @@ pub(super) const READER: Reader = Reader {
         Fact::Unsampled,
         Fact::Start,
         Fact::End,
+        Fact::NamespacePid,
         Fact::Path,
         Fact::PathBesideSource,
         Fact::BuildId,
@@ -103,6 +104,10 @@ fn told(trace: &Value) -> Told {
         }
         let name = text(&process["name"]);
         told.process(pid, name);
+        let inner = number(&process["namespace_pid"]);
+        if inner != pid {
+            told.of_process(pid as u32, name, &format!("pid in its namespace: {inner}"));
+        }
         match text(&process["event"]) {
             "ProcessCreate" => told.add(Fact::Start, format!("{pid} {name} {time}")),
             event => assert_eq!((event, time), ("ExistingProcess", 0)),
