@@ -298,6 +298,7 @@ impl StackMemory for LateStack<'_> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::io::{Read as _, Write as _};
     use std::process::{Command, Stdio};
 
     use super::*;
@@ -389,7 +390,10 @@ mod tests {
 
     #[test]
     fn code_is_kept_when_its_process_has_ended() {
-        let mut child = Command::new("sleep").arg("1000").stdout(Stdio::null()).spawn().unwrap();
+        // What it prints it prints when its code is mapped, which it is not yet as soon as it is executed.
+        let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.as_mut().unwrap().write_all(b"x").unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         let pid = Pid(child.id());
         let owner = Owner { pid, thread: Tid(child.id()) };
         let maps = fs::read_to_string(format!("/proc/{}/maps", child.id())).unwrap();

@@ -275,7 +275,8 @@ fn arguments_are_of_the_program_and_no_other() {
         let Some(first) = arguments.first().filter(|_| ["sh", "env", "printf"].contains(&name)) else {
             continue;
         };
-        assert_eq!(*first, name, "{arguments:?}");
+        // Others' programs may be executed by their paths meanwhile.
+        assert_eq!(first.rsplit('/').next(), Some(name), "{arguments:?}");
         known += 1;
     }
     assert!(known > 0);
