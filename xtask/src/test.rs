@@ -5,9 +5,10 @@
 //! line names it.
 //!
 //! Tests that need root and BPF run for real where the machine allows. One that can't writes a line
-//! `SKIPPED <test>: <reason>` to stderr; those lines are counted and repeated at the end. Where the machine does
-//! allow it, and on CI, `COLLECTOR_LIVE=require` tells such tests that a skip is a failure. So are the lines
-//! `NOT ON THIS KERNEL <test>: <reason>` of tests of what the kernel was built without, which are no failure.
+//! `SKIPPED <test>: <reason>` to stderr, or `SKIPPED: <reason>` among what the runner keeps for it; those lines are counted and repeated
+//! at the end. Where the machine does allow it, and on CI, a skip is a failure, which `COLLECTOR_LIVE=require` tells such tests. So are
+//! the lines `NOT ON THIS KERNEL <test>: <reason>` of tests of what the kernel was built without, and `NOT BESIDE THE CHECKOUT: <file>` of
+//! those of recordings that others made and that are in no repository of ours, which are no failure.
 
 pub(crate) mod stream;
 mod totals;
@@ -82,7 +83,7 @@ fn run(workspace: &Workspace, steps: &[Step], totals: &mut Totals) -> Result<()>
         step(workspace, totals).with_context(|| format!("step `{heading}` failed"))?;
     }
     if live_is_required()? && !totals.skips().is_empty() {
-        bail!("live tests were skipped, listed above, where every one must run");
+        bail!("tests were skipped, listed above, where every one must run");
     }
     Ok(())
 }
@@ -116,7 +117,7 @@ fn cargo_test(workspace: &Workspace, totals: &mut Totals) -> Result<()> {
     if live_is_required()? {
         cargo.env("COLLECTOR_LIVE", "require");
     }
-    stream::run(&mut cargo, totals)
+    stream::run_tests(&mut cargo, &[], totals)
 }
 
 /// All but the live tests, with values of property tests that no other run had.
@@ -129,7 +130,7 @@ fn other_values(workspace: &Workspace, totals: &mut Totals) -> Result<()> {
     for chosen in [&["--workspace", "--exclude", &recorder][..], &of_files] {
         let mut cargo = toolchain::own_cargo(workspace);
         cargo.args(["test", "--no-fail-fast"]).args(chosen).env("PROPTEST_RNG_SEED", &seed);
-        stream::run(&mut cargo, totals)?;
+        stream::run_tests(&mut cargo, &[], totals)?;
     }
     Ok(())
 }
@@ -172,11 +173,10 @@ fn aarch64(workspace: &Workspace, totals: &mut Totals) -> Result<()> {
     // QEMU's user mode can stand still for ever where a program with several threads forks (QEMU's issue 285): the locks of GLib's
     // allocator of slices are not the fork's. Tests that start an assembler did. GLib's own switch does without these.
     cargo.env("G_SLICE", "always-malloc");
-    cargo.env("CARGO_PROFILE_DEV_DEBUG", "false").arg("--");
-    for name in NOT_EMULATED.iter().map(|(name, _)| name).chain(&SAVED_HERE) {
-        cargo.args(["--skip", name]);
-    }
-    stream::run(&mut cargo, totals)
+    cargo.env("CARGO_PROFILE_DEV_DEBUG", "false");
+    let left_out = NOT_EMULATED.iter().map(|(name, _)| name).chain(&SAVED_HERE);
+    let arguments: Vec<&str> = left_out.flat_map(|name| ["--skip", name]).collect();
+    stream::run_tests(&mut cargo, &arguments, totals)
 }
 
 /// The pictures, in a real browser. The page's own sources need no Node; its tests do.

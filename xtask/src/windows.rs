@@ -59,7 +59,7 @@ pub(crate) fn windows(workspace: &Workspace, totals: &mut Totals) -> Result<()> 
 
     let mut tests = here(toolchain.cargo("test", STANDARD_LIBRARY));
     wine.runner(&mut tests, &CrossTarget::WINDOWS);
-    test::stream::run(tests.args(["--package", &etw, "--lib", "--tests"]), totals)?;
+    test::stream::run_tests(tests.args(["--package", &etw, "--lib", "--tests"]), &[], totals)?;
 
     let package = workspace.package(USER)?;
     let mut lint = here(toolchain.cargo_clippy(STANDARD_LIBRARY));
@@ -76,7 +76,7 @@ pub(crate) fn windows(workspace: &Workspace, totals: &mut Totals) -> Result<()> 
 
     let mut tests = here(toolchain.cargo("test", STANDARD_LIBRARY));
     wine.runner(&mut tests, &CrossTarget::WINDOWS);
-    test::stream::run(tests.args(["--package", &package, "--lib", "--bin", "collector"]), totals)?;
+    test::stream::run_tests(tests.args(["--package", &package, "--lib", "--bin", "collector"]), &[], totals)?;
 
     checks::run(workspace, &wine, &folder.join(CrossTarget::WINDOWS.triple).join("debug"), totals)
 }

@@ -14,7 +14,7 @@ pub(crate) fn shared(name: &str) -> Option<Vec<u8>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/perf").join(name);
     let bytes = std::fs::read(&path).ok();
     if bytes.is_none() {
-        eprintln!("SKIPPED {name}: there is no {}", path.display());
+        eprintln!("NOT BESIDE THE CHECKOUT: {}", path.display());
     }
     bytes
 }

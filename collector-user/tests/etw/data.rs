@@ -20,7 +20,7 @@ pub(crate) fn bytes(name: &str) -> Option<Vec<u8>> {
     }
     let zipped = folder().join(format!("{name}.zip"));
     let Ok(archive) = fs::File::open(&zipped) else {
-        eprintln!("SKIPPED etw: {} is not there", zipped.display());
+        eprintln!("NOT BESIDE THE CHECKOUT: {}", zipped.display());
         return None;
     };
     let mut archive = ZipArchive::new(archive).unwrap();

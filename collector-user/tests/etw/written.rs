@@ -95,7 +95,7 @@ for line in open('net.jsonl', encoding='utf-8'):
 print(samples, main, ticks)
 ";
     let Ok(python) = Command::new("python3").args(["-c", COUNT]).current_dir(folder).output() else {
-        eprintln!("SKIPPED etw: python3 is not there");
+        eprintln!("SKIPPED: python3 is not there");
         return;
     };
     assert!(python.status.success(), "{}", String::from_utf8_lossy(&python.stderr));
@@ -116,7 +116,7 @@ fn by_go(folder: &Path, main: i64) {
     };
     let index = "-sample_index=cpu_samples";
     let Some(raw) = go(&["-raw"]) else {
-        eprintln!("SKIPPED etw: go is not there");
+        eprintln!("SKIPPED: go is not there");
         return;
     };
     let kinds = raw.lines().skip_while(|line| *line != "Samples:").nth(1).unwrap();

@@ -421,7 +421,7 @@ pub(crate) fn captures() -> Vec<PathBuf> {
     let files = folder.read_dir().into_iter().flatten().map(|entry| entry.unwrap().path());
     let files: Vec<_> = files.filter(|path| path.extension().is_some_and(|ending| ending == "jfr")).collect();
     if files.is_empty() {
-        eprintln!("SKIPPED: there are no recordings in {}", folder.display());
+        eprintln!("NOT BESIDE THE CHECKOUT: recordings in {}", folder.display());
     }
     files
 }

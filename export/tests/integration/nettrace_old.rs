@@ -223,7 +223,7 @@ pub(crate) fn unzipped(path: &Path) -> Vec<u8> {
 pub(crate) fn captures() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/nettrace");
     let Ok(entries) = folder.read_dir() else {
-        eprintln!("SKIPPED nettrace_old::captures: {} is not there", folder.display());
+        eprintln!("NOT BESIDE THE CHECKOUT: {}", folder.display());
         return Vec::new();
     };
     let paths = entries.map(|entry| entry.unwrap().path());

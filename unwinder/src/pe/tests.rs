@@ -86,7 +86,7 @@ fn are_installed(programs: &[&str]) -> bool {
     programs.iter().all(|program| {
         let found = Command::new(program).arg("--version").output().is_ok();
         if !found {
-            eprintln!("SKIPPED pe::tests: {program} is not installed");
+            eprintln!("SKIPPED: {program} is not installed");
         }
         found
     })

@@ -39,7 +39,7 @@ fn image(target: &str, shapes: &str, flag: &str) -> Option<Vec<u8>> {
         compile.arg(format!("--target={target}")).args(["-w", "-O2", "-ffreestanding", flag]);
         compile.args(["-fasynchronous-unwind-tables", "-c", "-o"]).arg(&object).arg(programs.join(source));
         let Ok(status) = compile.status() else {
-            eprintln!("SKIPPED hostile::pe: there is no clang-22");
+            eprintln!("SKIPPED: there is no clang-22");
             return None;
         };
         assert!(status.success(), "{compile:?}");

@@ -21,7 +21,7 @@ pub(crate) fn bytes(name: &str) -> Option<Vec<u8>> {
     }
     let zipped = folder().join(format!("{name}.zip"));
     let Ok(archive) = fs::File::open(&zipped) else {
-        eprintln!("SKIPPED etl: neither {} nor {} is there", plain.display(), zipped.display());
+        eprintln!("NOT BESIDE THE CHECKOUT: {} or {}", plain.display(), zipped.display());
         return None;
     };
     let mut archive = ZipArchive::new(archive).unwrap();

@@ -34,14 +34,15 @@ pub(crate) fn test(workspace: &Workspace, totals: &mut Totals, records: bool) ->
     let programs = workspace.dotnet().join("programs");
     make(workspace, &programs).context("the programs for .NET's runtimes can't be made")?;
     let mut cargo = toolchain::own_cargo(workspace);
-    cargo.args(["test", "--package", &workspace.package("collector-user")?, "--test", "dotnet", "--"]);
+    cargo.args(["test", "--package", &workspace.package("collector-user")?, "--test", "dotnet"]);
+    cargo.env("COLLECTOR_DOTNET", &programs);
     // Each has the processors for itself.
-    cargo.arg("--test-threads=1").env("COLLECTOR_DOTNET", &programs);
+    let mut arguments = vec!["--test-threads=1"];
     if !records {
         println!("SKIPPED recordings of .NET's runtimes: they need root");
-        cargo.arg("captures");
+        arguments.push("captures");
     }
-    stream::run(&mut cargo, totals)
+    stream::run_tests(&mut cargo, &arguments, totals)
 }
 
 fn make(workspace: &Workspace, programs: &Path) -> Result<()> {

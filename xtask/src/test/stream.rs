@@ -1,6 +1,7 @@
 //! Runs a test runner, shows what it prints as it comes, and counts.
 //!
-//! In: a command. Out: the same lines on our stdout and stderr, each also read by the totals.
+//! In: a command. Out: the same lines on our stdout and stderr, each also read by the totals. What passing tests print, which
+//! cargo's runner shows behind all of them, is read alone: which of them did not test what it is for is there.
 
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::process::{Command, Stdio};
@@ -10,6 +11,11 @@ use anyhow::{Context, Result, bail};
 
 use super::totals::Totals;
 use crate::command;
+
+/// Runs `cargo test` as it is in `cargo`, with further arguments of its runner.
+pub(crate) fn run_tests(cargo: &mut Command, arguments: &[&str], totals: &mut Totals) -> Result<()> {
+    run(cargo.args(["--", "--show-output"]).args(arguments), totals)
+}
 
 /// Runs `command` to its end; fails when it fails.
 pub(crate) fn run(command: &mut Command, totals: &mut Totals) -> Result<()> {
@@ -38,21 +44,106 @@ pub(crate) fn run(command: &mut Command, totals: &mut Totals) -> Result<()> {
     Ok(())
 }
 
-/// Copies `from` to `to` line by line and returns the lines that totals could be about.
+/// Copies `from` to `to` line by line, but for what passing tests print, and returns the lines that totals could be about.
 fn copy(from: impl Read, to: &mut impl Write) -> io::Result<Vec<String>> {
     let mut kept = Vec::new();
     let mut from = BufReader::new(from);
     let mut line = Vec::new();
+    let mut kept_back = KeptBack::default();
     loop {
         line.clear();
         if from.read_until(b'\n', &mut line)? == 0 {
             return Ok(kept);
         }
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim_end();
+        kept_back.next(text);
+        if kept_back.of == Some(Outcome::Passed) {
+            kept.extend(kept_back.skip(text));
+            continue;
+        }
         to.write_all(&line)?;
         to.flush()?;
-        let text = String::from_utf8_lossy(&line);
-        if Totals::is_about(&text) {
-            kept.push(text.trim_end().to_owned());
+        if kept_back.of.is_none() && Totals::is_about(text) {
+            kept.push(text.to_owned());
         }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Outcome {
+    Passed,
+    Failed,
+}
+
+/// What cargo's runner keeps back of what tests print, and shows behind all of them, each under a heading with its name.
+#[derive(Debug, Default)]
+struct KeptBack {
+    /// What became of the tests that the line is of, if it is of any.
+    of: Option<Outcome>,
+    /// The one that printed it.
+    test: String,
+}
+
+impl KeptBack {
+    fn next(&mut self, line: &str) {
+        match line {
+            "successes:" => self.of = Some(Outcome::Passed),
+            "failures:" => self.of = Some(Outcome::Failed),
+            _ if line.starts_with("test result: ") => self.of = None,
+            _ => {}
+        }
+        if let Some(name) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
+            name.clone_into(&mut self.test);
+        }
+    }
+
+    /// The line for the totals, with the name of the test, where it tells that something was not tested.
+    fn skip(&self, line: &str) -> Option<String> {
+        Totals::is_skip(line).map(|(kind, reason)| format!("{kind} {}: {reason}", self.test))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As cargo's runner prints it, of a test that passed and printed, and one that failed.
+    const PRINTED: &str = "\
+running 3 tests
+test a::quiet ... ok
+test a::skipped ... ok
+
+successes:
+
+---- a::skipped stdout ----
+7 rows
+SKIPPED: gcc is not installed
+NOT BESIDE THE CHECKOUT: x.etl
+test result of another kind
+
+successes:
+    a::quiet
+    a::skipped
+
+failures:
+
+---- a::wrong stdout ----
+SKIPPED: this is part of what failed
+assertion failed
+
+test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s
+";
+
+    #[test]
+    fn what_passing_tests_print_is_read_and_not_shown() {
+        let mut shown = Vec::new();
+        let kept = copy(PRINTED.as_bytes(), &mut shown).unwrap();
+        let result = PRINTED.lines().last().unwrap();
+        let skips = ["SKIPPED a::skipped: gcc is not installed", "NOT BESIDE THE CHECKOUT a::skipped: x.etl"];
+        assert_eq!(kept, [skips[0], skips[1], result]);
+        let shown = String::from_utf8(shown).unwrap();
+        let (before, failures) = (PRINTED.find("successes:").unwrap(), PRINTED.find("failures:").unwrap());
+        assert_eq!(shown, format!("{}{}", &PRINTED[..before], &PRINTED[failures..]));
     }
 }

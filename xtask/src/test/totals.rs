@@ -1,7 +1,7 @@
 //! Counts over all test runners.
 //!
-//! In: lines that runners print: `test result:` of cargo's, `N passed, N failed` alone on a line, and our live
-//! tests' `SKIPPED <test>: <reason>` and `NOT ON THIS KERNEL <test>: <reason>`. Out: the sums.
+//! In: lines that runners print: `test result:` of cargo's, `N passed, N failed` alone on a line, and our
+//! tests' `SKIPPED <test>: <reason>`, `NOT ON THIS KERNEL <test>: <reason>` and `NOT BESIDE THE CHECKOUT <test>: <file>`. Out: the sums.
 
 use std::fmt;
 
@@ -14,28 +14,44 @@ pub(crate) struct Totals {
     ignored: u64,
     /// Reported by the test itself, which its runner counts as passed.
     skips: Vec<String>,
-    /// The same, for want of a feature of the kernel, which no set-up can bring about.
+    /// The same, for want of what no set-up can bring about: a feature of the kernel, or a file of others.
     absent: Vec<String>,
 }
 
-/// How a test's line begins that skipped itself, and that of one whose feature the kernel lacks.
-const SKIPPED: &str = "SKIPPED ";
-const ABSENT: &str = "NOT ON THIS KERNEL ";
+/// How a test's line begins that skipped itself.
+const SKIPPED: &str = "SKIPPED";
+/// That of one whose feature the kernel lacks.
+const NOT_ON_THIS_KERNEL: &str = "NOT ON THIS KERNEL";
+/// That of one whose file, which is others' and in no repository of ours, is not in the folder beside it.
+const NOT_BESIDE_THE_CHECKOUT: &str = "NOT BESIDE THE CHECKOUT";
 
 impl Totals {
     /// Whether `line` can change the sums.
     pub(super) fn is_about(line: &str) -> bool {
         let line = line.trim();
-        [SKIPPED, ABSENT].iter().any(|begin| line.starts_with(begin)) || counts(line).is_some()
+        Self::is_skip(line).is_some() || counts(line).is_some()
     }
 
-    /// Adds what `line` says; a line about something else changes nothing.
+    /// What a test begins its line with that did not test what it is for, and the rest: the reason, behind the test's name where
+    /// the test tells it.
+    pub(super) fn is_skip(line: &str) -> Option<(&'static str, &str)> {
+        [SKIPPED, NOT_ON_THIS_KERNEL, NOT_BESIDE_THE_CHECKOUT].into_iter().find_map(|kind| {
+            let rest = line.strip_prefix(kind)?;
+            Some((kind, rest.strip_prefix(": ").or_else(|| rest.strip_prefix(' '))?))
+        })
+    }
+
+    /// Adds what `line` says; a line about something else changes nothing, nor does another line of a test that was skipped.
     pub(crate) fn read(&mut self, line: &str) {
         let line = line.trim();
-        if line.starts_with(SKIPPED) {
-            self.skips.push(line.to_owned());
-        } else if line.starts_with(ABSENT) {
-            self.absent.push(line.to_owned());
+        if let Some((kind, rest)) = Self::is_skip(line) {
+            let skips = if kind == SKIPPED { &mut self.skips } else { &mut self.absent };
+            let test = rest.split(": ").next();
+            let is_same =
+                |told: &String| Self::is_skip(told).and_then(|(_, rest)| rest.split(": ").next()) == test;
+            if !skips.iter().any(is_same) {
+                skips.push(line.to_owned());
+            }
         } else if let Some([passed, failed, ignored]) = counts(line) {
             self.passed += passed;
             self.failed += failed;
@@ -53,14 +69,14 @@ impl Totals {
         &self.skips
     }
 
-    /// The lines of tests whose feature the kernel lacks.
+    /// The lines of tests that lack what no set-up brings about.
     pub(super) fn absent(&self) -> &[String] {
         &self.absent
     }
 
     /// What a test says in a `line` of its feature that the kernel lacks; its name may stand before that.
     pub(crate) fn absent_in(line: &str) -> Option<&str> {
-        line.find(ABSENT).and_then(|at| line.get(at..)).map(str::trim_end)
+        line.find(NOT_ON_THIS_KERNEL).and_then(|at| line.get(at..)).map(str::trim_end)
     }
 }
 
@@ -139,6 +155,17 @@ mod tests {
         assert_eq!(totals.skips(), ["SKIPPED live::ledger: not root"]);
         assert_eq!(totals.absent(), ["NOT ON THIS KERNEL live::kprobes: no kprobe_events"]);
         assert!(Totals::is_about("NOT ON THIS KERNEL live::kprobes: no kprobe_events"));
+    }
+
+    #[test]
+    fn nor_did_one_whose_files_are_not_there_and_it_is_one_test() {
+        let totals = sum(&[
+            "NOT BESIDE THE CHECKOUT etl::counts: Process.etl",
+            "NOT BESIDE THE CHECKOUT etl::counts: gcevents.etl",
+            "test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
+        ]);
+        assert_eq!(totals.to_string(), "4 passed, 0 failed, 1 skipped");
+        assert_eq!(totals.skips(), [""; 0]);
     }
 
     #[test]

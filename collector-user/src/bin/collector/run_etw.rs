@@ -308,7 +308,7 @@ mod tests {
         const EVENTS: usize = 10_344;
         let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/etl/Process.etl");
         let Ok(trace) = fs::read(&trace) else {
-            eprintln!("SKIPPED a recording: {} is not there", trace.display());
+            eprintln!("NOT BESIDE THE CHECKOUT: {}", trace.display());
             return;
         };
         let folder = tempfile::tempdir().unwrap();

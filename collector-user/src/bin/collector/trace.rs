@@ -121,7 +121,7 @@ mod tests {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/etl/Process.etl");
         let bytes = fs::read(&path).ok();
         if bytes.is_none() {
-            eprintln!("SKIPPED a trace: {} is not there", path.display());
+            eprintln!("NOT BESIDE THE CHECKOUT: {}", path.display());
         }
         bytes
     }
