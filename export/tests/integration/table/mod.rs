@@ -2,6 +2,9 @@
 //! own: the decoder in it reads it, and a browser shows it. There are the same samples, threads, times, functions and totals as far as the
 //! format has a place for them, and nothing else.
 //!
+//! `.perf.data` is not among them, since the kernel's own records are written as they come: `collector-user/tests/live/captured.rs` compares it, by
+//! `perf script`, with JSON lines of the same recording.
+//!
 //! - `recording`: what is recorded, and all that is true of it; `facts`: the words for it.
 //! - A file for each format, or for two that are alike, with its `READER`.
 
