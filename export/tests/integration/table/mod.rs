@@ -393,8 +393,8 @@ fn what_is_left_out_is_one_line() {
     assert_eq!(
         left_out("perfetto").unwrap(),
         "perfetto leaves out some CPUs, some attributes, some of which values are estimates, debug links, packages of files, \
-         processes and times of mappings, which frames are guessed, which frames to drop, distribution, processor, memory, 2 raw events and 1 table or \
-         histogram"
+         processes and times of mappings, which frames are guessed, which frames to drop, distribution, processor, memory, \
+         raw events but all CPUs' switches and wakeups of threads and 1 table or histogram"
     );
     assert_eq!(contents.left_out(&Everything), None);
     let empty = ExportMachine::default();
