@@ -72,7 +72,8 @@ pub enum Part {
     Command,
     /// The account of losses, and numbers of an embedding program.
     Account,
-    /// Raw events with their fields, where they were kept. Other formats have the samples of those.
+    /// Raw events with their fields, where they were kept. Other formats have the samples of those; in part: switches and wakeups of
+    /// threads, where those of all CPUs were recorded.
     Events,
     /// Spans of an embedding program.
     Spans,
@@ -166,6 +167,7 @@ impl Part {
         match self {
             Self::Mappings => "processes and times of mappings".to_owned(),
             Self::Estimates => format!("some of {}", self.text()),
+            Self::Events => "raw events but all CPUs' switches and wakeups of threads".to_owned(),
             Self::Guesses => "frames that were read after their samples".to_owned(),
             _ => format!("some {}", self.text()),
         }

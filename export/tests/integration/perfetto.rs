@@ -1,7 +1,13 @@
 //! Traces for Perfetto, as its own messages decode them (`tests/python/perfetto_trace.py`), against recordings of known truth.
 
+use std::sync::Arc;
+
+use collector_common::event::{ByteOrder, EventField, EventFormat, Extent, FieldKind, Place, Width};
 use collector_common::ids::{Nanos, Pid, Tid};
-use collector_common::record::{ESTIMATED, ExportMachine, ProcessId, Sample, Unit};
+use collector_common::record::{
+    ClockAnchor, ESTIMATED, EventFacts, EventKind, EventKindId, EventRecord, ExportMachine, ProcessId,
+    Sample, Unit,
+};
 use export::format::perfetto::Perfetto;
 use export::format::{ExportFormat, Profile};
 use export::symbolize::Symbols;
@@ -39,6 +45,178 @@ fn fields(list: &Value, names: &[&str]) -> Value {
 fn functions(list: &Value) -> Vec<Vec<&str>> {
     let stacks = list.as_array().unwrap().iter().map(|row| row["stack"].as_array().unwrap().iter());
     stacks.map(|stack| stack.map(|frame| frame["function"].as_str().unwrap()).collect()).collect()
+}
+
+/// Switches and wakeups on two CPUs, by (ms, CPU, name, fields): 300 is woken by 301, which then waits for what 300 does. Fields are in the
+/// order of the kernel's formats.
+fn scheduled(machine: &mut ExportMachine, planned: &[(u64, u16, &str, &[i64])]) {
+    let process = machine.add_process(Pid(300), "app", None, Nanos(0));
+    let name = machine.intern_string("app");
+    for &(ms, cpu, event, fields) in planned {
+        let is_switch = event == "sched_switch";
+        let names: &[&str] = if is_switch {
+            &["prev_comm", "prev_pid", "prev_prio", "prev_state", "next_comm", "next_pid", "next_prio"]
+        } else {
+            &["comm", "pid", "prio", "target_cpu"]
+        };
+        let mut format = EventFormat::new(ByteOrder::Little);
+        let mut bytes = Vec::new();
+        let mut values = fields.iter();
+        for name in names {
+            let is_text = name.ends_with("comm");
+            let width = if *name == "prev_state" { Width::W64 } else { Width::W32 };
+            let (kind, extent) = if is_text {
+                (FieldKind::Char, Extent::Array(16))
+            } else {
+                (FieldKind::Signed(width), Extent::One)
+            };
+            format.add_field(EventField::new(*name, "", kind, extent, Place::AfterPrevious)).unwrap();
+            match width {
+                _ if is_text => bytes.extend_from_slice(b"app\0\0\0\0\0\0\0\0\0\0\0\0\0"),
+                Width::W64 => bytes.extend_from_slice(&values.next().unwrap().to_le_bytes()),
+                _ => bytes.extend_from_slice(&(*values.next().unwrap() as i32).to_le_bytes()),
+            }
+        }
+        let full_name = format!("sched:{event}");
+        let [name_, provider, short_name] =
+            [&full_name, "sched", event].map(|name| machine.intern_string(name));
+        let known = machine.event_kinds().iter().position(|kind| kind.name == name_);
+        let kind = known.map(|position| EventKindId(position as u16)).unwrap_or_else(|| {
+            let facts = EventFacts::default();
+            let format = Arc::new(format);
+            let kind = EventKind { name: name_, provider, short_name, id: 7, facts, format, samples: None };
+            machine.add_event_kind(kind).unwrap()
+        });
+        let tid = if is_switch { fields[0] } else { fields[3] };
+        let thread = machine.intern_thread(process, Tid(tid as u32), name);
+        let record = EventRecord { time: at(ms), thread, kind, cpu, ..EventRecord::default() };
+        machine.add_event_record(&record, &bytes).unwrap();
+    }
+}
+
+/// Of a switch: from whom, with which priority and state, to whom, with which priority. Of a waking: whom, with which priority, on which
+/// CPU; and by whom.
+const SWITCHES: [(u64, u16, &str, &[i64]); 7] = [
+    (1, 0, "sched_switch", &[0, 120, 0, 301, 119]),
+    (2, 0, "sched_waking", &[300, 120, 1, 301]),
+    (3, 1, "sched_switch", &[0, 120, 0, 300, 120]),
+    (4, 0, "sched_switch", &[301, 119, 1, 0, 120]),
+    (5, 1, "sched_waking", &[301, 119, 0, 300]),
+    (6, 1, "sched_switch", &[300, 120, 2, 0, 120]),
+    (9, 0, "sched_switch", &[0, 120, 0, 301, 119]),
+];
+
+/// A machine that slept for a second before it was recorded, and another one while it was.
+fn slept(machine: &mut ExportMachine) {
+    let anchor = |ms: u64, slept: u64| ClockAnchor {
+        monotonic: at(ms),
+        realtime: REALTIME,
+        boottime: Some(Nanos(at(ms).0 + slept * 1000 * MS)),
+    };
+    let clocks = &mut machine.system_mut().clocks;
+    (clocks.start, clocks.end) = (Some(anchor(0, 1)), Some(anchor(8, 2)));
+}
+
+#[test]
+fn switches_are_rows_of_cpus_and_states_of_threads() {
+    let mut machine = ExportMachine::default();
+    slept(&mut machine);
+    scheduled(&mut machine, &SWITCHES);
+    let Some(told) = read(&machine, &Symbols::unresolved(&machine)) else { return };
+    let expected = json!([
+        [0, 301, ns(1), 3 * MS],
+        [1, 300, ns(3), 3 * MS],
+        [0, 0, ns(4), 5 * MS],
+        [1, 0, ns(6), null],
+        // Behind the second snapshot of clocks.
+        [0, 301, ns(9), null],
+    ]);
+    assert_eq!(fields(&told["cpus"], &["cpu", "tid", "time", "lasted"]), expected);
+    let expected = json!([
+        [301, "Running", ns(1), 3 * MS, 0, null],
+        [300, "R", ns(2), MS, null, 301],
+        [300, "Running", ns(3), 3 * MS, 1, null],
+        [301, "S", ns(4), MS, null, null],
+        [301, "R", ns(5), 4 * MS, null, 300],
+        [300, "D", ns(6), null, null, null],
+        [301, "Running", ns(9), null, 0, null],
+    ]);
+    assert_eq!(fields(&told["states"], &["tid", "state", "time", "lasted", "cpu", "waker"]), expected);
+    let waking = json!({ "comm": "app", "pid": 301, "prio": 119, "target_cpu": 0 });
+    let all = told["scheduler"].as_array().unwrap();
+    assert_eq!((&all[4]["event"], &all[4]["fields"]), (&json!("sched_waking"), &waking));
+    assert_eq!(told["gaps"], Value::Null);
+}
+
+/// Where nobody tells the time since boot, times are the same.
+#[test]
+fn switches_have_their_times_without_a_time_since_boot() {
+    for has_anchor in [false, true] {
+        let mut machine = ExportMachine::default();
+        machine.system_mut().start = at(0);
+        if has_anchor {
+            let anchor = ClockAnchor { monotonic: at(3), realtime: REALTIME, boottime: None };
+            machine.system_mut().clocks.start = Some(anchor);
+        }
+        scheduled(&mut machine, &SWITCHES);
+        let Some(told) = read(&machine, &Symbols::unresolved(&machine)) else { return };
+        let times: Vec<u64> = SWITCHES.iter().map(|(ms, ..)| ns(*ms)).collect();
+        let found = told["scheduler"].as_array().unwrap().iter().map(|event| event["time"].as_u64().unwrap());
+        assert_eq!(found.collect::<Vec<_>>(), times);
+    }
+}
+
+/// Between two switches of a CPU that do not fit together others happened. If none was lost, they were not asked for: of a CPU nobody
+/// knows then who ran on it, and of a thread not when.
+#[test]
+fn switches_of_some_threads_are_no_rows() {
+    let of_one: Vec<_> = SWITCHES
+        .into_iter()
+        .filter(|(.., name, fields)| *name != "sched_switch" || fields[0] == 301)
+        .collect();
+    // The same thread leaves the CPU again, and never came.
+    let again: (u64, u16, &str, &[i64]) = (12, 0, "sched_switch", &[301, 119, 1, 0, 120]);
+    let of_one = [&of_one[..], &[again]].concat();
+    for (lost, expected) in
+        [(None, json!([null, null])), (Some(0), json!([null, null])), (Some(1), json!([2, [0]]))]
+    {
+        let mut machine = ExportMachine::default();
+        machine.system_mut().lost = lost;
+        scheduled(&mut machine, &of_one);
+        let Some(told) = read(&machine, &Symbols::unresolved(&machine)) else { return };
+        let rows = told["cpus"].as_array().map(Vec::len);
+        assert_eq!(json!([rows, told["gaps"]]), expected, "{lost:?} lost");
+        assert_eq!(told["scheduler"].is_null(), rows.is_none(), "nor wakeups without switches");
+    }
+}
+
+/// Many are told in several pieces, and those before a gap are not told of as behind it.
+#[test]
+fn switches_are_in_pieces() {
+    let mut machine = ExportMachine::default();
+    machine.system_mut().lost = Some(5);
+    let to_and_fro: [&[i64]; 2] = [&[0, 120, 0, 301, 119], &[301, 119, 1, 0, 120]];
+    // One is missing between 700 and 702.
+    let all =
+        (0..1000).filter(|at| *at != 701).map(|at| (at, 3, "sched_switch", to_and_fro[at as usize % 2]));
+    scheduled(&mut machine, &all.collect::<Vec<_>>());
+    let Some(told) = read(&machine, &Symbols::unresolved(&machine)) else { return };
+    let rows = told["cpus"].as_array().unwrap();
+    assert_eq!(rows.len(), 999);
+    let not_ended: Vec<_> =
+        rows.iter().filter(|row| row["lasted"].is_null()).map(|row| &row["time"]).collect();
+    assert_eq!(json!(not_ended), json!([ns(700), ns(999)]));
+    assert_eq!(told["gaps"], json!([3]));
+}
+
+/// A process ends behind the last that is told of its threads.
+#[test]
+fn a_process_ends_behind_its_last_switch() {
+    let mut machine = ExportMachine::default();
+    scheduled(&mut machine, &SWITCHES);
+    machine.end_process(ProcessId(0), at(8));
+    let Some(told) = read(&machine, &Symbols::unresolved(&machine)) else { return };
+    assert_eq!(told["processes"][0]["end"], ns(9) + 1);
 }
 
 fn ns(ms: u64) -> u64 {

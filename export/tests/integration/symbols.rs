@@ -276,6 +276,62 @@ fn stubs_are_named_after_what_they_call() {
     agrees_with_objdump(&library("libstdc++.so.6").unwrap());
 }
 
+/// Those of 32-bit programs, which need no C library here: they are linked with a library of their own.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn stubs_of_32_bit_programs_are_named() {
+    if tool("gcc").is_none() || tool("objdump").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let functions = ["copy", "compare", "print", "finish"];
+    let alone = ["-m32", "-nostdlib"];
+    let source: String = functions.map(|name| format!("int {name}(int x) {{ return x; }}\n")).concat();
+    let library =
+        compiled(folder.path(), "libcalled.so", &source, &[&alone[..], &["-shared", "-fPIC"]].concat());
+    let declared: String = functions.map(|name| format!("int {name}(int);\n")).concat();
+    let calls: String = functions.map(|name| format!("x += {name}(x);\n")).concat();
+    let source =
+        format!("{declared} int all(int x) {{ {calls} return x; }}\nvoid _start(void) {{ all(1); }}");
+    for (name, arguments) in [
+        ("moved", &["-pie", "-fPIE", "-Wl,-z,lazy"][..]),
+        ("now", &["-pie", "-fPIE", "-Wl,-z,now"]),
+        ("fixed", &["-no-pie", "-fno-pie", "-Wl,-z,lazy"]),
+        ("ibt", &["-pie", "-fPIE", "-fcf-protection=full", "-Wl,-z,ibtplt", "-Wl,-z,lazy"]),
+        ("ibt_fixed", &["-no-pie", "-fno-pie", "-fcf-protection=full", "-Wl,-z,ibtplt", "-Wl,-z,lazy"]),
+    ] {
+        let shared = ["-Wl,--no-as-needed", library.to_str().unwrap()];
+        let program = compiled(folder.path(), name, &source, &[&alone[..], arguments, &shared].concat());
+        agrees_with_objdump(&program);
+    }
+}
+
+/// A stub that a resolver fills: its relocation has no addend, and the slot says which one it is.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn stubs_of_32_bit_ifuncs_are_named_after_the_ifunc() {
+    if tool("gcc").is_none() || tool("objdump").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = r#"
+        static int one(void) { return 1; }
+        static int (*resolve(void))(void) { return one; }
+        int chosen(void) __attribute__((ifunc("resolve"), visibility("hidden")));
+        int _start(void) { return chosen(); }
+    "#;
+    for (name, how) in [("ifunc_fixed", ["-no-pie", "-fno-pie"]), ("ifunc_moved", ["-pie", "-fPIE"])] {
+        let program = compiled(folder.path(), name, source, &[&["-m32", "-nostdlib"][..], &how].concat());
+        let text = output(Command::new("objdump").args(["-d", "-j", ".plt", "-j", ".iplt"]).arg(&program));
+        // Behind the one that all of them lead to.
+        let jump = text.lines().rfind(|line| line.contains("jmp    *")).unwrap();
+        let stub = jump.trim().split_once(':').unwrap().0;
+        let machine = machine_of(&program, [u64::from_str_radix(stub, 16).unwrap()]);
+        let symbols = symbolize(&machine, &Files::of(&machine), Detail::default());
+        assert_eq!(symbols.name(FrameId(0)).function, "chosen@plt", "{name}: {text}");
+    }
+}
+
 /// glibc calls some of its own functions through stubs that a resolver fills: `nm` knows those as ifuncs.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]

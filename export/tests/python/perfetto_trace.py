@@ -63,7 +63,7 @@ class Sequence:
 def read(trace):
     told = defaultdict(list)
     sequences, events, tracks = {}, [], {}
-    clock = None
+    clock, since_boot, of_cpus = None, [], []
     for order, packet in enumerate(trace.packet):
         number = packet.trusted_packet_sequence_id
         assert number > 0, "a packet of no sequence"
@@ -76,7 +76,14 @@ def read(trace):
         if packet.HasField("clock_snapshot"):
             snapshot = packet.clock_snapshot
             clock = snapshot.primary_trace_clock
-            told["clocks"].append({pb.BuiltinClock.Name(one.clock_id): one.timestamp for one in snapshot.clocks})
+            clocks = {one.clock_id: one.timestamp for one in snapshot.clocks}
+            told["clocks"].append({pb.BuiltinClock.Name(one): time for one, time in clocks.items()})
+            if pb.BUILTIN_CLOCK_BOOTTIME in clocks:
+                since_boot.append((clocks[pb.BUILTIN_CLOCK_BOOTTIME], clocks[pb.BUILTIN_CLOCK_MONOTONIC]))
+            continue
+        if packet.HasField("ftrace_events"):
+            assert not packet.HasField("timestamp")
+            of_cpus.append(packet.ftrace_events)
             continue
         assert packet.HasField("timestamp")
         # No clock is converted.
@@ -89,7 +96,53 @@ def read(trace):
     assert all(track.parent_uuid in tracks or track.parent_uuid == 0 for track in tracks.values())
     events.sort(key=lambda event: event[:2])
     replay(events, tracks, told)
+    scheduling(of_cpus, since_boot, told)
     return told
+
+
+# Rows of CPUs and states of threads, as src/trace_processor/importers/ftrace and common/thread_state_tracker.cc make them.
+def scheduling(bundles, since_boot, told):
+    events, last = [], {}
+    for bundle in bundles:
+        assert bundle.HasField("cpu") and bundle.cpu < 1024 and bundle.event
+        # The clock of the tracer, unless it says otherwise.
+        assert not bundle.HasField("ftrace_clock")
+        for event in bundle.event:
+            assert event.timestamp >= last.get(bundle.cpu, 0), "a CPU's events are in the order of their times"
+            last[bundle.cpu] = event.timestamp
+            before = [pair for pair in since_boot if pair[0] <= event.timestamp] or since_boot[:1]
+            events.append((event.timestamp - before[-1][0] + before[-1][1], bundle.cpu, event))
+        if bundle.lost_events:
+            told["gaps"].append(bundle.cpu)
+    events.sort(key=lambda event: event[0])
+    running, states = {}, {}
+
+    def state(time, tid, name, cpu=None, waker=None):
+        if tid == 0:
+            return
+        if tid in states:
+            states[tid]["lasted"] = time - states[tid]["time"]
+        states[tid] = {"tid": tid, "time": time, "state": name, "cpu": cpu, "waker": waker, "lasted": None}
+        told["states"].append(states[tid])
+
+    for time, cpu, event in events:
+        kind = event.WhichOneof("event")
+        data = getattr(event, kind)
+        fields = {field.name: value for field, value in data.ListFields()}
+        told["scheduler"].append({"time": time, "cpu": cpu, "tid": event.pid, "event": kind, "fields": fields})
+        if kind == "sched_switch":
+            assert event.pid == data.prev_pid
+            for name in ["prev_pid", "prev_state", "next_pid"]:
+                assert data.HasField(name)
+            if cpu in running and running[cpu]["tid"] == data.prev_pid:
+                running[cpu]["lasted"] = time - running[cpu]["time"]
+            running[cpu] = {"cpu": cpu, "tid": data.next_pid, "name": data.next_comm, "time": time, "lasted": None}
+            told["cpus"].append(running[cpu])
+            letters = {0: "R", 1: "S", 2: "D", 4: "T", 8: "t", 16: "X", 32: "Z", 64: "P", 128: "I"}
+            state(time, data.prev_pid, "R" if data.prev_state & 0x100 else letters[data.prev_state & 0xff])
+            state(time, data.next_pid, "Running", cpu)
+        elif kind == "sched_waking" and states.get(data.pid, {"state": "S"})["state"] not in ["R", "Running"]:
+            state(time, data.pid, "R", waker=event.pid)
 
 
 # What is there by pid at a time: the reader has no other way to tell who is meant.

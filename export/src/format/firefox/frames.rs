@@ -6,7 +6,12 @@
 //! was inlined has no symbol.
 //!
 //! What was inlined is of a subcategory that says so: the crate writes that no frame is (`inlineDepth`).
+//!
+//! The crate takes frames of one name for one, whatever their lines are. So those at another line than the first one have a name of
+//! their own, `name:line`, which nobody sees: they are written as frames of the first one's function.
 
+use std::collections::BTreeMap;
+use std::num::NonZero;
 use std::sync::Arc;
 
 use collector_common::ids::BuildId;
@@ -22,7 +27,7 @@ use fxprof_processed_profile::{
 use crate::file_name::file_name;
 use crate::format::Profile;
 use crate::lists::Lists;
-use crate::symbolize::Language;
+use crate::symbolize::{Language, NameId};
 use crate::table::{KeySet, Table};
 
 /// Where linkers put programs that can't be moved: at a multiple of this, and the code of the first segments not far behind.
@@ -31,11 +36,21 @@ const IMAGE_ALIGNMENT: u64 = 1 << 20;
 /// The subcategory of functions that were inlined, which a reader may go by.
 pub(crate) const INLINED: &str = "Inlined";
 
+/// What stands for a frame, or for a function that was inlined there.
+pub(super) struct Told {
+    pub(super) info: FrameInfo,
+    /// One of the same function that goes by its name, if this does not.
+    pub(super) named: Option<FrameInfo>,
+    pub(super) line: Option<NonZero<u32>>,
+    /// The path of the source file, by its name and as what stands for it.
+    pub(super) file: Option<(NameId, FrameInfo)>,
+}
+
 /// What the frames of a recording are in a profile.
 #[derive(Default)]
 pub(super) struct Frames {
     /// By frame.
-    lists: Lists<FrameInfo>,
+    lists: Lists<Told>,
 }
 
 impl Frames {
@@ -45,17 +60,35 @@ impl Frames {
         let categories = Categories::new(out);
         let handles = libraries.add_to(out);
         let mut this = Self::default();
+        let mut first_lines: BTreeMap<FrameInfo, u32> = BTreeMap::new();
         for (frame, id) in machine.frames().iter().zip((0..).map(FrameId)) {
             let category = categories.of(machine, frame);
-            let mut label = |name| fxprof::Frame::Label(out.intern_string(symbols.function(name)));
-            let outermost = libraries.address(frame, &handles).unwrap_or_else(|| label(symbols.name_id(id)));
-            let inlined = symbols.functions(id).rev().filter(|function| function.is_inlined);
-            let frames = [(outermost, category.own)]
-                .into_iter()
-                .chain(inlined.map(|function| (label(function.name), category.inlined)));
             let flags =
                 if is_script(profile, id) { fxprof::FrameFlags::IS_JS } else { fxprof::FrameFlags::empty() };
-            this.lists.push(frames.map(|(frame, category_pair)| FrameInfo { frame, category_pair, flags }));
+            let address = libraries.address(frame, &handles);
+            let told = symbols.functions(id).rev().enumerate().map(|(depth, function)| {
+                let mut label = |text: &str| fxprof::Frame::Label(out.intern_string(text));
+                let category_pair = if function.is_inlined { category.inlined } else { category.own };
+                let name = symbols.function(function.name);
+                let at = |frame| FrameInfo { frame, category_pair, flags };
+                let path = symbols.function(function.file);
+                let line = NonZero::new(function.line);
+                let file = (!path.is_empty()).then(|| {
+                    let category_pair = CategoryHandle::OTHER.into();
+                    (function.file, FrameInfo { frame: label(path), category_pair, flags })
+                });
+                if let Some(address) = address.clone().filter(|_| depth == 0) {
+                    return Told { info: at(address), named: None, line, file };
+                }
+                let info = at(label(name));
+                let first = *first_lines.entry(info.clone()).or_insert(function.line);
+                if first == function.line {
+                    return Told { info, named: None, line, file };
+                }
+                let own = at(label(&format!("{name}:{}", function.line)));
+                Told { info: own, named: Some(info), line, file }
+            });
+            this.lists.push(told.collect::<Vec<_>>());
         }
         this
     }
@@ -67,7 +100,7 @@ impl Frames {
 
     /// What stands for a frame, outermost first: the function that was called, and those that were inlined there. With positions that
     /// no other frame has.
-    pub(super) fn get(&self, frame: FrameId) -> impl Iterator<Item = (usize, &FrameInfo)> {
+    pub(super) fn get(&self, frame: FrameId) -> impl Iterator<Item = (usize, &Told)> {
         let frame = frame.0 as usize;
         self.lists.range(frame).zip(self.lists.get(frame))
     }

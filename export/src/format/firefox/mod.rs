@@ -4,15 +4,17 @@
 //! - `plan`: which processes, threads and libraries there are; `threads`: what each of a thread's samples becomes.
 //! - `frames`: libraries with their ids and symbols, and what a frame is in them.
 //! - `roles`: what the samples of a kind become; `markers`: those that become markers; `spans`: what went on for a time, as markers.
+//! - `lines`: lines and source files, which `parts` put into what is written.
 //! - `attributes`: fields of markers, which types of them have.
 //! - `tracks`: which threads there are.
 //!
 //! The crate `fxprof-processed-profile` knows the format; the web application's `processed-profile-format.md` describes it. The
 //! crate's newest release, 0.8.1, writes `null` for all source files (`funcTable.fileName`), lines and columns (`frameTable.line`), and has no
-//! way to be told of any: they are left out. A frame of it is an address or a name, so that an inlined function at several lines is one.
+//! way to be told of any: they are put in their places as its JSON goes by. Columns are left out.
 
 mod attributes;
 mod frames;
+mod lines;
 mod markers;
 mod parts;
 mod plan;

@@ -1,6 +1,7 @@
 //! A profile of the crate in, parts of its JSON out: what is before its threads, some of the threads, and what is after them.
 //!
-//! All of the profile is made into JSON each time, and what is not wanted goes nowhere.
+//! All of the profile is made into JSON each time, and what is not wanted goes nowhere. In threads lines and files take the place of what the
+//! crate writes there, which is that they are not known.
 
 use std::cell::Cell;
 use std::io::{self, Write};
@@ -9,19 +10,23 @@ use fxprof_processed_profile::Profile;
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 
+use super::lines::Lines;
+use crate::table::Table;
+
 /// Writes all up to the beginning of the list of threads.
 pub(super) fn write_before_threads(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     write(profile, Part::Before, out)
 }
 
-/// Writes the threads at some positions, each with a comma before it but for the first one.
-pub(super) fn write_threads(
+/// Writes the threads at some positions with their lines, each with a comma before it but for the first one.
+pub(super) fn write_threads<'a>(
     profile: &Profile,
     is_written: impl Fn(usize) -> bool,
+    lines: &dyn Fn(usize) -> Option<&'a Lines>,
     is_first: &mut bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    write(profile, Part::Threads { is_written: &is_written, is_first }, out)
+    write(profile, Part::Threads { is_written: &is_written, lines, is_first }, out)
 }
 
 /// Writes all from the end of the list of threads on.
@@ -29,18 +34,63 @@ pub(super) fn write_after_threads(profile: &Profile, out: &mut impl Write) -> io
     write(profile, Part::After, out)
 }
 
-fn write<W: Write>(profile: &Profile, part: Part<'_>, out: &mut W) -> io::Result<()> {
+fn write<W: Write>(profile: &Profile, part: Part<'_, '_>, out: &mut W) -> io::Result<()> {
     let is_open = Cell::new(matches!(part, Part::Before));
     let gate = Gate { out, is_open: &is_open };
-    let cut = Cut { part, is_open: &is_open, depth: 0, is_key: false, is_threads: false, next: 0 };
+    let cut = Cut {
+        part,
+        is_open: &is_open,
+        depth: 0,
+        is_key: false,
+        is_threads: false,
+        next: 0,
+        lines: None,
+        table: TableOf::Others,
+        column: Column::Others,
+        functions: Vec::new(),
+        names: Vec::new(),
+        files: Table::default(),
+        row: 0,
+    };
     Ok(profile.serialize(&mut Serializer::with_formatter(gate, cut))?)
 }
 
-enum Part<'a> {
+enum Part<'a, 'l> {
     Before,
-    Threads { is_written: &'a dyn Fn(usize) -> bool, is_first: &'a mut bool },
+    Threads {
+        is_written: &'a dyn Fn(usize) -> bool,
+        lines: &'a dyn Fn(usize) -> Option<&'l Lines>,
+        is_first: &'a mut bool,
+    },
     After,
 }
+
+/// Tables of a thread.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TableOf {
+    Frames,
+    Functions,
+    Others,
+}
+
+/// Columns of these.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Column {
+    /// Functions of frames.
+    Functions,
+    /// Lines of frames.
+    Lines,
+    /// Names of functions.
+    Names,
+    /// Files of functions.
+    Files,
+    Others,
+}
+
+/// In how many lists and objects names of tables, those of columns and values of columns are.
+const OF_TABLES: usize = 3;
+const OF_COLUMNS: usize = 4;
+const OF_VALUES: usize = 5;
 
 /// Lets bytes through while it is open.
 struct Gate<'a, W> {
@@ -62,9 +112,9 @@ impl<W: Write> Write for Gate<'_, W> {
     }
 }
 
-/// Opens and closes the gate as the JSON goes by.
-struct Cut<'a> {
-    part: Part<'a>,
+/// Opens and closes the gate as the JSON goes by, and puts lines and files into it.
+struct Cut<'a, 'l> {
+    part: Part<'a, 'l>,
     is_open: &'a Cell<bool>,
     /// In how many lists and objects the next value is.
     depth: usize,
@@ -74,23 +124,100 @@ struct Cut<'a> {
     is_threads: bool,
     /// The position of the next thread.
     next: usize,
+    /// Those of the thread that is being written, where it has some.
+    lines: Option<&'l Lines>,
+    table: TableOf,
+    column: Column,
+    /// Functions of its frames, and names of its functions.
+    functions: Vec<u32>,
+    names: Vec<u32>,
+    /// By function, the frame that is called after its file.
+    files: Table<u32, Option<usize>>,
+    /// The row of the next value of a column.
+    row: usize,
 }
 
-impl Cut<'_> {
+impl<'l> Cut<'_, 'l> {
     fn is_in_threads(&self) -> bool {
         self.is_threads && self.depth == 2
     }
+
+    /// Takes the name of a table or a column.
+    fn named(&mut self, text: &str) {
+        match self.depth {
+            1 => self.is_threads = text == "threads",
+            OF_TABLES => {
+                self.table = match text {
+                    "frameTable" => TableOf::Frames,
+                    "funcTable" => TableOf::Functions,
+                    _ => TableOf::Others,
+                }
+            }
+            OF_COLUMNS => {
+                self.column = match (self.table, text) {
+                    (TableOf::Frames, "func") => Column::Functions,
+                    (TableOf::Frames, "line") => Column::Lines,
+                    (TableOf::Functions, "name") => Column::Names,
+                    (TableOf::Functions, "fileName") => Column::Files,
+                    _ => Column::Others,
+                };
+                self.row = 0;
+                if let (Column::Files, Some(lines)) = (self.column, self.lines) {
+                    self.files = lines.files(&self.functions);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The next value's row and column, if it is one of a thread with lines.
+    fn value(&mut self) -> Option<(&'l Lines, Column, usize)> {
+        let lines = self.lines.filter(|_| self.is_threads && self.depth == OF_VALUES)?;
+        let row = self.row;
+        self.row += 1;
+        Some((lines, self.column, row))
+    }
 }
 
-impl Formatter for Cut<'_> {
+impl Formatter for Cut<'_, '_> {
+    fn write_null<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        let number = match self.value() {
+            Some((lines, Column::Lines, row)) => lines.line(row),
+            Some((_, Column::Files, row)) => {
+                let frame = u32::try_from(row).ok().and_then(|row| self.files.get(&row).copied().flatten());
+                let function = frame.and_then(|frame| self.functions.get(frame));
+                function.and_then(|function| self.names.get(*function as usize).copied())
+            }
+            _ => None,
+        };
+        match number {
+            Some(number) => CompactFormatter.write_u32(writer, number),
+            None => CompactFormatter.write_null(writer),
+        }
+    }
+
+    fn write_u32<W: ?Sized + Write>(&mut self, writer: &mut W, number: u32) -> io::Result<()> {
+        let mut number = number;
+        match self.value() {
+            Some((lines, Column::Functions, row)) => {
+                let named = lines.named(row);
+                number = named.and_then(|named| self.functions.get(named).copied()).unwrap_or(number);
+                self.functions.push(number);
+            }
+            Some((_, Column::Names, _)) => self.names.push(number),
+            _ => {}
+        }
+        CompactFormatter.write_u32(writer, number)
+    }
+
     fn begin_object_key<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
-        self.is_key = self.depth == 1;
+        self.is_key = self.depth == 1 || self.is_threads && [OF_TABLES, OF_COLUMNS].contains(&self.depth);
         CompactFormatter.begin_object_key(writer, first)
     }
 
     fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, text: &str) -> io::Result<()> {
         if self.is_key {
-            self.is_threads = text == "threads";
+            self.named(text);
         }
         CompactFormatter.write_string_fragment(writer, text)
     }
@@ -124,10 +251,13 @@ impl Formatter for Cut<'_> {
         if self.is_in_threads() {
             let position = self.next;
             self.next += 1;
-            if let Part::Threads { is_written, is_first } = &mut self.part
+            if let Part::Threads { is_written, lines, is_first } = &mut self.part
                 && is_written(position)
             {
                 self.is_open.set(true);
+                self.lines = lines(position).filter(|lines| !lines.is_empty());
+                self.functions.clear();
+                self.names.clear();
                 if !**is_first {
                     writer.write_all(b",")?;
                 }
@@ -140,6 +270,7 @@ impl Formatter for Cut<'_> {
     fn end_array_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
         if self.is_in_threads() && matches!(self.part, Part::Threads { .. }) {
             self.is_open.set(false);
+            self.lines = None;
         }
         CompactFormatter.end_array_value(writer)
     }

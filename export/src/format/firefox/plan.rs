@@ -262,8 +262,8 @@ impl<'a> Plan<'a> {
 
     /// Has a profile number its libraries as all others do.
     pub(super) fn tell_libraries(&self, out: &mut fxprof::Profile, frames: &Frames, thread: ThreadHandle) {
-        for (_, info) in self.telling.iter().flat_map(|frame| frames.get(*frame)) {
-            out.intern_frame(thread, info.clone());
+        for (_, told) in self.telling.iter().flat_map(|frame| frames.get(*frame)) {
+            out.intern_frame(thread, told.info.clone());
         }
     }
 

@@ -6,7 +6,8 @@ use fxprof_processed_profile::{
     self as fxprof, CpuDelta, FrameHandle, MarkerTiming, StackHandle, ThreadHandle, Timestamp, WeightType,
 };
 
-use super::frames::Frames;
+use super::frames::{self, Frames};
+use super::lines::Lines;
 use super::markers::{Markers, Renamed, Told};
 use super::plan::{Begun, Plan, end_of};
 use super::roles::{Role, Sampling};
@@ -25,6 +26,8 @@ pub(super) struct Threads<'a> {
     handles: Vec<ThreadHandle>,
     /// By position in [`Frames`]: the frame of the thread that had it last.
     known: Vec<Option<(ThreadHandle, FrameHandle)>>,
+    /// By thread, as planned.
+    lines: Vec<Lines>,
     steps: usize,
 }
 
@@ -38,7 +41,8 @@ impl<'a> Threads<'a> {
         plan.tell_libraries(&mut out, &frames, telling);
         let handles = threads.into_iter().map(|(_, thread)| thread).collect();
         let known = vec![None; frames.len()];
-        Self { plan, out, frames, markers, spans, handles, known, steps: 0 }
+        let lines = std::iter::repeat_with(Lines::default).take(plan.threads.len()).collect();
+        Self { plan, out, frames, markers, spans, handles, known, lines, steps: 0 }
     }
 
     /// How many steps the stacks have that were filled in.
@@ -46,8 +50,9 @@ impl<'a> Threads<'a> {
         self.steps
     }
 
-    pub(super) fn into_profile(self) -> fxprof::Profile {
-        self.out
+    /// The profile, and the lines that the crate has no place for, by thread as planned.
+    pub(super) fn into_profile(self) -> (fxprof::Profile, Vec<Lines>) {
+        (self.out, self.lines)
     }
 
     /// With nothing in threads but a sample each, whose weight is the thread's position in the plan.
@@ -65,13 +70,23 @@ impl<'a> Threads<'a> {
         let (Some(planned), Some(&handle)) = (plan.threads.get(thread), self.handles.get(thread)) else {
             return;
         };
-        let mut open = Open { handle, name: None, stacks: Table::default(), weights: Weights::default() };
+        let mut open = Open {
+            handle,
+            name: None,
+            stacks: Table::default(),
+            weights: Weights::default(),
+            lines: Lines::default(),
+        };
         for own in plan.samples(planned) {
             let Some(sample) = plan.machine().samples().get(own.at as usize) else { continue };
             if plan.tracks.of_thread(sample.thread) == own.track {
                 self.name(&mut open, &sample);
             }
             self.add_sample(&mut open, &sample, u64::from(own.at) + 1);
+        }
+        if let Some(lines) = self.lines.get_mut(thread) {
+            open.lines.add_files(|path| self.out.intern_frame(handle, path));
+            *lines = open.lines;
         }
         for span in plan.spans(planned) {
             self.add_span(handle, span);
@@ -112,8 +127,12 @@ impl<'a> Threads<'a> {
     /// Adds a sample; its number stands for the address that an allocation would have.
     fn add_sample(&mut self, thread: &mut Open, sample: &Sample, number: u64) {
         let time = self.plan.timestamp(sample.time);
-        let stack = thread.stacks.entry(sample.stack);
-        let stack = *stack.or_insert_with(|| self.stack(thread.handle, sample.stack));
+        let known = thread.stacks.get(&sample.stack).copied();
+        let stack = known.unwrap_or_else(|| {
+            let stack = self.stack(thread, sample.stack);
+            thread.stacks.insert(sample.stack, stack);
+            stack
+        });
         match Role::of(&self.plan.roles, sample.kind) {
             Role::Sampled(sampling) => {
                 let count = sample.value.max(0).unsigned_abs();
@@ -144,19 +163,19 @@ impl<'a> Threads<'a> {
         self.out.add_marker(thread, timing, marker);
     }
 
-    fn stack(&mut self, thread: ThreadHandle, stack: StackId) -> Option<StackHandle> {
+    fn stack(&mut self, thread: &mut Open, stack: StackId) -> Option<StackHandle> {
         let mut handle = None;
         for frame in self.plan.machine().stacks().get(stack).iter().rev() {
-            for (position, info) in self.frames.get(*frame) {
+            for (position, told) in self.frames.get(*frame) {
                 let out = &mut self.out;
                 let own = match self.known.get(position) {
-                    Some(&Some((of_thread, frame))) if of_thread == thread => frame,
-                    _ => out.intern_frame(thread, info.clone()),
+                    Some(&Some((of_thread, frame))) if of_thread == thread.handle => frame,
+                    _ => frame_of(out, thread, told),
                 };
                 if let Some(known) = self.known.get_mut(position) {
-                    *known = Some((thread, own));
+                    *known = Some((thread.handle, own));
                 }
-                handle = Some(out.intern_stack(thread, handle, own));
+                handle = Some(out.intern_stack(thread.handle, handle, own));
                 self.steps += 1;
             }
         }
@@ -177,6 +196,19 @@ impl<'a> Threads<'a> {
     }
 }
 
+/// The frame of a thread, with its line.
+fn frame_of(out: &mut fxprof::Profile, thread: &mut Open, told: &frames::Told) -> FrameHandle {
+    let frames::Told { info, named, line, file } = told;
+    let named = named.as_ref().map(|named| out.intern_frame(thread.handle, named.clone()));
+    if let Some(named) = named {
+        // What it is called by has a line of its own, which is told where it is on a stack.
+        thread.lines.add(named, None, None, file.as_ref());
+    }
+    let own = out.intern_frame(thread.handle, info.clone());
+    thread.lines.add(own, named, *line, file.as_ref());
+    own
+}
+
 /// A thread that is being filled.
 struct Open {
     handle: ThreadHandle,
@@ -184,6 +216,7 @@ struct Open {
     name: Option<StringId>,
     stacks: Table<StackId, Option<StackHandle>>,
     weights: Weights,
+    lines: Lines,
 }
 
 /// Weights of a thread's samples, which are 32 bits in the crate: what is less than 1 of a weight waits for the stack's next sample,

@@ -60,8 +60,6 @@ impl ExportFormat for Firefox {
                 Part::Parents,
                 Part::FileDetails,
                 Part::Mappings,
-                Part::Lines,
-                Part::Sources,
                 Part::FrameRules,
                 Part::System,
                 Part::Events,
@@ -101,7 +99,9 @@ fn write(plan: &Plan<'_>, steps: usize, out: &mut impl Write) -> io::Result<()> 
             next += 1;
         }
         let is_written = |position| (since..next).contains(&position) && order[position].is_some();
-        parts::write_threads(&threads.into_profile(), is_written, &mut is_first, out)?;
+        let (profile, lines) = threads.into_profile();
+        let lines = |position: usize| lines.get((*order.get(position)?)?);
+        parts::write_threads(&profile, is_written, &lines, &mut is_first, out)?;
     }
     parts::write_after_threads(&whole, out)
 }
@@ -121,7 +121,7 @@ struct Samples {
 /// in which a sample of each weighs that position.
 fn order(plan: &Plan<'_>) -> io::Result<Vec<Option<usize>>> {
     let mut json = b"[".to_vec();
-    parts::write_threads(&Threads::of(plan).into_numbered(), |_| true, &mut true, &mut json)?;
+    parts::write_threads(&Threads::of(plan).into_numbered(), |_| true, &|_| None, &mut true, &mut json)?;
     json.push(b']');
     let threads: Vec<Written> = serde_json::from_slice(&json)?;
     Ok(threads.iter().map(|thread| thread.samples.weight.first().copied()).collect())
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(parts, written(&plan, usize::MAX));
         let mut all = Threads::of(&plan);
         (0..plan.threads.len()).for_each(|thread| all.fill(thread));
-        let mut all = serde_json::to_value(all.into_profile()).unwrap();
+        let mut all = serde_json::to_value(all.into_profile().0).unwrap();
         let threads = all["threads"].as_array_mut().unwrap();
         threads.retain(|thread| thread["pid"] != "4294967295");
         assert_eq!(threads.len(), 6);

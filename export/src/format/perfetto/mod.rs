@@ -6,6 +6,7 @@
 //! - `proto`: the messages.
 //! - `write`: the format; `packets` are what a file is made of, by sequences.
 //! - `frames`: what frames are in a trace; `interned`: what of them a sequence has told already.
+//! - `scheduling`: what the scheduler's events say of CPUs and threads.
 //! - `tracks`: processes, threads, and what is drawn below them; `lanes`: slices beside each other that overlap.
 
 mod frames;
@@ -13,6 +14,7 @@ mod interned;
 mod lanes;
 mod packets;
 mod proto;
+mod scheduling;
 mod tracks;
 mod write;
 

@@ -71,12 +71,14 @@ pub(super) struct TracePacket {
     pub(super) trace_packet_defaults: Option<Box<TracePacketDefaults>>,
     #[prost(bool, tag = "87")]
     pub(super) first_packet_on_sequence: bool,
-    #[prost(oneof = "Data", tags = "2, 6, 11, 45, 60, 66, 117")]
+    #[prost(oneof = "Data", tags = "1, 2, 6, 11, 45, 60, 66, 117")]
     pub(super) data: Option<Data>,
 }
 
 #[derive(Clone, PartialEq, Oneof)]
 pub(super) enum Data {
+    #[prost(message, tag = "1")]
+    FtraceEvents(FtraceEventBundle),
     #[prost(message, tag = "2")]
     ProcessTree(ProcessTree),
     #[prost(message, tag = "6")]
@@ -91,6 +93,75 @@ pub(super) enum Data {
     PerfSample(PerfSample),
     #[prost(message, tag = "117")]
     TaskState(TaskState),
+}
+
+/// Events of a CPU by Linux's own tracer, in the order of their times, which are of `CLOCK_BOOTTIME`.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct FtraceEventBundle {
+    #[prost(uint32, optional, tag = "1")]
+    pub(super) cpu: Option<u32>,
+    #[prost(message, repeated, tag = "2")]
+    pub(super) event: Vec<FtraceEvent>,
+    /// Whether events of the CPU are missing before these.
+    #[prost(bool, tag = "3")]
+    pub(super) lost_events: bool,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct FtraceEvent {
+    #[prost(uint64, optional, tag = "1")]
+    pub(super) timestamp: Option<u64>,
+    /// The thread that ran, by the id that the kernel calls a pid.
+    #[prost(uint32, optional, tag = "2")]
+    pub(super) pid: Option<u32>,
+    #[prost(oneof = "Scheduled", tags = "4, 17, 20, 114")]
+    pub(super) event: Option<Scheduled>,
+}
+
+/// Those of the scheduler.
+#[derive(Clone, PartialEq, Oneof)]
+pub(super) enum Scheduled {
+    #[prost(message, tag = "4")]
+    Switch(SchedSwitch),
+    #[prost(message, tag = "17")]
+    Wakeup(SchedWakeup),
+    #[prost(message, tag = "20")]
+    Waking(SchedWakeup),
+    #[prost(message, tag = "114")]
+    WakeupNew(SchedWakeup),
+}
+
+/// `SchedSwitchFtraceEvent`.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(super) struct SchedSwitch {
+    #[prost(string, tag = "1")]
+    pub(super) prev_comm: String,
+    #[prost(int32, optional, tag = "2")]
+    pub(super) prev_pid: Option<i32>,
+    #[prost(int32, optional, tag = "3")]
+    pub(super) prev_prio: Option<i32>,
+    /// The kernel's own bits, which mean what they mean in the release that `Utsname` tells.
+    #[prost(int64, optional, tag = "4")]
+    pub(super) prev_state: Option<i64>,
+    #[prost(string, tag = "5")]
+    pub(super) next_comm: String,
+    #[prost(int32, optional, tag = "6")]
+    pub(super) next_pid: Option<i32>,
+    #[prost(int32, optional, tag = "7")]
+    pub(super) next_prio: Option<i32>,
+}
+
+/// `SchedWakingFtraceEvent`, `SchedWakeupFtraceEvent` and `SchedWakeupNewFtraceEvent`, which are alike: of the thread that is woken.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(super) struct SchedWakeup {
+    #[prost(string, tag = "1")]
+    pub(super) comm: String,
+    #[prost(int32, optional, tag = "2")]
+    pub(super) pid: Option<i32>,
+    #[prost(int32, optional, tag = "3")]
+    pub(super) prio: Option<i32>,
+    #[prost(int32, optional, tag = "5")]
+    pub(super) target_cpu: Option<i32>,
 }
 
 /// What holds for each packet of a sequence that does not say otherwise.

@@ -5,6 +5,7 @@
 //! - Those in nanoseconds are slices that last as long, on a track of their kind below their thread, with their stack; estimates,
 //!   which did not last so long, are moments. They are called after their kind, or after the thread's state, if they tell it.
 //! - Those in bytes are such moments, too, and a counter of their process, which is their sum until then.
+//! - Raw events of the scheduler are rows of CPUs and states of threads, where they are told of all CPUs (`scheduling`).
 //!
 //! Times are `CLOCK_MONOTONIC`, as recorded, and the trace's own clock, so that no reader has to convert them; snapshots tell
 //! the time of day. A process ends by the state of its main thread. What was lost is told as the records that the kernel lost, which
@@ -16,17 +17,18 @@ use std::io::{self, Write};
 use collector_common::ids::Nanos;
 use collector_common::intern::StringId;
 use collector_common::record::{
-    AttributeValue, ClockAnchor, ExportMachine, FrameFlags, FrameId, Happened, ProcessId, Sample, SampleKind,
-    SampleKindId, Span, Unit,
+    AttributeValue, ClockAnchor, EventRecordId, ExportMachine, FrameFlags, FrameId, Happened, ProcessId,
+    Sample, SampleKind, SampleKindId, Span, Unit,
 };
 
 use super::frames::Frames;
 use super::packets::{Packets, Sequence};
 use super::proto::{
-    CPU_CLOCK, Clock, ClockSnapshot, Data, PERF_CLOCK_MONOTONIC, PerfSample, PerfSampleDefaults,
-    ProcessOfTree, ProcessTree, SystemInfo, TASK_DEAD, TaskState, Timebase, Tracepoint, TrackDescriptor,
-    TrackEvent, UNWIND_ERROR_UNKNOWN, Utsname, clock, cpu_mode, event_type,
+    CPU_CLOCK, Clock, ClockSnapshot, Data, FtraceEventBundle, PERF_CLOCK_MONOTONIC, PerfSample,
+    PerfSampleDefaults, ProcessOfTree, ProcessTree, SystemInfo, TASK_DEAD, TaskState, Timebase, Tracepoint,
+    TrackDescriptor, TrackEvent, UNWIND_ERROR_UNKNOWN, Utsname, clock, cpu_mode, event_type,
 };
+use super::scheduling::Scheduling;
 use super::tracks::{self, Added, Threads};
 use crate::format::account::{account, os_and_release};
 use crate::format::duration::duration;
@@ -54,15 +56,8 @@ impl ExportFormat for Perfetto {
 
     fn holds(&self) -> Holds {
         Holds::everything()
-            .without(&[
-                Part::FileDetails,
-                Part::Guesses,
-                Part::FrameRules,
-                Part::System,
-                Part::Events,
-                Part::Tables,
-            ])
-            .with_some(&[Part::Cpus, Part::Attributes, Part::Estimates, Part::Mappings])
+            .without(&[Part::FileDetails, Part::Guesses, Part::FrameRules, Part::System, Part::Tables])
+            .with_some(&[Part::Cpus, Part::Attributes, Part::Estimates, Part::Mappings, Part::Events])
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -70,10 +65,11 @@ impl ExportFormat for Perfetto {
     }
 }
 
-/// Numbers of sequences: of the machine, of events, and from there on of kinds.
+/// Numbers of sequences: of the machine, of events, of the scheduler's, and from there on of kinds.
 const MACHINE: u32 = 1;
 const EVENTS: u32 = 2;
-const FIRST_KIND: u32 = 3;
+const SCHEDULING: u32 = 3;
+const FIRST_KIND: u32 = 4;
 
 struct Writer<'a> {
     machine: &'a ExportMachine,
@@ -81,6 +77,10 @@ struct Writer<'a> {
     packets: Packets<'a>,
     of_machine: Sequence,
     events: Sequence,
+    of_scheduling: Sequence,
+    scheduling: Scheduling<'a>,
+    /// `CLOCK_MONOTONIC` and `CLOCK_BOOTTIME` of snapshots that have both; one at least.
+    since_boot: Vec<[u64; 2]>,
     /// By kind.
     kinds: Vec<Sequence>,
     /// By kind and CPU.
@@ -106,6 +106,9 @@ impl<'a> Writer<'a> {
             packets: Packets::new(out),
             of_machine: Sequence::new(MACHINE, None),
             events: Sequence::new(EVENTS, None),
+            of_scheduling: Sequence::new(SCHEDULING, None),
+            scheduling: Scheduling::of(machine),
+            since_boot: Vec::new(),
             kinds: kinds.collect(),
             counts: Table::default(),
             names: vec![None; threads.list().len()],
@@ -122,13 +125,20 @@ impl<'a> Writer<'a> {
         self.tracks()?;
         self.account()?;
         self.lives()?;
-        for (_, happened) in self.machine.in_time_order() {
+        for (time, happened) in self.machine.in_time_order() {
             match happened {
-                Happened::Sampled(sample) | Happened::SampledEvent(sample, _) => self.sample(&sample)?,
+                Happened::Sampled(sample) => self.sample(&sample)?,
+                Happened::SampledEvent(sample, id) => {
+                    self.sample(&sample)?;
+                    self.scheduled(time, id)?;
+                }
+                Happened::Event(id) => self.scheduled(time, id)?,
                 Happened::SpanBegan(_, span) => self.span(span)?,
                 _ => {}
             }
         }
+        let rest = self.scheduling.rest();
+        rest.into_iter().try_for_each(|events| self.of_cpu(events))?;
         self.ends()?;
         self.losses()?;
         self.packets.finish()
@@ -140,15 +150,32 @@ impl<'a> Writer<'a> {
         let clocks = &self.machine.system().clocks;
         let mut anchors: Vec<ClockAnchor> = [clocks.start, clocks.end].into_iter().flatten().collect();
         anchors.dedup();
+        let pair = |anchor: &ClockAnchor| Some([anchor.monotonic.0, anchor.boottime?.0]);
+        self.since_boot = anchors.iter().filter_map(pair).collect();
         let mut snapshots: Vec<Vec<Clock>> = anchors.iter().map(readings).collect();
         if snapshots.is_empty() {
             snapshots.push(vec![Clock { clock_id: clock::MONOTONIC, timestamp: self.start }]);
+        }
+        if self.since_boot.is_empty() {
+            // The tracer has no clock that is `CLOCK_MONOTONIC`: events are as if the machine had never slept.
+            let timestamp = anchors.first().map_or(self.start, |anchor| anchor.monotonic.0);
+            self.since_boot.push([timestamp; 2]);
+            if self.scheduling.is_there() {
+                snapshots[0].push(Clock { clock_id: clock::BOOTTIME, timestamp });
+            }
         }
         for clocks in snapshots {
             let snapshot = ClockSnapshot { clocks, primary_trace_clock: clock::MONOTONIC };
             self.packets.write(&mut self.of_machine, None, Data::ClockSnapshot(snapshot))?;
         }
         Ok(())
+    }
+
+    /// `CLOCK_BOOTTIME` by the snapshot that a reader goes back by: the last one before.
+    fn since_boot(&self, time: u64) -> u64 {
+        let before = self.since_boot.iter().rfind(|[monotonic, _]| *monotonic <= time);
+        let [monotonic, boottime] = before.or(self.since_boot.first()).copied().unwrap_or_default();
+        boottime.wrapping_add(time).wrapping_sub(monotonic)
     }
 
     fn system(&mut self) -> io::Result<()> {
@@ -258,6 +285,23 @@ impl<'a> Writer<'a> {
                 self.slice(kind, sample)
             }
         }
+    }
+
+    /// What an event of the scheduler says of its CPU.
+    fn scheduled(&mut self, time: Nanos, id: EventRecordId) -> io::Result<()> {
+        let time = tick(time);
+        let (thread, events) = self.scheduling.take(id, self.since_boot(time));
+        let process = thread.map(|thread| self.machine.thread(thread).process.0 as usize);
+        if let Some(last) = process.and_then(|process| self.last.get_mut(process)) {
+            // A reader may take what is of the same time, and told otherwise, first.
+            *last = (*last).max(time.saturating_add(1));
+        }
+        events.map_or(Ok(()), |events| self.of_cpu(events))
+    }
+
+    /// They have times of their own.
+    fn of_cpu(&mut self, events: FtraceEventBundle) -> io::Result<()> {
+        self.packets.write(&mut self.of_scheduling, None, Data::FtraceEvents(events))
     }
 
     /// A thread has one name in a trace. That it was called otherwise before is a moment on its track.

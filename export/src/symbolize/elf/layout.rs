@@ -3,8 +3,8 @@
 use std::io::{Read, Seek};
 
 use object::elf::{
-    ET_REL, FileHeader32, FileHeader64, Machine, SHF_ALLOC, SHF_COMPRESSED, SHF_EXECINSTR, SHT_NOBITS,
-    SHT_PROGBITS, SHT_RELA, SectionType,
+    EM_386, ET_REL, FileHeader32, FileHeader64, Machine, SHF_ALLOC, SHF_COMPRESSED, SHF_EXECINSTR,
+    SHT_NOBITS, SHT_PROGBITS, SHT_REL, SHT_RELA, SectionType,
 };
 use object::read::elf::{FileHeader, SectionHeader};
 use object::{Endianness, ReadCache, ReadRef};
@@ -74,6 +74,8 @@ pub(in crate::symbolize) struct Layout {
     pub(super) sections: Vec<Section>,
     /// Address ranges of code, sorted: start and end.
     code: Vec<(u64, u64)>,
+    /// Where stubs find the slots that they jump through, if it is where a register tells them.
+    pub(super) offset_table: Option<u64>,
     /// Which section is `.gnu_debugdata`.
     debug_data: Option<usize>,
     debug_sections: Vec<DebugSection>,
@@ -109,6 +111,8 @@ impl Layout {
             return Err(SymbolError::TooLarge { what: "section table", size, limit: MAX_SECTIONS });
         }
         let names = header.section_strings(endian, data, headers).unwrap_or_default();
+        let machine = header.e_machine(endian);
+        let mut offset_table = None;
         let mut debug_data = None;
         let mut debug_sections = Vec::new();
         let mut unlinked = Vec::new();
@@ -120,10 +124,14 @@ impl Layout {
                 let executable = section.sh_flags(endian).0 & SHF_EXECINSTR.0 != 0;
                 let kind = section.sh_type(endian);
                 let unloaded = kind == SHT_PROGBITS && section.sh_flags(endian).0 & SHF_ALLOC.0 == 0;
-                let named = executable || unloaded || kind == SHT_RELA;
+                let has_table = machine == EM_386 && kind == SHT_PROGBITS;
+                let named = executable || unloaded || has_table || [SHT_RELA, SHT_REL].contains(&kind);
                 let name = if named { section.name(endian, names).unwrap_or_default() } else { &[] };
                 if unloaded && name == b".gnu_debugdata" {
                     debug_data = Some(index);
+                }
+                if has_table && (name == b".got.plt" || name == b".got" && offset_table.is_none()) {
+                    offset_table = Some(section.sh_addr(endian).into());
                 }
                 if is_unlinked && executable && name.len() <= MAX_DEBUG_NAME {
                     unlinked.push((index, name.to_owned()));
@@ -131,7 +139,7 @@ impl Layout {
                 let copied = Section {
                     kind,
                     executable,
-                    plt: [&b".plt"[..], b".iplt", b".rela.plt", b".rela.iplt"]
+                    plt: [&b".plt"[..], b".iplt", b".rela.plt", b".rela.iplt", b".rel.plt", b".rel.iplt"]
                         .iter()
                         .any(|start| name.starts_with(start)),
                     address: section.sh_addr(endian).into(),
@@ -162,8 +170,17 @@ impl Layout {
             .map(|section| (section.address, section.address.saturating_add(section.size)))
             .collect();
         code.sort_unstable();
-        let machine = header.e_machine(endian);
-        Ok(Self { endian, is_64, machine, sections, code, debug_data, debug_sections, unlinked })
+        Ok(Self {
+            endian,
+            is_64,
+            machine,
+            sections,
+            code,
+            offset_table,
+            debug_data,
+            debug_sections,
+            unlinked,
+        })
     }
 
     /// The addresses of all sections, in their order, of which some are told by their names, and the others count as 0.

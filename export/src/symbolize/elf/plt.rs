@@ -4,15 +4,16 @@
 //! is filled with: a function of another file, by its name, or (`IRELATIVE`) what a resolver function of this file
 //! gives, by the resolver's address. So each wanted stub is decoded, and the relocations are searched for its
 //! slot; that holds for every linker's layout. Stubs that only push a number (the lazy half of x86-64's split
-//! stubs) carry the position of their relocation.
+//! stubs) carry the position of their relocation. Those of 32-bit x86 jump through a slot by its address, or where code can be moved by its
+//! distance from the table, which is in `%ebx`; their relocations have no addend, which is what is in the slot.
 //!
-//! x86-64 psABI section 5.2 and its IBT annex; aarch64: ELF for the Arm 64-bit Architecture, PLT sequences.
+//! x86-64 psABI section 5.2 and its IBT annex; i386 psABI section 5.2 and its IBT annex; aarch64: ELF for the Arm 64-bit Architecture, PLT sequences.
 
 use std::io::{Read, Seek, SeekFrom};
 
 use object::Endianness;
-use object::elf::{EM_AARCH64, EM_X86_64, SHT_RELA};
-use object::read::elf::{FileHeader, Rela, Sym};
+use object::elf::{EM_386, EM_AARCH64, EM_X86_64, SHT_REL, SHT_RELA};
+use object::read::elf::{FileHeader, Rel, Rela, Sym};
 
 use super::SymbolError;
 use super::layout::{Layout, Section};
@@ -113,6 +114,7 @@ fn decode<R: Read + Seek>(
     let address = section.address.wrapping_add(start);
     Ok(match layout.machine {
         EM_X86_64 => x86_64(&code[..length], address),
+        EM_386 => i386(&code[..length], layout.offset_table),
         EM_AARCH64 => aarch64(&code[..length], address),
         _ => None,
     })
@@ -135,6 +137,21 @@ fn x86_64(code: &[u8], address: u64) -> Option<Target> {
     }
 }
 
+/// `jmp *slot`, `jmp *slot-table(%ebx)`, or `push $position`, after any `endbr32`. The position is one in bytes, of 8 a relocation.
+fn i386(code: &[u8], table: Option<u64>) -> Option<Target> {
+    let rest = code.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfb]).unwrap_or(code);
+    let &[kind, ref rest @ ..] = rest else { return None };
+    let word = |bytes: &[u8]| bytes.first_chunk().copied().map(u32::from_le_bytes);
+    match (kind, rest) {
+        (0xff, [0x25, slot @ ..]) => Some(Target::Slot(word(slot)?.into())),
+        (0xff, [0xa3, distance @ ..]) => {
+            Some(Target::Slot((table? as u32).wrapping_add(word(distance)?).into()))
+        }
+        (0x68, position) => Some(Target::Relocation(u64::from(word(position)?) / 8)),
+        _ => None,
+    }
+}
+
 /// `adrp x16, page; ldr x17, [x16, #offset]`, after any `bti c`.
 fn aarch64(code: &[u8], address: u64) -> Option<Target> {
     const BTI_C: u32 = 0xd503_245f;
@@ -153,6 +170,26 @@ fn aarch64(code: &[u8], address: u64) -> Option<Target> {
     Some(Target::Slot(page.wrapping_add(u64::from(load >> 10 & 0xfff) * 8)))
 }
 
+/// The stubs that are searched for, and what was found of them.
+struct Search {
+    open: Table<Target, Vec<usize>>,
+    found: Vec<(usize, Callee)>,
+}
+
+impl Search {
+    /// Takes a relocation: of which slot it is, its number where it is of stubs, and what fills the slot.
+    fn take(&mut self, slot: u64, number: Option<u64>, callee: impl FnOnce() -> Option<Callee>) {
+        let by_slot = self.open.remove(&Target::Slot(slot));
+        let by_number = number.and_then(|number| self.open.remove(&Target::Relocation(number)));
+        let positions: Vec<usize> = by_slot.into_iter().chain(by_number).flatten().collect();
+        if !positions.is_empty()
+            && let Some(callee) = callee()
+        {
+            self.found.extend(positions.into_iter().map(|position| (position, callee)));
+        }
+    }
+}
+
 /// Searches the relocations for the slots: those of stubs first, the rest only for slots not found there.
 fn callees<Elf, R>(
     layout: &Layout,
@@ -163,34 +200,56 @@ where
     Elf: FileHeader<Endian = Endianness>,
     R: Read + Seek,
 {
-    let mut open: Table<Target, Vec<usize>> = Table::default();
+    let mut search = Search { open: Table::default(), found: Vec::new() };
     for &(position, target) in targets {
-        open.entry(target).or_default().push(position);
+        search.open.entry(target).or_default().push(position);
     }
-    let mut found = Vec::new();
-    let mut tables: Vec<(usize, &Section)> = layout.tables(SHT_RELA).collect();
+    let has_addends = layout.machine != EM_386;
+    let kind = if has_addends { SHT_RELA } else { SHT_REL };
+    let mut tables: Vec<(usize, &Section)> = layout.tables(kind).collect();
     tables.sort_by_key(|(_, table)| !table.plt);
     for (section, table) in tables {
-        if open.is_empty() || !table.has_bytes() {
+        if search.open.is_empty() || !table.has_bytes() {
             continue;
         }
-        let mut number = 0;
-        each_entry::<Elf::Rela, R>(file, table, "relocation table", |_, entries| {
-            for entry in entries {
-                let callee = match entry.r_sym(layout.endian, false) {
-                    0 => Callee::ResolvedBy(entry.r_addend(layout.endian).into() as u64),
-                    index => Callee::Symbol { section, index },
-                };
-                let by_slot = open.remove(&Target::Slot(entry.r_offset(layout.endian).into()));
-                let by_number = if table.plt { open.remove(&Target::Relocation(number)) } else { None };
-                let positions = by_slot.into_iter().chain(by_number).flatten();
-                found.extend(positions.map(|position| (position, callee)));
-                number += 1;
-            }
-            Ok(!open.is_empty())
-        })?;
+        let (endian, what) = (layout.endian, "relocation table");
+        let mut numbers = 0..;
+        let mut number = || numbers.next().filter(|_| table.plt);
+        if has_addends {
+            each_entry::<Elf::Rela, R>(file, table, what, |_, entries| {
+                for entry in entries {
+                    search.take(entry.r_offset(endian).into(), number(), || {
+                        Some(match entry.r_sym(endian, false) {
+                            0 => Callee::ResolvedBy(entry.r_addend(endian).into() as u64),
+                            index => Callee::Symbol { section, index },
+                        })
+                    });
+                }
+                Ok(!search.open.is_empty())
+            })?;
+        } else {
+            each_entry::<Elf::Rel, R>(file, table, what, |file, entries| {
+                for entry in entries {
+                    let slot = entry.r_offset(endian).into();
+                    search.take(slot, number(), || match entry.r_sym(endian) {
+                        0 => Some(Callee::ResolvedBy(in_slot(layout, file, slot)?)),
+                        index => Some(Callee::Symbol { section, index }),
+                    });
+                }
+                Ok(!search.open.is_empty())
+            })?;
+        }
     }
-    Ok(found)
+    Ok(search.found)
+}
+
+/// What a 32-bit file has in a slot.
+fn in_slot<R: Read + Seek>(layout: &Layout, file: &mut R, slot: u64) -> Option<u64> {
+    let section = layout.sections.iter().find(|section| section.has_bytes() && section.contains(slot))?;
+    let mut word = [0; 4];
+    file.seek(SeekFrom::Start(section.offset.saturating_add(slot - section.address))).ok()?;
+    file.read_exact(&mut word).ok()?;
+    Some(u32::from_le_bytes(word).into())
 }
 
 /// The name of a symbol that relocations of a section refer to.
@@ -238,6 +297,17 @@ mod tests {
         assert_eq!(x86_64(&pushes, 0x1000), Some(Target::Relocation(7)));
         assert_eq!(x86_64(&[0x90; 16], 0x1000), None);
         assert_eq!(x86_64(&[0xff, 0x25, 0], 0x1000), None);
+
+        // endbr32; jmp *0x10(%ebx)
+        let marked = [0xf3, 0x0f, 0x1e, 0xfb, 0xff, 0xa3, 0x10, 0, 0, 0, 0x66, 0x0f, 0x1f, 0x44, 0, 0];
+        assert_eq!(i386(&marked, Some(0x3ff4)), Some(Target::Slot(0x4004)));
+        assert_eq!(i386(&marked, None), None);
+        let before = [0xff, 0xa3, 0xf4, 0xff, 0xff, 0xff];
+        assert_eq!(i386(&before, Some(0x4000)), Some(Target::Slot(0x3ff4)));
+        assert_eq!(i386(&[0xff, 0x25, 0x0c, 0xc0, 0x04, 0x08], None), Some(Target::Slot(0x804_c00c)));
+        assert_eq!(i386(&[0x68, 0x18, 0, 0, 0, 0xe9, 0, 0, 0, 0], None), Some(Target::Relocation(3)));
+        assert_eq!(i386(&[0x68, 0x18], None), None);
+        assert_eq!(i386(&[0xff, 0x35, 4, 0, 0, 0], Some(1)), None);
 
         let bti = [0x5f, 0x24, 0x03, 0xd5];
         let up = [0xf0, 0x00, 0x00, 0xf0];

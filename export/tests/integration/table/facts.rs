@@ -157,6 +157,8 @@ pub(super) enum Fact {
     Account,
     /// Time, name, and fields of a raw event.
     Event,
+    /// The same of the scheduler's.
+    Switch,
     /// Whose it is, its begin and duration, timeline, name, and attributes.
     Span,
 }
@@ -186,7 +188,7 @@ impl Fact {
             Self::Host | Self::Kernel => Part::Host,
             Self::Command => Part::Command,
             Self::Account => Part::Account,
-            Self::Event => Part::Events,
+            Self::Event | Self::Switch => Part::Events,
             Self::Span => Part::Spans,
             // A mapping in part; names that are on stacks; what is told beside the period, the system and the account.
             Self::Segment
@@ -210,6 +212,11 @@ pub(super) struct Told {
 impl Told {
     pub(super) fn add(&mut self, fact: Fact, text: impl Into<String>) {
         self.facts.insert((fact, text.into()));
+    }
+
+    pub(super) fn event(&mut self, time: u64, name: &str, fields: &str) {
+        let fact = if name.starts_with("sched:") { Fact::Switch } else { Fact::Event };
+        self.add(fact, format!("{time} {name}{fields}"));
     }
 
     /// What files are is told by their paths; what has none is the kernel, or a mark.

@@ -42,6 +42,9 @@ pub(super) const READER: Reader = Reader {
         Fact::Path,
         Fact::PathBesideSource,
         Fact::BuildId,
+        Fact::Line,
+        Fact::LaterLine,
+        Fact::Source,
         Fact::Inlined,
         Fact::Guessed,
         Fact::Period,
@@ -191,6 +194,9 @@ impl<'a> Thread<'a> {
                 }
                 told.path(&name, path);
             }
+            let source = at("funcTable", "fileName", function);
+            let source = if source.is_null() { "" } else { self.string(source) };
+            told.line(&name, source, at("frameTable", "line", frame).as_u64().unwrap_or(0));
             names.push(name);
             stack = at("stackTable", "prefix", stack);
         }

@@ -23,6 +23,7 @@ pub(super) const READER: Reader = Reader {
         Fact::Lost,
         Fact::Account,
         Fact::Event,
+        Fact::Switch,
         Fact::Span,
     ],
     read: |bytes| {
@@ -122,5 +123,5 @@ fn event(line: &Value, told: &mut Told) {
     });
     let mut fields: Vec<String> = fields.collect();
     fields.sort();
-    told.add(Fact::Event, format!("{time} {}{}", text(&line["event"]), fields.concat()));
+    told.event(time, text(&line["event"]), &fields.concat());
 }

@@ -2,6 +2,9 @@
 //! own: the decoder in it reads it, and a browser shows it. There are the same samples, threads, times, functions and totals as far as the
 //! format has a place for them, and nothing else.
 //!
+//! `.perf.data` is not among them, since the kernel's own records are written as they come: `collector-user/tests/live/captured.rs` compares it, by
+//! `perf script`, with JSON lines of the same recording.
+//!
 //! - `recording`: what is recorded, and all that is true of it; `facts`: the words for it.
 //! - A file for each format, or for two that are alike, with its `READER`.
 
@@ -390,8 +393,8 @@ fn what_is_left_out_is_one_line() {
     assert_eq!(
         left_out("perfetto").unwrap(),
         "perfetto leaves out some CPUs, some attributes, some of which values are estimates, debug links, packages of files, \
-         processes and times of mappings, which frames are guessed, which frames to drop, distribution, processor, memory, 2 raw events and 1 table or \
-         histogram"
+         processes and times of mappings, which frames are guessed, which frames to drop, distribution, processor, memory, \
+         raw events but all CPUs' switches and wakeups of threads and 1 table or histogram"
     );
     assert_eq!(contents.left_out(&Everything), None);
     let empty = ExportMachine::default();

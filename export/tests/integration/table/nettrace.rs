@@ -41,6 +41,7 @@ pub(super) const READER: Reader = Reader {
         Fact::Lost,
         Fact::Account,
         Fact::Event,
+        Fact::Switch,
     ],
     read: |bytes| {
         let mut reader = python("nettrace_trace.py")?;
@@ -143,7 +144,7 @@ fn told(trace: &Value) -> Told {
             format!(" {name}={value}")
         };
         let shown: String = fields.iter().map(shown).collect();
-        told.add(Fact::Event, format!("{} {kind}{shown}", time(event)));
+        told.event(time(event), &kind, &shown);
         // The sample that was taken of it.
         if !list(&event["stack"]).is_empty() {
             told.rows.push(Row { kind, value: 1, ..row });

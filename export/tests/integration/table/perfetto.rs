@@ -1,5 +1,7 @@
 //! Perfetto's trace, as its own messages decode it (`tests/python/perfetto_trace.py`).
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::facts::{Fact, Reader, Row, Span, Told, attributes, command_line};
@@ -46,6 +48,7 @@ pub(super) const READER: Reader = Reader {
         Fact::Command,
         Fact::Lost,
         Fact::Account,
+        Fact::Switch,
         Fact::Span,
     ],
     read: |bytes| Some(told(&decoded(bytes)?)),
@@ -152,6 +155,15 @@ fn told(trace: &Value) -> Told {
         let stack = event["stack"].as_array().unwrap().iter().rev().map(text).collect();
         let own = Row { kind, thread, attributes, stack, value, ..Row::default() };
         told.rows.push(of_thread(event, own));
+    }
+    for event in list("scheduler") {
+        let fields = event["fields"].as_object().unwrap().iter();
+        let fields: BTreeMap<&String, String> = fields
+            .map(|(name, value)| (name, value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
+            .collect();
+        let fields: String = fields.into_iter().map(|(name, value)| format!(" {name}={value}")).collect();
+        let time = number(&event["time"]) - START;
+        told.event(time, &format!("sched:{}", text(&event["event"])), &fields);
     }
     for counter in list("counters") {
         told.add(Fact::Unit, format!("{} bytes", text(&counter["track"])));

@@ -225,7 +225,10 @@ pub(super) fn facts() -> BTreeSet<(Fact, String)> {
         (Lost, "5"),
         (Account, "5 lost (ring_full 5)"),
         (Account, "queue: 7.5 requests"),
-        (Event, "7500000 sched:sched_switch next_comm=worker prev_pid=301"),
+        (
+            Switch,
+            "7500000 sched:sched_switch next_comm=app next_pid=300 next_prio=120 prev_comm=worker prev_pid=301 prev_prio=119 prev_state=1",
+        ),
         (Event, "14000000 made:alone prev_pid=-2"),
         (Span, "process 300 at 4000000 for 500000: requests: answer"),
         (Span, "thread 301 of 300 at 6500000 for 700001: tasks: poll, depth 3, queue \"7\""),
@@ -470,18 +473,27 @@ fn code(
 
 /// Two raw events with fields: one that a sample was taken of, and one without.
 fn events(machine: &mut ExportMachine, sample: &Sample, thread: ThreadId, kind: SampleKindId) {
-    let format = |text: bool| {
+    let number = FieldKind::Signed(Width::W32);
+    let text = FieldKind::Char;
+    let format = |fields: &[(&str, &FieldKind)]| {
         let mut format = EventFormat::new(ByteOrder::Little);
-        let number = FieldKind::Signed(Width::W32);
-        let mut add = |name: &str, kind, extent| {
-            format.add_field(EventField::new(name, "", kind, extent, Place::AfterPrevious)).unwrap();
-        };
-        add("prev_pid", number, Extent::One);
-        if text {
-            add("next_comm", FieldKind::Char, Extent::ZeroTerminated);
+        for (name, kind) in fields {
+            let extent = if matches!(kind, FieldKind::Char) { Extent::ZeroTerminated } else { Extent::One };
+            let field = EventField::new(*name, "", (*kind).clone(), extent, Place::AfterPrevious);
+            format.add_field(field).unwrap();
         }
         format
     };
+    let state = FieldKind::Signed(Width::W64);
+    let of_switch = [
+        ("prev_comm", &text),
+        ("prev_pid", &number),
+        ("prev_prio", &number),
+        ("prev_state", &state),
+        ("next_comm", &text),
+        ("next_pid", &number),
+        ("next_prio", &number),
+    ];
     let mut event_kind = |provider: &str, name: &str, id, format, samples| {
         let full_name = format!("{provider}:{name}");
         let [name, provider, short_name] =
@@ -491,9 +503,11 @@ fn events(machine: &mut ExportMachine, sample: &Sample, thread: ThreadId, kind: 
         let kind = EventKind { name, provider, short_name, id, facts, format, samples };
         machine.add_event_kind(kind).unwrap()
     };
-    let switch = event_kind("sched", "sched_switch", 9, format(true), Some(kind));
-    let alone = event_kind("made", "alone", 10, format(false), None);
-    let bytes = [&301_i32.to_le_bytes()[..], b"worker\0"].concat();
+    let switch = event_kind("sched", "sched_switch", 9, format(&of_switch), Some(kind));
+    let alone = event_kind("made", "alone", 10, format(&[("prev_pid", &number)]), None);
+    let [prev, prev_prio, next, next_prio] = [301_i32, 119, 300, 120].map(i32::to_le_bytes);
+    let state = 1_i64.to_le_bytes();
+    let bytes = [b"worker\0", &prev[..], &prev_prio, &state, b"app\0", &next, &next_prio].concat();
     assert_eq!(sample.kind, kind);
     machine.add_sample_of_event(sample, switch, &bytes);
     let record = EventRecord { time: at(14_000_000), thread, kind: alone, cpu: 1, ..EventRecord::default() };
