@@ -8,6 +8,7 @@ use collector_common::perf::{ByteOrder, OwnedRecord, RecordKind};
 
 use crate::user::Part::{self, Text, U32, U64};
 use crate::user::{ORDERS, made};
+use crate::written::recording;
 
 /// A recording that lies beside the checkout, if it is there.
 pub(crate) fn shared(name: &str) -> Option<Vec<u8>> {
@@ -100,6 +101,45 @@ fn files_that_are_cut_off() {
             let _ = record.parse();
         }
         let _ = format!("{:?} {:?}", file.features().events(), file.features().cpu_topology());
+    }
+}
+
+/// `perf record` writes what its header says of the records, and what is behind them, when it ends.
+#[test]
+fn a_recording_that_was_killed_is_read_to_its_end() {
+    let kept = include_bytes!("data/packed.data").as_slice();
+    let [from, size] = [40, 48].map(|at| u64::from_le_bytes(kept[at..at + 8].try_into().unwrap()) as usize);
+    let mut killed = kept[..from + size].to_vec();
+    killed[48..56].fill(0);
+    let (whole, _) = all(open(kept));
+    let file = open(&killed);
+    assert!(file.is_unfinished() && !open(kept).is_unfinished());
+    assert_eq!(file.features().sections().count(), 0);
+    let (records, error) = all(file);
+    assert!(error.is_none() && records == whole, "{error:?}, {} of {}", records.len(), whole.len());
+    // A piece of the last record.
+    let cut = &killed[..killed.len() - 3];
+    let (records, error) = all(open(cut));
+    assert!(matches!(error, Some(FileError::CutOff { .. })), "{error:?}");
+    assert!(!records.is_empty() && records[..] == whole[..records.len()]);
+    // Nothing was written but the header, or the recording has no records.
+    let file = open(&killed[..from]);
+    assert!(!file.is_unfinished());
+    assert!(all(file).0.is_empty());
+    for order in ORDERS {
+        let mut whole = recording(order);
+        let (records, _) = all(open(&whole));
+        whole[48..56].fill(0);
+        let file = open(&whole);
+        assert!(file.is_unfinished(), "{order:?}");
+        // What is behind them are no records.
+        assert_eq!(all(file).0[..records.len()], records, "{order:?}");
+        let mut empty = FileWriter::new(Cursor::new(Vec::new()), order).unwrap();
+        empty.features().set_text(Feature::HOSTNAME, "oven").unwrap();
+        let empty = empty.finish().unwrap().into_inner();
+        let file = open(&empty);
+        assert!(!file.is_unfinished(), "{order:?}");
+        assert_eq!(file.features().text(Feature::HOSTNAME).as_deref(), Some("oven"), "{order:?}");
     }
 }
 

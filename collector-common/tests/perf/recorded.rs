@@ -10,9 +10,12 @@ use std::io::{BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
+use std::thread;
+use std::time::Duration;
 
+use collector_common::ids::Pid;
 use collector_common::perf::file::{FileEvent, FileReader, FileRecord, FileWriter, Ordered, UserRecord};
-use collector_common::perf::{Attr, ByteOrder, OwnedRecord, RecordKind, SampleType};
+use collector_common::perf::{Attr, ByteOrder, OwnedRecord, Record, RecordKind, SampleType};
 
 use crate::user::Part::{Text, U8, U16, U32, U64};
 use crate::user::made;
@@ -280,6 +283,59 @@ fn each_record_of_perf_itself_is_what_it_says_it_is() {
     compare_counts("each CPU", &["-a", "-A", "-e", "cpu-clock,page-faults", "-I", "10"], &counted);
     let pids = format!("1,{}", std::process::id());
     compare_counts("threads", &["-e", "cpu-clock", "--per-thread", "-p", &pids], &counted);
+}
+
+/// It has not said in its header how much it has written, and `perf` itself reads none of it.
+#[test]
+fn what_perf_had_written_when_it_was_killed_is_read() {
+    if !can_record() {
+        return;
+    }
+    let path = folder().join("killed.perf.data");
+    _ = fs::remove_file(&path);
+    let mut busy = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+    let mut perf = Command::new("perf");
+    perf.args([
+        "record",
+        "-q",
+        "-N",
+        "-e",
+        "cpu-clock",
+        "-F",
+        "4999",
+        "-m",
+        "8",
+        "-p",
+        &busy.id().to_string(),
+        "-o",
+    ]);
+    let mut perf = perf.arg(&path).spawn().unwrap();
+    let written = || fs::metadata(&path).map_or(0, |metadata| metadata.len());
+    while written() < 100_000 && perf.try_wait().unwrap().is_none() {
+        thread::sleep(Duration::from_millis(10));
+    }
+    for child in [&mut perf, &mut busy] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let mut file = open(&path);
+    assert!(file.is_unfinished());
+    let (mut samples, mut bytes) = (0, 0);
+    let cut_off = loop {
+        match file.next_record() {
+            Ok(Some(record)) => {
+                bytes += record.raw.size() as u64;
+                let Record::Sample(sample) = record.parse().unwrap().record else { continue };
+                assert_eq!(sample.pid, Some(Pid(busy.id())));
+                samples += 1;
+            }
+            Ok(None) => break None,
+            Err(error) => break Some(error),
+        }
+    };
+    // Records are of 64 KiB at most, of which the last one may be in part there; the header and the list of events are before them.
+    assert!(samples > 1000 && bytes + 1000 + (64 << 10) >= written(), "{samples}, {bytes}, {cut_off:?}");
+    assert!(cut_off.is_some() || bytes + 1000 >= written(), "{bytes} of {}", written());
 }
 
 /// Records that `perf` does not make here, in this machine's byte order, and what it prints of them.

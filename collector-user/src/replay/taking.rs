@@ -34,6 +34,18 @@ const PRUNE_RECORDS: u32 = 1 << 14;
 /// Cgroups whose paths are kept: processes in further ones are in none that is known.
 const MOST_CGROUPS: usize = 1 << 16;
 
+/// What is told of a file that was never completed.
+pub const UNFINISHED: &str = "the recording was not finished: who made it was killed, or is still recording. What was written is read; names of events, \
+     build ids and facts of the machine are not in it";
+
+/// How a file ends.
+pub(super) struct End {
+    /// Why it could not be read on.
+    pub(super) cut_off: Option<FileError>,
+    /// Whether it was never completed.
+    pub(super) is_unfinished: bool,
+}
+
 /// A recording as far as it has been taken in.
 pub(super) struct Taking {
     /// By the file's events.
@@ -239,12 +251,7 @@ impl Taking {
         self.last = self.last.max(time);
     }
 
-    pub(super) fn finish(
-        mut self,
-        features: &Features,
-        written: SystemTime,
-        cut_off: Option<FileError>,
-    ) -> Recording {
+    pub(super) fn finish(mut self, features: &Features, written: SystemTime, ending: End) -> Recording {
         while let Some(sample) = self.put_off.oldest() {
             self.abandon(&sample);
         }
@@ -263,7 +270,7 @@ impl Taking {
         }
         ledger.lose(LossCause::Malformed, self.malformed);
         self.describe(features, written, (start, end));
-        let mut warnings = self.warnings(features, cut_off, kernel_symbols.is_some());
+        let mut warnings = self.warnings(features, ending, kernel_symbols.is_some());
         #[cfg(feature = "debuginfod")]
         warnings.extend(self.recorder.modules().servers().map(Servers::take_told).unwrap_or_default());
         let (mut machine, modules, ledger, tally) = self.recorder.into_parts();
@@ -335,16 +342,12 @@ impl Taking {
         system.clocks.start = Some(ClockAnchor { monotonic, realtime, boottime: None });
     }
 
-    fn warnings(
-        &self,
-        features: &Features,
-        cut_off: Option<FileError>,
-        has_kernel_symbols: bool,
-    ) -> Vec<String> {
+    fn warnings(&self, features: &Features, ending: End, has_kernel_symbols: bool) -> Vec<String> {
         let errors = self.hooked.errors();
         let mut warnings: Vec<String> =
             (!errors.is_empty()).then(|| errors.to_string()).into_iter().collect();
-        warnings.extend(cut_off.map(|error| format!("the end is missing: {error}")));
+        warnings.extend(ending.is_unfinished.then(|| UNFINISHED.to_owned()));
+        warnings.extend(ending.cut_off.map(|error| format!("the end is missing: {error}")));
         let machine = self.recorder.machine();
         let mut warn = |count: u64, text: &str| {
             if count > 0 {
