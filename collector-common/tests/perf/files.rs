@@ -3,8 +3,12 @@
 use std::io::Cursor;
 use std::path::Path;
 
+use collector_common::ids::Nanos;
 use collector_common::perf::file::{BpfTypes, Feature, FileError, FileReader, FileWriter};
-use collector_common::perf::{ByteOrder, OwnedRecord, RecordKind};
+use collector_common::perf::{
+    Attr, AttrFlags, ByteOrder, Bytes, LostSamples, Misc, OwnedRecord, Parsed, Record, RecordKind, Sample,
+    SampleId, SampleType,
+};
 
 use crate::user::Part::{self, Text, U32, U64};
 use crate::user::{ORDERS, made};
@@ -140,6 +144,39 @@ fn a_recording_that_was_killed_is_read_to_its_end() {
         let file = open(&empty);
         assert!(!file.is_unfinished(), "{order:?}");
         assert_eq!(file.features().text(Feature::HOSTNAME).as_deref(), Some("oven"), "{order:?}");
+    }
+}
+
+/// As in perf, which drops samples of ids that it does not know; what it writes itself has none.
+#[test]
+fn samples_of_unknown_ids_are_of_no_event() {
+    for order in ORDERS {
+        let sample_type = SampleType::IDENTIFIER | SampleType::TIME;
+        let attr = Attr { kind: 1, sample_type, flags: AttrFlags::SAMPLE_ID_ALL, ..Attr::default() };
+        let mut file = FileWriter::new(Cursor::new(Vec::new()), order).unwrap();
+        for (event, id) in [11, 21].into_iter().enumerate() {
+            assert_eq!(file.add_event(&attr, vec![id], None).unwrap(), event);
+        }
+        let mut expected = Vec::new();
+        for (id, of_sample) in [(11, Some(0)), (21, Some(1)), (31, None), (0, Some(0))] {
+            let time = Some(Nanos(1000 + id));
+            let parsed =
+                |record, sample_id| Parsed { misc: Misc(2), record, sample_id, rest: Bytes::default() };
+            let sample = Sample { identifier: Some(id), time, ..Sample::default() };
+            file.write(0, &parsed(Record::Sample(sample), SampleId::default())).unwrap();
+            let sample_id = SampleId { identifier: Some(id), time, ..SampleId::default() };
+            file.write(0, &parsed(Record::LostSamples(LostSamples { count: 1 }), sample_id)).unwrap();
+            // Those of the kernel that are no samples have the parts that they all have, whatever the event.
+            expected
+                .extend([(RecordKind::SAMPLE, of_sample), (RecordKind::LOST_SAMPLES, of_sample.or(Some(0)))]);
+        }
+        let bytes = file.finish().unwrap().into_inner();
+        let mut file = open(&bytes);
+        let mut events = Vec::new();
+        while let Some(record) = file.next_record().unwrap() {
+            events.push((record.raw.kind, record.event));
+        }
+        assert_eq!(events, expected, "{order:?}");
     }
 }
 

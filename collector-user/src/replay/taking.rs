@@ -67,6 +67,8 @@ pub(super) struct Taking {
     lost_records: u64,
     lost_samples: u64,
     malformed: u64,
+    /// Samples of ids that no event has.
+    of_no_event: u64,
     /// Values of other counters that samples of a group have.
     of_groups: u64,
     /// Samples whose user part comes in a record of its own.
@@ -107,6 +109,7 @@ impl Taking {
             lost_records: 0,
             lost_samples: 0,
             malformed: 0,
+            of_no_event: 0,
             of_groups: 0,
             put_off: PutOff::default(),
             abandoned: 0,
@@ -119,10 +122,12 @@ impl Taking {
         if !record.raw.kind.is_of_kernel() {
             return;
         }
-        let parsed = record.parse().ok();
         // Without its event nobody can tell what is where in a sample.
-        let is_of_none = record.raw.kind == RecordKind::SAMPLE && record.event.is_none();
-        let Some(parsed) = parsed.filter(|_| !is_of_none) else {
+        if record.raw.kind == RecordKind::SAMPLE && record.event.is_none() {
+            self.of_no_event += 1;
+            return;
+        }
+        let Ok(parsed) = record.parse() else {
             self.malformed += 1;
             return;
         };
@@ -268,7 +273,7 @@ impl Taking {
             // Records that are lost are told by those that come after them, and samples in the end once more.
             None => ledger.lose(LossCause::RingFull, self.lost_records.max(self.lost_samples)),
         }
-        ledger.lose(LossCause::Malformed, self.malformed);
+        ledger.lose(LossCause::Malformed, self.malformed.saturating_add(self.of_no_event));
         self.describe(features, written, (start, end));
         let mut warnings = self.warnings(features, ending, kernel_symbols.is_some());
         #[cfg(feature = "debuginfod")]
@@ -363,6 +368,10 @@ impl Taking {
             if has_kernel_symbols { 0 } else { kernel_frames },
             "addresses in the kernel have no names: it was recorded on another kernel, or before the machine was started \
              anew; `perf record` keeps its symbols in ~/.debug where it may",
+        );
+        warn(
+            self.of_no_event,
+            "samples are left out, as their ids are those of no event that the file tells of",
         );
         warn(
             self.of_groups,

@@ -21,7 +21,7 @@ pub struct FileRecord<'a> {
     /// The record.
     pub raw: RawRecord<'a>,
     /// The event that it is from: an index into [`FileReader::events`]. None for the records that `perf` itself
-    /// makes, such as [`RecordKind::FINISHED_ROUND`].
+    /// makes, such as [`RecordKind::FINISHED_ROUND`], and for samples whose id no event has.
     pub event: Option<usize>,
     /// What follows the record outside of it: data of the AUX area after [`RecordKind::AUXTRACE`], formats of
     /// tracepoints after [`RecordKind::HEADER_TRACING_DATA`]. Else nothing.
