@@ -151,6 +151,19 @@ fn switches() -> (Hook, Writable<Vec<String>>) {
     (Hook::tracepoint(event), told)
 }
 
+/// `sched:sched_process_free`, with how many threads of a name the kernel has let go of: they have been switched from for the last time.
+fn freed(name: &'static str) -> (Hook, Writable<u32>) {
+    let mut event = Tracefs::open().unwrap().event("sched:sched_process_free").unwrap();
+    let comm = event.format().field_ref("comm").unwrap();
+    let freed = Writable::new(0);
+    let counted = freed.clone();
+    event.add_closure(move |data| {
+        let is_one = data.try_get_str(comm)? == name;
+        Ok(counted.write(|counted| *counted += u32::from(is_one))?)
+    });
+    (Hook::tracepoint(event), freed)
+}
+
 #[test]
 fn two_recordings_have_the_same_and_one_by_perf_too() {
     let test = "two_recordings_have_the_same_and_one_by_perf_too";
@@ -164,11 +177,18 @@ fn two_recordings_have_the_same_and_one_by_perf_too() {
         sessions.push(Session::start(settings(backend, vec![hook]), None).unwrap());
         told.push(switched);
     }
+    let (hook, freed) = freed("naps");
+    let mut watching = Session::start(settings(Backend::Perf, vec![hook]), None).unwrap();
     let naps = ["1", "50", "100", "2000"];
-    let status = Command::new(program).args(naps).arg(folder.path().join("told")).status();
-    assert!(status.unwrap().success());
-    // It is waited for before its last switch.
-    thread::sleep(Duration::from_millis(100));
+    let mut running = Running::of(Command::new(program).args(naps).arg(folder.path().join("told")));
+    // It ends before its last switch, and is let go of after it: the one that naps, and the main thread. Rings are emptied meanwhile.
+    while freed.read(|freed| *freed).unwrap() < 2 {
+        for session in sessions.iter_mut().chain([&mut watching]) {
+            session.parse_for(Duration::from_millis(10)).unwrap();
+        }
+        _ = running.0.try_wait().unwrap();
+    }
+    assert!(running.0.wait().unwrap().success());
     for session in sessions {
         let recording = session.finish().unwrap();
         assert_balanced(&recording.stats_now().to_json());
