@@ -3,11 +3,16 @@
 use std::io::Cursor;
 use std::path::Path;
 
+use collector_common::ids::Nanos;
 use collector_common::perf::file::{BpfTypes, Feature, FileError, FileReader, FileWriter};
-use collector_common::perf::{ByteOrder, OwnedRecord, RecordKind};
+use collector_common::perf::{
+    Attr, AttrFlags, ByteOrder, Bytes, LostSamples, Misc, OwnedRecord, Parsed, Record, RecordKind, Sample,
+    SampleId, SampleType,
+};
 
 use crate::user::Part::{self, Text, U32, U64};
 use crate::user::{ORDERS, made};
+use crate::written::recording;
 
 /// A recording that lies beside the checkout, if it is there.
 pub(crate) fn shared(name: &str) -> Option<Vec<u8>> {
@@ -100,6 +105,78 @@ fn files_that_are_cut_off() {
             let _ = record.parse();
         }
         let _ = format!("{:?} {:?}", file.features().events(), file.features().cpu_topology());
+    }
+}
+
+/// `perf record` writes what its header says of the records, and what is behind them, when it ends.
+#[test]
+fn a_recording_that_was_killed_is_read_to_its_end() {
+    let kept = include_bytes!("data/packed.data").as_slice();
+    let [from, size] = [40, 48].map(|at| u64::from_le_bytes(kept[at..at + 8].try_into().unwrap()) as usize);
+    let mut killed = kept[..from + size].to_vec();
+    killed[48..56].fill(0);
+    let (whole, _) = all(open(kept));
+    let file = open(&killed);
+    assert!(file.is_unfinished() && !open(kept).is_unfinished());
+    assert_eq!(file.features().sections().count(), 0);
+    let (records, error) = all(file);
+    assert!(error.is_none() && records == whole, "{error:?}, {} of {}", records.len(), whole.len());
+    // A piece of the last record.
+    let cut = &killed[..killed.len() - 3];
+    let (records, error) = all(open(cut));
+    assert!(matches!(error, Some(FileError::CutOff { .. })), "{error:?}");
+    assert!(!records.is_empty() && records[..] == whole[..records.len()]);
+    // Nothing was written but the header, or the recording has no records.
+    let file = open(&killed[..from]);
+    assert!(!file.is_unfinished());
+    assert!(all(file).0.is_empty());
+    for order in ORDERS {
+        let mut whole = recording(order);
+        let (records, _) = all(open(&whole));
+        whole[48..56].fill(0);
+        let file = open(&whole);
+        assert!(file.is_unfinished(), "{order:?}");
+        // What is behind them are no records.
+        assert_eq!(all(file).0[..records.len()], records, "{order:?}");
+        let mut empty = FileWriter::new(Cursor::new(Vec::new()), order).unwrap();
+        empty.features().set_text(Feature::HOSTNAME, "oven").unwrap();
+        let empty = empty.finish().unwrap().into_inner();
+        let file = open(&empty);
+        assert!(!file.is_unfinished(), "{order:?}");
+        assert_eq!(file.features().text(Feature::HOSTNAME).as_deref(), Some("oven"), "{order:?}");
+    }
+}
+
+/// As in perf, which drops samples of ids that it does not know; what it writes itself has none.
+#[test]
+fn samples_of_unknown_ids_are_of_no_event() {
+    for order in ORDERS {
+        let sample_type = SampleType::IDENTIFIER | SampleType::TIME;
+        let attr = Attr { kind: 1, sample_type, flags: AttrFlags::SAMPLE_ID_ALL, ..Attr::default() };
+        let mut file = FileWriter::new(Cursor::new(Vec::new()), order).unwrap();
+        for (event, id) in [11, 21].into_iter().enumerate() {
+            assert_eq!(file.add_event(&attr, vec![id], None).unwrap(), event);
+        }
+        let mut expected = Vec::new();
+        for (id, of_sample) in [(11, Some(0)), (21, Some(1)), (31, None), (0, Some(0))] {
+            let time = Some(Nanos(1000 + id));
+            let parsed =
+                |record, sample_id| Parsed { misc: Misc(2), record, sample_id, rest: Bytes::default() };
+            let sample = Sample { identifier: Some(id), time, ..Sample::default() };
+            file.write(0, &parsed(Record::Sample(sample), SampleId::default())).unwrap();
+            let sample_id = SampleId { identifier: Some(id), time, ..SampleId::default() };
+            file.write(0, &parsed(Record::LostSamples(LostSamples { count: 1 }), sample_id)).unwrap();
+            // Those of the kernel that are no samples have the parts that they all have, whatever the event.
+            expected
+                .extend([(RecordKind::SAMPLE, of_sample), (RecordKind::LOST_SAMPLES, of_sample.or(Some(0)))]);
+        }
+        let bytes = file.finish().unwrap().into_inner();
+        let mut file = open(&bytes);
+        let mut events = Vec::new();
+        while let Some(record) = file.next_record().unwrap() {
+            events.push((record.raw.kind, record.event));
+        }
+        assert_eq!(events, expected, "{order:?}");
     }
 }
 

@@ -10,13 +10,40 @@ use std::io::{BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
+use std::thread;
+use std::time::Duration;
 
+use collector_common::ids::{Avma, Nanos, Pid, Tid};
 use collector_common::perf::file::{FileEvent, FileReader, FileRecord, FileWriter, Ordered, UserRecord};
-use collector_common::perf::{Attr, ByteOrder, OwnedRecord, RecordKind, SampleType};
+use collector_common::perf::{
+    Attr, AttrFlags, Aux, AuxFlags, AuxOutputHwId, BranchSampleType, BranchStack, ByteOrder, Bytes,
+    DataSource, ItraceStart, Misc, OwnedRecord, Parsed, Record, RecordKind, Sample, SampleId, SampleType,
+    TextPoke, Transaction, Weight, Words,
+};
 
 use crate::user::Part::{Text, U8, U16, U32, U64};
 use crate::user::made;
 use crate::{report, report_user};
+
+/// Parts of samples that come of hardware.
+const RARE: SampleType = SampleType(
+    SampleType::IDENTIFIER.0
+        | SampleType::IP.0
+        | SampleType::TID.0
+        | SampleType::TIME.0
+        | SampleType::ADDR.0
+        | SampleType::PERIOD.0
+        | SampleType::RAW.0
+        | SampleType::BRANCH_STACK.0
+        | SampleType::WEIGHT.0
+        | SampleType::DATA_SRC.0
+        | SampleType::TRANSACTION.0
+        | SampleType::PHYS_ADDR.0
+        | SampleType::CGROUP.0
+        | SampleType::DATA_PAGE_SIZE.0
+        | SampleType::CODE_PAGE_SIZE.0
+        | SampleType::AUX.0,
+);
 
 /// A program that maps files, forks, waits and computes.
 const WORKLOAD: &str =
@@ -282,6 +309,59 @@ fn each_record_of_perf_itself_is_what_it_says_it_is() {
     compare_counts("threads", &["-e", "cpu-clock", "--per-thread", "-p", &pids], &counted);
 }
 
+/// It has not said in its header how much it has written, and `perf` itself reads none of it.
+#[test]
+fn what_perf_had_written_when_it_was_killed_is_read() {
+    if !can_record() {
+        return;
+    }
+    let path = folder().join("killed.perf.data");
+    _ = fs::remove_file(&path);
+    let mut busy = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+    let mut perf = Command::new("perf");
+    perf.args([
+        "record",
+        "-q",
+        "-N",
+        "-e",
+        "cpu-clock",
+        "-F",
+        "4999",
+        "-m",
+        "8",
+        "-p",
+        &busy.id().to_string(),
+        "-o",
+    ]);
+    let mut perf = perf.arg(&path).spawn().unwrap();
+    let written = || fs::metadata(&path).map_or(0, |metadata| metadata.len());
+    while written() < 100_000 && perf.try_wait().unwrap().is_none() {
+        thread::sleep(Duration::from_millis(10));
+    }
+    for child in [&mut perf, &mut busy] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let mut file = open(&path);
+    assert!(file.is_unfinished());
+    let (mut samples, mut bytes) = (0, 0);
+    let cut_off = loop {
+        match file.next_record() {
+            Ok(Some(record)) => {
+                bytes += record.raw.size() as u64;
+                let Record::Sample(sample) = record.parse().unwrap().record else { continue };
+                assert_eq!(sample.pid, Some(Pid(busy.id())));
+                samples += 1;
+            }
+            Ok(None) => break None,
+            Err(error) => break Some(error),
+        }
+    };
+    // Records are of 64 KiB at most, of which the last one may be in part there; the header and the list of events are before them.
+    assert!(samples > 1000 && bytes + 1000 + (64 << 10) >= written(), "{samples}, {bytes}, {cut_off:?}");
+    assert!(cut_off.is_some() || bytes + 1000 >= written(), "{bytes} of {}", written());
+}
+
 /// Records that `perf` does not make here, in this machine's byte order, and what it prints of them.
 #[test]
 fn perf_reads_what_it_does_not_write_here() {
@@ -318,6 +398,86 @@ fn perf_reads_what_it_does_not_write_here() {
     file.finish().unwrap();
     let kinds: Vec<_> = records.iter().map(|record| record.kind).collect();
     compare_file("made", &path, &report_of(&path), &kinds);
+}
+
+/// Records of the kernel, and parts of samples, that it does not make here: of hardware that traces, and of code that it changes.
+#[test]
+fn perf_reads_what_the_kernel_does_not_make_here() {
+    use RecordKind as Kind;
+    if !can_record() {
+        return;
+    }
+    let path = folder().join("rare.perf.data");
+    let mut file = FileWriter::new(File::create(&path).unwrap(), ByteOrder::NATIVE).unwrap();
+    let attr = Attr {
+        kind: 1,
+        sample_period: 1,
+        sample_type: RARE,
+        branch_sample_type: BranchSampleType(1 << 3),
+        flags: AttrFlags::SAMPLE_ID_ALL,
+        ..Attr::default()
+    };
+    let event = file.add_event(&attr, vec![71], Some("cpu-clock".into())).unwrap();
+    let (pid, tid) = (Pid(4711), Tid(4712));
+    let mut time = 1_000_000_000;
+    let mut write = |record: Record<'_>| {
+        time += 1000;
+        let sample_id = SampleId {
+            pid: Some(pid),
+            tid: Some(tid),
+            time: Some(Nanos(time)),
+            identifier: Some(71),
+            ..SampleId::default()
+        };
+        let is_sample = matches!(record, Record::Sample(_));
+        let record = match record {
+            Record::Sample(sample) => Record::Sample(Sample { time: Some(Nanos(time)), ..sample }),
+            other => other,
+        };
+        let sample_id = if is_sample { SampleId::default() } else { sample_id };
+        file.write(event, &Parsed { misc: Misc(2), record, sample_id, rest: Bytes::default() }).unwrap();
+    };
+    for flags in [AuxFlags::default(), AuxFlags::TRUNCATED, AuxFlags::OVERWRITE | AuxFlags::PARTIAL] {
+        write(Record::Aux(Aux { offset: 0x1_2340, size: 0x5678, flags }));
+    }
+    write(Record::ItraceStart(ItraceStart { pid, tid }));
+    write(Record::AuxOutputHwId(AuxOutputHwId { hw_id: 0x1234_5678_9abc }));
+    let [old, new] = [[0x0f, 0x1f, 0x44, 0, 0], [0xe9, 1, 2, 3, 4]];
+    let address = Avma(0xffff_ffff_8100_0123);
+    for (old, new) in [(&old[..], &new[..]), (&[], &new[..3]), (&old[..], &[])] {
+        write(Record::TextPoke(TextPoke { address, old: old.into(), new: new.into() }));
+    }
+    // From, to, and flags: predicted wrongly and rightly, in a transaction and its end, after so many cycles.
+    let branches = [0x40_1000, 0x40_2000, 0b0001 | 77 << 4, 0x40_2010, 0x40_3000, 0b1110 | 65_535 << 4];
+    let sample = Sample {
+        identifier: Some(71),
+        ip: Some(Avma(0x40_1000)),
+        pid: Some(pid),
+        tid: Some(tid),
+        addr: Some(Avma(0x7000_1000)),
+        period: Some(250),
+        branch_stack: BranchStack::new(None, Words::from(&branches[..]), None),
+        weight: Some(Weight(0x77)),
+        data_source: Some(DataSource(0x88)),
+        transaction: Some(Transaction(0x9_0000_0041)),
+        phys_addr: Some(0xaaaa_0000),
+        cgroup: Some(0xbb),
+        data_page_size: Some(4096),
+        code_page_size: Some(2 << 20),
+        ..Sample::default()
+    };
+    // The kernel has raw data end at a multiple of 8.
+    for raw in [&b"four"[..], b"twelve bytes"] {
+        for aux in [&b"eight by"[..], b""] {
+            write(Record::Sample(Sample { raw: Some(raw.into()), aux: Some(aux.into()), ..sample }));
+        }
+    }
+    file.finish().unwrap();
+    let printed = report_of(&path);
+    let kinds = [Kind::AUX, Kind::ITRACE_START, Kind::AUX_OUTPUT_HW_ID, Kind::TEXT_POKE, Kind::SAMPLE];
+    assert_eq!(compare_file("rare", &path, &printed, &kinds), RARE);
+    let count = |kind| printed.iter().filter(|record| record.kind == kind).count();
+    assert_eq!(["AUX", "TEXT_POKE", "SAMPLE"].map(count), [3, 3, 4]);
 }
 
 /// `PERF_AUXTRACE_INTEL_BTS`, with as many words as its decoder wants.

@@ -6,8 +6,8 @@ use std::fmt::Write;
 
 use collector_common::perf::file::FileEvent;
 use collector_common::perf::{
-    ChainEntry, Counters, MappedFile, Misc, ParseConfig, Parsed, Read, ReadFormat, ReadValues, Record,
-    RecordKind, Registers, RegistersAbi, Sample, SampleType,
+    AuxFlags, BranchStack, ChainEntry, Counters, MappedFile, Misc, ParseConfig, Parsed, Read, ReadFormat,
+    ReadValues, Record, RecordKind, Registers, RegistersAbi, Sample, SampleType, TextPoke,
 };
 
 use crate::report_user;
@@ -94,11 +94,54 @@ pub(crate) fn lines(parsed: &Parsed<'_>, event: &FileEvent) -> Option<Vec<String
         Record::Throttle(throttling) | Record::Unthrottle(throttling) => {
             format!(" {:x} {:x} {:x}", throttling.time.0, throttling.id, throttling.stream_id)
         }
+        Record::Aux(aux) => {
+            let (offset, size, flags) = (hex(aux.offset), hex(aux.size), hex(aux.flags.0));
+            let letters: String =
+                [(AuxFlags::TRUNCATED, 'T'), (AuxFlags::OVERWRITE, 'O'), (AuxFlags::PARTIAL, 'P')]
+                    .iter()
+                    .filter(|(flag, _)| aux.flags.contains(*flag))
+                    .map(|(_, letter)| letter)
+                    .collect();
+            format!(" offset: {offset} size: {size} flags: {flags} [{letters}]")
+        }
+        Record::ItraceStart(start) => format!(" pid: {} tid: {}", start.pid, start.tid),
+        Record::AuxOutputHwId(output) => format!(" hw_id: {}", hex(output.hw_id)),
+        Record::TextPoke(poke) => return Some(text_poke_lines(poke)),
         Record::Read(read) => return Some(counter_lines(read, event.name.as_deref()?)),
         Record::Sample(sample) => return Some(sample_lines(sample, misc, event)),
         _ => return None,
     };
     Some(vec![line])
+}
+
+/// Of code that is known `perf` says before its length which it is; here it is of no kernel that it knows.
+fn text_poke_lines(poke: &TextPoke<'_>) -> Vec<String> {
+    let first = format!(" {:x}  old len {} new len {}", poke.address.0, poke.old.len(), poke.new.len());
+    let codes = [("Old", poke.old), ("New", poke.new)].into_iter().filter(|(_, code)| !code.is_empty());
+    let codes = codes.map(|(name, code)| {
+        let bytes = code.to_cow().iter().map(|byte| format!(" {byte:02x}")).collect::<String>();
+        format!("{name} bytes:{bytes}")
+    });
+    std::iter::once(first).chain(codes).collect()
+}
+
+fn branch_lines(branches: &BranchStack<'_>, lines: &mut Vec<String>) {
+    lines.push(format!("... branch stack: nr:{}", branches.iter().count()));
+    for (index, branch) in branches.iter().enumerate() {
+        let flags = branch.flags;
+        let letter = |is_set, letter| if is_set { letter } else { ' ' };
+        let letters: String = [
+            letter(flags.is_mispredicted(), 'M'),
+            letter(flags.is_predicted(), 'P'),
+            letter(flags.is_abort(), 'A'),
+            letter(flags.is_in_transaction(), 'T'),
+        ]
+        .iter()
+        .collect();
+        let (from, to) = (branch.from.0, branch.to.0);
+        lines
+            .push(format!("..... {index:2}: {from:016x} -> {to:016x} {} cycles {letters} 0", flags.cycles()));
+    }
 }
 
 /// What is not asked for is not printed.
@@ -138,6 +181,9 @@ fn sample_lines(sample: &Sample<'_>, misc: Misc, event: &FileEvent) -> Vec<Strin
             lines.push(format!("..... {index:2}: {number:016x}"));
         }
     }
+    if let Some(branches) = &sample.branch_stack {
+        branch_lines(branches, &mut lines);
+    }
     if let Some(registers) = &sample.user_registers {
         register_lines("user", registers, &mut lines);
     }
@@ -169,6 +215,9 @@ fn sample_lines(sample: &Sample<'_>, misc: Misc, event: &FileEvent) -> Vec<Strin
     }
     if let Some(size) = sample.code_page_size {
         lines.push(format!(" .. code page size: {}", page_size(size)));
+    }
+    if let Some(transaction) = sample.transaction {
+        lines.push(format!("... transaction: {:x}", transaction.0));
     }
     if let Some(values) = &sample.read {
         read_lines(values, config, &mut lines);
@@ -253,7 +302,9 @@ pub(crate) struct Printed {
 
 /// The records in the text, in its order; of each the lines that [`lines`] prints as well.
 pub(crate) fn printed(text: &str) -> Vec<Printed> {
-    const BEGINNINGS: [&str; 7] = [
+    const BEGINNINGS: [&str; 9] = [
+        "... branch stack",
+        "... transaction",
         "... FP chain",
         "....",
         "... user regs",
@@ -283,6 +334,9 @@ pub(crate) fn printed(text: &str) -> Vec<Printed> {
             for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
                 write!(record.lines[0], " {name}").unwrap();
             }
+        }
+        if record.kind == "TEXT_POKE" && ["Old bytes:", "New bytes:"].iter().any(|of| line.contains(of)) {
+            record.lines.push(line.trim().to_owned());
         }
         let begins = |with: &&str| line.starts_with(with);
         if report_user::has_lines(&record.kind) || record.kind == "READ" {
@@ -351,6 +405,10 @@ pub(crate) fn name(kind: RecordKind) -> Option<&'static str> {
         RecordKind::THROTTLE => "THROTTLE",
         RecordKind::UNTHROTTLE => "UNTHROTTLE",
         RecordKind::READ => "READ",
+        RecordKind::AUX => "AUX",
+        RecordKind::ITRACE_START => "ITRACE_START",
+        RecordKind::AUX_OUTPUT_HW_ID => "AUX_OUTPUT_HW_ID",
+        RecordKind::TEXT_POKE => "TEXT_POKE",
         _ => return report_user::name(kind),
     })
 }

@@ -399,8 +399,12 @@ impl Probe {
         for field in format.fields() {
             let asked = self.arguments.iter().find(|it| it.name == field.name());
             let kind = asked.and_then(|it| it.kind.field_kind()).unwrap_or_else(|| field.kind().clone());
-            let field = EventField::new(field.name(), field.type_name(), kind, field.extent(), field.place());
-            typed.add_field(field).map_err(|problem| TracefsError::Format {
+            let again = EventField::new(field.name(), field.type_name(), kind, field.extent(), field.place());
+            let again = match field.kernel_storage() {
+                Some(storage) => again.in_kernel(storage),
+                None => again,
+            };
+            typed.add_field(again).map_err(|problem| TracefsError::Format {
                 name: self.name.clone(),
                 problem: problem.into(),
             })?;

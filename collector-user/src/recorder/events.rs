@@ -71,7 +71,7 @@ impl Recorder {
         take(self, &SourceRecord { header: &header, ..*record })
     }
 
-    /// Hands a record to the closures of its event, and keeps what they let pass. Says whether it is in the recording.
+    /// Hands a record of a wanted thread to the closures of its event, and keeps what they let pass. Says whether it is in the recording.
     pub(crate) fn take_event(
         &mut self,
         event: &mut Event,
@@ -79,6 +79,9 @@ impl Recorder {
         record: &SourceRecord<'_>,
         errors: &mut EventErrors,
     ) -> bool {
+        if !self.is_wanted(record) {
+            return false;
+        }
         let passed = event.process_in(Some(&context_of(record)), record.data, record.data, errors);
         let has_own = !event.format().fields().is_empty() || !record.data.is_empty();
         match (kinds.samples, kinds.events.filter(|_| has_own)) {

@@ -88,6 +88,13 @@ impl Recorder {
         }
     }
 
+    /// Whether a record is of a thread that is to be recorded: where names are chosen, of one of that name.
+    pub(crate) fn is_wanted(&mut self, record: &SourceRecord<'_>) -> bool {
+        let Some(only) = self.only else { return true };
+        let process = self.process_at(Pid(record.header.pid), Nanos(record.header.time));
+        self.comm(process, record) == only
+    }
+
     /// Unwinds a record's stacks; `None` for a thread that is not to be recorded.
     pub(crate) fn take_stack(&mut self, record: &SourceRecord<'_>) -> Option<Taken> {
         let header = record.header;

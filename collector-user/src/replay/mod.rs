@@ -24,5 +24,6 @@ pub use error::ReplayError;
 pub use folder::open_recording;
 pub use hooked::ReplayedEvent;
 pub use run::Replay;
+pub use taking::UNFINISHED;
 
 pub use crate::recording::{CAPTURED, Recording};

@@ -16,7 +16,7 @@ use super::ReplayError;
 use super::events::Events;
 use super::folder::{open_first, open_recording};
 use super::hooked::ReplayedEvent;
-use super::taking::Taking;
+use super::taking::{End, Taking};
 #[cfg(feature = "debuginfod")]
 use crate::debuginfod::Servers;
 use crate::modules::{Believed, RecordedFiles};
@@ -144,7 +144,7 @@ impl<R: Read> Replay<R> {
         self.sample_bytes = bytes;
     }
 
-    /// Takes in all records. A file that is cut off gives what is before that, with a warning.
+    /// Takes in all records. A file that is cut off, or was never completed, gives what is there, with a warning.
     pub fn run(self) -> Recording {
         let Self { mut records, ahead, events, sample_hooks, event_bytes, sample_bytes, origin } = self;
         let (features, order) = (records.file().features(), records.file().byte_order());
@@ -166,7 +166,8 @@ impl<R: Read> Replay<R> {
                 }
             }
         }
-        taking.finish(records.file().features(), origin.written, cut_off)
+        let end = End { cut_off, is_unfinished: records.file().is_unfinished() };
+        taking.finish(records.file().features(), origin.written, end)
     }
 }
 
@@ -209,6 +210,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::replay::UNFINISHED;
 
     const FILES: [&[u8]; 2] = [
         include_bytes!("../../../collector-common/tests/fuzzing/seeds/perf_data/plain"),
@@ -238,6 +240,23 @@ mod tests {
                 spoilt[at..].iter_mut().take(8).for_each(|byte| *byte = 0xff);
                 replayed(&spoilt);
             }
+        }
+    }
+
+    /// The header says where the records are and how many bytes they have, at byte 40; what was killed has nothing behind them.
+    #[test]
+    fn what_was_killed_is_read_to_its_end() {
+        let is_told = |recording: &Recording| recording.warnings.iter().any(|warning| warning == UNFINISHED);
+        for whole in FILES {
+            let [from, size] =
+                [40, 48].map(|at| u64::from_le_bytes(whole[at..at + 8].try_into().unwrap()) as usize);
+            let mut killed = whole[..from + size].to_vec();
+            killed[48..56].fill(0);
+            let (whole, killed) = (replayed(whole).unwrap(), replayed(&killed).unwrap());
+            assert_eq!((is_told(&whole), is_told(&killed)), (false, true), "{:?}", killed.warnings);
+            assert!(killed.ledger.delivered() > 0);
+            assert_eq!(killed.ledger.delivered(), whole.ledger.delivered());
+            assert_eq!(killed.machine.samples().len(), whole.machine.samples().len());
         }
     }
 

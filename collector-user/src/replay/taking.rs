@@ -34,6 +34,18 @@ const PRUNE_RECORDS: u32 = 1 << 14;
 /// Cgroups whose paths are kept: processes in further ones are in none that is known.
 const MOST_CGROUPS: usize = 1 << 16;
 
+/// What is told of a file that was never completed.
+pub const UNFINISHED: &str = "the recording was not finished: who made it was killed, or is still recording. What was written is read; names of events, \
+     build ids and facts of the machine are not in it";
+
+/// How a file ends.
+pub(super) struct End {
+    /// Why it could not be read on.
+    pub(super) cut_off: Option<FileError>,
+    /// Whether it was never completed.
+    pub(super) is_unfinished: bool,
+}
+
 /// A recording as far as it has been taken in.
 pub(super) struct Taking {
     /// By the file's events.
@@ -55,6 +67,8 @@ pub(super) struct Taking {
     lost_records: u64,
     lost_samples: u64,
     malformed: u64,
+    /// Samples of ids that no event has.
+    of_no_event: u64,
     /// Values of other counters that samples of a group have.
     of_groups: u64,
     /// Samples whose user part comes in a record of its own.
@@ -95,6 +109,7 @@ impl Taking {
             lost_records: 0,
             lost_samples: 0,
             malformed: 0,
+            of_no_event: 0,
             of_groups: 0,
             put_off: PutOff::default(),
             abandoned: 0,
@@ -107,10 +122,12 @@ impl Taking {
         if !record.raw.kind.is_of_kernel() {
             return;
         }
-        let parsed = record.parse().ok();
         // Without its event nobody can tell what is where in a sample.
-        let is_of_none = record.raw.kind == RecordKind::SAMPLE && record.event.is_none();
-        let Some(parsed) = parsed.filter(|_| !is_of_none) else {
+        if record.raw.kind == RecordKind::SAMPLE && record.event.is_none() {
+            self.of_no_event += 1;
+            return;
+        }
+        let Ok(parsed) = record.parse() else {
             self.malformed += 1;
             return;
         };
@@ -239,12 +256,7 @@ impl Taking {
         self.last = self.last.max(time);
     }
 
-    pub(super) fn finish(
-        mut self,
-        features: &Features,
-        written: SystemTime,
-        cut_off: Option<FileError>,
-    ) -> Recording {
+    pub(super) fn finish(mut self, features: &Features, written: SystemTime, ending: End) -> Recording {
         while let Some(sample) = self.put_off.oldest() {
             self.abandon(&sample);
         }
@@ -261,9 +273,9 @@ impl Taking {
             // Records that are lost are told by those that come after them, and samples in the end once more.
             None => ledger.lose(LossCause::RingFull, self.lost_records.max(self.lost_samples)),
         }
-        ledger.lose(LossCause::Malformed, self.malformed);
+        ledger.lose(LossCause::Malformed, self.malformed.saturating_add(self.of_no_event));
         self.describe(features, written, (start, end));
-        let mut warnings = self.warnings(features, cut_off, kernel_symbols.is_some());
+        let mut warnings = self.warnings(features, ending, kernel_symbols.is_some());
         #[cfg(feature = "debuginfod")]
         warnings.extend(self.recorder.modules().servers().map(Servers::take_told).unwrap_or_default());
         let (mut machine, modules, ledger, tally) = self.recorder.into_parts();
@@ -335,16 +347,12 @@ impl Taking {
         system.clocks.start = Some(ClockAnchor { monotonic, realtime, boottime: None });
     }
 
-    fn warnings(
-        &self,
-        features: &Features,
-        cut_off: Option<FileError>,
-        has_kernel_symbols: bool,
-    ) -> Vec<String> {
+    fn warnings(&self, features: &Features, ending: End, has_kernel_symbols: bool) -> Vec<String> {
         let errors = self.hooked.errors();
         let mut warnings: Vec<String> =
             (!errors.is_empty()).then(|| errors.to_string()).into_iter().collect();
-        warnings.extend(cut_off.map(|error| format!("the end is missing: {error}")));
+        warnings.extend(ending.is_unfinished.then(|| UNFINISHED.to_owned()));
+        warnings.extend(ending.cut_off.map(|error| format!("the end is missing: {error}")));
         let machine = self.recorder.machine();
         let mut warn = |count: u64, text: &str| {
             if count > 0 {
@@ -360,6 +368,10 @@ impl Taking {
             if has_kernel_symbols { 0 } else { kernel_frames },
             "addresses in the kernel have no names: it was recorded on another kernel, or before the machine was started \
              anew; `perf record` keeps its symbols in ~/.debug where it may",
+        );
+        warn(
+            self.of_no_event,
+            "samples are left out, as their ids are those of no event that the file tells of",
         );
         warn(
             self.of_groups,

@@ -177,6 +177,9 @@ impl Dispatch {
 
     /// Takes a record of a counter that several hooks are at. Says whether it is in the recording.
     fn take_shared(&mut self, first: usize, recorder: &mut Recorder, record: &SourceRecord<'_>) -> bool {
+        if !recorder.is_wanted(record) {
+            return false;
+        }
         let context = context_of(record);
         let sharers = std::mem::take(&mut self.hooked[first].sharers);
         let (mut taken, mut is_delivered) = (None, false);

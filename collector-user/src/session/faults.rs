@@ -9,7 +9,8 @@ pub(super) struct Faults;
 
 impl ProgramRecords for Faults {
     fn take(&mut self, output: &mut Output<'_>, record: &SourceRecord<'_>) -> bool {
-        output.process(&context_of(record), &record.value.to_ne_bytes())
+        output.recorder.is_wanted(record)
+            && output.process(&context_of(record), &record.value.to_ne_bytes())
             && output.recorder.sample(output.kind, record)
     }
 }

@@ -9,7 +9,7 @@ use collector_common::record::Histogram;
 use collector_user::session::Recording;
 
 use crate::prerequisites::live;
-use crate::programs::folder;
+use crate::programs::{compile, folder};
 use crate::scenarios::{attribute, record_machine, settings};
 
 /// Reads of the device, and how large each is.
@@ -52,7 +52,11 @@ impl Drop for Loop {
 
 /// The histogram of reads from a device.
 fn of_reads<'a>(recording: &'a Recording, name: &str, device: &Loop) -> &'a Histogram {
-    let label = format!("{} read", device.name);
+    of_requests(recording, name, device, "read")
+}
+
+fn of_requests<'a>(recording: &'a Recording, name: &str, device: &Loop, operation: &str) -> &'a Histogram {
+    let label = format!("{} {operation}", device.name);
     let found = recording.machine.histograms().iter().find(|one| one.name == name && one.label == label);
     found.unwrap_or_else(|| panic!("{name} of {label}: {:?}", recording.machine.histograms()))
 }
@@ -113,4 +117,46 @@ fn reads_from_a_device_have_the_stacks_of_who_reads() {
     assert!(of_reader.count() > 0, "{samples:?}");
     let kind = machine.kinds()[0];
     assert_eq!([machine.string(kind.name), kind.unit.name()], ["block_io", "nanoseconds"]);
+}
+
+/// The file of the device is locked for known times, so that what is written to the device waits for that, and so does who has it written.
+#[test]
+fn requests_and_syncs_take_as_long_as_the_device() {
+    const TURNS: usize = 5;
+    const HELD_MS: u64 = 60;
+    let Some(_live) = live("requests_and_syncs_take_as_long_as_the_device") else { return };
+    let folder = folder();
+    let of_device = tempfile::TempDir::new_in("/dev/shm").unwrap();
+    let device = Loop::of(of_device.path());
+    let program = compile(folder.path(), "held", "held.c", &["-pthread"]);
+    let file = folder.path().join("told");
+    let [turns, held] = [TURNS as u64, HELD_MS].map(|number| number.to_string().into());
+    let disk = of_device.path().join("disk");
+    let command = [program.into(), disk.into(), turns, held, file.clone().into(), (&device.path).into()];
+    let recording = record_machine(settings(&["io"]), &command);
+    let text = fs::read_to_string(file).unwrap();
+    let numbers: Vec<i64> = text.split_whitespace().map(|number| number.parse().unwrap()).collect();
+    let [waiter, _, _, least, most] = numbers[..] else { panic!("{text}") };
+    assert!(least >= TURNS as i64 * HELD_MS as i64 * 1_000_000, "{text}");
+    let machine = &recording.machine;
+    // What takes a millisecond or longer is told of each time, and stands for itself alone.
+    let sum_of = |kind: &str, attributes: [(&str, &str); 2]| {
+        let samples = machine.samples().iter().filter(|sample| {
+            machine.string(machine.kinds()[usize::from(sample.kind.0)].name) == kind
+                && sample.value >= HELD_MS as i64 * 1_000_000
+                && attributes.iter().all(|(name, value)| attribute(machine, sample, name) == *value)
+        });
+        samples.fold((0, 0), |(count, sum), sample| (count + 1, sum + sample.value))
+    };
+    let (count, requested) = sum_of("block_io", [("device", &device.name), ("operation", "write")]);
+    let path = device.path.to_str().unwrap();
+    let (calls, synced) = sum_of("file_io", [("path", path), ("operation", "sync")]);
+    println!("requests {requested}, syncs {synced}, between {least} and {most}");
+    assert_eq!((count, calls), (TURNS, TURNS), "{waiter}: {:?}", recording.ledger);
+    // The request is a part of the call.
+    assert!(least <= requested && requested <= synced && synced <= most, "{requested}, {synced}: {text}");
+    let times = of_requests(&recording, "times of block requests", &device, "write");
+    assert!(times.sum >= requested as u64 && times.sum <= most as u64, "{times:?}");
+    let syncs = machine.histograms().iter().find(|one| one.label == "sync block device").unwrap();
+    assert!(syncs.count() >= TURNS as u64 && syncs.sum >= synced as u64, "{syncs:?}");
 }

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use collector_common::event::{EventData, EventFieldRef, EventFlags};
+use collector_common::event::{EventData, EventFieldRef, EventFlags, filter};
 use collector_user::probe::Probe;
 use collector_user::session::{Backend, Session, SessionSettings};
 use collector_user::source::{Settings, Targets};
@@ -126,6 +126,39 @@ fn types_say_what_a_register_holds() {
     });
     let expected = (0..TIMES as u64).map(|i| ((i as u8).wrapping_sub(50), false, i << 33));
     assert_eq!(seen, expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn hits_that_a_filter_leaves_out_are_not_recorded() {
+    let Some(_live) = live("hits_that_a_filter_leaves_out_are_not_recorded") else { return };
+    let folder = folder();
+    let program = probed(folder.path(), "probed", &[]);
+    let path = program.display();
+    let mut written = 0;
+    for (probe, text, passing) in [
+        (format!("uprobe:{path}:work(a:i32, text:str, c:i64)"), "a == -47 and c > 0", 1),
+        (format!("uprobe:{path}:work(a:i32, text:str, c:i64)"), "text starts_with 'two'", TIMES / 4),
+        (format!("uprobe:{path}:work(low:u8, text:ptr, odd:bool)"), "text == 1", 0),
+        (format!("uprobe:{path}:work(low:u8, text:ptr, odd:bool)"), "low >= 206 and odd == 0", 50),
+        (format!("uretprobe:{path}:work(ret:i64)"), "ret > 0", 0),
+        (format!("usdt:{path}:probed:always"), "arg0 < -97", 2),
+        (format!("uprobe:{path}:work(a:i32)"), "a > -51", TIMES),
+    ] {
+        let mut hooks = attach(&probe);
+        let event = &mut hooks[0].event;
+        event.flags_mut().set(EventFlags::CALLSTACK, true);
+        event.set_filter(Some(&filter::parse(text).unwrap())).unwrap();
+        assert!(event.kernel_filter().is_some(), "{probe}/{text}/");
+        let recording = scenarios::record(of_events(Backend::Auto, hooks), &command(&program));
+        let what = format!("{probe}/{text}/: {:?}, {} bytes", recording.ledger, recording.stats.bytes_copied);
+        assert_eq!(recording.ledger.delivered(), passing as u64, "{what}");
+        assert_eq!(recording.ledger.total_lost(), 0, "{what}");
+        // Stacks are copied with the hits that pass, and with no other.
+        written = recording.stats.bytes_copied;
+        assert_eq!(written > 0, passing > 0, "{what}");
+        assert!(written <= passing as u64 * (8 << 10), "{what}");
+    }
+    assert!(written > 0);
 }
 
 #[test]

@@ -179,6 +179,36 @@ fn off_cpu_has_the_time_that_threads_sleep_and_where() {
 }
 
 #[test]
+fn who_woke_a_thread_has_the_time_for_which_it_was_blocked() {
+    const TURNS: u64 = 8;
+    let Some(_live) = live("who_woke_a_thread_has_the_time_for_which_it_was_blocked") else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "wakes", "wakes.c", &["-pthread"]);
+    let file = folder.path().join("told");
+    let numbers = [TURNS, 15, 45].map(|number| number.to_string().into());
+    let command: Vec<_> =
+        [program.into()].into_iter().chain(numbers).chain([file.clone().into_os_string()]).collect();
+    let recording = record(settings(&["off_cpu"]), &command);
+    let text = fs::read_to_string(file).unwrap();
+    let wakers = recording.machine.tables().iter().find(|table| table.name == "who woke whom").unwrap();
+    assert_eq!(wakers.columns.iter().map(|column| &*column.name).collect::<Vec<_>>(), ["times", "blocked"]);
+    // Of which the kernel did not tell when they ended.
+    let missed = recording.ledger.lost(LossCause::NotRun);
+    for ((name, wait), line) in [("early", 15_000_000), ("late", 45_000_000)].into_iter().zip(text.lines()) {
+        let numbers: Vec<u64> = line.split(' ').map(|number| number.parse().unwrap()).collect();
+        let [least, most] = numbers[..] else { panic!("{line}") };
+        let label = format!("{name} -> woken");
+        let row = wakers.rows.iter().find(|(found, _)| *found == label);
+        let (_, row) = row.unwrap_or_else(|| panic!("{wakers:?}"));
+        let [times, blocked] = &row[..] else { panic!("{row:?}") };
+        println!("{label}: {times} times, {blocked} ns between {least} and {most}");
+        assert!(*times <= TURNS && times + missed >= TURNS, "{wakers:?}, {:?}", recording.ledger);
+        let least = if *times == TURNS { least } else { times * wait };
+        assert!((least..=most).contains(blocked), "{blocked}: {line}, {wakers:?}");
+    }
+}
+
+#[test]
 fn short_times_off_are_sampled_and_weighted() {
     let Some(_live) = live("short_times_off_are_sampled_and_weighted") else { return };
     let folder = folder();

@@ -16,7 +16,7 @@ use collector_user::session::{self, Recording, Session, SessionSettings};
 use crate::prerequisites::{live, live_with};
 use crate::programs::{COMPAT_COMPILER, compile, compile_compat, folder};
 use crate::recording::assert_balanced;
-use crate::scenarios::{attribute, settings};
+use crate::scenarios::{self, attribute, settings};
 
 /// What `transfers` does: `WRITES`, `PIECE` and so on.
 const WRITES: u64 = 100;
@@ -210,6 +210,60 @@ fn calls_on_connections_have_the_address() {
     assert_talked("tcp", "127.0.0.1");
     if fs::exists("/proc/net/if_inet6").unwrap() {
         assert_talked("tcp6", "[::1]");
+    }
+}
+
+#[test]
+fn receiving_takes_as_long_as_the_other_side() {
+    let Some(_live) = live("receiving_takes_as_long_as_the_other_side") else { return };
+    let folder = folder();
+    let (recording, told) = record(folder.path(), "late", settings(&["io"]));
+    let machine = &recording.machine;
+    let [port, least, most] = told[..] else { panic!("{told:?}") };
+    let address = format!("tcp 127.0.0.1:{port}");
+    let received = samples(machine, "network_io", &[("operation", "receive"), ("address", &address)]);
+    let symbols = recording.symbolize();
+    for sample in &received {
+        let stack = machine.stacks().get(sample.stack);
+        assert!(stack.iter().any(|&frame| symbols.name(frame).function == "receive_late"), "{stack:?}");
+        assert_eq!(attribute(machine, sample, "bytes"), "7");
+    }
+    let seen = sum(&received);
+    println!("{seen} ns between {least} and {most}");
+    assert_eq!(received.len(), 10, "{:?}", recording.ledger);
+    assert!(least >= 200_000_000 && (least..=most).contains(&seen), "{seen}: {told:?}");
+    let columns = ["calls", "failed", "transferred", "in all"];
+    let counted = row(&recording, "reads, writes and calls on sockets", "receive socket", &columns);
+    assert_eq!(counted, [10, 0, 70, seen]);
+}
+
+/// A file that is locked for known times, and a pipe.
+#[test]
+fn writes_take_as_long_as_they_are_kept_waiting() {
+    let Some(_live) = live("writes_take_as_long_as_they_are_kept_waiting") else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "held", "held.c", &["-pthread"]);
+    let of_file = tempfile::TempDir::new_in("/dev/shm").unwrap();
+    let path = of_file.path().join("written").display().to_string();
+    for (lock, kind) in [("pipe", "pipe"), (&path, "regular file")] {
+        let file = folder.path().join("told");
+        let [turns, held] = ["5", "60"].map(OsString::from);
+        let command = [program.clone().into(), lock.into(), turns, held, file.clone().into()];
+        let recording = scenarios::record(settings(&["io"]), &command);
+        let machine = &recording.machine;
+        let text = fs::read_to_string(&file).unwrap();
+        let numbers: Vec<u64> = text.split_whitespace().map(|number| number.parse().unwrap()).collect();
+        let [waiter, _, _, least, most] = numbers[..] else { panic!("{text}") };
+        let mut writes =
+            samples(machine, "file_io", &[("operation", "write"), ("kind", kind), ("bytes", "1")]);
+        writes.retain(|sample| u64::from(machine.thread(sample.thread).tid.0) == waiter);
+        let seen = sum(&writes);
+        println!("{kind}: {seen} ns between {least} and {most}");
+        assert_eq!(writes.len(), 5, "{kind}: {:?}", recording.ledger);
+        assert!(least >= 300_000_000 && (least..=most).contains(&seen), "{kind}: {seen}: {text}");
+        let paths: Vec<_> = writes.iter().map(|sample| attribute(machine, sample, "path")).collect();
+        let is_right = |told: &str| if kind == "pipe" { told.starts_with("pipe:[") } else { told == path };
+        assert!(paths.iter().all(|path| is_right(path)), "{paths:?}");
     }
 }
 

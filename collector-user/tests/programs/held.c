@@ -1,7 +1,8 @@
 // Locks of the kernel that are held for known times. Arguments: "pipe" (the mutex of a pipe) or a path (the semaphore of that
 // file, on tmpfs), turns, milliseconds of holding in each turn, and a file to which the program writes the ids of the thread that
 // waits and of the one that holds, the process's id, and the least and the most nanoseconds for which the former can have been
-// blocked in all.
+// blocked in all. A fifth one is the loop device of the file: the thread writes to that, and it is `fsync` that waits, as the device
+// can't write to its file; the least is from when the kernel says that a request is under way.
 //
 // One thread writes from a page that is not there, to what it has locked for that: the kernel asks for the page through a
 // userfaultfd, and as long as it is not given, the lock is held. Meanwhile another thread writes to the same.
@@ -25,6 +26,8 @@ enum { PAGE = 4096 };
 // The same for both; of a file opened twice, for each has its place in it, with a lock.
 static int file, other, reader = -1;
 static char *page;
+// What the kernel says of the device.
+static char inflight[64];
 static long turns, held_ms, waiter, holder;
 static _Atomic long came, went;
 static sem_t hold, held, wait, waited;
@@ -58,10 +61,22 @@ static int is_asleep(long tid) {
     return end && end[1] == ' ' && (end[2] == 'S' || end[2] == 'D');
 }
 
+// Whether it is as the thread that waits is to be found: asleep, or with what it wrote under way to the device.
+static int is_waiting(void) {
+    if (!*inflight) return is_asleep(waiter);
+    long reads, writes = 0;
+    FILE *requests = fopen(inflight, "r");
+    if (!requests || fscanf(requests, "%ld %ld", &reads, &writes) != 2) fail(inflight);
+    fclose(requests);
+    return writes > 0;
+}
+
 __attribute__((noinline)) void wait_in_the_kernel(void) {
-    char byte = 1;
+    static char bytes[PAGE];
+    long len = *inflight ? PAGE : 1;
+    if (*inflight && write(other, bytes, len) != len) fail("write");
     came = now();
-    if (write(other, &byte, 1) != 1) fail("write");
+    if (*inflight ? fsync(other) : write(other, bytes, len) != len) fail("write or fsync");
     went = now();
 }
 
@@ -88,7 +103,7 @@ static void *waits(void *nothing) {
 }
 
 int main(int count, char **values) {
-    if (count != 5) return 2;
+    if (count != 5 && count != 6) return 2;
     turns = atol(values[2]), held_ms = atol(values[3]);
     if (!strcmp(values[1], "pipe")) {
         int ends[2];
@@ -96,8 +111,9 @@ int main(int count, char **values) {
         reader = ends[0], file = other = ends[1];
     } else {
         file = open(values[1], O_CREAT | O_WRONLY, 0600);
-        other = open(values[1], O_WRONLY);
+        other = open(count == 6 ? values[5] : values[1], O_WRONLY);
         if (file < 0 || other < 0) fail(values[1]);
+        if (count == 6) snprintf(inflight, sizeof inflight, "/sys/block/%s/inflight", strrchr(values[5], '/') + 1);
     }
     int faults = syscall(SYS_userfaultfd, O_CLOEXEC);
     struct uffdio_api api = {.api = UFFD_API};
@@ -119,7 +135,7 @@ int main(int count, char **values) {
         sem_post(&wait);
         while (!came) nap(100);
         // It may sleep for another reason for a moment.
-        do nap(1000); while (!is_asleep(waiter));
+        do nap(1000); while (!is_waiting());
         long asleep = now();
         nap(held_ms * 1000);
         least += now() - asleep;

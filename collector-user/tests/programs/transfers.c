@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -131,6 +133,67 @@ static int over_tcp(int family) {
   return 0;
 }
 
+// Whether the kernel says that a thread sleeps.
+static int is_asleep(long tid) {
+  char path[64], stat[512] = "";
+  snprintf(path, sizeof path, "/proc/self/task/%ld/stat", tid);
+  FILE *file = fopen(path, "r");
+  if (!file) return 0;
+  size_t len = fread(stat, 1, sizeof stat - 1, file);
+  fclose(file);
+  stat[len] = 0;
+  char *end = strrchr(stat, ')');
+  return end && end[1] == ' ' && end[2] == 'S';
+}
+
+static _Atomic long receiver, came, least;
+
+// When the other side has been seen asleep, and then for 20 ms more.
+static void *answer_late(void *unused) {
+  struct timespec moment = {0, 1000000}, nap = {0, 20000000};
+  int one = accept(listening, NULL, NULL);
+  for (int i = 0; i < NAPS; i++) {
+    while (!came) nanosleep(&moment, NULL);
+    // It may sleep for another reason for a moment.
+    do nanosleep(&moment, NULL); while (!is_asleep(receiver));
+    long asleep = nanoseconds();
+    nanosleep(&nap, NULL);
+    least += nanoseconds() - asleep;
+    came = 0;
+    if (send(one, buffer, 7, 0) != 7) return NULL;
+  }
+  close(one);
+  return unused;
+}
+
+NOIPA static long receive_late(int one) {
+  long all = 0;
+  for (int i = 0; i < NAPS; i++) {
+    while (came) sched_yield();
+    long before = nanoseconds();
+    came = before;
+    if (recv(one, buffer, 7, MSG_WAITALL) != 7) return -1;
+    all += nanoseconds() - before;
+  }
+  KEEP_FRAME();
+  return all;
+}
+
+// Tells the port, and the least and the most nanoseconds for which it can have waited in all.
+static int late_over_tcp(void) {
+  int port;
+  pthread_t server;
+  listening = listen_on(AF_INET, 1, &port);
+  receiver = syscall(SYS_gettid);
+  CHECK(listening >= 0 && !pthread_create(&server, NULL, answer_late, NULL));
+  int one = connect_to(AF_INET, 1, port, 0);
+  CHECK(one >= 0);
+  long most = receive_late(one);
+  CHECK(most > 0 && !pthread_join(server, NULL));
+  sprintf(text, "%d %ld %ld\n", port, least, most);
+  return 0;
+}
+
 // Messages through a socket with a name in the folder that it is started in, and to a port that is told.
 static int in_messages(void) {
   struct sockaddr_un name = {AF_UNIX, "bound"};
@@ -187,6 +250,7 @@ int main(int count, char **arguments) {
   if (!strcmp(arguments[1], "file")) failed = to_a_file();
   if (!strcmp(arguments[1], "tcp")) failed = over_tcp(AF_INET);
   if (!strcmp(arguments[1], "tcp6")) failed = over_tcp(AF_INET6);
+  if (!strcmp(arguments[1], "late")) failed = late_over_tcp();
   if (!strcmp(arguments[1], "messages")) failed = in_messages();
   if (!strcmp(arguments[1], "unanswered")) failed = without_an_answer();
   if (!strcmp(arguments[1], "loop")) failed = again_and_again();

@@ -14,6 +14,8 @@ pub struct Copied<W> {
     pub out: W,
     /// Why the recording could not be read to its end. What comes before is in the file.
     pub cut_off: Option<FileError>,
+    /// Whether the recording was never completed: what was written of it is in the file.
+    pub is_unfinished: bool,
 }
 
 /// Writes all records that `reader` has not given out yet into a new file, with the events and features of the recording.
@@ -65,7 +67,7 @@ pub fn copy<R: Read, W: Write + Seek>(
     if let Some(bytes) = tracing_data {
         writer.features().set_section(Feature::TRACING_DATA, bytes);
     }
-    Ok(Copied { out: writer.finish()?, cut_off })
+    Ok(Copied { out: writer.finish()?, cut_off, is_unfinished: reader.is_unfinished() })
 }
 
 /// The formats of tracepoints. In a stream they are filled up to a multiple of 8.

@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 use super::section::Section;
 use crate::perf::fields::Fields;
-use crate::perf::{Attr, AttrError, ByteOrder, Bytes, ParseConfig, RawRecord};
+use crate::perf::{Attr, AttrError, ByteOrder, Bytes, ParseConfig, RawRecord, RecordKind};
 
 /// An event of the recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,8 @@ impl Events {
     }
 
     /// Which event a record is from. All events of a recording have the id at the same place, or there is only one.
-    /// What `perf` itself wrote in the name of the kernel has no id; it is laid out as for the first event.
+    /// What `perf` itself wrote in the name of the kernel has no id; it is laid out as for the first event. As in perf, a sample of an
+    /// id that no event has is of none.
     pub(super) fn of(&self, raw: &RawRecord<'_>) -> Option<usize> {
         if !raw.kind.is_of_kernel() || self.all.is_empty() {
             return None;
@@ -47,7 +48,11 @@ impl Events {
             return Some(0);
         }
         let id = self.all[0].config.event_id(raw);
-        Some(id.and_then(|id| self.by_id.get(&id)).copied().unwrap_or(0))
+        match id.filter(|&id| id != 0) {
+            Some(id) if raw.kind == RecordKind::SAMPLE => self.by_id.get(&id).copied(),
+            Some(id) => Some(self.by_id.get(&id).copied().unwrap_or(0)),
+            None => Some(0),
+        }
     }
 
     /// An entry of a file's list of events: a `perf_event_attr`, and where the event's ids are.

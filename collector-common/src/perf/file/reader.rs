@@ -21,7 +21,7 @@ pub struct FileRecord<'a> {
     /// The record.
     pub raw: RawRecord<'a>,
     /// The event that it is from: an index into [`FileReader::events`]. None for the records that `perf` itself
-    /// makes, such as [`RecordKind::FINISHED_ROUND`].
+    /// makes, such as [`RecordKind::FINISHED_ROUND`], and for samples whose id no event has.
     pub event: Option<usize>,
     /// What follows the record outside of it: data of the AUX area after [`RecordKind::AUXTRACE`], formats of
     /// tracepoints after [`RecordKind::HEADER_TRACING_DATA`]. Else nothing.
@@ -68,6 +68,8 @@ pub struct FileReader<R> {
     parts: Option<Parts<R>>,
     /// Why the first of several files that could not be read to its end could not.
     cut_off: Option<FileError>,
+    /// Whether its header was never completed.
+    is_unfinished: bool,
     /// The record that was given out last, if it did not come packed.
     current: OwnedFileRecord,
 }
@@ -126,10 +128,28 @@ impl<R: Read + Seek> FileReader<R> {
         let (entry_size, attrs, data, flags) = parts().ok_or_else(cut_off)?;
         let mut file = Self::new(reader, order, Some(data.size));
         file.read_events(entry_size, attrs)?;
-        file.read_features(Section { offset: data.offset.saturating_add(data.size), size: 0 }, flags.iter())?;
-        file.name_events();
+        let list = Section { offset: data.offset.saturating_add(data.size), size: 0 };
+        if data.size == 0 && file.begins_with_a_record(list)? {
+            file.is_unfinished = true;
+            file.left = None;
+        } else {
+            file.read_features(list, flags.iter())?;
+            file.name_events();
+        }
         file.reader.seek(SeekFrom::Start(data.offset))?;
         Ok(file)
+    }
+
+    /// Whether records are where the list of features would be if there were none. `perf record` tells how many bytes they have when it
+    /// ends, and sets the bits of the features when it begins. A record begins with its type and size, which as one number are no
+    /// place in a file; an entry of the list begins with one.
+    fn begins_with_a_record(&mut self, list: Section) -> Result<bool, FileError> {
+        let end = self.reader.seek(SeekFrom::End(0))?;
+        self.reader.seek(SeekFrom::Start(list.offset))?;
+        let mut start = Vec::new();
+        self.reader.by_ref().take(8).read_to_end(&mut start)?;
+        let place = Fields::new(Bytes::from(&start), self.order).u64();
+        Ok(place.is_some_and(|place| place > end))
     }
 
     fn read_events(&mut self, entry_size: u64, attrs: Section) -> Result<(), FileError> {
@@ -158,7 +178,7 @@ impl<R: Read + Seek> FileReader<R> {
         let features: Vec<Feature> = bits.map(Feature).collect();
         let size = features.len() as u64 * Section::SIZE;
         let sections = match (Section { size, ..list }).bytes("list of features", &mut self.reader) {
-            // A recording that was killed has no features yet.
+            // A recording that was killed before its first record has none.
             Err(FileError::CutOff { len: 0, .. }) => return Ok(()),
             sections => sections?,
         };
@@ -219,6 +239,7 @@ impl<R: Read> FileReader<R> {
             failure,
             parts,
             cut_off,
+            is_unfinished: false,
             current,
         }
     }
@@ -233,6 +254,12 @@ impl<R: Read> FileReader<R> {
     /// Whether there are several files. None then tells how far the others have come ([`RecordKind::FINISHED_ROUND`]).
     pub fn has_parts(&self) -> bool {
         self.parts.is_some()
+    }
+
+    /// Whether the header does not say how many records there are, as of a recording that was killed, or is still being made: they are
+    /// read to the end of the file, and there are no features.
+    pub fn is_unfinished(&self) -> bool {
+        self.is_unfinished
     }
 
     /// The byte order of the machine that wrote it.

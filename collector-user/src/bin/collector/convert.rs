@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use collector_common::perf::file::{FileError, FileReader, copy};
 use collector_user::modules::name_from_files;
 use collector_user::output::Places;
-use collector_user::replay::{Recording, Replay, open_recording};
+use collector_user::replay::{Recording, Replay, UNFINISHED, open_recording};
 use export::format::Profile;
 use export::import::{ImportFormat, Imported};
 use export::symbolize::Detail;
@@ -164,6 +164,9 @@ impl<'a> Input<'a> {
         let out = io::BufWriter::with_capacity(256 << 10, output.file()?);
         let mut copied = copy(reader, out).with_context(|| format!("{} can't be copied", self.name()))?;
         copied.out.flush()?;
+        if copied.is_unfinished {
+            say(&format!("warning: {UNFINISHED}"));
+        }
         if let Some(error) = copied.cut_off {
             say(&format!("warning: the end is missing: {error}"));
         }

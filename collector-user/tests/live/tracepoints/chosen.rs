@@ -8,23 +8,23 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use collector_common::event::EventFlags;
 use collector_common::sharing::Writable;
-use collector_user::session::{Backend, Session};
+use collector_user::session::{Backend, Recording, Session, SessionSettings};
 use collector_user::source::{Hook, Targets};
 use collector_user::tracefs::Tracefs;
 
-use super::{Entered, FEW, entered, numbered, settings};
+use super::{FEW, entered, numbered, settings};
 use crate::prerequisites::live;
 use crate::programs::{Running, compile, folder};
 use crate::recording::assert_balanced;
 use crate::targets::Cgroup;
 
-/// A process that becomes a program when its standard input ends. The program makes its system calls and ends.
-fn waiting(program: &Path) -> Running {
-    let script = r#"read line; exec "$0" "$1""#;
+/// A process that becomes a program when its standard input ends. The program does what it does, and ends.
+fn waiting(program: &Path, args: &[&str]) -> Running {
     let mut shell = Command::new("sh");
-    let calls = FEW.to_string();
-    Running::of(shell.args(["-c", script]).arg(program).arg(calls).stdin(Stdio::piped()))
+    shell.args(["-c", r#"read line; exec "$@""#, "sh"]).arg(program).args(args);
+    Running::of(shell.stdin(Stdio::piped()))
 }
 
 fn let_go(children: [&mut Child; 2]) {
@@ -34,11 +34,8 @@ fn let_go(children: [&mut Child; 2]) {
     }
 }
 
-/// Of calls by two processes, those that were recorded, as [`Entered`].
-fn recorded(targets: Targets, inside: &mut Running, outside: &mut Running) -> Vec<Entered> {
-    let (hook, told) = entered(true);
-    let mut settings = settings(Backend::Ebpf, vec![hook]);
-    settings.sampling.targets = targets;
+/// Records while two processes become their programs and end.
+fn record_both(settings: SessionSettings, inside: &mut Running, outside: &mut Running) -> Recording {
     let mut session = Session::start(settings, None).unwrap();
     let (stop, ended) = UnixStream::pair().unwrap();
     thread::scope(|scope| {
@@ -50,7 +47,7 @@ fn recorded(targets: Targets, inside: &mut Running, outside: &mut Running) -> Ve
     });
     let recording = session.finish().unwrap();
     assert_balanced(&recording.stats_now().to_json());
-    told.into_inner().unwrap()
+    recording
 }
 
 #[test]
@@ -65,14 +62,69 @@ fn calls_of_chosen_processes_alone_are_recorded() {
     let of_name = |_| Targets { comm: Some("inside".to_owned()), ..Targets::default() };
     let choices: [&dyn Fn(u32) -> Targets; 3] = [&of_pid, &of_cgroup, &of_name];
     for choose in choices {
-        let [mut inside, mut outside] = [&inside, &outside].map(|program| waiting(program));
+        let calls = FEW.to_string();
+        let [mut inside, mut outside] = [&inside, &outside].map(|program| waiting(program, &[&calls]));
         let pid = inside.0.id();
         fs::write(cgroup.0.join("cgroup.procs"), pid.to_string()).unwrap();
         let targets = choose(pid);
-        let told = recorded(targets.clone(), &mut inside, &mut outside);
+        let (hook, told) = entered(true);
+        let mut settings = settings(Backend::Ebpf, vec![hook]);
+        settings.sampling.targets = targets.clone();
+        record_both(settings, &mut inside, &mut outside);
+        let told = told.into_inner().unwrap();
         let numbers: Vec<i64> = told.iter().map(|(.., args)| args[0]).collect();
         assert_eq!(numbers, (0..FEW.cast_signed()).collect::<Vec<_>>(), "{targets:?}");
         assert!(told.iter().all(|(_, _, tid, _)| *tid == pid), "{targets:?}: {told:?}");
+    }
+}
+
+/// A hook that notes whose each occurrence is.
+fn noting(mut hook: Hook, has_stack: bool) -> (Hook, Writable<Vec<u32>>) {
+    hook.event.flags_mut().set(EventFlags::CALLSTACK, has_stack);
+    let noted = Writable::new(Vec::new());
+    let noting = noted.clone();
+    hook.event.add_closure(move |data| {
+        let pid = data.context().map_or(0, |context| context.pid.0);
+        Ok(noting.write(|noted| noted.push(pid))?)
+    });
+    (hook, noted)
+}
+
+#[test]
+fn closures_see_threads_of_the_chosen_name_alone() {
+    let Some(_live) = live("closures_see_threads_of_the_chosen_name_alone") else { return };
+    let folder = folder();
+    let [inside, outside] =
+        ["inside", "outside"].map(|name| compile(folder.path(), name, "naps.c", &["-pthread"]));
+    let tracepoint = |name| Hook::tracepoint(Tracefs::open().unwrap().event(name).unwrap());
+    // Records of no one size, which plain perf events tell with any backend; of one size; and those of one counter that two share.
+    let hooks = || {
+        [
+            noting(tracepoint("sched:sched_process_exec"), false),
+            noting(tracepoint("sched:sched_process_exec"), true),
+            noting(tracepoint("sched:sched_process_exit"), false),
+            noting(Hook::counter("context-switches").unwrap(), false),
+            noting(Hook::counter("context-switches").unwrap(), false),
+        ]
+    };
+    let told = folder.path().join("told");
+    for backend in [Backend::Ebpf, Backend::Perf] {
+        let args = ["1", "20", "0", "5000", told.to_str().unwrap()];
+        let [mut inside, mut outside] = [&inside, &outside].map(|program| waiting(program, &args));
+        let pid = inside.0.id();
+        let (hooks, noted): (Vec<_>, Vec<_>) = hooks().into_iter().unzip();
+        let mut settings = settings(backend, hooks);
+        settings.sampling.targets.comm = Some("inside".to_owned());
+        let recording = record_both(settings, &mut inside, &mut outside);
+        let noted: Vec<Vec<u32>> = noted.into_iter().map(|noted| noted.into_inner().unwrap()).collect();
+        let [executed, sampled, ended, switched, again] = &noted[..] else { unreachable!() };
+        let what = format!("{backend:?}, {pid}: {noted:?}, {:?}", recording.ledger);
+        // One of its threads, and the main one.
+        assert_eq!((executed, sampled, ended), (&vec![pid], &vec![pid], &vec![pid; 2]), "{what}");
+        assert!(switched.len() >= 20 && switched.iter().all(|one| *one == pid), "{what}");
+        assert_eq!(switched, again, "{what}");
+        let delivered = executed.len() + sampled.len() + ended.len() + switched.len();
+        assert_eq!(recording.ledger.delivered(), delivered as u64, "{what}");
     }
 }
 
@@ -99,6 +151,19 @@ fn switches() -> (Hook, Writable<Vec<String>>) {
     (Hook::tracepoint(event), told)
 }
 
+/// `sched:sched_process_free`, with how many threads of a name the kernel has let go of: they have been switched from for the last time.
+fn freed(name: &'static str) -> (Hook, Writable<u32>) {
+    let mut event = Tracefs::open().unwrap().event("sched:sched_process_free").unwrap();
+    let comm = event.format().field_ref("comm").unwrap();
+    let freed = Writable::new(0);
+    let counted = freed.clone();
+    event.add_closure(move |data| {
+        let is_one = data.try_get_str(comm)? == name;
+        Ok(counted.write(|counted| *counted += u32::from(is_one))?)
+    });
+    (Hook::tracepoint(event), freed)
+}
+
 #[test]
 fn two_recordings_have_the_same_and_one_by_perf_too() {
     let test = "two_recordings_have_the_same_and_one_by_perf_too";
@@ -112,11 +177,18 @@ fn two_recordings_have_the_same_and_one_by_perf_too() {
         sessions.push(Session::start(settings(backend, vec![hook]), None).unwrap());
         told.push(switched);
     }
+    let (hook, freed) = freed("naps");
+    let mut watching = Session::start(settings(Backend::Perf, vec![hook]), None).unwrap();
     let naps = ["1", "50", "100", "2000"];
-    let status = Command::new(program).args(naps).arg(folder.path().join("told")).status();
-    assert!(status.unwrap().success());
-    // It is waited for before its last switch.
-    thread::sleep(Duration::from_millis(100));
+    let mut running = Running::of(Command::new(program).args(naps).arg(folder.path().join("told")));
+    // It ends before its last switch, and is let go of after it: the one that naps, and the main thread. Rings are emptied meanwhile.
+    while freed.read(|freed| *freed).unwrap() < 2 {
+        for session in sessions.iter_mut().chain([&mut watching]) {
+            session.parse_for(Duration::from_millis(10)).unwrap();
+        }
+        _ = running.0.try_wait().unwrap();
+    }
+    assert!(running.0.wait().unwrap().success());
     for session in sessions {
         let recording = session.finish().unwrap();
         assert_balanced(&recording.stats_now().to_json());
