@@ -21,15 +21,16 @@ fn contents(recording: &Recording) -> Contents {
     Contents::of(Profile { machine: &recording.machine, symbols: &symbols })
 }
 
+/// All of it on one CPU, and not the first where there is another: samples of the first alone have no CPUs to tell.
+const SCRIPT: &str = "taskset -pc $(($(nproc) - 1)) $$ >/dev/null
+    for i in 1 2 3; do ls / >/dev/null; done; sleep 0.1; exec env true";
+
 #[test]
 fn a_file_of_records_has_the_parts_that_are_told() {
     let Some(_live) = live("a_file_of_records_has_the_parts_that_are_told") else { return };
     let folder = folder();
     for scenarios in [&["off_cpu", "scheduling"][..], &[]] {
         let path = folder.path().join(format!("{}.perf.data", scenarios.len()));
-        // All of it on one CPU, and not the first where there is another: samples of the first alone have no CPUs to tell.
-        const SCRIPT: &str = "taskset -pc $(($(nproc) - 1)) $$ >/dev/null
-            for i in 1 2 3; do ls / >/dev/null; done; sleep 0.1; exec env true";
         let words = ["sh", "-c", SCRIPT];
         let Named { hooks: events, .. } =
             Named::parse(&["sched:sched_process_exec".to_owned()], false).unwrap();
