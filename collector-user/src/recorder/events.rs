@@ -1,5 +1,6 @@
 //! Events whose records are kept as they come: as samples, and with their bytes where those are wanted.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use collector_common::event::{Context, Event, EventErrors, EventFormat};
@@ -28,6 +29,22 @@ pub(crate) struct Kinds {
     pub(crate) events: Option<EventKindId>,
     /// Its records are raw events that nothing is kept of but their samples.
     pub(crate) is_passed_over: bool,
+}
+
+/// Which raw events are kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kept<'a> {
+    /// What they may take of memory: 0 keeps none.
+    pub(crate) bytes: u64,
+    /// Names of those that are not.
+    pub(crate) passed_over: &'a BTreeSet<String>,
+}
+
+impl Kept<'_> {
+    /// Whether those of a name are.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.bytes > 0 && !self.passed_over.contains(name)
+    }
 }
 
 /// What a record says of itself.

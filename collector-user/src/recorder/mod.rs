@@ -19,7 +19,7 @@ mod thread_names;
 mod view;
 
 pub use crate::hooks::{SampleHook, SampleView, Verdict};
-pub(crate) use events::{Kinds, MOST_EVENTS, context_of};
+pub(crate) use events::{Kept, Kinds, MOST_EVENTS, context_of};
 pub(crate) use found::Found;
 pub(crate) use sampling::Taken;
 pub use state::Recorder;

@@ -4,7 +4,7 @@ use collector_common::event::{Event, EventErrors};
 use collector_common::ids::Nanos;
 use collector_common::record::{SampleKindId, Unit};
 
-use crate::recorder::{Kinds, Recorder};
+use crate::recorder::{Kept, Kinds, Recorder};
 use crate::records::SourceRecord;
 
 /// An event of a recording that was made earlier.
@@ -23,21 +23,21 @@ pub(super) struct Hooked {
 }
 
 impl Hooked {
-    /// Adds a kind of sample for the sampling clock, if there is one with its period, and for each event; with `event_bytes`, which is
-    /// what raw events may take, a kind of those, too.
+    /// Adds a kind of sample for the sampling clock, if there is one with its period, and for each event; for those whose
+    /// raw events are kept a kind of these, too.
     pub(super) fn new(
         clock: Option<Nanos>,
         events: Vec<ReplayedEvent>,
-        event_bytes: u64,
+        kept: Kept<'_>,
         recorder: &mut Recorder,
     ) -> Self {
-        recorder.machine_mut().event_records_mut().set_limit(event_bytes);
+        recorder.machine_mut().event_records_mut().set_limit(kept.bytes);
         let clock = clock.map(|period| recorder.add_kind("cpu", Unit::Count, period.0));
         let with_kinds = |replayed: ReplayedEvent| {
             let samples = recorder.add_kind(replayed.event.name(), Unit::Count, 1);
-            let events =
-                (event_bytes > 0).then(|| recorder.add_event_kind(&replayed.event, samples)).flatten();
-            let kinds = Kinds { samples: Some(samples), events, is_passed_over: event_bytes == 0 };
+            let is_kept = kept.has(replayed.event.name());
+            let events = is_kept.then(|| recorder.add_event_kind(&replayed.event, samples)).flatten();
+            let kinds = Kinds { samples: Some(samples), events, is_passed_over: !is_kept };
             (replayed, kinds)
         };
         let events = events.into_iter().map(with_kinds).collect();

@@ -1,5 +1,6 @@
 //! The way of a file's records.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::fs::{File, Metadata};
 use std::io::{self, BufReader, Read};
@@ -20,7 +21,7 @@ use super::taking::{End, Taking};
 #[cfg(feature = "debuginfod")]
 use crate::debuginfod::Servers;
 use crate::modules::{Believed, RecordedFiles};
-use crate::recorder::{MOST_EVENTS, Recorder, SampleHook};
+use crate::recorder::{Kept, MOST_EVENTS, Recorder, SampleHook};
 use crate::recording::Recording;
 use crate::spill::spill_samples;
 use crate::this_machine::{has_name, is_kernel, owner, user};
@@ -36,6 +37,7 @@ pub struct Replay<R> {
     events: Events,
     sample_hooks: Vec<SampleHook>,
     event_bytes: u64,
+    events_passed_over: BTreeSet<String>,
     sample_bytes: u64,
     origin: Origin,
 }
@@ -118,6 +120,7 @@ impl<R: Read> Replay<R> {
             events,
             sample_hooks: Vec::new(),
             event_bytes: 0,
+            events_passed_over: BTreeSet::new(),
             sample_bytes: Samples::LIMIT,
             origin,
         })
@@ -138,6 +141,11 @@ impl<R: Read> Replay<R> {
         self.event_bytes = bytes;
     }
 
+    /// Keeps those of some names as samples alone, whatever [`Self::keep_events`] says.
+    pub fn pass_over_events(&mut self, names: BTreeSet<String>) {
+        self.events_passed_over = names;
+    }
+
     /// Keeps samples in so many bytes of memory, and those beyond them in a temporary file: see [`crate::spill`]. It is
     /// [`Samples::LIMIT`] without.
     pub fn keep_samples(&mut self, bytes: u64) {
@@ -146,12 +154,13 @@ impl<R: Read> Replay<R> {
 
     /// Takes in all records. A file that is cut off, or was never completed, gives what is there, with a warning.
     pub fn run(self) -> Recording {
-        let Self { mut records, ahead, events, sample_hooks, event_bytes, sample_bytes, origin } = self;
+        let Self { mut records, ahead, events, sample_hooks, sample_bytes, origin, .. } = self;
+        let kept = Kept { bytes: self.event_bytes, passed_over: &self.events_passed_over };
         let (features, order) = (records.file().features(), records.file().byte_order());
         let mut recorder = Recorder::of_recording(recorded_files(features, records.file().events(), origin));
         recorder.add_sample_hooks(sample_hooks);
         spill_samples(recorder.machine_mut(), sample_bytes);
-        let mut taking = Taking::new(features, order, events, event_bytes, recorder);
+        let mut taking = Taking::new(features, order, events, kept, recorder);
         if let Some(Ahead { record, event, config }) = ahead {
             taking.record(&FileRecord { raw: record.as_raw(), event, payload: &[], config });
         }

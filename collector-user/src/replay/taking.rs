@@ -19,7 +19,7 @@ use super::kernel::KernelPlace;
 use super::put_off::{Held, PutOff};
 #[cfg(feature = "debuginfod")]
 use crate::debuginfod::Servers;
-use crate::recorder::Recorder;
+use crate::recorder::{Kept, Recorder};
 use crate::recording::Recording;
 use crate::records::decode::Decoder;
 use crate::records::machine_registers::Machine;
@@ -86,11 +86,11 @@ impl Taking {
         features: &Features,
         order: ByteOrder,
         events: Events,
-        event_bytes: u64,
+        kept: Kept<'_>,
         mut recorder: Recorder,
     ) -> Self {
         let Events { clock, hooks, roles } = events;
-        let hooked = Hooked::new(clock, hooks, event_bytes, &mut recorder);
+        let hooked = Hooked::new(clock, hooks, kept, &mut recorder);
         let machine = features.text(Feature::ARCH).map(|name| Machine::named(&name));
         let mut decoder = Decoder::of_recording(order);
         decoder.set_machine(machine.unwrap_or(Machine::X86_64));

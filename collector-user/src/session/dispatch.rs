@@ -11,7 +11,7 @@ use super::short_times::{Part, ShortTimes};
 use super::times_off::{Ended, Joined, TimesOff};
 use super::wakers::{self, waker_of};
 use crate::probe::Registered;
-use crate::recorder::{Kinds, Recorder, Taken, context_of};
+use crate::recorder::{Kept, Kinds, Recorder, Taken, context_of};
 use crate::source::{EventIndex, EventRequest, Hook, Program, Settings, SourceRecord, Trigger};
 use crate::wakers::Wakers;
 
@@ -92,15 +92,15 @@ impl Dispatch {
     }
 
     /// Adds a kind of sample for the sampling clock, if there is one with its period, and for each event whose stacks are wanted;
-    /// with `event_bytes`, which is what raw events may take, a kind of those, too.
+    /// for those whose raw events are kept a kind of these, too.
     pub(crate) fn new(
         clock: Option<Nanos>,
         settings: &Settings,
         hooks: Vec<Hook>,
-        event_bytes: u64,
+        kept: Kept<'_>,
         recorder: &mut Recorder,
     ) -> Self {
-        recorder.machine_mut().event_records_mut().set_limit(event_bytes);
+        recorder.machine_mut().event_records_mut().set_limit(kept.bytes);
         let clock = clock.map(|period| recorder.add_kind("cpu", Unit::Count, period.0));
         let hooked = hooks.into_iter().map(|hook| {
             let has_stack = hook.event.flags().contains(EventFlags::CALLSTACK);
@@ -113,9 +113,10 @@ impl Dispatch {
                 Trigger::Program(program) => of_program(program, settings, recorder),
                 _ => None,
             };
-            let is_passed_over = event_bytes == 0 && is_raw(&hook);
+            let is_kept = kept.has(hook.event.name());
+            let is_passed_over = !is_kept && is_raw(&hook);
             let events = kind
-                .filter(|_| event_bytes > 0 && is_raw(&hook))
+                .filter(|_| is_kept && is_raw(&hook))
                 .and_then(|samples| recorder.add_event_kind(&hook.event, samples));
             let kinds = Kinds { samples: kind, events, is_passed_over };
             Hooked { hook, kind, kinds, records, sharers: Vec::new(), shortest: None }

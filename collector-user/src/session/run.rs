@@ -23,7 +23,7 @@ use crate::capture::Capture;
 use crate::clock;
 use crate::kernel::online_cpus;
 use crate::procfs;
-use crate::recorder::{MOST_EVENTS, Recorder};
+use crate::recorder::{Kept, MOST_EVENTS, Recorder};
 use crate::source::perf::PerfError;
 use crate::source::sideband::Sideband;
 use crate::source::{EventRequest, Hook, Settings, Source, SourceRecord, bpf_map};
@@ -203,7 +203,8 @@ impl Session {
         let capture = settings.capture.take();
         let capture = capture.map(|file| Capture::new(file, &settings.sampling, &events)).transpose()?;
         let clock = settings.sampling.clock.then(|| settings.sampling.period());
-        let dispatch = Dispatch::new(clock, &settings.sampling, events, settings.event_bytes, &mut recorder);
+        let kept = Kept { bytes: settings.event_bytes, passed_over: &settings.events_passed_over };
+        let dispatch = Dispatch::new(clock, &settings.sampling, events, kept, &mut recorder);
         let mut session = Self {
             sideband,
             sources,

@@ -1,5 +1,6 @@
 //! What a session is asked for, and what it tells while it runs and when it ends.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::process::ExitStatus;
@@ -31,6 +32,8 @@ pub struct SessionSettings {
     /// The most bytes of memory for raw events: occurrences of [`Self::events`] with stacks are kept with the bytes of their fields,
     /// beside their samples. Those for which there is no room are lost, counted as `events_full`. 0 keeps samples alone.
     pub event_bytes: u64,
+    /// Names of those of [`Self::events`] that are kept as samples alone, whatever [`Self::event_bytes`] says.
+    pub events_passed_over: BTreeSet<String>,
     /// The most bytes of memory for samples, beyond which they go into a temporary file: see [`crate::spill`]. `None` is
     /// [`Samples::LIMIT`].
     ///

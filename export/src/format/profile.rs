@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use collector_common::record::ExportMachine;
 
-use super::Holds;
+use super::{Held, Holds, Part};
 use crate::symbolize::Symbols;
 
 /// What a format is given.
@@ -25,11 +25,17 @@ pub trait ExportFormat: Sync {
     /// What it can hold, in one line.
     fn description(&self) -> &'static str;
     /// Which parts of a recording it holds. What a recording has of others is told to the user, a line for each output
-    /// ([`Contents::left_out`](super::Contents::left_out)); raw events are kept only where an output holds them.
+    /// ([`Contents::left_out`](super::Contents::left_out)); raw events are kept only where an output holds them
+    /// ([`Self::keeps_events_of`]).
     fn holds(&self) -> Holds;
     /// The same of a recording without samples, where a format has nothing to tell the rest by.
     fn holds_without_samples(&self) -> Holds {
         self.holds()
+    }
+    /// Whether raw events of this name (`sched:sched_switch`) are kept for it: where it holds them wholly all are, and of one that holds
+    /// [some](Holds::with_some) it says which.
+    fn keeps_events_of(&self, _name: &str) -> bool {
+        self.holds().held(Part::Events) == Held::Wholly
     }
     /// Writes the whole profile. Who has it written asks for [`Self::export`].
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()>;

@@ -16,7 +16,7 @@ use export::symbolize::Detail;
 
 use crate::args::{ConvertArgs, detail};
 use crate::imported::{Opened, import, readable, reader_for, reader_of, summary};
-use crate::output::{Output, event_bytes, tell_all_but_last, tell_failures, tell_left_out};
+use crate::output::{Output, event_bytes, kept_events, tell_all_but_last, tell_failures, tell_left_out};
 use crate::raw::{NAME, RawOutput, is_raw, refuse_no_inline};
 use crate::{Usage, finished, say};
 
@@ -208,11 +208,10 @@ impl<'a> Input<'a> {
             tell_failures(&machine, &symbols);
             return Ok(write_all(outputs, Profile { machine: &machine, symbols: &symbols }));
         }
-        let bytes = event_bytes(&outputs);
         let recording = match self {
-            Self::Stream(first) => run(Replay::stream(Self::stream(first)).with_context(failed)?, bytes),
-            Self::Stored(file, _) => run(Replay::open(Self::stored(file)?).with_context(failed)?, bytes),
-            Self::File(path) => run(Replay::open_path(path).with_context(failed)?, bytes),
+            Self::Stream(first) => run(Replay::stream(Self::stream(first)).with_context(failed)?, &outputs),
+            Self::Stored(file, _) => run(Replay::open(Self::stored(file)?).with_context(failed)?, &outputs),
+            Self::File(path) => run(Replay::open_path(path).with_context(failed)?, &outputs),
         };
         say(&finished::summary(&recording.stats, &recording.warnings));
         let symbols = recording.symbolize_to(detail);
@@ -248,9 +247,12 @@ fn unreadable() -> anyhow::Error {
     anyhow::anyhow!("it is nothing that can be read, which is: perf.data, {}", readable())
 }
 
-/// Takes in a recording, with its raw events in so many bytes of memory.
-fn run<R: Read>(mut replay: Replay<R>, event_bytes: u64) -> Recording {
-    replay.keep_events(event_bytes);
+/// Takes in a recording, with those of its raw events that outputs hold.
+fn run<R: Read>(mut replay: Replay<R>, outputs: &[Output]) -> Recording {
+    let names = replay.hooks_mut().iter().map(|replayed| replayed.event.name());
+    let (bytes, passed_over) = kept_events(outputs, names);
+    replay.keep_events(bytes);
+    replay.pass_over_events(passed_over);
     replay.run()
 }
 

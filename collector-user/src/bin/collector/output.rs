@@ -1,11 +1,12 @@
 //! Outputs with their formats. A URL is a receiver, which takes profiles of OTLP; all others are targets.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use collector_common::record::{EventRecords, ExportMachine};
 use collector_user::output::{Places, is_url};
 use export::format::otlp::Otlp;
-use export::format::{Contents, ExportFormat, Part, Profile};
+use export::format::{Contents, ExportFormat, Held, Part, Profile};
 use export::symbolize::Symbols;
 
 use crate::chosen::chosen;
@@ -57,11 +58,6 @@ impl Output {
         }
     }
 
-    /// What raw events may take of memory for this output: nothing where it does not hold them.
-    pub(crate) fn event_bytes(&self) -> u64 {
-        if self.format.holds().has(Part::Events) { EventRecords::LIMIT } else { 0 }
-    }
-
     /// What it is called.
     pub(crate) fn name(&self) -> String {
         match &self.destination {
@@ -99,9 +95,21 @@ pub(crate) fn tell_left_out(outputs: &[Output], profile: Profile<'_>) {
     }
 }
 
-/// What raw events may take of memory for all of some outputs.
+/// What raw events may take of memory for all of some outputs, where their names are not known: nothing unless one holds them all.
 pub(crate) fn event_bytes(outputs: &[Output]) -> u64 {
-    outputs.iter().map(Output::event_bytes).max().unwrap_or_default()
+    let holds_all = |output: &Output| output.format.holds().held(Part::Events) == Held::Wholly;
+    if outputs.iter().any(holds_all) { EventRecords::LIMIT } else { 0 }
+}
+
+/// Of some events by name: what all that are kept may take of memory, and which are not, as none of some outputs holds them.
+pub(crate) fn kept_events<'a>(
+    outputs: &[Output],
+    names: impl Iterator<Item = &'a str>,
+) -> (u64, BTreeSet<String>) {
+    let is_kept = |name: &&str| outputs.iter().any(|output| output.format.keeps_events_of(name));
+    let (kept, others): (Vec<&str>, Vec<&str>) = names.partition(is_kept);
+    let bytes = if kept.is_empty() { 0 } else { EventRecords::LIMIT };
+    (bytes, others.into_iter().map(str::to_owned).collect())
 }
 
 /// Of several results the last failure is given, the others are told.

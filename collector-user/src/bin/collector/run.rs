@@ -27,7 +27,7 @@ use crate::counted::print_counted;
 use crate::events;
 use crate::finished::{self, refuse_no_command};
 use crate::lives::print_lives;
-use crate::output::{event_bytes, tell_failures};
+use crate::output::{kept_events, tell_failures};
 use crate::progress::{ProgressLine, summarize};
 use crate::raw::{self, RawOutput, is_raw, refuse_no_inline};
 use crate::{Usage, say};
@@ -125,13 +125,16 @@ impl Plan {
         let Named { hooks: events, clock } = events::parse(&args.events, by_programs)?;
         let mut sampling = Settings { clock, frequency: args.frequency, targets, ..Settings::default() };
         let scenarios = scenarios(&args.scenarios, events.is_empty() && !clock, &mut sampling)?;
+        let (event_bytes, events_passed_over) =
+            kept_events(&finished.profiles, events.iter().map(|hook| hook.event.name()));
         let command = if args.command.is_empty() { None } else { Some(Command::start(&args.command)?) };
         let mut settings = SessionSettings {
             sampling,
             events,
             duration: args.duration,
             backend,
-            event_bytes: event_bytes(&finished.profiles),
+            event_bytes,
+            events_passed_over,
             capture,
             started: Some(started),
             ..SessionSettings::default()

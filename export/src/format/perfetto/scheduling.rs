@@ -15,6 +15,7 @@ use super::proto::{FtraceEvent, FtraceEventBundle, SchedSwitch, SchedWakeup, Sch
 use crate::table::Table;
 
 /// Names of the events that are read here: of switches, and of threads that are woken.
+pub(super) const EVENTS: [&str; 4] = [SWITCH, WAKING, WAKEUP, WAKEUP_NEW];
 const SWITCH: &str = "sched:sched_switch";
 const WAKING: &str = "sched:sched_waking";
 const WAKEUP: &str = "sched:sched_wakeup";

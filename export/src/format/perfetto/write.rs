@@ -5,6 +5,7 @@
 //! - Those in nanoseconds are slices that last as long, on a track of their kind below their thread, with their stack; estimates,
 //!   which did not last so long, are moments. They are called after their kind, or after the thread's state, if they tell it.
 //! - Those in bytes are such moments, too, and a counter of their process, which is their sum until then.
+//!
 //! - Raw events of the scheduler are rows of CPUs and states of threads, where they are told of all CPUs (`scheduling`).
 //!
 //! Times are `CLOCK_MONOTONIC`, as recorded, and the trace's own clock, so that no reader has to convert them; snapshots tell
@@ -28,7 +29,7 @@ use super::proto::{
     PerfSampleDefaults, ProcessOfTree, ProcessTree, SystemInfo, TASK_DEAD, TaskState, Timebase, Tracepoint,
     TrackDescriptor, TrackEvent, UNWIND_ERROR_UNKNOWN, Utsname, clock, cpu_mode, event_type,
 };
-use super::scheduling::Scheduling;
+use super::scheduling::{self, Scheduling};
 use super::tracks::{self, Added, Threads};
 use crate::format::account::{account, os_and_release};
 use crate::format::duration::duration;
@@ -58,6 +59,10 @@ impl ExportFormat for Perfetto {
         Holds::everything()
             .without(&[Part::FileDetails, Part::Guesses, Part::FrameRules, Part::System, Part::Tables])
             .with_some(&[Part::Cpus, Part::Attributes, Part::Estimates, Part::Mappings, Part::Events])
+    }
+
+    fn keeps_events_of(&self, name: &str) -> bool {
+        scheduling::EVENTS.contains(&name)
     }
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
