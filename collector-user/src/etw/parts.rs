@@ -11,7 +11,7 @@ use export::import::{ImportError, Imported, checked};
 use thiserror::Error;
 use windows_etw::etl::{Clock, EtlFile, TraceHeader};
 
-use super::file::{Etl, tell, unread};
+use super::file::{Etl, account, unread};
 use super::taker::Taker;
 use super::trace::Trace;
 
@@ -94,9 +94,7 @@ impl Etl {
             }
         })?;
         let mut imported = taker.finish();
-        for file in &files {
-            tell(file.losses(), &mut imported);
-        }
+        account(files.iter().map(EtlFile::losses), &mut imported);
         Ok(checked(imported)?)
     }
 }

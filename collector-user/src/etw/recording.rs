@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 
 use collector_common::ids::Nanos;
-use collector_common::loss::{Ledger, LossCause};
+use collector_common::loss::Ledger;
 use collector_common::record::{ExportMachine, ProcessId, ProcessLife};
 use export::import::{ImportError, Imported, checked};
 use export::symbolize::Symbols;
@@ -18,7 +18,7 @@ use windows_etw::etl::EtlFile;
 
 use super::counted::add_counted;
 use super::families::{Asked, Families};
-use super::file::tell;
+use super::file::{lose, no_room, tell};
 use super::parts::{is_one_clock, take_all};
 use super::taker::Taker;
 use super::trace::Trace;
@@ -99,14 +99,10 @@ impl Recorded {
         take_all(&mut files, &mut taker).map_err(|(_, error)| error)?;
         asking.interval_100ns.into_iter().for_each(|units| taker.tell_interval(units));
         let mut imported = taker.finish_uncounted();
-        let mut ledger = Ledger::default();
-        ledger.lose(LossCause::EventsFull, imported.machine.system().lost.unwrap_or_default());
+        let mut ledger = no_room(&imported);
         for (file, lost) in files.iter().zip(lost) {
-            let told = file.losses();
-            tell(told, &mut imported);
-            ledger.lose(LossCause::RingFull, lost.events.max(told.events.into()));
-            let buffers = lost.buffers.max(told.buffers.into());
-            ledger.lose(LossCause::BufferLost, buffers.saturating_add(told.missing_buffers));
+            lose(&mut ledger, file.losses(), &lost);
+            tell(file.losses(), &mut imported);
         }
         Ok(Self::of(checked(imported)?, ledger, asking))
     }
