@@ -458,6 +458,16 @@ try {
             Need ((Sessions) -match '(?m)^Collector\s') 'the killed process left no session, so this checks nothing'
             $null = Record @('processes', '1')
         }
+        Check 'all that a killed recording has left goes with the next one' {
+            $running = Start-Process $collector -PassThru -WindowStyle Hidden -ArgumentList 'run', '-s', 'memory_tracking', '-p', "$PID", '-o', "`"$work\left.folded`""
+            Start-Sleep -Seconds 4
+            Stop-Process $running -Force
+            $running.WaitForExit()
+            Need ((Sessions) -match '(?m)^Collector-heap\s') 'the killed recording left no session for the heap, so this checks nothing'
+            $null = Collect @('-s', 'processes', '-d', '1s', '-o', "$work\after.folded")
+            Need (-not ((Sessions) -match '(?m)^Collector')) (Sessions)
+            Need (-not (Get-ChildItem -Force $work -Filter '.collector-*')) 'its files were left behind'
+        }
         Check 'no session is left, and the interval of samples is as it was' {
             Need (-not ((Sessions) -match '(?m)^Collector')) (Sessions)
             Need ((Interval) -eq $interval) "the interval is $(Interval) x 100 ns, and was $interval"
@@ -466,8 +476,8 @@ try {
 } finally {
     Pop-Location
     if ($elevated) {
-        foreach ($name in 'Collector', 'Collector-heap') {
-            if ((Sessions) -match "(?m)^$name\s") { & logman stop $name -ets | Out-Null }
+        foreach ($line in (Sessions) -split "`n") {
+            if ($line -match '^(Collector\S*)') { & logman stop $Matches[1] -ets | Out-Null }
         }
     }
     Remove-Item -Recurse -Force $work -ErrorAction SilentlyContinue

@@ -43,7 +43,7 @@ impl Session {
         sink: &mut impl FnMut(Part) -> Sink,
     ) -> Result<Self, SessionError> {
         let Wanted { part, kind, plan, settings } = *wanted;
-        let name = start::name(settings, part);
+        let name = start::session_name(&settings.name, part);
         let live = settings.target.is_live();
         let file = settings.target.file(part);
         let place = || SessionError::Path { path: format!("{:?}", settings.target) };

@@ -4,6 +4,8 @@
 //! anything is told into it; stacks are asked for before the events that they belong to; what was there before (rundown) is asked
 //! for last, when what is new is told already.
 
+use std::path::PathBuf;
+
 use crate::part::Part;
 use crate::plan::{Plan, ProviderPlan, SampleInterval, When};
 
@@ -53,13 +55,15 @@ impl Sessions {
         if !sys::is_name(&settings.name) {
             return Err(SessionError::Name { name: settings.name.clone() });
         }
+        let claim = Claim::of(&settings.name)?;
+        stop_sessions(&settings.name);
         let mut whole = Self {
             running: Vec::new(),
             clock: Clock::now(),
             interval: None,
             interval_before: None,
             at_end: plan.providers.iter().filter_map(ProviderPlan::at_end).collect(),
-            _claim: Claim::of(&settings.name)?,
+            _claim: claim,
         };
         whole.start_main(plan, settings, &mut sink)?;
         if let Some(heap) = &plan.heap {
@@ -181,6 +185,21 @@ impl Drop for Sessions {
     }
 }
 
+/// Stops what a process that was killed has left of this name, unless another one records with it. [`Sessions::start`] does so for its own name.
+pub fn stop_abandoned(name: &str) {
+    if let Ok(_claim) = Claim::of(name) {
+        stop_sessions(name);
+    }
+}
+
+/// Stops the sessions of a name that is claimed, all that a plan may have had: the next one may need fewer.
+fn stop_sessions(name: &str) {
+    for part in [Part::Main, Part::Heap] {
+        // As a rule there is none; what can't be stopped is told when one is to be started in its place.
+        let _: Result<(), Win32Error> = sys::stop_by_name(&session_name(name, part));
+    }
+}
+
 /// Whether a system logger could not be had, because there are eight at most, or none before Windows 8.
 fn is_for_want_of_loggers(error: &SessionError) -> bool {
     let wants = [Win32Error::NO_SYSTEM_RESOURCES, Win32Error::INVALID_PARAMETER];
@@ -188,12 +207,26 @@ fn is_for_want_of_loggers(error: &SessionError) -> bool {
 }
 
 /// The name of a part's session.
-pub(super) fn name(settings: &Settings, part: Part) -> String {
+pub(super) fn session_name(name: &str, part: Part) -> String {
     match part {
-        Part::Main => settings.name.clone(),
+        Part::Main => name.to_owned(),
         Part::Kernel => NT_KERNEL_LOGGER.to_owned(),
-        Part::Heap => format!("{}-{}", settings.name, part.suffix()),
+        Part::Heap => format!("{name}-{}", part.suffix()),
     }
+}
+
+/// The file that `NT Kernel Logger` writes; none where it does not run, or writes none. That session is anybody's.
+pub fn kernel_logger_file() -> Option<PathBuf> {
+    sys::log_file(NT_KERNEL_LOGGER).ok().flatten()
+}
+
+/// Stops `NT Kernel Logger`, whoever has started it.
+///
+/// # Errors
+/// When Windows does not.
+pub fn stop_kernel_logger() -> Result<(), SessionError> {
+    let stopped = sys::stop_by_name(NT_KERNEL_LOGGER);
+    stopped.map_err(|cause| SessionError::of("ControlTraceW", NT_KERNEL_LOGGER, cause))
 }
 
 #[cfg(test)]

@@ -34,10 +34,29 @@ fn a_name_that_another_process_records_under_is_left_alone() {
 
 #[test]
 fn parts_have_names_of_their_own() {
-    let settings = settings("Collector");
-    assert_eq!(name(&settings, Part::Main), "Collector");
-    assert_eq!(name(&settings, Part::Heap), "Collector-heap");
-    assert_eq!(name(&settings, Part::Kernel), "NT Kernel Logger");
+    let name = |part| session_name("Collector", part);
+    assert_eq!(
+        [Part::Main, Part::Heap, Part::Kernel].map(name),
+        ["Collector", "Collector-heap", "NT Kernel Logger"]
+    );
+}
+
+/// A plan without a heap, after one with it whose process was killed.
+#[test]
+fn all_that_was_left_of_a_name_is_stopped() {
+    // In whatever way this ends here.
+    let _ = Sessions::start(&plan("processes"), &settings("start-test-left"), |_| Box::new(|_| {}));
+    let stopped = sys::stopped_by_name();
+    assert_eq!(stopped[..2], ["start-test-left", "start-test-left-heap"]);
+
+    stop_abandoned("start-test-left-2");
+    let _other = Claim::of("start-test-left-3").unwrap();
+    stop_abandoned("start-test-left-3");
+    assert_eq!(
+        sys::stopped_by_name()[stopped.len()..],
+        ["start-test-left-2", "start-test-left-2-heap"],
+        "the third is somebody's"
+    );
 }
 
 /// On Wine: `StartTraceW` succeeds, `OpenTraceW` is refused. A session that was started is stopped then, and its name is free.
