@@ -10,6 +10,7 @@
 mod claim;
 pub mod console;
 mod error;
+mod intervals;
 mod losses;
 mod running;
 mod settings;

@@ -26,8 +26,8 @@ pub struct Sessions {
     running: Vec<Session>,
     clock: Clock,
     interval: Option<SampleInterval>,
-    /// What was set before, to be set again.
-    interval_before: Option<u32>,
+    /// Whether it was set.
+    has_interval: bool,
     /// What is asked for before it is over.
     at_end: Vec<ProviderPlan>,
     _claim: Claim,
@@ -61,7 +61,7 @@ impl Sessions {
             running: Vec::new(),
             clock: Clock::now(),
             interval: None,
-            interval_before: None,
+            has_interval: false,
             at_end: plan.providers.iter().filter_map(ProviderPlan::at_end).collect(),
             _claim: claim,
         };
@@ -118,16 +118,12 @@ impl Sessions {
         main.ok_or_else(|| SessionError::Name { name: String::new() })
     }
 
-    /// The interval is the machine's: what another profiler set is set again at the end.
+    /// The interval is the machine's: what was set before is set again at the end.
     fn set_interval(&mut self, plan: &Plan) -> Result<(), SessionError> {
         let Some(interval) = plan.system.interval else { return Ok(()) };
         sys::turn_on_profile_privilege()?;
-        self.interval_before = sys::interval().ok();
-        self.interval_before.into_iter().for_each(console::interval_changes);
-        let of = |call, cause| SessionError::of(call, "the interval of CPU samples", cause);
-        sys::set_interval(interval.units()).map_err(|cause| of("TraceSetInformation", cause))?;
-        let told = sys::interval().map_err(|cause| of("TraceQueryInformation", cause))?;
-        self.interval = Some(SampleInterval::told(told));
+        self.has_interval = true;
+        self.interval = Some(SampleInterval::told(console::interval_begins(interval.units())?));
         Ok(())
     }
 
@@ -177,10 +173,8 @@ impl Drop for Sessions {
     fn drop(&mut self) {
         // Sessions stop when they are dropped.
         self.running.clear();
-        if let Some(units) = self.interval_before {
-            // There is nobody to tell an error to.
-            let _: Result<(), Win32Error> = sys::set_interval(units);
-            console::interval_is_back(units);
+        if self.has_interval {
+            console::interval_ends();
         }
     }
 }
