@@ -20,5 +20,5 @@ mod sys;
 pub use error::{SessionError, Win32Error};
 pub use losses::Losses;
 pub use settings::{Settings, Target};
-pub use start::{Sessions, Stopped, kernel_logger_file, stop_abandoned, stop_kernel_logger};
+pub use start::{Sessions, Stopped, kernel_logger_file, stop_abandoned, stop_kernel_logger, try_interval};
 pub use sys::{Clock, Live, OtherProcess, OwnUsage, Sink, description, drives, own_usage, providers};

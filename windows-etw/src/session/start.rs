@@ -179,6 +179,17 @@ impl Drop for Sessions {
     }
 }
 
+/// Whether this process may set how often CPUs are sampled: that is set to what it is.
+///
+/// # Errors
+/// When it may not.
+pub fn try_interval() -> Result<(), SessionError> {
+    sys::turn_on_profile_privilege()?;
+    let of = |call| move |cause| SessionError::of(call, "the interval of CPU samples", cause);
+    let units = sys::interval().map_err(of("TraceQueryInformation"))?;
+    sys::set_interval(units).map_err(of("TraceSetInformation"))
+}
+
 /// Stops what a process that was killed has left of this name, unless another one records with it. [`Sessions::start`] does so for its own name.
 pub fn stop_abandoned(name: &str) {
     if let Ok(_claim) = Claim::of(name) {
