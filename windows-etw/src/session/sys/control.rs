@@ -16,6 +16,10 @@ use crate::session::{Losses, Win32Error};
 pub(in crate::session) struct Handle(pub(super) u64);
 
 impl Handle {
+    /// That of no session.
+    #[cfg(test)]
+    pub(in crate::session) const NONE: Self = Self(0);
+
     pub(super) const fn windows(self) -> CONTROLTRACE_HANDLE {
         CONTROLTRACE_HANDLE { Value: self.0 }
     }

@@ -29,7 +29,7 @@ pub use process::OtherProcess;
 pub use usage::{OwnUsage, own_usage};
 
 pub(super) use console::{Signal, on_console};
-pub(super) use consume::{Ended, Reader};
+pub(super) use consume::{Ended, Open, Reader};
 #[cfg(test)]
 pub(super) use control::stopped_by_name;
 pub(super) use control::{Control, Handle, control, log_file, start, stop_by_name};
