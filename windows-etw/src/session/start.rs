@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 
 use crate::part::Part;
-use crate::plan::{Plan, ProviderPlan, SampleInterval, When};
+use crate::plan::{HeapPlan, Plan, ProviderPlan, SampleInterval, When};
 
 use super::claim::Claim;
 use super::console;
@@ -54,6 +54,10 @@ impl Sessions {
     ) -> Result<Self, SessionError> {
         if !sys::is_name(&settings.name) {
             return Err(SessionError::Name { name: settings.name.clone() });
+        }
+        let of_heap = plan.heap.as_ref().map_or(0, |heap| heap.pids.len());
+        if of_heap > HeapPlan::MOST {
+            return Err(SessionError::Processes { count: of_heap });
         }
         let claim = Claim::of(&settings.name)?;
         stop_sessions(&settings.name);

@@ -3,6 +3,8 @@
 
 use std::io::{Write as _, stderr};
 
+use collector_common::ids::Pid;
+
 use crate::plan::{Scenario, Scope};
 use crate::session::{Target, console};
 
@@ -22,6 +24,15 @@ fn names_that_windows_does_not_take_are_refused() {
         let error = Sessions::start(&plan("processes"), &settings(name), |_| Box::new(|_| {})).unwrap_err();
         assert!(matches!(error, SessionError::Name { .. }), "{error}");
     }
+}
+
+#[test]
+fn too_many_processes_for_the_heap_are_told() {
+    let pids = (1..=2000).map(Pid).collect();
+    let plan = Scenario::by_name("memory_tracking").unwrap().plan(&Scope { frequency_hz: 997, pids });
+    let error =
+        Sessions::start(&plan, &settings("start-test-heap"), |_| Box::new(|_| {})).unwrap_err().to_string();
+    assert!(error.contains("of 1019 processes at most, and these are 2000"), "{error}");
 }
 
 #[test]

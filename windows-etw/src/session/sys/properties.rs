@@ -18,7 +18,7 @@ use crate::session::Losses;
 const CLOCK_QPC: u32 = 1;
 /// Characters of a name, with the zero.
 const MOST_NAME: usize = 1024;
-/// Words of what the heap's session is for: some 900 processes.
+/// Words of what the heap's session is for, with [`HeapPlan::MOST`] processes.
 const MOST_EXTENSION: usize = 1024;
 /// `TRACE_ENABLE_FLAG_EXTENSION.Length`, in bits 16 to 23: the extension says its length itself.
 const LENGTH_IS_IN_EXTENSION: u32 = 0xff_0000;
@@ -178,7 +178,9 @@ mod tests {
         assert_eq!(properties.0.head.EnableFlags, 0x80ff_0000 | (120 + 2 * 2048));
         assert_eq!(properties.0.extension[..6], [0x2_0006, 0x2_0002, 1234, 0x3_0003, 0x1021, 0x1022]);
         assert_eq!(properties.0.head.Wnode.Guid.data1, 0x2229_62ab);
-        let heap = HeapPlan { pids: vec![Pid(1); 2000] };
+        let heap = HeapPlan { pids: vec![Pid(1); HeapPlan::MOST] };
+        assert!(Properties::of(Kind::Heap(&heap), Buffers::LARGE, true, None).is_some());
+        let heap = HeapPlan { pids: vec![Pid(1); HeapPlan::MOST + 1] };
         assert!(Properties::of(Kind::Heap(&heap), Buffers::LARGE, true, None).is_none());
     }
 
