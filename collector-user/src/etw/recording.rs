@@ -78,8 +78,8 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Reads the files of one recording. The first is that of the session with the kernel's events or, without such, the providers': the clock
-    /// and the times of the recording are its.
+    /// Reads the files of one recording, of this machine and a moment ago: images are where it has them, and are asked for their PDBs. The first
+    /// is that of the session with the kernel's events or, without such, the providers': the clock and the times of the recording are its.
     ///
     /// # Errors
     /// When a file can't be read, is none of the same clock as the first, or has more in it than any machine records.
@@ -96,6 +96,7 @@ impl Recorded {
         taker.want(&asking.scenarios);
         taker.keep_events_of(&asking.whose);
         asking.volumes.iter().for_each(|(nt, dos)| taker.name_volume(nt, dos));
+        taker.read_images();
         take_all(&mut files, &mut taker).map_err(|(_, error)| error)?;
         asking.interval_100ns.into_iter().for_each(|units| taker.tell_interval(units));
         let mut imported = taker.finish_uncounted();
