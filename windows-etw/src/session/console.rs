@@ -103,6 +103,13 @@ pub(super) fn interval_ends() {
     }
 }
 
+/// One test at a time: all sessions of the process are stopped by some.
+#[cfg(test)]
+pub(super) fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Whether a session of this name is there.
 #[cfg(test)]
 pub(super) fn is_running(name: &str) -> bool {
@@ -115,6 +122,7 @@ mod tests {
 
     #[test]
     fn the_second_ctrl_c_stops_sessions_at_once() {
+        let _turn = turn();
         watch().unwrap();
         started("console-test");
         assert!(!is_asked_to_end());
@@ -123,6 +131,7 @@ mod tests {
         assert!(is_running("console-test"));
         assert!(!on_signal(Signal::Interrupt));
         assert!(!is_running("console-test"));
+        assert!(sys::stopped_by_name().contains(&"console-test".to_owned()));
     }
 
     #[test]

@@ -223,6 +223,19 @@ mod tests {
     }
 
     #[test]
+    fn one_whose_reader_has_returned_has_ended() {
+        let mut session = session();
+        assert!(!session.has_ended());
+        let reading = session.reader.as_ref().unwrap();
+        reading.trace.close();
+        while !reading.thread.is_finished() {
+            thread::yield_now();
+        }
+        assert!(session.has_ended());
+        assert_eq!(session.finish(Ok(Losses::default())).unwrap().1, 1);
+    }
+
+    #[test]
     fn one_that_is_gone_is_read_to_its_end() {
         let mut session = session();
         let trace = session.reader.as_ref().map(|reading| Arc::clone(&reading.trace)).unwrap();

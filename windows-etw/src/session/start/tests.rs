@@ -5,7 +5,7 @@ use std::io::{Write as _, stderr};
 
 use collector_common::ids::Pid;
 
-use crate::plan::{Scenario, Scope};
+use crate::plan::{Scenario, Scope, SystemPlan};
 use crate::session::{Target, console};
 
 use super::*;
@@ -84,4 +84,75 @@ fn what_is_refused_leaves_nothing_behind() {
         assert!(matches!(error, SessionError::NotAdministrator { call: "OpenTraceW" }), "{error}");
     }
     assert!(!console::is_running("start-test-wine"));
+}
+
+/// Of providers and of a heap's blocks, written to a file: Wine starts and stops such sessions, and has nothing to write.
+fn plan_for_files() -> Plan {
+    let mut plan = plan("dotnet_gc_analysis");
+    plan.system = SystemPlan::default();
+    plan.heap = Some(HeapPlan { pids: vec![Pid(std::process::id())] });
+    plan
+}
+
+/// What is done with sessions that run, under names that no other test has; nothing where this is not Wine.
+fn with_sessions(name: &str, body: impl FnOnce(Sessions, [String; 2])) {
+    if std::env::var_os("COLLECTOR_WINE").is_none() {
+        let _ = writeln!(stderr(), "SKIPPED sessions that run: this is not Wine");
+        return;
+    }
+    let _turn = console::turn();
+    let folder = tempfile::tempdir().unwrap();
+    let target = Target::File(folder.path().join("x.etl"));
+    let settings = Settings { name: name.to_owned(), target };
+    let sink = |_| -> Sink { panic!("a file takes the events") };
+    let sessions = Sessions::start(&plan_for_files(), &settings, sink).unwrap();
+    let names = [Part::Main, Part::Heap].map(|part| session_name(name, part));
+    assert!(names.iter().all(|name| console::is_running(name)));
+    assert!(matches!(Claim::of(name), Err(SessionError::Busy { .. })));
+    body(sessions, names.clone());
+    assert!(!names.iter().any(|name| console::is_running(name)), "one is left behind");
+    Claim::of(name).unwrap();
+}
+
+#[test]
+fn sessions_that_are_stopped_tell_of_each_and_ask_once_more_before() {
+    with_sessions("start-test-stop", |sessions, _| {
+        assert!(!sessions.has_ended() && sessions.interval().is_none());
+        let none = [Part::Main, Part::Heap].map(|part| (part, Losses::default()));
+        assert_eq!(sessions.losses().unwrap(), none);
+        let started = sys::told_providers();
+        let stopped = sessions.stop().unwrap();
+        assert_eq!((&stopped.losses[..], stopped.events), (&none[..], 0));
+
+        let plan = plan_for_files();
+        let rundown = plan.providers.iter().find(|provider| provider.when == When::Rundown).unwrap();
+        let last = (rundown.name.clone(), Enable::On, rundown.any);
+        assert_eq!((started.last(), started.len()), (Some(&last), plan.providers.len()));
+        // With the keywords of the end, that of the beginning not among them.
+        assert!(rundown.any_at_end != 0 && rundown.any_at_end != rundown.any);
+        assert_eq!(sys::told_providers(), [(rundown.name.clone(), Enable::On, rundown.any_at_end)]);
+    });
+}
+
+#[test]
+fn sessions_that_are_dropped_are_stopped() {
+    with_sessions("start-test-drop", |sessions, _| drop(sessions));
+    with_sessions("start-test-panic", |sessions, _| {
+        let panicking = std::thread::spawn(move || {
+            let _sessions = sessions;
+            panic!("on purpose");
+        });
+        panicking.join().unwrap_err();
+    });
+}
+
+/// One that another program has stopped meanwhile, or that Ctrl-C did: what is left of it is nobody's any more.
+#[test]
+fn the_heap_is_stopped_where_the_first_session_is_gone() {
+    with_sessions("start-test-gone", |sessions, names| {
+        for name in &names {
+            sys::stop_by_name(name).unwrap();
+        }
+        assert_eq!(sessions.stop().unwrap().losses.len(), 2);
+    });
 }
