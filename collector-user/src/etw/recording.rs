@@ -97,7 +97,8 @@ impl Recorded {
         taker.keep_events_of(&asking.whose);
         asking.volumes.iter().for_each(|(nt, dos)| taker.name_volume(nt, dos));
         taker.read_images();
-        take_all(&mut files, &mut taker).map_err(|(_, error)| error)?;
+        let during = files.len();
+        take_all(&mut files, during, &mut taker).map_err(|(_, error)| error)?;
         asking.interval_100ns.into_iter().for_each(|units| taker.tell_interval(units));
         let mut imported = taker.finish_uncounted();
         let mut ledger = no_room(&imported);
