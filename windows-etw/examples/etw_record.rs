@@ -1,5 +1,6 @@
 //! Records by a plan, and tells what came: `etw_record SCENARIO SECONDS [FILE.etl] [PID]...`, or `etw_record plan SCENARIO [PID]...`,
 //! which works on every system. `SCENARIO` may be an event such as `etw:Microsoft-Windows-Kernel-Process`, and several with `+`.
+//! In front of it `as NAME` names the sessions, and `late` takes no event until the time is over.
 //!
 //! Out: lines of a word and its value, for people and for `docs/windows-check.ps1`.
 
@@ -13,17 +14,18 @@ type Failure = Box<dyn std::error::Error>;
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let done = match args.as_slice() {
+    let (how, args) = how(&args);
+    let done = match args {
         ["plan", names, pids @ ..] => plan(names, pids).map(|plan| print!("{plan}")),
         [names, seconds, rest @ ..] => {
             let (file, pids) = match rest {
                 [file, pids @ ..] if file.parse::<u32>().is_err() => (Some(*file), pids),
                 pids => (None, pids),
             };
-            plan(names, pids).and_then(|plan| record(&plan, seconds.parse()?, file))
+            plan(names, pids).and_then(|plan| record(&plan, seconds.parse()?, file, how))
         }
         _ => {
-            Err("usage: etw_record SCENARIO SECONDS [FILE.etl] [PID]... or etw_record plan SCENARIO [PID]..."
+            Err("usage: etw_record [as NAME] [late] SCENARIO SECONDS [FILE.etl] [PID]... or etw_record plan SCENARIO [PID]..."
                 .into())
         }
     };
@@ -33,6 +35,31 @@ fn main() -> ExitCode {
             eprintln!("etw_record: {error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// How it is recorded.
+#[derive(Clone, Copy, Default)]
+#[cfg_attr(not(windows), expect(dead_code, reason = "nothing is recorded elsewhere"))]
+struct How<'a> {
+    /// What sessions are called.
+    name: Option<&'a str>,
+    /// Whether events are taken when the time is over, which not all can wait for.
+    is_late: bool,
+}
+
+/// What is said of it, and what is behind that.
+fn how<'a, 's>(args: &'a [&'s str]) -> (How<'s>, &'a [&'s str]) {
+    match args {
+        ["as", name, rest @ ..] => {
+            let (how, rest) = self::how(rest);
+            (How { name: Some(name), ..how }, rest)
+        }
+        ["late", rest @ ..] => {
+            let (how, rest) = self::how(rest);
+            (How { is_late: true, ..how }, rest)
+        }
+        rest => (How::default(), rest),
     }
 }
 
@@ -53,8 +80,8 @@ fn plan(names: &str, pids: &[&str]) -> Result<Plan, Failure> {
     whole.ok_or_else(|| "no scenario".into())
 }
 
-fn record(plan: &Plan, seconds: u64, file: Option<&str>) -> Result<(), Failure> {
-    platform::record(plan, seconds, file)
+fn record(plan: &Plan, seconds: u64, file: Option<&str>, how: How<'_>) -> Result<(), Failure> {
+    platform::record(plan, seconds, file, how)
 }
 
 #[cfg(not(windows))]
@@ -62,13 +89,13 @@ mod platform {
     use collector_common::event::Guid;
     use windows_etw::plan::Plan;
 
-    use super::Failure;
+    use super::{Failure, How};
 
     pub(super) fn look_up(_: &str) -> Option<Guid> {
         None
     }
 
-    pub(super) fn record(_: &Plan, _: u64, _: Option<&str>) -> Result<(), Failure> {
+    pub(super) fn record(_: &Plan, _: u64, _: Option<&str>, _: How<'_>) -> Result<(), Failure> {
         Err("sessions of ETW are on Windows; here `etw_record plan SCENARIO` tells what one would be asked for".into())
     }
 }
@@ -80,15 +107,14 @@ mod platform {
     use std::time::{Duration, Instant};
 
     use collector_common::event::Guid;
+    use collector_common::ids::Tid;
+    use windows_etw::decode::kernel::KernelEvent;
     use windows_etw::part::Part;
     use windows_etw::plan::Plan;
     use windows_etw::session::{Live, Sessions, Settings, Target, console, providers};
 
-    use super::Failure;
+    use super::{Failure, How};
 
-    /// `StackWalk`: i64 the time of the event that it belongs to, u32 process, u32 thread, addresses.
-    const STACK_WALK: &str = "def2fe46-7bd6-4b80-bd94-f57fe20d0ce3";
-    const STACK: u8 = 32;
     /// Events whose stacks may be to come.
     const REMEMBERED: usize = 65_536;
 
@@ -101,6 +127,8 @@ mod platform {
     #[derive(Default)]
     struct Seen {
         events: BTreeMap<(Guid, u16, u8), u64>,
+        /// Samples of CPUs that had something to do: the others have no stacks.
+        samples_busy: u64,
         with_stacks: u64,
         described: u64,
         /// Events earlier than one before them.
@@ -125,10 +153,21 @@ mod platform {
             self.with_stacks += u64::from(record.extended.stack.is_some());
             self.disordered += u64::from(record.ticks < self.last);
             self.last = record.ticks;
-            if record.provider.to_string() == STACK_WALK && record.descriptor.opcode == STACK {
+            // What a stack is of is told by its time, also where it has a key in place of its addresses.
+            let of = match KernelEvent::decode(record) {
+                Ok(Some(KernelEvent::Stack(stack))) => Some(stack.event_ticks),
+                Ok(Some(KernelEvent::StackKeyKernel(key) | KernelEvent::StackKeyUser(key))) => {
+                    Some(key.event_ticks)
+                }
+                Ok(Some(KernelEvent::Sample(sample))) => {
+                    self.samples_busy += u64::from(sample.tid != Tid(0));
+                    None
+                }
+                _ => None,
+            };
+            if let Some(of) = of {
                 self.stacks += 1;
-                let time = record.payload.first_chunk().map(|time| i64::from_le_bytes(*time));
-                self.matched += u64::from(time.is_some_and(|time| self.times.contains(&time)));
+                self.matched += u64::from(i64::try_from(of).is_ok_and(|of| self.times.contains(&of)));
                 return;
             }
             if self.oldest.len() == REMEMBERED {
@@ -149,20 +188,28 @@ mod platform {
         }
     }
 
-    pub(super) fn record(plan: &Plan, seconds: u64, file: Option<&str>) -> Result<(), Failure> {
+    pub(super) fn record(plan: &Plan, seconds: u64, file: Option<&str>, how: How<'_>) -> Result<(), Failure> {
         console::watch()?;
         let target = file.map_or(Target::Live, |file| Target::File(file.into()));
-        let settings = Settings { target, ..Settings::default() };
+        let mut settings = Settings { target, ..Settings::default() };
+        if let Some(name) = how.name {
+            name.clone_into(&mut settings.name);
+        }
+        let end = Instant::now() + Duration::from_secs(seconds);
         let (sender, receiver): (_, Receiver<(Part, Seen)>) = channel();
         let sessions = Sessions::start(plan, &settings, |part| {
             let mut counting = Counting(part, Seen::default(), sender.clone());
-            Box::new(move |live| counting.1.add(live))
+            Box::new(move |live| {
+                if how.is_late {
+                    std::thread::sleep(end.saturating_duration_since(Instant::now()));
+                }
+                counting.1.add(live);
+            })
         })?;
         drop(sender);
         if let Some(interval) = sessions.interval() {
             println!("interval_100ns {}", interval.units());
         }
-        let end = Instant::now() + Duration::from_secs(seconds);
         while Instant::now() < end && !console::is_asked_to_end() && !sessions.has_ended() {
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -175,6 +222,7 @@ mod platform {
             println!("described {part:?} {}", seen.described);
             println!("extended_stacks {part:?} {}", seen.with_stacks);
             println!("disordered {part:?} {}", seen.disordered);
+            println!("samples_busy {part:?} {}", seen.samples_busy);
             println!("stacks {part:?} {}", seen.stacks);
             println!("stacks_matched {part:?} {}", seen.matched);
             for ((provider, id, opcode), count) in &seen.events {

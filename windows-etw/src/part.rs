@@ -1,7 +1,12 @@
 //! The sessions of one recording, and what their files are called: on every system, for files are read elsewhere, too.
+//!
+//! `PerfView` calls its files so as well, as long as they are not merged, and has one more, of a session that it starts when the others are over.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+
+/// What the name of the file has in which `PerfView` has .NET's runtime tell of its methods when a recording is over.
+const RUNDOWN: &str = "clrRundown";
 
 /// A session of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,22 +34,29 @@ impl Part {
 
     /// Its file, where that of [`Self::Main`] is `path`: `x.heap.etl` beside `x.etl`.
     pub fn file(self, path: &Path) -> PathBuf {
-        if self == Self::Main {
-            return path.to_path_buf();
-        }
-        let mut ending = OsString::from(self.suffix());
-        if let Some(given) = path.extension() {
-            ending.push(".");
-            ending.push(given);
-        }
-        path.with_extension(ending)
+        if self == Self::Main { path.to_path_buf() } else { file_of(self.suffix(), path) }
     }
 
-    /// The files of other parts that lie beside that of [`Self::Main`].
+    /// The files of other parts that lie beside that of [`Self::Main`], with that of what .NET told when it was over.
     pub fn beside(path: &Path) -> Vec<PathBuf> {
-        let files = Self::OTHERS.iter().map(|part| part.file(path));
+        let files = Self::OTHERS.iter().map(|part| part.file(path)).chain([file_of(RUNDOWN, path)]);
         files.filter(|file| file.symlink_metadata().is_ok()).collect()
     }
+
+    /// Whether a file of [`Self::beside`] is of a session that began when the others were over.
+    pub fn is_rundown(path: &Path) -> bool {
+        let stem = path.file_stem().map(Path::new);
+        stem.and_then(Path::extension).is_some_and(|extension| extension == RUNDOWN)
+    }
+}
+
+fn file_of(suffix: &str, path: &Path) -> PathBuf {
+    let mut ending = OsString::from(suffix);
+    if let Some(given) = path.extension() {
+        ending.push(".");
+        ending.push(given);
+    }
+    path.with_extension(ending)
 }
 
 #[cfg(test)]
@@ -66,10 +78,17 @@ mod tests {
     fn parts_are_found_by_the_name_of_the_first() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        for name in ["x.etl", "x.heap.etl", "y.kernel.etl", "heap.etl"] {
+        for name in ["x.etl", "x.heap.etl", "x.clrRundown.etl", "y.kernel.etl", "heap.etl"] {
             fs::write(at(name), "").unwrap();
         }
         let found = ["x.etl", "y.etl", "x.heap.etl", "absent.etl"].map(|name| Part::beside(&at(name)));
-        assert_eq!(found, [vec![at("x.heap.etl")], vec![at("y.kernel.etl")], vec![], vec![]]);
+        assert_eq!(
+            found,
+            [vec![at("x.heap.etl"), at("x.clrRundown.etl")], vec![at("y.kernel.etl")], vec![], vec![]]
+        );
+        assert_eq!(found[0].iter().map(|file| Part::is_rundown(file)).collect::<Vec<_>>(), [false, true]);
+        assert!(
+            !Part::is_rundown(Path::new("clrRundown.etl")) && !Part::is_rundown(Path::new("x.clrRundown"))
+        );
     }
 }

@@ -2,8 +2,8 @@
 
 use std::env;
 
-use windows_etw::plan::Plan;
-use windows_etw::session::{Sessions, Settings, Target};
+use windows_etw::plan::{Plan, When};
+use windows_etw::session::{Sessions, Settings, Target, try_interval};
 
 use super::{Check, bad, good, limited};
 use crate::etw::{Request, RequestError, TraceFolder};
@@ -12,7 +12,7 @@ use crate::symbol_path::VARIABLE;
 /// What the session of the check is called, so that a recording that goes on is not disturbed.
 const NAME: &str = "Collector.doctor";
 
-/// Samples of CPUs in a second, as a recording has them.
+/// Samples of CPUs in a second, as a recording has them; they are not taken that often.
 const FREQUENCY: u32 = 997;
 
 /// Runs all checks.
@@ -36,17 +36,23 @@ fn sessions() -> Check {
         Err(error) => return bad(CHECK, "there is no plan for one", error.to_string()),
     };
     let settings = Settings { name: NAME.to_owned(), target: Target::File(folder.path()) };
-    let tried = Sessions::start(&plan, &settings, |_| Box::new(|_| {})).and_then(Sessions::stop);
+    let started = Sessions::start(&plan, &settings, |_| Box::new(|_| {}));
+    let tried = started.and_then(|sessions| try_interval().and(sessions.stop()));
     match tried {
         Ok(_) => good(CHECK, "one that samples CPUs, with stacks, was started and stopped"),
         Err(error) => bad(CHECK, "one that samples CPUs can't be started", error.to_string()),
     }
 }
 
+/// That of a recording without what would disturb another one that goes on: how often CPUs are sampled is the whole machine's, and what
+/// .NET tells of all its methods takes its time.
 fn plan() -> Result<Plan, RequestError> {
     let (scenarios, events) = (["cpu_profiling".to_owned()], []);
     let request = Request { scenarios: &scenarios, events: &events, frequency_hz: FREQUENCY, pids: &[] };
-    request.plan(Vec::new)
+    let mut plan = request.plan(Vec::new)?;
+    plan.system.interval = None;
+    plan.providers.retain(|provider| provider.when == When::Always && provider.any_at_end == 0);
+    Ok(plan)
 }
 
 fn pdbs() -> Check {
@@ -60,5 +66,21 @@ fn pdbs() -> Check {
                 "set {VARIABLE}=srv*C:\\Symbols (a symbol store, as Windows' debuggers fill it) or to folders of PDBs"
             ),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windows_etw::plan::Flags;
+
+    use super::*;
+
+    #[test]
+    fn the_session_that_is_tried_disturbs_no_other_one() {
+        let plan = plan().unwrap();
+        assert!(plan.system.flags.has(Flags::PROFILE) && !plan.system.stacks.is_empty());
+        assert_eq!(plan.system.interval, None);
+        assert!(plan.providers.iter().all(|provider| provider.at_end().is_none()), "{plan}");
+        assert!(plan.providers.iter().all(|provider| !provider.name.contains("Rundown")), "{plan}");
     }
 }

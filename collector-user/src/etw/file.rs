@@ -7,6 +7,7 @@ use collector_common::record::ExportMachine;
 use export::import::{Begin, ImportError, ImportFormat, Imported, Input, checked};
 use windows_etw::etl::{EtlError, EtlFile, Losses};
 
+use super::recording::Lost;
 use super::taker::Taker;
 use super::trace::Trace;
 
@@ -40,11 +41,7 @@ impl ImportFormat for Etl {
             taker.take(&record);
         }
         let mut imported = taker.finish();
-        let system = imported.machine.system_mut();
-        let ledger = ledger(file.losses(), system.lost.unwrap_or_default());
-        system.lost = Some(ledger.total_lost());
-        system.account.insert(0, ledger.to_string());
-        tell(file.losses(), &mut imported);
+        account([file.losses()], &mut imported);
         checked(imported)
     }
 }
@@ -59,18 +56,35 @@ pub(super) fn unread(error: EtlError) -> ImportError {
     }
 }
 
-/// What of a file is not there, by cause; of `no_room` there was no more room here. A buffer, and a place that can't be read, count as one,
-/// whatever was in them: nobody knows.
-fn ledger(losses: &Losses, no_room: u64) -> Ledger {
-    let Losses { events, buffers, missing_buffers, flagged_buffers, unread_records, damages, .. } = *losses;
+/// Says of a recording what its files do not have: how many are lost and, by cause, in the first line of the account.
+pub(super) fn account<'a>(files: impl IntoIterator<Item = &'a Losses>, imported: &mut Imported) {
+    let mut ledger = no_room(imported);
+    for file in files {
+        lose(&mut ledger, file, &Lost::default());
+        tell(file, imported);
+    }
+    let system = imported.machine.system_mut();
+    system.lost = Some(ledger.total_lost());
+    system.account.insert(0, ledger.to_string());
+}
+
+/// A ledger with the events that there was no more room for here.
+pub(super) fn no_room(imported: &Imported) -> Ledger {
     let mut ledger = Ledger::default();
-    ledger.lose(LossCause::EventsFull, no_room);
-    // The header's counts are written when the session ends; without them there was at least one before each buffer that says so.
-    let flagged = if events == 0 && buffers == 0 { flagged_buffers } else { 0 };
-    ledger.lose(LossCause::RingFull, u64::from(events).saturating_add(flagged));
-    ledger.lose(LossCause::BufferLost, u64::from(buffers).saturating_add(missing_buffers));
-    ledger.lose(LossCause::Malformed, unread_records.saturating_add(damages));
+    ledger.lose(LossCause::EventsFull, imported.machine.system().lost.unwrap_or_default());
     ledger
+}
+
+/// Counts what of a file is not there, by cause; its session may have told so, too, of which the larger number counts. A buffer, and a place that
+/// can't be read, count as one, whatever was in them: nobody knows.
+pub(super) fn lose(ledger: &mut Ledger, file: &Losses, session: &Lost) {
+    let events = session.events.max(file.events.into());
+    let buffers = session.buffers.max(file.buffers.into());
+    // The header's counts are written when the session ends; without them there was at least one before each buffer that says so.
+    let flagged = if events == 0 && buffers == 0 { file.flagged_buffers } else { 0 };
+    ledger.lose(LossCause::RingFull, events.saturating_add(flagged));
+    ledger.lose(LossCause::BufferLost, buffers.saturating_add(file.missing_buffers));
+    ledger.lose(LossCause::Malformed, file.unread_records.saturating_add(file.damages));
 }
 
 /// Says what of the trace is not there: what ETW lost, and what of the file can't be read.

@@ -139,6 +139,14 @@ fn lock(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// Whether a file lies in the folder of a recording that was killed.
+#[cfg_attr(not(any(windows, test)), expect(dead_code, reason = "Windows alone has sessions that write one"))]
+pub(super) fn is_of_abandoned(file: &Path) -> bool {
+    let Some(folder) = file.parent() else { return false };
+    let is_named = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
+    is_named && File::open(folder.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok())
+}
+
 /// An error where it is somebody's, or can't be removed.
 fn remove_if_abandoned(folder: &Path) -> io::Result<()> {
     let lock = folder.join(LOCK);
@@ -194,6 +202,10 @@ mod tests {
         let new = make(".collector-new", &[]);
         make("collector", &[LOCK]);
         let [recording, other] = [(); 2].map(|()| TraceFolder::make_in(parent.path()).unwrap());
+        let is_left = |folder: &Path| is_of_abandoned(&folder.join("trace.kernel.etl"));
+        assert!(is_left(&killed) && is_left(&killed), "to look at it changes nothing");
+        assert!(!is_left(&of_others) && !is_left(&new) && !is_left(&parent.path().join("collector")));
+        assert!(!is_of_abandoned(&recording.path()) && !is_of_abandoned(Path::new("x.etl")));
         fs::write(other.path(), "events").unwrap();
         assert_eq!(recording.remove_abandoned(), [killed]);
         assert!(other.path().exists() && of_others.join("notes").exists() && new.exists());

@@ -57,7 +57,7 @@ pub use request::{Request, RequestError};
 pub use taker::Taker;
 pub use trace::Trace;
 #[cfg(windows)]
-pub use written::{WrittenError, is_gone, open_written, volumes};
+pub use written::{WrittenError, is_gone, open_written, stop_abandoned_kernel_logger, volumes};
 
 /// The longest name of a process, a thread, a file or a method: each may be written again and again.
 const LONGEST_NAME: usize = 4 << 10;

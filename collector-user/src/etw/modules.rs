@@ -1,6 +1,8 @@
 //! Images in, modules of a machine out: files by what tells them apart, and memory of processes that is in none.
 
 use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
 
 use collector_common::event::Guid;
 use collector_common::intern::StringId;
@@ -11,6 +13,8 @@ use windows_etw::decode::kernel::KernelEvent;
 use windows_etw::decode::state::{ImageLife, PdbId};
 
 use super::name;
+use crate::modules::of_loaded;
+use crate::this_machine::is_local;
 
 /// Versions of files that are kept.
 const MOST: usize = 1 << 16;
@@ -33,9 +37,16 @@ pub(super) struct Modules {
     /// By process, path and use of their addresses.
     made: HashMap<(ProcessId, StringId, u32), ModuleId>,
     unmapped: HashMap<ProcessId, ModuleId>,
+    /// Whether images are read for what the trace does not tell of them.
+    reads_images: bool,
 }
 
 impl Modules {
+    /// Has images read that are where the trace has them.
+    pub(super) fn read_images(&mut self) {
+        self.reads_images = true;
+    }
+
     /// Takes an event; those that tell nothing of files are passed over.
     pub(super) fn take(&mut self, event: &KernelEvent<'_>) {
         if let KernelEvent::FileVersion(file) = event {
@@ -63,7 +74,10 @@ impl Modules {
         let of_file = |timestamp| Some((timestamp, u32::try_from(image.size).ok()?));
         let version = image.timestamp.and_then(of_file).and_then(|key| self.versions.get(&key));
         let version = version.map(ToString::to_string);
-        let details = ModuleDetails { version, pdb: pdb.map(stored), ..ModuleDetails::default() };
+        let own = if pdb.is_none() && self.reads_images { of_file_here(image, path) } else { None };
+        let own = own.unwrap_or_default();
+        let details =
+            ModuleDetails { version: version.or(own.version), pdb: pdb.map(stored).or(own.pdb), ..own };
         if details != ModuleDetails::default() {
             machine.set_details(module, details);
         }
@@ -89,6 +103,15 @@ impl Modules {
         let add = || add(machine, ModuleKind::Unmapped(process), "[unmapped]");
         *self.unmapped.entry(process).or_insert_with(add)
     }
+}
+
+/// What the file of an image says, if it is the one that was loaded.
+fn of_file_here(image: &ImageLife, path: &str) -> Option<ModuleDetails> {
+    let path = Path::new(path);
+    // What a path leads to by now may be a pipe or a device, or on another machine.
+    let is_file = path.is_absolute() && is_local(path) && path.metadata().ok()?.is_file();
+    let file = is_file.then(|| fs::File::open(path).ok()).flatten()?;
+    of_loaded(&file, image.size, image.timestamp?)
 }
 
 fn add(machine: &mut ExportMachine, kind: ModuleKind, path: &str) -> ModuleId {

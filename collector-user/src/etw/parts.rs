@@ -1,7 +1,8 @@
 //! The files of one recording in, their records in the order of time out.
 //!
 //! Sessions that run at once write a file each. They count the ticks of one clock, from the machine's boot on, so that their records are put in order
-//! by these alone; and none of them began after another had ended.
+//! by these alone; and none of them began after another had ended, but what .NET's runtime was asked for when the recording was over: that is how
+//! things were at its end.
 
 use std::io::{Read, Seek};
 use std::path::PathBuf;
@@ -10,8 +11,9 @@ use collector_common::record::ExportMachine;
 use export::import::{ImportError, Imported, checked};
 use thiserror::Error;
 use windows_etw::etl::{Clock, EtlFile, TraceHeader};
+use windows_etw::part::Part;
 
-use super::file::{Etl, tell, unread};
+use super::file::{Etl, account, unread};
 use super::taker::Taker;
 use super::trace::Trace;
 
@@ -75,37 +77,41 @@ impl Etl {
         let first = EtlFile::open(first).map_err(unread)?;
         let header = first.header().clone();
         let (mut files, mut paths) = (vec![first], Vec::new());
-        for (path, part) in parts {
+        let (rundowns, parts): (Vec<_>, Vec<_>) =
+            parts.into_iter().partition(|(path, _)| Part::is_rundown(path));
+        let during = parts.len() + 1;
+        for (path, part) in parts.into_iter().chain(rundowns) {
             let part = match EtlFile::open(part) {
                 Ok(part) => part,
                 Err(error) => return Err(PartsError::Part { path, source: unread(error) }),
             };
-            if let Some(why) = difference(&header, part.header()) {
+            if let Some(why) = difference(&header, part.header(), Part::is_rundown(&path)) {
                 return Err(PartsError::Other { path, why });
             }
             files.push(part);
             paths.push(path);
         }
         let mut taker = Taker::into(machine, Trace::from(&header), event_bytes);
-        take_all(&mut files, &mut taker).map_err(|(index, source)| {
+        take_all(&mut files, during, &mut taker).map_err(|(index, source)| {
             match index.checked_sub(1).and_then(|index| paths.get(index)) {
                 Some(path) => PartsError::Part { path: path.clone(), source },
                 None => PartsError::First(source),
             }
         })?;
         let mut imported = taker.finish();
-        for file in &files {
-            tell(file.losses(), &mut imported);
-        }
+        account(files.iter().map(EtlFile::losses), &mut imported);
         Ok(checked(imported)?)
     }
 }
 
-/// Gives the records of all files, the oldest first; of one time those of the first file come first. An error is that of the file at a position.
+/// Gives the records of all files, the oldest first; of one time those of the first file come first. Those of files behind the first `during` are no
+/// later than the last of these. An error is that of the file at a position.
 pub(super) fn take_all<R: Read + Seek>(
     files: &mut [EtlFile<R>],
+    during: usize,
     taker: &mut Taker,
 ) -> Result<(), (usize, ImportError)> {
+    let mut last = i64::MIN;
     loop {
         let mut oldest = None;
         for (file, index) in files.iter_mut().zip(0..) {
@@ -116,7 +122,12 @@ pub(super) fn take_all<R: Read + Seek>(
         }
         let Some((_, index)) = oldest else { return Ok(()) };
         let Some(file) = files.get_mut(index) else { return Ok(()) };
-        if let Some(record) = file.next_record().map_err(|error| (index, unread(error)))? {
+        if let Some(mut record) = file.next_record().map_err(|error| (index, unread(error)))? {
+            if index < during {
+                last = last.max(record.ticks);
+            } else {
+                record.ticks = record.ticks.min(last);
+            }
             taker.take(&record);
         }
     }
@@ -127,8 +138,8 @@ pub(super) fn is_one_clock(one: &Clock, other: &Clock) -> bool {
     (one.kind, one.frequency) == (other.kind, other.frequency)
 }
 
-/// Why two files are not of one recording; none where they may be.
-fn difference(one: &TraceHeader, other: &TraceHeader) -> Option<Difference> {
+/// Why two files are not of one recording; none where they may be. What is told when it is over begins later.
+fn difference(one: &TraceHeader, other: &TraceHeader, is_rundown: bool) -> Option<Difference> {
     let has_ended_before = |one: &TraceHeader, other: &TraceHeader| {
         last_ticks(one).is_some_and(|last| last < i128::from(other.clock.start_ticks))
     };
@@ -136,7 +147,7 @@ fn difference(one: &TraceHeader, other: &TraceHeader) -> Option<Difference> {
         Some(Difference::Clock)
     } else if one.boot != other.boot {
         Some(Difference::Boot)
-    } else if has_ended_before(one, other) || has_ended_before(other, one) {
+    } else if !is_rundown && has_ended_before(one, other) || has_ended_before(other, one) {
         Some(Difference::Time)
     } else {
         None

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 
 use collector_common::ids::Nanos;
-use collector_common::loss::{Ledger, LossCause};
+use collector_common::loss::Ledger;
 use collector_common::record::{ExportMachine, ProcessId, ProcessLife};
 use export::import::{ImportError, Imported, checked};
 use export::symbolize::Symbols;
@@ -18,7 +18,7 @@ use windows_etw::etl::EtlFile;
 
 use super::counted::add_counted;
 use super::families::{Asked, Families};
-use super::file::tell;
+use super::file::{lose, no_room, tell};
 use super::parts::{is_one_clock, take_all};
 use super::taker::Taker;
 use super::trace::Trace;
@@ -78,8 +78,8 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Reads the files of one recording. The first is that of the session with the kernel's events or, without such, the providers': the clock
-    /// and the times of the recording are its.
+    /// Reads the files of one recording, of this machine and a moment ago: images are where it has them, and are asked for their PDBs. The first
+    /// is that of the session with the kernel's events or, without such, the providers': the clock and the times of the recording are its.
     ///
     /// # Errors
     /// When a file can't be read, is none of the same clock as the first, or has more in it than any machine records.
@@ -96,17 +96,15 @@ impl Recorded {
         taker.want(&asking.scenarios);
         taker.keep_events_of(&asking.whose);
         asking.volumes.iter().for_each(|(nt, dos)| taker.name_volume(nt, dos));
-        take_all(&mut files, &mut taker).map_err(|(_, error)| error)?;
+        taker.read_images();
+        let during = files.len();
+        take_all(&mut files, during, &mut taker).map_err(|(_, error)| error)?;
         asking.interval_100ns.into_iter().for_each(|units| taker.tell_interval(units));
         let mut imported = taker.finish_uncounted();
-        let mut ledger = Ledger::default();
-        ledger.lose(LossCause::EventsFull, imported.machine.system().lost.unwrap_or_default());
+        let mut ledger = no_room(&imported);
         for (file, lost) in files.iter().zip(lost) {
-            let told = file.losses();
-            tell(told, &mut imported);
-            ledger.lose(LossCause::RingFull, lost.events.max(told.events.into()));
-            let buffers = lost.buffers.max(told.buffers.into());
-            ledger.lose(LossCause::BufferLost, buffers.saturating_add(told.missing_buffers));
+            lose(&mut ledger, file.losses(), &lost);
+            tell(file.losses(), &mut imported);
         }
         Ok(Self::of(checked(imported)?, ledger, asking))
     }

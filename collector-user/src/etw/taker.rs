@@ -168,6 +168,11 @@ impl Taker {
         }
     }
 
+    /// Says that the trace was recorded on this machine just now, so that images are where it has them: they tell their PDBs, where it does not.
+    pub fn read_images(&mut self) {
+        self.modules.read_images();
+    }
+
     /// Takes a record.
     pub fn take(&mut self, record: &EtwRecord<'_>) {
         self.not_understood += u64::from(self.schemas.learn(record).is_err());
@@ -175,6 +180,7 @@ impl Taker {
         self.last = self.last.max(at);
         if record.extended.is_after_loss {
             self.switches.lose(record.cpu, at);
+            self.tell(Fact::Loss, record.cpu, at);
         }
         let kernel = self.understood(KernelEvent::decode(record));
         let runtime = match clr::provider_name(record.provider) {
@@ -199,8 +205,7 @@ impl Taker {
             return;
         }
         if let Some(fact) = kernel.as_ref().and_then(Fact::of_ends) {
-            let (whose, what) = (Whose::default(), What::Measured(Some(fact)));
-            self.wait_alone(Waiting { at, whose, cpu: record.cpu, what, event: None });
+            self.tell(fact, record.cpu, at);
         }
         if let Some(waiting) = self.waiting(record, kernel.as_ref(), runtime.as_ref(), at) {
             self.wait(record, kernel.as_ref(), runtime.is_some(), waiting);
@@ -426,6 +431,12 @@ impl Taker {
         if let Some(joined) = joined {
             self.settle(&joined);
         }
+    }
+
+    /// Has a fact that is nobody's keep its place among all that wait.
+    fn tell(&mut self, fact: Fact, cpu: u16, at: Nanos) {
+        let (whose, what) = (Whose::default(), What::Measured(Some(fact)));
+        self.wait_alone(Waiting { at, whose, cpu, what, event: None });
     }
 
     /// Has something without a stack keep its place among all that wait.

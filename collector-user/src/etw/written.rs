@@ -8,8 +8,11 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use windows_etw::etl::{EtlError, EtlFile};
 use windows_etw::part::Part;
-use windows_etw::session::{Losses, SessionError, Sessions, Stopped, drives};
+use windows_etw::session::{
+    Losses, SessionError, Sessions, Stopped, drives, kernel_logger_file, stop_kernel_logger,
+};
 
+use super::folder::is_of_abandoned;
 use super::recording::{Lost, RecordedPart};
 
 /// What Windows was to write can't be read.
@@ -66,6 +69,15 @@ pub fn volumes() -> Vec<(String, String)> {
     let windows =
         windows.map(|folder| (r"\SystemRoot\".to_owned(), format!(r"{}\", folder.trim_end_matches('\\'))));
     drives().into_iter().chain(windows).collect()
+}
+
+/// Stops the one session of the kernel's that all programs share, if a recording of ours that was killed has left it: it writes into that one's
+/// folder. To be called before sessions are started, which may need it.
+pub fn stop_abandoned_kernel_logger() {
+    if kernel_logger_file().is_some_and(|file| is_of_abandoned(&file)) {
+        // Where it goes on, that there is none is told to who needs it.
+        let _: Result<(), SessionError> = stop_kernel_logger();
+    }
 }
 
 /// Whether somebody else has stopped a session.

@@ -9,7 +9,7 @@ use std::fs::File;
 use collector_common::record::{ModuleDetails, Pdb, PerfMap, Signature};
 use object::pe::{self, ImageNtHeaders32, ImageNtHeaders64};
 use object::read::FileKind;
-use object::read::pe::{ImageNtHeaders, PeFile, ResourceDirectory};
+use object::read::pe::{ImageNtHeaders, ImageOptionalHeader as _, PeFile, ResourceDirectory};
 use object::{Bytes, LittleEndian as LE, ReadRef, elf, pod};
 
 use super::bounded::{BoundedFile, HEADERS};
@@ -39,6 +39,23 @@ pub(super) fn of(file: Option<&File>, layout: &Layout) -> Option<ModuleDetails> 
         ModuleDetails { debug_link, package: layout.package.clone(), ..ModuleDetails::default() }
     };
     (details != ModuleDetails::default()).then_some(details)
+}
+
+/// The details of an image of Windows that was loaded, by the size of its memory and the date of its header; none where the file is another one.
+pub(crate) fn of_loaded(file: &File, size: u64, date: u32) -> Option<ModuleDetails> {
+    let data = &BoundedFile::new(file, HEADERS);
+    let told = match FileKind::parse(data).ok()? {
+        FileKind::Pe32 => size_and_date(&PeFile::<ImageNtHeaders32, _>::parse(data).ok()?),
+        FileKind::Pe64 => size_and_date(&PeFile::<ImageNtHeaders64, _>::parse(data).ok()?),
+        _ => return None,
+    };
+    (told == (size, date)).then(|| of_image(data)).flatten()
+}
+
+fn size_and_date<'d, Image: ImageNtHeaders, R: ReadRef<'d>>(file: &PeFile<'d, Image, R>) -> (u64, u32) {
+    let headers = file.nt_headers();
+    let size = headers.optional_header().size_of_image();
+    (size.into(), headers.file_header().time_date_stamp.get(LE))
 }
 
 fn of_image<'d, R: ReadRef<'d>>(data: R) -> Option<ModuleDetails> {

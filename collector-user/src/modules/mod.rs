@@ -34,6 +34,7 @@ mod vdso;
 pub(crate) mod vmlinux;
 
 pub(crate) use bounded::{BoundedFile, UNWIND_SECTIONS};
+pub(crate) use details::of_loaded;
 pub use file::ModuleFile;
 #[cfg(feature = "debuginfod")]
 pub(crate) use file::build_id_of;

@@ -1,6 +1,7 @@
 //! What is Windows' own of it: settings in, sessions of ETW that write a file, and what is read of that out.
 
 use std::env;
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -12,12 +13,14 @@ use collector_common::record::{ExportMachine, FrameId};
 use export::import::ImportError;
 use export::symbolize::{Detail, Name, Naming, Symbols};
 use windows_etw::plan::{Plan, SampleInterval};
-use windows_etw::session::{self, OwnUsage, Sessions, Settings, Stopped, Target, own_usage, providers};
+use windows_etw::session::{
+    self, OwnUsage, Sessions, Settings, Stopped, Target, own_usage, providers, stop_abandoned,
+};
 
 use super::{ExportError, ExportSettings};
 use crate::etw::{
     Asked, Asking, Recorded, Request, RequestError, TraceFolder, WrittenError, is_gone, name_from_images,
-    open_written, volumes,
+    open_written, stop_abandoned_kernel_logger, volumes,
 };
 use crate::hooks::{SampleHook, show_samples};
 use crate::output::is_url;
@@ -184,24 +187,31 @@ pub(super) fn record(
     Ok(recording)
 }
 
-/// Starts sessions that are called after this program, so that those that it has left behind when it was killed are taken over.
+/// Starts sessions that are called after this program, when all that it has left behind when it was killed are stopped.
 fn start(plan: &Plan, path: &Path) -> Result<Sessions, session::SessionError> {
     let program = env::current_exe().ok();
-    let program = program.as_deref().and_then(Path::file_stem).unwrap_or_default().to_string_lossy();
-    let program: String = program.chars().take(LONGEST_NAME).collect();
-    let mut number = 1;
+    let names = names(program.as_deref().and_then(Path::file_stem).unwrap_or_default());
+    names.iter().for_each(|name| stop_abandoned(name));
+    stop_abandoned_kernel_logger();
+    let mut names = names.into_iter();
+    let mut name = names.next().unwrap_or_default();
     loop {
-        let name = if number == 1 {
-            format!("Collector.{program}")
-        } else {
-            format!("Collector.{program}.{number}")
-        };
         let settings = Settings { name, target: Target::File(path.to_owned()) };
-        match Sessions::start(plan, &settings, |_| Box::new(|_| {})) {
-            Err(session::SessionError::Busy { .. }) if number < MOST_AT_ONCE => number += 1,
-            started => return started,
+        match (Sessions::start(plan, &settings, |_| Box::new(|_| {})), names.next()) {
+            (Err(session::SessionError::Busy { .. }), Some(next)) => name = next,
+            (started, _) => return started,
         }
     }
+}
+
+/// What sessions of a program are called that collect at once.
+fn names(program: &OsStr) -> Vec<String> {
+    let program: String = program.to_string_lossy().chars().take(LONGEST_NAME).collect();
+    let name = |number| match number {
+        1 => format!("Collector.{program}"),
+        number => format!("Collector.{program}.{number}"),
+    };
+    (1..=MOST_AT_ONCE).map(name).collect()
 }
 
 /// Waits for the end. Out: whether the sessions were gone by then.
@@ -220,4 +230,16 @@ fn read(stopped: &Stopped, path: &Path, asking: &Asking) -> Result<Recording, Se
     let Recorded { machine, symbols, stats, warnings } =
         Recorded::read(open_written(stopped, path)?, asking)?;
     Ok(Recording { machine, ledger: stats.ledger, stats, warnings, made: symbols })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_are_called_after_the_program() {
+        let names = names(OsStr::new("own_work"));
+        assert_eq!(names[..3], ["Collector.own_work", "Collector.own_work.2", "Collector.own_work.3"]);
+        assert_eq!(names.len(), 8);
+    }
 }

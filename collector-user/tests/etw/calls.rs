@@ -1,6 +1,6 @@
 //! System calls and page faults, by records of which all is known, and by `PerfView`'s list of a real trace.
 
-use windows_etw::decode::kernel::{PAGE_FAULT, PERF_INFO};
+use windows_etw::decode::kernel::{LOST_EVENT, PAGE_FAULT, PERF_INFO};
 
 use crate::data::{baseline, counts, import, value};
 use crate::made::{Made, Payload};
@@ -56,6 +56,21 @@ fn a_call_is_of_the_thread_that_runs_and_ends_on_any_cpu() {
         machine.string(machine.kinds()[usize::from(machine.shown_kind().unwrap().0)].name),
         "syscalls"
     );
+}
+
+#[test]
+fn a_call_whose_exit_was_lost_does_not_last_to_another_ones() {
+    let mut made = Made::of(&["syscalls"]);
+    made.switch(1000, 0, 0, 2, 71);
+    enter(&mut made, 1100, 0, READ);
+    made.classic(1200, (LOST_EVENT, 32, 2), 0, &Payload::default());
+    made.switch(1300, 0, 0, 2, 71);
+    exit(&mut made, 9000, 0, 0);
+    enter(&mut made, 9100, 0, CLOSE);
+    exit(&mut made, 9200, 0, 0);
+    let machine = made.finish().machine;
+    let values: Vec<_> = samples(&machine, "syscalls").iter().map(|it| it.value).collect();
+    assert_eq!(values, [100]);
 }
 
 #[test]

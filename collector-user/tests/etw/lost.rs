@@ -5,9 +5,10 @@ use std::io::Cursor;
 use std::path::Path;
 use std::process::Command;
 
-use collector_common::record::EventRecords;
-use collector_user::etw::Etl;
+use collector_common::record::{EventRecords, ExportMachine};
+use collector_user::etw::{Asking, Etl, Lost, Recorded, RecordedPart};
 use export::import::{ImportFormat as _, Imported};
+use windows_etw::etl::EtlFile;
 
 use crate::file::{Buffer, TICKS, Trace, perf_info};
 use crate::shown;
@@ -75,6 +76,38 @@ fn what_was_lost_is_counted_by_its_cause() {
     spoilt[at + 4..at + 6].copy_from_slice(&[0, 0]);
     let (lost, account, _) = told(&spoilt);
     assert_eq!((lost, account.as_str()), (Some(1), "1 lost (malformed 1)"));
+}
+
+/// Files of sessions that lost something, one of which is spoilt, too: `convert` and `run` count the same.
+#[test]
+fn what_several_files_lack_is_added_up() {
+    let lossy = |events_lost, buffers_lost| {
+        file(Trace { events_lost, buffers_lost, ..Trace::default() }, EVENTS_LOST)
+    };
+    let (first, mut second) = (lossy(7, 3), lossy(1, 2));
+    // A record of no size ends its buffer.
+    let at = second.len() - 512 + 72;
+    second[at + 4..at + 6].copy_from_slice(&[0, 0]);
+    let all = [first, second, file(Trace::default(), BUFFERS_LOST)];
+    let expected = "15 lost (ring_full 9, malformed 1, buffer_lost 5)";
+
+    let [first, second, third] = all.clone().map(Cursor::new);
+    let parts = vec![("x.kernel.etl".into(), second), ("x.heap.etl".into(), third)];
+    let machine = ExportMachine::default();
+    let imported = Etl.import_with_parts(machine, first, parts, EventRecords::LIMIT).unwrap();
+    let system = imported.machine.system();
+    assert_eq!((system.lost, system.account[0].as_str()), (Some(15), expected));
+    let warned = |line: &str| imported.left_out.iter().any(|told| told.starts_with(line));
+    assert!(warned("7 events were lost") && warned("1 events were lost"), "{:?}", imported.left_out);
+
+    let part = |bytes: Vec<u8>| {
+        let file = EtlFile::open(Cursor::new(bytes)).unwrap();
+        RecordedPart { file, lost: Lost::default() }
+    };
+    let recorded = Recorded::read(all.map(part).into(), &Asking::default()).unwrap();
+    let system = recorded.machine.system();
+    assert_eq!((system.lost, system.account[0].as_str()), (Some(15), expected));
+    assert_eq!(recorded.stats.ledger.to_string(), expected);
 }
 
 /// Who has the only CPU from when on; 0 is nobody. All that is there of a thread's waits follows from it.

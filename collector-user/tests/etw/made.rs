@@ -29,7 +29,7 @@ pub(crate) struct Odd {
 
 /// A payload that is made.
 #[derive(Default)]
-pub(crate) struct Payload(Vec<u8>);
+pub(crate) struct Payload(pub(crate) Vec<u8>);
 
 impl Payload {
     pub(crate) fn u8(mut self, values: &[u8]) -> Self {

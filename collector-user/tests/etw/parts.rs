@@ -3,10 +3,17 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
+use std::io::Cursor;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use collector_common::record::ExportMachine;
+use collector_user::etw::{Difference, Etl, PartsError};
+use export::import::ImportFormat as _;
+
 use crate::data::{bytes, split};
+use crate::file::{self, Buffer, System, TICKS, event, perf_info};
+use crate::made::Payload;
 
 const FILE: &str = "net.4.5.2.x64.etl";
 /// In a file: `WMI_BUFFER_HEADER`, then the header of the first record, with its time, then `TRACE_LOGFILE_HEADER`.
@@ -94,4 +101,71 @@ fn what_can_be_no_part_is_refused_by_name() {
     fs::create_dir(at("x.heap.etl")).unwrap();
     let (told, status) = converted(folder.path());
     assert!(status == Some(1) && told.contains("x.heap.etl"), "{told}");
+}
+
+/// A trace whose first record came so many seconds later than that of others of the same boot, with these records.
+fn later(seconds: i64, records: &[Vec<u8>]) -> Vec<u8> {
+    let trace = file::Trace::default();
+    let mut bytes = trace.file(&[Buffer { size: 4096, ..Buffer::default() }.bytes(records)]);
+    let ticks = seconds * 10_000_000;
+    // 0x10 the end, 0x108 the start.
+    for at in [TIME, HEADER + 0x10, HEADER + 0x108] {
+        let moved = u64_at(&bytes, at).checked_add_signed(ticks).unwrap();
+        set_u64(&mut bytes, at, moved);
+    }
+    bytes
+}
+
+/// `PerfView` asks .NET for its methods when the recording is over.
+#[test]
+fn methods_that_are_told_when_it_is_over_have_names() {
+    const CODE: u64 = 0x20_0000;
+    /// The first record of the whole trace.
+    const BEGIN: i64 = TICKS + 100 * 10_000_000;
+    let made = || Payload::default();
+    let kernel = |group, opcode, version, at: i64, payload: Payload| {
+        let system = System { group, opcode, version, pid: 70, tid: 71, ..System::default() };
+        system.bytes(BEGIN + at, &payload.0)
+    };
+    let process = made().u64(&[0x1000]).u32(&[70, 4, 1, 0, 0]).u8(b"made.exe\0").wide("made.exe");
+    let thread = made().u32(&[70, 71]).u64(&[0; 7]).u32(&[0]).u8(&[8, 5, 2, 0]).wide("");
+    let sample = made().u64(&[CODE + 8]).u32(&[71]).u8(&[1, 0, 0, 0]);
+    let whole = later(
+        100,
+        &[
+            kernel(3, 1, 2, 1, process),
+            kernel(5, 1, 3, 2, thread),
+            perf_info(17, 2, (15, 46), BEGIN + 10, &sample.0),
+        ],
+    );
+    // `MethodDCEndVerbose` of the rundown provider, 6 s after a trace of 5 s.
+    let method =
+        made().u64(&[CODE, 1, CODE]).u32(&[0x100, 0, 0]).wide("Made.Type").wide("Late").wide("").u16(9);
+    let rundown = |seconds: i64| {
+        let mut told = event(19, 0, TICKS + seconds * 10_000_000 + 1, b"", &method.0);
+        let provider = 0x1c02_69a6_50c4_0946_a035_5af5_9af4_df18_u128;
+        told[0x18..0x28].copy_from_slice(&provider.to_be_bytes());
+        told[0x28..0x2b].copy_from_slice(&[144, 0, 1]);
+        told[0xc..0x10].copy_from_slice(&70_u32.to_le_bytes());
+        later(seconds, &[told])
+    };
+    let import = |name: &str, seconds| {
+        let [whole, rundown] = [whole.clone(), rundown(seconds)].map(Cursor::new);
+        Etl.import_with_parts(ExportMachine::default(), whole, vec![(name.into(), rundown)], 1 << 20)
+    };
+    let imported = import("x.clrRundown.etl", 106).unwrap();
+    let (machine, symbols) = (&imported.machine, &imported.symbols);
+    let samples: Vec<_> = machine.samples().iter().collect();
+    let [frame] = machine.stacks().get(samples[0].stack) else { panic!("one frame") };
+    assert_eq!((samples.len(), symbols.name(*frame).function), (1, "Made.Type.Late"));
+    // It is as long as it was without.
+    let alone = Etl.import(&mut Cursor::new(whole.clone())).unwrap().machine;
+    assert_eq!((machine.system().start, machine.system().end), (alone.system().start, alone.system().end));
+
+    let refused = |name, seconds| match import(name, seconds) {
+        Err(PartsError::Other { why, .. }) => Some(why),
+        _ => None,
+    };
+    assert_eq!(refused("x.kernel.etl", 106), Some(Difference::Time));
+    assert_eq!(refused("x.clrRundown.etl", 94), Some(Difference::Time));
 }

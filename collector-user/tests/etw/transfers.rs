@@ -1,9 +1,10 @@
 //! What is read, written, sent and received, by records of which all is known, and by `PerfView`'s list of a real trace.
 
-use windows_etw::decode::kernel::{DISK_IO, FILE_IO, TCP_IP, UDP_IP};
+use windows_etw::decode::kernel::{DISK_IO, FILE_IO, LOST_EVENT, TCP_IP, UDP_IP};
+use windows_etw::record::Extended;
 
 use crate::data::{baseline, counts, import, number, value};
-use crate::made::{Made, Payload};
+use crate::made::{Made, Odd, Payload};
 use crate::shown::{Shown, histograms, samples, table};
 
 const IRP: u64 = 0xffff_8000_0000_1230;
@@ -94,6 +95,44 @@ fn an_operation_on_a_file_takes_until_its_end() {
     let rows = table(&machine, "reads, writes and calls on sockets");
     let row = |label: &str, numbers: [u64; 6]| (label.to_owned(), numbers.to_vec());
     assert_eq!(rows, [row("write", [1, 1, 0, 1000, 1000, 1000]), row("read", [1, 0, 800, 600, 600, 600])]);
+}
+
+/// A request packet whose operation ended unseen is used again, or an event between the two was lost.
+#[test]
+fn an_operation_whose_end_was_lost_does_not_last_to_another_ones() {
+    // `Create`, `Cleanup`, `Close`, `SetInfo`, `Delete`, `Rename`, `DirEnum`, `QueryInfo`, `FSControl`, `DirNotify`: all begin with the packet.
+    let mut others: Vec<(u8, bool)> = [64, 65, 66, 69, 70, 71, 72, 74, 75, 77].map(|it| (it, true)).into();
+    // `LostEvent/Event`, `Buffer`, `File`.
+    others.extend([(32, false), (33, false), (34, false)]);
+    for (opcode, is_operation) in others {
+        let mut made = made();
+        file_begins(&mut made, 1000, 67, IRP, 71);
+        file_begins(&mut made, 1100, 68, IRP + 8, 71);
+        disk_begins(&mut made, 1200, 12, IRP + 16, 71);
+        if is_operation {
+            let payload = Payload::default().u64(&[IRP, OBJECT, KEY, 0, 0, 0]).wide("");
+            made.classic(9_000_000, (FILE_IO, opcode, 3), 0, &payload);
+        } else {
+            made.classic(9_000_000, (LOST_EVENT, opcode, 2), 0, &Payload::default());
+        }
+        file_ends(&mut made, 9_000_500, IRP, 0, 0);
+        file_ends(&mut made, 9_000_600, IRP + 8, 0, 0);
+        disk(&mut made, 9_000_700, 10, IRP + 16, 300);
+        let machine = made.finish().machine;
+        let values = |kind| samples(&machine, kind).iter().map(|it| (it.value, it.tid)).collect::<Vec<_>>();
+        let (files, disks) = (values("file_io"), values("block_io"));
+        // Of the others nothing was lost.
+        let expected = if is_operation { vec![(8_999_500, 71)] } else { vec![] };
+        assert_eq!(files, expected, "{opcode}");
+        // Its time is told by the disk itself, and whose it was by what may have been lost.
+        assert_eq!((disks[0].0, disks[0].1 == 71), (300, is_operation), "{opcode}");
+    }
+    let mut made = made();
+    file_begins(&mut made, 1000, 67, IRP, 71);
+    let after = Extended { is_after_loss: true, ..Extended::default() };
+    let odd = Odd { at: 5000, provider: FILE_IO, id: None, opcode: 76, version: 3, number: 71 };
+    made.odd_with(&odd, after, &[&IRP.to_le_bytes()[..], &[0; 12]].concat());
+    assert!(samples(&made.finish().machine, "file_io").is_empty());
 }
 
 #[test]

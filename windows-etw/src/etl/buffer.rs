@@ -81,6 +81,11 @@ impl BufferHeader {
         })
     }
 
+    /// Whether it says that it is packed, be the rest as it may.
+    pub(super) fn says_packed(bytes: &[u8; HEADER]) -> bool {
+        u16_at(bytes, 0x34).is_some_and(|flags| flags & FLAG_COMPRESSED != 0)
+    }
+
     /// Bytes in the file behind the header, that have the records.
     pub(super) fn stored(&self) -> u32 {
         let behind = self.size - HEADER as u32;

@@ -3,6 +3,7 @@
 //!
 //! Buffers stand one behind the other. Where no buffer can begin, the next one is looked for in the distance that the
 //! file's header gives as the size of its buffers; packed ones have any size, so that behind damage few of them are found.
+//! Where all have that size, one that tells another is not believed against the buffer that begins where it should.
 
 use std::io::{Read, Seek};
 
@@ -70,11 +71,21 @@ pub(super) fn index<R: Read + Seek>(
     let start = header.clock.start_ticks;
     let mut at = 0;
     let mut beginning = [0; HEADER + PACKED_BEGINNING];
-    let mut is_lost = false;
+    let (mut is_lost, mut is_even) = (false, true);
     while at < source.length {
         let length = source.read(at, &mut beginning)?;
+        let mut parse = if is_lost { BufferHeader::find } else { BufferHeader::parse };
+        let told = u32_at(&beginning, 0).map_or(0, u64::from);
+        let has_wrong_size = is_even && told != distance && {
+            let is_packed = beginning.first_chunk().is_some_and(BufferHeader::says_packed);
+            is_even = !is_packed && is_off(source, (at, told, distance), index.buffers)?;
+            is_even
+        };
+        if has_wrong_size {
+            beginning[..4].copy_from_slice(&(distance as u32).to_le_bytes());
+            parse = BufferHeader::find;
+        }
         let read = &beginning[..length];
-        let parse = if is_lost { BufferHeader::find } else { BufferHeader::parse };
         let Some(header) = read.first_chunk().and_then(parse) else {
             let next = at.saturating_add(distance).min(source.length);
             if is_lost {
@@ -86,6 +97,9 @@ pub(super) fn index<R: Read + Seek>(
             continue;
         };
         is_lost = false;
+        if has_wrong_size {
+            losses.damage(Damage { buffer: at, at: 0, kind: DamageKind::Size }, 0);
+        }
         index.buffers += 1;
         losses.flagged_buffers += u64::from(header.has_lost);
         let entry = entry(at, &header, source.length - at - HEADER as u64, start);
@@ -105,6 +119,30 @@ pub(super) fn index<R: Read + Seek>(
     }
     index.entries.sort_by_key(|entry| entry.first);
     Ok(index)
+}
+
+/// Whether a buffer is wrong that tells another size than the `before` ones, which all have `distance`: by whether others begin where it ends by
+/// the one and by the other.
+fn is_off<R: Read + Seek>(
+    source: &mut Source<R>,
+    (at, told, distance): (u64, u64, u64),
+    before: u64,
+) -> Result<bool, EtlError> {
+    let length = source.length;
+    let mut begins = |at: u64| -> Result<bool, EtlError> {
+        let mut header = [0; HEADER];
+        Ok(source.read(at, &mut header)? == HEADER && BufferHeader::find(&header).is_some())
+    };
+    let (by_others, by_itself) = (at.saturating_add(distance), at.saturating_add(told));
+    // One that tells several times their size has no other within itself.
+    if (told % distance != 0 || told == 0) && begins(by_itself)? {
+        return Ok(false);
+    }
+    if begins(by_others)? || before > 0 && by_others == length {
+        return Ok(true);
+    }
+    // It may be larger, and cut. Else it leads to nothing, as theirs does.
+    Ok(before > 1 && by_itself < length && !begins(by_itself)?)
 }
 
 /// Of the buffer at `at`, behind whose header there are `there` bytes.

@@ -10,6 +10,8 @@ const MOST_PLACES: usize = 16;
 pub enum DamageKind {
     /// No buffer can begin there.
     Buffer,
+    /// The buffer tells another size than all before it, and the next one begins where it does if it has theirs. It is read.
+    Size,
     /// The file ends before the buffer does.
     Cut,
     /// So many bytes as the buffer says can't be used of it; what there is, is read.
@@ -38,6 +40,7 @@ impl fmt::Display for Damage {
         let Self { buffer, at, kind } = self;
         match kind {
             DamageKind::Buffer => write!(out, "no buffer can begin at byte {buffer}"),
+            DamageKind::Size => write!(out, "the buffer at byte {buffer} tells a wrong size"),
             DamageKind::Cut => write!(out, "the file ends in the buffer at byte {buffer}"),
             DamageKind::Used => {
                 write!(out, "the buffer at byte {buffer} says that it uses what it does not have")

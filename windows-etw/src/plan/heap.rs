@@ -19,6 +19,9 @@ impl HeapPlan {
     /// Events with stacks, as group and type in the kernel's numbering: `HeapAlloc` and `HeapRealloc`.
     pub const STACKS: [u32; 2] = [0x1021, 0x1022];
 
+    /// The most processes: with the rest the extension has 1024 words.
+    pub const MOST: usize = 1019;
+
     /// What is appended to `EVENT_TRACE_PROPERTIES`, as 32-bit words: the number of words and of items, then an item with the
     /// processes (kind 2) and one with the events that have stacks (kind 3), each headed by its number of words and its kind.
     /// Both headings have the number of words in the low half.
@@ -49,5 +52,6 @@ mod tests {
         assert_eq!(plan.extension(), [0x2_0006, 0x2_0002, 1234, 0x3_0003, 0x1021, 0x1022]);
         let plan = HeapPlan { pids: vec![Pid(1), Pid(2)] };
         assert_eq!(plan.extension(), [0x2_0007, 0x2_0003, 1, 2, 0x3_0003, 0x1021, 0x1022]);
+        assert_eq!(HeapPlan { pids: vec![Pid(1); HeapPlan::MOST] }.extension().len(), 1024);
     }
 }

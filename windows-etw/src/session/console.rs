@@ -5,29 +5,37 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::error::{SessionError, Win32Error};
+use super::intervals::Intervals;
 use super::sys::{self, Signal};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
-static LEFT: Mutex<Left> = Mutex::new(Left { running: Vec::new(), intervals: Vec::new() });
+static LEFT: Mutex<Left> = Mutex::new(Left { running: Vec::new(), intervals: Intervals::NONE });
 
 /// What is left behind if nothing is done about it.
 #[derive(Debug, Default)]
 struct Left {
     /// Names of the sessions that run.
     running: Vec<String>,
-    /// Intervals of CPU samples that were set before sessions of this process set theirs, the oldest first.
-    intervals: Vec<u32>,
+    /// What they have done to how often CPUs are sampled.
+    intervals: Intervals,
 }
 
 impl Left {
     /// Has nothing left: each session is stopped, and then the interval is that which was set before the first of them.
-    fn undo(&mut self, mut stop: impl FnMut(&str), set_interval: impl FnOnce(u32)) {
-        let Self { running, intervals } = std::mem::take(self);
+    fn undo(
+        &mut self,
+        mut stop: impl FnMut(&str),
+        interval: impl FnOnce() -> Option<u32>,
+        set_interval: impl FnOnce(u32),
+    ) {
+        let Self { running, mut intervals } = std::mem::take(self);
         for name in &running {
             stop(name);
         }
-        if let Some(before_all) = intervals.first() {
-            set_interval(*before_all);
+        if intervals.are_set()
+            && let Some(before_all) = intervals.undo(interval())
+        {
+            set_interval(before_all);
         }
     }
 }
@@ -56,7 +64,7 @@ fn on_signal(signal: Signal) -> bool {
     let set_interval = |units| {
         let _: Result<_, Win32Error> = sys::set_interval(units);
     };
-    left().undo(stop, set_interval);
+    left().undo(stop, || sys::interval().ok(), set_interval);
     false
 }
 
@@ -74,17 +82,32 @@ pub(super) fn stopped(name: &str) {
     left().running.retain(|running| running != name);
 }
 
-/// The interval of CPU samples is about to be another than this one.
-pub(super) fn interval_changes(before: u32) {
-    left().intervals.push(before);
+/// A session begins to sample CPUs that often, for which [`interval_ends`] is to be called, also where this fails. Out: how often that is, as
+/// Windows tells.
+pub(super) fn interval_begins(units: u32) -> Result<u32, SessionError> {
+    let of = |call, cause| SessionError::of(call, "the interval of CPU samples", cause);
+    let intervals = &mut left().intervals;
+    intervals.begin(sys::interval().ok());
+    sys::set_interval(units).map_err(|cause| of("TraceSetInformation", cause))?;
+    let told = sys::interval().map_err(|cause| of("TraceQueryInformation", cause))?;
+    intervals.set(told);
+    Ok(told)
 }
 
-/// It is set back.
-pub(super) fn interval_is_back(before: u32) {
+/// It has ended.
+pub(super) fn interval_ends() {
     let intervals = &mut left().intervals;
-    if let Some(index) = intervals.iter().rposition(|known| *known == before) {
-        intervals.remove(index);
+    if let Some(units) = intervals.end(sys::interval().ok()) {
+        // There is nobody to tell an error to.
+        let _: Result<(), Win32Error> = sys::set_interval(units);
     }
+}
+
+/// One test at a time: all sessions of the process are stopped by some.
+#[cfg(test)]
+pub(super) fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether a session of this name is there.
@@ -99,6 +122,7 @@ mod tests {
 
     #[test]
     fn the_second_ctrl_c_stops_sessions_at_once() {
+        let _turn = turn();
         watch().unwrap();
         started("console-test");
         assert!(!is_asked_to_end());
@@ -107,17 +131,24 @@ mod tests {
         assert!(is_running("console-test"));
         assert!(!on_signal(Signal::Interrupt));
         assert!(!is_running("console-test"));
+        assert!(sys::stopped_by_name().contains(&"console-test".to_owned()));
     }
 
     #[test]
     fn the_interval_is_set_to_what_it_was_before_all_when_sessions_are_stopped() {
-        let mut left = Left { running: vec!["one".into(), "two".into()], intervals: vec![10_000, 2500] };
+        let mut intervals = Intervals::default();
+        for (before, units) in [(10_000, 2500), (2500, 5000)] {
+            intervals.begin(Some(before));
+            intervals.set(units);
+        }
+        let mut left = Left { running: vec!["one".into(), "two".into()], intervals };
         let done = std::cell::RefCell::new(Vec::new());
         left.undo(
             |name| done.borrow_mut().push(name.to_owned()),
+            || Some(5000),
             |units| done.borrow_mut().push(units.to_string()),
         );
         assert_eq!(*done.borrow(), ["one", "two", "10000"]);
-        left.undo(|_| panic!("there is none"), |_| panic!("it is back"));
+        left.undo(|_| panic!("there is none"), || panic!("it is back"), |_| panic!("it is back"));
     }
 }

@@ -5,6 +5,8 @@ use std::io;
 
 use thiserror::Error;
 
+use crate::plan::HeapPlan;
+
 /// A number of `winerror.h`, shown with Windows' own text for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Win32Error(pub u32);
@@ -78,6 +80,15 @@ pub enum SessionError {
     Path {
         /// It.
         path: String,
+    },
+    /// Too many processes for the session that blocks of heaps come from.
+    #[error(
+        "blocks of heaps can be recorded of {} processes at most, and these are {count}: name fewer by -p, or record without memory_tracking",
+        HeapPlan::MOST
+    )]
+    Processes {
+        /// How many there are.
+        count: usize,
     },
     /// Windows says no.
     #[error("{call} failed for {of}: {cause}")]

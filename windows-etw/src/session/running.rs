@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::absolute;
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use super::error::{SessionError, Win32Error};
 use super::losses::Losses;
 use super::settings::Settings;
 use super::start;
-use super::sys::{self, Control, Enable, Ended, Handle, Kind, Properties, Reader, Sink};
+use super::sys::{self, Control, Enable, Ended, Handle, Kind, Open, Properties, Reader, Sink};
 
 /// How often a session is started whose stale one was stopped: Windows says that it did before its name is free.
 const TRIES: u32 = 20;
@@ -33,8 +34,15 @@ pub(super) struct Session {
     name: String,
     part: Part,
     handle: Handle,
-    reader: Option<JoinHandle<Ended>>,
+    reader: Option<Reading>,
     is_stopped: bool,
+}
+
+/// The thread that reads a session.
+#[derive(Debug)]
+struct Reading {
+    thread: JoinHandle<Ended>,
+    trace: Arc<Open>,
 }
 
 impl Session {
@@ -43,7 +51,7 @@ impl Session {
         sink: &mut impl FnMut(Part) -> Sink,
     ) -> Result<Self, SessionError> {
         let Wanted { part, kind, plan, settings } = *wanted;
-        let name = start::name(settings, part);
+        let name = start::session_name(&settings.name, part);
         let live = settings.target.is_live();
         let file = settings.target.file(part);
         let place = || SessionError::Path { path: format!("{:?}", settings.target) };
@@ -61,10 +69,11 @@ impl Session {
 
     fn read(&mut self, sink: Sink) -> Result<(), SessionError> {
         let reader = Reader::open(&self.name, sink).map_err(|cause| self.failed("OpenTraceW", cause))?;
+        let trace = reader.trace();
         let thread = thread::Builder::new().name(format!("etw {}", self.name));
         let thread = thread.spawn(move || reader.run());
         let thread = thread.map_err(|source| SessionError::Thread { name: self.name.clone(), source })?;
-        self.reader = Some(thread);
+        self.reader = Some(Reading { thread, trace });
         Ok(())
     }
 
@@ -101,7 +110,7 @@ impl Session {
     }
 
     pub(super) fn has_ended(&self) -> bool {
-        self.reader.as_ref().is_some_and(JoinHandle::is_finished)
+        self.reader.as_ref().is_some_and(|reading| reading.thread.is_finished())
     }
 
     /// What it lost, and how many events the sink was given.
@@ -117,8 +126,18 @@ impl Session {
         let _: Result<Losses, Win32Error> = sys::control(self.handle, Control::Flush);
         let stopped = sys::control(self.handle, Control::Stop);
         console::stopped(&self.name);
-        // `ProcessTrace` returns when the session is gone and its last buffer was read.
-        let ended = self.reader.take().map(JoinHandle::join);
+        self.finish(stopped)
+    }
+
+    /// Waits for the reader of a session that was to be stopped.
+    fn finish(&mut self, stopped: Result<Losses, Win32Error>) -> Result<(Losses, u64), SessionError> {
+        let is_gone = matches!(stopped, Ok(_) | Err(Win32Error::WMI_INSTANCE_NOT_FOUND));
+        let reading = self.reader.take();
+        if let Some(reading) = reading.as_ref().filter(|_| !is_gone) {
+            reading.trace.close();
+        }
+        // `ProcessTrace` returns when the session is gone and its last buffer was read, or the trace is closed.
+        let ended = reading.map(|reading| reading.thread.join());
         let losses = match stopped {
             // Somebody else has stopped it; what it lost is not known any more.
             Err(Win32Error::WMI_INSTANCE_NOT_FOUND) => Losses::default(),
@@ -171,4 +190,62 @@ fn said(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned();
     text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
         .unwrap_or_else(|| "no message".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    /// A session whose reader reads until its trace is closed, or for a minute.
+    fn session() -> Session {
+        let trace = Arc::new(sys::Open::nothing());
+        let open = Arc::clone(&trace);
+        let thread = thread::spawn(move || {
+            let begun = Instant::now();
+            while !open.is_closed() && begun.elapsed() < Duration::from_mins(1) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            Ended { result: Ok(()), panic: None, events: u64::from(open.is_closed()) }
+        });
+        let reader = Some(Reading { thread, trace });
+        Session { name: String::new(), part: Part::Main, handle: Handle::NONE, reader, is_stopped: true }
+    }
+
+    #[test]
+    fn a_session_that_can_not_be_stopped_is_read_no_longer() {
+        let error = session().finish(Err(Win32Error::ACCESS_DENIED)).unwrap_err();
+        assert!(matches!(error, SessionError::NotAdministrator { call: "ControlTraceW" }), "{error}");
+        let begun = Instant::now();
+        assert!(session().finish(Err(Win32Error::INVALID_PARAMETER)).is_err());
+        assert!(begun.elapsed() < Duration::from_secs(50));
+    }
+
+    #[test]
+    fn one_whose_reader_has_returned_has_ended() {
+        let mut session = session();
+        assert!(!session.has_ended());
+        let reading = session.reader.as_ref().unwrap();
+        reading.trace.close();
+        while !reading.thread.is_finished() {
+            thread::yield_now();
+        }
+        assert!(session.has_ended());
+        assert_eq!(session.finish(Ok(Losses::default())).unwrap().1, 1);
+    }
+
+    #[test]
+    fn one_that_is_gone_is_read_to_its_end() {
+        let mut session = session();
+        let trace = session.reader.as_ref().map(|reading| Arc::clone(&reading.trace)).unwrap();
+        let later = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(50));
+            let was_closed = trace.is_closed();
+            trace.close();
+            was_closed
+        });
+        let (losses, events) = session.finish(Err(Win32Error::WMI_INSTANCE_NOT_FOUND)).unwrap();
+        assert_eq!((losses, events, later.join().unwrap()), (Losses::default(), 1, false));
+    }
 }

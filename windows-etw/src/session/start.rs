@@ -4,8 +4,10 @@
 //! anything is told into it; stacks are asked for before the events that they belong to; what was there before (rundown) is asked
 //! for last, when what is new is told already.
 
+use std::path::PathBuf;
+
 use crate::part::Part;
-use crate::plan::{Plan, ProviderPlan, SampleInterval, When};
+use crate::plan::{HeapPlan, Plan, ProviderPlan, SampleInterval, When};
 
 use super::claim::Claim;
 use super::console;
@@ -24,8 +26,8 @@ pub struct Sessions {
     running: Vec<Session>,
     clock: Clock,
     interval: Option<SampleInterval>,
-    /// What was set before, to be set again.
-    interval_before: Option<u32>,
+    /// Whether it was set.
+    has_interval: bool,
     /// What is asked for before it is over.
     at_end: Vec<ProviderPlan>,
     _claim: Claim,
@@ -53,13 +55,19 @@ impl Sessions {
         if !sys::is_name(&settings.name) {
             return Err(SessionError::Name { name: settings.name.clone() });
         }
+        let of_heap = plan.heap.as_ref().map_or(0, |heap| heap.pids.len());
+        if of_heap > HeapPlan::MOST {
+            return Err(SessionError::Processes { count: of_heap });
+        }
+        let claim = Claim::of(&settings.name)?;
+        stop_sessions(&settings.name);
         let mut whole = Self {
             running: Vec::new(),
             clock: Clock::now(),
             interval: None,
-            interval_before: None,
+            has_interval: false,
             at_end: plan.providers.iter().filter_map(ProviderPlan::at_end).collect(),
-            _claim: Claim::of(&settings.name)?,
+            _claim: claim,
         };
         whole.start_main(plan, settings, &mut sink)?;
         if let Some(heap) = &plan.heap {
@@ -114,16 +122,12 @@ impl Sessions {
         main.ok_or_else(|| SessionError::Name { name: String::new() })
     }
 
-    /// The interval is the machine's: what another profiler set is set again at the end.
+    /// The interval is the machine's: what was set before is set again at the end.
     fn set_interval(&mut self, plan: &Plan) -> Result<(), SessionError> {
         let Some(interval) = plan.system.interval else { return Ok(()) };
         sys::turn_on_profile_privilege()?;
-        self.interval_before = sys::interval().ok();
-        self.interval_before.into_iter().for_each(console::interval_changes);
-        let of = |call, cause| SessionError::of(call, "the interval of CPU samples", cause);
-        sys::set_interval(interval.units()).map_err(|cause| of("TraceSetInformation", cause))?;
-        let told = sys::interval().map_err(|cause| of("TraceQueryInformation", cause))?;
-        self.interval = Some(SampleInterval::told(told));
+        self.has_interval = true;
+        self.interval = Some(SampleInterval::told(console::interval_begins(interval.units())?));
         Ok(())
     }
 
@@ -173,11 +177,35 @@ impl Drop for Sessions {
     fn drop(&mut self) {
         // Sessions stop when they are dropped.
         self.running.clear();
-        if let Some(units) = self.interval_before {
-            // There is nobody to tell an error to.
-            let _: Result<(), Win32Error> = sys::set_interval(units);
-            console::interval_is_back(units);
+        if self.has_interval {
+            console::interval_ends();
         }
+    }
+}
+
+/// Whether this process may set how often CPUs are sampled: that is set to what it is.
+///
+/// # Errors
+/// When it may not.
+pub fn try_interval() -> Result<(), SessionError> {
+    sys::turn_on_profile_privilege()?;
+    let of = |call| move |cause| SessionError::of(call, "the interval of CPU samples", cause);
+    let units = sys::interval().map_err(of("TraceQueryInformation"))?;
+    sys::set_interval(units).map_err(of("TraceSetInformation"))
+}
+
+/// Stops what a process that was killed has left of this name, unless another one records with it. [`Sessions::start`] does so for its own name.
+pub fn stop_abandoned(name: &str) {
+    if let Ok(_claim) = Claim::of(name) {
+        stop_sessions(name);
+    }
+}
+
+/// Stops the sessions of a name that is claimed, all that a plan may have had: the next one may need fewer.
+fn stop_sessions(name: &str) {
+    for part in [Part::Main, Part::Heap] {
+        // As a rule there is none; what can't be stopped is told when one is to be started in its place.
+        let _: Result<(), Win32Error> = sys::stop_by_name(&session_name(name, part));
     }
 }
 
@@ -188,12 +216,26 @@ fn is_for_want_of_loggers(error: &SessionError) -> bool {
 }
 
 /// The name of a part's session.
-pub(super) fn name(settings: &Settings, part: Part) -> String {
+pub(super) fn session_name(name: &str, part: Part) -> String {
     match part {
-        Part::Main => settings.name.clone(),
+        Part::Main => name.to_owned(),
         Part::Kernel => NT_KERNEL_LOGGER.to_owned(),
-        Part::Heap => format!("{}-{}", settings.name, part.suffix()),
+        Part::Heap => format!("{name}-{}", part.suffix()),
     }
+}
+
+/// The file that `NT Kernel Logger` writes; none where it does not run, or writes none. That session is anybody's.
+pub fn kernel_logger_file() -> Option<PathBuf> {
+    sys::log_file(NT_KERNEL_LOGGER).ok().flatten()
+}
+
+/// Stops `NT Kernel Logger`, whoever has started it.
+///
+/// # Errors
+/// When Windows does not.
+pub fn stop_kernel_logger() -> Result<(), SessionError> {
+    let stopped = sys::stop_by_name(NT_KERNEL_LOGGER);
+    stopped.map_err(|cause| SessionError::of("ControlTraceW", NT_KERNEL_LOGGER, cause))
 }
 
 #[cfg(test)]

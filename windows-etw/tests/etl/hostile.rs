@@ -79,6 +79,36 @@ fn flipped_bits() {
     }
 }
 
+/// Of a file of equal buffers each tells a wrong size in turn, or is spoilt altogether.
+#[test]
+fn a_size_that_is_wrong_leads_nobody_astray() {
+    let trace = Trace { buffer_size: 1024, ..Trace::default() };
+    let record = |number: u8| event(19, 0, 2000 + i64::from(number), b"", &[number; 800]);
+    let buffers: Vec<Vec<u8>> =
+        (1..=6).map(|number| Buffer { size: 1024, ..Buffer::default() }.bytes(&[record(number)])).collect();
+    let file = trace.file(&buffers);
+    assert_eq!(file.len(), 7 * 1024);
+    for at in (1024..file.len()).step_by(1024) {
+        for size in [0_u32, 1, 72, 512, 1016, 1032, 2048, 3072, 0x8000, 16 << 20 | 1, u32::MAX] {
+            let mut bytes = file.clone();
+            bytes[at..at + 4].copy_from_slice(&size.to_le_bytes());
+            let (records, losses) = read(&bytes).unwrap();
+            let told: Vec<_> = losses.places.iter().map(|it| (it.buffer, it.kind)).collect();
+            assert_eq!((records, told), (7, vec![(at as u64, DamageKind::Size)]), "{size} at {at}");
+            assert_eq!((losses.damaged_bytes, losses.missing_buffers), (0, 0));
+        }
+        let mut bytes = file.clone();
+        bytes[at..at + 72].fill(0x41);
+        let (records, losses) = read(&bytes).unwrap();
+        assert_eq!((records, losses.damages, losses.missing_buffers), (6, 1, 1), "{at}");
+        assert_eq!((losses.places[0].kind, losses.damaged_bytes), (DamageKind::Buffer, 1024));
+    }
+    // They are not equal in this one, and none is wrong.
+    let other = Buffer { size: 2048, ..Buffer::default() }.bytes(&[record(9)]);
+    let (records, losses) = read(&trace.file(&[&buffers[..3], &[other], &buffers[3..]].concat())).unwrap();
+    assert_eq!((records, losses.is_none()), (8, true));
+}
+
 #[test]
 fn sizes_that_can_not_be() {
     let record = |number: u8| event(19, 0, 2000 + i64::from(number), b"", &[number; 200]);

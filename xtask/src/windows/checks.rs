@@ -109,33 +109,55 @@ const EMBEDDING: [Check; 3] = [
     fails(&[], 1, &["name a file"]),
 ];
 
+/// What came of a check.
+pub(super) enum Outcome {
+    Passed,
+    /// What it was for is not there, which was said.
+    Skipped,
+    /// For people.
+    Failed(String),
+}
+
+impl Outcome {
+    pub(super) fn of(failure: Option<String>) -> Self {
+        failure.map_or(Self::Passed, Self::Failed)
+    }
+}
+
 /// Runs them all.
 pub(super) fn run(workspace: &Workspace, wine: &Wine, built: &Path, totals: &mut Totals) -> Result<()> {
     let input = wine.folder().join("input.folded");
     fs::write(&input, FOLDED).with_context(|| format!("{} can't be written", input.display()))?;
     let record = built.join("examples/etw_record.exe");
-    let mut wrong = Vec::new();
+    let mut outcomes = Vec::new();
     for check in &COLLECTOR {
-        wrong.extend(failure(wine, &built.join("collector.exe"), check)?);
+        outcomes.push(Outcome::of(failure(wine, &built.join("collector.exe"), check)?));
     }
     for check in &RECORD {
-        wrong.extend(failure(wine, &record, check)?);
+        outcomes.push(Outcome::of(failure(wine, &record, check)?));
     }
     for check in &EMBEDDING {
-        wrong.extend(failure(wine, &built.join("examples/own_work.exe"), check)?);
+        outcomes.push(Outcome::of(failure(wine, &built.join("examples/own_work.exe"), check)?));
     }
-    wrong.extend(plan_failure(workspace, wine, &record)?);
-    wrong.extend(trace_failure(workspace, wine, &built.join("collector.exe"))?);
-    wrong.extend(recordings::failures(workspace, wine, &built.join("collector.exe"))?);
-    wrong.extend(left_behind(wine)?);
-    for wrong in &wrong {
-        eprintln!("{wrong}");
+    outcomes.push(Outcome::of(plan_failure(workspace, wine, &record)?));
+    outcomes.push(trace(workspace, wine, &built.join("collector.exe"))?);
+    outcomes.extend(recordings::compare(workspace, wine, &built.join("collector.exe"))?);
+    outcomes.push(Outcome::of(left_behind(wine)?));
+    let (mut passed, mut failed) = (0, 0);
+    for outcome in &outcomes {
+        match outcome {
+            Outcome::Passed => passed += 1,
+            Outcome::Skipped => {}
+            Outcome::Failed(why) => {
+                failed += 1;
+                eprintln!("{why}");
+            }
+        }
     }
-    let passed = COLLECTOR.len() + RECORD.len() + EMBEDDING.len() + 3 + recordings::CHECKS - wrong.len();
-    let line = format!("{passed} passed, {} failed", wrong.len());
+    let line = format!("{passed} passed, {failed} failed");
     println!("{line}");
     totals.read(&line);
-    if !wrong.is_empty() {
+    if failed > 0 {
         bail!("programs for Windows did not do what they must, see above");
     }
     Ok(())
@@ -173,12 +195,12 @@ fn left_behind(wine: &Wine) -> Result<Option<String>> {
 }
 
 /// A trace of Windows, where it is there: its events are as many as on Linux, and twice as many where the same lies beside it as another part.
-fn trace_failure(workspace: &Workspace, wine: &Wine, program: &Path) -> Result<Option<String>> {
+fn trace(workspace: &Workspace, wine: &Wine, program: &Path) -> Result<Outcome> {
     const EVENTS: usize = 10_344;
     let trace = workspace.join("../shared/data/etl/Process.etl");
     if !trace.exists() {
         eprintln!("SKIPPED a trace under Wine: {} is not there", trace.display());
-        return Ok(None);
+        return Ok(Outcome::Skipped);
     }
     fs::copy(&trace, wine.folder().join("input.etl"))?;
     for (events, part) in [(EVENTS, None), (2 * EVENTS, Some("input.heap.etl"))] {
@@ -193,11 +215,12 @@ fn trace_failure(workspace: &Workspace, wine: &Wine, program: &Path) -> Result<O
             && part.is_none_or(|part| told.stderr.contains(&format!("read with {part}")))
             && told.stderr.contains(&format!("{events} events, 0 samples, 0 lost"));
         if !is_right {
-            return Ok(Some(format!("a trace became {found} events, and it was said\n{}", told.stderr)));
+            let why = format!("a trace became {found} events, and it was said\n{}", told.stderr);
+            return Ok(Outcome::Failed(why));
         }
     }
     fs::remove_file(wine.folder().join("input.heap.etl"))?;
-    Ok(None)
+    Ok(Outcome::Passed)
 }
 
 struct Ran {

@@ -1,6 +1,6 @@
-//! Recordings of Linux under Wine: what `collector.exe` makes of a `perf.data` is what the binary of this system makes of it.
+//! Recordings under Wine: what `collector.exe` makes of a `perf.data` of Linux or a trace of Windows is what the binary of this system makes of it.
 //!
-//! In: both binaries, a recording with its program, and recordings of others where those are there. Out: what is not the same.
+//! In: both binaries, a recording with its program, traces, and recordings of others where those are there. Out: what is not the same.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, bail};
 
+use super::checks::Outcome;
 use super::wine::Wine;
 use crate::workspace::Workspace;
 use crate::{command, toolchain};
@@ -23,14 +24,36 @@ const STACKS: &str = "calls;_start;run;outer;middle;middle;middle;inner 5\n";
 /// Recordings of other machines, whose stacks the kernel walked.
 const OTHERS: [&str; 3] = ["sleep.data", "sleep.compressed.data", "sleep.compressed2.pipe.data"];
 
+/// What each is called when it is converted: by its name none is known.
+const INPUT: &str = "input.data";
+
 /// Where copies of programs are, from where both binaries run (`PERF_BUILDID_DIR`).
 const COPIES: &str = "copies";
 
 /// What it is converted to.
 const ENDINGS: [&str; 5] = ["folded", "pb.gz", "jsonl", "html", "perf.data"];
 
-/// How many comparisons there are where all recordings are.
-pub(super) const CHECKS: usize = 2 + OTHERS.len();
+/// Traces of Windows that are made, with processes, images, samples, stacks, methods and events of all kinds: as they are, and packed.
+const TRACES: [&str; 2] = ["plain", "packed"];
+const TRACES_IN: &str = "collector-user/tests/fuzzing/seeds/etl_records";
+
+/// What these are converted to: every format but `perf.data`, to which its own recordings alone are.
+const TRACE_ENDINGS: [&str; 14] = [
+    "folded",
+    "pb.gz",
+    "jsonl",
+    "html",
+    "svg",
+    "icicle.svg",
+    "speedscope.json",
+    "firefox.json.gz",
+    "nettrace",
+    "perfview.xml.zip",
+    "pftrace",
+    "otlp",
+    "jfr",
+    "parquet",
+];
 
 /// Both binaries.
 struct Binaries<'a> {
@@ -39,8 +62,8 @@ struct Binaries<'a> {
     linux: PathBuf,
 }
 
-/// What is not as it should be, of [`CHECKS`].
-pub(super) fn failures(workspace: &Workspace, wine: &Wine, windows: &Path) -> Result<Vec<String>> {
+/// What came of each comparison.
+pub(super) fn compare(workspace: &Workspace, wine: &Wine, windows: &Path) -> Result<Vec<Outcome>> {
     let binaries = Binaries { wine, windows, linux: linux(workspace)? };
     let [program, calls] =
         [Path::new(CALLS).with_extension(""), CALLS.into()].map(|file| workspace.join(file));
@@ -48,19 +71,25 @@ pub(super) fn failures(workspace: &Workspace, wine: &Wine, windows: &Path) -> Re
     fs::create_dir_all(&copy).with_context(|| format!("{} can't be made", copy.display()))?;
     fs::copy(&program, copy.join("elf")).with_context(|| format!("{} can't be copied", program.display()))?;
 
-    let mut failures = Vec::new();
-    failures.extend(binaries.difference(&calls, &[], &ENDINGS, Some(STACKS))?);
-    failures.extend(binaries.difference(&calls, &["--no-symbols"], &ENDINGS, None)?);
+    let mut outcomes = vec![
+        binaries.compare(&calls, &[], &ENDINGS, Some(STACKS))?,
+        binaries.compare(&calls, &["--no-symbols"], &ENDINGS, None)?,
+    ];
+    for name in TRACES {
+        let trace = workspace.join(TRACES_IN).join(name);
+        outcomes.push(binaries.compare(&trace, &[], &TRACE_ENDINGS, None)?);
+    }
     for name in OTHERS {
         let other = workspace.join("../shared/data/perf").join(name);
         if other.exists() {
             // By date alone, files of this machine may be taken for those that were recorded: their facts are in other formats.
-            failures.extend(binaries.difference(&other, &["--no-symbols"], &["folded"], None)?);
+            outcomes.push(binaries.compare(&other, &["--no-symbols"], &["folded"], None)?);
         } else {
             eprintln!("SKIPPED a recording under Wine: {} is not there", other.display());
+            outcomes.push(Outcome::Skipped);
         }
     }
-    Ok(failures)
+    Ok(outcomes)
 }
 
 /// The binary of this system.
@@ -72,17 +101,17 @@ fn linux(workspace: &Workspace) -> Result<PathBuf> {
 }
 
 impl Binaries<'_> {
-    /// What the binaries make of a recording and is not the same, or not what it must be.
-    fn difference(
+    /// Whether the binaries make the same of a recording, and what it must be.
+    fn compare(
         &self,
         recording: &Path,
         options: &[&str],
         endings: &[&str],
         folded: Option<&str>,
-    ) -> Result<Option<String>> {
+    ) -> Result<Outcome> {
         // Where a recording does not tell when it was made, its file does, whose date has other steps on Windows.
         const DATE: Duration = Duration::from_secs(1_700_000_000);
-        let input = self.wine.folder().join("input.data");
+        let input = self.wine.folder().join(INPUT);
         fs::copy(recording, &input).with_context(|| format!("{} can't be copied", recording.display()))?;
         File::options().write(true).open(&input)?.set_modified(SystemTime::UNIX_EPOCH + DATE)?;
 
@@ -94,9 +123,9 @@ impl Binaries<'_> {
         let text = String::from_utf8_lossy(windows.first().map_or(&[], Vec::as_slice));
         let is_right = other.is_none() && !text.is_empty() && folded.is_none_or(|folded| text == folded);
         let name = recording.display();
-        Ok((!is_right).then(|| {
+        Ok(Outcome::of((!is_right).then(|| {
             format!("{name} {options:?} becomes another {other:?} under Wine, and the stacks\n{text}")
-        }))
+        })))
     }
 
     /// What one of them makes, in the order of the endings.
@@ -111,7 +140,7 @@ impl Binaries<'_> {
         for file in &files {
             let _ = fs::remove_file(self.wine.folder().join(file));
         }
-        collector.args(["convert", "input.data"]).args(options);
+        collector.args(["convert", INPUT]).args(options);
         collector.args(files.iter().flat_map(|file| ["-o", file])).env("PERF_BUILDID_DIR", COPIES);
         let output = collector.env_remove("DEBUGINFOD_URLS").output().context("it can't be started")?;
         if !output.status.success() {

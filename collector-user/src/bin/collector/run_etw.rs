@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use collector_common::event::Guid;
 use collector_common::ids::Pid;
-use collector_user::etw::{Asked, Asking, Recorded, Request, is_gone, name_from_images, volumes};
+use collector_user::etw::{
+    Asked, Asking, Recorded, Request, is_gone, name_from_images, stop_abandoned_kernel_logger, volumes,
+};
 use collector_user::output::Places;
 use collector_user::stats::{self, Stats};
 use export::format::Profile;
@@ -201,6 +203,7 @@ fn record(plan: &Plan, files: &TraceFiles, args: &RunArgs) -> anyhow::Result<Ran
     let processes = find(&args.pids)?;
     console::watch()?;
     let settings = Settings { target: Target::File(files.path()), ..Settings::default() };
+    stop_abandoned_kernel_logger();
     let sessions = Sessions::start(plan, &settings, |_| Box::new(|_| {}))?;
     files.remove_abandoned();
     let began = Instant::now();

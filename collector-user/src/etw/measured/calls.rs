@@ -112,6 +112,11 @@ impl Calls {
         }
     }
 
+    /// Events were lost: a call that is left may be another one than was entered.
+    pub(super) fn lose(&mut self) {
+        self.within.clear();
+    }
+
     pub(super) const fn left_out(&self) -> u64 {
         self.left_out
     }

@@ -48,6 +48,8 @@ pub(super) enum Fact {
     Call(Call),
     /// Of threads.
     Time(Time),
+    /// Events of the kernel were lost.
+    Loss,
 }
 
 impl Fact {
@@ -60,12 +62,15 @@ impl Fact {
         Memory::of(event).map(Self::Memory).or_else(call)
     }
 
-    /// What an event tells that is something else, too: that a process ends, or a thread begins.
-    pub(super) const fn of_ends(event: &KernelEvent<'_>) -> Option<Self> {
+    /// What an event tells that is something else, too: that a process ends, a thread or an operation begins, or events were lost.
+    pub(super) fn of_ends(event: &KernelEvent<'_>) -> Option<Self> {
         match event {
             KernelEvent::ProcessStop(process) => Some(Self::Memory(Memory::End(process.pid.0))),
             KernelEvent::ThreadStart(thread) => Some(Self::Call(Call::Begin(thread.tid))),
-            _ => None,
+            KernelEvent::LostEvent(_) | KernelEvent::LostBuffer(_) | KernelEvent::LostFile(_) => {
+                Some(Self::Loss)
+            }
+            event => Transfer::of_others(event).map(Self::Transfer),
         }
     }
 }
@@ -126,6 +131,10 @@ impl Measured {
             Fact::Call(call) => self.calls.take(call, row, sink),
             Fact::Time(time) => times::take(time, row, sink),
             Fact::Memory(memory) => self.blocks.take(memory, row, sink),
+            Fact::Loss => {
+                self.transfers.lose();
+                self.calls.lose();
+            }
         }
     }
 

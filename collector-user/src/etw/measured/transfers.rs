@@ -4,7 +4,8 @@
 //!   `DiskIo_TypeGroup1`: between initiation and completion, in its ticks) and with its bytes; who made it and with which stack is told when it is
 //!   made (`DiskIo_TypeGroup2`), with the same `Irp`.
 //! - A file system tells when an operation begins (`FileIo_ReadWrite`, `FileIo_SimpleOp`), and when it ends, with the same `IrpPtr`, its status and, in
-//!   `ExtraInfo`, the bytes that were transferred (`FileIo_OpEnd`).
+//!   `ExtraInfo`, the bytes that were transferred (`FileIo_OpEnd`). A packet is used again: an operation that begins has ended the one before
+//!   it, of which the end may have been lost.
 //! - TCP and UDP tell bytes and addresses, and no times (`TcpIp_SendIPV4`, `UdpIp_TypeGroup1` and others). Of TCP `daddr` is the other side in
 //!   both directions, of UDP it is who receives: so `PerfView` lists them of a real trace.
 
@@ -73,6 +74,10 @@ pub(in crate::etw) enum Transfer {
         irp: u64,
         bytes: u64,
         status: u32,
+    },
+    /// Something that is not measured begins.
+    OtherBegin {
+        irp: u64,
     },
     Network {
         operation: Operation,
@@ -143,6 +148,23 @@ impl Transfer {
             }
             _ => return None,
         })
+    }
+
+    /// What an operation that is not measured says of one that was.
+    pub(super) const fn of_others(event: &KernelEvent<'_>) -> Option<Self> {
+        use KernelEvent as E;
+        let irp = match event {
+            E::FileCreate(it) => it.irp.0,
+            E::FileCleanup(it) | E::FileClose(it) => it.irp.0,
+            E::FileSetInformation(it)
+            | E::FileDelete(it)
+            | E::FileRename(it)
+            | E::FileQueryInformation(it)
+            | E::FileSystemControl(it) => it.irp.0,
+            E::FolderList(it) | E::FolderNotify(it) => it.irp.0,
+            _ => return None,
+        };
+        Some(Self::OtherBegin { irp })
     }
 }
 
@@ -218,6 +240,7 @@ impl Transfers {
                 let row = Row { at: row.at, value: value(took), attributes, ..begun };
                 sink.sample(("file_io", Unit::Nanoseconds), &row);
             }
+            Transfer::OtherBegin { irp } => drop(self.files.remove(&irp)),
             Transfer::Network { operation, protocol, remote, local_port, bytes } => {
                 let address = format!("{protocol} {remote}");
                 let attributes = sink.attributes(&[
@@ -229,6 +252,12 @@ impl Transfers {
                 sink.sample(("network_io", Unit::Bytes), &Row { value, attributes, ..*row });
             }
         }
+    }
+
+    /// Events were lost: what ends from now on may be something that was not seen to begin.
+    pub(super) fn lose(&mut self) {
+        self.disks.clear();
+        self.files.clear();
     }
 
     pub(super) const fn left_out(&self) -> u64 {

@@ -3,7 +3,9 @@
 
 use std::io::{Write as _, stderr};
 
-use crate::plan::{Scenario, Scope};
+use collector_common::ids::Pid;
+
+use crate::plan::{Scenario, Scope, SystemPlan};
 use crate::session::{Target, console};
 
 use super::*;
@@ -25,6 +27,15 @@ fn names_that_windows_does_not_take_are_refused() {
 }
 
 #[test]
+fn too_many_processes_for_the_heap_are_told() {
+    let pids = (1..=2000).map(Pid).collect();
+    let plan = Scenario::by_name("memory_tracking").unwrap().plan(&Scope { frequency_hz: 997, pids });
+    let error =
+        Sessions::start(&plan, &settings("start-test-heap"), |_| Box::new(|_| {})).unwrap_err().to_string();
+    assert!(error.contains("of 1019 processes at most, and these are 2000"), "{error}");
+}
+
+#[test]
 fn a_name_that_another_process_records_under_is_left_alone() {
     let _other = Claim::of("start-test-busy").unwrap();
     let settings = settings("start-test-busy");
@@ -34,10 +45,29 @@ fn a_name_that_another_process_records_under_is_left_alone() {
 
 #[test]
 fn parts_have_names_of_their_own() {
-    let settings = settings("Collector");
-    assert_eq!(name(&settings, Part::Main), "Collector");
-    assert_eq!(name(&settings, Part::Heap), "Collector-heap");
-    assert_eq!(name(&settings, Part::Kernel), "NT Kernel Logger");
+    let name = |part| session_name("Collector", part);
+    assert_eq!(
+        [Part::Main, Part::Heap, Part::Kernel].map(name),
+        ["Collector", "Collector-heap", "NT Kernel Logger"]
+    );
+}
+
+/// A plan without a heap, after one with it whose process was killed.
+#[test]
+fn all_that_was_left_of_a_name_is_stopped() {
+    // In whatever way this ends here.
+    let _ = Sessions::start(&plan("processes"), &settings("start-test-left"), |_| Box::new(|_| {}));
+    let stopped = sys::stopped_by_name();
+    assert_eq!(stopped[..2], ["start-test-left", "start-test-left-heap"]);
+
+    stop_abandoned("start-test-left-2");
+    let _other = Claim::of("start-test-left-3").unwrap();
+    stop_abandoned("start-test-left-3");
+    assert_eq!(
+        sys::stopped_by_name()[stopped.len()..],
+        ["start-test-left-2", "start-test-left-2-heap"],
+        "the third is somebody's"
+    );
 }
 
 /// On Wine: `StartTraceW` succeeds, `OpenTraceW` is refused. A session that was started is stopped then, and its name is free.
@@ -54,4 +84,75 @@ fn what_is_refused_leaves_nothing_behind() {
         assert!(matches!(error, SessionError::NotAdministrator { call: "OpenTraceW" }), "{error}");
     }
     assert!(!console::is_running("start-test-wine"));
+}
+
+/// Of providers and of a heap's blocks, written to a file: Wine starts and stops such sessions, and has nothing to write.
+fn plan_for_files() -> Plan {
+    let mut plan = plan("dotnet_gc_analysis");
+    plan.system = SystemPlan::default();
+    plan.heap = Some(HeapPlan { pids: vec![Pid(std::process::id())] });
+    plan
+}
+
+/// What is done with sessions that run, under names that no other test has; nothing where this is not Wine.
+fn with_sessions(name: &str, body: impl FnOnce(Sessions, [String; 2])) {
+    if std::env::var_os("COLLECTOR_WINE").is_none() {
+        let _ = writeln!(stderr(), "SKIPPED sessions that run: this is not Wine");
+        return;
+    }
+    let _turn = console::turn();
+    let folder = tempfile::tempdir().unwrap();
+    let target = Target::File(folder.path().join("x.etl"));
+    let settings = Settings { name: name.to_owned(), target };
+    let sink = |_| -> Sink { panic!("a file takes the events") };
+    let sessions = Sessions::start(&plan_for_files(), &settings, sink).unwrap();
+    let names = [Part::Main, Part::Heap].map(|part| session_name(name, part));
+    assert!(names.iter().all(|name| console::is_running(name)));
+    assert!(matches!(Claim::of(name), Err(SessionError::Busy { .. })));
+    body(sessions, names.clone());
+    assert!(!names.iter().any(|name| console::is_running(name)), "one is left behind");
+    Claim::of(name).unwrap();
+}
+
+#[test]
+fn sessions_that_are_stopped_tell_of_each_and_ask_once_more_before() {
+    with_sessions("start-test-stop", |sessions, _| {
+        assert!(!sessions.has_ended() && sessions.interval().is_none());
+        let none = [Part::Main, Part::Heap].map(|part| (part, Losses::default()));
+        assert_eq!(sessions.losses().unwrap(), none);
+        let started = sys::told_providers();
+        let stopped = sessions.stop().unwrap();
+        assert_eq!((&stopped.losses[..], stopped.events), (&none[..], 0));
+
+        let plan = plan_for_files();
+        let rundown = plan.providers.iter().find(|provider| provider.when == When::Rundown).unwrap();
+        let last = (rundown.name.clone(), Enable::On, rundown.any);
+        assert_eq!((started.last(), started.len()), (Some(&last), plan.providers.len()));
+        // With the keywords of the end, that of the beginning not among them.
+        assert!(rundown.any_at_end != 0 && rundown.any_at_end != rundown.any);
+        assert_eq!(sys::told_providers(), [(rundown.name.clone(), Enable::On, rundown.any_at_end)]);
+    });
+}
+
+#[test]
+fn sessions_that_are_dropped_are_stopped() {
+    with_sessions("start-test-drop", |sessions, _| drop(sessions));
+    with_sessions("start-test-panic", |sessions, _| {
+        let panicking = std::thread::spawn(move || {
+            let _sessions = sessions;
+            panic!("on purpose");
+        });
+        panicking.join().unwrap_err();
+    });
+}
+
+/// One that another program has stopped meanwhile, or that Ctrl-C did: what is left of it is nobody's any more.
+#[test]
+fn the_heap_is_stopped_where_the_first_session_is_gone() {
+    with_sessions("start-test-gone", |sessions, names| {
+        for name in &names {
+            sys::stop_by_name(name).unwrap();
+        }
+        assert_eq!(sessions.stop().unwrap().losses.len(), 2);
+    });
 }

@@ -3,6 +3,8 @@
 use std::any::Any;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use windows_sys::Win32::System::Diagnostics::Etw::{
     CloseTrace, EVENT_RECORD, EVENT_TRACE_LOGFILEW, OpenTraceW, PROCESS_TRACE_MODE_EVENT_RECORD,
@@ -20,9 +22,42 @@ struct Context {
     events: u64,
 }
 
+/// A trace that is open, to be closed once: its number may be another trace's then.
+#[derive(Debug)]
+pub(in crate::session) struct Open {
+    handle: u64,
+    is_closed: AtomicBool,
+}
+
+impl Open {
+    const fn of(handle: u64) -> Self {
+        Self { handle, is_closed: AtomicBool::new(false) }
+    }
+
+    /// Closes it, if it is not closed. Reading it ends then, also where its session goes on: Windows' `ProcessTrace` returns when it has given
+    /// what it has (`ERROR_CTX_CLOSE_PENDING` of Microsoft's page on `CloseTrace`).
+    pub(in crate::session) fn close(&self) {
+        if !self.is_closed.swap(true, Ordering::AcqRel) {
+            // SAFETY: the handle is closed here alone, and once; one that OpenTraceW did not give is an error, and no more.
+            unsafe { CloseTrace(PROCESSTRACE_HANDLE { Value: self.handle }) };
+        }
+    }
+
+    /// None that Windows knows.
+    #[cfg(test)]
+    pub(in crate::session) const fn nothing() -> Self {
+        Self::of(u64::MAX)
+    }
+
+    #[cfg(test)]
+    pub(in crate::session) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+}
+
 /// A session that is opened to be read.
 pub(in crate::session) struct Reader {
-    handle: PROCESSTRACE_HANDLE,
+    open: Arc<Open>,
     /// From `Box::into_raw`; the callbacks have it, too, and run in [`Self::run`] alone.
     context: *mut Context,
 }
@@ -57,7 +92,7 @@ impl Reader {
         // SAFETY: the structure and the name, which ends with a zero, outlive the call; the callbacks are functions of this program,
         // and the context lives until the reader is dropped, which is after `ProcessTrace` and `CloseTrace`.
         let handle = unsafe { OpenTraceW(&raw mut file) };
-        let reader = Self { handle, context };
+        let reader = Self { open: Arc::new(Open::of(handle.Value)), context };
         // INVALID_PROCESSTRACE_HANDLE; on 32-bit machines its upper half was cut off once.
         if handle.Value == u64::MAX || handle.Value == u64::from(u32::MAX) {
             return Err(Win32Error::last());
@@ -65,10 +100,16 @@ impl Reader {
         Ok(reader)
     }
 
+    /// The trace, for who has to close it while it is read.
+    pub(in crate::session) fn trace(&self) -> Arc<Open> {
+        Arc::clone(&self.open)
+    }
+
     /// Gives all events to the sink until the session ends, the last of them included.
     pub(in crate::session) fn run(self) -> Ended {
-        // SAFETY: the handle is open: it came from OpenTraceW, and drop closes it.
-        let code = unsafe { ProcessTrace(&raw const self.handle, 1, std::ptr::null(), std::ptr::null()) };
+        let handle = PROCESSTRACE_HANDLE { Value: self.open.handle };
+        // SAFETY: the handle came from OpenTraceW, and outlives the call; one that was closed is an error.
+        let code = unsafe { ProcessTrace(&raw const handle, 1, std::ptr::null(), std::ptr::null()) };
         // SAFETY: the callbacks ran in the call above alone.
         let context = unsafe { &mut *self.context };
         let result = match Win32Error::check(code) {
@@ -82,12 +123,10 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        // SAFETY: a handle that OpenTraceW did not give is an error, and no more; the context is from `Box::into_raw`, is freed here
-        // alone, and no callback comes after CloseTrace of a trace that is not being processed.
-        unsafe {
-            CloseTrace(self.handle);
-            drop(Box::from_raw(self.context));
-        }
+        self.open.close();
+        // SAFETY: the context is from `Box::into_raw`, is freed here alone, and no callback comes after CloseTrace of a trace that is not being
+        // processed: `run`, which has the reader, has returned from that.
+        drop(unsafe { Box::from_raw(self.context) });
     }
 }
 

@@ -1,5 +1,7 @@
 //! Sessions are started, asked, flushed and stopped.
 
+use std::path::PathBuf;
+
 use windows_sys::Win32::System::Diagnostics::Etw::{
     CONTROLTRACE_HANDLE, ControlTraceW, EVENT_TRACE_CONTROL, EVENT_TRACE_CONTROL_FLUSH,
     EVENT_TRACE_CONTROL_QUERY, EVENT_TRACE_CONTROL_STOP, StartTraceW,
@@ -14,6 +16,10 @@ use crate::session::{Losses, Win32Error};
 pub(in crate::session) struct Handle(pub(super) u64);
 
 impl Handle {
+    /// That of no session.
+    #[cfg(test)]
+    pub(in crate::session) const NONE: Self = Self(0);
+
     pub(super) const fn windows(self) -> CONTROLTRACE_HANDLE {
         CONTROLTRACE_HANDLE { Value: self.0 }
     }
@@ -60,10 +66,31 @@ pub(in crate::session) fn control(handle: Handle, what: Control) -> Result<Losse
 
 /// Stops a session that this process need not have started.
 pub(in crate::session) fn stop_by_name(name: &str) -> Result<(), Win32Error> {
+    #[cfg(test)]
+    STOPPED.with_borrow_mut(|stopped| stopped.push(name.to_owned()));
+    control_by_name(name, Control::Stop).map(drop)
+}
+
+/// The file that a session writes, which this process need not have started; none where it writes none.
+pub(in crate::session) fn log_file(name: &str) -> Result<Option<PathBuf>, Win32Error> {
+    Ok(control_by_name(name, Control::Query)?.file())
+}
+
+fn control_by_name(name: &str, what: Control) -> Result<Properties, Win32Error> {
     let (name, mut properties) = (wide(name), Properties::empty());
     // SAFETY: the name ends with a zero, and no handle is given, so it counts; the properties are as for StartTraceW.
-    let code = unsafe {
-        ControlTraceW(Handle(0).windows(), name.as_ptr(), properties.pointer(), EVENT_TRACE_CONTROL_STOP)
-    };
-    Win32Error::check(code)
+    let code =
+        unsafe { ControlTraceW(Handle(0).windows(), name.as_ptr(), properties.pointer(), what.code()) };
+    Win32Error::check(code).map(|()| properties)
+}
+
+#[cfg(test)]
+thread_local! {
+    static STOPPED: std::cell::RefCell<Vec<String>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
+/// Those that this thread had stopped by name.
+#[cfg(test)]
+pub(in crate::session) fn stopped_by_name() -> Vec<String> {
+    STOPPED.with_borrow(Clone::clone)
 }

@@ -14,8 +14,19 @@ use crate::session::Win32Error;
 /// Milliseconds in which providers are to have taken notice.
 const PATIENCE_MS: u32 = 10_000;
 
+#[cfg(test)]
+thread_local! {
+    static TOLD: std::cell::RefCell<Vec<(String, Enable, u64)>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
+/// What this thread has told providers since it was asked the last time, with keywords.
+#[cfg(test)]
+pub(in crate::session) fn told_providers() -> Vec<(String, Enable, u64)> {
+    TOLD.take()
+}
+
 /// What a provider is told.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::session) enum Enable {
     /// To tell its events.
     On,
@@ -32,6 +43,8 @@ pub(in crate::session) fn enable(
     provider: &ProviderPlan,
     what: Enable,
 ) -> Result<(), Win32Error> {
+    #[cfg(test)]
+    TOLD.with_borrow_mut(|told| told.push((provider.name.clone(), what, provider.any)));
     let filters = filters(provider);
     let mut descriptors: Vec<EVENT_FILTER_DESCRIPTOR> = filters
         .iter()

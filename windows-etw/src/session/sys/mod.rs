@@ -29,8 +29,12 @@ pub use process::OtherProcess;
 pub use usage::{OwnUsage, own_usage};
 
 pub(super) use console::{Signal, on_console};
-pub(super) use consume::{Ended, Reader};
-pub(super) use control::{Control, Handle, control, start, stop_by_name};
+pub(super) use consume::{Ended, Open, Reader};
+#[cfg(test)]
+pub(super) use control::stopped_by_name;
+pub(super) use control::{Control, Handle, control, log_file, start, stop_by_name};
+#[cfg(test)]
+pub(super) use enable::told_providers;
 pub(super) use enable::{Enable, enable};
 pub(super) use mutex::{Mutex, create_mutex};
 pub(super) use privilege::turn_on_profile_privilege;

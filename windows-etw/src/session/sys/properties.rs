@@ -1,7 +1,8 @@
 //! `EVENT_TRACE_PROPERTIES` with what lies behind it: the session's name, its file's, and what the heap's session is for.
 
-use std::os::windows::ffi::OsStrExt;
-use std::path::Path;
+use std::ffi::OsString;
+use std::os::windows::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
 
 use windows_sys::Win32::System::Diagnostics::Etw::{
     EVENT_TRACE_FILE_MODE_SEQUENTIAL, EVENT_TRACE_FLAG_EXTENSION, EVENT_TRACE_INDEPENDENT_SESSION_MODE,
@@ -17,7 +18,7 @@ use crate::session::Losses;
 const CLOCK_QPC: u32 = 1;
 /// Characters of a name, with the zero.
 const MOST_NAME: usize = 1024;
-/// Words of what the heap's session is for: some 900 processes.
+/// Words of what the heap's session is for, with [`HeapPlan::MOST`] processes.
 const MOST_EXTENSION: usize = 1024;
 /// `TRACE_ENABLE_FLAG_EXTENSION.Length`, in bits 16 to 23: the extension says its length itself.
 const LENGTH_IS_IN_EXTENSION: u32 = 0xff_0000;
@@ -118,6 +119,12 @@ impl Properties {
         (&raw mut *self.0).cast()
     }
 
+    /// The file that Windows tells; none where it tells none.
+    pub(super) fn file(&self) -> Option<PathBuf> {
+        let length = self.0.file.iter().position(|unit| *unit == 0).unwrap_or(MOST_NAME);
+        (length > 0).then(|| OsString::from_wide(&self.0.file[..length]).into())
+    }
+
     /// What Windows has counted.
     pub(super) fn losses(&self) -> Losses {
         let head = &self.0.head;
@@ -147,6 +154,7 @@ mod tests {
         assert!(head.MinimumBuffers >= 4 && head.MaximumBuffers == head.MinimumBuffers * 4);
         let name: Vec<u16> = "C:\\x.etl".encode_utf16().chain([0]).collect();
         assert_eq!(properties.0.file[..name.len()], name);
+        assert_eq!((properties.file().as_deref(), Properties::empty().file()), (Some(file), None));
         assert!(Properties::of(Kind::System, Buffers::USUAL, false, Some(Path::new("x\0y"))).is_none());
         assert!(
             Properties::of(Kind::System, Buffers::USUAL, false, Some(Path::new(&"x".repeat(1024)))).is_none()
@@ -170,7 +178,9 @@ mod tests {
         assert_eq!(properties.0.head.EnableFlags, 0x80ff_0000 | (120 + 2 * 2048));
         assert_eq!(properties.0.extension[..6], [0x2_0006, 0x2_0002, 1234, 0x3_0003, 0x1021, 0x1022]);
         assert_eq!(properties.0.head.Wnode.Guid.data1, 0x2229_62ab);
-        let heap = HeapPlan { pids: vec![Pid(1); 2000] };
+        let heap = HeapPlan { pids: vec![Pid(1); HeapPlan::MOST] };
+        assert!(Properties::of(Kind::Heap(&heap), Buffers::LARGE, true, None).is_some());
+        let heap = HeapPlan { pids: vec![Pid(1); HeapPlan::MOST + 1] };
         assert!(Properties::of(Kind::Heap(&heap), Buffers::LARGE, true, None).is_none());
     }
 
