@@ -33,6 +33,8 @@ pub mod doctor;
 pub mod etw;
 mod hooks;
 #[cfg(target_os = "linux")]
+pub mod journal;
+#[cfg(target_os = "linux")]
 pub mod kernel;
 #[cfg_attr(
     not(target_os = "linux"),
@@ -42,6 +44,7 @@ pub mod modules;
 #[cfg(feature = "otlp")]
 pub mod otlp;
 pub mod output;
+mod packed;
 #[cfg(target_os = "linux")]
 pub mod probe;
 pub mod procfs;

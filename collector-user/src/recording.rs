@@ -47,6 +47,8 @@ pub struct Recording {
     pub warnings: Vec<String>,
     /// Why `SessionSettings::capture` of `session` is not whole.
     pub capture_failure: Option<FileWriteError>,
+    /// Why `SessionSettings::journal` of `session` is not whole.
+    pub journal_failure: Option<std::io::Error>,
     /// Records of scenarios that `SessionSettings::capture` of `session` has no place for.
     pub not_captured: u64,
     pub(crate) modules: Modules,

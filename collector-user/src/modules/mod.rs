@@ -20,6 +20,7 @@ mod jit;
 pub(crate) mod kernel_modules;
 mod layout;
 mod local;
+mod noted;
 mod open;
 #[cfg(target_os = "linux")]
 mod packed;
@@ -42,6 +43,8 @@ pub(crate) use file::debug_file_of;
 pub(crate) use jit::Believed;
 pub use layout::Segment;
 pub use local::name_from_files;
+#[cfg(target_os = "linux")]
+pub(crate) use noted::NotedFile;
 pub use recorded::RecordedFiles;
 pub use store::{MappedFile, Modules};
 pub use table::{Recorded, Table};

@@ -16,10 +16,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::jit::{Believed, JitFiles};
 use super::layout::Layout;
+use super::noted::{NotedFile, VDSO};
 use super::open::{open_chosen, open_regular};
 use super::store::MappedFile;
 #[cfg(feature = "debuginfod")]
 use crate::debuginfod::Servers;
+use crate::procfs::Identity;
 use crate::symbol_path::text;
 
 /// Where the files of a recording are.
@@ -27,6 +29,8 @@ use crate::symbol_path::text;
 pub struct RecordedFiles {
     /// What the recording tells beside its mappings, by path.
     build_ids: FxHashMap<Box<[u8]>, BuildId>,
+    /// The same of what it found, where it is a journal; whether that could be opened, and its build id.
+    found: FxHashMap<Identity, (bool, Option<BuildId>)>,
     /// When the recording ended.
     ended: SystemTime,
     copies: Option<PathBuf>,
@@ -47,6 +51,7 @@ impl RecordedFiles {
         let (build_ids, changed, jit) = (FxHashMap::default(), RefCell::default(), JitFiles::gone());
         Self {
             build_ids,
+            found: FxHashMap::default(),
             ended,
             copies,
             of_this_kernel,
@@ -84,13 +89,37 @@ impl RecordedFiles {
         self.build_ids.insert(path.into(), id);
     }
 
-    /// The build id of what is mapped, as far as the recording tells it.
-    pub(super) fn build_id(&self, mapped: &MappedFile<'_>) -> Option<BuildId> {
-        mapped.build_id.or_else(|| self.build_ids.get(mapped.path).copied())
+    /// A journal tells what a file was found to be.
+    pub(crate) fn set_found(&mut self, file: &NotedFile) {
+        match (file.identity, file.build_id) {
+            (Some(identity), _) => {
+                self.found.insert(identity, (file.is_open, file.build_id));
+            }
+            (None, Some(id)) if *file.path == *VDSO => self.set_build_id(VDSO, id),
+            // The path may be another file's later.
+            _ => {}
+        }
     }
 
-    /// The file, if it is still what it was.
+    /// What a mapped file was found to be. Where `/proc` told of it first, that told no generation.
+    fn found(&self, mapped: &MappedFile<'_>) -> Option<(bool, Option<BuildId>)> {
+        let identity = mapped.identity?;
+        let any_generation = || self.found.get(&Identity { generation: 0, ..identity });
+        self.found.get(&identity).or_else(any_generation).copied()
+    }
+
+    /// The build id of what is mapped, as far as the recording tells it.
+    pub(super) fn build_id(&self, mapped: &MappedFile<'_>) -> Option<BuildId> {
+        let found = || self.found(mapped).and_then(|(_, id)| id);
+        mapped.build_id.or_else(found).or_else(|| self.build_ids.get(mapped.path).copied())
+    }
+
+    /// The file, if it is still what it was, and could be opened when it was recorded.
     pub(super) fn open(&self, mapped: &MappedFile<'_>) -> Option<File> {
+        let was_open = self.found(mapped).is_none_or(|(is_open, _)| is_open);
+        if !was_open {
+            return None;
+        }
         self.find(mapped.path, self.build_id(mapped))
     }
 

@@ -14,6 +14,7 @@ use unwinder::UnwindTable;
 use super::file::ModuleFile;
 use super::jit::JitFiles;
 use super::layout::Layout;
+use super::noted::NotedFile;
 use super::recorded::RecordedFiles;
 use super::root::{Root, Roots};
 use super::table::{Recorded, Table};
@@ -108,6 +109,8 @@ pub struct Modules {
     open_files: usize,
     /// Files that were opened and not asked for yet; `None` where nobody will.
     opened: Option<Vec<File>>,
+    /// What files were found to be, and was not asked for yet; `None` where nobody will.
+    noted: Option<Vec<NotedFile>>,
     roots: Roots,
     jit: JitFiles,
 }
@@ -137,6 +140,16 @@ impl Modules {
     /// Files with code that were mapped for the first time, copies of others among them.
     pub(crate) fn take_opened(&mut self) -> Vec<File> {
         self.opened.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// From now on, [`Self::take_noted`] tells what files are found to be.
+    pub(crate) fn keep_noted(&mut self) {
+        self.noted = Some(Vec::new());
+    }
+
+    /// What files were found to be that were mapped for the first time.
+    pub(crate) fn take_noted(&mut self) -> Vec<NotedFile> {
+        self.noted.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Servers that are asked for files of a recording that was made earlier.
@@ -242,6 +255,9 @@ impl Modules {
         key: Key,
     ) -> ModuleId {
         let file = self.open(pid, mapped).filter(|_| self.open_files < MAX_OPEN_FILES);
+        if let Some(noted) = &mut self.noted {
+            noted.extend(NotedFile::of(mapped, file.as_ref()));
+        }
         if let Some(&known) = self.by_key.get(&key).filter(|_| file.is_none()) {
             return known;
         }
@@ -337,6 +353,10 @@ impl Modules {
             return module;
         }
         let module = add_vdso(machine);
+        let noted = self.noted.is_some().then(|| NotedFile::of_vdso(self.own_vdso()));
+        if let Some(all) = &mut self.noted {
+            all.extend(noted);
+        }
         let table = Table::known(self.own_vdso());
         self.put(module, ModuleFile { table, ..ModuleFile::default() });
         self.vdso = Some(module);

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use collector_common::ids::{Avma, FileOffset};
 
 /// What file a mapping shows, as the kernel numbers it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// Device major number.
     pub major: u32,

@@ -21,6 +21,7 @@ use collector_common::wire::{PAGE_SIZE, SampleFlags, SampleHeader, TrappedReturn
 use rustc_hash::FxHashMap;
 use unwinder::{CopiedStack, StackMemory, StackReadError};
 
+use super::outside::{Outside, Question, Subject};
 use super::stretch::Stretches;
 use crate::procfs;
 use crate::this_machine::read_exact_at;
@@ -55,6 +56,8 @@ type Page = Arc<[u8; PAGE_SIZE]>;
 pub(super) struct LateMemory {
     /// Whether the processes are gone, as those of a recording that was made earlier.
     is_gone: bool,
+    /// Who is asked for it.
+    pub(super) outside: Outside,
     /// The memory asked for last.
     open: Option<(Owner, File)>,
     /// By pid and address; `None` for a page that could not be read.
@@ -71,6 +74,11 @@ impl LateMemory {
         Self { is_gone: true, ..Self::default() }
     }
 
+    /// That which is asked for of somebody else than the machine.
+    pub(super) fn of(outside: Outside) -> Self {
+        Self { outside, ..Self::default() }
+    }
+
     /// The round up to `watermark` is over: the next one reads anew.
     pub(super) fn end_round(&mut self, watermark: Nanos) {
         self.open = None;
@@ -80,7 +88,7 @@ impl LateMemory {
 
     /// The end of the memory that can be read where a sample has its stack end.
     fn end_of_stack(&mut self, sample: &SampleHeader) -> u64 {
-        if self.is_gone { sample.stack_end } else { self.stretches.end(sample) }
+        if self.is_gone { sample.stack_end } else { self.stretches.end(sample, &mut self.outside) }
     }
 
     fn word<const N: usize>(&mut self, owner: Owner, address: u64) -> Option<[u8; N]> {
@@ -128,16 +136,23 @@ impl LateMemory {
         if self.is_gone {
             return None;
         }
-        if self.open.as_ref().is_none_or(|(open, _)| *open != owner) {
-            let mut folders = procfs::folders(owner.pid, owner.thread);
-            let memory = folders.find_map(|folder| File::open(format!("{folder}/mem")).ok())?;
-            self.open = Some((owner, memory));
-        }
-        let (_, memory) = self.open.as_ref()?;
-        let mut page = [0; PAGE_SIZE];
-        read_exact_at(memory, &mut page, start).ok()?;
-        Some(Arc::new(page))
+        let Self { outside, open, .. } = self;
+        let whose = u64::from(owner.pid.0) << 32 | u64::from(owner.thread.0);
+        let question = Question { at: start, ..Question::new(Subject::Page, whose) };
+        outside.ask(question, || read(open, owner, start))
     }
+}
+
+fn read(open: &mut Option<(Owner, File)>, owner: Owner, start: u64) -> Option<Page> {
+    if open.as_ref().is_none_or(|(open, _)| *open != owner) {
+        let mut folders = procfs::folders(owner.pid, owner.thread);
+        let memory = folders.find_map(|folder| File::open(format!("{folder}/mem")).ok())?;
+        *open = Some((owner, memory));
+    }
+    let (_, memory) = open.as_ref()?;
+    let mut page = [0; PAGE_SIZE];
+    read_exact_at(memory, &mut page, start).ok()?;
+    Some(Arc::new(page))
 }
 
 fn page_and_offset(address: u64) -> (u64, usize) {

@@ -19,7 +19,8 @@ use collector_common::ids::{Nanos, Pid, Uid};
 use collector_common::record::{ExportMachine, ProcessId, ProgramId};
 use rustc_hash::FxHashMap;
 
-use crate::procfs;
+use super::outside::{Outside, Question, Subject};
+use crate::procfs::{self, Surroundings};
 
 /// Looks that are taken at a time.
 const MOST_AT_ONCE: usize = 100;
@@ -107,7 +108,15 @@ impl Looks {
 
     /// Looks at processes that executed a program, and at some that were forked and have lived for a while. All that the sideband has
     /// so far is told.
-    pub(super) fn take(&mut self, machine: &mut ExportMachine, now: impl Fn() -> Nanos) {
+    pub(super) fn take(
+        &mut self,
+        machine: &mut ExportMachine,
+        outside: &mut Outside,
+        clock: impl Fn() -> Nanos,
+    ) {
+        let now = |outside: &mut Outside| {
+            outside.ask(Question::new(Subject::Now, 0_u64), || Some(clock())).unwrap_or(Nanos(0))
+        };
         let mut left = MOST_AT_ONCE;
         for _ in 0..self.executed.len() {
             let Some(Executed { process, program, time }) = self.executed.pop_front() else { break };
@@ -118,34 +127,40 @@ impl Looks {
                 break;
             }
             left -= 1;
-            surround(machine, process, pid);
-            let is_known = self.read_arguments(machine, program, pid);
+            surround(machine, outside, process, pid);
+            let is_known = self.read_arguments(machine, outside, program, pid);
             if is_known {
-                self.fresh.insert(process, now());
-            } else if now().0.saturating_sub(time.0) < SETTLED.0 {
+                self.fresh.insert(process, now(outside));
+            } else if now(outside).0.saturating_sub(time.0) < SETTLED.0 {
                 self.executed.push_back(Executed { process, program, time });
             }
         }
         while let Some(&(process, since)) = self.forked.front()
             && left > 0
-            && now().0.saturating_sub(since.0) >= LIVED.0
+            && now(outside).0.saturating_sub(since.0) >= LIVED.0
         {
             self.forked.pop_front();
             let executed = machine.programs_of(process).next().is_some();
             if let Some(pid) = running(machine, process).filter(|_| !executed) {
                 left -= 1;
-                surround(machine, process, pid);
+                surround(machine, outside, process, pid);
             }
         }
     }
 
     /// Looks at a process that was there before it was told of, and at the program of that name that it executes.
-    pub(super) fn found(&mut self, machine: &mut ExportMachine, process: ProcessId, program: Option<&str>) {
+    pub(super) fn found(
+        &mut self,
+        machine: &mut ExportMachine,
+        outside: &mut Outside,
+        process: ProcessId,
+        program: Option<&str>,
+    ) {
         let pid = machine.process(process).pid;
-        surround(machine, process, pid);
+        surround(machine, outside, process, pid);
         if let Some(name) = program {
             let program = machine.add_program(process, Nanos(0), name);
-            self.read_arguments(machine, program, pid);
+            self.read_arguments(machine, outside, program, pid);
         }
     }
 
@@ -160,8 +175,17 @@ impl Looks {
     }
 
     /// Tells whether there were any.
-    fn read_arguments(&mut self, machine: &mut ExportMachine, program: ProgramId, pid: Pid) -> bool {
-        let Ok((arguments, are_cut)) = procfs::arguments(pid) else { return false };
+    fn read_arguments(
+        &mut self,
+        machine: &mut ExportMachine,
+        outside: &mut Outside,
+        program: ProgramId,
+        pid: Pid,
+    ) -> bool {
+        let question = Question::new(Subject::Arguments, pid.0);
+        let told =
+            outside.ask(question, || procfs::arguments(pid).ok().map(|(all, cut)| (Box::from(all), cut)));
+        let Some((arguments, are_cut)): Option<(Box<[u8]>, bool)> = told else { return false };
         if self.bytes + arguments.len() > MOST_BYTES {
             self.left_out += 1;
             return true;
@@ -174,13 +198,18 @@ impl Looks {
 }
 
 /// Tells the names of all users that processes are of.
-pub(super) fn name_users(machine: &mut ExportMachine) {
+pub(super) fn name_users(machine: &mut ExportMachine, outside: &mut Outside) {
     let mut unnamed: BTreeSet<Uid> = machine.processes().iter().filter_map(|process| process.user).collect();
-    procfs::users(|user, name| {
-        if unnamed.remove(&user) {
-            machine.name_user(user, name);
-        }
+    let names = outside.ask(Question::new(Subject::Users, 0_u64), || {
+        let mut names = Vec::new();
+        procfs::users(|user, name| {
+            if unnamed.remove(&user) {
+                names.push((user, name.to_owned()));
+            }
+        });
+        Some(names)
     });
+    names.iter().flatten().for_each(|(user, name)| machine.name_user(*user, name));
 }
 
 /// The pid of a process that has not ended, as far as that was told.
@@ -190,8 +219,10 @@ fn running(machine: &ExportMachine, process: ProcessId) -> Option<Pid> {
 }
 
 /// Reads where a process lives, and whose it is. Of one that has ended nothing is there to be read.
-fn surround(machine: &mut ExportMachine, process: ProcessId, pid: Pid) {
-    let Ok(here) = procfs::surroundings(pid) else { return };
+fn surround(machine: &mut ExportMachine, outside: &mut Outside, process: ProcessId, pid: Pid) {
+    let question = Question::new(Subject::Surroundings, pid.0);
+    let here: Option<Surroundings> = outside.ask(question, || procfs::surroundings(pid).ok());
+    let Some(here) = here else { return };
     if let Some(path) = here.cgroup {
         machine.set_cgroup(process, &path);
     }

@@ -2,6 +2,7 @@
 //! stacks. Reads `/proc` and files through [`crate::procfs`] and [`crate::modules`], and no kernel interface of
 //! its own, so recorded bytes can be fed to it as well.
 
+mod asking;
 mod birth;
 mod events;
 mod found;
@@ -9,6 +10,7 @@ mod inherited;
 mod kernel_code;
 mod late;
 mod looks;
+mod outside;
 mod registers;
 mod reread;
 mod sampling;
@@ -21,6 +23,7 @@ mod view;
 pub use crate::hooks::{SampleHook, SampleView, Verdict};
 pub(crate) use events::{Kept, Kinds, MOST_EVENTS, context_of};
 pub(crate) use found::Found;
+pub(crate) use outside::{Question, Subject};
 pub(crate) use sampling::Taken;
 pub use state::Recorder;
 pub use tally::StackTally;

@@ -21,12 +21,13 @@ use super::inherited::Inherited;
 use super::kernel_code::AddedCodes;
 use super::late::LateMemory;
 use super::looks::{Looks, name_users};
+use super::outside::{Outside, Question, Subject};
 use super::reread::Rereads;
 use super::tally::StackTally;
 use super::thread_names::{Name, ThreadNames, kept_name};
 use crate::hooks::{SampleHook, SampleHooks};
 use crate::modules::{MappedFile, Modules, RecordedFiles};
-use crate::procfs::{self, Identity};
+use crate::procfs::{self, Identity, MapsEntry};
 
 /// Generations of processes that are looked through.
 const MAX_ANCESTORS: usize = 64;
@@ -52,6 +53,8 @@ const LAST_OF_THREAD: Nanos = Nanos(2_000_000_000);
 pub struct Recorder {
     /// Whether the processes can be asked, as they are while they run.
     pub(super) is_live: bool,
+    /// Who is asked for what no record tells.
+    pub(super) outside: Outside,
     pub(super) machine: ExportMachine,
     pub(super) hooks: SampleHooks,
     pub(super) tracker: Tracker,
@@ -110,6 +113,7 @@ impl Recorder {
     pub fn new() -> Self {
         Self {
             is_live: true,
+            outside: Outside::Machine,
             machine: ExportMachine::default(),
             hooks: SampleHooks::default(),
             tracker: Tracker::default(),
@@ -152,6 +156,17 @@ impl Recorder {
         }
     }
 
+    /// One for what a journal has: it is told what another one was, and asks for what that one asked for.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn of_journal(files: RecordedFiles) -> Self {
+        Self {
+            outside: Outside::told(),
+            modules: Modules::of_recording(files),
+            late: RefCell::new(LateMemory::of(Outside::told())),
+            ..Self::new()
+        }
+    }
+
     /// Has hooks see each sample from now on.
     pub(crate) fn add_sample_hooks(&mut self, hooks: Vec<SampleHook>) {
         self.hooks.add(hooks);
@@ -165,7 +180,7 @@ impl Recorder {
     /// Finds out the names of threads from what the sideband tells, for samples that do not have them. With `only`, those of
     /// other names are left out; a name is compared as the kernel keeps it, up to 15 bytes.
     pub fn name_threads(&mut self, only: Option<&str>) {
-        self.thread_names = Some(ThreadNames::default());
+        self.thread_names = Some(ThreadNames::of(self.outside.sibling()));
         self.only = only.map(|name| kept_name(name.as_bytes()));
     }
 
@@ -186,10 +201,11 @@ impl Recorder {
 
     /// Takes in all processes that run now. The sideband must be open already, so that nothing falls between.
     pub fn scan(&mut self, now: impl FnOnce() -> Nanos) -> std::io::Result<()> {
-        for pid in procfs::pids()? {
+        for pid in self.pids()? {
             self.discover(pid);
         }
-        self.scanned_at = now();
+        let now = self.outside.ask(Question::new(Subject::Now, 0_u64), || Some(now()));
+        self.scanned_at = now.unwrap_or(Nanos(0));
         self.looks.scanned(self.scanned_at);
         Ok(())
     }
@@ -229,8 +245,8 @@ impl Recorder {
 
     /// Takes in one process that runs already; one that ended meanwhile gets an empty entry.
     pub(super) fn discover(&mut self, pid: Pid) -> ProcessId {
-        let summary = self.is_live.then(|| procfs::summary(pid).ok()).flatten();
-        let threads = summary.as_ref().map(|summary| procfs::threads(pid, summary)).unwrap_or_default();
+        let summary = if self.is_live { self.summary(pid) } else { None };
+        let threads = summary.as_ref().map(|summary| self.threads_of(pid, summary)).unwrap_or_default();
         let reader = threads.first().copied();
         if let Some(found) = &mut self.found {
             found.extend(threads.iter().filter_map(|&thread| Found::thread(pid, thread)));
@@ -242,7 +258,7 @@ impl Recorder {
         debug_assert_eq!(process, added);
         if let Some(summary) = &summary {
             let program = Some(summary.name.as_str()).filter(|_| self.waiting != Some(pid));
-            self.looks.found(&mut self.machine, process, program);
+            self.looks.found(&mut self.machine, &mut self.outside, process, program);
         }
         if let Some(thread) = reader {
             self.read_mappings(process, thread, Nanos(0));
@@ -262,10 +278,10 @@ impl Recorder {
 
     /// Takes in what all processes have mapped at `now`. Where `/proc` can't be read, the gaps stay.
     pub fn rescan(&mut self, now: Nanos) {
-        let Ok(pids) = procfs::pids() else { return };
+        let Ok(pids) = self.pids() else { return };
         for pid in pids {
             let process = self.process_at(pid, now);
-            let threads = threads_now(pid);
+            let threads = self.threads_now(pid);
             if let Some(&thread) = threads.first() {
                 self.read_mappings(process, thread, now);
             }
@@ -276,12 +292,13 @@ impl Recorder {
 
     /// A process that ends while it is read keeps what was read.
     pub(super) fn read_mappings(&mut self, process: ProcessId, thread: Tid, since: Nanos) {
-        let (tracker, machine, modules) = (&mut self.tracker, &mut self.machine, &mut self.modules);
+        let Self { tracker, machine, modules, outside, found, .. } = self;
         let pid = machine.process(process).pid;
-        let _ = procfs::mappings(thread, |entry| {
+        let hands_on = found.is_some();
+        mappings(outside, thread, hands_on, |entry| {
             // Who unwinds from what is handed on wants the files' other parts, too.
             let is_wanted = entry.executable || entry.readable && entry.identity.inode != 0;
-            if let Some(found) = self.found.as_mut().filter(|_| is_wanted) {
+            if let Some(found) = found.as_mut().filter(|_| is_wanted) {
                 found.push(Found::mapping(pid, thread, entry, since));
             }
             if !entry.executable {
@@ -390,7 +407,7 @@ impl Recorder {
         let Some(process) = self.tracker.process_at(pid, time) else { return };
         // The start of another one may have been lost.
         if self.is_live && self.sideband_lost > 0 && self.tracker.is_last_thread(process, tid) {
-            for thread in threads_now(pid) {
+            for thread in self.threads_now(pid) {
                 self.tracker.thread_started(process, thread);
             }
         }
@@ -445,7 +462,7 @@ impl Recorder {
 
     /// Looks at processes that the sideband told of since the last call, for what it does not tell.
     pub(crate) fn look_at_processes(&mut self, now: impl Fn() -> Nanos) {
-        self.looks.take(&mut self.machine, now);
+        self.looks.take(&mut self.machine, &mut self.outside, now);
     }
 
     /// Programs whose arguments are not known, since they are too many.
@@ -540,15 +557,17 @@ impl Recorder {
         self.sideband_lost
     }
 
+    /// Gives the users of all processes their names.
+    pub(crate) fn name_users(&mut self) {
+        name_users(&mut self.machine, &mut self.outside);
+    }
+
     /// Ends the recording.
     pub fn into_parts(mut self) -> (ExportMachine, Modules, Ledger, StackTally) {
         for (process, name) in self.names {
             self.machine.rename_process(process, &String::from_utf8_lossy(&name));
         }
         self.modules.jit_mut().finish(&mut self.machine);
-        if self.is_live {
-            name_users(&mut self.machine);
-        }
         (self.machine, self.modules, self.ledger, self.tally)
     }
 }
@@ -566,9 +585,22 @@ fn mapped_file<'a>(mmap: &Mmap2<'_>, path: &'a [u8], time: Nanos) -> MappedFile<
     MappedFile { start, end, file_offset, identity, build_id, path, thread, since: time }
 }
 
-/// The threads that a process has now; none of one that has ended.
-fn threads_now(pid: Pid) -> Vec<Tid> {
-    procfs::summary(pid).map(|summary| procfs::threads(pid, &summary)).unwrap_or_default()
+/// Mappings of a thread, where they can be read: those of code, or with `all` the others, too.
+fn mappings(outside: &mut Outside, thread: Tid, all: bool, mut visit: impl FnMut(&MapsEntry<'_>)) {
+    if outside.is_machine() {
+        let _ = procfs::mappings(thread, visit);
+        return;
+    }
+    let entries = outside.ask(Question::new(Subject::Mappings, thread.0), || {
+        let mut entries = Vec::new();
+        let _ = procfs::mappings(thread, |entry| {
+            if all || entry.executable {
+                entries.push(MapsEntry { path: entry.path.to_vec().into(), ..*entry });
+            }
+        });
+        Some(entries)
+    });
+    entries.iter().flatten().for_each(|entry: &MapsEntry<'static>| visit(entry));
 }
 
 /// Enters a mapping into the tracked state and the records.

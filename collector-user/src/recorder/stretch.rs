@@ -7,6 +7,7 @@ use collector_common::ids::{Nanos, Tid};
 use collector_common::wire::SampleHeader;
 use rustc_hash::FxHashMap;
 
+use super::outside::{Outside, Question, Subject};
 use super::reread::Rereads;
 use crate::procfs;
 
@@ -20,12 +21,14 @@ pub(super) struct Stretches {
 
 impl Stretches {
     /// The end of the memory that can be read where a sample has its stack end, which is that end where nothing follows.
-    pub(super) fn end(&mut self, sample: &SampleHeader) -> u64 {
+    pub(super) fn end(&mut self, sample: &SampleHeader, outside: &mut Outside) -> u64 {
         let known = self.known_end(sample);
         if known > sample.stack_end || !self.rereads.begin(sample.pid, Nanos(sample.time)) {
             return known;
         }
-        self.processes.insert(sample.pid, readable_memory(Tid(sample.tid)));
+        let question = Question::new(Subject::Stretches, sample.tid);
+        let found = outside.ask(question, || Some(readable_memory(Tid(sample.tid))));
+        self.processes.insert(sample.pid, found.unwrap_or_default());
         let end = self.known_end(sample);
         if end > sample.stack_end {
             self.rereads.helped(sample.pid);

@@ -7,6 +7,8 @@ use collector_common::ids::{Nanos, Pid, Tid};
 use collector_common::wire::COMM_LEN;
 use rustc_hash::FxHashMap;
 
+use super::outside::{Outside, Question, Subject};
+
 /// A name as the kernel keeps it: up to 15 bytes, then NULs.
 pub(super) type Name = [u8; COMM_LEN];
 
@@ -15,6 +17,8 @@ pub(super) type Name = [u8; COMM_LEN];
 pub(super) struct ThreadNames {
     /// What is in `/proc` now is of other threads.
     recorded: bool,
+    /// Who is asked for a thread's name.
+    pub(super) outside: Outside,
     /// Each with the time since which it holds, oldest first.
     names: FxHashMap<Tid, Vec<(Nanos, Name)>>,
     /// Threads that were named since the last pruning, and those that ended.
@@ -47,6 +51,11 @@ impl ThreadNames {
         self.ended.push((thread, time));
     }
 
+    /// Those that are asked for of somebody else than the machine.
+    pub(super) fn of(outside: Outside) -> Self {
+        Self { outside, ..Self::default() }
+    }
+
     /// Those of a recording that was made earlier.
     pub(super) fn recorded() -> Self {
         Self { recorded: true, ..Self::default() }
@@ -60,8 +69,11 @@ impl ThreadNames {
             return *name;
         }
         let is_asked = known.is_empty() && !self.recorded;
-        let now = || fs::read(format!("/proc/{pid}/task/{thread}/comm")).ok();
-        let name = match is_asked.then(now).flatten() {
+        let now = || fs::read(format!("/proc/{pid}/task/{thread}/comm")).ok().map(Box::from);
+        let question = Question { at: thread.0.into(), ..Question::new(Subject::ThreadName, pid.0) };
+        let outside = &mut self.outside;
+        let name: Option<Box<[u8]>> = is_asked.then(|| outside.ask(question, now)).flatten();
+        let name = match name {
             Some(line) => kept_name(line.strip_suffix(b"\n").unwrap_or(&line)),
             None => kept_name(process_name.as_bytes()),
         };

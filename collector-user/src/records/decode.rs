@@ -107,7 +107,18 @@ impl Decoder {
             self.header.tid = common_pid(data, self.order).unwrap_or(RELEASED);
         }
         let (header, kernel, user) = (&self.header, self.kernel.as_slice(), self.user.as_slice());
-        Some(SourceRecord { event, header, is_named: false, kernel, stack, returns: None, user, value, data })
+        Some(SourceRecord {
+            event,
+            header,
+            is_named: false,
+            kernel,
+            stack,
+            returns: None,
+            user,
+            value,
+            data,
+            written: &[],
+        })
     }
 }
 

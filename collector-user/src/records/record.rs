@@ -49,6 +49,8 @@ pub struct SourceRecord<'a> {
     pub value: u64,
     /// The event's data, laid out as its format says; empty for the sampling clock.
     pub data: &'a [u8],
+    /// The bytes that [`Self::of_ring`] makes all of this of but the event, up to the last that says anything. Empty where it does not.
+    pub written: &'a [u8],
 }
 
 impl<'a> SourceRecord<'a> {
@@ -65,6 +67,7 @@ impl<'a> SourceRecord<'a> {
             user: &[],
             value: 1,
             data: &[],
+            written: &[],
         }
     }
 
@@ -78,7 +81,12 @@ impl<'a> SourceRecord<'a> {
         if header.version != VERSION {
             return None;
         }
-        let record = Self::bare(EventIndex::CLOCK, header);
+        // What is there for stacks has room behind them, with what was in the ring before.
+        let is_bare = rest.is_empty();
+        let len = SampleHeader::STACK_OFFSET.saturating_add(header.stack_bytes as usize);
+        let ends_with_stack = !is_bare && !header.flags().has(SampleFlags::RETURNS);
+        let written = if ends_with_stack { record.get(..len).unwrap_or(record) } else { record };
+        let record = Self { written, ..Self::bare(EventIndex::CLOCK, header) };
         let mut rest = rest;
         let mut returns = None;
         if header.flags().has(SampleFlags::RETURNS) {

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 /// Where a recording's kernel lay: `perf` writes a mapping `[kernel.kallsyms]_text`, the name being that of the symbol at its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct KernelPlace {
-    pub(super) symbol: Vec<u8>,
-    pub(super) address: u64,
+pub(crate) struct KernelPlace {
+    pub(crate) symbol: Vec<u8>,
+    pub(crate) address: u64,
 }
 
 /// What the name of the kernel's mapping begins with.
@@ -23,7 +23,7 @@ impl KernelPlace {
 
     /// The first of some lists of symbols, as `/proc/kallsyms` has them, in which the kernel lies there: names and
     /// addresses change with each build and with each start of the machine.
-    pub(super) fn find(&self, lists: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
+    pub(crate) fn find(&self, lists: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
         lists.into_iter().find(|path| self.is_in(path))
     }
 

@@ -23,6 +23,8 @@ mod taking;
 pub use error::ReplayError;
 pub use folder::open_recording;
 pub use hooked::ReplayedEvent;
+#[cfg(target_os = "linux")]
+pub(crate) use kernel::KernelPlace;
 pub use run::Replay;
 pub use taking::UNFINISHED;
 

@@ -299,6 +299,7 @@ impl Taking {
             stats,
             warnings,
             capture_failure: None,
+            journal_failure: None,
             not_captured: 0,
             modules,
             kernel_symbols,

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::dispatch::{attributes, estimated, weighted};
 use super::program_records::{Output, ProgramRecords};
 use crate::devices::{device_name, operation_name};
-use crate::recorder::Taken;
+use crate::recorder::{Question, Subject, Taken};
 use crate::scenario::BlockTime;
 use crate::source::SourceRecord;
 
@@ -73,7 +73,11 @@ impl ProgramRecords for BlockRequests {
                 continue;
             }
             let device = request.key.device;
-            let name = self.names.entry(device).or_insert_with(|| device_name(device));
+            let recorder = &mut *output.recorder;
+            let name = self.names.entry(device).or_insert_with(|| {
+                let question = Question::new(Subject::Device, device);
+                recorder.ask(question, || Some(device_name(device))).unwrap_or_default()
+            });
             let operation = operation_name(request.key.operation);
             let estimated = estimated(data.weight > 1.0);
             let labels = [("device", name.as_str()), ("operation", operation), estimated];

@@ -8,6 +8,7 @@ use collector_common::ids::{Pid, Tid};
 use collector_common::perf::file::FileWriteError;
 use thiserror::Error;
 
+use crate::journal::JournalError;
 use crate::source::bpf_map::BpfMapError;
 #[cfg(feature = "ebpf")]
 use crate::source::ebpf::LoadError;
@@ -51,6 +52,12 @@ pub enum SessionError {
     /// The records can't be written as they come.
     #[error(transparent)]
     Capture(#[from] FileWriteError),
+    /// A journal can't be replayed.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// An event can't be in a journal.
+    #[error("{0} can't be in a journal: nobody but who asked for it knows what its records have")]
+    NotForJournal(String),
     /// The CPUs to record are not there.
     #[error("none of the CPUs {0:?} is online: /sys/devices/system/cpu/online lists those that are")]
     NoCpu(Vec<u32>),

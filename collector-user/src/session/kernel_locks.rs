@@ -8,7 +8,7 @@ use super::dispatch::{attributes, estimated, weighted};
 use super::lock_names::LockNames;
 use super::program_records::{Output, ProgramRecords};
 use super::wakers::name_of;
-use crate::recorder::{Taken, context_of};
+use crate::recorder::{Question, Subject, Taken, context_of};
 use crate::scenario::KernelLockTime;
 use crate::source::SourceRecord;
 
@@ -35,7 +35,8 @@ impl ProgramRecords for KernelLocks {
             return false;
         }
         let Some(taken) = output.recorder.take_stack(record) else { return false };
-        let lock = self.names.name(wait.lock);
+        let question = Question::new(Subject::KernelLock, wait.lock);
+        let lock = output.recorder.ask(question, || Some(self.names.name(wait.lock))).unwrap_or_default();
         let owner = name_of(&wait.owner_comm);
         let owner_tid = [("owner_tid", wait.owner_tid.into())];
         let (owner, owner_tid) = if wait.owner_tid == 0 { ("", &[][..]) } else { (&*owner, &owner_tid[..]) };

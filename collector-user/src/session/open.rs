@@ -46,6 +46,8 @@ pub(super) struct Wanted<'a> {
     pub(super) has_maps: bool,
     /// Everything that is told is written into a file, for whoever unwinds later.
     pub(super) captures: bool,
+    /// Everything that is asked for and found is kept, for whoever is to do the same later.
+    pub(super) has_journal: bool,
 }
 
 impl Wanted<'_> {
@@ -53,6 +55,9 @@ impl Wanted<'_> {
         let mut recorder = Recorder::new();
         if self.captures {
             recorder.keep_found();
+        }
+        if self.has_journal {
+            recorder.keep_notes();
         }
         if let Some(command) = self.settings.targets.command {
             recorder.set_waiting(Pid(command));

@@ -19,8 +19,9 @@ use super::own_process::{Priority, raise_open_file_limit};
 use super::settings::{Ended, Progress, SessionSettings};
 use super::system;
 use super::waker::{Wake, Waker};
-use crate::capture::Capture;
+use crate::capture::{Capture, kernel};
 use crate::clock;
+use crate::journal::{EventOf, JournalWriter, Start};
 use crate::kernel::online_cpus;
 use crate::procfs;
 use crate::recorder::{Kept, MOST_EVENTS, Recorder};
@@ -90,6 +91,7 @@ pub struct Session {
     sources: Vec<Box<dyn Source>>,
     dispatch: Dispatch,
     capture: Option<Capture>,
+    journal: Option<JournalWriter>,
     /// Why what records is not the best there could be.
     notes: Vec<String>,
     /// Whether a program says whose hits of probes are recorded.
@@ -187,6 +189,7 @@ impl Session {
             #[cfg(feature = "ebpf")]
             has_maps: events.iter().any(|hook| hook.map.is_some()),
             captures: settings.capture.is_some(),
+            has_journal: settings.journal.is_some(),
         };
         let opened = open(&wanted).map_err(|error| named(error, &events));
         let Opened { mut recorder, sideband, mut sources, note, chooses_hits } = opened?;
@@ -202,6 +205,13 @@ impl Session {
         let waker = Waker::new(FIRST_DRAIN, DRAIN_PERIOD).map_err(SessionError::system("epoll"))?;
         let capture = settings.capture.take();
         let capture = capture.map(|file| Capture::new(file, &settings.sampling, &events)).transpose()?;
+        system::describe(&mut recorder, online.len(), command.as_ref());
+        let journal = match settings.journal.take() {
+            Some(file) => {
+                Some(JournalWriter::new(file, &begin(&settings, &events, &recorder)?, &mut recorder))
+            }
+            None => None,
+        };
         let clock = settings.sampling.clock.then(|| settings.sampling.period());
         let kept = Kept { bytes: settings.event_bytes, passed_over: &settings.events_passed_over };
         let dispatch = Dispatch::new(clock, &settings.sampling, events, kept, &mut recorder);
@@ -210,6 +220,7 @@ impl Session {
             sources,
             dispatch,
             capture,
+            journal,
             notes,
             chooses_hits,
             recorder,
@@ -235,7 +246,8 @@ impl Session {
             .try_for_each(|source| source.start())
             .map_err(SessionError::system("the events can't be started"))?;
         session.began = clock::now();
-        system::describe(&mut session.recorder, session.began, online.len(), command.as_ref());
+        let system = session.recorder.machine_mut().system_mut();
+        (system.start, system.clocks.start) = (session.began, Some(clock::anchor()));
         session.fill_waker(command.as_ref()).map_err(SessionError::system("epoll"))?;
         session.hand_on_files();
         if let Some(command) = &mut command {
@@ -411,14 +423,20 @@ impl Session {
     }
 
     fn drain_sideband(&mut self, until: Nanos) {
-        let (recorder, capture) = (&mut self.recorder, &mut self.capture);
+        let Self { recorder, capture, journal, .. } = self;
         self.sideband.drain(until, |parsed, time| {
+            if let Some(journal) = journal {
+                journal.sideband(parsed, time);
+            }
             if let Some(capture) = capture {
                 capture.sideband(parsed);
             }
             recorder.apply(parsed, time);
         });
         recorder.look_at_processes(clock::now);
+        if let Some(journal) = journal {
+            journal.looked(recorder);
+        }
         self.capture_found();
     }
 
@@ -445,8 +463,11 @@ impl Session {
         let written = Nanos(until.0.saturating_sub(held_back.as_nanos() as u64));
         self.drain_sideband(until);
         self.hand_on_files();
-        let (recorder, dispatch, capture) = (&mut self.recorder, &mut self.dispatch, &mut self.capture);
+        let Self { recorder, dispatch, capture, journal, .. } = self;
         drain(&mut self.sources, [written, until], &mut |record| {
+            if let Some(journal) = journal {
+                journal.record(record);
+            }
             let is_recorded = dispatch.take(recorder, record);
             if let Some(capture) = capture.as_mut().filter(|_| is_recorded) {
                 capture.sample(record);
@@ -462,6 +483,9 @@ impl Session {
             self.sources.iter_mut().for_each(|source| source.forget_stack(thread));
         }
         self.recorder.prune(written);
+        if let Some(journal) = &mut self.journal {
+            journal.round(written, &mut self.recorder);
+        }
         if self.first_sample.is_none() && self.recorder.ledger().delivered() > 0 {
             self.first_sample = Some(self.started.elapsed());
         }
@@ -484,7 +508,11 @@ impl Session {
             }
         }
         if self.recorder.has_gaps() {
-            self.recorder.rescan(clock::now());
+            let now = clock::now();
+            self.recorder.rescan(now);
+            if let Some(journal) = &mut self.journal {
+                journal.rescan(now, &mut self.recorder);
+            }
         }
     }
 
@@ -524,6 +552,20 @@ impl Session {
         let unwritten = self.recorder.machine().samples().unwritten().map(|(kind, _)| kind);
         Progress { elapsed, samples: self.recorder.ledger().delivered(), lost, unwritten }
     }
+}
+
+/// What a journal begins with.
+fn begin(settings: &SessionSettings, events: &[Hook], recorder: &Recorder) -> Result<Start, SessionError> {
+    let told = |hook: &Hook| {
+        EventOf::of(hook).ok_or_else(|| SessionError::NotForJournal(hook.event.name().to_owned()))
+    };
+    Ok(Start {
+        system: recorder.machine().system().clone(),
+        sampling: settings.sampling.clone(),
+        names_threads: recorder.names_threads(),
+        kernel: kernel::beginning().map(|(symbol, address)| (symbol.as_bytes().into(), address)),
+        events: events.iter().map(told).collect::<Result<_, _>>()?,
+    })
 }
 
 /// Descriptors that tell when the processes of `-p` end.

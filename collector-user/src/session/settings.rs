@@ -41,6 +41,9 @@ pub struct SessionSettings {
     pub sample_bytes: Option<u64>,
     /// An empty file that gets everything that is recorded, as a `perf.data`: see [`crate::replay`].
     pub capture: Option<File>,
+    /// An empty file that gets everything that the session is told, so that the same recording can be made of it without a kernel and
+    /// without rights: see [`crate::journal`]. Events of [`Self::sources`], of maps and of functions of the kernel can't be in one.
+    pub journal: Option<File>,
     /// When the program was started, for the figure of the time to the first sample.
     pub started: Option<Instant>,
 }

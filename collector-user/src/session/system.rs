@@ -2,14 +2,11 @@
 
 use std::fs;
 
-use collector_common::ids::Nanos;
-
 use super::command::Command;
-use crate::clock;
 use crate::recorder::Recorder;
 
-/// Describes the machine, and when the recording began.
-pub(super) fn describe(recorder: &mut Recorder, began: Nanos, cpus: usize, command: Option<&Command>) {
+/// Describes the machine.
+pub(super) fn describe(recorder: &mut Recorder, cpus: usize, command: Option<&Command>) {
     let uname = rustix::system::uname();
     let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let system = recorder.machine_mut().system_mut();
@@ -22,8 +19,6 @@ pub(super) fn describe(recorder: &mut Recorder, began: Nanos, cpus: usize, comma
     system.memory = memory(&text("/proc/meminfo")).unwrap_or_default();
     system.cpus = cpus as u32;
     system.command = command.map_or(String::new(), Command::line);
-    system.start = began;
-    system.clocks.start = Some(clock::anchor());
 }
 
 /// `PRETTY_NAME="..."`, quoted as a shell takes it.
@@ -54,6 +49,7 @@ fn memory(info: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock;
 
     #[test]
     fn what_files_of_this_form_say() {
@@ -71,11 +67,12 @@ mod tests {
     #[test]
     fn this_machine_is_described() {
         let mut recorder = Recorder::new();
-        describe(&mut recorder, Nanos(7), 2, None);
+        describe(&mut recorder, 2, None);
+        recorder.machine_mut().system_mut().clocks.start = Some(clock::anchor());
         let system = recorder.machine().system();
         let pages = rustix::system::sysinfo();
         assert_eq!(system.memory, pages.totalram * u64::from(pages.mem_unit));
-        assert_eq!((system.start, system.cpus), (Nanos(7), 2));
+        assert_eq!(system.cpus, 2);
         // `btime` of `/proc/stat` is when it was booted, in seconds.
         let stat = fs::read_to_string("/proc/stat").unwrap();
         let booted: u64 = stat.lines().find_map(|line| line.strip_prefix("btime ")).unwrap().parse().unwrap();

@@ -159,7 +159,7 @@ impl Hook {
         Self { map: Some(map), ..Self::of(event, Trigger::BpfMap) }
     }
 
-    fn of(event: Event, trigger: Trigger) -> Self {
+    pub(crate) fn of(event: Event, trigger: Trigger) -> Self {
         Self { event, trigger, probe: None, functions: None, map: None }
     }
 

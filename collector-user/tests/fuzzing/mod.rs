@@ -4,6 +4,8 @@
 //! begins.
 
 pub(crate) mod etl_records;
+#[cfg(target_os = "linux")]
+pub(crate) mod journal;
 
 #[cfg(test)]
 mod tests {
@@ -13,11 +15,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::etl_records::run;
+    #[cfg(target_os = "linux")]
+    use super::journal;
     use crate::written::{Buffer, System, Trace, perf_info};
 
     type Target = (&'static str, fn(&[u8]) -> Option<usize>);
 
-    const TARGETS: [Target; 1] = [("etl_records", run)];
+    const TARGETS: &[Target] = &[
+        ("etl_records", run),
+        #[cfg(target_os = "linux")]
+        ("journal", journal::run),
+    ];
 
     /// Runs the inputs that are kept in a folder with a folder for each target. Out: how many there are.
     fn run_those_of(folder: &Path) -> usize {
@@ -25,7 +33,10 @@ mod tests {
         for of_target in folder.read_dir().into_iter().flatten() {
             let of_target = of_target.unwrap();
             let name = of_target.file_name();
-            let (_, run) = TARGETS.into_iter().find(|(target, _)| **target == *name).unwrap();
+            if name == "journal" && cfg!(not(target_os = "linux")) {
+                continue;
+            }
+            let (_, run) = TARGETS.iter().find(|(target, _)| **target == *name).unwrap();
             for entry in of_target.path().read_dir().unwrap() {
                 let path = entry.unwrap().path();
                 // Shown by a failed test alone: it names the input.
@@ -98,10 +109,22 @@ mod tests {
         }
     }
 
+    /// Those of `tests/journal`, unpacked.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn seeds_of_journals_are_whole() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzzing/seeds/journal");
+        let seeds = folder.read_dir().unwrap().map(|entry| fs::read(entry.unwrap().path()).unwrap());
+        let samples: Vec<_> = seeds.map(|seed| journal::run(&seed)).collect();
+        assert!(samples.len() == 3 && !samples.contains(&None), "{samples:?}");
+    }
+
     proptest! {
         #[test]
         fn noise(data in proptest::collection::vec(any::<u8>(), 0..3000)) {
             run(&data);
+            #[cfg(target_os = "linux")]
+            journal::run(&data);
         }
 
         #[test]
