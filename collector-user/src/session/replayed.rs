@@ -16,7 +16,7 @@ use super::settings::SessionSettings;
 use crate::debuginfod::Servers;
 use crate::journal::{Item, Journal, JournalError, JournalSource, OF_PERF, Start};
 use crate::modules::{Believed, RecordedFiles};
-use crate::recorder::Recorder;
+use crate::recorder::{Kept, Recorder};
 use crate::recording::Recording;
 use crate::replay::KernelPlace;
 use crate::source::sideband::LAYOUT;
@@ -35,7 +35,8 @@ impl Session {
         settings: SessionSettings,
     ) -> Result<Recording, SessionError> {
         let (start, mut source) = journal.into_source();
-        let SessionSettings { events, sample_hooks, event_bytes, sample_bytes, .. } = settings;
+        let SessionSettings { events, sample_hooks, event_bytes, events_passed_over, sample_bytes, .. } =
+            settings;
         check(&start, &events)?;
         let Start { system, sampling, names_threads, kernel, .. } = start;
         let mut recorder = Recorder::of_journal(files(&system));
@@ -49,7 +50,8 @@ impl Session {
         recorder.add_sample_hooks(sample_hooks);
         spill_samples(recorder.machine_mut(), sample_bytes.unwrap_or(Samples::LIMIT));
         let clock = sampling.clock.then(|| sampling.period());
-        let dispatch = Dispatch::new(clock, &sampling, events, event_bytes, &mut recorder);
+        let kept = Kept { bytes: event_bytes, passed_over: &events_passed_over };
+        let dispatch = Dispatch::new(clock, &sampling, events, kept, &mut recorder);
         let kernel = kernel.map(|(symbol, address)| KernelPlace { symbol: symbol.into(), address });
         let recorded = Recorded {
             recorder,

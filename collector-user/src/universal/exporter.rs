@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
 use collector_common::record::{EventRecords, ExportMachine, Sample};
-use export::format::{self, Contents, ExportFormat, Held, Profile};
+use export::format::{self, Contents, ExportFormat, Profile};
 use export::symbolize::Symbols;
 
 use super::error::Incomplete;
@@ -240,11 +240,9 @@ impl UniversalExporter {
     /// What raw events may take of memory for all outputs: nothing where none holds them.
     fn event_bytes(&self) -> u64 {
         let by_ending = self.settings.outputs.iter().filter_map(|path| format_of(path));
-        let mut formats = by_ending.chain(self.formats.iter().map(|(_, format)| &**format));
-        let holds_all = |format: &dyn ExportFormat| format.holds().held(format::Part::Events) == Held::Wholly;
-        let keeps_some =
-            |format: &dyn ExportFormat| self.settings.events.iter().any(|name| format.keeps_events_of(name));
-        if formats.any(|format| holds_all(format) || keeps_some(format)) { EventRecords::LIMIT } else { 0 }
+        let holds = by_ending.map(ExportFormat::holds);
+        let own = self.formats.iter().map(|(_, format)| format.holds());
+        if holds.chain(own).any(|holds| holds.has(format::Part::Events)) { EventRecords::LIMIT } else { 0 }
     }
 
     /// Ends a collection, and takes its hooks back.

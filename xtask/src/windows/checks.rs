@@ -143,18 +143,18 @@ pub(super) fn run(workspace: &Workspace, wine: &Wine, built: &Path, totals: &mut
     outcomes.push(trace(workspace, wine, &built.join("collector.exe"))?);
     outcomes.extend(recordings::compare(workspace, wine, &built.join("collector.exe"))?);
     outcomes.push(Outcome::of(left_behind(wine)?));
-    let (mut passed, mut failed) = (0, 0);
+    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
     for outcome in &outcomes {
         match outcome {
             Outcome::Passed => passed += 1,
-            Outcome::Skipped => {}
+            Outcome::Skipped => skipped += 1,
             Outcome::Failed(why) => {
                 failed += 1;
                 eprintln!("{why}");
             }
         }
     }
-    let line = format!("{passed} passed, {failed} failed");
+    let line = format!("{passed} passed, {failed} failed, {skipped} skipped");
     println!("{line}");
     totals.read(&line);
     if failed > 0 {
@@ -199,7 +199,7 @@ fn trace(workspace: &Workspace, wine: &Wine, program: &Path) -> Result<Outcome> 
     const EVENTS: usize = 10_344;
     let trace = workspace.join("../shared/data/etl/Process.etl");
     if !trace.exists() {
-        eprintln!("SKIPPED a trace under Wine: {} is not there", trace.display());
+        eprintln!("NOT BESIDE THE CHECKOUT a trace under Wine: {}", trace.display());
         return Ok(Outcome::Skipped);
     }
     fs::copy(&trace, wine.folder().join("input.etl"))?;

@@ -85,7 +85,7 @@ pub(super) fn compare(workspace: &Workspace, wine: &Wine, windows: &Path) -> Res
             // By date alone, files of this machine may be taken for those that were recorded: their facts are in other formats.
             outcomes.push(binaries.compare(&other, &["--no-symbols"], &["folded"], None)?);
         } else {
-            eprintln!("SKIPPED a recording under Wine: {} is not there", other.display());
+            eprintln!("NOT BESIDE THE CHECKOUT a recording under Wine: {}", other.display());
             outcomes.push(Outcome::Skipped);
         }
     }
