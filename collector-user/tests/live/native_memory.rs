@@ -105,6 +105,34 @@ fn memory_is_what_a_program_knows_of_itself() {
     }
 }
 
+/// Of blocks whose size is about the distance, each recorded one stands for less than three.
+#[test]
+fn blocks_of_about_the_distance_are_counted_without_bias() {
+    const DISTANCE: u64 = 8 << 10;
+    const ROUNDS: u32 = 4000;
+    let Some(_live) = live("blocks_of_about_the_distance_are_counted_without_bias") else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "distances", "distances.c", &["-fno-builtin"]);
+    let numbers = [DISTANCE.to_string(), ROUNDS.to_string()].map(OsString::from);
+    let recording = record(every(&["memory"], DISTANCE), &[&[program.into()], &numbers[..]].concat());
+    assert_eq!(recording.ledger.total_lost(), 0, "a sum of what was lost could not be close");
+    for (function, size) in [("halves", DISTANCE / 2), ("wholes", DISTANCE), ("larger", DISTANCE * 7 / 5)] {
+        let of = |kind| in_function(&recording, kind, function).0;
+        let chance = -(-(size as f64) / DISTANCE as f64).exp_m1();
+        // What is behind the point of a block's number adds a quarter at most, and nothing to its bytes.
+        let error = (((1.0 - chance) / chance + 0.25) * f64::from(ROUNDS)).sqrt();
+        for (sum, truth) in [
+            (of("alloc_objects") as f64, f64::from(ROUNDS)),
+            (of("alloc_space") as f64 / size as f64, f64::from(ROUNDS)),
+        ] {
+            assert!((sum - truth).abs() < 5.0 * error, "{function}: {sum} of {truth}, give or take {error}");
+        }
+        let [in_use, leaked] = ["inuse_space", "likely_leaks"].map(of);
+        assert_eq!([in_use, leaked], [of("alloc_space"); 2], "{function}");
+        assert_eq!(of("inuse_objects"), of("alloc_objects"), "{function}: what a block is in use as");
+    }
+}
+
 #[test]
 fn each_block_is_recorded_if_asked_for() {
     let Some(_live) = live("each_block_is_recorded_if_asked_for") else { return };
