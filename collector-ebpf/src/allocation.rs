@@ -21,15 +21,15 @@ use aya_ebpf::{
     programs::{ProbeContext, RetProbeContext},
 };
 use collector_common::wire::{
-    Allocating, Allocation, AllocationCounts, AllocatorCall, Block, COMM_LEN, Config, Counter, SampleFlags,
+    Allocating, Allocation, AllocationCounts, AllocatorCall, Block, COMM_LEN, Counter, SampleFlags,
 };
 
 use crate::{
     chosen::{self, Gap},
     current::Sample,
     filter,
-    kernel::{current_task, read_word},
-    maps::{RINGS, config, count},
+    kernel::{current_task, memory_of},
+    maps::{RINGS, count},
     record::{self, Bare},
     registers::UserRegisters,
 };
@@ -336,10 +336,10 @@ fn tell_freed(block: &Block, since: u64) {
     }
 }
 
-/// Address of the `mm_struct` of the current process: another one when it executes another program.
+/// Address of the `mm_struct` of the current process.
 #[inline(always)]
 fn own_memory() -> u64 {
-    read_word(current_task(), config(|c: &Config| &raw const c.task_mm))
+    memory_of(current_task())
 }
 
 /// Adds to what is counted of a program.

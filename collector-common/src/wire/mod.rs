@@ -11,6 +11,7 @@ mod config;
 mod counter;
 mod fault;
 mod function_call;
+mod growth;
 mod kernel_lock;
 mod life;
 mod lock_owner;
@@ -28,6 +29,7 @@ pub use config::{BlockOffsets, Config, NAMED_PROCESS, ReturnOffsets, Target, Tim
 pub use counter::Counter;
 pub use fault::{Fault, FaultCounts};
 pub use function_call::FunctionCall;
+pub use growth::GrowthOffsets;
 pub use kernel_lock::{
     FIRST_LOCK_NS, KernelLock, KernelLockCounts, KernelLockKey, LOCK_BUCKETS, LockFlags, LockOffsets,
 };

@@ -245,10 +245,12 @@ fn memory_of_the_kernel_is_what_is_asked_of_it() {
     let told = folder.path().join("told");
     let recording = record(every(&["growth"], 1), &[program, told.clone()].map(OsString::from));
     let numbers = numbers(&told);
-    let [by_mmap, by_mremap, by_brk] = numbers[..] else { panic!("{numbers:?}") };
+    let [by_mmap, by_mremap, by_brk, by_children] = numbers[..] else { panic!("{numbers:?}") };
     let of = |function| in_function(&recording, "mapped_space", function).0 as u64;
     assert_eq!(recording.ledger.total_lost(), 0);
     assert_eq!([of("maps") + of("moves"), of("extends")], [by_mmap + by_mremap, by_brk]);
+    assert_eq!(of("extends_as_child"), by_children, "also of one that has another one's pid");
+    assert_eq!(of("moves_others"), 0, "of a file, or set aside");
     assert!(in_function(&recording, "minor-faults", "maps").0 >= 50, "each first touch is a fault");
 }
 
