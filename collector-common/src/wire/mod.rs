@@ -46,7 +46,7 @@ pub use transfer::{
 };
 
 /// Version of every layout in this module.
-pub const VERSION: u16 = 10;
+pub const VERSION: u16 = 11;
 
 /// Kernel frames a sample can hold: `PERF_MAX_STACK_DEPTH` of `include/uapi/linux/perf_event.h`.
 pub const MAX_KERNEL_FRAMES: usize = 127;

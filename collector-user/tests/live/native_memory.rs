@@ -59,9 +59,15 @@ fn every(names: &[&str], bytes: u64) -> SessionSettings {
 
 /// What was counted of the program: blocks, bytes, blocks freed.
 fn counted(recording: &Recording) -> [u64; 3] {
+    counted_of(recording, "blocks")
+}
+
+/// What was counted of the program of a name.
+fn counted_of(recording: &Recording, program: &str) -> [u64; 3] {
     let tables = recording.machine.tables();
     let table = tables.iter().find(|table| table.name == "native memory").unwrap();
-    let mut rows = table.rows.iter().filter(|(label, _)| label.starts_with("blocks ("));
+    let start = format!("{program} (");
+    let mut rows = table.rows.iter().filter(|(label, _)| label.starts_with(&start));
     let row = rows.next().unwrap_or_else(|| panic!("{:?}", table.rows));
     assert!(rows.next().is_none(), "{:?}", table.rows);
     [row.1[0], row.1[1], row.1[3]]
@@ -234,6 +240,74 @@ fn allocators_that_programs_are_given_are_counted() {
         let made = ["makes", "makes_many", "makes_aligned"].map(|function| of("alloc_space", function));
         assert_eq!(made, [told[0], told[1], told[2]], "{name}");
         assert_eq!(of("inuse_space", "main"), told[3], "{name}");
+    }
+}
+
+/// Functions that call one another by way of the dynamic linker, and those whose arguments are others than the C library's. With nothing
+/// recorded, the kernel traps no return but those that must be seen.
+#[test]
+fn functions_of_mimalloc_alone_are_counted() {
+    let test = "functions_of_mimalloc_alone_are_counted";
+    let Some(_live) = live(test) else { return };
+    let name = "libmimalloc.so.2";
+    let Some(library) = system_library(name) else {
+        return skip(test, &format!("{name} is not installed: run `cargo xtask setup --for test`"));
+    };
+    let folder = folder();
+    let linked = format!("-Wl,{}", library.to_str().unwrap());
+    let program = compile(
+        folder.path(),
+        "mimalloc_calls",
+        "mimalloc_calls.c",
+        &["-fno-builtin", "-Wl,--no-as-needed", &linked],
+    );
+    let told = folder.path().join("told");
+    let _running = mapped_by_another(&library);
+    for distance in [1, 1 << 40] {
+        let command = [program.clone().into(), told.clone().into(), OsString::from("200")];
+        let recording = record(every(&["memory"], distance), &command);
+        let numbers = numbers(&told);
+        assert_eq!(counted_of(&recording, "mimalloc_calls"), numbers[..], "every {distance} bytes");
+        if distance == 1 {
+            let in_main = ["alloc_objects", "alloc_space", "inuse_space"]
+                .map(|kind| in_function(&recording, kind, "main").0);
+            assert_eq!(in_main.map(|sum| sum as u64), [numbers[0], numbers[1], 0]);
+        }
+    }
+}
+
+/// The same of the functions that take the C library's place, and of operators: each counts once, whatever it calls.
+#[test]
+fn memory_of_allocators_that_is_not_recorded_is_counted() {
+    let test = "memory_of_allocators_that_is_not_recorded_is_counted";
+    let Some(_live) = live(test) else { return };
+    let folder = folder();
+    let operators = compile(folder.path(), "operators", "operators.cpp", &["-std=c++17"]);
+    let file = folder.path().join("of operators");
+    for name in ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"] {
+        let Some(library) = system_library(name) else {
+            return skip(test, &format!("{name} is not installed: run `cargo xtask setup --for test`"));
+        };
+        let _running = mapped_by_another(&library);
+        let mut preload = OsString::from("LD_PRELOAD=");
+        preload.push(&library);
+        let start = ["env".into(), preload];
+        let (recording, told) = record_blocks(folder.path(), &start, 500, every(&["memory"], 1 << 40));
+        assert_counted_once(counted(&recording), [told.blocks, told.bytes, told.freed], name);
+        let program = [operators.clone().into(), file.clone().into(), OsString::from("500")];
+        let recording = record(every(&["memory"], 1 << 40), &[&start[..], &program[..]].concat());
+        let [made, many, aligned, _] = numbers(&file)[..] else { panic!() };
+        let told = [500 * 4, made + many + aligned, 500 * 4 - 250];
+        assert_counted_once(counted_of(&recording, "operators"), told, name);
+    }
+}
+
+/// Libraries that a program gets with an allocator may allocate a little as they begin, that of C++ 72,704 bytes.
+#[track_caller]
+fn assert_counted_once(counted: [u64; 3], told: [u64; 3], what: &str) {
+    const MORE: [u64; 3] = [8, 100_000, 8];
+    for ((counted, told), more) in counted.into_iter().zip(told).zip(MORE) {
+        assert!((told..=told + more).contains(&counted), "{what}: {counted} of {told}");
     }
 }
 

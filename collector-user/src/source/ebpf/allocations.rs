@@ -47,13 +47,18 @@ type Key = [u64; size_of::<Allocating>() / 8];
 type Words = [u64; size_of::<AllocationCounts>() / 8];
 
 /// Which program is at the begin of a function.
-const fn program_at(shape: Shape) -> &'static str {
-    match shape {
+const fn program_at(function: &AllocatorFunction) -> &'static str {
+    match function.shape {
         Shape::Allocates => "asks",
         Shape::AllocatesMany => "asks_for_many",
+        Shape::AllocatesManyInHeap => "asks_for_many_in_heap",
         Shape::AllocatesAligned => "asks_for_aligned",
         Shape::AllocatesInto => "asks_for_pointer",
         Shape::Reallocates => "asks_for_other",
+        Shape::ReallocatesMany => "asks_for_many_others",
+        Shape::ReallocatesInHeap => "asks_for_other_in_heap",
+        Shape::ReallocatesManyInHeap => "asks_for_many_others_in_heap",
+        Shape::Frees if function.nests => "frees_by_another",
         Shape::Frees => "frees",
     }
 }
@@ -63,17 +68,32 @@ const fn cookie(function: &AllocatorFunction) -> u64 {
     let shape = match function.shape {
         Shape::Allocates => AllocatorCall::ALLOCATES,
         Shape::AllocatesMany => AllocatorCall::ALLOCATES_MANY,
+        Shape::AllocatesManyInHeap => AllocatorCall::ALLOCATES_MANY_IN_HEAP,
         Shape::AllocatesAligned => AllocatorCall::ALLOCATES_ALIGNED,
         Shape::AllocatesInto => AllocatorCall::ALLOCATES_INTO,
         Shape::Reallocates => AllocatorCall::REALLOCATES,
+        Shape::ReallocatesMany => AllocatorCall::REALLOCATES_MANY,
+        Shape::ReallocatesInHeap => AllocatorCall::REALLOCATES_IN_HEAP,
+        Shape::ReallocatesManyInHeap => AllocatorCall::REALLOCATES_MANY_IN_HEAP,
         Shape::Frees => AllocatorCall::FREES,
     };
     if function.nests { shape | AllocatorCall::NESTS } else { shape }
 }
 
 /// The programs at the begin of functions.
-const AT_BEGIN: [&str; 6] =
-    ["asks", "asks_for_many", "asks_for_aligned", "asks_for_pointer", "asks_for_other", "frees"];
+const AT_BEGIN: [&str; 11] = [
+    "asks",
+    "asks_for_many",
+    "asks_for_many_in_heap",
+    "asks_for_aligned",
+    "asks_for_pointer",
+    "asks_for_other",
+    "asks_for_many_others",
+    "asks_for_other_in_heap",
+    "asks_for_many_others_in_heap",
+    "frees",
+    "frees_by_another",
+];
 
 /// What is at the functions.
 enum Programs {
@@ -146,8 +166,9 @@ impl Allocations {
                 };
                 // The return first: no begin is met whose end is not.
                 let mut is_probed = |function: &&AllocatorFunction| {
-                    (function.shape == Shape::Frees || attach(at_return, function.offset))
-                        && attach(program_at(function.shape), function.offset)
+                    let frees_itself = function.shape == Shape::Frees && !function.nests;
+                    (frees_itself || attach(at_return, function.offset))
+                        && attach(program_at(function), function.offset)
                 };
                 functions.iter().filter(|function| !is_probed(function)).count()
             }
