@@ -311,6 +311,37 @@ fn assert_counted_once(counted: [u64; 3], told: [u64; 3], what: &str) {
     }
 }
 
+/// A library that nobody else has, with an allocator, and a program that begins by calling it: all is counted, as the program was made to
+/// wait until its files were probed. A program that nobody can know of beforehand is told of.
+#[test]
+fn a_program_waits_until_its_allocator_is_probed() {
+    let Some(_live) = live("a_program_waits_until_its_allocator_is_probed") else { return };
+    let folder = folder();
+    let options = ["-shared", "-fPIC", "-fno-builtin"];
+    compile(folder.path(), "allocator.so", "allocator.c", &options);
+    let found = format!("-L{}", folder.path().display());
+    let linked = ["-fno-builtin", "-Wl,--no-as-needed", &found, "-l:allocator.so", "-Wl,-rpath=$ORIGIN"];
+    let program = compile(folder.path(), "blocks", "blocks.c", &linked);
+    let told = folder.path().join("told");
+    let late = |recording: &Recording| {
+        recording.warnings.iter().filter(|text| text.contains("were probed when a program had them")).count()
+    };
+    let command = [program.clone().into(), told.clone().into(), OsString::from("100")];
+    let recording = record(every(&["memory"], 1), &command);
+    let [blocks, bytes, freed, ..] = numbers(&told)[..] else { panic!() };
+    assert_eq!(counted(&recording), [blocks, bytes, freed]);
+    assert_eq!(late(&recording), 0, "{:?}", recording.warnings);
+    // Its name is in no word of the command.
+    let other = folder.path().join("other");
+    fs::create_dir(&other).unwrap();
+    let copies =
+        ["allocator.so", "blocks"].map(|name| fs::copy(folder.path().join(name), other.join(name)).unwrap());
+    assert!(copies.iter().all(|bytes| *bytes > 0));
+    let script = format!("cd '{}'; ./blocks '{}' 100; true", other.display(), told.display());
+    let recording = record(every(&["memory"], 1), &["sh", "-c", &script].map(OsString::from));
+    assert_eq!(late(&recording), 1, "{:?}", recording.warnings);
+}
+
 #[test]
 fn memory_of_the_kernel_is_what_is_asked_of_it() {
     let Some(_live) = live("memory_of_the_kernel_is_what_is_asked_of_it") else { return };

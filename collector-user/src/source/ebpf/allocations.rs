@@ -25,7 +25,7 @@ use super::multi_probe::MultiProbe;
 use super::object::object;
 use super::part::{Ended, Part};
 use crate::probe::allocators::{AllocatorFunction, Shape, functions_of};
-use crate::source::{Account, EventIndex};
+use crate::source::{Account, EventIndex, NewFile};
 use crate::sys::bpf_program::Functions;
 
 /// Threads that can be in an allocator at a time; those that were there last are known.
@@ -114,6 +114,8 @@ pub(super) struct Allocations {
     known: BTreeSet<(u64, u64)>,
     /// Functions that could not be probed.
     failed: u64,
+    /// Files with allocators that a program may have called before they were probed.
+    late: u64,
     started: Option<Instant>,
     seconds: f64,
     /// Records of allocated blocks, taken out of the rings.
@@ -130,6 +132,7 @@ impl Allocations {
             programs: Programs::ByShape(Vec::new()),
             known: BTreeSet::new(),
             failed: 0,
+            late: 0,
             started: None,
             seconds: 0.0,
             taken: 0,
@@ -209,15 +212,16 @@ impl Part for Allocations {
         })
     }
 
-    fn files_mapped(&mut self, ebpf: &mut Ebpf, files: &[File]) {
+    fn files_mapped(&mut self, ebpf: &mut Ebpf, files: &[NewFile]) {
         let mut is_new =
             |file: &File| fstat(file).is_ok_and(|status| self.known.insert((status.st_dev, status.st_ino)));
         // All are read before the first is probed: this process allocates for that, too.
-        let found: Vec<_> =
-            files.iter().filter(|file| is_new(file)).map(|file| (file, functions_of(file))).collect();
+        let new = files.iter().filter(|new| is_new(&new.file));
+        let found: Vec<_> = new.map(|new| (new, functions_of(&new.file))).collect();
         self.started.get_or_insert_with(Instant::now);
-        for (file, functions) in found.iter().filter(|(_, functions)| !functions.is_empty()) {
-            self.failed += self.attach(ebpf, file, functions) as u64;
+        for (new, functions) in found.iter().filter(|(_, functions)| !functions.is_empty()) {
+            self.failed += self.attach(ebpf, &new.file, functions) as u64;
+            self.late += u64::from(new.is_late);
         }
     }
 
@@ -273,6 +277,11 @@ impl Part for Allocations {
         account.tables.push(table(ended.ebpf, self.seconds)?);
         account.warnings.extend([
             (self.failed, "functions of allocators could not be probed: what they allocate is missing"),
+            (
+                self.late,
+                "files with allocators were probed when a program had them mapped already: what it allocated by them in its first \
+                 milliseconds may be missing",
+            ),
             (counter(Counter::FreedLost), "freed blocks of memory were lost: they are taken for not freed"),
             (
                 counter(Counter::BlocksFull),
