@@ -21,15 +21,15 @@ use aya_ebpf::{
     programs::{ProbeContext, RetProbeContext},
 };
 use collector_common::wire::{
-    Allocating, Allocation, AllocationCounts, AllocatorCall, Block, COMM_LEN, Config, Counter, SampleFlags,
+    Allocating, Allocation, AllocationCounts, AllocatorCall, Block, COMM_LEN, Counter, SampleFlags,
 };
 
 use crate::{
     chosen::{self, Gap},
     current::Sample,
     filter,
-    kernel::{current_task, read_word},
-    maps::{RINGS, config, count},
+    kernel::{current_task, memory_of},
+    maps::{RINGS, count},
     record::{self, Bare},
     registers::UserRegisters,
 };
@@ -47,9 +47,15 @@ struct Asked {
     old: u64,
     /// When that was allocated; 0 where nobody needs to know.
     old_since: u64,
-    /// 1 where it is known that the block is to be recorded.
-    is_chosen: u64,
+    /// What is known beforehand: [`NOTHING`] and so on.
+    known: u64,
 }
+
+const NOTHING: u64 = 0;
+/// The block is to be recorded.
+const CHOSEN: u64 = 1;
+/// It gives no block.
+const GIVES_NONE: u64 = 2;
 
 /// By thread. Threads that end within a call are forgotten for others' sake.
 #[btf_map]
@@ -72,31 +78,55 @@ const RETURN_ADDRESS: u64 = 0;
 /// `malloc(size)` and what is like it. Minimum kernel: 5.8.
 #[uprobe]
 pub(crate) fn asks(context: ProbeContext) -> u32 {
-    begin(argument(&context, 0), 0, 0)
+    begin(argument(&context, 0), 0, 0, NOTHING)
 }
 
 /// `calloc(count, size)`. Minimum kernel: 5.8.
 #[uprobe]
 pub(crate) fn asks_for_many(context: ProbeContext) -> u32 {
-    begin(argument(&context, 0).wrapping_mul(argument(&context, 1)), 0, 0)
+    begin(product(&context, 0), 0, 0, NOTHING)
+}
+
+/// `mi_heap_calloc(heap, count, size)`. Minimum kernel: 5.8.
+#[uprobe]
+pub(crate) fn asks_for_many_in_heap(context: ProbeContext) -> u32 {
+    begin(product(&context, 1), 0, 0, NOTHING)
 }
 
 /// `aligned_alloc(alignment, size)` and what is like it. Minimum kernel: 5.8.
 #[uprobe]
 pub(crate) fn asks_for_aligned(context: ProbeContext) -> u32 {
-    begin(argument(&context, 1), 0, 0)
+    begin(argument(&context, 1), 0, 0, NOTHING)
 }
 
 /// `posix_memalign(out, alignment, size)`. Minimum kernel: 5.8.
 #[uprobe]
 pub(crate) fn asks_for_pointer(context: ProbeContext) -> u32 {
-    begin(argument(&context, 2), argument(&context, 0), 0)
+    begin(argument(&context, 2), argument(&context, 0), 0, NOTHING)
 }
 
 /// `realloc(block, size)`. Minimum kernel: 5.8.
 #[uprobe]
 pub(crate) fn asks_for_other(context: ProbeContext) -> u32 {
-    begin(argument(&context, 1), 0, argument(&context, 0))
+    begin(argument(&context, 1), 0, argument(&context, 0), NOTHING)
+}
+
+/// `reallocarray(block, count, size)`. Minimum kernel: 5.8.
+#[uprobe]
+pub(crate) fn asks_for_many_others(context: ProbeContext) -> u32 {
+    begin(product(&context, 1), 0, argument(&context, 0), NOTHING)
+}
+
+/// `mi_heap_realloc(heap, block, size)`. Minimum kernel: 5.8.
+#[uprobe]
+pub(crate) fn asks_for_other_in_heap(context: ProbeContext) -> u32 {
+    begin(argument(&context, 2), 0, argument(&context, 1), NOTHING)
+}
+
+/// `mi_heap_recalloc(heap, block, count, size)`. Minimum kernel: 5.8.
+#[uprobe]
+pub(crate) fn asks_for_many_others_in_heap(context: ProbeContext) -> u32 {
+    begin(product(&context, 2), 0, argument(&context, 1), NOTHING)
 }
 
 /// Any of those returns. Minimum kernel: 5.17.
@@ -117,6 +147,13 @@ pub(crate) fn frees(context: ProbeContext) -> u32 {
     forget(argument(&context, 0))
 }
 
+/// The same of one that may call another such function. Minimum kernel: 5.8.
+#[uprobe]
+pub(crate) fn frees_by_another(context: ProbeContext) -> u32 {
+    forget(argument(&context, 0));
+    begin(0, 0, 0, GIVES_NONE)
+}
+
 /// The begin of a call, and its return where that was asked for; what the function is like is its [`AllocatorCall`]. Minimum
 /// kernel: 6.13.
 #[uprobe]
@@ -128,21 +165,26 @@ pub(crate) fn allocator_call(context: ProbeContext) -> u32 {
         end::<true>(&RetProbeContext::new(context.as_ptr()));
         return 0;
     }
-    let [first, second] = [argument(&context, 0), argument(&context, 1)];
+    let [first, second, third] = [0, 1, 2].map(|index| argument(&context, index));
+    let nests = cookie & AllocatorCall::NESTS != 0;
     let (bytes, out, old) = match cookie & AllocatorCall::SHAPE {
         AllocatorCall::ALLOCATES => (first, 0, 0),
-        AllocatorCall::ALLOCATES_MANY => (first.wrapping_mul(second), 0, 0),
+        AllocatorCall::ALLOCATES_MANY => (product(&context, 0), 0, 0),
+        AllocatorCall::ALLOCATES_MANY_IN_HEAP => (product(&context, 1), 0, 0),
         AllocatorCall::ALLOCATES_ALIGNED => (second, 0, 0),
-        AllocatorCall::ALLOCATES_INTO => (argument(&context, 2), first, 0),
+        AllocatorCall::ALLOCATES_INTO => (third, first, 0),
         AllocatorCall::REALLOCATES => (second, 0, first),
+        AllocatorCall::REALLOCATES_MANY => (product(&context, 1), 0, first),
+        AllocatorCall::REALLOCATES_IN_HEAP => (third, 0, second),
+        AllocatorCall::REALLOCATES_MANY_IN_HEAP => (product(&context, 2), 0, second),
         _ => {
             forget(first);
-            return SKIP_RETURN;
+            return if nests { begin(0, 0, 0, GIVES_NONE) } else { SKIP_RETURN };
         }
     };
     // What it frees is known when it returns, and so is what it calls.
-    if old != 0 || cookie & AllocatorCall::NESTS != 0 {
-        return begin(bytes, out, old);
+    if old != 0 || nests {
+        return begin(bytes, out, old, NOTHING);
     }
     let id = bpf_get_current_pid_tgid();
     let (pid, tid) = ((id >> 32) as u32, id as u32);
@@ -151,7 +193,7 @@ pub(crate) fn allocator_call(context: ProbeContext) -> u32 {
     }
     if chosen::is_chosen(Gap::Allocated, bytes) {
         let sp = UserRegisters::of_current(current_task()).sp();
-        let asked = Asked { sp, bytes, out, old: 0, old_since: 0, is_chosen: 1 };
+        let asked = Asked { sp, bytes, out, old: 0, old_since: 0, known: CHOSEN };
         let _ = ASKED.insert(tid, asked, 0);
         return 0;
     }
@@ -187,6 +229,12 @@ fn argument(context: &ProbeContext, index: usize) -> u64 {
     context.arg(index).unwrap_or(0)
 }
 
+/// A number of things and the size of each, which an argument and the one behind it tell.
+#[inline(always)]
+fn product(context: &ProbeContext, index: usize) -> u64 {
+    argument(context, index).wrapping_mul(argument(context, index + 1))
+}
+
 #[inline(always)]
 fn is_within_call(tid: u32) -> bool {
     let Some(asked) = ASKED.get_ptr(tid) else { return false };
@@ -196,7 +244,7 @@ fn is_within_call(tid: u32) -> bool {
 }
 
 #[inline(always)]
-fn begin(bytes: u64, out: u64, old: u64) -> u32 {
+fn begin(bytes: u64, out: u64, old: u64, known_of_it: u64) -> u32 {
     let id = bpf_get_current_pid_tgid();
     let (pid, tid) = ((id >> 32) as u32, id as u32);
     if !filter::wanted(pid) {
@@ -215,7 +263,7 @@ fn begin(bytes: u64, out: u64, old: u64) -> u32 {
     // It is gone from here on: another thread may be given its address before this call returns.
     let old_since =
         if old == 0 { 0 } else { take(&Block { memory: own_memory(), address: old }).unwrap_or(0) };
-    let asked = Asked { sp, bytes, out, old, old_since, is_chosen: 0 };
+    let asked = Asked { sp, bytes, out, old, old_since, known: known_of_it };
     if let Some(known) = known {
         // SAFETY: as above.
         unsafe { *known = asked };
@@ -237,6 +285,9 @@ fn end<const FIND_VMA: bool>(context: &RetProbeContext) -> u32 {
     }
     // SAFETY: as above.
     unsafe { (*known).sp = 0 };
+    if asked.known == GIVES_NONE {
+        return 0;
+    }
     let address = address_of(context, asked.out);
     let old = Block { memory: own_memory(), address: asked.old };
     if address == 0 {
@@ -259,7 +310,7 @@ fn end<const FIND_VMA: bool>(context: &RetProbeContext) -> u32 {
     if asked.old_since != 0 {
         tell_freed(&old, asked.old_since);
     }
-    if asked.is_chosen != 0 || chosen::is_chosen(Gap::Allocated, asked.bytes) {
+    if asked.known == CHOSEN || chosen::is_chosen(Gap::Allocated, asked.bytes) {
         record_block::<FIND_VMA>(context, Block { memory: own_memory(), address }, asked.bytes);
     }
     0
@@ -336,10 +387,10 @@ fn tell_freed(block: &Block, since: u64) {
     }
 }
 
-/// Address of the `mm_struct` of the current process: another one when it executes another program.
+/// Address of the `mm_struct` of the current process.
 #[inline(always)]
 fn own_memory() -> u64 {
-    read_word(current_task(), config(|c: &Config| &raw const c.task_mm))
+    memory_of(current_task())
 }
 
 /// Adds to what is counted of a program.

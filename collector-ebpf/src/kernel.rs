@@ -27,6 +27,13 @@ pub(crate) fn read_word(base: u64, offset: u32) -> u64 {
     value
 }
 
+/// Address of the `mm_struct` of the memory of the thread whose `task_struct` is at `task`: another one when its process executes
+/// another program. 0 of a thread of the kernel.
+#[inline(always)]
+pub(crate) fn memory_of(task: u64) -> u64 {
+    read_word(task, config(|c: &Config| &raw const c.task_mm))
+}
+
 /// A number in the current program's memory, or 0 where it cannot be read.
 #[inline(always)]
 pub(crate) fn read_user<T: Copy + Default>(address: u64) -> T {

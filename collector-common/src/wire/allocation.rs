@@ -65,10 +65,18 @@ impl AllocatorCall {
     pub const REALLOCATES: u64 = 4;
     /// `free(block)`
     pub const FREES: u64 = 5;
+    /// `reallocarray(block, count, size)`
+    pub const REALLOCATES_MANY: u64 = 6;
+    /// `mi_heap_calloc(heap, count, size)`
+    pub const ALLOCATES_MANY_IN_HEAP: u64 = 7;
+    /// `mi_heap_realloc(heap, block, size)`
+    pub const REALLOCATES_IN_HEAP: u64 = 8;
+    /// `mi_heap_recalloc(heap, block, count, size)`
+    pub const REALLOCATES_MANY_IN_HEAP: u64 = 9;
     /// The bits of those.
-    pub const SHAPE: u64 = 7;
+    pub const SHAPE: u64 = 15;
     /// It may call others of them.
-    pub const NESTS: u64 = 8;
+    pub const NESTS: u64 = 16;
 }
 
 /// What is counted of one program on one CPU.

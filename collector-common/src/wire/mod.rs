@@ -11,6 +11,7 @@ mod config;
 mod counter;
 mod fault;
 mod function_call;
+mod growth;
 mod kernel_lock;
 mod life;
 mod lock_owner;
@@ -28,6 +29,7 @@ pub use config::{BlockOffsets, Config, NAMED_PROCESS, ReturnOffsets, Target, Tim
 pub use counter::Counter;
 pub use fault::{Fault, FaultCounts};
 pub use function_call::FunctionCall;
+pub use growth::GrowthOffsets;
 pub use kernel_lock::{
     FIRST_LOCK_NS, KernelLock, KernelLockCounts, KernelLockKey, LOCK_BUCKETS, LockFlags, LockOffsets,
 };
@@ -44,7 +46,7 @@ pub use transfer::{
 };
 
 /// Version of every layout in this module.
-pub const VERSION: u16 = 10;
+pub const VERSION: u16 = 11;
 
 /// Kernel frames a sample can hold: `PERF_MAX_STACK_DEPTH` of `include/uapi/linux/perf_event.h`.
 pub const MAX_KERNEL_FRAMES: usize = 127;

@@ -108,7 +108,7 @@ pub struct Modules {
     compat_vdso_image: Option<Vec<u8>>,
     open_files: usize,
     /// Files that were opened and not asked for yet; `None` where nobody will.
-    opened: Option<Vec<File>>,
+    opened: Option<Vec<(File, Pid)>>,
     /// What files were found to be, and was not asked for yet; `None` where nobody will.
     noted: Option<Vec<NotedFile>>,
     roots: Roots,
@@ -137,8 +137,13 @@ impl Modules {
         self.opened = Some(Vec::new());
     }
 
-    /// Files with code that were mapped for the first time, copies of others among them.
-    pub(crate) fn take_opened(&mut self) -> Vec<File> {
+    /// Whether it does.
+    pub(crate) fn keeps_opened(&self) -> bool {
+        self.opened.is_some()
+    }
+
+    /// Files with code that were mapped for the first time, copies of others among them, with the process that did.
+    pub(crate) fn take_opened(&mut self) -> Vec<(File, Pid)> {
         self.opened.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
@@ -262,7 +267,7 @@ impl Modules {
             return known;
         }
         if let (Some(opened), Some(file)) = (&mut self.opened, &file) {
-            opened.extend(file.try_clone());
+            opened.extend(file.try_clone().map(|file| (file, pid)));
         }
         let layout = file.as_ref().and_then(Layout::read).unwrap_or_default();
         let build_id = layout.build_id.or(match key {

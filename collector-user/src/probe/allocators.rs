@@ -7,6 +7,7 @@ use std::fs::File;
 use object::ReadRef as _;
 
 use super::elf::Image;
+use super::linkage::Linkage;
 use super::machine::Machine;
 use crate::modules::BoundedFile;
 
@@ -21,14 +22,23 @@ pub(crate) enum Shape {
     AllocatesAligned,
     /// `posix_memalign(out, alignment, size)`
     AllocatesInto,
+    /// `mi_heap_calloc(heap, count, size)`
+    AllocatesManyInHeap,
     /// `realloc(block, size)`
     Reallocates,
+    /// `reallocarray(block, count, size)`
+    ReallocatesMany,
+    /// `mi_heap_realloc(heap, block, size)`
+    ReallocatesInHeap,
+    /// `mi_heap_recalloc(heap, block, count, size)`
+    ReallocatesManyInHeap,
     /// `free(block)`
     Frees,
 }
 
-/// Names of the C library, which other allocators have with a prefix, too. Not `reallocarray`, which calls `realloc`.
-const NAMES: [(&str, Shape); 13] = [
+/// Names of the C library, which other allocators have with a prefix, too. Not `reallocarray`, which calls `realloc`, nor what makes a
+/// block larger where it is (`xallocx` of jemalloc, `mi_expand` of mimalloc): that stays the block that it was.
+const NAMES: [(&str, Shape); 16] = [
     ("malloc", Shape::Allocates),
     ("valloc", Shape::Allocates),
     ("pvalloc", Shape::Allocates),
@@ -40,6 +50,9 @@ const NAMES: [(&str, Shape); 13] = [
     ("realloc", Shape::Reallocates),
     ("rallocx", Shape::Reallocates),
     ("free", Shape::Frees),
+    ("cfree", Shape::Frees),
+    ("free_sized", Shape::Frees),
+    ("free_aligned_sized", Shape::Frees),
     ("dallocx", Shape::Frees),
     ("sdallocx", Shape::Frees),
 ];
@@ -47,21 +60,48 @@ const NAMES: [(&str, Shape); 13] = [
 /// Of jemalloc, of Rust's builds of it, of tcmalloc, of mimalloc.
 const PREFIXES: [&str; 5] = ["", "je_", "_rjem_", "tc_", "mi_"];
 
-/// `operator new` and `delete` begin so, with and without `[]`, and then with what else they are given: alignments, sizes,
-/// `std::nothrow`.
-const OPERATORS: [(&str, Shape); 4] = [
+/// mimalloc's own names, without the prefix and the [`ENDINGS`], as `mimalloc.h` has them; and what those are like that have `heap_` in
+/// front, and are given a heap before all else.
+const OF_MIMALLOC: [(&str, Shape, Shape); 11] = [
+    ("malloc", Shape::Allocates, Shape::AllocatesAligned),
+    ("zalloc", Shape::Allocates, Shape::AllocatesAligned),
+    ("alloc_new", Shape::Allocates, Shape::AllocatesAligned),
+    ("calloc", Shape::AllocatesMany, Shape::AllocatesManyInHeap),
+    ("mallocn", Shape::AllocatesMany, Shape::AllocatesManyInHeap),
+    ("alloc_new_n", Shape::AllocatesMany, Shape::AllocatesManyInHeap),
+    ("realloc", Shape::Reallocates, Shape::ReallocatesInHeap),
+    ("reallocf", Shape::Reallocates, Shape::ReallocatesInHeap),
+    ("rezalloc", Shape::Reallocates, Shape::ReallocatesInHeap),
+    ("reallocn", Shape::ReallocatesMany, Shape::ReallocatesManyInHeap),
+    ("recalloc", Shape::ReallocatesMany, Shape::ReallocatesManyInHeap),
+];
+
+/// Those of which there are none for heaps.
+const OF_MIMALLOC_ALONE: [(&str, Shape); 9] = [
+    ("new", Shape::Allocates),
+    ("new_n", Shape::AllocatesMany),
+    ("new_realloc", Shape::Reallocates),
+    ("new_reallocn", Shape::ReallocatesMany),
+    ("reallocarray", Shape::ReallocatesMany),
+    ("aligned_recalloc", Shape::ReallocatesMany),
+    ("aligned_offset_recalloc", Shape::ReallocatesMany),
+    ("free", Shape::Frees),
+    ("free_size", Shape::Frees),
+];
+
+/// What says behind a name of mimalloc's where a block is to lie, and tells no more of what is given.
+const ENDINGS: [&str; 5] = ["_aligned_nothrow", "_aligned_at", "_aligned", "_nothrow", "_small"];
+
+/// `operator new` and `delete` begin so, and tcmalloc's own names of them, with and without `[]`, and then with what else they are
+/// given: alignments, sizes, `std::nothrow`.
+const OPERATORS: [(&str, Shape); 7] = [
     ("_Znwm", Shape::Allocates),
     ("_Znam", Shape::Allocates),
     ("_ZdlPv", Shape::Frees),
     ("_ZdaPv", Shape::Frees),
-];
-
-/// tcmalloc's own names of those.
-const OF_TCMALLOC: [(&str, Shape); 4] = [
     ("tc_new", Shape::Allocates),
-    ("tc_newarray", Shape::Allocates),
     ("tc_delete", Shape::Frees),
-    ("tc_deletearray", Shape::Frees),
+    ("tc_malloc_skip_new_handler", Shape::Allocates),
 ];
 
 /// A function of an allocator.
@@ -98,28 +138,45 @@ pub(crate) fn functions_of(file: &File) -> Vec<AllocatorFunction> {
     found.sort_by_key(|(shape, function)| (function.address, *shape));
     found.dedup_by_key(|(_, function)| function.address);
     let begins: BTreeSet<u64> = found.iter().map(|(_, function)| function.address).collect();
+    let linkage = Linkage::read(&bounded);
     let told = found.iter().filter_map(|&(shape, function)| {
         let offset = image.code_offset(function.address)?;
         let size = function.size.min(LONGEST_FUNCTION);
         let code = (&bounded).read_bytes_at(offset, size).unwrap_or_default();
-        let nests = machine
-            .branches(code, function.address)
-            .any(|target| target != function.address && begins.contains(&target));
+        let is_other = |target: u64| target != function.address && begins.contains(&target);
+        let by_stub = |target| linkage.behind_stub(machine, target).is_some_and(is_other);
+        let nests =
+            machine.branches(code, function.address).any(|target| is_other(target) || by_stub(target))
+                || machine
+                    .slots(code, function.address)
+                    .any(|slot| linkage.behind_slot(slot).is_some_and(is_other));
         Some(AllocatorFunction { offset, shape, nests })
     });
     told.collect()
 }
 
 fn shape_of(name: &str) -> Option<Shape> {
-    PREFIXES.iter().find_map(|prefix| {
+    let of_all = PREFIXES.iter().find_map(|prefix| {
         let rest = name.strip_prefix(prefix)?;
         NAMES.iter().find(|(known, _)| *known == rest).map(|(_, shape)| *shape)
-    })
+    });
+    of_all.or_else(|| shape_of_mimalloc(name.strip_prefix("mi_")?))
+}
+
+fn shape_of_mimalloc(name: &str) -> Option<Shape> {
+    let (name, in_heap) = match name.strip_prefix("heap_") {
+        Some(rest) => (rest, true),
+        None => (name, false),
+    };
+    let name = ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
+    let of_both = OF_MIMALLOC.iter().find(|(known, ..)| *known == name);
+    let shape = of_both.map(|&(_, shape, of_heap)| if in_heap { of_heap } else { shape });
+    let alone = || OF_MIMALLOC_ALONE.iter().find(|(known, _)| !in_heap && *known == name);
+    shape.or_else(|| alone().map(|(_, shape)| *shape))
 }
 
 fn shape_of_operator(name: &str) -> Option<Shape> {
-    let known = OPERATORS.iter().find(|(prefix, _)| name.starts_with(prefix));
-    known.or_else(|| OF_TCMALLOC.iter().find(|(known, _)| *known == name)).map(|(_, shape)| *shape)
+    OPERATORS.iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, shape)| *shape)
 }
 
 #[cfg(test)]
@@ -138,6 +195,27 @@ mod tests {
             ("mi_free", Some(Shape::Frees)),
             ("tc_memalign", Some(Shape::AllocatesAligned)),
             ("mallocx", Some(Shape::Allocates)),
+            ("_rjem_sdallocx", Some(Shape::Frees)),
+            ("tc_free_sized", Some(Shape::Frees)),
+            ("mi_malloc_small", Some(Shape::Allocates)),
+            ("mi_malloc_aligned", Some(Shape::Allocates)),
+            ("mi_zalloc_aligned_at", Some(Shape::Allocates)),
+            ("mi_new_aligned_nothrow", Some(Shape::Allocates)),
+            ("mi_calloc_aligned", Some(Shape::AllocatesMany)),
+            ("mi_mallocn", Some(Shape::AllocatesMany)),
+            ("mi_realloc_aligned", Some(Shape::Reallocates)),
+            ("mi_reallocf", Some(Shape::Reallocates)),
+            ("mi_recalloc_aligned_at", Some(Shape::ReallocatesMany)),
+            ("mi_new_reallocn", Some(Shape::ReallocatesMany)),
+            ("mi_heap_zalloc", Some(Shape::AllocatesAligned)),
+            ("mi_heap_alloc_new_n", Some(Shape::AllocatesManyInHeap)),
+            ("mi_heap_rezalloc_aligned", Some(Shape::ReallocatesInHeap)),
+            ("mi_heap_reallocn", Some(Shape::ReallocatesManyInHeap)),
+            ("mi_free_size_aligned", Some(Shape::Frees)),
+            ("mi_heap_new", None),
+            ("mi_malloc_size", None),
+            ("mi_expand", None),
+            ("xallocx", None),
             ("my_malloc", None),
             ("malloc_usable_size", None),
             ("reallocarray", None),
@@ -146,6 +224,8 @@ mod tests {
         }
         assert_eq!(shape_of_operator("_ZnwmSt11align_val_t"), Some(Shape::Allocates));
         assert_eq!(shape_of_operator("_ZdlPvm"), Some(Shape::Frees));
+        assert_eq!(shape_of_operator("tc_newarray_nothrow"), Some(Shape::Allocates));
+        assert_eq!(shape_of_operator("tc_delete_sized_aligned"), Some(Shape::Frees));
         assert_eq!(shape_of_operator("_Znwj"), None);
     }
 
@@ -160,15 +240,24 @@ mod tests {
             void *memalign(unsigned long a, unsigned long n) { return malloc(n); }
         "#;
         fs::write(&from, source).unwrap();
-        let options = ["-O2", "-fno-builtin", "-fno-inline", "-shared", "-fPIC", "-o"];
-        assert!(Command::new("gcc").args(options).args([&to, &from]).status().unwrap().success());
-        let functions = functions_of(&File::open(to).unwrap());
-        let mut told: Vec<_> = functions.iter().map(|it| (it.shape, it.nests)).collect();
-        told.sort();
+        let compile = |by: &str| {
+            let options = ["-O2", "-fno-builtin", "-fno-inline", "-shared", "-fPIC", by, "-o"];
+            assert!(Command::new("gcc").args(options).args([&to, &from]).status().unwrap().success());
+            let functions = functions_of(&File::open(&to).unwrap());
+            let mut told: Vec<_> = functions.iter().map(|it| (it.shape, it.nests)).collect();
+            told.sort();
+            told
+        };
+        let told = compile("-fplt");
         let aligned = Shape::AllocatesAligned;
         let expected =
             [(Shape::Allocates, false), (Shape::AllocatesMany, true), (aligned, false), (aligned, true)];
         assert_eq!(told, expected, "a call, and a jump instead of a call");
+        // One that another file may define, too, by way of the linker's table, and of its code.
+        fs::write(&from, source.replace("__attribute__((visibility(\"hidden\")))", "")).unwrap();
+        for by in ["-fplt", "-fno-plt", "-Wl,-z,now"] {
+            assert_eq!(compile(by), expected, "{by}");
+        }
     }
 
     #[test]

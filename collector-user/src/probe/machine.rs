@@ -66,6 +66,38 @@ impl Machine {
         })
     }
 
+    /// Words of memory that hold where code branches to: what looks like a call or a jump by way of one. `code` is at `address`.
+    ///
+    /// Sources: Intel SDM, `CALL` and `JMP` with an address relative to the next instruction (`FF /2`, `FF /4`); Arm ARM, `ADRP` with
+    /// `LDR` of 64 bits behind it.
+    #[cfg(feature = "ebpf")]
+    pub(super) fn slots(self, code: &[u8], address: u64) -> impl Iterator<Item = u64> {
+        let step = if self == Self::Aarch64 { 4 } else { 1 };
+        (0..code.len()).step_by(step).filter_map(move |at| {
+            let here = address.wrapping_add(at as u64);
+            match (self, code.get(at..)?) {
+                (Self::X86_64, &[0xff, 0x15 | 0x25, a, b, c, d, ..]) => {
+                    let distance = i32::from_le_bytes([a, b, c, d]);
+                    Some(here.wrapping_add(6).wrapping_add_signed(distance.into()))
+                }
+                (Self::Aarch64, bytes) => {
+                    let words: &[u8; 8] = bytes.first_chunk()?;
+                    let words = u64::from_le_bytes(*words);
+                    let [page, load] = [words as u32, (words >> 32) as u32];
+                    let is_pair = page & 0x9f00_0000 == 0x9000_0000
+                        && load & 0xffc0_0000 == 0xf940_0000
+                        && load >> 5 & 0x1f == page & 0x1f;
+                    // 21 bits of a distance in pages, the two lowest apart from the others.
+                    let pages = (page >> 5 & 0x7_ffff) << 2 | page >> 29 & 3;
+                    let pages = (pages << 11).cast_signed() >> 11;
+                    let page = (here & !0xfff).wrapping_add_signed(i64::from(pages) << 12);
+                    is_pair.then(|| page.wrapping_add(u64::from(load >> 10 & 0xfff) * 8))
+                }
+                _ => None,
+            }
+        })
+    }
+
     /// That of an ELF file.
     pub(super) fn of(machine: ElfMachine) -> Option<Self> {
         match machine {
@@ -154,5 +186,19 @@ mod tests {
         {
             assert_eq!(Machine::Aarch64.register(name).as_deref(), expected, "{name}");
         }
+    }
+
+    #[cfg(feature = "ebpf")]
+    #[test]
+    fn pieces_of_code_that_jump_by_way_of_a_word_are_read() {
+        let slots = |machine: Machine, code: &[u8], address| machine.slots(code, address).collect::<Vec<_>>();
+        // `endbr64; bnd jmp *0x2fcd(%rip)`, as in `.plt.sec`.
+        let code = [0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 0xcd, 0x2f, 0, 0, 0x0f, 0x1f, 0x44, 0, 0];
+        assert_eq!(slots(Machine::X86_64, &code, 0x1000), [0x1005 + 6 + 0x2fcd]);
+        // `adrp x16, 0x11000; ldr x17, [x16, #4000]; add x16, x16, #4000; br x17`, as in `.plt`; and the same from behind there.
+        let words = |page: u32| [page, 0xf947_d211, 0x913e_8210, 0xd61f_0220];
+        let code = |page| words(page).map(u32::to_le_bytes).concat();
+        assert_eq!(slots(Machine::Aarch64, &code(0x9000_0090), 0x0600), [0x1_0000 + 4000]);
+        assert_eq!(slots(Machine::Aarch64, &code(0xf0ff_fff0), 0x2_0600), [0x1_f000 + 4000]);
     }
 }

@@ -43,6 +43,8 @@ mod error;
 mod functions;
 mod instructions;
 mod kernel;
+#[cfg(feature = "ebpf")]
+mod linkage;
 mod machine;
 mod registered;
 mod spec;

@@ -107,7 +107,7 @@ impl ProgramRecords for Allocations {
             return false;
         }
         let Some(taken) = output.recorder.take_stack(record) else { return false };
-        let [all_bytes, all_blocks] = values(bytes, weight);
+        let [all_bytes, all_blocks] = values(bytes, weight, draw(since, address));
         output.recorder.add_sample(output.kind, taken, all_bytes, AttributeListId::NONE);
         output.recorder.add_sample(self.kinds.allocated_blocks, taken, all_blocks, AttributeListId::NONE);
         output.recorder.deliver(&taken);
@@ -138,7 +138,7 @@ impl ProgramRecords for Allocations {
         let recorder = &mut *output.recorder;
         let mut live: Vec<_> = self.live.drain().collect();
         live.sort_by_key(|(key, _)| *key);
-        for (_, Live { taken, process, bytes }) in live {
+        for (key, Live { taken, process, bytes }) in live {
             // Another program of the same process has another memory.
             if recorder.has_executed_since(taken.thread, taken.time) {
                 continue;
@@ -148,7 +148,8 @@ impl ProgramRecords for Allocations {
             let last = ended.unwrap_or(stopping).min(stopping);
             let all = last.0.saturating_sub(self.first.get(&process).map_or(0, |first| first.0));
             let attributes = attributes(recorder, &[("until", until)], &[]);
-            let [all_bytes, all_blocks] = values(bytes, stands_for(bytes, self.period));
+            let weight = stands_for(bytes, self.period);
+            let [all_bytes, all_blocks] = values(bytes, weight, draw(key.since.0, key.address));
             recorder.add_sample(self.kinds.live_bytes, taken, all_bytes, attributes);
             recorder.add_sample(self.kinds.live_blocks, taken, all_blocks, attributes);
             if self.fates.get(&(process, taken.stack)).is_some_and(|fate| fate.is_leak(all)) {
@@ -168,13 +169,59 @@ pub(super) fn stands_for(bytes: u64, period: u64) -> f64 {
     chance.recip()
 }
 
-/// Bytes and blocks that a recorded block stands for.
-pub(super) fn values(bytes: u64, weight: f64) -> [i64; 2] {
-    [(bytes as f64 * weight).round() as i64, weight.round() as i64]
+/// Bytes and blocks that a recorded block stands for, as whole numbers. Each is the next lower or higher one by a draw from 0 up to 1,
+/// so that sums of many have no bias: blocks of about the distance stand for less than two each.
+pub(super) fn values(bytes: u64, weight: f64, draw: f64) -> [i64; 2] {
+    let whole = |value: f64| value.floor() as i64 + i64::from(draw < value.fract());
+    [whole(bytes as f64 * weight), whole(weight)]
+}
+
+/// A block's draw: the same whenever it is asked for, so that what was allocated of it is what is in use of it.
+///
+/// Source: the last steps of `SplitMix64` (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
+pub(super) fn draw(since: u64, address: u64) -> f64 {
+    let mut bits = since ^ address.rotate_left(32);
+    bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^= bits >> 31;
+    (bits >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 /// What a record has in the first words of its data.
 pub(super) fn data_of(header: &SampleHeader) -> Allocation {
     let [address, bytes, since, is_kept, ..] = header.data;
     Allocation { address, bytes, since, is_kept }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Blocks at addresses and times as programs have them: next to one another.
+    #[test]
+    fn whole_numbers_add_up_to_what_blocks_stand_for() {
+        const BLOCKS: u64 = 100_000;
+        for (bytes, period) in [(256, 512), (512, 512), (700, 512), (1024, 512), (1, 2), (3, 1), (5000, 512)]
+        {
+            let weight = stands_for(bytes, period);
+            let draws =
+                (0..BLOCKS).map(|block| draw(1_000_000_000 + block * 350, 0x5555_0000 + block % 64 * 48));
+            let of_all = draws.map(|draw| values(bytes, weight, draw));
+            let sums = of_all.fold([0, 0], |sums, values| [sums[0] + values[0], sums[1] + values[1]]);
+            for (sum, each) in sums.into_iter().zip([bytes as f64 * weight, weight]) {
+                let error = (sum as f64 - each * BLOCKS as f64).abs();
+                // Of one at a time it is at most a half.
+                let bound = 5.0 * (each.fract() * (1.0 - each.fract()) * BLOCKS as f64).sqrt();
+                assert!(error <= bound + 0.5, "{bytes} by {period}: {sum} for {each} each");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_whole_stays_so() {
+        for draw in [0.0, 0.5, 1.0 - f64::EPSILON] {
+            assert_eq!(values(1 << 52, 1.0, draw), [1 << 52, 1]);
+        }
+        assert_eq!([0.0, 0.49, 0.5, 0.99].map(|draw| values(1, 2.5, draw)), [[3, 3], [3, 3], [2, 2], [2, 2]]);
+    }
 }

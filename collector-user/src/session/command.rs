@@ -13,8 +13,8 @@ use crate::sys::spawn::{InvokingUser, WaitingCommand};
 /// A command under recording.
 #[derive(Debug)]
 pub struct Command {
-    program: OsString,
-    line: String,
+    /// The program, and its arguments.
+    words: Vec<OsString>,
     state: State,
     pid: u32,
     /// Becomes readable when the command ends.
@@ -47,13 +47,18 @@ impl Command {
             .ok_or(rustix::io::Errno::SRCH)
             .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()))
             .map_err(|error| failed(error.into()))?;
-        let words: Vec<_> = line.iter().map(|word| word.to_string_lossy()).collect();
-        Ok(Self { program: program.clone(), line: words.join(" "), state: State::Waiting(waiting), pid, end })
+        Ok(Self { words: line.to_vec(), state: State::Waiting(waiting), pid, end })
     }
 
     /// The command as it was given, for people.
     pub fn line(&self) -> String {
-        self.line.clone()
+        let words: Vec<_> = self.words.iter().map(|word| word.to_string_lossy()).collect();
+        words.join(" ")
+    }
+
+    /// The same, as it is executed.
+    pub(super) fn words(&self) -> &[OsString] {
+        &self.words
     }
 
     /// Its pid.
@@ -67,7 +72,8 @@ impl Command {
     /// When the program cannot be executed.
     pub fn release(&mut self) -> Result<(), SessionError> {
         if let State::Waiting(waiting) = std::mem::replace(&mut self.state, State::Failed) {
-            let failed = |source| SessionError::Command { program: self.program.clone(), source };
+            let program = self.words.first().cloned().unwrap_or_default();
+            let failed = |source| SessionError::Command { program: program.clone(), source };
             self.state = State::Running(waiting.release().map_err(failed)?);
         }
         Ok(())

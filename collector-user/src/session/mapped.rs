@@ -2,7 +2,7 @@
 
 use collector_common::record::AttributeListId;
 
-use super::allocations::{data_of, stands_for, values};
+use super::allocations::{data_of, draw, stands_for, values};
 use super::program_records::{Output, ProgramRecords};
 use crate::recorder::context_of;
 use crate::scenario::AllocatedBlock;
@@ -29,7 +29,7 @@ impl ProgramRecords for Mapped {
             return false;
         }
         let Some(taken) = output.recorder.take_stack(record) else { return false };
-        let [bytes, _] = values(mapped.bytes, weight);
+        let [bytes, _] = values(mapped.bytes, weight, draw(mapped.since, mapped.address));
         output.recorder.add_sample(output.kind, taken, bytes, AttributeListId::NONE);
         output.recorder.deliver(&taken);
         true

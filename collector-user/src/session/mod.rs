@@ -16,6 +16,7 @@ mod lives;
 mod lock_names;
 mod lock_owners;
 mod mapped;
+mod needed;
 mod open;
 mod own_process;
 mod program_records;

@@ -2,6 +2,7 @@
 
 mod end;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::thread;
@@ -14,6 +15,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use super::command::Command;
 use super::dispatch::{Dispatch, requests};
 use super::error::SessionError;
+use super::needed;
 use super::open::{Opened, Wanted, open};
 use super::own_process::{Priority, raise_open_file_limit};
 use super::settings::{Ended, Progress, SessionSettings};
@@ -27,7 +29,7 @@ use crate::procfs;
 use crate::recorder::{Kept, MOST_EVENTS, Recorder};
 use crate::source::perf::PerfError;
 use crate::source::sideband::Sideband;
-use crate::source::{EventRequest, Hook, Settings, Source, SourceRecord, bpf_map};
+use crate::source::{EventRequest, Hook, NewFile, Settings, Source, SourceRecord, bpf_map};
 use crate::spill::spill_samples;
 
 /// How often rings are drained when nothing else asks for it.
@@ -104,6 +106,8 @@ pub struct Session {
     settings: SessionSettings,
     started: Instant,
     began: Nanos,
+    /// Whether all that ran before is told, and the command runs.
+    is_under_way: bool,
     /// When it was last looked for what the sideband does not tell.
     checked: Instant,
     /// What it was woken for last; kept for its memory.
@@ -230,6 +234,7 @@ impl Session {
             settings,
             started,
             began: Nanos(0),
+            is_under_way: false,
             checked: started,
             wakes: Vec::new(),
             second_look: None,
@@ -251,8 +256,10 @@ impl Session {
         session.fill_waker(command.as_ref()).map_err(SessionError::system("epoll"))?;
         session.hand_on_files();
         if let Some(command) = &mut command {
+            session.hand_on_files_of(command);
             command.release()?;
         }
+        session.is_under_way = true;
         session.command = command;
         session.round(Upto::Written);
         Ok(session)
@@ -442,9 +449,30 @@ impl Session {
 
     /// Tells the sources of files that were mapped for the first time.
     fn hand_on_files(&mut self) {
-        let files = self.recorder.modules_mut().take_opened();
-        if !files.is_empty() {
-            self.sources.iter_mut().for_each(|source| source.files_mapped(&files));
+        let opened = self.recorder.modules_mut().take_opened();
+        if opened.is_empty() {
+            return;
+        }
+        let targets = &self.settings.sampling.targets;
+        let named: BTreeSet<u32> = targets.pids.iter().copied().chain(targets.command).collect();
+        let is_recorded = |pid: u32| {
+            !targets.follows_processes()
+                || named.contains(&pid)
+                || self.recorder.descendants(&named).iter().any(|(made, _)| made.0 == pid)
+        };
+        let new = opened
+            .into_iter()
+            .map(|(file, pid)| NewFile { file, is_late: self.is_under_way && is_recorded(pid.0) });
+        let new: Vec<_> = new.collect();
+        self.sources.iter_mut().for_each(|source| source.files_mapped(&new));
+    }
+
+    /// Tells the sources of files that the command will map before it runs a single instruction of its own.
+    fn hand_on_files_of(&mut self, command: &Command) {
+        if self.recorder.modules().keeps_opened() {
+            let needed = needed::files_of(command.words()).into_iter();
+            let needed: Vec<_> = needed.map(|file| NewFile { file, is_late: false }).collect();
+            self.sources.iter_mut().for_each(|source| source.files_mapped(&needed));
         }
     }
 

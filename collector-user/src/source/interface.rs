@@ -96,14 +96,23 @@ pub trait Source {
         Ok(())
     }
 
-    /// Files with code were mapped that were not seen before: told in sessions with [`Program::Allocations`]. The first
-    /// ones are told when the source has started, and before a command is executed.
+    /// Files with code were mapped that were not seen before, or will be by the command: told in sessions with
+    /// [`Program::Allocations`]. The first ones are told when the source has started, and before a command is executed.
     ///
     /// [`Program::Allocations`]: super::Program::Allocations
-    fn files_mapped(&mut self, _files: &[File]) {}
+    fn files_mapped(&mut self, _files: &[NewFile]) {}
 
     /// What is known of where a thread's stack ends turned out to be wrong.
     fn forget_stack(&mut self, _thread: Tid) {}
+}
+
+/// A file with code that a source was not told of before.
+#[derive(Debug)]
+pub struct NewFile {
+    /// The file.
+    pub file: File,
+    /// Whether a recorded process has mapped it while it was recorded, so that its code may have run by now.
+    pub is_late: bool,
 }
 
 /// A source's figures, beside what it enters into the ledger.

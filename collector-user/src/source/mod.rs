@@ -23,7 +23,7 @@ pub mod sideband;
 mod ticks;
 
 pub use crate::records::{EventIndex, RELEASED, SourceRecord};
-pub use interface::{Account, Source, ToldLife, ToldProgram};
+pub use interface::{Account, NewFile, Source, ToldLife, ToldProgram};
 pub use named::{Named, NamedError};
 pub use request::{CLOCK_NAMES, COUNTERS, Copied, Counter, EventRequest, Hook, Program, Trigger};
 pub use scope::Rights;

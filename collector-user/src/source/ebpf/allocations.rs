@@ -25,7 +25,7 @@ use super::multi_probe::MultiProbe;
 use super::object::object;
 use super::part::{Ended, Part};
 use crate::probe::allocators::{AllocatorFunction, Shape, functions_of};
-use crate::source::{Account, EventIndex};
+use crate::source::{Account, EventIndex, NewFile};
 use crate::sys::bpf_program::Functions;
 
 /// Threads that can be in an allocator at a time; those that were there last are known.
@@ -47,13 +47,18 @@ type Key = [u64; size_of::<Allocating>() / 8];
 type Words = [u64; size_of::<AllocationCounts>() / 8];
 
 /// Which program is at the begin of a function.
-const fn program_at(shape: Shape) -> &'static str {
-    match shape {
+const fn program_at(function: &AllocatorFunction) -> &'static str {
+    match function.shape {
         Shape::Allocates => "asks",
         Shape::AllocatesMany => "asks_for_many",
+        Shape::AllocatesManyInHeap => "asks_for_many_in_heap",
         Shape::AllocatesAligned => "asks_for_aligned",
         Shape::AllocatesInto => "asks_for_pointer",
         Shape::Reallocates => "asks_for_other",
+        Shape::ReallocatesMany => "asks_for_many_others",
+        Shape::ReallocatesInHeap => "asks_for_other_in_heap",
+        Shape::ReallocatesManyInHeap => "asks_for_many_others_in_heap",
+        Shape::Frees if function.nests => "frees_by_another",
         Shape::Frees => "frees",
     }
 }
@@ -63,17 +68,32 @@ const fn cookie(function: &AllocatorFunction) -> u64 {
     let shape = match function.shape {
         Shape::Allocates => AllocatorCall::ALLOCATES,
         Shape::AllocatesMany => AllocatorCall::ALLOCATES_MANY,
+        Shape::AllocatesManyInHeap => AllocatorCall::ALLOCATES_MANY_IN_HEAP,
         Shape::AllocatesAligned => AllocatorCall::ALLOCATES_ALIGNED,
         Shape::AllocatesInto => AllocatorCall::ALLOCATES_INTO,
         Shape::Reallocates => AllocatorCall::REALLOCATES,
+        Shape::ReallocatesMany => AllocatorCall::REALLOCATES_MANY,
+        Shape::ReallocatesInHeap => AllocatorCall::REALLOCATES_IN_HEAP,
+        Shape::ReallocatesManyInHeap => AllocatorCall::REALLOCATES_MANY_IN_HEAP,
         Shape::Frees => AllocatorCall::FREES,
     };
     if function.nests { shape | AllocatorCall::NESTS } else { shape }
 }
 
 /// The programs at the begin of functions.
-const AT_BEGIN: [&str; 6] =
-    ["asks", "asks_for_many", "asks_for_aligned", "asks_for_pointer", "asks_for_other", "frees"];
+const AT_BEGIN: [&str; 11] = [
+    "asks",
+    "asks_for_many",
+    "asks_for_many_in_heap",
+    "asks_for_aligned",
+    "asks_for_pointer",
+    "asks_for_other",
+    "asks_for_many_others",
+    "asks_for_other_in_heap",
+    "asks_for_many_others_in_heap",
+    "frees",
+    "frees_by_another",
+];
 
 /// What is at the functions.
 enum Programs {
@@ -94,6 +114,8 @@ pub(super) struct Allocations {
     known: BTreeSet<(u64, u64)>,
     /// Functions that could not be probed.
     failed: u64,
+    /// Files with allocators that a program may have called before they were probed.
+    late: u64,
     started: Option<Instant>,
     seconds: f64,
     /// Records of allocated blocks, taken out of the rings.
@@ -110,6 +132,7 @@ impl Allocations {
             programs: Programs::ByShape(Vec::new()),
             known: BTreeSet::new(),
             failed: 0,
+            late: 0,
             started: None,
             seconds: 0.0,
             taken: 0,
@@ -146,8 +169,9 @@ impl Allocations {
                 };
                 // The return first: no begin is met whose end is not.
                 let mut is_probed = |function: &&AllocatorFunction| {
-                    (function.shape == Shape::Frees || attach(at_return, function.offset))
-                        && attach(program_at(function.shape), function.offset)
+                    let frees_itself = function.shape == Shape::Frees && !function.nests;
+                    (frees_itself || attach(at_return, function.offset))
+                        && attach(program_at(function), function.offset)
                 };
                 functions.iter().filter(|function| !is_probed(function)).count()
             }
@@ -188,15 +212,16 @@ impl Part for Allocations {
         })
     }
 
-    fn files_mapped(&mut self, ebpf: &mut Ebpf, files: &[File]) {
+    fn files_mapped(&mut self, ebpf: &mut Ebpf, files: &[NewFile]) {
         let mut is_new =
             |file: &File| fstat(file).is_ok_and(|status| self.known.insert((status.st_dev, status.st_ino)));
         // All are read before the first is probed: this process allocates for that, too.
-        let found: Vec<_> =
-            files.iter().filter(|file| is_new(file)).map(|file| (file, functions_of(file))).collect();
+        let new = files.iter().filter(|new| is_new(&new.file));
+        let found: Vec<_> = new.map(|new| (new, functions_of(&new.file))).collect();
         self.started.get_or_insert_with(Instant::now);
-        for (file, functions) in found.iter().filter(|(_, functions)| !functions.is_empty()) {
-            self.failed += self.attach(ebpf, file, functions) as u64;
+        for (new, functions) in found.iter().filter(|(_, functions)| !functions.is_empty()) {
+            self.failed += self.attach(ebpf, &new.file, functions) as u64;
+            self.late += u64::from(new.is_late);
         }
     }
 
@@ -252,6 +277,11 @@ impl Part for Allocations {
         account.tables.push(table(ended.ebpf, self.seconds)?);
         account.warnings.extend([
             (self.failed, "functions of allocators could not be probed: what they allocate is missing"),
+            (
+                self.late,
+                "files with allocators were probed when a program had them mapped already: what it allocated by them in its first \
+                 milliseconds may be missing",
+            ),
             (counter(Counter::FreedLost), "freed blocks of memory were lost: they are taken for not freed"),
             (
                 counter(Counter::BlocksFull),

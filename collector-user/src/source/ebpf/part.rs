@@ -1,6 +1,5 @@
 //! What the programs at tracepoints have in common, whatever they record.
 
-use std::fs::File;
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -12,7 +11,7 @@ use super::account::KernelAccount;
 use super::attached::Attached;
 use super::btf::{BtfError, KernelTypes};
 use super::load::LoadError;
-use crate::source::{Account, EventIndex, SourceRecord};
+use crate::source::{Account, EventIndex, NewFile, SourceRecord};
 
 /// What there is when nothing is recorded any more.
 pub(super) struct Ended<'a> {
@@ -76,7 +75,7 @@ pub(super) trait Part: Send {
     }
 
     /// Files with code were mapped that were not seen before; the first ones when recording begins.
-    fn files_mapped(&mut self, _ebpf: &mut Ebpf, _files: &[File]) {}
+    fn files_mapped(&mut self, _ebpf: &mut Ebpf, _files: &[NewFile]) {}
 
     /// The number of a record that was found in a ring of samples; `None` where it is another program's.
     fn event_of(&mut self, _header: &SampleHeader) -> Option<EventIndex> {

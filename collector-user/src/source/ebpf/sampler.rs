@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -27,7 +26,7 @@ use crate::kernel::{idle_times, possible_cpus};
 use crate::source::cgroup::open_cgroup;
 use crate::source::sideband::LAYOUT;
 use crate::source::ticks::Clock;
-use crate::source::{Account, EventIndex, EventRequest, Settings, Source, SourceRecord, Targets};
+use crate::source::{Account, EventIndex, EventRequest, NewFile, Settings, Source, SourceRecord, Targets};
 use crate::stats::Faults;
 use crate::sys::memory::give_back;
 use crate::sys::perf_event::{PerfEvent, Whom};
@@ -385,7 +384,7 @@ impl Source for Sampler {
         Ok(())
     }
 
-    fn files_mapped(&mut self, files: &[File]) {
+    fn files_mapped(&mut self, files: &[NewFile]) {
         self.parts.iter_mut().for_each(|part| part.files_mapped(&mut self.ebpf, files));
     }
 
