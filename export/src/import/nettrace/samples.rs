@@ -534,6 +534,10 @@ impl Samples {
             (self.code.not_understood, "events that tell of code could not be understood"),
             (self.code.no_room, "events are left out: there are too many of their kind"),
             (no_room, "events are lost: there is no more room for them"),
+            (
+                summary.misplaced,
+                "times of events and sequence points are outside of what the trace tells of them; they are kept",
+            ),
             (self.damaged, "events have no fields: their bytes are not those of their type"),
             (if lacks_rundown { self.unknown } else { 0 }, no_rundown(summary.cut_at.is_some())),
         ];
