@@ -5,8 +5,8 @@
 //! - [`mod@format`]: one file or folder per format; [`format::formats`] lists them.
 //! - [`graph`]: the calls as a tree, for formats that want one.
 //! - [`hottest`]: the functions that most was counted in.
-//! - `functions`: what formats and tables that show functions have in common; `file_name`, `lists`, `leb128`, `prefix_tree`, `table`:
-//!   what many of them are made with.
+//! - `functions`: what formats and tables that show functions have in common; `file_name`, `lists`, `leb128`, `over_time`, `prefix_tree`,
+//!   `table`: what many of them are made with.
 //!
 //! Architecture invariant: nothing here changes a record, and nothing here knows how it was recorded.
 
@@ -18,6 +18,7 @@ pub mod hottest;
 pub mod import;
 mod leb128;
 mod lists;
+mod over_time;
 mod prefix_tree;
 pub mod symbolize;
 mod table;

@@ -8,7 +8,7 @@
 //! A record takes 28 bytes and its own, rounded up to 4, and 4 more where records have attributes. What all of them may take is
 //! limited: what there is no room for is refused and counted.
 
-use super::{AttributeListId, EventKindId, ThreadId};
+use super::{AttributeListId, EventKindId, Sample, ThreadId};
 use crate::ids::Nanos;
 use crate::intern::StackId;
 
@@ -163,6 +163,33 @@ impl EventRecords {
         (before + start / STEP) as u32
     }
 
+    /// Has a record be where its sample is: at its time, of its thread, with its stack, CPU and attributes.
+    pub(super) fn follow(&mut self, id: EventRecordId, sample: &Sample) {
+        let at = id.0 as usize;
+        let (Some(time), Some(thread), Some(stack), Some(cpu)) = (
+            self.times.get_mut(at),
+            self.threads.get_mut(at),
+            self.stacks.get_mut(at),
+            self.cpus.get_mut(at),
+        ) else {
+            return;
+        };
+        (*time, *thread, *stack, *cpu) = (sample.time, sample.thread, sample.stack, sample.cpu);
+        if sample.attributes != AttributeListId::NONE && self.attributes.is_empty() {
+            self.attributes = vec![AttributeListId::NONE; self.times.len()];
+        }
+        if let Some(attributes) = self.attributes.get_mut(at) {
+            *attributes = sample.attributes;
+        }
+    }
+
+    /// Gives each record the stack that `change` has for its time and stack.
+    pub fn change_stacks(&mut self, mut change: impl FnMut(Nanos, StackId) -> StackId) {
+        for (stack, &time) in self.stacks.iter_mut().zip(&self.times) {
+            *stack = change(time, *stack);
+        }
+    }
+
     /// Leaves a record out of [`Self::iter`] and of what is replayed.
     pub fn remove(&mut self, id: EventRecordId) {
         if let Err(at) = self.removed.binary_search(&id) {
@@ -263,6 +290,24 @@ mod tests {
             let expected: Vec<_> = rows.iter().map(|(time, list, bytes)| (record(*time, *list), bytes.clone())).collect();
             prop_assert_eq!(read, expected);
         }
+    }
+
+    #[test]
+    fn a_record_is_where_its_sample_is() {
+        let mut records = EventRecords::default();
+        let ids: Vec<_> = (0..3).filter_map(|time| records.push(&record(time, 0), b"own")).collect();
+        let attributes = AttributeListId(5);
+        let (time, thread, stack) = (Nanos(70), ThreadId(71), StackId(72));
+        let sample = Sample { time, thread, stack, cpu: 73, attributes, ..Sample::default() };
+        records.follow(ids[1], &sample);
+        let moved = EventRecord { time, thread, stack, cpu: 73, attributes, ..record(1, 0) };
+        let all: Vec<_> = records.iter().map(|(_, of, bytes)| (of, bytes)).collect();
+        assert_eq!(all, [(record(0, 0), &b"own"[..]), (moved, b"own"), (record(2, 0), b"own")]);
+        records.follow(ids[1], &Sample { attributes: AttributeListId::NONE, ..sample });
+        records.follow(EventRecordId(9), &sample);
+        records.change_stacks(|time, stack| if time == Nanos(2) { StackId(8) } else { stack });
+        let all: Vec<_> = records.iter().map(|(_, of, _)| (of.stack, of.attributes)).collect();
+        assert_eq!(all, [9, 72, 8].map(|stack| (StackId(stack), AttributeListId::NONE)));
     }
 
     #[test]

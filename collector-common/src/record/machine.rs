@@ -280,11 +280,19 @@ impl ExportMachine {
         self.change_samples(|machine, sample| keep(machine, sample));
     }
 
-    /// The same, where `keep` may change the samples that it takes, and add to the machine what they refer to then.
+    /// The same, where `keep` may change the samples that it takes, and add to the machine what they refer to then. A raw event that a sample
+    /// is of has the sample's time, thread, stack, CPU and attributes afterwards.
     pub fn change_samples(&mut self, mut keep: impl FnMut(&mut Self, &mut Sample) -> bool) {
         let none = self.samples.none_like();
         let mut samples = std::mem::replace(&mut self.samples, none);
-        let left_out = samples.retain_mut(|sample| keep(self, sample));
+        let left_out = samples.retain_mut(|sample, record| {
+            let before = *sample;
+            let is_kept = keep(self, sample);
+            if let Some(record) = record.filter(|_| is_kept && *sample != before) {
+                self.event_records.follow(record, sample);
+            }
+            is_kept
+        });
         self.samples = samples;
         for record in left_out {
             self.event_records.remove(record);

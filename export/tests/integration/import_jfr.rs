@@ -31,7 +31,7 @@ struct Told {
     period: u64,
     value: i64,
     cpu: u16,
-    process: (u32, String),
+    process: (u32, String, Nanos),
     thread: (u32, String),
     /// Innermost first, a list for each frame.
     frames: Vec<Vec<Line>>,
@@ -68,7 +68,7 @@ fn told(machine: &ExportMachine, symbols: &Symbols) -> Vec<Told> {
             period: if kind.unit == Unit::Count { kind.period } else { 1 },
             value: sample.value,
             cpu: sample.cpu,
-            process: (process.pid.0, string(process.name)),
+            process: (process.pid.0, string(process.name), process.start),
             thread: (thread.tid.0, string(thread.name)),
             frames: stack.iter().filter(|id| !is_cut(id)).map(lines).collect(),
             is_cut: stack.iter().any(is_cut),
@@ -133,10 +133,14 @@ fn what_we_write_is_read_as_it_was() {
 /// Time, value, CPU; thread, kind and stack; attributes.
 type PlannedSample = (u64, i64, u16, [prop::sample::Index; 3], Vec<(String, Said)>);
 
+/// When a pid is given again.
+const AGAIN: Nanos = Nanos(1 << 59);
+
 /// A recording made of numbers: threads, stacks and samples that are what these say.
 #[derive(Clone, Debug)]
 struct Plan {
-    threads: Vec<(u32, u32, String)>,
+    /// Pids, with whether that was given again, tids and names.
+    threads: Vec<(u32, bool, u32, String)>,
     kinds: Vec<(String, u8, u64)>,
     /// Modules of frames, and their functions with lines.
     frames: Vec<(u8, Vec<(String, u32)>)>,
@@ -165,7 +169,7 @@ fn plan() -> impl Strategy<Value = Plan> {
     let attributes = prop::collection::btree_map("[ab]?[=,\\\\]|[=,]a|value", said, 0..4)
         .prop_map(|attributes| attributes.into_iter().collect());
     (
-        prop::collection::vec((1..5_u32, 1..9_u32, name()), 1..5),
+        prop::collection::vec((1..5_u32, any::<bool>(), 1..9_u32, name()), 1..5),
         prop::collection::vec((kind, 0..3_u8, 1..5_u64), 1..6),
         prop::collection::vec((0..5_u8, prop::collection::vec((name(), 0..9_u32), 1..4)), 1..9),
         prop::collection::vec(
@@ -195,10 +199,14 @@ impl Plan {
         machine.system_mut().clocks.start = Some(anchor);
         let mut processes = BTreeMap::new();
         let mut threads = Vec::new();
-        for (pid, tid, name) in &self.threads {
-            let process = *processes
-                .entry(*pid)
-                .or_insert_with(|| machine.add_process(Pid(*pid), &format!("p{pid}"), None, Nanos(0)));
+        for (pid, is_again, tid, name) in &self.threads {
+            let key = (*pid, *is_again);
+            let process = *processes.entry(key).or_insert_with(|| {
+                // Of some pids both processes have one name.
+                let called = if pid % 2 == 0 && *is_again { "again" } else { "p" };
+                let start = if *is_again { AGAIN } else { Nanos(0) };
+                machine.add_process(Pid(*pid), &format!("{called}{pid}"), None, start)
+            });
             let name = machine.intern_string(name);
             threads.push(machine.intern_thread(process, Tid(*tid), name));
         }
@@ -251,9 +259,16 @@ impl Plan {
                 })
                 .collect();
             let attributes = machine.attributes_mut().intern(&list);
+            let thread = *thread.get(&threads);
+            let process = machine.process(machine.thread(thread).process);
+            // Where the name does not tell the process, the time does.
+            let time = match (process.pid.0 % 2, process.start) {
+                (0, _) => *time,
+                (_, start) => start.0 + time / 2,
+            };
             machine.add_sample(&Sample {
-                time: Nanos(*time),
-                thread: *thread.get(&threads),
+                time: Nanos(time),
+                thread,
                 stack: *stack.get(&stacks),
                 cpu: *cpu,
                 kind: *kind.get(&kinds),

@@ -9,7 +9,7 @@ use collector_common::ids::{Avma, FileOffset, Nanos, Pid, Svma, Tid};
 use collector_common::intern::StackId;
 use collector_common::record::{
     EventRecord, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleDetails, ModuleId, ModuleKind,
-    ModuleMapping, Pdb, PerfMap, ProcessId, Sample, Signature, Unit,
+    ModuleMapping, Pdb, PerfMap, Process, ProcessId, Sample, Signature, Unit,
 };
 use export::format::jsonl::JsonLines;
 use export::format::nettrace::Nettrace;
@@ -287,6 +287,202 @@ fn files_in_the_kernel_are_themselves() {
     }
 }
 
+/// What one process has: modules, each with where it is mapped since when, and samples, each of one address in a module.
+struct OverTime {
+    machine: ExportMachine,
+    names: Vec<(FrameId, &'static str)>,
+}
+
+impl OverTime {
+    fn new() -> Self {
+        let mut machine = ExportMachine::default();
+        machine.system_mut().end = Nanos(1_000);
+        machine.add_process(Pid(7), "prog", None, Nanos(0));
+        machine.add_kind("cpu", Unit::Count, 1);
+        Self { machine, names: Vec::new() }
+    }
+
+    fn module(&mut self, kind: ModuleKind, path: &str) -> ModuleId {
+        let path = self.machine.intern_string(path);
+        self.machine.add_module(Module { kind, path, build_id: None })
+    }
+
+    /// Maps a module from an address to another, since a time.
+    fn map(&mut self, module: ModuleId, range: [u64; 2], since: u64) {
+        let is_file = self.machine.module(module).kind == ModuleKind::File;
+        let [start, end] = range;
+        self.machine.add_mapping(ModuleMapping {
+            process: ProcessId(0),
+            module,
+            start: Avma(start),
+            end: Avma(end),
+            file_offset: FileOffset(0),
+            bias: if is_file { start } else { 0 },
+            since: Nanos(since),
+        });
+    }
+
+    /// Adds a sample of a function at an address in a module.
+    fn sample(&mut self, time: u64, module: ModuleId, address: u64, name: &'static str) {
+        let machine = &mut self.machine;
+        let thread = machine.string(machine.process(ProcessId(0)).name).to_owned();
+        let thread = machine.intern_string(&thread);
+        let thread = machine.intern_thread(ProcessId(0), Tid(7), thread);
+        let frame = machine.intern_frame(Frame { module, address: Svma(address), flags: FrameFlags(0) });
+        self.names.push((frame, name));
+        let stack = machine.intern_stack(&[frame]);
+        machine.add_sample(&Sample { time: Nanos(time), thread, stack, value: 1, ..Sample::default() });
+    }
+
+    /// Has it written, read, and that written and read; compares the function of each sample.
+    fn check(self) {
+        let Self { machine, names } = self;
+        let mut symbols = Symbols::unresolved(&machine);
+        for &(frame, name) in names.iter().filter(|(_, name)| !name.is_empty()) {
+            symbols.set(frame, name, name);
+        }
+        let of = |machine: &ExportMachine, symbols: &Symbols| -> Vec<(u64, String, String)> {
+            let of = |sample: Sample| {
+                let frame = machine.stacks().get(sample.stack)[0];
+                let path = machine.string(machine.module(machine.frames().get(frame).module).path);
+                let name = if symbols.is_resolved(frame) { symbols.name(frame).function } else { "" };
+                (sample.time.0, path.to_owned(), name.to_owned())
+            };
+            let mut all: Vec<_> = machine.samples().iter().map(of).collect();
+            all.sort();
+            all
+        };
+        let before = of(&machine, &symbols);
+        let once = imported(&written(&Nettrace, &machine, &symbols)).unwrap();
+        assert_eq!(before, of(&once.machine, &once.symbols));
+        assert_eq!(machine.mappings().len(), once.machine.mappings().len());
+        let again = imported(&written(&Nettrace, &once.machine, &once.symbols)).unwrap();
+        assert_eq!(before, of(&again.machine, &again.symbols));
+    }
+}
+
+/// Two libraries, one of them loaded where the other one was, and that one again at its place.
+#[test]
+fn a_library_has_its_own_functions_while_it_is_loaded() {
+    let mut recorded = OverTime::new();
+    let [a, b] = ["/lib/a.so", "/lib/b.so"].map(|path| recorded.module(ModuleKind::File, path));
+    for (module, since) in [(a, 0), (b, 100), (a, 200), (a, 300)] {
+        recorded.map(module, [0x1000, 0x2000], since);
+    }
+    for (time, module, address, name) in [
+        (50, a, 0x10, "alpha"),
+        (99, a, 0x20, "alpha"),
+        (100, b, 0x10, "beta"),
+        (150, b, 0x30, ""),
+        (250, a, 0x10, "alpha"),
+        (251, a, 0x40, "gamma"),
+        (350, a, 0x20, "alpha"),
+        (351, a, 0x40, "gamma"),
+    ] {
+        recorded.sample(time, module, address, name);
+    }
+    recorded.check();
+}
+
+/// Code that a JIT replaced, as it is told apart: what was there first is in the module as recorded, the rest is laid over it. The memory is
+/// mapped anew in between.
+#[test]
+fn replaced_code_has_the_functions_of_its_time() {
+    let mut recorded = OverTime::new();
+    let kind = ModuleKind::Anonymous(ProcessId(0));
+    let [below, first, second] = ["[anon]"; 3].map(|path| recorded.module(kind, path));
+    recorded.map(below, [0x1000, 0x3000], 0);
+    recorded.map(first, [0x1000, 0x1100], 100);
+    recorded.map(second, [0x1080, 0x1180], 200);
+    recorded.map(below, [0x1000, 0x5000], 300);
+    for (time, module, address, name) in [
+        (10, below, 0x1010, "a"),
+        (20, below, 0x1150, "b"),
+        (110, first, 0x1010, "c"),
+        (120, first, 0x1090, "c"),
+        (130, below, 0x1150, "b"),
+        (210, second, 0x1090, "d"),
+        (220, second, 0x1150, "d"),
+        (230, first, 0x1010, "c"),
+        // No sample of what was there before is at this address.
+        (240, below, 0x1040, "e"),
+        (310, below, 0x4000, "f"),
+        (320, first, 0x1010, "c"),
+        (330, second, 0x1150, "d"),
+    ] {
+        recorded.sample(time, module, address, name);
+    }
+    recorded.check();
+}
+
+/// A library where code was that was made at run time: that one's names are none of its own.
+#[test]
+fn names_of_made_code_are_none_of_a_file() {
+    let mut recorded = OverTime::new();
+    let made = recorded.module(ModuleKind::Anonymous(ProcessId(0)), "[anon]");
+    let file = recorded.module(ModuleKind::File, "/lib/a.so");
+    recorded.map(made, [0x1000, 0x2000], 0);
+    recorded.map(file, [0x1000, 0x2000], 100);
+    recorded.sample(50, made, 0x1010, "made");
+    recorded.sample(150, file, 0x10, "");
+    recorded.sample(160, file, 0x20, "own");
+    recorded.check();
+}
+
+/// Of a pid, each process has what was of it in its time: names, threads, mappings; the first one ends when the second one begins.
+#[test]
+fn a_pid_that_is_given_again_is_another_process() {
+    let mut machine = ExportMachine::default();
+    machine.system_mut().end = Nanos(1_000);
+    let kind = machine.add_kind("cpu", Unit::Count, 1);
+    let mut names = Vec::new();
+    for (name, function, start, end, namespace) in [
+        ("first", "alpha", 0, Some(500), 3),
+        ("second", "beta", 500, Some(700), 5),
+        ("third", "gamma", 800, None, 8),
+    ] {
+        let process = machine.add_process(Pid(400), name, None, Nanos(start));
+        if let Some(end) = end {
+            machine.end_process(process, Nanos(end));
+        }
+        machine.process_mut(process).unwrap().namespace_pid = Some(Pid(namespace));
+        let path = machine.intern_string(&format!("/bin/{name}"));
+        let module = machine.add_module(Module { kind: ModuleKind::File, path, build_id: None });
+        machine.add_mapping(ModuleMapping {
+            process,
+            module,
+            start: Avma(0x40_0000),
+            end: Avma(0x41_0000),
+            file_offset: FileOffset(0),
+            bias: 0x40_0000,
+            since: Nanos(start),
+        });
+        let frame = machine.intern_frame(Frame { module, address: Svma(0x10), flags: FrameFlags(0) });
+        names.push((frame, function));
+        let stack = machine.intern_stack(&[frame]);
+        let name = machine.intern_string(name);
+        let thread = machine.intern_thread(process, Tid(400), name);
+        for time in [start + 20, start + 100] {
+            let time = Nanos(time);
+            machine.add_sample(&Sample { time, thread, stack, kind, value: 1, ..Sample::default() });
+        }
+    }
+    let mut symbols = Symbols::unresolved(&machine);
+    names.iter().for_each(|&(frame, name)| symbols.set(frame, name, name));
+    let again = imported(&written(&Nettrace, &machine, &symbols)).unwrap();
+    assert_eq!(facts(&machine, &symbols), facts(&again.machine, &again.symbols));
+    let lives = |machine: &ExportMachine| -> Vec<_> {
+        let of = |process: &Process| {
+            let name = machine.string(process.name).to_owned();
+            (name, process.start, process.end, process.namespace_pid)
+        };
+        machine.processes().iter().map(of).collect()
+    };
+    assert_eq!(lives(&machine), lives(&again.machine));
+    let owners = again.machine.mappings().iter().map(|mapping| mapping.process);
+    assert!(owners.eq([0, 1, 2].map(ProcessId)));
+}
+
 #[test]
 fn a_thread_has_its_name_of_the_time() {
     let Made { mut machine, symbols } = Made::new();
@@ -356,8 +552,10 @@ fn add_events(machine: &mut ExportMachine, plans: &[Plan]) {
     }
     for ((index, of, time, is_sampled), number) in plans.iter().zip(0_u32..) {
         let (kind, sample_kind) = kinds[usize::from(*of)];
-        let like =
-            Sample { time: Nanos((*time).into()), kind: sample_kind, value: 1, ..*index.get(&samples) };
+        let like = *index.get(&samples);
+        // Soon after the sample, as what is at its addresses changes.
+        let time = Nanos(like.time.0 + u64::from(*time) % 1000);
+        let like = Sample { time, kind: sample_kind, value: 1, ..like };
         if *of == 1 || *of == 2 && *is_sampled {
             machine.add_sample_of_event(&like, kind, &number.to_le_bytes());
         } else {

@@ -30,6 +30,7 @@ mod made;
 mod many_kinds;
 mod nettrace;
 mod nettrace_events;
+mod nettrace_foreign;
 mod nettrace_old;
 mod nettrace_runtime;
 mod odd;

@@ -6,6 +6,7 @@ use std::io::Cursor;
 use std::time::{Duration, Instant};
 
 use collector_common::event::EventData;
+use collector_common::ids::{Nanos, Tid};
 use collector_common::record::ExportMachine;
 use export::format::jsonl::JsonLines;
 use export::format::nettrace::{LabelValue, Nettrace, Value, read};
@@ -92,6 +93,44 @@ fn fields_are_read_as_they_were_put_down() {
     let (nan, told): (Vec<_>, Vec<_>) = told.into_iter().partition(|(time, ..)| *time == 5_000);
     assert_eq!(told, known);
     assert!(matches!(&nan[0].5[0].1, Value::Float(number) if number.is_nan()) && !nan[0].4);
+}
+
+/// What a hook changes of a sample is so of the event that it was taken of, in both formats that hold events.
+#[test]
+fn an_event_is_where_its_changed_sample_is() {
+    let Recorded { mut machine, symbols } = Recorded::new();
+    machine.change_samples(|machine, sample| {
+        if sample.time == Nanos(2_000) {
+            let process = machine.thread(sample.thread).process;
+            let [name, key, value] = ["other", "lock", "held"].map(|text| machine.intern_string(text));
+            sample.thread = machine.intern_thread(process, Tid(102), name);
+            let frame = machine.stacks().get(sample.stack)[0];
+            sample.stack = machine.intern_stack(&[frame, frame]);
+            sample.attributes = machine.attributes_mut().intern(&[(key, value)]);
+            (sample.time, sample.cpu) = (Nanos(2_500), 6);
+        }
+        true
+    });
+    let mut lines = Vec::new();
+    JsonLines.write(Profile { machine: &machine, symbols: &symbols }, &mut lines).unwrap();
+    let lines = String::from_utf8(lines).unwrap();
+    let lines = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let [line] = &lines.filter(|line| line["time_ns"] == 2_500).collect::<Vec<_>>()[..] else { panic!() };
+    assert_eq!((&line["type"], &line["tid"], &line["cpu"]), (&"event".into(), &102.into(), &6.into()));
+    assert_eq!(line["stack"], serde_json::json!(["vfs_read_[k]", "vfs_read_[k]"]));
+    assert_eq!(line["attributes"], serde_json::json!({ "lock": "held" }));
+
+    let mut told = Vec::new();
+    let each = |event: &export::format::nettrace::Event<'_>| {
+        if event.event_type.name == "all" {
+            let labels = event.labels.iter().map(|label| (label.key.clone(), label.value.clone()));
+            let (tid, depth) = (event.thread.tid, event.stack().len());
+            told.push((event.time, tid, event.processor, depth, labels.collect::<Vec<_>>()));
+        }
+    };
+    read(&written(&machine, &symbols)[..], |_| (), each).unwrap();
+    let labels = vec![("lock".to_owned(), LabelValue::Text("held".to_owned()))];
+    assert_eq!(told, [(2_500, Some(102), 6, 2, labels)]);
 }
 
 /// By the specification: a row of a type, byte for byte.

@@ -7,7 +7,7 @@ use std::io::Cursor;
 use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Svma, Tid};
 use collector_common::record::{
     AttributeValue, ClockAnchor, ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind,
-    ModuleMapping, ProcessId, Sample, SampleKindId, Unit,
+    ModuleMapping, Sample, SampleKindId, Unit,
 };
 use export::format::{ExportFormat, Profile};
 use export::import::{self, ImportError, Imported};
@@ -41,7 +41,12 @@ pub(crate) fn rows() -> impl Strategy<Value = Vec<Row>> {
     prop::collection::vec(row, 0..40)
 }
 
-/// Two processes with two threads each, and frames with names, lines, inlined functions, or none of these.
+/// When what was before ends, and other things are at the same numbers and addresses.
+const CHANGE: Nanos = Nanos(500_000_000);
+
+/// Two processes with two threads each, one of which ends, so that another one has its pid and thread ids; and frames with names, lines,
+/// inlined functions, or none of these. The second process has one file where the first half of the recording had another, and so has the
+/// process with the pid that is used again.
 pub(crate) fn recording(rows: &[Row], kinds: &[(&str, Unit, u64)]) -> (ExportMachine, Symbols) {
     let mut machine = ExportMachine::default();
     let system = machine.system_mut();
@@ -50,47 +55,65 @@ pub(crate) fn recording(rows: &[Row], kinds: &[(&str, Unit, u64)]) -> (ExportMac
     system.clocks.start = Some(ClockAnchor { monotonic: Nanos(0), realtime, boottime: None });
     let kinds: Vec<SampleKindId> =
         kinds.iter().map(|&(name, unit, period)| machine.add_kind(name, unit, period)).collect();
-    let threads: Vec<_> = [(10, 10, "one"), (10, 11, "helper 2"), (20, 20, "two"), (20, 21, "helper 2")]
-        .into_iter()
-        .map(|(pid, tid, name)| {
-            let known = machine.processes().iter().position(|process| process.pid == Pid(pid));
-            let process = match known {
-                Some(at) => ProcessId(at as u32),
-                None => machine.add_process(Pid(pid), name, None, Nanos(0)),
-            };
-            let name = machine.intern_string(name);
-            (process, machine.intern_thread(process, Tid(tid), name))
-        })
-        .collect();
-    let path = machine.intern_string("/usr/bin/prog");
-    let build_id = BuildId::new(&[0x12, 0x34, 0x56, 0x78, 0x9a]);
-    let program = machine.add_module(Module { kind: ModuleKind::File, path, build_id });
-    for (thread, bias) in [(0, 0x7000_0000), (2, 0x5000_0000)] {
+    let processes = [(10, "one", Nanos(0)), (20, "two", Nanos(0)), (10, "again", CHANGE)]
+        .map(|(pid, name, start)| machine.add_process(Pid(pid), name, None, start));
+    machine.end_process(processes[0], Nanos(CHANGE.0 - 1000));
+    let threads = [
+        (0, 10, "one"),
+        (0, 11, "helper 2"),
+        (1, 20, "two"),
+        (1, 21, "helper 2"),
+        (2, 10, "again"),
+        (2, 11, "helper 2"),
+    ];
+    let threads = threads.map(|(process, tid, name)| {
+        let name = machine.intern_string(name);
+        machine.intern_thread(processes[process], Tid(tid), name)
+    });
+    let files = [
+        ("/usr/bin/prog", &[0x12, 0x34, 0x56, 0x78, 0x9a][..]),
+        ("/usr/lib/later.so", &[0x21, 0x43, 0x65, 0x87]),
+    ]
+    .map(|(path, build_id)| {
+        let (path, build_id) = (machine.intern_string(path), BuildId::new(build_id));
+        machine.add_module(Module { kind: ModuleKind::File, path, build_id })
+    });
+    for (process, file, bias, since) in [
+        (0, 0, 0x7000_0000, Nanos(0)),
+        (1, 0, 0x5000_0000, Nanos(0)),
+        (1, 1, 0x5000_0000, CHANGE),
+        (2, 1, 0x7000_0000, CHANGE),
+    ] {
         machine.add_mapping(ModuleMapping {
-            process: threads[thread].0,
-            module: program,
+            process: processes[process],
+            module: files[file],
             start: Avma(bias + 0x1000),
             end: Avma(bias + 0x9000),
             file_offset: FileOffset(0x1000),
             bias,
-            since: Nanos(0),
+            since,
         });
     }
-    let frames: Vec<FrameId> = (0..10_u64)
-        .map(|number| {
+    let frames = files.map(|file| -> Vec<FrameId> {
+        let frame = |number: u64| {
             let (module, address, flags) = match number {
                 8.. => (ModuleId::KERNEL, 0xffff_ffff_8100_0000 + number * 64, FrameFlags::KERNEL),
-                _ => (program, 0x1100 + number * 64, 0),
+                _ => (file, 0x1100 + number * 64, 0),
             };
             machine.intern_frame(Frame { module, address: Svma(address), flags: FrameFlags(flags) })
-        })
-        .collect();
+        };
+        (0..10).map(frame).collect()
+    });
     // Above others on the stack the code without a name is by where a call returns to.
-    let calling =
-        Frame { module: program, address: Svma(0x1101), flags: FrameFlags(FrameFlags::RETURN_ADDRESS) };
-    let calling = machine.intern_frame(calling);
+    let calling = files.map(|module| {
+        let flags = FrameFlags(FrameFlags::RETURN_ADDRESS);
+        machine.intern_frame(Frame { module, address: Svma(0x1101), flags })
+    });
     let mut symbols = Symbols::unresolved(&machine);
-    for (&frame, number) in frames.iter().zip(0_u32..) {
+    let numbered = frames.iter().zip(["f", "later_"]).flat_map(|(frames, prefix)| {
+        frames.iter().zip(0_u32..).map(move |(&frame, number)| (frame, number, prefix))
+    });
+    for (frame, number, f) in numbered {
         let mut function = |name: String, line| Function {
             name: symbols.intern(&name),
             linkage: symbols.intern(&format!("_{name}")),
@@ -101,20 +124,28 @@ pub(crate) fn recording(rows: &[Row], kinds: &[(&str, Unit, u64)]) -> (ExportMac
         };
         let functions = match number {
             0 => continue,
-            1..4 => vec![function(format!("f{number}"), 0)],
-            4..6 => vec![function(format!("f {number}"), 40 + number)],
+            1..4 => vec![function(format!("{f}{number}"), 0)],
+            4..6 => vec![function(format!("{f} {number}"), 40 + number)],
             6..8 => vec![
                 function("in".to_owned(), number),
                 function("between".to_owned(), 7),
-                function(format!("f{number}"), 8),
+                function(format!("{f}{number}"), 8),
             ],
             _ => vec![function(format!("vfs_{number}"), 0)],
         };
         symbols.set_functions(frame, &functions);
     }
     for row in rows {
-        let frame =
-            |(depth, &at): (usize, &u8)| if depth > 0 && at == 0 { calling } else { frames[usize::from(at)] };
+        let time = Nanos(u64::from(row.time) * 1000);
+        let is_later = time >= CHANGE;
+        let thread = match row.thread {
+            thread @ (0 | 1) if is_later => thread + 4,
+            thread => thread,
+        };
+        let half = usize::from(is_later);
+        let frame = |(depth, &at): (usize, &u8)| {
+            if depth > 0 && at == 0 { calling[half] } else { frames[half][usize::from(at)] }
+        };
         let stack: Vec<FrameId> = row.stack.iter().enumerate().map(frame).collect();
         let stack = machine.intern_stack(&stack);
         let label = |machine: &mut ExportMachine, text: &str| machine.intern_string(text).into();
@@ -126,8 +157,8 @@ pub(crate) fn recording(rows: &[Row], kinds: &[(&str, Unit, u64)]) -> (ExportMac
         list.truncate(usize::from(row.attribute));
         let attributes = machine.attributes_mut().intern(&list);
         machine.add_sample(&Sample {
-            time: Nanos(u64::from(row.time) * 1000),
-            thread: threads[usize::from(row.thread)].1,
+            time,
+            thread: threads[usize::from(thread)],
             stack,
             cpu: row.cpu,
             kind: kinds[usize::from(row.kind) % kinds.len()],

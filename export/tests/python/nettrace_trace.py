@@ -352,10 +352,18 @@ class System:
         self.mappings = {}
         self.symbols = {}
         self.files = {}
+        # When the lives of a pid began; by pid the mappings, and by the number of one its symbols.
+        self.began = defaultdict(list)
+        self.by_pid = defaultdict(list)
+        self.by_mapping = defaultdict(list)
         for event in sorted(events, key=lambda event: event["time"]):
             if event["provider"] == "Universal.System":
                 self.add(event, dict(event["fields"]))
+        for told in self.mappings.values():
+            for mapping in told:
+                self.by_pid[mapping["pid"]].append(mapping)
         for symbol in self.symbols.values():
+            self.by_mapping[symbol["MappingId"]].append(symbol)
             mapping = self.mappings[symbol["MappingId"]][0]
             assert mapping["StartAddress"] <= symbol["StartAddress"] <= symbol["EndAddress"] <= mapping["EndAddress"]
 
@@ -370,7 +378,7 @@ class System:
             assert (of["pid"], of["life"]) not in whose, f"mapping {number} is told twice"
             # What is told of a file comes before its mapping.
             about = self.files[fields["MetadataId"]] if fields["MetadataId"] else None
-            told.append({**of, **fields, "about": about})
+            told.append({**of, "number": number, **fields, "about": about})
             assert len({tuple(list(other.values())[3:-1]) for other in told}) == 1, f"mapping {number} differs"
         elif name == "ProcessSymbol":
             assert number not in self.symbols, f"symbol {number} is told twice"
@@ -380,26 +388,34 @@ class System:
             texts = [fields["SymbolMetadata"], fields["VersionMetadata"]]
             self.files[number] = [json.loads(text) if text else None for text in texts]
         else:
-            self.lives[of["pid"]] += name != "ProcessExit"
+            if name != "ProcessExit":
+                self.lives[of["pid"]] += 1
+                self.began[of["pid"]].append(of["time"])
             inner = fields.get("NamespaceId")
             self.processes.append({**of, "event": name, "name": fields.get("Name"), "namespace_pid": inner})
 
-    # A name and a path, of what was mapped by then, and bytes from the beginning of that. A symbol's last address belongs to it, as PerfView
-    # takes it; code that no symbol covers has no name.
+    # A name and a path, of what was mapped there last by then in that life of the pid, and bytes from the beginning of that. A symbol's
+    # last address belongs to it, as PerfView takes it, and may be where the mapping ends; code that no symbol covers has no name. What was
+    # made at run time may be named by the mapping that it was met in first. The kernel is where nothing else is.
     def frame(self, pid, time, address):
-        found = set()
-        for symbol in self.symbols.values():
-            if symbol["StartAddress"] <= address <= symbol["EndAddress"]:
-                mappings = self.mappings[symbol["MappingId"]]
-                of_process = [of for of in mappings if of["pid"] == pid and of["time"] <= time]
-                found.update((symbol["Name"], *self.place(mapping, address)) for mapping in of_process)
-        if not found:
-            mappings = [mapping for told in self.mappings.values() for mapping in told]
-            of_process = [of for of in mappings if of["pid"] == pid and of["time"] <= time]
-            around = [of for of in of_process if of["StartAddress"] <= address < of["EndAddress"]]
-            found.update(("", *self.place(mapping, address)) for mapping in around)
-        assert len(found) <= 1, f"{address:#x} of {pid} has several names: {found}"
-        return found.pop() if found else None
+        life = sum(began <= time for began in self.began[pid])
+        begun = [of for of in self.by_pid[pid] if of["time"] <= time and of["life"] == life]
+        holds = lambda of, end: of["StartAddress"] <= address < of["EndAddress"] + end
+        rank = lambda of: (of["FileName"] != "vmlinux", of["time"], of["number"])
+        around = sorted((of for of in begun if holds(of, 0)), key=rank, reverse=True)
+        ending = sorted((of for of in begun if holds(of, 1) and of not in around), key=rank, reverse=True)
+        top = (around + ending)[:1]
+        alike = [of for of in around[1:] if "/" not in of["FileName"] and of["FileName"] == top[0]["FileName"]]
+        for of in top + alike + ending:
+            names = {
+                symbol["Name"]
+                for symbol in self.by_mapping[of["number"]]
+                if symbol["StartAddress"] <= address <= symbol["EndAddress"]
+            }
+            assert len(names) <= 1, f"{address:#x} of {pid} has several names: {names}"
+            if names:
+                return names.pop(), *self.place(of, address)
+        return ("", *self.place(around[0], address)) if around else None
 
     def place(self, mapping, address):
         return mapping["FileName"], address - mapping["StartAddress"]

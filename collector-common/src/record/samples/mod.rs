@@ -316,19 +316,23 @@ impl Samples {
 
     /// Leaves out the samples that `keep` refuses. Out: the raw events that those were of.
     pub fn retain(&mut self, mut keep: impl FnMut(&Sample) -> bool) -> Vec<EventRecordId> {
-        self.retain_mut(|sample| keep(sample))
+        self.retain_mut(|sample, _| keep(sample))
     }
 
-    /// The same, where `keep` may change those that it takes, too.
-    pub fn retain_mut(&mut self, mut keep: impl FnMut(&mut Sample) -> bool) -> Vec<EventRecordId> {
+    /// The same, where `keep` may change those that it takes, too. It is given the raw event that a sample is of, which it does not change.
+    pub fn retain_mut(
+        &mut self,
+        mut keep: impl FnMut(&mut Sample, Option<EventRecordId>) -> bool,
+    ) -> Vec<EventRecordId> {
         let none = self.none_like();
         let Self { chunks, open, spill, .. } = mem::replace(self, none);
         let mut left_out = Vec::new();
         let mut look = |mut row: Row| {
-            if keep(&mut row.sample) {
+            let record = row.record();
+            if keep(&mut row.sample, record) {
                 self.push_row(row);
             } else {
-                left_out.extend(row.record());
+                left_out.extend(record);
             }
         };
         // Each chunk goes when it was looked through.

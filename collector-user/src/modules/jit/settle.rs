@@ -56,8 +56,8 @@ pub(super) fn settle<F: Read + Seek>(
     let mut hit = settling.hit_at_any_time();
     settling.add_hits(machine, &mut hit);
     settling.set_layers(&hit);
-    let mut over = settling.over(machine, &hit);
-    settling.move_samples(machine, &mut over);
+    let over = settling.over(machine, &hit);
+    settling.move_samples(machine, &over);
     settling.names(&over, dumps, &hit)
 }
 
@@ -180,15 +180,15 @@ impl Settling<'_> {
     fn add_hits(&self, machine: &ExportMachine, hit: &mut BTreeMap<Code, Vec<At>>) {
         let mut added: FxHashSet<(At, Code)> = FxHashSet::default();
         let mut of_stacks: FxHashMap<StackId, Box<[At]>> = FxHashMap::default();
-        for sample in machine.samples().iter() {
-            let ambiguous = of_stacks.entry(sample.stack).or_insert_with(|| {
-                let frames = machine.stacks().get(sample.stack).iter().map(|&id| machine.frames().get(id));
+        let samples = machine.samples().iter().map(|sample| (sample.time, sample.stack));
+        let events = machine.event_records().iter().map(|(_, record, _)| (record.time, record.stack));
+        for (time, stack) in samples.chain(events) {
+            let ambiguous = of_stacks.entry(stack).or_insert_with(|| {
+                let frames = machine.stacks().get(stack).iter().map(|&id| machine.frames().get(id));
                 frames.filter_map(|frame| self.position(frame)).filter(|&at| self.is_ambiguous(at)).collect()
             });
             for &at in &**ambiguous {
-                if let Some(code) =
-                    self.known.at_time(at, sample.time).filter(|&code| added.insert((at, code)))
-                {
+                if let Some(code) = self.known.at_time(at, time).filter(|&code| added.insert((at, code))) {
                     hit.entry(code).or_default().push(at);
                 }
             }
@@ -244,36 +244,40 @@ impl Settling<'_> {
         over
     }
 
-    /// Has the samples of moved codes mean the modules where these are.
-    fn move_samples(&self, machine: &mut ExportMachine, over: &mut FxHashMap<(ModuleId, u32), ModuleId>) {
+    /// Has the samples and raw events of moved codes mean the modules where these are.
+    fn move_samples(&self, machine: &mut ExportMachine, over: &FxHashMap<(ModuleId, u32), ModuleId>) {
         if self.layers.is_empty() {
             return;
         }
         let is_touched = |at: At| self.known.at(at).iter().any(|code| self.layers.contains_key(code));
         let mut touched: FxHashMap<StackId, bool> = FxHashMap::default();
-        let mut samples = std::mem::take(machine.samples_mut());
-        samples.change_each(|sample| {
+        let mut moved = |machine: &mut ExportMachine, time: Nanos, stack: StackId| {
             let frames = |machine: &ExportMachine| -> Vec<Frame> {
-                machine.stacks().get(sample.stack).iter().map(|&id| *machine.frames().get(id)).collect()
+                machine.stacks().get(stack).iter().map(|&id| *machine.frames().get(id)).collect()
             };
-            let is_touched = *touched.entry(sample.stack).or_insert_with(|| {
+            let is_touched = *touched.entry(stack).or_insert_with(|| {
                 frames(machine).iter().any(|frame| self.position(frame).is_some_and(is_touched))
             });
             if !is_touched {
-                return;
+                return stack;
             }
             let moved: Vec<FrameId> = frames(machine)
                 .into_iter()
                 .map(|frame| {
-                    let code = self.position(&frame).and_then(|at| self.known.at_time(at, sample.time));
+                    let code = self.position(&frame).and_then(|at| self.known.at_time(at, time));
                     let layer = code.and_then(|code| self.layers.get(&code)).copied().unwrap_or(0);
                     let module = over.get(&(frame.module, layer)).copied().unwrap_or(frame.module);
                     machine.intern_frame(Frame { module, ..frame })
                 })
                 .collect();
-            sample.stack = machine.intern_stack(&moved);
-        });
+            machine.intern_stack(&moved)
+        };
+        let mut samples = std::mem::take(machine.samples_mut());
+        samples.change_each(|sample| sample.stack = moved(machine, sample.time, sample.stack));
         *machine.samples_mut() = samples;
+        let mut events = std::mem::take(machine.event_records_mut());
+        events.change_stacks(|time, stack| moved(machine, time, stack));
+        *machine.event_records_mut() = events;
     }
 
     /// Names and lines of all that was sampled, by module.

@@ -6,7 +6,7 @@
 //! - `types`: the types of events, and the trace's own description.
 //! - `event_types`: types of raw events; `event_fields`: their fields; `known_types`: those that are told by number alone.
 //! - `descriptions`: what is known of files.
-//! - `places`: where code lies in which process, by `ranges` of addresses.
+//! - `places`: where code lies in which process, and when.
 //! - `stream`: events with their stacks and labels on their way into blocks; `names`: what frames are called.
 //! - [`read()`]: a reader for any writer's traces.
 
@@ -18,7 +18,6 @@ mod known_types;
 mod labels;
 mod names;
 mod places;
-mod ranges;
 mod read;
 mod stream;
 mod types;

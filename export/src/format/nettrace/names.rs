@@ -1,10 +1,10 @@
 //! Frames with names in, ranges of addresses with names out, by mapping.
 //!
 //! Where a symbol begins and ends is not kept; what is known is which addresses on stacks it names. A name's range is from the
-//! first of them to the last, as far as no address of another name, or without one, is between. An address is the one on the
-//! stack, which is behind the call that its name was looked up by.
+//! first of them to the last, as far as no address of another name, or without one, is between, in any mapping of the process: some held
+//! the same addresses one after the other. An address is the one on the stack, which is behind the call that its name was looked up by.
 
-use collector_common::record::FrameFlags;
+use collector_common::record::{FrameFlags, ProcessId};
 
 use super::places::{MappingNumber, Places};
 use crate::format::Profile;
@@ -22,22 +22,27 @@ pub(super) struct Range {
 
 /// Names for all places that were asked for, by mapping and address.
 pub(super) fn ranges(Profile { machine, symbols }: Profile<'_>, places: &Places<'_>) -> Vec<Range> {
-    let mut named: Vec<(MappingNumber, u64, bool, Option<NameId>)> = places
+    let owner = |mapping: MappingNumber| {
+        let mapping = mapping.position().and_then(|position| machine.mappings().get(position));
+        mapping.map(|mapping| mapping.process)
+    };
+    let mut named: Vec<(Option<ProcessId>, u64, MappingNumber, bool, Option<NameId>)> = places
         .known()
         .iter()
         .filter_map(|&(frame, place)| {
             let is_exact = !machine.frames().get(frame).flags.has(FrameFlags::RETURN_ADDRESS);
             let name = symbols.is_resolved(frame).then(|| symbols.name_id(frame));
-            Some((place.mapping?, place.address, is_exact, name))
+            let mapping = place.mapping?;
+            Some((owner(mapping), place.address, mapping, is_exact, name))
         })
         .collect();
     // A function that ends with a call returns to where the next one begins: one address with two names, of which there is
     // room for one. Returns are more often on stacks than the first byte of a function.
     named.sort_unstable();
-    named.dedup_by_key(|&mut (mapping, address, ..)| (mapping, address));
+    named.dedup_by_key(|&mut (_, address, mapping, ..)| (mapping, address));
     let mut ranges: Vec<Range> = Vec::new();
-    for same in named.chunk_by(|a, b| (a.0, a.3) == (b.0, b.3)) {
-        if let [(mapping, first, _, Some(name)), ..] = *same {
+    for same in named.chunk_by(|a, b| (a.2, a.4) == (b.2, b.4)) {
+        if let [(_, first, mapping, _, Some(name)), ..] = *same {
             let last = same.last().map_or(first, |&(_, address, ..)| address);
             ranges.push(Range { mapping, first, last, name });
         }

@@ -10,7 +10,7 @@ use collector_common::ids::Nanos;
 use collector_common::intern::StackId;
 use collector_common::record::{ExportMachine, Frame, FrameId, ModuleId, ModuleKind, ProcessId};
 
-use super::ranges::Ranges;
+use crate::over_time::OverTime;
 use crate::table::Table;
 
 /// Names a mapping in a file.
@@ -66,7 +66,7 @@ pub(super) struct Places<'a> {
 /// What is known of a process.
 #[derive(Debug, Default)]
 struct Process {
-    modules: Table<ModuleId, Ranges>,
+    modules: Table<ModuleId, OverTime>,
     /// What lies between the addresses that a file is linked for and those of the process, of each that never moved.
     biases: Table<ModuleId, u64>,
     /// When it was mapped, of each module that moved.
@@ -91,7 +91,12 @@ impl<'a> Places<'a> {
             let (process, module) = owned(group[0]);
             let Some(process) = processes.get_mut(process.0 as usize) else { continue };
             let is_linked = is_linked(machine, module);
-            process.modules.insert(module, Ranges::of(mappings, group, is_linked));
+            let addresses = |at: u32| {
+                let mapping = &mappings[at as usize];
+                let start = mapping.start.0.wrapping_sub(if is_linked { mapping.bias } else { 0 });
+                [start, start.saturating_add(mapping.end.0.saturating_sub(mapping.start.0))]
+            };
+            process.modules.insert(module, OverTime::of(group.to_vec(), addresses));
             let bias = mappings[group[0] as usize].bias;
             let each = || group.iter().map(|&at| &mappings[at as usize]);
             if is_linked && each().any(|mapping| mapping.bias != bias) {
@@ -179,7 +184,8 @@ impl Process {
         let mappings = machine.mappings();
         let ranges = self.modules.get(&frame.module);
         let found = ranges.and_then(|ranges| {
-            let holding = ranges.holding(mappings, frame.lookup_address().0, time);
+            let holding =
+                ranges.holding(mappings, frame.lookup_address().0, time.0).map(|holding| holding.at);
             holding.or_else(|| is_linked.then(|| ranges.current(mappings, time)).flatten())
         });
         match found {

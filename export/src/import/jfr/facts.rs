@@ -93,8 +93,8 @@ pub(super) struct Facts {
     pub(super) mappings_left_out: u64,
     /// Libraries of which it is not said in which process they are, as the JDK tells of them.
     pub(super) libraries: u64,
-    /// Positions of processes, by pid: of one that was given again the last.
-    last: HashMap<u32, usize>,
+    /// Positions of processes, by pid, which may have been given again, and by pid and name: with the ticks since when it is of them.
+    lives: HashMap<(u32, Option<StringId>), Vec<(u64, usize)>>,
     /// Bytes of arguments that there is room for: as many as the file has, as those are not constants in it.
     room: usize,
     /// Of the virtual machine.
@@ -143,14 +143,19 @@ impl Facts {
                 "collector.Note" => self.notes_left_out += 1,
                 "collector.Process" => {
                     let process = Process::of(&event, texts);
-                    self.last.insert(process.pid, self.processes.len());
+                    for name in [None, Some(process.name)] {
+                        let lives = self.lives.entry((process.pid, name)).or_default();
+                        // As a file may tell of them in any order.
+                        let since = lives.last().map_or(0, |&(last, _)| last.max(process.first_seen));
+                        lives.push((since, self.processes.len()));
+                    }
                     self.processes.push(process);
                 }
                 "collector.Program" => {
-                    if let Some(&process) = self.last.get(&(number("processId") as u32)) {
+                    let (pid, since) = (number("processId") as u32, event.ticks());
+                    if let Some(process) = self.life(pid, None, since) {
                         let name = text("name");
                         let (arguments, are_cut) = arguments(&event, &mut self.room);
-                        let since = event.ticks();
                         self.programs.push(Program { process, since, name, arguments, are_cut });
                     }
                 }
@@ -174,12 +179,20 @@ impl Facts {
 }
 
 impl Facts {
+    /// The position of the process that a pid was of at a tick, of those of a name if there is one of it.
+    pub(super) fn life(&self, pid: u32, name: Option<StringId>, ticks: u64) -> Option<usize> {
+        let lives = self.lives.get(&(pid, name)).or_else(|| self.lives.get(&(pid, None)))?;
+        let begun = lives.partition_point(|&(since, _)| since <= ticks);
+        lives.get(begun.saturating_sub(1)).map(|&(_, position)| position)
+    }
+
     /// Keeps a library's mapping if it says in which process, as ours do. Those that were written before the offset and the bias were told
     /// are taken to begin with their file.
     fn library(&mut self, event: &Event<'_>, path: StringId) {
         let number = |name| event.get(name).unsigned();
-        let process = number("processId").and_then(|pid| self.last.get(&u32::try_from(pid).ok()?));
-        let (Some(&process), Some(start), Some(end)) = (process, number("baseAddress"), number("topAddress"))
+        let pid = number("processId").and_then(|pid| u32::try_from(pid).ok());
+        let process = pid.and_then(|pid| self.life(pid, None, event.ticks()));
+        let (Some(process), Some(start), Some(end)) = (process, number("baseAddress"), number("topAddress"))
         else {
             self.libraries += 1;
             return;

@@ -40,6 +40,7 @@ pub(super) struct Samples {
     facts: Facts,
     /// The first chunk's clock, which the machine's is.
     clock: Option<Clock>,
+    /// By pid, of which nothing is told.
     processes: HashMap<u32, ProcessId>,
     /// As they were told of.
     told: Vec<ProcessId>,
@@ -112,7 +113,8 @@ impl Samples {
 
     fn add_processes(&mut self, from: usize, clock: Clock) {
         for told in self.facts.processes.get(from..).unwrap_or_default().to_vec() {
-            let parent = self.processes.get(&told.parent).copied();
+            let parent = self.facts.life(told.parent, None, told.first_seen);
+            let parent = parent.and_then(|position| self.told.get(position)).copied();
             let start = told.start.map_or(Nanos(0), |start| self.time(clock, start));
             let process =
                 self.machine.add_process(Pid(told.pid), self.code.texts.name(told.name), parent, start);
@@ -130,7 +132,6 @@ impl Samples {
             if !cgroup.is_empty() {
                 self.machine.set_cgroup(process, cgroup);
             }
-            self.processes.insert(told.pid, process);
             self.told.push(process);
         }
     }
@@ -208,7 +209,7 @@ impl Samples {
         }
         let thread = role.thread.map_or(Value::Null, |field| event.get(field));
         let constant = role.thread.and_then(|field| event.fields().constant_of(field));
-        let thread = self.thread(&thread, constant);
+        let thread = self.thread(&thread, constant, event.ticks());
         let process = self.machine.thread(thread).process;
         let number = self.machine.samples().len() + 1;
         let stack = self.code.stack(&mut self.machine, process, &stack).map_err(|TooDeep| {
@@ -239,10 +240,12 @@ impl Samples {
         }
         let thread = event.get("eventThread");
         let owner = if thread.fields().is_some() {
-            TimelineOwner::Thread(self.thread(&thread, event.fields().constant_of("eventThread")))
+            let constant = event.fields().constant_of("eventThread");
+            TimelineOwner::Thread(self.thread(&thread, constant, event.ticks()))
         } else if event.get("process").text().is_some() {
             let pid = event.get("processId").unsigned().and_then(|pid| u32::try_from(pid).ok());
-            TimelineOwner::Process(self.process(pid.unwrap_or_default()))
+            let named = self.code.texts.of(&event.fields(), "process");
+            TimelineOwner::Process(self.process(pid.unwrap_or_default(), Some(named), event.ticks()))
         } else {
             TimelineOwner::Recording
         };
@@ -258,8 +261,8 @@ impl Samples {
         }
     }
 
-    /// The thread that a constant is.
-    fn thread(&mut self, thread: &Value<'_>, constant: Option<Constant>) -> ThreadId {
+    /// The thread that a constant is, of which there is an event at a tick.
+    fn thread(&mut self, thread: &Value<'_>, constant: Option<Constant>, ticks: u64) -> ThreadId {
         if let Some(&known) = constant.and_then(|constant| self.threads.get(&constant)) {
             return known;
         }
@@ -270,7 +273,12 @@ impl Samples {
             return met;
         }
         let pid = thread.get("processId").unsigned().and_then(|pid| u32::try_from(pid).ok());
-        let process = self.process(pid.or(self.facts.pid).unwrap_or_default());
+        let pid = pid.or(self.facts.pid).unwrap_or_default();
+        // In our own files that is what a thread's group is called after.
+        let group = thread.get("group").get("name").text().unwrap_or_default();
+        let group = group.strip_suffix(&format!(" (pid {pid})"));
+        let named = group.map(|named| self.code.texts.intern(named));
+        let process = self.process(pid, named, ticks);
         let texts = &mut self.code.texts;
         let names = thread.fields().map(|thread| ["javaName", "osName"].map(|name| texts.of(&thread, name)));
         let name = names.into_iter().flatten().find(|name| *name != StringId::EMPTY).unwrap_or_default();
@@ -284,7 +292,12 @@ impl Samples {
         known
     }
 
-    fn process(&mut self, pid: u32) -> ProcessId {
+    /// The process that a pid was of at a tick, of those of a name if there is one of it.
+    fn process(&mut self, pid: u32, named: Option<StringId>, ticks: u64) -> ProcessId {
+        let told = self.facts.life(pid, named, ticks);
+        if let Some(&told) = told.and_then(|position| self.told.get(position)) {
+            return told;
+        }
         let (machine, facts) = (&mut self.machine, &self.facts);
         *self.processes.entry(pid).or_insert_with(|| {
             let name = if facts.pid.is_some() { "java" } else { "[process]" };

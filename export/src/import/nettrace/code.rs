@@ -7,13 +7,19 @@ use std::collections::{BTreeMap, HashMap};
 use collector_common::intern::{InternedStrings, StringId};
 use collector_common::record::ModuleDetails;
 
+use super::by_time::{ALWAYS, ByTime, Named};
 use super::files::File;
+use super::lives::Lives;
 use super::ranges::Ranges;
 use super::{runtime, universal};
 use crate::format::nettrace::Event;
+use crate::over_time::Begins;
 
 /// The most names and mappings that are kept.
 const MOST: u64 = 1 << 22;
+
+/// Mappings of code that was made at run time that are laid over one at most: beyond that, the last ones are one.
+const MOST_LAYERS: u32 = 1000;
 
 /// The first address of the kernel's half.
 pub(super) const KERNEL: u64 = 1 << 63;
@@ -21,7 +27,7 @@ pub(super) const KERNEL: u64 = 1 << 63;
 /// What the whole of Linux's kernel is called, which may be said to be all over its half.
 const LINUX: &str = "vmlinux";
 
-/// A process, by what was told of it.
+/// A process, which is one life of a process id, by what was told of it.
 #[derive(Debug, Default)]
 pub(super) struct Process {
     pub(super) name: Option<StringId>,
@@ -31,9 +37,13 @@ pub(super) struct Process {
     /// In ticks; `None` where it was there before.
     pub(super) start: Option<u64>,
     pub(super) end: Option<u64>,
-    /// By position in [`Code::mappings`].
+    /// By position in [`Code::mappings`]: what was told last.
     mappings: Ranges<u32>,
-    /// The same of Linux's kernel, which is where nothing else is.
+    /// Whether some of its addresses were told to hold one thing after another.
+    is_remapped: bool,
+    /// What they held when, then.
+    by_time: Option<Box<ByTime>>,
+    /// The same as `mappings` of Linux's kernel, which is where nothing else is.
     linux: Ranges<u32>,
     methods: Ranges<Method>,
     /// .NET's modules by its number of them.
@@ -43,8 +53,9 @@ pub(super) struct Process {
 /// A mapping, as it was told of.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mapping {
-    pub(super) process: u64,
-    id: u64,
+    /// By position in [`Code::lives`].
+    pub(super) life: u32,
+    pub(super) id: u64,
     pub(super) first: u64,
     pub(super) end: u64,
     pub(super) offset: u64,
@@ -52,6 +63,12 @@ pub(super) struct Mapping {
     metadata: u64,
     /// In ticks.
     pub(super) since: u64,
+}
+
+impl Begins for Mapping {
+    fn since(&self) -> u64 {
+        self.since
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +99,19 @@ pub(super) struct MethodPlace {
     pub(super) last: u64,
 }
 
+/// What lies at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) place: Place,
+    pub(super) called: Option<Called>,
+    /// The ticks, the last one excluded, at which that is so.
+    pub(super) times: [u64; 2],
+}
+
+impl Found {
+    const UNKNOWN: Self = Self { place: Place::Unknown, called: None, times: ALWAYS };
+}
+
 /// What a place is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Called {
@@ -94,11 +124,14 @@ pub(super) struct Called {
 #[derive(Debug, Default)]
 pub(super) struct Code {
     pub(super) strings: InternedStrings,
-    /// By process id.
-    pub(super) processes: BTreeMap<u64, Process>,
+    pub(super) lives: Lives,
     pub(super) mappings: Vec<Mapping>,
     /// Names by the number of a mapping, which may be several processes'.
     names: HashMap<u64, Ranges<StringId>>,
+    /// Where several mappings are of one thing, the number by which all their names are.
+    alike: HashMap<u64, u64>,
+    /// By position of a mapping: on how many others of its kind it lies, where these have other names at its addresses.
+    layers: HashMap<u32, u32>,
     files: HashMap<u64, File>,
     /// How much is kept.
     kept: u64,
@@ -149,11 +182,9 @@ impl Code {
         match told {
             Told::Process { name, namespace_pid, is_new } => {
                 let name = self.strings.intern(&name);
-                let process = self.processes.entry(pid).or_default();
-                (process.name, process.start) = (Some(name), is_new.then_some(time));
-                process.namespace_pid = namespace_pid;
+                self.lives.told(pid, time, is_new, (name, namespace_pid));
             }
-            Told::Exit => self.processes.entry(pid).or_default().end = Some(time),
+            Told::Exit => self.lives.ended(pid, time),
             Told::Mapping { id, first, end, offset, file, metadata } => {
                 let Some(last) = end.checked_sub(1).filter(|last| *last >= first) else {
                     self.not_understood += 1;
@@ -161,20 +192,15 @@ impl Code {
                 };
                 let file = self.strings.intern(&file);
                 let position = self.mappings.len() as u32;
-                self.mappings.push(Mapping {
-                    process: pid,
-                    id,
-                    first,
-                    end,
-                    offset,
-                    file,
-                    metadata,
-                    since: time,
-                });
+                let life = self.lives.last(pid);
+                self.mappings.push(Mapping { life, id, first, end, offset, file, metadata, since: time });
                 let is_linux = self.is_linux(first, file);
-                let process = self.processes.entry(pid).or_default();
-                let ranges = if is_linux { &mut process.linux } else { &mut process.mappings };
-                ranges.insert(first, last, position);
+                let process = self.lives.process_mut(life);
+                if is_linux {
+                    process.linux.insert(first, last, position);
+                } else {
+                    process.is_remapped |= process.mappings.insert(first, last, position);
+                }
             }
             Told::Symbol { mapping, first, last, name } => {
                 let name = self.strings.intern(&name);
@@ -190,7 +216,8 @@ impl Code {
         if !self.has_room() {
             return;
         }
-        let process = self.processes.entry(pid).or_default();
+        let life = self.lives.last(pid);
+        let process = self.lives.process_mut(life);
         match told {
             runtime::Told::Process(command) => process.command = Some(self.strings.intern(&command)),
             runtime::Told::Module(number, path) => {
@@ -205,20 +232,118 @@ impl Code {
         }
     }
 
-    /// What lies at an address, and what it is called. `lookup` is an address of the instruction that `address` stands for.
-    pub(super) fn at(&self, pid: u64, address: u64, lookup: u64) -> (Place, Option<Called>) {
-        let Some(process) = self.processes.get(&pid) else { return (Place::Unknown, None) };
+    /// What lies at an address at a time, and what it is called. `lookup` is an address of the instruction that `address` stands for.
+    pub(super) fn at(&self, life: u32, address: u64, lookup: u64, time: u64) -> Found {
+        let Some(process) = self.lives.process(life) else { return Found::UNKNOWN };
         if let Some((first, last, Method { module, name, signature })) = process.methods.range_at(lookup) {
-            let called = Called { name, signature: Some(signature) };
+            let called = Some(Called { name, signature: Some(signature) });
             let file = process.modules.get(&module).copied();
-            return (Place::Method(MethodPlace { file, first, last }), Some(called));
+            return Found { place: Place::Method(MethodPlace { file, first, last }), called, times: ALWAYS };
         }
-        let position = process.mappings.at(lookup).or_else(|| process.linux.at(lookup));
-        let Some(position) = position else { return (Place::Unknown, None) };
-        let names = self.mappings.get(position as usize).and_then(|mapping| self.names.get(&mapping.id));
+        let (position, times) = match &process.by_time {
+            Some(by_time) => by_time.mapping(&self.mappings, lookup, time),
+            None => (process.mappings.at(lookup), ALWAYS),
+        };
+        let Some(position) = position.or_else(|| process.linux.at(lookup)) else { return Found::UNKNOWN };
+        let of = |position, name: Option<StringId>, times| {
+            let called = name.map(|name| Called { name, signature: None });
+            Found { place: Place::Mapping(position), called, times }
+        };
+        let Some(mapping) = self.mappings.get(position as usize) else { return Found::UNKNOWN };
         // Those who write such traces name addresses as they are on stacks.
-        let name = names.and_then(|names| names.at(address));
-        (Place::Mapping(position), name.map(|name| Called { name, signature: None }))
+        let name = self.names_of(mapping).and_then(|names| names.at(address));
+        let below = process.by_time.as_ref().filter(|_| name.is_none() && self.is_made(mapping));
+        let Some(below) = below else { return of(position, name, times) };
+        // Memory for code may be mapped anew where there is code already, and code be told of by the mapping that it was met in first.
+        let (named, since) = below.named(address, time);
+        let times = [times[0].max(since[0]), times[1].min(since[1])];
+        let is_same = |position: u32| {
+            self.mappings.get(position as usize).is_some_and(|below| below.file == mapping.file)
+        };
+        match named.filter(|&(below, _)| is_same(below)) {
+            Some((below, name)) => of(below, Some(name), times),
+            None => of(position, None, times),
+        }
+    }
+
+    fn names_of(&self, mapping: &Mapping) -> Option<&Ranges<StringId>> {
+        self.names.get(self.alike.get(&mapping.id).unwrap_or(&mapping.id))
+    }
+
+    fn is_made(&self, mapping: &Mapping) -> bool {
+        mapping.is_made(self.strings.get(mapping.file))
+    }
+
+    /// The number of the mapping at a position, among those of code that was made at run time, from 0 on: those that have other names for the
+    /// same addresses have several.
+    pub(super) fn layer(&self, position: u32) -> u32 {
+        self.layers.get(&position).copied().unwrap_or(0)
+    }
+
+    /// Sets in order what is known when all was taken: what lay where at which time.
+    pub(super) fn settle(&mut self) {
+        let mut remapped: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (mapping, position) in self.mappings.iter().zip(0..) {
+            let is_remapped = self.lives.process(mapping.life).is_some_and(|process| process.is_remapped);
+            if is_remapped && !self.is_linux(mapping.first, mapping.file) {
+                remapped.entry(mapping.life).or_default().push(position);
+            }
+        }
+        let mut room = MOST as usize;
+        for (life, mut positions) in remapped {
+            positions.sort_by_key(|&position| self.mappings[position as usize].since);
+            self.join_names(&positions);
+            let named = self.lay(&positions, &mut room);
+            let by_time = ByTime::of(&self.mappings, positions, named);
+            self.lives.process_mut(life).by_time = Some(Box::new(by_time));
+        }
+    }
+
+    /// Has mappings of one file to one place the same names: of what was mapped again and again a name may be told once.
+    fn join_names(&mut self, positions: &[u32]) {
+        let mut first = HashMap::new();
+        for mapping in positions.iter().map(|&position| self.mappings[position as usize]) {
+            if self.is_made(&mapping) {
+                continue;
+            }
+            let bias = mapping.bias(self.file(&mapping));
+            let first = *first.entry((mapping.file, mapping.metadata, bias)).or_insert(mapping.id);
+            let all = *self.alike.entry(first).or_insert(first);
+            // A number that is another mapping's, too, stays what it is.
+            if self.alike.contains_key(&mapping.id) {
+                continue;
+            }
+            self.alike.insert(mapping.id, all);
+            let Some(own) = self.names.remove(&mapping.id) else { continue };
+            let names = self.names.entry(all).or_default();
+            for (first, last, name) in own.iter() {
+                names.insert(first, last, name);
+            }
+        }
+    }
+
+    /// Lays mappings of code that was made at run time over each other, as far as they have other names for the same addresses. Out: the
+    /// names, in the order of time. There is room for so many of them.
+    fn lay(&mut self, positions: &[u32], room: &mut usize) -> Vec<Named> {
+        let mut lying: HashMap<StringId, Ranges<u32>> = HashMap::new();
+        let mut named = Vec::new();
+        for &position in positions {
+            let mapping = &self.mappings[position as usize];
+            let names = self.names.get(&mapping.id).filter(|_| self.is_made(mapping));
+            let Some(names) = names.filter(|names| names.len() <= *room) else { continue };
+            *room -= names.len();
+            let lying = lying.entry(mapping.file).or_default();
+            let below = names.iter().flat_map(|(first, last, _)| lying.within(first, last));
+            let layer = below.max().map_or(0, |below| (below + 1).min(MOST_LAYERS));
+            for (first, last, name) in names.iter() {
+                lying.insert(first, last, layer);
+                named.push(Named { first, last, since: mapping.since, mapping: position, name });
+            }
+            if layer > 0 {
+                self.layers.insert(position, layer);
+            }
+        }
+        named
     }
 
     fn is_linux(&self, first: u64, file: StringId) -> bool {

@@ -1,16 +1,19 @@
 //! A trace in, a machine out. Each event with a stack becomes a sample of a kind that is called after the event.
 //!
 //! A trace is read twice. Names of code may stand at its end, as .NET's runtime tells what it has compiled when it is asked to stop;
-//! so all that is known of code is collected first (`code`), and events become samples after that (`samples`). Of a process's
-//! addresses that held one thing after another, what is told last counts.
+//! so all that is known of code is collected first (`code`), and events become samples after that (`samples`). What lies at an address is
+//! what was mapped there last by the time of the event; of methods of .NET, which are told of at any time, what is told last counts.
 //!
 //! - `universal`: what events of `Universal.System` say; `runtime`: what those of .NET's runtime do.
-//! - `files`: what is known of files; `ranges`: what lies where; `methods`: where .NET's code lies; `programs`: what processes run;
-//!   `event_kinds`: what is kept of types of events.
+//! - `lives`: processes, as ids of them are used again; `programs`: what they run; `files`: what is known of files.
+//! - `ranges`: what lies where; `by_time`: the same where that changed; `methods`: where .NET's code lies.
+//! - `event_kinds`: what is kept of types of events.
 
+mod by_time;
 mod code;
 mod event_kinds;
 mod files;
+mod lives;
 mod methods;
 mod programs;
 mod ranges;
@@ -52,6 +55,7 @@ fn import_into(
     let start = input.stream_position()?;
     let mut code = Code::default();
     read(BufReader::new(&mut input), |_| (), |event| code.take(event))?;
+    code.settle();
     input.seek(SeekFrom::Start(start))?;
     samples::read_with(machine, BufReader::new(input), code, event_bytes)
 }

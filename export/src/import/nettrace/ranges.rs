@@ -15,12 +15,14 @@ impl<T> Default for Ranges<T> {
 }
 
 impl<T: Copy> Ranges<T> {
-    /// Adds a range, from its first address to its last.
-    pub(super) fn insert(&mut self, first: u64, last: u64, value: T) {
+    /// Adds a range, from its first address to its last. Out: whether something was at some of its addresses.
+    pub(super) fn insert(&mut self, first: u64, last: u64, value: T) -> bool {
+        let mut is_over = false;
         while let Some((&begin, &(end, before))) = self.by_first.range(..=last).next_back() {
             if end < first {
                 break;
             }
+            is_over = true;
             self.by_first.remove(&begin);
             if end > last {
                 self.by_first.insert(last + 1, (end, before));
@@ -30,6 +32,23 @@ impl<T: Copy> Ranges<T> {
             }
         }
         self.by_first.insert(first, (last, value));
+        is_over
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.by_first.len()
+    }
+
+    /// All of them, with their first addresses and their last.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, u64, T)> {
+        self.by_first.iter().map(|(&first, &(last, value))| (first, last, value))
+    }
+
+    /// What lies at any of these addresses, from the last one on.
+    pub(super) fn within(&self, first: u64, last: u64) -> impl Iterator<Item = T> {
+        let before = self.by_first.range(..=last).rev();
+        before.take_while(move |(_, (end, _))| *end >= first).map(|(_, &(_, value))| value)
     }
 
     /// What lies at an address.
@@ -60,6 +79,8 @@ mod tests {
         let at = |address| ranges.at(address).unwrap_or('-');
         let found = [9, 10, 14, 15, 16, 17, 18, 34, 35, 39, 40, u64::MAX].map(at);
         assert_eq!(ranges.range_at(33), Some((18, 34, 'd')));
+        assert!(ranges.within(15, 17).eq(['e', 'd']) && ranges.within(36, 50).eq(['b']));
+        assert!(ranges.within(40, 50).eq([]) && !ranges.insert(40, 50, 'h') && ranges.insert(50, 51, 'h'));
         assert_eq!(found, ['-', 'a', 'a', 'd', 'd', 'e', 'd', 'd', 'b', 'b', '-', 'f']);
         ranges.insert(0, u64::MAX, 'g');
         assert_eq!(ranges.by_first.len(), 1);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 
 use collector_common::ids::{Avma, BuildId, FileOffset, Nanos, Pid, Svma, Tid};
@@ -13,7 +13,8 @@ use collector_common::record::{
     ThreadId, Unit,
 };
 
-use super::code::{Called, Code, KERNEL, Mapping, Place};
+use super::by_time::ALWAYS;
+use super::code::{Called, Code, Found, KERNEL, Mapping, Place};
 use super::event_kinds::{EventKinds, Kept, is_alone, name_of};
 use super::methods::Methods;
 use super::{programs, runtime, universal};
@@ -45,24 +46,40 @@ pub(super) fn read_with(
 enum ModuleKey {
     /// A file, with where its addresses are linked for.
     File(StringId, Option<BuildId>),
-    /// Code that was made at run time, from this file where that is known.
-    Made(ProcessId, Option<StringId>),
+    /// Code that was made at run time, from this file where that is known, and on which layer of it.
+    Made(ProcessId, Option<StringId>, u32),
     Unknown(ProcessId),
 }
+
+/// A frame of an address.
+#[derive(Clone, Copy)]
+struct KnownFrame {
+    frame: FrameId,
+    /// By position in [`Samples::times`]; none where it is that frame always.
+    times: u32,
+}
+
+/// No position.
+const NONE: u32 = u32::MAX;
 
 struct Samples {
     code: Code,
     machine: ExportMachine,
     trace: Trace,
-    processes: HashMap<u64, ProcessId>,
+    /// By position of their lives.
+    processes: Vec<Option<ProcessId>>,
+    /// The process id and the life of the last event, and the ticks at which it is that life.
+    life: (u64, u32, [u64; 2]),
     /// By process's and own id, and by name: a thread may have one after another.
     threads: HashMap<(ProcessId, u64, StringId), ThreadId>,
     /// By the position of the event's type in the trace.
     kinds: HashMap<u32, SampleKindId>,
     modules: HashMap<ModuleKey, ModuleId>,
-    /// By process id, address, and whether the address is that of an instruction and none that is returned to.
-    frames: HashMap<(u64, u64, bool), FrameId>,
-    called: Vec<(FrameId, Called)>,
+    /// By life, with a bit for whether the address is that of an instruction and none that is returned to, and address.
+    frames: HashMap<(u64, u64), KnownFrame>,
+    /// Ticks, the last one excluded, at which frames are these, of those that were others at other times.
+    times: Vec<[u64; 2]>,
+    called: BTreeMap<FrameId, Called>,
     methods: Methods,
     stack: Vec<FrameId>,
     /// How much of stacks was gone through.
@@ -88,12 +105,14 @@ impl Samples {
             code,
             machine,
             trace: Trace { frequency: 1, ..Trace::default() },
-            processes: HashMap::new(),
+            processes: Vec::new(),
+            life: (0, NONE, [0; 2]),
             threads: HashMap::new(),
             kinds: HashMap::new(),
             modules: HashMap::new(),
             frames: HashMap::new(),
-            called: Vec::new(),
+            times: Vec::new(),
+            called: BTreeMap::new(),
             methods: Methods::default(),
             stack: Vec::new(),
             gone_through: FramesOfSamples::default(),
@@ -138,25 +157,48 @@ impl Samples {
     }
 
     fn add_processes(&mut self) {
-        for (&pid, process) in &self.code.processes {
-            let text = |id| self.code.strings.get(id);
-            let arguments = process.command.map_or_else(Vec::new, |line| programs::arguments(text(line)));
-            let called = process.name.map(text).or_else(|| programs::name(&arguments));
-            let called = called.map_or_else(|| unnamed_process(pid), |called| name(called).to_owned());
-            let start = process.start.map_or(Nanos(0), |ticks| self.time(ticks));
-            let id = self.machine.add_process(Pid(pid as u32), &called, None, start);
-            if !arguments.is_empty() {
-                let program = self.machine.add_program(id, start, &called);
-                self.machine.set_arguments(program, arguments.join("\0").as_bytes(), false);
-            }
-            if let Some(end) = process.end {
-                self.machine.end_process(id, self.time(end).max(start));
-            }
-            if let Some(added) = self.machine.process_mut(id) {
-                added.namespace_pid = process.namespace_pid.map(Pid);
-            }
-            self.processes.insert(pid, id);
+        let lives: Vec<u32> = self.code.lives.by_pid().flat_map(|(_, lives)| lives).copied().collect();
+        for life in lives {
+            self.process(life);
         }
+    }
+
+    /// The process of a life.
+    fn process(&mut self, life: u32) -> ProcessId {
+        let position = life as usize;
+        match self.processes.get(position) {
+            Some(&Some(known)) => return known,
+            Some(None) => {}
+            None => self.processes.resize(position + 1, None),
+        }
+        let id = self.add_process(life);
+        self.processes[position] = Some(id);
+        id
+    }
+
+    fn add_process(&mut self, life: u32) -> ProcessId {
+        let pid = self.code.lives.pid(life);
+        let Some(process) = self.code.lives.process(life) else {
+            return self.machine.add_process(Pid(pid as u32), &unnamed_process(pid), None, Nanos(0));
+        };
+        let text = |id| self.code.strings.get(id);
+        let arguments = process.command.map_or_else(Vec::new, |line| programs::arguments(text(line)));
+        let called = process.name.map(text).or_else(|| programs::name(&arguments));
+        let called = called.map_or_else(|| unnamed_process(pid), |called| name(called).to_owned());
+        let start = process.start.map_or(Nanos(0), |ticks| self.time(ticks));
+        let end = process.end.map(|ticks| self.time(ticks).max(start));
+        let id = self.machine.add_process(Pid(pid as u32), &called, None, start);
+        if !arguments.is_empty() {
+            let program = self.machine.add_program(id, start, &called);
+            self.machine.set_arguments(program, arguments.join("\0").as_bytes(), false);
+        }
+        if let Some(end) = end {
+            self.machine.end_process(id, end);
+        }
+        if let Some(added) = self.machine.process_mut(id) {
+            added.namespace_pid = process.namespace_pid.map(Pid);
+        }
+        id
     }
 
     fn add_mappings(&mut self) {
@@ -165,7 +207,7 @@ impl Samples {
             if mapping.first >= KERNEL && !self.code.is_kernel_file(position as u32) {
                 continue;
             }
-            let process = self.process(mapping.process);
+            let process = self.process(mapping.life);
             let (module, bias) = self.mapped(position as u32);
             self.machine.add_mapping(ModuleMapping {
                 process,
@@ -179,15 +221,22 @@ impl Samples {
         }
     }
 
-    fn process(&mut self, pid: u64) -> ProcessId {
-        let machine = &mut self.machine;
-        let add = || machine.add_process(Pid(pid as u32), &unnamed_process(pid), None, Nanos(0));
-        *self.processes.entry(pid).or_insert_with(add)
+    /// The life that an event's process id has at its time.
+    fn life(&mut self, event: &Event<'_>) -> u32 {
+        let pid = event.thread.pid.unwrap_or_default();
+        let (known, life, [from, until]) = self.life;
+        if known == pid && is_in([from, until], event.time) {
+            return life;
+        }
+        let (life, times) = self.code.lives.at(pid, event.time);
+        self.life = (pid, life, times);
+        life
     }
 
     fn thread(&mut self, event: &Event<'_>) -> ThreadId {
         let tid = event.thread.tid.unwrap_or_default();
-        let process = self.process(event.thread.pid.unwrap_or_default());
+        let life = self.life(event);
+        let process = self.process(life);
         let name = match &event.thread.name {
             Some(called) => self.machine.intern_string(name(called)),
             None => self.machine.process(process).name,
@@ -301,10 +350,10 @@ impl Samples {
         if self.refused.is_some() {
             return None;
         }
-        let pid = event.thread.pid.unwrap_or_default();
+        let life = self.life(event);
         self.stack.clear();
         for (address, position) in event.stack().zip(0..) {
-            let frame = self.frame(pid, address, position == 0);
+            let frame = self.frame(life, address, position == 0, event.time);
             self.stack.push(frame);
         }
         Some(self.machine.intern_stack(&self.stack))
@@ -336,13 +385,31 @@ impl Samples {
         }
     }
 
-    fn frame(&mut self, pid: u64, address: u64, is_exact: bool) -> FrameId {
-        if let Some(&frame) = self.frames.get(&(pid, address, is_exact)) {
-            return frame;
+    fn frame(&mut self, life: u32, address: u64, is_exact: bool, time: u64) -> FrameId {
+        let key = (u64::from(life) << 1 | u64::from(is_exact), address);
+        let mut position = NONE;
+        if let Some(known) = self.frames.get(&key) {
+            if known.times == NONE || is_in(self.times[known.times as usize], time) {
+                return known.frame;
+            }
+            position = known.times;
         }
+        let (frame, times) = self.new_frame(life, address, is_exact, time);
+        if position != NONE {
+            self.times[position as usize] = times;
+        } else if times != ALWAYS {
+            position = self.times.len() as u32;
+            self.times.push(times);
+        }
+        self.frames.insert(key, KnownFrame { frame, times: position });
+        frame
+    }
+
+    /// The frame of an address, and the ticks, the last one excluded, at which it is that one.
+    fn new_frame(&mut self, life: u32, address: u64, is_exact: bool, time: u64) -> (FrameId, [u64; 2]) {
         let mut flags = if is_exact { 0 } else { FrameFlags::RETURN_ADDRESS };
         let lookup = address.saturating_sub(u64::from(!is_exact));
-        let (place, called) = self.code.at(pid, address, lookup);
+        let Found { place, called, times } = self.code.at(life, address, lookup, time);
         let is_kernel = address >= KERNEL;
         self.unknown += u64::from(place == Place::Unknown && !is_kernel);
         flags |= if is_kernel { FrameFlags::KERNEL } else { 0 };
@@ -350,25 +417,24 @@ impl Samples {
         let (module, address_there) = if is_kernel && !is_of_file {
             (ModuleId::KERNEL, address)
         } else {
-            self.place(pid, place, address)
+            self.place(life, place, address)
         };
         let frame = Frame { module, address: Svma(address_there), flags: FrameFlags(flags) };
         let frame = self.machine.intern_frame(frame);
         self.called.extend(called.map(|called| (frame, called)));
-        self.frames.insert((pid, address, is_exact), frame);
-        frame
+        (frame, times)
     }
 
     /// The module of a place, and the address in it.
-    fn place(&mut self, pid: u64, place: Place, address: u64) -> (ModuleId, u64) {
-        let process = self.process(pid);
+    fn place(&mut self, life: u32, place: Place, address: u64) -> (ModuleId, u64) {
+        let process = self.process(life);
         match place {
             Place::Mapping(position) => {
                 let (module, bias) = self.mapped(position);
                 (module, address.wrapping_sub(bias))
             }
             Place::Method(method) => {
-                let module = self.made(process, method.file);
+                let module = self.made(process, method.file, 0);
                 self.methods.add(process, method, module);
                 (module, address)
             }
@@ -380,17 +446,17 @@ impl Samples {
     }
 
     /// The module of code that was made at run time, by its file where that is known.
-    fn made(&mut self, process: ProcessId, file: Option<StringId>) -> ModuleId {
+    fn made(&mut self, process: ProcessId, file: Option<StringId>, layer: u32) -> ModuleId {
         let path = file.map_or("[managed]", |file| self.code.strings.get(file)).to_owned();
-        self.module(ModuleKey::Made(process, file), ModuleKind::Anonymous(process), &path, None)
+        self.module(ModuleKey::Made(process, file, layer), ModuleKind::Anonymous(process), &path, None)
     }
 
     /// The module of a mapping, and what lies between addresses in the process and those of the module.
     fn mapped(&mut self, position: u32) -> (ModuleId, u64) {
         let mapping = self.code.mappings[position as usize];
         if mapping.is_made(self.code.strings.get(mapping.file)) {
-            let process = self.process(mapping.process);
-            return (self.made(process, Some(mapping.file)), 0);
+            let process = self.process(mapping.life);
+            return (self.made(process, Some(mapping.file), self.code.layer(position)), 0);
         }
         (self.file(&mapping), mapping.bias(self.code.file(&mapping)))
     }
@@ -468,6 +534,10 @@ impl Samples {
             (self.code.not_understood, "events that tell of code could not be understood"),
             (self.code.no_room, "events are left out: there are too many of their kind"),
             (no_room, "events are lost: there is no more room for them"),
+            (
+                summary.misplaced,
+                "times of events and sequence points are outside of what the trace tells of them; they are kept",
+            ),
             (self.damaged, "events have no fields: their bytes are not those of their type"),
             (if lacks_rundown { self.unknown } else { 0 }, no_rundown(summary.cut_at.is_some())),
         ];
@@ -500,6 +570,10 @@ fn fact<'a>(trace: &'a Trace, name: &str) -> &'a str {
 /// The processor; 0, as of all that tells none, where it is not told: .NET's runtime knows it on Windows alone.
 fn cpu(event: &Event<'_>) -> u16 {
     if event.processor == u32::MAX { 0 } else { event.processor as u16 }
+}
+
+const fn is_in([from, until]: [u64; 2], time: u64) -> bool {
+    from <= time && time < until
 }
 
 /// As `PerfView` calls a process of which no name is told.

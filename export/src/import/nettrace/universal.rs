@@ -23,10 +23,35 @@ pub(super) enum Told {
     Metadata { id: u64, symbols: String, version: String },
 }
 
+/// Which of the fields of an event are text; the rest are numbers.
+const fn are_text(id: u32) -> &'static [bool] {
+    match id {
+        0 | 1 => &[false, true, true],
+        3 => &[false, false, false, false, true, false],
+        4 => &[false, false, false, false, true],
+        5 => &[false, true, true],
+        _ => &[],
+    }
+}
+
+/// The values of an event. What they are is known by its number, which is what `PerfView` goes by, and not all writers describe them right.
+fn values(event: &Event<'_>) -> Option<Vec<Value>> {
+    // The document has it in mappings, too; no writer is known.
+    let has_pid = event.event_type.field_names().any(|name| name == "ProcessId");
+    let known = if has_pid { None } else { event.known_values(are_text(event.event_type.id)) };
+    match known {
+        Some(Ok(values)) => Some(values),
+        _ => event.values().ok(),
+    }
+}
+
 /// What an event says; `None` where its fields are not those of the specification.
 pub(super) fn told(event: &Event<'_>) -> Option<Told> {
     use Value::{Text, Unsigned};
-    let values = event.values().ok()?;
+    let mut values = values(event)?;
+    if event.event_type.field_names().nth(1) == Some("ProcessId") && values.len() > 1 {
+        values.remove(1);
+    }
     let told = match (event.event_type.id, &*values) {
         (id @ (0 | 1), [inner, Text(name), ..]) => {
             // It is 0 where other tools do not know it.
@@ -46,9 +71,10 @@ pub(super) fn told(event: &Event<'_>) -> Option<Told> {
                 Unsigned(offset),
                 Text(ref file),
                 Unsigned(metadata),
+                ..,
             ],
         ) => Told::Mapping { id, first, end, offset, file: file.clone(), metadata },
-        (4, &[_, Unsigned(mapping), Unsigned(first), Unsigned(last), Text(ref name)]) => {
+        (4, &[_, Unsigned(mapping), Unsigned(first), Unsigned(last), Text(ref name), ..]) => {
             Told::Symbol { mapping, first, last, name: name.clone() }
         }
         (5, &[Unsigned(id), Text(ref symbols), Text(ref version), ..]) => {

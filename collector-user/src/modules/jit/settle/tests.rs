@@ -2,9 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
+use std::sync::Arc;
 
 use collector_common::ids::{Pid, Svma, Tid};
-use collector_common::record::{AttributeListId, FrameFlags, ProcessId, Sample, ThreadId, Unit};
+use collector_common::intern::StringId;
+use collector_common::record::{
+    AttributeListId, EventFacts, EventKind, EventRecord, FrameFlags, ProcessId, Sample, ThreadId, Unit,
+};
 
 use super::*;
 
@@ -77,17 +81,23 @@ impl Recorded {
 
     /// By time: the names of a sample's frames.
     fn named(&self, names: &FxHashMap<ModuleId, JitNames>) -> BTreeMap<u64, Vec<String>> {
+        let samples = self.machine.samples().iter();
+        samples.map(|sample| self.named_at(names, sample.time, sample.stack)).collect()
+    }
+
+    fn named_at(
+        &self,
+        names: &FxHashMap<ModuleId, JitNames>,
+        time: Nanos,
+        stack: StackId,
+    ) -> (u64, Vec<String>) {
         let name = |&id: &FrameId| {
             let frame = self.machine.frames().get(id);
             let names = names.get(&frame.module);
             let place = names.and_then(|names| Some((names, names.at(frame.lookup_address().0)?)));
             place.map_or("?".to_owned(), |(names, place)| names.name(place.name).to_owned())
         };
-        let of = |sample: Sample| {
-            let frames = self.machine.stacks().get(sample.stack).iter();
-            (sample.time.0, frames.map(name).collect())
-        };
-        self.machine.samples().iter().map(of).collect()
+        (time.0, self.machine.stacks().get(stack).iter().map(name).collect())
     }
 }
 
@@ -141,6 +151,54 @@ fn each_sample_has_the_code_of_its_time() {
     again.sample(20, &[0x1010]);
     let names = again.settle(false, &[dump]);
     assert_eq!(again.named(&names), expected(&[(5, &["c"]), (20, &["c"])]), "the last that held it");
+}
+
+/// Of one with a sample, and of one without; of another address there are events alone.
+#[test]
+fn events_have_the_code_of_their_time() {
+    let mut recorded = Recorded::new();
+    let name = recorded.machine.intern_string("made:event");
+    let event = EventKind {
+        name,
+        provider: StringId::EMPTY,
+        short_name: StringId::EMPTY,
+        id: 1,
+        facts: EventFacts::default(),
+        format: Arc::default(),
+        samples: None,
+    };
+    let event = recorded.machine.add_event_kind(event).unwrap();
+    for (time, is_sampled, address) in
+        [(10, true, 0x1010), (12, false, 0x1010), (30, true, 0x1010), (32, false, 0x1010)]
+            .into_iter()
+            .chain([(13, false, 0x2010), (33, false, 0x2010)])
+    {
+        let flags = FrameFlags(FrameFlags::RETURN_ADDRESS);
+        let frame = Frame { module: recorded.module, address: Svma(address), flags };
+        let frame = recorded.machine.intern_frame(frame);
+        let (time, stack) = (Nanos(time), recorded.machine.intern_stack(&[frame]));
+        if is_sampled {
+            let sample = Sample { time, thread: recorded.thread, stack, value: 1, ..Sample::default() };
+            recorded.machine.add_sample_of_event(&sample, event, &[]);
+        } else {
+            let record =
+                EventRecord { time, thread: recorded.thread, stack, kind: event, ..EventRecord::default() };
+            recorded.machine.add_event_record(&record, &[]).unwrap();
+        }
+    }
+    let codes = [
+        (1, 0x1000, 0x100, "a"),
+        (20, 0x1000, 0x100, "b"),
+        (1, 0x2000, 0x100, "c"),
+        (20, 0x2000, 0x100, "d"),
+    ];
+    let names = recorded.settle(true, &[dump(&codes)]);
+    assert_eq!(recorded.named(&names), expected(&[(10, &["a"]), (30, &["b"])]));
+    let events = recorded.machine.event_records().iter();
+    let events = events.map(|(_, record, _)| recorded.named_at(&names, record.time, record.stack)).collect();
+    let rows: [(u64, &[&str]); 6] =
+        [(10, &["a"]), (12, &["a"]), (30, &["b"]), (32, &["b"]), (13, &["c"]), (33, &["d"])];
+    assert_eq!(expected(&rows), events);
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub(super) struct Blobs<'a> {
     last_time: u64,
     before: Header,
     size: usize,
+    /// Events outside of the time that the block tells.
+    pub(super) outside: u64,
 }
 
 impl<'a> Blobs<'a> {
@@ -32,7 +34,7 @@ impl<'a> Blobs<'a> {
             return Err(start.malformed("a block of no events"));
         }
         let before = Header::default();
-        Ok(Self { block, is_old, is_compressed, first_time, last_time, before, size })
+        Ok(Self { block, is_old, is_compressed, first_time, last_time, before, size, outside: 0 })
     }
 
     /// The next event.
@@ -50,12 +52,7 @@ impl<'a> Blobs<'a> {
             let position = self.size - self.block.len();
             self.block.bytes(position.next_multiple_of(4) - position)?;
         }
-        if !(self.first_time..=self.last_time).contains(&header.time) {
-            return Err(ReadError::Malformed {
-                what: "an event outside of its block's time",
-                position: header.position,
-            });
-        }
+        self.outside += u64::from(!(self.first_time..=self.last_time).contains(&header.time));
         self.before = header;
         Ok(Some((header, payload)))
     }

@@ -88,12 +88,12 @@ fn trace(mut block: Cursor<'_>, is_old: bool) -> Result<Trace> {
     Ok(Trace { unix_milliseconds, ticks, frequency, pointer_size, pairs })
 }
 
-/// Milliseconds since 1970 of a date that exists, whose day of the week is counted from Sunday.
-/// Of a `SYSTEMTIME`, and how many days it is from there to 1970.
+/// The first year of a `SYSTEMTIME`, and how many days it is from there to 1970.
 const FIRST_YEAR: u16 = 1601;
 const UNTIL_1970: i64 = 134_774;
 
-fn milliseconds([year, month, weekday, day, hour, minute, second, millisecond]: [u16; 8]) -> Option<i64> {
+/// Milliseconds since 1970 of a date that exists. The day of the week follows from the others, and some writers count it from Monday.
+fn milliseconds([year, month, _, day, hour, minute, second, millisecond]: [u16; 8]) -> Option<i64> {
     let is_leap =
         |year: u16| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let february = if is_leap(year) { 29 } else { 28 };
@@ -105,11 +105,9 @@ fn milliseconds([year, month, weekday, day, hour, minute, second, millisecond]: 
     let years: i64 = (FIRST_YEAR..year).map(|year| 365 + i64::from(is_leap(year))).sum();
     let days =
         years + before.iter().map(|&days| i64::from(days)).sum::<i64>() + i64::from(day.checked_sub(1)?);
-    // The first day was a Monday.
-    let is_weekday = i64::from(weekday) == (days + 1) % 7;
     let days = days - UNTIL_1970;
     let seconds = (days * 24 + i64::from(hour)) * 3600 + i64::from(minute) * 60 + i64::from(second);
-    (is_day && is_time && is_weekday).then_some(seconds * 1000 + i64::from(millisecond))
+    (is_day && is_time).then_some(seconds * 1000 + i64::from(millisecond))
 }
 
 /// What old files tell instead of labels.
@@ -150,6 +148,7 @@ impl Reader {
         while let Some((header, payload)) = blobs.next()? {
             self.event(&header, payload, each)?;
         }
+        self.summary.misplaced += blobs.outside;
         Ok(())
     }
 
@@ -255,9 +254,10 @@ impl Reader {
         let time = block.u64()?;
         let flags = if self.old.is_some() { 0 } else { block.u32()? };
         let count = block.u32()?;
-        if time < self.newest || self.last_point.is_some_and(|last| time <= last) {
-            return Err(start.malformed("a sequence point that is older than what is before it"));
+        if self.last_point.is_some_and(|last| time < last) {
+            return Err(start.malformed("a sequence point that is older than the one before it"));
         }
+        self.summary.misplaced += u64::from(time < self.newest);
         if flags & !(FORGET_THREADS | FORGET_TYPES) != 0 {
             return Err(start.malformed("a sequence point with a flag that does not exist"));
         }
@@ -296,6 +296,7 @@ mod tests {
     #[test]
     fn only_dates_that_exist_are_times() {
         assert_eq!(milliseconds([2025, 6, 0, 15, 15, 6, 40, 123]), Some(1_750_000_000_123));
+        assert_eq!(milliseconds([2025, 6, 6, 15, 15, 6, 40, 123]), Some(1_750_000_000_123), "from Monday");
         assert_eq!(milliseconds([2000, 2, 2, 29, 0, 0, 0, 0]), Some(951_782_400_000));
         for (year, month, day) in
             [(1970, 14, 0), (1970, 13, 1), (1970, 0, 1), (1970, 1, 0), (2023, 2, 29), (0, 0, 0)]

@@ -154,6 +154,27 @@ pub(super) fn values(fields: &[Field], mut payload: Cursor<'_>) -> Result<Vec<Va
     object(fields, &mut payload, &mut left)
 }
 
+/// Whether a type is that of a number of variable length, or of text in UTF-8, which may be described as one byte of it.
+pub(super) fn is_number_or_text(of: &Type) -> bool {
+    match of {
+        Type::Varuint | Type::Utf8 => true,
+        Type::Array(element) => **element == Type::Utf8,
+        _ => false,
+    }
+}
+
+/// Numbers of variable length, and text where `are_text` says so.
+pub(super) fn known_values(are_text: &[bool], mut payload: Cursor<'_>) -> Result<Vec<Value>> {
+    let value = |is_text: &bool| {
+        if !is_text {
+            return payload.varuint().map(Value::Unsigned);
+        }
+        let count = payload.u16()?;
+        Ok(Value::Text(payload.utf8(count.into())?.to_owned()))
+    };
+    are_text.iter().map(value).collect()
+}
+
 /// Room for so many values of those that an event may have.
 fn room(count: usize, left: &mut usize, place: &Cursor<'_>) -> Result<Vec<Value>> {
     let too_large = || place.too_large("the number of values of an event");

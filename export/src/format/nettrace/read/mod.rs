@@ -1,8 +1,8 @@
 //! A trace in, whoever wrote it; its events out, one by one, in the order of the file.
 //!
 //! The bytes may be hostile: no size is trusted before the bytes are there, each reference is checked, and what is kept is
-//! limited. What the specification does not allow is an error, and so is what a reader could not make sense of, such as
-//! times outside of what their block tells.
+//! limited. What the specification does not allow is an error, but for what makes no difference, which some writers do: a day of the week
+//! from Monday on, two sequence points at one time, and times outside of what the file tells of them, which are counted.
 //!
 //! [`crate::import::nettrace`] makes a machine of them.
 //!
@@ -92,6 +92,8 @@ pub struct Summary {
     pub blocks: u64,
     /// Number of sequence points.
     pub sequence_points: u64,
+    /// Number of events outside of the time that their block tells, and of sequence points that are older than events before them.
+    pub misplaced: u64,
     /// Where the file ends, if that is not where the trace does: it was cut, or whoever wrote it was killed. Blocks that are whole were
     /// read.
     pub cut_at: Option<u64>,
@@ -167,6 +169,14 @@ impl Event<'_> {
     /// What the fields are in, as [`EventType::format`] describes it: the payload, with numbers of variable length written out.
     pub fn described(&self) -> Result<Cow<'_, [u8]>, ReadError> {
         formats::described(&self.event_type.fields, self.fields())
+    }
+
+    /// The values of an event whose provider is known to have certain fields: text where `are_text` says so, else numbers of variable
+    /// length. The trace says the same, or has text as one byte of UTF-8, as some writers do; what follows is passed over. `None` where it
+    /// says that there are other types.
+    pub(crate) fn known_values(&self, are_text: &[bool]) -> Option<Result<Vec<Value>, ReadError>> {
+        let is_known = |field: &Field| fields::is_number_or_text(&field.of);
+        self.event_type.fields.iter().all(is_known).then(|| fields::known_values(are_text, self.fields()))
     }
 
     const fn fields(&self) -> Cursor<'_> {
