@@ -20,13 +20,16 @@ pub(super) struct Range {
     pub(super) name: NameId,
 }
 
+/// The process, the address, its mapping, whether it is that of an instruction and not where a call returns to, and its name, if it has one.
+type Named = (Option<ProcessId>, u64, MappingNumber, bool, Option<NameId>);
+
 /// Names for all places that were asked for, by mapping and address.
 pub(super) fn ranges(Profile { machine, symbols }: Profile<'_>, places: &Places<'_>) -> Vec<Range> {
     let owner = |mapping: MappingNumber| {
         let mapping = mapping.position().and_then(|position| machine.mappings().get(position));
         mapping.map(|mapping| mapping.process)
     };
-    let mut named: Vec<(Option<ProcessId>, u64, MappingNumber, bool, Option<NameId>)> = places
+    let mut named: Vec<Named> = places
         .known()
         .iter()
         .filter_map(|&(frame, place)| {

@@ -73,6 +73,9 @@ pub(super) struct Recording {
     pub(super) lost: Option<u64>,
 }
 
+/// Positions of processes that have something in common, each with the ticks since when it is of them, in their order.
+type Lives = Vec<(u64, usize)>;
+
 /// What is told.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
@@ -93,8 +96,8 @@ pub(super) struct Facts {
     pub(super) mappings_left_out: u64,
     /// Libraries of which it is not said in which process they are, as the JDK tells of them.
     pub(super) libraries: u64,
-    /// Positions of processes, by pid, which may have been given again, and by pid and name: with the ticks since when it is of them.
-    lives: HashMap<(u32, Option<StringId>), Vec<(u64, usize)>>,
+    /// Those of a pid, which may have been given again, and those of a pid and a name.
+    lives: HashMap<(u32, Option<StringId>), Lives>,
     /// Bytes of arguments that there is room for: as many as the file has, as those are not constants in it.
     room: usize,
     /// Of the virtual machine.

@@ -26,10 +26,9 @@ pub(super) enum Told {
 /// Which of the fields of an event are text; the rest are numbers.
 const fn are_text(id: u32) -> &'static [bool] {
     match id {
-        0 | 1 => &[false, true, true],
+        0 | 1 | 5 => &[false, true, true],
         3 => &[false, false, false, false, true, false],
         4 => &[false, false, false, false, true],
-        5 => &[false, true, true],
         _ => &[],
     }
 }
