@@ -42,5 +42,6 @@ pub(crate) use jit::Believed;
 pub use layout::Segment;
 pub use local::name_from_files;
 pub use recorded::RecordedFiles;
-pub use store::{MappedFile, Modules};
+pub(crate) use store::Beginning;
+pub use store::{MappedFile, Modules, Resolved};
 pub use table::{Recorded, Table};
