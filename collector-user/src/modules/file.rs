@@ -15,7 +15,7 @@ use unwinder::TableError;
 
 use super::bounded::{BoundedFile, UNWIND_SECTIONS};
 use super::debug;
-use super::layout::{DebugLink, Layout, Segment};
+use super::layout::{DebugLink, Layout, Segment, is_of_image};
 use super::pdb;
 use super::root::Root;
 use super::table::Table;
@@ -47,6 +47,11 @@ impl ModuleFile {
         let Layout { machine, segments, build_id, has_symbols, debug_link, .. } = layout;
         let (root, table) = (Root::default(), OnceCell::new());
         Self { file, path, root, written, machine, build_id, segments, has_symbols, debug_link, table }
+    }
+
+    /// Whether it is a PE image with code.
+    pub(super) fn is_image(&self) -> bool {
+        is_of_image(self.machine, &self.segments)
     }
 
     /// The file, while it holds what was executed: one that was written to since holds something else. One that has only a

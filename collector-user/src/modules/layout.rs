@@ -71,6 +71,11 @@ impl Layout {
         Some(Self { segments: code.into_iter().map(segment).collect(), ..Self::default() })
     }
 
+    /// Whether the file is a PE image with code.
+    pub(super) fn is_of_image(&self) -> bool {
+        is_of_image(self.machine, &self.segments)
+    }
+
     /// Those of an image in memory.
     pub(super) fn of_image(image: &[u8]) -> Option<Self> {
         Self::of_elf(image)
@@ -124,6 +129,11 @@ impl Layout {
             package,
         })
     }
+}
+
+/// Whether a file that has this machine and code is a PE image: those have a machine only in their own headers.
+pub(super) fn is_of_image(machine: elf::Machine, segments: &[Segment]) -> bool {
+    machine == elf::EM_NONE && !segments.is_empty()
 }
 
 fn build_id<Elf: FileHeader>(mut notes: NoteIterator<'_, Elf>, endian: Elf::Endian) -> Option<BuildId> {

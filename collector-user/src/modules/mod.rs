@@ -46,5 +46,6 @@ pub use local::name_from_files;
 #[cfg(target_os = "linux")]
 pub(crate) use noted::NotedFile;
 pub use recorded::RecordedFiles;
-pub use store::{MappedFile, Modules};
+pub(crate) use store::Beginning;
+pub use store::{MappedFile, Modules, Resolved};
 pub use table::{Recorded, Table};

@@ -24,6 +24,11 @@ use crate::debuginfod::Servers;
 use crate::procfs::Identity;
 use crate::symbol_path::text;
 
+mod copied;
+
+pub(crate) use copied::Beginning;
+use copied::{Copied, Copies};
+
 /// Files that are kept open at most; further ones are not read and count as unreadable.
 const MAX_OPEN_FILES: usize = 4096;
 
@@ -71,6 +76,12 @@ impl MappedFile<'_> {
         self.path.starts_with(b"/") && !self.is_called_memory()
     }
 
+    /// Whether it is memory, and nothing that has a name of the kernel's (`[vdso]`).
+    fn has_no_file(&self) -> bool {
+        (self.path.is_empty() || self.is_called_memory())
+            && self.identity.is_none_or(|identity| identity.inode == 0)
+    }
+
     fn is_called_memory(&self) -> bool {
         const ANONYMOUS: [&[u8]; 4] = [b"//", b"/anon_hugepage", b"/dev/zero", b"/SYSV"];
         ANONYMOUS.iter().any(|name| self.path.starts_with(name))
@@ -113,6 +124,18 @@ pub struct Modules {
     noted: Option<Vec<NotedFile>>,
     roots: Roots,
     jit: JitFiles,
+    copies: Copies,
+}
+
+/// Where a mapping's code is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// The file, or what else it is.
+    pub module: ModuleId,
+    /// Address in the process minus address as linked, wrapping.
+    pub bias: u64,
+    /// Where in the file it starts; also of a copy of what is there.
+    pub file_offset: FileOffset,
 }
 
 impl Modules {
@@ -168,9 +191,61 @@ impl Modules {
         self.recorded.as_mut()
     }
 
+    /// A process executed another program.
+    pub(crate) fn executed(&mut self, process: ProcessId) {
+        self.jit.executed(process);
+        self.copies.forget(process);
+    }
+
+    /// A process has ended.
+    pub(crate) fn ended(&mut self, process: ProcessId) {
+        self.jit.ended(process);
+        self.copies.forget(process);
+    }
+
     /// The module of a mapping, and its bias there. A file seen for the first time is opened now, as the
     /// process may be gone a moment later.
     pub fn resolve(
+        &mut self,
+        machine: &mut ExportMachine,
+        process: ProcessId,
+        pid: Pid,
+        mapped: &MappedFile<'_>,
+    ) -> Resolved {
+        let copied = mapped.has_no_file().then(|| self.copied(machine, process, pid, mapped)).flatten();
+        self.resolve_as(machine, process, pid, mapped, copied)
+    }
+
+    /// The same for who knows the mapping of a file's beginning next below, or knows that there is none.
+    pub(crate) fn resolve_above(
+        &mut self,
+        machine: &mut ExportMachine,
+        process: ProcessId,
+        pid: Pid,
+        mapped: &MappedFile<'_>,
+        below: Option<&Beginning>,
+    ) -> Resolved {
+        let below = below.filter(|_| mapped.has_no_file());
+        let copied = below.and_then(|below| self.copied_from(machine, process, pid, mapped, below));
+        self.resolve_as(machine, process, pid, mapped, copied)
+    }
+
+    fn resolve_as(
+        &mut self,
+        machine: &mut ExportMachine,
+        process: ProcessId,
+        pid: Pid,
+        mapped: &MappedFile<'_>,
+        copied: Option<Copied>,
+    ) -> Resolved {
+        if let Some(Copied { module, base, file_offset }) = copied {
+            return Resolved { module, bias: base.0, file_offset };
+        }
+        let (module, bias) = self.resolve_as_told(machine, process, pid, mapped);
+        Resolved { module, bias, file_offset: mapped.file_offset }
+    }
+
+    fn resolve_as_told(
         &mut self,
         machine: &mut ExportMachine,
         process: ProcessId,
@@ -198,8 +273,11 @@ impl Modules {
             return (self.made_at_run_time(machine, process, pid, mapped), 0);
         }
         self.jit.file_mapped(process, pid, mapped);
-        let bias = self.files.get(module.0 as usize).map(|file| file.bias(mapped.start, mapped.file_offset));
-        (module, bias.unwrap_or(0))
+        let file = self.files.get(module.0 as usize);
+        if file.is_some_and(ModuleFile::is_image) {
+            self.copies.image_mapped(process, mapped);
+        }
+        (module, file.map_or(0, |file| file.bias(mapped.start, mapped.file_offset)))
     }
 
     /// The module of memory whose code a process has made.
@@ -512,7 +590,7 @@ mod tests {
             since: Nanos(0),
             thread: Tid(u32::MAX),
         };
-        let (module, _) = modules.resolve(&mut machine, process, Pid(u32::MAX), &mapped);
+        let module = modules.resolve(&mut machine, process, Pid(u32::MAX), &mapped).module;
         assert_eq!(modules.unreadable(&machine), 0);
         for address in [1, 2] {
             machine.intern_frame(Frame { module, address: Svma(address), flags: FrameFlags::default() });
@@ -547,7 +625,7 @@ mod tests {
                 since: Nanos(0),
             };
             let own = Pid(std::process::id());
-            let (module, _) = modules.resolve(&mut machine, process, own, &mapped);
+            let module = modules.resolve(&mut machine, process, own, &mapped).module;
             (module, modules.file(module).unwrap().metadata().unwrap().ino() == data.ino())
         };
         let (module, _) = file_of("stripped");

@@ -15,7 +15,7 @@ use unwinder::{Architecture, TableError, UnreadSection, UnwindTable};
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one a file, and nearly all are of the larger kind")]
 pub enum Table {
-    /// Of an ELF file for x86-64.
+    /// Of an ELF file or a PE image for x86-64.
     X86_64(UnwindTable<X86_64>),
     /// Of one for 32-bit x86, which Linux runs beside the others.
     X86(UnwindTable<X86>),
@@ -57,13 +57,20 @@ impl Recorded for Aarch64 {
 }
 
 impl Table {
-    /// The table of an ELF file; `debug` is asked for its debug file where that is needed. An error for what is no ELF file,
-    /// one of another architecture, or one without rules.
+    /// The table of an ELF file or a PE image; `debug` is asked for an ELF file's debug file where that is needed. An error for
+    /// what is neither, one of another architecture, or one without rules. Addresses in an image are relative to it, as its
+    /// [`Segment`](super::Segment)s are.
     pub(super) fn read<'d, 'e, R: ReadRef<'d>, D: ReadRef<'e>>(
         data: R,
         debug: impl FnOnce() -> Option<D>,
     ) -> Result<Self, TableError> {
         match FileKind::parse(data)? {
+            FileKind::Pe64 => match UnwindTable::from_pe_by_rva(data) {
+                Err(TableError::OtherPeMachine { .. }) => {
+                    UnwindTable::from_pe_by_rva(data).map(Table::Aarch64)
+                }
+                table => table.map(Table::X86_64),
+            },
             FileKind::Elf32 => UnwindTable::from_elf_with_debug(data, debug).map(Table::X86),
             _ if is_aarch64(data) => UnwindTable::from_elf_with_debug(data, debug).map(Table::Aarch64),
             _ => UnwindTable::from_elf_with_debug(data, debug).map(Table::X86_64),

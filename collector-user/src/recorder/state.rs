@@ -26,7 +26,7 @@ use super::reread::Rereads;
 use super::tally::StackTally;
 use super::thread_names::{Name, ThreadNames, kept_name};
 use crate::hooks::{SampleHook, SampleHooks};
-use crate::modules::{MappedFile, Modules, RecordedFiles};
+use crate::modules::{Beginning, MappedFile, Modules, RecordedFiles, Resolved};
 use crate::procfs::{self, Identity, MapsEntry};
 
 /// Generations of processes that are looked through.
@@ -295,6 +295,7 @@ impl Recorder {
         let Self { tracker, machine, modules, outside, found, .. } = self;
         let pid = machine.process(process).pid;
         let hands_on = found.is_some();
+        let mut below = None;
         mappings(outside, thread, hands_on, |entry| {
             // Who unwinds from what is handed on wants the files' other parts, too.
             let is_wanted = entry.executable || entry.readable && entry.identity.inode != 0;
@@ -302,6 +303,7 @@ impl Recorder {
                 found.push(Found::mapping(pid, thread, entry, since));
             }
             if !entry.executable {
+                below = Beginning::of_entry(entry).or_else(|| below.take());
                 return;
             }
             let mapped = MappedFile {
@@ -314,7 +316,9 @@ impl Recorder {
                 thread,
                 since,
             };
-            map(tracker, machine, modules, process, pid, &mapped);
+            let resolved = modules.resolve_above(machine, process, pid, &mapped, below.as_ref());
+            below = below.take().filter(|beginning| beginning.is_base_of(&resolved));
+            enter(tracker, machine, process, &mapped, resolved);
         });
     }
 
@@ -323,6 +327,12 @@ impl Recorder {
         match &parsed.record {
             Record::Mmap2(mmap) if mmap.is_executable() => {
                 self.apply_mapping(mmap.pid, &mapped_file(mmap, &mmap.path.bytes().to_cow(), time));
+            }
+            Record::Mmap2(mmap) if !self.is_live => {
+                if let Some(process) = self.tracker.process_at(mmap.pid, time) {
+                    let path = mmap.path.bytes().to_cow();
+                    self.modules.data_mapped(process, &mapped_file(mmap, &path, time));
+                }
             }
             Record::Mmap(mmap) if !parsed.misc.contains(Misc::MMAP_DATA) => {
                 let path = mmap.path.bytes().to_cow();
@@ -368,8 +378,8 @@ impl Recorder {
             return;
         }
         let process = self.process_at(pid, mapped.since);
-        let (tracker, machine, modules) = (&mut self.tracker, &mut self.machine, &mut self.modules);
-        map(tracker, machine, modules, process, pid, mapped);
+        let resolved = self.modules.resolve(&mut self.machine, process, pid, mapped);
+        enter(&mut self.tracker, &mut self.machine, process, mapped, resolved);
     }
 
     fn apply_name(&mut self, pid: Pid, tid: Tid, exec: bool, name: &[u8], time: Nanos) {
@@ -379,7 +389,7 @@ impl Recorder {
         }
         if exec {
             self.tracker.exec(process, time);
-            self.modules.jit_mut().executed(process);
+            self.modules.executed(process);
             let program = self.machine.add_program(process, time, &String::from_utf8_lossy(name));
             if self.is_live {
                 self.looks.executed(&mut self.machine, process, program, time);
@@ -413,7 +423,7 @@ impl Recorder {
         }
         if self.tracker.thread_ended(process, tid, time) {
             self.machine.end_process(process, time);
-            self.modules.jit_mut().ended(process);
+            self.modules.ended(process);
         }
     }
 
@@ -594,7 +604,7 @@ fn mappings(outside: &mut Outside, thread: Tid, all: bool, mut visit: impl FnMut
     let entries = outside.ask(Question::new(Subject::Mappings, thread.0), || {
         let mut entries = Vec::new();
         let _ = procfs::mappings(thread, |entry| {
-            if all || entry.executable {
+            if all || entry.executable || Beginning::of_entry(entry).is_some() {
                 entries.push(MapsEntry { path: entry.path.to_vec().into(), ..*entry });
             }
         });
@@ -604,16 +614,15 @@ fn mappings(outside: &mut Outside, thread: Tid, all: bool, mut visit: impl FnMut
 }
 
 /// Enters a mapping into the tracked state and the records.
-fn map(
+fn enter(
     tracker: &mut Tracker,
     machine: &mut ExportMachine,
-    modules: &mut Modules,
     process: ProcessId,
-    pid: Pid,
     mapped: &MappedFile<'_>,
+    resolved: Resolved,
 ) {
-    let (module, bias) = modules.resolve(machine, process, pid, mapped);
-    let MappedFile { start, end, file_offset, since, .. } = *mapped;
+    let Resolved { module, bias, file_offset } = resolved;
+    let MappedFile { start, end, since, .. } = *mapped;
     if tracker.map(process, MappedModule { start, end, file_offset, bias, module, since }) {
         machine.add_mapping(ModuleMapping { process, module, start, end, file_offset, bias, since });
     }

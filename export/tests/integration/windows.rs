@@ -1,6 +1,7 @@
 //! Names, lines and inlined functions of PE images by their exports and PDBs, against `llvm-symbolizer` and `llvm-readobj` (those of LLVM 22: 14 tells other lines of inlined functions), which
 //! read the same files another way. `clang` and `lld` make them, without anything of Windows.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -195,4 +196,66 @@ fn which_pdb_is_an_images_is_told_as_symbol_servers_do() {
     // {00112233-4455-6677-8899-AABBCCDDEEFF}
     assert_eq!(id.key(), "00112233445566778899AABBCCDDEEFF1A");
     assert_eq!(id.name(), b"main.pdb");
+}
+
+/// A program that GCC links for Windows, which has a table of symbols and neither exports nor a PDB.
+#[test]
+fn names_of_gcc_are_those_of_its_table_of_symbols() {
+    const GCC: &str = "x86_64-w64-mingw32-gcc";
+    const NM: &str = "x86_64-w64-mingw32-nm";
+    if tool(GCC).is_none() || tool(NM).is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let main = "int other(int); int a_function_with_a_long_name(int x) { return other(x) + 1; }
+int main(void) { return a_function_with_a_long_name(3); }";
+    std::fs::write(path("main.c"), main).unwrap();
+    std::fs::write(path("other.c"), OTHER).unwrap();
+    let compile = ["-O1", "-fno-inline", "-o", "main.exe", "main.c", "other.c"];
+    output(Command::new(GCC).args(compile).current_dir(folder.path()));
+    let made = Made { image: path("main.exe"), pdb: path("none"), with_pdb: false };
+    let listed = output(Command::new(NM).arg(&made.image));
+    let mut symbols: BTreeMap<u64, BTreeSet<&str>> = BTreeMap::new();
+    let (mut globals, mut functions) = (BTreeSet::new(), Vec::new());
+    for line in listed.lines() {
+        let [address, kind, name] = line.split_whitespace().collect::<Vec<_>>()[..] else { continue };
+        let address = u64::from_str_radix(address, 16).unwrap();
+        // Those of data lie in other sections.
+        if ["T", "t"].contains(&kind) {
+            symbols.entry(address - BASE).or_default().insert(name);
+        }
+        if kind == "T" {
+            globals.insert(address - BASE);
+        }
+        if ["a_function_with_a_long_name", "main", "other", "hidden"].contains(&name) {
+            functions.push((address - BASE, name));
+        }
+    }
+    assert_eq!(functions.len(), 4, "{listed}");
+    // Each function's first byte and its last one.
+    for (first, name) in functions {
+        let after = symbols.range(first + 1..).next().unwrap();
+        let told = ours(&made, &[first, after.0 - 1]);
+        assert!(told.iter().all(|levels| levels[0].0 == name), "{name}: {told:?}");
+    }
+    // Local ones may be sections and labels.
+    let told = ours(&made, &globals.iter().copied().collect::<Vec<u64>>());
+    for (address, levels) in globals.iter().zip(&told) {
+        assert!(symbols[address].contains(levels[0].0.as_str()), "{address:#x}: {levels:?}");
+    }
+    assert!(globals.len() > 50, "{}", globals.len());
+
+    // Cut anywhere and spoilt anywhere it tells less.
+    let whole = std::fs::read(&made.image).unwrap();
+    let wanted: Vec<u64> = symbols.keys().copied().collect();
+    for at in (0..whole.len()).step_by(997) {
+        let mut spoilt = whole.clone();
+        spoilt[at..].iter_mut().take(4).for_each(|byte| *byte ^= 0xff);
+        for (name, bytes) in [("cut.exe", &whole[..at]), ("spoilt.exe", &spoilt[..])] {
+            std::fs::write(path(name), bytes).unwrap();
+            let made = Made { image: path(name), pdb: path("none"), with_pdb: false };
+            symbolize(&machine_of(&made.image, wanted.iter().copied()), &made, Detail::Names);
+        }
+    }
 }

@@ -18,6 +18,9 @@ use crate::TableError;
 /// record can have all of its hundreds of codes each.
 const CODES_PER_BYTE: u64 = 2;
 
+/// What .NET turns of `Machine` in images that it compiled for Linux (`pedecoder.h` of its runtime).
+const FOR_LINUX: u16 = 0x7b79;
+
 /// Bytes at an RVA.
 #[derive(Debug)]
 struct Section<'d> {
@@ -41,13 +44,13 @@ pub(crate) struct Image<'d> {
 }
 
 impl<'d> Image<'d> {
-    /// Reads a PE32+ file for `machine` (`IMAGE_FILE_MACHINE_*`).
+    /// Reads a PE32+ file for `machine` (`IMAGE_FILE_MACHINE_*`), of Windows or of .NET on Linux.
     pub(crate) fn read<R: ReadRef<'d>>(data: R, machine: u16) -> Result<Self, TableError> {
         let dos = ImageDosHeader::parse(data).map_err(TableError::NotPe)?;
         let mut offset = dos.nt_headers_offset().into();
         let (headers, directories) = ImageNtHeaders64::parse(data, &mut offset).map_err(TableError::NotPe)?;
         let found = headers.file_header().machine.get(LE);
-        if found.0 != machine {
+        if found.0 != machine && found.0 != machine ^ FOR_LINUX {
             return Err(TableError::OtherPeMachine { machine: found.0 });
         }
         let headers_of_sections = headers.sections(data, offset).map_err(TableError::NotPe)?;

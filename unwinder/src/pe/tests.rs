@@ -147,12 +147,18 @@ struct Space<'a, A: Architecture> {
     table: &'a UnwindTable<A>,
     start: u64,
     end: u64,
+    bias: u64,
 }
 
 impl<'a, A: Architecture> Space<'a, A> {
     fn new(table: &'a UnwindTable<A>) -> Self {
+        Self::at(table, 0)
+    }
+
+    fn at(table: &'a UnwindTable<A>, bias: u64) -> Self {
         let (start, size, _) = table.text();
-        Space { table, start, end: start + u64::from(size) }
+        let start = start + bias;
+        Space { table, start, end: start + u64::from(size), bias }
     }
 }
 
@@ -161,7 +167,7 @@ impl<A: Architecture> AddressSpace<A> for Space<'_, A> {
         (self.start..self.end).contains(&address).then_some(Mapping {
             start: self.start,
             end: self.end,
-            bias: 0,
+            bias: self.bias,
             table: Some(self.table),
         })
     }
@@ -227,6 +233,22 @@ fn every_instruction_of_gcc_programs() {
             );
         }
     }
+}
+
+/// .NET turns bits of `Machine`, and who records where images are mapped has addresses relative to that.
+#[test]
+fn an_image_for_linux_that_is_told_of_by_where_it_is_loaded() {
+    if !are_installed(&[GCC]) {
+        return;
+    }
+    let mut run = run_gcc(&["-O2", "-fomit-frame-pointer"]);
+    let headers = u32::from_le_bytes(*run.image[0x3c..].first_chunk().unwrap()) as usize;
+    run.image[headers + 4..headers + 6].copy_from_slice(&0xfd1d_u16.to_le_bytes());
+    let table = UnwindTable::<X86_64>::from_pe_by_rva(run.image.as_slice()).unwrap();
+    let space = Space::at(&table, 0x1000_0000);
+    run.steps.iter().for_each(|step| assert_walked(&space, step));
+    run.image[headers + 4..headers + 6].copy_from_slice(&0xd11d_u16.to_le_bytes());
+    assert!(UnwindTable::<X86_64>::from_pe_by_rva(run.image.as_slice()).is_err(), "ARM64's");
 }
 
 /// Unwind information of version 1, and of version 2 for the functions that clang has it for.

@@ -30,12 +30,22 @@ impl<A: PeMachine> UnwindTable<A> {
     /// pointer nor what it must keep.
     pub fn from_pe<'d, R: ReadRef<'d>>(data: R) -> Result<Self, TableError> {
         let image = Image::read(data, A::PE_MACHINE)?;
+        Self::of_image(&image, image.base)
+    }
+
+    /// The same table for a caller that knows where images are loaded, and not where they preferred to be: an address as linked
+    /// is an RVA, so [`crate::Mapping::bias`] is the address of the image's first byte.
+    pub fn from_pe_by_rva<'d, R: ReadRef<'d>>(data: R) -> Result<Self, TableError> {
+        Self::of_image(&Image::read(data, A::PE_MACHINE)?, 0)
+    }
+
+    fn of_image(image: &Image<'_>, base: u64) -> Result<Self, TableError> {
         let mut rules = RuleStore::new();
         let (row, traits) = A::at_entry();
         let leaf = rules.intern(&row, traits, NO_EXPRESSIONS);
         let (mut entries, mut functions, mut all_rows) = (Vec::new(), Vec::new(), Vec::new());
         let mut rows = Vec::new();
-        A::compile(&image, |function| {
+        A::compile(image, |function| {
             rows.clear();
             for (offset, row, traits) in function.rows {
                 add_row(&mut rows, *offset, rules.intern(row, *traits, NO_EXPRESSIONS));
@@ -56,7 +66,7 @@ impl<A: PeMachine> UnwindTable<A> {
         store.shrink();
         Ok(UnwindTable {
             id: next_id()?,
-            text_start: image.base.wrapping_add(image.text.start.into()),
+            text_start: base.wrapping_add(image.text.start.into()),
             text_size: image.text.end - image.text.start,
             entry: 0,
             frame: FrameSections::default(),

@@ -1,10 +1,11 @@
-//! A PE image in; the names that it exports, and which PDB and which map of what .NET compiled ahead are its, out ("PE Format" of
+//! A PE image in; the names of its table of symbols and those that it exports, and which PDB and which map of what .NET compiled ahead are its, out ("PE Format" of
 //! Microsoft, and type 21 of `docs/design/specs/PE-COFF.md` of dotnet/runtime).
 //!
 //! Addresses are relative to where the image is loaded (RVA), in its frames as here. Headers and tables are read in pieces, and a
 //! table is read only as far as any real file has one.
 
 pub(super) mod ahead;
+mod coff;
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -76,6 +77,8 @@ pub(super) struct Image<'a, R> {
     /// Where the exports are, and where the debug directory is, with their sizes.
     exports: (u32, u32),
     debug: (u32, u32),
+    /// Where in the file symbols are, and how many.
+    symbols: (u32, u32),
 }
 
 /// Whether a file begins as images do.
@@ -84,9 +87,11 @@ pub(super) fn is_image<R: Read + Seek>(file: &mut R) -> bool {
     file.rewind().is_ok() && file.read_exact(&mut start).is_ok() && &start == b"MZ" && file.rewind().is_ok()
 }
 
-/// Finds exports for the addresses of `answer` that have no name: the nearest one below, in the same section.
+/// Finds symbols, and else exports, for the addresses of `answer` that have no name: the nearest one below, in the same section.
 pub(super) fn look_up<R: Read + Seek>(file: &mut R, answer: &mut Answer<'_>) -> Result<(), SymbolError> {
-    Image::read(file)?.name_exports(answer)
+    let mut image = Image::read(file)?;
+    let named = image.name_symbols(answer);
+    named.and(image.name_exports(answer))
 }
 
 /// A section of an image that is code.
@@ -165,7 +170,8 @@ impl<'a, R: Read + Seek> Image<'a, R> {
             Section { address, size, offset, in_file, flags }
         };
         let sections = table.chunks_exact(40).take(count.min(MOST_SECTIONS)).map(section).collect();
-        Some(Self { file, sections, exports: directory(0), debug: directory(6) })
+        let symbols = (u32_at(headers, 12)?, u32_at(headers, 16)?);
+        Some(Self { file, sections, exports: directory(0), debug: directory(6), symbols })
     }
 
     fn section_of(&self, address: u32) -> Option<&Section> {

@@ -79,7 +79,7 @@ impl Frame {
     }
 
     /// `rsp` is in (or an offset below) this register, which does not change until the epilogue.
-    pub(super) fn set_pointer(&mut self, register: u8, offset: u8) {
+    pub(super) fn set_pointer(&mut self, register: u8, offset: u32) {
         self.pointer = Some((dwarf_number(register), self.depth - i64::from(offset)));
     }
 
@@ -166,7 +166,10 @@ impl Prologue {
             match step.operation {
                 Operation::Push { register } => frame.push(register),
                 Operation::Allocate { size } => frame.allocate(size),
-                Operation::SetFrameRegister => frame.set_pointer(step.frame_register, step.frame_offset),
+                Operation::SetFrameRegister { offset } => {
+                    let offset = offset.unwrap_or(step.frame_offset.into());
+                    frame.set_pointer(step.frame_register, offset);
+                }
                 Operation::Save { register, offset } => frame.save(register, i64::from(offset) - base),
                 Operation::MachineFrame { error_code } if index == 0 => {
                     frame = Frame::of_interrupt(error_code);
@@ -192,7 +195,7 @@ impl Prologue {
             match step.operation {
                 Operation::Push { .. } => depth += 8,
                 Operation::Allocate { size } => depth += i64::from(size),
-                Operation::SetFrameRegister => at_set = Some(depth),
+                Operation::SetFrameRegister { .. } => at_set = Some(depth),
                 _ => {}
             }
         }

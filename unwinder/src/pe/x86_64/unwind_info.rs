@@ -70,8 +70,9 @@ pub(super) enum Operation {
     Push { register: u8 },
     /// `UWOP_ALLOC_LARGE`, `UWOP_ALLOC_SMALL`: in bytes.
     Allocate { size: u32 },
-    /// `UWOP_SET_FPREG`
-    SetFrameRegister,
+    /// `UWOP_SET_FPREG`; `UWOP_SET_FPREG_LARGE`, which .NET has on Linux (`unwindamd64.cpp` of its compiler), with the register's
+    /// distance in bytes from the stack pointer.
+    SetFrameRegister { offset: Option<u32> },
     /// `UWOP_SAVE_NONVOL`, `UWOP_SAVE_NONVOL_FAR`: at this offset from the frame's base.
     Save { register: u8, offset: u32 },
     /// `UWOP_PUSH_MACHFRAME`: an interrupt or exception pushed a return address, flags, and the stack pointer.
@@ -110,16 +111,38 @@ impl Iterator for Codes<'_> {
             1 if info == 0 => short().map(|size| (1, Operation::Allocate { size: size * 8 })),
             1 if info == 1 => long().map(|size| (2, Operation::Allocate { size })),
             2 => Some((0, Operation::Allocate { size: u32::from(info) * 8 + 8 })),
-            3 => Some((0, Operation::SetFrameRegister)),
+            3 => Some((0, Operation::SetFrameRegister { offset: None })),
             4 => short().map(|offset| (1, Operation::Save { register: info, offset: offset * 8 })),
             5 => long().map(|offset| (2, Operation::Save { register: info, offset })),
             6 if self.version == 2 => Some((0, Operation::Epilogue { info })),
             7 | 9 => long().map(|_| (2, Operation::Nothing)),
             6 | 8 => short().map(|_| (1, Operation::Nothing)),
+            // One that reaches too far makes a row that is unsupported.
+            11 => long().map(|units| {
+                let offset = Some(units.saturating_mul(16));
+                (2, Operation::SetFrameRegister { offset })
+            }),
             10 if info < 2 => Some((0, Operation::MachineFrame { error_code: info == 1 })),
             _ => None,
         };
         self.slots = decoded.and_then(|(operands, _)| rest.get(operands..)).unwrap_or_default();
         Some(decoded.map(|(_, operation)| Code { offset, operation }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dotnet_sets_a_frame_register_farther_from_the_stack_pointer() {
+        // `UWOP_SET_FPREG_LARGE` of 0x1230 bytes behind offset 9, and `UWOP_PUSH_NONVOL` of rbp behind offset 1.
+        let slots = [[9, 11], [0x23, 0x01], [0, 0], [1, 5 << 4]];
+        let codes: Option<Vec<Code>> = Codes { version: 1, slots: &slots }.collect();
+        let set = Code { offset: 9, operation: Operation::SetFrameRegister { offset: Some(0x1230) } };
+        let push = Code { offset: 1, operation: Operation::Push { register: 5 } };
+        assert_eq!(codes, Some(vec![set, push]));
+        let codes: Option<Vec<Code>> = Codes { version: 1, slots: &slots[..2] }.collect();
+        assert_eq!(codes, None, "cut off");
     }
 }
