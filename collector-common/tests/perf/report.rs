@@ -119,7 +119,7 @@ fn text_poke_lines(poke: &TextPoke<'_>) -> Vec<String> {
     let first = format!(" {:x}  old len {} new len {}", poke.address.0, poke.old.len(), poke.new.len());
     let codes = [("Old", poke.old), ("New", poke.new)].into_iter().filter(|(_, code)| !code.is_empty());
     let codes = codes.map(|(name, code)| {
-        let bytes = code.to_cow().iter().map(|byte| format!(" {byte:02x}")).collect::<String>();
+        let bytes = code.to_cow().iter().fold(String::new(), |bytes, byte| format!("{bytes} {byte:02x}"));
         format!("{name} bytes:{bytes}")
     });
     std::iter::once(first).chain(codes).collect()
