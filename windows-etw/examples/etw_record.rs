@@ -52,11 +52,11 @@ struct How<'a> {
 fn how<'a, 's>(args: &'a [&'s str]) -> (How<'s>, &'a [&'s str]) {
     match args {
         ["as", name, rest @ ..] => {
-            let (how, rest) = self::how(rest);
+            let (how, rest) = how(rest);
             (How { name: Some(name), ..how }, rest)
         }
         ["late", rest @ ..] => {
-            let (how, rest) = self::how(rest);
+            let (how, rest) = how(rest);
             (How { is_late: true, ..how }, rest)
         }
         rest => (How::default(), rest),

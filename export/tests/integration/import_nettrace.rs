@@ -468,7 +468,9 @@ fn a_pid_that_is_given_again_is_another_process() {
         }
     }
     let mut symbols = Symbols::unresolved(&machine);
-    names.iter().for_each(|&(frame, name)| symbols.set(frame, name, name));
+    for &(frame, name) in &names {
+        symbols.set(frame, name, name);
+    }
     let again = imported(&written(&Nettrace, &machine, &symbols)).unwrap();
     assert_eq!(facts(&machine, &symbols), facts(&again.machine, &again.symbols));
     let lives = |machine: &ExportMachine| -> Vec<_> {

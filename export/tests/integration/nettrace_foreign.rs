@@ -10,6 +10,7 @@ use export::import::nettrace::import;
 
 /// What of it is another way than the specification has it.
 #[derive(Clone, Copy, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is one way, alone and with all others")]
 struct Ways {
     /// A week begins on Monday.
     has_monday: bool,
@@ -20,6 +21,9 @@ struct Ways {
     /// The recording ends before its last event.
     ends_early: bool,
 }
+
+/// The name and the type of a field.
+type Field<'a> = (&'a str, &'a [u8]);
 
 const START: u64 = 1_000;
 const SAMPLED: u64 = 2_000;
@@ -79,7 +83,7 @@ fn types(text_type: &[u8]) -> Vec<u8> {
     ];
     let metadata = [("Id", number_type), ("SymbolMetadata", text_type), ("VersionMetadata", text_type)];
     let value = [("Value", number_type)];
-    let rows: [(&str, u64, &str, &[(&str, &[u8])]); 7] = [
+    let rows: [(&str, u64, &str, &[Field<'_>]); 7] = [
         ("Universal.Events", 1, "cpu", &value),
         (system, 0, "ExistingProcess", &life),
         (system, 1, "ProcessCreate", &life),
@@ -116,7 +120,7 @@ fn part(start: u64, end: u64, stacks: &[u64], events: &[Event]) -> Vec<u8> {
         before = *time;
         [vec![223], head, payload.clone()].concat()
     });
-    let header = [words(&[20 | 1 << 16]), [start, end].map(u64::to_le_bytes).concat()].concat();
+    let header = [words(&[0x14 | 1 << 16]), [start, end].map(u64::to_le_bytes).concat()].concat();
     [
         point(start),
         stacks,

@@ -81,12 +81,16 @@ fn scheduled(machine: &mut ExportMachine, planned: &[(u64, u16, &str, &[i64])]) 
         let [name_, provider, short_name] =
             [&full_name, "sched", event].map(|name| machine.intern_string(name));
         let known = machine.event_kinds().iter().position(|kind| kind.name == name_);
-        let kind = known.map(|position| EventKindId(position as u16)).unwrap_or_else(|| {
-            let facts = EventFacts::default();
-            let format = Arc::new(format);
-            let kind = EventKind { name: name_, provider, short_name, id: 7, facts, format, samples: None };
-            machine.add_event_kind(kind).unwrap()
-        });
+        let kind = known.map_or_else(
+            || {
+                let facts = EventFacts::default();
+                let format = Arc::new(format);
+                let kind =
+                    EventKind { name: name_, provider, short_name, id: 7, facts, format, samples: None };
+                machine.add_event_kind(kind).unwrap()
+            },
+            |position| EventKindId(position as u16),
+        );
         let tid = if is_switch { fields[0] } else { fields[3] };
         let thread = machine.intern_thread(process, Tid(tid as u32), name);
         let record = EventRecord { time: at(ms), thread, kind, cpu, ..EventRecord::default() };

@@ -110,31 +110,7 @@ pub(crate) fn recording(rows: &[Row], kinds: &[(&str, Unit, u64)]) -> (ExportMac
         machine.intern_frame(Frame { module, address: Svma(0x1101), flags })
     });
     let mut symbols = Symbols::unresolved(&machine);
-    let numbered = frames.iter().zip(["f", "later_"]).flat_map(|(frames, prefix)| {
-        frames.iter().zip(0_u32..).map(move |(&frame, number)| (frame, number, prefix))
-    });
-    for (frame, number, f) in numbered {
-        let mut function = |name: String, line| Function {
-            name: symbols.intern(&name),
-            linkage: symbols.intern(&format!("_{name}")),
-            file: symbols.intern(if line > 0 { "/src/prog.c" } else { "" }),
-            line,
-            column: line,
-            is_inlined: false,
-        };
-        let functions = match number {
-            0 => continue,
-            1..4 => vec![function(format!("{f}{number}"), 0)],
-            4..6 => vec![function(format!("{f} {number}"), 40 + number)],
-            6..8 => vec![
-                function("in".to_owned(), number),
-                function("between".to_owned(), 7),
-                function(format!("{f}{number}"), 8),
-            ],
-            _ => vec![function(format!("vfs_{number}"), 0)],
-        };
-        symbols.set_functions(frame, &functions);
-    }
+    name_frames(&mut symbols, &frames);
     for row in rows {
         let time = Nanos(u64::from(row.time) * 1000);
         let is_later = time >= CHANGE;
@@ -167,6 +143,35 @@ pub(crate) fn recording(rows: &[Row], kinds: &[(&str, Unit, u64)]) -> (ExportMac
         });
     }
     (machine, symbols)
+}
+
+/// Each with other names in the second half.
+fn name_frames(symbols: &mut Symbols, frames: &[Vec<FrameId>; 2]) {
+    let numbered = frames.iter().zip(["f", "later_"]).flat_map(|(frames, prefix)| {
+        frames.iter().zip(0_u32..).map(move |(&frame, number)| (frame, number, prefix))
+    });
+    for (frame, number, f) in numbered {
+        let mut function = |name: String, line| Function {
+            name: symbols.intern(&name),
+            linkage: symbols.intern(&format!("_{name}")),
+            file: symbols.intern(if line > 0 { "/src/prog.c" } else { "" }),
+            line,
+            column: line,
+            is_inlined: false,
+        };
+        let functions = match number {
+            0 => continue,
+            1..4 => vec![function(format!("{f}{number}"), 0)],
+            4..6 => vec![function(format!("{f} {number}"), 40 + number)],
+            6..8 => vec![
+                function("in".to_owned(), number),
+                function("between".to_owned(), 7),
+                function(format!("{f}{number}"), 8),
+            ],
+            _ => vec![function(format!("vfs_{number}"), 0)],
+        };
+        symbols.set_functions(frame, &functions);
+    }
 }
 
 pub(crate) fn written(format: &dyn ExportFormat, machine: &ExportMachine, symbols: &Symbols) -> Vec<u8> {

@@ -156,19 +156,21 @@ fn told(trace: &Value) -> Told {
         let own = Row { kind, thread, attributes, stack, value, ..Row::default() };
         told.rows.push(of_thread(event, own));
     }
-    for event in list("scheduler") {
-        let fields = event["fields"].as_object().unwrap().iter();
-        let fields: BTreeMap<&String, String> = fields
-            .map(|(name, value)| (name, value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
-            .collect();
-        let fields: String = fields.into_iter().map(|(name, value)| format!(" {name}={value}")).collect();
-        let time = number(&event["time"]) - START;
-        told.event(time, &format!("sched:{}", text(&event["event"])), &fields);
-    }
+    list("scheduler").for_each(|event| of_scheduler(event, &mut told));
     for counter in list("counters") {
         told.add(Fact::Unit, format!("{} bytes", text(&counter["track"])));
     }
     told
+}
+
+fn of_scheduler(event: &Value, told: &mut Told) {
+    let fields: BTreeMap<_, _> = event["fields"].as_object().unwrap().iter().collect();
+    let fields = fields.into_iter().fold(String::new(), |fields, (name, value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        format!("{fields} {name}={value}")
+    });
+    let time = number(&event["time"]) - START;
+    told.event(time, &format!("sched:{}", text(&event["event"])), &fields);
 }
 
 fn of_thread(told: &Value, row: Row) -> Row {

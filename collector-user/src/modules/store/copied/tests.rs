@@ -43,7 +43,7 @@ fn mapped(start: u64, path: &[u8]) -> MappedFile<'_> {
 
 /// The modules of a recording that ended a minute from now, and of its process.
 fn recorded() -> (Modules, ExportMachine, ProcessId) {
-    let files = RecordedFiles::new(SystemTime::now() + Duration::from_secs(60), false);
+    let files = RecordedFiles::new(SystemTime::now() + Duration::from_mins(1), false);
     let mut machine = ExportMachine::default();
     let process = machine.add_process(Pid(1), "main.exe", None, Nanos(0));
     (Modules::of_recording(files), machine, process)
@@ -80,7 +80,7 @@ fn memory_above_other_files_is_none_of_theirs() {
     let folder = tempfile::tempdir().unwrap();
     let (path, _) = image(folder.path());
     let other = folder.path().join("data");
-    std::fs::write(&other, [0; 0x8000]).unwrap();
+    std::fs::write(&other, vec![0_u8; 0x8000]).unwrap();
     let program = std::env::current_exe().unwrap();
     let (mut modules, mut machine, process) = recorded();
     let mut start = 0x10_0000;
