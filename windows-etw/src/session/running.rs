@@ -200,7 +200,7 @@ mod tests {
 
     /// A session whose reader reads until its trace is closed, or for a minute.
     fn session() -> Session {
-        let trace = Arc::new(sys::Open::nothing());
+        let trace = Arc::new(Open::nothing());
         let open = Arc::clone(&trace);
         let thread = thread::spawn(move || {
             let begun = Instant::now();
