@@ -1,5 +1,10 @@
 //! Sessions are started, asked, flushed and stopped.
 
+#![cfg_attr(
+    test,
+    allow(clippy::missing_const_for_thread_local, reason = "it is; for Windows that is not seen")
+)]
+
 use std::path::PathBuf;
 
 use windows_sys::Win32::System::Diagnostics::Etw::{

@@ -1,5 +1,10 @@
 //! Providers are enabled for a session.
 
+#![cfg_attr(
+    test,
+    allow(clippy::missing_const_for_thread_local, reason = "it is; for Windows that is not seen")
+)]
+
 use windows_sys::Win32::System::Diagnostics::Etw::{
     ENABLE_TRACE_PARAMETERS, ENABLE_TRACE_PARAMETERS_VERSION_2, EVENT_CONTROL_CODE_CAPTURE_STATE,
     EVENT_CONTROL_CODE_ENABLE_PROVIDER, EVENT_ENABLE_PROPERTY_STACK_TRACE, EVENT_FILTER_DESCRIPTOR,
