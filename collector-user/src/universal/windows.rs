@@ -191,7 +191,9 @@ pub(super) fn record(
 fn start(plan: &Plan, path: &Path) -> Result<Sessions, session::SessionError> {
     let program = env::current_exe().ok();
     let names = names(program.as_deref().and_then(Path::file_stem).unwrap_or_default());
-    names.iter().for_each(|name| stop_abandoned(name));
+    for name in &names {
+        stop_abandoned(name);
+    }
     stop_abandoned_kernel_logger();
     let mut names = names.into_iter();
     let mut name = names.next().unwrap_or_default();
