@@ -256,6 +256,7 @@ mod tests {
     #[test]
     fn what_was_killed_is_read_to_its_end() {
         let is_told = |recording: &Recording| recording.warnings.iter().any(|warning| warning == UNFINISHED);
+        let mut delivered = 0;
         for whole in FILES {
             let [from, size] =
                 [40, 48].map(|at| u64::from_le_bytes(whole[at..at + 8].try_into().unwrap()) as usize);
@@ -263,10 +264,11 @@ mod tests {
             killed[48..56].fill(0);
             let (whole, killed) = (replayed(whole).unwrap(), replayed(&killed).unwrap());
             assert_eq!((is_told(&whole), is_told(&killed)), (false, true), "{:?}", killed.warnings);
-            assert!(killed.ledger.delivered() > 0);
+            delivered += killed.ledger.delivered();
             assert_eq!(killed.ledger.delivered(), whole.ledger.delivered());
             assert_eq!(killed.machine.samples().len(), whole.machine.samples().len());
         }
+        assert!(delivered > 0, "one of them has samples");
     }
 
     /// The header says how large the list of events is, at byte 32.

@@ -16,6 +16,8 @@ mod data;
 #[path = "../../../windows-etw/tests/etl/written.rs"]
 #[allow(dead_code, reason = "the tests of the reader use all of it")]
 mod file;
+#[cfg(target_os = "linux")]
+mod images;
 mod listed;
 mod lost;
 mod made;
