@@ -75,6 +75,8 @@ pub mod tracefs;
 mod transfers;
 #[cfg(any(target_os = "linux", windows))]
 pub mod universal;
+#[cfg(target_os = "linux")]
+pub mod user_events;
 mod wakers;
 
 /// The README's example compiles.

@@ -100,7 +100,7 @@ enum Task {
     },
     /// Run the live tests, or a command, on Debian's other kernels in an emulated machine that has this one's files
     Vm {
-        /// Which; all, if there is none
+        /// Which; all that Debian builds, if there is none
         kernels: Vec<Kernel>,
         /// Only live tests with this in their names
         #[arg(long, value_name = "FILTER", conflicts_with = "command")]

@@ -71,6 +71,8 @@ enum Need {
     Vm,
     /// A compiler of programs for .NET, which `test --all` alone needs.
     DotNet,
+    /// What kernels are built with, which one of `vm` alone needs.
+    KernelBuild,
 }
 
 /// All of them, those of [`Verb::Test`] first.
@@ -147,10 +149,20 @@ fn install(missing: &[Requirement], also: Option<String>) -> Result<()> {
 
 /// Installs .NET's runtimes and a compiler for them.
 pub(crate) fn dotnet_runtimes(workspace: &Workspace) -> Result<()> {
-    let needed = requirement::of(Need::DotNet).into_iter();
-    let missing: Vec<Requirement> = needed.filter(|requirement| !requirement.is_met()).collect();
-    install(&missing, None)?;
+    install_for(Need::DotNet)?;
     dotnet::install(workspace)
+}
+
+/// Installs what kernels are built with.
+pub(crate) fn kernel_build() -> Result<()> {
+    install_for(Need::KernelBuild)
+}
+
+/// Installs what one need lacks that no verb has.
+fn install_for(need: Need) -> Result<()> {
+    let needed = requirement::of(need).into_iter();
+    let missing: Vec<Requirement> = needed.filter(|requirement| !requirement.is_met()).collect();
+    install(&missing, None)
 }
 
 /// Installs cargo-deny, which `test --all` alone needs.
@@ -187,7 +199,8 @@ fn is_met_otherwise(workspace: &Workspace, need: Need) -> bool {
         | Need::Readers
         | Need::Fixtures
         | Need::Vm
-        | Need::DotNet => false,
+        | Need::DotNet
+        | Need::KernelBuild => false,
     }
 }
 

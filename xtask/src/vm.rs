@@ -1,10 +1,11 @@
 //! `cargo xtask vm`: commands, and the live tests, on other kernels than this machine's.
 //!
-//! In: kernels of the matrix, by default all; a command, by default the live tests. Out: what it prints, and exit code 1 where
-//! it fails on any of them. Each kernel is fetched from Debian's archive, once, and runs in an emulated machine with this
-//! one's files.
+//! In: kernels, by default those that Debian builds; a command, by default the live tests. Out: what it prints, and exit code 1
+//! where it fails on any of them. Each kernel is fetched from Debian's archive, or built of sources from there, once, and runs in an
+//! emulated machine with this one's files.
 
 mod archive;
+mod build;
 mod initramfs;
 mod kernel;
 mod machine;
@@ -14,8 +15,6 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use clap::ValueEnum;
-
 pub(crate) use archive::ARCHIVE_KEYS;
 pub(crate) use kernel::Kernel;
 
@@ -27,7 +26,7 @@ use crate::workspace::Workspace;
 
 /// What is asked for.
 pub(crate) struct Plan {
-    /// All of the matrix, if there is none.
+    /// All that Debian builds, if there is none.
     pub(crate) kernels: Vec<Kernel>,
     /// Part of the names of live tests.
     pub(crate) filter: Option<String>,
@@ -45,13 +44,17 @@ pub(crate) fn vm(workspace: &Workspace, plan: &Plan) -> Result<()> {
     } else {
         plan.command.iter().map(|word| machine::quoted(word)).collect::<Vec<_>>().join(" ")
     };
-    let kernels = if plan.kernels.is_empty() { Kernel::value_variants() } else { &plan.kernels };
+    let kernels = if plan.kernels.is_empty() { &Kernel::MATRIX[..] } else { &plan.kernels };
     let mut failed = Vec::new();
     for kernel in kernels {
         eprintln!("==> Linux {kernel}");
         let folder = workspace.join("target/vm").join(kernel.to_string());
-        let outcome = archive::fetch(*kernel, &folder)
-            .and_then(|package| machine::run(workspace, &folder, &package, &line, plan.limit));
+        let job = machine::Job { line: &line, limit: plan.limit, lacks: kernel.lacks() };
+        let package = match kernel {
+            Kernel::UserEvents => build::build(*kernel, &folder),
+            _ => archive::fetch(*kernel, &folder),
+        };
+        let outcome = package.and_then(|package| machine::run(workspace, &folder, &package, &job));
         if let Err(error) = outcome {
             eprintln!("Linux {kernel}: {error:#}");
             failed.push(kernel.to_string());

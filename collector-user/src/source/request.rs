@@ -238,6 +238,7 @@ impl Hook {
         if !is_whole
             || event.is_filtered()
             || event.name().starts_with(WEIGHTED)
+            || event.name().starts_with(OF_PROGRAMS)
             || event.format().has_dynamic_data()
         {
             return None;
@@ -253,6 +254,10 @@ impl Hook {
 /// Tracepoints whose occurrences count by a weight, which perf events alone are told (`__perf_count` in
 /// `include/trace/events/sched.h`).
 const WEIGHTED: &str = "sched:sched_stat_";
+
+/// Tracepoints that programs register: the kernel takes programs of BPF for them, and runs none (`user_event_perf` in
+/// `kernel/trace/trace_events_user.c`).
+const OF_PROGRAMS: &str = "user_events";
 
 /// Tracepoints that perf events of a thread have where it happens to that thread, whoever makes it happen (`__perf_task`, ibid.):
 /// `sched_wakeup`, `sched_wakeup_new` and `sched_waking`.
@@ -466,5 +471,18 @@ mod tests {
         event.set_filter(Some(&filter::parse("pid > 1").unwrap())).unwrap();
         assert_eq!(filter(event).as_deref(), Some(c"pid > 1"));
         assert_eq!(filter(Event::new(id, "made:up")), None);
+    }
+
+    #[test]
+    fn records_of_events_of_programs_are_not_copied() {
+        let text = "ID: 7\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\tfield:u32 x;\toffset:8;\tsize:4;\tsigned:0;\n";
+        let copied = |name| {
+            let (id, format) = parse_format(text).unwrap();
+            let mut event = Event::new(id, name);
+            *event.format_mut() = format;
+            Hook::tracepoint(event).request(EventIndex(1)).unwrap().copied
+        };
+        assert!(copied("sched:x").is_some());
+        assert_eq!([copied("user_events:x"), copied("user_events_multi:x.0")], [None; 2]);
     }
 }

@@ -13,3 +13,4 @@ pub(crate) mod perf_event;
 pub(crate) mod perf_ring;
 pub(crate) mod spawn;
 pub(crate) mod usage;
+pub(crate) mod user_event;

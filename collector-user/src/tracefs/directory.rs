@@ -12,11 +12,9 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, 
 use super::error::TracefsError;
 use super::format::parse_format;
 
-/// Where it is mounted, if it is.
-const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-
-/// The category of events that programs register themselves.
-const USER_EVENTS: &str = "user_events";
+/// The categories of events that programs register themselves. Those of the second have names of their program's choice with a dot
+/// and a number behind them, one for each list of fields.
+const USER_EVENTS: [&str; 2] = ["user_events", "user_events_multi"];
 
 /// As much is read at once: some files (`show_header_file` in `kernel/trace/trace_events.c`) answer the first read alone.
 const PIECE: usize = 16 << 10;
@@ -30,13 +28,16 @@ pub struct Tracefs {
 }
 
 impl Tracefs {
+    /// Where it is mounted, if it is.
+    pub(crate) const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+
     /// Opens it where it is mounted. Where it is not, it is mounted nowhere but in this process's hands, which needs
     /// `CAP_SYS_ADMIN` and Linux 5.2: the machine is left as it was.
     ///
     /// # Errors
     /// When it is neither mounted nor can it be.
     pub fn open() -> Result<Self, TracefsError> {
-        for path in MOUNTED {
+        for path in Self::MOUNTED {
             match fs::read_dir(Path::new(path).join("events")) {
                 Ok(_) => return Ok(Self { root: path.into(), mount: None }),
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -127,9 +128,9 @@ impl Tracefs {
                 let near = near(name, known.iter().map(String::as_str)).into_iter().map(str::to_owned);
                 let (name, near) = (name.to_owned(), near.collect());
                 Err(match category {
-                    USER_EVENTS if !self.has_user_events() => TracefsError::NoUserEvents { name },
-                    USER_EVENTS => TracefsError::NotRegistered { name, near },
-                    _ => TracefsError::Unknown { name, near },
+                    category if !USER_EVENTS.contains(&category) => TracefsError::Unknown { name, near },
+                    _ if self.has_user_events() => TracefsError::NotRegistered { name, near },
+                    _ => TracefsError::NoUserEvents { name },
                 })
             }
             Err(source) => Err(TracefsError::File { path, source }),

@@ -21,6 +21,7 @@
 //! - `raw_events`: what their fields are in JSON lines.
 //! - `kernel_filters`: filters of tracepoints that the kernel applies.
 //! - `bpf_maps`: what another program writes into maps.
+//! - `user_events`: tracepoints that programs register.
 //! - `convert`: recordings that are kept, and unwound later; `captured`: what is in them.
 //! - `aarch64`, `big_endian`, `put_off`: recordings of other machines and kernels, which are put together in `put_together`.
 //! - `otlp`: recordings that go to a receiver, by `http_receiver` or `grpc_receiver`.
@@ -96,4 +97,5 @@ mod tracepoints;
 mod transfers;
 mod trapped_returns;
 mod universal;
+mod user_events;
 mod wine;

@@ -112,6 +112,9 @@ pub(super) fn of(need: Need) -> Vec<Requirement> {
         }
         Need::DotNet => vec![mono_mcs()],
         Need::Vm => vec![apt(), archive_keys(), busybox(), machine_emulator(), xz()],
+        Need::KernelBuild => {
+            vec![c_compiler(), make(), flex(), bison(), calculator(), elf_library(), btf_writer(), xz()]
+        }
     }
 }
 
@@ -399,6 +402,60 @@ fn archive_keys() -> Requirement {
         check: Check::File(vm::ARCHIVE_KEYS),
         debian: &["debian-archive-keyring"],
         elsewhere: Elsewhere::Package { dnf: "debian-keyring", pacman: "debian-archive-keyring" },
+    }
+}
+
+fn make() -> Requirement {
+    Requirement {
+        name: "make",
+        check: Check::Program("make"),
+        debian: &["make"],
+        elsewhere: Elsewhere::Package { dnf: "make", pacman: "make" },
+    }
+}
+
+fn flex() -> Requirement {
+    Requirement {
+        name: "flex",
+        check: Check::Program("flex"),
+        debian: &["flex"],
+        elsewhere: Elsewhere::Package { dnf: "flex", pacman: "flex" },
+    }
+}
+
+fn bison() -> Requirement {
+    Requirement {
+        name: "bison",
+        check: Check::Program("bison"),
+        debian: &["bison"],
+        elsewhere: Elsewhere::Package { dnf: "bison", pacman: "bison" },
+    }
+}
+
+fn calculator() -> Requirement {
+    Requirement {
+        name: "bc",
+        check: Check::Program("bc"),
+        debian: &["bc"],
+        elsewhere: Elsewhere::Package { dnf: "bc", pacman: "bc" },
+    }
+}
+
+fn elf_library() -> Requirement {
+    Requirement {
+        name: "libelf to build with",
+        check: Check::File("/usr/include/libelf.h"),
+        debian: &["libelf-dev"],
+        elsewhere: Elsewhere::Package { dnf: "elfutils-libelf-devel", pacman: "libelf" },
+    }
+}
+
+fn btf_writer() -> Requirement {
+    Requirement {
+        name: "pahole",
+        check: Check::Program("pahole"),
+        debian: &["pahole"],
+        elsewhere: Elsewhere::Package { dnf: "dwarves", pacman: "pahole" },
     }
 }
 

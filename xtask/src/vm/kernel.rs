@@ -1,4 +1,4 @@
-//! The kernels of the matrix. Out: for each its name on the command line, the suite of Debian that has it, and which of that
+//! The kernels there are. Out: for each its name on the command line, the suite of Debian that has it, and which of that
 //! suite's packages it is.
 
 use std::fmt;
@@ -19,15 +19,25 @@ pub(crate) enum Kernel {
     V6_12,
     /// That of Debian's unstable suite
     Newest,
+    /// Built from Debian 13's sources, with user events, which none of the others has; only where it is named
+    UserEvents,
 }
 
 impl Kernel {
+    /// Those that Debian builds.
+    pub(super) const MATRIX: [Self; 4] = [Self::V5_10, Self::V6_1, Self::V6_12, Self::Newest];
+
+    /// The option that it is built without, where tests are of what that brings: these say so, and don't fail.
+    pub(super) fn lacks(self) -> Option<&'static str> {
+        (self != Self::UserEvents).then_some("CONFIG_USER_EVENTS")
+    }
+
     /// The suite that has it.
     pub(super) fn suite(self) -> &'static str {
         match self {
             Self::V5_10 => "bullseye",
             Self::V6_1 => "bookworm",
-            Self::V6_12 => "trixie",
+            Self::V6_12 | Self::UserEvents => "trixie",
             Self::Newest => "sid",
         }
     }
@@ -41,6 +51,7 @@ impl Kernel {
             Self::V6_12 => &[("linux-image-6.12.", "-amd64")],
             // Its image and its modules are packages of their own.
             Self::Newest => &[("linux-binary-", "-amd64"), ("linux-modules-", "-amd64")],
+            Self::UserEvents => &[("linux-source-", "")],
         }
     }
 }
@@ -52,6 +63,7 @@ impl fmt::Display for Kernel {
             Self::V6_1 => "6.1",
             Self::V6_12 => "6.12",
             Self::Newest => "newest",
+            Self::UserEvents => "user-events",
         })
     }
 }
