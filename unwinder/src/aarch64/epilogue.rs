@@ -183,9 +183,9 @@ mod tests {
             ("aarch64-linux-gnu-ld", &["-z", "force-bti"], 4),
             ("aarch64-linux-gnu-ld", &["-z", "pac-plt"], 0),
             ("aarch64-linux-gnu-ld", &["-z", "force-bti", "-z", "pac-plt"], 4),
-            ("ld.lld", &[], 0),
-            ("ld.lld", &["-z", "force-bti"], 4),
-            ("ld.lld", &["-z", "force-bti", "-z", "pac-plt"], 4),
+            ("ld.lld-22", &[], 0),
+            ("ld.lld-22", &["-z", "force-bti"], 4),
+            ("ld.lld-22", &["-z", "force-bti", "-z", "pac-plt"], 4),
         ] {
             let Some(table) = linkage_table(linker, options) else { continue };
             assert!(table.len() >= 32 + 2 * 16, "{linker} {options:?}: {table:x?}");
