@@ -8,7 +8,7 @@
 //! env -i PATH=/usr/bin:/bin PROGRAM all_journals_are_kept
 //! ```
 //!
-//! as root, with the program that the first line names: what a process has in its environment may be on stacks. `live` has the recorded
+//! as root, outside of the checkout, with a copy of the program that the first line names: what a process has in its environment may be on stacks. `live` has the recorded
 //! programs and their arguments.
 
 #![cfg(target_os = "linux")]
