@@ -1,12 +1,13 @@
 //! Copied records of some processes, of two recordings at once, and beside perf's.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use collector_common::event::EventFlags;
 use collector_common::sharing::Writable;
@@ -128,17 +129,27 @@ fn closures_see_threads_of_the_chosen_name_alone() {
     }
 }
 
-/// `sched:sched_switch`, with the fields as text of those that threads of `naps` have been switched from. Those to them are not told by perf
-/// events where the CPU was idle and had been offline before.
-fn switches() -> (Hook, Writable<Vec<String>>) {
+/// Switches from threads of `naps`: their fields as text, and the threads that have been switched from for the last time. Those to them are
+/// not told by perf events where the CPU was idle and had been offline before.
+#[derive(Debug, Default)]
+struct Switches {
+    told: Vec<String>,
+    ended: BTreeSet<i64>,
+}
+
+/// `sched:sched_switch`, with what is told of threads of `naps`.
+fn switches() -> (Hook, Writable<Switches>) {
+    /// What a thread's state is in its last switch: `EXIT_DEAD` or `EXIT_ZOMBIE`.
+    const ENDED: [i64; 2] = [0x10, 0x20];
     let mut event = Tracefs::open().unwrap().event("sched:sched_switch").unwrap();
     let names = event.format().fields().iter().map(|field| field.name().to_owned());
     let names: Vec<String> = names.filter(|name| !name.starts_with("common_")).collect();
     assert_eq!(names.len(), 7, "{names:?}");
     let fields: Vec<_> = names.iter().map(|name| event.format().field_ref(name).unwrap()).collect();
-    let from = event.format().field_ref("prev_comm").unwrap();
-    let told = Writable::new(Vec::new());
-    let kept = told.clone();
+    let [from, tid, state] =
+        ["prev_comm", "prev_pid", "prev_state"].map(|name| event.format().field_ref(name).unwrap());
+    let switches = Writable::new(Switches::default());
+    let kept = switches.clone();
     event.add_closure(move |data| {
         if data.try_get_str(from)? != "naps" {
             return Ok(());
@@ -146,22 +157,13 @@ fn switches() -> (Hook, Writable<Vec<String>>) {
         let values: Result<Vec<String>, _> =
             fields.iter().map(|&field| data.value(field).map(|value| format!("{value:?}"))).collect();
         let values = values?.join(" ");
-        Ok(kept.write(|kept| kept.push(values))?)
+        let ended = ENDED.contains(&data.try_get_i64(state)?).then_some(i64::from(data.try_get_i32(tid)?));
+        Ok(kept.write(|kept| {
+            kept.told.push(values);
+            kept.ended.extend(ended);
+        })?)
     });
-    (Hook::tracepoint(event), told)
-}
-
-/// `sched:sched_process_free`, with how many threads of a name the kernel has let go of: they have been switched from for the last time.
-fn freed(name: &'static str) -> (Hook, Writable<u32>) {
-    let mut event = Tracefs::open().unwrap().event("sched:sched_process_free").unwrap();
-    let comm = event.format().field_ref("comm").unwrap();
-    let freed = Writable::new(0);
-    let counted = freed.clone();
-    event.add_closure(move |data| {
-        let is_one = data.try_get_str(comm)? == name;
-        Ok(counted.write(|counted| *counted += u32::from(is_one))?)
-    });
-    (Hook::tracepoint(event), freed)
+    (Hook::tracepoint(event), switches)
 }
 
 #[test]
@@ -171,22 +173,21 @@ fn two_recordings_have_the_same_and_one_by_perf_too() {
     let folder = folder();
     let program = compile(folder.path(), "naps", "naps.c", &["-pthread"]);
     let backends = [Backend::Ebpf, Backend::Ebpf, Backend::Perf];
-    let (mut sessions, mut told) = (Vec::new(), Vec::new());
+    let (mut sessions, mut switched) = (Vec::new(), Vec::new());
     for backend in backends {
-        let (hook, switched) = switches();
+        let (hook, switches) = switches();
         sessions.push(Session::start(settings(backend, vec![hook]), None).unwrap());
-        told.push(switched);
+        switched.push(switches);
     }
-    let (hook, freed) = freed("naps");
-    let mut watching = Session::start(settings(Backend::Perf, vec![hook]), None).unwrap();
     let naps = ["1", "50", "100", "2000"];
     let mut running = Running::of(Command::new(program).args(naps).arg(folder.path().join("told")));
-    // It ends before its last switch, and is let go of after it: the one that naps, and the main thread. Rings are emptied meanwhile.
-    while freed.read(|freed| *freed).unwrap() < 2 {
-        for session in sessions.iter_mut().chain([&mut watching]) {
+    let started = Instant::now();
+    // The one that naps, and the main thread. They end before their last switch.
+    while switched.iter().any(|switches| switches.read(|switches| switches.ended.len() < 2).unwrap()) {
+        assert!(started.elapsed() < Duration::from_secs(60), "the program's last switches are not told");
+        for session in &mut sessions {
             session.parse_for(Duration::from_millis(10)).unwrap();
         }
-        _ = running.0.try_wait().unwrap();
     }
     assert!(running.0.wait().unwrap().success());
     for session in sessions {
@@ -195,7 +196,7 @@ fn two_recordings_have_the_same_and_one_by_perf_too() {
         assert_eq!(recording.ledger.total_lost(), 0, "{:?}", recording.ledger);
     }
     let [first, second, by_perf] =
-        &*told.into_iter().map(|told| told.into_inner().unwrap()).collect::<Vec<_>>()
+        &*switched.into_iter().map(|switches| switches.into_inner().unwrap().told).collect::<Vec<_>>()
     else {
         unreachable!()
     };
