@@ -7,18 +7,15 @@
 // One thread writes from a page that is not there, to what it has locked for that: the kernel asks for the page through a
 // userfaultfd, and as long as it is not given, the lock is held. Meanwhile another thread writes to the same.
 #define _GNU_SOURCE
+#include "asleep.h"
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { PAGE = 4096 };
@@ -32,38 +29,14 @@ static long turns, held_ms, waiter, holder;
 static _Atomic long came, went;
 static sem_t hold, held, wait, waited;
 
-static long now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * 1000000000L + time.tv_nsec;
-}
-
-static void nap(long us) {
-    struct timespec time = {us / 1000000, us % 1000000 * 1000};
-    nanosleep(&time, NULL);
-}
-
 static void fail(const char *what) {
     perror(what);
     exit(3);
 }
 
-// Whether the kernel says that a thread sleeps.
-static int is_asleep(long tid) {
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/self/task/%ld/stat", tid);
-    FILE *stat = fopen(path, "r");
-    if (!stat) fail(path);
-    size_t len = fread(text, 1, sizeof text - 1, stat);
-    fclose(stat);
-    text[len] = 0;
-    char *end = strrchr(text, ')');
-    return end && end[1] == ' ' && (end[2] == 'S' || end[2] == 'D');
-}
-
 // Whether it is as the thread that waits is to be found: asleep, or with what it wrote under way to the device.
 static int is_waiting(void) {
-    if (!*inflight) return is_asleep(waiter);
+    if (!*inflight) return is_asleep(waiter) || state_of(waiter) == 'D';
     long reads, writes = 0;
     FILE *requests = fopen(inflight, "r");
     if (!requests || fscanf(requests, "%ld %ld", &reads, &writes) != 2) fail(inflight);

@@ -3,43 +3,16 @@
 // lock's address, and the least and the most nanoseconds for which the former can have been blocked in all. The lock is
 // released when the other one has been seen asleep, and has slept for the time asked for.
 #define _GNU_SOURCE
+#include "asleep.h"
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 static pthread_mutex_t lock;
 static pthread_barrier_t turn;
 static long turns, held_ms, waiter;
 static _Atomic long came;
-
-static long now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * 1000000000L + time.tv_nsec;
-}
-
-static void nap(long us) {
-    struct timespec time = {us / 1000000, us % 1000000 * 1000};
-    nanosleep(&time, NULL);
-}
-
-// Whether the kernel says that a thread sleeps.
-static int is_asleep(long tid) {
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/self/task/%ld/stat", tid);
-    FILE *file = fopen(path, "r");
-    if (!file) exit(3);
-    size_t len = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    text[len] = 0;
-    char *end = strrchr(text, ')');
-    return end && end[1] == ' ' && end[2] == 'S';
-}
 
 __attribute__((noinline)) void wait_for_lock(void) {
     came = now();

@@ -1,14 +1,13 @@
 // Reads, writes and talks as it is told to by its first argument. What it finds out about itself, numbers, goes to the file of the
 // second one. The calls that are counted are those of the functions below, and one that writes to that file.
 #define _GNU_SOURCE
+#include "asleep.h"
 #include "burn.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -21,18 +20,11 @@ enum { NAPS = 10, WRITES = 100, PIECE = 1000, SYNCS = 5, WRONG = 7, LOOPS = 2000
 static char text[256];
 static char buffer[4096];
 
-static long nanoseconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * 1000000000L + t.tv_nsec;
-}
-
 static int pipe_ends[2];
 
 static void *write_late(void *unused) {
-  struct timespec nap = {0, 20000000};
   for (int i = 0; i < NAPS; i++) {
-    nanosleep(&nap, NULL);
+    nap(20000);
     if (write(pipe_ends[1], "x", 1) != 1) break;
   }
   return unused;
@@ -42,9 +34,9 @@ NOIPA static long read_late(void) {
   long all = 0;
   for (int i = 0; i < NAPS; i++) {
     char byte;
-    long before = nanoseconds();
+    long before = now();
     if (read(pipe_ends[0], &byte, 1) != 1) return -1;
-    all += nanoseconds() - before;
+    all += now() - before;
   }
   KEEP_FRAME();
   return all;
@@ -133,32 +125,18 @@ static int over_tcp(int family) {
   return 0;
 }
 
-// Whether the kernel says that a thread sleeps.
-static int is_asleep(long tid) {
-  char path[64], stat[512] = "";
-  snprintf(path, sizeof path, "/proc/self/task/%ld/stat", tid);
-  FILE *file = fopen(path, "r");
-  if (!file) return 0;
-  size_t len = fread(stat, 1, sizeof stat - 1, file);
-  fclose(file);
-  stat[len] = 0;
-  char *end = strrchr(stat, ')');
-  return end && end[1] == ' ' && end[2] == 'S';
-}
-
 static _Atomic long receiver, came, least;
 
 // When the other side has been seen asleep, and then for 20 ms more.
 static void *answer_late(void *unused) {
-  struct timespec moment = {0, 1000000}, nap = {0, 20000000};
   int one = accept(listening, NULL, NULL);
   for (int i = 0; i < NAPS; i++) {
-    while (!came) nanosleep(&moment, NULL);
+    while (!came) nap(1000);
     // It may sleep for another reason for a moment.
-    do nanosleep(&moment, NULL); while (!is_asleep(receiver));
-    long asleep = nanoseconds();
-    nanosleep(&nap, NULL);
-    least += nanoseconds() - asleep;
+    do nap(1000); while (!is_asleep(receiver));
+    long asleep = now();
+    nap(20000);
+    least += now() - asleep;
     came = 0;
     if (send(one, buffer, 7, 0) != 7) return NULL;
   }
@@ -170,10 +148,10 @@ NOIPA static long receive_late(int one) {
   long all = 0;
   for (int i = 0; i < NAPS; i++) {
     while (came) sched_yield();
-    long before = nanoseconds();
+    long before = now();
     came = before;
     if (recv(one, buffer, 7, MSG_WAITALL) != 7) return -1;
-    all += nanoseconds() - before;
+    all += now() - before;
   }
   KEEP_FRAME();
   return all;
@@ -218,11 +196,10 @@ static int in_messages(void) {
 static int without_an_answer(void) {
   int port;
   listening = listen_on(AF_INET, 0, &port);
-  struct timespec pause = {1, 500000000};
   CHECK(listening >= 0 && connect_to(AF_INET, 2, port, 0) >= 0);
   int second = connect_to(AF_INET, 1, port, SOCK_NONBLOCK);
   CHECK(second >= 0);
-  nanosleep(&pause, NULL);
+  nap(1500000);
   close(second);
   sprintf(text, "%d\n", port);
   return 0;

@@ -4,14 +4,11 @@
 //
 // It reads from a pipe, of which the two write when they have seen it asleep, and have slept for the time asked for.
 #define _GNU_SOURCE
+#include "asleep.h"
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 static const char *NAMES[] = {"early", "late"};
@@ -20,30 +17,6 @@ static long turns, wait_ms[2], least[2], most[2], waiter;
 static int ends[2];
 static _Atomic long came, went;
 static sem_t turn[2];
-
-static long now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * 1000000000L + time.tv_nsec;
-}
-
-static void nap(long us) {
-    struct timespec time = {us / 1000000, us % 1000000 * 1000};
-    nanosleep(&time, NULL);
-}
-
-// Whether the kernel says that a thread sleeps.
-static int is_asleep(long tid) {
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/self/task/%ld/stat", tid);
-    FILE *stat = fopen(path, "r");
-    if (!stat) exit(3);
-    size_t len = fread(text, 1, sizeof text - 1, stat);
-    fclose(stat);
-    text[len] = 0;
-    char *end = strrchr(text, ')');
-    return end && end[1] == ' ' && end[2] == 'S';
-}
 
 static void *waits(void *nothing) {
     pthread_setname_np(pthread_self(), "woken");
