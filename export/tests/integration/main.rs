@@ -23,6 +23,7 @@ mod jfr;
 mod jfr_events;
 mod jfr_facts;
 mod jfr_made;
+mod jfr_versions;
 mod jsonl;
 mod large_sums;
 mod lines;
