@@ -19,6 +19,7 @@ mod import_jfr;
 mod import_large;
 mod import_nettrace;
 mod import_pprof;
+mod import_samply;
 mod jfr;
 mod jfr_events;
 mod jfr_facts;
