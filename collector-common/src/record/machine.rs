@@ -1,7 +1,7 @@
 //! [`ExportMachine`]: everything that was recorded.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::HashMap;
 
@@ -69,6 +69,7 @@ pub struct ExportMachine {
     pub(super) thread_index: HashMap<Thread, ThreadId, Seeded>,
     pub(super) modules: Vec<Module>,
     details: BTreeMap<ModuleId, ModuleDetails>,
+    relative: BTreeSet<ModuleId>,
     pub(super) mappings: Vec<ModuleMapping>,
     removed_codes: RemovedCodes,
     frames: InternedFrames,
@@ -103,6 +104,7 @@ impl Default for ExportMachine {
             thread_index: HashMap::default(),
             modules: vec![kernel],
             details: BTreeMap::new(),
+            relative: BTreeSet::new(),
             mappings: Vec::new(),
             removed_codes: RemovedCodes::default(),
             frames: InternedFrames::default(),
@@ -206,6 +208,12 @@ impl ExportMachine {
     /// Tells what a module's file says of itself.
     pub fn set_details(&mut self, module: ModuleId, details: ModuleDetails) {
         self.details.insert(module, details);
+    }
+
+    /// Tells that the addresses of a module's frames are relative to where its image starts, wherever it is linked for: what was read of a
+    /// format that has them so.
+    pub fn set_relative(&mut self, module: ModuleId) {
+        self.relative.insert(module);
     }
 
     /// Adds the place of a module in a process.
@@ -485,6 +493,11 @@ impl ExportMachine {
     /// What a module's file says of itself, where it says anything.
     pub fn details(&self, module: ModuleId) -> Option<&ModuleDetails> {
         self.details.get(&module)
+    }
+
+    /// Whether the addresses of a module's frames are relative to where its image starts, and not as it is linked.
+    pub fn is_relative(&self, module: ModuleId) -> bool {
+        self.relative.contains(&module)
     }
 
     /// All places of modules in processes, in the order they were seen.

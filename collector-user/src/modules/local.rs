@@ -100,9 +100,13 @@ impl ModuleFiles for LocalFiles<'_> {
         self.file(module)?.unchanged()?.try_clone().ok()
     }
 
-    /// Others write addresses of processes, with what was mapped there.
+    /// Others write addresses of processes, with what was mapped there, or relative to where the image starts, as its file does.
     fn linked(&self, module: ModuleId, address: Svma) -> Svma {
         let file = self.file(module).filter(|file| !file.segments.is_empty());
+        if self.machine.is_relative(module) {
+            let bias = file.map_or(0, |file| file.bias(Avma(0), FileOffset(0)));
+            return Svma(address.0.wrapping_sub(bias));
+        }
         let bias = file.zip(self.mapping(module, address));
         let bias = bias.map_or(0, |(file, mapping)| file.bias(Avma(mapping.start), mapping.file_offset));
         Svma(address.0.wrapping_sub(bias))
@@ -215,6 +219,25 @@ mod tests {
         let mapped = |start| named(&path, Some(id), Some(start), start + (main - 0x40_1000));
         assert_eq!(mapped(0x40_1000).as_deref(), Some("main"), "as linked");
         assert_eq!(mapped(0x7f12_3456_7000).as_deref(), Some("main"), "anywhere else");
+    }
+
+    /// A program that is linked for 0x400000, which is where its image starts, however the profile was mapped.
+    #[test]
+    fn addresses_relative_to_the_image_are_those_of_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, id, main) = program(folder.path());
+        let mut machine = ExportMachine::default();
+        let path = machine.intern_string(path.to_str().unwrap());
+        let module = machine.add_module(Module { kind: ModuleKind::File, path, build_id: Some(id) });
+        let address = Svma(main - 0x40_0000);
+        let frame = machine.intern_frame(Frame { module, address, flags: FrameFlags::default() });
+        let named = |machine: &ExportMachine| {
+            let symbols = name_from_files(machine, Symbols::unresolved(machine), Detail::Lines);
+            symbols.name(frame).function.to_owned()
+        };
+        assert_eq!(named(&machine), format!("main+{:#x}", address.0));
+        machine.set_relative(module);
+        assert_eq!(named(&machine), "main");
     }
 
     #[test]

@@ -36,12 +36,22 @@ fn record_blocks(
     settings: SessionSettings,
 ) -> (Recording, Told) {
     let program = compile(folder, "blocks", "blocks.c", &["-fno-builtin"]);
-    let told = folder.join("told");
-    let of_program = [program.into(), told.clone().into(), OsString::from(rounds.to_string())];
-    let recording = record(settings, &[start, &of_program[..]].concat());
-    let numbers = numbers(&told);
+    let (recording, numbers) = record_told(&program, start, rounds, settings);
     let [blocks, bytes, freed, kept, _] = numbers[..] else { panic!("{numbers:?}") };
     (recording, Told { blocks, bytes, freed, kept })
+}
+
+/// Records a program that does so many rounds, behind `start` in the command line. Out: also the numbers that it tells.
+fn record_told(
+    program: &Path,
+    start: &[OsString],
+    rounds: u32,
+    settings: SessionSettings,
+) -> (Recording, Vec<u64>) {
+    let told = program.with_extension("told");
+    let of_program = [program.into(), told.clone().into(), OsString::from(rounds.to_string())];
+    let recording = record(settings, &[start, &of_program[..]].concat());
+    (recording, numbers(&told))
 }
 
 fn numbers(told: &Path) -> Vec<u64> {
@@ -166,6 +176,13 @@ fn each_block_is_recorded_if_asked_for() {
     }
 }
 
+/// What begins the command line of a program that is given an allocator, and a process that has this, too.
+fn preloaded(library: &Path) -> (Running, [OsString; 2]) {
+    let mut preload = OsString::from("LD_PRELOAD=");
+    preload.push(library);
+    (mapped_by_another(library), ["env".into(), preload])
+}
+
 /// A process that has a library mapped, so that its allocator is known before the recording begins.
 fn mapped_by_another(library: &Path) -> Running {
     let running = Running::of(Command::new("cat").env("LD_PRELOAD", library).stdin(Stdio::piped()));
@@ -183,10 +200,7 @@ fn an_allocator_that_calls_itself_is_counted_once() {
     let folder = folder();
     let library =
         compile(folder.path(), "allocator.so", "allocator.c", &["-shared", "-fPIC", "-fno-builtin"]);
-    let _running = mapped_by_another(&library);
-    let mut preload = OsString::from("LD_PRELOAD=");
-    preload.push(&library);
-    let start = ["env".into(), preload];
+    let (_running, start) = preloaded(&library);
     let (recording, told) = record_blocks(folder.path(), &start, 500, every(&["memory"], 1));
     assert_eq!(counted(&recording), [told.blocks, told.bytes, told.freed]);
     assert_eq!(recording.ledger.total_lost(), 0);
@@ -201,11 +215,20 @@ fn an_allocator_that_calls_itself_is_counted_once() {
     assert_eq!(in_use.map(|sample| sample.value as u64).sum::<u64>(), told.kept);
 }
 
-/// A library of Debian's, or of another system's.
-fn system_library(name: &str) -> Option<PathBuf> {
+const MIMALLOC: &str = "libmimalloc.so.2";
+
+/// Libraries with allocators that programs are given.
+const ALLOCATORS: [&str; 3] = ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", MIMALLOC];
+
+/// A library of Debian's, or of another system's; where it is missing, a test is skipped.
+fn installed(test: &str, name: &str) -> Option<PathBuf> {
     let of_machine = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
     let folders = [of_machine.as_str(), "/usr/lib64", "/usr/lib"];
-    folders.into_iter().map(|folder| Path::new(folder).join(name)).find(|path| path.exists())
+    let found = folders.into_iter().map(|folder| Path::new(folder).join(name)).find(|path| path.exists());
+    if found.is_none() {
+        skip(test, &format!("{name} is not installed: run `cargo xtask setup --for test`"));
+    }
+    found
 }
 
 /// Each has functions that call one another, names of its own beside those of the C library, and operators of C++.
@@ -215,14 +238,9 @@ fn allocators_that_programs_are_given_are_counted() {
     let Some(_live) = live(test) else { return };
     let folder = folder();
     let operators = compile(folder.path(), "operators", "operators.cpp", &["-std=c++17"]);
-    for name in ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"] {
-        let Some(library) = system_library(name) else {
-            return skip(test, &format!("{name} is not installed: run `cargo xtask setup --for test`"));
-        };
-        let _running = mapped_by_another(&library);
-        let mut preload = OsString::from("LD_PRELOAD=");
-        preload.push(&library);
-        let start = ["env".into(), preload];
+    for name in ALLOCATORS {
+        let Some(library) = installed(test, name) else { return };
+        let (_running, start) = preloaded(&library);
         let (recording, told) = record_blocks(folder.path(), &start, 500, every(&["memory"], 1));
         assert_eq!(recording.ledger.total_lost(), 0, "{name}");
         let sum = |kind, function| in_function(&recording, kind, function);
@@ -231,11 +249,8 @@ fn allocators_that_programs_are_given_are_counted() {
         }
         let in_main = ["alloc_objects", "alloc_space", "inuse_space"].map(|kind| sum(kind, "main").0 as u64);
         assert_eq!(in_main, [told.blocks, told.bytes, told.kept], "{name}");
-        let file = folder.path().join("told");
-        let program = [operators.clone().into(), file.clone().into(), OsString::from("500")];
-        let recording = record(every(&["memory"], 1), &[&start[..], &program[..]].concat());
+        let (recording, told) = record_told(&operators, &start, 500, every(&["memory"], 1));
         assert_eq!(recording.ledger.total_lost(), 0, "{name}");
-        let told = numbers(&file);
         let of = |kind, function| in_function(&recording, kind, function).0 as u64;
         let made = ["makes", "makes_many", "makes_aligned"].map(|function| of("alloc_space", function));
         assert_eq!(made, [told[0], told[1], told[2]], "{name}");
@@ -249,10 +264,7 @@ fn allocators_that_programs_are_given_are_counted() {
 fn functions_of_mimalloc_alone_are_counted() {
     let test = "functions_of_mimalloc_alone_are_counted";
     let Some(_live) = live(test) else { return };
-    let name = "libmimalloc.so.2";
-    let Some(library) = system_library(name) else {
-        return skip(test, &format!("{name} is not installed: run `cargo xtask setup --for test`"));
-    };
+    let Some(library) = installed(test, MIMALLOC) else { return };
     let folder = folder();
     let linked = format!("-Wl,{}", library.to_str().unwrap());
     let program = compile(
@@ -261,12 +273,9 @@ fn functions_of_mimalloc_alone_are_counted() {
         "mimalloc_calls.c",
         &["-fno-builtin", "-Wl,--no-as-needed", &linked],
     );
-    let told = folder.path().join("told");
     let _running = mapped_by_another(&library);
     for distance in [1, 1 << 40] {
-        let command = [program.clone().into(), told.clone().into(), OsString::from("200")];
-        let recording = record(every(&["memory"], distance), &command);
-        let numbers = numbers(&told);
+        let (recording, numbers) = record_told(&program, &[], 200, every(&["memory"], distance));
         assert_eq!(counted_of(&recording, "mimalloc_calls"), numbers[..], "every {distance} bytes");
         if distance == 1 {
             let in_main = ["alloc_objects", "alloc_space", "inuse_space"]
@@ -283,20 +292,13 @@ fn memory_of_allocators_that_is_not_recorded_is_counted() {
     let Some(_live) = live(test) else { return };
     let folder = folder();
     let operators = compile(folder.path(), "operators", "operators.cpp", &["-std=c++17"]);
-    let file = folder.path().join("of operators");
-    for name in ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"] {
-        let Some(library) = system_library(name) else {
-            return skip(test, &format!("{name} is not installed: run `cargo xtask setup --for test`"));
-        };
-        let _running = mapped_by_another(&library);
-        let mut preload = OsString::from("LD_PRELOAD=");
-        preload.push(&library);
-        let start = ["env".into(), preload];
+    for name in ALLOCATORS {
+        let Some(library) = installed(test, name) else { return };
+        let (_running, start) = preloaded(&library);
         let (recording, told) = record_blocks(folder.path(), &start, 500, every(&["memory"], 1 << 40));
         assert_counted_once(counted(&recording), [told.blocks, told.bytes, told.freed], name);
-        let program = [operators.clone().into(), file.clone().into(), OsString::from("500")];
-        let recording = record(every(&["memory"], 1 << 40), &[&start[..], &program[..]].concat());
-        let [made, many, aligned, _] = numbers(&file)[..] else { panic!() };
+        let (recording, told) = record_told(&operators, &start, 500, every(&["memory"], 1 << 40));
+        let [made, many, aligned, _] = told[..] else { panic!("{told:?}") };
         let told = [500 * 4, made + many + aligned, 500 * 4 - 250];
         assert_counted_once(counted_of(&recording, "operators"), told, name);
     }
@@ -322,13 +324,11 @@ fn a_program_waits_until_its_allocator_is_probed() {
     let found = format!("-L{}", folder.path().display());
     let linked = ["-fno-builtin", "-Wl,--no-as-needed", &found, "-l:allocator.so", "-Wl,-rpath=$ORIGIN"];
     let program = compile(folder.path(), "blocks", "blocks.c", &linked);
-    let told = folder.path().join("told");
     let late = |recording: &Recording| {
         recording.warnings.iter().filter(|text| text.contains("were probed when a program had them")).count()
     };
-    let command = [program.clone().into(), told.clone().into(), OsString::from("100")];
-    let recording = record(every(&["memory"], 1), &command);
-    let [blocks, bytes, freed, ..] = numbers(&told)[..] else { panic!() };
+    let (recording, told) = record_told(&program, &[], 100, every(&["memory"], 1));
+    let [blocks, bytes, freed, ..] = told[..] else { panic!("{told:?}") };
     assert_eq!(counted(&recording), [blocks, bytes, freed]);
     assert_eq!(late(&recording), 0, "{:?}", recording.warnings);
     // Its name is in no word of the command.
@@ -337,6 +337,7 @@ fn a_program_waits_until_its_allocator_is_probed() {
     let copies =
         ["allocator.so", "blocks"].map(|name| fs::copy(folder.path().join(name), other.join(name)).unwrap());
     assert!(copies.iter().all(|bytes| *bytes > 0));
+    let told = folder.path().join("told by the other");
     let script = format!("cd '{}'; ./blocks '{}' 100; true", other.display(), told.display());
     let recording = record(every(&["memory"], 1), &["sh", "-c", &script].map(OsString::from));
     assert_eq!(late(&recording), 1, "{:?}", recording.warnings);

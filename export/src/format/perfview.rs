@@ -15,6 +15,7 @@ use collector_common::ids::Nanos;
 use collector_common::intern::{Seeded, StackId};
 use collector_common::record::{ExportMachine, Process, SampleKind, Thread, ThreadId, Unit};
 use quick_xml::escape::escape;
+use zip::System;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
 use super::paths::Paths;
@@ -55,7 +56,9 @@ impl ExportFormat for PerfView {
 
     fn write(&self, profile: Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
         let mut archive = ZipWriter::new_stream(out);
-        let options = SimpleFileOptions::default().large_file(true).compression_level(Some(LEVEL));
+        // Of Linux on every system, so that one recording is one archive.
+        let options = SimpleFileOptions::default().system(System::Unix).unix_permissions(MODE);
+        let options = options.large_file(true).compression_level(Some(LEVEL));
         archive.start_file("collector.perfView.xml", options)?;
         let mut xml = BufWriter::with_capacity(1 << 16, &mut archive);
         View::of(profile).write(&mut xml)?;
@@ -64,6 +67,9 @@ impl ExportFormat for PerfView {
         archive.finish()?.into_inner().flush()
     }
 }
+
+/// Who may read and write the file that is unpacked.
+const MODE: u32 = 0o644;
 
 /// How hard is tried to compress well.
 const LEVEL: i64 = 2;

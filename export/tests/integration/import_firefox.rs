@@ -308,7 +308,8 @@ fn profiles_of_several_versions_are_read() {
         assert_eq!((process.start.0, process.end), (1_500_000, None));
         assert_eq!(machine.main_kind(), Some(SampleKindId(0)));
         let system = machine.system();
-        assert_eq!(system.clocks.unix_at(system.start), Some(1_700_000_000_000_250_112));
+        assert_eq!(system.clocks.unix_at(Nanos(0)), Some(1_700_000_000_000_250_112));
+        assert_eq!(Some(system.start), machine.samples().iter().map(|sample| sample.time).min());
         let library = machine.modules().iter().find(|module| module.build_id.is_some()).unwrap();
         assert_eq!(machine.string(library.path), "/lib/libc.so.6");
         assert_eq!(library.build_id.unwrap().as_bytes(), [0xab, 0xcd, 0x12]);

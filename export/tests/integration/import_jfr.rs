@@ -320,6 +320,7 @@ fn row(event: &Value) -> Option<Row> {
     let number = |name: &str| values[name].as_i64().unwrap();
     let (kind, value) = match name {
         "jdk.ExecutionSample" | "jdk.NativeMethodSample" => ("cpu", 1),
+        "jdk.CPUTimeSample" => ("cpu_time", 1),
         "profiler.WallClockSample" => ("wall_clock", number("samples")),
         "jdk.ObjectAllocationSample" => ("alloc_space", number("weight")),
         "jdk.ObjectAllocationInNewTLAB" => ("alloc_tlab", number("tlabSize")),
@@ -331,7 +332,8 @@ fn row(event: &Value) -> Option<Row> {
     };
     let thread = values.get("sampledThread").or(values.get("eventThread")).cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let name = thread["javaName"].as_str().filter(|name| !name.is_empty());
+    let nameless = if thread["virtual"] == true { Some("[virtual]") } else { None };
+    let name = thread["javaName"].as_str().filter(|name| !name.is_empty()).or(nameless);
     let name = name.map_or_else(|| text(&thread["osName"]), str::to_owned);
     let method = &stack["frames"][0]["method"];
     let class = text(&method["type"]["name"]).replace('/', ".");

@@ -391,6 +391,53 @@ fn types_of_other_writers_become_fields() {
     assert!(lines.iter().all(|line| line["pid"] == 7 && line["tid"] == 8 && line.get("stack").is_none()));
 }
 
+/// Arrays of type 0, as `one_collect` writes them of text with its length before it: what is before them is told, nothing of the file is
+/// refused, and no byte is lost.
+#[test]
+fn what_is_behind_a_type_that_means_none_is_bytes() {
+    let none: &[u8] = &[19, 0];
+    let first: Fields<'_> = &[("list", none), ("number", &[10])];
+    let behind: Fields<'_> = &[("number", &[8]), ("list", none), ("late", &[10])];
+    // Numbers of variable length are written anew.
+    let varying: Fields<'_> = &[("number", &[21]), ("list", none)];
+    let within: Fields<'_> =
+        &[("number", &[6]), ("object", &[1, 1, 0, 4, 0, 1, b'x', 19, 0]), ("late", &[6])];
+    let whole: Fields<'_> = &[("number", &[8])];
+    let types: [(Fields<'_>, &[u8]); 5] = [
+        (first, b"\x02\0hi\x07\0\0\0"),
+        (behind, b"\x05\x01\x02\0hi\x07\0\0\0"),
+        (varying, b"\xac\x02\x02\0hi"),
+        (within, b"\x09\x01\0\x05\x08"),
+        (whole, b"\x05\x01"),
+    ];
+    let file = by_hand_with(&types, &[0x1234], 2);
+    let plain = import(Cursor::new(&file)).unwrap();
+    assert!(plain.left_out.is_empty(), "{:?}", plain.left_out);
+    assert_eq!(samples_by_kind(&plain).iter().map(|of| of.1).sum::<usize>(), 10);
+
+    let Imported { machine, symbols, left_out } = import_with_events(Cursor::new(&file), 1 << 20).unwrap();
+    let told =
+        "8 events have fields of types that mean none; these, and what is behind them, are bytes alone";
+    assert_eq!(left_out, [told]);
+    let told = |lines: &[serde_json::Value]| -> Vec<serde_json::Value> {
+        assert_eq!(lines.len(), 10);
+        lines.iter().step_by(2).map(|line| line["fields"].clone()).collect()
+    };
+    let known = [
+        serde_json::json!(null),
+        serde_json::json!({ "number": 261, "rest": "0200686907000000" }),
+        serde_json::json!({ "number": 300, "rest": "02006869" }),
+        serde_json::json!({ "number": 9, "rest": "01000508" }),
+        serde_json::json!({ "number": 261 }),
+    ];
+    let shown = lines(&machine, &symbols);
+    assert_eq!(told(&shown), known);
+    assert_eq!(shown[0]["payload"], "0200686907000000");
+    // What is written of them is read again.
+    let again = import_with_events(Cursor::new(written(&machine, &symbols)), 1 << 20).unwrap();
+    assert_eq!(told(&lines(&again.machine, &again.symbols))[1..], known[1..]);
+}
+
 /// How often a type of event is there as `PerfView` counts it, which has names for what is told as numbers.
 fn counted(list: &str, name: &str) -> usize {
     let mut lines = list.trim_start_matches('\u{feff}').lines();

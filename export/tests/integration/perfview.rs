@@ -51,6 +51,23 @@ pub(crate) fn rows(bytes: &[u8]) -> Option<Vec<(f64, Vec<String>, f64)>> {
     Some(rows)
 }
 
+/// What in an archive tells of where it was made: the system (3 is Unix), the file's mode, and the time, which is none.
+#[test]
+fn an_archive_does_not_depend_on_the_system() {
+    const DIRECTORY: &[u8] = b"PK\x01\x02";
+    let made = Made::new();
+    let mut bytes = Vec::new();
+    PerfView.write(Profile { machine: &made.machine, symbols: &made.symbols }, &mut bytes).unwrap();
+    let entry = bytes.windows(4).rposition(|window| window == DIRECTORY).unwrap();
+    let number = |at: usize, size: usize| -> u32 {
+        bytes[entry + at..][..size].iter().rev().fold(0, |number, &byte| number << 8 | u32::from(byte))
+    };
+    let [system, time, date, attributes] = [number(5, 1), number(12, 2), number(14, 2), number(38, 4)];
+    // The first of January 1980.
+    assert_eq!((system, time, date), (3, 0, 1 << 5 | 1));
+    assert_eq!(attributes, 0o100_644 << 16);
+}
+
 #[test]
 fn stacks_and_metrics_are_the_recordings() {
     let made = Made::new();

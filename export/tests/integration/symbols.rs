@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use collector_common::ids::Svma;
 use collector_common::record::{ExportMachine, Frame, FrameFlags, FrameId, Module, ModuleId, ModuleKind};
 use export::symbolize::{Detail, ModuleFiles, Symbols, symbolize, symbolize_rest};
+use tempfile::TempDir;
 
 use crate::tools::{output, tool};
 
@@ -234,6 +235,11 @@ fn agrees_with_objdump(path: &Path) {
     }
 }
 
+/// A folder for what these programs make; none where one of them is missing.
+fn folder(tools: &[&str]) -> Option<TempDir> {
+    tools.iter().all(|name| tool(name).is_some()).then(|| tempfile::tempdir().unwrap())
+}
+
 /// A program compiled for a test.
 pub(crate) fn compiled(folder: &Path, name: &str, source: &str, arguments: &[&str]) -> PathBuf {
     let file = folder.join(format!("{name}.c"));
@@ -258,10 +264,7 @@ int main(int argc, char **argv) { free(malloc(argc)); return global(argc) + comp
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
 fn stubs_are_named_after_what_they_call() {
-    if tool("gcc").is_none() || tool("objdump").is_none() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = folder(&["gcc", "objdump"]) else { return };
     for (name, arguments) in [
         ("lazy", &["-Wl,-z,lazy"][..]),
         ("now", &["-Wl,-z,now", "-fno-plt"]),
@@ -280,10 +283,7 @@ fn stubs_are_named_after_what_they_call() {
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
 fn stubs_of_32_bit_programs_are_named() {
-    if tool("gcc").is_none() || tool("objdump").is_none() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = folder(&["gcc", "objdump"]) else { return };
     let functions = ["copy", "compare", "print", "finish"];
     let alone = ["-m32", "-nostdlib"];
     let source: String = functions.map(|name| format!("int {name}(int x) {{ return x; }}\n")).concat();
@@ -306,29 +306,35 @@ fn stubs_of_32_bit_programs_are_named() {
     }
 }
 
+/// An ifunc, which is `one`.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+const CHOSEN: &str = r#"
+    static int one(void) { return 1; }
+    static int (*resolve(void))(void) { return one; }
+    int chosen(void) __attribute__((ifunc("resolve"), visibility("hidden")));
+"#;
+
+/// What the function at an address is called, of which there are the digits.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn function_at(program: &Path, digits: &str) -> String {
+    let machine = machine_of(program, [u64::from_str_radix(digits, 16).unwrap()]);
+    let symbols = symbolize(&machine, &Files::of(&machine), Detail::default());
+    symbols.name(FrameId(0)).function.to_owned()
+}
+
 /// A stub that a resolver fills: its relocation has no addend, and the slot says which one it is.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
 fn stubs_of_32_bit_ifuncs_are_named_after_the_ifunc() {
-    if tool("gcc").is_none() || tool("objdump").is_none() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let source = r#"
-        static int one(void) { return 1; }
-        static int (*resolve(void))(void) { return one; }
-        int chosen(void) __attribute__((ifunc("resolve"), visibility("hidden")));
-        int _start(void) { return chosen(); }
-    "#;
+    let Some(folder) = folder(&["gcc", "objdump"]) else { return };
+    let source = [CHOSEN, "int _start(void) { return chosen(); }"].concat();
     for (name, how) in [("ifunc_fixed", ["-no-pie", "-fno-pie"]), ("ifunc_moved", ["-pie", "-fPIE"])] {
-        let program = compiled(folder.path(), name, source, &[&["-m32", "-nostdlib"][..], &how].concat());
+        let program = compiled(folder.path(), name, &source, &[&["-m32", "-nostdlib"][..], &how].concat());
         let text = output(Command::new("objdump").args(["-d", "-j", ".plt", "-j", ".iplt"]).arg(&program));
         // Behind the one that all of them lead to.
         let jump = text.lines().rfind(|line| line.contains("jmp    *")).unwrap();
         let stub = jump.trim().split_once(':').unwrap().0;
-        let machine = machine_of(&program, [u64::from_str_radix(stub, 16).unwrap()]);
-        let symbols = symbolize(&machine, &Files::of(&machine), Detail::default());
-        assert_eq!(symbols.name(FrameId(0)).function, "chosen@plt", "{name}: {text}");
+        assert_eq!(function_at(&program, stub), "chosen@plt", "{name}: {text}");
     }
 }
 
@@ -336,17 +342,9 @@ fn stubs_of_32_bit_ifuncs_are_named_after_the_ifunc() {
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
 fn stubs_of_ifuncs_are_named_after_the_ifunc() {
-    if tool("gcc").is_none() || tool("objdump").is_none() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let source = r#"
-        static int one(void) { return 1; }
-        static int (*resolve(void))(void) { return one; }
-        int chosen(void) __attribute__((ifunc("resolve"), visibility("hidden")));
-        int main(void) { return chosen(); }
-    "#;
-    let program = compiled(folder.path(), "ifunc", source, &[]);
+    let Some(folder) = folder(&["gcc", "objdump"]) else { return };
+    let source = [CHOSEN, "int main(void) { return chosen(); }"].concat();
+    let program = compiled(folder.path(), "ifunc", &source, &[]);
     let text = output(Command::new("objdump").args(["-d", "-j", ".plt"]).arg(&program));
     let stub = text
         .lines()
@@ -354,9 +352,7 @@ fn stubs_of_ifuncs_are_named_after_the_ifunc() {
         .and_then(|line| line.split_once(' '))
         .unwrap()
         .0;
-    let machine = machine_of(&program, [u64::from_str_radix(stub, 16).unwrap()]);
-    let symbols = symbolize(&machine, &Files::of(&machine), Detail::default());
-    assert_eq!(symbols.name(FrameId(0)).function, "chosen@plt");
+    assert_eq!(function_at(&program, stub), "chosen@plt");
 }
 
 /// The address of a symbol.
@@ -369,10 +365,7 @@ pub(crate) fn address_of(program: &Path, name: &str) -> u64 {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_symbol_without_a_size_goes_on_to_the_next() {
-    if tool("gcc").is_none() || tool("nm").is_none() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = folder(&["gcc", "nm"]) else { return };
     let program = compiled(folder.path(), "bare", PROGRAM, &["-O1"]);
     let (bare, label, sized) =
         (address_of(&program, "bare"), address_of(&program, "inner_label"), address_of(&program, "sized"));
@@ -397,10 +390,7 @@ fn a_symbol_without_a_size_goes_on_to_the_next() {
 
 #[test]
 fn a_stripped_program_is_named_by_its_debug_file() {
-    if ["gcc", "nm", "strip", "objcopy"].iter().any(|name| tool(name).is_none()) {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = folder(&["gcc", "nm", "strip", "objcopy"]) else { return };
     let program = compiled(folder.path(), "whole", PROGRAM, &["-g"]);
     let (local, main) = (address_of(&program, "local"), address_of(&program, "main"));
     let debug = folder.path().join("whole.debug");
@@ -419,10 +409,7 @@ fn a_stripped_program_is_named_by_its_debug_file() {
 
 #[test]
 fn a_stripped_program_is_named_by_the_symbols_that_are_packed_in_it() {
-    if ["gcc", "nm", "strip", "objcopy", "xz"].iter().any(|name| tool(name).is_none()) {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = folder(&["gcc", "nm", "strip", "objcopy", "xz"]) else { return };
     let program = compiled(folder.path(), "whole", PROGRAM, &[]);
     let truth = nm(&program, false);
     let wanted = addresses(&truth, 1);
@@ -465,10 +452,7 @@ fn a_file_that_is_gone_is_reported() {
 /// A return address is looked up in the call before it, which may be the end of a function.
 #[test]
 fn a_call_at_the_end_of_a_function_belongs_to_it() {
-    if tool("gcc").is_none() || tool("nm").is_none() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = folder(&["gcc", "nm"]) else { return };
     let program = compiled(folder.path(), "ends", PROGRAM, &["-O1"]);
     let symbols = nm(&program, false);
     let local = symbols.iter().find(|symbol| symbol.name == "local").unwrap();
@@ -484,10 +468,7 @@ fn a_call_at_the_end_of_a_function_belongs_to_it() {
 
 #[test]
 fn kernel_frames_and_the_vdso_have_their_own_sources() {
-    if tool("gcc").is_none() || tool("nm").is_none() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = folder(&["gcc", "nm"]) else { return };
     let image = compiled(folder.path(), "vdso.so", PROGRAM, &["-shared", "-fPIC"]);
     let global = address_of(&image, "global");
     let mut machine = ExportMachine::default();
@@ -515,10 +496,7 @@ fn kernel_frames_and_the_vdso_have_their_own_sources() {
 
 #[test]
 fn files_can_be_left_for_later() {
-    if tool("gcc").is_none() || tool("nm").is_none() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = folder(&["gcc", "nm"]) else { return };
     let program = compiled(folder.path(), "later", PROGRAM, &["-O1", "-g"]);
     let global = address_of(&program, "global");
     let mut machine = machine_of(&program, [global]);

@@ -37,9 +37,8 @@ const ENDINGS: [&str; 5] = ["folded", "pb.gz", "jsonl", "html", "perf.data"];
 const TRACES: [&str; 2] = ["plain", "packed"];
 const TRACES_IN: &str = "collector-user/tests/fuzzing/seeds/etl_records";
 
-/// What these are converted to: every format but `perf.data`, to which its own recordings alone are, and `PerfView`'s XML, whose archive is
-/// another one under Wine.
-const TRACE_ENDINGS: [&str; 13] = [
+/// What these are converted to: every format but `perf.data`, to which its own recordings alone are.
+const TRACE_ENDINGS: [&str; 14] = [
     "folded",
     "pb.gz",
     "jsonl",
@@ -49,6 +48,7 @@ const TRACE_ENDINGS: [&str; 13] = [
     "speedscope.json",
     "firefox.json.gz",
     "nettrace",
+    "perfview.xml.zip",
     "pftrace",
     "otlp",
     "jfr",

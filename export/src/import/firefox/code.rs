@@ -214,7 +214,11 @@ impl Code {
             let path = if lib.path.0.is_empty() { &lib.name.0 } else { &lib.path.0 };
             let path = machine.intern_string(name(path));
             let build_id = build_id(&lib.code_id.0);
-            let add = || machine.add_module(Module { kind: ModuleKind::File, path, build_id });
+            let add = || {
+                let module = machine.add_module(Module { kind: ModuleKind::File, path, build_id });
+                machine.set_relative(module);
+                module
+            };
             *modules.entry((path, build_id)).or_insert_with(add)
         });
         let (roles, libs) = (roles.collect(), libs.collect());

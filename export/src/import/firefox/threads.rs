@@ -51,6 +51,7 @@ pub(super) fn read(
         without_stack: 0,
         spans_left_out: 0,
         early: 0,
+        first: None,
         last: Nanos(0),
     };
     reader.describe();
@@ -78,6 +79,8 @@ struct Reader<'a> {
     spans_left_out: u64,
     /// How many samples and spans were before the profile began.
     early: u64,
+    /// The first and the last time of a sample or span.
+    first: Option<Nanos>,
     last: Nanos,
 }
 
@@ -269,7 +272,7 @@ impl Reader<'_> {
         self.early += u64::from(start < 0.0);
         let start = nanoseconds(start);
         let span = self.machine.begin_span(timeline, name(called), start, attributes);
-        self.last = self.last.max(start);
+        self.note(start);
         if let Some(end) = end {
             let end = nanoseconds(end).max(start);
             self.machine.end_span(span, end);
@@ -280,12 +283,17 @@ impl Reader<'_> {
 
     fn add(&mut self, open: &mut Open<'_, '_>, stack: u32, sample: Sample) -> Result<(), ImportError> {
         let stack = self.code.stack(&mut self.machine, &open.tables, open.known, stack)?;
-        self.last = self.last.max(sample.time);
+        self.note(sample.time);
         if self.machine.samples().len() >= MOST_SAMPLES {
             return Err(ImportError::TooMuch { what: "samples", limit: MOST_SAMPLES as u64 });
         }
         self.machine.add_sample(&Sample { thread: open.id, stack, ..sample });
         Ok(())
+    }
+
+    fn note(&mut self, time: Nanos) {
+        self.first = Some(self.first.map_or(time, |first| first.min(time)));
+        self.last = self.last.max(time);
     }
 
     fn finish(mut self) -> Imported {
@@ -303,6 +311,10 @@ impl Reader<'_> {
         let system = self.machine.system_mut();
         system.lost = lost_in(&system.account);
         system.end = self.last;
+        // Others count times since something long ago: a browser since it was started, samply since the machine was.
+        if !self.events.are_ours() && self.told == 0 {
+            system.start = self.first.unwrap_or_default();
+        }
         let symbols = self.code.frames.finish(&mut self.machine);
         Imported { machine: self.machine, symbols, left_out }
     }

@@ -7,6 +7,7 @@ use collector_common::intern::StringId;
 use collector_common::record::Exit;
 
 use super::events::{Chunk, Event, Value};
+use super::roles::CPU_TIME_SAMPLE;
 use super::texts::Texts;
 use crate::import::digits::build_id;
 
@@ -15,6 +16,9 @@ const MOST_NOTES: usize = 1000;
 
 /// The most mappings: an event of one is smaller than what it becomes.
 const MOST_MAPPINGS: u64 = 1 << 22;
+
+/// How far two periods are from each other, in nanoseconds, which ticks make of one.
+const MOST_ROUNDED: u64 = 1_000;
 
 /// A process, as our own files tell of it. Times are in ticks.
 #[derive(Clone, Debug)]
@@ -83,6 +87,10 @@ pub(super) struct Facts {
     pub(super) periods: HashMap<u64, u64>,
     /// The same of async-profiler's wall clock.
     pub(super) wall_period: Option<u64>,
+    /// How many samples have another period than the first of their type.
+    pub(super) other_periods: u64,
+    /// Samples that the virtual machine could not take, where it tells of any.
+    pub(super) lost: Option<u64>,
     pub(super) recording: Option<Recording>,
     pub(super) notes: Vec<StringId>,
     pub(super) notes_left_out: u64,
@@ -130,6 +138,15 @@ impl Facts {
                         ("wall", Some(period)) => self.wall_period = Some(period),
                         _ => {}
                     }
+                }
+                CPU_TIME_SAMPLE => {
+                    let period = chunk.clock().nanoseconds(number("samplingPeriod"));
+                    let first = *self.periods.entry(event.kind().id()).or_insert(period);
+                    self.other_periods += u64::from(period.abs_diff(first) > MOST_ROUNDED);
+                    self.events = before;
+                }
+                "jdk.CPUTimeSamplesLost" => {
+                    self.lost = Some(self.lost.unwrap_or_default().saturating_add(number("lostSamples")));
                 }
                 "jdk.JVMInformation" => {
                     self.pid = u32::try_from(number("pid")).ok().filter(|pid| *pid != 0);

@@ -4,6 +4,9 @@ use collector_common::record::Unit;
 
 use super::events::{Chunk, Event, Type};
 
+/// The type of the samples of a clock that goes by each thread's time on a CPU; each of them tells its period.
+pub(super) const CPU_TIME_SAMPLE: &str = "jdk.CPUTimeSample";
+
 /// Where a sample's value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
@@ -35,6 +38,8 @@ impl Role {
         let field = |name| if has(name) { Source::Field(name) } else { Source::One };
         let known = match kind.name() {
             "jdk.ExecutionSample" | "jdk.NativeMethodSample" => ("cpu", Unit::Count, field("value")),
+            // Of JDK 25 and later, beside the former, whose clock goes by the time of day.
+            CPU_TIME_SAMPLE => ("cpu_time", Unit::Count, Source::One),
             "profiler.WallClockSample" if has("timeSpan") => {
                 ("wall_clock", Unit::Nanoseconds, field("timeSpan"))
             }
@@ -68,7 +73,7 @@ impl Role {
 
     /// Which of several kinds is the first.
     pub(super) fn rank(&self) -> usize {
-        const FIRST: [&str; 5] = ["cpu", "wall_clock", "alloc_space", "alloc_tlab", "malloc"];
+        const FIRST: [&str; 6] = ["cpu_time", "cpu", "wall_clock", "alloc_space", "alloc_tlab", "malloc"];
         FIRST.iter().position(|name| *name == self.name).unwrap_or(FIRST.len())
     }
 

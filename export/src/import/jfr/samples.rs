@@ -20,6 +20,9 @@ use crate::import::{ImportError, Imported};
 /// The most spans: an event of one is smaller than what it becomes.
 const MOST_SPANS: usize = 1 << 22;
 
+/// What virtual threads without a name are called, as most of them are.
+const VIRTUAL: &str = "[virtual]";
+
 /// The type of our own spans.
 const SPAN: &str = "collector.Span";
 
@@ -282,7 +285,12 @@ impl Samples {
         let texts = &mut self.code.texts;
         let names = thread.fields().map(|thread| ["javaName", "osName"].map(|name| texts.of(&thread, name)));
         let name = names.into_iter().flatten().find(|name| *name != StringId::EMPTY).unwrap_or_default();
-        let name = self.machine.intern_string(texts.name(name));
+        let name = match texts.name(name) {
+            // They have no number either, and are one thread.
+            "" if thread.get("virtual").integer() == Some(1) => VIRTUAL,
+            name => name,
+        };
+        let name = self.machine.intern_string(name);
         let tid = Tid(thread.get("osThreadId").unsigned().unwrap_or_default() as u32);
         let known = self.machine.intern_thread(process, tid, name);
         if let Some(constant) = constant {
@@ -360,6 +368,7 @@ impl Samples {
         system.clocks.start = ClockAnchor::at(start, clock.start.into());
         system.kernel = kernel(&text(facts.system));
         (system.cpus, system.command) = (facts.cpus, text(facts.command));
+        system.lost = facts.lost;
         if let Some(recording) = &facts.recording {
             system.start = Nanos(recording.start);
             system.end = Nanos(recording.start.saturating_add(recording.duration));
@@ -373,6 +382,10 @@ impl Samples {
         let others =
             events.saturating_sub(samples + spans + facts.events + self.without_stack + self.without_room);
         let counted = [
+            (
+                facts.other_periods,
+                "samples of CPU time stand for another time than the first one, and are taken for as much",
+            ),
             (self.without_stack, "events that could have a stack and have none are left out"),
             (others, "events of types that have no stacks are left out"),
             (facts.notes_left_out, "lines of the account are left out: there are too many"),

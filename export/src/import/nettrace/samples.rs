@@ -93,6 +93,8 @@ struct Samples {
     alone: u64,
     /// Events whose fields are not those that their type has.
     damaged: u64,
+    /// Events with fields of types that mean none.
+    undescribed: u64,
     /// Addresses in nothing that was told of.
     unknown: u64,
     last: Nanos,
@@ -122,6 +124,7 @@ impl Samples {
             without_stack: 0,
             alone: 0,
             damaged: 0,
+            undescribed: 0,
             unknown: 0,
             last: Nanos(0),
         }
@@ -369,6 +372,7 @@ impl Samples {
         };
         let bytes = if is_described { event.described().ok() } else { Some(Cow::Borrowed(event.payload)) };
         self.damaged += u64::from(bytes.is_none());
+        self.undescribed += u64::from(event.event_type.has_more_fields);
         let bytes = bytes.unwrap_or_default();
         match sample {
             // Where there is no room, that is counted.
@@ -539,6 +543,10 @@ impl Samples {
                 "times of events and sequence points are outside of what the trace tells of them; they are kept",
             ),
             (self.damaged, "events have no fields: their bytes are not those of their type"),
+            (
+                self.undescribed,
+                "events have fields of types that mean none; these, and what is behind them, are bytes alone",
+            ),
             (if lacks_rundown { self.unknown } else { 0 }, no_rundown(summary.cut_at.is_some())),
         ];
         let left_out = counted.into_iter().filter(|(count, _)| *count > 0);

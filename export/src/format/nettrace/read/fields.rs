@@ -75,8 +75,30 @@ pub enum Value {
     List(Vec<Self>),
 }
 
-/// Reads the descriptions of fields.
-pub(super) fn fields(cursor: &mut Cursor<'_>, depth: u32) -> Result<Vec<Field>> {
+/// Reads the descriptions of an event's fields up to the first one of a type that means none. Out: these, and whether there are more.
+///
+/// `one_collect` writes arrays of type 0: of text with its length before it, and of what it has no number for. Where such a field ends is
+/// not told, so that nothing behind it can be found either.
+pub(super) fn leading_fields(cursor: &mut Cursor<'_>) -> Result<(Vec<Field>, bool)> {
+    let count = cursor.u16()?;
+    let (mut fields, mut has_more) = (Vec::new(), false);
+    for _ in 0..count {
+        let mut field = cursor.part()?;
+        if has_more {
+            continue;
+        }
+        let name = field.text()?.to_owned();
+        match read_type(&mut field, 0) {
+            Ok(of) => fields.push(Field { name, of }),
+            Err(ReadError::Malformed { what: UNKNOWN, .. }) => has_more = true,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((fields, has_more))
+}
+
+/// Reads the descriptions of an object's fields.
+fn fields(cursor: &mut Cursor<'_>, depth: u32) -> Result<Vec<Field>> {
     let count = cursor.u16()?;
     // Each takes bytes, so that there are never more than what is there has room for.
     let mut fields = Vec::new();
@@ -145,13 +167,21 @@ fn has_fixed_size(of: &Type) -> bool {
 }
 
 /// Takes an event apart: the values of its fields, in their order.
-pub(super) fn values(fields: &[Field], mut payload: Cursor<'_>) -> Result<Vec<Value>> {
+pub(super) fn values(fields: &[Field], payload: Cursor<'_>) -> Result<Vec<Value>> {
+    values_and_rest(fields, payload).map(|(values, _)| values)
+}
+
+/// The same, and what is behind them.
+pub(super) fn values_and_rest<'a>(
+    fields: &[Field],
+    mut payload: Cursor<'a>,
+) -> Result<(Vec<Value>, Cursor<'a>)> {
     if payload.len() > LARGEST {
         return Err(payload.too_large("an event"));
     }
     // A value has bytes, or is an array or an object around others, which have more than one as a rule.
     let mut left = fields.len() + 2 * payload.len() + MOST_EMPTY;
-    object(fields, &mut payload, &mut left)
+    Ok((object(fields, &mut payload, &mut left)?, payload))
 }
 
 /// Whether a type is that of a number of variable length, or of text in UTF-8, which may be described as one byte of it.

@@ -11,18 +11,27 @@ use collector_common::event::{
 
 use super::ReadError;
 use super::cursor::Cursor;
-use super::fields::{Field, Type, Value, values};
+use super::fields::{Field, Type, Value, values_and_rest};
 
 /// What the only field is called of an element that is none by itself, as an array in an array.
 const ELEMENT: &str = "value";
 
-/// The format of fields; `None` where there are none, or it has no words for one.
-pub(super) fn format_of(fields: &[Field]) -> Option<EventFormat> {
+/// What the bytes are called that are behind the last field whose type is known.
+const REST: &str = "rest";
+
+/// The format of fields, and of the bytes behind them if there are more; `None` where there are none, or it has no words for one.
+pub(super) fn format_of(fields: &[Field], has_more: bool) -> Option<EventFormat> {
     // Where bytes are written anew, they lie elsewhere than an event says.
     if fields.is_empty() || has_varints(fields) && fields.iter().any(|field| is_located(&field.of)) {
         return None;
     }
-    structure(fields)
+    let mut format = structure(fields)?;
+    if has_more {
+        let kind = FieldKind::Unsigned(Width::W8);
+        let rest = EventField::new(REST, "Byte", kind, Extent::Rest, Place::AfterPrevious);
+        format.add_field(rest).ok()?;
+    }
+    Some(format)
 }
 
 fn structure(fields: &[Field]) -> Option<EventFormat> {
@@ -125,14 +134,22 @@ fn has_varints(fields: &[Field]) -> bool {
     fields.iter().any(|field| is_or_has(&field.of))
 }
 
-/// An event's bytes as the format of its fields has them.
-pub(super) fn described<'a>(fields: &[Field], payload: Cursor<'a>) -> Result<Cow<'a, [u8]>, ReadError> {
+/// An event's bytes as the format of its fields has them; if it has more fields, all that is behind these, too.
+pub(super) fn described<'a>(
+    fields: &[Field],
+    has_more: bool,
+    payload: Cursor<'a>,
+) -> Result<Cow<'a, [u8]>, ReadError> {
     if !has_varints(fields) {
         return Ok(Cow::Borrowed(payload.rest()));
     }
     let mut out = Vec::new();
-    for (field, value) in fields.iter().zip(values(fields, payload)?) {
+    let (values, rest) = values_and_rest(fields, payload)?;
+    for (field, value) in fields.iter().zip(values) {
         write(&mut out, &field.of, &value);
+    }
+    if has_more {
+        out.extend_from_slice(rest.rest());
     }
     Ok(Cow::Owned(out))
 }

@@ -2,7 +2,8 @@
 //!
 //! The bytes may be hostile: no size is trusted before the bytes are there, each reference is checked, and what is kept is
 //! limited. What the specification does not allow is an error, but for what makes no difference, which some writers do: a day of the week
-//! from Monday on, two sequence points at one time, and times outside of what the file tells of them, which are counted.
+//! from Monday on, two sequence points at one time, times outside of what the file tells of them, which are counted, and fields of types
+//! that it does not know, behind which an event's fields are not taken apart.
 //!
 //! [`crate::import::nettrace`] makes a machine of them.
 //!
@@ -117,10 +118,12 @@ pub struct EventType {
     /// How many types were told of before it.
     pub position: u32,
     fields: Vec<Field>,
+    /// Whether there are more fields behind these, the first of which is of a type that means none.
+    pub has_more_fields: bool,
 }
 
 impl EventType {
-    /// Names of the fields.
+    /// Names of the fields, as far as their types are known.
     pub fn field_names(&self) -> impl Iterator<Item = &str> {
         self.fields.iter().map(|field| field.name.as_str())
     }
@@ -128,7 +131,7 @@ impl EventType {
     /// The fields, as [`Event::described`] has their bytes. `None` for what an event's format has no words for, and where there are no
     /// fields.
     pub fn format(&self) -> Option<EventFormat> {
-        formats::format_of(&self.fields)
+        formats::format_of(&self.fields, self.has_more_fields)
     }
 }
 
@@ -168,7 +171,7 @@ impl Event<'_> {
 
     /// What the fields are in, as [`EventType::format`] describes it: the payload, with numbers of variable length written out.
     pub fn described(&self) -> Result<Cow<'_, [u8]>, ReadError> {
-        formats::described(&self.event_type.fields, self.fields())
+        formats::described(&self.event_type.fields, self.event_type.has_more_fields, self.fields())
     }
 
     /// The values of an event whose provider is known to have certain fields: text where `are_text` says so, else numbers of variable

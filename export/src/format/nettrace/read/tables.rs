@@ -191,8 +191,8 @@ impl Tables {
             let provider = row.text()?.to_owned();
             let id = row.varuint32()?;
             let name = row.text()?.to_owned();
-            let fields = fields::fields(&mut row, 0)?;
-            let mut of = EventType { provider, id, name, fields, ..EventType::default() };
+            let (fields, has_more_fields) = fields::leading_fields(&mut row)?;
+            let mut of = EventType { provider, id, name, fields, has_more_fields, ..EventType::default() };
             optional(row.part()?, &mut of)?;
             self.add_type(number, of, start)?;
         }
