@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use collector_common::sharing::Writable;
 use collector_user::session::{Recording, SessionSettings};
 
-use crate::prerequisites::{live, skip};
+use crate::prerequisites::{kernel_is_since, live, skip};
 use crate::programs::{Running, compile, folder};
 use crate::recording::collector;
 use crate::scenarios::{attribute, in_function, record, settings};
@@ -356,7 +356,9 @@ fn memory_of_the_kernel_is_what_is_asked_of_it() {
     assert_eq!(recording.ledger.total_lost(), 0);
     assert_eq!([of("maps") + of("moves"), of("extends")], [by_mmap + by_mremap, by_brk]);
     assert_eq!(of("extends_as_child"), by_children, "also of one that has another one's pid");
-    assert_eq!(of("moves_others"), 0, "of a file, or set aside");
+    // Of a file, and set aside, each 15 pages more, 50 times: older kernels do not tell that they are.
+    let taken_for_memory = if kernel_is_since(5, 17) { 0 } else { 2 * 15 * 4096 * 50 };
+    assert_eq!(of("moves_others"), taken_for_memory);
     assert!(in_function(&recording, "minor-faults", "maps").0 >= 50, "each first touch is a fault");
 }
 

@@ -1,6 +1,7 @@
 //! What the machine must allow. In: this machine. Out: the right to record, for one test at a time.
 
 use std::env;
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -48,6 +49,13 @@ pub(crate) fn skip(test: &str, reason: &str) {
 /// Says that a test is not run for what the kernel was built without: no set-up could help, so that is no failure anywhere.
 pub(crate) fn not_on_this_kernel(test: &str, reason: &str) {
     tell(&format!("NOT ON THIS KERNEL {test}: {reason}"));
+}
+
+/// Whether this is that version of the kernel, or a newer one.
+pub(crate) fn kernel_is_since(version: u32, patch_level: u32) -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = release.split(['.', '-']).map(|number| number.parse::<u32>().unwrap_or(0));
+    (numbers.next(), numbers.next()) >= (Some(version), Some(patch_level))
 }
 
 /// Past the test runner, which keeps what a passing test prints to itself.

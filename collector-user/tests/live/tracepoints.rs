@@ -15,7 +15,7 @@ use collector_user::session::{self, Backend, Recording, Session, SessionSettings
 use collector_user::source::{Hook, Settings};
 use collector_user::tracefs::Tracefs;
 
-use crate::prerequisites::{live, live_with};
+use crate::prerequisites::{kernel_is_since, live, live_with};
 use crate::programs::{Running, compile, folder};
 use crate::recording::{assert_balanced, run};
 use crate::scenarios;
@@ -37,11 +37,9 @@ const CALLS: u64 = 50_000;
 /// What a call returns that is told a descriptor which is none: `-EBADF`.
 const BAD_DESCRIPTOR: i64 = -9;
 
-/// Whether the kernel counts what a program is left out for, so that programs copy the records: Linux 6.7.
+/// Whether the kernel counts what a program is left out for, so that programs copy the records.
 fn are_copied() -> bool {
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
-    let mut numbers = release.split(['.', '-']).map(|number| number.parse::<u32>().unwrap_or(0));
-    (numbers.next(), numbers.next()) >= (Some(6), Some(7))
+    kernel_is_since(6, 7)
 }
 
 fn settings(backend: Backend, events: Vec<Hook>) -> SessionSettings {
