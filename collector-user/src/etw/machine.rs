@@ -91,8 +91,8 @@ impl Build {
             threads: HashMap::default(),
             frames: HashMap::default(),
             stacks: HashMap::default(),
-            called: HashMap::new(),
-            mapped: HashSet::new(),
+            called: HashMap::default(),
+            mapped: HashSet::default(),
             said: Attributes::default(),
             made: BTreeMap::new(),
             room: FRAMES[1].saturating_mul(self.pending.len() as u64).saturating_add(FRAMES[0]),
@@ -184,9 +184,9 @@ struct World {
     frames: HashMap<(Space, u64, bool), KnownFrame, Seeded>,
     stacks: HashMap<(ProcessId, StackId), (StackId, [u32; 2]), Seeded>,
     /// The method of a frame.
-    called: HashMap<FrameId, u32>,
+    called: HashMap<FrameId, u32, Seeded>,
     /// The kernel's images in processes.
-    mapped: HashSet<(ProcessId, u32)>,
+    mapped: HashSet<(ProcessId, u32), Seeded>,
     /// Attributes that had numbers in place of what they stand for.
     said: Attributes,
     /// Code that was made at run time and is on stacks: by where it begins its end, and since when it is there.

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 
 use collector_common::event::Utf16Text;
 use collector_common::ids::{Nanos, Pid};
-use collector_common::intern::{InternedStrings, StringId};
+use collector_common::intern::{InternedStrings, Seeded, StringId};
 use windows_etw::decode::clr::{ClrEvent, NamedMethod};
 
 use super::name;
@@ -38,7 +38,7 @@ pub(super) struct Methods {
     strings: InternedStrings,
     code: Vec<Method>,
     /// Those that are there, by where they begin.
-    there: HashMap<Pid, HashMap<u64, usize>>,
+    there: HashMap<Pid, HashMap<u64, usize, Seeded>>,
     /// Paths of modules.
     modules: HashMap<(Pid, u64), StringId>,
     /// Kept for its memory.

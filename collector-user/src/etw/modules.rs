@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use collector_common::event::Guid;
-use collector_common::intern::StringId;
+use collector_common::intern::{Seeded, StringId};
 use collector_common::record::{
     ExportMachine, Module, ModuleDetails, ModuleId, ModuleKind, Pdb, ProcessId, Signature,
 };
@@ -35,8 +35,8 @@ pub(super) struct Modules {
     versions: HashMap<(u32, u32), Box<str>>,
     files: HashMap<File, ModuleId>,
     /// By process, path and use of their addresses.
-    made: HashMap<(ProcessId, StringId, u32), ModuleId>,
-    unmapped: HashMap<ProcessId, ModuleId>,
+    made: HashMap<(ProcessId, StringId, u32), ModuleId, Seeded>,
+    unmapped: HashMap<ProcessId, ModuleId, Seeded>,
     /// Whether images are read for what the trace does not tell of them.
     reads_images: bool,
 }

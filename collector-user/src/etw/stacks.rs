@@ -53,6 +53,9 @@ impl Default for RawStacks {
 impl RawStacks {
     /// The number of a stack, kernel and user half.
     pub(super) fn intern(&mut self, kernel: Option<&Half>, user: Option<&Half>) -> StackId {
+        if kernel.is_none() && user.is_none() {
+            return StackId::EMPTY;
+        }
         let pair = [self.part(kernel), self.part(user)];
         let next = StackId(self.pairs.len() as u32);
         let id = *self.index.entry(pair).or_insert(next);

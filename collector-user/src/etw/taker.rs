@@ -1,5 +1,7 @@
 //! Takes the records of a trace one by one, from a file or a live session, and makes a recording of them when there are no more.
 
+use std::collections::VecDeque;
+
 use collector_common::ids::{Nanos, Tid};
 use collector_common::record::{
     AttributeListId, EventKindId, EventRecordId, ExportMachine, SampleKindId, Unit,
@@ -43,6 +45,8 @@ pub(super) struct Waiting {
     whose: Whose,
     cpu: u16,
     what: What,
+    /// Whether the next of the facts that wait is of it.
+    has_fact: bool,
     /// Its bytes, where events are kept.
     event: Option<EventRecordId>,
 }
@@ -51,17 +55,11 @@ pub(super) struct Waiting {
 #[derive(Clone, Copy, Debug)]
 enum What {
     /// A sample of a clock or a counter, and where its CPU was.
-    Sample {
-        kind: Option<SampleKindId>,
-        value: i64,
-        instruction: u64,
-        /// For how long the thread was on a CPU since the sample before.
-        ran: Option<Nanos>,
-    },
+    Sample { kind: Option<SampleKindId>, value: i64, instruction: u64 },
     /// Another event, which is a sample if it has a stack, with this value in bytes, or of 1.
     Event(EventKindId, Option<i64>),
     /// An event that may be of something that is measured.
-    Measured(Option<Fact>),
+    Measured,
     /// An event that is kept nowhere.
     Lost,
 }
@@ -92,6 +90,8 @@ pub struct Taker {
     facts: Facts,
     raw: RawStacks,
     stacks: Stacks<Waiting>,
+    /// What of those that wait is measured, in their order: few tell something, and a fact is large.
+    facts_waiting: VecDeque<Fact>,
     pending: Pending,
     machine: ExportMachine,
     /// Whose events are not kept.
@@ -132,6 +132,7 @@ impl Taker {
             facts: Facts::default(),
             raw: RawStacks::default(),
             stacks: Stacks::new(StackLimits::default()),
+            facts_waiting: VecDeque::new(),
             pending: Pending::new(event_bytes),
             machine,
             others: None,
@@ -207,7 +208,8 @@ impl Taker {
         if let Some(fact) = kernel.as_ref().and_then(Fact::of_ends) {
             self.tell(fact, record.cpu, at);
         }
-        if let Some(waiting) = self.waiting(record, kernel.as_ref(), runtime.as_ref(), at) {
+        if let Some((waiting, fact)) = self.waiting(record, kernel.as_ref(), runtime.as_ref(), at) {
+            let waiting = self.with_fact(waiting, fact);
             self.wait(record, kernel.as_ref(), runtime.is_some(), waiting);
         }
     }
@@ -325,16 +327,17 @@ impl Taker {
         }
     }
 
-    /// What an event becomes; none for those that are told elsewhere alone.
+    /// What an event becomes, and what is measured by it; none for those that are told elsewhere alone.
     fn waiting(
         &mut self,
         record: &EtwRecord<'_>,
         kernel: Option<&KernelEvent<'_>>,
         runtime: Option<&ClrEvent<'_>>,
         at: Nanos,
-    ) -> Option<Waiting> {
+    ) -> Option<(Waiting, Option<Fact>)> {
         let of_thread = |tid: Tid| Whose { pid: record.pid, tid: Some(tid) };
-        let waiting = |whose, what| Waiting { at, whose, cpu: record.cpu, what, event: None };
+        let waiting =
+            |whose, what| Waiting { at, whose, cpu: record.cpu, what, has_fact: false, event: None };
         Some(match kernel {
             Some(KernelEvent::Sample(sample)) if is_idle(sample) => return None,
             Some(KernelEvent::Sample(sample)) => {
@@ -342,24 +345,25 @@ impl Taker {
                 let ran = self.switches.sampled(record.cpu, sample.tid, at);
                 let kind = self.wanted.cpu.then(|| self.kinds.cpu());
                 let (value, instruction) = (sample.count.max(1).into(), sample.instruction.0);
-                waiting(of_thread(sample.tid), What::Sample { kind, value, instruction, ran })
+                let what = What::Sample { kind, value, instruction };
+                (waiting(of_thread(sample.tid), what), ran.map(|ran| Fact::Time(Time::Ran(ran))))
             }
             Some(KernelEvent::CounterSample(sample)) => {
                 let (kind, value) = self.kinds.counter(sample.source.into());
                 let instruction = sample.instruction.0;
-                let what = What::Sample { kind: Some(kind), value, instruction, ran: None };
-                waiting(of_thread(sample.tid), what)
+                let what = What::Sample { kind: Some(kind), value, instruction };
+                (waiting(of_thread(sample.tid), what), None)
             }
             Some(KernelEvent::ContextSwitch(switch)) => {
                 let (came, ended) = self.switches.take(switch, record.cpu, at);
                 if let Some((tid, ran)) = ended {
-                    let what = What::Measured(Some(Fact::Time(Time::Ran(ran.took))));
-                    self.wait_alone(waiting(Whose { pid: None, tid: Some(tid) }, what));
+                    let ended = waiting(Whose { pid: None, tid: Some(tid) }, What::Measured);
+                    self.wait_alone(ended, Fact::Time(Time::Ran(ran.took)));
                 }
                 let whose = Whose { pid: None, tid: Some(switch.new_tid) };
                 let event = self.keep(record, whose);
-                let what = What::Measured(came.map(|came| Fact::Time(Time::Came(came))));
-                Waiting { event, ..waiting(whose, what) }
+                let fact = came.map(|came| Fact::Time(Time::Came(came)));
+                (Waiting { event, ..waiting(whose, What::Measured) }, fact)
             }
             _ => {
                 let running = || Whose { pid: None, tid: self.switches.running(record.cpu) };
@@ -367,10 +371,10 @@ impl Taker {
                 let (files, times) = (&mut self.files, &self.times);
                 if let Some(fact) = kernel.and_then(|event| Fact::of(event, files, times)) {
                     let event = self.keep(record, whose);
-                    return Some(Waiting { event, ..waiting(whose, What::Measured(Some(fact))) });
+                    return Some((Waiting { event, ..waiting(whose, What::Measured) }, Some(fact)));
                 }
                 let Some((kind, event)) = self.event(record, whose) else {
-                    return Some(waiting(whose, What::Lost));
+                    return Some((waiting(whose, What::Lost), None));
                 };
                 let bytes = match runtime {
                     Some(ClrEvent::GcAllocationTick(tick)) => {
@@ -379,7 +383,7 @@ impl Taker {
                     }
                     _ => None,
                 };
-                Waiting { event, ..waiting(whose, What::Event(kind, bytes)) }
+                (Waiting { event, ..waiting(whose, What::Event(kind, bytes)) }, None)
             }
         })
     }
@@ -435,20 +439,28 @@ impl Taker {
 
     /// Has a fact that is nobody's keep its place among all that wait.
     fn tell(&mut self, fact: Fact, cpu: u16, at: Nanos) {
-        let (whose, what) = (Whose::default(), What::Measured(Some(fact)));
-        self.wait_alone(Waiting { at, whose, cpu, what, event: None });
+        let (whose, what) = (Whose::default(), What::Measured);
+        self.wait_alone(Waiting { at, whose, cpu, what, has_fact: false, event: None }, fact);
     }
 
     /// Has something without a stack keep its place among all that wait.
-    fn wait_alone(&mut self, waiting: Waiting) {
+    fn wait_alone(&mut self, waiting: Waiting, fact: Fact) {
+        let waiting = self.with_fact(waiting, Some(fact));
         if let Some(joined) = self.stacks.event(None, None, waiting) {
             self.settle(&joined);
         }
     }
 
+    /// Has the fact of what is about to wait wait, too.
+    fn with_fact(&mut self, waiting: Waiting, fact: Option<Fact>) -> Waiting {
+        self.facts_waiting.extend(fact);
+        Waiting { has_fact: fact.is_some(), ..waiting }
+    }
+
     /// Keeps what has its stack, or will have none.
     fn settle(&mut self, joined: &Joined<Waiting>) {
-        let Joined { event: Waiting { at, whose, cpu, what, event }, kernel, user, of } = joined;
+        let Joined { event: Waiting { at, whose, cpu, what, has_fact, event }, kernel, user, of } = joined;
+        let fact = if *has_fact { self.facts_waiting.pop_front() } else { None };
         // Some events name no thread, but their stacks do.
         let told = of.map(|(pid, tid)| Whose { pid: Some(pid), tid: Some(tid) });
         let told = told.filter(|told| whose.tid.is_none() && (whose.pid.is_none() || whose.pid == told.pid));
@@ -459,18 +471,18 @@ impl Taker {
         let row =
             Row { at: *at, whose, stack, cpu: *cpu, kind: kinds::NONE, value: 1, attributes, event: None };
         match *what {
-            What::Sample { kind, value, instruction, ran } => {
+            What::Sample { kind, value, instruction } => {
                 if !has_stack {
                     stack = self.raw.intern(None, Some(&Half::Frames([instruction].into())));
                 }
                 if let Some(kind) = kind {
                     self.sample(&Row { stack, kind, value, ..row });
                 }
-                if let Some(ran) = ran {
-                    self.measure(&Fact::Time(Time::Ran(ran)), &Row { stack, ..row });
+                if let Some(fact) = fact {
+                    self.measure(&fact, &Row { stack, ..row });
                 }
             }
-            What::Measured(fact) => {
+            What::Measured => {
                 let row = Row { event: *event, ..row };
                 if event.is_some() {
                     self.pending.push(&row);

@@ -85,7 +85,7 @@ impl<R: Read + Seek> EtlFile<R> {
         // Each record was read before, when its buffer was loaded.
         let pointer_size = self.header.pointer_size;
         let found = self.merge.last(place, record).and_then(|(bytes, cpu, is_after_loss)| {
-            let mut found = parse(bytes, Around { cpu, ticks: record.ticks, pointer_size })?;
+            let mut found = parse(record.kind, bytes, Around { cpu, ticks: record.ticks, pointer_size })?;
             found.extended.is_after_loss = is_after_loss;
             Some(found)
         });
@@ -129,7 +129,7 @@ fn read_header<R: Read + Seek>(source: &mut Source<R>) -> Result<TraceHeader, Et
     let no_header = not_etl(HEADER, "the first record should be that of the trace, EventTrace with opcode 0");
     let Some(first) = loaded.records.iter().find(|record| record.at == 0) else { return Err(no_header) };
     let around = Around { cpu: buffer.cpu, ticks: first.ticks, pointer_size: PointerSize::Bits64 };
-    let record = parse(loaded.bytes_of(*first), around).filter(|record| {
+    let record = parse(first.kind, loaded.bytes_of(*first), around).filter(|record| {
         record.provider == EVENT_TRACE && record.descriptor.opcode == 0 && record.schema == Schema::Classic
     });
     let Some(record) = record else { return Err(no_header) };

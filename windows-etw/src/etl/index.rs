@@ -171,8 +171,8 @@ fn first_ticks<R: Read + Seek>(
     let most = BEGINNING.min(entry.used as usize);
     let mut unpacked = Vec::new();
     let first = if entry.is_packed {
-        xpress::unpack(behind, most, &mut unpacked);
-        &unpacked
+        let length = xpress::unpack(behind, most, &mut unpacked);
+        &unpacked[..length]
     } else {
         &behind[..behind.len().min(most)]
     };

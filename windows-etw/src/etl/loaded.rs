@@ -20,15 +20,19 @@ pub(super) struct Record {
     pub(super) ticks: i64,
     /// From the end of the buffer's header.
     pub(super) at: u32,
-    pub(super) size: u32,
+    /// All that are parsed tell it in two bytes.
+    pub(super) size: u16,
+    pub(super) kind: Kind,
 }
 
 /// A buffer in memory, whose memory is used again for another.
 #[derive(Debug, Default)]
 pub(super) struct Loaded {
     stored: Vec<u8>,
+    /// What is stored, unpacked. It keeps its length.
     unpacked: Vec<u8>,
-    is_packed: bool,
+    /// Bytes of it that are this buffer's; none where that is not packed.
+    unpacked_length: Option<usize>,
     /// Whether records of the kernel's are among those below.
     pub(super) has_kernel: bool,
     pub(super) records: Vec<Record>,
@@ -42,21 +46,19 @@ impl Loaded {
         entry: &Entry,
         losses: &mut Losses,
     ) -> Result<(), EtlError> {
-        self.is_packed = entry.is_packed;
         // No more than what was seen to be there when the index was made.
         self.stored.resize(entry.stored as usize, 0);
         let length = source.read(entry.at + HEADER as u64, &mut self.stored)?;
         self.stored.truncate(length);
         let used = entry.used as usize;
-        if self.is_packed {
-            let most = used.min(most_unpacked(length));
-            xpress::unpack(&self.stored, most, &mut self.unpacked);
-        }
+        let most = used.min(most_unpacked(length));
+        self.unpacked_length =
+            entry.is_packed.then(|| xpress::unpack(&self.stored, most, &mut self.unpacked));
         let there = self.bytes().len();
         // That the file ends in it was told when the index was made.
         if there < used && !entry.is_cut {
             let (kind, bytes) =
-                if self.is_packed { (DamageKind::Packed, used - there) } else { (DamageKind::Used, 0) };
+                if entry.is_packed { (DamageKind::Packed, used - there) } else { (DamageKind::Used, 0) };
             losses.damage(damage(entry, there, kind), bytes as u64);
         }
         self.find_records(entry, losses);
@@ -65,7 +67,7 @@ impl Loaded {
 
     /// What is behind the buffer's header.
     fn bytes(&self) -> &[u8] {
-        if self.is_packed { &self.unpacked } else { &self.stored }
+        self.unpacked_length.map_or(&self.stored, |length| &self.unpacked[..length])
     }
 
     /// Bytes of memory that it has.
@@ -75,7 +77,7 @@ impl Loaded {
 
     pub(super) fn bytes_of(&self, record: Record) -> &[u8] {
         let begin = record.at as usize;
-        self.bytes().get(begin..begin + record.size as usize).unwrap_or_default()
+        self.bytes().get(begin..begin + usize::from(record.size)).unwrap_or_default()
     }
 
     /// When the first of its records came.
@@ -107,7 +109,7 @@ impl Loaded {
             let around = Around { cpu: entry.cpu, ticks, pointer_size: PointerSize::Bits64 };
             if frame.kind == Kind::Unread {
                 losses.unread_records += 1;
-            } else if parse(&rest[..frame.size], around).is_none() {
+            } else if parse(frame.kind, &rest[..frame.size], around).is_none() {
                 losses.damage(damage(entry, at, DamageKind::Inside), frame.size as u64);
             } else {
                 is_sorted &= last.is_none_or(|last| last <= ticks);
@@ -118,7 +120,8 @@ impl Loaded {
                 }
                 has_kernel |= matches!(frame.kind, Kind::System(_) | Kind::Compact(_) | Kind::PerfInfo(_));
                 last = frame.ticks.or(last);
-                records.push(Record { ticks, at: at as u32, size: frame.size as u32 });
+                let (at, size, kind) = (at as u32, frame.size as u16, frame.kind);
+                records.push(Record { ticks, at, size, kind });
             }
             at += frame.size.next_multiple_of(8);
         }

@@ -19,10 +19,10 @@ use collector_common::event::Guid;
 use collector_common::ids::{Pid, Tid};
 
 use super::bytes::{guid_at, u16_at, u32_at, u64_at};
+use super::extended;
 use super::frame::Kind;
 use super::kernel_groups::class;
 use super::message::Message;
-use super::{extended, frame::Frame};
 use crate::record::{Descriptor, EtwRecord, Extended, PointerSize, Schema};
 
 const FLAG_EXTENDED: u16 = 1;
@@ -44,9 +44,9 @@ pub(super) struct Around {
     pub(super) pointer_size: PointerSize,
 }
 
-/// `bytes` are those of one record. None where what is in it reaches past it, and of kinds that are not read.
-pub(super) fn parse(bytes: &[u8], around: Around) -> Option<EtwRecord<'_>> {
-    let kind = Frame::parse(bytes)?.kind;
+/// `bytes` are those of one record of this kind. None where what is in it reaches past it, and of kinds that are not read.
+#[inline]
+pub(super) fn parse(kind: Kind, bytes: &[u8], around: Around) -> Option<EtwRecord<'_>> {
     match kind {
         Kind::System(width) | Kind::Compact(width) => kernel(bytes, kind, width, true, around),
         Kind::PerfInfo(width) => kernel(bytes, kind, width, false, around),
@@ -62,6 +62,7 @@ pub(super) fn parse(bytes: &[u8], around: Around) -> Option<EtwRecord<'_>> {
     }
 }
 
+#[inline]
 fn kernel(
     bytes: &[u8],
     kind: Kind,
@@ -95,6 +96,7 @@ fn kernel(
     })
 }
 
+#[inline]
 fn event(bytes: &[u8], kind: Kind, width: PointerSize, around: Around) -> Option<EtwRecord<'_>> {
     let flags = u16_at(bytes, 4)?;
     let behind = bytes.get(kind.header()..)?;
@@ -138,6 +140,7 @@ fn schema(flags: u16, extended: &Extended<'_>) -> Schema {
     }
 }
 
+#[inline]
 fn classic(bytes: &[u8], kind: Kind, width: PointerSize, around: Around) -> Option<EtwRecord<'_>> {
     Some(EtwRecord {
         provider: guid_at(bytes, 0x18)?,

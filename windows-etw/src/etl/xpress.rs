@@ -7,12 +7,16 @@
 
 use super::bytes::{u16_at, u32_at};
 
-/// Replaces what is in `out` by what `packed` holds, up to `most` bytes. Where `packed` is damaged or cut, what came before
-/// that is there: compare the length.
-pub(super) fn unpack(packed: &[u8], most: usize, out: &mut Vec<u8>) {
-    out.clear();
-    out.reserve(most.min(packed.len().saturating_mul(4)));
-    Unpacker { packed, at: 0, half: None, most }.run(out);
+/// Bytes that are copied at once: a row of bytes as they are at most, and most of what is repeated. Where fewer are meant, the
+/// others are written over later.
+const ROW: usize = 32;
+
+/// Writes what `packed` holds to the beginning of `out`, up to `most` bytes, and tells how many these are; what is behind them
+/// means nothing. Where `packed` is damaged or cut, what came before that is there: compare the length.
+pub(super) fn unpack(packed: &[u8], most: usize, out: &mut Vec<u8>) -> usize {
+    let mut unpacker = Unpacker { packed, at: 0, half: None, out, length: 0, most };
+    unpacker.run();
+    unpacker.length
 }
 
 struct Unpacker<'a> {
@@ -20,12 +24,15 @@ struct Unpacker<'a> {
     at: usize,
     /// Upper half of the last byte with lengths of four bits, where it is not used yet.
     half: Option<u8>,
+    out: &'a mut Vec<u8>,
+    /// Bytes of `out` that are unpacked.
+    length: usize,
     most: usize,
 }
 
 impl Unpacker<'_> {
     /// None at the end of either side, and at what can't be.
-    fn run(&mut self, out: &mut Vec<u8>) -> Option<()> {
+    fn run(&mut self) -> Option<()> {
         loop {
             let mut flags = u32_at(self.packed, self.at)?;
             self.at += 4;
@@ -33,23 +40,63 @@ impl Unpacker<'_> {
             while left > 0 {
                 // Bytes as they are come in rows.
                 let plain = flags.leading_zeros().min(left);
-                let bytes = self.packed.get(self.at..)?;
-                let plain_bytes = (plain as usize).min(bytes.len()).min(self.most - out.len());
-                out.extend_from_slice(&bytes[..plain_bytes]);
-                self.at += plain_bytes;
-                if plain_bytes < plain as usize || out.len() == self.most {
-                    return None;
-                }
+                self.plain(plain as usize)?;
                 left -= plain;
                 if left == 0 {
                     break;
                 }
                 let (distance, length) = self.copy()?;
-                repeat(out, distance, length.min(self.most - out.len()))?;
+                self.repeat(distance, length)?;
                 left -= 1;
                 // Shifting by all bits is none.
                 flags = flags.checked_shl(plain + 1).unwrap_or(0);
             }
+        }
+    }
+
+    /// Appends so many bytes as they are, at most [`ROW`].
+    fn plain(&mut self, bytes: usize) -> Option<()> {
+        let rest = self.packed.get(self.at..)?;
+        let there = bytes.min(rest.len()).min(self.most - self.length);
+        self.make_room(ROW);
+        let (length, out) = (self.length, &mut *self.out);
+        match (rest.first_chunk::<ROW>(), out.get_mut(length..).and_then(<[u8]>::first_chunk_mut)) {
+            (Some(row), Some(place)) => *place = *row,
+            _ => out[length..length + there].copy_from_slice(&rest[..there]),
+        }
+        self.at += there;
+        self.length += there;
+        (there == bytes && self.length < self.most).then_some(())
+    }
+
+    /// Appends `length` bytes that begin `distance` before the end; they may reach into themselves.
+    fn repeat(&mut self, distance: usize, length: usize) -> Option<()> {
+        let from = self.length.checked_sub(distance)?;
+        let length = length.min(self.most - self.length);
+        self.make_room(length.max(ROW));
+        let (at, out) = (self.length, &mut *self.out);
+        if length <= ROW && length <= distance {
+            let row: [u8; ROW] = *out.get(from..)?.first_chunk()?;
+            *out.get_mut(at..)?.first_chunk_mut()? = row;
+        } else {
+            let mut copied = 0;
+            while copied < length {
+                // What was appended doubles what can be copied at once.
+                let row = (length - copied).min(distance + copied);
+                out.copy_within(from..from + row, at + copied);
+                copied += row;
+            }
+        }
+        self.length += length;
+        Some(())
+    }
+
+    /// Has room for so many bytes behind those that are unpacked. What is packed can say what it will: it grows with what there is.
+    fn make_room(&mut self, bytes: usize) {
+        let needed = self.length + bytes;
+        if self.out.len() < needed {
+            let likely = self.packed.len().saturating_mul(4).max(2 * needed);
+            self.out.resize(likely.min(self.most + ROW).max(needed), 0);
         }
     }
 
@@ -95,26 +142,14 @@ impl Unpacker<'_> {
     }
 }
 
-/// Appends `length` bytes that begin `distance` before the end; they may reach into themselves.
-fn repeat(out: &mut Vec<u8>, distance: usize, length: usize) -> Option<()> {
-    let from = out.len().checked_sub(distance)?;
-    let mut left = length;
-    while left > 0 {
-        // What was appended doubles what can be copied at once.
-        let row = left.min(out.len() - from);
-        out.extend_from_within(from..from + row);
-        left -= row;
-    }
-    Some(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::unpack;
 
     fn unpacked(packed: &[u8], most: usize) -> Vec<u8> {
         let mut out = b"old".to_vec();
-        unpack(packed, most, &mut out);
+        let length = unpack(packed, most, &mut out);
+        out.truncate(length);
         out
     }
 
@@ -144,6 +179,24 @@ mod tests {
         // 15, 255, 0, then four bytes: 70,000 + 3.
         let packed = [0, 0, 0, 0b0100_0000, b'a', 7, 0, 0x0f, 255, 0, 0, 0x70, 0x11, 1, 0];
         assert_eq!(unpacked(&packed, 70_004), vec![b'a'; 70_004]);
+    }
+
+    /// What is repeated in one row, in several, and what reaches into itself.
+    #[test]
+    fn repeats_of_all_distances() {
+        for (distance, length) in
+            (1..32_u16).flat_map(|distance| (3..100).map(move |length| (distance, length)))
+        {
+            let mut packed = (u32::MAX >> distance).to_le_bytes().to_vec();
+            packed.extend(0..distance as u8);
+            packed.extend(((distance - 1) << 3 | (length - 3).min(7)).to_le_bytes());
+            if let Some(more) = length.checked_sub(3 + 7) {
+                packed.push(more.min(15) as u8);
+                packed.extend(more.checked_sub(15).map(|more| more as u8));
+            }
+            let expected: Vec<u8> = (0..distance + length).map(|at| (at % distance) as u8).collect();
+            assert_eq!(unpacked(&packed, 1000), expected, "{length} bytes {distance} before");
+        }
     }
 
     #[test]

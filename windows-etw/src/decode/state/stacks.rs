@@ -11,12 +11,14 @@
 //! So an event is kept until so many others have come behind it, and a key stands for its addresses until the end. A key that is given
 //! up may be used for other addresses: a [`StackId`] is one use of it.
 
-use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
 use collector_common::ids::{Pid, Tid};
 use collector_common::intern::Seeded;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
 use super::stack_of::{OwnStack, StackAt};
 use crate::decode::Addresses;
@@ -150,13 +152,6 @@ struct Waiting<T> {
     next: Option<u64>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Chain {
-    first: u64,
-    last: u64,
-    length: u8,
-}
-
 /// Joins events with their stacks.
 #[derive(Debug)]
 pub struct Stacks<T> {
@@ -164,7 +159,9 @@ pub struct Stacks<T> {
     /// In the order of their coming; the first has the number `first`.
     waiting: VecDeque<Waiting<T>>,
     first: u64,
-    named: HashMap<Name, Chain, Seeded>,
+    /// The number of the first one of each name.
+    named: HashTable<u64>,
+    hasher: Seeded,
     /// The latest event of .NET's runtime in each thread.
     of_runtime: HashMap<Tid, u64, Seeded>,
     /// Events with the kernel's half alone, in each thread since it was last with the user.
@@ -182,11 +179,14 @@ pub struct Stacks<T> {
 impl<T> Stacks<T> {
     /// Nothing yet, and at most so much.
     pub fn new(limits: StackLimits) -> Self {
+        // In one piece, of which what is not written to yet takes no memory.
+        let room = limits.events.min(StackLimits::default().events) + 1;
         Self {
             limits,
-            waiting: VecDeque::new(),
+            waiting: VecDeque::with_capacity(room),
             first: 0,
-            named: HashMap::default(),
+            named: HashTable::with_capacity(room),
+            hasher: Seeded::default(),
             of_runtime: HashMap::default(),
             in_kernel: HashMap::default(),
             used: HashMap::default(),
@@ -270,7 +270,7 @@ impl<T> Stacks<T> {
     /// Takes the rest of a stack, if it is one: an event of the same number and thread waits, and lacks it. Out: whether it is.
     pub fn rest(&mut self, at: StackAt, rest: OwnStack<'_>) -> bool {
         let name = Name::from(at);
-        if !matches!(at, StackAt::Match(..)) || !self.named.contains_key(&name) {
+        if !matches!(at, StackAt::Match(..)) || self.first_of(name).is_none() {
             return false;
         }
         match rest {
@@ -312,23 +312,35 @@ impl<T> Stacks<T> {
         self.losses
     }
 
+    /// The number of the first event of a name.
+    fn first_of(&self, name: Name) -> Option<u64> {
+        let is_it = |number: &u64| name_of(&self.waiting, self.first, *number) == Some(name);
+        self.named.find(self.hasher.hash_one(name), is_it).copied()
+    }
+
+    /// Gives the latest event its name.
     fn name(&mut self, name: Name, number: u64) {
-        let chain = match self.named.entry(name) {
-            Entry::Occupied(chain) => chain.into_mut(),
-            Entry::Vacant(place) => {
-                place.insert(Chain { first: number, last: number, length: 1 });
+        let Self { named, hasher, waiting, first, .. } = self;
+        let is_it = |other: &u64| name_of(waiting, *first, *other) == Some(name);
+        let hash = |other: &u64| name_of(waiting, *first, *other).map_or(0, |name| hasher.hash_one(name));
+        let mut last = match named.entry(hasher.hash_one(name), is_it, hash) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(free) => {
+                free.insert(number);
                 return;
             }
         };
-        if chain.length >= MOST_ALIKE {
-            self.losses.alike += 1;
-            return;
+        for _ in 1..MOST_ALIKE {
+            let Some(waiting) = place(last, *first).and_then(|place| waiting.get_mut(place)) else { return };
+            match waiting.next {
+                Some(next) => last = next,
+                None => {
+                    waiting.next = Some(number);
+                    return;
+                }
+            }
         }
-        let last = std::mem::replace(&mut chain.last, number);
-        chain.length += 1;
-        if let Some(last) = place(last, self.first).and_then(|place| self.waiting.get_mut(place)) {
-            last.next = Some(number);
-        }
+        self.losses.alike += 1;
     }
 
     fn oldest(&mut self) -> Option<Joined<T>> {
@@ -337,15 +349,11 @@ impl<T> Stacks<T> {
         self.first += 1;
         self.waiting_frames -= oldest.frames;
         if let Some(name) = oldest.at.map(Name::from)
-            && let Some(chain) = self.named.get_mut(&name)
-            && chain.first == number
+            && let Ok(mut known) = self.named.find_entry(self.hasher.hash_one(name), |first| *first == number)
         {
             match oldest.next {
-                Some(next) => {
-                    chain.first = next;
-                    chain.length -= 1;
-                }
-                None => drop(self.named.remove(&name)),
+                Some(next) => *known.get_mut() = next,
+                None => drop(known.remove()),
             }
         }
         Some(oldest.joined)
@@ -353,8 +361,8 @@ impl<T> Stacks<T> {
 
     /// Calls `take` with the events of a name until it has taken one. Out: whether there are any, and the number of that which was taken.
     fn find(&mut self, name: Name, mut take: impl FnMut(&mut Waiting<T>) -> bool) -> (bool, Option<u64>) {
-        let Some(chain) = self.named.get(&name) else { return (false, None) };
-        let mut next = Some(chain.first);
+        let mut next = self.first_of(name);
+        let is_there = next.is_some();
         while let Some(number) = next
             && let Some(waiting) = place(number, self.first).and_then(|place| self.waiting.get_mut(place))
         {
@@ -363,7 +371,7 @@ impl<T> Stacks<T> {
             }
             next = waiting.next;
         }
-        (true, None)
+        (is_there, None)
     }
 
     /// The same with those that a stack may be of: events of its thread, or else of its time that do not tell theirs.
@@ -378,7 +386,8 @@ impl<T> Stacks<T> {
             return of_thread;
         }
         let of_time = Name::Time(ticks);
-        let is_only = self.named.get(&of_time).is_some_and(|chain| chain.length == 1);
+        let first = self.first_of(of_time).and_then(|first| self.waiting.get(place(first, self.first)?));
+        let is_only = first.is_some_and(|first| first.next.is_none());
         let mut is_there = false;
         let (_, number) = self.find(of_time, |waiting| {
             let may_be = told.may_be_of(waiting.at, is_only);
@@ -518,6 +527,11 @@ impl<T> Stacks<T> {
 /// Where among those that wait the one of a number is.
 fn place(number: u64, first: u64) -> Option<usize> {
     usize::try_from(number.checked_sub(first)?).ok()
+}
+
+/// The name of one that waits.
+fn name_of<T>(waiting: &VecDeque<Waiting<T>>, first: u64, number: u64) -> Option<Name> {
+    waiting.get(place(number, first)?)?.at.map(Name::from)
 }
 
 /// How many of the first return addresses are in the kernel.
