@@ -332,13 +332,11 @@ impl<T> Stacks<T> {
         };
         for _ in 1..MOST_ALIKE {
             let Some(waiting) = place(last, *first).and_then(|place| waiting.get_mut(place)) else { return };
-            match waiting.next {
-                Some(next) => last = next,
-                None => {
-                    waiting.next = Some(number);
-                    return;
-                }
-            }
+            let Some(next) = waiting.next else {
+                waiting.next = Some(number);
+                return;
+            };
+            last = next;
         }
         self.losses.alike += 1;
     }
