@@ -15,7 +15,7 @@ use unwinder::TableError;
 
 use super::bounded::{BoundedFile, UNWIND_SECTIONS};
 use super::debug;
-use super::layout::{DebugLink, Layout, Segment, is_of_image};
+use super::layout::{DebugLink, Layout, PAGE_MASK, Segment, is_of_image};
 use super::pdb;
 use super::root::Root;
 use super::table::Table;
@@ -35,6 +35,8 @@ pub struct ModuleFile {
     /// What executes it; [`elf::EM_NONE`] where that is not known.
     pub(super) machine: elf::Machine,
     pub(super) build_id: Option<BuildId>,
+    /// The address as linked of the first page that is loaded; 0 where that is not known.
+    pub(super) start: u64,
     pub(super) segments: Vec<Segment>,
     pub(super) has_symbols: bool,
     pub(super) debug_link: Option<DebugLink>,
@@ -44,9 +46,9 @@ pub struct ModuleFile {
 impl ModuleFile {
     pub(super) fn new(file: Option<File>, path: PathBuf, layout: Layout) -> Self {
         let written = Cell::new(file.as_ref().and_then(Written::of));
-        let Layout { machine, segments, build_id, has_symbols, debug_link, .. } = layout;
+        let Layout { machine, start, segments, build_id, has_symbols, debug_link, .. } = layout;
         let (root, table) = (Root::default(), OnceCell::new());
-        Self { file, path, root, written, machine, build_id, segments, has_symbols, debug_link, table }
+        Self { file, path, root, written, machine, build_id, start, segments, has_symbols, debug_link, table }
     }
 
     /// Whether it is a PE image with code.
@@ -134,8 +136,6 @@ impl ModuleFile {
     /// Address in the process minus address as linked, wrapping, of a mapping of this file. A file without
     /// segments (no ELF) counts as linked at its file offsets.
     pub(super) fn bias(&self, start: Avma, file_offset: FileOffset) -> u64 {
-        /// Segments are mapped from the page they begin on.
-        const PAGE_MASK: u64 = !0xfff;
         let segment = self.segments.iter().find(|segment| {
             let first = segment.file_offset & PAGE_MASK;
             first <= file_offset.0 && file_offset.0 < segment.file_offset.saturating_add(segment.file_size)

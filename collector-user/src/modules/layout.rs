@@ -30,6 +30,9 @@ pub struct Segment {
     pub address: u64,
 }
 
+/// Segments are mapped from the page they begin on.
+pub(super) const PAGE_MASK: u64 = !0xfff;
+
 /// The file that has what was stripped from another.
 #[derive(Debug)]
 pub(super) struct DebugLink {
@@ -43,6 +46,8 @@ pub(super) struct DebugLink {
 pub(super) struct Layout {
     /// What executes it (`e_machine`).
     pub(super) machine: elf::Machine,
+    /// The address as linked of the first page that is loaded, executable or not.
+    pub(super) start: u64,
     pub(super) segments: Vec<Segment>,
     pub(super) build_id: Option<BuildId>,
     /// Whether there is a table of symbols beside that of the dynamic linker.
@@ -100,10 +105,11 @@ impl Layout {
         // Programs run without section headers, and with damaged ones.
         let sections = header.sections(endian, data).unwrap_or_default();
 
-        let loaded = program_headers.iter().filter(|segment| {
-            segment.p_type(endian) == elf::PT_LOAD && segment.p_flags(endian).contains(elf::PF_X)
-        });
-        let segments = loaded.map(|segment| {
+        let loaded = || program_headers.iter().filter(|segment| segment.p_type(endian) == elf::PT_LOAD);
+        let start =
+            loaded().map(|segment| segment.p_vaddr(endian).into()).min().unwrap_or_default() & PAGE_MASK;
+        let code = loaded().filter(|segment| segment.p_flags(endian).contains(elf::PF_X));
+        let segments = code.map(|segment| {
             let (file_offset, file_size) = segment.file_range(endian);
             Segment { file_offset, file_size, address: segment.p_vaddr(endian).into() }
         });
@@ -122,6 +128,7 @@ impl Layout {
         let machine = header.e_machine(endian);
         Some(Self {
             machine,
+            start,
             segments: segments.collect(),
             build_id: build_id(),
             has_symbols,

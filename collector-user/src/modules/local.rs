@@ -104,8 +104,7 @@ impl ModuleFiles for LocalFiles<'_> {
     fn linked(&self, module: ModuleId, address: Svma) -> Svma {
         let file = self.file(module).filter(|file| !file.segments.is_empty());
         if self.machine.is_relative(module) {
-            let bias = file.map_or(0, |file| file.bias(Avma(0), FileOffset(0)));
-            return Svma(address.0.wrapping_sub(bias));
+            return Svma(address.0.wrapping_add(file.map_or(0, |file| file.start)));
         }
         let bias = file.zip(self.mapping(module, address));
         let bias = bias.map_or(0, |(file, mapping)| file.bias(Avma(mapping.start), mapping.file_offset));
