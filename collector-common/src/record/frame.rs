@@ -45,7 +45,7 @@ impl FrameFlags {
 pub struct Frame {
     /// The module the address lies in.
     pub module: ModuleId,
-    /// The address as linked, as it was on the stack: see [`Frame::lookup_address`].
+    /// The address as the module's kind has it, as it was on the stack: see [`Frame::lookup_address`].
     pub address: Svma,
     /// What is known beyond the address.
     pub flags: FrameFlags,

@@ -24,7 +24,7 @@ pub enum ModuleKind {
     /// One piece of code that was added to the kernel while it was recorded, as a BPF program; its path is its symbol,
     /// addresses are kernel addresses.
     KernelCode,
-    /// A file; addresses are as linked.
+    /// A file; addresses are as linked, but for those of [`ExportMachine::is_relative`](super::ExportMachine::is_relative).
     File,
     /// The code page the kernel maps into every process (`[vdso]`); addresses are as linked.
     Vdso,

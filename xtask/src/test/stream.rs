@@ -16,7 +16,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use super::totals::Totals;
 use crate::command;
 
-/// How long a runner may print nothing. The slowest test takes about two minutes beside other work.
+/// How long a runner may print nothing: far longer than any test or crate takes, and far shorter than what CI has for all of them.
 const SILENCE: Duration = Duration::from_mins(15);
 
 /// Runs `cargo test` as it is in `cargo`, with further arguments of its runner.

@@ -179,7 +179,7 @@ pub struct Stacks<T> {
 impl<T> Stacks<T> {
     /// Nothing yet, and at most so much.
     pub fn new(limits: StackLimits) -> Self {
-        // In one piece, of which what is not written to yet takes no memory.
+        // In one piece, of which what is not written to yet takes no memory, but for a byte of the table for each name.
         let room = limits.events.min(StackLimits::default().events) + 1;
         Self {
             limits,
