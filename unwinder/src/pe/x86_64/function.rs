@@ -78,13 +78,18 @@ impl<'i, 'd> Compiler<'i, 'd> {
         code: &[u8],
     ) {
         let prologue = std::mem::take(&mut self.rows);
-        let mut steps = prologue.iter().copied().peekable();
+        let mut steps = prologue.as_slice();
         let mut body = Frame::at_entry().row();
         let mut in_epilogue = false;
-        for (offset, _) in (0..).zip(code) {
-            let mut moved = false;
-            while let Some((_, row, traits)) = steps.next_if(|&(at, ..)| at <= offset) {
-                (body, moved) = ((row, traits), true);
+        for (offset, &first) in (0..).zip(code) {
+            let is_step = steps.first().is_some_and(|&(at, ..)| at <= offset);
+            if !(is_step || in_epilogue || MAY_BEGIN[usize::from(first)]) {
+                continue;
+            }
+            while let Some((&(_, row, traits), further)) =
+                steps.split_first().filter(|(step, _)| step.0 <= offset)
+            {
+                (body, steps) = ((row, traits), further);
             }
             let rest = code.get(offset as usize..).unwrap_or_default();
             let instructions =
@@ -96,13 +101,13 @@ impl<'i, 'd> Compiler<'i, 'd> {
             if let Some(frame) = epilogue {
                 let (row, traits) = frame.row();
                 self.rows.push((offset, row, traits));
-            } else if moved || in_epilogue {
+            } else if is_step || in_epilogue {
                 self.rows.push((offset, body.0, body.1));
             }
             in_epilogue = epilogue.is_some();
         }
         // Where the image has fewer bytes than the function.
-        self.rows.extend(steps);
+        self.rows.extend_from_slice(steps);
     }
 
     /// Whether a jump to `target` is one out of the function: to another one, or to its own beginning.
@@ -183,11 +188,25 @@ impl<'i, 'd> Compiler<'i, 'd> {
     }
 }
 
-/// A first look, which nearly all bytes fail.
+/// A first look, by one byte, which nearly all fail: there are millions in a large image.
+const MAY_BEGIN: [bool; 256] = {
+    let mut may = [false; 256];
+    let mut first = 0;
+    while first < may.len() {
+        may[first] =
+            matches!(first, 0x40..=0x4f | 0x58..=0x5f | 0xc2 | 0xc3 | 0xe9 | 0xeb | 0xf2 | 0xf3 | 0xff);
+        first += 1;
+    }
+    may
+};
+
+/// A second look, by what follows.
 fn may_begin(code: &[u8]) -> bool {
-    match code {
+    match *code {
         [0x40..=0x4f, next, ..] => matches!(next, 0x58..=0x5f | 0x83 | 0x81 | 0x8d | 0xcf | 0xff),
-        [first, ..] => matches!(first, 0x58..=0x5f | 0xc2 | 0xc3 | 0xe9 | 0xeb | 0xf2 | 0xf3 | 0xff),
+        [0xf3, next, ..] => next == 0xc3,
+        [0xff, next, ..] => next == 0x25,
+        [first, ..] => MAY_BEGIN[usize::from(first)],
         [] => false,
     }
 }
