@@ -4,7 +4,8 @@
 //! profiler, a debugger and a crash reporter call it the same way:
 //!
 //! 1. Make one [`UnwindTable`] per file ([`UnwindTable::from_elf`], [`UnwindTable::from_pe`]) and share it by `Arc`
-//!    between all processes that map the file. An ELF file's rules are read when an address asks for them.
+//!    between all processes that map the file. A function's rules are read when an address asks for them, those of a PE image
+//!    by way of what has its bytes ([`ImageBytes`]).
 //! 2. Implement [`AddressSpace`] for a process: a binary search from address to [`Mapping`], and if the process' state
 //!    has a number, [`AddressSpace::generation`], which saves short stacks most of those searches.
 //! 3. Wrap the copied stack in [`CopiedStack`], or implement [`StackMemory`] over memory that can be read live.
@@ -112,6 +113,7 @@ pub use arch::Architecture;
 pub use error::{Compression, SectionProblem, TableError, UnreadSection};
 pub use frame::{Frame, FrameKind};
 pub use memory::{CopiedStack, StackMemory, StackReadError};
+pub use pe::ImageBytes;
 pub use registers::Registers;
 pub use stop_reason::StopReason;
 pub use table::{Section, SizeReport, UnwindSections, UnwindTable};

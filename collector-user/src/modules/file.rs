@@ -6,6 +6,7 @@ use std::cell::{Cell, OnceCell};
 use std::env;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use collector_common::ids::{Avma, BuildId, FileOffset};
@@ -15,6 +16,7 @@ use unwinder::TableError;
 
 use super::bounded::{BoundedFile, UNWIND_SECTIONS};
 use super::debug;
+use super::image_file::ImageFile;
 use super::layout::{DebugLink, Layout, PAGE_MASK, Segment, is_of_image};
 use super::pdb;
 use super::root::Root;
@@ -24,8 +26,8 @@ use crate::symbol_path::VARIABLE;
 /// A file, kept open so that it can be read when it has been deleted.
 #[derive(Debug, Default)]
 pub struct ModuleFile {
-    /// `None` when it could not be opened, or was closed to bound the number of open files.
-    pub(super) file: Option<File>,
+    /// `None` when it could not be opened, or was closed to bound the number of open files. An image's table reads on in it.
+    pub(super) file: Option<Arc<File>>,
     /// As the process that mapped it saw it.
     pub(super) path: PathBuf,
     /// Below which the path is, and what belongs to the file.
@@ -46,6 +48,7 @@ pub struct ModuleFile {
 impl ModuleFile {
     pub(super) fn new(file: Option<File>, path: PathBuf, layout: Layout) -> Self {
         let written = Cell::new(file.as_ref().and_then(Written::of));
+        let file = file.map(Arc::new);
         let Layout { machine, start, segments, build_id, has_symbols, debug_link, .. } = layout;
         let (root, table) = (Root::default(), OnceCell::new());
         Self { file, path, root, written, machine, build_id, start, segments, has_symbols, debug_link, table }
@@ -59,7 +62,7 @@ impl ModuleFile {
     /// The file, while it holds what was executed: one that was written to since holds something else. One that has only a
     /// new date (`touch`, a restored backup) has its build id still.
     pub(super) fn unchanged(&self) -> Option<&File> {
-        let file = self.file.as_ref()?;
+        let file = self.file.as_deref()?;
         let (then, now) = (self.written.get()?, Written::of(file)?);
         if then != now {
             let build_id = || Layout::read(file).and_then(|layout| layout.build_id);
@@ -80,7 +83,9 @@ impl ModuleFile {
             let file = open_debug()?;
             Some(bounded.get_or_init(|| BoundedFile::new(file, UNWIND_SECTIONS)))
         };
-        let table = Table::read(&BoundedFile::new(self.unchanged()?, UNWIND_SECTIONS), debug);
+        let file = BoundedFile::new(self.unchanged()?, UNWIND_SECTIONS);
+        let (of_image, written) = (self.file.as_ref()?, self.written.get()?);
+        let table = Table::read(&file, debug, || ImageFile::new(Arc::clone(of_image), written));
         let path = self.path.display();
         table
             .inspect(|table| {
@@ -163,11 +168,11 @@ pub(crate) fn build_id_of(file: &File) -> Option<BuildId> {
 pub(super) struct Written {
     /// Where its file system tells.
     modified: Option<SystemTime>,
-    size: u64,
+    pub(super) size: u64,
 }
 
 impl Written {
-    fn of(file: &File) -> Option<Self> {
+    pub(super) fn of(file: &File) -> Option<Self> {
         let metadata = file.metadata().ok()?;
         Some(Self { modified: metadata.modified().ok(), size: metadata.len() })
     }

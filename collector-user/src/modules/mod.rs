@@ -15,6 +15,7 @@ mod bounded;
 mod debug;
 mod details;
 mod file;
+mod image_file;
 mod jit;
 #[cfg(target_os = "linux")]
 pub(crate) mod kernel_modules;

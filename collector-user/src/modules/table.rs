@@ -11,6 +11,8 @@ use unwinder::x86::X86;
 use unwinder::x86_64::X86_64;
 use unwinder::{Architecture, TableError, UnreadSection, UnwindTable};
 
+use super::image_file::ImageFile;
+
 /// An unwind table.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one a file, and nearly all are of the larger kind")]
@@ -57,20 +59,31 @@ impl Recorded for Aarch64 {
 }
 
 impl Table {
-    /// The table of an ELF file or a PE image; `debug` is asked for an ELF file's debug file where that is needed. An error for
-    /// what is neither, one of another architecture, or one without rules. Addresses in an image are relative to it, as its
-    /// [`Segment`](super::Segment)s are.
+    /// The table of an ELF file or a PE image; `debug` is asked for an ELF file's debug file where that is needed, `image` for what an
+    /// image's table reads on in. An error for what is neither, one of another architecture, or one without rules. Addresses in an
+    /// image are relative to it, as its [`Segment`](super::Segment)s are.
     pub(super) fn read<'d, 'e, R: ReadRef<'d>, D: ReadRef<'e>>(
         data: R,
         debug: impl FnOnce() -> Option<D>,
+        image: impl Fn() -> ImageFile,
     ) -> Result<Self, TableError> {
         match FileKind::parse(data)? {
-            FileKind::Pe64 => match UnwindTable::from_pe_by_rva(data) {
+            FileKind::Pe64 => match UnwindTable::from_pe_by_rva(image()) {
                 Err(TableError::OtherPeMachine { .. }) => {
-                    UnwindTable::from_pe_by_rva(data).map(Table::Aarch64)
+                    UnwindTable::from_pe_by_rva(image()).map(Table::Aarch64)
                 }
                 table => table.map(Table::X86_64),
             },
+            kind => Self::of_elf(kind, data, debug),
+        }
+    }
+
+    fn of_elf<'d, 'e, R: ReadRef<'d>, D: ReadRef<'e>>(
+        kind: FileKind,
+        data: R,
+        debug: impl FnOnce() -> Option<D>,
+    ) -> Result<Self, TableError> {
+        match kind {
             FileKind::Elf32 => UnwindTable::from_elf_with_debug(data, debug).map(Table::X86),
             _ if is_aarch64(data) => UnwindTable::from_elf_with_debug(data, debug).map(Table::Aarch64),
             _ => UnwindTable::from_elf_with_debug(data, debug).map(Table::X86_64),
@@ -86,9 +99,10 @@ impl Table {
         }
     }
 
-    /// That of an image in memory, which is known by now.
+    /// That of an ELF image in memory, which is known by now.
     pub(super) fn known(image: Option<&[u8]>) -> OnceCell<Option<Self>> {
-        OnceCell::from(image.and_then(|image| Self::read(image, || None::<&[u8]>).ok()))
+        let table = |image| Self::of_elf(FileKind::parse(image).ok()?, image, || None::<&[u8]>).ok();
+        OnceCell::from(image.and_then(table))
     }
 }
 

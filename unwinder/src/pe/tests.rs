@@ -4,10 +4,14 @@
 
 mod aarch64;
 mod packed;
+mod reads;
 mod remote;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
+
+use reads::{Shared, Watched};
 
 use crate::expression::Steps;
 use crate::general::{GeneralStep, Known};
@@ -173,18 +177,26 @@ impl<A: Architecture> AddressSpace<A> for Space<'_, A> {
     }
 }
 
-fn assert_walked<A: Architecture>(space: &Space<'_, A>, step: &Step<A>) {
+/// Whether the walk from a stop has the run's own account of calls.
+fn walked<A: Architecture>(space: &Space<'_, A>, step: &Step<A>) -> Result<(), String> {
     let stack = CopiedStack::new(step.stack_base, &step.stack, 0);
     let mut frames = Vec::new();
     let stop = Unwinder::new().unwind(space, &step.registers, &stack, |frame| frames.push(frame));
-    let addresses: Vec<u64> = frames.iter().map(|frame| frame.address).collect();
+    let addresses = frames.iter().map(|frame| frame.address);
     let returns = step.calls.iter().map(|call| call.return_address);
-    let expected: Vec<u64> = [step.registers.ip()].into_iter().chain(returns).collect();
-    assert_eq!((&addresses, stop), (&expected, StopReason::NoMapping), "{addresses:x?} {expected:x?}");
-    assert!(frames.iter().all(|frame| !frame.heuristic));
-    for (frame, call) in frames.iter().skip(1).zip(&step.calls) {
-        assert_eq!(frame.kind == FrameKind::Ip, call.interrupted, "{:#x}", frame.address);
-    }
+    let expected = [step.registers.ip()].into_iter().chain(returns);
+    let interrupted = step.calls.iter().map(|call| call.interrupted);
+    let is_right = stop == StopReason::NoMapping
+        && addresses.eq(expected.clone())
+        && frames.iter().all(|frame| !frame.heuristic)
+        && frames.iter().skip(1).map(|frame| frame.kind == FrameKind::Ip).eq(interrupted);
+    is_right
+        .then_some(())
+        .ok_or_else(|| format!("{stop:?}, {frames:x?}, not {:x?}", expected.collect::<Vec<_>>()))
+}
+
+fn assert_walked<A: Architecture>(space: &Space<'_, A>, step: &Step<A>) {
+    walked(space, step).unwrap();
 }
 
 /// Every register of every caller, by the rules in full.
@@ -209,7 +221,9 @@ fn assert_restored<A: Architecture>(table: &UnwindTable<A>, step: &Step<A>, kept
 
 /// Returns how many distinct instructions were compared.
 fn assert_every_instruction<A: PeMachine>(run: &Run<A>, kept: &[u16]) -> usize {
-    let table = UnwindTable::<A>::from_pe(run.image.as_slice()).unwrap();
+    let image = Watched::new(&run.image, 0..0);
+    let table = UnwindTable::<A>::from_pe(Shared(Arc::clone(&image))).unwrap();
+    assert_eq!(image.read_of_text(), 0);
     let space = Space::new(&table);
     for step in &run.steps {
         assert_walked(&space, step);
@@ -244,11 +258,11 @@ fn an_image_for_linux_that_is_told_of_by_where_it_is_loaded() {
     let mut run = run_gcc(&["-O2", "-fomit-frame-pointer"]);
     let headers = u32::from_le_bytes(*run.image[0x3c..].first_chunk().unwrap()) as usize;
     run.image[headers + 4..headers + 6].copy_from_slice(&0xfd1d_u16.to_le_bytes());
-    let table = UnwindTable::<X86_64>::from_pe_by_rva(run.image.as_slice()).unwrap();
+    let table = UnwindTable::<X86_64>::from_pe_by_rva(run.image.clone()).unwrap();
     let space = Space::at(&table, 0x1000_0000);
     run.steps.iter().for_each(|step| assert_walked(&space, step));
     run.image[headers + 4..headers + 6].copy_from_slice(&0xd11d_u16.to_le_bytes());
-    assert!(UnwindTable::<X86_64>::from_pe_by_rva(run.image.as_slice()).is_err(), "ARM64's");
+    assert!(UnwindTable::<X86_64>::from_pe_by_rva(run.image.clone()).is_err(), "ARM64's");
 }
 
 /// Unwind information of version 1, and of version 2 for the functions that clang has it for.

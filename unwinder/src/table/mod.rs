@@ -15,7 +15,7 @@
 //! | `rows` | offsets and rules | the compact table that is searched |
 //!
 //! `unwind_table` ties them together and compiles a function when it is first asked for. `from_pe` makes the same table of
-//! what `crate::pe` reads in a PE image.
+//! a PE image, whose functions `crate::pe` reads and compiles.
 
 mod bytes;
 mod code_sections;
@@ -39,5 +39,6 @@ mod xz;
 
 pub use code_sections::{Section, UnwindSections};
 pub(crate) use row::{CfaRule, ExpressionSpan, RegisterNumber, RegisterRule, Row};
+pub(crate) use rows::MAX_SECTION;
 pub(crate) use rules::{RuleId, RuleView, Saved, Traits};
 pub use unwind_table::{SizeReport, UnwindTable};

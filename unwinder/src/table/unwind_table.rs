@@ -14,6 +14,7 @@ use super::rules::{RuleId, RuleStore, RuleView, Traits};
 use super::sections::{self, FrameSections, Parts};
 use super::{functions, object_file, row::Row};
 use crate::cache::CacheKey;
+use crate::pe::Compile;
 use crate::rule::{Rule, RuleOf};
 use crate::x86_64::X86_64;
 use crate::{Architecture, TableError, UnreadSection};
@@ -46,6 +47,8 @@ pub(super) struct Compiled<A: Architecture> {
     scratch: Scratch<A>,
     /// The rows of the function that is being compiled.
     pending: Vec<RowStart<u32>>,
+    /// What functions of a PE image are compiled from, while there are such.
+    image: Option<Box<dyn Compile<A>>>,
 }
 
 enum Lookup<A: Architecture> {
@@ -65,7 +68,11 @@ pub(super) enum Glance<R> {
 
 impl<A: Architecture> Compiled<A> {
     pub(super) fn new(rules: RuleStore<A>, rows: RowStore, scratch: Scratch<A>) -> Self {
-        Compiled { rules, rows, scratch, pending: Vec::with_capacity(64) }
+        Compiled { rules, rows, scratch, pending: Vec::with_capacity(64), image: None }
+    }
+
+    pub(super) fn with_image(self, image: Box<dyn Compile<A>>) -> Self {
+        Compiled { image: Some(image), ..self }
     }
 
     fn find(&self, function: usize, offset: u32) -> Lookup<A> {
@@ -82,7 +89,7 @@ impl<A: Architecture> Compiled<A> {
 pub struct SizeReport {
     /// Bytes of the file's text: from the first executable byte to the last.
     pub text_bytes: usize,
-    /// Bytes of the unwind section, kept for compilation and for expressions.
+    /// Bytes of the unwind section, kept for compilation and for expressions; of an image, what is kept of `.pdata`.
     pub section_bytes: usize,
     /// Bytes of the index from address to function.
     pub index_bytes: usize,
@@ -223,7 +230,8 @@ impl<A: Architecture> UnwindTable<A> {
         let compiled = self.read();
         SizeReport {
             text_bytes: self.text_size as usize,
-            section_bytes: self.frame.bytes.len(),
+            section_bytes: self.frame.bytes.len()
+                + compiled.image.as_ref().map_or(0, |image| image.bytes_held()),
             index_bytes: self.index.bytes_held(),
             row_bytes: compiled.rows.bytes_held(),
             rule_bytes: compiled.rules.bytes_held(),
@@ -234,12 +242,15 @@ impl<A: Architecture> UnwindTable<A> {
         }
     }
 
-    /// Compiles every function now, for callers that would rather wait once than at each first address.
+    /// Compiles every function now, for callers that would rather wait once than at each first address. A PE image is not needed
+    /// any longer then, and is dropped.
     pub fn compile_all(&self) {
         for function in 0..self.index.len() {
             self.in_function(function, 0);
         }
-        self.compiled.write().unwrap_or_else(PoisonError::into_inner).rows.shrink();
+        let mut compiled = self.compiled.write().unwrap_or_else(PoisonError::into_inner);
+        compiled.rows.shrink();
+        compiled.image = None;
     }
 
     /// Whether an address as linked, for which there is no rule, is in the code that the kernel or the dynamic linker starts
@@ -310,7 +321,8 @@ impl<A: Architecture> UnwindTable<A> {
         };
         drop(compiled);
         let mut compiled = self.compiled.write().unwrap_or_else(PoisonError::into_inner);
-        if !compiled.rows.is_needed_again(function) {
+        // A function of an image is compiled as a whole.
+        if compiled.image.is_none() && !compiled.rows.is_needed_again(function) {
             match self.glance(function, fde, offset, &mut compiled.scratch) {
                 Glance::Rule(rule) => return Some(rule),
                 Glance::Outside => return None,
@@ -361,8 +373,17 @@ impl<A: Architecture> UnwindTable<A> {
     }
 
     fn compile(&self, function: usize, fde: u32, compiled: &mut Compiled<A>) {
-        let Compiled { rules, rows, scratch, pending } = compiled;
+        let Compiled { rules, rows, scratch, pending, image } = compiled;
         pending.clear();
+        if let Some(image) = image {
+            let mut placed = Vec::new();
+            let size = image.compile(fde as usize, &mut placed);
+            for (offset, row, traits) in &placed {
+                add_row(pending, *offset, rules.intern(row, *traits, &self.frame.bytes));
+            }
+            rows.insert(function, size, pending);
+            return;
+        }
         let emit = |holds: Range<u64>, traits, row: &Row<A>| {
             // A function of 4 GiB is a broken one: its tail has no rows.
             let Ok(offset) = u32::try_from(holds.start) else { return };

@@ -23,7 +23,7 @@ pub(super) struct Sequence {
 }
 
 impl Sequence {
-    fn decode(image: &Image<'_>, mut codes: &[u8]) -> Option<Self> {
+    fn decode(image: &Image, mut codes: &[u8]) -> Option<Self> {
         let mut steps = Vec::new();
         let mut own = None;
         while !codes.is_empty() {
@@ -68,39 +68,42 @@ impl Epilogue {
 
 /// What is known of a function.
 #[derive(Debug)]
-pub(super) struct Record<'d> {
+pub(super) struct Record {
     pub(super) prologue: Sequence,
     /// The epilogue of a function that has one, at its end.
     pub(super) single: Option<Epilogue>,
     /// The starts of others, and the indices of their first codes.
-    scopes: &'d [[u8; 4]],
-    codes: &'d [u8],
+    scopes: Vec<u8>,
+    codes: Vec<u8>,
 }
 
-impl<'d> Record<'d> {
+impl Record {
     /// One without further epilogues.
     pub(super) fn new(prologue: Sequence, single: Option<Epilogue>) -> Self {
-        Record { prologue, single, scopes: &[], codes: &[] }
+        Record { prologue, single, scopes: Vec::new(), codes: Vec::new() }
     }
 
-    /// The record at an RVA; `None` where it is cut off, of a version that is not known, or has more codes than are read.
-    pub(super) fn read(image: &Image<'d>, rva: u32) -> Option<Self> {
-        let (words, _) = image.bytes_at(rva).as_chunks::<4>();
-        let (&head, mut rest) = words.split_first()?;
-        let head = u32::from_le_bytes(head);
+    /// The record at an RVA, with no more epilogues than there are `instructions`; `None` where it is cut off, of a version that is
+    /// not known, or has more codes than are read.
+    pub(super) fn read(image: &Image, rva: u32, instructions: u32) -> Option<Self> {
+        image.count_record()?;
+        let head = word(image, rva)?;
         let (length, version, is_single) = (head & 0x3_ffff, head >> 18 & 3, head >> 21 & 1 != 0);
         let (mut count, mut code_words) = (head >> 22 & 31, head >> 27);
         if version != 0 {
             return None;
         }
+        let mut at = rva.checked_add(4)?;
         if count == 0 && code_words == 0 {
-            let (&extension, behind) = rest.split_first()?;
-            let extension = u32::from_le_bytes(extension);
-            (count, code_words, rest) = (extension & 0xffff, extension >> 16 & 0xff, behind);
+            let extension = word(image, at)?;
+            (count, code_words) = (extension & 0xffff, extension >> 16 & 0xff);
+            at = at.checked_add(4)?;
         }
-        let (scopes, rest) = rest.split_at_checked(if is_single { 0 } else { count as usize })?;
-        let codes = rest.get(..code_words as usize)?.as_flattened();
-        let prologue = Sequence::decode(image, codes)?;
+        let scopes = if is_single { 0 } else { count };
+        let codes = image.vector(at.checked_add(scopes * 4)?, code_words * 4)?;
+        // Each has an instruction of its own.
+        let scopes = image.vector(at, scopes.min(instructions) * 4)?;
+        let prologue = Sequence::decode(image, &codes)?;
         let single = if is_single {
             Some(Epilogue::at_end(length, Sequence::decode(image, codes.get(count as usize..)?)?)?)
         } else {
@@ -110,8 +113,9 @@ impl<'d> Record<'d> {
     }
 
     /// The epilogues that a function does not just end with; `None` for one that makes no sense.
-    pub(super) fn scopes(&self, image: &Image<'_>) -> impl Iterator<Item = Option<Epilogue>> {
-        self.scopes.iter().map(move |scope| {
+    pub(super) fn scopes(&self, image: &Image) -> impl Iterator<Item = Option<Epilogue>> {
+        let (scopes, _) = self.scopes.as_chunks::<4>();
+        scopes.iter().map(move |scope| {
             let scope = u32::from_le_bytes(*scope);
             let sequence = Sequence::decode(image, self.codes.get((scope >> 22) as usize..)?)?;
             Some(Epilogue { start: scope & 0x3_ffff, sequence })
@@ -119,7 +123,12 @@ impl<'d> Record<'d> {
     }
 }
 
+/// A word of a record.
+fn word(image: &Image, rva: u32) -> Option<u32> {
+    image.array(rva).map(u32::from_le_bytes)
+}
+
 /// The function's length in instructions, which the record at an RVA begins with.
-pub(super) fn length(image: &Image<'_>, rva: u32) -> Option<u32> {
-    Some(u32::from_le_bytes(*image.bytes_at(rva).first_chunk()?) & 0x3_ffff)
+pub(super) fn length(image: &Image, rva: u32) -> Option<u32> {
+    Some(word(image, rva)? & 0x3_ffff)
 }

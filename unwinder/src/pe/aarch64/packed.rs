@@ -24,7 +24,7 @@ pub(super) fn length(data: u32) -> u32 {
 }
 
 /// The record that the data stands for.
-pub(super) fn expand(data: u32) -> Option<Record<'static>> {
+pub(super) fn expand(data: u32) -> Option<Record> {
     let mut prologue = Sequence { steps: prologue(data, true)?, done_before: 0 };
     if data & 3 == 2 {
         prologue.done_before = prologue.steps.len();

@@ -18,7 +18,7 @@ pub(super) struct Epilogues {
 }
 
 impl Epilogues {
-    pub(super) fn of(function: RuntimeFunction, info: &UnwindInfo<'_>) -> Self {
+    pub(super) fn of(function: RuntimeFunction, info: &UnwindInfo) -> Self {
         let mut codes = info.codes().map_while(|code| {
             let code = code?;
             match code.operation {

@@ -1,83 +1,89 @@
 //! The rows of one function: its prologue's, then those of its body, and those of each epilogue in it.
 
+use std::cell::OnceCell;
+
 use super::Row;
 use super::coded_epilogue::{self, Epilogues};
 use super::epilogue::Instructions;
 use super::prologue::{Frame, Prologue};
-use super::runtime_function::{Functions, RuntimeFunction};
+use super::runtime_function::RuntimeFunction;
 use super::unwind_info::{MAX_CHAIN, UnwindInfo};
 use crate::arch::{Call, Machine};
-use crate::pe::{Image, PlacedRow};
+use crate::pe::{Functions, Image, PlacedRow};
 use crate::x86_64::X86_64;
 
-/// Compiles functions of an image, one after the other.
+/// Compiles a function of an image.
 #[derive(Debug)]
-pub(super) struct Compiler<'i, 'd> {
-    image: &'i Image<'d>,
-    functions: &'i Functions,
-    prologue: Prologue,
-    /// Those of the function that is being compiled.
-    rows: Vec<PlacedRow<X86_64>>,
+struct Compiler<'i> {
+    image: &'i Image,
+    functions: &'i Functions<RuntimeFunction>,
+    function: RuntimeFunction,
+    /// How many of its bytes the image has.
+    size: u32,
+    /// What it is a part of, once that is needed.
+    primary: OnceCell<Option<RuntimeFunction>>,
+    rows: &'i mut Vec<PlacedRow<X86_64>>,
 }
 
-impl<'i, 'd> Compiler<'i, 'd> {
-    pub(super) fn new(image: &'i Image<'d>, functions: &'i Functions) -> Self {
-        Compiler { image, functions, prologue: Prologue::default(), rows: Vec::new() }
+pub(super) fn compile(
+    image: &Image,
+    functions: &Functions<RuntimeFunction>,
+    number: usize,
+    rows: &mut Vec<PlacedRow<X86_64>>,
+) -> u32 {
+    rows.clear();
+    let Some(function) = functions.get(number) else { return 0 };
+    let size = functions.code_end(number) - function.begin;
+    let in_image = image.size_at(function.begin, size);
+    let mut compiler =
+        Compiler { image, functions, function, size: in_image, primary: OnceCell::new(), rows };
+    if compiler.collect().is_none() {
+        rows.clear();
+        rows.push((0, Row::EMPTY, Frame::at_entry().row().1));
     }
-
-    /// The rows of a function of which `size` bytes are its own.
-    pub(super) fn compile(&mut self, function: RuntimeFunction, size: u32) -> &[PlacedRow<X86_64>] {
-        self.rows.clear();
-        let code = self.image.code(function.begin, size);
-        if self.collect(function, code).is_none() {
-            self.rows.clear();
-            self.rows.push((0, Row::EMPTY, Frame::at_entry().row().1));
+    // Of rows at one offset the last one counts.
+    rows.dedup_by(|later, first| {
+        let same = later.0 == first.0;
+        if same {
+            *first = *later;
         }
-        // Of rows at one offset the last one counts.
-        self.rows.dedup_by(|later, first| {
-            let same = later.0 == first.0;
-            if same {
-                *first = *later;
-            }
-            same
-        });
-        // What lies behind its bytes is no code.
-        self.rows.retain(|&(offset, ..)| offset == 0 || (offset as usize) < code.len());
-        &self.rows
-    }
+        same
+    });
+    // What lies behind its bytes is no code.
+    rows.retain(|&(offset, ..)| offset == 0 || offset < in_image);
+    size
+}
 
-    fn collect(&mut self, function: RuntimeFunction, code: &[u8]) -> Option<()> {
-        let described_by = function.described_by(self.image)?;
-        let info = UnwindInfo::read(self.image, described_by.unwind_data)?;
-        self.prologue.load(self.image, described_by)?;
+impl Compiler<'_> {
+    fn collect(&mut self) -> Option<()> {
+        let Compiler { image, function, size, .. } = *self;
+        let described_by = function.described_by(image)?;
+        let info = UnwindInfo::read(image, described_by.unwind_data)?;
+        let prologue = Prologue::of(image, &info)?;
         // Of a part that lies elsewhere, all is behind the prologue.
         let executed = if function.begin == described_by.begin { 0 } else { u32::MAX };
-        let rows = &mut self.rows;
-        self.prologue.replay(|offset, frame| {
+        prologue.replay(|offset, frame| {
             let offset = offset.saturating_sub(executed);
             // None is kept of the others.
-            if offset == 0 || (offset as usize) < code.len() {
+            if offset == 0 || offset < size {
                 let (row, traits) = frame.row();
-                rows.push((offset, row, traits));
+                self.rows.push((offset, row, traits));
             }
         })?;
         if info.version == 1 {
-            self.add_epilogues(described_by, &info, function.begin, code);
+            // Without its code, it has no epilogues that are known.
+            let code = image.code(function.begin, size).unwrap_or_default();
+            self.add_epilogues(described_by, &info, &code);
         } else if function == described_by {
-            self.add_coded_epilogues(function, &info, code.len() as u32);
+            self.add_coded_epilogues(&info, &prologue);
         }
         Some(())
     }
 
     /// Looks for epilogues at every byte: where instructions begin is not known.
-    fn add_epilogues(
-        &mut self,
-        described_by: RuntimeFunction,
-        info: &UnwindInfo<'_>,
-        begin: u32,
-        code: &[u8],
-    ) {
-        let prologue = std::mem::take(&mut self.rows);
+    fn add_epilogues(&mut self, described_by: RuntimeFunction, info: &UnwindInfo, code: &[u8]) {
+        let begin = self.function.begin;
+        let prologue = std::mem::take(self.rows);
         let mut steps = prologue.as_slice();
         let mut body = Frame::at_entry().row();
         let mut in_epilogue = false;
@@ -97,7 +103,7 @@ impl<'i, 'd> Compiler<'i, 'd> {
             let epilogue = may_begin(rest)
                 .then(|| instructions.epilogue(|target| self.leaves(described_by, info, target)))
                 .flatten()
-                .filter(|_| !self.ends_call(code, begin, offset));
+                .filter(|_| !self.ends_call(code, offset));
             if let Some(frame) = epilogue {
                 let (row, traits) = frame.row();
                 self.rows.push((offset, row, traits));
@@ -106,18 +112,19 @@ impl<'i, 'd> Compiler<'i, 'd> {
             }
             in_epilogue = epilogue.is_some();
         }
-        // Where the image has fewer bytes than the function.
+        // Where there is no code.
         self.rows.extend_from_slice(steps);
     }
 
     /// Whether a jump to `target` is one out of the function: to another one, or to its own beginning.
-    fn leaves(&self, function: RuntimeFunction, info: &UnwindInfo<'_>, target: i64) -> bool {
+    fn leaves(&self, function: RuntimeFunction, info: &UnwindInfo, target: i64) -> bool {
         let Ok(target) = u32::try_from(target) else { return true };
         if (function.begin..function.end).contains(&target) {
             return target == function.begin && info.chained.is_none();
         }
         let Some(other) = self.functions.at(target) else { return true };
-        let (own, other) = (self.primary(function), self.primary(other));
+        let own = *self.primary.get_or_init(|| self.primary(function));
+        let other = self.primary(other);
         own != other || other.is_none_or(|primary| primary.begin == target)
     }
 
@@ -135,7 +142,7 @@ impl<'i, 'd> Compiler<'i, 'd> {
 
     /// Whether the byte at `offset` is the last one of a call. A return address is looked up by it, and together with the
     /// instructions behind the call it may look like an epilogue.
-    fn ends_call(&self, code: &[u8], begin: u32, offset: u32) -> bool {
+    fn ends_call(&self, code: &[u8], offset: u32) -> bool {
         let behind = offset as usize + 1;
         let before = code.get(behind.saturating_sub(X86_64::LONGEST_CALL)..behind).unwrap_or_default();
         let mut padded = [0; X86_64::LONGEST_CALL];
@@ -144,7 +151,7 @@ impl<'i, 'd> Compiler<'i, 'd> {
         }
         match X86_64::call_at_end(&padded) {
             Some(Call::Direct(distance)) => {
-                let target = i64::from(begin) + behind as i64 + i64::from(distance);
+                let target = i64::from(self.function.begin) + behind as i64 + i64::from(distance);
                 u32::try_from(target).is_ok_and(|target| self.image.text.contains(&target))
             }
             Some(Call::Indirect) => true,
@@ -152,17 +159,16 @@ impl<'i, 'd> Compiler<'i, 'd> {
         }
     }
 
-    fn add_coded_epilogues(&mut self, function: RuntimeFunction, info: &UnwindInfo<'_>, code: u32) {
-        let mut epilogues = Epilogues::of(function, info);
+    fn add_coded_epilogues(&mut self, info: &UnwindInfo, prologue: &Prologue) {
+        let mut epilogues = Epilogues::of(self.function, info);
         epilogues.starts.sort_unstable();
-        let frames = coded_epilogue::frames(&self.prologue);
-        let prologue = std::mem::take(&mut self.rows);
-        let mut steps = prologue.into_iter().peekable();
+        let frames = coded_epilogue::frames(prologue);
+        let mut steps = std::mem::take(self.rows).into_iter().peekable();
         let mut body = None;
         let mut behind = 0;
         for start in epilogues.starts {
-            let Some(start) = start.checked_sub(function.begin) else { continue };
-            if start >= code {
+            let Some(start) = start.checked_sub(self.function.begin) else { continue };
+            if start >= self.size {
                 break;
             }
             if start < behind {

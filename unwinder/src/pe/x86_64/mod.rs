@@ -12,28 +12,29 @@ mod unwind_info;
 
 use object::pe::IMAGE_FILE_MACHINE_AMD64;
 
-use super::{Function, Image, PeMachine};
+use super::{Functions, Image, PeMachine, PlacedRow};
 use crate::table::Traits;
 use crate::x86_64::X86_64;
-use function::Compiler;
 use prologue::Frame;
-use runtime_function::Functions;
+use runtime_function::RuntimeFunction;
 
 type Row = crate::table::Row<X86_64>;
 
 impl PeMachine for X86_64 {
     const PE_MACHINE: u16 = IMAGE_FILE_MACHINE_AMD64.0;
 
+    type Entry = RuntimeFunction;
+
     fn at_entry() -> (Row, Traits) {
         Frame::at_entry().row()
     }
 
-    fn compile(image: &Image<'_>, mut add: impl FnMut(&Function<'_, Self>)) {
-        let functions = Functions::list(image);
-        let mut compiler = Compiler::new(image, &functions);
-        for (index, function) in functions.all().iter().enumerate() {
-            let size = functions.code_end(index) - function.begin;
-            add(&Function { start: function.begin, size, rows: compiler.compile(*function, size) });
-        }
+    fn compile(
+        image: &Image,
+        functions: &Functions<RuntimeFunction>,
+        number: usize,
+        rows: &mut Vec<PlacedRow<Self>>,
+    ) -> u32 {
+        function::compile(image, functions, number, rows)
     }
 }

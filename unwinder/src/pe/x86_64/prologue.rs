@@ -10,7 +10,6 @@
 //! ```
 
 use super::Row;
-use super::runtime_function::RuntimeFunction;
 use super::unwind_info::{Code, MAX_CHAIN, Operation, UnwindInfo};
 use crate::pe::Image;
 use crate::table::{CfaRule, RegisterNumber, RegisterRule, Saved, Traits};
@@ -108,7 +107,7 @@ impl Frame {
 const MAX_STEPS: usize = 512;
 
 /// A function's codes and those of the functions it is chained to, in the order in which they were executed.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Prologue {
     steps: Vec<Step>,
 }
@@ -123,10 +122,10 @@ struct Step {
 }
 
 impl Prologue {
-    /// Takes over the codes of `function`; `None` where they make no sense.
-    pub(super) fn load(&mut self, image: &Image<'_>, function: RuntimeFunction) -> Option<()> {
-        self.steps.clear();
-        let mut info = UnwindInfo::read(image, function.unwind_data)?;
+    /// The codes of a function with this unwind information; `None` where they make no sense.
+    pub(super) fn of(image: &Image, own: &UnwindInfo) -> Option<Self> {
+        let mut steps = Vec::new();
+        let mut info = *own;
         let mut is_own = true;
         for _ in 0..=MAX_CHAIN {
             for code in info.codes() {
@@ -134,14 +133,14 @@ impl Prologue {
                 // What a function is chained to was executed before it was entered.
                 let offset = if is_own { offset.into() } else { 0 };
                 let UnwindInfo { frame_register, frame_offset, .. } = info;
-                if self.steps.len() == MAX_STEPS {
+                if steps.len() == MAX_STEPS {
                     return None;
                 }
-                self.steps.push(Step { offset, operation, frame_register, frame_offset });
+                steps.push(Step { offset, operation, frame_register, frame_offset });
             }
             let Some(primary) = info.chained else {
-                self.steps.reverse();
-                return Some(());
+                steps.reverse();
+                return Some(Prologue { steps });
             };
             info = UnwindInfo::read(image, primary.described_by(image)?.unwind_data)?;
             is_own = false;

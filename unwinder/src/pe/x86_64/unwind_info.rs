@@ -10,34 +10,41 @@
 //! ```
 
 use super::runtime_function::RuntimeFunction;
-use crate::pe::Image;
+use crate::pe::{Entry as _, Image};
 
 /// Windows follows no longer chains.
 pub(super) const MAX_CHAIN: usize = 32;
+
+/// What there is at most: a header, slots, and a `RUNTIME_FUNCTION`.
+const LARGEST: usize = 4 + 2 * 256 + 12;
 
 /// `UNW_FLAG_CHAININFO`
 const CHAINED: u8 = 4;
 
 /// A function's unwind information.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct UnwindInfo<'d> {
+pub(super) struct UnwindInfo {
     pub(super) version: u8,
     /// 0: there is none.
     pub(super) frame_register: u8,
     /// Distance in bytes of the frame register from the stack pointer, where it is set.
     pub(super) frame_offset: u8,
-    slots: &'d [[u8; 2]],
+    slots: [[u8; 2]; 255],
+    count: u8,
     /// The function that this one is a part of.
     pub(super) chained: Option<RuntimeFunction>,
 }
 
-impl<'d> UnwindInfo<'d> {
+impl UnwindInfo {
     /// The information at an RVA; `None` where it is cut off, of a version that is not known, or one too many.
-    pub(super) fn read(image: &Image<'d>, rva: u32) -> Option<Self> {
-        let (&[version_and_flags, _, count, frame], rest) = image.bytes_at(rva).split_first_chunk()?;
-        let (slots, _) = rest.as_chunks::<2>();
-        let slots = slots.get(..count.into())?;
-        image.count_codes(1 + slots.len())?;
+    pub(super) fn read(image: &Image, rva: u32) -> Option<Self> {
+        image.count_record()?;
+        let mut buffer = [0; LARGEST];
+        let (&[version_and_flags, _, count, frame], rest) =
+            image.read_at(rva, &mut buffer).split_first_chunk()?;
+        let (read, _) = rest.as_chunks::<2>();
+        let read = read.get(..count.into())?;
+        image.count_codes(read.len())?;
         let version = version_and_flags & 7;
         if !matches!(version, 1 | 2) {
             return None;
@@ -48,18 +55,22 @@ impl<'d> UnwindInfo<'d> {
         } else {
             None
         };
+        let mut slots = [[0; 2]; 255];
+        slots.get_mut(..read.len())?.copy_from_slice(read);
         Some(UnwindInfo {
             version,
             frame_register: frame & 15,
             frame_offset: (frame >> 4) * 16,
             slots,
+            count,
             chained,
         })
     }
 
     /// The codes, the last instruction of the prologue first.
-    pub(super) fn codes(&self) -> Codes<'d> {
-        Codes { version: self.version, slots: self.slots }
+    pub(super) fn codes(&self) -> Codes<'_> {
+        let slots = self.slots.get(..self.count.into()).unwrap_or_default();
+        Codes { version: self.version, slots }
     }
 }
 
