@@ -60,7 +60,7 @@ impl Table {
     /// The table of an ELF file or a PE image; `debug` is asked for an ELF file's debug file where that is needed. An error for
     /// what is neither, one of another architecture, or one without rules. Addresses in an image are relative to it, as its
     /// [`Segment`](super::Segment)s are.
-    pub(super) fn read<'d, 'e, R: ReadRef<'d>, D: ReadRef<'e>>(
+    pub(crate) fn read<'d, 'e, R: ReadRef<'d>, D: ReadRef<'e>>(
         data: R,
         debug: impl FnOnce() -> Option<D>,
     ) -> Result<Self, TableError> {

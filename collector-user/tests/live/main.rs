@@ -98,4 +98,6 @@ mod transfers;
 mod trapped_returns;
 mod universal;
 mod user_events;
+#[path = "../wine/mod.rs"]
+mod windows;
 mod wine;
