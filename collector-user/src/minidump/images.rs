@@ -157,7 +157,7 @@ fn of_wine(drives: &Path, path: &str) -> Option<[PathBuf; 2]> {
 /// The images of a dump.
 #[derive(Debug)]
 pub(super) struct Images {
-    images: Vec<Image>,
+    all: Vec<Image>,
     by_module: HashMap<ModuleId, usize, Seeded>,
     /// By where they begin; none overlaps another.
     lying: Vec<Lying>,
@@ -171,19 +171,19 @@ impl Images {
     /// Of modules, each with its number in the recording.
     pub(super) fn new(modules: Vec<(Module, ModuleId)>, folder: Option<&Path>, budget: u64) -> Self {
         let mut known: HashMap<Key, usize, Seeded> = HashMap::default();
-        let mut all = Vec::with_capacity(modules.len());
-        let (mut images, mut by_module) = (Vec::new(), HashMap::default());
+        let mut everywhere = Vec::with_capacity(modules.len());
+        let (mut all, mut by_module) = (Vec::new(), HashMap::default());
         for (Module { base, size, date, path, .. }, module) in modules {
             let image = *known.entry((path.to_lowercase().into(), size, date)).or_insert_with(|| {
-                images.push(Image { module, base, path, size, date, found: OnceCell::new() });
-                images.len() - 1
+                all.push(Image { module, base, path, size, date, found: OnceCell::new() });
+                all.len() - 1
             });
             by_module.insert(module, image);
-            all.push(Lying { start: base, end: base.saturating_add(size.into()), base, image });
+            everywhere.push(Lying { start: base, end: base.saturating_add(size.into()), base, image });
         }
-        all.sort_by_key(|lying| lying.start);
-        let (mut end, mut lying) = (0, Vec::with_capacity(all.len()));
-        for it in all {
+        everywhere.sort_by_key(|lying: &Lying| lying.start);
+        let (mut end, mut lying) = (0, Vec::with_capacity(everywhere.len()));
+        for it in everywhere {
             let start = it.start.max(end);
             if start < it.end {
                 lying.push(Lying { start, ..it });
@@ -191,7 +191,7 @@ impl Images {
             }
         }
         let (opened, budget) = (Cell::new(0), Cell::new(budget));
-        Self { images, by_module, lying, places: Places::new(folder), opened, budget }
+        Self { all, by_module, lying, places: Places::new(folder), opened, budget }
     }
 
     /// The image that an address is in.
@@ -207,11 +207,11 @@ impl Images {
     }
 
     pub(super) fn module(&self, lying: Lying) -> Option<ModuleId> {
-        self.images.get(lying.image).map(|image| image.module)
+        self.all.get(lying.image).map(|image| image.module)
     }
 
     fn found(&self, lying: Lying, memory: &Memory<'_>) -> Option<&Found> {
-        let image = self.images.get(lying.image)?;
+        let image = self.all.get(lying.image)?;
         let look = || {
             self.opened.set(self.opened.get() + 1);
             if self.opened.get() > MOST_OPEN {
@@ -253,7 +253,7 @@ impl Images {
 
     /// What the files say of themselves that were found, by module.
     pub(super) fn details(&self) -> impl Iterator<Item = (ModuleId, ModuleDetails)> {
-        self.images.iter().filter_map(|image| {
+        self.all.iter().filter_map(|image| {
             let found = image.found.get()?.as_ref()?;
             Some((image.module, of_loaded(&found.file, image.size.into(), image.date)?))
         })
@@ -264,11 +264,11 @@ impl Images {
         let is_absent = |image: &&Image| {
             modules.contains(&image.module) && image.found.get().is_some_and(Option::is_none)
         };
-        self.images.iter().filter(is_absent).map(|image| &*image.path)
+        self.all.iter().filter(is_absent).map(|image| &*image.path)
     }
 
     pub(super) fn into_files(self) -> DumpFiles {
-        DumpFiles { images: self.images, by_module: self.by_module, places: self.places }
+        DumpFiles { images: self.all, by_module: self.by_module, places: self.places }
     }
 }
 

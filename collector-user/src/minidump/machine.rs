@@ -195,14 +195,13 @@ struct Walk<'a> {
 impl Walk<'_> {
     /// A thread's stack, innermost first.
     fn stack(&mut self, thread: &Thread) -> Vec<FrameId> {
-        let is_whole = match &thread.context {
-            Some(context) => self.walk(context) == StopReason::Root,
-            None => {
-                self.walked.clear();
-                self.counts.without_registers += 1;
-                self.tally.count(NOT_WALKED);
-                false
-            }
+        let is_whole = if let Some(context) = &thread.context {
+            self.walk(context) == StopReason::Root
+        } else {
+            self.walked.clear();
+            self.counts.without_registers += 1;
+            self.tally.count(NOT_WALKED);
+            false
         };
         let walked = std::mem::take(&mut self.walked);
         let mut frames: Vec<FrameId> = walked.iter().map(|frame| self.frame(frame)).collect();
@@ -239,7 +238,9 @@ impl Walk<'_> {
         let View { images, memory } = self.view;
         let lying = images.at(frame.lookup_address());
         // What names it later is looked for while the dump is at hand.
-        lying.into_iter().for_each(|lying| images.look_for(lying, memory));
+        if let Some(lying) = lying {
+            images.look_for(lying, memory);
+        }
         let place = lying.and_then(|lying| Some((images.module(lying)?, lying.base)));
         let (module, base) = place.unwrap_or_else(|| (self.unmapped(), 0));
         let returned = if frame.kind == FrameKind::ReturnAddress { FrameFlags::RETURN_ADDRESS } else { 0 };

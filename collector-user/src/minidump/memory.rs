@@ -158,7 +158,9 @@ mod tests {
         };
         assert_eq!(read(110, 10), [10, 11, 54, 55, 56, 57]);
         assert_eq!(read(302, 9), [252, 253, 254, 255]);
-        assert_eq!([read(99, 4), read(116, 1), read(1000, 8), read(u64::MAX, 4)], [const { Vec::new() }; 4]);
+        for (address, count) in [(99, 4), (116, 1), (1000, 8), (u64::MAX, 4)] {
+            assert!(read(address, count).is_empty(), "{address}");
+        }
         assert!(memory.has(&(100..116)) && memory.has(&(5..5)) && !memory.has(&(100..117)));
         assert!(!memory.has(&(99..101)) && !memory.has(&(200..201)));
 
