@@ -29,7 +29,7 @@ const KIND: &str = "thread";
 const EXCEPTION: &str = "exception";
 
 /// Frames of all stacks together, and how many more for each thread: beyond them threads are where they were interrupted.
-const FRAMES: [u64; 2] = [1 << 20, 64];
+const FRAMES: [u64; 2] = [1 << 20, 16];
 
 /// Images that are named of those that are not there.
 const MOST_NAMED: usize = 5;

@@ -67,6 +67,27 @@ impl Made {
         self.streams.push([kind, bytes.len() as u32, at]);
     }
 
+    /// Adds what the list of one module refers to; the list itself comes out.
+    pub(crate) fn module(&mut self, module: &Module<'_>) -> Vec<u8> {
+        let path = self.put(&text(module.path));
+        let record =
+            [&b"RSDS"[..], &module.guid, &words(&[module.age]), module.pdb.as_bytes(), &[0]].concat();
+        let record_at = self.put(&record);
+        let mut entry = [longs(&[BASE]), words(&[module.size, 0, module.date, path])].concat();
+        // The version is 1.2.3.4.
+        entry.extend(words(&[0xfeef_04bd, 0x1_0000, 1 << 16 | 2, 3 << 16 | 4]));
+        entry.resize(76, 0);
+        entry.extend(words(&[record.len() as u32, record_at]));
+        entry.resize(108, 0);
+        [words(&[1]), entry].concat()
+    }
+
+    /// Has a stream that is there be of another size, and elsewhere.
+    pub(crate) fn replace(&mut self, kind: u32, size: u32, at: u32) {
+        let stream = self.streams.iter_mut().find(|stream| stream[0] == kind).unwrap();
+        *stream = [kind, size, at];
+    }
+
     /// Of a system with two processors of this architecture.
     pub(crate) fn system(&mut self, architecture: u16, platform: u32) {
         let first = u32::from(architecture) | 2 << 16;
@@ -84,6 +105,18 @@ impl Made {
         self.bytes[..32].copy_from_slice(&header);
         self.bytes
     }
+}
+
+/// What a dump has of an image at [`BASE`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Module<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) size: u32,
+    pub(crate) date: u32,
+    /// Of its PDB, as it is stored.
+    pub(crate) guid: [u8; 16],
+    pub(crate) age: u32,
+    pub(crate) pdb: &'a str,
 }
 
 /// An image of two functions, of which the first calls the second, and a thread that was interrupted in the second.
@@ -229,16 +262,16 @@ impl Program {
         made.stream(THREADS, &threads);
         let name = made.put(&text("The worker"));
         made.stream(THREAD_NAMES, &words(&[1, 4712, name, 0]));
-        let path = made.put(&text(r"Q:\app\Twice.exe"));
-        let record =
-            [b"RSDS".to_vec(), (1..=16).collect(), words(&[3]), b"Q:\\build\\twice.pdb\0".to_vec()].concat();
-        let record_at = made.put(&record);
-        let mut module = [longs(&[BASE]), words(&[SIZE, 0, DATE, path])].concat();
-        module.extend(words(&[0xfeef_04bd, 0x1_0000, 1 << 16 | 2, 3 << 16 | 4]));
-        module.resize(76, 0);
-        module.extend(words(&[record.len() as u32, record_at]));
-        module.resize(108, 0);
-        made.stream(MODULES, &[words(&[1]), module].concat());
+        let module = Module {
+            path: r"Q:\app\Twice.exe",
+            size: SIZE,
+            date: DATE,
+            guid: std::array::from_fn(|index| 1 + index as u8),
+            age: 3,
+            pdb: r"Q:\build\twice.pdb",
+        };
+        let module = made.module(&module);
+        made.stream(MODULES, &module);
         if has_all_memory {
             let image = self.in_memory();
             let at = made.put(&[&self.stack[..], &image].concat());
