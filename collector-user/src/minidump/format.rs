@@ -51,7 +51,7 @@ impl ImportFormat for Minidump {
     }
 
     fn description(&self) -> &'static str {
-        "minidumps of Windows"
+        "Windows' .dmp"
     }
 
     fn begins(&self, begin: &Begin<'_>) -> bool {

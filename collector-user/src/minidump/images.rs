@@ -9,6 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::env;
 use std::ffi::OsString;
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use collector_common::intern::Seeded;
@@ -233,13 +234,16 @@ impl Images {
         self.found(lying, memory);
     }
 
-    /// Whether an address may be one of code, as far as that is known.
-    pub(super) fn may_be_code(&self, lying: Lying, address: u64, memory: &Memory<'_>) -> bool {
+    /// The code of an image that an address is in; all of the image, where it is not here to tell what of it is code.
+    pub(super) fn code_around(&self, lying: Lying, address: u64, memory: &Memory<'_>) -> Option<Range<u64>> {
         let Some(found) = self.found(lying, memory).filter(|found| !found.code.is_empty()) else {
-            return true;
+            return Some(lying.start..lying.end);
         };
-        let address = address - lying.base;
-        found.code.iter().any(|code| address.checked_sub(code.address).is_some_and(|at| at < code.file_size))
+        let range = |code: &CodeSection| {
+            let start = lying.base.saturating_add(code.address);
+            start.max(lying.start)..start.saturating_add(code.file_size).min(lying.end)
+        };
+        found.code.iter().map(range).find(|code| code.contains(&address))
     }
 
     pub(super) fn table(&self, lying: Lying, memory: &Memory<'_>) -> Option<&Table> {

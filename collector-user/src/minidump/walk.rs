@@ -21,11 +21,9 @@ pub(super) struct View<'a> {
 impl<A: Recorded> AddressSpace<A> for View<'_> {
     fn lookup(&self, address: u64) -> Option<Mapping<'_, A>> {
         let lying = self.images.at(address)?;
-        if !self.images.may_be_code(lying, address, self.memory) {
-            return None;
-        }
+        let code = self.images.code_around(lying, address, self.memory)?;
         let table = self.images.table(lying, self.memory).and_then(A::of);
-        Some(Mapping { start: lying.start, end: lying.end, bias: lying.base, table })
+        Some(Mapping { start: code.start, end: code.end, bias: lying.base, table })
     }
 
     /// It never changes.

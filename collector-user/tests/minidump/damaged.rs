@@ -6,7 +6,7 @@ use crate::made::{BASE, MEMORY, MEMORY_64, MODULES, STACK, THREAD_NAMES, THREADS
 use crate::read::import;
 
 /// The longest that any of these may take, without optimisation and on a machine that others use, too. Whole ones take less than a millisecond.
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_mins(1);
 
 /// Reads what may be anything.
 fn try_import(bytes: &[u8]) -> Option<String> {
@@ -70,7 +70,7 @@ fn stretches_of_memory_may_lie_on_each_other() {
 fn many_threads_with_one_stack() {
     let mut program = x64();
     // Each word is a return address in a function that has unwind codes.
-    program.stack = longs(&[BASE + 0x1009; 8192]);
+    program.stack = longs(&[BASE + 0x1009]).repeat(8192);
     let mut made = program.dump(true);
     let context = made.put(&program.context);
     let entry = [1, 0, 0, 0, 0, 0, STACK as u32, 0, 8 * 8192, 0, program.context.len() as u32, context];

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use crate::prerequisites::{find, skip};
 
@@ -10,6 +11,9 @@ pub(crate) const COMPILER: &str = "x86_64-w64-mingw32-gcc";
 
 /// Debian's, whose folder is not on PATH.
 const DEBIAN_WINE: &str = "/usr/lib/wine/wine64";
+
+/// The configuration is made once.
+static SET_UP: Mutex<()> = Mutex::new(());
 
 /// Wine, with a configuration of the tests' own.
 pub(crate) struct Wine {
@@ -26,6 +30,7 @@ impl Wine {
             return None;
         };
         let wine = Self { program, prefix: Path::new(env!("CARGO_TARGET_TMPDIR")).join("wine") };
+        let _one_at_a_time = SET_UP.lock().unwrap_or_else(PoisonError::into_inner);
         // The first time it makes its configuration, which takes longer than the test.
         let mut command = Command::new(&wine.program);
         wine.around(command.args(["cmd", "/c", "exit"]));
