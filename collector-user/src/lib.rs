@@ -14,7 +14,7 @@
 //! [`session::Session`] is the way in: it opens the sources, runs the rounds and gives a [`session::Recording`], and so does
 //! [`replay::Replay`] with what was recorded before. [`scenario`] has what to record by names. [`universal::UniversalExporter`]
 //! goes all the way, from settings to files, on a thread of its own.
-//! [`etw`] makes a recording of Windows' own traces. What records on Linux is there alone, and recording through programs in the kernel needs the
+//! [`etw`] makes a recording of Windows' own traces, [`minidump`] one of a process's threads as Windows dumped them. What records on Linux is there alone, and recording through programs in the kernel needs the
 //! feature `ebpf`; what was recorded, there or on Windows, is read on every system, with `this_machine` for what a recording may share with the
 //! one that reads it.
 
@@ -36,6 +36,7 @@ mod hooks;
 pub mod journal;
 #[cfg(target_os = "linux")]
 pub mod kernel;
+pub mod minidump;
 #[cfg_attr(
     not(target_os = "linux"),
     expect(dead_code, unused_imports, reason = "what records on Linux needs it")

@@ -39,6 +39,15 @@ impl SymbolPlaces {
         Self::in_folders(name, &stored, symbol_path)
     }
 
+    /// The same of an image with this name, by the size of its memory and the date in its header, which are a folder's name together: as eight
+    /// digits and as many as it has.
+    pub(crate) fn of_image(name: &OsStr, size: u32, date: u32, symbol_path: &OsStr) -> Option<Self> {
+        let keys =
+            [format!("{date:08X}{size:x}"), format!("{date:08x}{size:x}"), format!("{date:08X}{size:X}")];
+        let stored = keys.map(|key| Path::new(name).join(key).join(name));
+        Self::in_folders(name.to_owned(), &stored, symbol_path)
+    }
+
     /// The first one that is there; beside the image, if its folder is known, before what is in the folders themselves.
     pub(crate) fn open_beside(self, folder: Option<&Path>) -> Option<File> {
         let beside = folder.map(|folder| folder.join(&self.name));

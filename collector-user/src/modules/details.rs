@@ -44,15 +44,23 @@ pub(super) fn of(file: Option<&File>, layout: &Layout) -> Option<ModuleDetails> 
 /// The details of an image of Windows that was loaded, by the size of its memory and the date of its header; none where the file is another one.
 pub(crate) fn of_loaded(file: &File, size: u64, date: u32) -> Option<ModuleDetails> {
     let data = &BoundedFile::new(file, HEADERS);
-    let told = match FileKind::parse(data).ok()? {
-        FileKind::Pe32 => size_and_date(&PeFile::<ImageNtHeaders32, _>::parse(data).ok()?),
-        FileKind::Pe64 => size_and_date(&PeFile::<ImageNtHeaders64, _>::parse(data).ok()?),
-        _ => return None,
-    };
-    (told == (size, date)).then(|| of_image(data)).flatten()
+    (size_and_date(data)? == (size, date)).then(|| of_image(data)).flatten()
 }
 
-fn size_and_date<'d, Image: ImageNtHeaders, R: ReadRef<'d>>(file: &PeFile<'d, Image, R>) -> (u64, u32) {
+/// Whether a file is the image of Windows that was loaded, by the same.
+pub(crate) fn is_loaded(file: &File, size: u64, date: u32) -> bool {
+    size_and_date(&BoundedFile::new(file, HEADERS)) == Some((size, date))
+}
+
+fn size_and_date<'d, R: ReadRef<'d>>(data: R) -> Option<(u64, u32)> {
+    match FileKind::parse(data).ok()? {
+        FileKind::Pe32 => Some(size_and_date_of(&PeFile::<ImageNtHeaders32, R>::parse(data).ok()?)),
+        FileKind::Pe64 => Some(size_and_date_of(&PeFile::<ImageNtHeaders64, R>::parse(data).ok()?)),
+        _ => None,
+    }
+}
+
+fn size_and_date_of<'d, Image: ImageNtHeaders, R: ReadRef<'d>>(file: &PeFile<'d, Image, R>) -> (u64, u32) {
     let headers = file.nt_headers();
     let size = headers.optional_header().size_of_image();
     (size.into(), headers.file_header().time_date_stamp.get(LE))
@@ -75,7 +83,7 @@ fn parse<'d, Image: ImageNtHeaders, R: ReadRef<'d>>(file: &PeFile<'d, Image, R>,
         let place = (entry.pointer_to_raw_data.get(LE), entry.size_of_data.get(LE));
         let Ok(content) = data.read_bytes_at(place.0.into(), place.1.into()) else { continue };
         match entry.typ.get(LE) {
-            pe::IMAGE_DEBUG_TYPE_CODEVIEW => details.pdb = details.pdb.or_else(|| pdb(content)),
+            pe::IMAGE_DEBUG_TYPE_CODEVIEW => details.pdb = details.pdb.or_else(|| pdb_of_record(content)),
             kind if kind.0 == PERF_MAP => {
                 details.perf_map = details.perf_map.or_else(|| perf_map(content));
             }
@@ -96,7 +104,7 @@ fn directory<'d, Image: ImageNtHeaders, R: ReadRef<'d>>(
 }
 
 /// `RSDS`, the signature, the age, and the path.
-fn pdb(content: &[u8]) -> Option<Pdb> {
+pub(crate) fn pdb_of_record(content: &[u8]) -> Option<Pdb> {
     let (signature, age, path) = named(content.strip_prefix(b"RSDS")?)?;
     Some(Pdb { path, signature: Signature(signature), age })
 }

@@ -10,7 +10,7 @@ use crate::this_machine::read_exact_at;
 
 /// The file that a module keeps open, as long as it holds what was executed.
 #[derive(Clone, Debug)]
-pub(super) struct ImageFile {
+pub(crate) struct ImageFile {
     file: Arc<File>,
     written: Written,
 }
@@ -19,6 +19,12 @@ impl ImageFile {
     /// A file that was last written to then.
     pub(super) fn new(file: Arc<File>, written: Written) -> Self {
         Self { file, written }
+    }
+
+    /// A file as it is now; none where its size can't be told.
+    pub(crate) fn of(file: Arc<File>) -> Option<Self> {
+        let written = Written::of(&file)?;
+        Some(Self { file, written })
     }
 }
 
@@ -44,8 +50,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("image");
         std::fs::write(&path, "0123456789").unwrap();
-        let file = Arc::new(File::open(&path).unwrap());
-        let image = ImageFile::new(Arc::clone(&file), Written::of(&file).unwrap());
+        let image = ImageFile::of(Arc::new(File::open(&path).unwrap())).unwrap();
         std::fs::rename(&path, folder.path().join("old")).unwrap();
         let mut buffer = [0; 4];
         assert_eq!((image.size(), image.read_at(3, &mut buffer), &buffer), (10, 4, b"3456"));

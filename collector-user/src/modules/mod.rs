@@ -36,16 +36,18 @@ mod vdso;
 pub(crate) mod vmlinux;
 
 pub(crate) use bounded::{BoundedFile, UNWIND_SECTIONS};
-pub(crate) use details::of_loaded;
+pub(crate) use details::{is_loaded, of_loaded, pdb_of_record};
 pub use file::ModuleFile;
 #[cfg(feature = "debuginfod")]
 pub(crate) use file::build_id_of;
 pub(crate) use file::debug_file_of;
+pub(crate) use image_file::ImageFile;
 pub(crate) use jit::Believed;
 pub use layout::Segment;
 pub use local::name_from_files;
 #[cfg(target_os = "linux")]
 pub(crate) use noted::NotedFile;
+pub(crate) use open::{open_chosen, open_regular};
 pub use recorded::RecordedFiles;
 pub(crate) use store::Beginning;
 pub use store::{MappedFile, Modules, Resolved};

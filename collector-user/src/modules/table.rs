@@ -60,21 +60,25 @@ impl Recorded for Aarch64 {
 
 impl Table {
     /// The table of an ELF file or a PE image; `debug` is asked for an ELF file's debug file where that is needed, `image` for what an
-    /// image's table reads on in. An error for what is neither, one of another architecture, or one without rules. Addresses in an
-    /// image are relative to it, as its [`Segment`](super::Segment)s are.
+    /// image's table reads on in. An error for what is neither, one of another architecture, or one without rules.
     pub(super) fn read<'d, 'e, R: ReadRef<'d>, D: ReadRef<'e>>(
         data: R,
         debug: impl FnOnce() -> Option<D>,
         image: impl Fn() -> ImageFile,
     ) -> Result<Self, TableError> {
         match FileKind::parse(data)? {
-            FileKind::Pe64 => match UnwindTable::from_pe_by_rva(image()) {
-                Err(TableError::OtherPeMachine { .. }) => {
-                    UnwindTable::from_pe_by_rva(image()).map(Table::Aarch64)
-                }
-                table => table.map(Table::X86_64),
-            },
+            FileKind::Pe64 => Self::of_image(image),
             kind => Self::of_elf(kind, data, debug),
+        }
+    }
+
+    /// That of a PE image. Addresses are relative to it, as its [`Segment`](super::Segment)s are.
+    pub(crate) fn of_image(image: impl Fn() -> ImageFile) -> Result<Self, TableError> {
+        match UnwindTable::from_pe_by_rva(image()) {
+            Err(TableError::OtherPeMachine { .. }) => {
+                UnwindTable::from_pe_by_rva(image()).map(Table::Aarch64)
+            }
+            table => table.map(Table::X86_64),
         }
     }
 

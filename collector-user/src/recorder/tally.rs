@@ -18,7 +18,7 @@ impl StackTally {
     /// What the end of a stack is called, whose frames are counted. One whose bytes did not reach its end because it was larger than the largest copy, or went on behind
     /// its mapping, is `truncated`, one that reached its root `complete`; or `completed_later`, when part of it was read from memory
     /// after the sample; or `completed_by_guesses`.
-    pub(super) fn end_of(
+    pub(crate) fn end_of(
         &mut self,
         reason: StopReason,
         flags: SampleFlags,
@@ -44,7 +44,7 @@ impl StackTally {
     }
 
     /// Counts a stack by its end.
-    pub(super) fn count(&mut self, end: &'static str) {
+    pub(crate) fn count(&mut self, end: &'static str) {
         *self.ends.entry(end).or_default() += 1;
     }
 

@@ -6,6 +6,7 @@
 pub(crate) mod etl_records;
 #[cfg(target_os = "linux")]
 pub(crate) mod journal;
+pub(crate) mod minidump;
 
 #[cfg(test)]
 mod tests {
@@ -17,6 +18,8 @@ mod tests {
     use super::etl_records::run;
     #[cfg(target_os = "linux")]
     use super::journal;
+    use super::minidump;
+    use crate::made;
     use crate::written::{Buffer, System, Trace, perf_info};
 
     type Target = (&'static str, fn(&[u8]) -> Option<usize>);
@@ -25,6 +28,7 @@ mod tests {
         ("etl_records", run),
         #[cfg(target_os = "linux")]
         ("journal", journal::run),
+        ("minidump", minidump::run),
     ];
 
     /// Runs the inputs that are kept in a folder with a folder for each target. Out: how many there are.
@@ -109,6 +113,27 @@ mod tests {
         }
     }
 
+    /// The same of dumps.
+    #[test]
+    fn seeds_of_dumps_are_as_they_are_made() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzzing/seeds/minidump");
+        let dumps = [
+            ("x64", made::x64().dump(false)),
+            ("x64_memory", made::x64().dump(true)),
+            ("arm64", made::arm64().dump(true)),
+        ];
+        for (name, dump) in dumps {
+            let (path, dump) = (folder.join(name), dump.finish());
+            if !path.exists() {
+                fs::create_dir_all(&folder).unwrap();
+                fs::write(&path, &dump).unwrap();
+            }
+            let seed = fs::read(path).unwrap();
+            assert_eq!(seed, dump);
+            assert_eq!(minidump::run(&seed), Some(2));
+        }
+    }
+
     /// Those of `tests/journal`, unpacked.
     #[cfg(target_os = "linux")]
     #[test]
@@ -125,6 +150,20 @@ mod tests {
             run(&data);
             #[cfg(target_os = "linux")]
             journal::run(&data);
+            minidump::run(&data);
+        }
+
+        #[test]
+        fn spoilt_dumps(
+            places in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+            has_all_memory: bool,
+        ) {
+            let mut data = made::x64().dump(has_all_memory).finish();
+            for (at, byte) in places {
+                let at = at.index(data.len());
+                data[at] = byte;
+            }
+            minidump::run(&data);
         }
 
         #[test]

@@ -26,7 +26,7 @@
 //! - `aarch64`, `big_endian`, `put_off`: recordings of other machines and kernels, which are put together in `put_together`.
 //! - `otlp`: recordings that go to a receiver, by `http_receiver` or `grpc_receiver`.
 //! - `debuginfod`: names from servers of debug files.
-//! - `images`: code of PE images; `wine`: programs for Windows.
+//! - `images`: code of PE images; `wine`: programs for Windows, by `windows`.
 //! - `examples`: the programs in `examples/`.
 //! - `probes`: functions and markers of programs as events, with their arguments; `kernel_probes`: the kernel's own functions;
 //!   `probe_values`: what both see.
@@ -98,4 +98,6 @@ mod transfers;
 mod trapped_returns;
 mod universal;
 mod user_events;
+#[path = "../wine/mod.rs"]
+mod windows;
 mod wine;

@@ -6,14 +6,10 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::prerequisites::{find, live_with, skip};
+use crate::prerequisites::live_with;
 use crate::programs::{Running, folder, source};
 use crate::recording::{FREQUENCY, Stack, collector, files, record, record_in};
-
-const COMPILER: &str = "x86_64-w64-mingw32-gcc";
-
-/// Debian's, whose folder is not on PATH.
-const DEBIAN_WINE: &str = "/usr/lib/wine/wine64";
+use crate::windows::{COMPILER, Wine};
 
 /// What burns time in `windows_chain.c`, root first.
 const CHAINS: [&[&str]; 2] =
@@ -24,36 +20,6 @@ const ROOT: &str = "RtlUserThreadStart";
 
 /// The largest share of stacks that may end early: while a thread starts, and where Wine changes stacks.
 const MAY_BE_CUT: f64 = 0.01;
-
-/// Wine, with a configuration of the tests' own.
-struct Wine {
-    program: PathBuf,
-    prefix: PathBuf,
-}
-
-impl Wine {
-    /// `None` where it is not installed, which has been said then.
-    fn find(test: &str) -> Option<Self> {
-        let debian = Some(PathBuf::from(DEBIAN_WINE)).filter(|program| program.is_file());
-        let Some(program) = debian.or_else(|| find("wine64")).or_else(|| find("wine")) else {
-            skip(test, "Wine for 64-bit programs is not installed");
-            return None;
-        };
-        let wine = Self { program, prefix: Path::new(env!("CARGO_TARGET_TMPDIR")).join("wine") };
-        // The first time it makes its configuration, which takes longer than the test.
-        let mut command = Command::new(&wine.program);
-        wine.around(command.args(["cmd", "/c", "exit"]));
-        assert!(command.stdin(Stdio::null()).status().unwrap().success());
-        Some(wine)
-    }
-
-    fn around(&self, command: &mut Command) {
-        command
-            .env("WINEPREFIX", &self.prefix)
-            .env("WINEDEBUG", "-all")
-            .env("WINEDLLOVERRIDES", "mscoree,mshtml=");
-    }
-}
 
 /// Compiles the program `name`.
 fn compile(folder: &Path, name: &str, options: &[&str]) -> PathBuf {

@@ -1,6 +1,6 @@
-//! Recordings under Wine: what `collector.exe` makes of a `perf.data` of Linux or a trace of Windows is what the binary of this system makes of it.
+//! Recordings under Wine: what `collector.exe` makes of a `perf.data` of Linux or a trace or a minidump of Windows is what the binary of this system makes of it.
 //!
-//! In: both binaries, a recording with its program, traces, and recordings of others where those are there. Out: what is not the same.
+//! In: both binaries, a recording with its program, traces, dumps, and recordings of others where those are there. Out: what is not the same.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -36,6 +36,10 @@ const ENDINGS: [&str; 5] = ["folded", "pb.gz", "jsonl", "html", "perf.data"];
 /// Traces of Windows that are made, with processes, images, samples, stacks, methods and events of all kinds: as they are, and packed.
 const TRACES: [&str; 2] = ["plain", "packed"];
 const TRACES_IN: &str = "collector-user/tests/fuzzing/seeds/etl_records";
+
+/// Minidumps that are made, whose images are in them or nowhere.
+const DUMPS: [&str; 3] = ["x64", "x64_memory", "arm64"];
+const DUMPS_IN: &str = "collector-user/tests/fuzzing/seeds/minidump";
 
 /// What these are converted to: every format but `perf.data`, to which its own recordings alone are.
 const TRACE_ENDINGS: [&str; 14] = [
@@ -75,9 +79,10 @@ pub(super) fn compare(workspace: &Workspace, wine: &Wine, windows: &Path) -> Res
         binaries.compare(&calls, &[], &ENDINGS, Some(STACKS))?,
         binaries.compare(&calls, &["--no-symbols"], &ENDINGS, None)?,
     ];
-    for name in TRACES {
-        let trace = workspace.join(TRACES_IN).join(name);
-        outcomes.push(binaries.compare(&trace, &[], &TRACE_ENDINGS, None)?);
+    let traces = TRACES.iter().map(|name| workspace.join(TRACES_IN).join(name));
+    let dumps = DUMPS.iter().map(|name| workspace.join(DUMPS_IN).join(name));
+    for recording in traces.chain(dumps) {
+        outcomes.push(binaries.compare(&recording, &[], &TRACE_ENDINGS, None)?);
     }
     for name in OTHERS {
         let other = workspace.join("../shared/data/perf").join(name);

@@ -87,8 +87,8 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
-    /// A recording (.perf.data), a folder of `perf record --threads`, a trace (.nettrace, .etl of Windows), a flight recording (.jfr), or a
-    /// profile (.pb.gz of pprof, folded stacks, or of Firefox Profiler): see `collector list formats`; `-` is a file, or a stream of `perf
+    /// A recording (.perf.data), a folder of `perf record --threads`, a trace (.nettrace, .etl of Windows), a minidump (.dmp of Windows), a flight
+    /// recording (.jfr), or a profile (.pb.gz of pprof, folded stacks, or of Firefox Profiler): see `collector list formats`; `-` is a file, or a stream of `perf
     /// record -o -`, on stdin
     pub(crate) input: PathBuf,
     /// Where to write; the ending says the format; `-` is stdout; `http://host:4318` or `grpc://host:4317` is a receiver of OTLP
@@ -110,7 +110,7 @@ pub(crate) struct ConvertArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// A profile (.pb.gz), or what else `collector convert` reads that has its stacks already (.nettrace, .etl, .jfr, folded stacks, a
+    /// A profile (.pb.gz), or what else `collector convert` reads that has its stacks already (.nettrace, .etl, .dmp, .jfr, folded stacks, a
     /// profile of Firefox Profiler); `-` is stdin
     pub(crate) input: PathBuf,
     /// How many functions
@@ -256,7 +256,7 @@ mod tests {
                 other => other,
             });
             let input = help.split_once("<INPUT>").unwrap().1.split_once("Options:").unwrap().0;
-            for word in words.chain([".etl"]) {
+            for word in words.chain([".etl", ".dmp"]) {
                 assert!(input.contains(word), "{command}: {word}");
             }
         }

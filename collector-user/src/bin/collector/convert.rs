@@ -7,11 +7,10 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use collector_common::perf::file::{FileError, FileReader, copy};
-use collector_user::modules::name_from_files;
 use collector_user::output::Places;
 use collector_user::replay::{Recording, Replay, UNFINISHED, open_recording};
 use export::format::Profile;
-use export::import::{ImportFormat, Imported};
+use export::import::ImportFormat;
 use export::symbolize::Detail;
 
 use crate::args::{ConvertArgs, detail};
@@ -195,16 +194,12 @@ impl<'a> Input<'a> {
             Self::exists(path)?;
         }
         if let Some((reader, file)) = self.imported().with_context(failed)? {
-            let imported = import(reader, file, self.path(), event_bytes(&outputs));
-            let Imported { machine, symbols, left_out } = imported.with_context(failed)?;
-            say(&summary(&machine));
-            for left_out in left_out {
+            let taken = import(reader, file, self.path(), event_bytes(&outputs)).with_context(failed)?;
+            say(&summary(&taken.imported.machine));
+            for left_out in &taken.imported.left_out {
                 say(&format!("warning: {left_out}"));
             }
-            let symbols = match detail {
-                Detail::Addresses => symbols,
-                _ => name_from_files(&machine, symbols, detail),
-            };
+            let (machine, symbols) = taken.named(detail);
             tell_failures(&machine, &symbols);
             return Ok(write_all(outputs, Profile { machine: &machine, symbols: &symbols }));
         }

@@ -29,6 +29,11 @@ const READ: &[(&str, &str, &str)] = &[
     ("pprof", ".pb.gz .pb", "profile.proto of Go, perf_to_profile and others, and ours"),
     ("folded", ".folded .txt", "folded stacks of stackcollapse-perf and others, and ours; by gzip, too"),
     ("etl", ".etl", "traces of Event Tracing for Windows"),
+    (
+        "minidump",
+        ".dmp .mdmp",
+        "Windows' minidumps: each thread is a sample, unwound by the images and named then",
+    ),
 ];
 
 /// All that is to be printed.
@@ -120,10 +125,10 @@ fn wrapped(indent: usize, words: &str) -> String {
 mod tests {
     use std::collections::BTreeSet;
 
-    use collector_user::etw::Etl;
-    use export::import::{ImportFormat as _, importers};
+    use export::import::{ImportFormat, importers};
 
     use super::*;
+    use crate::imported::OF_WINDOWS;
 
     #[test]
     fn lines_fit_and_columns_are_aligned() {
@@ -179,7 +184,7 @@ mod tests {
     fn all_that_is_read_is_listed() {
         let listed: BTreeSet<&str> = READ.iter().map(|(name, ..)| *name).collect();
         let mut known: BTreeSet<&str> = importers().iter().map(|importer| importer.name()).collect();
-        known.insert(Etl.name());
+        known.extend(OF_WINDOWS.map(ImportFormat::name));
         known.insert(raw::NAME);
         assert_eq!(listed, known);
     }

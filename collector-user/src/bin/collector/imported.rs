@@ -7,10 +7,13 @@ use std::path::Path;
 use collector_common::loss::Ledger;
 use collector_common::record::{ExportMachine, Samples};
 use collector_user::etw::{Etl, PartsError};
+use collector_user::minidump::{Dump, DumpFiles, Minidump};
+use collector_user::modules::name_from_files;
 use collector_user::spill::{spill_samples, warnings};
 use export::format::for_path;
 use export::import::folded::Folded;
 use export::import::{self, BEGIN, Begin, ImportFormat, Imported};
+use export::symbolize::{Detail, Symbols};
 use windows_etw::part::Part;
 
 use crate::say;
@@ -53,17 +56,44 @@ pub(crate) fn reader_for(begin: &[u8], path: &Path) -> Option<&'static dyn Impor
         let is_folded = for_path(path).is_some_and(|format| format.name() == Folded.name());
         return is_folded.then_some(&Folded);
     }
-    if Etl.begins(&Begin::of(begin)) {
-        return Some(&Etl);
-    }
-    import::of(begin)
+    let first = Begin::of(begin);
+    OF_WINDOWS.into_iter().find(|reader| reader.begins(&first)).or_else(|| import::of(begin))
 }
+
+/// Readers of what Windows writes.
+pub(crate) const OF_WINDOWS: [&dyn ImportFormat; 2] = [&Etl, &Minidump];
 
 /// What there are readers of.
 pub(crate) fn readable() -> String {
-    let all = import::importers().iter().copied().chain([&Etl as &dyn ImportFormat]);
+    let all = import::importers().iter().copied().chain(OF_WINDOWS);
     let all: Vec<&str> = all.map(ImportFormat::description).collect();
     all.join(", ")
+}
+
+/// A recording that was read.
+pub(crate) struct Taken {
+    pub(crate) imported: Imported,
+    /// Of a dump what names its functions.
+    pub(crate) dumped: Option<DumpFiles>,
+}
+
+impl Taken {
+    /// The recording, with as many names as are wanted.
+    pub(crate) fn named(self, detail: Detail) -> (ExportMachine, Symbols) {
+        let Self { imported: Imported { machine, symbols, .. }, dumped } = self;
+        let symbols = match (detail, dumped) {
+            (Detail::Addresses, _) => symbols,
+            (_, Some(files)) => files.name(&machine, symbols, detail),
+            (_, None) => name_from_files(&machine, symbols, detail),
+        };
+        (machine, symbols)
+    }
+
+    /// The same for a short look: what has its names already keeps these.
+    pub(crate) fn named_if_dumped(self) -> (ExportMachine, Symbols) {
+        let detail = if self.dumped.is_some() { Detail::Names } else { Detail::Addresses };
+        self.named(detail)
+    }
 }
 
 /// Reads a file, with samples that are too many for memory in a temporary file. What Windows has written into several files is read from all
@@ -73,9 +103,16 @@ pub(crate) fn import(
     mut file: File,
     path: Option<&Path>,
     event_bytes: u64,
-) -> anyhow::Result<Imported> {
+) -> anyhow::Result<Taken> {
     let mut machine = ExportMachine::default();
     spill_samples(&mut machine, Samples::LIMIT);
+    if reader.name() == Minidump.name() {
+        let path = path.and_then(|path| path.canonicalize().ok());
+        let folder = path.as_deref().and_then(Path::parent);
+        let Dump { mut imported, files } = Minidump.read(machine, &mut file, folder)?;
+        imported.left_out.extend(warnings(&imported.machine));
+        return Ok(Taken { imported, dumped: Some(files) });
+    }
     let path = path.filter(|path| reader.name() == Etl.name() && path.is_file());
     let parts = path.map(Part::beside).unwrap_or_default();
     let mut imported = if parts.is_empty() {
@@ -90,7 +127,7 @@ pub(crate) fn import(
         Etl.import_with_parts(machine, file, opened.collect::<Result<_, _>>()?, event_bytes)?
     };
     imported.left_out.extend(warnings(&imported.machine));
-    Ok(imported)
+    Ok(Taken { imported, dumped: None })
 }
 
 /// How much there is, and what was lost where that is known, by cause if that is told.
@@ -119,7 +156,7 @@ mod tests {
         for name in ["x.folded", "/a/b.c.FOLDED"] {
             let reader = reader_of(&mut file, Path::new(name)).unwrap().unwrap();
             let Imported { machine, left_out, .. } =
-                import(reader, file.try_clone().unwrap(), None, 0).unwrap();
+                import(reader, file.try_clone().unwrap(), None, 0).unwrap().imported;
             assert!(machine.samples().is_empty() && left_out.is_empty());
         }
         for name in ["x.jfr", "x", "-", ".folded"] {

@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use export::format::Profile;
 use export::hottest::{Hottest, Table};
-use export::import::Imported;
 
 use crate::args::ReportArgs;
 use crate::imported::{Opened, import, readable, reader_for, reader_of};
@@ -35,7 +34,7 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
         Opened::Stream(stream) => stream.store(reader.most_bytes()).with_context(failed)?,
     };
     let path = Some(args.input.as_path()).filter(|path| path.as_os_str() != "-");
-    let Imported { machine, symbols, .. } = import(reader, file, path, 0).with_context(failed)?;
+    let (machine, symbols) = import(reader, file, path, 0).with_context(failed)?.named_if_dumped();
     let hottest = Hottest::of_main(Profile { machine: &machine, symbols: &symbols });
     print_table(&hottest.table(args.top))?;
     Ok(ExitCode::SUCCESS)

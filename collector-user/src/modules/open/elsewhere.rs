@@ -19,12 +19,12 @@ pub(in crate::modules) fn open_growing(_pid: Pid, _mapped: &MappedFile<'_>) -> O
 }
 
 /// Opens a regular file of this machine that has bytes.
-pub(in crate::modules) fn open_regular(path: &Path) -> Option<File> {
+pub(crate) fn open_regular(path: &Path) -> Option<File> {
     is_local(path).then(|| open_chosen(path)).flatten()
 }
 
 /// The same at a path that the user has chosen, which may lead to another machine.
-pub(in crate::modules) fn open_chosen(path: &Path) -> Option<File> {
+pub(crate) fn open_chosen(path: &Path) -> Option<File> {
     let is_regular =
         |file: &File| file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0);
     path.metadata().ok().filter(std::fs::Metadata::is_file)?;

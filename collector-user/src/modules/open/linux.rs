@@ -51,12 +51,12 @@ fn find(pid: Pid, mapped: &MappedFile<'_>, open: fn(&Path) -> Option<File>) -> O
 /// Opens a regular file that has bytes. Nothing else is opened even for a moment, since paths may be chosen by the profiled
 /// program: to open a device may be all that it waits for (`/dev/watchdog`), and files that the kernel makes up as they are read
 /// claim to be empty (`O_PATH` in open(2)).
-pub(in crate::modules) fn open_regular(path: &Path) -> Option<File> {
+pub(crate) fn open_regular(path: &Path) -> Option<File> {
     open_regular_of(path, 1)
 }
 
 /// The same at a path that the user has chosen.
-pub(in crate::modules) fn open_chosen(path: &Path) -> Option<File> {
+pub(crate) fn open_chosen(path: &Path) -> Option<File> {
     open_regular(path)
 }
 

@@ -6,6 +6,10 @@ mod elsewhere;
 mod linux;
 
 #[cfg(not(target_os = "linux"))]
-pub(super) use elsewhere::{open, open_chosen, open_growing, open_regular};
+pub(super) use elsewhere::{open, open_growing};
+#[cfg(not(target_os = "linux"))]
+pub(crate) use elsewhere::{open_chosen, open_regular};
 #[cfg(target_os = "linux")]
-pub(super) use linux::{open, open_chosen, open_growing, open_place, open_regular};
+pub(super) use linux::{open, open_growing, open_place};
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{open_chosen, open_regular};
