@@ -15,6 +15,8 @@ pub(super) enum DumpError {
     Short { what: &'static str, at: u64, bytes: u64 },
     #[error("{what} at byte {at} has {count} entries, and {most} are the most that is read")]
     TooMany { what: &'static str, at: u64, count: u64, most: u64 },
+    #[error("{what} at byte {at} is one more of texts that are longer together than the file, and not read")]
+    Repeated { what: &'static str, at: u64 },
     #[error("it lacks {0}")]
     Missing(&'static str),
     #[error(

@@ -26,8 +26,8 @@ use crate::modules::{ImageFile, Table, is_loaded, of_loaded, open_chosen, open_r
 use crate::symbol_path::{SymbolPlaces, VARIABLE, ahead_map_of, pdb_of, text};
 use crate::this_machine::{is_local, read_at};
 
-/// Images that are opened at most.
-const MOST_OPEN: usize = 1024;
+/// Images that are looked for at most. One is opened twice while functions are named, and a process has 1024 files at first.
+const MOST_OPEN: usize = 384;
 
 /// What tells an image from others: its path in small letters, its size and its date.
 type Key = (Box<str>, u32, u32);
@@ -168,6 +168,8 @@ pub(super) struct Images {
     opened: Cell<usize>,
     /// Bytes of memory that may still be copied.
     budget: Cell<u64>,
+    /// Why one could not be copied.
+    failure: OnceCell<String>,
 }
 
 impl Images {
@@ -193,8 +195,8 @@ impl Images {
                 end = it.end;
             }
         }
-        let (opened, budget) = (Cell::new(0), Cell::new(budget));
-        Self { all, by_module, lying, places: Places::new(folder), opened, budget }
+        let (opened, budget, failure) = (Cell::new(0), Cell::new(budget), OnceCell::new());
+        Self { all, by_module, lying, places: Places::new(folder), opened, budget, failure }
     }
 
     /// The image that an address is in.
@@ -224,7 +226,8 @@ impl Images {
                 let mut budget = self.budget.get();
                 let copied = in_memory::copy(memory, image.base, image.size.into(), &mut budget);
                 self.budget.set(budget);
-                Some(Found::of(copied?, None))
+                let file = copied?.inspect_err(|error| drop(self.failure.set(error.to_string())));
+                Some(Found::of(file.ok()?, None))
             };
             self.places.find(image).or_else(in_memory)
         };
@@ -271,6 +274,21 @@ impl Images {
             modules.contains(&image.module) && image.found.get().is_some_and(Option::is_none)
         };
         self.all.iter().filter(is_absent).map(|image| &*image.path)
+    }
+
+    /// What of looking for images failed, or was left.
+    pub(super) fn failures(&self) -> impl Iterator<Item = String> {
+        let copied = self.failure.get().map(|error| {
+            format!(
+                "an image could not be copied out of the dump's memory, so that it counts as not here: {error}; files for that are in \
+                 TMPDIR, or /var/tmp"
+            )
+        });
+        let beyond = self.opened.get().checked_sub(MOST_OPEN).filter(|beyond| *beyond > 0);
+        let beyond = beyond.map(|beyond| {
+            format!("images that were not looked for, as {MOST_OPEN} are the most that are opened: {beyond}")
+        });
+        copied.into_iter().chain(beyond)
     }
 
     pub(super) fn into_files(self) -> DumpFiles {

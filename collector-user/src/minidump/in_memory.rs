@@ -4,7 +4,7 @@
 //! documentation). Its table of symbols is in no memory.
 
 use std::fs::File;
-use std::io::{Seek as _, SeekFrom, Write as _};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
 
 use object::pe;
 
@@ -28,38 +28,42 @@ const MOST_ENTRIES: u32 = 64;
 /// The number of the debug directory.
 const DEBUG_DIRECTORY: usize = 6;
 
-/// Copies an image of so many bytes that begins at `base`, if what is needed of it is there, and `budget` has as many bytes left.
-pub(super) fn copy(memory: &Memory<'_>, base: u64, size: u64, budget: &mut u64) -> Option<File> {
+/// Copies an image of so many bytes that begins at `base`, if what is needed of it is there, and `budget` has as many bytes left. An error
+/// where the file can't be made.
+pub(super) fn copy(memory: &Memory<'_>, base: u64, size: u64, budget: &mut u64) -> Option<io::Result<File>> {
     let left = budget.checked_sub(size).filter(|_| size <= LARGEST)?;
     let mut headers = vec![0; HEADERS];
     let read = memory.read(base, &mut headers);
     headers.truncate(read.min(size as usize));
     let layout = Layout::read(&headers)?;
     let end = base.checked_add(size)?;
-    let is_there = layout.needed.iter().all(|&(start, size)| {
-        let start = base.saturating_add(start.into());
-        start.saturating_add(size.into()) <= end && memory.has(&(start..start + u64::from(size)))
-    });
-    if !is_there {
-        return None;
-    }
+    let is_there = |&(address, size): &(u32, u32)| {
+        let start = base.checked_add(address.into())?;
+        let part = start..start.checked_add(size.into())?;
+        (part.end <= end && memory.has(&part)).then_some(())
+    };
+    layout.needed.iter().try_for_each(is_there)?;
+    layout.patch(&mut headers)?;
     *budget = left;
-    let mut file = temporary_file().ok()?;
-    file.set_len(size).ok()?;
+    Some(write(memory, base, size, &headers, &layout))
+}
+
+fn write(memory: &Memory<'_>, base: u64, size: u64, headers: &[u8], layout: &Layout) -> io::Result<File> {
+    let mut file = temporary_file()?;
+    file.set_len(size)?;
     let mut page = vec![0; HEADERS];
     for at in (0..size).step_by(HEADERS) {
         let count = HEADERS.min((size - at) as usize);
-        let buffer = page.get_mut(..count)?;
+        let buffer = page.get_mut(..count).unwrap_or_default();
         let filled = memory.read(base + at, buffer);
         // What is not there stays a hole.
-        file.seek(SeekFrom::Start(at))
-            .and_then(|_| file.write_all(buffer.get(..filled).unwrap_or_default()))
-            .ok()?;
+        file.seek(SeekFrom::Start(at))?;
+        file.write_all(buffer.get(..filled).unwrap_or_default())?;
     }
-    layout.patch(&mut headers)?;
-    file.seek(SeekFrom::Start(0)).and_then(|_| file.write_all(&headers)).ok()?;
-    layout.patch_debug_directory(memory, base, &mut file);
-    Some(file)
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(headers)?;
+    layout.patch_debug_directory(memory, base, size, &mut file)?;
+    Ok(file)
 }
 
 /// Where an image's headers are.
@@ -112,17 +116,24 @@ impl Layout {
     }
 
     /// The same of what the debug directory names.
-    fn patch_debug_directory(&self, memory: &Memory<'_>, base: u64, file: &mut File) -> Option<()> {
-        let (start, size) = self.debug?;
-        for index in 0..(size / DEBUG_ENTRY as u32).min(MOST_ENTRIES) {
+    fn patch_debug_directory(
+        &self,
+        memory: &Memory<'_>,
+        base: u64,
+        size: u64,
+        file: &mut File,
+    ) -> io::Result<()> {
+        let Some((start, bytes)) = self.debug else { return Ok(()) };
+        for index in 0..(bytes / DEBUG_ENTRY as u32).min(MOST_ENTRIES) {
             let at = u64::from(start) + u64::from(index) * DEBUG_ENTRY as u64;
             let mut entry = [0; DEBUG_ENTRY];
-            if memory.read(base.checked_add(at)?, &mut entry) < DEBUG_ENTRY {
-                return None;
+            if at + DEBUG_ENTRY as u64 > size || memory.read(base + at, &mut entry) < DEBUG_ENTRY {
+                break;
             }
-            let address = u32_at(&entry, 20)?;
-            file.seek(SeekFrom::Start(at + 24)).and_then(|_| file.write_all(&address.to_le_bytes())).ok()?;
+            let Some(address) = u32_at(&entry, 20) else { break };
+            file.seek(SeekFrom::Start(at + 24))?;
+            file.write_all(&address.to_le_bytes())?;
         }
-        Some(())
+        Ok(())
     }
 }

@@ -9,6 +9,7 @@ use collector_common::record::{
     ModuleKind, ModuleMapping, ProcessId, Sample, Unit,
 };
 use collector_common::wire::SampleFlags;
+use export::hottest::printable;
 use export::import::Imported;
 use export::symbolize::Symbols;
 use unwinder::{FrameKind, StopReason};
@@ -30,6 +31,10 @@ const EXCEPTION: &str = "exception";
 
 /// Frames of all stacks together, and how many more for each thread: beyond them threads are where they were interrupted.
 const FRAMES: [u64; 2] = [1 << 20, 16];
+
+/// What walking may cost, in words of stacks and code that are read, and how much more for each thread: beyond that threads are where they
+/// were interrupted, too. Stacks of programs cost some hundreds a thread.
+const WORK: [u64; 2] = [1 << 23, 64];
 
 /// Images that are named of those that are not there.
 const MOST_NAMED: usize = 5;
@@ -54,7 +59,7 @@ pub(super) fn build(
     let modules = modules.collect();
     // As many as all images can be that lie in the file once.
     let images = Images::new(modules, folder, source.length());
-    let room = FRAMES[0] + FRAMES[1] * threads.len() as u64;
+    let [room, work] = [FRAMES, WORK].map(|[all, each]| all + each * threads.len() as u64);
     let mut walk = Walk {
         machine,
         view: View { images: &images, memory: &memory },
@@ -64,6 +69,7 @@ pub(super) fn build(
         tally: StackTally::default(),
         walked: Vec::new(),
         room,
+        work,
         counts: Counts::default(),
     };
     let kind = walk.machine.add_kind(KIND, Unit::Count, 1);
@@ -77,6 +83,7 @@ pub(super) fn build(
     }
     let Walk { mut machine, tally, counts, .. } = walk;
     let left_out = left_out.into_iter().chain(counts.lines()).chain(absent(&images, &machine));
+    let left_out = left_out.chain(images.failures());
     let mut left_out: Vec<String> = left_out.collect();
     let mut ledger = Ledger::default();
     ledger.deliver(threads.len() as u64);
@@ -136,7 +143,7 @@ fn add_module(machine: &mut ExportMachine, process: ProcessId, module: &streams:
 fn absent(images: &Images, machine: &ExportMachine) -> Option<String> {
     let on_stacks = machine.frames().iter().map(|frame| frame.module).collect();
     let absent: Vec<&str> = images.absent(&on_stacks).collect();
-    let named: Vec<&str> = absent.iter().take(MOST_NAMED).map(|path| file_name(path)).collect();
+    let named: Vec<_> = absent.iter().take(MOST_NAMED).map(|path| printable(file_name(path))).collect();
     let more = match absent.len() - named.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -163,18 +170,18 @@ impl Counts {
         let counted = [
             (
                 self.without_registers,
-                "threads have no registers in the dump, as that has none which wrote it, and no stack for that",
+                "threads without registers in the dump, as that has none which wrote it, and so without a stack",
             ),
             (
                 self.of_x86,
-                "threads run 32-bit code of x86, which has no unwind codes: their callers are guessed",
+                "threads in 32-bit code of x86, which has no unwind codes, so that their callers are guessed",
             ),
             (
                 self.beyond_room,
-                "threads end where they were interrupted: all stacks together are larger than any process's",
+                "threads of which only where they were is told, as all stacks together are longer than any process's, or take longer to walk",
             ),
         ];
-        counted.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"))
+        counted.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{what}: {count}"))
     }
 }
 
@@ -189,6 +196,7 @@ struct Walk<'a> {
     /// Frames of the stack in hand; kept for its memory.
     walked: Vec<unwinder::Frame>,
     room: u64,
+    work: u64,
     counts: Counts,
 }
 
@@ -221,7 +229,7 @@ impl Walk<'_> {
     fn walk(&mut self, context: &Context) -> StopReason {
         self.walked.clear();
         self.counts.of_x86 += u64::from(matches!(context, Context::X86 { .. }));
-        if self.room == 0 {
+        if self.room == 0 || self.view.memory.work() > self.work {
             self.counts.beyond_room += 1;
             self.tally.count(NOT_WALKED);
             self.walked.push(innermost(context));

@@ -1,5 +1,6 @@
 //! Stretches of the process's memory that a dump has in, bytes by address out; of a thread its stack.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use unwinder::{StackMemory, StackReadError};
@@ -31,6 +32,7 @@ pub(super) struct Memory<'a> {
     source: &'a dyn Places,
     /// By where they begin; none overlaps another.
     stretches: Vec<Stretch>,
+    reads: Cell<u64>,
 }
 
 impl<'a> Memory<'a> {
@@ -48,7 +50,7 @@ impl<'a> Memory<'a> {
             end = stretch.end();
             stretches.push(stretch);
         }
-        Self { source, stretches }
+        Self { source, stretches, reads: Cell::new(0) }
     }
 
     /// Where the stretch with an address is in the list.
@@ -60,6 +62,7 @@ impl<'a> Memory<'a> {
 
     /// Fills `buffer` with what is at an address; says how many bytes of it there are in one piece.
     pub(super) fn read(&self, address: u64, buffer: &mut [u8]) -> usize {
+        self.reads.set(self.reads.get() + 1);
         let mut filled = 0;
         while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
             let at = address.wrapping_add(filled as u64);
@@ -74,6 +77,12 @@ impl<'a> Memory<'a> {
             filled += count;
         }
         filled
+    }
+
+    /// What was read so far, in words, as many as a block of the file takes as long as.
+    pub(super) fn work(&self) -> u64 {
+        const WORDS_PER_BLOCK: u64 = 64;
+        self.reads.get() + WORDS_PER_BLOCK * self.source.blocks_read()
     }
 
     /// Whether all of a range is there, in no more than [`MOST_PIECES`].

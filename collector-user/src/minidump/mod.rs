@@ -24,5 +24,5 @@ mod walk;
 pub use format::{Dump, Minidump};
 pub use images::DumpFiles;
 
-/// The longest name of a module or a thread, and the longest path of a PDB: each may be written again and again.
+/// The longest name of a module or a thread, and the longest path of a PDB.
 const LONGEST_NAME: usize = 4 << 10;

@@ -20,6 +20,9 @@ pub(super) trait Places {
 
     /// Fills `buffer` with what is at `offset`. None where the file ends before, or reading failed.
     fn fill(&self, offset: u64, buffer: &mut [u8]) -> Option<()>;
+
+    /// Blocks of the file that were read, again and again if need be.
+    fn blocks_read(&self) -> u64;
 }
 
 /// A file that is read here and there.
@@ -32,6 +35,7 @@ struct Blocks<'a> {
     input: &'a mut dyn Input,
     /// By their number modulo [`BLOCKS`]; the last one of a file is shorter.
     held: Vec<Option<(u64, Box<[u8]>)>>,
+    read: u64,
     failure: Option<io::Error>,
 }
 
@@ -39,7 +43,7 @@ impl<'a> Source<'a> {
     pub(super) fn new(input: &'a mut dyn Input) -> io::Result<Self> {
         let length = input.seek(SeekFrom::End(0))?;
         let held = (0..BLOCKS).map(|_| None).collect();
-        Ok(Self { blocks: RefCell::new(Blocks { input, held, failure: None }), length })
+        Ok(Self { blocks: RefCell::new(Blocks { input, held, read: 0, failure: None }), length })
     }
 
     /// So many bytes at `offset`, of what is called `what`. Nothing is allocated for what the file does not have.
@@ -81,14 +85,19 @@ impl Places for Source<'_> {
         }
         Some(())
     }
+
+    fn blocks_read(&self) -> u64 {
+        self.blocks.borrow().read
+    }
 }
 
 impl Blocks<'_> {
     fn block(&mut self, number: u64) -> Option<&[u8]> {
-        let Self { input, held, failure } = self;
+        let Self { input, held, read: count, failure } = self;
         let place = held.get_mut((number % BLOCKS) as usize)?;
         if place.as_ref().is_none_or(|(held, _)| *held != number) {
-            let mut bytes = Vec::new();
+            *count += 1;
+            let mut bytes = Vec::with_capacity(BLOCK as usize);
             let read = input
                 .seek(SeekFrom::Start(number * BLOCK))
                 .and_then(|_| input.take(BLOCK).read_to_end(&mut bytes));

@@ -3,6 +3,7 @@
 //! Without its system and its threads a dump is none. Of anything else that can't be read the rest is kept, and a line tells why it is not
 //! there. No list is read beyond a number of entries, so that a count of the file's costs no more than the file has.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 
 use collector_common::intern::Seeded;
@@ -12,7 +13,7 @@ use super::LONGEST_NAME;
 use super::context::{Context, Processor, READ};
 use super::error::DumpError;
 use super::memory::Stretch;
-use super::source::{Source, u16_at, u32_at, u64_at};
+use super::source::{Places as _, Source, u16_at, u32_at, u64_at};
 use crate::modules::pdb_of_record;
 
 /// What a dump begins with.
@@ -112,7 +113,8 @@ impl Streams {
             return Err(DumpError::OtherFile);
         }
         let word = |at| u64::from(u32_at(&header, at).unwrap_or_default());
-        let reader = Reader { source, streams: directory(source, word(8), word(12))? };
+        let streams = directory(source, word(8), word(12))?;
+        let reader = Reader { source, streams, text_left: Cell::new(source.length()) };
         let system = reader.system()?;
         let mut left_out = Vec::new();
         let mut memory = Vec::new();
@@ -121,7 +123,14 @@ impl Streams {
         keep(reader.all_memory(&mut memory), &mut left_out);
         keep(reader.thread_names(&mut threads), &mut left_out);
         keep(reader.exception(system.processor, &mut threads, &mut left_out), &mut left_out);
-        let modules = keep(reader.modules(&mut left_out), &mut left_out).unwrap_or_default();
+        let mut modules = keep(reader.modules(&mut left_out), &mut left_out).unwrap_or_default();
+        if system.processor == Processor::X86 {
+            // Writers may have extended them by their sign.
+            let exceptions = threads.iter_mut().filter_map(|thread| Some(&mut thread.exception.as_mut()?.1));
+            let of_modules = modules.iter_mut().map(|module| &mut module.base);
+            let of_memory = memory.iter_mut().map(|stretch| &mut stretch.start);
+            exceptions.chain(of_modules).chain(of_memory).for_each(|address| *address &= u64::from(u32::MAX));
+        }
         let pid = keep(reader.pid(), &mut left_out).flatten();
         let time = u32_at(&header, 20).unwrap_or_default();
         match source.failure() {
@@ -159,6 +168,8 @@ fn check(what: &'static str, at: u64, count: u64, most: u64) -> Result<(), DumpE
 struct Reader<'s, 'f> {
     source: &'s Source<'f>,
     streams: BTreeMap<u32, Place>,
+    /// Bytes of names and records that are still read: each lies in the file once, unless it is there to take memory.
+    text_left: Cell<u64>,
 }
 
 /// A list of entries of one size.
@@ -194,11 +205,18 @@ impl Reader<'_, '_> {
         Ok(List { bytes: self.source.bytes(at, count * entry, what)?, entry: entry as usize })
     }
 
+    /// So many bytes that nothing else lies in.
+    fn once(&self, at: u64, bytes: u64, what: &'static str) -> Result<Vec<u8>, DumpError> {
+        let left = self.text_left.get().checked_sub(bytes).ok_or(DumpError::Repeated { what, at })?;
+        self.text_left.set(left);
+        self.source.bytes(at, bytes, what)
+    }
+
     /// `MINIDUMP_STRING`: bytes, then UTF-16. Of longer ones the beginning is kept.
     fn text(&self, offset: u64, what: &'static str) -> Result<String, DumpError> {
         let length = self.source.bytes(offset, 4, what)?;
         let length = u64::from(u32_at(&length, 0).unwrap_or_default()).min(LONGEST_NAME as u64);
-        let bytes = self.source.bytes(offset + 4, length, what)?;
+        let bytes = self.once(offset + 4, length, what)?;
         let units: Vec<u16> = bytes.chunks_exact(2).filter_map(|unit| u16_at(unit, 0)).collect();
         let text = String::from_utf16_lossy(&units);
         Ok(text.get(..text.floor_char_boundary(LONGEST_NAME)).unwrap_or_default().to_owned())
@@ -353,7 +371,7 @@ impl Reader<'_, '_> {
 
     fn pdb(&self, place: Place) -> Result<Option<Pdb>, DumpError> {
         let most = LONGEST_NAME as u64;
-        let mut bytes = self.source.bytes(place.offset, place.size.min(most), "the record of a PDB")?;
+        let mut bytes = self.once(place.offset, place.size.min(most), "the record of a PDB")?;
         // Its path ends with a NUL; of one that is too long, with the last byte that is kept.
         bytes.push(0);
         Ok(pdb_of_record(&bytes))
@@ -383,7 +401,11 @@ impl Unread {
     }
 
     fn line(&self, what: &str) -> Option<String> {
-        Some(format!("{} {what} could not be read, the first because {}", self.count, self.first.as_ref()?))
+        Some(format!(
+            "{what} that could not be read: {}, the first because {}",
+            self.count,
+            self.first.as_ref()?
+        ))
     }
 }
 

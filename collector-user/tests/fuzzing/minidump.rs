@@ -8,8 +8,8 @@ use collector_user::minidump::{Dump, Minidump};
 /// Bytes that any dump may take: blocks of the file, what the unwinder remembers, and a million frames.
 const FIXED: u64 = 128 << 20;
 
-/// Bytes for each of the file's: a module of 108 may have a path of 4 KiB that others have, too.
-const PER_BYTE: u64 = 512;
+/// Bytes for each of the file's: of a module of 108 its image, its mapping and its name; of a thread of 48 its registers.
+const PER_BYTE: u64 = 64;
 
 /// Makes a recording of the input. Out: of how many threads; none where it is no such file.
 pub(crate) fn run(input: &[u8]) -> Option<usize> {

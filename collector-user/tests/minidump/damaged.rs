@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use crate::made::{BASE, MEMORY, MEMORY_64, MODULES, STACK, THREAD_NAMES, THREADS, arm64, longs, words, x64};
+use crate::made::{
+    BASE, DATE, MEMORY, MEMORY_64, MODULES, Made, SIZE, STACK, THREAD_NAMES, THREADS, X64, arm64, longs,
+    text, words, x64,
+};
 use crate::read::import;
 
 /// The longest that any of these may take, without optimisation and on a machine that others use, too. Whole ones take less than a millisecond.
@@ -81,4 +84,89 @@ fn many_threads_with_one_stack() {
     let at = made.put(&words(&[(1 << 16) + 1]));
     made.replace(MODULES, 4, at);
     assert_eq!(try_import(&made.finish()), None);
+}
+
+/// An image in memory at the end of all addresses, of which a section would lie beyond.
+#[test]
+fn an_image_may_lie_at_the_end_of_all_addresses() {
+    let base = u64::MAX - u64::from(SIZE);
+    let mut headers = x64().file();
+    headers.truncate(0x400);
+    headers[0x148 + 12..][..4].copy_from_slice(&0x7fff_0000_u32.to_le_bytes());
+    let mut made = Made::default();
+    made.system(X64, 2);
+    let path = made.put(&text(r"Q:\a.exe"));
+    let mut module = [longs(&[base]), words(&[SIZE, 0, DATE, path])].concat();
+    module.resize(108, 0);
+    made.stream(MODULES, &[words(&[1]), module].concat());
+    let image = made.put(&headers);
+    made.stream(MEMORY, &[words(&[1]), longs(&[base]), words(&[0x400, image])].concat());
+    let mut context = x64().context;
+    context[0xf8..0x100].copy_from_slice(&(base + 0x1015).to_le_bytes());
+    let at = made.put(&context);
+    made.stream(THREADS, &words(&[1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, context.len() as u32, at]));
+    // As many bytes as images may be copied.
+    made.put(&[0; SIZE as usize]);
+    assert_eq!(try_import(&made.finish()), None);
+}
+
+/// Names that lie in the file once and are told of by everything.
+#[test]
+fn names_are_told_again_and_again() {
+    const MOST: u32 = 1 << 16;
+    let mut made = x64().dump(false);
+    let name = made.put(&text(&"x".repeat(2040)));
+    let mut module = [longs(&[BASE]), words(&[SIZE, 0, DATE, name])].concat();
+    module.resize(76, 0);
+    module.extend(words(&[4000, name]));
+    module.resize(108, 0);
+    let list = [words(&[MOST]), module.repeat(MOST as usize)].concat();
+    let at = made.put(&list);
+    made.replace(MODULES, list.len() as u32, at);
+    let entry = words(&[1, name, 0]);
+    made.stream(THREAD_NAMES, &[words(&[MOST]), entry.repeat(MOST as usize)].concat());
+    let dump = made.finish();
+    let used = allocation_counter::measure(|| assert_eq!(try_import(&dump), None));
+    // Each would be 4 KiB, several times.
+    assert!(used.bytes_max < 128 << 20, "{}", used.bytes_max);
+}
+
+/// Stacks of which each word is guessed, of many threads; and stacks that lie in the file here and there.
+#[test]
+fn stacks_that_take_long_are_left() {
+    const THREADS_THERE: u32 = 1 << 14;
+    for is_scattered in [false, true] {
+        let mut made = Made::default();
+        made.system(X64, 2);
+        let path = made.put(&text(r"Q:\a.exe"));
+        let mut module = [longs(&[BASE]), words(&[SIZE, 0, DATE, path])].concat();
+        module.resize(108, 0);
+        made.stream(MODULES, &[words(&[1]), module].concat());
+        // Nothing but calls.
+        let code = made.put(&[0xff, 0xd0].repeat(SIZE as usize / 2));
+        let mut stack = Vec::new();
+        for number in 0..128 {
+            stack.extend([0; 255]);
+            stack.push(BASE + 0x100 + 2 * number);
+        }
+        let stack = longs(&stack);
+        // Pieces by turns from two places as far from each other as blocks are kept.
+        let first = made.put(&stack);
+        made.put(&vec![0; (4 << 20) - stack.len()]);
+        let second = made.put(&stack);
+        let mut memory = [longs(&[BASE]), words(&[SIZE, code])].concat();
+        let pieces = if is_scattered { 1024 } else { 1 };
+        let size = stack.len() as u32 / pieces;
+        for piece in 0..pieces {
+            let place = [first, second][piece as usize % 2] + piece * size;
+            memory.extend([longs(&[STACK + u64::from(piece * size)]), words(&[size, place])].concat());
+        }
+        made.stream(MEMORY, &[words(&[1 + pieces]), memory].concat());
+        let mut context = x64().context;
+        context[0xf8..0x100].copy_from_slice(&(BASE + 0x16).to_le_bytes());
+        let at = made.put(&context);
+        let entry = words(&[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, context.len() as u32, at]);
+        made.stream(THREADS, &[words(&[THREADS_THERE]), entry.repeat(THREADS_THERE as usize)].concat());
+        assert_eq!(try_import(&made.finish()), None);
+    }
 }

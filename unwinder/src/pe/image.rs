@@ -31,6 +31,9 @@ const MAX_CODE: u32 = 1 << 20;
 /// Entries of the exception directory that are read at once.
 const ENTRIES_AT_ONCE: usize = 4096;
 
+/// What is told of an exception directory of which not all is there, or more than is read.
+const CUT_OFF: UnreadSection = UnreadSection { section: ".pdata", problem: SectionProblem::CutOff };
+
 /// What .NET turns of `Machine` in images that it compiled for Linux (`pedecoder.h` of its runtime).
 const FOR_LINUX: u16 = 0x7b79;
 
@@ -142,14 +145,17 @@ impl Image {
     /// has: code would count as code without entries.
     pub(crate) fn entries(&self, size: usize, mut add: impl FnMut(&[u8])) -> Result<(), UnreadSection> {
         let (start, length) = self.exceptions;
-        let mut rest = start..start.saturating_add(self.size_at(start, length.min(MAX_SECTION)));
+        if length > MAX_SECTION || self.size_at(start, length) < length {
+            return Err(CUT_OFF);
+        }
+        let mut rest = start..start.saturating_add(length);
         let mut buffer = vec![0; size * ENTRIES_AT_ONCE];
         while !rest.is_empty() {
             let wanted = buffer.len().min(rest.len());
             let read = self.read_at(rest.start, buffer.get_mut(..wanted).unwrap_or_default());
             read.chunks_exact(size).for_each(&mut add);
             if read.len() < wanted {
-                return Err(UnreadSection { section: ".pdata", problem: SectionProblem::CutOff });
+                return Err(CUT_OFF);
             }
             rest.start += wanted as u32;
         }
