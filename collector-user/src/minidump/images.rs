@@ -356,6 +356,7 @@ impl ModuleFiles for Files<'_> {
     }
 }
 
+#[cfg(unix)]
 #[cfg(test)]
 mod tests {
     use super::*;
