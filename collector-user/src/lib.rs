@@ -36,6 +36,7 @@ mod hooks;
 pub mod journal;
 #[cfg(target_os = "linux")]
 pub mod kernel;
+mod longest_name;
 pub mod minidump;
 #[cfg_attr(
     not(target_os = "linux"),

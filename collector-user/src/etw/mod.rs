@@ -59,10 +59,4 @@ pub use trace::Trace;
 #[cfg(windows)]
 pub use written::{WrittenError, is_gone, open_written, stop_abandoned_kernel_logger, volumes};
 
-/// The longest name of a process, a thread, a file or a method: each may be written again and again.
-const LONGEST_NAME: usize = 4 << 10;
-
-/// As much of a name as is kept.
-fn name(text: &str) -> &str {
-    &text[..text.floor_char_boundary(LONGEST_NAME)]
-}
+use crate::longest_name::name;

@@ -33,7 +33,7 @@ const EXCEPTION: &str = "exception";
 const FRAMES: [u64; 2] = [1 << 20, 16];
 
 /// What walking may cost, in words of stacks and code that are read, and how much more for each thread: beyond that threads are where they
-/// were interrupted, too. Stacks of programs cost some hundreds a thread.
+/// were interrupted, too.
 const WORK: [u64; 2] = [1 << 23, 64];
 
 /// Images that are named of those that are not there.

@@ -23,6 +23,3 @@ mod walk;
 
 pub use format::{Dump, Minidump};
 pub use images::DumpFiles;
-
-/// The longest name of a module or a thread, and the longest path of a PDB.
-const LONGEST_NAME: usize = 4 << 10;

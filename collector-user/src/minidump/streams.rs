@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, HashMap};
 use collector_common::intern::Seeded;
 use collector_common::record::Pdb;
 
-use super::LONGEST_NAME;
 use super::context::{Context, Processor, READ};
 use super::error::DumpError;
 use super::memory::Stretch;
 use super::source::{Places as _, Source, u16_at, u32_at, u64_at};
+use crate::longest_name::{LONGEST_NAME, name};
 use crate::modules::pdb_of_record;
 
 /// What a dump begins with.
@@ -218,8 +218,7 @@ impl Reader<'_, '_> {
         let length = u64::from(u32_at(&length, 0).unwrap_or_default()).min(LONGEST_NAME as u64);
         let bytes = self.once(offset + 4, length, what)?;
         let units: Vec<u16> = bytes.chunks_exact(2).filter_map(|unit| u16_at(unit, 0)).collect();
-        let text = String::from_utf16_lossy(&units);
-        Ok(text.get(..text.floor_char_boundary(LONGEST_NAME)).unwrap_or_default().to_owned())
+        Ok(name(&String::from_utf16_lossy(&units)).to_owned())
     }
 
     /// `MINIDUMP_SYSTEM_INFO`.

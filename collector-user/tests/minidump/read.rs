@@ -10,8 +10,8 @@ use collector_user::minidump::Minidump;
 use export::import::{Begin, ImportError, ImportFormat as _, Imported};
 
 use crate::made::{
-    ARM64, BASE, DATE, EXCEPTION, Made, Program, SIZE, STACK, THREADS, TIME, X64, X86, arm64, longs, words,
-    x64,
+    ARM64, BASE, DATE, EXCEPTION, MODULES, Made, Program, SIZE, STACK, THREADS, TIME, X64, X86, arm64, longs,
+    text, words, x64,
 };
 
 pub(crate) fn import(bytes: &[u8], folder: Option<&Path>) -> Result<Imported, ImportError> {
@@ -154,6 +154,78 @@ fn threads_of_x86_have_their_innermost_frame() {
     assert_eq!(stack, [("[unmapped]".to_owned(), 0x40_1234, false), ("cut".to_owned(), 0, false)]);
     assert!(left_out.iter().any(|line| line.starts_with("threads in 32-bit code of x86, ")), "{left_out:?}");
     assert_eq!(machine.system().architecture, "x86");
+}
+
+/// Of a 32-bit program above 2 GiB, as a writer has them that extends addresses by their sign.
+#[test]
+fn addresses_of_x86_are_of_32_bits() {
+    const CODE: u32 = 0xa000_0000;
+    let extended = |address: u32| 0xffff_ffff_0000_0000 | u64::from(address);
+    let mut made = Made::default();
+    made.system(X86, 2);
+    let path = made.put(&text(r"Q:\high.exe"));
+    let mut module = [longs(&[extended(CODE)]), words(&[SIZE, 0, DATE, path])].concat();
+    module.resize(108, 0);
+    made.stream(MODULES, &[words(&[1]), module].concat());
+    let mut context = vec![0; 716];
+    context[..4].copy_from_slice(&words(&[0x1_0003]));
+    context[0xb8..0xbc].copy_from_slice(&words(&[CODE + 0x1234]));
+    let at = made.put(&context);
+    made.stream(THREADS, &words(&[1, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, context.len() as u32, at]));
+    let mut exception = words(&[7, 0, 0xc000_0005, 0]);
+    exception.extend(longs(&[0, extended(CODE + 0x1234), 0]));
+    exception.resize(168, 0);
+    made.stream(EXCEPTION, &exception);
+    let Imported { machine, .. } = import(&made.finish(), None).unwrap();
+    assert_eq!(frames(&machine, 0)[0], ("high.exe".to_owned(), 0x1234, false));
+    let exception = machine.attribute(machine.samples().iter().next().unwrap().attributes, "exception");
+    assert_eq!(exception, Some("0xc0000005 at 0xa0001234".into()));
+}
+
+/// Each of 400 threads in an image of its own, with a name that would begin a line.
+#[test]
+fn images_that_are_too_many_are_told() {
+    const THERE: u32 = 400;
+    let mut made = Made::default();
+    made.system(X64, 2);
+    let (mut modules, mut threads) = (words(&[THERE]), words(&[THERE]));
+    for index in 0..THERE {
+        let base = BASE + u64::from(index * 0x1_0000);
+        let path = made.put(&text(&format!("Q:\\{index}\nwarning: x.exe")));
+        let mut module = [longs(&[base]), words(&[SIZE, 0, DATE, path])].concat();
+        module.resize(108, 0);
+        modules.extend(module);
+        let mut context = x64().context;
+        context[0xf8..0x100].copy_from_slice(&(base + 0x1015).to_le_bytes());
+        let at = made.put(&context);
+        threads.extend(words(&[index, 0, 0, 0, 0, 0, 0, 0, 0, 0, context.len() as u32, at]));
+    }
+    made.stream(MODULES, &modules);
+    made.stream(THREADS, &threads);
+    let Imported { left_out, .. } = import(&made.finish(), None).unwrap();
+    assert!(
+        left_out.iter().any(|line| line.ends_with("384 are the most that are opened: 16")),
+        "{left_out:?}"
+    );
+    assert!(left_out.iter().any(|line| line.contains("warning: x.exe and 395 more")), "{left_out:?}");
+    assert!(left_out.iter().all(|line| !line.contains('\n')), "{left_out:?}");
+}
+
+/// An image is in the dump's memory, and there is no place for its copy.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_image_that_can_not_be_copied_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let dump = folder.path().join("x.dmp");
+    fs::write(&dump, x64().dump(true).finish()).unwrap();
+    let mut collector = Command::new(env!("CARGO_BIN_EXE_collector"));
+    collector.arg("convert").arg(&dump).args(["--format", "folded", "-o", "-"]);
+    let output = collector.env("TMPDIR", folder.path().join("nowhere")).output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        output.status.success() && told.contains("could not be copied out of the dump's memory"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -31,9 +31,6 @@ const MAX_CODE: u32 = 1 << 20;
 /// Entries of the exception directory that are read at once.
 const ENTRIES_AT_ONCE: usize = 4096;
 
-/// What is told of an exception directory of which not all is there, or more than is read.
-const CUT_OFF: UnreadSection = UnreadSection { section: ".pdata", problem: SectionProblem::CutOff };
-
 /// What .NET turns of `Machine` in images that it compiled for Linux (`pedecoder.h` of its runtime).
 const FOR_LINUX: u16 = 0x7b79;
 
@@ -141,12 +138,15 @@ impl Image {
         (size <= MAX_CODE).then(|| self.vector(begin, size))?
     }
 
-    /// Hands each entry of the exception directory to `add`, which are of `size` bytes. An error where the file does not give what it
-    /// has: code would count as code without entries.
+    /// Hands each entry of the exception directory to `add`, which are of `size` bytes. An error where the file does not have or
+    /// give all of it: functions behind would count as code without entries.
     pub(crate) fn entries(&self, size: usize, mut add: impl FnMut(&[u8])) -> Result<(), UnreadSection> {
         let (start, length) = self.exceptions;
-        if length > MAX_SECTION || self.size_at(start, length) < length {
-            return Err(CUT_OFF);
+        if length > MAX_SECTION {
+            return Err(unread(SectionProblem::TooLarge { size: length.into() }));
+        }
+        if self.size_at(start, length) < length {
+            return Err(unread(SectionProblem::CutOff));
         }
         let mut rest = start..start.saturating_add(length);
         let mut buffer = vec![0; size * ENTRIES_AT_ONCE];
@@ -155,7 +155,7 @@ impl Image {
             let read = self.read_at(rest.start, buffer.get_mut(..wanted).unwrap_or_default());
             read.chunks_exact(size).for_each(&mut add);
             if read.len() < wanted {
-                return Err(CUT_OFF);
+                return Err(unread(SectionProblem::CutOff));
             }
             rest.start += wanted as u32;
         }
@@ -173,6 +173,11 @@ impl Image {
     pub(crate) fn count_record(&self) -> Option<()> {
         self.count_codes(CODES_PER_RECORD)
     }
+}
+
+/// Why the exception directory is not read.
+fn unread(problem: SectionProblem) -> UnreadSection {
+    UnreadSection { section: ".pdata", problem }
 }
 
 impl fmt::Debug for Image {

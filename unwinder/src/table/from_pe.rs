@@ -22,7 +22,8 @@ impl<A: PeMachine> UnwindTable<A> {
     /// Reads headers and `.pdata`, in time linear to the number of functions, and keeps the latter and `image`. A function's unwind
     /// information is read when the function is first asked for, and its code where its epilogues are told by their instructions.
     /// Where `image` fails by then (a file that was cut), or has fewer bytes than it says, it is compiled without: a function whose
-    /// code is missing has no epilogues, one without unwind information has no rules. [`Self::compile_all`] reads all, and then
+    /// code is missing has no epilogues, one without unwind information has no rules. [`TableError::Unread`] where not all of `.pdata` is
+    /// there: functions that are not listed would count as leaves. [`Self::compile_all`] reads all, and then
     /// drops `image`.
     ///
     /// An address as linked is the image's preferred base (`ImageBase`) plus an RVA, so [`crate::Mapping::bias`] is where the

@@ -182,3 +182,16 @@ fn an_image_that_was_cut_since() {
         }
     }
 }
+
+/// Functions that are not listed are no leaves.
+#[test]
+fn an_image_that_ends_within_its_directory() {
+    for Run { image, .. } in runs() {
+        let (at, size) = section(&image, ".pdata");
+        let table = |end: u64| UnwindTable::<X86_64>::from_pe(image[..end as usize].to_vec());
+        for end in [at, at + 12, at + size - 1] {
+            assert!(matches!(table(end), Err(TableError::Unread(_))), "{end}");
+        }
+        assert!(table(at + size).is_ok());
+    }
+}
