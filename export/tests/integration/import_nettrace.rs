@@ -44,13 +44,12 @@ fn told(machine: &ExportMachine, symbols: &Symbols) -> Vec<Told> {
     let of = |sample: Sample| {
         let thread = machine.thread(sample.thread);
         let frames = machine.stacks().get(sample.stack).iter();
-        let is_code = |&&frame: &&FrameId| !machine.frames().get(frame).flags.has(FrameFlags::CUT);
-        let frames = frames.filter(is_code).map(|&frame| symbols.name(frame).function.to_owned());
+        let frames = frames.map(|&frame| symbols.name(frame).function.to_owned());
         let attributes = machine.attributes().get(sample.attributes).iter();
         let attributes =
             attributes.map(|&(key, value)| (string(key), machine.attribute_text(value).into_owned()));
-        // What nettrace says of a stack as a whole.
-        let attributes = attributes.filter(|(key, _)| key != "frames" && key != "stack");
+        // What nettrace says of a stack as a whole, not of a frame.
+        let attributes = attributes.filter(|(key, _)| key != "frames");
         Told {
             time: sample.time.0,
             kind: string(machine.kinds()[usize::from(sample.kind.0)].name),

@@ -12,6 +12,7 @@ mod firefox;
 mod flamegraph;
 mod folded;
 mod graph;
+mod hops;
 mod hostile;
 mod import_firefox;
 mod import_folded;

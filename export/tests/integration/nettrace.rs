@@ -1,6 +1,6 @@
 //! nettrace: recordings of known truth, written and read back by the strict reader; and files that are damaged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use collector_common::ids::{Avma, FileOffset, Nanos, Pid, Svma, Tid};
 use collector_common::record::{
@@ -217,7 +217,7 @@ fn the_made_recording_is_read_back() {
     assert_eq!(pairs["ExpectedCPUSamplingRate"], "1003009");
     assert_eq!((pairs["Host"], pairs["Command"]), ("build-07", "prog --fast"));
     assert_eq!(file.summary.lost, 3);
-    assert_eq!(pairs["Account"], "3 lost (ring_full 3); 100.00 % are complete");
+    assert_eq!(pairs["Account"], "3 lost (ring_full 3)\n100.00 % are complete");
     assert_eq!(pairs["Metrics"], "queue: 7.5 requests");
     assert_eq!((pairs["Unit of cpu"], pairs["Period of cpu"]), ("count", "1003009"));
     assert_eq!((pairs["Unit of off_cpu"], pairs.get("Period of off_cpu")), ("nanoseconds", None));
@@ -463,7 +463,8 @@ const MODULES: usize = 3;
 const LABELS: [&str; 4] = ["", "-12", "x", "007"];
 
 fn plan() -> impl Strategy<Value = Plan> {
-    let processes = proptest::collection::vec(1_u32..1000, 1..4);
+    let processes = proptest::collection::btree_set(1_u32..1000, 1..4);
+    let processes = processes.prop_map(|pids| pids.into_iter().collect::<Vec<_>>());
     let mappings = proptest::collection::vec((0_usize..4, 1_u64..50, 0_u64..2_000), 0..6);
     let frames = proptest::collection::vec((0..=MODULES, 0_u64..0x3000, any::<bool>()), 1..10);
     let stacks = proptest::collection::vec(proptest::collection::vec(0_usize..10, 0..6), 1..6);
@@ -539,8 +540,38 @@ impl Plan {
         machine
     }
 
+    /// What lies between the addresses of a module that is mapped nowhere in a process and those that it has there in a file: there is one
+    /// mapping of it, which overlaps with none.
+    fn own_bias(&self, file: &File, process: usize, module: usize) -> u64 {
+        let pid = u64::from(self.processes[process]);
+        let of_process =
+            file.mappings.iter().filter(|mapping| mapping.pid == pid && mapping.path != "vmlinux");
+        let path = format!("/lib/{module}.so");
+        let (own, others): (Vec<_>, Vec<_>) = of_process.partition(|mapping| mapping.path == path);
+        let [own] = &own[..] else { panic!("{own:?}") };
+        assert!(others.iter().all(|other| other.end <= own.start || own.end <= other.start), "{file:?}");
+        let about: serde_json::Value =
+            serde_json::Deserializer::from_str(&own.file).into_iter().next().unwrap().unwrap();
+        let linked = about["p_vaddr"].as_str().unwrap().trim_start_matches("0x");
+        own.start.wrapping_sub(u64::from_str_radix(linked, 16).unwrap())
+    }
+
+    /// Modules on stacks of processes in which they are mapped nowhere.
+    fn homeless(&self) -> BTreeSet<(usize, usize)> {
+        let mapped: BTreeSet<(usize, usize)> = (self.mappings.iter().enumerate())
+            .map(|(at, &(process, ..))| (process % self.processes.len(), module_of(at)))
+            .collect();
+        let used = self.samples.iter().flat_map(|&(_, process, stack, ..)| {
+            let stack = &self.stacks[stack % self.stacks.len()];
+            stack
+                .iter()
+                .map(move |at| (process % self.processes.len(), self.frames[at % self.frames.len()].0))
+        });
+        used.filter(|pair| pair.1 > 0 && !mapped.contains(pair)).collect()
+    }
+
     /// Where a frame is, found the slow way: in the mapping of its module that is the last by then, and holds it.
-    fn address(&self, process: usize, frame: (usize, u64, bool), time: u64) -> u64 {
+    fn address(&self, file: &File, process: usize, frame: (usize, u64, bool), time: u64) -> u64 {
         let Frame { module, address, .. } = raw(frame);
         let mut of_module: Vec<(usize, u64, u64)> = Vec::new();
         for (at, &(owner, number, since)) in self.mappings.iter().enumerate() {
@@ -552,12 +583,13 @@ impl Plan {
         let last = of_module.iter().rev().find(|&&(.., since)| since <= time).or(of_module.first());
         match last {
             // All mappings hold the same addresses, so that the first choice is right whether it holds this one or not.
-            Some(&(_, number, _)) if module.0 > 0 => address.0 + base(number),
-            _ => address.0,
+            Some(&(_, number, _)) => address.0 + base(number),
+            None if module.0 > 0 => address.0.wrapping_add(self.own_bias(file, process, module.0 as usize)),
+            None => address.0,
         }
     }
 
-    fn expected(&self) -> Vec<Read> {
+    fn expected(&self, file: &File) -> Vec<Read> {
         let mut samples: Vec<Read> = self
             .samples
             .iter()
@@ -575,7 +607,7 @@ impl Plan {
                     thread: "t".to_owned(),
                     cpu: cpu.into(),
                     value: if kind == 0 { value.max(0) } else { value },
-                    stack: frames.map(|frame| self.address(process, frame, time)).collect(),
+                    stack: frames.map(|frame| self.address(file, process, frame, time)).collect(),
                     labels: labels.into_iter().filter(|(_, value)| !value.is_empty()).collect(),
                     numbers: Vec::new(),
                 }
@@ -599,11 +631,11 @@ proptest! {
     fn any_machine_is_read_back(plan in plan()) {
         let machine = plan.machine();
         let file = File::of(&written(&machine, &Symbols::unresolved(&machine)));
-        prop_assert_eq!(&file.samples, &plan.expected());
+        prop_assert_eq!(&file.samples, &plan.expected(&file));
         prop_assert_eq!(file.summary.lost, plan.lost);
         prop_assert_eq!(file.processes.len(), plan.processes.len());
         let files = file.mappings.iter().filter(|mapping| mapping.path != "vmlinux").count();
-        prop_assert_eq!(files, plan.mappings.len());
+        prop_assert_eq!(files, plan.mappings.len() + plan.homeless().len());
     }
 
     #[test]

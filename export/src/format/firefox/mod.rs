@@ -3,7 +3,7 @@
 //! - `write`: the format, written by `parts` of profiles.
 //! - `plan`: which processes, threads and libraries there are; `threads`: what each of a thread's samples becomes.
 //! - `frames`: libraries with their ids and symbols, and what a frame is in them.
-//! - `roles`: what the samples of a kind become; `markers`: those that become markers; `spans`: what went on for a time, as markers.
+//! - `roles`: what the samples of a kind become; `kinds`: what is told of kinds as a whole; `markers`: those that become markers; `spans`: what went on for a time, as markers.
 //! - `lines`: lines and source files, which `parts` put into what is written.
 //! - `attributes`: fields of markers, which types of them have.
 //! - `tracks`: which threads there are.
@@ -14,6 +14,7 @@
 
 mod attributes;
 mod frames;
+mod kinds;
 mod lines;
 mod markers;
 mod parts;
@@ -26,5 +27,7 @@ mod write;
 
 pub(crate) use attributes::MOST_TYPES;
 pub(crate) use frames::INLINED;
+pub(crate) use kinds::{KIND, OF_KINDS, PERIOD, SHOWN, UNIT, WEIGHT};
+pub(crate) use plan::OF_WEIGHT;
 pub(crate) use spans::{NAME as SPAN, OF_PROCESSES, OF_RECORDINGS, OF_THREADS};
 pub use write::Firefox;

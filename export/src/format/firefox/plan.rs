@@ -14,6 +14,7 @@ use fxprof_processed_profile::{
 
 use super::attributes::MOST_TYPES;
 use super::frames::{Frames, Libraries};
+use super::kinds;
 use super::markers::{Markers, Renamed, Told};
 use super::roles::{Role, Sampling};
 use super::spans::Spans;
@@ -23,6 +24,9 @@ use crate::format::account::account;
 use crate::format::duration::duration;
 use crate::format::facts::facts;
 use crate::format::start::start;
+
+/// Before the name of a kind whose samples weigh less than their values.
+pub(crate) const OF_WEIGHT: &str = "1 of the weight of ";
 
 /// What is to be written.
 pub(super) struct Plan<'a> {
@@ -164,6 +168,7 @@ impl<'a> Plan<'a> {
         out.set_os_name(format!("{} {}", system.kernel, system.architecture).trim());
         // What has no name yet has one nowhere else: a symbol server must not be asked on opening.
         out.set_symbolicated(true);
+        kinds::tell(machine, &self.roles, &mut out);
         let frames = Frames::of(self.profile, &self.libraries, &mut out);
         let mut threads = Vec::new();
         let mut process = None;
@@ -226,8 +231,8 @@ impl<'a> Plan<'a> {
         for span in machine.spans() {
             spans.marker(machine, span, &mut out);
         }
-        // There are two more, of what is no sample and no span.
-        if markers.types() + spans.types() + 2 > MOST_TYPES {
+        // There is one more for each kind, and there are two of what is no sample and no span.
+        if markers.types() + spans.types() + machine.kinds().len() + 2 > MOST_TYPES {
             return Err(io::Error::other(format!(
                 "the lists of attributes of samples and spans are more than the {MOST_TYPES} that are read: name a format with all of them, as .jsonl"
             )));
@@ -284,7 +289,7 @@ impl<'a> Plan<'a> {
             if let Role::Sampled(Sampling { divisor, is_time: false, .. }) = role
                 && *divisor > 1
             {
-                lines.push(format!("1 of the weight of {} is {divisor}", machine.string(kind.name)));
+                lines.push(format!("{OF_WEIGHT}{} is {divisor}", machine.string(kind.name)));
             }
         }
         lines

@@ -1,7 +1,8 @@
 //! What samples of a kind become: the format has one table of samples and one of allocations for a thread, and markers for
 //! whatever else happened.
 //!
-//! Sampling clocks are the samples; where nothing was recorded by one, the first kind of occurrences is, so that there is a call
+//! A sampling clock is the samples: that which is to be looked at first, or the first one, as samples of two would count the same time twice.
+//! Where nothing was recorded by one, the first kind of occurrences is, so that there is a call
 //! tree, and where none is of occurrences, the first kind of times is, whose samples are markers as well. The first kind of bytes are the allocations: further ones (what is still in use) would count the same bytes again.
 
 use collector_common::record::{ExportMachine, SampleKind, SampleKindId, Unit};
@@ -53,7 +54,10 @@ impl Role {
             let mut kinds = machine.kinds().iter().zip(&greatest);
             kinds.position(|(kind, greatest)| greatest.is_some() && test(kind))
         };
-        let occurrences = match first(is_clock) {
+        let is_shown = |kind: &SampleKindId| machine.kinds().get(usize::from(kind.0)).is_some_and(is_clock);
+        let shown = machine.shown_kind().filter(is_shown).map(|kind| usize::from(kind.0));
+        let clock = shown.or_else(|| first(is_clock));
+        let occurrences = match clock {
             Some(_) => None,
             None => first(|kind| kind.unit == Unit::Count),
         };
@@ -67,7 +71,7 @@ impl Role {
             Self::Sampled(Sampling::of_counts(period, greatest))
         };
         let roles = machine.kinds().iter().enumerate().map(|(position, kind)| match kind {
-            kind if is_clock(kind) => counts(kind.period, position),
+            kind if clock == Some(position) => counts(kind.period, position),
             _ if occurrences == Some(position) => counts(0, position),
             _ if times == Some(position) => Self::Sampled(Sampling::TIMES),
             _ if bytes == Some(position) => Self::Allocated,

@@ -203,7 +203,7 @@ mod tests {
             assert_eq!(parts[part], all[part], "{part}");
         }
         let names = parts["meta"]["markerSchema"].as_array().unwrap();
-        assert_eq!(names.len(), 3, "told, renamed, and off_cpu: {names:#?}");
+        assert_eq!(names.len(), 3 + 3, "those of kinds, told, renamed, and off_cpu: {names:#?}");
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(super) struct EventType {
     pub(super) alone: u32,
     /// Whether its events' fields are described and written, and not their bytes as they are.
     pub(super) is_described: bool,
-    /// Whether the file tells more of an event than of its sample: it has fields, or what it has is not known.
+    /// Whether the file tells more of an event than of its sample: it has fields, or bytes of which nothing is known.
     pub(super) is_told: bool,
 }
 
@@ -44,6 +44,7 @@ pub(super) fn all(machine: &ExportMachine) -> (Vec<EventType>, Vec<Vec<u8>>) {
         if !is_described {
             fields = vec![0, 0];
         }
+        let is_told = taken.has_bytes || !kind.format.fields().is_empty();
         let is_alone = taken.alone > 0 && taken.sampled == 0;
         row(&mut block, machine, kind, number, &fields, is_alone);
         let mut alone = number;
@@ -51,7 +52,7 @@ pub(super) fn all(machine: &ExportMachine) -> (Vec<EventType>, Vec<Vec<u8>>) {
             (alone, more) = (more, more + 1);
             row(&mut block, machine, kind, alone, &fields, true);
         }
-        types.push(EventType { number, alone, is_described, is_told: !kind.format.fields().is_empty() });
+        types.push(EventType { number, alone, is_described, is_told });
         if block.len() >= PIECE {
             blocks.push(std::mem::replace(&mut block, vec![0, 0]));
         }
@@ -72,11 +73,12 @@ fn is_known(machine: &ExportMachine, kind: &EventKind) -> bool {
     })
 }
 
-/// Of how many events of a kind that have a stack samples were taken, and of how many not.
+/// Of how many events of a kind that have a stack samples were taken, and of how many not; and whether any event has bytes.
 #[derive(Clone, Copy, Default)]
 struct Taken {
     sampled: u64,
     alone: u64,
+    has_bytes: bool,
 }
 
 /// By kind.
@@ -86,9 +88,10 @@ fn taken(machine: &ExportMachine) -> Vec<Taken> {
     if records.is_empty() {
         return taken;
     }
-    for (_, record, _) in records.iter().filter(|(_, record, _)| record.stack != StackId::EMPTY) {
+    for (_, record, bytes) in records.iter() {
         if let Some(of) = taken.get_mut(usize::from(record.kind.0)) {
-            of.alone += 1;
+            of.alone += u64::from(record.stack != StackId::EMPTY);
+            of.has_bytes |= !bytes.is_empty();
         }
     }
     let samples = machine.samples();

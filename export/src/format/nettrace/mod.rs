@@ -6,7 +6,7 @@
 //! - `types`: the types of events, and the trace's own description.
 //! - `event_types`: types of raw events; `event_fields`: their fields; `known_types`: those that are told by number alone.
 //! - `descriptions`: what is known of files.
-//! - `places`: where code lies in which process, and when.
+//! - `places`: where code lies in which process, and when; `homeless`: where it is put if nobody tells.
 //! - `stream`: events with their stacks and labels on their way into blocks; `names`: what frames are called.
 //! - [`read()`]: a reader for any writer's traces.
 
@@ -14,6 +14,7 @@ mod blocks;
 mod descriptions;
 mod event_fields;
 mod event_types;
+mod homeless;
 mod known_types;
 mod labels;
 mod names;
@@ -26,5 +27,7 @@ mod write;
 
 pub(crate) use known_types::{KnownType, SAMPLER};
 pub use read::{Event, EventType, Label, LabelValue, ReadError, Summary, Thread, Trace, Value, read};
-pub(crate) use types::{NAME, NO_SAMPLES, SAMPLES};
+pub(crate) use types::{
+    NAME, NO_SAMPLES, PERIOD_OF, SAMPLES, SHOWN_KIND, UNIT_OF, UNKNOWN_LOSSES, UNKNOWN_TIME,
+};
 pub use write::Nettrace;

@@ -26,7 +26,7 @@ type Named = (Option<ProcessId>, u64, MappingNumber, bool, Option<NameId>);
 /// Names for all places that were asked for, by mapping and address.
 pub(super) fn ranges(Profile { machine, symbols }: Profile<'_>, places: &Places<'_>) -> Vec<Range> {
     let owner = |mapping: MappingNumber| {
-        let mapping = mapping.position().and_then(|position| machine.mappings().get(position));
+        let mapping = mapping.position().and_then(|position| places.mappings().get(position));
         mapping.map(|mapping| mapping.process)
     };
     let mut named: Vec<Named> = places

@@ -2,14 +2,18 @@
 //!
 //! A frame has the address that its file is linked for; what lies between that and the process's is the same for all of a
 //! file's mappings until the file is unloaded and loaded anew. The kernel is one mapping, which all processes share; where its parts
-//! are files, as those of Windows are, these are mapped like any other.
+//! are files, as those of Windows are, these are mapped like any other. Where numbers stand for addresses, these are mapped, too, as they are.
 
+use std::borrow::Cow;
 use std::num::NonZeroU64;
 
 use collector_common::ids::Nanos;
 use collector_common::intern::StackId;
-use collector_common::record::{ExportMachine, Frame, FrameId, ModuleId, ModuleKind, ProcessId};
+use collector_common::record::{
+    ExportMachine, Frame, FrameId, ModuleId, ModuleKind, ModuleMapping, ProcessId, WITHOUT_ADDRESS,
+};
 
+use super::homeless;
 use crate::over_time::OverTime;
 use crate::table::Table;
 
@@ -58,6 +62,8 @@ pub(super) struct Epoch(u32);
 #[derive(Debug)]
 pub(super) struct Places<'a> {
     machine: &'a ExportMachine,
+    /// Those of the machine, and behind them those of files that are at no place that is told.
+    mappings: Cow<'a, [ModuleMapping]>,
     /// By process; the last one is any that the machine does not have.
     processes: Vec<Process>,
     known: Vec<(FrameId, Place)>,
@@ -67,6 +73,8 @@ pub(super) struct Places<'a> {
 #[derive(Debug, Default)]
 struct Process {
     modules: Table<ModuleId, OverTime>,
+    /// Mappings of numbers that stand for addresses.
+    numbers: Table<ModuleId, u32>,
     /// What lies between the addresses that a file is linked for and those of the process, of each that never moved.
     biases: Table<ModuleId, u64>,
     /// When it was mapped, of each module that moved.
@@ -81,11 +89,22 @@ struct Process {
 
 impl<'a> Places<'a> {
     pub(super) fn of(machine: &'a ExportMachine) -> Self {
-        let mappings = machine.mappings();
+        let mut mappings = Cow::Borrowed(machine.mappings());
+        let homeless = homeless::mappings(machine);
+        if !homeless.is_empty() {
+            mappings.to_mut().extend(homeless);
+        }
         let mut processes: Vec<Process> = Vec::new();
         processes.resize_with(machine.processes().len() + 1, Process::default);
         let owned = |at: u32| (mappings[at as usize].process, mappings[at as usize].module);
-        let mut order: Vec<u32> = (0..).take(mappings.len()).collect();
+        let is_of_numbers = |at: &u32| WITHOUT_ADDRESS.contains(&mappings[*at as usize].start.0);
+        let (numbers, mut order): (Vec<u32>, Vec<u32>) = (0..).take(mappings.len()).partition(is_of_numbers);
+        for at in numbers {
+            let (process, module) = owned(at);
+            if let Some(process) = processes.get_mut(process.0 as usize) {
+                process.numbers.insert(module, at);
+            }
+        }
         order.sort_by_key(|&at| (owned(at), mappings[at as usize].since));
         for group in order.chunk_by(|&a, &b| owned(a) == owned(b)) {
             let (process, module) = owned(group[0]);
@@ -107,7 +126,12 @@ impl<'a> Places<'a> {
                 process.biases.insert(module, bias);
             }
         }
-        Self { machine, processes, known: Vec::new() }
+        Self { machine, mappings, processes, known: Vec::new() }
+    }
+
+    /// All mappings, by number.
+    pub(super) fn mappings(&self) -> &[ModuleMapping] {
+        &self.mappings
     }
 
     fn process(&self, process: ProcessId) -> usize {
@@ -146,13 +170,13 @@ impl<'a> Places<'a> {
             if let Some(&address) = process.addresses.get(&key) {
                 return address;
             }
-            let place = process.search(machine, frame, time);
+            let place = process.search(machine, &self.mappings, frame, time);
             process.addresses.insert(key, place.address);
             self.known.push((id, place));
             return place.address;
         }
         if process.is_new(id) {
-            self.known.push((id, process.search(machine, frame, time)));
+            self.known.push((id, process.search(machine, &self.mappings, frame, time)));
         }
         // A number that stands for an address is the same everywhere.
         let bias = if frame.has_address() { process.biases.get(&frame.module) } else { None };
@@ -175,13 +199,22 @@ impl Process {
         is_new
     }
 
-    fn search(&self, machine: &ExportMachine, frame: &Frame, time: Nanos) -> Place {
+    fn search(
+        &self,
+        machine: &ExportMachine,
+        mappings: &[ModuleMapping],
+        frame: &Frame,
+        time: Nanos,
+    ) -> Place {
         let own = frame.address.0;
         if is_kernel(machine, frame.module) {
             return Place { mapping: Some(MappingNumber::KERNEL), address: own };
         }
+        if !frame.has_address() {
+            let mapping = self.numbers.get(&frame.module).map(|&at| MappingNumber::at(at));
+            return Place { mapping, address: own };
+        }
         let is_linked = is_linked(machine, frame.module);
-        let mappings = machine.mappings();
         let ranges = self.modules.get(&frame.module);
         let found = ranges.and_then(|ranges| {
             let holding =
@@ -191,7 +224,7 @@ impl Process {
         match found {
             None => Place { mapping: None, address: own },
             Some(at) => {
-                let bias = if is_linked && frame.has_address() { mappings[at as usize].bias } else { 0 };
+                let bias = if is_linked { mappings[at as usize].bias } else { 0 };
                 Place { mapping: Some(MappingNumber::at(at)), address: own.wrapping_add(bias) }
             }
         }

@@ -234,12 +234,29 @@ pub(super) fn trace(machine: &ExportMachine, start: Nanos) -> Vec<u8> {
 /// The most bytes of a pair's name, so that those of all kinds have room in the block.
 const LONGEST_KEY: usize = 1 << 10;
 
+/// Before a kind's name: what its samples' values are in. Such facts are in the order of the kinds.
+pub(crate) const UNIT_OF: &str = "Unit of ";
+
+/// Before a kind's name: what one sample stands for.
+pub(crate) const PERIOD_OF: &str = "Period of ";
+
+/// The kind that is to be looked at first.
+pub(crate) const SHOWN_KIND: &str = "ShownKind";
+
+/// That the number of lost events, which each trace has, is not known.
+pub(crate) const UNKNOWN_LOSSES: &str = "LossesUnknown";
+
+/// That the time of day, which each trace has, is not known.
+pub(crate) const UNKNOWN_TIME: &str = "TimeOfDayUnknown";
+
 /// Facts by name. The first two are of the specification; the second is in nanoseconds, as .NET writes it. No name is there
 /// twice.
 fn pairs(machine: &ExportMachine) -> Vec<(String, String)> {
     let system = machine.system();
     let period = machine.kinds().iter().map(|kind| kind.period).find(|&period| period > 1);
     let period = period.filter(|&period| i32::try_from(period).is_ok());
+    let shown = machine.main_kind().and_then(|kind| machine.kinds().get(usize::from(kind.0)));
+    let shown = shown.map_or("", |kind| machine.string(kind.name));
     let number = |number: u64| if number == 0 { String::new() } else { number.to_string() };
     let pairs = [
         ("HardwareThreadCount", number(system.cpus.into())),
@@ -252,14 +269,17 @@ fn pairs(machine: &ExportMachine) -> Vec<(String, String)> {
         ("MemoryBytes", number(system.memory)),
         ("BootedUnixNanoseconds", number(system.clocks.booted().unwrap_or_default())),
         ("Command", system.command.clone()),
-        ("Account", system.account.join("; ")),
-        ("Metrics", machine.metrics().iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
+        ("Account", system.account.join("\n")),
+        ("Metrics", machine.metrics().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")),
+        (UNKNOWN_LOSSES, system.lost.map_or("yes", |_| "").to_owned()),
+        (UNKNOWN_TIME, system.clocks.start.map_or("yes", |_| "").to_owned()),
+        (SHOWN_KIND, cut(shown, LONGEST_KEY).to_owned()),
     ];
     let pairs = pairs.into_iter().map(|(key, value)| (key.to_owned(), value));
     let kinds = machine.kinds().iter().flat_map(|kind| {
         let name = cut(machine.string(kind.name), LONGEST_KEY);
         let period = if kind.period > 1 { kind.period.to_string() } else { String::new() };
-        [(format!("Unit of {name}"), kind.unit.name().to_owned()), (format!("Period of {name}"), period)]
+        [(format!("{UNIT_OF}{name}"), kind.unit.name().to_owned()), (format!("{PERIOD_OF}{name}"), period)]
     });
     let mut known = KeySet::default();
     let told = pairs.chain(kinds).filter(|(_, value)| !value.is_empty());

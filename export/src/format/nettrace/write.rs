@@ -77,7 +77,7 @@ impl ExportFormat for Nettrace {
         rows.iter().try_for_each(|rows| blocks.write(Kind::Metadata, rows))?;
         threads.write(profile.machine, &mut blocks)?;
         let places = Places::of(profile.machine);
-        let has_linux = has_linux(profile);
+        let has_linux = has_linux(profile, places.mappings());
         let metadata = Table::default();
         let stream = Stream::new(blocks);
         let payload = Vec::new();
@@ -116,8 +116,8 @@ const KERNEL: u64 = 1 << 63;
 
 /// Whether there is code of a kernel that is one thing. Where files are mapped in the kernel's half, it is Windows's, and what is in none of
 /// them is told of only if it has a name.
-fn has_linux(Profile { machine, symbols }: Profile<'_>) -> bool {
-    let has_files = machine.mappings().iter().any(|mapping| mapping.start.0 >= KERNEL);
+fn has_linux(Profile { machine, symbols }: Profile<'_>, mappings: &[ModuleMapping]) -> bool {
+    let has_files = mappings.iter().any(|mapping| mapping.start.0 >= KERNEL);
     machine.frames().iter().zip(0..).any(|(frame, id)| {
         let is_code = is_kernel(machine, frame.module) && !frame.flags.has(FrameFlags::CUT);
         is_code && (!has_files || symbols.is_resolved(FrameId(id)))
@@ -226,6 +226,7 @@ impl Writer<'_> {
                     let event =
                         if is_new { SystemEvent::ProcessCreate } else { SystemEvent::ExistingProcess };
                     self.process(event, process, time)?;
+                    self.made_up(process, time)?;
                 }
                 // The format has no event of it.
                 Happened::Executed(_) | Happened::SpanBegan(..) => {}
@@ -344,6 +345,20 @@ impl Writer<'_> {
         self.system(SystemEvent::ProcessMapping, id, time)
     }
 
+    /// Mappings in a process of files whose place in it nobody tells; they are sorted by process.
+    fn made_up(&mut self, process: ProcessId, time: Nanos) -> io::Result<()> {
+        let told = self.profile.machine.mappings().len();
+        let first =
+            told + self.places.mappings()[told..].partition_point(|mapping| mapping.process < process);
+        for at in first.. {
+            match self.places.mappings().get(at).copied() {
+                Some(mapping) if mapping.process == process => self.mapping(at as u32, &mapping, time)?,
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+
     fn mapping(&mut self, at: u32, mapping: &ModuleMapping, time: Nanos) -> io::Result<()> {
         let machine = self.profile.machine;
         let module = machine.module(mapping.module);
@@ -386,10 +401,10 @@ impl Writer<'_> {
 
     /// Tells all names, each in a process that has its mapping.
     fn names(&mut self, time: Nanos) -> io::Result<()> {
-        let Profile { machine, symbols } = self.profile;
+        let symbols = self.profile.symbols;
         for (range, id) in names::ranges(self.profile, &self.places).into_iter().zip(1..) {
             let position = range.mapping.position();
-            let mapping = position.and_then(|position| machine.mappings().get(position));
+            let mapping = position.and_then(|position| self.places.mappings().get(position));
             let process = mapping.map_or(ProcessId(0), |mapping| mapping.process);
             self.payload.clear();
             for number in [id, range.mapping.number(), range.first, range.last] {

@@ -10,7 +10,9 @@ use collector_common::record::{AttributeListId, AttributeValue, ExportMachine, S
 
 use super::columns::{Cell as _, Strings};
 use super::json::{Data, Field, Schema};
-use crate::format::firefox::{OF_PROCESSES, OF_RECORDINGS, OF_THREADS, SPAN};
+use crate::format::firefox::{
+    KIND, OF_KINDS, OF_PROCESSES, OF_RECORDINGS, OF_THREADS, PERIOD, SHOWN, SPAN, UNIT, WEIGHT,
+};
 use crate::import::room;
 
 /// What a marker tells.
@@ -52,6 +54,43 @@ fn names(schema: &Schema) -> Names<'_> {
     own.map(|field| (&*field.label.0, field.format.0 == "integer")).collect()
 }
 
+/// What our own files tell of a kind.
+#[derive(Debug)]
+struct ToldKind<'a> {
+    /// They are in the order of these numbers.
+    number: u16,
+    name: &'a str,
+    unit: Unit,
+    period: u64,
+    /// Of the kind that is the samples of the call tree: the value that has a weight of 1.
+    weight: Option<i64>,
+    is_shown: bool,
+}
+
+impl<'a> ToldKind<'a> {
+    fn of(schema: &'a Schema) -> Option<Self> {
+        let number = schema.name.0.strip_prefix(OF_KINDS)?.parse().ok()?;
+        let label = |key: &str| fields(schema).find(|field| field.key.0 == key).map(|field| &*field.label.0);
+        let units = [Unit::Count, Unit::Nanoseconds, Unit::Bytes];
+        Some(Self {
+            number,
+            name: label(KIND)?,
+            unit: units.into_iter().find(|unit| Some(unit.name()) == label(UNIT))?,
+            period: label(PERIOD)?.parse().ok().filter(|period| *period > 0)?,
+            weight: label(WEIGHT).and_then(|weight| weight.parse().ok()).filter(|weight| *weight > 0),
+            is_shown: label(SHOWN).is_some(),
+        })
+    }
+}
+
+/// What samples of the call tree are of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sampled {
+    pub(super) kind: SampleKindId,
+    /// The value that has a weight of 1.
+    pub(super) weight: i64,
+}
+
 fn attributes(
     machine: &mut ExportMachine,
     strings: &Strings,
@@ -77,6 +116,8 @@ fn attributes(
 #[derive(Default)]
 pub(super) struct Events<'a> {
     kinds: HashMap<(String, Unit, u64), SampleKindId, Seeded>,
+    /// What is told of kinds, in their order.
+    told: Vec<ToldKind<'a>>,
     /// By type: the value's unit, and the names of attributes.
     types: HashMap<&'a str, (Unit, Names<'a>), Seeded>,
     /// By type of a span's marker: whose its timeline is, and the names of attributes.
@@ -92,6 +133,8 @@ impl<'a> Events<'a> {
             Some((&*schema.name.0, (SpanOf::of(&schema.name.0).filter(|_| own)?, names(schema))))
         });
         let spans = spans.collect();
+        let mut told: Vec<ToldKind<'_>> = schemas.clone().filter_map(ToldKind::of).collect();
+        told.sort_by_key(|kind| kind.number);
         let ours = schemas.filter(|schema| schema.name.0.starts_with("sample: "));
         let types = ours.map(|schema| {
             let value = fields(schema).find(|field| field.key.0 == "value");
@@ -102,12 +145,34 @@ impl<'a> Events<'a> {
             };
             (&*schema.name.0, (unit, names(schema)))
         });
-        Self { types: types.collect(), spans, ..Self::default() }
+        Self { types: types.collect(), spans, told, ..Self::default() }
     }
 
-    /// Whether the profile has markers of ours.
+    /// Whether the profile is ours, or has markers of ours.
     pub(super) fn are_ours(&self) -> bool {
-        !self.types.is_empty()
+        !self.types.is_empty() || !self.told.is_empty()
+    }
+
+    /// Adds the kinds that are told of. Out: what samples of the call tree are of, where that is told.
+    pub(super) fn add_kinds(&mut self, machine: &mut ExportMachine) -> Option<Sampled> {
+        let mut sampled = None;
+        for told in std::mem::take(&mut self.told) {
+            let kind = self.kind(machine, told.name, told.unit, told.period);
+            if let Some(kind) = kind {
+                sampled = sampled.or(told.weight.map(|weight| Sampled { kind, weight }));
+                if told.is_shown {
+                    machine.set_main_kind(kind);
+                }
+            }
+            self.told.push(told);
+        }
+        sampled
+    }
+
+    /// The period of a kind that is told of; 1 of others.
+    fn period(&self, called: &str, unit: Unit) -> u64 {
+        let is_it = |told: &&ToldKind<'_>| (told.name, told.unit) == (called, unit);
+        self.told.iter().find(is_it).map_or(1, |told| told.period)
     }
 
     /// The kind of a name; none where there are too many.
@@ -160,7 +225,7 @@ impl<'a> Events<'a> {
         };
         let attributes = attributes(machine, strings, names, data);
         let unit = *unit;
-        let kind = self.kind(machine, name, unit, 1)?;
+        let kind = self.kind(machine, name, unit, self.period(name, unit))?;
         let value = data.value.unwrap_or(1.0).round() as i64;
         Some(Marked { kind, value, cpu: data.cpu.unwrap_or_default() as u16, attributes })
     }

@@ -7,13 +7,14 @@ use std::io::Read;
 use collector_common::ids::{Nanos, Pid, Tid};
 use collector_common::intern::Seeded;
 use collector_common::record::{
-    ClockAnchor, ExportMachine, ProcessId, Sample, SampleKindId, ThreadId, TimelineOwner, Unit,
+    ClockAnchor, ExportMachine, ProcessId, Sample, ThreadId, TimelineOwner, Unit,
 };
 
 use super::code::{Code, Known, Tables};
-use super::events::{Events, SpanOf};
+use super::events::{Events, Sampled, SpanOf};
 use super::json::{Data, File, Samples, Thread, weight_of};
 use super::text;
+use crate::format::firefox::OF_WEIGHT;
 use crate::format::lost_in;
 use crate::import::room::{MOST_SAMPLES, checked, name};
 use crate::import::{ImportError, Imported};
@@ -69,8 +70,8 @@ struct Reader<'a> {
     events: Events<'a>,
     /// By pid, as the file has it.
     processes: HashMap<String, ProcessId, Seeded>,
-    /// What samples of the call tree are of, once it was asked for; none where there are too many kinds.
-    clock: OnceCell<Option<SampleKindId>>,
+    /// What samples of the call tree are of, once it is known; none where there are too many kinds.
+    clock: OnceCell<Option<Sampled>>,
     /// What allocations are called.
     allocations: &'a str,
     /// Bytes of what was told of the recording.
@@ -93,6 +94,9 @@ struct Open<'a, 'k> {
 
 impl Reader<'_> {
     fn describe(&mut self) {
+        if let Some(sampled) = self.events.add_kinds(&mut self.machine) {
+            self.clock = OnceCell::from(Some(sampled));
+        }
         let meta = &self.file.meta;
         let system = self.machine.system_mut();
         system.kernel.clone_from(&meta.oscpu.0);
@@ -104,7 +108,7 @@ impl Reader<'_> {
     }
 
     /// What samples of the call tree are of: a clock's, called `cpu` if each was taken while its thread ran.
-    fn clock(&mut self) -> Option<SampleKindId> {
+    fn clock(&mut self) -> Option<Sampled> {
         if let Some(&known) = self.clock.get() {
             if known.is_none() {
                 self.events.no_room += 1;
@@ -117,7 +121,7 @@ impl Reader<'_> {
         if let Some(kind) = kind {
             self.machine.set_main_kind(kind);
         }
-        *self.clock.get_or_init(|| kind)
+        *self.clock.get_or_init(|| kind.map(|kind| Sampled { kind, weight: 1 }))
     }
 
     fn process(&mut self, thread: &Thread) -> ProcessId {
@@ -178,12 +182,15 @@ impl Reader<'_> {
             if weight == 0.0 && stack == u32::MAX {
                 continue;
             }
-            let kind = match unit {
+            let sampled = match unit {
                 Unit::Count => self.clock(),
-                unit => self.events.kind(&mut self.machine, name, unit, 1),
+                unit => {
+                    let kind = self.events.kind(&mut self.machine, name, unit, 1);
+                    kind.map(|kind| Sampled { kind, weight: 1 })
+                }
             };
-            let Some(kind) = kind else { continue };
-            let value = (weight * scale).round() as i64;
+            let Some(Sampled { kind, weight: of_one }) = sampled else { continue };
+            let value = ((weight * scale).round() as i64).saturating_mul(of_one);
             self.add(open, stack, Sample { time, kind, value, ..Sample::default() })?;
         }
         Ok(())
@@ -212,7 +219,9 @@ impl Reader<'_> {
                 Some(data) if data.marker_type.0 == "recording" && data.text.is_some() => {
                     let text = data.text.and_then(|text| open.tables.strings.get(text)).unwrap_or_default();
                     self.told += text.len() + 1;
-                    if self.told <= MOST_TOLD {
+                    // Values are read as they were.
+                    let is_of_weight = self.events.are_ours() && text.starts_with(OF_WEIGHT);
+                    if self.told <= MOST_TOLD && !is_of_weight {
                         self.machine.system_mut().account.push(text.to_owned());
                     }
                 }

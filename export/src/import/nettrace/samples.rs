@@ -18,7 +18,10 @@ use super::code::{Called, Code, Found, KERNEL, Mapping, Place};
 use super::event_kinds::{EventKinds, Kept, is_alone, name_of};
 use super::methods::Methods;
 use super::{programs, runtime, universal};
-use crate::format::nettrace::{Event, Label, LabelValue, SAMPLER, Summary, Trace, read};
+use crate::format::nettrace::{
+    Event, Label, LabelValue, PERIOD_OF, SAMPLER, SHOWN_KIND, Summary, Trace, UNIT_OF, UNKNOWN_LOSSES,
+    UNKNOWN_TIME, read,
+};
 use crate::import::missing_end::tell_missing_end;
 use crate::import::room::{FramesOfSamples, MOST_ATTRIBUTES, name};
 use crate::import::{ImportError, Imported};
@@ -142,7 +145,9 @@ impl Samples {
         let fact = |name: &str| fact(trace, name).to_owned();
         let system = self.machine.system_mut();
         (system.start, system.end) = (start, start);
-        system.clocks.start = ClockAnchor::at(start, i128::from(trace.unix_milliseconds) * 1_000_000);
+        if fact(UNKNOWN_TIME).is_empty() {
+            system.clocks.start = ClockAnchor::at(start, i128::from(trace.unix_milliseconds) * 1_000_000);
+        }
         let booted: Option<u64> = fact("BootedUnixNanoseconds").parse().ok();
         if let (Some(anchor), Some(booted)) = (&mut system.clocks.start, booted) {
             anchor.boottime = anchor.realtime.checked_sub(booted).map(Nanos);
@@ -153,10 +158,26 @@ impl Samples {
         system.memory = fact("MemoryBytes").parse().unwrap_or_default();
         (system.architecture, system.command) = (fact("Architecture"), fact("Command"));
         let told = [fact("Account"), fact("Metrics")];
-        let lines = told.iter().flat_map(|lines| lines.split("; ")).filter(|line| !line.is_empty());
+        let lines = told.iter().flat_map(|lines| lines.lines()).filter(|line| !line.is_empty());
         system.account = lines.map(str::to_owned).collect();
+        self.add_kinds();
         self.add_processes();
         self.add_mappings();
+    }
+
+    /// The kinds that our own files tell of, in their order.
+    fn add_kinds(&mut self) {
+        let shown = fact(&self.trace, SHOWN_KIND).to_owned();
+        let kinds = self.trace.pairs.iter().filter_map(|(key, _)| key.strip_prefix(UNIT_OF));
+        let kinds: Vec<String> = kinds.map(|kind| name(kind).to_owned()).collect();
+        for called in kinds {
+            let (unit, period) = self.unit_and_period(&called);
+            if let Some(kind) = self.kind_of_name(&called, unit, period)
+                && called == shown
+            {
+                self.machine.set_main_kind(kind);
+            }
+        }
     }
 
     fn add_processes(&mut self) {
@@ -291,9 +312,9 @@ impl Samples {
     /// What our own files tell of a kind.
     fn unit_and_period(&self, kind: &str) -> (Unit, u64) {
         let units = [Unit::Count, Unit::Nanoseconds, Unit::Bytes];
-        let unit = fact(&self.trace, &format!("Unit of {kind}"));
+        let unit = fact(&self.trace, &format!("{UNIT_OF}{kind}"));
         let unit = units.into_iter().find(|known| known.name() == unit).unwrap_or(Unit::Count);
-        let period = fact(&self.trace, &format!("Period of {kind}")).parse().unwrap_or(1);
+        let period = fact(&self.trace, &format!("{PERIOD_OF}{kind}")).parse().unwrap_or(1);
         (unit, period.max(1))
     }
 
@@ -358,6 +379,11 @@ impl Samples {
         for (address, position) in event.stack().zip(0..) {
             let frame = self.frame(life, address, position == 0, event.time);
             self.stack.push(frame);
+        }
+        if event.labels.iter().any(is_cut) {
+            let flags = FrameFlags(FrameFlags::CUT);
+            let cut = Frame { module: ModuleId::KERNEL, address: Svma(0), flags };
+            self.stack.push(self.machine.intern_frame(cut));
         }
         Some(self.machine.intern_stack(&self.stack))
     }
@@ -499,6 +525,7 @@ impl Samples {
         let machine = &mut self.machine;
         let list: Vec<_> = labels
             .iter()
+            .filter(|label| !is_cut(label))
             .take(MOST_ATTRIBUTES)
             .map(|label| {
                 let value = match &label.value {
@@ -521,8 +548,10 @@ impl Samples {
     fn finish(mut self, summary: &Summary) -> Imported {
         self.methods.map(&mut self.machine);
         let no_room = self.machine.event_records().lost();
+        let lost = summary.lost.saturating_add(no_room);
+        let is_unknown = lost == 0 && !fact(&self.trace, UNKNOWN_LOSSES).is_empty();
         let system = self.machine.system_mut();
-        (system.end, system.lost) = (self.last.max(system.start), Some(summary.lost.saturating_add(no_room)));
+        (system.end, system.lost) = (self.last.max(system.start), (!is_unknown).then_some(lost));
         let mut symbols = Symbols::unresolved(&self.machine);
         for (frame, Called { name, signature }) in &self.called {
             let name = self.code.strings.get(*name);
@@ -573,6 +602,11 @@ const fn no_rundown(is_cut: bool) -> &'static str {
 /// A fact that a trace tells by name; empty where it does not.
 fn fact<'a>(trace: &'a Trace, name: &str) -> &'a str {
     trace.pairs.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
+}
+
+/// Our files tell so of a stack that ends before its root.
+fn is_cut(label: &Label) -> bool {
+    label.key == "stack" && matches!(&label.value, LabelValue::Text(text) if text == "cut")
 }
 
 /// The processor; 0, as of all that tells none, where it is not told: .NET's runtime knows it on Windows alone.
