@@ -29,6 +29,18 @@ fn folded(path: &Path) -> BTreeMap<String, i64> {
         .collect()
 }
 
+/// How many events of each kind there are with bytes or fields of their own.
+fn events(path: &Path) -> BTreeMap<String, usize> {
+    let mut events = BTreeMap::new();
+    for line in fs::read_to_string(path).unwrap().lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        if line["type"] == "event" {
+            *events.entry(line["event"].as_str().unwrap().to_owned()).or_default() += 1;
+        }
+    }
+    events
+}
+
 /// Of so many of the samples a function is on the stack.
 fn with(stacks: &BTreeMap<String, i64>, function: &str) -> i64 {
     let is_in = |stack: &str| stack.split(';').any(|own| own == function);
@@ -53,7 +65,8 @@ fn a_trace_is_the_same_in_all_formats() {
     assert!(main > 3000, "{main}");
 
     // Back from nettrace.
-    let told = collector(folder, &["convert", "net.nettrace", "-o", "back.folded"]).stderr;
+    let told =
+        collector(folder, &["convert", "net.nettrace", "-o", "back.folded", "-o", "back.jsonl"]).stderr;
     let told = String::from_utf8(told).unwrap();
     assert!(!told.contains("could not be understood"), "{told}");
     let back = folded(&folder.join("back.folded"));
@@ -66,6 +79,9 @@ fn a_trace_is_the_same_in_all_formats() {
     let differ: Vec<_> = stacks.iter().filter(|(stack, count)| back.get(*stack) != Some(*count)).collect();
     assert!(differ.is_empty(), "{} of {} stacks differ: {:?}", differ.len(), stacks.len(), differ[0]);
     assert_eq!(back.len(), stacks.len());
+    let [before, after] = ["net.jsonl", "back.jsonl"].map(|file| events(&folder.join(file)));
+    assert_eq!(before.values().sum::<usize>(), 72_598);
+    assert_eq!(before, after);
     let in_kernel = |stack: &str| stack.contains(";ntoskrnl.exe+0x") && stack.ends_with("_[k]");
     assert!(back.keys().any(|stack| in_kernel(stack)));
 

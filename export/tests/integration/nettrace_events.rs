@@ -5,9 +5,9 @@ use std::fs;
 use std::io::Cursor;
 use std::time::{Duration, Instant};
 
-use collector_common::event::EventData;
-use collector_common::ids::{Nanos, Tid};
-use collector_common::record::ExportMachine;
+use collector_common::event::{EventData, EventFormat};
+use collector_common::ids::{Nanos, Svma, Tid};
+use collector_common::record::{ExportMachine, Frame, FrameFlags, ModuleId, Sample, Unit};
 use export::format::jsonl::JsonLines;
 use export::format::nettrace::{LabelValue, Nettrace, Value, read};
 use export::format::{Contents, ExportFormat as _, Profile, by_name};
@@ -16,7 +16,7 @@ use export::import::nettrace::{import, import_with_events};
 use export::symbolize::Symbols;
 
 use crate::nettrace_old::{captures, unzipped};
-use crate::raw_events::Recorded;
+use crate::raw_events::{Recorded, event_kind, small};
 
 pub(crate) fn written(machine: &ExportMachine, symbols: &Symbols) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -194,6 +194,25 @@ fn events_that_we_write_are_imported_as_they_were() {
     let records = few.machine.event_records();
     assert!(records.len() < 6 && records.len() as u64 + records.lost() == 6);
     assert_eq!(few.machine.system().lost, Some(3 + records.lost()));
+}
+
+#[test]
+fn bytes_of_which_nothing_is_known_are_kept_with_their_sample() {
+    let (mut machine, thread) = small();
+    let frame =
+        Frame { module: ModuleId::KERNEL, address: Svma(1 << 63), flags: FrameFlags(FrameFlags::KERNEL) };
+    let frame = machine.intern_frame(frame);
+    let stack = machine.intern_stack(&[frame]);
+    let kind = machine.add_kind("made:manifest", Unit::Count, 1);
+    let of = event_kind(&mut machine, ["made", "manifest"], 65_534, EventFormat::default());
+    let sample = Sample { time: Nanos(50), thread, stack, kind, value: 1, ..Sample::default() };
+    machine.add_sample_of_event(&sample, of, b"<manifest>");
+    let imported =
+        import_with_events(Cursor::new(&written(&machine, &Symbols::unresolved(&machine))), 1 << 20);
+    let records = imported.as_ref().unwrap().machine.event_records();
+    let records: Vec<_> = records.iter().map(|(_, record, bytes)| (record.time, bytes.to_vec())).collect();
+    assert_eq!(records, [(Nanos(50), b"<manifest>".to_vec())]);
+    assert_eq!(imported.unwrap().machine.samples().len(), 1);
 }
 
 fn text(text: &str) -> Vec<u8> {
