@@ -144,6 +144,9 @@ $kernelProcess = '22fb2cd6-0e7b-422b-a0c7-2fad1fd0e716'
 $identity = [Security.Principal.WindowsPrincipal][Security.Principal.WindowsIdentity]::GetCurrent()
 $elevated = $identity.IsInRole([Security.Principal.WindowsBuiltInRole]::Administrator)
 
+# One that is there already is somebody's.
+$hadKernelLogger = $elevated -and (Sessions) -match '(?m)^NT Kernel Logger'
+
 Push-Location $top
 try {
     Check 'the workspace builds' {
@@ -428,14 +431,15 @@ try {
         }
         Check 'what found no buffer is told as lost' {
             $caller = Start-Process powershell -PassThru -WindowStyle Hidden -ArgumentList '-NoProfile', '-Command', `
-                'while ($true) { [void][IO.File]::Exists("C:\absent") }'
+                'while ($true) { [void][IO.File]::Exists(''C:\absent'') }'
             try { $out = Record @('late', 'syscalls', '10') } finally { Stop-Process $caller }
             Need ($out -match '(?m)^lost Main (\d+) (\d+) (\d+)') "nothing is told of what was lost`n$out"
             $lost = [long] $Matches[1] + [long] $Matches[2] + [long] $Matches[3]
             Need ($lost -gt 0) "nothing was lost, so this checks nothing`n$out"
         }
         Check 'where all system loggers are taken, the kernel has a session of its own' {
-            # Windows has eight, some of which others may have; the first that finds none takes NT Kernel Logger, those behind it are told.
+            # Windows has eight, two of them under names of its own, and others may have some; the first that finds none takes
+            # NT Kernel Logger, those behind it are told.
             $all = foreach ($number in 1..9) {
                 Start-Process $record -ArgumentList 'as', "Collector.check$number", 'processes', '12' -PassThru -WindowStyle Hidden `
                     -RedirectStandardOutput "$work\check$number.out" -RedirectStandardError "$work\check$number.err"
@@ -479,6 +483,7 @@ try {
     if ($elevated) {
         foreach ($line in (Sessions) -split "`n") {
             if ($line -match '^(Collector\S*)') { & logman stop $Matches[1] -ets | Out-Null }
+            if ($line -match '^(NT Kernel Logger)' -and -not $hadKernelLogger) { & logman stop $Matches[1] -ets | Out-Null }
         }
     }
     Remove-Item -Recurse -Force $work -ErrorAction SilentlyContinue

@@ -30,7 +30,7 @@ pub use crate::etw::RequestError as EventError;
 
 /// How often Windows is asked whether the sessions are still there.
 const ASK: Duration = Duration::from_secs(1);
-/// Collections of programs of one name at a time: Windows has eight sessions for all.
+/// Collections of programs of one name at a time: Windows has eight sessions for the kernel's events at most, for all programs.
 const MOST_AT_ONCE: u32 = 8;
 /// Characters of a program's name that are in that of its sessions.
 const LONGEST_NAME: usize = 100;

@@ -63,7 +63,7 @@ pub enum SessionError {
         /// Its name.
         name: String,
     },
-    /// Eight system loggers are taken, and the ninth, which has a name of its own, too.
+    /// The system loggers that programs may name are taken, and `NT Kernel Logger`, which all programs share, too.
     #[error(
         "all of Windows' sessions for the kernel are in use; `logman query -ets` lists them, and `logman stop \"NT Kernel Logger\" -ets` \
          stops one"
