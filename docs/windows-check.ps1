@@ -207,6 +207,8 @@ try {
         Check 'processes and images that were there before, and are there at the end' {
             $out = Record @('processes', '2')
             Need ((Events $out $process 0 3) -gt 10) 'few processes from before'
+            Need ((Total $out 'closures') -eq (Events $out $process 0 3)) "closures were not called for each of them`n$out"
+            Need ((Total $out 'closure_errors') -eq 0) "closures failed`n$out"
             Need ((Events $out $process 0 4) -gt 10) 'few processes at the end: was the tail lost?'
             Need ((Events $out $image 0 3) -gt 100) 'few images from before'
         }
@@ -259,6 +261,16 @@ try {
             $xml = Join-Path $work 'summary.txt'
             & tracerpt $etl -summary $xml -o (Join-Path $work 'dump.csv') -of CSV -y | Out-Null
             Need ((Get-Content -Raw $xml) -match 'PerfInfo') 'tracerpt finds no samples in it'
+        }
+        Check 'a file that Windows writes while its events are told' {
+            $etl = Join-Path $work 'both.etl'
+            $out = Record @('both', 'processes', '3', $etl)
+            $told = Events $out $process 0 3
+            Need ($told -gt 10) "few processes were told`n$out"
+            $ran = Run $collector @('convert', $etl, '-o', "$work\both.jsonl")
+            Need ($ran.Status -eq 0) "status $($ran.Status): $($ran.Err)"
+            $written = @(Happened (Join-Path $work 'both.jsonl') | Where-Object { $_.event -match 'Process/DCStart' })
+            Need ($written.Count -eq $told) "$($written.Count) processes in the file, of $told that were told"
         }
         Check 'collector run: the whole machine, in several formats' {
             $burner = Burner
@@ -346,6 +358,12 @@ try {
             Need ($ran.Status -eq 0 -and $ran.Err -match 'read with .*memory\.heap\.etl') "status $($ran.Status): $($ran.Err)"
             $ran = Run $collector @('run', '-d', '1s', '-o', "$work\memory.etl")
             Need ($ran.Status -eq 2 -and $ran.Err -match 'memory\.heap\.etl is there already') "status $($ran.Status): $($ran.Err)"
+        }
+        Check 'collector run: the heap of a command' {
+            $null = Collect @('-s', 'memory_tracking', '-o', "$work\heap.jsonl", '--', 'powershell', '-NoProfile', '-Command',
+                              '1..2000 | ForEach-Object { $null = [Runtime.InteropServices.Marshal]::AllocHGlobal(100) }')
+            $blocks = @(Happened (Join-Path $work 'heap.jsonl') | Where-Object { $_.event -eq 'alloc_space' })
+            Need ($blocks.Count -gt 2000) "$($blocks.Count) blocks of a heap"
         }
         Check 'collector run: an event of a provider' {
             $starter = Start-Process powershell -PassThru -WindowStyle Hidden -ArgumentList '-NoProfile', '-Command', `

@@ -69,8 +69,11 @@ pub enum SessionError {
          stops one"
     )]
     KernelLoggersInUse,
-    /// A name that Windows does not take.
-    #[error("`{name}` is no name for a session: 1 to 1,000 characters, no zero, no backslash")]
+    /// Ctrl-C has stopped all sessions meanwhile.
+    #[error("nothing is recorded: Ctrl-C was pressed, or the console closed")]
+    Interrupted,
+    /// A name that can't be a session's.
+    #[error("`{name}` is no name for a session: 1 to 200 characters, no zero, no backslash")]
     Name {
         /// It.
         name: String,
