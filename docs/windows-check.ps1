@@ -144,6 +144,9 @@ $kernelProcess = '22fb2cd6-0e7b-422b-a0c7-2fad1fd0e716'
 $identity = [Security.Principal.WindowsPrincipal][Security.Principal.WindowsIdentity]::GetCurrent()
 $elevated = $identity.IsInRole([Security.Principal.WindowsBuiltInRole]::Administrator)
 
+# One that is there already is somebody's.
+$hadKernelLogger = $elevated -and (Sessions) -match '(?m)^NT Kernel Logger'
+
 Push-Location $top
 try {
     Check 'the workspace builds' {
@@ -204,6 +207,8 @@ try {
         Check 'processes and images that were there before, and are there at the end' {
             $out = Record @('processes', '2')
             Need ((Events $out $process 0 3) -gt 10) 'few processes from before'
+            Need ((Total $out 'closures') -eq (Events $out $process 0 3)) "closures were not called for each of them`n$out"
+            Need ((Total $out 'closure_errors') -eq 0) "closures failed`n$out"
             Need ((Events $out $process 0 4) -gt 10) 'few processes at the end: was the tail lost?'
             Need ((Events $out $image 0 3) -gt 100) 'few images from before'
         }
@@ -256,6 +261,16 @@ try {
             $xml = Join-Path $work 'summary.txt'
             & tracerpt $etl -summary $xml -o (Join-Path $work 'dump.csv') -of CSV -y | Out-Null
             Need ((Get-Content -Raw $xml) -match 'PerfInfo') 'tracerpt finds no samples in it'
+        }
+        Check 'a file that Windows writes while its events are told' {
+            $etl = Join-Path $work 'both.etl'
+            $out = Record @('both', 'processes', '3', $etl)
+            $told = Events $out $process 0 3
+            Need ($told -gt 10) "few processes were told`n$out"
+            $ran = Run $collector @('convert', $etl, '-o', "$work\both.jsonl")
+            Need ($ran.Status -eq 0) "status $($ran.Status): $($ran.Err)"
+            $written = @(Happened (Join-Path $work 'both.jsonl') | Where-Object { $_.event -match 'Process/DCStart' })
+            Need ($written.Count -eq $told) "$($written.Count) processes in the file, of $told that were told"
         }
         Check 'collector run: the whole machine, in several formats' {
             $burner = Burner
@@ -344,6 +359,12 @@ try {
             $ran = Run $collector @('run', '-d', '1s', '-o', "$work\memory.etl")
             Need ($ran.Status -eq 2 -and $ran.Err -match 'memory\.heap\.etl is there already') "status $($ran.Status): $($ran.Err)"
         }
+        Check 'collector run: the heap of a command' {
+            $null = Collect @('-s', 'memory_tracking', '-o', "$work\heap.jsonl", '--', 'powershell', '-NoProfile', '-Command',
+                              '1..2000 | ForEach-Object { $null = [Runtime.InteropServices.Marshal]::AllocHGlobal(100) }')
+            $blocks = @(Happened (Join-Path $work 'heap.jsonl') | Where-Object { $_.event -eq 'alloc_space' })
+            Need ($blocks.Count -gt 2000) "$($blocks.Count) blocks of a heap"
+        }
         Check 'collector run: an event of a provider' {
             $starter = Start-Process powershell -PassThru -WindowStyle Hidden -ArgumentList '-NoProfile', '-Command', `
                 'while ($true) { & cmd.exe /c exit }'
@@ -428,14 +449,15 @@ try {
         }
         Check 'what found no buffer is told as lost' {
             $caller = Start-Process powershell -PassThru -WindowStyle Hidden -ArgumentList '-NoProfile', '-Command', `
-                'while ($true) { [void][IO.File]::Exists("C:\absent") }'
+                'while ($true) { [void][IO.File]::Exists(''C:\absent'') }'
             try { $out = Record @('late', 'syscalls', '10') } finally { Stop-Process $caller }
             Need ($out -match '(?m)^lost Main (\d+) (\d+) (\d+)') "nothing is told of what was lost`n$out"
             $lost = [long] $Matches[1] + [long] $Matches[2] + [long] $Matches[3]
             Need ($lost -gt 0) "nothing was lost, so this checks nothing`n$out"
         }
         Check 'where all system loggers are taken, the kernel has a session of its own' {
-            # Windows has eight, some of which others may have; the first that finds none takes NT Kernel Logger, those behind it are told.
+            # Windows has eight, two of them under names of its own, and others may have some; the first that finds none takes
+            # NT Kernel Logger, those behind it are told.
             $all = foreach ($number in 1..9) {
                 Start-Process $record -ArgumentList 'as', "Collector.check$number", 'processes', '12' -PassThru -WindowStyle Hidden `
                     -RedirectStandardOutput "$work\check$number.out" -RedirectStandardError "$work\check$number.err"
@@ -479,6 +501,7 @@ try {
     if ($elevated) {
         foreach ($line in (Sessions) -split "`n") {
             if ($line -match '^(Collector\S*)') { & logman stop $Matches[1] -ets | Out-Null }
+            if ($line -match '^(NT Kernel Logger)' -and -not $hadKernelLogger) { & logman stop $Matches[1] -ets | Out-Null }
         }
     }
     Remove-Item -Recurse -Force $work -ErrorAction SilentlyContinue

@@ -1,6 +1,6 @@
 //! Records by a plan, and tells what came: `etw_record SCENARIO SECONDS [FILE.etl] [PID]...`, or `etw_record plan SCENARIO [PID]...`,
 //! which works on every system. `SCENARIO` may be an event such as `etw:Microsoft-Windows-Kernel-Process`, and several with `+`.
-//! In front of it `as NAME` names the sessions, and `late` takes no event until the time is over.
+//! In front of it `as NAME` names the sessions, `late` takes no event until the time is over, and `both` has the events of a file told, too.
 //!
 //! Out: lines of a word and its value, for people and for `docs/windows-check.ps1`.
 
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
             plan(names, pids).and_then(|plan| record(&plan, seconds.parse()?, file, how))
         }
         _ => {
-            Err("usage: etw_record [as NAME] [late] SCENARIO SECONDS [FILE.etl] [PID]... or etw_record plan SCENARIO [PID]..."
+            Err("usage: etw_record [as NAME] [late] [both] SCENARIO SECONDS [FILE.etl] [PID]... or etw_record plan SCENARIO [PID]..."
                 .into())
         }
     };
@@ -46,6 +46,8 @@ struct How<'a> {
     name: Option<&'a str>,
     /// Whether events are taken when the time is over, which not all can wait for.
     is_late: bool,
+    /// Whether events go into a file and come here as well.
+    is_both: bool,
 }
 
 /// What is said of it, and what is behind that.
@@ -58,6 +60,10 @@ fn how<'a, 's>(args: &'a [&'s str]) -> (How<'s>, &'a [&'s str]) {
         ["late", rest @ ..] => {
             let (how, rest) = how(rest);
             (How { is_late: true, ..how }, rest)
+        }
+        ["both", rest @ ..] => {
+            let (how, rest) = how(rest);
+            (How { is_both: true, ..how }, rest)
         }
         rest => (How::default(), rest),
     }
@@ -102,13 +108,17 @@ mod platform {
 
 #[cfg(windows)]
 mod platform {
+    use std::cell::Cell;
     use std::collections::{BTreeMap, HashSet, VecDeque};
+    use std::rc::Rc;
     use std::sync::mpsc::{Receiver, Sender, channel};
     use std::time::{Duration, Instant};
 
     use collector_common::event::Guid;
-    use collector_common::ids::Tid;
+    use collector_common::ids::{Nanos, Tid};
+    use windows_etw::decode::described::Schemas;
     use windows_etw::decode::kernel::KernelEvent;
+    use windows_etw::dispatch::{Dispatch, Which};
     use windows_etw::part::Part;
     use windows_etw::plan::Plan;
     use windows_etw::session::{Live, Sessions, Settings, Target, console, providers};
@@ -139,6 +149,10 @@ mod platform {
         last: i64,
         times: HashSet<i64>,
         oldest: VecDeque<i64>,
+        /// Processes from before, by a closure.
+        processes: u64,
+        /// What went wrong with that.
+        errors: u64,
     }
 
     impl Seen {
@@ -179,18 +193,54 @@ mod platform {
     }
 
     /// Counts, and sends what it has when it is dropped: when the session's thread ends.
-    struct Counting(Part, Seen, Sender<(Part, Seen)>);
+    struct Counting {
+        part: Part,
+        seen: Seen,
+        dispatch: Dispatch,
+        processes: Rc<Cell<u64>>,
+        sender: Sender<(Part, Seen)>,
+    }
+
+    impl Counting {
+        fn new(part: Part, sender: Sender<(Part, Seen)>) -> Self {
+            let (mut dispatch, processes) = (Dispatch::new(Schemas::default()), Rc::new(Cell::new(0)));
+            let count = Rc::clone(&processes);
+            dispatch.on(Which::Name("Windows Kernel/Process/DCStart".into()), move |event| {
+                let count = Rc::clone(&count);
+                let image = event.format().field_ref("ImageFileName");
+                let image = image.ok_or_else(|| anyhow::anyhow!("it has no name"))?;
+                event.add_closure(move |data| {
+                    data.try_get_text(image)?;
+                    count.set(count.get() + 1);
+                    Ok(())
+                });
+                Ok(())
+            });
+            Self { part, seen: Seen::default(), dispatch, processes, sender }
+        }
+
+        fn add(&mut self, live: &Live<'_>) {
+            self.seen.add(live);
+            self.dispatch.take(&live.record, Nanos(0));
+        }
+    }
 
     impl Drop for Counting {
         fn drop(&mut self) {
+            let (processes, errors) = (self.processes.get(), self.dispatch.errors().total());
+            let seen = Seen { processes, errors, ..std::mem::take(&mut self.seen) };
             // There is nobody left to be told where this fails.
-            let _ = self.2.send((self.0, std::mem::take(&mut self.1)));
+            let _ = self.sender.send((self.part, seen));
         }
     }
 
     pub(super) fn record(plan: &Plan, seconds: u64, file: Option<&str>, how: How<'_>) -> Result<(), Failure> {
         console::watch()?;
-        let target = file.map_or(Target::Live, |file| Target::File(file.into()));
+        let target = match file {
+            None => Target::Live,
+            Some(file) if how.is_both => Target::LiveAndFile(file.into()),
+            Some(file) => Target::File(file.into()),
+        };
         let mut settings = Settings { target, ..Settings::default() };
         if let Some(name) = how.name {
             name.clone_into(&mut settings.name);
@@ -198,12 +248,15 @@ mod platform {
         let end = Instant::now() + Duration::from_secs(seconds);
         let (sender, receiver): (_, Receiver<(Part, Seen)>) = channel();
         let sessions = Sessions::start(plan, &settings, |part| {
-            let mut counting = Counting(part, Seen::default(), sender.clone());
-            Box::new(move |live| {
-                if how.is_late {
-                    std::thread::sleep(end.saturating_duration_since(Instant::now()));
-                }
-                counting.1.add(live);
+            let sender = sender.clone();
+            Box::new(move || {
+                let mut counting = Counting::new(part, sender);
+                Box::new(move |live| {
+                    if how.is_late {
+                        std::thread::sleep(end.saturating_duration_since(Instant::now()));
+                    }
+                    counting.add(live);
+                })
             })
         })?;
         drop(sender);
@@ -225,6 +278,8 @@ mod platform {
             println!("samples_busy {part:?} {}", seen.samples_busy);
             println!("stacks {part:?} {}", seen.stacks);
             println!("stacks_matched {part:?} {}", seen.matched);
+            println!("closures {part:?} {}", seen.processes);
+            println!("closure_errors {part:?} {}", seen.errors);
             for ((provider, id, opcode), count) in &seen.events {
                 println!("event {provider} {id} {opcode} {count}");
             }

@@ -7,8 +7,10 @@
 //! - `session`: on Windows, sessions that carry a plan out, and their records as they come.
 //! - [`decode`]: what events mean, from bytes alone; the same on every system, so that a trace taken on Windows can be read
 //!   elsewhere.
+//! - [`dispatch`]: closures on events, from a live session or a file.
 
 pub mod decode;
+pub mod dispatch;
 pub mod etl;
 pub mod part;
 pub mod plan;

@@ -9,6 +9,7 @@ mod edges;
 mod files;
 mod kernel_tree;
 mod sources;
+mod windows_tree;
 
 use std::fmt;
 
@@ -50,6 +51,7 @@ pub(crate) fn tidy(workspace: &Workspace) -> Result<()> {
         }
     }
     findings.extend(kernel_tree::check(workspace)?);
+    findings.extend(windows_tree::check(workspace)?);
 
     for finding in &findings {
         eprintln!("{finding}");

@@ -36,7 +36,7 @@ fn sessions() -> Check {
         Err(error) => return bad(CHECK, "there is no plan for one", error.to_string()),
     };
     let settings = Settings { name: NAME.to_owned(), target: Target::File(folder.path()) };
-    let started = Sessions::start(&plan, &settings, |_| Box::new(|_| {}));
+    let started = Sessions::start(&plan, &settings, |_| Box::new(|| Box::new(|_| {})));
     let tried = started.and_then(|sessions| try_interval().and(sessions.stop()));
     match tried {
         Ok(_) => good(CHECK, "one that samples CPUs, with stacks, was started and stopped"),

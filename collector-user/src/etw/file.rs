@@ -95,11 +95,11 @@ pub(super) fn tell(losses: &Losses, imported: &mut Imported) {
     let counted = [
         (
             events.into(),
-            "events were lost while it was recorded: there was no room for them; record fewer kinds of events, or with larger buffers",
+            "events were lost while it was recorded: there was no room for them; record fewer kinds of events, or sample less often",
         ),
         (
             buffers.into(),
-            "buffers of events were lost while it was recorded: they were not written in time; record to a faster disk, or with more buffers",
+            "buffers of events were lost while it was recorded: they were not written in time; record to a faster disk, or fewer kinds of events",
         ),
         (missing_buffers, "buffers that were written are not in the file: it is cut, or was not closed"),
         (flagged_buffers, "buffers say that events were lost before them"),

@@ -4,7 +4,8 @@ use collector_common::event::{Guid, near};
 use collector_common::ids::Pid;
 use thiserror::Error;
 use windows_etw::plan::{
-    EventSpec, EventSpecError, KNOWN_PROVIDERS, Note, Plan, PlanError, SCENARIOS, Scenario, Scope,
+    Buffers, EventSpec, EventSpecError, HeapPlan, KNOWN_PROVIDERS, Note, Plan, PlanError, SCENARIOS,
+    Scenario, Scope,
 };
 
 /// What is recorded without a name.
@@ -21,6 +22,8 @@ pub struct Request<'a> {
     pub frequency_hz: u32,
     /// Processes that are named: those whose heaps tell of blocks.
     pub pids: &'a [Pid],
+    /// Whether a command is recorded, whose process is added to those of the heaps when it is there.
+    pub has_command: bool,
 }
 
 /// A request that means nothing here.
@@ -80,6 +83,11 @@ impl Request<'_> {
         plans.try_for_each(|plan| whole.add(plan))?;
         whole.providers.iter_mut().for_each(|provider| provider.pids.clear());
         whole.notes.retain(|note| !matches!(note, Note::ManyProcesses(_)));
+        if self.has_command && whole.notes.contains(&Note::HeapNeedsProcesses) {
+            whole.notes.retain(|note| *note != Note::HeapNeedsProcesses);
+            whole.heap = Some(HeapPlan { pids: Vec::new() });
+            whole.buffers = whole.buffers.or_larger(Buffers::LARGE);
+        }
         Ok(whole)
     }
 }
@@ -136,7 +144,13 @@ mod tests {
         let [scenarios, events] =
             [scenarios, events].map(|it| it.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>());
         let pids: Vec<Pid> = pids.iter().copied().map(Pid).collect();
-        let request = Request { scenarios: &scenarios, events: &events, frequency_hz: 997, pids: &pids };
+        let request = Request {
+            scenarios: &scenarios,
+            events: &events,
+            frequency_hz: 997,
+            pids: &pids,
+            has_command: false,
+        };
         request.plan(|| vec![("Contoso-Fabrikam".to_owned(), Guid([7; 16]))])
     }
 
@@ -161,6 +175,20 @@ mod tests {
         assert!(!named.providers.is_empty() && named.providers.iter().all(|it| it.pids.is_empty()));
         assert_eq!((named.heap.unwrap().pids.len(), named.notes), (9, vec![]));
         assert_eq!(plan(&["memory"], &[], &[]).unwrap().notes, [Note::HeapNeedsProcesses]);
+    }
+
+    #[test]
+    fn heaps_wait_for_the_process_of_a_command() {
+        let plan = |scenario: &str, pids: &[Pid]| {
+            let scenarios = [scenario.to_owned()];
+            let request = Request { scenarios: &scenarios, pids, has_command: true, ..Request::default() };
+            request.plan(Vec::new).unwrap()
+        };
+        let alone = plan("memory_tracking", &[]);
+        assert_eq!((&alone.heap, alone.notes), (&Some(HeapPlan { pids: vec![] }), vec![]));
+        let named = plan("memory_tracking", &[Pid(7)]);
+        assert_eq!((named.heap, named.buffers), (Some(HeapPlan { pids: vec![Pid(7)] }), alone.buffers));
+        assert!(plan("memory_growth", &[]).heap.is_none());
     }
 
     #[test]

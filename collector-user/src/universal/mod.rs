@@ -44,7 +44,8 @@
 //! process records that thread, too: what it takes to record is in the profile, unless a hook leaves it out, as here.
 //! Outputs are opened before anything is recorded, as [`crate::output`] does it: they appear when they are whole. An output may be a URL,
 //! too: a receiver of OTLP profiles, as `collector run -o` takes it, with the feature `otlp`. For closures on single
-//! events, and for what need not leave its thread, there is [`crate::session::Session`].
+//! events, and for what need not leave its thread, there is `session::Session` on Linux; on Windows `windows_etw::dispatch` has closures for
+//! the events of a session or a file.
 
 mod error;
 mod exporter;

@@ -30,7 +30,7 @@ pub use crate::etw::RequestError as EventError;
 
 /// How often Windows is asked whether the sessions are still there.
 const ASK: Duration = Duration::from_secs(1);
-/// Collections of programs of one name at a time: Windows has eight sessions for all.
+/// Collections of programs of one name at a time: Windows has eight sessions for the kernel's events at most, for all programs.
 const MOST_AT_ONCE: u32 = 8;
 /// Characters of a program's name that are in that of its sessions.
 const LONGEST_NAME: usize = 100;
@@ -128,6 +128,7 @@ impl ExportSettings {
             events: &self.events,
             frequency_hz: self.frequency,
             pids: &pids,
+            has_command: false,
         };
         request.plan(|| providers().unwrap_or_default()).map_err(|error| match error {
             RequestError::Scenario { name, .. } => ExportError::Scenario(name),
@@ -180,7 +181,7 @@ pub(super) fn record(
     let mut recording = read(&stopped, &folder.path(), &asking)?;
     recording.warnings.splice(0..0, plan.notes.iter().map(windows_etw::plan::Note::text));
     if was_gone {
-        let told = "the recording was ended by another program, which stopped its session";
+        let told = "the recording was ended by Ctrl-C or another program, which stopped its session";
         recording.warnings.push(told.to_owned());
     }
     show_samples(&mut recording.machine, &mut hook);
@@ -199,7 +200,7 @@ fn start(plan: &Plan, path: &Path) -> Result<Sessions, session::SessionError> {
     let mut name = names.next().unwrap_or_default();
     loop {
         let settings = Settings { name, target: Target::File(path.to_owned()) };
-        match (Sessions::start(plan, &settings, |_| Box::new(|_| {})), names.next()) {
+        match (Sessions::start(plan, &settings, |_| Box::new(|| Box::new(|_| {}))), names.next()) {
             (Err(session::SessionError::Busy { .. }), Some(next)) => name = next,
             (started, _) => return started,
         }

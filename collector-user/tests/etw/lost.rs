@@ -56,8 +56,8 @@ fn what_was_lost_is_counted_by_its_cause() {
     let (lost, account, left_out) = told(&file(trace, EVENTS_LOST));
     assert_eq!((lost, account.as_str()), (Some(10), "10 lost (ring_full 7, buffer_lost 3)"));
     for line in [
-        "7 events were lost while it was recorded: there was no room for them; record fewer kinds of events, or with larger buffers",
-        "3 buffers of events were lost while it was recorded: they were not written in time; record to a faster disk, or with more buffers",
+        "7 events were lost while it was recorded: there was no room for them; record fewer kinds of events, or sample less often",
+        "3 buffers of events were lost while it was recorded: they were not written in time; record to a faster disk, or fewer kinds of events",
         "1 buffers say that events were lost before them",
     ] {
         assert!(left_out.lines().any(|told| told == line), "{line}: {left_out}");

@@ -52,7 +52,7 @@ pub enum Privilege {
 /// What a plan can't have, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// Blocks of heaps are told for processes that are named only.
+    /// Blocks of heaps are told for a command and for processes that are named only.
     HeapNeedsProcesses,
     /// A filter by process has no place for so many: what is of others is left out later.
     ManyProcesses(usize),
@@ -65,8 +65,8 @@ impl Note {
     pub fn text(&self) -> String {
         match self {
             Self::HeapNeedsProcesses => {
-                "blocks of heaps are recorded for processes that are named by -p only; without, what processes get from the system by \
-                 VirtualAlloc"
+                "blocks of heaps are recorded for a command and for processes that are named by -p only; without, what processes get from the \
+                 system by VirtualAlloc"
                     .to_owned()
             }
             Self::Frequency(hz) => {

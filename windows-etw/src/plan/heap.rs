@@ -9,7 +9,7 @@ use super::kernel::guid;
 /// A session for heap events of some processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeapPlan {
-    /// The processes; there is at least one.
+    /// The processes; there is at least one when the session is started.
     pub pids: Vec<Pid>,
 }
 

@@ -133,7 +133,6 @@ events! {
     SAMPLED_PROFILE PERF_INFO 46 "PerfInfo/SampledProfile";
     SYSTEM_CALL_EXIT PERF_INFO 52 "PerfInfo/SysClExit";
     CSWITCH THREAD 36 "Thread/CSwitch";
-    READY_THREAD THREAD 50 "Thread/ReadyThread";
     TRANSITION_FAULT PAGE_FAULT 10 "PageFault/TransitionFault";
     DEMAND_ZERO_FAULT PAGE_FAULT 11 "PageFault/DemandZeroFault";
     COPY_ON_WRITE PAGE_FAULT 12 "PageFault/CopyOnWrite";

@@ -73,7 +73,7 @@ scenarios! { 14;
     "page_faults" "faults" page_faults "page faults by stack, those that wait for a disk with how long; a table by process";
     "processes" "proc" processes "processes, when they started and ended, and what they used";
     "syscalls" "sys" syscalls "system calls: how often, results that are errors, how long, each with its stack";
-    "memory_tracking" "memory" memory_tracking "blocks of heaps (with -p): allocated, kept; memory of VirtualAlloc: committed, reserved, given back";
+    "memory_tracking" "memory" memory_tracking "blocks of heaps (of a command, and with -p): allocated, kept; memory of VirtualAlloc: committed, reserved, given back";
     "memory_growth" "growth" memory_growth "memory of VirtualAlloc in bytes, and pages that are touched first, by stack";
     "io_monitoring" "io" io_monitoring "reads, writes and flushes of files and disks with times, bytes and paths; bytes of TCP and UDP by address";
     "dotnet_gc_analysis" "gc" dotnet_gc_analysis ".NET: collections, their pauses, heap sizes, and who triggers them";
@@ -171,7 +171,8 @@ fn cpu_profiling(scope: &Scope) -> Plan {
     plan
 }
 
-/// The stack of a switch is that of the thread that begins to run: it is the one that it waited with. `ReadyThread` says who woke it.
+/// The stack of a switch is that of the thread that begins to run: it is the one that it waited with. `ReadyThread` says who woke it,
+/// which its header and the switches tell: where it was woken from is not asked for, as that would be as many stacks again.
 fn off_cpu(scope: &Scope) -> Plan {
     let mut plan = kernel(scope, Flags::CSWITCH | Flags::DISPATCHER, &[KernelEvent::CSWITCH]);
     plan.buffers = Buffers::LARGE;

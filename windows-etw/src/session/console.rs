@@ -1,5 +1,7 @@
-//! Ctrl-C, Ctrl-Break, and a console or user's session that is closed. The first Ctrl-C asks the program to end; a second one, and
-//! the closing of the console, leave no time for that: then all sessions are stopped here and now, and CPUs are sampled as often as before.
+//! Ctrl-C, Ctrl-Break, and a console or user's session that is closed. All sessions are stopped then, here and now, and CPUs are sampled as often
+//! as before; what else it does to the program is the program's. Where that wants to end by itself ([`watch`]), the first Ctrl-C asks it to.
+//!
+//! A session is started while nothing can be stopped, and none is once all were: so there is none that is not known here.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,19 +10,51 @@ use super::error::{SessionError, Win32Error};
 use super::intervals::Intervals;
 use super::sys::{self, Signal};
 
+/// Whether the program is asked to end, and ends by itself.
+static WATCHED: AtomicBool = AtomicBool::new(false);
 static ASKED: AtomicBool = AtomicBool::new(false);
-static LEFT: Mutex<Left> = Mutex::new(Left { running: Vec::new(), intervals: Intervals::NONE });
+static LEFT: Mutex<Left> = Mutex::new(Left::NONE);
+
+/// From one time that all sessions were stopped to the next. What was begun in one round is not gone on with in another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Round(u64);
 
 /// What is left behind if nothing is done about it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Left {
     /// Names of the sessions that run.
     running: Vec<String>,
     /// What they have done to how often CPUs are sampled.
     intervals: Intervals,
+    round: Round,
+    /// Whether the process ends, so that there is no other round.
+    is_last: bool,
 }
 
 impl Left {
+    const NONE: Self =
+        Self { running: Vec::new(), intervals: Intervals::NONE, round: Round(0), is_last: false };
+
+    /// Whether what was begun in `round` goes on.
+    fn is_on(&self, round: Round) -> bool {
+        self.round == round && !self.is_last
+    }
+
+    /// Has `start` start a session, unless all were stopped.
+    fn start<T>(
+        &mut self,
+        name: &str,
+        round: Round,
+        start: impl FnOnce() -> Result<T, Win32Error>,
+    ) -> Result<T, Win32Error> {
+        if !self.is_on(round) {
+            return Err(Win32Error::CANCELLED);
+        }
+        let started = start()?;
+        self.running.push(name.to_owned());
+        Ok(started)
+    }
+
     /// Has nothing left: each session is stopped, and then the interval is that which was set before the first of them.
     fn undo(
         &mut self,
@@ -28,10 +62,11 @@ impl Left {
         interval: impl FnOnce() -> Option<u32>,
         set_interval: impl FnOnce(u32),
     ) {
-        let Self { running, mut intervals } = std::mem::take(self);
-        for name in &running {
+        self.round.0 += 1;
+        for name in &std::mem::take(&mut self.running) {
             stop(name);
         }
+        let mut intervals = std::mem::take(&mut self.intervals);
         if intervals.are_set()
             && let Some(before_all) = intervals.undo(interval())
         {
@@ -40,8 +75,14 @@ impl Left {
     }
 }
 
-/// Has this process take notice from now on.
+/// Has the first Ctrl-C ask the program to end ([`is_asked_to_end`]), which is to do so by itself from now on.
 pub fn watch() -> Result<(), SessionError> {
+    WATCHED.store(true, Ordering::Relaxed);
+    guard()
+}
+
+/// Has sessions be stopped by Ctrl-C.
+pub(super) fn guard() -> Result<(), SessionError> {
     sys::on_console(on_signal)
         .map_err(|cause| SessionError::of("SetConsoleCtrlHandler", "the console", cause))
 }
@@ -51,20 +92,22 @@ pub fn is_asked_to_end() -> bool {
     ASKED.load(Ordering::Relaxed)
 }
 
-/// Whether that is all there is to do about it: else the process ends when this returns.
+/// Whether that is all there is to do about it: else the program's other handlers are asked and, where none takes it, the process ends.
 fn on_signal(signal: Signal) -> bool {
-    let first = !ASKED.swap(true, Ordering::Relaxed);
-    if signal == Signal::Interrupt && first {
+    let is_watched = WATCHED.load(Ordering::Relaxed);
+    if is_watched && !ASKED.swap(true, Ordering::Relaxed) && signal == Signal::Interrupt {
         return true;
     }
-    // There is nobody to tell an error to: the process ends.
+    // There is nobody to tell an error to.
     let stop = |name: &str| {
         let _: Result<_, Win32Error> = sys::stop_by_name(name);
     };
     let set_interval = |units| {
         let _: Result<_, Win32Error> = sys::set_interval(units);
     };
-    left().undo(stop, || sys::interval().ok(), set_interval);
+    let mut left = left();
+    left.is_last |= is_watched;
+    left.undo(stop, || sys::interval().ok(), set_interval);
     false
 }
 
@@ -72,9 +115,21 @@ fn left() -> MutexGuard<'static, Left> {
     LEFT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A session is there.
-pub(super) fn started(name: &str) {
-    left().running.push(name.to_owned());
+/// The round in which something begins.
+pub(super) fn round() -> Round {
+    left().round
+}
+
+/// Has `start` start a session, which is there then until it is [`stopped`].
+///
+/// # Errors
+/// Those of `start`, and [`Win32Error::CANCELLED`] where all sessions were stopped since `round` began.
+pub(super) fn start<T>(
+    name: &str,
+    round: Round,
+    start: impl FnOnce() -> Result<T, Win32Error>,
+) -> Result<T, Win32Error> {
+    left().start(name, round, start)
 }
 
 /// It is there no more.
@@ -84,9 +139,13 @@ pub(super) fn stopped(name: &str) {
 
 /// A session begins to sample CPUs that often, for which [`interval_ends`] is to be called, also where this fails. Out: how often that is, as
 /// Windows tells.
-pub(super) fn interval_begins(units: u32) -> Result<u32, SessionError> {
+pub(super) fn interval_begins(units: u32, round: Round) -> Result<u32, SessionError> {
     let of = |call, cause| SessionError::of(call, "the interval of CPU samples", cause);
-    let intervals = &mut left().intervals;
+    let mut left = left();
+    if !left.is_on(round) {
+        return Err(SessionError::Interrupted);
+    }
+    let intervals = &mut left.intervals;
     intervals.begin(sys::interval().ok());
     sys::set_interval(units).map_err(|cause| of("TraceSetInformation", cause))?;
     let told = sys::interval().map_err(|cause| of("TraceQueryInformation", cause))?;
@@ -95,9 +154,11 @@ pub(super) fn interval_begins(units: u32) -> Result<u32, SessionError> {
 }
 
 /// It has ended.
-pub(super) fn interval_ends() {
-    let intervals = &mut left().intervals;
-    if let Some(units) = intervals.end(sys::interval().ok()) {
+pub(super) fn interval_ends(round: Round) {
+    let mut left = left();
+    if left.round == round
+        && let Some(units) = left.intervals.end(sys::interval().ok())
+    {
         // There is nobody to tell an error to.
         let _: Result<(), Win32Error> = sys::set_interval(units);
     }
@@ -108,6 +169,20 @@ pub(super) fn interval_ends() {
 pub(super) fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// As before the first Ctrl-C.
+#[cfg(test)]
+pub(super) fn forget() {
+    WATCHED.store(false, Ordering::Relaxed);
+    ASKED.store(false, Ordering::Relaxed);
+    left().is_last = false;
+}
+
+/// Presses Ctrl-C. Out: whether nothing else comes of it.
+#[cfg(test)]
+pub(super) fn interrupt() -> bool {
+    on_signal(Signal::Interrupt)
 }
 
 /// Whether a session of this name is there.
@@ -124,14 +199,44 @@ mod tests {
     fn the_second_ctrl_c_stops_sessions_at_once() {
         let _turn = turn();
         watch().unwrap();
-        started("console-test");
+        let began = round();
+        start("console-test", began, || Ok(())).unwrap();
         assert!(!is_asked_to_end());
-        assert!(on_signal(Signal::Interrupt));
+        assert!(interrupt());
         assert!(is_asked_to_end());
         assert!(is_running("console-test"));
-        assert!(!on_signal(Signal::Interrupt));
+        assert!(!interrupt());
         assert!(!is_running("console-test"));
         assert!(sys::stopped_by_name().contains(&"console-test".to_owned()));
+        // The process ends: nothing is started in it any more.
+        for round in [began, round()] {
+            let refused = start("console-test-late", round, || panic!("it is started"));
+            assert_eq!(refused, Err::<(), _>(Win32Error::CANCELLED));
+            assert!(matches!(interval_begins(10_000, round), Err(SessionError::Interrupted)));
+        }
+        forget();
+    }
+
+    #[test]
+    fn ctrl_c_stops_sessions_of_a_program_that_does_not_watch_it_and_leaves_the_rest_to_that() {
+        let _turn = turn();
+        let began = round();
+        start("console-test-own", began, || Ok(())).unwrap();
+        assert!(!interrupt());
+        assert!(!is_running("console-test-own") && !is_asked_to_end());
+        assert!(sys::stopped_by_name().contains(&"console-test-own".to_owned()));
+        // What was being started is not; but the program may go on, and start others.
+        assert!(start("console-test-own", began, || Ok(())).is_err());
+        start("console-test-own", round(), || Ok(())).unwrap();
+        stopped("console-test-own");
+    }
+
+    #[test]
+    fn a_session_that_is_refused_is_none_to_be_stopped() {
+        let mut left = Left::NONE;
+        let refused = left.start("somebody's", left.round, || Err::<(), _>(Win32Error::ALREADY_EXISTS));
+        assert_eq!(refused, Err(Win32Error::ALREADY_EXISTS));
+        left.undo(|name| panic!("{name} is stopped"), || None, |_| panic!("none is set"));
     }
 
     #[test]
@@ -141,7 +246,7 @@ mod tests {
             intervals.begin(Some(before));
             intervals.set(units);
         }
-        let mut left = Left { running: vec!["one".into(), "two".into()], intervals };
+        let mut left = Left { running: vec!["one".into(), "two".into()], intervals, ..Left::NONE };
         let done = std::cell::RefCell::new(Vec::new());
         left.undo(
             |name| done.borrow_mut().push(name.to_owned()),

@@ -63,14 +63,17 @@ pub enum SessionError {
         /// Its name.
         name: String,
     },
-    /// Eight system loggers are taken, and the ninth, which has a name of its own, too.
+    /// The system loggers that programs may name are taken, and `NT Kernel Logger`, which all programs share, too.
     #[error(
         "all of Windows' sessions for the kernel are in use; `logman query -ets` lists them, and `logman stop \"NT Kernel Logger\" -ets` \
          stops one"
     )]
     KernelLoggersInUse,
-    /// A name that Windows does not take.
-    #[error("`{name}` is no name for a session: 1 to 1,000 characters, no zero, no backslash")]
+    /// Ctrl-C has stopped all sessions meanwhile.
+    #[error("nothing is recorded: Ctrl-C was pressed, or the console closed")]
+    Interrupted,
+    /// A name that can't be a session's.
+    #[error("`{name}` is no name for a session: 1 to 200 characters, no zero, no backslash")]
     Name {
         /// It.
         name: String,

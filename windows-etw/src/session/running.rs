@@ -7,14 +7,14 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::part::Part;
-use crate::plan::{Flags, KernelEvent, Plan, ProviderPlan};
+use crate::plan::{Buffers, Flags, KernelEvent, ProviderPlan};
 
-use super::console;
+use super::console::{self, Round};
 use super::error::{SessionError, Win32Error};
 use super::losses::Losses;
 use super::settings::Settings;
 use super::start;
-use super::sys::{self, Control, Enable, Ended, Handle, Kind, Open, Properties, Reader, Sink};
+use super::sys::{self, Control, Enable, Ended, Handle, Kind, MakeSink, Open, Properties, Reader};
 
 /// How often a session is started whose stale one was stopped: Windows says that it did before its name is free.
 const TRIES: u32 = 20;
@@ -24,8 +24,10 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 pub(super) struct Wanted<'a> {
     pub(super) part: Part,
     pub(super) kind: Kind<'a>,
-    pub(super) plan: &'a Plan,
+    pub(super) buffers: Buffers,
     pub(super) settings: &'a Settings,
+    /// In which it is started.
+    pub(super) round: Round,
 }
 
 /// A session that runs. It is stopped when it is dropped.
@@ -48,18 +50,17 @@ struct Reading {
 impl Session {
     pub(super) fn start(
         wanted: &Wanted<'_>,
-        sink: &mut impl FnMut(Part) -> Sink,
+        sink: &mut impl FnMut(Part) -> MakeSink,
     ) -> Result<Self, SessionError> {
-        let Wanted { part, kind, plan, settings } = *wanted;
+        let Wanted { part, kind, buffers, settings, round } = *wanted;
         let name = start::session_name(&settings.name, part);
         let live = settings.target.is_live();
         let file = settings.target.file(part);
         let place = || SessionError::Path { path: format!("{:?}", settings.target) };
         let file = file.map(absolute).transpose().map_err(|_| place())?;
-        let properties = || Properties::of(kind, plan.buffers, live, file.as_deref()).ok_or_else(place);
-        let handle = started(&name, part, properties)?;
+        let properties = || Properties::of(kind, buffers, live, file.as_deref()).ok_or_else(place);
+        let handle = started(&name, part, round, properties)?;
         // From here on, what fails stops it.
-        console::started(&name);
         let mut session = Self { name, part, handle, reader: None, is_stopped: false };
         if live {
             session.read(sink(part))?;
@@ -67,7 +68,7 @@ impl Session {
         Ok(session)
     }
 
-    fn read(&mut self, sink: Sink) -> Result<(), SessionError> {
+    fn read(&mut self, sink: MakeSink) -> Result<(), SessionError> {
         let reader = Reader::open(&self.name, sink).map_err(|cause| self.failed("OpenTraceW", cause))?;
         let trace = reader.trace();
         let thread = thread::Builder::new().name(format!("etw {}", self.name));
@@ -165,12 +166,15 @@ impl Drop for Session {
 fn started(
     name: &str,
     part: Part,
+    round: Round,
     properties: impl Fn() -> Result<Properties, SessionError>,
 ) -> Result<Handle, SessionError> {
     let failed = |cause| SessionError::of("StartTraceW", name, cause);
     for _ in 0..TRIES {
-        match sys::start(name, &mut properties()?) {
+        let mut properties = properties()?;
+        match console::start(name, round, || sys::start(name, &mut properties)) {
             Ok(handle) => return Ok(handle),
+            Err(Win32Error::CANCELLED) => return Err(SessionError::Interrupted),
             // That one is anybody's.
             Err(Win32Error::ALREADY_EXISTS) if part == Part::Kernel => {
                 return Err(SessionError::KernelLoggersInUse);

@@ -7,15 +7,15 @@
 use std::path::PathBuf;
 
 use crate::part::Part;
-use crate::plan::{HeapPlan, Plan, ProviderPlan, SampleInterval, When};
+use crate::plan::{Buffers, HeapPlan, Plan, ProviderPlan, SampleInterval, When};
 
 use super::claim::Claim;
-use super::console;
+use super::console::{self, Round};
 use super::error::{SessionError, Win32Error};
 use super::losses::Losses;
 use super::running::{Session, Wanted};
 use super::settings::Settings;
-use super::sys::{self, Clock, Enable, Kind, Sink};
+use super::sys::{self, Clock, Enable, Kind, MakeSink};
 
 /// What `NT Kernel Logger` is called, the one session for the kernel that has a name of its own.
 const NT_KERNEL_LOGGER: &str = "NT Kernel Logger";
@@ -26,10 +26,13 @@ pub struct Sessions {
     running: Vec<Session>,
     clock: Clock,
     interval: Option<SampleInterval>,
-    /// Whether it was set.
+    /// In which all was begun.
+    round: Round,
+    /// Whether the interval was set.
     has_interval: bool,
     /// What is asked for before it is over.
     at_end: Vec<ProviderPlan>,
+    settings: Settings,
     _claim: Claim,
 }
 
@@ -43,36 +46,36 @@ pub struct Stopped {
 }
 
 impl Sessions {
-    /// Starts what `plan` needs. `sink` is called once for each [`Part`] that is read, and what it gives takes that part's events.
+    /// Starts what `plan` needs. `sink` is called once for each [`Part`] that is read, and what it gives makes what takes that part's events.
     ///
     /// # Errors
     /// [`SessionError`]; nothing is left behind then.
     pub fn start(
         plan: &Plan,
         settings: &Settings,
-        mut sink: impl FnMut(Part) -> Sink,
+        mut sink: impl FnMut(Part) -> MakeSink,
     ) -> Result<Self, SessionError> {
         if !sys::is_name(&settings.name) {
             return Err(SessionError::Name { name: settings.name.clone() });
         }
-        let of_heap = plan.heap.as_ref().map_or(0, |heap| heap.pids.len());
-        if of_heap > HeapPlan::MOST {
-            return Err(SessionError::Processes { count: of_heap });
-        }
+        plan.heap.as_ref().map_or(Ok(()), check_heap)?;
+        console::guard()?;
+        let round = console::round();
         let claim = Claim::of(&settings.name)?;
         stop_sessions(&settings.name);
         let mut whole = Self {
             running: Vec::new(),
             clock: Clock::now(),
             interval: None,
+            round,
             has_interval: false,
             at_end: plan.providers.iter().filter_map(ProviderPlan::at_end).collect(),
+            settings: settings.clone(),
             _claim: claim,
         };
         whole.start_main(plan, settings, &mut sink)?;
         if let Some(heap) = &plan.heap {
-            let wanted = Wanted { part: Part::Heap, kind: Kind::Heap(heap), plan, settings };
-            whole.running.push(Session::start(&wanted, &mut sink)?);
+            whole.start_heap(heap, plan.buffers, &mut sink)?;
         }
         for when in [When::Always, When::Rundown] {
             for provider in plan.providers.iter().filter(|provider| provider.when == when) {
@@ -85,15 +88,34 @@ impl Sessions {
         Ok(whole)
     }
 
+    /// Starts the session for heaps, where the plan had none: for processes that were not there yet.
+    ///
+    /// # Errors
+    /// [`SessionError`]; what is recorded goes on then.
+    pub fn start_heap(
+        &mut self,
+        heap: &HeapPlan,
+        buffers: Buffers,
+        mut sink: impl FnMut(Part) -> MakeSink,
+    ) -> Result<(), SessionError> {
+        check_heap(heap)?;
+        let Self { settings, round, .. } = &*self;
+        let (part, kind) = (Part::Heap, Kind::Heap(heap));
+        let session = Session::start(&Wanted { part, kind, buffers, settings, round: *round }, &mut sink)?;
+        self.running.push(session);
+        Ok(())
+    }
+
     /// The kernel's events and the providers' in one session; where all system loggers are taken, in two.
     fn start_main(
         &mut self,
         plan: &Plan,
         settings: &Settings,
-        sink: &mut impl FnMut(Part) -> Sink,
+        sink: &mut impl FnMut(Part) -> MakeSink,
     ) -> Result<(), SessionError> {
         let flags = plan.system.flags;
-        let of = |part, kind| Wanted { part, kind, plan, settings };
+        let round = self.round;
+        let of = |part, kind| Wanted { part, kind, buffers: plan.buffers, settings, round };
         if flags.is_empty() {
             self.running.push(Session::start(&of(Part::Main, Kind::Providers), sink)?);
             return Ok(());
@@ -127,7 +149,7 @@ impl Sessions {
         let Some(interval) = plan.system.interval else { return Ok(()) };
         sys::turn_on_profile_privilege()?;
         self.has_interval = true;
-        self.interval = Some(SampleInterval::told(console::interval_begins(interval.units())?));
+        self.interval = Some(SampleInterval::told(console::interval_begins(interval.units(), self.round)?));
         Ok(())
     }
 
@@ -178,7 +200,7 @@ impl Drop for Sessions {
         // Sessions stop when they are dropped.
         self.running.clear();
         if self.has_interval {
-            console::interval_ends();
+            console::interval_ends(self.round);
         }
     }
 }
@@ -209,10 +231,15 @@ fn stop_sessions(name: &str) {
     }
 }
 
-/// Whether a system logger could not be had, because there are eight at most, or none before Windows 8.
+/// That there are not too many processes.
+fn check_heap(heap: &HeapPlan) -> Result<(), SessionError> {
+    let count = heap.pids.len();
+    if count > HeapPlan::MOST { Err(SessionError::Processes { count }) } else { Ok(()) }
+}
+
+/// Whether all system loggers are taken. There are such since Windows 8, and Rust's standard library needs 10.
 fn is_for_want_of_loggers(error: &SessionError) -> bool {
-    let wants = [Win32Error::NO_SYSTEM_RESOURCES, Win32Error::INVALID_PARAMETER];
-    matches!(error, SessionError::Call { call: "StartTraceW", cause, .. } if wants.contains(cause))
+    matches!(error, SessionError::Call { call: "StartTraceW", cause: Win32Error::NO_SYSTEM_RESOURCES, .. })
 }
 
 /// The name of a part's session.

@@ -8,6 +8,7 @@ mod baseline;
 mod counts;
 #[path = "../etl/data.rs"]
 mod data;
+mod dispatch;
 mod fields;
 mod lives;
 mod methods;

@@ -132,6 +132,5 @@ fn the_kernels_numbers_are_those_that_are_documented() {
     let event = |event: KernelEvent| (event.class.to_string(), event.opcode);
     assert_eq!(event(KernelEvent::SAMPLED_PROFILE), ("ce1dbfb4-137e-4da6-87b0-3f59aa102cbc".to_owned(), 46));
     assert_eq!(event(KernelEvent::CSWITCH), ("3d6fa8d1-fe05-11d0-9dda-00c04fd7ba7c".to_owned(), 36));
-    assert_eq!(event(KernelEvent::READY_THREAD), ("3d6fa8d1-fe05-11d0-9dda-00c04fd7ba7c".to_owned(), 50));
     assert_eq!(event(KernelEvent::VIRTUAL_ALLOC), ("3d6fa8d3-fe05-11d0-9dda-00c04fd7ba7c".to_owned(), 98));
 }

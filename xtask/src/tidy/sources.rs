@@ -1,7 +1,7 @@
 //! Rules that a single file can break.
 //!
 //! In: path and text of a file. Out: findings: length, the opening docs, glob imports, names without meaning,
-//! marks of unfinished work, paths of one person's machine, and a source that knows a format.
+//! marks of unfinished work, paths of one person's machine, a source that knows a format, and an example that is not the same on every system.
 
 use std::path::Path;
 
@@ -18,6 +18,8 @@ const EMPTY_NAMES: [&str; 7] = ["helper", "helpers", "manager", "managers", "uti
 const UNFINISHED: [&str; 3] = ["todo!(", "unimplemented!(", "#[ignore"];
 /// A comment that marks unfinished work, in two parts because this file is checked too.
 const FIX_MARK: &str = concat!("FIX", "ME");
+/// Examples that are the same program on every system that there is a recorder for.
+const UNIVERSAL: [&str; 1] = ["collector-user/examples/own_work.rs"];
 /// Where people's home folders are, in parts for the same reason.
 const HOMES: [&str; 3] = [concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/Us", "ers/")];
 
@@ -63,6 +65,13 @@ fn rust(path: &str, text: &str, report: &mut impl FnMut(usize, String)) {
             report(line, "a glob import hides where names are from; list them".into());
         }
     }
+    if UNIVERSAL.contains(&path) {
+        for (line, _) in
+            numbered(&code).filter(|(_, code)| ["cfg", "cfg_attr"].iter().any(|word| has_word(code, word)))
+        {
+            report(line, "this example is the same on every system, without a `cfg`".into());
+        }
+    }
     if path.starts_with("collector-user/src/source/") {
         for line in format_imports(&code) {
             report(line, "a source must not know `export::format`".into());
@@ -106,6 +115,11 @@ fn is_glob_import(code: &str) -> bool {
     let imports = code.starts_with("use ") || (code.starts_with("pub") && code.contains(" use "));
     let continued = code.ends_with("::*;") || code.ends_with("::*,") || code.ends_with("::*};");
     continued || (imports && code.contains("::*"))
+}
+
+/// Whether a name is in code, and not as a part of a longer one.
+fn has_word(code: &str, word: &str) -> bool {
+    code.split(|letter: char| !letter.is_alphanumeric() && letter != '_').any(|name| name == word)
 }
 
 fn is_test_file(path: &str) -> bool {

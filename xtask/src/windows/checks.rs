@@ -93,11 +93,12 @@ const COLLECTOR: [Check; 32] = [
 ];
 
 /// The example that records by a plan. Wine refuses to open a trace, as Windows does to who is no administrator.
-const RECORD: [Check; 6] = [
+const RECORD: [Check; 7] = [
     fails(&["processes", "1"], 1, &["OpenTraceW was refused", "\"Run as administrator\""]),
     fails(&["cpu_profiling+off_cpu", "1"], 1, &["OpenTraceW was refused"]),
     fails(&["memory_tracking", "1", "1234"], 1, &["OpenTraceW was refused"]),
     fails(&["etw:Microsoft-Windows-Kernel-Process:0x10:4", "1"], 1, &["OpenTraceW was refused"]),
+    fails(&["both", "processes", "1", "both.etl"], 1, &["OpenTraceW was refused"]),
     fails(&["sched:sched_switch", "1"], 1, &["is no event of ETW"]),
     fails(&["processes", "soon"], 1, &["invalid digit"]),
 ];

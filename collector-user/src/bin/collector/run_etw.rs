@@ -17,7 +17,8 @@ use export::format::Profile;
 use export::symbolize::Detail;
 use windows_etw::plan::{Plan, SampleInterval};
 use windows_etw::session::{
-    OtherProcess, OwnUsage, SessionError, Sessions, Settings, Stopped, Target, console, own_usage, providers,
+    OtherProcess, OwnUsage, SessionError, Sessions, Settings, Stopped, Suspended, Target, console, own_usage,
+    providers,
 };
 
 use crate::args::{Backend, RunArgs, detail};
@@ -150,8 +151,13 @@ fn refuse(args: &RunArgs) -> Result<(), Usage> {
 
 /// What Windows is asked for.
 fn plan(args: &RunArgs, pids: &[Pid]) -> anyhow::Result<Plan> {
-    let request =
-        Request { scenarios: &args.scenarios, events: &args.events, frequency_hz: args.frequency, pids };
+    let request = Request {
+        scenarios: &args.scenarios,
+        events: &args.events,
+        frequency_hz: args.frequency,
+        pids,
+        has_command: !args.command.is_empty(),
+    };
     let plan = request.plan(known_providers).map_err(|error| Usage(error.to_string()))?;
     for note in &plan.notes {
         say(&format!("warning: {}", note.text()));
@@ -204,25 +210,40 @@ fn record(plan: &Plan, files: &TraceFiles, args: &RunArgs) -> anyhow::Result<Ran
     console::watch()?;
     let settings = Settings { target: Target::File(files.path()), ..Settings::default() };
     stop_abandoned_kernel_logger();
-    let sessions = Sessions::start(plan, &settings, |_| Box::new(|_| {}))?;
+    let mut plan = plan.clone();
+    // A command's heap has a session that is started when its process is there.
+    let heap = plan.heap.take_if(|_| !args.command.is_empty());
+    let mut sessions = Sessions::start(&plan, &settings, |_| Box::new(|| Box::new(|_| {})))?;
     files.remove_abandoned();
     let began = Instant::now();
     // Its first events are to be recorded, too.
-    let mut child = start(&args.command)?;
+    let mut child = start(&args.command, |command| {
+        if let Some(mut heap) = heap {
+            heap.pids.push(command);
+            sessions.start_heap(&heap, plan.buffers, |_| Box::new(|| Box::new(|_| {})))?;
+        }
+        Ok(())
+    })?;
     let ended = wait(began, args.duration, child.as_mut(), &processes, || is_gone(&sessions))?;
     let interval = sessions.interval();
     Ok(Ran { stopped: sessions.stop()?, interval, ended, child })
 }
 
-fn start(command: &[OsString]) -> anyhow::Result<Option<Child>> {
+/// Starts a command, which runs when `prepare` has returned.
+fn start(
+    command: &[OsString],
+    prepare: impl FnOnce(Pid) -> Result<(), SessionError>,
+) -> anyhow::Result<Option<Child>> {
     let Some((program, arguments)) = command.split_first() else { return Ok(None) };
-    let child = process::Command::new(program).args(arguments).spawn();
-    child.map(Some).map_err(|error| {
+    let failed = |error| {
         anyhow::anyhow!(
             "{} can't be started: {error}; name a program that is in PATH, or its file",
             program.display()
         )
-    })
+    };
+    let suspended = Suspended::spawn(process::Command::new(program).args(arguments)).map_err(failed)?;
+    prepare(suspended.pid())?;
+    Ok(Some(suspended.run().map_err(failed)?))
 }
 
 /// Waits for the end, or until the sessions are gone.
@@ -272,7 +293,7 @@ mod tests {
     use crate::args::{Cli, Command};
 
     fn command(line: &[&str]) -> Option<Child> {
-        start(&line.iter().map(OsString::from).collect::<Vec<_>>()).unwrap()
+        start(&line.iter().map(OsString::from).collect::<Vec<_>>(), |_| Ok(())).unwrap()
     }
 
     #[test]
@@ -343,9 +364,30 @@ mod tests {
     }
 
     #[test]
+    fn a_command_runs_when_all_is_ready_for_it_and_not_where_it_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ran.txt");
+        let line = ["cmd.exe", "/c", "mkdir"].map(OsString::from);
+        let line = [&line[..], &[file.clone().into()]].concat();
+        let mut known = None;
+        let mut child = start(&line, |pid| {
+            known = Some(pid);
+            assert!(!file.exists());
+            Ok(())
+        });
+        let child = child.as_mut().unwrap().as_mut().unwrap();
+        assert!(child.wait().unwrap().success() && file.exists());
+        assert_eq!(known, Some(Pid(child.id())));
+
+        fs::remove_dir(&file).unwrap();
+        let refused = start(&line, |_| Err(SessionError::Interrupted)).unwrap_err();
+        assert!(refused.is::<SessionError>() && !file.exists(), "{refused}");
+    }
+
+    #[test]
     fn a_command_that_is_not_there_is_told() {
         assert!(command(&[]).is_none());
-        let error = start(&["no-such-program.exe".into()]).unwrap_err().to_string();
+        let error = start(&["no-such-program.exe".into()], |_| Ok(())).unwrap_err().to_string();
         assert!(error.contains("no-such-program.exe can't be started"), "{error}");
     }
 }

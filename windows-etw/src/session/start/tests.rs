@@ -10,6 +10,11 @@ use crate::session::{Target, console};
 
 use super::*;
 
+/// Events go to nobody.
+fn nobody(_: Part) -> MakeSink {
+    Box::new(|| Box::new(|_| {}))
+}
+
 fn plan(name: &str) -> Plan {
     Scenario::by_name(name).unwrap().plan(&Scope { frequency_hz: 997, pids: vec![] })
 }
@@ -20,8 +25,8 @@ fn settings(name: &str) -> Settings {
 
 #[test]
 fn names_that_windows_does_not_take_are_refused() {
-    for name in ["", "a\\b", "a\0b"] {
-        let error = Sessions::start(&plan("processes"), &settings(name), |_| Box::new(|_| {})).unwrap_err();
+    for name in ["", "a\\b", "a\0b", &"x".repeat(201)] {
+        let error = Sessions::start(&plan("processes"), &settings(name), nobody).unwrap_err();
         assert!(matches!(error, SessionError::Name { .. }), "{error}");
     }
 }
@@ -30,8 +35,7 @@ fn names_that_windows_does_not_take_are_refused() {
 fn too_many_processes_for_the_heap_are_told() {
     let pids = (1..=2000).map(Pid).collect();
     let plan = Scenario::by_name("memory_tracking").unwrap().plan(&Scope { frequency_hz: 997, pids });
-    let error =
-        Sessions::start(&plan, &settings("start-test-heap"), |_| Box::new(|_| {})).unwrap_err().to_string();
+    let error = Sessions::start(&plan, &settings("start-test-heap"), nobody).unwrap_err().to_string();
     assert!(error.contains("of 1019 processes at most, and these are 2000"), "{error}");
 }
 
@@ -39,7 +43,7 @@ fn too_many_processes_for_the_heap_are_told() {
 fn a_name_that_another_process_records_under_is_left_alone() {
     let _other = Claim::of("start-test-busy").unwrap();
     let settings = settings("start-test-busy");
-    let error = Sessions::start(&plan("processes"), &settings, |_| Box::new(|_| {})).unwrap_err();
+    let error = Sessions::start(&plan("processes"), &settings, nobody).unwrap_err();
     assert!(error.to_string().starts_with("a session `start-test-busy` is recording"), "{error}");
 }
 
@@ -56,7 +60,7 @@ fn parts_have_names_of_their_own() {
 #[test]
 fn all_that_was_left_of_a_name_is_stopped() {
     // In whatever way this ends here.
-    let _ = Sessions::start(&plan("processes"), &settings("start-test-left"), |_| Box::new(|_| {}));
+    let _ = Sessions::start(&plan("processes"), &settings("start-test-left"), nobody);
     let stopped = sys::stopped_by_name();
     assert_eq!(stopped[..2], ["start-test-left", "start-test-left-heap"]);
 
@@ -78,8 +82,9 @@ fn what_is_refused_leaves_nothing_behind() {
         let _ = writeln!(stderr(), "SKIPPED what_is_refused_leaves_nothing_behind: this is not Wine");
         return;
     }
+    let _turn = console::turn();
     for name in ["processes", "cpu_profiling", "dotnet_gc_analysis", "processes"] {
-        let refused = Sessions::start(&plan(name), &settings("start-test-wine"), |_| Box::new(|_| {}));
+        let refused = Sessions::start(&plan(name), &settings("start-test-wine"), nobody);
         let error = refused.unwrap_err();
         assert!(matches!(error, SessionError::NotAdministrator { call: "OpenTraceW" }), "{error}");
     }
@@ -104,7 +109,7 @@ fn with_sessions(name: &str, body: impl FnOnce(Sessions, [String; 2])) {
     let folder = tempfile::tempdir().unwrap();
     let target = Target::File(folder.path().join("x.etl"));
     let settings = Settings { name: name.to_owned(), target };
-    let sink = |_| -> Sink { panic!("a file takes the events") };
+    let sink = |_| -> MakeSink { panic!("a file takes the events") };
     let sessions = Sessions::start(&plan_for_files(), &settings, sink).unwrap();
     let names = [Part::Main, Part::Heap].map(|part| session_name(name, part));
     assert!(names.iter().all(|name| console::is_running(name)));
@@ -134,6 +139,30 @@ fn sessions_that_are_stopped_tell_of_each_and_ask_once_more_before() {
     });
 }
 
+/// As for the process of a command.
+#[test]
+fn a_heap_that_comes_later_is_a_part_like_others() {
+    if std::env::var_os("COLLECTOR_WINE").is_none() {
+        let _ = writeln!(stderr(), "SKIPPED a_heap_that_comes_later_is_a_part_like_others: this is not Wine");
+        return;
+    }
+    let _turn = console::turn();
+    let folder = tempfile::tempdir().unwrap();
+    let target = Target::File(folder.path().join("x.etl"));
+    let settings = Settings { name: "start-test-later".to_owned(), target };
+    let mut plan = plan_for_files();
+    let heap = plan.heap.take().unwrap();
+    let mut sessions = Sessions::start(&plan, &settings, nobody).unwrap();
+    assert!(!console::is_running("start-test-later-heap"));
+    sessions.start_heap(&heap, plan.buffers, nobody).unwrap();
+    assert!(console::is_running("start-test-later-heap"));
+    let many = HeapPlan { pids: vec![Pid(1); HeapPlan::MOST + 1] };
+    let error = sessions.start_heap(&many, plan.buffers, nobody).unwrap_err();
+    assert!(matches!(error, SessionError::Processes { count: 1020 }), "{error}");
+    let parts: Vec<Part> = sessions.stop().unwrap().losses.into_iter().map(|(part, _)| part).collect();
+    assert_eq!(parts, [Part::Main, Part::Heap]);
+}
+
 #[test]
 fn sessions_that_are_dropped_are_stopped() {
     with_sessions("start-test-drop", |sessions, _| drop(sessions));
@@ -144,6 +173,43 @@ fn sessions_that_are_dropped_are_stopped() {
         });
         panicking.join().unwrap_err();
     });
+}
+
+/// Of a program that does not watch it, with sessions that are stopped or dropped behind it.
+#[test]
+fn ctrl_c_leaves_no_session_behind() {
+    with_sessions("start-test-interrupt", |sessions, names| {
+        assert!(!console::interrupt(), "what else comes of it is the program's");
+        assert!(!names.iter().any(|name| console::is_running(name)));
+        assert_eq!(sys::stopped_by_name()[2..], names);
+        assert_eq!(sessions.stop().unwrap().losses.len(), 2);
+    });
+    with_sessions("start-test-interrupt-2", |sessions, _| {
+        console::interrupt();
+        drop(sessions);
+    });
+}
+
+/// Of sessions of which Ctrl-C comes behind the first, the second is not started.
+#[test]
+fn what_ctrl_c_comes_into_is_not_gone_on_with() {
+    let _turn = console::turn();
+    let (settings, round) = (settings("start-test-late"), console::round());
+    console::interrupt();
+    let (part, kind, buffers) = (Part::Main, Kind::Providers, Buffers::USUAL);
+    let wanted = Wanted { part, kind, buffers, settings: &settings, round };
+    let error = Session::start(&wanted, &mut |_| -> MakeSink { panic!("it was started") }).unwrap_err();
+    assert!(matches!(error, SessionError::Interrupted), "{error}");
+    assert!(!console::is_running("start-test-late"));
+}
+
+#[test]
+fn the_kernels_own_session_is_for_where_no_other_is_to_be_had() {
+    let of = |code| SessionError::of("StartTraceW", "Collector", Win32Error(code));
+    assert!(is_for_want_of_loggers(&of(1450)));
+    // ERROR_INVALID_PARAMETER, ERROR_DISK_FULL, and what is refused.
+    assert!(![87, 112, 5].into_iter().any(|code| is_for_want_of_loggers(&of(code))));
+    assert!(!is_for_want_of_loggers(&SessionError::of("OpenTraceW", "Collector", Win32Error(1450))));
 }
 
 /// One that another program has stopped meanwhile, or that Ctrl-C did: what is left of it is nobody's any more.

@@ -11,13 +11,14 @@ use windows_sys::Win32::System::Diagnostics::Etw::{
     PROCESS_TRACE_MODE_RAW_TIMESTAMP, PROCESS_TRACE_MODE_REAL_TIME, PROCESSTRACE_HANDLE, ProcessTrace,
 };
 
-use super::live::{Live, Sink};
+use super::live::{Live, MakeSink, Sink};
 use super::wide;
 use crate::session::Win32Error;
 
 /// What the callbacks know.
 struct Context {
-    sink: Sink,
+    /// There while events are read.
+    sink: Option<Sink>,
     panic: Option<Box<dyn Any + Send>>,
     events: u64,
 }
@@ -60,9 +61,12 @@ pub(in crate::session) struct Reader {
     open: Arc<Open>,
     /// From `Box::into_raw`; the callbacks have it, too, and run in [`Self::run`] alone.
     context: *mut Context,
+    /// There until events are read.
+    make: Option<MakeSink>,
 }
 
-// SAFETY: the context is `Send`, and reached by callbacks only while `run` has the reader, on the thread that runs it.
+// SAFETY: but for its sink the context is `Send`. That is made by `run`, which has the reader, and dropped before it returns, and callbacks reach
+// it between the two alone, on the thread that runs it.
 unsafe impl Send for Reader {}
 
 /// How reading ended.
@@ -77,9 +81,9 @@ pub(in crate::session) struct Ended {
 
 impl Reader {
     /// Opens a session that runs.
-    pub(in crate::session) fn open(name: &str, sink: Sink) -> Result<Self, Win32Error> {
+    pub(in crate::session) fn open(name: &str, make: MakeSink) -> Result<Self, Win32Error> {
         let mut name = wide(name);
-        let context = Box::into_raw(Box::new(Context { sink, panic: None, events: 0 }));
+        let context = Box::into_raw(Box::new(Context { sink: None, panic: None, events: 0 }));
         let mut file = EVENT_TRACE_LOGFILEW {
             LoggerName: name.as_mut_ptr(),
             Context: context.cast::<c_void>(),
@@ -92,7 +96,7 @@ impl Reader {
         // SAFETY: the structure and the name, which ends with a zero, outlive the call; the callbacks are functions of this program,
         // and the context lives until the reader is dropped, which is after `ProcessTrace` and `CloseTrace`.
         let handle = unsafe { OpenTraceW(&raw mut file) };
-        let reader = Self { open: Arc::new(Open::of(handle.Value)), context };
+        let reader = Self { open: Arc::new(Open::of(handle.Value)), context, make: Some(make) };
         // INVALID_PROCESSTRACE_HANDLE; on 32-bit machines its upper half was cut off once.
         if handle.Value == u64::MAX || handle.Value == u64::from(u32::MAX) {
             return Err(Win32Error::last());
@@ -106,12 +110,19 @@ impl Reader {
     }
 
     /// Gives all events to the sink until the session ends, the last of them included.
-    pub(in crate::session) fn run(self) -> Ended {
+    pub(in crate::session) fn run(mut self) -> Ended {
+        let make = self.make.take();
+        match catch_unwind(AssertUnwindSafe(|| make.map(|make| make()))) {
+            // SAFETY: callbacks run in ProcessTrace alone.
+            Ok(sink) => unsafe { (*self.context).sink = sink },
+            Err(panic) => return Ended { result: Ok(()), panic: Some(panic), events: 0 },
+        }
         let handle = PROCESSTRACE_HANDLE { Value: self.open.handle };
         // SAFETY: the handle came from OpenTraceW, and outlives the call; one that was closed is an error.
         let code = unsafe { ProcessTrace(&raw const handle, 1, std::ptr::null(), std::ptr::null()) };
         // SAFETY: the callbacks ran in the call above alone.
         let context = unsafe { &mut *self.context };
+        context.sink = None;
         let result = match Win32Error::check(code) {
             // `on_buffer` asked for it.
             Err(Win32Error::CANCELLED) if context.panic.is_some() => Ok(()),
@@ -140,10 +151,11 @@ unsafe extern "system" fn on_event(event: *mut EVENT_RECORD) {
     if context.panic.is_some() {
         return;
     }
+    let Some(sink) = &mut context.sink else { return };
     let caught = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: ETW upholds what its layout promises while its callback runs, and the sink can't keep what it is lent.
         let live = unsafe { Live::new(event) };
-        (context.sink)(&live);
+        sink(&live);
     }));
     match caught {
         Ok(()) => context.events += 1,
@@ -165,9 +177,58 @@ unsafe extern "system" fn on_buffer(file: *mut EVENT_TRACE_LOGFILEW) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
     use std::sync::mpsc::channel;
 
+    use collector_common::ids::Nanos;
+    use windows_sys::core::GUID;
+
     use super::*;
+    use crate::decode::EventKey;
+    use crate::decode::described::Schemas;
+    use crate::dispatch::{Dispatch, Which};
+    use crate::session::sys::from_windows;
+
+    /// From ETW's structure to a closure.
+    #[test]
+    fn a_live_event_comes_to_the_closures_of_its_event() {
+        let provider = GUID::from_u128(0xce1d_bfb4_137e_4da6_87b0_3f59_aa10_2cbc);
+        let told = Rc::new(RefCell::new(Vec::new()));
+        let mut dispatch = Dispatch::new(Schemas::default());
+        let list = Rc::clone(&told);
+        dispatch.on(Which::Key(from_windows(provider), EventKey::Opcode(46)), move |event| {
+            let list = Rc::clone(&list);
+            event.add_closure(move |data| {
+                let cpu = data.context().map(|context| context.cpu);
+                list.borrow_mut().push((data.as_text().to_string(), cpu));
+                Ok(())
+            });
+            Ok(())
+        });
+        let sink: Sink = Box::new(move |live| {
+            assert!(dispatch.take(&live.record, Nanos(live.record.ticks as u64)));
+            assert!(dispatch.errors().is_empty());
+        });
+        let mut context = Context { sink: Some(sink), panic: None, events: 0 };
+        let mut payload = [0x10_u8, 0x32, 0x54, 0x76, 0xf8, 0x7f, 0, 0, 0xd2, 4, 0, 0, 1, 0, 2, 0];
+        let mut event = EVENT_RECORD {
+            UserData: payload.as_mut_ptr().cast(),
+            UserDataLength: payload.len() as u16,
+            UserContext: (&raw mut context).cast(),
+            ..EVENT_RECORD::default()
+        };
+        event.EventHeader.ProviderId = provider;
+        event.EventHeader.Flags = 0x140;
+        event.EventHeader.EventDescriptor.Opcode = 46;
+        event.EventHeader.EventDescriptor.Version = 2;
+        event.BufferContext.Anonymous.ProcessorIndex = 3;
+        // SAFETY: the context is there, and nothing else has it; the payload is as long as is said.
+        unsafe { on_event(&raw mut event) };
+        assert_eq!((context.events, context.panic.is_none()), (1, true));
+        let fields = "InstructionPointer=0x7ff876543210 ThreadId=1234 Count=1 Flags=2 Rank=0";
+        assert_eq!(*told.borrow(), [(fields.to_owned(), Some(3))]);
+    }
 
     #[test]
     fn a_panic_of_the_sink_stays_in_the_callback_and_ends_the_reading() {
@@ -176,7 +237,7 @@ mod tests {
             sender.send(live.record.descriptor.id).unwrap();
             assert!(live.record.descriptor.id != 2, "no twos");
         });
-        let mut context = Context { sink, panic: None, events: 0 };
+        let mut context = Context { sink: Some(sink), panic: None, events: 0 };
         let pointer = (&raw mut context).cast::<c_void>();
         let mut file = EVENT_TRACE_LOGFILEW { Context: pointer, ..EVENT_TRACE_LOGFILEW::default() };
         let mut goes_on = Vec::new();

@@ -8,7 +8,11 @@ use crate::record::EtwRecord;
 use crate::session::Win32Error;
 
 /// Takes events on the thread that reads the session, in the order of their times. A panic ends the reading, not the process.
-pub type Sink = Box<dyn FnMut(&Live<'_>) + Send>;
+pub type Sink = Box<dyn FnMut(&Live<'_>)>;
+
+/// Makes a sink on the thread that reads the session, which it never leaves: closures of a [`Dispatch`](crate::dispatch::Dispatch) are of one thread.
+/// A panic in it is one of the sink.
+pub type MakeSink = Box<dyn FnOnce() -> Sink + Send>;
 
 /// An event while its callback runs.
 pub struct Live<'a> {

@@ -24,8 +24,8 @@ mod usage;
 pub use clock::Clock;
 pub use describe::{description, providers};
 pub use drives::drives;
-pub use live::{Live, Sink};
-pub use process::OtherProcess;
+pub use live::{Live, MakeSink, Sink};
+pub use process::{OtherProcess, Suspended};
 pub use usage::{OwnUsage, own_usage};
 
 pub(super) use console::{Signal, on_console};

@@ -47,9 +47,12 @@ struct Layout {
 /// The structure, in which Windows answers, too.
 pub(in crate::session) struct Properties(Box<Layout>);
 
-/// Whether Windows takes it as a session's name.
+/// Characters of a session's name. Windows takes 1,024 (Microsoft's page on `StartTrace`), but 260 for the mutex that is called after it.
+const LONGEST_NAME: usize = 200;
+
+/// Whether it can be a session's name.
 pub(in crate::session) fn is_name(name: &str) -> bool {
-    (1..=1000).contains(&name.encode_utf16().count()) && !name.contains(['\0', '\\'])
+    (1..=LONGEST_NAME).contains(&name.encode_utf16().count()) && !name.contains(['\0', '\\'])
 }
 
 impl Properties {
@@ -171,6 +174,18 @@ mod tests {
         assert_eq!(kernel.0.head.Wnode.Guid.data1, 0x9e81_4aad);
     }
 
+    /// evntrace.h: real time 0x100.
+    #[test]
+    fn live_and_in_a_file_at_once() {
+        let file = Path::new("C:\\x.etl");
+        let mode = |kind| Properties::of(kind, Buffers::USUAL, true, Some(file)).unwrap().0.head.LogFileMode;
+        assert_eq!([Kind::System, Kind::Providers].map(mode), [0x0a00_0101, 0x0800_0101]);
+        assert_eq!(mode(Kind::NtKernel(Flags::PROFILE)), 0x0800_0101);
+        let properties = Properties::of(Kind::System, Buffers::USUAL, true, Some(file)).unwrap();
+        assert_eq!(properties.file().as_deref(), Some(file));
+        assert_eq!((properties.0.head.LogFileNameOffset, properties.0.head.FlushTimer), (120 + 2048, 1));
+    }
+
     #[test]
     fn the_heap_is_told_its_processes_behind_the_names() {
         let heap = HeapPlan { pids: vec![Pid(1234)] };
@@ -186,8 +201,8 @@ mod tests {
 
     #[test]
     fn names() {
-        assert!(is_name("Collector") && is_name(&"x".repeat(1000)));
-        for wrong in ["", "a\0b", "a\\b", &"x".repeat(1001)] {
+        assert!(is_name("Collector") && is_name(&"x".repeat(200)));
+        for wrong in ["", "a\0b", "a\\b", &"x".repeat(201)] {
             assert!(!is_name(wrong));
         }
     }

@@ -37,6 +37,18 @@ fn a_file_opens_with_docs() {
 }
 
 #[test]
+fn an_example_for_every_system_has_no_cfg() {
+    let path = "collector-user/examples/own_work.rs";
+    for code in ["#[cfg(windows)]", "    #[cfg_attr(windows, allow(unused))]", "if cfg!(windows) {}"] {
+        let text = format!("{DOCS}// Without a `cfg`.\nfn config() {{}}\n{code}\n");
+        assert_eq!(lines(path, &text, "every system"), [4], "{code}");
+        assert_eq!(lines("collector-user/examples/other.rs", &text, "every system"), []);
+    }
+    let text = format!("{DOCS}// Without a `cfg`.\nfn cfg_of(config: &str) {{}}\n");
+    assert_eq!(lines(path, &text, "every system"), []);
+}
+
+#[test]
 fn glob_imports_are_for_tests() {
     for import in ["use a::*;", "pub use a::b::*;", "pub(crate) use a::*;", "use a::{b, c::*};"] {
         let text = format!("{DOCS}{import}\n");
