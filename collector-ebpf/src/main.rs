@@ -32,6 +32,7 @@ mod follow;
 mod function;
 mod futex;
 mod growth;
+mod interrupt;
 mod kernel;
 mod kernel_lock;
 mod lives;

@@ -6,7 +6,7 @@ use aya_ebpf::{
 };
 use collector_common::wire::{
     BlockCounts, BlockKey, BlockOffsets, BlockRequest, COMM_LEN, Config, Counter, KernelLock,
-    KernelLockCounts, KernelLockKey, LockFlags, ReturnOffsets, RunQueue, ThreadTimes,
+    KernelLockCounts, KernelLockKey, LockFlags, PreemptCountOffsets, ReturnOffsets, RunQueue, ThreadTimes,
 };
 
 /// Settings, patched before load. Read with [`config`].
@@ -51,6 +51,7 @@ static CONFIG: Config = Config {
         trampoline: 0,
         reserved: 0,
     },
+    preempt_count: PreemptCountOffsets { count: 0, task_queue: 0, queue_cpu: 0, reserved: 0 },
 };
 
 /// The settings. Reads one field through `get`, which the verifier knows the value of.

@@ -28,6 +28,7 @@ use collector_common::wire::{
 use crate::{
     current::Sample,
     filter, futex,
+    interrupt::{self, Running},
     kernel::{name_of, process_of, read_word, thread_of},
     maps::{RINGS, RUN_QUEUES, THREADS, config, count},
     owner,
@@ -78,12 +79,19 @@ fn wake<const FIND_VMA: bool>(context: &RawTracePointContext) -> i32 {
         if times.off.since == 0 || times.off.woken != 0 {
             return 0;
         }
-        let id = bpf_get_current_pid_tgid();
-        let waker = ((id >> 32) as u32, id as u32);
+        let running = interrupt::running();
+        let waker = if running == Running::Interrupt {
+            times.off.waker_comm = OffCpu::INTERRUPT;
+            (0, 0)
+        } else {
+            times.off.waker_comm = bpf_get_current_comm().unwrap_or_default();
+            let id = bpf_get_current_pid_tgid();
+            ((id >> 32) as u32, id as u32)
+        };
         (times.off.waker_pid, times.off.waker_tid) = waker;
-        times.off.waker_comm = bpf_get_current_comm().unwrap_or_default();
+        let is_lock_wait = are_kept(Times::LOCKS) && times.off.lock_wait != 0;
         // By what a lock is kept account of, too: where that is not asked for, the verifier drops the stacks.
-        if are_kept(Times::LOCKS) && times.off.lock_wait != 0 && futex::releases() {
+        if is_lock_wait && running == Running::Thread && futex::releases() {
             let owner = owner::tell::<FIND_VMA>(context, times, tid, waker);
             times.off.lock_wait |= LockWait::RELEASED | owner;
         }

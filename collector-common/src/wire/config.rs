@@ -100,6 +100,8 @@ pub struct Config {
     pub block: BlockOffsets,
     /// Zero where the kernel has no uprobes.
     pub returns: ReturnOffsets,
+    /// Zero where it is not known.
+    pub preempt_count: PreemptCountOffsets,
 }
 
 /// Offsets into the kernel's structures of a request to a block device.
@@ -146,4 +148,19 @@ pub struct ReturnOffsets {
     pub reserved: u32,
 }
 
-const _: () = assert!(size_of::<Config>() == 208);
+/// Where the kernel counts what a CPU is in, interrupts among that: in the `task_struct` of the current thread, or in a variable of
+/// each CPU, which is as far from the CPU's `struct rq` on each of them.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub struct PreemptCountOffsets {
+    /// Of the count, from the `task_struct`, or from the `struct rq`.
+    pub count: i32,
+    /// Of `task_struct::se.cfs_rq`; 0 where the count is in the `task_struct`.
+    pub task_queue: u32,
+    /// Of `cfs_rq::rq`.
+    pub queue_cpu: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+const _: () = assert!(size_of::<Config>() == 224);

@@ -25,7 +25,7 @@ mod transfer;
 pub use allocation::{Allocating, Allocation, AllocationCounts, AllocatorCall, Block};
 pub use block::{BLOCK_SIZES, BLOCK_TIMES, BlockCounts, BlockKey, BlockRequest};
 pub use call::{CALL_BUCKETS, CALL_NUMBERS, Call, CallTimes, FIRST_CALL_NS};
-pub use config::{BlockOffsets, Config, NAMED_PROCESS, ReturnOffsets, Target, Times};
+pub use config::{BlockOffsets, Config, NAMED_PROCESS, PreemptCountOffsets, ReturnOffsets, Target, Times};
 pub use counter::Counter;
 pub use fault::{Fault, FaultCounts};
 pub use function_call::FunctionCall;

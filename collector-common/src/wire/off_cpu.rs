@@ -38,11 +38,12 @@ pub struct OffCpu {
     pub state: u32,
     /// When it could run again; 0 where nobody said so.
     pub woken: u64,
-    /// Process of the thread that was running where it was woken: the one that woke it, unless an interrupt did.
+    /// Process of the thread that woke it; 0 where an interrupt did. Where interrupts can't be told apart, that of the thread that was
+    /// interrupted, which is 0 on an idle CPU.
     pub waker_pid: u32,
-    /// That thread.
+    /// That thread, or 0.
     pub waker_tid: u32,
-    /// Its name, NUL-padded.
+    /// Its name, NUL-padded; [`OffCpu::INTERRUPT`] where it is none.
     pub waker_comm: [u8; COMM_LEN],
     /// The thread's process; 0 where that is not known.
     pub pid: u32,
@@ -58,6 +59,9 @@ pub struct OffCpu {
 }
 
 impl OffCpu {
+    /// What wakes threads and is none.
+    pub const INTERRUPT: [u8; COMM_LEN] = *b"[interrupt]\0\0\0\0\0";
+
     /// Nothing is known.
     pub const NONE: Self = Self {
         since: 0,

@@ -22,11 +22,11 @@ pub(crate) struct TimeOff {
     pub(crate) state: u32,
     /// 1 where it was not over when the recording ended.
     pub(crate) is_open: u32,
-    /// Process of who woke it, or of who was interrupted for that.
+    /// Process of who woke it; 0 where it was an interrupt.
     pub(crate) waker_pid: u32,
-    /// Thread of that.
+    /// Thread of that, or 0.
     pub(crate) waker_tid: u32,
-    /// Name of that.
+    /// Name of that: of an interrupt `[interrupt]`, or the name of the idle thread that it interrupted.
     pub(crate) waker_comm: [u8; COMM_LEN],
     /// Address of the lock of user code that was waited for; 0 where it was none, or no account is kept of that.
     pub(crate) lock: u64,

@@ -11,7 +11,7 @@
 //!   live, and of spoilt files.
 //! - `jit`: names of code that was made at run time.
 //! - `memory`: programs whose memory changes without being told of.
-//! - `scenarios`: times that threads run, are blocked and wait for a CPU.
+//! - `scenarios`: times that threads run, are blocked and wait for a CPU; `interrupts`: those that interrupts ended.
 //! - `locks`, `io_monitoring`: times that threads wait for locks, and that devices take for requests.
 //! - `transfers`: reads, writes and calls on sockets, with their paths and addresses.
 //! - `page_faults`: pages that were met absent.
@@ -61,6 +61,7 @@ mod grpc_receiver;
 #[path = "../otlp/http_receiver.rs"]
 mod http_receiver;
 mod images;
+mod interrupts;
 mod io_monitoring;
 mod jit;
 mod kernel_code;

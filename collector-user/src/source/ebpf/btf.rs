@@ -155,6 +155,24 @@ impl KernelTypes {
         self.ty(id).map(|(_, ty)| ty.size).ok_or(BtfError::Malformed)
     }
 
+    /// The offset in bytes of a variable of each CPU, in what each CPU has of them.
+    pub fn per_cpu(&self, variable: &str) -> Result<u32, BtfError> {
+        /// The section of the kernel's image with all of them.
+        const SECTION: &str = ".data..percpu";
+        let ids = 1..=self.positions.len() as u32;
+        let section = ids
+            .filter_map(|id| self.ty(id))
+            .find(|(_, ty)| ty.kind() == KIND_DATASEC && self.string_is(ty.name, SECTION));
+        let found = section.and_then(|(at, section)| {
+            (0..section.members() as usize).find_map(|index| {
+                let entry = at + 12 + index * 12;
+                let (_, of) = self.ty(word(&self.bytes, entry)?)?;
+                self.string_is(of.name, variable).then(|| word(&self.bytes, entry + 4))?
+            })
+        });
+        found.ok_or_else(|| BtfError::Missing(variable.to_owned()))
+    }
+
     /// The id of a structure by its name.
     fn structure(&self, name: &str) -> Option<u32> {
         (1..=self.positions.len() as u32).find(|&id| {
@@ -237,5 +255,6 @@ mod tests {
         assert_eq!(types.offset(&["vm_area_struct", "vm_start"]).unwrap(), 0);
         assert_eq!(types.offset(&["vm_area_struct", "vm_end"]).unwrap(), 8);
         assert!(matches!(types.offset(&["task_struct", "no_such_member"]), Err(BtfError::Missing(_))));
+        assert!(matches!(types.per_cpu("no_such_variable"), Err(BtfError::Missing(_))));
     }
 }

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use aya::programs::{PerfEvent, ProgramError, RawTracePoint, UProbe};
 use aya::{Ebpf, EbpfLoader};
-use collector_common::wire::{BlockOffsets, COMM_LEN, Config, ReturnOffsets, Target};
+use collector_common::wire::{BlockOffsets, COMM_LEN, Config, PreemptCountOffsets, ReturnOffsets, Target};
 use thiserror::Error;
 
 use super::asked::Asked;
 use super::btf::{BtfError, KernelTypes};
 use super::object::object;
 use super::part::Part;
+use super::preempt_count;
 use super::sampler::max_stack_pages;
 use crate::kernel::Release;
 use crate::source::{Program, Settings};
@@ -328,6 +329,11 @@ fn config(
             BlockOffsets::default()
         },
         returns: return_offsets(types).unwrap_or_default(),
+        preempt_count: if asked.times == 0 {
+            PreemptCountOffsets::default()
+        } else {
+            preempt_count::offsets(types)
+        },
     })
 }
 

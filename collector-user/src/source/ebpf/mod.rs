@@ -19,6 +19,7 @@ mod multi_probe;
 mod object;
 mod part;
 mod peers;
+mod preempt_count;
 mod rings;
 mod sampler;
 mod switches;
