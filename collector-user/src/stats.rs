@@ -42,6 +42,8 @@ pub struct Stats {
     pub frequency_hz: u32,
     /// Delivered and lost samples.
     pub ledger: Ledger,
+    /// Whether there were more, which nobody knows of: the end of what was recorded is missing.
+    pub is_cut: bool,
     /// User stacks by how they ended.
     pub stacks: BTreeMap<&'static str, u64>,
     /// Frames of all stacks.
@@ -70,7 +72,10 @@ pub const NOT_WALKED: &str = "not_walked";
 impl Stats {
     /// What was lost and how user stacks ended, a line each, for people.
     pub fn account(&self) -> Vec<String> {
-        let mut lines = vec![self.ledger.to_string()];
+        let nobody_knows = self.is_cut && self.ledger.total_lost() == 0;
+        let lost =
+            if nobody_knows { "how many were lost is not known".to_owned() } else { self.ledger.to_string() };
+        let mut lines = vec![lost];
         lines.extend(self.account_of_stacks());
         lines
     }

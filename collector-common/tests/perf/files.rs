@@ -108,6 +108,71 @@ fn files_that_are_cut_off() {
     }
 }
 
+/// Features are behind the records: their list first, and then each.
+#[test]
+fn records_are_read_where_features_are_cut_off() {
+    let kept = include_bytes!("data/packed.data").as_slice();
+    let [from, size] = [40, 48].map(|at| u64::from_le_bytes(kept[at..at + 8].try_into().unwrap()) as usize);
+    let all_features = open(kept).features().sections().count();
+    assert!(open(kept).missing_features().is_none());
+    let (whole, _) = all(open(kept));
+    let mut last = 0;
+    for len in (from + size..kept.len()).step_by(97).chain([kept.len() - 1]) {
+        let file = open(&kept[..len]);
+        let missing = file.missing_features().unwrap().clone();
+        let there = file.features().sections().count();
+        assert_eq!(there + missing.features.len(), all_features, "{len}");
+        assert!(there >= last && !file.is_unfinished(), "{len}");
+        last = there;
+        let (records, error) = all(file);
+        assert!(error.is_none() && records == whole, "{len}: {error:?}");
+    }
+    assert_eq!(last, all_features - 1);
+    let told = |len: usize| open(&kept[..len]).missing_features().unwrap().to_string();
+    let list = from + size;
+    assert_eq!(
+        told(list),
+        format!(
+            "what these features tell of the recording is missing: HOSTNAME, OSRELEASE, VERSION, ARCH, NRCPUS, CPUDESC, CPUID, \
+             TOTAL_MEM and {} more; the perf.data is cut off in its list of features at byte {list}: 0 bytes of {}",
+            all_features - 8,
+            all_features * 16
+        )
+    );
+    let last = told(kept.len() - 1);
+    assert!(
+        last.contains(" missing: PMU_CAPS; the perf.data is cut off in its feature PMU_CAPS at byte "),
+        "{last}"
+    );
+}
+
+/// Errors name the byte that is to be looked at.
+#[test]
+fn errors_tell_where() {
+    let kept = include_bytes!("data/packed.data").as_slice();
+    let from = u64::from_le_bytes(kept[40..48].try_into().unwrap()) as usize;
+    // The second record's size becomes 0.
+    let second = from + usize::from(u16::from_le_bytes([kept[from + 6], kept[from + 7]]));
+    let mut spoilt = kept.to_vec();
+    spoilt[second + 6..second + 8].fill(0);
+    let (_, error) = all(open(&spoilt));
+    let error = error.unwrap().to_string();
+    assert!(
+        error.contains(&format!(" at byte {second} of the perf.data says that it has 0 bytes")),
+        "{error}"
+    );
+    let (_, error) = all(open(&kept[..second + 3]));
+    let error = error.unwrap().to_string();
+    assert!(error.contains(&format!("in its records at byte {second}: 3 bytes of ")), "{error}");
+    // What is packed is no zstd any more.
+    let packed = kept.windows(4).position(|bytes| bytes == [0x28, 0xb5, 0x2f, 0xfd]).unwrap();
+    let mut spoilt = kept.to_vec();
+    spoilt[packed] ^= 0xff;
+    let (_, error) = all(open(&spoilt));
+    let error = error.unwrap().to_string();
+    assert!(error.contains(&format!(" as far as byte {} of the perf.data: ", packed - 8)), "{error}");
+}
+
 /// `perf record` writes what its header says of the records, and what is behind them, when it ends.
 #[test]
 fn a_recording_that_was_killed_is_read_to_its_end() {

@@ -111,6 +111,7 @@ pub(super) fn tell(losses: &Losses, imported: &mut Imported) {
     let lines = counted.into_iter().filter(|(count, _)| *count > 0);
     let lines: Vec<String> = lines.map(|(count, what)| format!("{count} {what}")).collect();
     system.account.extend_from_slice(&lines);
+    system.account.extend(places.first().map(|place| format!("the first place that is damaged: {place}")));
     imported.left_out.extend(lines);
     imported.left_out.extend(places.iter().map(ToString::to_string));
 }

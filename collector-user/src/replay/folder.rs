@@ -44,7 +44,9 @@ pub(super) fn open_first(file: File) -> Result<FileReader<BufReader<File>>, Repl
 }
 
 fn is_first_of_several<R: io::Read>(reader: &FileReader<R>) -> bool {
+    let missing = reader.missing_features();
     reader.features().section(Feature::DIR_FORMAT).is_some()
+        || missing.is_some_and(|missing| missing.features.contains(&Feature::DIR_FORMAT))
 }
 
 fn buffered(file: File) -> BufReader<File> {

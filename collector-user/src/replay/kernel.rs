@@ -4,6 +4,27 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
+use collector_common::ids::BuildId;
+
+use crate::this_machine::{is_kernel, kernel_build_id};
+
+/// Which kernel a recording is of, as far as it tells.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct KernelBuild<'a> {
+    pub(crate) id: Option<BuildId>,
+    pub(crate) release: Option<&'a str>,
+    pub(crate) architecture: Option<&'a str>,
+}
+
+impl KernelBuild<'_> {
+    /// Whether the one that runs may be it: where both tell a build id, by that alone. Without KASLR all kernels lie at one place, so
+    /// that the place does not tell them apart.
+    pub(crate) fn may_run_here(&self) -> bool {
+        let ids = self.id.zip(kernel_build_id());
+        ids.map_or_else(|| is_kernel(self.release, self.architecture), |(recorded, own)| recorded == own)
+    }
+}
+
 /// Where a recording's kernel lay: `perf` writes a mapping `[kernel.kallsyms]_text`, the name being that of the symbol at its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KernelPlace {
@@ -11,13 +32,13 @@ pub(crate) struct KernelPlace {
     pub(crate) address: u64,
 }
 
-/// What the name of the kernel's mapping begins with.
-const PREFIX: &[u8] = b"[kernel.kallsyms]";
+/// What the kernel is called, and its mapping begins with.
+pub(super) const KERNEL: &[u8] = b"[kernel.kallsyms]";
 
 impl KernelPlace {
     /// Of a mapping of the kernel's own; `None` for that of a module.
     pub(super) fn of(path: &[u8], start: u64) -> Option<Self> {
-        let symbol = path.strip_prefix(PREFIX).filter(|symbol| !symbol.is_empty())?;
+        let symbol = path.strip_prefix(KERNEL).filter(|symbol| !symbol.is_empty())?;
         Some(Self { symbol: symbol.to_owned(), address: start })
     }
 
@@ -42,6 +63,21 @@ impl KernelPlace {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn another_kernel_is_told_by_its_build_id_or_else_by_its_release() {
+        let own = rustix::system::uname().release().to_string_lossy().into_owned();
+        let other = BuildId::new(&[7; 20]);
+        let of = |id, release| KernelBuild { id, release, architecture: None };
+        assert!(of(None, None).may_run_here(), "nothing is told");
+        assert!(of(None, Some(&*own)).may_run_here());
+        assert!(!of(None, Some("6.18.44-fc-v445-x")).may_run_here());
+        if let Some(id) = kernel_build_id() {
+            assert!(of(Some(id), Some("another name")).may_run_here());
+            assert!(!of(other, Some(&*own)).may_run_here(), "another build of one release");
+        }
+    }
 
     #[test]
     fn a_kernel_is_known_by_its_place() {

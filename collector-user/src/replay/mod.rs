@@ -24,7 +24,7 @@ pub use error::ReplayError;
 pub use folder::open_recording;
 pub use hooked::ReplayedEvent;
 #[cfg(target_os = "linux")]
-pub(crate) use kernel::KernelPlace;
+pub(crate) use kernel::{KernelBuild, KernelPlace};
 pub use run::Replay;
 pub use taking::UNFINISHED;
 

@@ -45,8 +45,10 @@ pub struct Replay<R> {
 /// Where a recording comes from.
 #[derive(Clone, Copy)]
 struct Origin {
-    /// When the file was written last.
+    /// When the file was written last, or by when it was.
     written: SystemTime,
+    /// Whether that is about when the recording ended, as far as anyone can tell: not of what comes through a pipe.
+    is_dated: bool,
     /// Its owner.
     user: Option<u32>,
 }
@@ -56,7 +58,8 @@ impl Origin {
         let metadata = metadata.ok();
         let written = metadata.as_ref().and_then(|metadata| metadata.modified().ok());
         let user = metadata.as_ref().and_then(owner);
-        Self { written: written.unwrap_or_else(SystemTime::now), user }
+        let is_dated = written.is_some();
+        Self { written: written.unwrap_or_else(SystemTime::now), is_dated, user }
     }
 }
 
@@ -93,7 +96,15 @@ impl<R: Read> Replay<R> {
     /// # Errors
     /// When it is none.
     pub fn stream(reader: R) -> Result<Self, ReplayError> {
-        Self::new(FileReader::stream(reader)?, Origin { written: SystemTime::now(), user: None })
+        let origin = Origin { written: SystemTime::now(), is_dated: false, user: None };
+        Self::new(FileReader::stream(reader)?, origin)
+    }
+
+    /// It is a copy that was made just now, as of what comes through a pipe: its date tells nothing of the recording.
+    #[must_use]
+    pub fn undated(mut self) -> Self {
+        self.origin.is_dated = false;
+        self
     }
 
     fn new(reader: FileReader<R>, origin: Origin) -> Result<Self, ReplayError> {
@@ -175,8 +186,10 @@ impl<R: Read> Replay<R> {
                 }
             }
         }
-        let end = End { cut_off, is_unfinished: records.file().is_unfinished() };
-        taking.finish(records.file().features(), origin.written, end)
+        let file = records.file();
+        let missing_features = file.missing_features().cloned();
+        let end = End { cut_off, is_unfinished: file.is_unfinished(), missing_features };
+        taking.finish(file.features(), origin.is_dated.then_some(origin.written), &end)
     }
 }
 
@@ -207,128 +220,4 @@ fn recorded_files(features: &Features, events: &[FileEvent], origin: Origin) -> 
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::Cursor;
-    use std::time::UNIX_EPOCH;
-
-    use collector_common::ids::Nanos;
-    use collector_common::loss::LossCause;
-    use collector_common::perf::file::FileWriter;
-    use collector_common::perf::{
-        Attr, ByteOrder, Bytes, Lost, LostSamples, Misc, Parsed, Record, SampleId, SampleType,
-    };
-
-    use super::*;
-    use crate::replay::UNFINISHED;
-
-    const FILES: [&[u8]; 2] = [
-        include_bytes!("../../../collector-common/tests/fuzzing/seeds/perf_data/plain"),
-        include_bytes!("../../../collector-common/tests/fuzzing/seeds/perf_data/packed"),
-    ];
-    const STREAM: &[u8] = include_bytes!("../../../collector-common/tests/fuzzing/seeds/perf_data/stream");
-
-    /// Both ways to a recording; neither may panic.
-    fn replayed(bytes: &[u8]) -> Option<Recording> {
-        let of_stream = Replay::stream(bytes).ok();
-        let of_file = FileReader::open(Cursor::new(bytes)).ok();
-        let of_file =
-            of_file.and_then(|reader| Replay::new(reader, Origin { written: UNIX_EPOCH, user: None }).ok());
-        let of_stream = of_stream.map(Replay::run);
-        of_file.map(Replay::run).or(of_stream)
-    }
-
-    #[test]
-    fn damaged_recordings_give_what_they_have() {
-        for whole in FILES.into_iter().chain([STREAM]) {
-            assert!(replayed(whole).is_some());
-            for at in (0..whole.len()).step_by(41) {
-                replayed(&whole[..at]);
-                let mut spoilt = whole.to_vec();
-                spoilt[at] ^= 0xff;
-                replayed(&spoilt);
-                spoilt[at..].iter_mut().take(8).for_each(|byte| *byte = 0xff);
-                replayed(&spoilt);
-            }
-        }
-    }
-
-    /// The header says where the records are and how many bytes they have, at byte 40; what was killed has nothing behind them.
-    #[test]
-    fn what_was_killed_is_read_to_its_end() {
-        let is_told = |recording: &Recording| recording.warnings.iter().any(|warning| warning == UNFINISHED);
-        let mut delivered = 0;
-        for whole in FILES {
-            let [from, size] =
-                [40, 48].map(|at| u64::from_le_bytes(whole[at..at + 8].try_into().unwrap()) as usize);
-            let mut killed = whole[..from + size].to_vec();
-            killed[48..56].fill(0);
-            let (whole, killed) = (replayed(whole).unwrap(), replayed(&killed).unwrap());
-            assert_eq!((is_told(&whole), is_told(&killed)), (false, true), "{:?}", killed.warnings);
-            delivered += killed.ledger.delivered();
-            assert_eq!(killed.ledger.delivered(), whole.ledger.delivered());
-            assert_eq!(killed.machine.samples().len(), whole.machine.samples().len());
-        }
-        assert!(delivered > 0, "one of them has samples");
-    }
-
-    /// The header says how large the list of events is, at byte 32.
-    #[test]
-    fn samples_of_no_event_are_lost() {
-        for whole in FILES {
-            let delivered = replayed(whole).unwrap().ledger.delivered();
-            let mut spoilt = whole.to_vec();
-            spoilt[32..40].fill(0);
-            let ledger = replayed(&spoilt).unwrap().ledger;
-            assert_eq!((ledger.delivered(), ledger.lost(LossCause::Malformed)), (0, delivered));
-        }
-    }
-
-    #[test]
-    fn any_number_of_lost_samples_can_be_told() {
-        let mut bytes = STREAM.to_vec();
-        for kind in [RecordKind::LOST, RecordKind::LOST_SAMPLES] {
-            for _ in 0..2 {
-                // An id and a count, or a count; then room for the number of the thread and whatever else the event has.
-                let body = [u64::MAX, u64::MAX, 0, 0, 0, 0, 0, 0];
-                bytes.extend(kind.0.to_le_bytes());
-                bytes.extend([0, 0]);
-                bytes.extend((8 + size_of_val(&body) as u16).to_le_bytes());
-                bytes.extend(body.iter().flat_map(|word| word.to_le_bytes()));
-            }
-        }
-        let recording = replayed(&bytes).unwrap();
-        assert_eq!(recording.ledger.lost(LossCause::RingFull), u64::MAX);
-        assert_eq!(recording.ledger.produced(), u64::MAX);
-    }
-
-    #[test]
-    fn causes_that_a_file_of_ours_tells() {
-        let mut writer = FileWriter::new(Cursor::new(Vec::new()), ByteOrder::NATIVE).unwrap();
-        let attr = Attr { sample_type: SampleType::TIME, flags: AttrFlags::SAMPLE_ID_ALL, ..Attr::default() };
-        let event = writer.add_event(&attr, vec![1], None).unwrap();
-        let sample_id = SampleId { time: Some(Nanos(1)), ..SampleId::default() };
-        for record in [Record::Lost(Lost { id: 1, count: 5 }), Record::LostSamples(LostSamples { count: 10 })]
-        {
-            let parsed = Parsed { misc: Misc(0), record, sample_id, rest: Bytes::default() };
-            writer.write(event, &parsed).unwrap();
-        }
-        let losses = [("not_run", 7), ("ring_full", 1), ("of_later_versions", 2)];
-        writer.features().set_losses(losses.into_iter()).unwrap();
-        writer.features().set_span((Nanos(0), Nanos(2_100_000_000)));
-        let bytes = writer.finish().unwrap().into_inner();
-        let recording = replayed(&bytes).unwrap();
-        let lost: Vec<(LossCause, u64)> = recording.ledger.causes().filter(|(_, count)| *count > 0).collect();
-        let told = [(LossCause::RingFull, 1), (LossCause::NotRun, 7), (LossCause::Unaccounted, 2)];
-        assert_eq!(lost, told);
-        // Not the time of its only records, which is 1.
-        let system = recording.machine.system();
-        assert_eq!((system.start, system.end), (Nanos(0), Nanos(2_100_000_000)));
-        assert_eq!(recording.stats.duration_ns, 2_100_000_000);
-        let of_sideband = "5 records of new mappings and processes were lost";
-        assert!(
-            recording.warnings.iter().any(|warning| warning.starts_with(of_sideband)),
-            "{:?}",
-            recording.warnings
-        );
-    }
-}
+mod tests;

@@ -1,21 +1,24 @@
 //! Takes in a file's records one after the other, and puts the recording together.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use collector_common::ids::{Nanos, Tid};
+use collector_common::ids::{BuildId, Nanos, Tid};
 use collector_common::loss::LossCause;
-use collector_common::perf::file::{Feature, Features, FileError, FileRecord};
+use collector_common::perf::file::{
+    Feature, Features, FileError, FileRecord, HeaderBuildId, MissingFeatures, UserRecord,
+};
 use collector_common::perf::{
-    ByteOrder, Callchain, CallchainDeferred, ChainContext, Counters, Misc, Parsed, Record, RecordKind,
-    Sample, Words,
+    ByteOrder, Callchain, CallchainDeferred, ChainContext, Counters, MappedFile, Misc, Parsed, Record,
+    RecordKind, Sample, Words,
 };
 use collector_common::record::ClockAnchor;
 use rustc_hash::FxHashMap;
 
 use super::events::{Events, Role};
 use super::hooked::Hooked;
-use super::kernel::KernelPlace;
+use super::kernel::{KERNEL, KernelBuild, KernelPlace};
 use super::put_off::{Held, PutOff};
 #[cfg(feature = "debuginfod")]
 use crate::debuginfod::Servers;
@@ -38,12 +41,37 @@ const MOST_CGROUPS: usize = 1 << 16;
 pub const UNFINISHED: &str = "the recording was not finished: who made it was killed, or is still recording. What was written is read; names of events, \
      build ids and facts of the machine are not in it";
 
+/// What is told where times of day are by the date of a file.
+const BY_DATE: &str =
+    "times of day are by when the file was written last: `perf record -k mono` has them recorded";
+
 /// How a file ends.
 pub(super) struct End {
     /// Why it could not be read on.
     pub(super) cut_off: Option<FileError>,
     /// Whether it was never completed.
     pub(super) is_unfinished: bool,
+    /// What is not there of the features behind its records.
+    pub(super) missing_features: Option<MissingFeatures>,
+}
+
+impl End {
+    /// What is missing, a line each.
+    fn told(&self) -> Vec<String> {
+        let unfinished = self.is_unfinished.then(|| UNFINISHED.to_owned());
+        let cut_off = self.cut_off.as_ref().map(|error| format!("the end is missing: {error}"));
+        let features = self.missing_features.as_ref().map(MissingFeatures::to_string);
+        unfinished.into_iter().chain(cut_off).chain(features).collect()
+    }
+
+    /// Whether samples may be missing that nothing tells of.
+    fn is_cut(&self) -> bool {
+        let counts_are_missing =
+            |missing: &MissingFeatures| missing.features.contains(&Feature::COLLECTOR_LOSSES);
+        self.is_unfinished
+            || self.cut_off.is_some()
+            || self.missing_features.as_ref().is_some_and(counts_are_missing)
+    }
 }
 
 /// A recording as far as it has been taken in.
@@ -56,9 +84,12 @@ pub(super) struct Taking {
     /// `None` until that is known.
     machine: Option<Machine>,
     kernel: Option<KernelPlace>,
-    /// Times of the samples.
-    first: Option<Nanos>,
-    last: Nanos,
+    /// The kernel's build id, where a record tells it.
+    kernel_id: Option<BuildId>,
+    /// Times of the first and the last sample.
+    samples: Option<(Nanos, Nanos)>,
+    /// The same of all records that have a time.
+    records: Option<(Nanos, Nanos)>,
     pruned: Nanos,
     /// Records since then.
     unpruned: u32,
@@ -101,8 +132,9 @@ impl Taking {
             decoder,
             machine,
             kernel: None,
-            first: None,
-            last: Nanos(0),
+            kernel_id: None,
+            samples: None,
+            records: None,
             pruned: Nanos(0),
             unpruned: 0,
             losses: features.losses(),
@@ -120,6 +152,12 @@ impl Taking {
 
     pub(super) fn record(&mut self, record: &FileRecord<'_>) {
         if !record.raw.kind.is_of_kernel() {
+            if let UserRecord::HeaderBuildId(HeaderBuildId { build_id: Some(id), path, .. }) =
+                record.parse_user().record
+                && *path.bytes().to_cow() == *KERNEL
+            {
+                self.kernel_id = Some(id);
+            }
             return;
         }
         // Without its event nobody can tell what is where in a sample.
@@ -133,6 +171,9 @@ impl Taking {
         };
         let time = parsed.sample_id.time.filter(|time| time.0 != u64::MAX).unwrap_or(Nanos(0));
         self.prune(time);
+        if time > Nanos(0) {
+            extend(&mut self.records, time);
+        }
         match &parsed.record {
             Record::Sample(sample) => match sample.callchain.and_then(|chain| chain.cookie()) {
                 Some(cookie) => self.put_off(record, sample, cookie),
@@ -148,7 +189,13 @@ impl Taking {
                 self.kernel_at(&mmap.path.bytes().to_cow(), mmap.start.0);
             }
             Record::Mmap2(mmap) if mmap.pid.0 == u32::MAX => {
-                self.kernel_at(&mmap.path.bytes().to_cow(), mmap.start.0);
+                let path = mmap.path.bytes().to_cow();
+                self.kernel_at(&path, mmap.start.0);
+                if let MappedFile::BuildId(Some(id)) = mmap.file
+                    && path.starts_with(KERNEL)
+                {
+                    self.kernel_id = Some(id);
+                }
             }
             Record::Cgroup(cgroup) if self.cgroups.len() < MOST_CGROUPS => {
                 self.cgroups.insert(cgroup.id, cgroup.path.to_string_lossy().into());
@@ -252,16 +299,21 @@ impl Taking {
         if let (Some(path), Some(pid)) = (sample.cgroup.and_then(|id| self.cgroups.get(&id)), sample.pid) {
             self.recorder.set_cgroup(pid, time, path);
         }
-        self.first.get_or_insert(time);
-        self.last = self.last.max(time);
+        extend(&mut self.samples, time);
     }
 
-    pub(super) fn finish(mut self, features: &Features, written: SystemTime, ending: End) -> Recording {
+    /// `written` is about when the recording ended, where anything tells that.
+    pub(super) fn finish(
+        mut self,
+        features: &Features,
+        written: Option<SystemTime>,
+        ending: &End,
+    ) -> Recording {
         while let Some(sample) = self.put_off.oldest() {
             self.abandon(&sample);
         }
         let (start, end) = self.span(features);
-        let kernel_symbols = self.kernel_symbols(features);
+        let (kernel_symbols, is_other_kernel) = self.kernel_symbols(features);
         let losses = self.losses.take();
         let ledger = self.recorder.ledger_mut();
         match &losses {
@@ -275,7 +327,7 @@ impl Taking {
         }
         ledger.lose(LossCause::Malformed, self.malformed.saturating_add(self.of_no_event));
         self.describe(features, written, (start, end));
-        let mut warnings = self.warnings(features, ending, kernel_symbols.is_some());
+        let mut warnings = self.warnings(features, ending, kernel_symbols.is_some(), is_other_kernel);
         #[cfg(feature = "debuginfod")]
         warnings.extend(self.recorder.modules().servers().map(Servers::take_told).unwrap_or_default());
         let (mut machine, modules, ledger, tally) = self.recorder.into_parts();
@@ -287,12 +339,19 @@ impl Taking {
             duration_ns: end.0.saturating_sub(start.0),
             usage: own_usage(),
             ledger,
+            is_cut: ending.is_cut(),
             stacks: tally.ends().collect::<BTreeMap<_, _>>(),
             frames: tally.frames(),
             ..Stats::default()
         };
-        machine.system_mut().lost = Some(ledger.total_lost());
-        machine.system_mut().account = stats.account();
+        let system = machine.system_mut();
+        // What was lost with the end nobody knows, so that nothing says that nothing was.
+        system.lost = Some(ledger.total_lost()).filter(|lost| *lost > 0 || !stats.is_cut);
+        system.account = stats.account();
+        system.account.extend(ending.told());
+        if features.clock_data().is_none() && system.clocks.start.is_some() {
+            system.account.push(BY_DATE.to_owned());
+        }
         Recording {
             machine,
             ledger,
@@ -306,32 +365,43 @@ impl Taking {
         }
     }
 
-    /// Where the names of the recorded kernel's functions are: with the running one, or in the copy that `perf` keeps.
-    fn kernel_symbols(&mut self, features: &Features) -> Option<std::path::PathBuf> {
-        let place = self.kernel.as_ref()?;
+    /// Where the names of the recorded kernel's functions are: with the running one, or in the copy that `perf` keeps. And whether the
+    /// recorded one is known to be another than the running one.
+    fn kernel_symbols(&mut self, features: &Features) -> (Option<PathBuf>, bool) {
         let ids = features.build_ids().unwrap_or_default();
-        let id = ids.iter().find(|file| file.path == "[kernel.kallsyms]").and_then(|file| file.build_id);
+        let of_kernel = |path: &str| path.as_bytes() == KERNEL;
+        let id = ids.iter().find(|file| of_kernel(&file.path)).and_then(|file| file.build_id);
+        let id = id.or(self.kernel_id);
+        let [release, architecture] =
+            [Feature::OSRELEASE, Feature::ARCH].map(|feature| features.text(feature));
+        let build = KernelBuild { id, release: release.as_deref(), architecture: architecture.as_deref() };
+        let may_run_here = build.may_run_here();
         let files = self.recorder.modules_mut().recorded_mut();
         let copy = files.zip(id).and_then(|(files, id)| files.copy(&id, "kallsyms"));
-        place.find(kernel_symbols().into_iter().chain(copy))
+        let own = kernel_symbols().filter(|_| may_run_here);
+        let found = self.kernel.as_ref().and_then(|place| place.find(own.into_iter().chain(copy)));
+        (found, !may_run_here)
     }
 
-    /// When the recording began and ended: as a file of ours tells, and with all that is in it.
+    /// When the recording began and ended: as a file of ours tells, and of others with their first and last records; and with all samples
+    /// that are in it.
     fn span(&self, features: &Features) -> (Nanos, Nanos) {
-        let first = self.first.unwrap_or(self.last);
-        let told = features.span().filter(|(begin, end)| begin <= end).unwrap_or((first, self.last));
-        // Where there is no record, there is nothing before or after.
-        if self.first.is_none() { told } else { (told.0.min(first), told.1.max(self.last)) }
+        let told = features.span().filter(|(begin, end)| begin <= end).or(self.records);
+        let mut span = told.or(self.samples).unwrap_or((Nanos(0), Nanos(0)));
+        if let Some((first, last)) = self.samples {
+            span = (span.0.min(first), span.1.max(last));
+        }
+        span
     }
 
-    fn describe(&mut self, features: &Features, written: SystemTime, (start, end): (Nanos, Nanos)) {
+    fn describe(&mut self, features: &Features, written: Option<SystemTime>, (start, end): (Nanos, Nanos)) {
         let length = end.0.saturating_sub(start.0);
         let unix =
             |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-        let (monotonic, realtime) = match features.clock_data() {
-            Some(data) => (data.clock, data.wall_clock),
-            // A file is whole a moment after its last sample.
-            None => (start, unix(written).saturating_sub(length)),
+        let anchor = match features.clock_data() {
+            Some(data) => Some((data.clock, data.wall_clock)),
+            // A file is whole a moment after its last record.
+            None => written.map(|written| (start, unix(written).saturating_sub(length))),
         };
         let text = |feature| features.text(feature).unwrap_or_default();
         let system = self.recorder.machine_mut().system_mut();
@@ -345,15 +415,21 @@ impl Taking {
         system.cpus = features.cpus().map_or(0, |(_, online)| online);
         system.command = features.command_line().unwrap_or_default().join(" ");
         (system.start, system.end) = (start, end);
-        system.clocks.start = Some(ClockAnchor { monotonic, realtime, boottime: None });
+        system.clocks.start =
+            anchor.map(|(monotonic, realtime)| ClockAnchor { monotonic, realtime, boottime: None });
     }
 
-    fn warnings(&self, features: &Features, ending: End, has_kernel_symbols: bool) -> Vec<String> {
+    fn warnings(
+        &self,
+        features: &Features,
+        ending: &End,
+        has_kernel_symbols: bool,
+        is_other_kernel: bool,
+    ) -> Vec<String> {
         let errors = self.hooked.errors();
         let mut warnings: Vec<String> =
             (!errors.is_empty()).then(|| errors.to_string()).into_iter().collect();
-        warnings.extend(ending.is_unfinished.then(|| UNFINISHED.to_owned()));
-        warnings.extend(ending.cut_off.map(|error| format!("the end is missing: {error}")));
+        warnings.extend(ending.told());
         let machine = self.recorder.machine();
         let mut warn = |count: u64, text: &str| {
             if count > 0 {
@@ -367,8 +443,7 @@ impl Taking {
         let kernel_frames = machine.frames().iter().filter(|frame| frame.is_kernel()).count() as u64;
         warn(
             if has_kernel_symbols { 0 } else { kernel_frames },
-            "addresses in the kernel have no names: it was recorded on another kernel, or before the machine was started \
-             anew; `perf record` keeps its symbols in ~/.debug where it may",
+            &why_no_kernel(features.text(Feature::OSRELEASE).filter(|_| is_other_kernel)),
         );
         warn(
             self.of_no_event,
@@ -413,5 +488,24 @@ impl Taking {
                   --call-graph fp`)"
                 .to_owned(),
         }
+    }
+}
+
+/// Has a span begin and end with what is in it.
+fn extend(span: &mut Option<(Nanos, Nanos)>, time: Nanos) {
+    let (first, last) = span.unwrap_or((time, time));
+    *span = Some((first.min(time), last.max(time)));
+}
+
+/// Why addresses in the kernel have no names, and what can be done: `release` is that of a kernel that is not the running one.
+fn why_no_kernel(release: Option<String>) -> String {
+    match release {
+        Some(release) => format!(
+            "addresses in the kernel have no names: it was recorded on another kernel ({release}) than the one that runs here; \
+             convert it there, or where `perf record` has kept its symbols (~/.debug)"
+        ),
+        None => "addresses in the kernel have no names: it was recorded on another kernel, or before the machine was started \
+                 anew; `perf record` keeps its symbols in ~/.debug where it may"
+            .to_owned(),
     }
 }

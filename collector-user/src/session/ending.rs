@@ -72,6 +72,7 @@ pub(super) fn put_together(recorded: Recorded, account: Account, ending: Ending)
         bpf_faults: account.faults,
         start_to_first_sample_ns: ending.first_sample,
         ledger,
+        is_cut: false,
         stacks: tally.ends().collect::<BTreeMap<_, _>>(),
         frames: tally.frames(),
     };

@@ -18,7 +18,7 @@ use crate::journal::{Item, Journal, JournalError, JournalSource, OF_PERF, Start}
 use crate::modules::{Believed, RecordedFiles};
 use crate::recorder::{Kept, Recorder};
 use crate::recording::Recording;
-use crate::replay::KernelPlace;
+use crate::replay::{KernelBuild, KernelPlace};
 use crate::source::sideband::LAYOUT;
 use crate::source::{Hook, Source as _};
 use crate::spill::spill_samples;
@@ -39,6 +39,12 @@ impl Session {
             settings;
         check(&start, &events)?;
         let Start { system, sampling, names_threads, kernel, .. } = start;
+        let build = KernelBuild {
+            id: None,
+            release: system.kernel.rsplit(' ').next(),
+            architecture: Some(&system.architecture),
+        };
+        let own_symbols = kernel_symbols().filter(|_| build.may_run_here());
         let mut recorder = Recorder::of_journal(files(&system));
         *recorder.machine_mut().system_mut() = system;
         if let Some(command) = sampling.targets.command {
@@ -59,7 +65,7 @@ impl Session {
             capture: None,
             backend: source.name(),
             frequency: sampling.frequency,
-            kernel_symbols: kernel.and_then(|kernel| kernel.find(kernel_symbols())),
+            kernel_symbols: kernel.and_then(|kernel| kernel.find(own_symbols)),
         };
         run(recorded, &mut source)
     }

@@ -4,6 +4,7 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Component, Path, PathBuf, Prefix};
 
+use collector_common::ids::BuildId;
 use export::symbolize::KernelModule;
 
 use crate::stats::Usage;
@@ -11,6 +12,11 @@ use crate::stats::Usage;
 /// No kernel of Linux runs here.
 pub(crate) fn is_kernel(_release: Option<&str>, _architecture: Option<&str>) -> bool {
     false
+}
+
+/// Nor has one a build id.
+pub(crate) fn kernel_build_id() -> Option<BuildId> {
+    None
 }
 
 /// A machine of the same name is another one.

@@ -7,8 +7,10 @@ use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
+use collector_common::ids::BuildId;
 use export::symbolize::KernelModule;
 
+use crate::capture::kernel::build_id;
 use crate::kernel::KALLSYMS;
 use crate::modules::{kernel_modules, vmlinux};
 pub(crate) use crate::sys::usage::own_usage;
@@ -18,6 +20,11 @@ pub(crate) fn is_kernel(release: Option<&str>, architecture: Option<&str>) -> bo
     let own = rustix::system::uname();
     release.is_none_or(|release| release.as_bytes() == own.release().to_bytes())
         && architecture.is_none_or(|architecture| architecture.as_bytes() == own.machine().to_bytes())
+}
+
+/// The build id of the kernel that runs.
+pub(crate) fn kernel_build_id() -> Option<BuildId> {
+    build_id()
 }
 
 /// Whether it is called so. What is not told may be so.

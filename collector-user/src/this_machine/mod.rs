@@ -8,11 +8,11 @@ mod linux;
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) use elsewhere::{
-    has_name, is_kernel, is_local, kernel_image, kernel_module, kernel_symbols, occupied, own_usage, owner,
-    read_at, read_exact_at, user,
+    has_name, is_kernel, is_local, kernel_build_id, kernel_image, kernel_module, kernel_symbols, occupied,
+    own_usage, owner, read_at, read_exact_at, user,
 };
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{
-    has_name, is_kernel, is_local, kernel_image, kernel_module, kernel_symbols, occupied, own_usage, owner,
-    read_at, read_exact_at, user,
+    has_name, is_kernel, is_local, kernel_build_id, kernel_image, kernel_module, kernel_symbols, occupied,
+    own_usage, owner, read_at, read_exact_at, user,
 };

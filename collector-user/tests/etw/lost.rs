@@ -76,6 +76,12 @@ fn what_was_lost_is_counted_by_its_cause() {
     spoilt[at + 4..at + 6].copy_from_slice(&[0, 0]);
     let (lost, account, _) = told(&spoilt);
     assert_eq!((lost, account.as_str()), (Some(1), "1 lost (malformed 1)"));
+    let machine = import(&spoilt).machine;
+    let place = format!(
+        "the first place that is damaged: in the buffer at byte {} there is no record at its byte 72",
+        whole.len() - 512
+    );
+    assert!(machine.system().account.contains(&place), "{:?}", machine.system().account);
 }
 
 /// Files of sessions that lost something, one of which is spoilt, too: `convert` and `run` count the same.

@@ -3,7 +3,8 @@
 use std::io::{Read, Seek, Write};
 
 use super::{
-    Feature, FileError, FileReader, FileRecord, FileWriteError, FileWriter, TracingData, UserRecord,
+    Feature, FileError, FileReader, FileRecord, FileWriteError, FileWriter, MissingFeatures, TracingData,
+    UserRecord,
 };
 use crate::perf::{RawRecord, RecordKind};
 
@@ -16,6 +17,8 @@ pub struct Copied<W> {
     pub cut_off: Option<FileError>,
     /// Whether the recording was never completed: what was written of it is in the file.
     pub is_unfinished: bool,
+    /// Features that could not be read.
+    pub missing_features: Option<MissingFeatures>,
 }
 
 /// Writes all records that `reader` has not given out yet into a new file, with the events and features of the recording.
@@ -67,7 +70,8 @@ pub fn copy<R: Read, W: Write + Seek>(
     if let Some(bytes) = tracing_data {
         writer.features().set_section(Feature::TRACING_DATA, bytes);
     }
-    Ok(Copied { out: writer.finish()?, cut_off, is_unfinished: reader.is_unfinished() })
+    let (is_unfinished, missing_features) = (reader.is_unfinished(), reader.missing_features().cloned());
+    Ok(Copied { out: writer.finish()?, cut_off, is_unfinished, missing_features })
 }
 
 /// The formats of tracepoints. In a stream they are filled up to a multiple of 8.

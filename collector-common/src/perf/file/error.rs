@@ -1,5 +1,7 @@
 //! Why a `perf.data` could not be read or written.
 
+use std::fmt;
+
 use thiserror::Error;
 
 use super::Feature;
@@ -22,13 +24,20 @@ pub enum FileError {
     #[error("the perf.data is a file, which can't be read as a stream; its header has {0} bytes")]
     NotAStream(u64),
     /// An event's attributes make no sense.
-    #[error("an event's attributes can't be read: {0}")]
-    Attr(#[from] AttrError),
+    #[error("an event's attributes at byte {at} of the perf.data can't be read: {source}")]
+    Attr {
+        /// Where they begin, or the record with them.
+        at: u64,
+        /// Why.
+        source: AttrError,
+    },
     /// A part of the file ends before it should.
-    #[error("the perf.data is cut off in its {part}: {len} bytes of {size}")]
+    #[error("the perf.data is cut off in its {part} at byte {at}: {len} bytes of {size}")]
     CutOff {
         /// Which part.
-        part: &'static str,
+        part: FilePart,
+        /// Where it begins.
+        at: u64,
         /// What it should have.
         size: u64,
         /// What there was.
@@ -36,25 +45,114 @@ pub enum FileError {
     },
     /// The list of events is not one of whole entries.
     #[error(
-        "the list of events in the perf.data has {size} bytes, which are no entries of {entry_size} each"
+        "the list of events at byte {at} of the perf.data has {size} bytes, which are no entries of {entry_size} each"
     )]
     Entries {
+        /// Where it begins.
+        at: u64,
         /// What it has.
         size: u64,
         /// What the header says that each has.
         entry_size: u64,
     },
     /// A record's size makes no sense.
-    #[error("a record of type {kind} in the perf.data says that it has {size} bytes")]
+    #[error("a record of type {kind} at {at} of the perf.data says that it has {size} bytes")]
     RecordSize {
+        /// Where it begins.
+        at: Place,
         /// The record's type.
         kind: u32,
         /// What it says.
         size: u16,
     },
     /// The records are packed, and what is packed is damaged.
-    #[error("packed records can't be unpacked: {0}")]
-    Packed(String),
+    #[error("packed records can't be unpacked, as far as byte {at} of the perf.data: {what}")]
+    Packed {
+        /// Where the newest of the records begins in which they are.
+        at: u64,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+/// A part of a `perf.data`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FilePart {
+    /// The header.
+    Header,
+    /// The attributes of all events.
+    Events,
+    /// The ids of one of them.
+    Ids,
+    /// Where the features are.
+    Features,
+    /// One of them.
+    Feature(Feature),
+    /// The records.
+    Records,
+    /// What follows a record outside of it.
+    Payload,
+    /// Records that are packed.
+    PackedRecords,
+}
+
+impl fmt::Display for FilePart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Header => "header",
+            Self::Events => "list of events",
+            Self::Ids => "ids of an event",
+            Self::Features => "list of features",
+            Self::Feature(feature) => return write!(f, "feature {feature}"),
+            Self::Records => "records",
+            Self::Payload => "data behind a record",
+            Self::PackedRecords => "packed records",
+        })
+    }
+}
+
+/// Where a record begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At this byte of the file.
+    File(u64),
+    /// At this byte of what was unpacked.
+    Unpacked(u64),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(at) => write!(f, "byte {at}"),
+            Self::Unpacked(at) => write!(f, "byte {at} of the unpacked records"),
+        }
+    }
+}
+
+/// Features that the header tells of and that are not in the file, or not whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingFeatures {
+    /// Which, in the order of the header.
+    pub features: Vec<Feature>,
+    /// Why the first of them could not be read.
+    pub why: String,
+}
+
+impl fmt::Display for MissingFeatures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// So many are named.
+        const NAMED: usize = 8;
+        f.write_str("what these features tell of the recording is missing: ")?;
+        for (place, feature) in self.features.iter().take(NAMED).enumerate() {
+            write!(f, "{}{feature}", if place > 0 { ", " } else { "" })?;
+        }
+        let more = self.features.len().saturating_sub(NAMED);
+        if more > 0 {
+            write!(f, " and {more} more")?;
+        }
+        write!(f, "; {}", self.why)
+    }
 }
 
 /// Why a `perf.data` could not be written.

@@ -3,6 +3,8 @@
 //!
 //! A section is decoded when it is asked for; one that does not hold what its name says is as good as absent.
 
+use std::fmt;
+
 use super::section::{list, string};
 use super::topology::{
     CacheLevel, CpuTopology, MemoryTopology, NumaNode, cache_level, cpu_topology, memory_topology, numa_node,
@@ -53,6 +55,60 @@ impl Feature {
     pub const COLLECTOR_LOSSES: Self = Self(192);
     /// Not `perf`'s either: when a recording of ours began and ended.
     pub const COLLECTOR_SPAN: Self = Self(193);
+
+    /// What it is called, if it is known.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Self::COLLECTOR_LOSSES => Some("COLLECTOR_LOSSES"),
+            Self::COLLECTOR_SPAN => Some("COLLECTOR_SPAN"),
+            Self(number) => NAMES.get(usize::try_from(number.checked_sub(1)?).ok()?).copied(),
+        }
+    }
+}
+
+/// `perf`'s names of its features, from [`Feature::TRACING_DATA`] on.
+const NAMES: [&str; 31] = [
+    "TRACING_DATA",
+    "BUILD_ID",
+    "HOSTNAME",
+    "OSRELEASE",
+    "VERSION",
+    "ARCH",
+    "NRCPUS",
+    "CPUDESC",
+    "CPUID",
+    "TOTAL_MEM",
+    "CMDLINE",
+    "EVENT_DESC",
+    "CPU_TOPOLOGY",
+    "NUMA_TOPOLOGY",
+    "BRANCH_STACK",
+    "PMU_MAPPINGS",
+    "GROUP_DESC",
+    "AUXTRACE",
+    "STAT",
+    "CACHE",
+    "SAMPLE_TIME",
+    "MEM_TOPOLOGY",
+    "CLOCKID",
+    "DIR_FORMAT",
+    "BPF_PROG_INFO",
+    "BPF_BTF",
+    "COMPRESSED",
+    "CPU_PMU_CAPS",
+    "CLOCK_DATA",
+    "HYBRID_TOPOLOGY",
+    "PMU_CAPS",
+];
+
+/// By its name, or by its number.
+impl fmt::Display for Feature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.write_str(name),
+            None => write!(f, "{}", self.0),
+        }
+    }
 }
 
 /// An event as the file describes it.
@@ -392,4 +448,25 @@ fn build_id_of_file(raw: &RawRecord<'_>, order: ByteOrder) -> Option<BuildIdOfFi
         return None;
     };
     Some(BuildIdOfFile { misc: raw.misc, pid, build_id, path: path.to_string_lossy().into_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn features_are_called_as_perf_calls_them() {
+        let named = [
+            (Feature::TRACING_DATA, "TRACING_DATA"),
+            (Feature::EVENT_DESC, "EVENT_DESC"),
+            (Feature::CLOCK_DATA, "CLOCK_DATA"),
+            (Feature::PMU_CAPS, "PMU_CAPS"),
+            (Feature::COLLECTOR_SPAN, "COLLECTOR_SPAN"),
+            (Feature(0), "0"),
+            (Feature(32), "32"),
+        ];
+        for (feature, name) in named {
+            assert_eq!(feature.to_string(), name);
+        }
+    }
 }

@@ -25,7 +25,7 @@ mod writer;
 
 pub use bpf::{BpfProgram, BpfTypes};
 pub use copy::{Copied, copy};
-pub use error::{FileError, FileWriteError};
+pub use error::{FileError, FilePart, FileWriteError, MissingFeatures, Place};
 pub use events::FileEvent;
 pub use features::{
     AuxIndexEntry, BuildIdOfFile, ClockData, Compression, EventDescription, Feature, Features,

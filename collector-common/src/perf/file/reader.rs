@@ -5,9 +5,10 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 
 use super::events::Events;
 use super::section::{Apart, Section, exactly};
-use super::unpack::Unpacker;
+use super::unpack::{Damaged, Unpacker};
 use super::{
-    Compressed, Compressed2, Feature, Features, FileError, FileEvent, HeaderFeature, ParsedUser, UserRecord,
+    Compressed, Compressed2, Feature, Features, FileError, FileEvent, FilePart, HeaderFeature,
+    MissingFeatures, ParsedUser, Place, UserRecord,
 };
 use crate::perf::fields::Fields;
 use crate::perf::{
@@ -59,8 +60,12 @@ pub struct FileReader<R> {
     order: ByteOrder,
     /// Bytes of records that are left; `None` in a stream, which ends when it ends.
     left: Option<u64>,
+    /// Where in the file that is being read the current record begins, and the next one.
+    at: u64,
+    next_at: u64,
     events: Events,
     features: Features,
+    missing_features: Option<MissingFeatures>,
     packed: Packed,
     /// Why the file can't be read on, until what was unpacked before has been given out.
     failure: Option<FileError>,
@@ -85,6 +90,8 @@ struct Packed {
     used: usize,
     /// Bytes given out before those.
     given_out: u64,
+    /// Where in the file the newest record with packed ones begins.
+    at: u64,
     /// Records that were not packed, and how many unpacked bytes there were before each.
     between: VecDeque<(u64, OwnedFileRecord)>,
     is_finished: bool,
@@ -115,8 +122,9 @@ impl<R: Read + Seek> FileReader<R> {
         if size == STREAM_HEADER {
             return Ok(Self::new(reader, order, None));
         }
-        let header = exactly("header", size.saturating_sub(STREAM_HEADER).min(4096), &mut reader)?;
-        let cut_off = || FileError::CutOff { part: "header", size: 104, len: size };
+        let rest = Section { offset: STREAM_HEADER, size: size.saturating_sub(STREAM_HEADER).min(4096) };
+        let header = exactly(FilePart::Header, rest, &mut reader)?;
+        let cut_off = || FileError::CutOff { part: FilePart::Header, at: 0, size: 104, len: size };
         let mut fields = Fields::new(Bytes::from(&header), order);
         let mut parts = || {
             let entry_size = fields.u64()?;
@@ -133,10 +141,12 @@ impl<R: Read + Seek> FileReader<R> {
             file.is_unfinished = true;
             file.left = None;
         } else {
-            file.read_features(list, flags.iter())?;
+            let has_records = data.size > 0;
+            file.read_features(list, flags.iter(), has_records)?;
             file.name_events();
         }
         file.reader.seek(SeekFrom::Start(data.offset))?;
+        file.next_at = data.offset;
         Ok(file)
     }
 
@@ -153,16 +163,19 @@ impl<R: Read + Seek> FileReader<R> {
     }
 
     fn read_events(&mut self, entry_size: u64, attrs: Section) -> Result<(), FileError> {
-        let bytes = attrs.bytes("list of events", &mut self.reader)?;
+        let at = attrs.offset;
+        let bytes = attrs.bytes(FilePart::Events, &mut self.reader)?;
         let entry_size = usize::try_from(entry_size).unwrap_or(usize::MAX).max(1);
         let entries = bytes.chunks_exact(entry_size);
         if !entries.remainder().is_empty() {
-            return Err(FileError::Entries { size: attrs.size, entry_size: entry_size as u64 });
+            return Err(FileError::Entries { at, size: attrs.size, entry_size: entry_size as u64 });
         }
         let mut apart = Apart::of(&mut self.reader)?;
-        for entry in entries {
-            let (attr, ids) = Events::entry(entry, self.order)?;
-            let ids = apart.bytes(ids, "ids of an event", &mut self.reader)?;
+        for (place, entry) in entries.enumerate() {
+            let at = at + (place * entry_size) as u64;
+            let entry = Events::entry(entry, self.order);
+            let (attr, ids) = entry.map_err(|source| FileError::Attr { at, source })?;
+            let ids = apart.bytes(ids, FilePart::Ids, &mut self.reader)?;
             let ids = crate::perf::Words::new(Bytes::from(&ids), self.order).iter().collect();
             self.events.add(attr, ids, self.order);
         }
@@ -171,31 +184,54 @@ impl<R: Read + Seek> FileReader<R> {
 
     /// Behind the records is a list of sections, one for each bit that is set. A machine whose `long` has 32 bits
     /// has its words in the other order when it is big-endian; such files are not written any more.
-    fn read_features(&mut self, list: Section, flags: impl Iterator<Item = u64>) -> Result<(), FileError> {
+    ///
+    /// Records are before them, and are read all the same where the file is cut off in its features.
+    fn read_features(
+        &mut self,
+        list: Section,
+        flags: impl Iterator<Item = u64>,
+        has_records: bool,
+    ) -> Result<(), FileError> {
         let bits = flags.enumerate().flat_map(|(word, flags)| {
             (0..64).filter(move |bit| flags >> bit & 1 != 0).map(move |bit| word as u32 * 64 + bit)
         });
         let features: Vec<Feature> = bits.map(Feature).collect();
-        let size = features.len() as u64 * Section::SIZE;
-        let sections = match (Section { size, ..list }).bytes("list of features", &mut self.reader) {
-            // A recording that was killed before its first record has none.
-            Err(FileError::CutOff { len: 0, .. }) => return Ok(()),
-            sections => sections?,
-        };
+        let list = Section { size: features.len() as u64 * Section::SIZE, ..list };
+        self.reader.seek(SeekFrom::Start(list.offset))?;
+        let mut sections = Vec::new();
+        self.reader.by_ref().take(list.size).read_to_end(&mut sections)?;
+        // A recording that was killed before its first record has none.
+        if sections.is_empty() && !has_records {
+            return Ok(());
+        }
+        let len = sections.len() as u64;
         let mut fields = Fields::new(Bytes::from(&sections), self.order);
         let mut apart = Apart::of(&mut self.reader)?;
         for feature in features {
-            let Some(section) = Section::read(&mut fields) else { break };
-            let bytes = apart.bytes(section, "features", &mut self.reader)?;
-            self.features.add(feature, bytes);
+            let bytes = match Section::read(&mut fields) {
+                Some(section) => apart.bytes(section, FilePart::Feature(feature), &mut self.reader),
+                None => {
+                    Err(FileError::CutOff { part: FilePart::Features, at: list.offset, size: list.size, len })
+                }
+            };
+            match bytes {
+                Ok(bytes) => self.features.add(feature, bytes),
+                Err(error @ FileError::CutOff { .. }) => self.miss(feature, &error),
+                Err(error) => return Err(error),
+            }
         }
         Ok(())
+    }
+
+    fn miss(&mut self, feature: Feature, error: &FileError) {
+        let nothing = || MissingFeatures { features: Vec::new(), why: error.to_string() };
+        self.missing_features.get_or_insert_with(nothing).features.push(feature);
     }
 }
 
 /// Byte order and size of the header.
 fn start(reader: &mut impl Read) -> Result<(ByteOrder, u64), FileError> {
-    let bytes = exactly("header", STREAM_HEADER, reader)?;
+    let bytes = exactly(FilePart::Header, Section { offset: 0, size: STREAM_HEADER }, reader)?;
     let (magic, size) = bytes.split_first_chunk().ok_or(FileError::Magic([0; 8]))?;
     let reversed = std::array::from_fn(|index| magic[7 - index]);
     let order = match (*magic, reversed) {
@@ -233,8 +269,11 @@ impl<R: Read> FileReader<R> {
             reader,
             order,
             left,
+            at: STREAM_HEADER,
+            next_at: STREAM_HEADER,
             events: Events::default(),
             features,
+            missing_features: None,
             packed,
             failure,
             parts,
@@ -275,6 +314,11 @@ impl<R: Read> FileReader<R> {
     /// What is known of the machine and of the recording, as far as it has been read.
     pub fn features(&self) -> &Features {
         &self.features
+    }
+
+    /// Features that the header of a file tells of, where it is cut off in them.
+    pub fn missing_features(&self) -> Option<&MissingFeatures> {
+        self.missing_features.as_ref()
     }
 
     /// The next record in the order of the file; `None` at its end. Packed records come unpacked, and the records
@@ -326,6 +370,7 @@ impl<R: Read> FileReader<R> {
                 Some(Ok(part)) => {
                     self.reader = part;
                     self.left = None;
+                    self.next_at = 0;
                     self.packed = Packed::new();
                 }
                 Some(Err(error)) => {
@@ -384,7 +429,10 @@ impl<R: Read> FileReader<R> {
         match (self.failure.take(), self.packed.take_left_over()) {
             (Some(error), _) => Err(error),
             (None, 0) => Ok(Next::None),
-            (None, len) => Err(FileError::CutOff { part: "packed records", size: len + 1, len }),
+            (None, len) => {
+                let (part, at) = (FilePart::PackedRecords, self.packed.at);
+                Err(FileError::CutOff { part, at, size: len + 1, len })
+            }
         }
     }
 
@@ -401,6 +449,8 @@ impl<R: Read> FileReader<R> {
         if self.left == Some(0) {
             return Ok(false);
         }
+        self.at = self.next_at;
+        let at = self.at;
         let mut header = Vec::new();
         match self.reader.by_ref().take(HEADER).read_to_end(&mut header) {
             // A stream ends where it likes.
@@ -409,7 +459,7 @@ impl<R: Read> FileReader<R> {
                 other?;
             }
         }
-        let cut_off = |size: u64, len: u64| FileError::CutOff { part: "records", size, len };
+        let cut_off = |size: u64, len: u64| FileError::CutOff { part: FilePart::Records, at, size, len };
         match (header.len() as u64, self.left) {
             (0, None) => return Ok(false),
             (HEADER, _) => {}
@@ -418,7 +468,8 @@ impl<R: Read> FileReader<R> {
         let mut fields = Fields::new(Bytes::from(&header), self.order);
         let mut numbers = || Some((fields.u32()?, fields.u16()?, fields.u16()?));
         let (kind, misc, size) = numbers().ok_or(cut_off(HEADER, 0))?;
-        let body = u64::from(size).checked_sub(HEADER).ok_or(FileError::RecordSize { kind, size })?;
+        let wrong_size = FileError::RecordSize { at: Place::File(at), kind, size };
+        let body = u64::from(size).checked_sub(HEADER).ok_or(wrong_size)?;
         self.current.record = OwnedRecord { kind: RecordKind(kind), misc: Misc(misc), body: Vec::new() };
         let body_read = &mut self.current.record.body;
         self.reader.by_ref().take(body).read_to_end(body_read)?;
@@ -427,9 +478,11 @@ impl<R: Read> FileReader<R> {
             return Err(cut_off(body, len));
         }
         let payload = payload_size(&self.current.record.as_raw(), self.order);
-        self.current.payload = exactly("data behind a record", payload, &mut self.reader)?;
+        let behind = Section { offset: at + HEADER + body, size: payload };
+        self.current.payload = exactly(FilePart::Payload, behind, &mut self.reader)?;
+        let all = HEADER + body + payload;
+        self.next_at = at + all;
         if let Some(left) = &mut self.left {
-            let all = HEADER + body + payload;
             *left = left.checked_sub(all).ok_or(cut_off(all, *left))?;
         }
         Ok(true)
@@ -440,6 +493,7 @@ impl<R: Read> FileReader<R> {
     fn take_note(&mut self) -> Result<bool, FileError> {
         match self.current.record.as_raw().parse_user(self.order).record {
             UserRecord::Compressed(Compressed { data }) | UserRecord::Compressed2(Compressed2 { data }) => {
+                self.packed.at = self.at;
                 for piece in data.pieces() {
                     self.packed.unpacker.push(piece);
                 }
@@ -448,11 +502,13 @@ impl<R: Read> FileReader<R> {
             // It is damaged.
             UserRecord::Other(raw) if raw.kind == RecordKind::COMPRESSED2 => return Ok(true),
             UserRecord::HeaderAttr(event) => {
-                self.events.add(event.attr()?, event.ids.iter().collect(), self.order);
+                let attr = event.attr().map_err(|source| FileError::Attr { at: self.at, source })?;
+                self.events.add(attr, event.ids.iter().collect(), self.order);
             }
             UserRecord::Other(raw) if raw.kind == RecordKind::HEADER_ATTR => {
                 let size = Attr::FIRST_SIZE as u32;
-                return Err(AttrError::CutOff { size, len: raw.body.len() }.into());
+                let source = AttrError::CutOff { size, len: raw.body.len() };
+                return Err(FileError::Attr { at: self.at, source });
             }
             UserRecord::HeaderFeature(HeaderFeature { feature, section }) => {
                 self.features.add(feature, section.to_cow().into_owned());
@@ -489,6 +545,7 @@ impl Packed {
             bytes: Vec::new(),
             used: 0,
             given_out: 0,
+            at: 0,
             between: VecDeque::new(),
             is_finished: false,
         }
@@ -501,7 +558,7 @@ impl Packed {
         let mut header = || Some((fields.u32()?, fields.u16()?, fields.u16()?));
         let Some((kind, _, size)) = header() else { return Ok(None) };
         if size < 8 {
-            return Err(FileError::RecordSize { kind, size });
+            return Err(FileError::RecordSize { at: Place::Unpacked(self.position()), kind, size });
         }
         Ok(Some(usize::from(size)).filter(|size| *size <= bytes.len()))
     }
@@ -530,13 +587,15 @@ impl Packed {
 
     fn step(&mut self) -> Result<bool, FileError> {
         self.forget_given_out();
-        self.unpacker.step(&mut self.bytes)
+        let at = self.at;
+        self.unpacker.step(&mut self.bytes).map_err(|Damaged(what)| FileError::Packed { at, what })
     }
 
     fn finish(&mut self) -> Result<(), FileError> {
         self.forget_given_out();
         self.is_finished = true;
-        self.unpacker.finish(&mut self.bytes)
+        let at = self.at;
+        self.unpacker.finish(&mut self.bytes).map_err(|Damaged(what)| FileError::Packed { at, what })
     }
 
     fn forget_given_out(&mut self) {

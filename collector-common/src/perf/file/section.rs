@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek, SeekFrom};
 
-use super::FileError;
+use super::{FileError, FilePart};
 use crate::perf::Bytes;
 use crate::perf::fields::Fields;
 use crate::perf::write::{WriteError, Writer};
@@ -27,13 +27,9 @@ impl Section {
         writer.u64(self.size);
     }
 
-    pub(super) fn bytes(
-        self,
-        part: &'static str,
-        reader: &mut (impl Read + Seek),
-    ) -> Result<Vec<u8>, FileError> {
+    pub(super) fn bytes(self, part: FilePart, reader: &mut (impl Read + Seek)) -> Result<Vec<u8>, FileError> {
         reader.seek(SeekFrom::Start(self.offset))?;
-        exactly(part, self.size, reader)
+        exactly(part, self, reader)
     }
 }
 
@@ -51,21 +47,27 @@ impl Apart {
     pub(super) fn bytes(
         &mut self,
         section: Section,
-        part: &'static str,
+        part: FilePart,
         reader: &mut (impl Read + Seek),
     ) -> Result<Vec<u8>, FileError> {
-        let cut_off = FileError::CutOff { part, size: section.size, len: self.left };
+        let Section { offset: at, size } = section;
+        let cut_off = FileError::CutOff { part, at, size, len: self.left };
         self.left = self.left.checked_sub(section.size).ok_or(cut_off)?;
         section.bytes(part, reader)
     }
 }
 
-/// `size` bytes. Memory is taken for what there is, whatever `size` says.
-pub(super) fn exactly(part: &'static str, size: u64, reader: &mut impl Read) -> Result<Vec<u8>, FileError> {
+/// The bytes of a section at which `reader` is. Memory is taken for what there is, whatever the size says.
+pub(super) fn exactly(
+    part: FilePart,
+    section: Section,
+    reader: &mut impl Read,
+) -> Result<Vec<u8>, FileError> {
+    let Section { offset: at, size } = section;
     let mut bytes = Vec::new();
     reader.take(size).read_to_end(&mut bytes)?;
     let len = bytes.len() as u64;
-    if len == size { Ok(bytes) } else { Err(FileError::CutOff { part, size, len }) }
+    if len == size { Ok(bytes) } else { Err(FileError::CutOff { part, at, size, len }) }
 }
 
 /// Text with its length before it, filled up with NULs: `struct perf_header_string`.

@@ -11,13 +11,20 @@ use std::io::Read;
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-use super::FileError;
-
 /// The largest window that the strongest compression has.
 const MAX_WINDOW: u64 = 128 << 20;
 
 /// Bytes of a block at most, unpacked.
 const MAX_BLOCK: u64 = 128 << 10;
+
+/// What is wrong with packed records.
+pub(super) struct Damaged(pub(super) String);
+
+impl From<std::io::Error> for Damaged {
+    fn from(error: std::io::Error) -> Self {
+        Self(error.to_string())
+    }
+}
 
 /// A stream of records in pieces.
 pub(super) struct Unpacker {
@@ -63,7 +70,7 @@ impl Unpacker {
     }
 
     /// Unpacks a block if there is a whole one, and appends what can be taken to `out`. Whether there was one.
-    pub(super) fn step(&mut self, out: &mut Vec<u8>) -> Result<bool, FileError> {
+    pub(super) fn step(&mut self, out: &mut Vec<u8>) -> Result<bool, Damaged> {
         let packed = self.packed.get(self.used..).unwrap_or_default();
         let Some(frame) = self.frame else {
             let Some(header) = FrameHeader::parse(packed)? else { return Ok(false) };
@@ -79,7 +86,7 @@ impl Unpacker {
     }
 
     /// Appends all there is, when no piece follows.
-    pub(super) fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), FileError> {
+    pub(super) fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), Damaged> {
         if let Some(frame) = self.frame {
             // A last block without bytes, and room for a checksum, which is not looked at.
             let end = [1, 0, 0, 0, 0, 0, 0];
@@ -89,7 +96,7 @@ impl Unpacker {
         Ok(())
     }
 
-    fn begin(&mut self, header: &FrameHeader) -> Result<(), FileError> {
+    fn begin(&mut self, header: &FrameHeader) -> Result<(), Damaged> {
         let packed = self.packed.get(self.used..self.used + header.len).unwrap_or_default();
         self.decoder.reset(packed).map_err(damaged)?;
         self.used += header.len;
@@ -97,7 +104,7 @@ impl Unpacker {
         // `perf` writes one frame. Many small ones with large windows would cost time that nothing comes of.
         self.windows += window;
         if self.windows > 2 * MAX_WINDOW + self.taken {
-            return Err(FileError::Packed("there are more frames than they have bytes".into()));
+            return Err(Damaged("there are more frames than they have bytes".into()));
         }
         let mut left = window;
         while left > 0 {
@@ -111,7 +118,7 @@ impl Unpacker {
     }
 
     /// Takes what the decoder gives away, without the zeros.
-    fn collect(&mut self, is_end: bool, out: &mut Vec<u8>) -> Result<(), FileError> {
+    fn collect(&mut self, is_end: bool, out: &mut Vec<u8>) -> Result<(), Damaged> {
         let Some(frame) = &mut self.frame else { return Ok(()) };
         frame.zeros -= std::io::copy(&mut self.decoder.by_ref().take(frame.zeros), &mut std::io::sink())?;
         self.taken += self.decoder.read_to_end(out)? as u64;
@@ -123,12 +130,12 @@ impl Unpacker {
 }
 
 /// Decodes one block. Whether it was its frame's last.
-fn decode(decoder: &mut FrameDecoder, block: &[u8]) -> Result<bool, FileError> {
+fn decode(decoder: &mut FrameDecoder, block: &[u8]) -> Result<bool, Damaged> {
     decoder.decode_blocks(block, BlockDecodingStrategy::UptoBlocks(1)).map_err(damaged)
 }
 
-fn damaged(error: impl std::fmt::Display) -> FileError {
-    FileError::Packed(error.to_string())
+fn damaged(error: impl std::fmt::Display) -> Damaged {
+    Damaged(error.to_string())
 }
 
 /// Bytes of the block at the front of `packed`, with its header and what follows a last one; `None` if the header is
@@ -153,11 +160,11 @@ struct FrameHeader {
 
 impl FrameHeader {
     /// `None` if it is not whole.
-    fn parse(packed: &[u8]) -> Result<Option<Self>, FileError> {
+    fn parse(packed: &[u8]) -> Result<Option<Self>, Damaged> {
         const MAGIC: [u8; 4] = 0xfd2f_b528_u32.to_le_bytes();
         let Some((magic, rest)) = packed.split_first_chunk() else { return Ok(None) };
         if *magic != MAGIC {
-            return Err(FileError::Packed(format!("a frame begins with {magic:02x?}")));
+            return Err(Damaged(format!("a frame begins with {magic:02x?}")));
         }
         let Some((descriptor, rest)) = rest.split_first() else { return Ok(None) };
         let is_single_segment = descriptor & 1 << 5 != 0;
@@ -178,7 +185,7 @@ impl FrameHeader {
             base + base / 8 * u64::from(fields[0] & 7)
         };
         if window > MAX_WINDOW {
-            return Err(FileError::Packed(format!("a frame needs a window of {window} bytes")));
+            return Err(Damaged(format!("a frame needs a window of {window} bytes")));
         }
         let has_checksum = descriptor & 1 << 2 != 0;
         Ok(Some(Self { len: 5 + fields_len, window, has_checksum }))

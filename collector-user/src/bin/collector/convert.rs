@@ -169,6 +169,9 @@ impl<'a> Input<'a> {
         if let Some(error) = copied.cut_off {
             say(&format!("warning: the end is missing: {error}"));
         }
+        if let Some(missing) = copied.missing_features {
+            say(&format!("warning: {missing}"));
+        }
         output.finish()
     }
 
@@ -205,7 +208,10 @@ impl<'a> Input<'a> {
         }
         let recording = match self {
             Self::Stream(first) => run(Replay::stream(Self::stream(first)).with_context(failed)?, &outputs),
-            Self::Stored(file, _) => run(Replay::open(Self::stored(file)?).with_context(failed)?, &outputs),
+            Self::Stored(file, _) => {
+                let replay = Replay::open(Self::stored(file)?).with_context(failed)?;
+                run(replay.undated(), &outputs)
+            }
             Self::File(path) => run(Replay::open_path(path).with_context(failed)?, &outputs),
         };
         say(&finished::summary(&recording.stats, &recording.warnings));

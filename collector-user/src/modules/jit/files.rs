@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use collector_common::ids::{Nanos, Pid, Tid};
 use collector_common::intern::StackId;
@@ -182,7 +182,10 @@ impl JitFiles {
                 runtime.believed.started = unix.map(|unix| UNIX_EPOCH + Duration::from_nanos(unix));
             }
             let end = machine.system().clocks.unix_at(machine.system().end);
-            runtime.look_again(end.and_then(|unix| u64::try_from(unix).ok()), self.recorded.is_some());
+            let end = end.and_then(|unix| u64::try_from(unix).ok());
+            // Where nobody knows the time of day, it has ended by now.
+            let now = || Some(SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_nanos() as u64);
+            runtime.look_again(end.or_else(now), self.recorded.is_some());
             let dumps = std::mem::take(&mut runtime.dumps);
             let believed = dumps.into_iter().filter(|dump| runtime.believed.has(dump));
             let dumps: Vec<File> = believed.collect();
