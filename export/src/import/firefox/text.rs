@@ -41,12 +41,18 @@ struct Held(Rc<Cell<u64>>);
 
 struct Weighed<R> {
     input: R,
+    /// Bytes that it has given.
+    position: u64,
     held: Held,
 }
 
 impl<R: Read> Read for Weighed<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.input.read(buffer)?;
+        let placed = |error: io::Error| {
+            io::Error::new(error.kind(), format!("{error}, behind byte {}", self.position))
+        };
+        let read = self.input.read(buffer).map_err(placed)?;
+        self.position += read as u64;
         let count = |byte: u8| memchr::memchr_iter(byte, &buffer[..read]).count() as u64;
         let held = self.held.0.get() + read as u64 + CELL * count(b',') + OBJECT * count(b'{');
         self.held.0.set(held);
@@ -64,7 +70,7 @@ type Json<'a> = serde_json::Deserializer<serde_json::de::IoRead<BufReader<Weighe
 /// The text, uncompressed.
 fn json<'a>(input: impl Read + 'a) -> Result<(Json<'a>, Held), ImportError> {
     let held = Held::default();
-    let input = Weighed { input: unpacked(input, MOST_BYTES)?, held: held.clone() };
+    let input = Weighed { input: unpacked(input, MOST_BYTES)?, position: 0, held: held.clone() };
     Ok((serde_json::Deserializer::from_reader(BufReader::with_capacity(PIECE, input)), held))
 }
 
@@ -254,5 +260,27 @@ impl<'de, T: Deserialize<'de>, E: Display, F: FnMut(T) -> Result<(), E>> Visitor
             self.held.0.set(before);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    #[test]
+    fn where_a_compressed_profile_is_cut_is_told() {
+        let mut packed = GzEncoder::new(Vec::new(), Compression::none());
+        packed.write_all(br#"{"libs":[],"meta":{"preprocessedProfileVersion":55}}"#).unwrap();
+        let packed = packed.finish().unwrap();
+        let told = |len: usize| whole(&packed[..len]).err().map(|error| error.to_string());
+        assert_eq!(told(packed.len()), None);
+        // Behind 15 bytes of headers 20 of the text are there.
+        let cut = told(15 + 20).unwrap();
+        assert!(cut.contains(", behind byte 20"), "{cut}");
     }
 }
