@@ -1,6 +1,6 @@
 //! `collector report`: the hottest functions of a recorded profile.
 
-use std::fmt::Display;
+use std::fmt::{Display, Write as _};
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
@@ -67,7 +67,7 @@ fn with_kinds(table: &str, shown: &str, others: &[&str]) -> String {
         kinds.push_str(&named.join(", "));
     }
     if let Some(more @ 1..) = others.len().checked_sub(MOST) {
-        kinds.push_str(&format!(" and {more} more"));
+        let _ = write!(kinds, " and {more} more");
     }
     format!("{head} ({kinds})\n{rows}")
 }

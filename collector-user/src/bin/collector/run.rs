@@ -145,7 +145,9 @@ impl Plan {
                 say(&given_way(scenario, hook));
             }
         }
-        scenarios.iter().for_each(|scenario| scenario.register(&mut settings));
+        for scenario in &scenarios {
+            scenario.register(&mut settings);
+        }
         if !raw.is_empty() && finished.profiles.is_empty() {
             refuse_nothing(&settings, scenarios.iter().map(|scenario| scenario.name))?;
         }
@@ -368,7 +370,9 @@ mod tests {
         ] {
             let sampling = Settings { clock: false, ..Settings::default() };
             let mut settings = SessionSettings { sampling, ..SessionSettings::default() };
-            names.iter().for_each(|name| scenario::by_name(name).unwrap().register(&mut settings));
+            for name in names {
+                scenario::by_name(name).unwrap().register(&mut settings);
+            }
             let refused = refuse_nothing(&settings, names.iter().copied());
             assert_eq!(refused.is_err(), is_refused, "{names:?}");
         }
