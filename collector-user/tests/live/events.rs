@@ -362,7 +362,7 @@ fn a_wrong_event_is_told_in_a_line() {
         ("sched:nothing*", 2, "did you mean"),
         ("shced:*", 2, "did you mean sched:*?"),
         ("sched", 2, "did you mean sched:*?"),
-        ("uporbe:/bin/true:main", 2, "did you mean uprobe:/bin/true:main?"),
+        ("uporbe:/bin/true:main", 2, "did you mean uprobe:/bin/true:main or "),
         ("page-faults:u", 2, "modifiers such as `:u` are not known here; `page-faults`"),
         ("L1-dcache-load-misses", 2, "as rNNN"),
         ("sched:sched_switch/prev_pid = 1/", 2, "a comparison is `==`"),
