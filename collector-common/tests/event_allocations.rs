@@ -32,8 +32,8 @@ fn a_warmed_up_event_allocates_nothing() {
     let wide = add("wide", FieldKind::Utf16, Extent::ZeroTerminated);
     let list = add("list", FieldKind::Signed(Width::W16), Extent::CountPrefixed(Width::W8));
     let behind = add("behind", FieldKind::Unsigned(Width::W8), Extent::One);
-    let text =
-        "number > 1 and (name starts_with 'ru' or name ~ '*x?') and wide contains 'b' and not behind & 2";
+    add("pair", FieldKind::Unsigned(Width::W16), Extent::Array(2));
+    let text = "pair[1] == 9 and number > 1 and (name starts_with 'ru' or name ~ '*x?') and wide contains 'b' and not behind & 2";
     event.set_filter(Some(&filter::parse(text).unwrap())).unwrap();
 
     let mut doubled = Event::proxy(EventId(2), "doubled");
@@ -69,6 +69,7 @@ fn a_warmed_up_event_allocates_nothing() {
         .map(<[u8]>::to_vec)
         .chain([u16::from(b'a'), u16::from(b'b'), 0].map(|unit| unit.to_ne_bytes().to_vec()))
         .chain([vec![2], (-1_i16).to_ne_bytes().to_vec(), 5_i16.to_ne_bytes().to_vec(), vec![4]])
+        .chain([8_u16, 9].map(|number| number.to_ne_bytes().to_vec()))
         .flatten()
         .collect::<Vec<u8>>();
     let mut errors = EventErrors::new();

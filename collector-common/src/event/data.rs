@@ -270,6 +270,19 @@ impl<'a> EventData<'a> {
         self.one(field, asked, is_asked, integer)
     }
 
+    /// An integer of a list, by its number from 0.
+    pub(super) fn integer_at(&self, field: EventFieldRef, number: u32) -> Result<i128, FieldError> {
+        let (declared, payload) = self.of_kind(field, KindName::Bytes, EventField::is_array)?;
+        let kind = declared.kind();
+        let at = kind.size().and_then(|size| (number as usize).checked_mul(size as usize));
+        let element = at.and_then(|at| integer(kind, self.format.order(), payload.get(at..)?));
+        match element {
+            Some(Integer::Unsigned(value)) => Ok(value.into()),
+            Some(Integer::Signed(value)) => Ok(value.into()),
+            None => Err(self.error(field, FieldProblem::TooShort)),
+        }
+    }
+
     /// A field of one element that `is_asked` accepts, decoded.
     fn one<T>(
         &self,

@@ -142,16 +142,20 @@ impl fmt::Display for EventErrors {
             let others = (*others > 0).then_some(("other messages", *others));
             let messages = messages.iter().map(|message| (&*message.text, message.count));
             for (text, count) in messages.chain(others) {
-                write!(out, "{separator}{name} (event {id}): {count} times: {text}")?;
+                write!(out, "{separator}{name} (event {id}): {count} {}: {text}", times(count))?;
                 told += count;
                 separator = "\n";
             }
         }
         match self.total - told {
             0 => Ok(()),
-            more => write!(out, "{separator}{more} times: messages of other events"),
+            more => write!(out, "{separator}{more} {}: messages of other events", times(more)),
         }
     }
+}
+
+fn times(count: u64) -> &'static str {
+    if count == 1 { "time" } else { "times" }
 }
 
 #[cfg(test)]
@@ -166,7 +170,7 @@ mod tests {
         for name in ["mine:b", "other:a", "mine:b"] {
             errors.collect(EventId(7), name, &format, &error);
         }
-        let told = "mine:b (event 7): 2 times: no luck\nother:a (event 7): 1 times: no luck";
+        let told = "mine:b (event 7): 2 times: no luck\nother:a (event 7): 1 time: no luck";
         assert_eq!(errors.to_string(), told);
         assert_eq!(errors.messages().count(), 2);
     }

@@ -88,7 +88,7 @@ fn messages_that_always_differ_have_a_bound() {
         event.process(&[], &[], &mut errors);
     }
     let printed = errors.to_string();
-    assert!(printed.starts_with("test:event (event 7): 1 times: failure 1\n"), "{printed}");
+    assert!(printed.starts_with("test:event (event 7): 1 time: failure 1\n"), "{printed}");
     assert_eq!(printed.lines().count(), 17);
     assert!(printed.ends_with("test:event (event 7): 984 times: other messages"), "{printed}");
 
@@ -119,7 +119,7 @@ fn a_filter_lets_through_what_it_accepts_and_reports_what_it_cannot_read() {
 
     event.process(&[], &[], &mut errors);
     assert_eq!(seen().len(), 2);
-    assert!(errors.to_string().ends_with("1 times: field value: the event data end before it does"));
+    assert!(errors.to_string().ends_with("1 time: field value: the event data end before it does"));
 
     event.set_filter(None).unwrap();
     event.process(&[], &0_u32.to_ne_bytes(), &mut errors);
@@ -187,7 +187,7 @@ fn a_proxy_is_made_of_another_events_data() {
         request.process(&record, &record, &mut errors);
     }
     assert_eq!(seen(), [(4, 50, 13)]);
-    assert_eq!(errors.to_string(), "request (event 1): 1 times: an end without a begin");
+    assert_eq!(errors.to_string(), "request (event 1): 1 time: an end without a begin");
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn events_that_are_made_of_each_other_end_with_an_error() {
     let mut errors = EventErrors::new();
     one.write(|event| event.process(&[], &[], &mut errors)).unwrap();
     let printed = errors.to_string();
-    assert!(printed.starts_with("other (event 2): 1 times: a shared "), "{printed}");
+    assert!(printed.starts_with("other (event 2): 1 time: a shared "), "{printed}");
     assert!(printed.contains("in use further out"), "{printed}");
 }
 

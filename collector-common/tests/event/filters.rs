@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use collector_common::event::filter::{self, MOST_DEPTH};
-use collector_common::event::{EventData, EventFormat, Extent, FieldKind, Width};
+use collector_common::event::{ByteOrder, EventData, EventFormat, Extent, FieldKind, Width};
 
 use super::encode::{F64, I32, POINTER, Payload, U8, U16, U32, U64, add};
 
@@ -31,7 +31,7 @@ fn sample() -> (EventFormat, Vec<u8>) {
     payload.raw(b"rust-analyzer\0xx").raw(&[10, 0, 0, 1]);
     payload.number(0x0011_2233, 4).number(0x4455, 2).number(0x6677, 2);
     payload.raw(&[0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff]);
-    payload.number(3, 1).number(0, 8).utf16("Zähler\0").number(-5_i64 as u64, 1);
+    payload.number(3, 1).number(7, 4).number(0xffff_fffd, 4).utf16("Zähler\0").number(-5_i64 as u64, 1);
     (format, payload.bytes)
 }
 
@@ -56,10 +56,9 @@ fn comparisons() {
         ("next_pid == 0x2a", true),
         ("next_pid==42&&prev_pid<0", true),
         // No value wraps into another.
-        ("prev_pid == 4294967295", false),
+        ("prev_pid < 4294967295", true),
         ("prev_pid < 18446744073709551615", true),
         ("bytes == 18446744073709551615", true),
-        ("bytes == -1", false),
         ("bytes > -1", true),
         ("bytes > 9223372036854775807", true),
         ("bytes < 18446744073709551616.0", true),
@@ -92,6 +91,41 @@ fn bits() {
         ("flags & 3 < 2", false),
     ] {
         assert_eq!(accepts(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn elements_of_lists() {
+    for (text, expected) in [
+        ("stack[0] == 7", true),
+        ("stack[1] == 7", false),
+        ("stack [ 1 ] > 0xfffffff0", true),
+        ("stack[0] & 4", true),
+        ("stack[0] & 3 == 3 and not stack[1] & 2", true),
+        ("`stack`[0x1] < 4294967295.5", true),
+    ] {
+        assert_eq!(accepts(text), expected, "{text}");
+    }
+}
+
+/// Of each width and byte order, of a structure, and of an event that ends before the element.
+#[test]
+fn elements_are_loaded_as_they_lie() {
+    for order in [ByteOrder::Little, ByteOrder::Big] {
+        let mut inner = EventFormat::new(order);
+        add(&mut inner, "name", FieldKind::Char, Extent::ZeroTerminated);
+        add(&mut inner, "small", FieldKind::Signed(Width::W16), Extent::Array(3));
+        let mut format = EventFormat::new(order);
+        add(&mut format, "outer", FieldKind::Struct(Arc::new(inner)), Extent::One);
+        let mut payload = Payload::new(order);
+        payload.raw(b"ab\0").number(1, 2).number(-2_i64 as u64, 2).number(0x300, 2);
+        let data = EventData::new(&[], &payload.bytes, &format);
+        for text in ["outer.small[0] == 1", "outer.small[1] == -2", "outer.small[2] == 768"] {
+            let predicate = filter::parse(text).unwrap().compile(&format).unwrap();
+            assert_eq!(predicate.accepts(&data), Ok(true), "{text}");
+            let short = EventData::new(&[], &payload.bytes[..8], &format);
+            assert!(predicate.accepts(&short).is_err(), "{text}");
+        }
     }
 }
 
@@ -204,6 +238,22 @@ fn what_cannot_be_read_is_shown_at_its_place() {
     for (text, column, message) in [
         ("", 1, "the name of a field was expected"),
         ("prev_pid", 9, "a comparison was expected behind the field's name"),
+        (
+            "comm contians 'x'",
+            6,
+            "a comparison was expected behind the field's name; did you mean `contains`?",
+        ),
+        (
+            "comm start_with 'x'",
+            6,
+            "a comparison was expected behind the field's name; did you mean `starts_with`?",
+        ),
+        ("comm unlike 'x'", 6, "a comparison was expected behind the field's name"),
+        ("stack[x] == 1", 7, "the number of an element was expected, of which the first is 0"),
+        ("stack[1.5] == 1", 7, "the number of an element was expected, of which the first is 0"),
+        ("stack[-1] == 1", 7, "an element's number is not negative: the first is 0"),
+        ("stack[1 == 1", 9, "`]` was expected behind the element's number"),
+        ("stack[1]", 9, "a comparison was expected behind the field's name"),
         ("prev_pid = 1", 10, "a comparison is `==`"),
         ("prev_pid == ", 13, "a number, or text in quotes, was expected"),
         ("comm == rust", 9, "a number or text was expected; write text in quotes: 'rust'"),
@@ -245,7 +295,25 @@ fn what_does_not_fit_the_format_is_refused_when_compiled() {
         ("comm == 5", 9, "`comm` is text, this is a number; quote text"),
         ("comm & 5", 8, "`comm` is text, this is a number; quote text"),
         ("ratio & 1", 9, "`ratio` has no bits: it is a floating-point number"),
-        ("stack == 1", 1, "`stack` is a list of u32, which filters can't compare"),
+        (
+            "stack == 1",
+            1,
+            "`stack` is a list of u32, which filters can't compare; name an element, as `stack[0]`",
+        ),
+        ("stack[2] == 1", 7, "`stack` has 2 elements, the last is [1]"),
+        ("stack[4294967296] == 1", 7, "`stack` has 2 elements, the last is [1]"),
+        ("stack[0] == -1", 13, "`stack` is a number from 0 to 4294967295, and never -1"),
+        ("stack[0] == 'a'", 13, "`stack` is a number, this is text"),
+        ("comm[0] == 1", 1, "`comm` is no list of integers whose length is fixed"),
+        ("flags[0] == 1", 1, "`flags` is no list of integers whose length is fixed"),
+        (
+            "prev_pid == 4294967295",
+            13,
+            "`prev_pid` is a number from -2147483648 to 2147483647, and never 4294967295",
+        ),
+        ("last != -129", 9, "`last` is a number from -128 to 127, and never -129"),
+        ("bytes == -1", 10, "`bytes` is a number from 0 to 18446744073709551615, and never -1"),
+        ("idle == 2", 9, "`idle` is a number from 0 to 1, and never 2"),
         ("from == '10.0.0'", 9, "`10.0.0`: invalid IPv4 address syntax"),
         ("from < '10.0.0.1'", 8, "`from` can only be `==` or `!=` to its text form in quotes"),
         ("provider == 'x'", 13, "`x`: a GUID is 32 hexadecimal digits"),

@@ -36,8 +36,9 @@ fn format() -> EventFormat {
         ("text", FieldKind::Char, Extent::ZeroTerminated),
         ("wide", FieldKind::Utf16, Extent::Rest),
         ("from", FieldKind::Ipv4, Extent::One),
+        ("list", FieldKind::Unsigned(Width::W16), Extent::Array(3)),
     ] {
-        let place = if name == "from" { Place::At(0) } else { Place::AfterPrevious };
+        let place = if matches!(name, "from" | "list") { Place::At(0) } else { Place::AfterPrevious };
         let _ = format.add_field(EventField::new(name, "", kind, extent, place));
     }
     format

@@ -64,6 +64,8 @@ impl Probe {
             let (probe, path) = (self.name.clone(), path.clone());
             if bounded.is_exceeded() {
                 ProbeError::TooLarge { probe, path, most_mib: UNWIND_SECTIONS >> 20 }
+            } else if Image::is_meant_by(&bounded) {
+                ProbeError::Damaged { probe, path, problem }
             } else {
                 ProbeError::NotElf { probe, path, problem }
             }

@@ -71,6 +71,11 @@ pub(super) struct Marker<'d> {
 }
 
 impl<'d> Image<'d> {
+    /// Whether a file begins as one that can be read.
+    pub(super) fn is_meant_by(file: &'d BoundedFile<File>) -> bool {
+        file.read_bytes_at(0, elf::ELFMAG.len() as u64).is_ok_and(|bytes| bytes == elf::ELFMAG)
+    }
+
     /// Reads a file. The error says why it is none.
     pub(super) fn read(file: &'d BoundedFile<File>) -> Result<Self, String> {
         let told = |error: object::read::Error| error.to_string();
@@ -266,6 +271,10 @@ mod tests {
         }
         let cut = bounded(&program()[..2048]);
         assert!(Image::read(&cut).is_err() && !cut.is_exceeded(), "it is damaged, and not too large");
+        assert!(Image::is_meant_by(&cut));
+        for script in [&b"#!/bin/sh\n"[..], b"\x7fE"] {
+            assert!(!Image::is_meant_by(&bounded(script)));
+        }
     }
 
     /// `.stapsdt.base` of a file, and where its header is; little-endian, 64 bits.

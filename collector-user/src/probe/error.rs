@@ -56,6 +56,16 @@ pub enum ProbeError {
         /// What is wrong with it.
         problem: String,
     },
+    /// The file begins as one of code does, and is not whole.
+    #[error("{probe}: {} is cut short or damaged: {problem}; name a whole file", path.display())]
+    Damaged {
+        /// The probe.
+        probe: String,
+        /// Its file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// The file says of more than is read of one.
     #[error(
         "{probe}: {} has more symbols and notes than the {most_mib} MiB that are read of a file, or than it has room for on its \

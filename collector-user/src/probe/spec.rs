@@ -1,13 +1,14 @@
 //! A probe as it is written: `uprobe:/usr/lib/x.so:func(arg0:u64, arg1:str)`.
 //!
-//! - The path is absolute and ends at the first colon behind its last slash (one in parentheses behind a name aside).
+//! - The path is absolute and ends at the first colon behind its last slash (one in parentheses behind a name aside). Where files are
+//!   there whose names have colons themselves, it is the longest such.
 //! - What follows the function's name in parentheses are arguments; in a name with `::`, a last list without types is part
 //!   of the name, as in `ns::f(int)`.
 //! - A function may be followed by an offset, `func+0x10`, or be an address as linked, `0x1234`, or a pattern with `*` and
 //!   `?`, each of which is the sign itself behind a `\`.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::argument::{Argument, parse_list};
 use super::error::ProbeError;
@@ -93,7 +94,8 @@ impl Probe {
         let (path, rest) = match *kind {
             "kprobe" | "kretprobe" => (None, rest),
             _ => {
-                let (path, rest) = split_path(rest).map_err(wrong)?;
+                let names = if *kind == "usdt" { 2 } else { 1 };
+                let (path, rest) = split_path(rest, names).map_err(wrong)?;
                 (Some(PathBuf::from(path)), rest)
             }
         };
@@ -130,17 +132,22 @@ impl fmt::Display for Probe {
     }
 }
 
-/// The path, and what follows it.
-fn split_path(rest: &str) -> Result<(&str, &str), &'static str> {
+/// The path, and what follows it: so many names with colons between, at least.
+fn split_path(rest: &str, names: usize) -> Result<(&str, &str), &'static str> {
     if !rest.starts_with('/') {
         return Err("the path of the file is missing, or not absolute");
     }
     // A slash behind a parenthesis is part of a signature.
     let is_name = |name: &str| name.split('(').next().is_some_and(|name| !name.contains('/'));
-    let mut parts =
+    let parts =
         rest.match_indices(':').filter_map(|(colon, _)| Some((rest.get(..colon)?, rest.get(colon + 1..)?)));
-    let parts = parts.find(|(_, name)| is_name(name));
-    parts.filter(|(path, _)| !path.ends_with('/')).ok_or("a colon and a name follow the file's path")
+    let parts: Vec<_> = parts.filter(|(_, name)| is_name(name)).collect();
+    let is_there = |&(path, name): &(&str, &str)| {
+        name.split(':').count() >= names && !name.starts_with(':') && Path::new(path).is_file()
+    };
+    let longest = parts.iter().rev().copied().find(is_there);
+    let split = longest.or_else(|| parts.first().copied());
+    split.filter(|(path, _)| !path.ends_with('/')).ok_or("a colon and a name follow the file's path")
 }
 
 /// The name, and the list behind it if there is one.
@@ -230,6 +237,29 @@ mod tests {
         let probe = Probe::parse("kretprobe:vfs_read(ret:i64)").unwrap();
         assert!(matches!(&probe.place, Place::Kernel { function, .. } if function == "vfs_read"));
         assert_eq!((probe.moment, probe.name.as_str()), (Moment::Return, "kretprobe:vfs_read"));
+    }
+
+    #[test]
+    fn files_whose_names_have_colons() {
+        let folder = tempfile::tempdir().unwrap();
+        let [short, long] = ["bu", "bu:rn"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+        let read = |text: &str| function(&format!("uprobe:{text}"));
+        std::fs::write(&long, "").unwrap();
+        let told = |path: &str, name: &str| (path.to_owned(), name.to_owned(), 0, 0);
+        assert_eq!(read(&format!("{long}:target")), told(&long, "target"));
+        assert_eq!(read(&format!("{long}:a::b")), told(&long, "a::b"));
+        assert_eq!(read(&format!("{short}:a::b")), told(&short, "a::b"), "it is told when it is attached");
+        std::fs::write(&short, "").unwrap();
+        assert_eq!(read(&format!("{long}:target")), told(&long, "target"));
+        assert_eq!(read(&format!("{short}:a::b")), told(&short, "a::b"));
+        let probe = Probe::parse(&format!("usdt:{long}:target")).unwrap();
+        assert!(
+            matches!(&probe.place, Place::Marker { provider, name, .. } if provider == "rn" && name == "target")
+        );
+        let probe = Probe::parse(&format!("usdt:{long}:p:n")).unwrap();
+        assert!(
+            matches!(&probe.place, Place::Marker { path, provider, .. } if path == Path::new(&long) && provider == "p")
+        );
     }
 
     #[test]

@@ -37,7 +37,7 @@ mod wall_clock;
 use collector_common::ids::Nanos;
 
 use crate::session::SessionSettings;
-use crate::source::Settings;
+use crate::source::{Program, Settings, Trigger};
 
 pub(crate) use io_monitoring::BlockTime;
 pub(crate) use kernel_locks::KernelLockTime;
@@ -98,6 +98,16 @@ pub fn by_name(name: &str) -> Option<&'static Scenario> {
     SCENARIOS.iter().find(|scenario| scenario.name == name || scenario.alias == name)
 }
 
+/// What the scenario of a program is called; of one that no scenario has, the program's events.
+pub(crate) fn name_of(program: Program) -> &'static str {
+    let has = |scenario: &&Scenario| {
+        let mut settings = SessionSettings::default();
+        scenario.register(&mut settings);
+        settings.events.iter().any(|hook| hook.trigger == Trigger::Program(program))
+    };
+    SCENARIOS.iter().find(has).map_or(program.name(), |scenario| scenario.name)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -111,6 +121,20 @@ mod tests {
         assert_eq!(names.len(), 2 * SCENARIOS.len());
         assert!(SCENARIOS.iter().all(|one| by_name(one.alias).is_some_and(|other| other.name == one.name)));
         assert!(by_name("").is_none());
+    }
+
+    #[test]
+    fn programs_are_called_by_their_scenario() {
+        for (program, name) in [
+            (Program::Allocations, "memory_tracking"),
+            (Program::Mapped, "memory_growth"),
+            (Program::RunQueues, "scheduling"),
+            (Program::LockOwners, "locks"),
+            (Program::NetworkIo, "io_monitoring"),
+            (Program::Functions, "functions"),
+        ] {
+            assert_eq!(name_of(program), name);
+        }
     }
 
     #[test]

@@ -300,7 +300,11 @@ impl Dispatch {
             }
         }
         let machine = recorder.machine_mut();
-        if let Some(table) = self.wakers.table(machine) {
+        if let Some(mut table) = self.wakers.table(machine) {
+            let mut programs = self.hooked.iter().filter_map(Hooked::program);
+            if !programs.any(|program| matches!(program, Program::OffCpu | Program::WallClock)) {
+                table.name.push_str(wakers::OF_LOCKS);
+            }
             machine.add_table(table);
         }
     }

@@ -26,10 +26,10 @@ pub enum SessionError {
     #[error("this build can't load eBPF programs: build it with the feature `ebpf`, or use --backend perf")]
     NoEbpf,
     /// What programs in the kernel do was asked for where there are none.
-    #[error("{event} is measured by programs in the kernel, and {why}")]
+    #[error("{scenario} is measured by programs in the kernel, and {why}")]
     NoPrograms {
-        /// What was asked for.
-        event: &'static str,
+        /// The scenario that was asked for.
+        scenario: &'static str,
         /// Why there are none, and what helps.
         why: &'static str,
     },

@@ -10,6 +10,7 @@ use crate::clock;
 #[cfg(feature = "ebpf")]
 use crate::kernel::Release;
 use crate::recorder::Recorder;
+use crate::scenario;
 #[cfg(feature = "ebpf")]
 use crate::source::ebpf::Sampler;
 use crate::source::perf::{PerfError, PerfEvents};
@@ -102,7 +103,7 @@ pub(super) fn open(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
         Backend::Perf => {
             let Some(program) = program else { return open_perf(wanted) };
             let why = "plain perf events have none: leave out `--backend perf`";
-            return Err(SessionError::NoPrograms { event: program.name(), why });
+            return Err(SessionError::NoPrograms { scenario: scenario::name_of(program), why });
         }
         Backend::Ebpf => return open_ebpf(wanted),
         Backend::Auto => match open_ebpf(wanted) {
@@ -126,7 +127,7 @@ pub(super) fn open(wanted: &Wanted<'_>) -> Result<Opened, SessionError> {
     match (wanted.backend, program) {
         (_, Some(program)) => {
             let why = "this build can't load any: build it with the feature `ebpf`";
-            Err(SessionError::NoPrograms { event: program.name(), why })
+            Err(SessionError::NoPrograms { scenario: scenario::name_of(program), why })
         }
         (Backend::Ebpf, None) => Err(SessionError::NoEbpf),
         (Backend::Auto | Backend::Perf, None) => open_perf(wanted),

@@ -29,7 +29,7 @@ use crate::procfs;
 use crate::recorder::{Kept, MOST_EVENTS, Recorder};
 use crate::source::perf::PerfError;
 use crate::source::sideband::Sideband;
-use crate::source::{EventRequest, Hook, NewFile, Settings, Source, SourceRecord, bpf_map};
+use crate::source::{EventIndex, EventRequest, Hook, NewFile, Settings, Source, SourceRecord, bpf_map};
 use crate::spill::spill_samples;
 
 /// How often rings are drained when nothing else asks for it.
@@ -147,10 +147,18 @@ fn drain(
 
 /// With the name of an event that is refused.
 fn named(error: SessionError, events: &[Hook]) -> SessionError {
+    let name_of = |event: EventIndex| {
+        event.hook().and_then(|at| events.get(at)).map(|hook| hook.event.name().to_owned())
+    };
     match error {
         SessionError::Perf(PerfError::Event { event, source }) => {
-            let name = event.hook().and_then(|at| events.get(at)).map(|hook| hook.event.name().to_owned());
-            SessionError::Event { name: name.unwrap_or_default(), source }
+            SessionError::Event { name: name_of(event).unwrap_or_default(), source }
+        }
+        SessionError::Perf(PerfError::NoUnit { event, name }) => {
+            PerfError::NoUnit { event, name: name_of(event).unwrap_or(name) }.into()
+        }
+        SessionError::Perf(PerfError::OfKernel { event, name }) => {
+            PerfError::OfKernel { event, name: name_of(event).unwrap_or(name) }.into()
         }
         error => error,
     }
@@ -607,4 +615,23 @@ fn watch(sampling: &Settings) -> Result<Vec<Option<OwnedFd>>, SessionError> {
         })
     };
     sampling.targets.pids.iter().map(open).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_refused_has_the_name_that_it_was_asked_by() {
+        let events = ["cs", "r01c2"].map(|name| Hook::counter(name).unwrap());
+        let event = EventIndex::of_hook(1);
+        let refused = |error: PerfError| named(error.into(), &events).to_string();
+        let name = || "the raw event".to_owned();
+        let told = refused(PerfError::NoUnit { event, name: name() });
+        assert!(told.starts_with("r01c2 is not counted here"), "{told}");
+        let told = refused(PerfError::OfKernel { event: EventIndex::of_hook(0), name: name() });
+        assert!(told.starts_with("context-switches happen in the kernel"), "{told}");
+        let told = refused(PerfError::NoUnit { event: EventIndex::of_hook(2), name: name() });
+        assert!(told.starts_with("the raw event is not"), "{told}");
+    }
 }

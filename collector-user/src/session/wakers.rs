@@ -9,6 +9,9 @@ use super::times_off::Joined;
 use crate::scenario::TimeOff;
 use crate::wakers::{INTERRUPT, Wakers};
 
+/// What the table's name ends with where waits for locks alone are recorded.
+pub(super) const OF_LOCKS: &str = ", of waits for locks";
+
 /// Counts a time off, if somebody ended it.
 pub(super) fn count(wakers: &mut Wakers, machine: &mut ExportMachine, joined: &Joined) {
     let data = &joined.data;

@@ -1,14 +1,20 @@
 //! Events by their names, as `-e` takes them: counters, tracepoints and patterns of them, probes, maps, the sampling clock.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use collector_common::event::filter::FilterError;
 use collector_common::event::spec::{self, EventSpec, SpecError};
 use collector_common::event::{EventFlags, near as near_names};
+use collector_common::glob::is_glob;
 use thiserror::Error;
 
 use super::bpf_map::{BpfMapError, MapSpec};
-use super::{CLOCK_NAMES, COUNTERS, Hook};
+use super::{CLOCK_NAMES, COUNTERS, Hook, Trigger};
 use crate::probe::{Probe, ProbeError};
 use crate::tracefs::{Tracefs, TracefsError};
+
+/// Words that begin names of what is no tracepoint of the kernel's own.
+const SCHEMES: [&str; 7] = ["uprobe", "uretprobe", "usdt", "kprobe", "kretprobe", "bpf", "user_events"];
 
 /// How `perf list` begins names of what it counts at caches.
 const CACHES: [&str; 7] = ["L1-dcache-", "L1-icache-", "LLC-", "dTLB-", "iTLB-", "branch-load", "node-"];
@@ -69,8 +75,24 @@ pub enum NamedError {
         near: Vec<String>,
     },
     /// A pattern of tracepoints matches none.
-    #[error("no tracepoint matches `{0}`; `collector list events` lists them")]
-    NoMatch(String),
+    #[error("no tracepoint matches `{pattern}`{}; `collector list events` lists them", hint(pattern, near))]
+    NoMatch {
+        /// The pattern.
+        pattern: String,
+        /// Names and patterns that are like it.
+        near: Vec<String>,
+    },
+    /// An event is named a second time: by the same text, by another name that it has, by a pattern, or with another filter or other
+    /// arguments. Both would be samples of one name.
+    #[error("{}", twice(name, first, second))]
+    Twice {
+        /// The event's name.
+        name: String,
+        /// What names it.
+        first: String,
+        /// What names it again.
+        second: String,
+    },
     /// The filter does not fit the event's fields.
     #[error("the filter of {name}: {error}")]
     Filter {
@@ -104,12 +126,12 @@ impl NamedError {
 }
 
 impl Named {
-    /// What is named. `by_programs` is whether programs of ours may record it.
+    /// What is named, each event once. `by_programs` is whether programs of ours may record it.
     ///
     /// # Errors
-    /// When something is named that is not there or can't be recorded. Nothing is left of what was named before it.
+    /// When something is named twice, is not there or can't be recorded. Nothing is left of what was named before it.
     pub fn parse<S: AsRef<str>>(names: &[S], by_programs: bool) -> Result<Self, NamedError> {
-        let mut tracefs = None;
+        let mut naming = Naming { tracefs: None, by_programs, taken: Taken::default() };
         let mut named = Self::default();
         for text in names.iter().map(AsRef::as_ref) {
             let spec =
@@ -118,56 +140,153 @@ impl Named {
                 if spec.filter.is_some() {
                     return Err(NamedError::ClockFilter(text.to_owned()));
                 }
+                naming.taken.take("the sampling clock", text)?;
                 named.clock = true;
             } else {
-                named.hooks.extend(hooks_of(&spec, &mut tracefs, by_programs)?);
+                named.hooks.extend(naming.hooks_of(&spec, text)?);
             }
         }
         Ok(named)
     }
 }
 
-/// `tracefs` is opened for the first tracepoint or probe.
-fn hooks_of(
-    spec: &EventSpec<'_>,
-    tracefs: &mut Option<Tracefs>,
-    by_programs: bool,
-) -> Result<Vec<Hook>, NamedError> {
-    let name = spec.name;
-    let mut hooks = if let Some(hook) = Hook::counter(name) {
-        vec![hook]
-    } else if Probe::is_probe(name) {
-        // What is written wrongly is told before anything is asked of the machine.
-        let probe = Probe::parse(name)?;
-        attach(&probe, opened(tracefs)?, by_programs)?
-    } else if MapSpec::is_map(name) {
-        vec![MapSpec::parse(name)?.open()?]
-    } else if let Some((counter, modifiers)) = name.split_once(':').filter(|(name, _)| is_counter(name)) {
-        let [name, counter, modifiers] = [name, counter, modifiers].map(str::to_owned);
-        return Err(NamedError::Modifiers { name, counter, modifiers });
-    } else if name.starts_with("etw:") {
-        return Err(NamedError::Windows(name.to_owned()));
-    } else if name.contains(':') {
-        tracepoints(name, opened(tracefs)?)?
-    } else {
-        let tracepoints = opened(tracefs).and_then(Tracefs::events).unwrap_or_default();
-        return Err(no_event(name, &tracepoints));
-    };
-    for hook in &mut hooks {
-        let filtered = hook.event.set_filter(spec.filter.as_ref());
-        filtered.map_err(|error| NamedError::Filter { name: name.to_owned(), error })?;
-        hook.event.flags_mut().set(EventFlags::CALLSTACK, true);
+/// Events by their names, each with the text that names it.
+#[derive(Default)]
+struct Taken(BTreeMap<String, String>);
+
+impl Taken {
+    fn take(&mut self, name: &str, text: &str) -> Result<(), NamedError> {
+        match self.0.insert(name.to_owned(), text.to_owned()) {
+            None => Ok(()),
+            Some(first) => Err(NamedError::Twice { name: name.to_owned(), first, second: text.to_owned() }),
+        }
     }
-    Ok(hooks)
 }
 
-/// The tracepoint of a name, or all that a pattern matches, as `sched:*` does.
-fn tracepoints(name: &str, tracefs: &Tracefs) -> Result<Vec<Hook>, NamedError> {
-    let names = tracefs.matching(name)?.unwrap_or_else(|| vec![name.to_owned()]);
-    if names.is_empty() {
-        return Err(NamedError::NoMatch(name.to_owned()));
+/// What names are looked up in.
+struct Naming {
+    /// Opened for the first tracepoint or probe.
+    tracefs: Option<Tracefs>,
+    by_programs: bool,
+    taken: Taken,
+}
+
+impl Naming {
+    fn hooks_of(&mut self, spec: &EventSpec<'_>, text: &str) -> Result<Vec<Hook>, NamedError> {
+        let name = spec.name;
+        let mut hooks = if let Some(hook) = Hook::counter(name) {
+            match hook.trigger {
+                // However many digits it is written with.
+                Trigger::Raw(number) => self.taken.take(&format!("r{number:x}"), text)?,
+                _ => self.taken.take(hook.event.name(), text)?,
+            }
+            vec![hook]
+        } else if Probe::is_probe(name) {
+            // What is written wrongly is told before anything is asked of the machine.
+            let probe = Probe::parse(name)?;
+            self.taken.take(&probe.name, text)?;
+            attach(&probe, opened(&mut self.tracefs)?, self.by_programs)?
+        } else if MapSpec::is_map(name) {
+            let map = MapSpec::parse(name)?;
+            self.taken.take(&map.name, text)?;
+            vec![map.open()?]
+        } else if let Some((counter, modifiers)) = name.split_once(':').filter(|(name, _)| is_counter(name)) {
+            let [name, counter, modifiers] = [name, counter, modifiers].map(str::to_owned);
+            return Err(NamedError::Modifiers { name, counter, modifiers });
+        } else if name.starts_with("etw:") {
+            return Err(NamedError::Windows(name.to_owned()));
+        } else if name.contains(':') {
+            self.tracepoints(name, text)?
+        } else {
+            let tracepoints = opened(&mut self.tracefs).and_then(Tracefs::events).unwrap_or_default();
+            return Err(no_event(name, &tracepoints));
+        };
+        for hook in &mut hooks {
+            let filtered = hook.event.set_filter(spec.filter.as_ref());
+            filtered.map_err(|error| NamedError::Filter { name: hook.event.name().to_owned(), error })?;
+            hook.event.flags_mut().set(EventFlags::CALLSTACK, true);
+        }
+        Ok(hooks)
     }
-    names.iter().map(|name| Ok(Hook::tracepoint(tracefs.event(name)?))).collect()
+
+    /// The tracepoint of a name, or all that a pattern matches, as `sched:*` does.
+    fn tracepoints(&mut self, name: &str, text: &str) -> Result<Vec<Hook>, NamedError> {
+        if !is_glob(name) {
+            self.taken.take(name, text)?;
+        }
+        let tracefs = opened(&mut self.tracefs)?;
+        let Some(names) = tracefs.matching(name)? else {
+            let known = || tracefs.events().unwrap_or_default();
+            let event = tracefs.event(name).map_err(|error| mended(name, error, known))?;
+            return Ok(vec![Hook::tracepoint(event)]);
+        };
+        if names.is_empty() {
+            let near = near_patterns(name, &tracefs.events().unwrap_or_default());
+            return Err(NamedError::NoMatch { pattern: name.to_owned(), near });
+        }
+        names.iter().try_for_each(|name| self.taken.take(name, text))?;
+        names.iter().map(|name| Ok(Hook::tracepoint(tracefs.event(name)?))).collect()
+    }
+}
+
+/// Of a name that is no tracepoint's, where the word that begins it is a misspelt one.
+fn mended(name: &str, error: TracefsError, known: impl FnOnce() -> Vec<String>) -> NamedError {
+    let knows_better = match &error {
+        TracefsError::Unknown { near, .. } => !near.is_empty(),
+        TracefsError::NoName { .. } => false,
+        _ => true,
+    };
+    let near = if knows_better { Vec::new() } else { near_systems(name, &known()) };
+    if near.is_empty() { error.into() } else { NamedError::Unknown { name: name.to_owned(), near } }
+}
+
+/// The same name or pattern with words before its colon that are near to the one that is there, which none has.
+fn near_systems(name: &str, tracepoints: &[String]) -> Vec<String> {
+    let Some((system, rest)) = name.split_once(':') else { return Vec::new() };
+    let known: BTreeSet<&str> = systems(tracepoints).chain(SCHEMES).collect();
+    if known.contains(system) {
+        return Vec::new();
+    }
+    near_names(system, known.into_iter()).into_iter().map(|near| format!("{near}:{rest}")).collect()
+}
+
+/// What may have been meant by a pattern that matches nothing: another system, names that are like it, or all of its system.
+fn near_patterns(pattern: &str, tracepoints: &[String]) -> Vec<String> {
+    let near = near_systems(pattern, tracepoints);
+    if !near.is_empty() {
+        return near;
+    }
+    let plain = pattern.replace(['*', '?', '\\'], "");
+    let near = near_names(&plain, tracepoints.iter().map(String::as_str));
+    if !near.is_empty() {
+        return near.into_iter().map(str::to_owned).collect();
+    }
+    let system = pattern.split_once(':').map_or("", |(system, _)| system);
+    systems(tracepoints)
+        .find(|known| *known == system)
+        .map(|known| format!("{known}:*"))
+        .into_iter()
+        .collect()
+}
+
+/// What is before the colon of each, as often as it is there.
+fn systems(tracepoints: &[String]) -> impl Iterator<Item = &str> {
+    tracepoints.iter().filter_map(|full| Some(full.split_once(':')?.0))
+}
+
+/// Says that an event is named again, and what to do.
+fn twice(name: &str, first: &str, second: &str) -> String {
+    if first == second {
+        return format!("{second} is named twice: leave one out");
+    }
+    let remedy = if first.ends_with('/') && second.ends_with('/') {
+        "name it once, with both filters joined by `or`"
+    } else if first.ends_with(')') && second.ends_with(')') {
+        "name it once, with all arguments in one list"
+    } else {
+        "leave one out"
+    };
+    format!("{second}: {name} is named already, by {first}: {remedy}")
 }
 
 fn is_counter(name: &str) -> bool {
@@ -184,7 +303,16 @@ fn no_event(name: &str, tracepoints: &[String]) -> NamedError {
     if near.is_empty() {
         near = near_names(name, COUNTERS.iter().map(|counter| counter.name).chain(CLOCK_NAMES));
     }
-    NamedError::Unknown { name: name.to_owned(), near: near.into_iter().map(str::to_owned).collect() }
+    let mut near: Vec<String> = near.into_iter().map(str::to_owned).collect();
+    if near.is_empty() {
+        let systems: BTreeSet<&str> = systems(tracepoints).collect();
+        let meant = match systems.get(name) {
+            Some(system) => vec![*system],
+            None => near_names(name, systems.into_iter()),
+        };
+        near = meant.into_iter().map(|system| format!("{system}:*")).collect();
+    }
+    NamedError::Unknown { name: name.to_owned(), near }
 }
 
 fn hint(name: &str, near: &[String]) -> String {
@@ -242,8 +370,56 @@ mod tests {
         let told = |name| no_event(name, &tracepoints).to_string();
         assert!(told("softirq_entry").contains("did you mean irq:softirq_entry?"));
         assert!(told("page-fault").contains("did you mean page-faults?"));
+        assert!(told("sched").contains("did you mean sched:*?"));
+        assert!(told("shced").contains("did you mean sched:*?"));
         assert!(told("LLC-load-misses").contains("as rNNN"));
         assert!(told("page-faults,cs").contains("an `-e` of its own"));
+    }
+
+    #[test]
+    fn misspelt_patterns_and_systems_have_a_hint() {
+        let tracepoints = ["irq:softirq_entry", "sched:sched_switch", "uprobes:x"].map(str::to_owned);
+        let patterns = |pattern| near_patterns(pattern, &tracepoints);
+        assert_eq!(patterns("shced:*"), ["sched:*"]);
+        assert_eq!(patterns("sched:sched_swich*"), ["sched:sched_switch"]);
+        assert_eq!(patterns("sched:zz*"), ["sched:*"]);
+        assert_eq!(patterns("unlike:*"), [""; 0]);
+        let told = |name: &str| {
+            let error = TracefsError::NoName { name: name.to_owned() };
+            mended(name, error, || tracepoints.to_vec()).to_string()
+        };
+        assert!(
+            told("uporbe:/bin/x:f").contains("did you mean uprobe:/bin/x:f"),
+            "{}",
+            told("uporbe:/bin/x:f")
+        );
+        assert!(told("kprob:do_exit").contains("did you mean kprobe:do_exit"));
+        assert!(told("sched:a/b").contains("names no event"), "the system is there");
+    }
+
+    #[test]
+    fn an_event_is_named_once() {
+        for (names, told) in [
+            (["cs", "cs"], "cs is named twice: leave one out"),
+            (
+                ["page-faults", "faults"],
+                "faults: page-faults is named already, by page-faults: leave one out",
+            ),
+            (["r01c2", "r1C2"], "r1C2: r1c2 is named already, by r01c2: leave one out"),
+            (["cpu-clock", "task-clock"], "task-clock: the sampling clock is named already"),
+        ] {
+            let error = Named::parse(&names, false).unwrap_err();
+            assert!(error.is_of_the_request() && error.to_string().contains(told), "{error}");
+        }
+        let mut taken = Taken::default();
+        let mut take = |name, text| taken.take(name, text).map_err(|error| error.to_string());
+        let [name, filtered, pattern] = ["a:b", "a:b/x == 1/", "a:*/x == 2/"];
+        assert_eq!(take(name, filtered), Ok(()));
+        assert!(take(name, pattern).unwrap_err().ends_with("with both filters joined by `or`"));
+        let name = "uprobe:/x:f";
+        assert_eq!(take(name, "uprobe:/x:f(a:u64)"), Ok(()));
+        assert!(take(name, "uprobe:/x:f(b:u64)").unwrap_err().ends_with("with all arguments in one list"));
+        assert!(take(name, name).unwrap_err().ends_with("leave one out"));
     }
 
     #[test]

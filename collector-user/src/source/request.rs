@@ -195,6 +195,11 @@ impl Hook {
         event(EventId(id.into()), counter.name, counter.trigger)
     }
 
+    /// Whether its records have a place in a `perf.data`, as `SessionSettings::capture` of `session` writes it.
+    pub fn is_captured(&self) -> bool {
+        !matches!(self.trigger.plain(), Trigger::Program(_))
+    }
+
     /// What tracefs calls it, if it is there.
     pub(crate) fn tracefs_name(&self) -> Option<String> {
         let of_probe = self.probe.as_ref().map(Registered::name);

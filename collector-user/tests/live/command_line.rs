@@ -381,6 +381,7 @@ fn an_unknown_ending_is_wrong_usage() {
     assert_one_line(&run(["-o", "x.folded", "--"]), 2, "no command follows `--`");
     let records = ["--no-inline", "-o", "x.perf.data"];
     assert_one_line(&run(records), 2, "give it to `collector convert`");
+    assert_one_line(&run(["-s", "off_cpu", "-o", "x.perf.data", "--", "true"]), 2, "nothing would be in it");
     let convert = collector().args(["convert", "y.perf.data"]).args(records).output().unwrap();
     assert_one_line(&convert, 2, "give it to `collector convert`");
     assert_eq!(entries(folder.path()), [""; 0]);

@@ -359,11 +359,18 @@ fn a_wrong_event_is_told_in_a_line() {
         ("nonsense", 2, "`collector list events` lists them"),
         ("etw:Microsoft-Windows-Kernel-Process", 2, "is an event of Windows"),
         ("sched:nothing*", 2, "no tracepoint matches `sched:nothing*`"),
+        ("sched:nothing*", 2, "did you mean"),
+        ("shced:*", 2, "did you mean sched:*?"),
+        ("sched", 2, "did you mean sched:*?"),
+        ("uporbe:/bin/true:main", 2, "did you mean uprobe:/bin/true:main or "),
         ("page-faults:u", 2, "modifiers such as `:u` are not known here; `page-faults`"),
         ("L1-dcache-load-misses", 2, "as rNNN"),
         ("sched:sched_switch/prev_pid = 1/", 2, "a comparison is `==`"),
         ("sched:sched_switch/prev_pidd == 1/", 2, "did you mean `prev_pid`"),
         ("sched:sched_switch/prev_pid == 1", 2, "ends with a slash"),
+        ("sched:sched_switch/prev_pid == 4294967295/", 2, "from -2147483648 to 2147483647"),
+        ("raw_syscalls:sys_enter/args[6] == 1/", 2, "`args` has 6 elements"),
+        ("sched:sched_process_*/filename == 'x'/", 2, "the filter of sched:sched_process_exit"),
         ("user_events:mine", 1, "CONFIG_USER_EVENTS"),
         ("cycles", 1, "the processor's unit for it is absent"),
     ] {
@@ -388,6 +395,11 @@ fn a_wrong_event_is_told_in_a_line() {
     let twice = run(["-e", "cs", "-e", "cs", "--", "true"]);
     let stderr = String::from_utf8_lossy(&twice.stderr);
     assert!(twice.status.code() == Some(2) && stderr.contains("-e cs is named twice"), "{stderr}");
+    let [name, pattern] = ["sched:sched_process_exec", "sched:sched_process_*"];
+    let twice = run(["-e", name, "-e", pattern, "--", "true"]);
+    let stderr = String::from_utf8_lossy(&twice.stderr);
+    let told = format!("-e {pattern}: {name} is named already, by {name}: leave one out");
+    assert!(twice.status.code() == Some(2) && stderr.contains(&told), "{stderr}");
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! A filter tied to a format: fields resolved, texts encoded as the fields are, senseless comparisons refused.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::ops::RangeInclusive;
 
 use super::error::FilterError;
 use super::kernel;
 use super::near::near;
 use super::number::Number;
 use super::pattern::{Pattern, Test as PatternTest};
-use super::{Asked, Comparison, Literal, Node, Test};
+use super::{Asked, Comparison, Element, Literal, Node, Test};
 use crate::event::data::EventData;
 use crate::event::error::FieldError;
 use crate::event::field::{EventField, EventFieldRef};
@@ -89,6 +90,8 @@ pub(super) enum Load {
     Bool,
     FileTime,
     Float,
+    /// An integer of a list, by its number from 0.
+    Element(u32),
 }
 
 impl Load {
@@ -114,6 +117,7 @@ impl Load {
             Self::Bool => Number::Integer(data.try_get_bool(field)?.into()),
             Self::FileTime => Number::Integer(data.try_get_filetime(field)?.0.into()),
             Self::Float => Number::Float(data.try_get_f64(field)?),
+            Self::Element(number) => Number::Integer(data.integer_at(field, number)?),
         })
     }
 }
@@ -216,9 +220,17 @@ impl Compiler<'_> {
         declared: &EventField,
         test: &Test,
     ) -> Result<Check, FilterError> {
+        if let Some(element) = test.element {
+            let load = self.element(declared, element, test)?;
+            return self.number(test, field, load, declared.kind());
+        }
         if declared.is_array() {
             let message = format!("`{}` is a list of {}", test.field, declared.kind().name().as_str());
-            return self.error(test.field_at, message + ", which filters can't compare");
+            let hint = match length(declared) {
+                Some(1..) => format!("; name an element, as `{}[0]`", test.field),
+                _ => String::new(),
+            };
+            return self.error(test.field_at, message + ", which filters can't compare" + &hint);
         }
         match declared.kind() {
             FieldKind::Char => {
@@ -233,7 +245,7 @@ impl Compiler<'_> {
             FieldKind::Ipv6 => self.equal(test, |equal, value| Check::Ipv6 { field, equal, value }),
             FieldKind::Guid => self.equal(test, |equal, value| Check::Guid { field, equal, value }),
             kind => match Load::of(kind) {
-                Some(load) => self.number(test, field, load),
+                Some(load) => self.number(test, field, load, kind),
                 None => self.error(
                     test.field_at,
                     format!("`{}` is a {}, which filters can't compare", test.field, kind.name().as_str()),
@@ -242,7 +254,36 @@ impl Compiler<'_> {
         }
     }
 
-    fn number(&self, test: &Test, field: EventFieldRef, load: Load) -> Result<Check, FilterError> {
+    /// How an element of a list is loaded.
+    fn element(&self, declared: &EventField, element: Element, test: &Test) -> Result<Load, FilterError> {
+        let Some(length) = length(declared) else {
+            let message = format!("`{}` is no list of integers whose length is fixed", test.field);
+            return self.error(test.field_at, message + ", of which alone elements are compared");
+        };
+        match u32::try_from(element.number).ok().filter(|number| *number < length) {
+            Some(number) => Ok(Load::Element(number)),
+            None if length == 0 => self.error(element.at, format!("`{}` has no elements", test.field)),
+            None => {
+                let message = format!("`{}` has {length} elements, the last is [{}]", test.field, length - 1);
+                self.error(element.at, message)
+            }
+        }
+    }
+
+    fn number(
+        &self,
+        test: &Test,
+        field: EventFieldRef,
+        load: Load,
+        kind: &FieldKind,
+    ) -> Result<Check, FilterError> {
+        if let Asked::Compare(Comparison::Equal | Comparison::NotEqual, Literal::Integer(value)) = &test.asked
+            && let Some(values) = values(kind).filter(|values| !values.contains(value))
+        {
+            let (first, last) = values.into_inner();
+            let message = format!("`{}` is a number from {first} to {last}, and never {value}", test.field);
+            return self.error(test.value_at, message);
+        }
         let value = match &test.asked {
             Asked::Compare(comparison, Literal::Integer(value)) => (*comparison, Number::Integer(*value)),
             Asked::Compare(comparison, Literal::Float(value)) => (*comparison, Number::Float(*value)),
@@ -293,6 +334,30 @@ impl Compiler<'_> {
             Err(error) => self.error(test.value_at, format!("`{text}`: {error}")),
         }
     }
+}
+
+/// How many elements a list of integers has, if it is the same number always.
+fn length(declared: &EventField) -> Option<u32> {
+    match declared.extent() {
+        Extent::Array(length) if values(declared.kind()).is_some() => Some(length),
+        _ => None,
+    }
+}
+
+/// The integers that there is room for; `None` of what is none.
+fn values(kind: &FieldKind) -> Option<RangeInclusive<i128>> {
+    let (bits, signed) = match kind {
+        FieldKind::Unsigned(width) => (width.bits(), false),
+        FieldKind::Signed(width) => (width.bits(), true),
+        FieldKind::Pointer(width) => (width.width().bits(), false),
+        FieldKind::Bits { count, signed, .. } => ((*count).into(), *signed),
+        FieldKind::Port => (16, false),
+        FieldKind::FileTime => (64, false),
+        FieldKind::Bool(_) => (1, false),
+        _ => return None,
+    };
+    let all = 1_i128 << bits;
+    Some(if signed { -(all / 2)..=all / 2 - 1 } else { 0..=all - 1 })
 }
 
 /// Says that there is no such field, and which may have been meant.

@@ -10,6 +10,8 @@ use super::{Comparison, Literal, TextTest};
 pub(super) enum Token<'a> {
     Open,
     Close,
+    OpenElement,
+    CloseElement,
     And,
     Or,
     Not,
@@ -22,7 +24,7 @@ pub(super) enum Token<'a> {
 }
 
 /// Signs, longer ones before those they begin with.
-const SIGNS: [(&str, Token<'_>); 14] = [
+const SIGNS: [(&str, Token<'_>); 16] = [
     ("==", Token::Comparison(Comparison::Equal)),
     ("!=", Token::Comparison(Comparison::NotEqual)),
     ("<=", Token::Comparison(Comparison::LessOrEqual)),
@@ -36,8 +38,13 @@ const SIGNS: [(&str, Token<'_>); 14] = [
     ("~", Token::TextTest(TextTest::Glob)),
     ("(", Token::Open),
     (")", Token::Close),
+    ("[", Token::OpenElement),
+    ("]", Token::CloseElement),
     ("=", Token::End),
 ];
+
+/// Words that stand between a field and text.
+pub(super) const TEXT_TESTS: [&str; 3] = ["contains", "starts_with", "ends_with"];
 
 const WORDS: [(&str, Token<'_>); 8] = [
     ("and", Token::And),

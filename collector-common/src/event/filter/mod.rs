@@ -7,13 +7,16 @@
 //! test   = field ("==" | "!=" | "<" | "<=" | ">" | ">=") literal
 //!        | field "&" integer [("==" | "!=" | "<" | "<=" | ">" | ">=") integer]
 //!        | field ("contains" | "starts_with" | "ends_with" | "~") text
+//! field  = name ["[" integer "]"]
 //! ```
 //!
-//! - A field is a name, or any text in backquotes; one of a structure is both names with a point between.
+//! - A field is a name, or any text in backquotes; one of a structure is both names with a point between. Of a list of integers
+//!   whose length is fixed, an element is compared: `args[1] == 3`. The first is 0.
 //! - A literal is an integer (`12`, `-3`, `0xff`), a number with a point or an exponent, `true` or `false` (1 and 0), or
 //!   text in single or double quotes, where a backslash escapes a quote, itself, `n` and `t`.
 //! - Numbers are compared by what they are, whatever their types: -1 is less than any unsigned number, and 2^53 + 1 is
-//!   not equal to the floating-point number 2^53.
+//!   not equal to the floating-point number 2^53. What a field surely is, or is not, because it has no room for the number, is
+//!   refused: `pid == 4294967295` where 32 bits have a sign.
 //! - `flags & 4` holds if one of the bits is set; `flags & 6 == 2` compares the bits that are left. The bits of a negative
 //!   number are those of its 64-bit form.
 //! - `~` matches the whole text with a pattern, where `*` stands for any text and `?` for one byte (UTF-16: one unit), and what is
@@ -79,8 +82,16 @@ enum Node {
 struct Test {
     field: String,
     field_at: usize,
+    element: Option<Element>,
     asked: Asked,
     value_at: usize,
+}
+
+/// One of a list, by its number from 0; `at` is the number's place in the source.
+#[derive(Clone, Copy, Debug)]
+struct Element {
+    number: u64,
+    at: usize,
 }
 
 /// What is asked of a field's value.

@@ -1,8 +1,9 @@
 //! A filter's text into its tree, with bounded recursion.
 
 use super::error::FilterError;
-use super::lex::{self, Token};
-use super::{Asked, Comparison, Literal, MOST_DEPTH, Node, Test};
+use super::lex::{self, TEXT_TESTS, Token};
+use super::near::near;
+use super::{Asked, Comparison, Element, Literal, MOST_DEPTH, Node, Test};
 
 pub(super) fn parse(source: &str) -> Result<Node, FilterError> {
     let mut parser = Parser { source, token: Token::End, start: 0, end: 0, depth: 0 };
@@ -95,8 +96,9 @@ impl<'a> Parser<'a> {
             return Err(self.error("the name of a field was expected"));
         }
         let Token::Name(field) = self.advance()? else { return Err(self.error("a name was expected")) };
+        let element = self.element()?;
         if !matches!(self.token, Token::Comparison(_) | Token::TextTest(_) | Token::Mask) {
-            return Err(self.error("a comparison was expected behind the field's name"));
+            return Err(self.no_comparison());
         }
         let operator = self.advance()?;
         let value_at = self.start;
@@ -108,7 +110,40 @@ impl<'a> Parser<'a> {
             },
             _ => self.masked()?,
         };
-        Ok(Node::Test(Test { field: field.into_owned(), field_at, asked, value_at }))
+        Ok(Node::Test(Test { field: field.into_owned(), field_at, element, asked, value_at }))
+    }
+
+    fn no_comparison(&self) -> FilterError {
+        let near = match &self.token {
+            Token::Name(word) => near(word, TEXT_TESTS.into_iter()),
+            _ => Vec::new(),
+        };
+        let hint = match near.first() {
+            Some(word) => format!("; did you mean `{word}`?"),
+            None => String::new(),
+        };
+        self.error(&format!("a comparison was expected behind the field's name{hint}"))
+    }
+
+    /// Which element of a list is meant, in brackets behind its name.
+    fn element(&mut self) -> Result<Option<Element>, FilterError> {
+        if self.token != Token::OpenElement {
+            return Ok(None);
+        }
+        self.advance()?;
+        let at = self.start;
+        let Token::Literal(Literal::Integer(number)) = self.token else {
+            return Err(self.error("the number of an element was expected, of which the first is 0"));
+        };
+        let Ok(number) = u64::try_from(number) else {
+            return Err(self.error("an element's number is not negative: the first is 0"));
+        };
+        self.advance()?;
+        if self.token != Token::CloseElement {
+            return Err(self.error("`]` was expected behind the element's number"));
+        }
+        self.advance()?;
+        Ok(Some(Element { number, at }))
     }
 
     fn masked(&mut self) -> Result<Asked, FilterError> {

@@ -51,7 +51,8 @@ fn line(histogram: &Histogram) -> String {
     let mean = amount(histogram.sum / count.max(1), histogram.unit);
     let most = histogram.filled().last().map_or(0, |(_, end, _)| end);
     let most = amount(most, histogram.unit);
-    format!("  {:<16} {count:>9} times, {mean} on average, less than {most}", printable(&histogram.label))
+    let times = if count == 1 { "time, " } else { "times," };
+    format!("  {:<16} {count:>9} {times} {mean} on average, less than {most}", printable(&histogram.label))
 }
 
 /// With a unit that a person would use.
@@ -83,6 +84,11 @@ mod tests {
         assert_eq!(
             line(&found).trim(),
             "all                      6 times,     1.0 µs on average, less than     4.0 µs"
+        );
+        let once = Histogram { buckets: vec![1], sum: 500, ..found };
+        assert_eq!(
+            line(&once).trim(),
+            "all                      1 time,      0.5 µs on average, less than     1.0 µs"
         );
     }
 }

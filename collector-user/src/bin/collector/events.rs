@@ -1,6 +1,5 @@
 //! Events of `run --event`, and of `collector list events`.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use collector_user::source::{CLOCK_NAMES, COUNTERS, Counter, Hook, Named};
@@ -10,10 +9,6 @@ use crate::{Usage, say};
 
 /// What `-e` names. `by_programs` is whether programs of ours may record it.
 pub(crate) fn parse(names: &[String], by_programs: bool) -> anyhow::Result<Named> {
-    let mut earlier = BTreeSet::new();
-    if let Some(name) = names.iter().find(|name| !earlier.insert(name.as_str())) {
-        return Err(Usage(format!("-e {name} is named twice: leave one out")).into());
-    }
     let named = Named::parse(names, by_programs).map_err(|error| -> anyhow::Error {
         if error.is_of_the_request() { Usage(format!("-e {error}")).into() } else { error.into() }
     })?;
@@ -24,12 +19,16 @@ pub(crate) fn parse(names: &[String], by_programs: bool) -> anyhow::Result<Named
 }
 
 /// Forms of events that no list has, for people.
-const FORMS: [(&str, &str); 8] = [
+const FORMS: [(&str, &str); 9] = [
     ("uprobe:/FILE:FUNCTION", "a call of a function, or of all of a pattern; arguments by (NAME:TYPE, ...)"),
     ("uretprobe:/FILE:FUNCTION", "its return; what it returns by (NAME:TYPE)"),
     ("usdt:/FILE:PROVIDER:NAME", "a marker in a program, which `readelf -n` lists"),
     ("kprobe:FUNCTION", "a call of a function of the kernel, where it was built with CONFIG_KPROBE_EVENTS"),
     ("kretprobe:FUNCTION", "its return"),
+    (
+        "user_events:NAME",
+        "a tracepoint that a program registers for itself, while it runs (CONFIG_USER_EVENTS)",
+    ),
     (
         "bpf:/sys/fs/bpf/NAME",
         "what other programs write into a BPF map, ringbuf or perf_event_array; its fields by (NAME:TYPE, ...)",

@@ -12,7 +12,7 @@ use export::hottest::Hottest;
 
 use crate::Usage;
 use crate::output::{Output, tell_all_but_last, tell_left_out};
-use crate::report::print_table;
+use crate::report::print_hottest;
 use crate::target::Target;
 
 /// Functions printed when no output is named.
@@ -77,7 +77,7 @@ impl Outputs {
         results.extend(waiting_stats.map(write_stats));
         if self.prints_hottest {
             let hottest = Hottest::of(profile, profile.machine.shown_kind().unwrap_or_default());
-            results.push(print_table(&hottest.table(HOTTEST)));
+            results.push(print_hottest(&hottest, HOTTEST, profile.machine));
         }
         tell_all_but_last(results)
     }

@@ -127,7 +127,6 @@ impl Plan {
         let scenarios = scenarios(&args.scenarios, events.is_empty() && !clock, &mut sampling)?;
         let (event_bytes, events_passed_over) =
             kept_events(&finished.profiles, events.iter().map(|hook| hook.event.name()));
-        let command = if args.command.is_empty() { None } else { Some(Command::start(&args.command)?) };
         let mut settings = SessionSettings {
             sampling,
             events,
@@ -146,9 +145,13 @@ impl Plan {
                 say(&given_way(scenario, hook));
             }
         }
-        for scenario in scenarios {
+        for scenario in &scenarios {
             scenario.register(&mut settings);
         }
+        if !raw.is_empty() && finished.profiles.is_empty() {
+            refuse_nothing(&settings, scenarios.iter().map(|scenario| scenario.name))?;
+        }
+        let command = if args.command.is_empty() { None } else { Some(Command::start(&args.command)?) };
         Ok(Self { settings, outputs: Outputs { finished, raw, detail }, command })
     }
 }
@@ -191,6 +194,23 @@ fn scenarios(
         found.push(scenario);
     }
     Ok(found)
+}
+
+/// Scenarios of which nothing has a place in a `perf.data`, where there are no other outputs.
+fn refuse_nothing<'a>(
+    settings: &SessionSettings,
+    scenarios: impl Iterator<Item = &'a str>,
+) -> Result<(), Usage> {
+    if settings.sampling.clock || settings.events.iter().any(Hook::is_captured) {
+        return Ok(());
+    }
+    let names: Vec<_> = scenarios.collect();
+    Err(Usage(format!(
+        "-s {}: {} has no place for what programs in the kernel measure, and nothing would be in it: name another output, or \
+         sample the CPUs, too, by -s cpu",
+        names.join(" -s "),
+        raw::NAME
+    )))
 }
 
 /// An event records a scenario's samples in its place.
@@ -333,4 +353,32 @@ fn write(recording: &Recording, outputs: Outputs) -> anyhow::Result<()> {
     let profile = Profile { machine: &recording.machine, symbols: &symbols };
     raw::tell_left_out(&kept, recording.captured(), profile);
     finished.write(profile, results, || recording.stats_now())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scenarios_that_would_leave_nothing_are_refused() {
+        for (names, is_refused) in [
+            (&["off_cpu"][..], true),
+            (&["locks", "scheduling"], true),
+            (&["off_cpu", "cpu_profiling"], false),
+            (&["page_faults"], false),
+            (&["memory_growth"], false),
+        ] {
+            let sampling = Settings { clock: false, ..Settings::default() };
+            let mut settings = SessionSettings { sampling, ..SessionSettings::default() };
+            for name in names {
+                scenario::by_name(name).unwrap().register(&mut settings);
+            }
+            let refused = refuse_nothing(&settings, names.iter().copied());
+            assert_eq!(refused.is_err(), is_refused, "{names:?}");
+        }
+        let mut settings = SessionSettings::default();
+        settings.sampling.clock = false;
+        settings.events.extend(Hook::counter("cs"));
+        assert!(refuse_nothing(&settings, ["off_cpu"].into_iter()).is_ok());
+    }
 }

@@ -60,20 +60,24 @@ pub enum PerfError {
     Tracepoints,
     /// There is no unit that counts an event.
     #[error(
-        "{event} is not counted here: the processor's unit for it is absent, as in most virtual machines; \
+        "{name} is not counted here: the processor's unit for it is absent, as in most virtual machines; \
          record one of the kernel's own, as page-faults"
     )]
     NoUnit {
-        /// The event.
-        event: &'static str,
+        /// Which one.
+        event: EventIndex,
+        /// What it is called, as far as its trigger tells.
+        name: String,
     },
     /// What happens in the kernel may not be recorded.
     #[error(
-        "{event} happen in the kernel, which this user may not record: run it with sudo, or leave them out"
+        "{name} happen in the kernel, which this user may not record: run it with sudo, or leave them out"
     )]
     OfKernel {
-        /// The event.
-        event: &'static str,
+        /// Which one.
+        event: EventIndex,
+        /// What it is called, as far as its trigger tells.
+        name: String,
     },
     /// The kernel refuses an event to everybody.
     #[error("an event can't be recorded: the kernel refuses it ({source})")]

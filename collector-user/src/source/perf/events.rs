@@ -80,9 +80,12 @@ impl PerfEvents {
         if !rights.tracepoints && requests.iter().any(is_tracepoint) {
             return Err(PerfError::Tracepoints);
         }
-        let mut triggers = requests.iter().map(|request| request.trigger);
-        if let Some(trigger) = triggers.find(|trigger| !rights.kernel && trigger.is_of_kernel()) {
-            return Err(PerfError::OfKernel { event: trigger.name() });
+        let is_refused = |request: &&EventRequest| !rights.kernel && request.trigger.is_of_kernel();
+        if let Some(request) = requests.iter().find(is_refused) {
+            return Err(PerfError::OfKernel {
+                event: request.index,
+                name: request.trigger.name().to_owned(),
+            });
         }
         PerfError::check_frequency(requests, settings.frequency, doctor::most_samples_a_second())?;
         let scope = Self::scope(settings, rights)?;
@@ -151,7 +154,7 @@ impl PerfEvents {
         if let Some((kind, trigger, source)) = self.refused_alone(cpu) {
             let is_absent = source.raw_os_error().is_some_and(|error| REFUSED.contains(&error));
             if trigger.is_of_processor() && is_absent {
-                return PerfError::NoUnit { event: trigger.name() };
+                return PerfError::NoUnit { event: kind.index, name: trigger.name().to_owned() };
             }
             // Else it may be a matter of whose processes are meant.
             if Rights::of_this_process().machine {
