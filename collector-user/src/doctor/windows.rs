@@ -48,7 +48,13 @@ fn sessions() -> Check {
 /// .NET tells of all its methods takes its time.
 fn plan() -> Result<Plan, RequestError> {
     let (scenarios, events) = (["cpu_profiling".to_owned()], []);
-    let request = Request { scenarios: &scenarios, events: &events, frequency_hz: FREQUENCY, pids: &[] };
+    let request = Request {
+        scenarios: &scenarios,
+        events: &events,
+        frequency_hz: FREQUENCY,
+        pids: &[],
+        has_command: false,
+    };
     let mut plan = request.plan(Vec::new)?;
     plan.system.interval = None;
     plan.providers.retain(|provider| provider.when == When::Always && provider.any_at_end == 0);
