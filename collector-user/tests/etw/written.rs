@@ -87,7 +87,7 @@ fn a_trace_is_the_same_in_all_formats() {
 
     let report = collector(folder, &["report", "net.etl", "--top", "3"]).stdout;
     // A sample each millisecond.
-    assert!(String::from_utf8(report).unwrap().contains("of 6.32 s\n"));
+    assert!(String::from_utf8(report).unwrap().contains("of 6.32 s (cpu"));
 
     let page = fs::read_to_string(folder.join("net.html")).unwrap();
     assert!(page.contains("<html") && page.ends_with("</html>\n"));
