@@ -28,6 +28,11 @@ impl Unit {
             Self::Bytes => "bytes",
         }
     }
+
+    /// The unit of that name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        [Self::Count, Self::Nanoseconds, Self::Bytes].into_iter().find(|unit| unit.name() == name)
+    }
 }
 
 /// Names a kind of sample of one [`super::ExportMachine`].

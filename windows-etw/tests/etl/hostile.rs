@@ -30,7 +30,7 @@ fn files() -> impl Iterator<Item = (&'static str, Vec<u8>, u64)> {
 }
 
 #[test]
-fn cut_at_every_4_kib() {
+fn cut_at_multiples_of_4_kib() {
     for (name, bytes, records) in files() {
         // Of the large ones, every cut of their beginning, and some behind that: each takes as long as all that is before it. Buffers have
         // a power of two of pages, which has no divisor in common with 9: so they are cut at each of these.

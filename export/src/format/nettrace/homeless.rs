@@ -29,8 +29,16 @@ pub(super) fn mappings(machine: &ExportMachine) -> Vec<ModuleMapping> {
     let told = machine.mappings().iter().filter(|mapping| !WITHOUT_ADDRESS.contains(&mapping.start.0));
     let mapped: KeySet<(ProcessId, ModuleId)> =
         told.map(|mapping| (mapping.process, mapping.module)).collect();
+    let with_mappings: KeySet<ProcessId> = machine.mappings().iter().map(|mapping| mapping.process).collect();
+    let is_placed = |&(process, module): &(ProcessId, ModuleId)| match machine.module(module).kind {
+        ModuleKind::File | ModuleKind::Vdso => true,
+        ModuleKind::Anonymous(of) => of == process,
+        // Addresses that nothing is known of are at theirs, unless nothing else is known of the process, either.
+        ModuleKind::Unmapped(of) => of == process && !with_mappings.contains(&process),
+        _ => false,
+    };
     let pairs = used(machine).into_iter().filter(|pair| !mapped.contains(pair));
-    let pairs: Vec<(ProcessId, ModuleId)> = pairs.filter(|&pair| is_placed(machine, pair)).collect();
+    let pairs: Vec<(ProcessId, ModuleId)> = pairs.filter(is_placed).collect();
     if pairs.is_empty() {
         return Vec::new();
     }
@@ -73,18 +81,6 @@ fn used(machine: &ExportMachine) -> BTreeSet<(ProcessId, ModuleId)> {
         code.map(move |frame| (process, frame.module))
     };
     stacks.into_iter().flat_map(of_stack).collect()
-}
-
-/// Whether a module is at one place in a process; addresses that nothing is known of are at theirs, unless nothing else is known, either.
-fn is_placed(machine: &ExportMachine, (process, module): (ProcessId, ModuleId)) -> bool {
-    match machine.module(module).kind {
-        ModuleKind::File | ModuleKind::Vdso => true,
-        ModuleKind::Anonymous(of) => of == process,
-        ModuleKind::Unmapped(of) => {
-            of == process && !machine.mappings().iter().any(|mapping| mapping.process == process)
-        }
-        _ => false,
-    }
 }
 
 /// By module: the pages that its frames' addresses are in.

@@ -71,11 +71,10 @@ impl<'a> ToldKind<'a> {
     fn of(schema: &'a Schema) -> Option<Self> {
         let number = schema.name.0.strip_prefix(OF_KINDS)?.parse().ok()?;
         let label = |key: &str| fields(schema).find(|field| field.key.0 == key).map(|field| &*field.label.0);
-        let units = [Unit::Count, Unit::Nanoseconds, Unit::Bytes];
         Some(Self {
             number,
             name: label(KIND)?,
-            unit: units.into_iter().find(|unit| Some(unit.name()) == label(UNIT))?,
+            unit: Unit::by_name(label(UNIT)?)?,
             period: label(PERIOD)?.parse().ok().filter(|period| *period > 0)?,
             weight: label(WEIGHT).and_then(|weight| weight.parse().ok()).filter(|weight| *weight > 0),
             is_shown: label(SHOWN).is_some(),
@@ -116,8 +115,10 @@ fn attributes(
 #[derive(Default)]
 pub(super) struct Events<'a> {
     kinds: HashMap<(String, Unit, u64), SampleKindId, Seeded>,
-    /// What is told of kinds, in their order.
+    /// What is told of kinds, in their order, until they are added.
     told: Vec<ToldKind<'a>>,
+    /// Of kinds that are told of, by name and unit.
+    periods: HashMap<(&'a str, Unit), u64, Seeded>,
     /// By type: the value's unit, and the names of attributes.
     types: HashMap<&'a str, (Unit, Names<'a>), Seeded>,
     /// By type of a span's marker: whose its timeline is, and the names of attributes.
@@ -135,6 +136,7 @@ impl<'a> Events<'a> {
         let spans = spans.collect();
         let mut told: Vec<ToldKind<'_>> = schemas.clone().filter_map(ToldKind::of).collect();
         told.sort_by_key(|kind| kind.number);
+        let periods = told.iter().map(|told| ((told.name, told.unit), told.period)).collect();
         let ours = schemas.filter(|schema| schema.name.0.starts_with("sample: "));
         let types = ours.map(|schema| {
             let value = fields(schema).find(|field| field.key.0 == "value");
@@ -145,12 +147,12 @@ impl<'a> Events<'a> {
             };
             (&*schema.name.0, (unit, names(schema)))
         });
-        Self { types: types.collect(), spans, told, ..Self::default() }
+        Self { types: types.collect(), spans, told, periods, ..Self::default() }
     }
 
     /// Whether the profile is ours, or has markers of ours.
     pub(super) fn are_ours(&self) -> bool {
-        !self.types.is_empty() || !self.told.is_empty()
+        !self.types.is_empty() || !self.periods.is_empty()
     }
 
     /// Adds the kinds that are told of. Out: what samples of the call tree are of, where that is told.
@@ -164,15 +166,8 @@ impl<'a> Events<'a> {
                     machine.set_main_kind(kind);
                 }
             }
-            self.told.push(told);
         }
         sampled
-    }
-
-    /// The period of a kind that is told of; 1 of others.
-    fn period(&self, called: &str, unit: Unit) -> u64 {
-        let is_it = |told: &&ToldKind<'_>| (told.name, told.unit) == (called, unit);
-        self.told.iter().find(is_it).map_or(1, |told| told.period)
     }
 
     /// The kind of a name; none where there are too many.
@@ -225,7 +220,8 @@ impl<'a> Events<'a> {
         };
         let attributes = attributes(machine, strings, names, data);
         let unit = *unit;
-        let kind = self.kind(machine, name, unit, self.period(name, unit))?;
+        let period = self.periods.get(&(name, unit)).copied().unwrap_or(1);
+        let kind = self.kind(machine, name, unit, period)?;
         let value = data.value.unwrap_or(1.0).round() as i64;
         Some(Marked { kind, value, cpu: data.cpu.unwrap_or_default() as u16, attributes })
     }

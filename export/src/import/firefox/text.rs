@@ -275,7 +275,9 @@ mod tests {
     #[test]
     fn where_a_compressed_profile_is_cut_is_told() {
         let mut packed = GzEncoder::new(Vec::new(), Compression::none());
-        packed.write_all(br#"{"libs":[],"meta":{"interval":1,"startTime":0,"preprocessedProfileVersion":55}}"#).unwrap();
+        packed
+            .write_all(br#"{"libs":[],"meta":{"interval":1,"startTime":0,"preprocessedProfileVersion":55}}"#)
+            .unwrap();
         let packed = packed.finish().unwrap();
         let told = |len: usize| whole(&packed[..len]).err().map(|error| error.to_string());
         assert_eq!(told(packed.len()), None);

@@ -77,6 +77,8 @@ struct Samples {
     threads: HashMap<(ProcessId, u64, StringId), ThreadId>,
     /// By the position of the event's type in the trace.
     kinds: HashMap<u32, SampleKindId>,
+    /// What our own files tell of kinds, by name.
+    told: HashMap<String, (Unit, u64)>,
     modules: HashMap<ModuleKey, ModuleId>,
     /// By life, with a bit for whether the address is that of an instruction and none that is returned to, and address.
     frames: HashMap<(u64, u64), KnownFrame>,
@@ -114,6 +116,7 @@ impl Samples {
             life: (0, NONE, [0; 2]),
             threads: HashMap::new(),
             kinds: HashMap::new(),
+            told: HashMap::new(),
             modules: HashMap::new(),
             frames: HashMap::new(),
             times: Vec::new(),
@@ -168,15 +171,27 @@ impl Samples {
     /// The kinds that our own files tell of, in their order.
     fn add_kinds(&mut self) {
         let shown = fact(&self.trace, SHOWN_KIND).to_owned();
-        let kinds = self.trace.pairs.iter().filter_map(|(key, _)| key.strip_prefix(UNIT_OF));
-        let kinds: Vec<String> = kinds.map(|kind| name(kind).to_owned()).collect();
-        for called in kinds {
-            let (unit, period) = self.unit_and_period(&called);
+        let pairs = self.trace.pairs.iter();
+        let periods: HashMap<&str, u64> = pairs
+            .clone()
+            .filter_map(|(key, period)| Some((key.strip_prefix(PERIOD_OF)?, period.parse().ok()?)))
+            .collect();
+        let told = pairs.filter_map(|(key, unit)| Some((key.strip_prefix(UNIT_OF)?, unit)));
+        let told: Vec<(String, Unit, u64)> = told
+            .take(ExportMachine::MOST_KINDS)
+            .map(|(called, unit)| {
+                let unit = Unit::by_name(unit).unwrap_or(Unit::Count);
+                let period = periods.get(called).copied().unwrap_or(1);
+                (name(called).to_owned(), unit, period.max(1))
+            })
+            .collect();
+        for (called, unit, period) in told {
             if let Some(kind) = self.kind_of_name(&called, unit, period)
                 && called == shown
             {
                 self.machine.set_main_kind(kind);
             }
+            self.told.entry(called).or_insert((unit, period));
         }
     }
 
@@ -284,7 +299,7 @@ impl Samples {
             _ => name_of(of),
         };
         let (unit, period) = match &*of.provider {
-            universal::EVENTS => self.unit_and_period(&called),
+            universal::EVENTS => self.told.get(&called).copied().unwrap_or((Unit::Count, 1)),
             _ if is_allocation => (Unit::Bytes, 1),
             _ => (Unit::Count, 1),
         };
@@ -307,15 +322,6 @@ impl Samples {
             return Some(SampleKindId(at as u16));
         }
         (kinds.len() < ExportMachine::MOST_KINDS).then(|| self.machine.add_kind(called, unit, period))
-    }
-
-    /// What our own files tell of a kind.
-    fn unit_and_period(&self, kind: &str) -> (Unit, u64) {
-        let units = [Unit::Count, Unit::Nanoseconds, Unit::Bytes];
-        let unit = fact(&self.trace, &format!("{UNIT_OF}{kind}"));
-        let unit = units.into_iter().find(|known| known.name() == unit).unwrap_or(Unit::Count);
-        let period = fact(&self.trace, &format!("{PERIOD_OF}{kind}")).parse().unwrap_or(1);
-        (unit, period.max(1))
     }
 
     fn take(&mut self, event: &Event<'_>) {
