@@ -1,11 +1,12 @@
-// Makes system calls by their numbers, so that the C library makes none of the kind beside them: 5000 of `getppid`, 300 of
-// `openat2` for a file that is not there, and 20 of `nanosleep` for 10 ms, in `sleep_often`. Writes to a file for how many
-// nanoseconds it saw the sleeps take: all together, and the longest.
+// Makes system calls by their numbers, so that the C library makes none of the kind beside them: as many of `getppid` as its
+// second argument says, else 5000, 300 of `openat2` for a file that is not there, and 20 of `nanosleep` for 10 ms, in
+// `sleep_often`. Writes to a file for how many nanoseconds it saw the sleeps take: all together, and the longest.
 #include "burn.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -32,8 +33,9 @@ NOIPA long sleep_often(long *longest) {
 }
 
 int main(int count, char **arguments) {
-  if (count != 2) return 2;
-  for (int i = 0; i < ASKED; i++) syscall(SYS_getppid);
+  if (count != 2 && count != 3) return 2;
+  int asked = count == 3 ? atoi(arguments[2]) : ASKED;
+  for (int i = 0; i < asked; i++) syscall(SYS_getppid);
   for (int i = 0; i < OPENED; i++) {
     struct open_how how = {0};
     if (syscall(SYS_openat2, AT_FDCWD, "/no/such/file", &how, sizeof how) != -1 || errno != ENOENT) return 1;
