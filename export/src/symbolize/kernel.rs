@@ -143,6 +143,7 @@ fn each_line(text: &mut dyn BufRead, mut f: impl FnMut(&[u8])) -> io::Result<()>
         let mut rest = chunk;
         while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
             let (line, after) = rest.split_at(end);
+            too_long |= begun.len() + line.len() > MAX_LINE;
             if begun.is_empty() && !too_long {
                 f(line);
             } else if !too_long {
@@ -236,6 +237,21 @@ ffffffffc0302000 t bpf_prog_0123456789abcdef_on_sample\t[bpf]
         for capacity in [5, 1000, 1 << 20] {
             let found = names(&text, capacity, &[0x1018]);
             assert_eq!(found, [Some("good".to_owned())], "{capacity}");
+        }
+    }
+
+    #[test]
+    fn how_long_a_line_may_be_is_the_same_however_the_text_is_cut() {
+        for (more, found) in [(0, true), (1, false)] {
+            let name = "x".repeat(MAX_LINE - "1000 T ".len() + more);
+            let text = format!("f00 T before\n1000 T {name}\n");
+            let expected = if found { name } else { "before".to_owned() };
+            for text in [text.as_str(), text.trim_end()] {
+                for capacity in [1, 1000, MAX_LINE, MAX_LINE + 13, 1 << 20] {
+                    let names = names(text.as_bytes(), capacity, &[0x1000]);
+                    assert_eq!(names, [Some(expected.clone())], "{more} {capacity}");
+                }
+            }
         }
     }
 

@@ -10,6 +10,7 @@ pub(crate) mod firefox;
 pub(crate) mod folded;
 pub(crate) mod jfr;
 pub(crate) mod jitdump;
+pub(crate) mod kallsyms;
 pub(crate) mod nettrace;
 pub(crate) mod pdb;
 pub(crate) mod perf_map;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::{ahead, dwarf, firefox, folded, jfr, jitdump, nettrace, pdb, perf_map, pprof};
+use super::{ahead, dwarf, firefox, folded, jfr, jitdump, kallsyms, nettrace, pdb, perf_map, pprof};
 
 /// What is tried.
 struct Target {
@@ -21,7 +21,7 @@ struct Target {
     regressions: usize,
 }
 
-const TARGETS: [Target; 10] = [
+const TARGETS: [Target; 11] = [
     Target {
         name: "ahead",
         run: |input| ahead::run(input) > 50,
@@ -50,6 +50,13 @@ const TARGETS: [Target; 10] = [
         name: "jitdump",
         run: |input| jitdump::run(input) == 3,
         begin: include_bytes!("seeds/jitdump/little").split_at(40).0,
+        seeds: 2,
+        regressions: 0,
+    },
+    Target {
+        name: "kallsyms",
+        run: |input| kallsyms::run(input) > 200,
+        begin: b"ffffffff81000000 T _text\nffffffff81000020 t ",
         seeds: 2,
         regressions: 0,
     },
