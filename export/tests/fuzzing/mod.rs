@@ -12,6 +12,7 @@ pub(crate) mod jfr;
 pub(crate) mod jitdump;
 pub(crate) mod kallsyms;
 pub(crate) mod nettrace;
+pub(crate) mod otlp_response;
 pub(crate) mod pdb;
 pub(crate) mod perf_map;
 pub(crate) mod pprof;

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::{ahead, dwarf, firefox, folded, jfr, jitdump, kallsyms, nettrace, pdb, perf_map, pprof};
+use super::{
+    ahead, dwarf, firefox, folded, jfr, jitdump, kallsyms, nettrace, otlp_response, pdb, perf_map, pprof,
+};
 
 /// What is tried.
 struct Target {
@@ -21,7 +23,7 @@ struct Target {
     regressions: usize,
 }
 
-const TARGETS: [Target; 11] = [
+const TARGETS: [Target; 12] = [
     Target {
         name: "ahead",
         run: |input| ahead::run(input) > 50,
@@ -66,6 +68,13 @@ const TARGETS: [Target; 11] = [
         begin: b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0",
         seeds: 2,
         regressions: 1,
+    },
+    Target {
+        name: "otlp_response",
+        run: otlp_response::run,
+        begin: b"\x12\x02no\x1a\x22\x0a\x15/google.rpc.RetryInfo\x12\x09",
+        seeds: 2,
+        regressions: 0,
     },
     Target {
         name: "pdb",
