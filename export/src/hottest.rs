@@ -31,6 +31,8 @@ pub struct Row {
 pub struct Hottest {
     /// What was counted, as `cpu`.
     pub name: String,
+    /// What else the profile has samples of.
+    pub others: Vec<String>,
     /// In what unit: `count`, `nanoseconds` or `bytes`.
     pub unit: String,
     /// Counted in all samples.
@@ -53,10 +55,12 @@ impl Hottest {
         // The mark is above all that is known of a stack, so that nothing is missing below it.
         let rows = rows(named.filter(|((name, _), _)| *name != STACK_CUT));
         let total = counts.total(NodeId::ROOT);
-        let kind = machine.kinds().get(usize::from(kind.0));
-        let name = kind.map_or("samples", |kind| machine.string(kind.name)).to_owned();
-        let unit = kind.map_or(Unit::Count, |kind| kind.unit).name().to_owned();
-        Self { name, unit, total, rows }
+        let kind_of = |kind: SampleKindId| machine.kinds().get(usize::from(kind.0));
+        let name_of = |kind| kind_of(kind).map(|kind| machine.string(kind.name).to_owned());
+        let others = machine.samples().kinds().filter(|other| *other != kind).filter_map(name_of).collect();
+        let name = name_of(kind).unwrap_or_else(|| "samples".to_owned());
+        let unit = kind_of(kind).map_or(Unit::Count, |kind| kind.unit).name().to_owned();
+        Self { name, others, unit, total, rows }
     }
 
     /// The functions of a recording, by the kind that is to be looked at first; of a sampling clock by the time that its samples
@@ -99,7 +103,7 @@ fn rows<'a>(counted: impl Iterator<Item = ((&'a str, &'a str), (i128, i128))>) -
 }
 
 /// The first functions of a [`Hottest`], to be displayed: with a precision, as in `{:.80}`, in lines of at most that
-/// many characters, in which the middle of a long name is left out.
+/// many characters, in which the middle of a long name is left out. The head says what was counted, and what else there is.
 #[derive(Clone, Copy, Debug)]
 pub struct Table<'a> {
     hottest: &'a Hottest,
@@ -108,9 +112,11 @@ pub struct Table<'a> {
 
 impl fmt::Display for Table<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Hottest { unit, total, rows, .. } = self.hottest;
+        let Hottest { name, others, unit, total, rows } = self.hottest;
         let (all, noun) = (amount(*total, unit), if unit == "count" { " samples" } else { "" });
-        writeln!(f, "{:>11} {:>6}  {:>11} {:>6}  function, of {all}{noun}", "self", "", "total", "")?;
+        write!(f, "{:>11} {:>6}  {:>11} {:>6}  function, of {all}{noun} (", "self", "", "total", "")?;
+        write_kinds(f, name, others)?;
+        writeln!(f, ")")?;
         for row in rows.iter().take(self.count) {
             let module = file_name(&row.module);
             let module = if module.is_empty() || row.function.starts_with(module) {
@@ -131,6 +137,21 @@ impl fmt::Display for Table<'_> {
             )?;
         }
         Ok(())
+    }
+}
+
+/// What samples a table is of, and what others there are.
+fn write_kinds(f: &mut fmt::Formatter<'_>, shown: &str, others: &[String]) -> fmt::Result {
+    /// As many are named.
+    const MOST: usize = 3;
+    f.write_str(&printable(shown))?;
+    for (index, other) in others.iter().take(MOST).enumerate() {
+        let before = if index == 0 { "; not shown: " } else { ", " };
+        write!(f, "{before}{}", printable(other))?;
+    }
+    match others.len().checked_sub(MOST) {
+        Some(more @ 1..) => write!(f, " and {more} more"),
+        _ => Ok(()),
     }
 }
 
@@ -179,14 +200,30 @@ fn amount(value: i128, unit: &str) -> String {
 mod tests {
     use super::*;
 
+    fn of_cpu(total: i128, rows: Vec<Row>) -> Hottest {
+        Hottest { name: "cpu".to_owned(), others: Vec::new(), unit: "count".to_owned(), total, rows }
+    }
+
+    #[test]
+    fn the_head_names_the_kind_and_others() {
+        let head = |others: &[&str]| {
+            let others = others.iter().map(ToString::to_string).collect();
+            let text = Hottest { others, ..of_cpu(7, Vec::new()) }.table(1).to_string();
+            text.split_once("function, ").unwrap().1.strip_suffix('\n').unwrap().to_owned()
+        };
+        assert_eq!(head(&[]), "of 7 samples (cpu)");
+        assert_eq!(head(&["alloc_space"]), "of 7 samples (cpu; not shown: alloc_space)");
+        assert_eq!(head(&["a", "b", "c", "d", "e"]), "of 7 samples (cpu; not shown: a, b, c and 2 more)");
+        assert!(!head(&["a\nb"]).contains('\n'));
+    }
+
     #[test]
     fn long_names_keep_their_ends_within_the_width() {
         let long = format!("outer::{}::leaf", "x".repeat(200));
         let rows = [(long.clone(), "/lib/m.so"), ("short".to_owned(), "")];
         let rows =
             rows.map(|(function, module)| Row { function, module: module.to_owned(), own: 1, total: 2 });
-        let hottest =
-            Hottest { name: "cpu".to_owned(), unit: "count".to_owned(), total: 2, rows: rows.into() };
+        let hottest = of_cpu(2, rows.into());
         let table = hottest.table(2);
         assert!(table.to_string().contains(&long), "nothing is left out of a file");
         let narrow = format!("{table:.100}");

@@ -120,7 +120,7 @@ fn cargo_test(workspace: &Workspace, totals: &mut Totals) -> Result<()> {
     stream::run_tests(&mut cargo, &[], totals)
 }
 
-/// All but the live tests, with values of property tests that no other run had.
+/// All but the live tests, with values of property tests that no other run had, and what is too much for every change.
 fn other_values(workspace: &Workspace, totals: &mut Totals) -> Result<()> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
     let seed = now.as_secs().to_string();
@@ -129,7 +129,8 @@ fn other_values(workspace: &Workspace, totals: &mut Totals) -> Result<()> {
     let of_files = ["--package", &recorder, "--lib", "--test", "etw", "--test", "fuzz"];
     for chosen in [&["--workspace", "--exclude", &recorder][..], &of_files] {
         let mut cargo = toolchain::own_cargo(workspace);
-        cargo.args(["test", "--no-fail-fast"]).args(chosen).env("PROPTEST_RNG_SEED", &seed);
+        cargo.args(["test", "--no-fail-fast"]).args(chosen);
+        cargo.env("PROPTEST_RNG_SEED", &seed).env("COLLECTOR_TEST_ALL", "1");
         stream::run_tests(&mut cargo, &[], totals)?;
     }
     Ok(())

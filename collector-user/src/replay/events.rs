@@ -66,7 +66,8 @@ impl Events {
         }
         let is_clock =
             is_software(attr, PERF_COUNT_SW_CPU_CLOCK) || is_software(attr, PERF_COUNT_SW_TASK_CLOCK);
-        if is_clock && self.clock.is_none() {
+        // One that is read with another event's samples alone is no clock.
+        if is_clock && attr.sample_period > 0 && self.clock.is_none() {
             self.clock = Some(period_of_clock(attr));
             return Some(Role { index: EventIndex::CLOCK, value: 1, is_tick: true });
         }

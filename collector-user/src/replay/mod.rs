@@ -14,6 +14,7 @@
 mod error;
 mod events;
 mod folder;
+mod groups;
 mod hooked;
 mod kernel;
 mod put_off;

@@ -16,6 +16,7 @@ use collector_common::record::Samples;
 use super::ReplayError;
 use super::events::Events;
 use super::folder::{open_first, open_recording};
+use super::groups::Groups;
 use super::hooked::ReplayedEvent;
 use super::taking::{End, Taking};
 #[cfg(feature = "debuginfod")]
@@ -171,7 +172,8 @@ impl<R: Read> Replay<R> {
         let mut recorder = Recorder::of_recording(recorded_files(features, records.file().events(), origin));
         recorder.add_sample_hooks(sample_hooks);
         spill_samples(recorder.machine_mut(), sample_bytes);
-        let mut taking = Taking::new(features, order, events, kept, recorder);
+        let groups = Groups::of(records.file().events());
+        let mut taking = Taking::new(features, order, events, groups, kept, recorder);
         if let Some(Ahead { record, event, config }) = ahead {
             taking.record(&FileRecord { raw: record.as_raw(), event, payload: &[], config });
         }

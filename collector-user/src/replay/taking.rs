@@ -17,6 +17,7 @@ use collector_common::record::ClockAnchor;
 use rustc_hash::FxHashMap;
 
 use super::events::{Events, Role};
+use super::groups::Groups;
 use super::hooked::Hooked;
 use super::kernel::{KERNEL, KernelBuild, KernelPlace};
 use super::put_off::{Held, PutOff};
@@ -24,6 +25,7 @@ use super::put_off::{Held, PutOff};
 use crate::debuginfod::Servers;
 use crate::recorder::{Kept, Recorder};
 use crate::recording::Recording;
+use crate::records::SourceRecord;
 use crate::records::decode::Decoder;
 use crate::records::machine_registers::Machine;
 use crate::spill;
@@ -100,8 +102,7 @@ pub(super) struct Taking {
     malformed: u64,
     /// Samples of ids that no event has.
     of_no_event: u64,
-    /// Values of other counters that samples of a group have.
-    of_groups: u64,
+    groups: Groups,
     /// Samples whose user part comes in a record of its own.
     put_off: PutOff,
     /// Those for which it never came.
@@ -117,6 +118,7 @@ impl Taking {
         features: &Features,
         order: ByteOrder,
         events: Events,
+        groups: Groups,
         kept: Kept<'_>,
         mut recorder: Recorder,
     ) -> Self {
@@ -142,7 +144,7 @@ impl Taking {
             lost_samples: 0,
             malformed: 0,
             of_no_event: 0,
-            of_groups: 0,
+            groups,
             put_off: PutOff::default(),
             abandoned: 0,
             cgroups: FxHashMap::default(),
@@ -286,16 +288,35 @@ impl Taking {
             self.malformed += 1;
             return;
         };
-        if let Some(Counters::Group(values)) = sample.read.map(|read| read.counters) {
-            self.of_groups += values.len().saturating_sub(1) as u64;
-        }
         let time = Nanos(record.header.time);
         if role.is_tick {
             record.value = 1;
         } else if sample.period.is_none() {
             record.value = role.value;
         }
+        let mut of_others = Vec::new();
+        if let Some(Counters::Group(values)) = sample.read.map(|read| read.counters) {
+            for value in values.iter() {
+                match self.groups.since(&value, sample.tid.unwrap_or(Tid(0))) {
+                    Some((of, since)) if Some(of) == event && !role.is_tick => record.value = since.max(1),
+                    Some((of, since @ 1..)) if Some(of) != event => {
+                        let role = self.roles.get(of).copied().flatten();
+                        of_others.extend(role.map(|role| SourceRecord {
+                            event: role.index,
+                            value: since,
+                            data: &[],
+                            ..record
+                        }));
+                    }
+                    Some(_) => {}
+                    None => self.of_no_event += 1,
+                }
+            }
+        }
         self.hooked.take(&mut self.recorder, &record);
+        for other in &of_others {
+            self.hooked.take(&mut self.recorder, other);
+        }
         if let (Some(path), Some(pid)) = (sample.cgroup.and_then(|id| self.cgroups.get(&id)), sample.pid) {
             self.recorder.set_cgroup(pid, time, path);
         }
@@ -448,10 +469,6 @@ impl Taking {
         warn(
             self.of_no_event,
             "samples are left out, as their ids are those of no event that the file tells of",
-        );
-        warn(
-            self.of_groups,
-            "values of counters that were read with another one's samples (`:S`) are left out: `perf script` makes samples of them",
         );
         let not_walked = self.recorder.tally().count_of(NOT_WALKED);
         warn(not_walked.saturating_sub(self.abandoned), &self.why_not_walked(features));

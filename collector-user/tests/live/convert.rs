@@ -131,6 +131,49 @@ fn stacks_that_the_kernel_walked_stay_as_they_are() {
 }
 
 #[test]
+fn counters_that_are_read_with_another_ones_samples() {
+    let Some(_live) = live_with("counters_that_are_read_with_another_ones_samples", &["perf"]) else {
+        return;
+    };
+    let folder = folder();
+    let program = compile(folder.path(), "recursion", "recursion.c", &[]);
+    let data = folder.path().join("perf.data");
+    let groups = [
+        ("1", "{context-switches,page-faults,task-clock}:S", 3),
+        ("1000000", "{cpu-clock,page-faults}:S", 2),
+    ];
+    for (period, group, events) in groups {
+        perf_record(&data, &["-c", period, "-e", group, "-g"], &program);
+        let mut perf = Command::new("perf");
+        perf.args(["script", "-G", "-F", "event,period", "-i"]).arg(&data);
+        let text = String::from_utf8(perf.stdin(Stdio::null()).output().unwrap().stdout).unwrap();
+        // How many samples, and of how much.
+        let mut theirs: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            let (period, name) = line.trim().split_once(' ').unwrap();
+            let sums = theirs.entry(name.trim().trim_end_matches(':').to_owned()).or_default();
+            *sums = (sums.0 + 1, sums.1 + period.parse::<u64>().unwrap());
+        }
+        let recording = Replay::open(File::open(&data).unwrap()).unwrap().run();
+        assert!(recording.warnings.iter().all(|line| !line.contains("left out")), "{:?}", recording.warnings);
+        let machine = &recording.machine;
+        let mut ours: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        for sample in machine.samples().iter() {
+            let kind = &machine.kinds()[usize::from(sample.kind.0)];
+            let sums = ours.entry(machine.string(kind.name).to_owned()).or_default();
+            *sums = (sums.0 + 1, sums.1 + sample.value.cast_unsigned());
+        }
+        assert_eq!(theirs.len(), events);
+        assert!(theirs["page-faults"].1 > 20, "{theirs:?}");
+        // Of a sampling clock ours are the ticks.
+        if let Some((count, _)) = theirs.remove("cpu-clock") {
+            theirs.insert("cpu".to_owned(), (count, count));
+        }
+        assert_eq!(ours, theirs);
+    }
+}
+
+#[test]
 fn a_nettrace_file_has_the_stacks_that_it_was_written_with() {
     let Some(_live) = live_with("a_nettrace_file_has_the_stacks_that_it_was_written_with", &[]) else {
         return;

@@ -1,5 +1,6 @@
 //! Files that are damaged: no panic, what can be read is read, what can't is told with its place.
 
+use std::env;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 
 use windows_etw::etl::{DamageKind, EtlError, EtlFile, Losses};
@@ -33,9 +34,14 @@ fn files() -> impl Iterator<Item = (&'static str, Vec<u8>, u64)> {
 fn cut_at_multiples_of_4_kib() {
     for (name, bytes, records) in files() {
         // Of the large ones, every cut of their beginning, and some behind that: each takes as long as all that is before it. Buffers have
-        // a power of two of pages, which has no divisor in common with 9: so they are cut at each of these.
+        // a power of two of pages, which has no divisor in common with 9: so they are cut at each of these. `cargo xtask test --all` cuts all
+        // but the largest at every one.
         let beginning = bytes.len().min(400 << 10);
-        let pages = if bytes.len() > 2 << 20 { 225 } else { 9 };
+        let pages = match bytes.len() {
+            0..=0x20_0000 if env::var_os("COLLECTOR_TEST_ALL").is_some() => 1,
+            0..=0x20_0000 => 9,
+            _ => 225,
+        };
         let near = (0..beginning).step_by(4096);
         let far = (beginning..bytes.len()).step_by(pages << 12).map(|cut| cut & !4095);
         let mut most = 0;

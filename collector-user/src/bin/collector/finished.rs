@@ -77,7 +77,7 @@ impl Outputs {
         results.extend(waiting_stats.map(write_stats));
         if self.prints_hottest {
             let hottest = Hottest::of(profile, profile.machine.shown_kind().unwrap_or_default());
-            results.push(print_hottest(&hottest, HOTTEST, profile.machine));
+            results.push(print_hottest(&hottest, HOTTEST));
         }
         tell_all_but_last(results)
     }
