@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use collector_common::record::{AttributeValue, Column, ExportMachine, Histogram, Sample, Table, Unit};
 
+use super::shortest::Shortest;
 use super::{by_process, woken};
 
 /// Buckets of a histogram: the last one begins at 2^38 of the first one's end.
@@ -174,8 +175,8 @@ struct Facts {
     has_failed: bool,
 }
 
-/// Adds tables and histograms of the samples that are there.
-pub(super) fn add_counted(machine: &mut ExportMachine) {
+/// Adds tables and histograms of the samples that are there, which lack times off a CPU that are shorter than these.
+pub(super) fn add_counted(machine: &mut ExportMachine, shortest: Shortest) {
     let groups: Vec<_> = machine.kinds().iter().map(|kind| Group::of(machine.string(kind.name))).collect();
     let mut counted: BTreeMap<Group, HashMap<String, Count>> = BTreeMap::new();
     let mut label = String::new();
@@ -197,7 +198,7 @@ pub(super) fn add_counted(machine: &mut ExportMachine) {
         add(machine, group, counts);
     }
     by_process::add_tables(machine);
-    woken::add_table(machine);
+    woken::add_table(machine, shortest);
 }
 
 fn add(machine: &mut ExportMachine, group: Group, counts: HashMap<String, Count>) {
@@ -283,7 +284,7 @@ mod tests {
             let thread = machine.intern_thread(process, Tid(number), name);
             machine.add_sample(&Sample { thread, kind, value: 5, ..Sample::default() });
         }
-        add_counted(&mut machine);
+        add_counted(&mut machine, Shortest::default());
         let of = |label: &str| machine.histograms().iter().find(|it| it.label == label).map(Histogram::count);
         assert_eq!((of("all threads"), of(OTHERS), of("thread 7")), (Some(1034), Some(10), Some(1)));
     }

@@ -1,11 +1,15 @@
-//! Processes that are asked for by their numbers in, which processes of a machine that means out: they and all that they made.
+//! Processes that are asked for by their numbers in, which processes of a machine that means out: they and all that they made. Of these, or of all, a name
+//! chooses those that are called so.
 //!
 //! ETW's kernel events come from all processes, and a number may be used again: so it is chosen when all lives are known.
 
 use std::collections::HashMap;
 
+use collector_common::event::near;
 use collector_common::ids::Pid;
 use collector_common::record::{ExportMachine, ProcessId};
+
+use super::name;
 
 /// A process that is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,37 +29,47 @@ pub(super) struct Families {
 }
 
 impl Families {
-    /// All processes where nothing is asked for.
-    pub(super) fn of(machine: &ExportMachine, asked: &[Asked]) -> Self {
-        let processes = machine.processes();
+    /// All processes where nothing is asked for; of those that are, the ones that are called `comm`, if anything.
+    pub(super) fn of(machine: &ExportMachine, asked: &[Asked], comm: Option<&str>) -> Self {
         let mut families = Self { members: Vec::new(), absent: Vec::new() };
-        if asked.is_empty() {
-            return families;
+        if !asked.is_empty() {
+            families.add(machine, asked);
         }
+        if let Some(comm) = comm {
+            let is_called = machine.processes().iter().map(|it| is_called(machine.string(it.name), comm));
+            families.members = is_called
+                .zip((0..).map(ProcessId))
+                .map(|(is_called, process)| is_called && families.has(process))
+                .collect();
+        }
+        families
+    }
+
+    fn add(&mut self, machine: &ExportMachine, asked: &[Asked]) {
+        let processes = machine.processes();
         let mut children: HashMap<ProcessId, Vec<ProcessId>> = HashMap::new();
         for (process, id) in processes.iter().zip((0..).map(ProcessId)) {
             if let Some(parent) = process.parent {
                 children.entry(parent).or_default().push(id);
             }
         }
-        families.members = vec![false; processes.len()];
+        self.members = vec![false; processes.len()];
         let mut new = Vec::new();
         for &asked in asked {
             match find(machine, asked) {
                 Ok(id) => new.push(id),
-                Err(pid) => families.absent.push(pid),
+                Err(pid) => self.absent.push(pid),
             }
         }
         while let Some(id) = new.pop() {
-            let Some(member) = families.members.get_mut(id.0 as usize) else { continue };
+            let Some(member) = self.members.get_mut(id.0 as usize) else { continue };
             if !std::mem::replace(member, true) {
                 new.extend(children.get(&id).into_iter().flatten());
             }
         }
-        families
     }
 
-    /// Whether a process is asked for, or was made by one that is.
+    /// Whether a process is asked for, or was made by one that is, and is called as asked for.
     pub(super) fn has(&self, process: ProcessId) -> bool {
         self.members.is_empty() || self.members.get(process.0 as usize) == Some(&true)
     }
@@ -64,6 +78,25 @@ impl Families {
     pub(super) fn absent(&self) -> &[Pid] {
         &self.absent
     }
+}
+
+/// Whether an image's name is the one that is asked for: names of files are the same to Windows in upper and lower case.
+pub(super) fn is_called(image: &str, comm: &str) -> bool {
+    let small = |text| name(text).chars().flat_map(char::to_lowercase);
+    small(image).eq(small(comm))
+}
+
+/// That no process has a name, with those that may be meant; none where one has it.
+pub(super) fn nobody_called(machine: &ExportMachine, comm: &str) -> Option<String> {
+    let names = || machine.processes().iter().map(|process| machine.string(process.name));
+    if names().any(|image| is_called(image, comm)) {
+        return None;
+    }
+    let near = near(comm, names());
+    let hint = if near.is_empty() { String::new() } else { format!(": did you mean {}?", near.join(" or ")) };
+    Some(format!(
+        "no process was called `{comm}`{hint}; `tasklist` lists names, which have their ending, as notepad.exe"
+    ))
 }
 
 fn find(machine: &ExportMachine, asked: Asked) -> Result<ProcessId, Pid> {
@@ -94,7 +127,7 @@ mod tests {
         let again = machine.add_process(Pid(4), "shell's number again", None, Nanos(40));
         let of_again = machine.add_process(Pid(10), "its child", Some(again), Nanos(50));
         let has = |asked: &[Asked]| {
-            let families = Families::of(&machine, asked);
+            let families = Families::of(&machine, asked, None);
             let all = [shell, make, cc, again, of_again];
             (all.map(|process| families.has(process)), families.absent().to_vec())
         };
@@ -109,12 +142,41 @@ mod tests {
     }
 
     #[test]
+    fn a_name_is_of_processes_and_not_of_what_they_make() {
+        let mut machine = ExportMachine::default();
+        machine.system_mut().start = Nanos(10);
+        let make = machine.add_process(Pid(4), "Make.exe", None, Nanos(0));
+        let cc = machine.add_process(Pid(8), "cc.exe", Some(make), Nanos(20));
+        let again = machine.add_process(Pid(9), "make.exe", Some(cc), Nanos(30));
+        let other = machine.add_process(Pid(10), "make.exe", None, Nanos(0));
+        let longer = machine.add_process(Pid(11), "make.exe.exe", None, Nanos(0));
+        let has = |asked: &[Asked], comm| {
+            let families = Families::of(&machine, asked, Some(comm));
+            [make, cc, again, other, longer].map(|process| families.has(process))
+        };
+        assert_eq!(has(&[], "make.EXE"), [true, false, true, true, false]);
+        assert_eq!(has(&[], "make"), [false; 5]);
+        // Of those that are asked for, and of what they make.
+        assert_eq!(has(&[Asked::Running(Pid(4))], "make.exe"), [true, false, true, false, false]);
+        assert_eq!(has(&[Asked::Started(Pid(8))], "cc.exe"), [false, true, false, false, false]);
+        assert_eq!(has(&[Asked::Running(Pid(77))], "make.exe"), [false; 5]);
+        let told = |comm| nobody_called(&machine, comm);
+        assert_eq!([told("MAKE.exe"), told("cc.exe")], [None, None]);
+        let unknown = told("cc").unwrap();
+        assert!(
+            unknown.starts_with("no process was called `cc`: did you mean cc.exe?; `tasklist`"),
+            "{unknown}"
+        );
+        assert!(told("zzzzzzzz").unwrap().starts_with("no process was called `zzzzzzzz`; `tasklist`"));
+    }
+
+    #[test]
     fn processes_that_made_each_other_come_to_an_end() {
         let mut machine = ExportMachine::default();
         let one = machine.add_process(Pid(1), "one", None, Nanos(0));
         let other = machine.add_process(Pid(2), "other", Some(one), Nanos(0));
         machine.process_mut(one).unwrap().parent = Some(other);
-        let families = Families::of(&machine, &[Asked::Running(Pid(1))]);
+        let families = Families::of(&machine, &[Asked::Running(Pid(1))], None);
         assert!(families.has(one) && families.has(other));
     }
 }

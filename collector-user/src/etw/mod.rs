@@ -34,6 +34,7 @@ mod places;
 mod processes;
 mod recording;
 mod request;
+mod shortest;
 mod stacks;
 mod switches;
 mod system;
@@ -54,6 +55,7 @@ pub use images::name_from_images;
 pub use parts::{Difference, PartsError};
 pub use recording::{Asking, Lost, Recorded, RecordedPart};
 pub use request::{Request, RequestError};
+pub use shortest::Shortest;
 pub use taker::Taker;
 pub use trace::Trace;
 #[cfg(windows)]

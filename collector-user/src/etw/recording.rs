@@ -17,9 +17,10 @@ use export::symbolize::Symbols;
 use windows_etw::etl::EtlFile;
 
 use super::counted::add_counted;
-use super::families::{Asked, Families};
+use super::families::{Asked, Families, nobody_called};
 use super::file::{lose, no_room, tell};
 use super::parts::{is_one_clock, take_all};
+use super::shortest::Shortest;
 use super::taker::Taker;
 use super::trace::Trace;
 use super::wanted::choose_main_kind;
@@ -48,8 +49,12 @@ pub struct RecordedPart<R> {
 pub struct Asking {
     /// Scenarios that it was recorded for, by their full names; without any it is made what can be made of its events.
     pub scenarios: Vec<String>,
+    /// What of times off a CPU is left out.
+    pub shortest: Shortest,
     /// Whose samples and events are kept, with those of all descendants; empty is all.
     pub whose: Vec<Asked>,
+    /// Of these the processes whose image is called so, in upper or lower case: those that they make are called otherwise, and are not kept.
+    pub comm: Option<String>,
     /// What paths of the kernel begin with, and what the same begins with for people: Windows does not write it into its files.
     pub volumes: Vec<(String, String)>,
     /// What raw events may take of memory; 0 keeps samples alone.
@@ -94,7 +99,8 @@ impl Recorded {
         }
         let mut taker = Taker::new(Trace::from(&header), asking.event_bytes);
         taker.want(&asking.scenarios);
-        taker.keep_events_of(&asking.whose);
+        taker.leave_out_shorter(asking.shortest);
+        taker.keep_events_of(&asking.whose, asking.comm.as_deref());
         asking.volumes.iter().for_each(|(nt, dos)| taker.name_volume(nt, dos));
         taker.read_images();
         let during = files.len();
@@ -111,14 +117,15 @@ impl Recorded {
 
     fn of(imported: Imported, mut ledger: Ledger, asking: &Asking) -> Self {
         let Imported { mut machine, symbols, left_out: mut warnings } = imported;
-        let families = Families::of(&machine, &asking.whose);
-        if !asking.whose.is_empty() {
-            let absent = families.absent().iter();
-            warnings.extend(absent.map(|pid| format!("no process {pid} was there when the recording began")));
+        let families = Families::of(&machine, &asking.whose, asking.comm.as_deref());
+        let absent = families.absent().iter();
+        warnings.extend(absent.map(|pid| format!("no process {pid} was there when the recording began")));
+        warnings.extend(asking.comm.as_deref().and_then(|comm| nobody_called(&machine, comm)));
+        if !asking.whose.is_empty() || asking.comm.is_some() {
             machine.keep_threads(|machine, thread| families.has(machine.thread(thread).process));
         }
         choose_main_kind(&mut machine, &asking.scenarios);
-        add_counted(&mut machine);
+        add_counted(&mut machine, asking.shortest);
         if asking.tells_lives {
             add_lives(&mut machine, &families);
         }

@@ -37,14 +37,6 @@ pub enum RequestError {
         /// What may have been meant, as `: did you mean off_cpu?`; empty where nothing is like it.
         hint: String,
     },
-    /// Scenarios have no options here.
-    #[error("{scenario} has no options on Windows, where every event is recorded: leave out `:{option}`")]
-    ScenarioOption {
-        /// The scenario.
-        scenario: String,
-        /// What stands behind the colon.
-        option: String,
-    },
     /// No such event.
     #[error("-e {error}{hint}")]
     Event {
@@ -92,16 +84,9 @@ impl Request<'_> {
     }
 }
 
-fn scenario(named: &str) -> Result<&'static Scenario, RequestError> {
-    let (name, option) = named.split_once(':').map_or((named, None), |(name, option)| (name, Some(option)));
+fn scenario(name: &str) -> Result<&'static Scenario, RequestError> {
     let all = SCENARIOS.iter().flat_map(|scenario| [scenario.name, scenario.alias]);
-    let found = Scenario::by_name(name).ok_or_else(|| no_scenario(name, all))?;
-    match option {
-        None => Ok(found),
-        Some(option) => {
-            Err(RequestError::ScenarioOption { scenario: found.name.to_owned(), option: option.to_owned() })
-        }
-    }
+    Scenario::by_name(name).ok_or_else(|| no_scenario(name, all))
 }
 
 /// That there is none of this name among `all`.
@@ -201,7 +186,6 @@ mod tests {
             says(&["of_cpu"], &[])
         );
         assert!(says(&["cpu,off_cpu"], &[]).contains("each has a `-s` of its own"));
-        assert!(says(&["off_cpu:min=10ms"], &[]).contains("leave out `:min=10ms`"));
         let provider = says(&[], &["etw:Contoso-Fabricam"]);
         assert!(provider.ends_with(": did you mean Contoso-Fabrikam?"), "{provider}");
         let known = says(&[], &["etw:Microsoft-Windows-DotNETRuntim"]);

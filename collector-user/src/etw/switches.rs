@@ -127,6 +127,16 @@ pub(super) struct Came {
     pub(super) is_open: bool,
 }
 
+impl Came {
+    /// From when it could run no longer, or could run first, until it has a CPU again.
+    pub(super) fn took(&self) -> Nanos {
+        let blocked = self.blocked.map_or(0, |blocked| blocked.took.0);
+        let cut = self.cut.map_or(0, |cut| cut.queued.0.saturating_add(span(cut.since, cut.until).0));
+        let queued = self.queued.unwrap_or_default().0;
+        Nanos(blocked.saturating_add(cut).saturating_add(queued))
+    }
+}
+
 /// Why a thread is off its CPU.
 #[derive(Clone, Copy, Debug)]
 enum Why {

@@ -26,6 +26,7 @@ use super::methods::Methods;
 use super::modules::Modules;
 use super::others::Others;
 use super::pending::{Pending, Row};
+use super::shortest::Shortest;
 use super::stacks::RawStacks;
 use super::switches::Switches;
 use super::system::Facts;
@@ -153,13 +154,18 @@ impl Taker {
     /// To be said before any record is taken.
     pub fn want(&mut self, scenarios: &[String]) {
         scenarios.clone_into(&mut self.scenarios);
-        self.wanted = Wanted::of(scenarios);
+        self.wanted = Wanted { shortest: self.wanted.shortest, ..Wanted::of(scenarios) };
     }
 
-    /// Says whose events are wanted: of processes that are known not to be meant none is kept with its fields, so that they take no room from those of
-    /// others. To be said before any record is taken.
-    pub fn keep_events_of(&mut self, asked: &[Asked]) {
-        self.others = Others::than(asked);
+    /// Says which times off a CPU are left out. To be said before any record is taken.
+    pub fn leave_out_shorter(&mut self, shortest: Shortest) {
+        self.wanted.shortest = shortest;
+    }
+
+    /// Says whose events are wanted, of the processes that are asked for those that are called `comm`: of processes that are known not to be meant
+    /// none is kept with its fields, so that they take no room from those of others. To be said before any record is taken.
+    pub fn keep_events_of(&mut self, asked: &[Asked], comm: Option<&str>) {
+        self.others = Others::than(asked, comm);
     }
 
     /// Says how often CPUs were sampled, in units of 100 ns, for samples of which the trace has not told it up to now.
@@ -216,10 +222,10 @@ impl Taker {
 
     /// All records have been taken. Out: what was recorded, with names for code that .NET's runtime made.
     pub fn finish(self) -> Imported {
-        let scenarios = self.scenarios.clone();
+        let (scenarios, shortest) = (self.scenarios.clone(), self.wanted.shortest);
         let mut imported = self.finish_uncounted();
         choose_main_kind(&mut imported.machine, &scenarios);
-        add_counted(&mut imported.machine);
+        add_counted(&mut imported.machine, shortest);
         imported
     }
 

@@ -4,7 +4,10 @@
 //! scenario that was named first. Of a trace of which nobody says what it was recorded for, it is the first of [`KINDS`] that there are samples
 //! of. What arrives first plays no part in that.
 
+use collector_common::ids::Nanos;
 use collector_common::record::{ExportMachine, SampleKindId};
+
+use super::shortest::Shortest;
 
 /// Kinds by scenario, those of one in the order in which they are preferred.
 const OF_SCENARIOS: [(&str, &[&str]); 13] = [
@@ -52,11 +55,19 @@ pub(super) struct Wanted {
     pub(super) wall_clock: bool,
     /// Times that threads wait for a CPU.
     pub(super) run_queue: bool,
+    /// What of times off a CPU is left out of `off_cpu` and `wall_clock`.
+    pub(super) shortest: Shortest,
 }
 
 impl Wanted {
     /// Where nobody says what a trace was recorded for, all of it.
-    pub(super) const ALL: Self = Self { cpu: true, off_cpu: true, wall_clock: true, run_queue: true };
+    pub(super) const ALL: Self = Self {
+        cpu: true,
+        off_cpu: true,
+        wall_clock: true,
+        run_queue: true,
+        shortest: Shortest { off_cpu: Nanos(0), wall_clock: Nanos(0) },
+    };
 
     /// What scenarios ask for, by their names; all for none.
     pub(super) fn of(scenarios: &[String]) -> Self {
@@ -69,6 +80,16 @@ impl Wanted {
             off_cpu: has("off_cpu"),
             wall_clock: has("wall_clock"),
             run_queue: has("scheduling"),
+            shortest: Shortest::default(),
+        }
+    }
+
+    /// What is made of a time off a CPU that took so long.
+    pub(super) fn of_time_off(self, took: Nanos) -> Self {
+        Self {
+            off_cpu: self.off_cpu && took >= self.shortest.off_cpu,
+            wall_clock: self.wall_clock && took >= self.shortest.wall_clock,
+            ..self
         }
     }
 }

@@ -14,9 +14,10 @@ pub enum ExportError {
     /// No scenario has the name.
     #[error("no scenario is called `{0}`: `collector list scenarios` lists them")]
     Scenario(String),
-    /// The name of threads is empty.
-    #[cfg(target_os = "linux")]
-    #[error("the name given to `with_comm` is empty: name threads as `ps -o comm` does")]
+    /// The name of threads or processes is empty.
+    #[error(
+        "the name given to `with_comm` is empty: name threads as `ps -o comm` does, on Windows processes as `tasklist` does"
+    )]
     EmptyComm,
     /// An event is not there, or can't be recorded.
     #[error(transparent)]

@@ -137,6 +137,9 @@ impl UniversalExporter {
         if self.collection.is_some() {
             return Err(ExportError::Started);
         }
+        if self.settings.comm.as_deref() == Some("") {
+            return Err(ExportError::EmptyComm);
+        }
         self.settings.check()?;
         let outputs = self.open_outputs()?;
         let (settings, event_bytes) = (self.settings.clone(), self.event_bytes());

@@ -30,7 +30,6 @@ pub(super) fn stop() -> io::Result<(Stop, StopTold)> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Own {
     cgroup: Option<PathBuf>,
-    comm: Option<String>,
     ring_bytes: Option<u32>,
     sample_bytes: Option<u64>,
     backend: Backend,
@@ -38,14 +37,6 @@ pub(super) struct Own {
 
 /// Of Linux alone.
 impl ExportSettings {
-    /// Of threads of this name alone, as the kernel keeps it: what is beyond 15 bytes does not count. An empty one is refused when the
-    /// collection starts.
-    #[must_use]
-    pub fn with_comm(mut self, name: &str) -> Self {
-        self.own.comm = Some(name.to_owned());
-        self
-    }
-
     /// Of a folder of the cgroup v2 hierarchy alone, with all below it.
     #[must_use]
     pub fn with_cgroup(mut self, path: impl Into<PathBuf>) -> Self {
@@ -76,15 +67,12 @@ impl ExportSettings {
 
     /// Whether all scenarios are known.
     pub(super) fn check(&self) -> Result<(), ExportError> {
-        if self.own.comm.as_deref() == Some("") {
-            return Err(ExportError::EmptyComm);
-        }
         self.scenarios.iter().try_for_each(|name| scenario_of(name).map(drop))
     }
 
     /// The session that they ask for, with so many bytes of memory for raw events. Events are found, and probes made, as this is called.
     fn session(&self, event_bytes: u64) -> Result<SessionSettings, ExportError> {
-        let Own { cgroup, comm, ring_bytes, sample_bytes, backend } = self.own.clone();
+        let Own { cgroup, ring_bytes, sample_bytes, backend } = self.own.clone();
         let Named { hooks: events, clock } = Named::parse(&self.events, backend != Backend::Perf)?;
         let is_clock_alone = self.scenarios.is_empty() && self.events.is_empty();
         let mut sampling = Settings {
@@ -94,7 +82,7 @@ impl ExportSettings {
             ..Settings::default()
         };
         (sampling.targets.pids, sampling.targets.cgroup, sampling.targets.comm) =
-            (self.pids.clone(), cgroup, comm);
+            (self.pids.clone(), cgroup, self.comm.clone());
         let mut settings = SessionSettings {
             sampling,
             events,

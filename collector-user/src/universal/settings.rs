@@ -17,6 +17,7 @@ pub struct ExportSettings {
     pub(super) scenarios: Vec<String>,
     pub(super) events: Vec<String>,
     pub(super) pids: BTreeSet<u32>,
+    pub(super) comm: Option<String>,
     pub(super) frequency: u32,
     /// What there is on Linux alone.
     #[cfg(target_os = "linux")]
@@ -32,6 +33,7 @@ impl Default for ExportSettings {
             scenarios: Vec::new(),
             events: Vec::new(),
             pids: BTreeSet::new(),
+            comm: None,
             frequency: FREQUENCY,
             #[cfg(target_os = "linux")]
             own: Own::default(),
@@ -63,6 +65,14 @@ impl ExportSettings {
     #[must_use]
     pub fn with_pid(mut self, pid: u32) -> Self {
         self.pids.insert(pid);
+        self
+    }
+
+    /// On Linux of threads of this name alone, as the kernel keeps it: what is beyond 15 bytes does not count. On Windows of processes whose image is
+    /// called so alone, in upper or lower case, as `notepad.exe`. An empty one is refused when the collection starts.
+    #[must_use]
+    pub fn with_comm(mut self, name: &str) -> Self {
+        self.comm = Some(name.to_owned());
         self
     }
 

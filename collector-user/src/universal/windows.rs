@@ -19,8 +19,8 @@ use windows_etw::session::{
 
 use super::{ExportError, ExportSettings};
 use crate::etw::{
-    Asked, Asking, Recorded, Request, RequestError, TraceFolder, WrittenError, is_gone, name_from_images,
-    open_written, stop_abandoned_kernel_logger, volumes,
+    Asked, Asking, Recorded, Request, RequestError, Shortest, TraceFolder, WrittenError, is_gone,
+    name_from_images, open_written, stop_abandoned_kernel_logger, volumes,
 };
 use crate::hooks::{SampleHook, show_samples};
 use crate::output::is_url;
@@ -170,7 +170,9 @@ pub(super) fn record(
     let stopped = sessions.stop().map_err(SessionError::from)?;
     let asking = Asking {
         scenarios: plan.names.clone(),
+        shortest: Shortest::default(),
         whose: settings.pids.iter().map(|pid| Asked::Running(Pid(*pid))).collect(),
+        comm: settings.comm.clone(),
         volumes: volumes(),
         event_bytes,
         interval_100ns: interval.map(SampleInterval::units),

@@ -1,9 +1,9 @@
 //! Records by hand, of a trace whose clock counts nanoseconds from 0, on a 64-bit machine.
 
 use collector_common::event::{FileTime, Guid};
-use collector_common::ids::{Pid, Tid};
+use collector_common::ids::{Nanos, Pid, Tid};
 use collector_common::record::EventRecords;
-use collector_user::etw::{Taker, Trace};
+use collector_user::etw::{Shortest, Taker, Trace};
 use export::import::Imported;
 use windows_etw::decode::clr::RUNTIME;
 use windows_etw::decode::kernel::{IMAGE, PERF_INFO, PROCESS, STACK_WALK, THREAD};
@@ -75,6 +75,13 @@ impl Made {
     pub(crate) fn of(scenarios: &[&str]) -> Self {
         let mut made = Self::new();
         made.taker.want(&scenarios.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        made
+    }
+
+    /// The same, without times off a CPU that are shorter.
+    pub(crate) fn of_longer(scenarios: &[&str], [off_cpu, wall_clock]: [u64; 2]) -> Self {
+        let mut made = Self::of(scenarios);
+        made.taker.leave_out_shorter(Shortest { off_cpu: Nanos(off_cpu), wall_clock: Nanos(wall_clock) });
         made
     }
 

@@ -4,12 +4,13 @@
 //! - `data`: the real files, in `shared/data/etl` beside the checkout; a test that finds none says so.
 //! - `listed`: counts, processes, images, times and names. `written`: pprof, nettrace and others, by the program.
 //! - `made`: records by hand; `switches`, `transfers`, `memory`, `calls`, `code`, `split` (stacks in pieces): what becomes of them. `shown`: samples and tables as text.
-//! - `recorded`: files as a recording on this machine leaves them: of whom, in parts, with losses. `parts`: files that lie beside the one that is named.
+//! - `recorded`: files as a recording on this machine leaves them: of whom, in parts, with losses. `chosen`: the same of records by hand. `parts`: files that lie beside the one that is named.
 //! - `lost`: files by bytes (`file`), of which ETW lost a part. `damaged`: files that are cut or spoilt.
 
 #![allow(clippy::unwrap_used, reason = "a failed step of a test should stop it")]
 
 mod calls;
+mod chosen;
 mod code;
 mod damaged;
 mod data;

@@ -147,14 +147,16 @@ fn a_started_process_is_all_that_is_kept() {
 #[test]
 fn events_of_others_take_no_room() {
     let Some(bytes) = bytes(FILE) else { return };
-    let read = |whose: &[Asked], event_bytes| {
-        let asking = Asking { whose: whose.to_vec(), event_bytes, ..Asking::default() };
+    let read_of = |whose: &[Asked], comm: Option<&str>, event_bytes| {
+        let (whose, comm) = (whose.to_vec(), comm.map(str::to_owned));
+        let asking = Asking { whose, comm, event_bytes, ..Asking::default() };
         let Recorded { machine, stats, .. } =
             Recorded::read(vec![part(&bytes, Lost::default())], &asking).unwrap();
         let records = machine.event_records();
         let own = records.iter().map(|(_, record, bytes)| (record.time, bytes.to_vec())).collect::<Vec<_>>();
         (own, stats.ledger.lost(LossCause::EventsFull))
     };
+    let read = |whose: &[Asked], event_bytes| read_of(whose, None, event_bytes);
     let (all, lost) = read(&[], EventRecords::LIMIT);
     let (own, _) = read(&[Asked::Started(TEST)], EventRecords::LIMIT);
     assert!(lost == 0 && own.len() > 10_000 && all.len() > 2 * own.len(), "{}, {}", own.len(), all.len());
@@ -164,6 +166,9 @@ fn events_of_others_take_no_room() {
     let (kept, lost) = read(&[Asked::Started(TEST)], room);
     assert_eq!((kept.len(), lost), (own.len(), 0));
     assert!(kept == own);
+    // By its name it is the same one.
+    let (kept, lost) = read_of(&[], Some("test.X64.exe"), room);
+    assert!(lost == 0 && kept == own, "{lost}, {}", kept.len());
 }
 
 #[test]
@@ -179,6 +184,44 @@ fn children_are_kept_with_their_parents() {
 
     let Recorded { machine, .. } = read(&bytes, &[Asked::Running(PERFVIEW), Asked::Started(TEST)]);
     assert_eq!(cpu(&machine), samples_of(&bytes, TEST) + samples_of(&bytes, PERFVIEW));
+}
+
+/// Processes by their names, by the records themselves: no number is used twice in this trace.
+fn called(bytes: &[u8], image: &str) -> BTreeSet<Pid> {
+    let mut file = EtlFile::open(Cursor::new(bytes)).unwrap();
+    let mut called = BTreeSet::new();
+    while let Some(record) = file.next_record().unwrap() {
+        if let Ok(Some(KernelEvent::ProcessStart(process) | KernelEvent::ProcessDcStart(process))) =
+            KernelEvent::decode(&record)
+            && process.image.to_string() == image
+        {
+            called.insert(process.pid.0);
+        }
+    }
+    called
+}
+
+#[test]
+fn all_processes_of_a_name_are_kept_and_nothing_that_they_make() {
+    let Some(bytes) = bytes(FILE) else { return };
+    let named = called(&bytes, "svchost.exe");
+    assert!(named.len() > 5, "{named:?}");
+    for (image, comm) in [("svchost.exe", "SvcHost.exe"), ("cmd.exe", "cmd.exe")] {
+        let named = called(&bytes, image);
+        let asking = Asking {
+            comm: Some(comm.to_owned()),
+            event_bytes: EventRecords::LIMIT,
+            tells_lives: true,
+            ..Asking::default()
+        };
+        let Recorded { machine, stats, warnings, .. } =
+            Recorded::read(vec![part(&bytes, Lost::default())], &asking).unwrap();
+        assert!(pids(&machine).iter().all(|pids| !pids.is_empty() && pids.is_subset(&named)), "{comm}");
+        assert_eq!(cpu(&machine), named.iter().map(|pid| samples_of(&bytes, *pid)).sum::<u64>(), "{comm}");
+        assert_eq!(stats.ledger.delivered(), machine.samples().len() as u64);
+        assert!(machine.lives().is_empty(), "{comm}");
+        assert!(warnings.iter().all(|line| !line.contains("no process")), "{warnings:?}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use collector_common::record::{ExportMachine, Sample, Unit};
+use export::import::Imported;
 
 use crate::made::Made;
 use crate::shown::{self, histograms};
@@ -156,22 +157,50 @@ fn all_time_of_a_thread_is_one_of_three_states() {
     assert!(["cpu", "off_cpu", "run_queue"].iter().all(|kind| shown::samples(&machine, kind).is_empty()));
 }
 
+/// Times and values of 71's samples of a kind, for these shortest times of `off_cpu` and `wall_clock`.
+fn longer(shortest: [u64; 2], kind: &str) -> Vec<(u64, i64)> {
+    let mut made = Made::of_longer(&["off_cpu", "wall_clock", "scheduling"], shortest);
+    life(&mut made);
+    let of_it = shown::samples(&made.finish().machine, kind).into_iter().filter(|it| it.tid == 71);
+    of_it.map(|it| (it.at, it.value)).collect()
+}
+
+/// It waits for 200, 200 and, blocked for 600 and ready for 100, for 700.
+#[test]
+fn a_time_off_is_left_out_whole_by_how_long_it_took_in_all() {
+    let running = [(1300, 700), (2900, 1100), (4000, 200)];
+    let longest = [(1300, 700), (3000, 600), (3600, 100), (2900, 1100), (4000, 200)];
+    assert_eq!(longer([0, 0], "wall_clock").len(), 7);
+    assert_eq!(longer([0, 200], "wall_clock"), longer([0, 0], "wall_clock"));
+    assert_eq!(longer([0, 201], "wall_clock"), longest);
+    assert_eq!(longer([0, 700], "wall_clock"), longest);
+    assert_eq!(longer([0, 701], "wall_clock"), running);
+    assert_eq!(longer([700, 0], "off_cpu"), [(3000, 600)]);
+    assert_eq!(longer([701, 0], "off_cpu"), []);
+    // Each has its own, and waits for a CPU have none.
+    assert_eq!(longer([701, 0], "wall_clock"), longer([0, 0], "wall_clock"));
+    assert_eq!(longer([0, 701], "off_cpu"), [(3000, 600)]);
+    assert_eq!(longer([701, 701], "run_queue"), [(1100, 200), (2500, 200), (3600, 100)]);
+}
+
+#[test]
+fn who_woke_whom_is_told_of_the_kind_that_leaves_out_less() {
+    let table = |shortest| {
+        let mut made = Made::of_longer(&["off_cpu", "wall_clock"], shortest);
+        woken(&mut made, [(0, None, 0)]);
+        shown::table(&made.finish().machine, "who woke whom")
+    };
+    let row = [("sender -> waiter".to_owned(), vec![1, 600])];
+    for shortest in [[0, 0], [700, 700], [701, 0], [0, 701]] {
+        assert_eq!(table(shortest), row, "{shortest:?}");
+    }
+    assert_eq!(table([701, 701]), []);
+}
+
 #[test]
 fn what_goes_on_at_the_end_is_time_of_threads_too() {
-    let mut made = Made::of(&["wall_clock"]);
-    made.process(1, 1, 70, "made.exe");
-    made.switch(1000, 0, 71, WAITS, 72);
-    made.switch(1100, 1, 73, LOST_ITS_CPU, 0);
-    made.switch(1200, 0, 72, WAITS, 74);
-    made.ready(1500, 72);
-    made.interval(2000, 10_000);
-    let machine = made.finish().machine;
-    let told: Vec<_> = shown::samples(&machine, "wall_clock")
-        .into_iter()
-        .map(|it| (it.tid, it.at, it.value, it.attributes))
-        .collect();
     let of = |tid, at, value, state: &str| (tid, at, value, format!("state={state}"));
-    let expected = [
+    let told = [
         of(71, 1000, 1000, "blocked wait_reason=DelayExecution open=yes"),
         of(72, 1000, 200, "running"),
         of(72, 1200, 300, "blocked wait_reason=DelayExecution open=yes"),
@@ -179,7 +208,31 @@ fn what_goes_on_at_the_end_is_time_of_threads_too() {
         of(73, 1100, 900, "runnable open=yes"),
         of(74, 1200, 800, "running"),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(goes_on(0), told);
+    // What there was of them up to then is how long they took.
+    assert_eq!(goes_on(800), told);
+    let without = |tids: &[u32]| {
+        let is_left = |it: &&(u32, u64, i64, String)| it.3 == "state=running" || !tids.contains(&it.0);
+        told.iter().filter(is_left).cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(goes_on(801), without(&[72]));
+    assert_eq!(goes_on(901), without(&[72, 73]));
+}
+
+/// Threads that are off their CPU for 1000, 800 and 900 when the trace ends, and those that ran: thread, time, value and attributes.
+fn goes_on(shortest: u64) -> Vec<(u32, u64, i64, String)> {
+    let mut made = Made::of_longer(&["wall_clock"], [0, shortest]);
+    made.process(1, 1, 70, "made.exe");
+    made.switch(1000, 0, 71, WAITS, 72);
+    made.switch(1100, 1, 73, LOST_ITS_CPU, 0);
+    made.switch(1200, 0, 72, WAITS, 74);
+    made.ready(1500, 72);
+    made.interval(2000, 10_000);
+    let machine = made.finish().machine;
+    shown::samples(&machine, "wall_clock")
+        .into_iter()
+        .map(|it| (it.tid, it.at, it.value, it.attributes))
+        .collect()
 }
 
 #[test]
@@ -271,9 +324,9 @@ fn a_time_that_is_told_twice_was_ended_once() {
     assert_eq!(rows, [("sender -> waiter".to_owned(), vec![1, 600])]);
 }
 
-#[test]
-fn where_switches_were_lost_a_thread_did_what_nobody_knows() {
-    let mut made = Made::of(&["off_cpu", "wall_clock"]);
+/// 71 is off its CPU for 900 and 72 for 900, while switches are lost.
+fn cut(shortest: u64) -> Imported {
+    let mut made = Made::of_longer(&["off_cpu", "wall_clock"], [shortest; 2]);
     made.process(1, 1, 70, "made.exe");
     made.switch(100, 1, 71, WAITS, 0);
     made.switch(200, 0, 72, WAITS, 73);
@@ -284,7 +337,12 @@ fn where_switches_were_lost_a_thread_did_what_nobody_knows() {
     made.stack(1001, 1000, 70, 71, &[0x10_0010]);
     // 72 has a CPU again, as nothing told that it could.
     made.switch(1100, 1, 0, 2, 72);
-    let imported = made.finish();
+    made.finish()
+}
+
+#[test]
+fn where_switches_were_lost_a_thread_did_what_nobody_knows() {
+    let imported = cut(0);
     let machine = &imported.machine;
     let told = |kind, tid| {
         let of_it = shown::samples(machine, kind).into_iter().filter(|it| it.tid == tid);
@@ -302,6 +360,15 @@ fn where_switches_were_lost_a_thread_did_what_nobody_knows() {
     assert_eq!(told("off_cpu", 72), []);
     let left_out = imported.left_out.join("\n");
     assert!(left_out.contains("2 times off a CPU are cut where switches of threads were lost"), "{left_out}");
+
+    // How long they were gone for counts, whatever is known of it.
+    let of_both = |shortest| {
+        let machine = cut(shortest).machine;
+        let told = |kind| shown::samples(&machine, kind).into_iter().filter(|it| [71, 72].contains(&it.tid));
+        let is_off = |it: &shown::Shown| !it.attributes.starts_with("state=running");
+        (told("off_cpu").count(), told("wall_clock").filter(is_off).count())
+    };
+    assert_eq!((of_both(0), of_both(900), of_both(901)), ((1, 4), (1, 4), (0, 0)));
 }
 
 #[test]

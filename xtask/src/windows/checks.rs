@@ -38,7 +38,7 @@ const fn fails(args: &'static [&'static str], status: i32, says: &'static [&'sta
 const FOLDED: &str = "main;spin 30\nmain;rest 10\n";
 
 /// The binary. What it does not do on Windows, it must say.
-const COLLECTOR: [Check; 32] = [
+const COLLECTOR: [Check; 35] = [
     prints(&["--help"], &["Records what a machine is doing", "collector.exe <COMMAND>"]),
     prints(&["--version"], &["collector "]),
     prints(&["run", "--help"], &["--backend", "etw", "--scenario"]),
@@ -49,11 +49,18 @@ const COLLECTOR: [Check; 32] = [
     prints(&["list", "events"], &["etw:PROVIDER:KEYWORDS:LEVEL"]),
     prints(&["list", "formats"], &[".etl", ".perf.data"]),
     fails(&["run", "--cgroup", "x"], 2, &["--cgroup is of Linux alone"]),
-    fails(&["run", "--comm", "x"], 2, &["--comm is of Linux alone"]),
+    fails(&["run", "--comm", ""], 2, &["--comm is empty: name a program as `tasklist` does"]),
+    fails(&["run", "--comm", "x.exe", "-s", "processes", "-o", "x.html"], 1, &["TraceSetInformation"]),
     fails(&["run", "--backend", "ebpf"], 2, &["--backend ebpf is of Linux alone"]),
     fails(&["run", "--backend", "perf"], 2, &["--backend perf is of Linux alone"]),
     fails(&["run", "-s", "of_cpu"], 2, &["no scenario is called `of_cpu`: did you mean off_cpu"]),
-    fails(&["run", "-s", "off_cpu:min=1ms"], 2, &["off_cpu has no options on Windows"]),
+    fails(&["run", "-s", "off_cpu:min=1"], 2, &["off_cpu:min=1: `min=1` has no unit"]),
+    fails(
+        &["run", "-s", "memory:every=1KiB"],
+        2,
+        &["memory_tracking has no options; there are off_cpu:min=10ms, wall_clock:min=10ms"],
+    ),
+    fails(&["run", "-s", "off_cpu:min=1ms", "-o", "x.html"], 1, &["TraceSetInformation"]),
     fails(&["run", "-e", "sched:sched_switch"], 2, &["-e `sched:sched_switch` is no event of ETW"]),
     fails(&["run", "-o", "x.etl", "-o", "y.etl"], 2, &["y.etl is a second .etl"]),
     fails(&["run", "-o", "x.etl", "-o", "x.nothing"], 2, &["the ending of x.nothing", ".pb.gz"]),

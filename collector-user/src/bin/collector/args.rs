@@ -36,7 +36,7 @@ pub(crate) enum Command {
 pub(crate) struct RunArgs {
     /// What to record: see `collector list scenarios`; may be given more than once. Without it and without -e, it is
     /// `cpu_profiling`; `off_cpu:min=10ms` leaves out shorter waits,
-    /// `memory_tracking:every=64KiB` records by so many bytes
+    /// `memory_tracking:every=64KiB` (on Linux) records by so many bytes
     #[arg(short, long = "scenario", value_name = "NAME")]
     pub(crate) scenarios: Vec<String>,
     /// An event to record with its stacks, as `page-faults` or `'sched:sched_switch/prev_pid > 1/'`: see `collector list
@@ -49,7 +49,7 @@ pub(crate) struct RunArgs {
     /// Record the processes below this folder of the cgroup v2 hierarchy
     #[arg(long, value_name = "PATH")]
     pub(crate) cgroup: Option<PathBuf>,
-    /// Record threads of this name (its first 15 bytes)
+    /// Record threads of this name (its first 15 bytes); on Windows processes of this name, as `notepad.exe`
     #[arg(long, value_name = "NAME")]
     pub(crate) comm: Option<String>,
     /// Samples per second and CPU

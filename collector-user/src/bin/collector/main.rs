@@ -16,6 +16,8 @@ mod imported;
 mod list;
 #[cfg(any(target_os = "linux", windows))]
 mod lives;
+#[cfg(any(target_os = "linux", windows))]
+mod options;
 mod output;
 #[cfg(target_os = "linux")]
 mod progress;

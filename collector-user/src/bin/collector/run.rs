@@ -1,6 +1,5 @@
 //! `collector run`: records, writes, and tells how it went.
 
-use std::collections::BTreeSet;
 use std::io::{self, Read as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
@@ -12,7 +11,6 @@ use std::thread;
 use std::time::Instant;
 
 use collector_common::event::near;
-use collector_common::ids::Nanos;
 use collector_common::record::ExportMachine;
 use collector_user::output::Places;
 use collector_user::scenario::{self, SCENARIOS, Scenario, ScenarioOption};
@@ -22,11 +20,12 @@ use export::format::Profile;
 use export::symbolize::Detail;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
-use crate::args::{Backend, RunArgs, detail, parse_bytes, parse_duration};
+use crate::args::{Backend, RunArgs, detail};
 use crate::counted::print_counted;
 use crate::events;
 use crate::finished::{self, refuse_no_command};
 use crate::lives::print_lives;
+use crate::options::{self, Options, Place};
 use crate::output::{kept_events, tell_failures};
 use crate::progress::{ProgressLine, summarize};
 use crate::raw::{self, RawOutput, is_raw, refuse_no_inline};
@@ -179,18 +178,15 @@ fn scenarios(
         })
     };
     let mut found: Vec<&Scenario> = Vec::new();
-    let mut chosen = BTreeSet::new();
+    let mut options = Options::default();
     for named in named {
-        let (name, option) =
-            named.split_once(':').map_or((named.as_str(), None), |(name, it)| (name, Some(it)));
-        let scenario = find(name)?;
-        if let Some(option) = option {
-            if !chosen.insert(scenario.name) {
-                let twice = "its option is named twice: there is one for all of a recording";
-                return Err(Usage(format!("{named}: {twice}")));
-            }
-            choose(scenario, option, sampling).map_err(|why| Usage(format!("{named}: {why}")))?;
-        }
+        let scenario = find(options::split(named).0)?;
+        let place = scenario.option.map(|option| match option {
+            ScenarioOption::Shortest(of) => Place::Shortest(of(sampling)),
+            ScenarioOption::Every(of) => Place::Every(of(sampling)),
+        });
+        let all = SCENARIOS.iter().filter_map(|it| Some(format!("{}:{}", it.name, example(it.option?))));
+        options.take(named, scenario.name, place, all)?;
         found.push(scenario);
     }
     Ok(found)
@@ -221,49 +217,11 @@ fn given_way(scenario: &Scenario, hook: &Hook) -> String {
     )
 }
 
-/// Sets what `min=10ms` or `every=64KiB` say of a scenario.
-fn choose(scenario: &Scenario, option: &str, sampling: &mut Settings) -> Result<(), String> {
-    let (key, value) = option.split_once('=').unwrap_or((option, ""));
-    if let (true, Some(known)) = (option.is_empty(), scenario.option) {
-        return Err(format!(
-            "nothing is behind the colon: leave it out, or write {}:{}",
-            scenario.name,
-            example(known)
-        ));
-    }
-    match (scenario.option, key) {
-        (Some(ScenarioOption::Shortest(of)), "min") => {
-            if value.ends_with(|last: char| last.is_ascii_digit()) {
-                return Err(format!(
-                    "`{option}` has no unit: write us, ms, s, m or h behind it, as {}",
-                    example(ScenarioOption::Shortest(of))
-                ));
-            }
-            *of(sampling) = Nanos(parse_duration(value)?.as_nanos() as u64);
-        }
-        (Some(ScenarioOption::Every(of)), "every") => *of(sampling) = parse_bytes(value)?,
-        (Some(known), _) => {
-            return Err(format!(
-                "`{option}` is no option of {}, which has {}",
-                scenario.name,
-                example(known)
-            ));
-        }
-        (None, _) => {
-            let all = SCENARIOS.iter();
-            let options = all.filter_map(|it| Some(format!("{}:{}", it.name, example(it.option?))));
-            let options: Vec<_> = options.collect();
-            return Err(format!("{} has no options; there are {}", scenario.name, options.join(", ")));
-        }
-    }
-    Ok(())
-}
-
 /// How an option is written.
 const fn example(option: ScenarioOption) -> &'static str {
     match option {
-        ScenarioOption::Shortest(_) => "min=10ms",
-        ScenarioOption::Every(_) => "every=64KiB",
+        ScenarioOption::Shortest(_) => options::SHORTEST,
+        ScenarioOption::Every(_) => options::EVERY,
     }
 }
 

@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 use collector_common::event::Guid;
 use collector_common::ids::Pid;
 use collector_user::etw::{
-    Asked, Asking, Recorded, Request, is_gone, name_from_images, stop_abandoned_kernel_logger, volumes,
+    Asked, Asking, Recorded, Request, Shortest, is_gone, name_from_images, stop_abandoned_kernel_logger,
+    volumes,
 };
 use collector_user::output::Places;
 use collector_user::stats::{self, Stats};
 use export::format::Profile;
 use export::symbolize::Detail;
-use windows_etw::plan::{Plan, SampleInterval};
+use windows_etw::plan::{Plan, SCENARIOS, SampleInterval, Scenario};
 use windows_etw::session::{
     OtherProcess, OwnUsage, SessionError, Sessions, Settings, Stopped, Suspended, Target, console, own_usage,
     providers,
@@ -25,6 +26,7 @@ use crate::args::{Backend, RunArgs, detail};
 use crate::counted::print_counted;
 use crate::finished::{Outputs, refuse_no_command, summary};
 use crate::lives::print_lives;
+use crate::options::{self, Options, Place};
 use crate::output::{event_bytes, tell_failures};
 use crate::trace::{TraceFiles, is_trace};
 use crate::{Usage, say};
@@ -46,6 +48,7 @@ pub(crate) fn run(args: RunArgs, started: Instant) -> anyhow::Result<ExitCode> {
 struct Prepared {
     args: RunArgs,
     plan: Plan,
+    shortest: Shortest,
     pids: Vec<Pid>,
     outputs: Outputs,
     files: TraceFiles,
@@ -55,7 +58,8 @@ impl Prepared {
     fn of(args: RunArgs) -> anyhow::Result<Self> {
         refuse(&args)?;
         let pids: Vec<Pid> = args.pids.iter().copied().map(Pid).collect();
-        let plan = plan(&args, &pids)?;
+        let mut shortest = Shortest::default();
+        let plan = plan(&args, &scenarios(&args.scenarios, &mut shortest)?, &pids)?;
         let format = args.format.as_deref();
         let (traces, others): (Vec<&Path>, Vec<&Path>) =
             args.outputs.iter().map(PathBuf::as_path).partition(|path| is_trace(path, format));
@@ -63,22 +67,24 @@ impl Prepared {
         let mut outputs = Outputs::open(others.iter().copied(), format, args.outputs.is_empty(), &mut taken)?;
         outputs.open_stats(args.stats.as_deref(), &mut taken)?;
         let files = TraceFiles::new(&traces, &others, &mut taken)?;
-        let is_of_some = !args.pids.is_empty() || !args.command.is_empty();
+        let is_of_some = !args.pids.is_empty() || !args.command.is_empty() || args.comm.is_some();
         if is_of_some && !traces.is_empty() {
             say("warning: what Windows writes, the .etl, has all processes in it");
         }
-        Ok(Self { args, plan, pids, outputs, files })
+        Ok(Self { args, plan, shortest, pids, outputs, files })
     }
 
     /// Reads what was recorded, tells of it, and writes the outputs.
     fn finish(self, ran: Ran, began_after: Duration) -> anyhow::Result<()> {
-        let Self { args, plan, pids, outputs, mut files } = self;
+        let Self { args, plan, shortest, pids, outputs, mut files } = self;
         let Ran { stopped, interval, ended, child } = ran;
         let mut whose: Vec<Asked> = pids.into_iter().map(Asked::Running).collect();
         whose.extend(child.as_ref().map(|child| Asked::Started(Pid(child.id()))));
         let asking = Asking {
             scenarios: plan.names.clone(),
+            shortest,
             whose,
+            comm: args.comm,
             volumes: volumes(),
             event_bytes: event_bytes(&outputs.profiles),
             interval_100ns: interval.map(SampleInterval::units),
@@ -92,7 +98,7 @@ impl Prepared {
         print_lives(&machine);
         if machine.samples().is_empty() && machine.lives().is_empty() {
             say(
-                "warning: no samples: nothing of what was asked for happened, or -p and the command leave it out",
+                "warning: no samples: nothing of what was asked for happened, or -p, --comm and the command leave it out",
             );
         }
         tell_end(&ended, child.as_ref());
@@ -141,18 +147,36 @@ fn refuse(args: &RunArgs) -> Result<(), Usage> {
             "--cgroup is of Linux alone: name processes by -p, or a command behind `--`".to_owned(),
         ));
     }
-    if args.comm.is_some() {
-        return Err(Usage(
-            "--comm is of Linux alone: name processes by -p, or a command behind `--`".to_owned(),
-        ));
+    if args.comm.as_deref() == Some("") {
+        return Err(Usage("--comm is empty: name a program as `tasklist` does".to_owned()));
     }
     refuse_no_command(args.command.is_empty())
 }
 
+/// Names of scenarios without what `off_cpu:min=10ms` says of them. Those that are not known are told of later.
+fn scenarios(named: &[String], shortest: &mut Shortest) -> Result<Vec<String>, Usage> {
+    let mut options = Options::default();
+    let all = || {
+        let mut any = Shortest::default();
+        let all = SCENARIOS.iter().filter(move |it| any.of_scenario(it.name).is_some());
+        all.map(|it| format!("{}:{}", it.name, options::SHORTEST))
+    };
+    let mut names = Vec::new();
+    for named in named {
+        let name = options::split(named).0;
+        if let Some(scenario) = Scenario::by_name(name) {
+            let place = shortest.of_scenario(scenario.name).map(Place::Shortest);
+            options.take(named, scenario.name, place, all())?;
+        }
+        names.push(name.to_owned());
+    }
+    Ok(names)
+}
+
 /// What Windows is asked for.
-fn plan(args: &RunArgs, pids: &[Pid]) -> anyhow::Result<Plan> {
+fn plan(args: &RunArgs, scenarios: &[String], pids: &[Pid]) -> anyhow::Result<Plan> {
     let request = Request {
-        scenarios: &args.scenarios,
+        scenarios,
         events: &args.events,
         frequency_hz: args.frequency,
         pids,
@@ -286,11 +310,28 @@ mod tests {
     use std::fs;
 
     use clap::Parser as _;
+    use collector_common::ids::Nanos;
     use windows_etw::part::Part;
     use windows_etw::session::Losses;
 
     use super::*;
     use crate::args::{Cli, Command};
+
+    #[test]
+    fn options_are_taken_off_the_names_of_scenarios() {
+        let told = |named: &[&str]| {
+            let mut shortest = Shortest::default();
+            let named: Vec<String> = named.iter().map(|name| (*name).to_owned()).collect();
+            scenarios(&named, &mut shortest).map(|names| (names, shortest)).map_err(|Usage(why)| why)
+        };
+        let (names, shortest) = told(&["offcpu:min=10ms", "cpu", "wall_clock:min=2s"]).unwrap();
+        assert_eq!(names, ["offcpu", "cpu", "wall_clock"]);
+        assert_eq!(shortest, Shortest { off_cpu: Nanos(10_000_000), wall_clock: Nanos(2_000_000_000) });
+        // Which are like it is told with the names of others.
+        assert_eq!(told(&["of_cpu:min=1"]).unwrap().0, ["of_cpu"]);
+        let none = "memory_tracking has no options; there are off_cpu:min=10ms, wall_clock:min=10ms";
+        assert_eq!(told(&["memory:every=1KiB"]), Err(format!("memory:every=1KiB: {none}")));
+    }
 
     fn command(line: &[&str]) -> Option<Child> {
         start(&line.iter().map(OsString::from).collect::<Vec<_>>(), |_| Ok(())).unwrap()

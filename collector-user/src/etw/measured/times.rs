@@ -42,7 +42,11 @@ impl State {
 /// Adds samples of those kinds that are wanted.
 pub(super) fn take(time: &Time, row: &Row, sink: &mut Sink<'_>) {
     match *time {
-        Time::Came(Came { blocked, cut, queued, is_open }) => {
+        Time::Came(came) => {
+            let wanted = sink.wanted.of_time_off(came.took());
+            let Sink { kinds, pending, machine, .. } = sink;
+            let sink = &mut Sink { kinds, pending, machine, wanted };
+            let Came { blocked, cut, queued, is_open } = came;
             let open = ("open", Said::Text(if is_open { "yes" } else { "" }));
             // Where it is now is where it waited last, which may be elsewhere than before the cut.
             let before = Row { stack: if cut.is_some() { StackId::EMPTY } else { row.stack }, ..*row };
