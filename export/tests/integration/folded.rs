@@ -50,7 +50,7 @@ fn a_function_counts_once_a_sample() {
     );
     assert_eq!(
         hottest.table(3).to_string(),
-        "       self               total         function, of 85 samples
+        "       self               total         function, of 85 samples (cpu)
          60  70.6%           68  80.0%  work(int; char)  (prog)
          10  11.8%           10  11.8%  recurse  (prog)
           8   9.4%            8   9.4%  vfs_read  ([kernel])
