@@ -3,9 +3,9 @@
 //! code that has no unwind information, as it is then or was when it was last read.
 //!
 //! A function whose frame lies more than the largest copy (64 KiB) above the stack pointer has long been running and
-//! will mostly run on, so its frame is the same a few milliseconds later. It need not be: before the first late word is
-//! believed, the words that the walk read last from the copy (the outermost copied frame's return address and registers)
-//! must still be what is in memory. So it is with pages that were absent, as those swapped out; of one with the stack
+//! will mostly run on, so its frame is the same a few milliseconds later. It need not be: a late word is believed
+//! if the words that the walk read last from the copy (the outermost copied frame's return address and registers) are
+//! what is in memory just before the late one is read, and just behind that. So it is with pages that were absent, as those swapped out; of one with the stack
 //! pointer on it, as while the kernel copies it after a fork, there are no such words, and it is not read. Frames found
 //! with late memory are marked as heuristic all the same, and a walk that fails with it ends as one that ran out of stack.
 //!
@@ -51,6 +51,13 @@ impl Owner {
 
 type Page = Arc<[u8; PAGE_SIZE]>;
 
+/// A page as it was read, and others as they were before and behind that, with their addresses.
+#[derive(Debug, Default)]
+struct LatePage {
+    page: Option<Page>,
+    around: [Vec<(u64, Option<Page>)>; 2],
+}
+
 /// Pages of other processes' memory as they were in this round, and their code as it was last.
 #[derive(Debug, Default)]
 pub(super) struct LateMemory {
@@ -62,6 +69,8 @@ pub(super) struct LateMemory {
     open: Option<(Owner, File)>,
     /// By pid and address; `None` for a page that could not be read.
     pages: FxHashMap<(Pid, u64), Option<Page>>,
+    /// Pages of stacks, by pid and address.
+    late: FxHashMap<(Pid, u64), LatePage>,
     /// Code as it was when it was last read: a process's last samples are unwound when it may have ended, and code that a JIT compiler
     /// has made is in no file. Another process with its pid has other code at other addresses, and is asked itself while it runs.
     code: FxHashMap<(Pid, u64), Page>,
@@ -83,6 +92,7 @@ impl LateMemory {
     pub(super) fn end_round(&mut self, watermark: Nanos) {
         self.open = None;
         self.pages.clear();
+        self.late.clear();
         self.stretches.end_round(watermark);
     }
 
@@ -91,9 +101,32 @@ impl LateMemory {
         if self.is_gone { sample.stack_end } else { self.stretches.end(sample, &mut self.outside) }
     }
 
-    fn word<const N: usize>(&mut self, owner: Owner, address: u64) -> Option<[u8; N]> {
+    /// A word of a stack, if those of the copy that led there were in memory when it was read.
+    fn late<const N: usize>(&mut self, owner: Owner, address: u64, copied: &[Copied]) -> Option<[u8; N]> {
         let (start, offset) = page_and_offset(address);
-        self.page(owner, start)?.get(offset..)?.first_chunk().copied()
+        let key = (owner.pid, start);
+        let is_there = |late: &LatePage| copied.iter().all(|copied| copied.page(&late.around[0]).is_some());
+        if !self.late.get(&key).is_some_and(is_there) {
+            if self.late.len() >= MAX_PAGES {
+                self.late.clear();
+            }
+            let mut starts: Vec<u64> =
+                copied.iter().map(|copied| page_and_offset(copied.address).0).collect();
+            starts.dedup();
+            let before = self.others(owner, &starts);
+            let page = self.read(owner, start);
+            let after = self.others(owner, &starts);
+            self.late.insert(key, LatePage { page, around: [before, after] });
+        }
+        let late = self.late.get(&key)?;
+        let is_unchanged = |pages| copied.iter().all(|copied| copied.is_in(pages));
+        late.around.iter().all(|pages| is_unchanged(pages)).then_some(())?;
+        late.page.as_ref()?.get(offset..)?.first_chunk().copied()
+    }
+
+    /// Pages as they are now.
+    fn others(&mut self, owner: Owner, starts: &[u64]) -> Vec<(u64, Option<Page>)> {
+        starts.iter().map(|&start| (start, self.read(owner, start))).collect()
     }
 
     /// Fills `buffer` with the code that lies at `address`, or lay there before the process ended, and says how many bytes could be had.
@@ -112,7 +145,9 @@ impl LateMemory {
 
     fn code_page(&mut self, owner: Owner, start: u64) -> Option<Page> {
         let key = (owner.pid, start);
-        let Some(page) = self.page(owner, start).cloned() else { return self.code.get(&key).cloned() };
+        let Some(page) = self.page(owner, start).cloned() else {
+            return self.code.get(&key).cloned();
+        };
         if self.code.len() >= MAX_CODE_PAGES {
             self.code.clear();
         }
@@ -170,12 +205,23 @@ struct Copied {
 }
 
 impl Copied {
-    fn is_in(self, memory: &mut LateMemory, owner: Owner) -> bool {
-        let value = if self.is_long {
-            memory.word(owner, self.address).map(u64::from_le_bytes)
-        } else {
-            memory.word(owner, self.address).map(u32::from_le_bytes).map(u64::from)
-        };
+    /// The page that it is on.
+    fn page(self, pages: &[(u64, Option<Page>)]) -> Option<&Option<Page>> {
+        let (wanted, _) = page_and_offset(self.address);
+        pages.iter().find(|(start, _)| *start == wanted).map(|(_, page)| page)
+    }
+
+    /// Whether it is what is on its page.
+    fn is_in(self, pages: &[(u64, Option<Page>)]) -> bool {
+        let (_, offset) = page_and_offset(self.address);
+        let bytes = self.page(pages).and_then(|page| page.as_ref()?.get(offset..));
+        let value = bytes.and_then(|bytes| {
+            if self.is_long {
+                bytes.first_chunk().copied().map(u64::from_le_bytes)
+            } else {
+                bytes.first_chunk().copied().map(u32::from_le_bytes).map(u64::from)
+            }
+        });
         value == Some(self.value)
     }
 }
@@ -244,10 +290,12 @@ impl<'a> LateStack<'a> {
         address < self.end.get()
     }
 
-    /// Whether the words that lead out of the copy are still in memory.
-    fn is_unchanged(&self, memory: &mut LateMemory) -> bool {
-        let mut copied = self.copied_last.get().into_iter().filter(|copied| copied.address != 0);
-        copied.all(|copied| copied.is_in(memory, self.owner()))
+    /// A word of memory, if those that lead out of the copy were there when it was read.
+    fn late<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
+        let [first, last] = self.copied_last.get();
+        let copied = if first.address == 0 { &[last][..] } else { &[first, last] };
+        let copied = if last.address == 0 { &[] } else { copied };
+        self.memory.borrow_mut().late(self.owner(), address, copied)
     }
 
     /// Whether anything but the copy was used.
@@ -277,12 +325,9 @@ impl LateStack<'_> {
                 Ok(value)
             }
             Err(missing) if self.reads.get() < MAX_READS && self.goes_on(address, missing) => {
-                let mut memory = self.memory.borrow_mut();
-                if self.reads.get() == 0 && !self.is_unchanged(&mut memory) {
-                    return Err(missing);
-                }
+                let word = self.late(address).ok_or(missing)?;
                 self.reads.set(self.reads.get() + 1);
-                memory.word(self.owner(), address).map(of_bytes).ok_or(missing)
+                Ok(of_bytes(word))
             }
             result => result,
         }
@@ -317,6 +362,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
+    use crate::packed::Packed as _;
 
     #[test]
     fn a_stack_that_was_cut_goes_on_in_memory() {
@@ -378,6 +424,41 @@ mod tests {
     }
 
     #[test]
+    fn what_was_read_while_the_stack_changed_is_not_believed() {
+        const START: u64 = 0x7000_0000;
+        let words = |of_15: u64| -> Page {
+            let words = (0..512).map(|word| if word == 15 { of_15 } else { word });
+            Arc::new(words.flat_map(u64::to_le_bytes).collect::<Vec<u8>>().try_into().unwrap())
+        };
+        let copied = |page: &Page| page[..16 * 8].to_vec();
+        let [before, after] = [words(15), words(77)];
+        let mut header: SampleHeader = bytemuck::Zeroable::zeroed();
+        (header.pid, header.tid) = (8, 9);
+        (header.stack_end, header.flags) = (START + 2 * PAGE_SIZE as u64, SampleFlags::STACK_CUT);
+        let mut outside = Outside::told();
+        let mut tell = |at: u64, page: &Page| {
+            let mut answer = Vec::new();
+            Some(Page::clone(page)).pack(&mut answer);
+            outside.tell(Question { at, ..Question::new(Subject::Page, 8_u64 << 32 | 9) }, &answer);
+        };
+        // The first page is read with itself before and behind it, then before the second one and behind that.
+        let second = START + PAGE_SIZE as u64;
+        let of_first = [&before, &before, &before, &before, &after].map(|page| (START, page));
+        of_first.into_iter().chain([(second, &after)]).for_each(|(at, page)| tell(at, page));
+        let memory = RefCell::new(LateMemory::of(outside));
+
+        let [bytes, later] = [copied(&before), copied(&after)];
+        let stack = LateStack::new(CopiedStack::new(START, &bytes, 0), None, &header, &memory);
+        assert_eq!(stack.read_u64(START + 15 * 8), Ok(15));
+        assert_eq!(stack.read_u64(START + 100 * 8), Ok(100), "of the page with the word that led out");
+        assert_eq!(stack.read_u64(second + 100 * 8), Err(StackReadError::Beyond));
+        // Whose it is nobody knows: it may be of either time, for samples of both.
+        let stack = LateStack::new(CopiedStack::new(START, &later, 0), None, &header, &memory);
+        assert_eq!(stack.read_u64(START + 15 * 8), Ok(77));
+        assert_eq!(stack.read_u64(second + 100 * 8), Err(StackReadError::Beyond));
+    }
+
+    #[test]
     fn trapped_returns_are_replaced_in_late_memory_too() {
         const TRAMPOLINE: u64 = 0x7fff_ffff_e000;
         let mut words = vec![TRAMPOLINE; 1024];
@@ -424,7 +505,7 @@ mod tests {
         assert_eq!(running, ended);
         assert_ne!(running, [0; 64]);
         assert_eq!(memory.code(owner, start + PAGE_SIZE as u64, &mut ended), 0, "never read");
-        assert_eq!(memory.word::<8>(owner, start + 0x20), None, "no data");
+        assert!(memory.page(owner, page_and_offset(start).0).is_none());
     }
 
     #[test]

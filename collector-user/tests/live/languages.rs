@@ -46,9 +46,9 @@ fn outer_frames_that_had_changed_are_not_believed() {
             _ => {}
         }
     }
-    // Frames that were left a moment ago and not written over yet still look as they were; without a check every second
-    // stack is wrong.
-    assert!(right > 500 && wrong * 10 <= right, "{right} right, {wrong} wrong\n{}", recorded.stderr);
+    // Without a check every second stack is wrong, and one in twenty with one that is made before the frames are read alone. A recorder
+    // that loses its CPU for a whole turn while it reads finds the same frames before and behind that.
+    assert!(right > 500 && wrong * 50 <= right, "{right} right, {wrong} wrong\n{}", recorded.stderr);
 }
 
 #[test]
