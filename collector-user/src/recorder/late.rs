@@ -26,7 +26,7 @@ use super::stretch::Stretches;
 use crate::procfs;
 use crate::this_machine::read_exact_at;
 
-/// Pages kept in one round.
+/// Pages of code kept in one round, and of stacks, each of these with up to four others.
 const MAX_PAGES: usize = 256;
 
 /// Pages of code kept for when their processes have ended: 4 MiB.
@@ -51,7 +51,7 @@ impl Owner {
 
 type Page = Arc<[u8; PAGE_SIZE]>;
 
-/// A page as it was read, and others as they were before and behind that, with their addresses.
+/// A page of a stack as it was read, and those that led there as they were just before and just behind that, with their addresses.
 #[derive(Debug, Default)]
 struct LatePage {
     page: Option<Page>,
@@ -67,9 +67,9 @@ pub(super) struct LateMemory {
     pub(super) outside: Outside,
     /// The memory asked for last.
     open: Option<(Owner, File)>,
-    /// By pid and address; `None` for a page that could not be read.
+    /// Of code, by pid and address; `None` for a page that could not be read.
     pages: FxHashMap<(Pid, u64), Option<Page>>,
-    /// Pages of stacks, by pid and address.
+    /// Of stacks, by pid and address.
     late: FxHashMap<(Pid, u64), LatePage>,
     /// Code as it was when it was last read: a process's last samples are unwound when it may have ended, and code that a JIT compiler
     /// has made is in no file. Another process with its pid has other code at other addresses, and is asked itself while it runs.

@@ -46,8 +46,8 @@ fn outer_frames_that_had_changed_are_not_believed() {
             _ => {}
         }
     }
-    // Without a check every second stack is wrong, and one in twenty with one that is made before the frames are read alone. A recorder
-    // that loses its CPU for a whole turn while it reads finds the same frames before and behind that.
+    // Without a check every second stack is wrong, and up to one in nine with one that is made before the frames are read alone. A
+    // recorder that loses its CPU for two turns while it reads finds the same frames before and behind that.
     assert!(right > 500 && wrong * 50 <= right, "{right} right, {wrong} wrong\n{}", recorded.stderr);
 }
 
