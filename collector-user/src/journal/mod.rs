@@ -72,12 +72,12 @@ pub(crate) use told::{Ending, EventOf, Start};
 pub(crate) use write::JournalWriter;
 
 /// Of the form, and of all that is in it beside what [`collector_common::wire`] lays out.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What a journal begins with.
 const MAGIC: &[u8] = b"collector journal\n";
 
-/// Bytes of an item at most: a round's answers, of which one is a page, are the longest.
+/// Bytes of an item at most. Answers that are more are several items.
 const MOST: u32 = 64 << 20;
 
 /// What an item is.

@@ -12,8 +12,8 @@ use collector_common::wire::{SampleFlags, SampleHeader};
 use super::told::{Ending, Start};
 use super::{MAGIC, MOST, VERSION, kind};
 use crate::modules::NotedFile;
-use crate::packed::{Packed, pack_counted};
-use crate::recorder::Recorder;
+use crate::packed::{Packed, Unpacker, pack_counted};
+use crate::recorder::{Question, Recorder};
 use crate::source::SourceRecord;
 use crate::source::sideband::LAYOUT;
 
@@ -93,8 +93,8 @@ impl JournalWriter {
     fn end_step(&mut self, recorder: &mut Recorder) {
         let mut before = Vec::new();
         let notes = recorder.take_notes();
-        if !notes.is_empty() {
-            item(&mut before, kind::ANSWERS, |out| out.extend_from_slice(&notes));
+        for notes in parts(&notes, MOST as usize) {
+            item(&mut before, kind::ANSWERS, |out| out.extend_from_slice(notes));
         }
         for file in recorder.modules_mut().take_noted() {
             item(&mut before, kind::FILE, |out| NotedFile::pack(&file, out));
@@ -111,6 +111,24 @@ impl JournalWriter {
             self.failure = self.file.write_all(bytes).err();
         }
     }
+}
+
+/// Questions with their answers in parts of so many bytes at most, if no single one has more.
+fn parts(mut notes: &[u8], most: usize) -> Vec<&[u8]> {
+    let mut parts = Vec::new();
+    let mut from = Unpacker::new(notes);
+    let mut end = 0;
+    while Question::unpack(&mut from).is_some() && from.counted().is_some() {
+        let next = notes.len() - from.rest().len();
+        if next > most && end > 0 {
+            let (part, rest) = notes.split_at(end);
+            parts.push(part);
+            notes = rest;
+        }
+        end = notes.len() - from.rest().len();
+    }
+    parts.extend((!notes.is_empty()).then_some(notes));
+    parts
 }
 
 /// Adds an item: what it is, its length, and what `pack` adds.
@@ -153,4 +171,34 @@ fn pack_record(record: &SourceRecord<'_>, out: &mut Vec<u8>) {
     pack_counted(stack, out);
     pack_counted(returns.map(bytemuck::bytes_of).unwrap_or_default(), out);
     pack_counted(data, out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::Subject;
+
+    #[test]
+    fn answers_are_parted_between_one_and_the_next() {
+        let mut notes = Vec::new();
+        let ends: Vec<usize> = (0..10_u64)
+            .map(|pid| {
+                Question::new(Subject::Device, pid).pack(&mut notes);
+                pack_counted(&vec![7; 10 * pid as usize], &mut notes);
+                notes.len()
+            })
+            .collect();
+        assert_eq!(parts(&notes, notes.len()), [&notes[..]]);
+        for most in [120, 200, 300, notes.len() - 1] {
+            let parts = parts(&notes, most);
+            assert!(parts.len() > 1 && parts.iter().all(|part| part.len() <= most));
+            assert_eq!(parts.concat(), notes);
+            let mut end = 0;
+            assert!(parts.iter().all(|part| {
+                end += part.len();
+                ends.contains(&end)
+            }));
+        }
+        assert!(parts(&[], 9).is_empty());
+    }
 }

@@ -5,9 +5,10 @@
 //! A function whose frame lies more than the largest copy (64 KiB) above the stack pointer has long been running and
 //! will mostly run on, so its frame is the same a few milliseconds later. It need not be: a late word is believed
 //! if the words that the walk read last from the copy (the outermost copied frame's return address and registers) are
-//! what is in memory just before the late one is read, and just behind that. So it is with pages that were absent, as those swapped out; of one with the stack
-//! pointer on it, as while the kernel copies it after a fork, there are no such words, and it is not read. Frames found
-//! with late memory are marked as heuristic all the same, and a walk that fails with it ends as one that ran out of stack.
+//! what is in memory when their pages are read last before the late one, and when they are read first behind it. So it is with pages that
+//! were absent, as those swapped out. Where there are no such words nothing is read late: of an absent page with the stack pointer on it, as
+//! while the kernel copies it after a fork, and beyond the copy of a function that runs with a larger frame of its own than is copied. Frames
+//! found with late memory are marked as heuristic all the same, and a walk that fails with it ends as one that ran out of stack.
 //!
 //! Calls whose returns are trapped are those of the sample: what was in the place of the kernel's address then is so for late
 //! words, too, of calls that have not returned since.
@@ -26,8 +27,11 @@ use super::stretch::Stretches;
 use crate::procfs;
 use crate::this_machine::read_exact_at;
 
-/// Pages of code kept in one round, and of stacks, each of these with up to four others.
+/// Pages of code kept in one round.
 const MAX_PAGES: usize = 256;
+
+/// Reads of pages of stacks kept in one round: 8 MiB.
+const MAX_STACK_READS: usize = 2048;
 
 /// Pages of code kept for when their processes have ended: 4 MiB.
 const MAX_CODE_PAGES: usize = 1024;
@@ -51,12 +55,8 @@ impl Owner {
 
 type Page = Arc<[u8; PAGE_SIZE]>;
 
-/// A page of a stack as it was read, and those that led there as they were just before and just behind that, with their addresses.
-#[derive(Debug, Default)]
-struct LatePage {
-    page: Option<Page>,
-    around: [Vec<(u64, Option<Page>)>; 2],
-}
+/// A page of a stack each time it was read in a round, the first time first, with the place of that among all reads of such pages.
+type Reads = Vec<(usize, Option<Page>)>;
 
 /// Pages of other processes' memory as they were in this round, and their code as it was last.
 #[derive(Debug, Default)]
@@ -70,7 +70,9 @@ pub(super) struct LateMemory {
     /// Of code, by pid and address; `None` for a page that could not be read.
     pages: FxHashMap<(Pid, u64), Option<Page>>,
     /// Of stacks, by pid and address.
-    late: FxHashMap<(Pid, u64), LatePage>,
+    late: FxHashMap<(Pid, u64), Reads>,
+    /// How many reads there are of them.
+    late_reads: usize,
     /// Code as it was when it was last read: a process's last samples are unwound when it may have ended, and code that a JIT compiler
     /// has made is in no file. Another process with its pid has other code at other addresses, and is asked itself while it runs.
     code: FxHashMap<(Pid, u64), Page>,
@@ -92,7 +94,7 @@ impl LateMemory {
     pub(super) fn end_round(&mut self, watermark: Nanos) {
         self.open = None;
         self.pages.clear();
-        self.late.clear();
+        self.forget_stacks();
         self.stretches.end_round(watermark);
     }
 
@@ -101,32 +103,63 @@ impl LateMemory {
         if self.is_gone { sample.stack_end } else { self.stretches.end(sample, &mut self.outside) }
     }
 
-    /// A word of a stack, if those of the copy that led there were in memory when it was read.
-    fn late<const N: usize>(&mut self, owner: Owner, address: u64, copied: &[Copied]) -> Option<[u8; N]> {
-        let (start, offset) = page_and_offset(address);
-        let key = (owner.pid, start);
-        let is_there = |late: &LatePage| copied.iter().all(|copied| copied.page(&late.around[0]).is_some());
-        if !self.late.get(&key).is_some_and(is_there) {
-            if self.late.len() >= MAX_PAGES {
-                self.late.clear();
-            }
-            let mut starts: Vec<u64> =
-                copied.iter().map(|copied| page_and_offset(copied.address).0).collect();
-            starts.dedup();
-            let before = self.others(owner, &starts);
-            let page = self.read(owner, start);
-            let after = self.others(owner, &starts);
-            self.late.insert(key, LatePage { page, around: [before, after] });
-        }
-        let late = self.late.get(&key)?;
-        let is_unchanged = |pages| copied.iter().all(|copied| copied.is_in(pages));
-        late.around.iter().all(|pages| is_unchanged(pages)).then_some(())?;
-        late.page.as_ref()?.get(offset..)?.first_chunk().copied()
+    fn forget_stacks(&mut self) {
+        self.late.clear();
+        self.late_reads = 0;
     }
 
-    /// Pages as they are now.
-    fn others(&mut self, owner: Owner, starts: &[u64]) -> Vec<(u64, Option<Page>)> {
-        starts.iter().map(|&start| (start, self.read(owner, start))).collect()
+    /// A word of a stack, if those of the copy that led there were in memory before it was read and behind that.
+    fn late<const N: usize>(&mut self, owner: Owner, address: u64, copied: &[Copied]) -> Option<[u8; N]> {
+        // Two before, itself, and two behind it.
+        const MOST: usize = 5;
+        if self.late_reads + MOST > MAX_STACK_READS {
+            self.forget_stacks();
+        }
+        let (start, offset) = page_and_offset(address);
+        let mut leading: Vec<u64> = copied.iter().map(|copied| page_and_offset(copied.address).0).collect();
+        leading.dedup();
+        let place = self.place_behind(owner, start, &leading).unwrap_or_else(|| {
+            leading.iter().for_each(|&leading| _ = self.read_stack(owner, leading));
+            self.read_stack(owner, start)
+        });
+        for &leading in &leading {
+            if self.reads(owner, leading).last().is_none_or(|(last, _)| *last <= place) {
+                self.read_stack(owner, leading);
+            }
+        }
+        let is_unchanged = |copied: &Copied| {
+            let reads = self.reads(owner, page_and_offset(copied.address).0);
+            let before = reads.partition_point(|(read, _)| *read < place).checked_sub(1);
+            let behind = reads.partition_point(|(read, _)| *read <= place);
+            [before, Some(behind)].into_iter().all(|read| {
+                let read = read.and_then(|read| reads.get(read));
+                read.and_then(|(_, page)| page.as_ref()).is_some_and(|page| copied.is_in(page))
+            })
+        };
+        copied.iter().all(is_unchanged).then_some(())?;
+        let reads = self.reads(owner, start);
+        let read = reads.partition_point(|(read, _)| *read < place);
+        reads.get(read)?.1.as_ref()?.get(offset..)?.first_chunk().copied()
+    }
+
+    /// When a page was first read behind a read of each of others.
+    fn place_behind(&self, owner: Owner, start: u64, others: &[u64]) -> Option<usize> {
+        let firsts = others.iter().map(|&other| Some(self.reads(owner, other).first()?.0));
+        let last = firsts.collect::<Option<Vec<_>>>()?.into_iter().max()?;
+        self.reads(owner, start).iter().map(|(read, _)| *read).find(|read| *read > last)
+    }
+
+    fn reads(&self, owner: Owner, start: u64) -> &[(usize, Option<Page>)] {
+        self.late.get(&(owner.pid, start)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Reads a page of a stack, and says the place of that.
+    fn read_stack(&mut self, owner: Owner, start: u64) -> usize {
+        let page = self.read(owner, start);
+        let place = self.late_reads;
+        self.late.entry((owner.pid, start)).or_default().push((place, page));
+        self.late_reads += 1;
+        place
     }
 
     /// Fills `buffer` with the code that lies at `address`, or lay there before the process ended, and says how many bytes could be had.
@@ -205,23 +238,15 @@ struct Copied {
 }
 
 impl Copied {
-    /// The page that it is on.
-    fn page(self, pages: &[(u64, Option<Page>)]) -> Option<&Option<Page>> {
-        let (wanted, _) = page_and_offset(self.address);
-        pages.iter().find(|(start, _)| *start == wanted).map(|(_, page)| page)
-    }
-
     /// Whether it is what is on its page.
-    fn is_in(self, pages: &[(u64, Option<Page>)]) -> bool {
+    fn is_in(self, page: &[u8; PAGE_SIZE]) -> bool {
         let (_, offset) = page_and_offset(self.address);
-        let bytes = self.page(pages).and_then(|page| page.as_ref()?.get(offset..));
-        let value = bytes.and_then(|bytes| {
-            if self.is_long {
-                bytes.first_chunk().copied().map(u64::from_le_bytes)
-            } else {
-                bytes.first_chunk().copied().map(u32::from_le_bytes).map(u64::from)
-            }
-        });
+        let bytes = &page[offset..];
+        let value = if self.is_long {
+            bytes.first_chunk().copied().map(u64::from_le_bytes)
+        } else {
+            bytes.first_chunk().copied().map(u32::from_le_bytes).map(u64::from)
+        };
         value == Some(self.value)
     }
 }
@@ -268,14 +293,13 @@ impl<'a> LateStack<'a> {
     /// Whether a word that is not in the copy for this reason may be asked for.
     fn goes_on(&self, address: u64, missing: StackReadError) -> bool {
         let [_, last] = self.copied_last.get();
-        match missing {
-            StackReadError::Beyond => self.goes_on_to(address),
-            // What is absent behind an unknown end need not be the stack's.
-            StackReadError::Absent => {
-                !self.header.flags().has(SampleFlags::BOUND_UNKNOWN) && last.address != 0
+        last.address != 0
+            && match missing {
+                StackReadError::Beyond => self.goes_on_to(address),
+                // What is absent behind an unknown end need not be the stack's.
+                StackReadError::Absent => !self.header.flags().has(SampleFlags::BOUND_UNKNOWN),
+                StackReadError::Below => false,
             }
-            StackReadError::Below => false,
-        }
     }
 
     /// Whether what lies at an address beyond the copy may be of the stack.
@@ -294,7 +318,6 @@ impl<'a> LateStack<'a> {
     fn late<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
         let [first, last] = self.copied_last.get();
         let copied = if first.address == 0 { &[last][..] } else { &[first, last] };
-        let copied = if last.address == 0 { &[] } else { copied };
         self.memory.borrow_mut().late(self.owner(), address, copied)
     }
 
@@ -456,6 +479,39 @@ mod tests {
         let stack = LateStack::new(CopiedStack::new(START, &later, 0), None, &header, &memory);
         assert_eq!(stack.read_u64(START + 15 * 8), Ok(77));
         assert_eq!(stack.read_u64(second + 100 * 8), Err(StackReadError::Beyond));
+    }
+
+    #[test]
+    fn what_others_read_is_not_read_again() {
+        let words: Vec<u64> = (0..17 * 512).collect();
+        let start = (words.as_ptr() as u64).next_multiple_of(PAGE_SIZE as u64);
+        let value = |address: u64| (address - words.as_ptr() as u64) / 8;
+        let page = |page: u64| start + page * PAGE_SIZE as u64;
+        let mut header: SampleHeader = bytemuck::Zeroable::zeroed();
+        (header.pid, header.tid) = (std::process::id(), std::process::id());
+        (header.stack_end, header.flags) = (page(16), SampleFlags::STACK_CUT);
+        let memory = RefCell::default();
+        let read_from = |first: u64, later: &[u64]| {
+            let bytes: Vec<u8> = (value(page(first))..).take(16).flat_map(u64::to_le_bytes).collect();
+            let stack = LateStack::new(CopiedStack::new(page(first), &bytes, 0), None, &header, &memory);
+            assert_eq!(
+                stack.read_u64(page(*later.last().unwrap())),
+                Err(StackReadError::Beyond),
+                "nothing led there"
+            );
+            assert_eq!(stack.read_u64(page(first)), Ok(value(page(first))));
+            for &later in later {
+                assert_eq!(stack.read_u64(page(later) + 8), Ok(value(page(later)) + 1));
+            }
+            memory.borrow().late_reads
+        };
+        let all: Vec<u64> = (4..16).collect();
+        // Each with the one that leads there, before it and behind it.
+        assert_eq!(read_from(3, &all), 3 * all.len());
+        // These lead to pages that were read behind them: it is told once more that they are as they were.
+        assert_eq!(read_from(6, &all[3..]), 3 * all.len() + 1);
+        assert_eq!(read_from(6, &all[3..]), 3 * all.len() + 1);
+        assert_eq!(read_from(3, &all), 3 * all.len() + 1);
     }
 
     #[test]

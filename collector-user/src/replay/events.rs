@@ -6,6 +6,7 @@ use collector_common::event::{ByteOrder, Event, EventFlags, EventFormat, EventId
 use collector_common::ids::Nanos;
 use collector_common::perf::file::{FileEvent, TracepointFormat, tracepoint_formats};
 use collector_common::perf::{Attr, AttrFlags};
+use collector_common::record::Unit;
 
 use super::hooked::ReplayedEvent;
 use crate::records::EventIndex;
@@ -81,7 +82,8 @@ impl Events {
         if let Some(fields) = fields {
             *hooked.format_mut() = fields;
         }
-        self.hooks.push(ReplayedEvent { event: hooked });
+        let unit = if is_clock { Unit::Nanoseconds } else { Unit::Count };
+        self.hooks.push(ReplayedEvent { event: hooked, unit });
         let has_period = !attr.flags.contains(AttrFlags::FREQ);
         let value = if has_period { attr.sample_period.max(1) } else { 1 };
         Some(Role { index, value, is_tick: false })

@@ -5,7 +5,7 @@
 
 use collector_common::ids::Tid;
 use collector_common::perf::file::FileEvent;
-use collector_common::perf::{AttrFlags, ReadValue};
+use collector_common::perf::{AttrFlags, Counters, Sample};
 use rustc_hash::FxHashMap;
 
 /// The counters of a file.
@@ -13,8 +13,13 @@ use rustc_hash::FxHashMap;
 pub(super) struct Groups {
     /// By their ids.
     counters: FxHashMap<u64, Counter>,
-    /// What a counter had at the sample before.
+    /// The most that a counter had at a sample.
     before: FxHashMap<(u64, Tid), u64>,
+    /// Of each event, the sample that had a value of it last.
+    told: Vec<u64>,
+    samples: u64,
+    /// Values that nothing tells whose they are.
+    of_no_event: u64,
 }
 
 #[derive(Debug)]
@@ -23,6 +28,15 @@ struct Counter {
     event: usize,
     /// Children inherit it under the same id, and each thread has a value of its own.
     is_of_threads: bool,
+}
+
+/// How much more was counted than at the sample before.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Counted {
+    /// Of the sample's own event, where that is read with it.
+    pub(super) own: Option<u64>,
+    /// Of others, by their places among the file's events: those that have counted anything.
+    pub(super) others: Vec<(usize, u64)>,
 }
 
 impl Groups {
@@ -34,39 +48,94 @@ impl Groups {
                 counters.entry(*id).or_insert(Counter { event, is_of_threads });
             }
         }
-        Self { counters, before: FxHashMap::default() }
+        Self { counters, told: vec![0; events.len()], ..Self::default() }
     }
 
-    /// Which event a value is of, and how much more it is than at the sample before; `None` where no event has its id.
-    pub(super) fn since(&mut self, value: &ReadValue, tid: Tid) -> Option<(usize, u64)> {
-        let id = value.id?;
-        let counter = self.counters.get(&id)?;
-        let thread = if counter.is_of_threads { tid } else { Tid(0) };
-        let before = self.before.insert((id, thread), value.value).unwrap_or(0);
-        Some((counter.event, value.value.saturating_sub(before)))
+    /// What the counters had that were read with a sample of `event`. To be called in the order in which samples were recorded.
+    pub(super) fn counted(&mut self, event: Option<usize>, sample: &Sample<'_>) -> Counted {
+        let mut counted = Counted::default();
+        let Some(Counters::Group(values)) = sample.read.map(|read| read.counters) else { return counted };
+        self.samples += 1;
+        for value in values.iter() {
+            let Some((id, counter)) = value.id.and_then(|id| Some((id, self.counters.get(&id)?))) else {
+                self.of_no_event += 1;
+                continue;
+            };
+            // The kernel tells each once.
+            if std::mem::replace(&mut self.told[counter.event], self.samples) == self.samples {
+                continue;
+            }
+            let thread = sample.tid.filter(|_| counter.is_of_threads).unwrap_or(Tid(0));
+            let before = self.before.entry((id, thread)).or_default();
+            let since = value.value.saturating_sub(*before);
+            *before = value.value.max(*before);
+            if Some(counter.event) == event {
+                counted.own = Some(since);
+            } else if since > 0 {
+                counted.others.push((counter.event, since));
+            }
+        }
+        counted
+    }
+
+    /// How many values nothing told whose they were.
+    pub(super) fn of_no_event(&self) -> u64 {
+        self.of_no_event
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use collector_common::perf::{Attr, ByteOrder, ParseConfig};
+    use collector_common::perf::{Attr, ByteOrder, GroupValues, ParseConfig, ReadFormat, ReadValues, Words};
 
     use super::*;
 
-    #[test]
-    fn an_inherited_counter_is_one_of_each_thread() {
-        let event = |flags, id| {
+    /// Of an event whose counters no thread has its own of, and one whose counters each has.
+    fn groups() -> Groups {
+        let event = |flags, ids| {
             let attr = Attr { flags, ..Attr::default() };
             let config = ParseConfig::from(&attr, ByteOrder::Little);
-            FileEvent { attr, config, ids: vec![id], name: None }
+            FileEvent { attr, config, ids, name: None }
         };
-        let mut groups = Groups::of(&[event(AttrFlags::default(), 7), event(AttrFlags::INHERIT, 8)]);
-        let mut since =
-            |id, tid, value| groups.since(&ReadValue { value, id: Some(id), lost: None }, Tid(tid));
-        let told = [(7, 1, 100), (7, 2, 130), (8, 1, 100), (8, 2, 130), (8, 1, 105), (8, 2, 130), (9, 1, 1)];
-        let since = told.map(|(id, tid, value)| since(id, tid, value));
-        let expected =
-            [Some((0, 100)), Some((0, 30)), Some((1, 100)), Some((1, 130)), Some((1, 5)), Some((1, 0)), None];
-        assert_eq!(since, expected);
+        Groups::of(&[event(AttrFlags::default(), vec![7, 6]), event(AttrFlags::INHERIT, vec![8])])
+    }
+
+    /// What a sample of the first event tells that has these values and ids.
+    fn counted(groups: &mut Groups, tid: u32, values: &[u64]) -> Counted {
+        let values = GroupValues::new(Words::from(values), ReadFormat::ID);
+        let read = ReadValues { time_enabled: None, time_running: None, counters: Counters::Group(values) };
+        groups.counted(Some(0), &Sample { tid: Some(Tid(tid)), read: Some(read), ..Sample::default() })
+    }
+
+    #[test]
+    fn an_inherited_counter_is_one_of_each_thread() {
+        let mut groups = groups();
+        let told =
+            [(1, [100, 7, 100, 8]), (2, [130, 7, 130, 8]), (1, [131, 7, 105, 8]), (2, [131, 7, 130, 8])];
+        let counted = told.map(|(tid, values)| counted(&mut groups, tid, &values));
+        let expected = [(100, Some(100)), (30, Some(130)), (1, Some(5)), (0, None)];
+        let expected = expected.map(|(own, other)| Counted {
+            own: Some(own),
+            others: other.map(|since| (1, since)).into_iter().collect(),
+        });
+        assert_eq!(counted, expected);
+    }
+
+    #[test]
+    fn a_sample_has_one_value_of_each_event_whatever_it_says() {
+        let mut groups = groups();
+        let values: Vec<u64> = (1..=2_000).flat_map(|value| [value, 8]).collect();
+        assert_eq!(counted(&mut groups, 1, &values), Counted { own: None, others: vec![(1, 1)] });
+        assert_eq!(counted(&mut groups, 1, &[5, 7, 9, 6]), Counted { own: Some(5), others: vec![] });
+        assert_eq!(groups.of_no_event(), 0);
+        assert_eq!(counted(&mut groups, 1, &[9, 9]), Counted::default());
+        assert_eq!(groups.of_no_event(), 1);
+    }
+
+    #[test]
+    fn what_falls_is_counted_when_it_is_more_than_it_ever_was() {
+        let mut groups = groups();
+        let own = [10, 15, 10, 20].map(|value| counted(&mut groups, 1, &[value, 7]).own);
+        assert_eq!(own, [10, 5, 0, 5].map(Some));
     }
 }

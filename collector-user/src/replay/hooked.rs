@@ -2,16 +2,19 @@
 
 use collector_common::event::{Event, EventErrors};
 use collector_common::ids::Nanos;
-use collector_common::record::{SampleKindId, Unit};
+use collector_common::record::{AttributeListId, SampleKindId, Unit};
 
 use crate::recorder::{Kept, Kinds, Recorder};
-use crate::records::SourceRecord;
+use crate::records::{EventIndex, SourceRecord};
 
 /// An event of a recording that was made earlier.
 #[derive(Debug)]
 pub struct ReplayedEvent {
-    /// Its format, filter and closures.
+    /// Its format, filter and closures. What another event's samples tell of how often it was counted is in the recording alone, with none of
+    /// its fields.
     pub event: Event,
+    /// Of its samples' values.
+    pub(super) unit: Unit,
 }
 
 /// All events of a recording.
@@ -34,7 +37,7 @@ impl Hooked {
         recorder.machine_mut().event_records_mut().set_limit(kept.bytes);
         let clock = clock.map(|period| recorder.add_kind("cpu", Unit::Count, period.0));
         let with_kinds = |replayed: ReplayedEvent| {
-            let samples = recorder.add_kind(replayed.event.name(), Unit::Count, 1);
+            let samples = recorder.add_kind(replayed.event.name(), replayed.unit, 1);
             let is_kept = kept.has(replayed.event.name());
             let events = is_kept.then(|| recorder.add_event_kind(&replayed.event, samples)).flatten();
             let kinds = Kinds { samples: Some(samples), events, is_passed_over: !is_kept };
@@ -51,6 +54,29 @@ impl Hooked {
             Some(position) => self.events.get_mut(position).is_some_and(|(replayed, kinds)| {
                 recorder.take_event(&mut replayed.event, *kinds, record, &mut self.errors)
             }),
+        });
+    }
+
+    /// Takes what other events had counted when a record was made: that is samples of theirs with its stack.
+    pub(super) fn take_counts(
+        &self,
+        recorder: &mut Recorder,
+        record: &SourceRecord<'_>,
+        counts: &[(EventIndex, u64)],
+    ) {
+        if counts.is_empty() {
+            return;
+        }
+        recorder.take_of_any(record, |recorder, record| {
+            let Some(taken) = recorder.take_stack(record) else { return false };
+            for &(event, value) in counts {
+                let kinds = event.hook().and_then(|position| self.events.get(position));
+                if let Some(kind) = kinds.and_then(|(_, kinds)| kinds.samples) {
+                    recorder.add_sample(kind, taken, value.cast_signed(), AttributeListId::NONE);
+                    recorder.deliver(&taken);
+                }
+            }
+            true
         });
     }
 

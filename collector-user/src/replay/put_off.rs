@@ -17,6 +17,8 @@ use collector_common::ids::{Nanos, Tid};
 use collector_common::perf::{OwnedRecord, ParseConfig};
 use rustc_hash::FxHashMap;
 
+use super::groups::Counted;
+
 /// The most that is held. A thread may sleep in the kernel for as long as it likes.
 const MOST_BYTES: usize = 64 << 20;
 
@@ -28,13 +30,15 @@ pub(super) struct Held {
     /// The number that its stack will come under.
     pub(super) cookie: u64,
     pub(super) time: Nanos,
+    /// What was read with it.
+    pub(super) counted: Counted,
 }
 
 impl Held {
     /// With what it takes to find it again.
     fn bytes(&self) -> usize {
         const OTHERS: usize = 128;
-        self.record.body.len() + OTHERS
+        self.record.body.len() + size_of_val(&*self.counted.others) + OTHERS
     }
 }
 
@@ -95,7 +99,8 @@ mod tests {
 
     fn sample(cookie: u64, len: usize) -> Held {
         let record = OwnedRecord { kind: RecordKind::SAMPLE, misc: Misc(0), body: vec![0; len] };
-        Held { record, event: Some(0), config: ParseConfig::default(), cookie, time: Nanos(cookie) }
+        let (config, counted) = (ParseConfig::default(), Counted::default());
+        Held { record, event: Some(0), config, cookie, time: Nanos(cookie), counted }
     }
 
     #[test]

@@ -222,4 +222,6 @@ fn recorded_files(features: &Features, events: &[FileEvent], origin: Origin) -> 
 }
 
 #[cfg(test)]
+mod grouped;
+#[cfg(test)]
 mod tests;

@@ -10,14 +10,14 @@ use collector_common::perf::file::{
     Feature, Features, FileError, FileRecord, HeaderBuildId, MissingFeatures, UserRecord,
 };
 use collector_common::perf::{
-    ByteOrder, Callchain, CallchainDeferred, ChainContext, Counters, MappedFile, Misc, Parsed, Record,
-    RecordKind, Sample, Words,
+    ByteOrder, Callchain, CallchainDeferred, ChainContext, MappedFile, Misc, Parsed, Record, RecordKind,
+    Sample, Words,
 };
 use collector_common::record::ClockAnchor;
 use rustc_hash::FxHashMap;
 
 use super::events::{Events, Role};
-use super::groups::Groups;
+use super::groups::{Counted, Groups};
 use super::hooked::Hooked;
 use super::kernel::{KERNEL, KernelBuild, KernelPlace};
 use super::put_off::{Held, PutOff};
@@ -25,7 +25,6 @@ use super::put_off::{Held, PutOff};
 use crate::debuginfod::Servers;
 use crate::recorder::{Kept, Recorder};
 use crate::recording::Recording;
-use crate::records::SourceRecord;
 use crate::records::decode::Decoder;
 use crate::records::machine_registers::Machine;
 use crate::spill;
@@ -177,10 +176,13 @@ impl Taking {
             extend(&mut self.records, time);
         }
         match &parsed.record {
-            Record::Sample(sample) => match sample.callchain.and_then(|chain| chain.cookie()) {
-                Some(cookie) => self.put_off(record, sample, cookie),
-                None => self.sample(record.event, parsed.misc, sample),
-            },
+            Record::Sample(sample) => {
+                let counted = self.groups.counted(record.event, sample);
+                match sample.callchain.and_then(|chain| chain.cookie()) {
+                    Some(cookie) => self.put_off(record, sample, cookie, counted),
+                    None => self.sample(record.event, parsed.misc, sample, &counted),
+                }
+            }
             // In a file of ours it tells of lost records of the sideband, which the recorder takes.
             Record::Lost(lost) if self.losses.is_none() => {
                 self.lost_records = self.lost_records.saturating_add(lost.count);
@@ -214,10 +216,10 @@ impl Taking {
     }
 
     /// Keeps a sample until its user part comes.
-    fn put_off(&mut self, record: &FileRecord<'_>, sample: &Sample<'_>, cookie: u64) {
+    fn put_off(&mut self, record: &FileRecord<'_>, sample: &Sample<'_>, cookie: u64, counted: Counted) {
         let &FileRecord { raw, event, config, .. } = record;
         let (tid, time) = (sample.tid.unwrap_or(Tid(0)), sample.time.unwrap_or(Nanos(0)));
-        let held = Held { record: raw.into(), event, config, cookie, time };
+        let held = Held { record: raw.into(), event, config, cookie, time, counted };
         if let Some(oldest) = self.put_off.hold(tid, held) {
             self.abandon(&oldest);
         }
@@ -249,7 +251,7 @@ impl Taking {
         chain.push(ChainContext::USER.0);
         chain.extend(user.words.iter());
         let callchain = Some(Callchain::from(Words::from(chain.as_slice())));
-        self.sample(held.event, misc, &Sample { callchain, ..sample });
+        self.sample(held.event, misc, &Sample { callchain, ..sample }, &held.counted);
         self.chain = chain;
     }
 
@@ -259,7 +261,7 @@ impl Taking {
             held.record.as_raw().parse(&held.config)
         {
             self.abandoned += 1;
-            self.sample(held.event, misc, &sample);
+            self.sample(held.event, misc, &sample, &held.counted);
         }
     }
 
@@ -278,8 +280,17 @@ impl Taking {
         self.kernel = self.kernel.take().or_else(|| KernelPlace::of(path, start));
     }
 
-    fn sample(&mut self, event: Option<usize>, misc: Misc, sample: &Sample<'_>) {
-        let Some(role) = event.and_then(|event| self.roles.get(event).copied().flatten()) else { return };
+    fn sample(&mut self, event: Option<usize>, misc: Misc, sample: &Sample<'_>, counted: &Counted) {
+        let role_of = |event: usize| self.roles.get(event).copied().flatten();
+        let Some(role) = event.and_then(role_of) else { return };
+        let others: Vec<_> = counted
+            .others
+            .iter()
+            .filter_map(|&(of, since)| {
+                // What a clock counts is no ticks.
+                role_of(of).filter(|role| !role.is_tick).map(|role| (role.index, since))
+            })
+            .collect();
         if self.machine.is_none() {
             self.machine = self.recorder.modules().elf_machine().map(Machine::of_elf);
             self.decoder.set_machine(self.machine.unwrap_or(Machine::X86_64));
@@ -291,32 +302,13 @@ impl Taking {
         let time = Nanos(record.header.time);
         if role.is_tick {
             record.value = 1;
+        } else if let Some(since) = counted.own {
+            record.value = since.max(1);
         } else if sample.period.is_none() {
             record.value = role.value;
         }
-        let mut of_others = Vec::new();
-        if let Some(Counters::Group(values)) = sample.read.map(|read| read.counters) {
-            for value in values.iter() {
-                match self.groups.since(&value, sample.tid.unwrap_or(Tid(0))) {
-                    Some((of, since)) if Some(of) == event && !role.is_tick => record.value = since.max(1),
-                    Some((of, since @ 1..)) if Some(of) != event => {
-                        let role = self.roles.get(of).copied().flatten();
-                        of_others.extend(role.map(|role| SourceRecord {
-                            event: role.index,
-                            value: since,
-                            data: &[],
-                            ..record
-                        }));
-                    }
-                    Some(_) => {}
-                    None => self.of_no_event += 1,
-                }
-            }
-        }
         self.hooked.take(&mut self.recorder, &record);
-        for other in &of_others {
-            self.hooked.take(&mut self.recorder, other);
-        }
+        self.hooked.take_counts(&mut self.recorder, &record, &others);
         if let (Some(path), Some(pid)) = (sample.cgroup.and_then(|id| self.cgroups.get(&id)), sample.pid) {
             self.recorder.set_cgroup(pid, time, path);
         }
@@ -469,6 +461,10 @@ impl Taking {
         warn(
             self.of_no_event,
             "samples are left out, as their ids are those of no event that the file tells of",
+        );
+        warn(
+            self.groups.of_no_event(),
+            "counts that were read with samples are left out, as nothing tells which events they are of",
         );
         let not_walked = self.recorder.tally().count_of(NOT_WALKED);
         warn(not_walked.saturating_sub(self.abandoned), &self.why_not_walked(features));
