@@ -103,7 +103,8 @@ fn rows<'a>(counted: impl Iterator<Item = ((&'a str, &'a str), (i128, i128))>) -
 }
 
 /// The first functions of a [`Hottest`], to be displayed: with a precision, as in `{:.80}`, in lines of at most that
-/// many characters, in which the middle of a long name is left out. The head says what was counted, and what else there is.
+/// many characters, in which the middle of a long name is left out, but for 20 characters of it. The head says what was counted,
+/// and what else there is: by name as far as there is room.
 #[derive(Clone, Copy, Debug)]
 pub struct Table<'a> {
     hottest: &'a Hottest,
@@ -114,9 +115,10 @@ impl fmt::Display for Table<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Hottest { name, others, unit, total, rows } = self.hottest;
         let (all, noun) = (amount(*total, unit), if unit == "count" { " samples" } else { "" });
-        write!(f, "{:>11} {:>6}  {:>11} {:>6}  function, of {all}{noun} (", "self", "", "total", "")?;
-        write_kinds(f, name, others)?;
-        writeln!(f, ")")?;
+        let head = format!("function, of {all}{noun} (");
+        let room = f.precision().map(|width| width.saturating_sub(FIGURES + head.chars().count() + 1));
+        let kinds = kinds(name, others, room);
+        writeln!(f, "{:>11} {:>6}  {:>11} {:>6}  {head}{kinds})", "self", "", "total", "")?;
         for row in rows.iter().take(self.count) {
             let module = file_name(&row.module);
             let module = if module.is_empty() || row.function.starts_with(module) {
@@ -140,19 +142,27 @@ impl fmt::Display for Table<'_> {
     }
 }
 
-/// What samples a table is of, and what others there are.
-fn write_kinds(f: &mut fmt::Formatter<'_>, shown: &str, others: &[String]) -> fmt::Result {
+/// What samples a table is of, and what others there are: as many by name as have room.
+fn kinds(shown: &str, others: &[String], room: Option<usize>) -> String {
     /// As many are named.
     const MOST: usize = 3;
-    f.write_str(&printable(shown))?;
-    for (index, other) in others.iter().take(MOST).enumerate() {
-        let before = if index == 0 { "; not shown: " } else { ", " };
-        write!(f, "{before}{}", printable(other))?;
-    }
-    match others.len().checked_sub(MOST) {
-        Some(more @ 1..) => write!(f, " and {more} more"),
-        _ => Ok(()),
-    }
+    let shown = printable(shown);
+    let naming = |count: usize| {
+        let names: Vec<_> = others.iter().take(count).map(|name| printable(name)).collect();
+        match (names.join(", "), others.len() - count) {
+            (_, 0) if count == 0 => shown.clone(),
+            (_, more) if count == 0 => format!("{shown}; {more} not shown"),
+            (names, 0) => format!("{shown}; not shown: {names}"),
+            (names, more) => format!("{shown}; not shown: {names} and {more} more"),
+        }
+    };
+    let most = others.len().min(MOST);
+    let Some(room) = room else { return naming(most) };
+    let fitting = (0..=most).rev().map(naming).find(|text| text.chars().count() <= room);
+    fitting.unwrap_or_else(|| {
+        let mark = if others.is_empty() { "" } else { "; …" };
+        shortened(&shown, room.saturating_sub(mark.chars().count())) + mark
+    })
 }
 
 /// Characters of a line before the function's name.
@@ -218,16 +228,41 @@ mod tests {
     }
 
     #[test]
+    fn the_head_names_what_has_room() {
+        let narrow = |name: &str, others: &[&str], width: usize| {
+            let others = others.iter().map(ToString::to_string).collect();
+            let hottest = Hottest { name: name.to_owned(), others, ..of_cpu(7, Vec::new()) };
+            let text = format!("{:.width$}", hottest.table(1));
+            let head = text.strip_suffix('\n').unwrap();
+            assert!(head.chars().count() <= width, "{head}");
+            head.split_once("samples (").unwrap().1.strip_suffix(')').unwrap().to_owned()
+        };
+        let others = ["alloc_space", "off_cpu", "lock", "gc"];
+        // 65 characters are there without kinds.
+        assert_eq!(narrow("cpu", &others, 118), "cpu; not shown: alloc_space, off_cpu, lock and 1 more");
+        assert_eq!(narrow("cpu", &others, 117), "cpu; not shown: alloc_space, off_cpu and 2 more");
+        assert_eq!(narrow("cpu", &others, 111), "cpu; not shown: alloc_space and 3 more");
+        assert_eq!(narrow("cpu", &others, 102), "cpu; 4 not shown");
+        assert_eq!(narrow("cpu", &others, 80), "cpu; …");
+        let long = format!("first{}last", "x".repeat(50));
+        assert_eq!(narrow("cpu", &[&long], 100), "cpu; 1 not shown");
+        let [alone, with_others] = [&[][..], &others].map(|others| narrow(&long, others, 100));
+        assert!(alone.starts_with("first") && alone.contains('…') && alone.ends_with("last"), "{alone}");
+        assert!(with_others.starts_with("first") && with_others.ends_with("last; …"), "{with_others}");
+    }
+
+    #[test]
     fn long_names_keep_their_ends_within_the_width() {
         let long = format!("outer::{}::leaf", "x".repeat(200));
         let rows = [(long.clone(), "/lib/m.so"), ("short".to_owned(), "")];
         let rows =
             rows.map(|(function, module)| Row { function, module: module.to_owned(), own: 1, total: 2 });
-        let hottest = of_cpu(2, rows.into());
+        let hottest = Hottest { others: vec![long.clone()], ..of_cpu(2, rows.into()) };
         let table = hottest.table(2);
         assert!(table.to_string().contains(&long), "nothing is left out of a file");
         let narrow = format!("{table:.100}");
         let lines: Vec<&str> = narrow.lines().collect();
+        assert!(lines[0].chars().count() <= 100, "{narrow}");
         assert_eq!(lines[1].chars().count(), 100);
         assert!(lines[1].contains("  outer::x") && lines[1].ends_with("x::leaf  (m.so)"), "{narrow}");
         assert!(lines[2].ends_with("  short"), "{narrow}");

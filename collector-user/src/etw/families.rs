@@ -86,16 +86,22 @@ pub(super) fn is_called(image: &str, comm: &str) -> bool {
     small(image).eq(small(comm))
 }
 
-/// That no process has a name, with those that may be meant; none where one has it.
-pub(super) fn nobody_called(machine: &ExportMachine, comm: &str) -> Option<String> {
-    let names = || machine.processes().iter().map(|process| machine.string(process.name));
+/// That none of the processes that are asked for has a name, with names that may be meant; none where one has it.
+pub(super) fn nobody_called(machine: &ExportMachine, asked: &[Asked], comm: &str) -> Option<String> {
+    let families = Families::of(machine, asked, None);
+    let names = || {
+        let processes = machine.processes().iter().zip((0..).map(ProcessId));
+        let own = processes.filter(|(_, process)| families.has(*process));
+        own.map(|(process, _)| machine.string(process.name))
+    };
     if names().any(|image| is_called(image, comm)) {
         return None;
     }
+    let whose = if asked.is_empty() { "" } else { " that was asked for" };
     let near = near(comm, names());
     let hint = if near.is_empty() { String::new() } else { format!(": did you mean {}?", near.join(" or ")) };
     Some(format!(
-        "no process was called `{comm}`{hint}; `tasklist` lists names, which have their ending, as notepad.exe"
+        "no process{whose} was called `{comm}`{hint}; `tasklist` lists names, which have their ending, as notepad.exe"
     ))
 }
 
@@ -160,13 +166,18 @@ mod tests {
         assert_eq!(has(&[Asked::Running(Pid(4))], "make.exe"), [true, false, true, false, false]);
         assert_eq!(has(&[Asked::Started(Pid(8))], "cc.exe"), [false, true, false, false, false]);
         assert_eq!(has(&[Asked::Running(Pid(77))], "make.exe"), [false; 5]);
-        let told = |comm| nobody_called(&machine, comm);
+        let told = |comm| nobody_called(&machine, &[], comm);
         assert_eq!([told("MAKE.exe"), told("cc.exe")], [None, None]);
         let like = told("make").unwrap();
         let names =
             "no process was called `make`: did you mean Make.exe or make.exe or make.exe.exe?; `tasklist`";
         assert!(like.starts_with(names), "{like}");
         assert!(told("zzzzzzzz").unwrap().starts_with("no process was called `zzzzzzzz`; `tasklist`"));
+        // Others' names are neither theirs nor meant.
+        let told = |pid, comm| nobody_called(&machine, &[Asked::Running(Pid(pid))], comm);
+        assert_eq!([told(4, "cc.exe"), told(10, "make.exe")], [None, None]);
+        let outside = told(10, "cc.exe").unwrap();
+        assert!(outside.starts_with("no process that was asked for was called `cc.exe`; "), "{outside}");
     }
 
     #[test]

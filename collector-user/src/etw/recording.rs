@@ -120,7 +120,8 @@ impl Recorded {
         let families = Families::of(&machine, &asking.whose, asking.comm.as_deref());
         let absent = families.absent().iter();
         warnings.extend(absent.map(|pid| format!("no process {pid} was there when the recording began")));
-        warnings.extend(asking.comm.as_deref().and_then(|comm| nobody_called(&machine, comm)));
+        let unmet = |comm| nobody_called(&machine, &asking.whose, comm);
+        warnings.extend(asking.comm.as_deref().and_then(unmet));
         if !asking.whose.is_empty() || asking.comm.is_some() {
             machine.keep_threads(|machine, thread| families.has(machine.thread(thread).process));
         }

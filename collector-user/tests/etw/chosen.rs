@@ -15,6 +15,7 @@ use crate::shown;
 /// Opcodes of processes and threads.
 const START: u8 = 1;
 const THERE: u8 = 3;
+const THERE_AT_THE_END: u8 = 4;
 
 /// `Process`, by its number and that of the one that made it.
 fn process(at: i64, opcode: u8, [pid, parent]: [u32; 2], image: &str) -> Vec<u8> {
@@ -123,6 +124,38 @@ fn a_name_that_nobody_has_is_told_with_what_is_like_it() {
     assert_eq!((threads(&nobody), nobody.machine.samples().len()), (vec![], 0));
     let told = "no process was called `work`: did you mean Work.exe or work.exe?; `tasklist` lists names";
     assert!(nobody.warnings.iter().any(|line| line.starts_with(told)), "{:?}", nobody.warnings);
+}
+
+#[test]
+fn a_name_that_others_alone_have_is_told_where_some_are_asked_for() {
+    let told = |asked, comm| {
+        let recorded = read_family(&[asked], Some(comm));
+        let told: Vec<_> =
+            recorded.warnings.iter().filter(|line| line.starts_with("no process")).cloned().collect();
+        (threads(&recorded), told)
+    };
+    assert_eq!(told(Asked::Running(Pid(80)), "other.exe"), (vec![81], vec![]));
+    assert_eq!(told(Asked::Running(Pid(70)), "other.exe"), (vec![81], vec![]));
+    let (kept, told) = told(Asked::Started(Pid(90)), "other.exe");
+    assert!(kept.is_empty());
+    let [line] = &told[..] else { panic!("{told:?}") };
+    assert!(line.starts_with("no process that was asked for was called `other.exe`; "), "{line}");
+}
+
+#[test]
+fn a_name_that_is_told_at_the_end_is_of_all_that_was_recorded() {
+    let records = [
+        process(1, THERE, [70, 4], ""),
+        process(1, THERE, [80, 4], ""),
+        thread(2, THERE, [70, 71]),
+        thread(2, THERE, [80, 81]),
+        sample(10, 71),
+        sample(11, 81),
+        process(40, THERE_AT_THE_END, [70, 4], "make.exe"),
+        process(40, THERE_AT_THE_END, [80, 4], "cc.exe"),
+    ];
+    let recorded = read(&records, &Asking { comm: Some("make.exe".to_owned()), ..Asking::default() });
+    assert_eq!(threads(&recorded), [71]);
 }
 
 #[test]

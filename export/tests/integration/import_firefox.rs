@@ -169,6 +169,26 @@ fn kinds_of_one_name_keep_their_units_and_attributes() {
     assert_eq!(facts(&again.machine), facts(&machine));
 }
 
+#[test]
+fn markers_are_of_the_first_of_two_kinds_that_differ_in_their_period_alone() {
+    let mut machine = ExportMachine::default();
+    let [_, first, second] =
+        [("cpu", Unit::Count, 1), ("io", Unit::Nanoseconds, 8), ("io", Unit::Nanoseconds, 16)]
+            .map(|(name, unit, period)| machine.add_kind(name, unit, period));
+    let process = machine.add_process(Pid(7), "app", None, Nanos(0));
+    let name = machine.intern_string("app");
+    let thread = machine.intern_thread(process, Tid(7), name);
+    for (kind, value) in [(first, 3), (second, 4)] {
+        machine.add_sample(&Sample { kind, thread, value, ..Sample::default() });
+    }
+    let again = imported(&written(&Firefox, &machine, &Symbols::unresolved(&machine))).unwrap().machine;
+    let kinds: Vec<_> =
+        again.kinds().iter().map(|kind| (again.string(kind.name), kind.unit, kind.period)).collect();
+    assert_eq!(kinds[1..], [("io", Unit::Nanoseconds, 8), ("io", Unit::Nanoseconds, 16)]);
+    let samples: Vec<_> = again.samples().iter().map(|sample| (sample.kind, sample.value)).collect();
+    assert_eq!(samples, [(SampleKindId(1), 3), (SampleKindId(1), 4)]);
+}
+
 /// A thread's tables as versions before 56 have them: `inner` is inlined in `outer`, which `main` calls; the kernel, and a script.
 fn tables() -> Value {
     json!({

@@ -117,7 +117,7 @@ pub(super) struct Events<'a> {
     kinds: HashMap<(String, Unit, u64), SampleKindId, Seeded>,
     /// What is told of kinds, in their order, until they are added.
     told: Vec<ToldKind<'a>>,
-    /// Of kinds that are told of, by name and unit.
+    /// Of kinds that are told of, by name and unit: that of the first, as markers don't tell theirs.
     periods: HashMap<(&'a str, Unit), u64, Seeded>,
     /// By type: the value's unit, and the names of attributes.
     types: HashMap<&'a str, (Unit, Names<'a>), Seeded>,
@@ -136,7 +136,10 @@ impl<'a> Events<'a> {
         let spans = spans.collect();
         let mut told: Vec<ToldKind<'_>> = schemas.clone().filter_map(ToldKind::of).collect();
         told.sort_by_key(|kind| kind.number);
-        let periods = told.iter().map(|told| ((told.name, told.unit), told.period)).collect();
+        let mut periods = HashMap::<_, _, Seeded>::default();
+        for told in &told {
+            periods.entry((told.name, told.unit)).or_insert(told.period);
+        }
         let ours = schemas.filter(|schema| schema.name.0.starts_with("sample: "));
         let types = ours.map(|schema| {
             let value = fields(schema).find(|field| field.key.0 == "value");

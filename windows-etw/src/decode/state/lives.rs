@@ -269,12 +269,14 @@ impl Lives {
         self.add(life);
     }
 
-    /// A process runs, and may be known.
+    /// A process runs, and may be known: by texts that were not told of it yet it is completed.
     fn meet(&mut self, life: ProcessLife) {
-        match self.running(life.pid) {
-            Some(known) if known.command_line.is_empty() => known.command_line = life.command_line,
-            Some(_) => {}
-            None => self.add(life),
+        let Some(known) = self.running(life.pid) else { return self.add(life) };
+        if known.image.is_empty() {
+            known.image = life.image;
+        }
+        if known.command_line.is_empty() {
+            known.command_line = life.command_line;
         }
     }
 

@@ -116,6 +116,22 @@ fn a_number_that_is_used_again_is_another_process() {
 }
 
 #[test]
+fn a_process_without_a_name_has_the_one_that_is_told_later() {
+    let mut trace = Trace::new(LifeLimits::default());
+    for pid in [10, 11, 12] {
+        trace.process(3, 0, &process(pid, "", 259));
+    }
+    trace.process(4, 40, &process(10, "make.exe", 259));
+    trace.process(2, 40, &process(11, "cc.exe", 0));
+    // A name that is there stays, and one that comes behind the end is another's.
+    trace.process(4, 50, &process(10, "other.exe", 259));
+    trace.process(2, 50, &process(12, "", 0));
+    trace.process(4, 60, &process(12, "late.exe", 259));
+    let lives: Vec<_> = trace.lives.processes().iter().map(|life| (life.pid.0, &*life.image)).collect();
+    assert_eq!(lives, [(10, "make.exe"), (11, "cc.exe"), (12, ""), (12, "late.exe")]);
+}
+
+#[test]
 fn images_are_where_they_are_when_they_are() {
     let mut trace = Trace::new(LifeLimits::default());
     trace.process(1, 5, &process(8, "a.exe", 259));
