@@ -119,7 +119,9 @@ impl LateMemory {
         let mut leading: Vec<u64> = copied.iter().map(|copied| page_and_offset(copied.address).0).collect();
         leading.dedup();
         let place = self.place_behind(owner, start, &leading).unwrap_or_else(|| {
-            leading.iter().for_each(|&leading| _ = self.read_stack(owner, leading));
+            for &leading in &leading {
+                self.read_stack(owner, leading);
+            }
             self.read_stack(owner, start)
         });
         for &leading in &leading {

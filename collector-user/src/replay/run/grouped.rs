@@ -10,7 +10,7 @@ use collector_common::perf::{
 };
 use collector_common::record::Unit;
 
-use super::*;
+use super::{FileReader, Origin, Recording, Replay, SystemTime};
 
 /// `PERF_TYPE_SOFTWARE` and `PERF_TYPE_TRACEPOINT`.
 const SOFTWARE: u32 = 1;
