@@ -47,7 +47,7 @@
 //! | item | what it has | what a session did |
 //! |---|---|---|
 //! | 1 `START` | the machine, settings, events; the first item | it was opened |
-//! | 2 `ANSWERS` | questions (8, 64, 64 bits) with answers (a length, bytes), for the items up to the next one of these | |
+//! | 2 `ANSWERS` | questions (8, 64, 64 bits) with answers (a length, bytes), for the items up to the next of these; many are several of these in a row | |
 //! | 3 `FILE` | a file that was mapped first: device, inode, path, whether it could be opened, build id | |
 //! | 4 `SCAN` | nothing | it took in what runs already |
 //! | 5 `SIDEBAND` | the time (64 bits), and a record of perf's with its header, laid out as `sideband` has it | it took that in |

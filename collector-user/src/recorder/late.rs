@@ -109,22 +109,22 @@ impl LateMemory {
     }
 
     /// A word of a stack, if those of the copy that led there were in memory before it was read and behind that.
-    fn late<const N: usize>(&mut self, owner: Owner, address: u64, copied: &[Copied]) -> Option<[u8; N]> {
+    fn late<const N: usize>(&mut self, owner: Owner, address: u64, copied: [Copied; 2]) -> Option<[u8; N]> {
         // Two before, itself, and two behind it.
         const MOST: usize = 5;
         if self.late_reads + MOST > MAX_STACK_READS {
             self.forget_stacks();
         }
         let (start, offset) = page_and_offset(address);
-        let mut leading: Vec<u64> = copied.iter().map(|copied| page_and_offset(copied.address).0).collect();
-        leading.dedup();
-        let place = self.place_behind(owner, start, &leading).unwrap_or_else(|| {
-            for &leading in &leading {
+        let leading = copied.map(|copied| page_and_offset(copied.address).0);
+        let leading = if leading[0] == leading[1] { &leading[1..] } else { &leading[..] };
+        let place = self.place_behind(owner, start, leading).unwrap_or_else(|| {
+            for &leading in leading {
                 self.read_stack(owner, leading);
             }
             self.read_stack(owner, start)
         });
-        for &leading in &leading {
+        for &leading in leading {
             if self.reads(owner, leading).last().is_none_or(|(last, _)| *last <= place) {
                 self.read_stack(owner, leading);
             }
@@ -146,8 +146,8 @@ impl LateMemory {
 
     /// When a page was first read behind a read of each of others.
     fn place_behind(&self, owner: Owner, start: u64, others: &[u64]) -> Option<usize> {
-        let firsts = others.iter().map(|&other| Some(self.reads(owner, other).first()?.0));
-        let last = firsts.collect::<Option<Vec<_>>>()?.into_iter().max()?;
+        let mut firsts = others.iter().map(|&other| Some(self.reads(owner, other).first()?.0));
+        let last = firsts.try_fold(0, |last, first| Some(last.max(first?)))?;
         self.reads(owner, start).iter().map(|(read, _)| *read).find(|read| *read > last)
     }
 
@@ -319,7 +319,7 @@ impl<'a> LateStack<'a> {
     /// A word of memory, if those that lead out of the copy were there when it was read.
     fn late<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
         let [first, last] = self.copied_last.get();
-        let copied = if first.address == 0 { &[last][..] } else { &[first, last] };
+        let copied = [if first.address == 0 { last } else { first }, last];
         self.memory.borrow_mut().late(self.owner(), address, copied)
     }
 

@@ -10,8 +10,7 @@ use crate::records::{EventIndex, SourceRecord};
 /// An event of a recording that was made earlier.
 #[derive(Debug)]
 pub struct ReplayedEvent {
-    /// Its format, filter and closures. What another event's samples tell of how often it was counted is in the recording alone, with none of
-    /// its fields.
+    /// Its format, filter and closures. They see its own records, and not what the samples of another event tell of how often it was counted.
     pub event: Event,
     /// Of its samples' values.
     pub(super) unit: Unit,
