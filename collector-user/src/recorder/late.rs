@@ -6,7 +6,8 @@
 //! will mostly run on, so its frame is the same a few milliseconds later. It need not be: a late word is believed
 //! if the words that the walk read last from the copy (the outermost copied frame's return address and registers) are
 //! what is in memory when their pages are read last before the late one, and when they are read first behind it. So it is with pages that
-//! were absent, as those swapped out. Where there are no such words nothing is read late: of an absent page with the stack pointer on it, as
+//! were absent, as those swapped out. It is a good sign and no proof: what called the same function, which has the same two words in its
+//! frame then as before, may be another one by now, the more so behind smaller copies, as they are made where a ring is nearly full. Where there are no such words nothing is read late: of an absent page with the stack pointer on it, as
 //! while the kernel copies it after a fork, and beyond the copy of a function that runs with a larger frame of its own than is copied. Frames
 //! found with late memory are marked as heuristic all the same, and a walk that fails with it ends as one that ran out of stack.
 //!
@@ -74,7 +75,7 @@ pub(super) struct LateMemory {
     /// How many reads there are of them.
     late_reads: usize,
     /// Code as it was when it was last read: a process's last samples are unwound when it may have ended, and code that a JIT compiler
-    /// has made is in no file. Another process with its pid has other code at other addresses, and is asked itself while it runs.
+    /// has made is in no file. One that runs is asked itself, whatever program had its pid before.
     code: FxHashMap<(Pid, u64), Page>,
     stretches: Stretches,
 }

@@ -17,7 +17,7 @@ pub struct StackTally {
 impl StackTally {
     /// What the end of a stack is called, whose frames are counted. One whose bytes did not reach its end because it was larger than the largest copy, or went on behind
     /// its mapping, is `truncated`, one that reached its root `complete`; or `completed_later`, when part of it was read from memory
-    /// after the sample; or `completed_by_guesses`.
+    /// after the sample; or `completed_by_guesses`. One with more frames than are walked is `depth_limit`, wherever they were read.
     pub(crate) fn end_of(
         &mut self,
         reason: StopReason,
@@ -31,6 +31,7 @@ impl StackTally {
             StopReason::Root if frames.iter().any(|frame| frame.heuristic) => "completed_by_guesses",
             StopReason::Root => "complete",
             StopReason::StackExhausted if flags.has(SampleFlags::STACK_CUT) => "truncated",
+            StopReason::DepthLimit => reason.name(),
             _ if read_late => "truncated",
             StopReason::StackExhausted if flags.has(SampleFlags::BOUND_UNKNOWN) => "bound_unknown",
             other => other.name(),
@@ -82,5 +83,20 @@ impl StackTally {
     /// Frames of all stacks, kernel frames too.
     pub fn frames(&self) -> u64 {
         self.frames
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_that_is_too_deep_is_so_wherever_it_was_read() {
+        let mut tally = StackTally::default();
+        let mut end = |reason, late| tally.end_of(reason, SampleFlags(SampleFlags::STACK_CUT), late, &[]);
+        assert_eq!([false, true].map(|late| end(StopReason::DepthLimit, late)), ["depth_limit"; 2]);
+        assert_eq!([false, true].map(|late| end(StopReason::StackExhausted, late)), ["truncated"; 2]);
+        assert_eq!([false, true].map(|late| end(StopReason::NoRule, late)), ["no_rule", "truncated"]);
+        assert_eq!([false, true].map(|late| end(StopReason::Root, late)), ["complete", "completed_later"]);
     }
 }

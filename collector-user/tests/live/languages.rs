@@ -47,7 +47,7 @@ fn outer_frames_that_had_changed_are_not_believed() {
         }
     }
     // Without a check every second stack is wrong, and up to one in nine with one that is made before the frames are read alone. A
-    // recorder that loses its CPU for two turns while it reads finds the same frames before and behind that.
+    // recorder that loses its CPU twice while it reads, for an odd number of turns each, finds the same frames before and behind that.
     assert!(right > 500 && wrong * 50 <= right, "{right} right, {wrong} wrong\n{}", recorded.stderr);
 }
 

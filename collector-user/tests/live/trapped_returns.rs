@@ -154,7 +154,9 @@ fn stacks_are_whole_where_a_probe_is_called() {
     // Since Linux 6.18 the kernel makes a call of such an instruction, if it finds room for what is called near by.
     let mut modules = machine.modules().iter().map(|module| machine.string(module.path));
     let is_called = modules.any(|path| path == "[uprobes-trampoline]");
-    assert!(others * 100 <= called && (called >= 20 || !is_called), "{called} and {others}");
+    // While its programs of the probe run the kernel has the instruction and the stack pointer of what is probed, which it sets one
+    // behind the other. 0.1 to 0.7 % of this program's time in the call only one of the two is set: 0 to 10 of 500 to 1500.
+    assert!(others * 50 <= called && (called >= 20 || !is_called), "{called} and {others}");
 }
 
 #[test]
