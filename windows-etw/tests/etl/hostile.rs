@@ -2,6 +2,8 @@
 
 use std::env;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::num::NonZero;
+use std::thread;
 
 use windows_etw::etl::{DamageKind, EtlError, EtlFile, Losses};
 
@@ -40,19 +42,29 @@ fn cut_at_multiples_of_4_kib() {
         let pages = if is_large && env::var_os("COLLECTOR_TEST_ALL").is_none() { 225 } else { 1 };
         let near = (0..beginning).step_by(4096);
         let far = (beginning..bytes.len()).step_by(pages << 12);
-        let mut most = 0;
-        for cut in near.chain(far) {
-            let Ok((found, losses)) = read(&bytes[..cut]) else {
-                assert!(cut < 8192, "{name} of {cut} bytes has a beginning");
-                continue;
-            };
-            assert!((most..=records).contains(&found), "{name} of {cut} bytes has {found} records");
-            // In a circular file it is not known how many buffers there were: a cut between two can't be told.
-            let is_between = cut % (64 << 10) == 0 && name == "gcevents.etl";
-            let is_told = losses.missing_buffers > 0 || losses.damages > 0;
-            assert!(is_told || is_between, "{name} of {cut} bytes: {losses:?}");
-            most = found;
-        }
+        let cuts: Vec<usize> = near.chain(far).collect();
+        let threads = thread::available_parallelism().map_or(1, NonZero::get);
+        let check_each = |first: usize| {
+            let mut most = 0;
+            for &cut in cuts.iter().skip(first).step_by(threads) {
+                let Ok((found, losses)) = read(&bytes[..cut]) else {
+                    assert!(cut < 8192, "{name} of {cut} bytes has a beginning");
+                    continue;
+                };
+                assert!((most..=records).contains(&found), "{name} of {cut} bytes has {found} records");
+                // In a circular file it is not known how many buffers there were: a cut between two can't be told.
+                let is_between = cut % (64 << 10) == 0 && name == "gcevents.etl";
+                let is_told = losses.missing_buffers > 0 || losses.damages > 0;
+                assert!(is_told || is_between, "{name} of {cut} bytes: {losses:?}");
+                most = found;
+            }
+            most
+        };
+        let check = &check_each;
+        let most = thread::scope(|scope| {
+            let running: Vec<_> = (0..threads).map(|first| scope.spawn(move || check(first))).collect();
+            running.into_iter().map(|thread| thread.join().unwrap()).max().unwrap()
+        });
         assert!(most > 0 || records < 100, "{name}");
     }
 }
