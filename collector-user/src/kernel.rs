@@ -24,6 +24,10 @@ impl Release {
     #[cfg(feature = "ebpf")]
     pub(crate) const WITH_KPROBE_MULTI: Self = Self::new(5, 18);
 
+    /// The first one that meets the returns of all calls of functions with programs attached at once, as what is called is noted by thread.
+    #[cfg(feature = "ebpf")]
+    pub(crate) const WITH_ALL_RETURNS: Self = Self::new(6, 14);
+
     /// The first one that counts how often a program at a tracepoint is left out, as one runs on that CPU already.
     #[cfg(feature = "ebpf")]
     pub(crate) const WITH_TRACEPOINT_MISSES: Self = Self::new(6, 7);

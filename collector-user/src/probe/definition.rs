@@ -5,6 +5,10 @@ use std::fmt::Write as _;
 
 use super::spec::Moment;
 
+/// As many calls of the kernel's functions as return probes keep at once (`KRETPROBE_MAXACTIVE_MAX`). Each is some 100 bytes. Of further ones
+/// the return is not met. The kernel's own number is 10, or two for each CPU, and each caller that waits in a function keeps one.
+const MOST_CALLS: usize = 4096;
+
 /// Longest name of an event: `MAX_EVENT_NAME_LEN` is 64, with a NUL.
 const LONGEST_NAME: usize = 40;
 
@@ -41,13 +45,28 @@ pub(super) fn group(locations: Vec<Location>) -> Vec<Vec<Location>> {
     groups
 }
 
+/// How many calls at once a return probe has room for, as its definition tells it: of the kernel, its share of those of all places of an event.
+/// Where that were few, and with programs, which have room for all, the kernel is to see to it.
+pub(super) fn calls_at_once(moment: Moment, is_of_kernel: bool, locations: usize) -> Option<usize> {
+    const FEW: usize = 64;
+    let is_told = moment == Moment::Return && is_of_kernel;
+    is_told.then(|| MOST_CALLS / locations.max(1)).filter(|calls| *calls >= FEW)
+}
+
 /// A location's line.
-pub(super) fn line(moment: Moment, group: &str, event: &str, location: &Location) -> String {
-    let kind = match moment {
-        Moment::Entry => 'p',
-        Moment::Return => 'r',
+pub(super) fn line(
+    moment: Moment,
+    calls_at_once: Option<usize>,
+    group: &str,
+    event: &str,
+    location: &Location,
+) -> String {
+    let mut line = match (moment, calls_at_once) {
+        (Moment::Entry, _) => "p".to_owned(),
+        (Moment::Return, None) => "r".to_owned(),
+        (Moment::Return, Some(calls)) => format!("r{calls}"),
     };
-    let mut line = format!("{kind}:{group}/{event} {}", location.place);
+    let _ = write!(line, ":{group}/{event} {}", location.place);
     for (name, fetch) in &location.fetched {
         let _ = write!(line, " {name}={fetch}");
     }
@@ -75,11 +94,22 @@ mod tests {
     fn lines_are_those_of_the_kernels_documentation() {
         let probe = location("/bin/bash:0x4245c0", &[("a", "%di:u64"), ("b", "+0(%si):string")]);
         assert_eq!(
-            line(Moment::Entry, "collector_1_0", "f", &probe),
+            line(Moment::Entry, None, "collector_1_0", "f", &probe),
             "p:collector_1_0/f /bin/bash:0x4245c0 a=%di:u64 b=+0(%si):string\n"
         );
         let probe = location("do_sys_open", &[("ret", "$retval:s64")]);
-        assert_eq!(line(Moment::Return, "g", "e", &probe), "r:g/e do_sys_open ret=$retval:s64\n");
+        let of_return = |calls| line(Moment::Return, calls, "g", "e", &probe);
+        assert_eq!(of_return(None), "r:g/e do_sys_open ret=$retval:s64\n");
+        assert_eq!(of_return(Some(4096)), "r4096:g/e do_sys_open ret=$retval:s64\n");
+    }
+
+    #[test]
+    fn places_of_one_event_share_the_room_for_calls() {
+        let of_kernel = |locations| calls_at_once(Moment::Return, true, locations);
+        assert_eq!([1, 2, 64].map(of_kernel), [Some(4096), Some(2048), Some(64)]);
+        assert_eq!([0, 65, 1000].map(of_kernel), [Some(4096), None, None]);
+        assert_eq!(calls_at_once(Moment::Entry, true, 1), None);
+        assert_eq!(calls_at_once(Moment::Return, false, 1), None);
     }
 
     #[test]

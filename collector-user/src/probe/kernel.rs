@@ -21,11 +21,13 @@ use collector_common::wire::FunctionCall;
 #[cfg(feature = "ebpf")]
 use super::argument::ArgumentType;
 use super::definition::Location;
+#[cfg(feature = "ebpf")]
+use super::definition::calls_at_once;
 use super::error::{FUNCTION, ProbeError};
 use super::functions::is_part;
 use super::machine::Machine;
 #[cfg(feature = "ebpf")]
-use super::registered::left_out;
+use super::registered::{left_out, missed_returns};
 #[cfg(feature = "ebpf")]
 use super::spec::Moment;
 use super::spec::Probe;
@@ -94,7 +96,8 @@ impl Probe {
     }
 
     /// The functions of a pattern, for a program to be attached to in one step; `None` where the kernel can't do that, or what is
-    /// to be fetched is more than registers.
+    /// to be fetched is more than registers; or of a kernel that does not meet all returns of calls that wait, where events of tracefs have
+    /// room for more.
     #[cfg(feature = "ebpf")]
     pub(super) fn at_once(
         &self,
@@ -110,12 +113,19 @@ impl Probe {
         let Ok(traceable) = tracefs.read("available_filter_functions") else { return Ok(None) };
         let chosen = self.chosen(functions, function)?;
         self.fetched(Machine::here())?;
+        let is_return = self.moment == Moment::Return;
+        let keeps_returns = Release::of_this_kernel() >= Release::WITH_ALL_RETURNS;
+        if !keeps_returns && calls_at_once(self.moment, true, chosen.len()).is_some() {
+            return Ok(None);
+        }
         let (addresses, refused) = reachable(&chosen, &traceable);
         if addresses.is_empty() {
             return Ok(None);
         }
-        let is_return = self.moment == Moment::Return;
-        let note = left_out(&self.name, chosen.len(), &refused);
+        let refused = left_out(&self.name, chosen.len(), &refused);
+        let missed = (is_return && !keeps_returns).then(|| missed_returns(&self.name, addresses.len()));
+        let notes: Vec<String> = refused.into_iter().chain(missed).collect();
+        let note = (!notes.is_empty()).then(|| notes.join("; "));
         let functions = KernelFunctions { addresses, is_return, note };
         Ok(Some(Hook::functions(self.event_of_call(), Arc::new(functions))))
     }
@@ -211,7 +221,7 @@ mod tests {
         let probe = Probe::parse(text)?;
         let Place::Kernel { function, offset } = &probe.place else { panic!("{text}") };
         let locations = probe.in_kernel(&functions(), function, *offset)?;
-        Ok(locations.iter().map(|it| line(probe.moment, "g", "e", it).trim().to_owned()).collect())
+        Ok(locations.iter().map(|it| line(probe.moment, None, "g", "e", it).trim().to_owned()).collect())
     }
 
     #[test]

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::ProbeError;
 use super::attach::USER;
-use super::definition::{Location, event_name, line};
-use super::spec::Probe;
+use super::definition::{Location, calls_at_once, event_name, line};
+use super::spec::{Moment, Probe};
 use crate::tracefs::Tracefs;
 
 /// How the names of all groups begin.
@@ -51,16 +51,20 @@ impl Registered {
         // From the first location on there is something to be removed.
         let is_of_programs = file == USER;
         let mut registered = Self { control, group, event: event_name(called), is_of_programs, note: None };
-        let define = |location: &Location| {
-            registered.write(&line(probe.moment, &registered.group, &registered.event, location))
-        };
+        let calls = calls_at_once(probe.moment, !is_of_programs, locations.len());
+        let line =
+            |location: &Location| line(probe.moment, calls, &registered.group, &registered.event, location);
+        let define = |location: &Location| registered.write(&line(location));
         let refused = define_each(locations, define).map_err(|(location, source)| ProbeError::Refused {
             probe: probe.name.clone(),
             told: told(tracefs, &format!("{}/{}", registered.group, registered.event)),
-            definition: line(probe.moment, &registered.group, &registered.event, location).trim().to_owned(),
+            definition: line(location).trim().to_owned(),
             source,
         })?;
         registered.note = left_out(&probe.name, locations.len(), &refused);
+        if !is_of_programs && probe.moment == Moment::Return && calls.is_none() {
+            registered.add_note(&missed_returns(&probe.name, locations.len()));
+        }
         Ok(registered)
     }
 
@@ -133,6 +137,15 @@ pub(super) fn left_out(probe: &str, all: usize, refused: &[&str]) -> Option<Stri
     (count > 0).then(|| {
         format!("{probe}: the kernel lets {count} of {all} places not be probed: {}{more}", named.join(", "))
     })
+}
+
+/// For people: what is not met of returns of functions for which [`calls_at_once`] is nothing, so that there is as much room as the kernel itself
+/// sees to.
+pub(super) fn missed_returns(probe: &str, functions: usize) -> String {
+    format!(
+        "{probe}: of {functions} functions at once the kernel keeps few calls each (two for each CPU, or ten): returns of others, while so many wait in them, \
+         are not met"
+    )
 }
 
 /// The number of this process's pid namespace (`pid_namespaces(7)`); 0 where `/proc` is not there to tell.

@@ -90,6 +90,28 @@ fn what_a_function_of_the_kernel_returns() {
 }
 
 #[test]
+fn returns_of_many_calls_that_wait_at_once() {
+    let test = "returns_of_many_calls_that_wait_at_once";
+    let Some(_live) = live(test).filter(|_| has_probes(test)) else { return };
+    let folder = folder();
+    let program = compile(folder.path(), "waiting_reads", "waiting_reads.c", &["-pthread"]);
+    for backend in BACKENDS {
+        let seen = values(backend, "kretprobe:vfs_read(ret:i64)", &program, &["ret"], |data, refs| {
+            Ok(data.try_get_i64(refs[0])?)
+        });
+        // It reads nothing else of this length.
+        assert_eq!(seen.iter().filter(|read| **read == 1).count(), TIMES, "{backend:?}: {seen:?}");
+    }
+    // Of a pattern, by what it is recorded with on this kernel.
+    let pattern = Probe::parse("kretprobe:vfs_rea?(ret:i64)").unwrap();
+    let hooks = pattern.attach_programs(&Tracefs::open().unwrap()).unwrap();
+    let seen = probe_values::values_of(Backend::Auto, hooks, &program, &["ret"], |data, refs| {
+        Ok(data.try_get_i64(refs[0])?)
+    });
+    assert_eq!(seen.iter().filter(|read| **read == 1).count(), TIMES, "a pattern: {seen:?}");
+}
+
+#[test]
 fn a_pattern_of_functions_of_the_kernel() {
     let test = "a_pattern_of_functions_of_the_kernel";
     let Some(_live) = live(test).filter(|_| has_probes(test)) else { return };
@@ -173,15 +195,17 @@ fn a_program_is_at_all_functions_of_a_pattern() {
     let returned = |(i, count)| if i < TIMES && i % 2 == 1 { NOT_OPEN_FOR_THAT } else { count as i64 };
     let expected: Vec<_> = counts().enumerate().map(returned).collect();
     let fields = ["ret", "__probe_func", "common_pid"];
-    let seen = values_of_programs("kretprobe:vfs_writ?(ret:i64)", &program, &fields, |data, refs| {
+    // Of fewer functions it is attached to returns since Linux 6.14 alone.
+    let mut seen = values_of_programs("kretprobe:*_write(ret:i64)", &program, &fields, |data, refs| {
         Ok((data.try_get_i64(refs[0])?, data.try_get_u64(refs[1])?, data.try_get_i64(refs[2])?))
     });
-    assert_eq!(seen.iter().map(|(returned, ..)| *returned).collect::<Vec<_>>(), expected);
     let symbols = fs::read_to_string("/proc/kallsyms").unwrap();
     let line = symbols.lines().find(|line| line.ends_with(" T vfs_write")).unwrap();
     let address = u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap();
+    seen.retain(|(_, function, _)| *function == address);
+    assert_eq!(seen.iter().map(|(returned, ..)| *returned).collect::<Vec<_>>(), expected);
     let (_, _, thread) = seen[0];
-    assert!(seen.iter().all(|(_, function, tid)| (*function, *tid) == (address, thread)), "{seen:?}");
+    assert!(seen.iter().all(|(.., tid)| *tid == thread), "{seen:?}");
 }
 
 #[test]
