@@ -1,5 +1,6 @@
 //! Files that are cut, spoilt or others: an error, or what is there with what is not.
 
+use std::fs;
 use std::io::Cursor;
 use std::process::Command;
 
@@ -28,6 +29,32 @@ fn a_cut_file_tells_so() {
         let told = imported.left_out.join("\n");
         assert!(told.contains("it is cut, or was not closed"), "{told}");
         assert!(told.contains("the file ends in the buffer at byte"), "{told}");
+    }
+}
+
+/// By both commands that read it.
+#[test]
+fn what_a_cut_file_lacks_is_said() {
+    let Some(whole) = bytes("net.4.5.2.x64.etl") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let said = |args: &[&str]| {
+        let mut collector = Command::new(env!("CARGO_BIN_EXE_collector"));
+        let output = collector.args(args).current_dir(folder.path()).output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let commands = [&["report", "x.etl"][..], &["convert", "x.etl", "-o", "x.folded"]];
+    fs::write(folder.path().join("x.etl"), &whole).unwrap();
+    for command in commands {
+        let said = said(command);
+        assert!(!said.contains("it is cut"), "{said}");
+    }
+    fs::write(folder.path().join("x.etl"), &whole[..2_000_000]).unwrap();
+    for command in commands {
+        let said = said(command);
+        assert!(said.contains("warning: ") && said.contains("it is cut, or was not closed"), "{said}");
+        let lost = said.split("samples, ").nth(1).unwrap();
+        assert!(!lost.starts_with("0 lost") && lost.contains(" lost"), "{said}");
     }
 }
 
@@ -75,7 +102,7 @@ fn what_is_no_etl_is_told_apart() {
     }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("x.etl");
-    std::fs::write(&file, &whole[72..]).unwrap();
+    fs::write(&file, &whole[72..]).unwrap();
     let convert = Command::new(env!("CARGO_BIN_EXE_collector"))
         .args(["convert".as_ref(), file.as_os_str(), "-o".as_ref(), folder.path().join("x.html").as_os_str()])
         .output()

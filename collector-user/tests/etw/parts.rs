@@ -99,8 +99,18 @@ fn what_can_be_no_part_is_refused_by_name() {
     assert!(refused(b"no trace").contains("can't be read"));
     fs::remove_file(at("x.heap.etl")).unwrap();
     fs::create_dir(at("x.heap.etl")).unwrap();
-    let (told, status) = converted(folder.path());
-    assert!(status == Some(1) && told.contains("x.heap.etl"), "{told}");
+    let no_file = |folder: &Path| {
+        let (told, status) = converted(folder);
+        assert!(
+            status == Some(1) && told.contains("x.heap.etl") && told.contains("no regular file"),
+            "{told}"
+        );
+    };
+    no_file(folder.path());
+    fs::remove_dir(at("x.heap.etl")).unwrap();
+    // Nobody writes to it.
+    assert!(Command::new("mkfifo").arg(at("x.heap.etl")).status().unwrap().success());
+    no_file(folder.path());
 }
 
 /// A trace whose first record came so many seconds later than that of others of the same boot, with these records.

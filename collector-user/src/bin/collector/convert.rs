@@ -14,7 +14,7 @@ use export::import::ImportFormat;
 use export::symbolize::Detail;
 
 use crate::args::{ConvertArgs, detail};
-use crate::imported::{Opened, import, readable, reader_for, reader_of, summary};
+use crate::imported::{Opened, import, readable, reader_for, reader_of, summary, tell_warnings};
 use crate::output::{Output, event_bytes, kept_events, tell_all_but_last, tell_failures, tell_left_out};
 use crate::raw::{NAME, RawOutput, is_raw, refuse_no_inline};
 use crate::{Usage, finished, say};
@@ -199,9 +199,7 @@ impl<'a> Input<'a> {
         if let Some((reader, file)) = self.imported().with_context(failed)? {
             let taken = import(reader, file, self.path(), event_bytes(&outputs)).with_context(failed)?;
             say(&summary(&taken.imported.machine));
-            for left_out in &taken.imported.left_out {
-                say(&format!("warning: {left_out}"));
-            }
+            tell_warnings(&taken.imported);
             let (machine, symbols) = taken.named(detail);
             tell_failures(&machine, &symbols);
             return Ok(write_all(outputs, Profile { machine: &machine, symbols: &symbols }));

@@ -120,7 +120,7 @@ pub(crate) fn import(
     } else {
         let shown: Vec<String> = parts.iter().map(|part| part.display().to_string()).collect();
         say(&format!("read with {}, of the same recording by name", shown.join(" and ")));
-        let opened = parts.into_iter().map(|path| match File::open(&path) {
+        let opened = parts.into_iter().map(|path| match open_regular(&path) {
             Ok(part) => Ok((path, part)),
             Err(error) => Err(PartsError::Part { path, source: error.into() }),
         });
@@ -128,6 +128,21 @@ pub(crate) fn import(
     };
     imported.left_out.extend(warnings(&imported.machine));
     Ok(Taken { imported, dumped: None })
+}
+
+/// Opens what is no pipe, whose other end may never be there.
+fn open_regular(path: &Path) -> io::Result<File> {
+    if !path.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    File::open(path)
+}
+
+/// Says what of the file was left out.
+pub(crate) fn tell_warnings(imported: &Imported) {
+    for left_out in &imported.left_out {
+        say(&format!("warning: {left_out}"));
+    }
 }
 
 /// How much there is, and what was lost where that is known, by cause if that is told.

@@ -9,7 +9,8 @@ use export::format::Profile;
 use export::hottest::Hottest;
 
 use crate::args::ReportArgs;
-use crate::imported::{Opened, import, readable, reader_for, reader_of};
+use crate::imported::{Opened, import, readable, reader_for, reader_of, summary, tell_warnings};
+use crate::say;
 
 pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let name = args.input.display();
@@ -34,7 +35,13 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
         Opened::Stream(stream) => stream.store(reader.most_bytes()).with_context(failed)?,
     };
     let path = Some(args.input.as_path()).filter(|path| path.as_os_str() != "-");
-    let (machine, symbols) = import(reader, file, path, 0).with_context(failed)?.named_if_dumped();
+    let taken = import(reader, file, path, 0).with_context(failed)?;
+    let imported = &taken.imported;
+    if imported.machine.system().lost.is_some_and(|lost| lost > 0) {
+        say(&format!("{name}: {}", summary(&imported.machine)));
+    }
+    tell_warnings(imported);
+    let (machine, symbols) = taken.named_if_dumped();
     let hottest = Hottest::of_main(Profile { machine: &machine, symbols: &symbols });
     print_hottest(&hottest, args.top)?;
     Ok(ExitCode::SUCCESS)
