@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use super::spec::Moment;
 
-/// As many calls of the kernel's functions as return probes keep at once (`KRETPROBE_MAXACTIVE_MAX`). Each is some 100 bytes. Of further ones
-/// the return is not met. The kernel's own number is 10, or two for each CPU, and each caller that waits in a function keeps one.
+/// As many calls of the kernel's functions as return probes keep at once (`KRETPROBE_MAXACTIVE_MAX`). Of further ones the return is
+/// not met. The kernel's own number is 10, or two for each CPU, and each caller that waits in a function keeps one.
 const MOST_CALLS: usize = 4096;
 
 /// Longest name of an event: `MAX_EVENT_NAME_LEN` is 64, with a NUL.
@@ -46,7 +46,7 @@ pub(super) fn group(locations: Vec<Location>) -> Vec<Vec<Location>> {
 }
 
 /// How many calls at once a return probe has room for, as its definition tells it: of the kernel, its share of those of all places of an event.
-/// Where that were few, and with programs, which have room for all, the kernel is to see to it.
+/// Where that were few, and with programs, whose calls are noted by thread, the kernel is to see to it.
 pub(super) fn calls_at_once(moment: Moment, is_of_kernel: bool, locations: usize) -> Option<usize> {
     const FEW: usize = 64;
     let is_told = moment == Moment::Return && is_of_kernel;
