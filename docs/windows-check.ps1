@@ -394,6 +394,80 @@ try {
             $collections = @(Happened (Join-Path $work 'net.jsonl') | Where-Object { $_.event -match 'GC/Triggered' })
             Need ($collections.Count -gt 10) "$($collections.Count) collections were triggered"
         }
+        # Does a little of all that a scenario records: throws, allocates, touches memory, waits for a lock, writes and reads a file.
+        $busy = Join-Path $work 'busy.ps1'
+        Set-Content -Path $busy -Value @(
+            "Add-Type -TypeDefinition @'"
+            'using System; using System.IO; using System.Runtime.InteropServices; using System.Threading;'
+            'public static class Busy {'
+            '    static readonly object door = new object();'
+            '    static void Pass() { while (true) { lock (door) { Thread.Sleep(2); } } }'
+            '    public static void Work(string file) {'
+            '        for (int i = 0; i < 2; i++) { Thread thread = new Thread(Pass); thread.IsBackground = true; thread.Start(); }'
+            '        while (true) {'
+            '            try { throw new InvalidOperationException(); } catch (InvalidOperationException) { }'
+            '            for (int i = 0; i < 100; i++) { GC.KeepAlive(new byte[10000]); }'
+            '            byte[] large = new byte[8000000];'
+            '            for (int i = 0; i < large.Length; i += 4096) { large[i] = 1; }'
+            '            large = null; GC.Collect();'
+            '            Marshal.FreeHGlobal(Marshal.AllocHGlobal(100));'
+            '            File.WriteAllText(file, "x"); File.ReadAllText(file);'
+            '        }'
+            '    }'
+            '}'
+            "'@"
+            "[Busy]::Work('$work\busy.txt')"
+        )
+        # Every scenario, with what one of its records is: an event of JSON lines, or a line that is printed.
+        $scenarios = [ordered] @{
+            'cpu_profiling' = 'cpu'; 'off_cpu' = 'off_cpu'; 'wall_clock' = 'wall_clock'; 'scheduling' = 'run_queue'
+            'page_faults' = 'minor-faults'; 'processes' = $null; 'syscalls' = 'syscalls'; 'memory_tracking' = 'alloc_space'
+            'memory_growth' = 'mapped_space'; 'io_monitoring' = 'file_io'; 'dotnet_gc_analysis' = 'GC/Triggered'
+            'dotnet_allocations' = 'alloc_space'; 'dotnet_exceptions' = 'Exception/Start'; 'dotnet_contention' = 'Contention/Start'
+        }
+        $worker = Start-Process powershell -PassThru -WindowStyle Hidden -ArgumentList '-NoProfile', '-ExecutionPolicy', 'Bypass', '-File', "`"$busy`""
+        try {
+            # C# is compiled, and .NET and its methods are there.
+            Start-Sleep -Seconds 8
+            foreach ($scenario in $scenarios.Keys) {
+                Check "collector run -s $scenario" {
+                    Need (-not $worker.HasExited) 'what is to be recorded has ended'
+                    $file = Join-Path $work "$scenario.jsonl"
+                    $told = Collect @('-s', $scenario, '-p', "$($worker.Id)", '-d', '2s', '-o', $file)
+                    $event = $scenarios[$scenario]
+                    if ($event) {
+                        $own = @(Happened $file | Where-Object { $_.event -eq $event -or $_.event -like "*/$event" })
+                        Need ($own.Count -gt 0) "no $event`n$told"
+                        Need (-not ($own | Where-Object { $_.process -notmatch 'powershell|conhost' })) 'of other processes'
+                    } else {
+                        Need ($told -match 'powershell') "the process is not in the table`n$told"
+                    }
+                    Need ($told -notmatch 'was asked for') "a provider did not answer`n$told"
+                }
+            }
+            Check 'collector run -s off_cpu:min: no wait that is shorter' {
+                $file = Join-Path $work 'long.jsonl'
+                $null = Collect @('-s', 'off_cpu:min=3ms', '-p', "$($worker.Id)", '-d', '2s', '-o', $file)
+                $waits = @(Happened $file | Where-Object { $_.event -eq 'off_cpu' })
+                Need ($waits.Count -gt 0) 'no waits'
+                Need (-not ($waits | Where-Object { $_.value -lt 3e6 })) 'shorter ones, too'
+            }
+            Check 'collector run --comm: processes of a name alone, in upper or lower case' {
+                $file = Join-Path $work 'comm.jsonl'
+                $null = Collect @('--comm', 'PowerShell.EXE', '-d', '2s', '-o', $file)
+                $happened = @(Happened $file)
+                Need ($happened.Count -gt 500) "$($happened.Count) samples in 2 s"
+                Need (-not ($happened | Where-Object { $_.process -ne 'powershell.exe' })) 'samples of others'
+                $told = Collect @('--comm', 'powershel.exe', '-d', '1s', '-o', "$work\nobody.jsonl")
+                Need ($told -match 'powershell\.exe') "the name that is like it is not told`n$told"
+            }
+        } finally { Stop-Process $worker -ErrorAction SilentlyContinue }
+        Check 'collector doctor' {
+            $ran = Run $collector @('doctor')
+            Need ($ran.Status -eq 0 -and $ran.Out -match '(?m)^ok +sessions of ETW') "status $($ran.Status): $($ran.Out)$($ran.Err)"
+            Need ($ran.Out -match 'recording works here') $ran.Out
+            Need ((Interval) -eq $interval) "the interval is $(Interval) x 100 ns, and was $interval"
+        }
         Check 'collector convert: what Windows wrote' {
             foreach ($name in 'y.pb.gz', 'y.html', 'y.nettrace') {
                 $ran = Run $collector @('convert', "$work\run.etl", '-o', "$work\$name")

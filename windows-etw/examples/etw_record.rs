@@ -268,6 +268,9 @@ mod platform {
         }
         let stopped = sessions.stop()?;
         println!("events {}", stopped.events);
+        for unanswered in &stopped.unanswered {
+            println!("unanswered {unanswered}");
+        }
         for (part, losses) in &stopped.losses {
             println!("lost {part:?} {} {} {}", losses.events, losses.file_buffers, losses.live_buffers);
         }

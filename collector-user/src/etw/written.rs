@@ -107,7 +107,7 @@ mod tests {
     fn what_is_not_there_and_what_is_no_trace_is_told() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.etl");
-        let stopped = Stopped { losses: vec![(Part::Main, Losses::default())], events: 0 };
+        let stopped = Stopped { losses: vec![(Part::Main, Losses::default())], ..Stopped::default() };
         assert!(matches!(open_written(&stopped, &path), Err(WrittenError::Absent)));
         std::fs::write(&path, "no trace").unwrap();
         let told = open_written(&stopped, &path).unwrap_err();

@@ -232,8 +232,9 @@ fn wait(sessions: &Sessions, stopped: &StopTold) -> Result<bool, session::Sessio
 }
 
 fn read(stopped: &Stopped, path: &Path, asking: &Asking) -> Result<Recording, SessionError> {
-    let Recorded { machine, symbols, stats, warnings } =
+    let Recorded { machine, symbols, stats, mut warnings } =
         Recorded::read(open_written(stopped, path)?, asking)?;
+    warnings.extend(stopped.unanswered.iter().map(ToString::to_string));
     Ok(Recording { machine, ledger: stats.ledger, stats, warnings, made: symbols })
 }
 

@@ -16,6 +16,7 @@ mod running;
 mod settings;
 mod start;
 mod sys;
+mod unanswered;
 
 pub use error::{SessionError, Win32Error};
 pub use losses::Losses;
@@ -24,3 +25,4 @@ pub use start::{Sessions, Stopped, kernel_logger_file, stop_abandoned, stop_kern
 pub use sys::{
     Clock, Live, MakeSink, OtherProcess, OwnUsage, Sink, Suspended, description, drives, own_usage, providers,
 };
+pub use unanswered::{Asked, Unanswered};

@@ -99,11 +99,8 @@ impl Session {
         set.map_err(|cause| self.failed("TraceSetInformation(TraceSystemTraceEnableFlagsInfo)", cause))
     }
 
-    pub(super) fn enable(&self, provider: &ProviderPlan, what: Enable) -> Result<(), SessionError> {
-        let enabled = sys::enable(self.handle, provider, what);
-        // Some providers refuse administrators, too.
-        let of = || provider.name.clone();
-        enabled.map_err(|cause| SessionError::Call { call: "EnableTraceEx2", of: of(), cause })
+    pub(super) fn enable(&self, provider: &ProviderPlan, what: Enable) -> Result<(), Win32Error> {
+        sys::enable(self.handle, provider, what)
     }
 
     pub(super) fn losses(&self) -> Result<Losses, SessionError> {

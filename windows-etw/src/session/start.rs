@@ -16,6 +16,7 @@ use super::losses::Losses;
 use super::running::{Session, Wanted};
 use super::settings::Settings;
 use super::sys::{self, Clock, Enable, Kind, MakeSink};
+use super::unanswered::{Asked, Unanswered};
 
 /// What `NT Kernel Logger` is called, the one session for the kernel that has a name of its own.
 const NT_KERNEL_LOGGER: &str = "NT Kernel Logger";
@@ -32,6 +33,8 @@ pub struct Sessions {
     has_interval: bool,
     /// What is asked for before it is over.
     at_end: Vec<ProviderPlan>,
+    /// What was asked for and not done.
+    unanswered: Vec<Unanswered>,
     settings: Settings,
     _claim: Claim,
 }
@@ -43,6 +46,8 @@ pub struct Stopped {
     pub losses: Vec<(Part, Losses)>,
     /// Events that sinks were given, those of all parts.
     pub events: u64,
+    /// What providers were asked for, and did not do in time or at all: it is missing in part.
+    pub unanswered: Vec<Unanswered>,
 }
 
 impl Sessions {
@@ -70,6 +75,7 @@ impl Sessions {
             round,
             has_interval: false,
             at_end: plan.providers.iter().filter_map(ProviderPlan::at_end).collect(),
+            unanswered: Vec::new(),
             settings: settings.clone(),
             _claim: claim,
         };
@@ -79,9 +85,9 @@ impl Sessions {
         }
         for when in [When::Always, When::Rundown] {
             for provider in plan.providers.iter().filter(|provider| provider.when == when) {
-                whole.main()?.enable(provider, Enable::On)?;
+                whole.enable(provider, Enable::On)?;
                 if provider.capture_state {
-                    whole.main()?.enable(provider, Enable::CaptureState)?;
+                    whole.enable(provider, Enable::CaptureState)?;
                 }
             }
         }
@@ -139,6 +145,20 @@ impl Sessions {
         Ok(())
     }
 
+    /// Tells a provider. One that has not done it in time does so later.
+    fn enable(&mut self, provider: &ProviderPlan, what: Enable) -> Result<(), SessionError> {
+        match self.main()?.enable(provider, what) {
+            Err(Win32Error::TIMEOUT) => self.unanswered.push(Unanswered::at_start(provider, what)),
+            // Some providers refuse administrators, too.
+            Err(cause) => {
+                let of = provider.name.clone();
+                return Err(SessionError::Call { call: "EnableTraceEx2", of, cause });
+            }
+            Ok(()) => {}
+        }
+        Ok(())
+    }
+
     fn main(&self) -> Result<&Session, SessionError> {
         let main = self.running.iter().find(|session| session.part() == Part::Main);
         main.ok_or_else(|| SessionError::Name { name: String::new() })
@@ -174,12 +194,17 @@ impl Sessions {
     }
 
     /// Stops the sessions and returns when sinks were given their last events.
+    ///
+    /// # Errors
+    /// [`SessionError`], when all sessions were stopped that can be. That a provider does not tell how things stand is none
+    /// ([`Stopped::unanswered`]): what is recorded by now is worth more.
     pub fn stop(mut self) -> Result<Stopped, SessionError> {
+        let mut stopped = Stopped { unanswered: std::mem::take(&mut self.unanswered), ..Stopped::default() };
         for provider in std::mem::take(&mut self.at_end) {
-            // What is recorded by now is worth more than what it may still tell.
-            let _: Result<(), SessionError> = self.main().and_then(|main| main.enable(&provider, Enable::On));
+            if let Err(cause) = self.main()?.enable(&provider, Enable::On) {
+                stopped.unanswered.push(Unanswered { provider: provider.name, asked: Asked::End, cause });
+            }
         }
-        let mut stopped = Stopped::default();
         let mut failed = None;
         for session in std::mem::take(&mut self.running) {
             let part = session.part();

@@ -38,6 +38,17 @@ told! {
     dotnet_gc_analysis dotnet_allocations dotnet_exceptions dotnet_contention
 }
 
+/// What can be tried on Windows alone is tried of each: `'NAME' = ` in the table of the script.
+#[test]
+fn every_scenario_is_tried_on_windows() {
+    let script = include_str!("../../../docs/windows-check.ps1");
+    let (_, table) = script.split_once("$scenarios = [ordered] @{").unwrap();
+    let (table, _) = table.split_once('}').unwrap();
+    for Scenario { name, .. } in &SCENARIOS {
+        assert!(table.contains(&format!("'{name}' = ")), "{name} is not tried");
+    }
+}
+
 #[test]
 fn memory_of_two_processes() {
     is(&plan("memory_tracking", &[1234, 5678]), include_str!("memory_of_two_processes.txt"));

@@ -12,8 +12,19 @@ use crate::workspace::Workspace;
 
 const MANIFEST: &str = "collector-user/Cargo.toml";
 
-/// Crates of Linux's system calls, besides aya's.
-const OF_LINUX: [&str; 5] = ["aya", "linux-raw-sys", "perf-event-open-sys", "procfs", "syscalls"];
+/// Crates of system calls that are not Windows', besides aya's. `libc` and `errno` are of Windows, too.
+const OF_LINUX: [&str; 10] = [
+    "aya",
+    "inotify",
+    "linux-raw-sys",
+    "nix",
+    "perf-event-open-sys",
+    "procfs",
+    "rustix",
+    "signal-hook",
+    "signal-hook-registry",
+    "syscalls",
+];
 
 /// Asks cargo for the tree, without build scripts and derive macros, which run on this machine.
 pub(super) fn check(workspace: &Workspace) -> Result<Vec<Finding>> {
@@ -43,10 +54,10 @@ mod tests {
     #[test]
     fn crates_of_linux_are_found_once_and_others_are_not() {
         assert_eq!(findings("collector-user v0.1.0 (dir)\nwindows-sys v0.61.2\nsyscall v1.0.0\n"), []);
-        let tree =
-            "collector-user v0.1.0 (dir)\nlinux-raw-sys v0.12.1\naya-obj v0.2.1\nlinux-raw-sys v0.12.1 (*)\n";
+        let tree = "collector-user v0.1.0 (dir)\nlinux-raw-sys v0.12.1\naya-obj v0.2.1\nlinux-raw-sys v0.12.1 (*)\n\
+                    rustix v1.1.6\nsignal-hook v0.4.6\n";
         let found: Vec<String> = findings(tree).into_iter().map(|finding| finding.rule).collect();
-        assert_eq!(found.len(), 2);
+        assert_eq!(found.len(), 4);
         assert!(found[0].starts_with("aya-obj is of Linux") && found[1].starts_with("linux-raw-sys is"));
     }
 

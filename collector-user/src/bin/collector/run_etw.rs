@@ -92,7 +92,9 @@ impl Prepared {
             tells_lives: plan.names.iter().any(|name| name == "processes"),
             began_after_ns: began_after.as_nanos() as u64,
         };
-        let Recorded { machine, symbols, stats, warnings } = Recorded::read(files.open(&stopped)?, &asking)?;
+        let Recorded { machine, symbols, stats, mut warnings } =
+            Recorded::read(files.open(&stopped)?, &asking)?;
+        warnings.extend(stopped.unanswered.iter().map(ToString::to_string));
         say(&summary(&stats, &warnings));
         print_counted(&machine);
         print_lives(&machine);
@@ -387,7 +389,7 @@ mod tests {
         let prepared = Prepared::of(*args).unwrap();
         fs::write(prepared.files.path(), &trace).unwrap();
         let losses = Losses { events: 5, ..Losses::default() };
-        let stopped = Stopped { losses: vec![(Part::Main, losses)], events: 0 };
+        let stopped = Stopped { losses: vec![(Part::Main, losses)], ..Stopped::default() };
         let ran = Ran { stopped, interval: None, ended: Ended::Asked, child: None };
         prepared.finish(ran, Duration::from_millis(1)).unwrap();
 

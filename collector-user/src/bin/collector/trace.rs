@@ -128,7 +128,8 @@ mod tests {
 
     fn stopped() -> Stopped {
         let losses = |events| Losses { events, file_buffers: events + 1, live_buffers: 0 };
-        Stopped { losses: vec![(Part::Heap, losses(7)), (Part::Main, losses(3))], events: 0 }
+        let losses = vec![(Part::Heap, losses(7)), (Part::Main, losses(3))];
+        Stopped { losses, ..Stopped::default() }
     }
 
     fn names(folder: &Path) -> Vec<String> {

@@ -10,6 +10,9 @@ use crate::session::{Target, console};
 
 use super::*;
 
+/// Which `dotnet_gc_analysis` asks at the end.
+const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
+
 /// Events go to nobody.
 fn nobody(_: Part) -> MakeSink {
     Box::new(|| Box::new(|_| {}))
@@ -136,6 +139,47 @@ fn sessions_that_are_stopped_tell_of_each_and_ask_once_more_before() {
         // With the keywords of the end, that of the beginning not among them.
         assert!(rundown.any_at_end != 0 && rundown.any_at_end != rundown.any);
         assert_eq!(sys::told_providers(), [(rundown.name.clone(), Enable::On, rundown.any_at_end)]);
+    });
+}
+
+/// Wine has no providers that could be slow: their answer is made up.
+#[test]
+fn what_providers_do_not_do_is_told_and_stops_nothing() {
+    with_sessions("start-test-answers", |sessions, _| {
+        sys::let_providers_answer(1460);
+        let stopped = sessions.stop().unwrap();
+        assert_eq!(stopped.losses.len(), 2);
+        let [late] = &stopped.unanswered[..] else { panic!("{stopped:?}") };
+        assert_eq!((&*late.provider, late.asked, late.cause.0), (RUNDOWN, Asked::End, 1460));
+        // Those that are asked at the beginning: both, and the one of state.
+        let mut plan = plan_for_files();
+        plan.providers[0].capture_state = true;
+        let names: Vec<String> = plan.providers.iter().map(|provider| provider.name.clone()).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let target = Target::File(folder.path().join("x.etl"));
+        let settings = Settings { name: "start-test-answers-late".to_owned(), target };
+        let sessions = Sessions::start(&plan, &settings, nobody).unwrap();
+        sys::let_providers_answer(87);
+        let told: Vec<(String, Asked, u32)> = sessions
+            .stop()
+            .unwrap()
+            .unanswered
+            .into_iter()
+            .map(|it| (it.provider, it.asked, it.cause.0))
+            .collect();
+        let told: Vec<(&str, Asked, u32)> =
+            told.iter().map(|(name, asked, code)| (&**name, *asked, *code)).collect();
+        let expected = [
+            (&*names[0], Asked::Events, 1460),
+            (&*names[0], Asked::State, 1460),
+            (RUNDOWN, Asked::State, 1460),
+            (RUNDOWN, Asked::End, 87),
+        ];
+        assert_eq!(told, expected);
+        // What is refused at the beginning ends it.
+        let error = Sessions::start(&plan, &settings, nobody).unwrap_err();
+        assert!(matches!(error, SessionError::Call { call: "EnableTraceEx2", .. }), "{error}");
+        sys::let_providers_answer(0);
     });
 }
 

@@ -33,9 +33,9 @@ pub(super) use consume::{Ended, Open, Reader};
 #[cfg(test)]
 pub(super) use control::stopped_by_name;
 pub(super) use control::{Control, Handle, control, log_file, start, stop_by_name};
+pub(super) use enable::{Enable, PATIENCE, enable};
 #[cfg(test)]
-pub(super) use enable::told_providers;
-pub(super) use enable::{Enable, enable};
+pub(super) use enable::{let_providers_answer, told_providers};
 pub(super) use mutex::{Mutex, create_mutex};
 pub(super) use privilege::turn_on_profile_privilege;
 pub(super) use properties::{Kind, Properties, is_name};

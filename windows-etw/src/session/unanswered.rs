@@ -1,0 +1,100 @@
+//! What providers were asked for, and did not do.
+
+use std::fmt;
+
+use crate::plan::{ProviderPlan, When};
+
+use super::error::Win32Error;
+use super::sys::{Enable, PATIENCE};
+
+/// What a provider was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// Its events, from then on.
+    Events,
+    /// How things stand, when the session began.
+    State,
+    /// How things stand, before the session ended.
+    End,
+}
+
+/// A provider that did not do what it was asked for. What it tells may be missing in part.
+///
+/// Shown as a line for people: the provider, what is missing, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unanswered {
+    /// The provider's name, or its GUID.
+    pub provider: String,
+    /// For what.
+    pub asked: Asked,
+    /// What Windows says: `ERROR_TIMEOUT` (1460) where it was not done in 10 s.
+    pub cause: Win32Error,
+}
+
+impl Unanswered {
+    /// Of one that was told at the beginning.
+    pub(super) fn at_start(provider: &ProviderPlan, what: Enable) -> Self {
+        let asked = match (what, provider.when) {
+            (Enable::On, When::Always) => Asked::Events,
+            (Enable::On, When::Rundown) | (Enable::CaptureState, _) => Asked::State,
+        };
+        Self { provider: provider.name.clone(), asked, cause: Win32Error::TIMEOUT }
+    }
+}
+
+impl fmt::Display for Unanswered {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { provider, asked, cause } = self;
+        let (what, missing) = match asked {
+            Asked::Events => ("for its events", "its first ones may be missing"),
+            Asked::State => (
+                "for its state at the start",
+                "what was there before, as methods and their names, may be missing",
+            ),
+            Asked::End => ("for its state at the end", "names of methods may be missing"),
+        };
+        write!(out, "{provider} was asked {what}, and ")?;
+        match *cause {
+            Win32Error::TIMEOUT => write!(out, "was not done in {} s", PATIENCE.as_secs())?,
+            cause => write!(out, "did not tell it ({cause})")?,
+        }
+        write!(out, ": {missing}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Scenario, Scope};
+
+    #[test]
+    fn it_is_said_who_was_asked_and_what_may_be_missing() {
+        let scope = Scope { frequency_hz: 997, pids: vec![] };
+        let plan = Scenario::by_name("dotnet_gc_analysis").unwrap().plan(&scope);
+        let late = |when, what| {
+            let provider = plan.providers.iter().find(|provider| provider.when == when).unwrap();
+            Unanswered::at_start(provider, what).to_string()
+        };
+        assert_eq!(
+            late(When::Always, Enable::On),
+            "Microsoft-Windows-DotNETRuntime was asked for its events, and was not done in 10 s: its first ones may be missing"
+        );
+        let rundown = late(When::Rundown, Enable::On);
+        assert!(
+            rundown.starts_with(
+                "Microsoft-Windows-DotNETRuntimeRundown was asked for its state at the start, and"
+            ),
+            "{rundown}"
+        );
+        assert_eq!(late(When::Rundown, Enable::CaptureState), rundown);
+        let provider = "Microsoft-Windows-DotNETRuntimeRundown".to_owned();
+        let cause = Win32Error::INVALID_PARAMETER;
+        let refused = Unanswered { provider, asked: Asked::End, cause }.to_string();
+        assert!(
+            refused.contains("asked for its state at the end, and did not tell it (")
+                && refused.contains("87"),
+            "{refused}"
+        );
+        assert!(refused.ends_with("): names of methods may be missing"), "{refused}");
+    }
+}
