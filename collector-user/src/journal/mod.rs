@@ -72,7 +72,7 @@ pub(crate) use told::{Ending, EventOf, Start};
 pub(crate) use write::JournalWriter;
 
 /// Of the form, and of all that is in it beside what [`collector_common::wire`] lays out.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// What a journal begins with.
 const MAGIC: &[u8] = b"collector journal\n";

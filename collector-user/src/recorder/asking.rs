@@ -31,6 +31,16 @@ impl Recorder {
         notes
     }
 
+    /// Of a journal: what answers of an earlier step were not asked for will not be. Where a file is not there any more stacks end
+    /// elsewhere, and less is asked.
+    pub(crate) fn forget_told(&mut self) {
+        self.outside.forget();
+        self.late.get_mut().outside.forget();
+        if let Some(names) = &mut self.thread_names {
+            names.outside.forget();
+        }
+    }
+
     /// Of a journal: tells answers for later. `None` where those are no answers.
     pub(crate) fn tell(&mut self, notes: &[u8]) -> Option<()> {
         let mut notes = Unpacker::new(notes);
@@ -38,7 +48,7 @@ impl Recorder {
             let question = Question::unpack(&mut notes)?;
             let answer = notes.counted()?;
             let outside = match question.subject {
-                Subject::Page | Subject::Stretches => &mut self.late.get_mut().outside,
+                Subject::Page | Subject::StackPage | Subject::Stretches => &mut self.late.get_mut().outside,
                 Subject::ThreadName => match &mut self.thread_names {
                     Some(names) => &mut names.outside,
                     None => continue,

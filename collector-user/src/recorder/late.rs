@@ -5,7 +5,7 @@
 //! A function whose frame lies more than the largest copy (64 KiB) above the stack pointer has long been running and
 //! will mostly run on, so its frame is the same a few milliseconds later. It need not be: a late word is believed
 //! if the words that the walk read last from the copy (the outermost copied frame's return address and registers) are
-//! what is in memory when their pages are read last before the late one, and when they are read first behind it. So it is with pages that
+//! what is in memory right before its page is read, and right behind that ([`snapshots`](super::snapshots)). So it is with pages that
 //! were absent, as those swapped out. It is a good sign and no proof: what called the same function, which has the same two words in its
 //! frame then as before, may be another one by now, the more so behind smaller copies, as they are made where a ring is nearly full. Where there are no such words nothing is read late: of an absent page with the stack pointer on it, as
 //! while the kernel copies it after a fork, and beyond the copy of a function that runs with a larger frame of its own than is copied. Frames
@@ -24,15 +24,13 @@ use rustc_hash::FxHashMap;
 use unwinder::{CopiedStack, StackMemory, StackReadError};
 
 use super::outside::{Outside, Question, Subject};
+use super::snapshots::{Leading, Page, Snapshots, Used, Word, look, page_and_offset};
 use super::stretch::Stretches;
 use crate::procfs;
 use crate::this_machine::read_exact_at;
 
 /// Pages of code kept in one round.
 const MAX_PAGES: usize = 256;
-
-/// Reads of pages of stacks kept in one round: 8 MiB.
-const MAX_STACK_READS: usize = 2048;
 
 /// Pages of code kept for when their processes have ended: 4 MiB.
 const MAX_CODE_PAGES: usize = 1024;
@@ -52,12 +50,12 @@ impl Owner {
     pub(super) fn of(header: &SampleHeader) -> Self {
         Self { pid: Pid(header.pid), thread: Tid(header.tid) }
     }
+
+    /// Both in one, as it is asked for.
+    fn number(self) -> u64 {
+        u64::from(self.pid.0) << 32 | u64::from(self.thread.0)
+    }
 }
-
-type Page = Arc<[u8; PAGE_SIZE]>;
-
-/// A page of a stack each time it was read in a round, the first time first, with the place of that among all reads of such pages.
-type Reads = Vec<(usize, Option<Page>)>;
 
 /// Pages of other processes' memory as they were in this round, and their code as it was last.
 #[derive(Debug, Default)]
@@ -70,10 +68,8 @@ pub(super) struct LateMemory {
     open: Option<(Owner, File)>,
     /// Of code, by pid and address; `None` for a page that could not be read.
     pages: FxHashMap<(Pid, u64), Option<Page>>,
-    /// Of stacks, by pid and address.
-    late: FxHashMap<(Pid, u64), Reads>,
-    /// How many reads there are of them.
-    late_reads: usize,
+    /// Of stacks.
+    snapshots: Snapshots,
     /// Code as it was when it was last read: a process's last samples are unwound when it may have ended, and code that a JIT compiler
     /// has made is in no file. One that runs is asked itself, whatever program had its pid before.
     code: FxHashMap<(Pid, u64), Page>,
@@ -95,7 +91,7 @@ impl LateMemory {
     pub(super) fn end_round(&mut self, watermark: Nanos) {
         self.open = None;
         self.pages.clear();
-        self.forget_stacks();
+        self.snapshots.end_round();
         self.stretches.end_round(watermark);
     }
 
@@ -104,65 +100,32 @@ impl LateMemory {
         if self.is_gone { sample.stack_end } else { self.stretches.end(sample, &mut self.outside) }
     }
 
-    fn forget_stacks(&mut self) {
-        self.late.clear();
-        self.late_reads = 0;
-    }
-
-    /// A word of a stack, if those of the copy that led there were in memory before it was read and behind that.
-    fn late<const N: usize>(&mut self, owner: Owner, address: u64, copied: [Copied; 2]) -> Option<[u8; N]> {
-        // Two before, itself, and two behind it.
-        const MOST: usize = 5;
-        if self.late_reads + MOST > MAX_STACK_READS {
-            self.forget_stacks();
+    /// A word of a stack, if those of the copy that led there are in memory before it is read and behind that.
+    fn word<const N: usize>(
+        &mut self,
+        used: &mut Used,
+        owner: Owner,
+        address: u64,
+        leading: Leading,
+    ) -> Option<[u8; N]> {
+        if self.is_gone {
+            return None;
         }
         let (start, offset) = page_and_offset(address);
-        let leading = copied.map(|copied| page_and_offset(copied.address).0);
-        let leading = if leading[0] == leading[1] { &leading[1..] } else { &leading[..] };
-        let place = self.place_behind(owner, start, leading).unwrap_or_else(|| {
-            for &leading in leading {
-                self.read_stack(owner, leading);
+        let page = match self.snapshots.page(used, owner.pid, start, leading) {
+            Some(page) => page,
+            None => {
+                self.snapshots.begin_look(used, owner.pid, start).then_some(())?;
+                let question = Question { at: start, ..Question::new(Subject::StackPage, owner.number()) };
+                let Self { outside, open, snapshots, .. } = self;
+                let looked = outside.ask(question, || {
+                    let memory = memory_of(open, owner)?;
+                    look(start, leading, |address, bytes| read_exact_at(memory, bytes, address).ok())
+                });
+                snapshots.keep(used, (owner.pid, start, leading), looked)?
             }
-            self.read_stack(owner, start)
-        });
-        for &leading in leading {
-            if self.reads(owner, leading).last().is_none_or(|(last, _)| *last <= place) {
-                self.read_stack(owner, leading);
-            }
-        }
-        let is_unchanged = |copied: &Copied| {
-            let reads = self.reads(owner, page_and_offset(copied.address).0);
-            let before = reads.partition_point(|(read, _)| *read < place).checked_sub(1);
-            let behind = reads.partition_point(|(read, _)| *read <= place);
-            [before, Some(behind)].into_iter().all(|read| {
-                let read = read.and_then(|read| reads.get(read));
-                read.and_then(|(_, page)| page.as_ref()).is_some_and(|page| copied.is_in(page))
-            })
         };
-        copied.iter().all(is_unchanged).then_some(())?;
-        let reads = self.reads(owner, start);
-        let read = reads.partition_point(|(read, _)| *read < place);
-        reads.get(read)?.1.as_ref()?.get(offset..)?.first_chunk().copied()
-    }
-
-    /// When a page was first read behind a read of each of others.
-    fn place_behind(&self, owner: Owner, start: u64, others: &[u64]) -> Option<usize> {
-        let mut firsts = others.iter().map(|&other| Some(self.reads(owner, other).first()?.0));
-        let last = firsts.try_fold(0, |last, first| Some(last.max(first?)))?;
-        self.reads(owner, start).iter().map(|(read, _)| *read).find(|read| *read > last)
-    }
-
-    fn reads(&self, owner: Owner, start: u64) -> &[(usize, Option<Page>)] {
-        self.late.get(&(owner.pid, start)).map_or(&[], Vec::as_slice)
-    }
-
-    /// Reads a page of a stack, and says the place of that.
-    fn read_stack(&mut self, owner: Owner, start: u64) -> usize {
-        let page = self.read(owner, start);
-        let place = self.late_reads;
-        self.late.entry((owner.pid, start)).or_default().push((place, page));
-        self.late_reads += 1;
-        place
+        page.get(offset..)?.first_chunk().copied()
     }
 
     /// Fills `buffer` with the code that lies at `address`, or lay there before the process ended, and says how many bytes could be had.
@@ -208,50 +171,22 @@ impl LateMemory {
             return None;
         }
         let Self { outside, open, .. } = self;
-        let whose = u64::from(owner.pid.0) << 32 | u64::from(owner.thread.0);
-        let question = Question { at: start, ..Question::new(Subject::Page, whose) };
-        outside.ask(question, || read(open, owner, start))
+        let question = Question { at: start, ..Question::new(Subject::Page, owner.number()) };
+        outside.ask(question, || {
+            let mut page = [0; PAGE_SIZE];
+            read_exact_at(memory_of(open, owner)?, &mut page, start).ok()?;
+            Some(Arc::new(page))
+        })
     }
 }
 
-fn read(open: &mut Option<(Owner, File)>, owner: Owner, start: u64) -> Option<Page> {
+fn memory_of(open: &mut Option<(Owner, File)>, owner: Owner) -> Option<&File> {
     if open.as_ref().is_none_or(|(open, _)| *open != owner) {
         let mut folders = procfs::folders(owner.pid, owner.thread);
         let memory = folders.find_map(|folder| File::open(format!("{folder}/mem")).ok())?;
         *open = Some((owner, memory));
     }
-    let (_, memory) = open.as_ref()?;
-    let mut page = [0; PAGE_SIZE];
-    read_exact_at(memory, &mut page, start).ok()?;
-    Some(Arc::new(page))
-}
-
-fn page_and_offset(address: u64) -> (u64, usize) {
-    let offset = address % PAGE_SIZE as u64;
-    (address - offset, offset as usize)
-}
-
-/// A word that was read from a copy; of address 0 where there is none.
-#[derive(Clone, Copy, Default)]
-struct Copied {
-    address: u64,
-    /// Of up to 8 bytes, the others being zero.
-    value: u64,
-    is_long: bool,
-}
-
-impl Copied {
-    /// Whether it is what is on its page.
-    fn is_in(self, page: &[u8; PAGE_SIZE]) -> bool {
-        let (_, offset) = page_and_offset(self.address);
-        let bytes = &page[offset..];
-        let value = if self.is_long {
-            bytes.first_chunk().copied().map(u64::from_le_bytes)
-        } else {
-            bytes.first_chunk().copied().map(u32::from_le_bytes).map(u64::from)
-        };
-        value == Some(self.value)
-    }
+    open.as_ref().map(|(_, memory)| memory)
 }
 
 /// A copied stack that goes on in the process's memory.
@@ -265,8 +200,9 @@ pub(super) struct LateStack<'a> {
     left_mapping: Cell<bool>,
     memory: &'a RefCell<LateMemory>,
     reads: Cell<u32>,
-    /// The words read last from the copy, with their addresses and sizes.
-    copied_last: Cell<[Copied; 2]>,
+    used: Cell<Used>,
+    /// The words read last from the copy.
+    copied_last: Cell<Leading>,
 }
 
 impl<'a> LateStack<'a> {
@@ -285,6 +221,7 @@ impl<'a> LateStack<'a> {
             left_mapping: Cell::new(false),
             memory,
             reads: Cell::new(0),
+            used: Cell::default(),
             copied_last: Cell::default(),
         }
     }
@@ -320,8 +257,11 @@ impl<'a> LateStack<'a> {
     /// A word of memory, if those that lead out of the copy were there when it was read.
     fn late<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
         let [first, last] = self.copied_last.get();
-        let copied = [if first.address == 0 { last } else { first }, last];
-        self.memory.borrow_mut().late(self.owner(), address, copied)
+        let leading = [if first.address == 0 { last } else { first }, last];
+        let mut used = self.used.get();
+        let word = self.memory.borrow_mut().word(&mut used, self.owner(), address, leading);
+        self.used.set(used);
+        word
     }
 
     /// Whether anything but the copy was used.
@@ -347,7 +287,7 @@ impl LateStack<'_> {
         match copied {
             Ok(value) => {
                 let [_, last] = self.copied_last.get();
-                self.copied_last.set([last, Copied { address, value: value.into(), is_long: N == 8 }]);
+                self.copied_last.set([last, Word { address, value: value.into(), is_long: N == 8 }]);
                 Ok(value)
             }
             Err(missing) if self.reads.get() < MAX_READS && self.goes_on(address, missing) => {
@@ -388,7 +328,6 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
-    use crate::packed::Packed as _;
 
     #[test]
     fn a_stack_that_was_cut_goes_on_in_memory() {
@@ -447,74 +386,6 @@ mod tests {
         (header.pid, header.tid) = (0, 0);
         let gone = LateStack::new(CopiedStack::new(start, &bytes, 0), None, &header, &memory);
         assert_eq!(gone.read_u64(start + 1000 * 8), Err(StackReadError::Beyond));
-    }
-
-    #[test]
-    fn what_was_read_while_the_stack_changed_is_not_believed() {
-        const START: u64 = 0x7000_0000;
-        let words = |of_15: u64| -> Page {
-            let words = (0..512).map(|word| if word == 15 { of_15 } else { word });
-            Arc::new(words.flat_map(u64::to_le_bytes).collect::<Vec<u8>>().try_into().unwrap())
-        };
-        let copied = |page: &Page| page[..16 * 8].to_vec();
-        let [before, after] = [words(15), words(77)];
-        let mut header: SampleHeader = bytemuck::Zeroable::zeroed();
-        (header.pid, header.tid) = (8, 9);
-        (header.stack_end, header.flags) = (START + 2 * PAGE_SIZE as u64, SampleFlags::STACK_CUT);
-        let mut outside = Outside::told();
-        let mut tell = |at: u64, page: &Page| {
-            let mut answer = Vec::new();
-            Some(Page::clone(page)).pack(&mut answer);
-            outside.tell(Question { at, ..Question::new(Subject::Page, 8_u64 << 32 | 9) }, &answer);
-        };
-        // The first page is read with itself before and behind it, then before the second one and behind that.
-        let second = START + PAGE_SIZE as u64;
-        let of_first = [&before, &before, &before, &before, &after].map(|page| (START, page));
-        of_first.into_iter().chain([(second, &after)]).for_each(|(at, page)| tell(at, page));
-        let memory = RefCell::new(LateMemory::of(outside));
-
-        let [bytes, later] = [copied(&before), copied(&after)];
-        let stack = LateStack::new(CopiedStack::new(START, &bytes, 0), None, &header, &memory);
-        assert_eq!(stack.read_u64(START + 15 * 8), Ok(15));
-        assert_eq!(stack.read_u64(START + 100 * 8), Ok(100), "of the page with the word that led out");
-        assert_eq!(stack.read_u64(second + 100 * 8), Err(StackReadError::Beyond));
-        // Whose it is nobody knows: it may be of either time, for samples of both.
-        let stack = LateStack::new(CopiedStack::new(START, &later, 0), None, &header, &memory);
-        assert_eq!(stack.read_u64(START + 15 * 8), Ok(77));
-        assert_eq!(stack.read_u64(second + 100 * 8), Err(StackReadError::Beyond));
-    }
-
-    #[test]
-    fn what_others_read_is_not_read_again() {
-        let words: Vec<u64> = (0..17 * 512).collect();
-        let start = (words.as_ptr() as u64).next_multiple_of(PAGE_SIZE as u64);
-        let value = |address: u64| (address - words.as_ptr() as u64) / 8;
-        let page = |page: u64| start + page * PAGE_SIZE as u64;
-        let mut header: SampleHeader = bytemuck::Zeroable::zeroed();
-        (header.pid, header.tid) = (std::process::id(), std::process::id());
-        (header.stack_end, header.flags) = (page(16), SampleFlags::STACK_CUT);
-        let memory = RefCell::default();
-        let read_from = |first: u64, later: &[u64]| {
-            let bytes: Vec<u8> = (value(page(first))..).take(16).flat_map(u64::to_le_bytes).collect();
-            let stack = LateStack::new(CopiedStack::new(page(first), &bytes, 0), None, &header, &memory);
-            assert_eq!(
-                stack.read_u64(page(*later.last().unwrap())),
-                Err(StackReadError::Beyond),
-                "nothing led there"
-            );
-            assert_eq!(stack.read_u64(page(first)), Ok(value(page(first))));
-            for &later in later {
-                assert_eq!(stack.read_u64(page(later) + 8), Ok(value(page(later)) + 1));
-            }
-            memory.borrow().late_reads
-        };
-        let all: Vec<u64> = (4..16).collect();
-        // Each with the one that leads there, before it and behind it.
-        assert_eq!(read_from(3, &all), 3 * all.len());
-        // These lead to pages that were read behind them: it is told once more that they are as they were.
-        assert_eq!(read_from(6, &all[3..]), 3 * all.len() + 1);
-        assert_eq!(read_from(6, &all[3..]), 3 * all.len() + 1);
-        assert_eq!(read_from(3, &all), 3 * all.len() + 1);
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod outside;
 mod registers;
 mod reread;
 mod sampling;
+mod snapshots;
 mod state;
 mod stretch;
 mod tally;

@@ -41,10 +41,12 @@ pub(crate) enum Subject {
     Device = 11,
     /// The name of a lock of the kernel, by its address.
     KernelLock = 12,
+    /// A page of a stack, by pid and tid, and its address, if the words that lead there are as they were.
+    StackPage = 13,
 }
 
 impl Subject {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::Pids,
         Self::Summary,
         Self::Threads,
@@ -58,6 +60,7 @@ impl Subject {
         Self::Stretches,
         Self::Device,
         Self::KernelLock,
+        Self::StackPage,
     ];
 }
 
@@ -190,6 +193,13 @@ impl Outside {
         match self {
             Self::Noted(notes) => std::mem::take(notes),
             Self::Machine | Self::Told(_) => Vec::new(),
+        }
+    }
+
+    /// Of what was kept, what was not asked for by now is not asked for any more.
+    pub(crate) fn forget(&mut self) {
+        if let Self::Told(answers) = self {
+            answers.clear();
         }
     }
 

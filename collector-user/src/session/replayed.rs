@@ -103,9 +103,15 @@ fn run<R: Read>(mut recorded: Recorded, source: &mut JournalSource<R>) -> Result
     let Recorded { recorder, dispatch, .. } = &mut recorded;
     // It is in what was told.
     let clock = || Nanos(0);
+    let mut is_in_answers = false;
     loop {
-        match source.item()? {
+        let item = source.item()?;
+        let was_in_answers = std::mem::replace(&mut is_in_answers, matches!(item, Item::Answers(_)));
+        match item {
             Item::Answers(notes) => {
+                if !was_in_answers {
+                    recorder.forget_told();
+                }
                 recorder.tell(notes).ok_or_else(|| source.damaged("list of answers"))?;
             }
             Item::File(file) => {

@@ -73,7 +73,7 @@ fn other_versions_and_other_events_are_refused() {
     let mut other = whole.clone();
     other[18] += 1;
     let error = replay(&other).err().unwrap();
-    assert!(error.to_string().starts_with("it is a journal of version 3 with"), "{error}");
+    assert!(error.to_string().starts_with("it is a journal of version 4 with"), "{error}");
     let journal = Journal::open(whole.as_slice()).unwrap();
     let events = Journal::open(bytes("syscalls").as_slice()).unwrap().settings();
     let error = Session::replay(journal, events).err().unwrap();

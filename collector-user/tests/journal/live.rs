@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{BufReader, Read as _, Write as _};
+use std::io::{BufReader, Read, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -178,7 +178,7 @@ fn record(settings: SessionSettings, command: &[OsString]) -> (Recording, u32) {
     (session.finish().unwrap(), pid)
 }
 
-fn replay(journal: File) -> Recording {
+fn replay(journal: impl Read) -> Recording {
     let journal = Journal::open(BufReader::new(journal)).unwrap();
     let settings = journal.settings();
     Session::replay(journal, settings).unwrap()
@@ -273,6 +273,38 @@ fn a_journal_gives_the_same_recording() {
     }
 }
 
+/// Of large frames the outer ones are read behind their samples: a journal has what was read. Two chains take turns, so that a page of another
+/// sample is seen by its frames.
+#[test]
+fn outer_frames_of_large_stacks_are_in_a_journal() {
+    const CASE: Case = Case { name: "turns", scenarios: &["cpu_profiling"], source: Some("turns.c"), ..NONE };
+    let Some(_live) = live("outer_frames_of_large_stacks_are_in_a_journal") else { return };
+    let folder = folder();
+    let (recorded, _, mut journal) = CASE.record(folder.path());
+    let stacks = &recorded.stats.stacks;
+    assert!(stacks.get("completed_later").is_some_and(|later| *later > 500), "{stacks:?}");
+    let mut bytes = Vec::new();
+    journal.read_to_end(&mut bytes).unwrap();
+    assert_same(&recorded, &replay(&bytes[..]), "turns");
+
+    // Nobody asks for what was read for samples that are not there any more; it is not what others ask for.
+    let mut fewer = bytes[..HEAD].to_vec();
+    let mut rounds = 0;
+    for (kind, item) in items(&bytes) {
+        rounds += u32::from(kind == ROUND);
+        if kind != RING || rounds % 2 == 1 {
+            push_item(&mut fewer, kind, item);
+        }
+    }
+    let samples = |recording| -> BTreeSet<String> {
+        told(recording).into_iter().filter(|line| line.starts_with("cpu ")).collect()
+    };
+    let (all, fewer) = (samples(&recorded), samples(&replay(&fewer[..])));
+    assert!(fewer.len() > 200 && all.len() - fewer.len() > 200, "{} of {}", fewer.len(), all.len());
+    let differ: Vec<_> = fewer.difference(&all).take(2).collect();
+    assert!(differ.is_empty(), "{differ:#?}");
+}
+
 /// Where fixtures are made: its path is in them.
 const FOLDER: &str = "/tmp/collector-journals";
 
@@ -318,6 +350,15 @@ fn items(whole: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
 const HEAD: usize = 18 + 4 + 2;
 
 const SIDEBAND: u8 = 5;
+const RING: u8 = 7;
+const ROUND: u8 = 9;
+
+/// Adds an item to a journal.
+fn push_item(journal: &mut Vec<u8>, kind: u8, item: &[u8]) {
+    journal.push(kind);
+    journal.extend((item.len() as u32).to_le_bytes());
+    journal.extend(item);
+}
 
 /// Of a journal what is of the recorded program, without the machine's name and its cgroups.
 struct Chosen {
@@ -347,9 +388,7 @@ impl Chosen {
         let mut chosen = whole[..HEAD].to_vec();
         for (kind, item) in items(whole) {
             let Some(item) = self.item(kind, item) else { continue };
-            chosen.push(kind);
-            chosen.extend((item.len() as u32).to_le_bytes());
-            chosen.extend(item);
+            push_item(&mut chosen, kind, &item);
         }
         chosen
     }
@@ -359,7 +398,6 @@ impl Chosen {
         const START: u8 = 1;
         const ANSWERS: u8 = 2;
         const FILE: u8 = 3;
-        const RING: u8 = 7;
         const RECORD: u8 = 8;
         let is_chosen = match kind {
             START => {
