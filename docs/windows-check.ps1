@@ -83,9 +83,10 @@ function Collect([string[]] $arguments) {
     $ran.Err
 }
 
-# The lines of a file of JSON lines that are samples or events.
-function Happened([string] $file) {
-    Get-Content -Encoding UTF8 $file | ForEach-Object { ConvertFrom-Json $_ } | Where-Object { $_.type -in 'sample', 'event' }
+# The lines of a file of JSON lines that are samples or events: $most of them at most, as PowerShell takes its time with each.
+function Happened([string] $file, [int] $most = 50000) {
+    Get-Content -Encoding UTF8 $file | Where-Object { $_ -match '^\{"type":"(sample|event)"' } | Select-Object -First $most |
+        ForEach-Object { ConvertFrom-Json $_ }
 }
 
 # Units of 100 ns between samples of a CPU, as the whole machine has it: TraceQueryInformation of evntrace.h, class
@@ -373,6 +374,8 @@ try {
             } finally { Stop-Process $starter }
             $started = @(Happened (Join-Path $work 'event.jsonl') | Where-Object { $_.event -match '^Microsoft-Windows-Kernel-Process/ProcessStart' })
             Need ($started.Count -gt 3) "$($started.Count) processes were started"
+            $images = $started | ForEach-Object { $_.fields.ImageName } | Sort-Object -Unique
+            Need ([bool] ($images -match '\\cmd\.exe$')) "none of them is cmd.exe: $images"
         }
         Check 'collector run: events of a manifest that Windows alone knows have names' {
             $writer = Start-Process powershell -PassThru -WindowStyle Hidden -ArgumentList '-NoProfile', '-Command', `
@@ -401,56 +404,73 @@ try {
             'using System; using System.IO; using System.Runtime.InteropServices; using System.Threading;'
             'public static class Busy {'
             '    static readonly object door = new object();'
+            '    static readonly AutoResetEvent there = new AutoResetEvent(false), back = new AutoResetEvent(false);'
             '    static void Pass() { while (true) { lock (door) { Thread.Sleep(2); } } }'
+            '    static void Answer() { while (true) { there.WaitOne(); back.Set(); } }'
+            '    static void Start(ThreadStart body) { Thread thread = new Thread(body); thread.IsBackground = true; thread.Start(); }'
             '    public static void Work(string file) {'
-            '        for (int i = 0; i < 2; i++) { Thread thread = new Thread(Pass); thread.IsBackground = true; thread.Start(); }'
+            '        Start(Pass); Start(Pass); Start(Answer);'
             '        while (true) {'
             '            try { throw new InvalidOperationException(); } catch (InvalidOperationException) { }'
             '            for (int i = 0; i < 100; i++) { GC.KeepAlive(new byte[10000]); }'
-            '            byte[] large = new byte[8000000];'
-            '            for (int i = 0; i < large.Length; i += 4096) { large[i] = 1; }'
-            '            large = null; GC.Collect();'
+            '            GC.Collect();'
             '            Marshal.FreeHGlobal(Marshal.AllocHGlobal(100));'
+            # So large a block is memory of its own.
+            '            IntPtr large = Marshal.AllocHGlobal(2000000);'
+            '            for (int i = 0; i < 2000000; i += 65536) { Marshal.WriteByte(large, i, 1); }'
+            '            Marshal.FreeHGlobal(large);'
             '            File.WriteAllText(file, "x"); File.ReadAllText(file);'
+            '            there.Set(); back.WaitOne();'
+            '            Thread.Sleep(20);'
             '        }'
             '    }'
             '}'
             "'@"
             "[Busy]::Work('$work\busy.txt')"
         )
-        # Every scenario, with what one of its records is: an event of JSON lines, or a line that is printed.
+        # Every scenario, with what one of its records is in JSON lines; of `processes` what they were is printed.
         $scenarios = [ordered] @{
             'cpu_profiling' = 'cpu'; 'off_cpu' = 'off_cpu'; 'wall_clock' = 'wall_clock'; 'scheduling' = 'run_queue'
             'page_faults' = 'minor-faults'; 'processes' = $null; 'syscalls' = 'syscalls'; 'memory_tracking' = 'alloc_space'
             'memory_growth' = 'mapped_space'; 'io_monitoring' = 'file_io'; 'dotnet_gc_analysis' = 'GC/Triggered'
-            'dotnet_allocations' = 'alloc_space'; 'dotnet_exceptions' = 'Exception/Start'; 'dotnet_contention' = 'Contention/Start'
+            'dotnet_allocations' = 'GC/AllocationTick'; 'dotnet_exceptions' = 'Exception/Start'; 'dotnet_contention' = 'Contention/Start'
         }
         $worker = Start-Process powershell -PassThru -WindowStyle Hidden -ArgumentList '-NoProfile', '-ExecutionPolicy', 'Bypass', '-File', "`"$busy`""
         try {
-            # C# is compiled, and .NET and its methods are there.
-            Start-Sleep -Seconds 8
+            # C# is compiled by then, and .NET and its methods are there.
+            foreach ($second in 1..60) { if (-not (Test-Path "$work\busy.txt")) { Start-Sleep -Seconds 1 } }
+            Start-Sleep -Seconds 2
             foreach ($scenario in $scenarios.Keys) {
                 Check "collector run -s $scenario" {
                     Need (-not $worker.HasExited) 'what is to be recorded has ended'
                     $file = Join-Path $work "$scenario.jsonl"
-                    $told = Collect @('-s', $scenario, '-p', "$($worker.Id)", '-d', '2s', '-o', $file)
-                    $event = $scenarios[$scenario]
-                    if ($event) {
-                        $own = @(Happened $file | Where-Object { $_.event -eq $event -or $_.event -like "*/$event" })
-                        Need ($own.Count -gt 0) "no $event`n$told"
+                    $kind = $scenarios[$scenario]
+                    if ($kind) {
+                        $told = Collect @('-s', $scenario, '-p', "$($worker.Id)", '-d', '2s', '-o', $file)
+                        $own = @(Happened $file | Where-Object { $_.event -eq $kind -or $_.event -like "*/$kind" })
+                        Need ($own.Count -gt 0) "no $kind`n$told"
                         Need (-not ($own | Where-Object { $_.process -notmatch 'powershell|conhost' })) 'of other processes'
                     } else {
-                        Need ($told -match 'powershell') "the process is not in the table`n$told"
+                        $starter = Start-Process powershell -PassThru -WindowStyle Hidden -ArgumentList '-NoProfile', '-Command', `
+                            'while ($true) { & cmd.exe /c exit 300 }'
+                        try { $told = Collect @('-s', $scenario, '-d', '3s', '-o', $file) } finally { Stop-Process $starter }
+                        # Who made it, and how it ended.
+                        Need ($told -match 'powershell\.exe.* code 300') "no process that was made`n$told"
                     }
-                    Need ($told -notmatch 'was asked for') "a provider did not answer`n$told"
+                    Need ($told -notmatch 'was asked for (its events|its state)') "a provider did not answer`n$told"
                 }
             }
-            Check 'collector run -s off_cpu:min: no wait that is shorter' {
-                $file = Join-Path $work 'long.jsonl'
-                $null = Collect @('-s', 'off_cpu:min=3ms', '-p', "$($worker.Id)", '-d', '2s', '-o', $file)
-                $waits = @(Happened $file | Where-Object { $_.event -eq 'off_cpu' })
-                Need ($waits.Count -gt 0) 'no waits'
-                Need (-not ($waits | Where-Object { $_.value -lt 3e6 })) 'shorter ones, too'
+            Check 'collector run -s off_cpu:min: shorter waits are left out' {
+                # What counts is the whole time off the CPU: a short wait is there where the thread waited long for a CPU behind it.
+                $shares = foreach ($number in 0, 1) {
+                    $file = Join-Path $work "waits$number.jsonl"
+                    $null = Collect @('-s', ('off_cpu', 'off_cpu:min=10ms')[$number], '-p', "$($worker.Id)", '-d', '2s', '-o', $file)
+                    $waits = @(Happened $file | Where-Object { $_.event -eq 'off_cpu' })
+                    Need ($waits.Count -gt 20) "$($waits.Count) waits"
+                    @($waits | Where-Object { $_.value -lt 9e6 }).Count / $waits.Count
+                }
+                Need ($shares[0] -gt 0.1) "$($shares[0]) of all waits are short, so this checks nothing"
+                Need ($shares[1] -lt 0.1) "$($shares[1]) of those that are left are short"
             }
             Check 'collector run --comm: processes of a name alone, in upper or lower case' {
                 $file = Join-Path $work 'comm.jsonl'

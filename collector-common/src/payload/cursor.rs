@@ -113,8 +113,13 @@ impl<'a> Cursor<'a> {
             return Ok(None);
         }
         self.bytes(2 * self.layout.pointer.bytes())?;
+        self.sid().map(Some)
+    }
+
+    /// A SID by itself.
+    pub fn sid(&mut self) -> Read<Sid<'a>> {
         let sid = Sid::from_start(self.rest).ok_or(Problem::TooShort)?;
         self.bytes(sid.as_bytes().len())?;
-        Ok(Some(sid))
+        Ok(sid)
     }
 }

@@ -124,6 +124,7 @@ wire! {
     Text<'a>, |_| FieldKind::Char, Extent::ZeroTerminated, c => c.text(), v => quoted(&v.to_string());
     Utf16Text<'a>, |_| FieldKind::Utf16, Extent::ZeroTerminated, c => c.utf16(), v => quoted(&v.to_string());
     Last<'a>, |_| FieldKind::Utf16, Extent::ZeroTerminated, c => Ok(Self(c.last_utf16())), v => quoted(&v.0.to_string());
+    Sid<'a>, |_| FieldKind::Sid(None), Extent::One, c => c.sid(), v => v.to_string();
     Option<Sid<'a>>, |width| FieldKind::Sid(Some(width)), Extent::One,
         c => c.user(), v => v.map_or_else(String::new, |sid| sid.to_string());
     &'a [u8], |_| FieldKind::Unsigned(Width::W8), Extent::Rest, c => Ok(c.rest()), v => format!("{v:?}");

@@ -7,8 +7,9 @@ use crate::ids::Nanos;
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// By itself, with this code.
-    Code(u8),
+    /// By itself, with this code: up to 255 on Linux. Windows' has 32 bits, and is a status (`NTSTATUS`) from `0xc0000000` on, where an exception
+    /// ended it.
+    Code(u32),
     /// By a signal of this number.
     Signal(u8),
 }
@@ -17,7 +18,7 @@ impl Exit {
     /// Of what `wait(2)` says.
     pub const fn of_status(status: u32) -> Self {
         match (status & 0x7f) as u8 {
-            0 => Self::Code((status >> 8) as u8),
+            0 => Self::Code(status >> 8 & 0xff),
             signal => Self::Signal(signal),
         }
     }
@@ -44,7 +45,7 @@ mod tests {
         for status in 0..=0xffff_u32 {
             let known = ExitStatus::from_raw(status as i32);
             match (Exit::of_status(status), known.code(), known.signal()) {
-                (Exit::Code(code), Some(known), None) => assert_eq!(i32::from(code), known),
+                (Exit::Code(code), Some(known), None) => assert_eq!(i64::from(code), i64::from(known)),
                 (Exit::Signal(signal), None, Some(known)) => assert_eq!(i32::from(signal), known),
                 // Not statuses of an end: stopped and continued.
                 (_, None, None) => assert_eq!(status & 0x7f, 0x7f),

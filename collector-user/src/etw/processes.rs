@@ -59,7 +59,7 @@ impl Processes {
             let parent = parent.filter(|parent| *parent != process && life.parent != IDLE);
             if let Some(own) = machine.process_mut(process) {
                 own.parent = parent;
-                own.exit = life.exit_status.and_then(|status| u8::try_from(status).ok()).map(Exit::Code);
+                own.exit = life.exit_status.map(|status| Exit::Code(status.cast_unsigned()));
             }
         }
         processes

@@ -25,7 +25,7 @@ pub(super) fn facts(machine: &ExportMachine, id: ProcessId) -> Vec<String> {
         ("pid in its namespace", other_pid(process).map(|pid| pid.to_string())),
         ("container", text(process.container)),
         ("cgroup", text(process.cgroup)),
-        ("exit status", code.map(|code| code.to_string())),
+        ("exit status", code.map(|code: u32| code.to_string())),
         ("ended by signal", signal.map(|signal| signal.to_string())),
     ]
     .into_iter()

@@ -81,11 +81,14 @@ fn some_bytes(kind: &FieldKind, extent: Extent, noise: &mut Noise) -> Vec<u8> {
         letters.flat_map(|letter| if wide { vec![letter, 0] } else { vec![letter] }).collect()
     };
     match (kind, extent) {
-        (FieldKind::Sid(Some(width)), _) => {
-            if noise.next().is_multiple_of(4) {
-                return vec![0; 4];
+        (FieldKind::Sid(before), _) => {
+            let mut bytes = Vec::new();
+            if let Some(width) = before {
+                if noise.next().is_multiple_of(4) {
+                    return vec![0; 4];
+                }
+                bytes.resize(2 * width.width().bytes() as usize, 7);
             }
-            let mut bytes = vec![7; 2 * width.width().bytes() as usize];
             bytes.extend([1, 2]);
             bytes.extend(noise.bytes(6 + 8));
             bytes

@@ -1,7 +1,8 @@
 //! Events of Windows' own manifests that tell of processes: `Microsoft-Windows-Kernel-Process`. A trace that was not merged does
-//! not describe them; the layouts are those of the manifest that is part of every Windows.
+//! not describe them; the layouts are those of the manifest that is part of every Windows. Later versions have had fields in the midst of
+//! the others, so that one that is not known here is not guessed at.
 
-use collector_common::event::{FileTime, Guid, Text, Utf16Text};
+use collector_common::event::{FileTime, Guid, Sid, Text, Utf16Text};
 use collector_common::ids::{Avma, Pid, Tid};
 
 use collector_common::payload::Pointer;
@@ -15,20 +16,27 @@ layout! {
     /// A process begins.
     ProcessStart<'a> {
         pid: Pid = "ProcessID";
+        sequence: u64 = "ProcessSequenceNumber" [3..=255];
         created: FileTime = "CreateTime";
         parent: Pid = "ParentProcessID";
+        parent_sequence: u64 = "ParentProcessSequenceNumber" [3..=255];
         session: u32 = "SessionID";
         flags: u32 = "Flags" [1..=255];
+        elevation: u32 = "ProcessTokenElevationType" [3..=255];
+        is_elevated: u32 = "ProcessTokenIsElevated" [3..=255];
+        label: Sid<'a> = "MandatoryLabel" [3..=255];
         image: Utf16Text<'a> = "ImageName";
         checksum: u32 = "ImageChecksum" [2..=255];
         timestamp: u32 = "TimeDateStamp" [2..=255];
         package: Utf16Text<'a> = "PackageFullName" [2..=255];
         application: Utf16Text<'a> = "PackageRelativeAppId" [2..=255];
+        mitigations: u32 = "SecurityMitigations" [4..=255];
     }
 
     /// A process ends.
     ProcessStop<'a> {
         pid: Pid = "ProcessID";
+        sequence: u64 = "ProcessSequenceNumber" [2..=255];
         created: FileTime = "CreateTime";
         exited: FileTime = "ExitTime";
         exit_code: u32 = "ExitCode";
@@ -98,16 +106,16 @@ events! {
     /// An event of Windows' own manifests, decoded.
     WindowsEvent by id(Id) {
         KERNEL_PROCESS {
-            1 => "ProcessStart/Start" ProcessStart(ProcessStart<'a>);
-            2 => "ProcessStop/Stop" ProcessStop(ProcessStop<'a>);
-            3 => "ThreadStart/Start" ThreadStart(ThreadStart);
-            4 => "ThreadStop/Stop" ThreadStop(ThreadStop);
-            5 => "ImageLoad" ImageLoad(MappedImage<'a>);
-            6 => "ImageUnload" ImageUnload(MappedImage<'a>);
-            7 => "CpuBasePriorityChange" CpuBasePriority(Priority);
-            8 => "CpuPriorityChange" CpuPriority(Priority);
-            9 => "PagePriorityChange" PagePriority(Priority);
-            10 => "IoPriorityChange" IoPriority(Priority);
+            1 [0..=4] => "ProcessStart/Start" ProcessStart(ProcessStart<'a>);
+            2 [0..=2] => "ProcessStop/Stop" ProcessStop(ProcessStop<'a>);
+            3 [0..=1] => "ThreadStart/Start" ThreadStart(ThreadStart);
+            4 [0..=1] => "ThreadStop/Stop" ThreadStop(ThreadStop);
+            5 [0..=0] => "ImageLoad" ImageLoad(MappedImage<'a>);
+            6 [0..=0] => "ImageUnload" ImageUnload(MappedImage<'a>);
+            7 [0..=0] => "CpuBasePriorityChange" CpuBasePriority(Priority);
+            8 [0..=0] => "CpuPriorityChange" CpuPriority(Priority);
+            9 [0..=0] => "PagePriorityChange" PagePriority(Priority);
+            10 [0..=0] => "IoPriorityChange" IoPriority(Priority);
         }
     }
 }

@@ -30,6 +30,8 @@ fn row(machine: &ExportMachine, life: &ProcessLife) -> [String; 5] {
     let at = if life.made.0 < start { "before".to_owned() } else { milliseconds(life.made.0 - start) };
     let lived = process.end.map_or(end, |end| end.0).saturating_sub(life.made.0);
     let ended = match (process.exit, process.end) {
+        // A status of Windows.
+        (Some(Exit::Code(code @ 0x4000_0000..)), _) => format!("code {code:#x}"),
         (Some(Exit::Code(code)), _) => format!("code {code}"),
         (Some(Exit::Signal(signal)), _) => format!("signal {signal}"),
         (None, Some(_)) => "not told".to_owned(),

@@ -47,7 +47,7 @@ fn of_process(machine: &ExportMachine, id: ProcessId) -> Vec<(&'static str, AnyV
     let number = |number: u32| AnyValue::from(i64::from(number));
     let (exit_code, signal) = match process.exit {
         None => (None, None),
-        Some(Exit::Code(code)) => (Some(number(code.into())), None),
+        Some(Exit::Code(code)) => (Some(number(code)), None),
         Some(Exit::Signal(signal)) => (None, Some(number(signal.into()))),
     };
     let attributes = [

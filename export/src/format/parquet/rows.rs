@@ -280,7 +280,7 @@ impl<'a> Rows<'a> {
         }
         match process.exit {
             None => {}
-            Some(Exit::Code(status)) => number(&mut columns.exit_status, row, u32::from(status)),
+            Some(Exit::Code(status)) => number(&mut columns.exit_status, row, status),
             Some(Exit::Signal(signal)) => number(&mut columns.exit_signal, row, u32::from(signal)),
         }
         if let Some(user) = process.user {

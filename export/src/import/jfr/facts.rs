@@ -234,7 +234,8 @@ impl Process {
         let number = |name| event.get(name).unsigned().unwrap_or_default();
         let is = |name| event.get(name).integer() == Some(1);
         let id = |name| event.get(name).unsigned().and_then(|number| u32::try_from(number).ok());
-        let byte = |name| event.get(name).integer().and_then(|number| u8::try_from(number).ok());
+        let code = event.get("exitStatus").integer().and_then(|code| u32::try_from(code).ok());
+        let signal = event.get("exitSignal").integer().and_then(|signal| u8::try_from(signal).ok());
         let start = event.ticks();
         Self {
             pid: number("processId") as u32,
@@ -247,7 +248,7 @@ impl Process {
             user_name: text("userName"),
             namespace_pid: id("namespaceProcessId").filter(|pid| *pid > 0),
             cgroup: text("cgroup"),
-            exit: byte("exitStatus").map(Exit::Code).or(byte("exitSignal").map(Exit::Signal)),
+            exit: code.map(Exit::Code).or(signal.map(Exit::Signal)),
         }
     }
 }

@@ -21,8 +21,8 @@ pub enum DescriptionProblem {
     /// It ends early.
     #[error("the description ends within it")]
     TooShort,
-    /// Text has no NUL.
-    #[error("no NUL ends it")]
+    /// Text has no NUL, or none within what texts of a description may be long.
+    #[error("no NUL ends it in time")]
     NoEnd,
     /// A type that is not known.
     #[error("type {input} shown as {output} is not known")]

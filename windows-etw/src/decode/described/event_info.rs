@@ -91,11 +91,13 @@ impl EventInfo {
         // Of the provider's message, of the manifest itself and of activities.
         let [_, _, _, _, _] = offsets(&mut reader)?;
         let [count, top_level, _] = offsets(&mut reader)?;
-        let text =
-            |offset, what| reader.utf16_at(offset, what).map(|text| text.map(|text| text.trim_end().into()));
+        let mut left = description.len();
+        let mut text = |offset, what| {
+            reader.utf16_at(offset, what, &mut left).map(|text| text.map(|text| text.trim_end().into()))
+        };
         let (provider_name, task) = (text(provider_name, "ProviderName")?, text(task, "TaskName")?);
         let (opcode, message) = (text(opcode, "OpcodeName")?, text(message, "EventMessage")?);
-        let properties = properties(&mut reader, count)?;
+        let properties = properties(&mut reader, count, &mut left)?;
         let mut left = properties.len();
         let top_level = top_level as usize;
         let format = Members { all: &properties, pointer }.format(0, top_level, &mut left, 1)?;
@@ -132,13 +134,18 @@ fn offsets<const N: usize>(reader: &mut Reader<'_>) -> Result<[u32; N], Descript
     Ok(offsets)
 }
 
-fn properties(reader: &mut Reader<'_>, count: u32) -> Result<Vec<Property>, DescriptionError> {
+/// `left` units may be in their names.
+fn properties(
+    reader: &mut Reader<'_>,
+    count: u32,
+    left: &mut usize,
+) -> Result<Vec<Property>, DescriptionError> {
     let mut properties = Vec::new();
     for _ in 0..count {
         let position = reader.error("a property", DescriptionProblem::TooShort).position;
         let flags = reader.u32("a property")?;
         let name = reader.u32("a property")?;
-        let name = reader.utf16_at(name, "a property's name")?.unwrap_or_default();
+        let name = reader.utf16_at(name, "a property's name", left)?.unwrap_or_default();
         let (input, output) = (reader.u16("a property")?, reader.u16("a property")?);
         reader.u32("a property")?;
         let (count, length) = (reader.u16("a property")?, reader.u16("a property")?);

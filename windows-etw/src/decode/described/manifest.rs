@@ -4,7 +4,8 @@
 //! A part is a head of 8 bytes (`ManifestEnvelope`: format 1, two bytes of version, `0x5b`, number of parts and place of this one, u16
 //! each) and UTF-8 text. Events of number `0xfffe` and opcode `0xfe` have them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use collector_common::event::{ByteOrder, EventFieldRef, EventFormat, Extent, Guid, PointerWidth};
 use collector_common::ids::Tid;
@@ -77,7 +78,8 @@ pub(super) struct ManifestEvent {
     pub(super) version: u8,
     /// Task and opcode, as PerfView prints them.
     pub(super) name: Box<str>,
-    pub(super) format: EventFormat,
+    /// Events of one template have one format.
+    pub(super) format: Arc<EventFormat>,
 }
 
 /// A manifest. Which provider it is of its event says.
@@ -103,20 +105,20 @@ impl Manifest {
         let document = Document::parse_with_options(text, options).map_err(|_| error("a manifest", 0))?;
         let provider = child_of(document.root(), "provider").ok_or_else(|| error("a provider", 0))?;
         let names = Names::of(provider);
-        let templates: HashMap<&str, Node<'_, '_>> = children(provider, "templates")
+        let formats: HashMap<&str, Option<Arc<EventFormat>>> = children(provider, "templates")
             .flat_map(|templates| children(templates, "template"))
-            .filter_map(|template| Some((template.attribute("tid")?, template)))
+            .filter_map(|template| {
+                Some((template.attribute("tid")?, format_of(template, width).map(Arc::new)))
+            })
             .collect();
+        let none = Arc::new(EventFormat::new(ByteOrder::Little));
         let events = children(provider, "events").flat_map(|events| children(events, "event"));
         let events = events.filter_map(|event| {
             let number = |name| event.attribute(name).and_then(number);
             let id = u16::try_from(number("value")?).ok()?;
             let version = u8::try_from(number("version").unwrap_or(0)).ok()?;
-            let template = event.attribute("template").and_then(|template| templates.get(template));
-            let format = match template {
-                Some(template) => format_of(*template, width)?,
-                None => EventFormat::new(ByteOrder::Little),
-            };
+            let format = event.attribute("template").and_then(|template| formats.get(template));
+            let format = Arc::clone(format.map_or(Some(&none), Option::as_ref)?);
             Some(ManifestEvent { id, version, name: names.name(event, id), format })
         });
         let name = provider.attribute("name");
@@ -148,7 +150,7 @@ const OPCODES: [(&str, &str); 10] = [
 
 /// Which names are of tasks and opcodes of the provider.
 struct Names<'x> {
-    opcodes: Vec<&'x str>,
+    opcodes: HashSet<&'x str>,
 }
 
 impl<'x> Names<'x> {
@@ -164,7 +166,7 @@ impl<'x> Names<'x> {
         let task = task.map_or_else(|| format!("EventID({id})"), str::to_owned);
         let opcode = event.attribute("opcode").and_then(|opcode| {
             let known = OPCODES.iter().find(|(own, _)| *own == opcode).map(|(_, shown)| *shown);
-            known.or_else(|| self.opcodes.iter().find(|own| **own == opcode).copied())
+            known.or_else(|| self.opcodes.get(opcode).copied())
         });
         match opcode {
             Some(opcode) => format!("{task}/{opcode}").into(),
@@ -227,6 +229,8 @@ const INPUTS: [&str; 21] = [
 /// The format of a template; none where a field of it can't be understood.
 fn format_of(template: Node<'_, '_>, width: PointerWidth) -> Option<EventFormat> {
     let mut format = EventFormat::new(ByteOrder::Little);
+    // Of fields of one name the first counts.
+    let mut fields: HashMap<&str, EventFieldRef> = HashMap::new();
     for field in template.children().filter(Node::is_element) {
         if !field.has_tag_name_of("data") {
             return None;
@@ -247,7 +251,7 @@ fn format_of(template: Node<'_, '_>, width: PointerWidth) -> Option<EventFormat>
             let Some(value) = field.attribute(attribute) else { return Some(None) };
             match number(value) {
                 Some(number) => u16::try_from(number).ok().map(|number| Some(Measure::Fixed(number))),
-                None => format.field_ref(value).map(|field| Some(Measure::Of(field))),
+                None => fields.get(value).map(|field| Some(Measure::Of(*field))),
             }
         };
         let length = measure("length")?;
@@ -262,7 +266,8 @@ fn format_of(template: Node<'_, '_>, width: PointerWidth) -> Option<EventFormat>
         });
         let own = extent.and_then(|extent| sized(input, shown, extent));
         let own = own.or_else(|| element(input, shown, width))?;
-        add(&mut format, name, own, repeat).ok()?;
+        let own = add(&mut format, name, own, repeat).ok()?;
+        fields.entry(name).or_insert(own);
     }
     Some(format)
 }

@@ -62,8 +62,9 @@ impl<'a> Reader<'a> {
         Ok(text)
     }
 
-    /// UTF-16 text somewhere in the description up to a NUL; none at 0, where no text can be.
-    pub(super) fn utf16_at(&self, offset: u32, what: &'static str) -> Read<Option<String>> {
+    /// UTF-16 text somewhere in the description up to a NUL; none at 0, where no text can be. All such texts together may have as many units
+    /// as the description has bytes, though each may be anywhere: `left` of them.
+    pub(super) fn utf16_at(&self, offset: u32, what: &'static str, left: &mut usize) -> Read<Option<String>> {
         if offset == 0 {
             return Ok(None);
         }
@@ -71,7 +72,9 @@ impl<'a> Reader<'a> {
         let error = |problem| DescriptionError { what, position, problem };
         let rest = self.bytes.get(position..).ok_or_else(|| error(DescriptionProblem::TooShort))?;
         let units = rest.as_chunks::<2>().0.iter().map(|unit| u16::from_le_bytes(*unit));
-        let end = units.clone().position(|unit| unit == 0).ok_or_else(|| error(DescriptionProblem::NoEnd))?;
+        let end = units.clone().take(*left).position(|unit| unit == 0);
+        let end = end.ok_or_else(|| error(DescriptionProblem::NoEnd))?;
+        *left -= end;
         Ok(Some(
             char::decode_utf16(units.take(end))
                 .map(|char| char.unwrap_or(char::REPLACEMENT_CHARACTER))

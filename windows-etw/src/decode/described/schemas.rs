@@ -101,7 +101,8 @@ impl Schemas {
         for pointer in [PointerSize::Bits32, PointerSize::Bits64] {
             let manifest = Manifest::parse(text, width_of(Layout { version: 0, pointer }))?;
             let name = manifest.name;
-            let parts = (manifest::ID, version, "ManifestData".into(), EventFormat::new(ByteOrder::Little));
+            let format = Arc::new(EventFormat::new(ByteOrder::Little));
+            let parts = (manifest::ID, version, "ManifestData".into(), format);
             let events =
                 manifest.events.into_iter().map(|event| (event.id, event.version, event.name, event.format));
             for (id, version, event, format) in events.chain([parts]) {
@@ -109,7 +110,7 @@ impl Schemas {
                     self.left_out += 1;
                     continue;
                 }
-                let described = Described { provider: name.clone(), name: event, format: Arc::new(format) };
+                let described = Described { provider: name.clone(), name: event, format };
                 let key = InfoKey::Manifest(provider, id, version);
                 self.known.insert((key, pointer), Some(Arc::new(described)));
             }

@@ -259,6 +259,61 @@ fn event_info_that_can_not_be() {
     assert!(parse(&mut info).is_err());
 }
 
+/// Names that are all the same text cost as much as if each had its own.
+#[test]
+fn names_of_event_info_that_are_longer_than_all_of_it() {
+    let mut info = Info::new(0, [1, 2], 2, 2);
+    info.property(0, "One", [8, 8], 1, 4).property(0, "Two", [8, 8], 1, 4);
+    let whole = info.done();
+    assert!(EventInfo::parse(&whole, PointerWidth::W64).is_ok());
+    // A thousand properties, of which each has its name where all other names are, too: a long one.
+    let count = 1000_u32;
+    let mut many = whole[..112].to_vec();
+    let name = 112 + 24 * count;
+    // The numbers of properties, in all and of the event itself.
+    many[100..108].copy_from_slice(&[count.to_le_bytes(), count.to_le_bytes()].concat());
+    many[52..80].fill(0);
+    for _ in 0..count {
+        many.extend(&whole[112..136]);
+        let start = many.len() - 24;
+        many[start + 4..start + 8].copy_from_slice(&name.to_le_bytes());
+    }
+    many.extend("n".repeat(100).encode_utf16().chain([0]).flat_map(u16::to_le_bytes));
+    let error = EventInfo::parse(&many, PointerWidth::W64).unwrap_err();
+    assert_eq!((error.what, error.problem), ("a property's name", DescriptionProblem::NoEnd));
+}
+
+/// Of which a reader that looks through all opcodes and makes all fields for each event would take minutes.
+#[test]
+fn manifests_with_much_in_common() {
+    // For pointers of both widths no more are kept.
+    const EVENTS: usize = 8000;
+    let many = |count: usize, of: &dyn Fn(usize) -> String| (0..count).map(of).collect::<String>();
+    let opcodes = many(EVENTS, &|number| format!("<opcode name=\"O{number}\" value=\"11\"/>"));
+    let fields =
+        many(4000, &|number| format!("<data name=\"f{number}\" inType=\"win:Binary\" length=\"size\"/>"));
+    let events = many(EVENTS, &|number| {
+        format!("<event value=\"{number}\" task=\"Work\" opcode=\"O{number}\" template=\"All\"/>")
+    });
+    let text = format!(
+        "<provider name=\"Much\"><opcodes>{opcodes}</opcodes><events>{events}</events><templates>\
+         <template tid=\"All\"><data name=\"size\" inType=\"win:UInt16\"/>{fields}</template></templates></provider>"
+    );
+    let mut schemas = Schemas::default();
+    for part in parts(text.as_bytes(), 60_000) {
+        schemas.learn(&manifest_part(&part)).unwrap();
+    }
+    let mut of = |id: u16| {
+        let mut event = record(Schema::Manifest, Guid([4; 16]), &[]);
+        event.descriptor.id = id;
+        schemas.describe(&event).unwrap().unwrap()
+    };
+    let [first, last] = [of(0), of(EVENTS as u16 - 1)];
+    assert_eq!([&*first.name, &*last.name], ["Work/O0", "Work/O7999"]);
+    assert_eq!(first.format.fields().len(), 4001);
+    assert!(std::sync::Arc::ptr_eq(&first.format, &last.format));
+}
+
 /// As `EventSource` writes them: some of `PerfView`'s own manifest, shortened, and a blob with its size before it.
 const MANIFEST: &str = r#"<instrumentationManifest xmlns="http://schemas.microsoft.com/win/2004/08/events">
  <instrumentation xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:win="http://manifests.microsoft.com/win/2004/08/windows/events">

@@ -8,6 +8,7 @@ use collector_common::ids::{Avma, Pid, Tid};
 use crate::decode::kernel::{
     KernelEvent, PERF_INFO, PROCESS, STACK_WALK, SYSTEM_CONFIG, TCP_IP, processor_architecture,
 };
+use crate::decode::windows::{KERNEL_PROCESS, WindowsEvent};
 use crate::decode::{Pointer, Port};
 use crate::record::{Descriptor, EtwRecord, Extended, PointerSize, Schema};
 
@@ -216,4 +217,49 @@ fn a_cut_is_told() {
         error.to_string(),
         "event Process/Start, version 2: field ImageFileName at byte 52 of 52: no NUL ends its text"
     );
+}
+
+/// After the manifest as Windows 10 and 11 have it: with numbers that are not used again, tokens, and a label of 12 or 16 bytes.
+#[test]
+fn processes_of_the_kernels_manifest() {
+    const LABEL: [u8; 12] = [1, 1, 0, 0, 0, 0, 0, 16, 0, 48, 0, 0];
+    const LONG: [u8; 16] = [1, 2, 0, 0, 0, 0, 0, 5, 32, 0, 0, 0, 32, 2, 0, 0];
+    let decode = |written: &Written, id: u16, version: u8| {
+        let mut record = written.record(KERNEL_PROCESS, 0, version);
+        (record.schema, record.descriptor.id) = (Schema::Manifest, id);
+        WindowsEvent::decode(&record).map(|event| event.map(|event| event.shown()))
+    };
+    let of = |shown: &[(&'static str, String)], name: &str| {
+        shown.iter().find(|(own, _)| *own == name).map(|(_, value)| value.clone())
+    };
+    for (version, label, shown_label) in [(3, &LABEL[..], "S-1-16-12288"), (4, &LONG[..], "S-1-5-32-544")] {
+        let start = Written::new(PointerSize::Bits64).u32(4321);
+        let start = start.raw(&7_u64.to_le_bytes()).raw(&133_485_408_001_234_567_u64.to_le_bytes());
+        let start = start.u32(1234).raw(&6_u64.to_le_bytes()).u32(2).u32(1).u32(3).u32(1).raw(label);
+        let start = start.wide(r"\Device\HarddiskVolume4\cmd.exe").u32(8).u32(9).wide("").wide("App");
+        let start = if version > 3 { start.u32(77) } else { start };
+        let shown = decode(&start, 1, version).unwrap().unwrap();
+        for (name, value) in [
+            ("ProcessID", "4321"),
+            ("ProcessSequenceNumber", "7"),
+            ("CreateTime", "2024-01-01T00:00:00.1234567Z"),
+            ("ParentProcessID", "1234"),
+            ("ParentProcessSequenceNumber", "6"),
+            ("SessionID", "2"),
+            ("MandatoryLabel", shown_label),
+            ("ImageName", r#""\\Device\\HarddiskVolume4\\cmd.exe""#),
+            ("TimeDateStamp", "9"),
+            ("PackageRelativeAppId", "\"App\""),
+        ] {
+            assert_eq!(of(&shown, name).as_deref(), Some(value), "{name}");
+        }
+        assert_eq!(of(&shown, "SecurityMitigations"), (version > 3).then(|| "77".to_owned()));
+        assert_eq!(decode(&start, 1, 5), Ok(None), "nobody knows what that has");
+    }
+    let stop = Written::new(PointerSize::Bits64).u32(4321).raw(&7_u64.to_le_bytes()).raw(&[0; 16]);
+    let stop = stop.u32(0xc000_0005).raw(&[0; 8 + 16 + 8 + 5 * 4]).raw(b"cmd.exe\0");
+    let shown = decode(&stop, 2, 2).unwrap().unwrap();
+    assert_eq!(of(&shown, "ExitCode").as_deref(), Some("3221225477"));
+    assert_eq!(of(&shown, "ImageName").as_deref(), Some("\"cmd.exe\""));
+    assert_eq!(decode(&stop, 2, 3), Ok(None));
 }
