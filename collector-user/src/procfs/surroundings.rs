@@ -37,9 +37,10 @@ pub fn surroundings(pid: Pid) -> io::Result<Surroundings> {
 /// The arguments of a process, each with a NUL behind it, and whether there are more than [`MOST_ARGUMENTS`] bytes. A kernel thread
 /// has none, nor has what is just being executed.
 pub fn arguments(pid: Pid) -> io::Result<(Vec<u8>, bool)> {
-    let mut arguments = Vec::new();
-    let file = File::open(format!("/proc/{pid}/cmdline"))?;
-    file.take(MOST_ARGUMENTS as u64 + 1).read_to_end(&mut arguments)?;
+    let mut arguments = vec![0; MOST_ARGUMENTS + 1];
+    // In one call: where the process ends between two, the second says that there is no more.
+    let len = File::open(format!("/proc/{pid}/cmdline"))?.read(&mut arguments)?;
+    arguments.truncate(len);
     let are_cut = arguments.len() > MOST_ARGUMENTS;
     arguments.truncate(MOST_ARGUMENTS);
     Ok((arguments, are_cut))

@@ -1,5 +1,5 @@
-//! The input is a row of events: per event a byte of what it is, one of its version and one of its length, and its payload, which may be its
-//! own description, too.
+//! The input is a row of events: per event a byte of what it is, one of its version and one of its length, from 224 on in KiB, and its payload,
+//! which may be its own description, too.
 
 use collector_common::event::{EventData, Guid};
 use collector_common::ids::{Pid, Tid};
@@ -27,7 +27,11 @@ pub(crate) fn run(input: &[u8]) {
 /// The next event, and what is behind it.
 fn next(input: &[u8], ticks: i64) -> Option<(EtwRecord<'_>, &[u8])> {
     let [what, how, length, rest @ ..] = input else { return None };
-    let (payload, rest) = rest.split_at(usize::from(*length).min(rest.len()));
+    let bytes = match usize::from(*length) {
+        bytes @ ..224 => bytes,
+        length => (length - 223) << 10,
+    };
+    let (payload, rest) = rest.split_at(bytes.min(rest.len()));
     let place = usize::from(*what) + 256 * usize::from(how >> 7);
     let spec = specs().nth(place % specs().count())?;
     let mut descriptor = Descriptor { version: how & 7, ..Descriptor::default() };
